@@ -1,0 +1,47 @@
+"""Shared by all tests: one thread, a store of its own for each test, the shared data where it is."""
+
+import os
+
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")
+os.environ.setdefault("NPTLAB_ENGINE", "serial")
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+SHARED = ROOT.parent / "shared"
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path, monkeypatch):
+    """No test reads or writes the user's cache."""
+    monkeypatch.setenv("NPTLAB_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def shared() -> Path:
+    """The folder of real tables and reference numbers, where a checkout has it."""
+    if not SHARED.is_dir():
+        pytest.skip("the folder of reference numbers and real tables is not beside this checkout")
+    return SHARED
+
+
+@pytest.fixture
+def reference(shared):
+    """A function: case id -> (case, its arrays, its expected arrays)."""
+    folder = shared / "reference"
+    cases = {case["id"]: case for case in json.loads((folder / "reference.json").read_text())}
+
+    def load(name):
+        case = cases[name]
+        arrays = {}
+        for file in case["inputs"]:
+            arrays |= dict(np.load(folder / file))
+        expected = case["expected_arrays"]
+        return case, arrays, dict(np.load(folder / expected["file"])) if expected else {}
+
+    return load

@@ -1,0 +1,197 @@
+"""What every registered method and benchmark promises: a new one is tested before it has a test."""
+
+import dataclasses
+import re
+
+import numpy as np
+import pytest
+
+from validation_core import keys, power, sampling, scores, statistics
+from validation_core.benchmarks import BENCHMARKS
+from validation_core.methods import METHODS
+from validation_core.rng import stream
+from validation_core.scores.coordinate import Coordinates
+from validation_core.types import Blocks, BlockScores, Draws
+
+NULL_TRIALS = 2400
+N, K = 60, 24
+BENCHMARK = next(iter(BENCHMARKS.values()))()
+
+
+class Wiggle:
+    """A fixed score that has nothing to do with any truth; `digits` rounds it, to make ties."""
+
+    def __init__(self, digits=None):
+        self.digits = digits
+
+    def __call__(self, theta, x):
+        rows = np.concatenate([theta, x], axis=1)
+        raw = np.sin(rows @ np.linspace(0.3, 1.7, rows.shape[1])) + 0.1 * rows[:, 0]
+        return raw if self.digits is None else np.round(raw, self.digits)
+
+
+class Constant:
+    """A score that has collapsed."""
+
+    def __call__(self, theta, x):
+        return np.zeros(len(theta))
+
+
+class Oracle:
+    """log p - log q itself."""
+
+    def __init__(self, benchmark, gamma):
+        self.benchmark, self.gamma = benchmark, gamma
+
+    def __call__(self, theta, x):
+        return self.benchmark.log_ratio(theta, x, self.gamma)
+
+
+def _small(name):
+    """The method with options small enough for thousands of trials."""
+    kind = METHODS[name]
+    fields = {field.name for field in dataclasses.fields(kind)}
+    return kind(**({"m": 5} if "m" in fields else {}))
+
+
+def _draw(method, benchmark, gamma, rng, n=N, k=K):
+    if method.layout == "table":
+        return sampling.table(benchmark, gamma, n, k, rng)
+    return sampling.blocks(benchmark, gamma, method.budget(n, k).p, n, rng)
+
+
+def _many(method, score, benchmark, trials, seed, n=N, k=K):
+    """Scores with a leading axis of trials, from one draw of all of them."""
+    drawn = _draw(method, benchmark, 0.0, stream(seed, method.name), n * trials, k)
+    made = scores.apply(score, drawn)
+    if method.layout == "blocks":
+        return BlockScores(made.p.reshape(trials, -1), made.q.reshape(trials, -1))
+    truth, draws = (np.moveaxis(np.stack(np.split(a, trials, axis=1)), 0, 0) for a in
+                    (made.truth, made.draws))  # (trials, S, n) and (trials, S, n, K)
+    return type(made)(truth, draws)
+
+
+def _within_level(pvalues, *, conservative=False):
+    rejections = int((pvalues <= 0.05).sum())
+    low, high = statistics.binomial_bounds(len(pvalues), 0.05, 0.999)
+    assert rejections <= high, f"{rejections} of {len(pvalues)} null trials rejected at 5%"
+    if not conservative:
+        assert rejections >= low, f"only {rejections} of {len(pvalues)} null trials rejected at 5%"
+
+
+@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("score", [Wiggle(), Wiggle(0), Constant()], ids=["any", "tied", "constant"])
+def test_level(name, score):
+    """Whatever the score: the size is the stated one (C2ST may fall below it: methods 0.4)."""
+    method = _small(name)
+    used = score if method.learned else Coordinates()
+    if not method.learned and isinstance(score, Wiggle) and score.digits is not None:
+        used = lambda theta, x: np.round(theta.T)  # noqa: E731
+    made = _many(method, used, BENCHMARK, NULL_TRIALS, seed=1)
+    outcome = method.test(made, stream(2, name))
+    assert outcome.pvalue.shape == (NULL_TRIALS,)
+    # A normal approximation at n = 60, or Bonferroni over correlated parameters, may be below.
+    _within_level(outcome.pvalue, conservative=name in ("c2st", "sbc"))
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_level_on_shared_x_tables(name):
+    """What a user brings: truth and draws at the same x. Block methods get rows split by x."""
+    method = _small(name)
+    used = Wiggle() if method.learned else Coordinates()
+    pvalues = []
+    for trial in range(2000):
+        rng = stream(3, name, trial)
+        draws = sampling.table(BENCHMARK, 0.0, 80, 8, rng)
+        if method.layout == "table":
+            made = scores.apply(used, draws)
+        else:
+            made = scores.apply(used, sampling.blocks_of_rows(draws, rng))
+            n = len(made.q) if method.budget(1, 1).p == 1 else len(made.p) // method.budget(1, 1).p
+            made = BlockScores(made.p, made.q[:n])
+        pvalues.append(float(method.test(made, rng).pvalue))
+    _within_level(np.array(pvalues), conservative=name in ("c2st", "sbc"))
+
+
+@pytest.mark.parametrize("benchmark", BENCHMARKS)
+@pytest.mark.parametrize("name", METHODS)
+def test_outcome(name, benchmark):
+    method, made = _small(name), BENCHMARKS[benchmark]()
+    drawn = _draw(method, made, made.gammas[1], stream(4))
+    used = Wiggle() if method.learned else Coordinates()
+    outcome = method.test(scores.apply(used, drawn), stream(5))
+    assert 0 <= float(outcome.pvalue) <= 1
+    assert np.isfinite(outcome.statistic).all()
+    assert outcome.budget == method.budget(N, K)
+    assert all(np.isfinite(array).all() for array in outcome.arrays.values())
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_trials_are_an_axis_not_a_loop(name):
+    """A stack of trials gives each trial's own statistic."""
+    method = _small(name)
+    used = Wiggle() if method.learned else Coordinates()
+    stacked = _many(method, used, BENCHMARK, 3, seed=6)
+    whole = method.test(stacked, stream(7))
+    assert whole.statistic.shape == whole.pvalue.shape == (3,)
+
+
+@pytest.mark.parametrize("name", [n for n, kind in METHODS.items() if kind.learned])
+def test_monotone_invariance(name):
+    """A strictly increasing transform of the score changes nothing but a threshold's place."""
+    method = _small(name)
+    made = _many(method, Wiggle(), BENCHMARK, 5, seed=8)
+    stretched = type(made)(
+        *(np.sign(a) * np.expm1(np.abs(a)) for a in dataclasses.astuple(made)[:2])
+    )
+    before, after = (method.test(one, stream(9)) for one in (made, stretched))
+    np.testing.assert_allclose(after.statistic, before.statistic, rtol=1e-12)
+    np.testing.assert_allclose(after.pvalue, before.pvalue, rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_power_with_the_oracle_score(name):
+    """A strong perturbation is seen; the classifier could not do better than this score."""
+    method = METHODS[name]()
+    benchmark = BENCHMARKS["gaussian"](perturbation="covariance_scaling")
+    gamma = benchmark.gammas[-1]
+    design = power.Trials(trials=20, n=300, k=20, seed=10)
+    tested = power.run(benchmark, gamma, Oracle(benchmark, gamma), [method], design)
+    assert (tested.pvalues <= 0.05).mean() >= 0.8
+
+
+@pytest.mark.parametrize("kind", [*METHODS.values(), *BENCHMARKS.values()], ids=lambda k: k.name)
+def test_describes_itself(kind):
+    made = kind()
+    assert keys.read(keys.text(made)) == made
+    assert re.fullmatch("[a-z0-9_]+", kind.name)
+    assert made.label
+    assert len(made.summary) > 20
+    assert kind.paper.year > 1900
+    for field in dataclasses.fields(kind):
+        assert "label" in field.metadata, f"{kind.name}.{field.name} has no label for its form"
+
+
+@pytest.mark.parametrize("name", BENCHMARKS)
+def test_benchmark_samples(name):
+    benchmark = BENCHMARKS[name]()
+    d, m = benchmark.dims
+    blocks = sampling.blocks(benchmark, benchmark.gammas[-1], 30, 20, stream(11))
+    assert isinstance(blocks, Blocks)
+    assert blocks.p.theta.shape == (30, d)
+    assert blocks.q.x.shape == (20, m)
+    assert not np.isin(blocks.p.x, blocks.q.x).any()
+    table = sampling.table(benchmark, benchmark.gammas[-1], 30, 4, stream(12))
+    assert isinstance(table, Draws)
+    assert table.q.shape == (30, 4, d)
+    again = sampling.table(benchmark, benchmark.gammas[-1], 30, 4, stream(12))
+    np.testing.assert_array_equal(table.q, again.q)
+
+
+@pytest.mark.parametrize("name", BENCHMARKS)
+def test_ratio_is_zero_at_gamma_zero(name):
+    benchmark = BENCHMARKS[name]()
+    blocks = sampling.blocks(benchmark, 0.0, 50, 50, stream(13))
+    ratio = benchmark.log_ratio(blocks.p.theta, blocks.p.x, 0.0)
+    if ratio is not None:
+        assert not ratio.any()

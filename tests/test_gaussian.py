@@ -1,0 +1,137 @@
+"""The Gaussian family against the formulas of methods 1.1."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from validation_core import sampling
+from validation_core.benchmarks.gaussian import DIMENSIONS, Gaussian, geometry
+from validation_core.benchmarks.perturbations import PERTURBATIONS
+from validation_core.rng import stream
+
+PERTURBED = [name for name in PERTURBATIONS if name != "blind_prior"]
+DENSE = [(3, 3), (10, 10)]
+
+
+def _middle(name):
+    grid = PERTURBATIONS[name].gammas
+    return grid[len(grid) // 2]
+
+
+@pytest.mark.parametrize("dims", DENSE)
+@pytest.mark.parametrize("name", list(PERTURBATIONS))
+def test_log_ratio_has_the_signs_of_a_divergence(name, dims):
+    """Its mean under p is KL(p|q) >= 0, and under q -KL(q|p) <= 0 (Gibbs)."""
+    benchmark = Gaussian(perturbation=name, dim_x=dims[0], dim_theta=dims[1])
+    gamma = _middle(name)
+    drawn = sampling.blocks(benchmark, gamma, 4000, 4000, stream(0, name))
+    for rows, sign in ((drawn.p, 1), (drawn.q, -1)):
+        ratio = sign * benchmark.log_ratio(rows.theta, rows.x, gamma)
+        assert np.isfinite(ratio).all()
+        assert ratio.mean() > -3 * ratio.std() / np.sqrt(len(ratio))
+        assert abs(ratio.mean()) > 0.005
+
+
+@pytest.mark.parametrize("name", PERTURBED)
+def test_exponentiated_ratio_averages_to_one(name):
+    """E_q[p/q] = 1 where q covers p; E_p[q/p] = 1 otherwise: the ratio's constant is right."""
+    benchmark, gamma = Gaussian(perturbation=name), PERTURBATIONS[name].gammas[1]
+    drawn = sampling.blocks(benchmark, gamma, 40_000, 40_000, stream(1, name))
+    rows, sign = (drawn.p, -1) if name == "mode_collapse" else (drawn.q, 1)
+    weight = np.exp(sign * benchmark.log_ratio(rows.theta, rows.x, gamma))
+    assert abs(weight.mean() - 1) < 5 * weight.std() / np.sqrt(len(weight)) + 1e-9
+
+
+@pytest.mark.parametrize("name", PERTURBED)
+def test_at_gamma_zero_nothing_differs(name):
+    benchmark = Gaussian(perturbation=name)
+    drawn = sampling.blocks(benchmark, 0.0, 500, 500, stream(2, name))
+    assert not benchmark.log_ratio(drawn.p.theta, drawn.p.x, 0.0).any()
+    x = benchmark.x(200, stream(3))
+    same = [make(x, 0.0, stream(4)) for make in (benchmark.theta, benchmark.q)]
+    # The samplers may use their stream differently; the laws are equal.
+    a, b = (benchmark.whiten(theta - benchmark.mean(x), x) for theta in same)
+    for sample in (a, b):
+        assert stats.kstest(sample.ravel(), "norm").pvalue > 1e-4
+
+
+def test_mean_shift_divergence_in_closed_form():
+    """KL(p|q) + KL(q|p) = gamma^2 E[mu' S^-1 mu]."""
+    benchmark, gamma = Gaussian(), 0.2
+    drawn = sampling.blocks(benchmark, gamma, 100_000, 100_000, stream(5))
+    p = benchmark.log_ratio(drawn.p.theta, drawn.p.x, gamma)
+    q = benchmark.log_ratio(drawn.q.theta, drawn.q.x, gamma)
+    mean = benchmark.whiten(benchmark.mean(drawn.p.x), drawn.p.x)
+    expected = gamma**2 * (mean**2).sum(-1)
+    # Common x: the difference has the sd of the log ratio, not that of mu' S^-1 mu.
+    assert abs(np.median(p + 0) - 0) < 10
+    truth = p - expected / 2
+    assert abs(truth.mean()) < 4 * truth.std() / np.sqrt(len(p))
+    assert q.mean() < 0
+
+
+def test_covariance_is_scaled_not_the_sd():
+    benchmark = Gaussian()
+    x = np.repeat(benchmark.x(1, stream(6)), 50_000, axis=0)
+    draws = benchmark.theta(x, 0.0, stream(7))
+    index = np.arange(3)
+    sigma = 0.9 ** np.abs(index[:, None] - index)
+    np.testing.assert_allclose(np.cov(draws.T), benchmark.scale(x)[0] * sigma, rtol=0.05)
+    wider = Gaussian(perturbation="covariance_scaling").q(x, 1.0, stream(8))
+    np.testing.assert_allclose(np.cov(wider.T), 2 * np.cov(draws.T), rtol=0.05)
+
+
+def test_anisotropic_widens_the_narrow_direction_only():
+    benchmark = Gaussian(perturbation="anisotropic")
+    x = np.repeat(benchmark.x(1, stream(9)), 50_000, axis=0)
+    extra = np.cov(benchmark.q(x, 2.0, stream(10)).T) - np.cov(benchmark.theta(x, 2, stream(11)).T)
+    v = geometry(3, 3).narrow
+    assert v @ extra @ v == pytest.approx(2.0, rel=0.05)
+    assert np.trace(extra) == pytest.approx(2.0, rel=0.15)
+
+
+@pytest.mark.parametrize(("size", "expected"), [(3, 0.0693), (10, 0.0539), (100, 0.0526)])
+def test_smallest_eigenvalue(size, expected):
+    assert geometry(size, size).lam_min == pytest.approx(expected, abs=5e-5)
+
+
+def test_heavy_tail_is_students_t():
+    benchmark, gamma = Gaussian(perturbation="heavy_tail"), 0.5
+    x = benchmark.x(20_000, stream(12))
+    draws = benchmark.whiten(benchmark.q(x, gamma, stream(13)) - benchmark.mean(x), x)
+    assert stats.kstest(draws[:, 0], stats.t(df=2).cdf).pvalue > 1e-4
+
+
+@pytest.mark.parametrize("name", ["additional_mode", "mode_collapse"])
+def test_second_mode_has_mass_gamma(name):
+    benchmark, gamma = Gaussian(perturbation=name), 0.3
+    x = benchmark.x(20_000, stream(14))
+    two = (benchmark.q if name == "additional_mode" else benchmark.theta)(x, gamma, stream(15))
+    mean = benchmark.mean(x)
+    far = (mean**2).sum(-1) > 40 * benchmark.scale(x)  # modes well apart
+    nearer = ((two + mean) ** 2).sum(-1) < ((two - mean) ** 2).sum(-1)
+    share = nearer[far].mean()
+    assert share == pytest.approx(gamma, abs=4 * np.sqrt(0.21 / far.sum()) + 0.01)
+
+
+def test_blind_prior_ignores_x():
+    benchmark = Gaussian(perturbation="blind_prior")
+    x = benchmark.x(20_000, stream(16))
+    q, p = benchmark.q(x, 1.0, stream(17)), benchmark.theta(x, 1.0, stream(18))
+    assert abs(np.corrcoef(q[:, 0], benchmark.mean(x)[:, 0])[0, 1]) < 0.03
+    assert stats.ks_2samp(q[:, 0], p[:, 0]).pvalue > 1e-4
+
+
+@pytest.mark.parametrize("dims", DIMENSIONS)
+def test_papers_dimensions(dims):
+    benchmark = Gaussian(dim_x=dims[0], dim_theta=dims[1])
+    drawn = sampling.table(benchmark, 0.1, 7, 4, stream(19))
+    assert drawn.theta.shape == (7, dims[1])
+    assert drawn.x.shape == (7, dims[0])
+    assert drawn.q.shape == (7, 4, dims[1])
+
+
+@pytest.mark.parametrize("bad", [{"perturbation": "none"}, {"dim_x": 0}, {"dim_theta": 2000}])
+def test_bad_options_say_what_is_allowed(bad):
+    with pytest.raises(ValueError, match="got"):
+        Gaussian(**bad)

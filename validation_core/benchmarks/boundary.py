@@ -1,0 +1,153 @@
+"""The toy of the conformal paper, with every probability that has a closed form.
+
+Bansal, Chen, Scott, Fig. 1; methods 0.8. p = N(0, I), q = N((gamma, 0), I) on (theta, x). The
+score is -((theta - 1/4 - c) cos b + x sin b): a shift c of the boundary biases the threshold and
+leaves every ranking alone, a turn b takes the signal out of the score. Under p the score is
+normal with mean (1/4 + c) cos b, under q with mean (1/4 + c - gamma) cos b, both of variance 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from scipy.special import ndtr, ndtri, owens_t
+from scipy.stats import binom
+
+from validation_core.types import Array, Paper
+
+GAMMA = 0.5
+"""The paper's shift of q."""
+
+MIDPOINT = 0.25
+"""Where the boundary stands at c = 0: half way between the two means of the paper's gamma."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Boundary:
+    """Two normals a shift apart: the posterior ignores x, q moves its mean by gamma."""
+
+    name: ClassVar[str] = "boundary"
+    title: ClassVar[str] = "Two shifted normals"
+    paper: ClassVar[Paper] = Paper("Bansal, Chen, Scott", 2025, "Conformal C2ST", "Fig. 1")
+    version: ClassVar[int] = 1
+
+    @property
+    def summary(self) -> str:
+        """What gamma does."""
+        return "q moves the mean of theta by gamma posterior standard deviations."
+
+    @property
+    def label(self) -> str:
+        """Title; there are no options."""
+        return self.title
+
+    @property
+    def gammas(self) -> tuple[float, ...]:
+        """0 to 1 in steps of a tenth; the paper shows 0.5."""
+        return tuple(round(0.1 * step, 1) for step in range(11))
+
+    @property
+    def dims(self) -> tuple[int, int]:
+        """One theta, one x."""
+        return 1, 1
+
+    def x(self, n: int, rng: np.random.Generator) -> Array:
+        """Standard normal: (n, 1)."""
+        return rng.standard_normal((n, 1))
+
+    def theta(self, x: Array, gamma: float, rng: np.random.Generator) -> Array:
+        """Standard normal whatever x is: (n, 1)."""
+        return rng.standard_normal((len(x), 1))
+
+    def q(self, x: Array, gamma: float, rng: np.random.Generator) -> Array:
+        """Normal about gamma: (n, 1)."""
+        return gamma + rng.standard_normal((len(x), 1))
+
+    def log_ratio(self, theta: Array, x: Array, gamma: float) -> Array:
+        """gamma^2/2 - gamma theta: (n,)."""
+        return np.asarray(gamma**2 / 2 - gamma * theta[:, 0])
+
+
+class Means(NamedTuple):
+    """Means of the score under p and under q; both variances are 1."""
+
+    p: Array
+    q: Array
+
+
+def score_means(offset: Array | float, angle: Array | float, gamma: float = GAMMA) -> Means:
+    """Means of the score for offsets and angles (radians) that broadcast."""
+    along = np.cos(angle)
+    middle = MIDPOINT + np.asarray(offset)
+    return Means(np.asarray(middle * along), np.asarray((middle - gamma) * along))
+
+
+def accuracies(
+    offset: Array | float, angle: Array | float, gamma: float = GAMMA
+) -> tuple[Array, Array]:
+    """Shares called right: of draws of p (score above 0) and of draws of q (below 0)."""
+    means = score_means(offset, angle, gamma)
+    return ndtr(means.p), ndtr(-means.q)
+
+
+def auc(angle: Array | float, gamma: float = GAMMA) -> Array:
+    """P(a draw of p outscores a draw of q): Phi(gamma cos b / sqrt 2), whatever the offset."""
+    return np.asarray(ndtr(gamma * np.cos(angle) / np.sqrt(2)))
+
+
+def c2st_power(
+    offset: Array | float, angle: Array | float, n: int, *, gamma: float = GAMMA,
+    alpha: float = 0.05, per_class: bool = False,
+) -> Array:  # fmt: skip
+    """Exact power of C2ST with n draws of each class: the binomials summed over what rejects.
+
+    Args:
+        per_class: whether the null's variance is estimated class by class (methods 0.4) instead
+            of taken as that of a fair coin.
+    """
+    right_p, right_q = accuracies(offset, angle, gamma)
+    hits = np.arange(n + 1)
+    of_p = binom.pmf(hits, n, right_p[..., None])  # (..., n + 1)
+    of_q = binom.pmf(hits, n, right_q[..., None])
+    region = rejection_region(n, alpha, per_class)
+    return np.asarray(np.clip(((of_p @ region) * of_q).sum(-1), 0.0, 1.0))
+
+
+@lru_cache(maxsize=32)
+def rejection_region(n: int, alpha: float, per_class: bool) -> Array:
+    """Which pairs of hits (of p's draws, of q's) reject: (n + 1, n + 1) of 0 and 1."""
+    share = np.arange(n + 1) / n
+    excess = (share[:, None] + share) / 2 - 0.5
+    if not per_class:
+        return (excess > ndtri(1 - alpha) / np.sqrt(8 * n)).astype(float)
+    variance = share * (1 - share) / n
+    sd = np.sqrt((variance[:, None] + variance) / 4)
+    return (excess > ndtri(1 - alpha) * sd).astype(float)
+
+
+def multiple_power(
+    angle: Array | float, n: int, *, gamma: float = GAMMA, alpha: float = 0.05
+) -> Array:
+    """Normal power of Multiple with n draws of each class; no offset changes it.
+
+    The mean Mann-Whitney difference over its true standard deviation, rejected where it passes
+    the quantile times the limit of the test's own sigma (methods 0.3, 0.8).
+    """
+    area = auc(angle, gamma)
+    spread = placement_variance(angle, gamma)
+    true_sd = np.sqrt(2 * spread / n)
+    own_sd = np.sqrt(spread / n + 1 / (12 * n))
+    return np.asarray(ndtr((area - 0.5 - ndtri(1 - alpha) * own_sd) / true_sd))
+
+
+def placement_variance(angle: Array | float, gamma: float = GAMMA) -> Array:
+    """Variance of G_q(S) for S from p: of Phi(Z + d), with d the distance of the means.
+
+    E Phi(Z + d)^2 is a bivariate normal probability at correlation 1/2, by Owen's T.
+    """
+    h = gamma * np.cos(angle) / np.sqrt(2)
+    area = ndtr(h)
+    return np.asarray(area - 2 * owens_t(h, np.sqrt(1 / 3)) - area**2)

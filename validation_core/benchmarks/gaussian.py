@@ -1,0 +1,162 @@
+"""The Gaussian family: theta given x is normal, q perturbs it in one of seven ways.
+
+Chen, Bansal, Scott, CoLT, Section 4 and Appendix C.2; Bansal, Chen, Scott, Appendix B.1.
+x ~ N(1, I_M), mu = W1 x, S = |w2'x| Sigma with Sigma_ij = 0.9^|i-j|, theta ~ N(mu, S). The
+papers give W2 the wrong shape (methods 12); W1 (D, M) and w2 (M,) are standard normal, drawn once
+from a seed that depends on the dimensions only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from scipy.linalg import solve_triangular
+from scipy.special import logsumexp
+
+from validation_core.benchmarks.perturbations import PERTURBATIONS, Perturbation, with_mirror
+from validation_core.rng import stream
+from validation_core.types import Array, Paper
+
+DIMENSIONS = ((3, 3), (10, 10), (50, 10), (100, 100))
+"""The papers' settings, as (dimension of x, dimension of theta)."""
+
+_FLOOR = 1e-12  # |w2'x| can come near 0; densities need it away from there
+
+
+class Geometry(NamedTuple):
+    """The fixed numbers behind one pair of dimensions."""
+
+    w1: Array  # (D, M)
+    w2: Array  # (M,)
+    chol: Array  # (D, D), lower, of Sigma
+    narrow: Array  # (D,), eigenvector of Sigma's smallest eigenvalue
+    lam_min: float
+
+
+@lru_cache(maxsize=16)
+def geometry(dim_x: int, dim_theta: int) -> Geometry:
+    """W1, w2, the factor of Sigma and its narrowest direction; the seed is the dimensions."""
+    rng = stream(0, "gaussian", dim_x, dim_theta)
+    index = np.arange(dim_theta)
+    sigma = 0.9 ** np.abs(index[:, None] - index)
+    values, vectors = np.linalg.eigh(sigma)
+    return Geometry(
+        w1=rng.standard_normal((dim_theta, dim_x)), w2=rng.standard_normal(dim_x),
+        chol=np.linalg.cholesky(sigma), narrow=vectors[:, 0], lam_min=float(values[0]),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gaussian:
+    """Gaussian posterior with a perturbed estimator."""
+
+    name: ClassVar[str] = "gaussian"
+    title: ClassVar[str] = "Gaussian family"
+    paper: ClassVar[Paper] = Paper(
+        "Chen, Bansal, Scott", 2025, "Conditional localization test", "Section 4, Appendix C.2"
+    )
+    version: ClassVar[int] = 1
+
+    perturbation: Perturbation = field(
+        default="mean_shift",
+        metadata={"label": "Perturbation", "help": "How q departs from p as gamma grows."},
+    )
+    dim_x: int = field(
+        default=3, metadata={"label": "Dimension of x", "min": 1, "max": 1000, "help": "M"}
+    )
+    dim_theta: int = field(
+        default=3, metadata={"label": "Dimension of theta", "min": 1, "max": 1000, "help": "D"}
+    )
+
+    def __post_init__(self) -> None:
+        if self.perturbation not in PERTURBATIONS:
+            raise ValueError(
+                f"perturbation is one of {', '.join(PERTURBATIONS)}; got "
+                f"{self.perturbation!r}. Choose one of those."
+            )
+        for name in ("dim_x", "dim_theta"):
+            if not 1 <= getattr(self, name) <= 1000:
+                raise ValueError(
+                    f"{name} lies between 1 and 1000; got {getattr(self, name)}. Choose within."
+                )
+
+    @property
+    def summary(self) -> str:
+        return PERTURBATIONS[self.perturbation].summary
+
+    @property
+    def label(self) -> str:
+        return (
+            f"Gaussian, {PERTURBATIONS[self.perturbation].title}, ({self.dim_x}, {self.dim_theta})"
+        )
+
+    @property
+    def gammas(self) -> tuple[float, ...]:
+        return PERTURBATIONS[self.perturbation].gammas
+
+    @property
+    def dims(self) -> tuple[int, int]:
+        return self.dim_theta, self.dim_x
+
+    def x(self, n: int, rng: np.random.Generator) -> Array:
+        return 1 + rng.standard_normal((n, self.dim_x))
+
+    def theta(self, x: Array, gamma: float, rng: np.random.Generator) -> Array:
+        exact = self.mean(x) + self.noise(x, rng)
+        if self.perturbation != "mode_collapse":
+            return exact
+        return with_mirror(exact, self.mean(x), gamma, rng)
+
+    def q(self, x: Array, gamma: float, rng: np.random.Generator) -> Array:
+        return PERTURBATIONS[self.perturbation].q(self, x, gamma, rng)
+
+    def log_ratio(self, theta: Array, x: Array, gamma: float) -> Array:
+        """log p - log q (methods 1.1): (n,). Exactly 0 at gamma = 0, blind prior apart."""
+        if gamma == 0 and self.perturbation != "blind_prior":
+            return np.zeros(len(theta))
+        return PERTURBATIONS[self.perturbation].log_ratio(self, theta, x, gamma)
+
+    @property
+    def fixed(self) -> Geometry:
+        """W1, w2 and the factor of Sigma."""
+        return geometry(self.dim_x, self.dim_theta)
+
+    def mean(self, x: Array) -> Array:
+        """mu: (n, D)."""
+        return x @ self.fixed.w1.T
+
+    def scale(self, x: Array) -> Array:
+        """|w2'x|: (n,). It multiplies the covariance, not the standard deviation."""
+        return np.maximum(np.abs(x @ self.fixed.w2), _FLOOR)
+
+    def noise(self, x: Array, rng: np.random.Generator) -> Array:
+        """One draw of N(0, S) at each x: (n, D)."""
+        white = rng.standard_normal((len(x), self.dim_theta))
+        return np.sqrt(self.scale(x))[:, None] * (white @ self.fixed.chol.T)
+
+    def whiten(self, vectors: Array, x: Array) -> Array:
+        """S^(-1/2) v at each x: squared lengths are Mahalanobis distances."""
+        solved = solve_triangular(self.fixed.chol, vectors.T, lower=True).T
+        return solved / np.sqrt(self.scale(x))[:, None]
+
+    def log_normal(self, theta: Array, x: Array) -> Array:
+        """log N(theta; mu, S) up to the constant that does not depend on x: (n,)."""
+        squared = (self.whiten(theta - self.mean(x), x) ** 2).sum(-1)
+        return -squared / 2 - self.dim_theta / 2 * np.log(self.scale(x))
+
+    def log_marginal(self, theta: Array) -> Array:
+        """log p(theta) up to the same constant, averaged over 4000 fixed draws of x: (n,)."""
+        x = self._prior_x
+        scale = self.scale(x)
+        a = solve_triangular(self.fixed.chol, theta.T, lower=True)  # (D, n)
+        b = solve_triangular(self.fixed.chol, self.mean(x).T, lower=True)  # (D, 4000)
+        squared = (a**2).sum(0)[:, None] + (b**2).sum(0) - 2 * a.T @ b
+        log_density = -squared / (2 * scale) - self.dim_theta / 2 * np.log(scale)
+        return np.asarray(logsumexp(log_density, axis=1) - np.log(len(x)))
+
+    @cached_property
+    def _prior_x(self) -> Array:
+        return self.x(4000, stream(0, "blind_prior", self.dim_x, self.dim_theta))

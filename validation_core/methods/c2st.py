@@ -1,0 +1,51 @@
+"""C2ST: held-out accuracy of the thresholded logit against one half."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from validation_core import statistics
+from validation_core.types import BlockScores, Budget, Layout, Outcome, Paper, Scores
+
+
+@dataclass(frozen=True, kw_only=True)
+class C2ST:
+    """Accuracy test of Lopez-Paz and Oquab, as paper C compares with it (methods 0.4)."""
+
+    name: ClassVar[str] = "c2st"
+    title: ClassVar[str] = "C2ST"
+    paper: ClassVar[Paper] = Paper(
+        "Lopez-Paz, Oquab", 2017, "Revisiting classifier two-sample tests", "ICLR"
+    )
+    summary: ClassVar[str] = "Does a classifier tell p from q more often than one time in two?"
+    statistic: ClassVar[str] = "held-out accuracy"
+    layout: ClassVar[Layout] = "blocks"
+    learned: ClassVar[bool] = True
+    version: ClassVar[int] = 1
+
+    @property
+    def label(self) -> str:
+        return "C2ST"
+
+    def budget(self, n: int, k: int = 1) -> Budget:
+        del k
+        return Budget(n, n)
+
+    def test(self, scores: Scores, rng: np.random.Generator) -> Outcome:
+        """One-sided normal p-value at the nominal variance; `pvalue_per_class` beside it."""
+        del rng
+        assert isinstance(scores, BlockScores)
+        found = statistics.c2st(scores.p, scores.q)
+        return Outcome(
+            found.accuracy,
+            found.pvalue,
+            Budget(scores.p.shape[-1], scores.q.shape[-1]),
+            arrays={
+                "pvalue_per_class": found.pvalue_per_class,
+                "p_hits": found.p_hits,
+                "q_hits": found.q_hits,
+            },
+        )

@@ -1,0 +1,46 @@
+"""Within-x conformal: the rank of the truth among q's own draws, under the learned score."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from validation_core import statistics
+from validation_core.types import Budget, Layout, Outcome, Paper, Scores, TableScores
+
+
+@dataclass(frozen=True, kw_only=True)
+class WithinX:
+    """SBC whose test quantity is a classifier's logit (methods 0.7): made for uploaded tables.
+
+    Truth and draws share their x on purpose: given x they are exchangeable if q is right, so the
+    rank is exactly uniform for any score learnt on other rows.
+    """
+
+    name: ClassVar[str] = "within_x"
+    title: ClassVar[str] = "Conformal C2ST within x"
+    paper: ClassVar[Paper] = Paper(
+        "NPT Lab", 2026, "SBC with a learned test quantity, after Bansal, Chen, Scott"
+    )
+    summary: ClassVar[str] = "Does the truth rank anywhere among q's draws at its own x?"
+    statistic: ClassVar[str] = "KS distance of the truth's ranks"
+    layout: ClassVar[Layout] = "table"
+    learned: ClassVar[bool] = True
+    version: ClassVar[int] = 1
+
+    @property
+    def label(self) -> str:
+        return "Within x"
+
+    def budget(self, n: int, k: int = 1) -> Budget:
+        return Budget(n, n * k)
+
+    def test(self, scores: Scores, rng: np.random.Generator) -> Outcome:
+        """Two-sided exact KS test of the randomised ranks."""
+        assert isinstance(scores, TableScores)
+        u = statistics.conformal_ranks(scores.truth, scores.draws, rng)[..., 0, :]
+        found = statistics.ks(u)
+        n, k = scores.draws.shape[-2:]
+        return Outcome(found.statistic, found.pvalue, self.budget(n, k), arrays={"u": u})

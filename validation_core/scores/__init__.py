@@ -1,0 +1,43 @@
+"""Scores, and the only maker of score arrays: one function on both sides.
+
+A score may have looked at training draws and at x, never at the test theta; so ranks stay exact
+however bad it is.
+"""
+
+from __future__ import annotations
+
+from typing import overload
+
+import numpy as np
+
+from validation_core.types import Array, Blocks, BlockScores, Draws, Score, TableScores
+
+_ROWS = 1 << 16  # rows scored at once: what a table's repeated x may take in memory
+
+
+@overload
+def apply(score: Score, draws: Blocks) -> BlockScores: ...
+@overload
+def apply(score: Score, draws: Draws) -> TableScores: ...
+def apply(score: Score, draws: Blocks | Draws) -> BlockScores | TableScores:
+    """The scores of both sides of independent blocks, or of a table's truth and draws.
+
+    Returns:
+        Block scores p (n_p,), q (n_q,), with a leading axis S where the score has S test
+        quantities; table scores truth (S, n) and draws (S, n, K), S = 1 for a single score.
+    """
+    if isinstance(draws, Blocks):
+        return BlockScores(score(draws.p.theta, draws.p.x), score(draws.q.theta, draws.q.x))
+    truth = np.atleast_2d(score(draws.theta, draws.x))
+    return TableScores(truth, _drawn(score, draws, like=truth))
+
+
+def _drawn(score: Score, draws: Draws, like: Array) -> Array:
+    n, k, d = draws.q.shape
+    out = np.empty((len(like), n, k), dtype=like.dtype)
+    for first in range(0, n, step := max(1, _ROWS // k)):
+        part = slice(first, min(first + step, n))
+        rows = draws.q[part].reshape(-1, d)
+        scored = score(rows, np.repeat(draws.x[part], k, axis=0))
+        out[:, part] = np.atleast_2d(scored).reshape(len(like), -1, k)
+    return out

@@ -1,0 +1,213 @@
+"""The learned logit: a classifier of (theta, x) from p against q, and how it is degraded.
+
+Bansal, Chen, Scott, Appendix B; methods 0.6. The score is the raw logit, high where it looks like
+p: a sigmoid would saturate in float32 and make ties.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from validation_core.rng import stream
+from validation_core.sampling import TrainingSet
+from validation_core.types import Array, Joint
+
+if TYPE_CHECKING:
+    from validation_core.training import Problem, Report
+
+Preset = Literal["interactive", "paper"]
+
+_CLIP = 10.0  # robust sds: heavy tails reach the network as "far out", not as 1e6
+_CPU_ROWS, _GPU_ROWS = 2048, 1 << 17  # rows per pass: what stays in a core's cache, in a GPU
+
+
+@dataclass(frozen=True, kw_only=True)
+class Classifier:
+    """How a classifier is trained; with its data and seed this keys the network in the store."""
+
+    version: ClassVar[int] = 1
+
+    train: int = field(default=1000, metadata={"label": "Training rows from p, and from q"})
+    epochs: int = field(default=40, metadata={"label": "Epochs"})
+    lr: float = field(default=5e-4, metadata={"label": "Initial learning rate"})
+    batch: int = field(default=256, metadata={"label": "Batch"})
+    hidden: int = field(default=256, metadata={"label": "Hidden units"})
+    layers: int = field(default=3, metadata={"label": "Hidden layers"})
+    weight_decay: float = field(default=0.0, metadata={"label": "Weight decay"})
+    keep_best: bool = field(default=False, metadata={"label": "Keep the best held-out step"})
+
+    @classmethod
+    def preset(cls, name: Preset) -> Classifier:
+        """`paper`: 2000 epochs at 1e-5 (Appendix B). `interactive`: as many steps times rate."""
+        return PRESETS[name]
+
+
+PRESETS: dict[Preset, Classifier] = {
+    "interactive": Classifier(),
+    "paper": Classifier(epochs=2000, lr=1e-5),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class TrainedClassifier:
+    """A network, the random one it began as, and the scaling of its inputs."""
+
+    trained: Mapping[str, NDArray[np.float32]]
+    initial: Mapping[str, NDArray[np.float32]]
+    shift: NDArray[np.float32]  # (D + M,)
+    scale: NDArray[np.float32]  # (D + M,)
+    history: Mapping[str, NDArray[np.floating]]
+    """epoch, loss, held_loss, auc at every check of the training."""
+    seconds: float = 0.0
+    device: str = "cpu"
+
+    @property
+    def auc(self) -> float:
+        """Held-out AUC at the last check."""
+        return float(self.history["auc"][-1])
+
+    def at(self, beta: float = 0.0) -> Logit:
+        """The score of psi_beta = (1 - beta) psi_trained + beta psi_initial, exactly."""
+        return Logit(self, (beta,))
+
+    def grid(self, betas: Sequence[float], rows: Joint) -> Array:
+        """Logits (len(betas), n) of the same rows at every beta."""
+        return Logit(self, tuple(betas)).all(rows.theta, rows.x)
+
+    def arrays(self) -> dict[str, NDArray[np.floating]]:
+        """Everything to store, by flat names."""
+        named = {"trained": self.trained, "initial": self.initial, "history": self.history}
+        flat = {f"{part}.{n}": a for part, arrays in named.items() for n, a in arrays.items()}
+        return {**flat, "shift": self.shift, "scale": self.scale}
+
+    @classmethod
+    def read(
+        cls, arrays: Mapping[str, NDArray[np.floating]], seconds: float = 0.0, device: str = ""
+    ) -> TrainedClassifier:
+        """What `arrays` gave."""
+
+        def part(name: str) -> dict[str, NDArray[np.floating]]:
+            return {n[len(name) + 1 :]: a for n, a in arrays.items() if n.startswith(f"{name}.")}
+
+        return cls(
+            part("trained"), part("initial"), arrays["shift"], arrays["scale"], part("history"),
+            seconds=seconds, device=device,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Logit:
+    """The logit of a trained classifier at one beta or several."""
+
+    classifier: TrainedClassifier
+    betas: tuple[float, ...]
+
+    def __call__(self, theta: Array, x: Array) -> Array:
+        return self.all(theta, x)[0]
+
+    def all(self, theta: Array, x: Array) -> Array:
+        """Logits (betas, n), float32."""
+        import torch
+
+        from validation_core import nets
+
+        device = nets.pick_device()
+        out = np.empty((len(self.betas), len(theta)), dtype=np.float32)
+        size = _CPU_ROWS if device == "cpu" else _GPU_ROWS
+        networks = [nets.stack([self._mixed(beta)], device) for beta in self.betas]
+        with torch.inference_mode():
+            for first in range(0, len(theta), size):
+                part = slice(first, first + size)
+                inputs = scaled(theta[part], x[part], self.classifier.shift, self.classifier.scale)
+                z = torch.from_numpy(inputs).to(device).unsqueeze(0)
+                for i, network in enumerate(networks):
+                    out[i, part] = nets.forward(network, z)[0].cpu().numpy()
+        return out
+
+    def _mixed(self, beta: float) -> dict[str, NDArray[np.float32]]:
+        trained, initial = self.classifier.trained, self.classifier.initial
+        keep, add = np.float32(1 - beta), np.float32(beta)
+        return {name: keep * trained[name] + add * initial[name] for name in trained}
+
+
+def scaled(
+    theta: Array, x: Array, shift: NDArray[np.float32], scale: NDArray[np.float32]
+) -> NDArray[np.float32]:
+    """Inputs (n, D + M) of the network: robustly standardised and clipped."""
+    z = np.concatenate([theta, x], axis=1, dtype=np.float64)
+    # Standardise before narrowing: heavy tails overflow float32.
+    return np.clip((z - shift) / scale, -_CLIP, _CLIP).astype(np.float32)
+
+
+def learn(
+    data: TrainingSet,
+    recipe: Classifier,
+    seed: int,
+    report: Report | None = None,
+    device: str | None = None,
+) -> TrainedClassifier:
+    """Train one classifier on `data`; the seed fixes its start and the order of rows."""
+    return learn_all([data], recipe, [seed], report, device)[0]
+
+
+def learn_all(
+    data: Sequence[TrainingSet],
+    recipe: Classifier,
+    seeds: Sequence[int],
+    report: Report | None = None,
+    device: str | None = None,
+) -> list[TrainedClassifier]:
+    """Train several classifiers of one shape as one batch: each as if trained alone.
+
+    Worth it on a GPU, where one small network leaves most of the card idle; on a CPU the batch
+    costs what its networks cost one by one, so that callers there train them in parallel jobs.
+    """
+    from validation_core import nets, training
+
+    where = nets.pick_device(device)
+    scalings = [_scaling(one) for one in data]
+    net = nets.SkipMLP(
+        inputs=len(scalings[0][0]), hidden=recipe.hidden, layers=recipe.layers
+    )  # fmt: skip
+    starts = [net.initial(stream(seed, "initial")) for seed in seeds]
+    problems = [_problem(one, *scaling) for one, scaling in zip(data, scalings, strict=True)]
+    schedule = training.Schedule(
+        epochs=recipe.epochs, lr=recipe.lr, batch=recipe.batch,
+        weight_decay=recipe.weight_decay, keep_best=recipe.keep_best,
+    )  # fmt: skip
+    rngs = [stream(seed, "order") for seed in seeds]
+    fits, seconds = training.timed(
+        lambda: training.fit(problems, starts, schedule, rngs, report=report, device=where)
+    )
+    return [
+        TrainedClassifier(
+            fit.parameters, start, *scaling, fit.history, seconds=seconds / len(fits), device=where
+        )
+        for fit, start, scaling in zip(fits, starts, scalings, strict=True)
+    ]
+
+
+def _scaling(data: TrainingSet) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Median and robust sd of the pooled training inputs: t with nu <= 2 ruins mean and sd."""
+    # A table's q rows come K to an x: a stride takes every x, as p does.
+    stride = max(1, len(data.q) // len(data.p))
+    pooled = np.concatenate([_inputs(data.p), _inputs(data.q)[::stride]])
+    low, middle, high = np.quantile(pooled, [0.25, 0.5, 0.75], axis=0)
+    spread = (high - low) / 1.349
+    return middle.astype(np.float32), np.where(spread > 0, spread, 1.0).astype(np.float32)
+
+
+def _problem(data: TrainingSet, shift: NDArray[np.float32], scale: NDArray[np.float32]) -> Problem:
+    from validation_core import training
+
+    parts = (data.p, data.q, data.held_p, data.held_q)
+    return training.Problem(*(scaled(part.theta, part.x, shift, scale) for part in parts))
+
+
+def _inputs(joint: Joint) -> Array:
+    return np.concatenate([joint.theta, joint.x], axis=1)

@@ -1,0 +1,25 @@
+"""The linear boundary of the conformal paper's toy, Fig. 1."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from validation_core.types import Array
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinearBoundary:
+    """s = -((theta - 1/4 - offset) cos(angle) + x sin(angle)), for one theta and one x.
+
+    Bansal, Chen, Scott, Fig. 1; methods 0.8. At offset 0 and angle 0 the Bayes classifier for
+    p = N(0, I), q = N((1/2, 0), I); `angle` in radians.
+    """
+
+    offset: float = 0.0
+    angle: float = 0.0
+
+    def __call__(self, theta: Array, x: Array) -> Array:
+        along, across = np.cos(self.angle), np.sin(self.angle)
+        return -((theta[:, 0] - 0.25 - self.offset) * along + x[:, 0] * across)

@@ -1,0 +1,207 @@
+"""Pieces of work that a page asks for: frozen values whose results land in the store.
+
+Each has a key; it is done when the store holds its result, so that progress counts keys, a
+restart submits what is missing, and two users who ask for the same thing wait for one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+
+import numpy as np
+
+from validation_core import keys, models, power, sampling, scores, statistics
+from validation_core.models import Simulated, Training
+from validation_core.rng import stream
+from validation_core.types import Array, Method, PowerCell
+
+if TYPE_CHECKING:
+    from validation_core.store import Store
+
+Live = Callable[[float, Mapping[str, Any]], None]
+
+BETAS = tuple(round(0.05 * i, 2) for i in range(21))
+"""The workbench's grid of degradations; it holds the paper's values."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainTask:
+    """Train classifiers; several of one recipe become one batch, which pays on a GPU."""
+
+    version: ClassVar[int] = 1
+
+    trainings: tuple[Training, ...]
+
+    @property
+    def key(self) -> str:
+        return keys.key(self)
+
+    @property
+    def label(self) -> str:
+        first = self.trainings[0].label
+        more = len(self.trainings) - 1
+        return f"Train {first}" + (f" and {more} more" if more else "")
+
+    def done(self, store: Store) -> bool:
+        return not self._missing(store)
+
+    def run(self, store: Store, report: Live) -> None:
+        missing = self._missing(store)
+        if missing:
+            models.train(store, missing, _trace(report))
+
+    def _missing(self, store: Store) -> list[Training]:
+        return [one for one in self.trainings if not store.has("models", keys.key(one))]
+
+
+def train_tasks(trainings: Sequence[Training], device: str) -> tuple[TrainTask, ...]:
+    """One batch where a GPU computes; one task each on a CPU, where workers run side by side.
+
+    Measured on two cores: a batch of networks takes as long as its networks one by one.
+    """
+    if device == "cuda":
+        return (TrainTask(trainings=tuple(trainings)),)
+    return tuple(TrainTask(trainings=(one,)) for one in trainings)
+
+
+class ScoreGrid(NamedTuple):
+    """Scores of fixed draws at every beta, and what the oracle says of the same draws."""
+
+    betas: Array  # (B,)
+    p: Array  # (B, n_p)
+    q: Array  # (B, n_q)
+    auc: Array  # (B,), of all p against all q
+    oracle_p: Array  # (n_p,), empty where nobody knows the ratio
+    oracle_q: Array  # (n_q,)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GridTask:
+    """Score one set of draws at every beta: what the workbench's sliders act on."""
+
+    version: ClassVar[int] = 1
+
+    training: Training
+    betas: tuple[float, ...] = BETAS
+    n_p: int = 51_200  # 1000 test points get 50 calibration draws of their own, and some to spare
+    n_q: int = 10_240
+    seed: int = 0
+
+    @property
+    def key(self) -> str:
+        return keys.key(self)
+
+    @property
+    def label(self) -> str:
+        count = len(self.betas)
+        at = f"{count} betas" if count > 1 else f"beta {self.betas[0]:g}"
+        return f"Score {self.training.source.label} at {at}"
+
+    def done(self, store: Store) -> bool:
+        return store.has("results", self.key)
+
+    def run(self, store: Store, report: Live) -> None:
+        source = self.training.source
+        assert isinstance(source, Simulated)
+        network = models.trained(store, self.training, _trace(report, share=0.5))
+        rng = stream(self.seed, "score grid")
+        drawn = sampling.blocks(source.benchmark, source.gamma, self.n_p, self.n_q, rng)
+        p, q = [], []
+        for i, beta in enumerate(self.betas):
+            scored = scores.apply(network.at(beta), drawn)
+            p.append(scored.p)
+            q.append(scored.q)
+            report((1 + (i + 1) / len(self.betas)) / 2, {"beta": beta})
+        arrays = {"betas": np.array(self.betas), "p": np.stack(p), "q": np.stack(q)}
+        arrays["auc"] = statistics.auc(arrays["p"], arrays["q"])
+        for side, rows in (("p", drawn.p), ("q", drawn.q)):
+            oracle = source.benchmark.log_ratio(rows.theta, rows.x, source.gamma)
+            arrays[f"oracle_{side}"] = np.zeros(0) if oracle is None else oracle
+        small = {name: array.astype(np.float32) for name, array in arrays.items()}
+        store.save("results", self.key, small, spec=keys.text(self), meta={"label": self.label})
+
+    def load(self, store: Store) -> ScoreGrid | None:
+        """The stored grid, or None."""
+        found = store.load("results", self.key)
+        return None if found is None else ScoreGrid(*(found.arrays[n] for n in ScoreGrid._fields))
+
+
+def _trace(report: Live, share: float = 1.0) -> Live:
+    """Tells the whole course of a training at each check, so that a page can draw it."""
+    course: dict[str, list[float]] = {}
+
+    def tell(fraction: float, now: Mapping[str, Any]) -> None:
+        for name, value in now.items():
+            course.setdefault(name, []).append(value)
+        report(share * fraction, {"history": course})
+
+    return tell
+
+
+@dataclass(frozen=True, kw_only=True)
+class PowerTask:
+    """The power of several methods at one gamma and one beta, on shared trials."""
+
+    version: ClassVar[int] = 1
+
+    training: Training
+    beta: float
+    methods: tuple[Method, ...]
+    design: power.Trials
+
+    @property
+    def key(self) -> str:
+        return keys.key(self)
+
+    @property
+    def label(self) -> str:
+        what = f"{self.training.source.label}, beta {self.beta:g}"
+        return f"Power of {what}, {self.design.trials} trials"
+
+    def done(self, store: Store) -> bool:
+        return store.has("results", self.key)
+
+    def run(self, store: Store, report: Live) -> None:
+        source = self.training.source
+        assert isinstance(source, Simulated)
+        learned = any(method.learned for method in self.methods)
+        score = models.trained(store, self.training).at(self.beta) if learned else None
+        tested = power.run(
+            source.benchmark, source.gamma, score, self.methods, self.design,
+            progress=lambda fraction: report(fraction, {}),
+        )  # fmt: skip
+        cells = tested.cells(source.benchmark, source.gamma, self.beta, self.design)
+        store.save(
+            "results", self.key, {"pvalues": tested.pvalues}, spec=keys.text(self),
+            meta={"label": self.label, "cells": [asdict(cell) for cell in cells]},
+        )  # fmt: skip
+
+    def load(self, store: Store) -> list[PowerCell] | None:
+        """The stored counts, or None."""
+        found = store.load("results", self.key)
+        return None if found is None else [PowerCell(**cell) for cell in found.meta["cells"]]
+
+
+Axis = Literal["gamma", "beta"]
+
+
+def sweep(
+    training: Training, axis: Axis, values: Sequence[float], *, beta: float,
+    methods: tuple[Method, ...], design: power.Trials,
+) -> list[PowerTask]:  # fmt: skip
+    """One task per value of gamma (at this beta) or of beta (at this training's gamma)."""
+    source = training.source
+    assert isinstance(source, Simulated)
+    tasks = []
+    for value in values:
+        at = Simulated(benchmark=source.benchmark, gamma=value) if axis == "gamma" else source
+        one = Training(source=at, recipe=training.recipe, seed=training.seed)
+        tasks.append(
+            PowerTask(
+                training=one, beta=beta if axis == "gamma" else value, methods=methods,
+                design=design,
+            )
+        )  # fmt: skip
+    return tasks

@@ -1,0 +1,233 @@
+"""The values that travel through NPT Lab: draws, scores, outcomes, and what makes them.
+
+    benchmark or upload --sample--> Draws or Blocks --apply(score)--> TableScores or BlockScores
+        --method.test--> Outcome --collect over trials--> PowerCell --figures--> page
+
+Shapes: N simulations, K draws of q at each, D parameters, M data, S test quantities. Every
+statistic works on the last axis and broadcasts over leading ones, so that R trials are one array.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.floating]
+Layout = Literal["blocks", "table"]
+
+
+@dataclass(frozen=True, eq=False)
+class Joint:
+    """Rows (theta, x) drawn from one joint law: theta (n, D), x (n, M)."""
+
+    theta: Array
+    x: Array
+
+    def __len__(self) -> int:
+        return len(self.theta)
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks:
+    """Two independent samples of (theta, x): p with theta from the truth, q from the estimator.
+
+    The two never share an x (methods 0.5): C2ST, Multiple and Uniform are conservative otherwise.
+    """
+
+    p: Joint
+    q: Joint
+
+
+@dataclass(frozen=True, eq=False)
+class Draws:
+    """A table: at each x the truth and K draws of q. theta (N, D), x (N, M), q (N, K, D)."""
+
+    theta: Array
+    x: Array
+    q: Array
+
+    def __len__(self) -> int:
+        return len(self.theta)
+
+
+class Score(Protocol):
+    """A function of (theta, x), fixed before the test draws are seen. High looks like p."""
+
+    def __call__(self, theta: Array, x: Array) -> Array:
+        """Scores (n,), or (S, n) for S test quantities, of rows theta (n, D), x (n, M)."""
+        ...
+
+
+class Reference(Protocol):
+    """A law of calibration scores under p, known by its draws."""
+
+    def counts(self, test: Array, m: int, rng: np.random.Generator) -> tuple[Array, Array]:
+        """How many of m calibration scores lie below each test score, and how many equal it."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class BlockScores:
+    """Scores of independent blocks: p (..., n_p), q (..., n_q), and what calibrates Uniform(m).
+
+    With `reference` None the p scores themselves are split into disjoint calibration sets.
+    """
+
+    p: Array
+    q: Array
+    reference: Reference | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class TableScores:
+    """Scores of a table: truth (..., S, n) and q's draws (..., S, n, K), S test quantities."""
+
+    truth: Array
+    draws: Array
+
+
+Scores = BlockScores | TableScores
+
+
+class Budget(NamedTuple):
+    """Draws that one test uses up: from p (true pairs) and from q."""
+
+    p: int
+    q: int
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What a test says, over any leading axes of trials.
+
+    statistic, pvalue (...); arrays carry what the figures draw; effect holds plain numbers.
+    """
+
+    statistic: Array
+    pvalue: Array
+    budget: Budget
+    arrays: Mapping[str, Array] = field(default_factory=dict)
+    effect: Mapping[str, float] = field(default_factory=dict)
+    seconds: float = 0.0
+
+
+class Paper(NamedTuple):
+    """Where something comes from."""
+
+    authors: str
+    year: int
+    title: str
+    where: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.authors} ({self.year}), {self.title}" + (
+            f", {self.where}" * bool(self.where)
+        )
+
+
+class Recipe(Protocol):
+    """How a score comes to be: the frozen description that a trained network is keyed by."""
+
+    version: ClassVar[int]
+
+
+class Method(Protocol):
+    """A test: which score it reads, laid out how, and what it makes of it."""
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    paper: ClassVar[Paper]
+    summary: ClassVar[str]
+    statistic: ClassVar[str]
+    layout: ClassVar[Layout]
+    learned: ClassVar[bool]
+    """Whether the score is the trained classifier's (True) or each coordinate of theta."""
+    version: ClassVar[int]
+
+    @property
+    def label(self) -> str:
+        """Name with its options, as a legend shows it."""
+        ...
+
+    def budget(self, n: int, k: int) -> Budget:
+        """Draws used by one test of n points (with k draws of q at each x, for tables)."""
+        ...
+
+    def test(self, scores: Scores, rng: np.random.Generator) -> Outcome:
+        """Statistic and p-value for each leading index of the scores."""
+        ...
+
+
+class Benchmark(Protocol):
+    """Three samplers and, where known, the oracle: x ~ p(x), theta ~ p(.|x), q ~ q_gamma(.|x)."""
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    paper: ClassVar[Paper]
+    version: ClassVar[int]
+
+    @property
+    def summary(self) -> str:
+        """What gamma does, in one sentence."""
+        ...
+
+    @property
+    def label(self) -> str:
+        """Title with its options."""
+        ...
+
+    @property
+    def gammas(self) -> tuple[float, ...]:
+        """The paper's grid of perturbation strengths, the first of them 0 where q can equal p."""
+        ...
+
+    @property
+    def dims(self) -> tuple[int, int]:
+        """(D, M): dimensions of theta and x."""
+        ...
+
+    def x(self, n: int, rng: np.random.Generator) -> Array:
+        """n draws from p(x): (n, M)."""
+        ...
+
+    def theta(self, x: Array, gamma: float, rng: np.random.Generator) -> Array:
+        """One draw of the truth at each x: (n, D). Mode collapse perturbs p, hence gamma."""
+        ...
+
+    def q(self, x: Array, gamma: float, rng: np.random.Generator) -> Array:
+        """One draw of the estimator at each x: (n, D)."""
+        ...
+
+    def log_ratio(self, theta: Array, x: Array, gamma: float) -> Array | None:
+        """log p(theta|x) - log q_gamma(theta|x): (n,), or None where nobody knows it."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class PowerCell:
+    """Rejections of one method at one point of a sweep: counts, so that exact intervals follow."""
+
+    benchmark: str
+    method: str
+    options: Mapping[str, float | int | str | bool]
+    gamma: float
+    beta: float
+    trials: int
+    rejections: int
+    alpha: float
+    protocol: Literal["pooled", "fresh"]
+    draws_p: int
+    """Draws from p that all trials together used."""
+    draws_q: int
+    seconds: float
+    label: str = ""
+    """The method with its options, as a legend shows it."""
+
+    @property
+    def rate(self) -> float:
+        """Share of trials that rejected."""
+        return self.rejections / self.trials
