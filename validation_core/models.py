@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
+import filelock
+
 from validation_core import keys, sampling
 from validation_core.rng import stream
 from validation_core.sampling import TrainingSet
@@ -76,8 +78,17 @@ def load(store: Store, training: Training) -> TrainedClassifier | None:
 
 
 def trained(store: Store, training: Training, report: Report | None = None) -> TrainedClassifier:
-    """The stored network, or a new one, trained and stored."""
-    return load(store, training) or train(store, [training], report)[0]
+    """The stored network, or a new one, trained and stored.
+
+    Tasks that read one network may run side by side: the second waits for the first one's.
+    """
+    found = load(store, training)
+    if found is not None:
+        return found
+    locks = store.root / "locks"
+    locks.mkdir(parents=True, exist_ok=True)
+    with filelock.FileLock(locks / f"{keys.key(training)}.lock"):
+        return load(store, training) or train(store, [training], report)[0]
 
 
 def train(

@@ -15,7 +15,7 @@ import numpy as np
 from validation_core import keys, models, power, sampling, scores, statistics
 from validation_core.models import Simulated, Training
 from validation_core.rng import stream
-from validation_core.types import Array, Method, PowerCell
+from validation_core.types import Array, Blocks, Method, PowerCell
 
 if TYPE_CHECKING:
     from validation_core.store import Store
@@ -44,6 +44,11 @@ class TrainTask:
         more = len(self.trainings) - 1
         return f"Train {first}" + (f" and {more} more" if more else "")
 
+    @property
+    def makes(self) -> frozenset[str]:
+        """Keys of the networks: tasks that need one wait for it."""
+        return frozenset(keys.key(one) for one in self.trainings)
+
     def done(self, store: Store) -> bool:
         return not self._missing(store)
 
@@ -66,6 +71,9 @@ def train_tasks(trainings: Sequence[Training], device: str) -> tuple[TrainTask, 
     return tuple(TrainTask(trainings=(one,)) for one in trainings)
 
 
+_ORACLE = 4096  # rows of each side whose log ratio is computed: the blind prior's is dear
+
+
 class ScoreGrid(NamedTuple):
     """Scores of fixed draws at every beta, and what the oracle says of the same draws."""
 
@@ -73,8 +81,9 @@ class ScoreGrid(NamedTuple):
     p: Array  # (B, n_p)
     q: Array  # (B, n_q)
     auc: Array  # (B,), of all p against all q
-    oracle_p: Array  # (n_p,), empty where nobody knows the ratio
-    oracle_q: Array  # (n_q,)
+    oracle_auc: Array  # (1,), of the log ratio; empty where nobody knows it
+    oracle_p: Array  # of the first rows of p, empty where nobody knows the ratio
+    oracle_q: Array  # of the first rows of q
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,6 +108,11 @@ class GridTask:
         at = f"{count} betas" if count > 1 else f"beta {self.betas[0]:g}"
         return f"Score {self.training.source.label} at {at}"
 
+    @property
+    def makes(self) -> frozenset[str]:
+        """The network's key: it is trained here where the store lacks it."""
+        return frozenset({keys.key(self.training)})
+
     def done(self, store: Store) -> bool:
         return store.has("results", self.key)
 
@@ -116,9 +130,7 @@ class GridTask:
             report((1 + (i + 1) / len(self.betas)) / 2, {"beta": beta})
         arrays = {"betas": np.array(self.betas), "p": np.stack(p), "q": np.stack(q)}
         arrays["auc"] = statistics.auc(arrays["p"], arrays["q"])
-        for side, rows in (("p", drawn.p), ("q", drawn.q)):
-            oracle = source.benchmark.log_ratio(rows.theta, rows.x, source.gamma)
-            arrays[f"oracle_{side}"] = np.zeros(0) if oracle is None else oracle
+        arrays |= _oracle(source, drawn)
         small = {name: array.astype(np.float32) for name, array in arrays.items()}
         store.save("results", self.key, small, spec=keys.text(self), meta={"label": self.label})
 
@@ -126,6 +138,16 @@ class GridTask:
         """The stored grid, or None."""
         found = store.load("results", self.key)
         return None if found is None else ScoreGrid(*(found.arrays[n] for n in ScoreGrid._fields))
+
+
+def _oracle(source: Simulated, drawn: Blocks) -> dict[str, Array]:
+    ratios = [
+        source.benchmark.log_ratio(rows.theta[:_ORACLE], rows.x[:_ORACLE], source.gamma)
+        for rows in (drawn.p, drawn.q)
+    ]
+    p, q = (np.zeros(0) if ratio is None else ratio for ratio in ratios)
+    auc = np.atleast_1d(statistics.auc(p, q)) if p.size else np.zeros(0)
+    return {"oracle_p": p, "oracle_q": q, "oracle_auc": auc}
 
 
 def _trace(report: Live, share: float = 1.0) -> Live:
@@ -160,6 +182,11 @@ class PowerTask:
         what = f"{self.training.source.label}, beta {self.beta:g}"
         return f"Power of {what}, {self.design.trials} trials"
 
+    @property
+    def needs(self) -> frozenset[str]:
+        """The network's key."""
+        return frozenset({keys.key(self.training)})
+
     def done(self, store: Store) -> bool:
         return store.has("results", self.key)
 
@@ -184,7 +211,7 @@ class PowerTask:
         return None if found is None else [PowerCell(**cell) for cell in found.meta["cells"]]
 
 
-Axis = Literal["gamma", "beta"]
+Axis = Literal["gamma", "beta", "m"]
 
 
 def sweep(

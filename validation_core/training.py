@@ -50,6 +50,8 @@ class Fit(NamedTuple):
 
     parameters: Parameters
     history: dict[str, NDArray[np.floating]]
+    kept: int
+    """The check whose parameters these are."""
 
 
 def fit(
@@ -146,6 +148,7 @@ class _Watch:
         self.held_q = _tensor([problem.held_q for problem in problems], device)
         self.keep_best = schedule.keep_best
         self.best = np.full(len(problems), np.inf)
+        self.at_best = np.zeros(len(problems), dtype=int)
         self.kept: dict[str, Tensor] = {}
         self.rows: list[tuple[NDArray[np.floating], ...]] = []
 
@@ -166,6 +169,7 @@ class _Watch:
             return
         better = held_loss < self.best
         self.best = np.where(better, held_loss, self.best)
+        self.at_best = np.where(better, len(self.rows) - 1, self.at_best)
         which = torch.from_numpy(better).to(self.held_p.device)
         for name, tensor in tensors.items():
             now = tensor.detach().clone()
@@ -176,8 +180,13 @@ class _Watch:
         networks = nets.unstack(self.kept if self.keep_best else tensors)
         columns = [np.stack(column, axis=1) for column in zip(*self.rows, strict=True)]
         names = ("epoch", "loss", "held_loss", "auc")
+        kept = self.at_best if self.keep_best else np.full(len(networks), len(self.rows) - 1)
         return [
-            Fit(network, {n: c[i].astype(np.float32) for n, c in zip(names, columns, strict=True)})
+            Fit(
+                network,
+                {n: c[i].astype(np.float32) for n, c in zip(names, columns, strict=True)},
+                int(kept[i]),
+            )
             for i, network in enumerate(networks)
         ]
 

@@ -72,8 +72,6 @@ class Others(NamedTuple):
 
     multiple: Outcome
     c2st: Outcome
-    auc: float
-    oracle_auc: float | None
     variance: Array  # (len(PAPER_M),) of U given its test point
 
 
@@ -81,12 +79,9 @@ def others(grid: ScoreGrid, index: int, n: int, seed: int = 0) -> Others:
     """Multiple and C2ST on n draws from each side, and how noisy U is at the paper's m."""
     n = min(n, grid.q.shape[1])
     one = BlockScores(grid.p[index, :n], grid.q[index, :n])
-    oracle = grid.oracle_p.size > 0
     return Others(
         methods.Multiple().test(one, stream(seed, "workbench", "multiple")),
         methods.C2ST().test(one, stream(seed, "workbench", "c2st")),
-        float(grid.auc[index]),
-        float(statistics.auc(grid.oracle_p, grid.oracle_q)) if oracle else None,
         rank_variance(grid.p[index], one.q, stream(seed, "workbench", "variance")),
     )
 

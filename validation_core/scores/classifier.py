@@ -63,13 +63,15 @@ class TrainedClassifier:
     scale: NDArray[np.float32]  # (D + M,)
     history: Mapping[str, NDArray[np.floating]]
     """epoch, loss, held_loss, auc at every check of the training."""
+    kept: int = -1
+    """The check whose parameters were kept: the last, or the best held-out one."""
     seconds: float = 0.0
     device: str = "cpu"
 
     @property
     def auc(self) -> float:
-        """Held-out AUC at the last check."""
-        return float(self.history["auc"][-1])
+        """Held-out AUC of the network that was kept."""
+        return float(self.history["auc"][self.kept])
 
     def at(self, beta: float = 0.0) -> Logit:
         """The score of psi_beta = (1 - beta) psi_trained + beta psi_initial, exactly."""
@@ -83,7 +85,7 @@ class TrainedClassifier:
         """Everything to store, by flat names."""
         named = {"trained": self.trained, "initial": self.initial, "history": self.history}
         flat = {f"{part}.{n}": a for part, arrays in named.items() for n, a in arrays.items()}
-        return {**flat, "shift": self.shift, "scale": self.scale}
+        return {**flat, "shift": self.shift, "scale": self.scale, "kept": np.array([self.kept])}
 
     @classmethod
     def read(
@@ -96,7 +98,7 @@ class TrainedClassifier:
 
         return cls(
             part("trained"), part("initial"), arrays["shift"], arrays["scale"], part("history"),
-            seconds=seconds, device=device,
+            kept=int(arrays["kept"][0]), seconds=seconds, device=device,
         )  # fmt: skip
 
 
@@ -186,7 +188,8 @@ def learn_all(
     )
     return [
         TrainedClassifier(
-            fit.parameters, start, *scaling, fit.history, seconds=seconds / len(fits), device=where
+            fit.parameters, start, *scaling, fit.history, kept=fit.kept,
+            seconds=seconds / len(fits), device=where,
         )
         for fit, start, scaling in zip(fits, starts, scalings, strict=True)
     ]

@@ -1,0 +1,126 @@
+"""The workbench under AppTest: train, look, move sliders; nothing is trained twice."""
+
+import json
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from pages.components.services import services
+from tests.conftest import ROOT
+from validation_core import models
+from validation_core.benchmarks.gaussian import Gaussian
+from validation_core.models import Simulated, Training
+from validation_core.scores import classifier
+from validation_core.tasks import GridTask
+
+PAGE = str(ROOT / "pages" / "conformal.py")
+QUICK = classifier.Classifier(train=200, epochs=3, hidden=16)
+
+
+@pytest.fixture(autouse=True)
+def _small(monkeypatch):
+    """A small network: what is tested here is the page."""
+    monkeypatch.setitem(classifier.PRESETS, "interactive", QUICK)
+    services.clear()
+    yield
+    services.clear()
+
+
+@pytest.fixture
+def page():
+    return AppTest.from_file(PAGE, default_timeout=120)
+
+
+def _trained(perturbation="mean_shift", gamma=0.15):
+    benchmark = Gaussian(perturbation=perturbation)
+    source = Simulated(benchmark=benchmark, gamma=gamma)
+    task = GridTask(training=Training(source=source, recipe=QUICK))
+    task.run(services().store, lambda fraction, live: None)
+    return task
+
+
+def _figures(page):
+    return [json.loads(chart.proto.spec) for chart in page.get("plotly_chart")]
+
+
+def _charts(page):
+    return page.get("bidi_component")
+
+
+def test_an_untrained_benchmark_says_so_and_trains(page):
+    page.query_params["perturbation"] = "blind_prior"
+    page.run()
+    assert not page.exception
+    assert any("No classifier has been trained" in text.value for text in page.markdown)
+    assert not _charts(page)
+    page.button(key="train").click().run()
+    assert not page.exception
+    page.run()
+    assert len(_charts(page)) == 1
+    assert services().store.entries()
+
+
+def test_a_slider_never_trains(page, monkeypatch):
+    _trained()
+    monkeypatch.setattr(models, "train", lambda *a, **k: pytest.fail("a slider trained a network"))
+    page.run()
+    assert len(_charts(page)) == 1
+    for m in (1, 200):
+        page.select_slider(key="m").set_value(m).run()
+        assert not page.exception
+    page.select_slider(key="n").set_value(100).run()
+    page.select_slider(key="level").set_value(0.1).run()
+    assert not page.exception
+    said = " ".join(caption.value for caption in page.caption)
+    assert "100 × 200 calibration draws" not in said  # 20 000 fit into the 51 200 scored
+    page.select_slider(key="n").set_value(1000).run()
+    assert "pooled" in " ".join(caption.value for caption in page.caption)
+
+
+@pytest.mark.parametrize("tab", ["Scores", "Other tests", "Training"])
+def test_tabs(page, tab):
+    _trained()
+    page.session_state["tab"] = tab
+    page.run()
+    assert not page.exception
+    expected = {"Scores": 2, "Other tests": 3, "Training": 1}[tab]
+    assert len(_figures(page)) == expected
+
+
+def test_power_refines_from_twenty_to_two_hundred(page, monkeypatch):
+    _trained()
+    page.session_state["n"] = 100
+    page.session_state["along"] = "m"
+    page.run()
+    page.button(key="run-power").click().run()
+    page.run()
+    assert not page.exception
+    said = " ".join(caption.value for caption in page.caption)
+    assert "200 trials a point, pooled protocol" in said
+    assert "Wilson" in said
+
+
+def test_another_gamma_offers_training(page):
+    _trained(gamma=0.15)
+    page.run()
+    page.select_slider(key="gamma_mean_shift").set_value(0.3).run()
+    assert not page.exception
+    assert any("gamma = 0.3" in text.value for text in page.markdown)
+    assert page.button(key="train")
+
+
+@pytest.mark.parametrize("dims", ["(10, 10)", "(50, 10)", "(100, 100)"])
+@pytest.mark.parametrize("perturbation", ["heavy_tail", "blind_prior"])
+def test_every_setting_opens(page, dims, perturbation):
+    page.query_params["dims"] = dims
+    page.query_params["perturbation"] = perturbation
+    page.run()
+    assert not page.exception
+
+
+def test_nonsense_in_the_address_is_ignored(page):
+    for name, value in {"m": "7", "n": "abc", "perturbation": "<script>", "level": "-1"}.items():
+        page.query_params[name] = value
+    page.run()
+    assert not page.exception
+    assert page.select_slider(key="m").value == 50

@@ -1,0 +1,70 @@
+"""What one method had to say about an upload: a result, or why there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal
+
+import numpy as np
+
+from validation_core.types import Array, Method, Outcome
+
+SMALLEST = 1e-300
+"""What a p-value is written as when it is too small for a float: never 0."""
+
+
+@dataclass(frozen=True, eq=False)
+class Record:
+    """One row of a diagnosis; `arrays` carry what its figure draws."""
+
+    name: str
+    label: str
+    title: str
+    status: Literal["ran", "not run"]
+    reason: str | None = None
+    about: str = ""
+    """What the statistic is, in the method's own words."""
+    statistic: float | None = None
+    pvalue: float | None = None
+    draws_p: int = 0
+    draws_q: int = 0
+    seconds: float = 0.0
+    effect: Mapping[str, float] = field(default_factory=dict)
+    arrays: Mapping[str, Array] = field(default_factory=dict)
+
+    @classmethod
+    def not_run(cls, method: Method, reason: str) -> Record:
+        """A method that these draws cannot serve."""
+        return cls(method.name, method.label, method.title, "not run", reason, method.statistic)
+
+    @classmethod
+    def ran(
+        cls, method: Method, outcome: Outcome, seconds: float, effect: Mapping[str, float]
+    ) -> Record:
+        """A method's outcome on one upload, no leading axes."""
+        return cls(
+            name=method.name,
+            label=method.label,
+            title=method.title,
+            status="ran",
+            about=method.statistic,
+            statistic=float(outcome.statistic),
+            pvalue=max(float(outcome.pvalue), SMALLEST),
+            draws_p=int(outcome.budget.p),
+            draws_q=int(outcome.budget.q),
+            seconds=seconds,
+            effect={**outcome.effect, **_numbers(outcome.arrays), **effect},
+            arrays=outcome.arrays,
+        )
+
+    def plain(self) -> dict[str, Any]:
+        """All but the arrays, as JSON holds it."""
+        kept = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "arrays"}
+        return {**kept, "effect": dict(self.effect)}
+
+
+def _numbers(arrays: Mapping[str, Array]) -> dict[str, float]:
+    """Arrays of a single number are effects as well; what is not finite says nothing."""
+    single = {name: float(a) for name, a in arrays.items() if np.ndim(a) == 0}
+    return {name: value for name, value in single.items() if np.isfinite(value)}

@@ -1,0 +1,182 @@
+"""From the records of all methods to one verdict, in words that never say more than was found.
+
+p-values are adjusted by Holm over the tests that ran: if q is right, any of them rejects in at
+most a share alpha of uploads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from validation_core import __version__, statistics
+from validation_core.diagnosis import sensitivity, words
+from validation_core.diagnosis.records import SMALLEST, Record
+from validation_core.diagnosis.sensitivity import Shift
+from validation_core.diagnosis.words import ENOUGH
+from validation_core.types import Array
+from validation_core.uploads import Upload
+
+Verdict = Literal["problem found", "no problem found", "not enough data"]
+
+
+@dataclass(frozen=True, eq=False)
+class Parameter:
+    """How one parameter's true values rank among q's draws (SBC)."""
+
+    name: str
+    statistic: float
+    pvalue: float
+    pvalue_adjusted: float
+    """Bonferroni over parameters and over the tests that ran."""
+    mean_rank: float
+    spread: float
+    """Variance of the ranks times 12: 1 if q is right, above 1 if q is too narrow."""
+    reading: str
+    """What the ranks look like, in words; a hint at the cause, not a test of its own."""
+
+
+@dataclass(frozen=True, eq=False)
+class Diagnosis:
+    """A verdict and everything it rests on."""
+
+    verdict: Verdict
+    alpha: float
+    seed: int
+    upload: Upload
+    records: tuple[Record, ...]
+    adjusted: Mapping[str, float]
+    """Holm-adjusted p-value by the label of each method that ran."""
+    parameters: tuple[Parameter, ...]
+    shift: Shift | None
+    pending: int = 0
+    """Methods whose results are still to come."""
+
+    @property
+    def sentence(self) -> str:
+        """The verdict to read. It may hold names a user chose: escape it where it is drawn."""
+        return words.sentence(self)
+
+    @property
+    def flagged(self) -> tuple[Parameter, ...]:
+        """Parameters that SBC rejects after all corrections, the worst first."""
+        bad = [one for one in self.parameters if one.pvalue_adjusted <= self.alpha]
+        return tuple(sorted(bad, key=lambda one: one.pvalue_adjusted))
+
+    def to_json(self) -> dict[str, Any]:
+        """One object, as the command line prints it (design 8) with a few fields more."""
+        dim_theta, dim_x = self.upload.dims
+        return {
+            "verdict": self.verdict,
+            "sentence": self.sentence,
+            "alpha": self.alpha,
+            "seed": self.seed,
+            "n": self.upload.n,
+            "k": self.upload.k,
+            "dim_theta": dim_theta,
+            "dim_x": dim_x,
+            "methods": [self._method(record) for record in self.records],
+            "parameters": [asdict(one) for one in self.parameters],
+            "where": [],
+            "cause": [{"parameter": p.name, "reading": p.reading} for p in self.flagged],
+            "sensitivity": self._sensitivity(),
+            "dropped": dict(self.upload.dropped),
+            "warnings": list(self.upload.warnings),
+            "notes": list(self.upload.notes),
+            "digest": self.upload.digest,
+            "version": __version__,
+        }
+
+    def _method(self, record: Record) -> dict[str, Any]:
+        return {**record.plain(), "pvalue_adjusted": self.adjusted.get(record.label)}
+
+    def _sensitivity(self) -> list[dict[str, Any]]:
+        if self.shift is None:
+            return []
+        size, power, test = self.shift
+        return [{"kind": "shift", "posterior_sd": size, "power": power, "test": test}]
+
+
+def verdict(
+    records: Sequence[Record], upload: Upload, *, alpha: float = 0.05, seed: int = 0,
+    pending: int = 0,
+) -> Diagnosis:  # fmt: skip
+    """The diagnosis that these records support.
+
+    Args:
+        records: of the methods that have answered.
+        upload: what they were asked about.
+        alpha: level of the whole diagnosis.
+        seed: reported with it.
+        pending: methods yet to answer; they count in Holm's correction as if their p-values were
+            1, so that a problem found early stays found.
+
+    Raises:
+        ValueError: for a level outside (0, 1).
+    """
+    if not 0 < alpha < 1:
+        raise ValueError(f"The level lies between 0 and 1; got {alpha}. 0.05 is usual.")
+    ran = [record for record in records if record.status == "ran"]
+    raw = np.array([record.pvalue for record in ran] + [1.0] * pending, dtype=float)
+    holm = np.maximum(statistics.holm(raw), SMALLEST) if len(raw) else raw
+    adjusted = {record.label: float(p) for record, p in zip(ran, holm, strict=False)}
+    parameters = _parameters(ran, upload.names, len(raw))
+    shift = _shift(ran, upload, alpha / max(1, len(raw)))
+    said = _say(adjusted, shift, upload, alpha, pending)
+    return Diagnosis(
+        said, alpha, seed, upload, tuple(records), adjusted, parameters, shift, pending
+    )
+
+
+def _parameters(ran: Sequence[Record], names: Sequence[str], tests: int) -> tuple[Parameter, ...]:
+    sbc = next((record for record in ran if record.name == "sbc"), None)
+    if sbc is None:
+        return ()
+    u, distances, pvalues = (sbc.arrays[name] for name in ("u", "statistics", "pvalues"))
+    count = len(pvalues) * tests
+    return tuple(
+        Parameter(
+            name, float(distance), max(float(p), SMALLEST), min(1.0, max(count * p, SMALLEST)),
+            float(ranks.mean()), float(12 * ranks.var()), reading(ranks),
+        )
+        for name, ranks, distance, p in zip(names, u, distances, pvalues, strict=True)
+    )  # fmt: skip
+
+
+def reading(u: Array) -> str:
+    """What ranks that should be uniform look like: shifted, U-shaped, or heaped in the middle."""
+    n = len(u)
+    z_mean = (u.mean() - 0.5) * np.sqrt(12 * n)
+    z_spread = (((u - 0.5) ** 2).mean() - 1 / 12) * np.sqrt(180 * n)
+    if max(abs(z_mean), abs(z_spread)) < 3:
+        return "no plain shift or wrong width"
+    if abs(z_mean) > abs(z_spread):
+        return "q sits too low" if z_mean > 0 else "q sits too high"
+    return (
+        "q is too narrow (over-confident)" if z_spread > 0 else "q is too wide (under-confident)"
+    )
+
+
+def _shift(ran: Sequence[Record], upload: Upload, level: float) -> Shift | None:
+    by_name = {record.name: record for record in ran}
+    if "sbc" in by_name:
+        each = level / upload.dims[0]
+        size = sensitivity.by_ranks(upload.n, upload.k, each)
+        return Shift(size, sensitivity.POWER, "sbc")
+    if "multiple" in by_name:
+        used = by_name["multiple"]
+        size = sensitivity.by_scores(used.draws_p, used.draws_q, level)
+        return Shift(size, sensitivity.POWER, "multiple")
+    return None
+
+
+def _say(
+    adjusted: Mapping[str, float], shift: Shift | None, upload: Upload, alpha: float, pending: int
+) -> Verdict:
+    if adjusted and min(adjusted.values()) <= alpha:
+        return "problem found"
+    blind = shift is None or shift.size > ENOUGH
+    return "not enough data" if blind and not pending else "no problem found"

@@ -1,0 +1,73 @@
+"""A verdict in words: never that q is right, never a p-value of 0 (design 7)."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from validation_core.diagnosis.records import SMALLEST
+
+if TYPE_CHECKING:
+    from validation_core.diagnosis.verdict import Diagnosis
+
+ENOUGH = 0.5
+"""Shift in posterior sds that a silent test must have been able to see to count as an answer."""
+
+_NAMED = 3  # parameters named in the sentence; the table has them all
+
+
+def pvalue_text(p: float | None) -> str:
+    """A p-value to read: two digits, and never 0."""
+    if p is None:
+        return "–"
+    if p <= SMALLEST:
+        return "< 1e-300"
+    if p < 1e-3:
+        mantissa, _, exponent = f"{p:.1e}".partition("e")
+        return f"{mantissa}e{int(exponent)}"
+    return f"{p:.2g}" if p < 0.995 else "1"
+
+
+def sentence(found: Diagnosis) -> str:
+    """What was found and how sure that is."""
+    if found.verdict == "problem found":
+        return _problem(found)
+    if found.pending:
+        return f"No test rejects q so far; {found.pending} still to answer."
+    if found.verdict == "not enough data":
+        return _too_little(found)
+    return _silent(found)
+
+
+def _problem(found: Diagnosis) -> str:
+    labels = {record.label: record.title for record in found.records}
+    label = min(found.adjusted, key=lambda each: found.adjusted[each])
+    p = pvalue_text(found.adjusted[label])
+    equals = "" if p.startswith("<") else "= "
+    said = (
+        f"Problem found at level {found.alpha:.3g}: truth and q's draws differ "
+        f"({labels[label]}, p {equals}{p} corrected over {len(found.adjusted)} tests)."
+    )
+    named = [f"{one.name}: {one.reading}" for one in found.flagged[:_NAMED]]
+    return " ".join([said, *([f"By rank, {'; '.join(named)}."] if named else [])])
+
+
+def _silent(found: Diagnosis) -> str:
+    assert found.shift is not None
+    best = "" if found.shift.test == "sbc" else ", with the best possible classifier,"
+    return (
+        f"No evidence against q: a test of this size{best} would have caught a shift of "
+        f"{found.shift.size:.2f} posterior sd with {found.shift.power:.0%} power."
+    )
+
+
+def _too_little(found: Diagnosis) -> str:
+    if found.shift is None:
+        return "Not enough data to say: no test could run on what was read."
+    # A detectable shift falls with the square root of the rows.
+    rows = math.ceil(found.upload.n * (found.shift.size / ENOUGH) ** 2 / 10) * 10
+    return (
+        f"Not enough data to say: no test rejects q, but one of this size sees with "
+        f"{found.shift.power:.0%} power only a shift of {found.shift.size:.2g} posterior sd or "
+        f"more. About {rows} rows would show one of {ENOUGH:g}."
+    )

@@ -1,0 +1,427 @@
+"""Jobs: some tasks that somebody waits for, shared by everyone who asks for the same.
+
+The store is a job's state: progress counts results, and a record of the job's tasks lets the next
+server submit what is missing.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor, Future
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+import filelock
+
+from validation_core import keys
+from validation_core.engine.tasks import Stopped, Task, perform, readable
+from validation_core.store import JSON, Store
+
+State = Literal["queued", "running", "done", "cancelled", "failed"]
+ACTIVE: tuple[State, ...] = ("queued", "running")
+
+_PATIENCE = 15 * 60.0  # seconds that a job goes on with nobody watching
+_KEPT = 50  # jobs remembered, ended ones included
+
+
+@dataclass(frozen=True)
+class JobState:
+    """A job at one moment: what a page shows of it."""
+
+    key: str
+    label: str
+    state: State
+    fraction: float
+    done: int
+    total: int
+    message: str
+    live: Mapping[str, JSON]
+    """What the task that reported last had to show."""
+    started: float
+    """When it was asked for, in seconds since 1970."""
+    seconds: float
+    subscribers: int
+
+    @property
+    def active(self) -> bool:
+        """Whether it waits or works."""
+        return self.state in ACTIVE
+
+
+class Interrupted(NamedTuple):
+    """A job that a server left unfinished; `problem` says why it cannot be resumed."""
+
+    key: str
+    label: str
+    done: int
+    total: int
+    created: float
+    problem: str = ""
+
+
+def job_key(tasks: Sequence[Task]) -> str:
+    """The key of the job of these tasks."""
+    return keys.key(tuple(task.key for task in tasks))
+
+
+@dataclass(eq=False)
+class Run:
+    """One task under way, for every job that waits for it."""
+
+    task: Task
+    key: str
+    state: State = "queued"
+    fraction: float = 0.0
+    live: Mapping[str, JSON] = field(default_factory=dict)
+    error: str = ""
+    stopped: bool = False
+    future: Future[None] | None = None
+    jobs: list[Job] = field(default_factory=list)
+    makes: frozenset[str] = frozenset()
+    needs: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        self.makes = frozenset(getattr(self.task, "makes", ()))
+        self.needs = frozenset(getattr(self.task, "needs", ()))
+
+
+class Job:
+    """Tasks that are wanted together, and by whom."""
+
+    def __init__(
+        self, key: str, label: str, tasks: tuple[Task, ...], lock: threading.RLock
+    ) -> None:
+        self.key = key
+        self.label = label
+        self.tasks = tasks
+        self.total = len({task.key for task in tasks})
+        self.runs: list[Run] = []
+        self.watchers: dict[str, float] = {}
+        self.cancelled = False
+        self.latest: Run | None = None
+        self.ended: float | None = None
+        self.started = time.time()
+        self._lock = lock
+
+    @property
+    def state(self) -> State:
+        """What it does now, or how it ended."""
+        states = {run.state for run in self.runs}
+        if self.cancelled:
+            return "cancelled"
+        if "running" in states or ("queued" in states and states - {"queued"}):
+            return "running"
+        if "queued" in states:
+            return "queued"
+        return "failed" if states - {"done"} else "done"
+
+    def snapshot(self) -> JobState:
+        """The job at this moment."""
+        with self._lock:
+            left = sum(run.state != "done" for run in self.runs)
+            parts = sum(run.fraction for run in self.runs if run.state == "running")
+            done = self.total - left
+            return JobState(
+                key=self.key,
+                label=self.label,
+                state=self.state,
+                fraction=min((done + parts) / self.total, 1.0) if self.total else 1.0,
+                done=done,
+                total=self.total,
+                message=self._message(done),
+                live=self.latest.live if self.latest else {},
+                started=self.started,
+                seconds=(self.ended or time.time()) - self.started,
+                subscribers=len(self.watchers),
+            )
+
+    def _message(self, done: int) -> str:
+        failed = [run for run in self.runs if run.state == "failed"]
+        if failed and self.state == "failed":
+            more = f" ({len(failed)} of {self.total} failed)" if self.total > 1 else ""
+            return f"{failed[0].task.label}: {failed[0].error}{more}"
+        if self.state == "queued":
+            return "Waiting for its turn"
+        running = next((run for run in self.runs if run.state == "running"), None)
+        now = self.latest if self.latest and self.latest.state == "running" else running
+        count = f"{done} of {self.total} done" if self.total > 1 else ""
+        return " · ".join(part for part in (count, now.task.label if now else "") if part)
+
+
+class Engine:
+    """Runs jobs on an executor; one computation for everyone who asks for the same.
+
+    Args:
+        store: where results go, and the records of unfinished jobs.
+        executor: where tasks run; its `slots` says how many at once.
+        patience: seconds after which a job that nobody watches is stopped.
+    """
+
+    def __init__(self, store: Store, executor: Executor, *, patience: float = _PATIENCE) -> None:
+        self.store = store
+        self.executor = executor
+        self._patience = patience
+        self._lock = threading.RLock()
+        self._jobs: dict[str, Job] = {}
+        self._runs: dict[str, Run] = {}
+        self._local = threading.local()
+        self._closing = False
+        # The system frees the lock however this process ends: then its jobs are interrupted.
+        self._name = uuid.uuid4().hex
+        self._alive = self._owner_lock(self._name)
+        self._alive.acquire()
+
+    def submit(self, tasks: Sequence[Task], subscriber: str, label: str = "") -> Job:
+        """The job of these tasks, which runs those whose results are missing.
+
+        Joins the one under way when there is one; its other subscribers stay.
+        """
+        with self._lock:
+            job = self._jobs.get(job_key(tasks))
+            if job is None or not job.snapshot().active:
+                job = self._new(tasks, label)
+            job.watchers[subscriber] = time.monotonic()
+        self._dispatch()
+        return job
+
+    def again(self, key: str, subscriber: str) -> Job:
+        """Submit a job that failed or was stopped once more.
+
+        Raises:
+            KeyError: for a job this server does not know.
+        """
+        job = self._jobs[key]
+        return self.submit(job.tasks, subscriber, job.label)
+
+    def jobs(self) -> list[Job]:
+        """Jobs of this server, the latest first, ended ones included."""
+        with self._lock:
+            return list(reversed(self._jobs.values()))
+
+    def find(self, key: str) -> Job | None:
+        """The job of a key, or None when this server knows none."""
+        with self._lock:
+            return self._jobs.get(key)
+
+    def touch(self, key: str, subscriber: str) -> None:
+        """A subscriber is still watching."""
+        with self._lock:
+            job = self._jobs.get(key)
+            if job and subscriber in job.watchers:
+                job.watchers[subscriber] = time.monotonic()
+
+    def wait(self, key: str, subscriber: str, timeout: float = 60.0) -> JobState:
+        """Watch a job until it ends, or for `timeout` seconds.
+
+        Raises:
+            KeyError: for a job this server does not know.
+        """
+        job, until = self._jobs[key], time.monotonic() + timeout
+        while (state := job.snapshot()).active and time.monotonic() < until:
+            self.touch(key, subscriber)
+            time.sleep(0.01)
+        return state
+
+    def leave(self, key: str, subscriber: str) -> None:
+        """One subscriber waits no longer; the last one to leave stops the job."""
+        with self._lock:
+            job = self._jobs.get(key)
+            if job is None or job.watchers.pop(subscriber, None) is None:
+                return
+            last = not job.watchers
+        if last:
+            self.cancel(key)
+
+    def cancel(self, key: str) -> None:
+        """Stop a job for everyone; work that another job waits for goes on."""
+        with self._lock:
+            job = self._jobs.get(key)
+            if job is None or not job.snapshot().active:
+                return
+            job.cancelled = True
+            self._end(job)
+            orphans = [run for run in job.runs if run.state in ACTIVE and not self._wanted(run)]
+            for run in orphans:
+                run.stopped = True
+                self._runs.pop(run.key, None)
+        for run in orphans:
+            if run.future:
+                run.future.cancel()
+
+    def interrupted(self) -> list[Interrupted]:
+        """Jobs that a server which is gone left unfinished, the latest first."""
+        records = self.store.records().items()
+        found = [
+            self._interrupted(key, record.spec, record.meta)
+            for key, record in records
+            if not self._is_active(key) and not self._owner_lives(str(record.meta.get("owner")))
+        ]
+        return sorted(found, key=lambda job: job.created, reverse=True)
+
+    def resume(self, key: str, subscriber: str) -> Job:
+        """Submit what is missing of an interrupted job.
+
+        Raises:
+            ValueError: when there is no such record, or its tasks are of another version.
+        """
+        record = self.store.load("jobs", key)
+        if record is None:
+            raise ValueError(f"An interrupted job must have a record; got {key!r}. Ask anew.")
+        self.forget(key)
+        return self.submit(keys.read(record.spec), subscriber, str(record.meta.get("label", "")))
+
+    def forget(self, key: str) -> None:
+        """Drop the record of an interrupted job; results it had made stay."""
+        self.store.delete("jobs", key)
+
+    def close(self) -> None:
+        """End the executor; unfinished jobs stay on record, to be resumed."""
+        with self._lock:
+            self._closing = True
+        self.executor.shutdown()
+        self._alive.release()
+
+    def _new(self, tasks: Sequence[Task], label: str) -> Job:
+        key = job_key(tasks)
+        job = Job(key, label or (tasks[0].label if tasks else ""), tuple(tasks), self._lock)
+        different = {task.key: task for task in tasks}
+        missing = {name: task for name, task in different.items() if not task.done(self.store)}
+        for name, task in missing.items():
+            run = self._runs.get(name) or self._runs.setdefault(name, Run(task, name))
+            run.jobs.append(job)
+            job.runs.append(run)
+        self._jobs.pop(key, None)  # the latest stands last
+        self._jobs[key] = job
+        self._forget_old()
+        if missing:
+            meta = {"label": job.label, "owner": self._name, "created": job.started}
+            self.store.save("jobs", key, {}, spec=keys.text(tuple(tasks)), meta=meta)
+        else:
+            self._end(job)
+        return job
+
+    def _dispatch(self) -> None:
+        """Start what can start. A task that ends at once comes back here: the loop goes on."""
+        if getattr(self._local, "busy", False):
+            return
+        self._local.busy = True
+        try:
+            while run := self._next():
+                self._launch(run)
+        finally:
+            self._local.busy = False
+
+    def _next(self) -> Run | None:
+        """The next task of the job that has fewest at work: a short job is not kept waiting."""
+        with self._lock:
+            working = [run for run in self._runs.values() if run.state == "running"]
+            if self._closing or len(working) >= getattr(self.executor, "slots", 1):
+                return None
+            coming: frozenset[str] = frozenset().union(*(run.makes for run in self._runs.values()))
+            ready = [
+                run
+                for run in self._runs.values()
+                if run.state == "queued" and not (run.needs & coming)
+            ]
+            if not ready:
+                return None
+            busy = [job for run in working for job in run.jobs]
+            chosen = min(ready, key=lambda run: min(busy.count(job) for job in run.jobs))
+            chosen.state = "running"
+            return chosen
+
+    def _launch(self, run: Run) -> None:
+        def report(fraction: float, live: Mapping[str, JSON]) -> None:
+            self._reported(run, fraction, live)
+
+        try:
+            future = self.executor.submit(perform, run.task, self.store, report)
+        except Exception as error:  # a task that cannot be sent has failed, not the server
+            future = Future()
+            future.set_exception(error)
+        run.future = future
+        future.add_done_callback(lambda ended: self._finished(run, ended))
+        if run.stopped:  # while it was being sent
+            future.cancel()
+
+    def _reported(self, run: Run, fraction: float, live: Mapping[str, JSON]) -> None:
+        with self._lock:
+            run.fraction = min(max(float(fraction), 0.0), 1.0)
+            run.live = live
+            for job in run.jobs:
+                job.latest = run
+        self._stop_unwatched()
+        if run.stopped:
+            raise Stopped
+
+    def _finished(self, run: Run, ended: Future[None]) -> None:
+        with self._lock:
+            if self._closing:
+                return
+            error = None if ended.cancelled() else ended.exception()
+            run.state = "done"
+            if run.stopped or ended.cancelled():
+                run.state = "cancelled"
+            elif error is not None:
+                run.state, run.error = "failed", readable(error)
+            if self._runs.get(run.key) is run:
+                del self._runs[run.key]
+            for job in run.jobs:
+                if job.ended is None and not job.snapshot().active:
+                    self._end(job)
+        self._stop_unwatched()
+        self._dispatch()
+
+    def _end(self, job: Job) -> None:
+        job.ended = time.time()
+        self.store.delete("jobs", job.key)
+
+    def _wanted(self, run: Run) -> bool:
+        return any(job.ended is None for job in run.jobs)
+
+    def _stop_unwatched(self) -> None:
+        oldest = time.monotonic() - self._patience
+        with self._lock:
+            left = [
+                job.key
+                for job in self._jobs.values()
+                if job.ended is None and max(job.watchers.values(), default=oldest) < oldest
+            ]
+        for key in left:
+            self.cancel(key)
+
+    def _forget_old(self) -> None:
+        for key, job in list(self._jobs.items())[:-_KEPT]:
+            if job.ended is not None:
+                del self._jobs[key]
+
+    def _is_active(self, key: str) -> bool:
+        job = self.find(key)
+        return job is not None and job.ended is None
+
+    def _interrupted(self, key: str, spec: str, meta: Mapping[str, Any]) -> Interrupted:
+        label, created = str(meta.get("label", "")), float(meta.get("created", 0.0))
+        try:
+            tasks = keys.read(spec)
+            done = sum(task.done(self.store) for task in tasks)
+            return Interrupted(key, label, done, len(tasks), created)
+        except (ValueError, TypeError, KeyError, AttributeError, ImportError) as error:
+            return Interrupted(key, label, 0, 0, created, readable(error))
+
+    def _owner_lock(self, name: str) -> filelock.BaseFileLock:
+        folder = self.store.root / "engines"
+        folder.mkdir(parents=True, exist_ok=True)
+        # hashed: a record may name anything
+        return filelock.FileLock(folder / f"{keys.key(name)}.lock", thread_local=False)
+
+    def _owner_lives(self, name: str) -> bool:
+        lock = self._owner_lock(name)
+        with suppress(filelock.Timeout):
+            lock.acquire(blocking=False)
+            lock.release()
+            return False
+        return True

@@ -1,0 +1,263 @@
+"""Worker processes: warm, one thread each, ended at once when their work is cancelled.
+
+They are started as `python -m validation_core.worker` and speak JSON lines over their standard
+input and output; a spawned child of multiprocessing would run the app's script again. A worker
+ends when its input does, so none outlives this process however it ends.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Mapping
+from concurrent.futures import CancelledError, Executor, Future
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, Any, TypeVar, cast
+
+from validation_core import keys
+from validation_core.engine.tasks import Report, Stopped, TaskError, perform
+from validation_core.store import Store
+
+T = TypeVar("T")
+
+_ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+_MOST = 4
+_TRIES = 3  # workers in a row that may end before they are ready
+
+
+class Pending(Future[Any]):
+    """A task's future; cancelling it ends the process that runs it."""
+
+    def __init__(self, pool: WorkerPool, message: str, store: Store, report: Report) -> None:
+        super().__init__()
+        self.message = message
+        self.store = store
+        self.report = report
+        self.stopped = False
+        self._pool = pool
+
+    def cancel(self) -> bool:
+        """Stop the task, waiting or running."""
+        return super().cancel() or self._pool.stop(self)
+
+
+class _Worker:
+    """One process, and the thread that listens to it."""
+
+    def __init__(self, pool: WorkerPool) -> None:
+        self.task: Pending | None = None
+        self.ready = False
+        self.killed = False
+        package = Path(__file__).parents[1]
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", f"{package.name}.worker"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            encoding="utf-8",
+            cwd=package.parent,
+            env={**os.environ, **dict.fromkeys(_ONE_THREAD, "1")},
+        )
+        self.thread = threading.Thread(target=self._listen, args=(pool,), daemon=True)
+        self.thread.start()
+
+    @property
+    def idle(self) -> bool:
+        alive = not self.killed and self.process.poll() is None
+        return self.ready and self.task is None and alive
+
+    def kill(self) -> None:
+        self.killed = True
+        self.process.kill()
+
+    def send(self, message: str) -> None:
+        pipe = cast("IO[str]", self.process.stdin)
+        with suppress(OSError):  # it has ended: the listening thread sees to it
+            pipe.write(message + "\n")
+            pipe.flush()
+
+    def _listen(self, pool: WorkerPool) -> None:
+        with cast("IO[str]", self.process.stdout) as lines:
+            for line in lines:
+                pool.heard(self, json.loads(line))
+        self.process.wait()
+        with suppress(OSError):  # what could not be flushed to a process that has ended
+            cast("IO[str]", self.process.stdin).close()
+        pool.lost(self)
+
+
+class WorkerPool(Executor):
+    """An executor of tasks on warm worker processes, started at once in the background.
+
+    Args:
+        size: number of workers; by default one per core, at most four. Where they compute on a
+            GPU one works at a time, unless `size` is given, and the others stand by.
+    """
+
+    def __init__(self, size: int | None = None) -> None:
+        if size is not None and size < 1:
+            raise ValueError(f"A pool needs at least one worker; got {size}. Set NPTLAB_WORKERS.")
+        self.slots = size or min(_MOST, os.cpu_count() or 1)
+        self.device = ""
+        self._fixed = size is not None
+        self._size = self.slots
+        self._lock = threading.RLock()
+        self._queue: deque[Pending] = deque()
+        self._workers: list[_Worker] = []
+        self._failures = 0
+        self._closed = False
+        self._replace()
+
+    def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
+        """Queue `perform(task, store, report)`, the only function that workers know."""
+        if fn is not perform or kwargs or len(args) != 3:
+            raise ValueError(
+                f"Workers run engine.tasks.perform(task, store, report) only; got {fn!r}. "
+                "Make it a task."
+            )
+        task, store, report = args
+        message = json.dumps({"task": keys.encode(task), "store": store.place()})
+        pending = Pending(self, message, store, report)
+        with self._lock:
+            if self._closed:
+                raise RuntimeError("A pool that was shut down takes no tasks. Start another.")
+            self._queue.append(pending)
+            if not self._workers:  # none could be started before; try anew
+                self._failures = 0
+                self._replace()
+        self._assign()
+        return pending
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """End every worker, and whatever it does, at once."""
+        del cancel_futures
+        with self._lock:
+            self._closed = True
+            workers, waiting = list(self._workers), list(self._queue)
+            self._queue.clear()
+        for pending in waiting:
+            pending.cancel()
+        for worker in workers:
+            if worker.task:
+                worker.task.stopped = True
+            worker.kill()
+        for worker in workers if wait else []:
+            if worker.thread is not threading.current_thread():
+                worker.thread.join()
+
+    def stop(self, pending: Pending) -> bool:
+        """End the process that runs a task; another one takes its place."""
+        with self._lock:
+            for worker in self._workers:
+                if worker.task is pending:
+                    pending.stopped = True
+                    worker.kill()
+                    return True
+        return False
+
+    def pids(self) -> list[int]:
+        """Process ids of the workers, those at work first."""
+        with self._lock:
+            ordered = sorted(self._workers, key=lambda worker: worker.task is None)
+            return [worker.process.pid for worker in ordered]
+
+    @property
+    def ready(self) -> int:
+        """How many workers are warm."""
+        with self._lock:
+            return sum(worker.ready for worker in self._workers)
+
+    def heard(self, worker: _Worker, message: Mapping[str, Any]) -> None:
+        """Act on one line from a worker (called from its thread)."""
+        if "ready" in message:
+            self._welcome(worker, message["ready"])
+        elif worker.task and "progress" in message:
+            with suppress(Stopped):  # its process is being ended anyway
+                worker.task.report(*message["progress"])
+            return
+        else:
+            self._ended(worker, message)
+        self._assign()
+
+    def lost(self, worker: _Worker) -> None:
+        """A worker's process has ended: fail its task alone and replace it."""
+        with self._lock:
+            pending, worker.task = worker.task, None
+            self._workers.remove(worker)
+            self._failures = 0 if worker.ready else self._failures + 1
+            self._replace()
+            waiting = [] if self._workers or self._closed else list(self._queue)
+            for orphan in waiting:
+                self._queue.remove(orphan)
+        code = worker.process.returncode
+        if pending and pending.stopped:
+            pending.set_exception(CancelledError())
+        elif pending:
+            pending.set_exception(TaskError(_why(code)))
+        for orphan in waiting:
+            if orphan.set_running_or_notify_cancel():
+                orphan.set_exception(
+                    TaskError(f"No worker process could be started (exit code {code}).")
+                )
+        self._assign()
+
+    def _welcome(self, worker: _Worker, device: str) -> None:
+        with self._lock:
+            worker.ready = True
+            self.device = device
+            self._failures = 0
+            if device == "cuda" and not self._fixed:
+                self.slots = 1
+            self._replace()
+
+    def _ended(self, worker: _Worker, message: Mapping[str, Any]) -> None:
+        with self._lock:
+            pending, worker.task = worker.task, None
+        if pending is None:
+            return
+        for notice in message.get("notices", ()):
+            pending.store.note(notice)
+        if "error" in message:
+            pending.set_exception(TaskError(message["error"]))
+        else:
+            pending.set_result(None)
+
+    def _replace(self) -> None:
+        with self._lock:
+            if self._closed or not all(worker.ready for worker in self._workers):
+                return  # one at a time, so that the first is warm soonest
+            if len(self._workers) < self._size and self._failures < _TRIES:
+                try:
+                    self._workers.append(_Worker(self))
+                except OSError:  # no process to be had: said to whoever waits for one
+                    self._failures = _TRIES
+
+    def _assign(self) -> None:
+        """Give waiting tasks to idle workers, within the slots."""
+        with self._lock:
+            for worker in self._workers:
+                busy = sum(other.task is not None for other in self._workers)
+                if worker.idle and busy < self.slots:
+                    worker.task = self._next()
+                    if worker.task:
+                        worker.send(worker.task.message)
+
+    def _next(self) -> Pending | None:
+        while self._queue:
+            pending = self._queue.popleft()
+            if pending.set_running_or_notify_cancel():
+                return pending
+        return None
+
+
+def _why(code: int) -> str:
+    if code == -9:
+        return (
+            "The worker process was ended from outside, most often for want of memory. "
+            "Choose smaller sizes, or try again."
+        )
+    return f"The worker process ended unexpectedly (exit code {code}). Try again."

@@ -1,0 +1,1 @@
+"""Figures: pure functions from values to plotly, all their looks in `style`."""

@@ -1,0 +1,190 @@
+"""Colours, marks and the empty sheet that every figure is drawn on.
+
+Colours keep 3 : 1 contrast on the light and on the dark background, so that one figure serves
+both; methods start from Paul Tol's muted set, moved in lightness where it missed that, and have
+a dash and a symbol as second cue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import ArrayLike, NDArray
+
+P = "#0072B2"
+Q = "#D55E00"
+NULL = "#8A8F98"
+OBSERVED = "#C0392B"
+
+HEIGHT = 260
+"""Pixels; figures that stand beside one another share it."""
+
+Trace = dict[str, Any]
+
+
+class MethodStyle(NamedTuple):
+    """How one method is drawn everywhere."""
+
+    color: str
+    dash: str
+    symbol: str
+
+
+METHOD_STYLES: Mapping[str, MethodStyle] = {
+    "c2st": MethodStyle("#CC6677", "solid", "circle"),
+    "multiple": MethodStyle("#2E9B8A", "dash", "square"),
+    "uniform": MethodStyle("#AA4499", "dot", "diamond"),
+    "within_x": MethodStyle("#909029", "dashdot", "triangle-up"),
+    "sbc": MethodStyle("#117733", "longdash", "x"),
+    "tarp": MethodStyle("#2D8FBF", "dash", "cross"),
+    "colt": MethodStyle("#6A5ACD", "solid", "star"),
+    "dc": MethodStyle("#A8791B", "dot", "hexagon"),
+    "automl": MethodStyle("#A8326E", "longdashdot", "pentagon"),
+    "lc2st": MethodStyle("#5B7FA6", "dashdot", "triangle-down"),
+    "mmd_fuse": MethodStyle("#8C6D46", "longdash", "bowtie"),
+    "skl": MethodStyle("#6B8E23", "solid", "hourglass"),
+}
+
+
+def method_style(name: str) -> MethodStyle:
+    """The look of a method; grey for one that has none yet."""
+    return METHOD_STYLES.get(name, MethodStyle(NULL, "solid", "circle-open"))
+
+
+class Axis(NamedTuple):
+    """An axis whose limits are fixed beforehand."""
+
+    label: str
+    limits: tuple[float, float]
+    percent: bool = False
+    log: bool = False
+    ticks: Sequence[float] | None = None
+
+    def layout(self) -> dict[str, Any]:
+        """Plotly's words for it."""
+        low, high = np.log10(self.limits) if self.log else self.limits
+        return {
+            "title": {"text": self.label, "standoff": 8}, "range": [float(low), float(high)],
+            "type": "log" if self.log else "linear", "gridwidth": 1, "zeroline": False,
+            "fixedrange": True, "ticks": "", "nticks": 6,
+            **({"tickformat": ".0%"} if self.percent else {}),
+            **({"tickvals": list(self.ticks), "tickmode": "array"} if self.ticks else {}),
+            **({"tickvals": list(self.ticks), "ticktext": [f"{t:g}" for t in self.ticks]}
+               if self.ticks and self.log else {}),
+        }  # fmt: skip
+
+
+def figure(
+    traces: Sequence[Trace],
+    *,
+    x: Axis,
+    y: Axis,
+    height: int = HEIGHT,
+    right: int = 16,
+    notes: Sequence[Trace] = (),
+    shapes: Sequence[Trace] = (),
+    extra: Mapping[str, Any] | None = None,
+) -> go.Figure:
+    """Traces on a quiet sheet: fixed axes, no legend, transparent.
+
+    Args:
+        right: pixels kept for the labels of lines.
+        extra: more of plotly's layout (a second pair of axes).
+    """
+    layout = {
+        "height": height, "margin": {"l": 56, "r": right, "t": 18, "b": 44}, "showlegend": False,
+        "paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)", "bargap": 0.04,
+        "hovermode": "closest", "dragmode": False, "xaxis": {**x.layout(), "showgrid": False},
+        "yaxis": y.layout(), "annotations": list(notes), "shapes": list(shapes), **(extra or {}),
+    }  # fmt: skip
+    # Plotly's validation costs three times the drawing; the tests validate every figure once.
+    return go.Figure({"data": list(traces), "layout": layout}, _validate=False)
+
+
+def empty(title: str, *, height: int = HEIGHT) -> go.Figure:
+    """What stands where there is nothing to draw yet: its title, no axes."""
+    hidden = {"visible": False, "range": [0, 1]}
+    return figure(
+        [], x=Axis("", (0, 1)), y=Axis("", (0, 1)), height=height,
+        notes=[note(title, 0.5, 0.5, NULL, anchor="center")],
+        extra={"xaxis": hidden, "yaxis": hidden, "title": {"text": ""}},
+    )  # fmt: skip
+
+
+def f4(values: ArrayLike) -> NDArray[np.float32]:
+    """Numbers as they travel: half the bytes of float64."""
+    return np.asarray(values, dtype=np.float32)
+
+
+def line(
+    x: ArrayLike, y: ArrayLike, color: str, *, dash: str = "solid", width: float = 2,
+    name: str = "", hover: str | None = None, opacity: float = 1.0,
+) -> Trace:  # fmt: skip
+    """A line; without `hover` it does not answer the pointer."""
+    return {"type": "scatter", "mode": "lines", "x": f4(x), "y": f4(y), "name": name,
+            "line": {"color": color, "dash": dash, "width": width}, "opacity": opacity,
+            **_hover(hover)}  # fmt: skip
+
+
+def area(x: ArrayLike, low: ArrayLike, high: ArrayLike, color: str, opacity: float) -> Trace:
+    """The room between two lines, as one closed outline."""
+    xs, lower, upper = f4(x), f4(low), f4(high)
+    return {"type": "scatter", "mode": "lines", "x": np.concatenate([xs, xs[::-1]]),
+            "y": np.concatenate([upper, lower[::-1]]), "fill": "toself",
+            "fillcolor": rgba(color, opacity), "line": {"width": 0}, **_hover(None)}  # fmt: skip
+
+
+def bars(edges: ArrayLike, heights: ArrayLike, color: str, *, hover: str | None = None,
+         opacity: float = 0.6, name: str = "") -> Trace:  # fmt: skip
+    """A histogram from its edges (B + 1,) and heights (B,)."""
+    places = f4(edges)
+    return {"type": "bar", "x": (places[1:] + places[:-1]) / 2, "y": f4(heights), "name": name,
+            "width": np.diff(places), "marker": {"color": color, "line": {"width": 0}},
+            "opacity": opacity, **_hover(hover)}  # fmt: skip
+
+
+def note(
+    text: str, x: float, y: float, color: str | None, *, anchor: str = "left", shift: int = 0,
+    paper: bool = False,
+) -> Trace:  # fmt: skip
+    """A direct label in data coordinates (or in those of the sheet)."""
+    refs = {"xref": "paper", "yref": "paper"} if paper else {}
+    font = {"size": 12, **({"color": color} if color else {})}
+    return {"text": text, "x": float(x), "y": float(y), "xanchor": anchor, "yanchor": "middle",
+            "showarrow": False, "font": font, "xshift": shift, **refs}  # fmt: skip
+
+
+def upright(x: float, color: str, *, dash: str = "solid", width: float = 1.5) -> Trace:
+    """A vertical line through the sheet."""
+    return {"type": "line", "x0": float(x), "x1": float(x), "y0": 0, "y1": 1, "yref": "paper",
+            "line": {"color": color, "dash": dash, "width": width}}  # fmt: skip
+
+
+def level(y: float, *, dash: str = "dash", color: str = NULL) -> Trace:
+    """A horizontal line through the sheet."""
+    return {"type": "line", "x0": 0, "x1": 1, "xref": "paper", "y0": float(y), "y1": float(y),
+            "line": {"color": color, "dash": dash, "width": 1}}  # fmt: skip
+
+
+def apart(places: Sequence[float], gap: float) -> list[float]:
+    """Places moved upwards where they stand closer than `gap`, in their order."""
+    out = [0.0] * len(places)
+    last = -np.inf
+    for index in np.argsort(places, kind="stable"):
+        last = out[index] = max(places[index], last + gap)
+    return out
+
+
+def rgba(color: str, opacity: float) -> str:
+    """A hexadecimal colour, seen through."""
+    red, green, blue = (int(color[i : i + 2], 16) for i in (1, 3, 5))
+    return f"rgba({red},{green},{blue},{opacity:g})"
+
+
+def _hover(template: str | None) -> dict[str, str]:
+    if template is None:
+        return {"hoverinfo": "skip"}
+    return {"hovertemplate": template + "<extra></extra>"}

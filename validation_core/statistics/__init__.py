@@ -1,0 +1,50 @@
+"""Pure statistics on the last axis, over any leading axes: ranks, uniformity, differences.
+
+Nothing here knows what a score is or where it came from.
+"""
+
+from validation_core.statistics.accuracy import C2ST, c2st
+from validation_core.statistics.differences import Multiple, auc, multiple
+from validation_core.statistics.intervals import (
+    binomial_bounds,
+    dkw,
+    holm,
+    total_variation_bounds,
+    wilson,
+)
+from validation_core.statistics.ranks import Pool, conformal_ranks, count, randomised_ranks
+from validation_core.statistics.uniformity import (
+    GRID,
+    Uniformity,
+    anderson_darling,
+    cramer_von_mises,
+    ecdf_band,
+    ecdf_difference,
+    ks,
+    ks_location,
+)
+
+__all__ = [
+    "C2ST",
+    "GRID",
+    "Multiple",
+    "Pool",
+    "Uniformity",
+    "anderson_darling",
+    "auc",
+    "binomial_bounds",
+    "c2st",
+    "conformal_ranks",
+    "count",
+    "cramer_von_mises",
+    "dkw",
+    "ecdf_band",
+    "ecdf_difference",
+    "holm",
+    "ks",
+    "ks_location",
+    "multiple",
+    "randomised_ranks",
+    "total_variation_bounds",
+    "wilson",
+]

@@ -1,0 +1,93 @@
+"""How sure a rate, a set of p-values or a distribution function is."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtri
+from scipy.stats import binom
+
+Float = NDArray[np.float64]
+
+
+def wilson(successes: ArrayLike, trials: ArrayLike, level: float = 0.95) -> tuple[Float, Float]:
+    """Wilson's interval for a rate from successes (...) in trials (...): low (...), high (...).
+
+    Raises:
+        ValueError: if the counts are no successes in at least one trial.
+
+    References:
+        Probable inference, the law of succession, and statistical inference, Wilson (1927).
+    """
+    k, n = np.broadcast_arrays(np.asarray(successes, float), np.asarray(trials, float))
+    if not ((n >= 1) & (k >= 0) & (k <= n)).all():
+        raise ValueError(
+            "a rate has 0 <= successes <= trials and at least one trial; got "
+            f"{k.tolist()} of {n.tolist()}; run trials first"
+        )
+    z2 = ndtri((1 + _within(level)) / 2) ** 2
+    centre = (k + z2 / 2) / (n + z2)
+    half = np.sqrt(z2 * (k * (n - k) / n + z2 / 4)) / (n + z2)
+    # At 0 and n the ends are 0 and 1 exactly; rounding would leave them beside.
+    low = np.where(k == 0, 0.0, np.maximum(centre - half, 0.0))
+    return low, np.where(k == n, 1.0, np.minimum(centre + half, 1.0))
+
+
+def _within(level: float) -> float:
+    if not 0 < level < 1:
+        raise ValueError(f"a level lies within (0, 1); got {level}; give 0.95 for 95%")
+    return level
+
+
+def holm(pvalues: ArrayLike) -> Float:
+    """Holm's adjusted p-values over the last axis: (..., k).
+
+    Rejecting those at most alpha keeps the chance of any false rejection below alpha, whatever
+    the dependence between the tests.
+
+    References:
+        A simple sequentially rejective multiple test procedure, Holm (1979).
+    """
+    p = np.asarray(pvalues, dtype=np.float64)
+    order = np.argsort(p, axis=-1, kind="stable")
+    k = p.shape[-1]
+    scaled = np.take_along_axis(p, order, axis=-1) * np.arange(k, 0, -1)
+    out = np.empty_like(p)
+    np.put_along_axis(out, order, np.maximum.accumulate(scaled, axis=-1), axis=-1)
+    return np.minimum(out, 1.0)
+
+
+def binomial_bounds(trials: int, rate: float, level: float = 0.99) -> tuple[int, int]:
+    """Counts between which Binomial(trials, rate) lies with at least this probability.
+
+    Raises:
+        ValueError: if the level is not within (0, 1).
+    """
+    outside = (1 - _within(level)) / 2
+    return int(binom.ppf(outside, trials, rate)), int(binom.ppf(1 - outside, trials, rate))
+
+
+def dkw(n: int, level: float = 0.95) -> float:
+    """How far the empirical distribution function of n draws is from the true one, at most.
+
+    Raises:
+        ValueError: if n < 1 or the level is not within (0, 1).
+
+    References:
+        The tight constant in the Dvoretzky-Kiefer-Wolfowitz inequality, Massart (1990).
+    """
+    if n < 1:
+        raise ValueError(f"an empirical distribution has at least one draw; got {n}; draw some")
+    return float(np.sqrt(np.log(2 / (1 - _within(level))) / (2 * n)))
+
+
+def total_variation_bounds(auc: ArrayLike) -> tuple[Float, Float]:
+    """Between which distances in total variation of p and q an AUC leaves room: low, high (...).
+
+    `low` holds for any score: one that tells p from q with this AUC needs TV >= 1 -
+    sqrt(2 (1 - AUC)). `high` = 2 AUC - 1 holds for the oracle score only, whose curve passes
+    through its best threshold and is concave.
+    """
+    area = np.clip(np.asarray(auc, dtype=np.float64), 0.0, 1.0)
+    low = np.maximum(1 - np.sqrt(2 * (1 - area)), 0.0)
+    return low, np.maximum(2 * area - 1, 0.0)
