@@ -9,6 +9,8 @@ from pages.components.controls import Chosen, choose
 from pages.components.power import power_tab
 from validation_core.engine import JobState
 from validation_core.figures.training import loss_curve
+from validation_core.nets import pick_device
+from validation_core.tasks import with_training
 
 TABS = ("Power", "Scores", "Other tests", "Training")
 
@@ -23,14 +25,15 @@ def training_course(state: JobState) -> None:
 
 def train(chosen: Chosen, *, missing_here: bool) -> None:
     """What is not trained yet, and the button that trains it."""
-    tasks = chosen.grids()
-    left = sum(not task.done(view.services().store) for task in tasks)
+    grids = chosen.grids()
+    tasks = with_training(grids, pick_device())
+    left = sum(not task.done(view.services().store) for task in grids)
     label = f"Train and score {chosen.benchmark.label}, {chosen.preset}"
     state = jobs.ensure(tasks, label, start=False)
     if missing_here and (state is None or not state.active):
         st.markdown(
             f"No classifier has been trained for gamma = {chosen.gamma:g} with these settings. "
-            f"{left} of {len(tasks)} values of gamma are missing; the present one comes first."
+            f"{left} of {len(grids)} values of gamma are missing; the present one comes first."
         )
     if left and (state is None or not state.active):
         words = "Train the classifiers" if missing_here else f"Train the other {left} gammas"

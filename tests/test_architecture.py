@@ -19,7 +19,7 @@ LAYERS = (
     {"store"},
     {"models", "power", "uploads"},
     {"tasks", "diagnosis"},
-    {"engine", "figures", "workbench"},
+    {"engine", "figures", "workbench", "toy"},
     {"worker", "__main__"},
 )
 

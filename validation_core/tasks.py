@@ -61,16 +61,6 @@ class TrainTask:
         return [one for one in self.trainings if not store.has("models", keys.key(one))]
 
 
-def train_tasks(trainings: Sequence[Training], device: str) -> tuple[TrainTask, ...]:
-    """One batch where a GPU computes; one task each on a CPU, where workers run side by side.
-
-    Measured on two cores: a batch of networks takes as long as its networks one by one.
-    """
-    if device == "cuda":
-        return (TrainTask(trainings=tuple(trainings)),)
-    return tuple(TrainTask(trainings=(one,)) for one in trainings)
-
-
 _ORACLE = 4096  # rows of each side whose log ratio is computed: the blind prior's is dear
 
 
@@ -138,6 +128,17 @@ class GridTask:
         """The stored grid, or None."""
         found = store.load("results", self.key)
         return None if found is None else ScoreGrid(*(found.arrays[n] for n in ScoreGrid._fields))
+
+
+def with_training(grids: Sequence[GridTask], device: str) -> tuple[TrainTask | GridTask, ...]:
+    """Grids, behind one batch that trains all their networks where a GPU computes.
+
+    On a CPU each grid trains its own, side by side in the workers: a batch of networks takes as
+    long there as its networks one by one (measured on two cores).
+    """
+    if device != "cuda":
+        return tuple(grids)
+    return (TrainTask(trainings=tuple(grid.training for grid in grids)), *grids)
 
 
 def _oracle(source: Simulated, drawn: Blocks) -> dict[str, Array]:

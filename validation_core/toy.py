@@ -25,7 +25,7 @@ from validation_core.scores import apply
 from validation_core.scores.linear import LinearBoundary
 from validation_core.types import Array, Blocks, BlockScores
 
-OFFSETS: Array = np.linspace(0, 2, 41)
+OFFSETS: Array = np.linspace(0, 2, 41).round(2)
 """Shifts c of the boundary along theta, in posterior standard deviations."""
 
 DEGREES: Array = np.arange(0, 91, 5).astype(float)

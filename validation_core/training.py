@@ -74,7 +74,7 @@ def fit(
         start: initial parameters, one per network.
         schedule: optimiser's settings.
         rngs: one generator per network; they order the rows.
-        report: told the progress at every check.
+        report: told the progress at every epoch, with live numbers at every check.
         device: where to compute.
         checks: how often held-out loss and AUC are computed.
     """
@@ -100,10 +100,10 @@ def fit(
             optimiser.step()
             loss += losses.detach() / batches.per_epoch
         cosine.step()
-        if (epoch + 1) % every == 0 or epoch + 1 == schedule.epochs:
-            live = watch.check(tensors, epoch + 1, loss)
-            if report:
-                report((epoch + 1) / schedule.epochs, live)
+        due = (epoch + 1) % every == 0 or epoch + 1 == schedule.epochs
+        live = watch.check(tensors, epoch + 1, loss) if due else {}
+        if report:
+            report((epoch + 1) / schedule.epochs, live)
     return watch.fits(tensors)
 
 
@@ -161,8 +161,8 @@ class _Watch:
         now = loss.cpu().numpy()
         self.rows.append((np.full(len(now), epoch), now, held_loss, auc))
         self._keep(tensors, held_loss)
-        means = {"epoch": float(epoch), "loss": now, "held_loss": held_loss, "auc": auc}
-        return {name: float(np.mean(value)) for name, value in means.items()}
+        means = {"loss": now.mean(), "held_loss": held_loss.mean(), "auc": auc.mean()}
+        return {"epoch": float(epoch), **{name: float(mean) for name, mean in means.items()}}
 
     def _keep(self, tensors: dict[str, Tensor], held_loss: NDArray[np.floating]) -> None:
         if not self.keep_best:

@@ -5,6 +5,7 @@ from validation_core.diagnosis.run import (
     RECIPE,
     default_methods,
     obstacle,
+    recipe,
     run_method,
     training_set,
 )
@@ -21,6 +22,7 @@ __all__ = [
     "default_methods",
     "obstacle",
     "pvalue_text",
+    "recipe",
     "run_method",
     "training_set",
     "verdict",

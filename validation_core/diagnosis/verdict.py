@@ -139,7 +139,7 @@ def _parameters(ran: Sequence[Record], names: Sequence[str], tests: int) -> tupl
     count = len(pvalues) * tests
     return tuple(
         Parameter(
-            name, float(distance), max(float(p), SMALLEST), min(1.0, max(count * p, SMALLEST)),
+            name, float(distance), max(float(p), SMALLEST), float(np.clip(count * p, SMALLEST, 1.0)),
             float(ranks.mean()), float(12 * ranks.var()), reading(ranks),
         )
         for name, ranks, distance, p in zip(names, u, distances, pvalues, strict=True)

@@ -40,13 +40,14 @@ def sentence(found: Diagnosis) -> str:
 
 
 def _problem(found: Diagnosis) -> str:
-    labels = {record.label: record.title for record in found.records}
+    titles = {record.label: record.title for record in found.records}
     label = min(found.adjusted, key=lambda each: found.adjusted[each])
     p = pvalue_text(found.adjusted[label])
-    equals = "" if p.startswith("<") else "= "
+    tests = len(found.adjusted) + found.pending
     said = (
-        f"Problem found at level {found.alpha:.3g}: truth and q's draws differ "
-        f"({labels[label]}, p {equals}{p} corrected over {len(found.adjusted)} tests)."
+        f"At level {100 * found.alpha:.3g}% the truth and q's draws differ: {titles[label]} gives "
+        f"p {p if p.startswith('<') else f'= {p}'}"
+        f"{f', corrected over {tests} tests' if tests > 1 else ''}."
     )
     named = [f"{one.name}: {one.reading}" for one in found.flagged[:_NAMED]]
     return " ".join([said, *([f"By rank, {'; '.join(named)}."] if named else [])])
@@ -63,11 +64,11 @@ def _silent(found: Diagnosis) -> str:
 
 def _too_little(found: Diagnosis) -> str:
     if found.shift is None:
-        return "Not enough data to say: no test could run on what was read."
+        return "No test could run on what was read."
     # A detectable shift falls with the square root of the rows.
     rows = math.ceil(found.upload.n * (found.shift.size / ENOUGH) ** 2 / 10) * 10
     return (
-        f"Not enough data to say: no test rejects q, but one of this size sees with "
-        f"{found.shift.power:.0%} power only a shift of {found.shift.size:.2g} posterior sd or "
-        f"more. About {rows} rows would show one of {ENOUGH:g}."
+        f"No test rejects q, but one of this size catches with {found.shift.power:.0%} power only "
+        f"a shift of {found.shift.size:.2g} posterior sd or more. About {rows} rows would show "
+        f"one of {ENOUGH:g}."
     )

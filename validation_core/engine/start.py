@@ -7,8 +7,8 @@ from concurrent.futures import Executor
 from pathlib import Path
 from typing import NamedTuple
 
-from validation_core.engine.jobs import Engine
 from validation_core.engine.pool import WorkerPool
+from validation_core.engine.runner import Engine
 from validation_core.engine.tasks import SerialExecutor
 from validation_core.store import Store
 

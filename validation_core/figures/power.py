@@ -42,9 +42,9 @@ def curves(cells: Sequence[PowerCell], x: Along) -> list[Curve]:
     counts: dict[tuple[str, str], dict[float, list[int]]] = defaultdict(dict)
     for cell in cells:
         label = cell.method if x == "m" else cell.label or cell.method
-        at = counts[cell.method, label].setdefault(_place(cell, x), [0, 0])
-        at[0] += cell.trials
-        at[1] += cell.rejections
+        count = counts[cell.method, label].setdefault(_place(cell, x), [0, 0])
+        count[0] += cell.trials
+        count[1] += cell.rejections
     gathered = []
     for (method, label), at in counts.items():
         places = sorted(place for place in at if np.isfinite(place))

@@ -27,13 +27,13 @@ def score_histograms(
     top = 1.15 * max(of_p.max(), of_q.max())
     at_p, at_q = centres[of_p.argmax()], centres[of_q.argmax()]
     p_right = at_p >= at_q
-    inside = threshold is not None and limits[0] < threshold < limits[1]
+    drawn = [] if threshold is None else [style.upright(threshold, style.NULL, dash="dash")]
     return style.figure(
         [style.bars(edges, of_p, style.P, opacity=0.5, hover="p near %{x:.2f}: %{y:.3f}"),
          style.bars(edges, of_q, style.Q, opacity=0.5, hover="q near %{x:.2f}: %{y:.3f}")],
         x=style.Axis("score (high looks like p)", limits), y=style.Axis("density", (0, top)),
         height=height, extra={"barmode": "overlay", "bargap": 0},
-        shapes=[style.upright(threshold, style.NULL, dash="dash")] if inside else [],
+        shapes=drawn,
         notes=[style.note("p", 0.97 if p_right else 0.03, 0.93, style.P, paper=True),
                style.note("q", 0.03 if p_right else 0.97, 0.93, style.Q, paper=True)],
     )  # fmt: skip
@@ -46,7 +46,7 @@ def score_against_oracle(
     kept = np.isfinite(score) & np.isfinite(oracle)
     if not kept.any():
         return style.empty("No scores yet", height=height)
-    score, oracle, is_p = (values[kept] for values in (score, oracle, is_p))
+    score, oracle, is_p = score[kept], oracle[kept], is_p[kept]
     limits_x, limits_y = _middle(oracle), _middle(score)
     step = max(1, len(score) // _DRAWN)
     clouds = [

@@ -42,7 +42,7 @@ METHOD_STYLES: Mapping[str, MethodStyle] = {
     "tarp": MethodStyle("#2D8FBF", "dash", "cross"),
     "colt": MethodStyle("#6A5ACD", "solid", "star"),
     "dc": MethodStyle("#A8791B", "dot", "hexagon"),
-    "automl": MethodStyle("#A8326E", "longdashdot", "pentagon"),
+    "automl": MethodStyle("#B03A76", "longdashdot", "pentagon"),
     "lc2st": MethodStyle("#5B7FA6", "dashdot", "triangle-down"),
     "mmd_fuse": MethodStyle("#8C6D46", "longdash", "bowtie"),
     "skl": MethodStyle("#6B8E23", "solid", "hourglass"),

@@ -7,6 +7,8 @@ from validation_core.methods.uniform import Uniform
 from validation_core.methods.within_x import WithinX
 from validation_core.types import Method
 
+__all__ = ["C2ST", "METHODS", "SBC", "Multiple", "Uniform", "WithinX"]
+
 METHODS: dict[str, type[Method]] = {
     kind.name: kind for kind in (C2ST, Multiple, Uniform, WithinX, SBC)
 }

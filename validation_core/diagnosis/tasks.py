@@ -5,18 +5,18 @@ The learned methods share one network under one key; whichever starts first trai
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 from weakref import WeakValueDictionary
 
-import filelock
-
-from validation_core import diagnosis, keys, models
-from validation_core.diagnosis import Record
+from validation_core import keys, models
+from validation_core.diagnosis import run
+from validation_core.diagnosis.records import Record
 from validation_core.models import Training
 from validation_core.sampling import TrainingSet
-from validation_core.scores.classifier import Classifier, TrainedClassifier
+from validation_core.scores.classifier import Classifier
+from validation_core.tasks import TrainTask
 from validation_core.types import Method
 from validation_core.uploads import Upload
 
@@ -72,7 +72,7 @@ class Uploaded:
     def training_set(self, recipe: Classifier, seed: int, store: Store) -> TrainingSet:
         """The rows that no test looks at."""
         del recipe
-        return diagnosis.training_set(table(store, self.digest), seed)
+        return run.training_set(table(store, self.digest), seed)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,7 +84,7 @@ class DiagnoseTask:
     digest: str
     method: Method
     seed: int = 0
-    recipe: Classifier = field(default=diagnosis.RECIPE)
+    recipe: Classifier = field(default=run.RECIPE)
 
     @property
     def key(self) -> str:
@@ -100,13 +100,18 @@ class DiagnoseTask:
         source = Uploaded(digest=self.digest)
         return Training(source=source, recipe=self.recipe, seed=self.seed)
 
+    @property
+    def needs(self) -> frozenset[str]:
+        """The network's key: the engine lets its training come first."""
+        return frozenset({keys.key(self.training)} if self.method.learned else ())
+
     def done(self, store: Store) -> bool:
         return store.has("results", self.key)
 
     def run(self, store: Store, report: Live) -> None:
-        record = diagnosis.run_method(
+        record = run.run_method(
             table(store, self.digest), self.method, self.seed,
-            network=lambda: self._network(store, report),
+            network=lambda: models.trained(store, self.training, report),
         )  # fmt: skip
         store.save(
             "results", self.key, record.arrays, spec=keys.text(self),
@@ -122,7 +127,35 @@ class DiagnoseTask:
         plain: Any = found.meta["record"]
         return Record(**plain, arrays=found.arrays)
 
-    def _network(self, store: Store, report: Live) -> TrainedClassifier:
-        # Tasks of one diagnosis run side by side: the second waits for the first one's network.
-        with filelock.FileLock(store.root / f"training-{self.digest}.lock"):
-            return models.trained(store, self.training, report)
+
+def tasks(
+    upload: Upload, methods: Sequence[Method], seed: int, recipe: Classifier | None = None
+) -> tuple[DiagnoseTask | TrainTask, ...]:
+    """What runs for these methods: those that learn nothing, the network, those that read it.
+
+    Methods that meet an obstacle are left out: their record is known without work.
+    """
+    how = recipe or run.recipe(upload)
+    wanted = [
+        DiagnoseTask(digest=upload.digest, method=method, seed=seed, recipe=how)
+        for method in methods
+        if run.obstacle(method, upload) is None
+    ]
+    learned = [task for task in wanted if task.method.learned]
+    network = (TrainTask(trainings=(learned[0].training,)),) if learned else ()
+    return (*(task for task in wanted if not task.method.learned), *network, *learned)
+
+
+def records(
+    store: Store, upload: Upload, methods: Sequence[Method], seed: int,
+    recipe: Classifier | None = None,
+) -> tuple[list[Record], int]:  # fmt: skip
+    """Records of the methods that have answered or cannot run, and how many are to come."""
+    how = recipe or run.recipe(upload)
+    found: list[Record] = []
+    for method in methods:
+        reason = run.obstacle(method, upload)
+        task = DiagnoseTask(digest=upload.digest, method=method, seed=seed, recipe=how)
+        record = task.load(store) if reason is None else Record.not_run(method, reason)
+        found += [record] if record else []
+    return found, len(methods) - len(found)

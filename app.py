@@ -1,0 +1,104 @@
+"""Launcher: `streamlit run app.py`. Warms up once, then serves pages/main.py.
+
+Streamlit's script lies inside pages/ because a pages/ folder beside the main script makes
+Streamlit open shared links outside their frame (interface.md 4).
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import streamlit as st
+from starlette.datastructures import MutableHeaders
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "SAMEORIGIN",
+    "Referrer-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
+    # Streamlit's front end needs inline styles and modules made from text (components, charts).
+    "Content-Security-Policy": "; ".join([
+        "default-src 'self'",
+        "script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:",
+        "style-src 'self' 'unsafe-inline'",
+        "img-src 'self' data: blob:",
+        "font-src 'self' data:",
+        "connect-src 'self' ws: wss: data: blob:",
+        "worker-src 'self' blob:",
+        "object-src 'none'",
+        "base-uri 'self'",
+        "frame-ancestors 'self'",
+    ]),
+}  # fmt: skip
+
+
+class SecurityHeaders:
+    """Adds the headers above to every HTTP response."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+
+        async def with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        await self.app(scope, receive, with_headers)
+
+
+def warm() -> None:
+    """Import what pages need and use it once, so that no visitor waits for it.
+
+    Small networks train slower on two torch threads than on one where cores are shared
+    (interface.md 6). What is frozen is never searched by the garbage collector again (3).
+    """
+    import numpy as np
+    import pandas as pd
+    import plotly.io
+    import torch
+
+    from validation_core import benchmarks, methods, power, statistics, toy
+    from validation_core.figures import ranks
+    from validation_core.scores import classifier
+
+    torch.set_num_threads(1)
+    torch.nn.Linear(2, 2)(torch.zeros(1, 2))
+    pd.DataFrame({"ready": [True]}).to_dict()
+    plotly.io.to_json(ranks.ecdf_difference(np.linspace(0, 1, 100)))
+    del benchmarks, methods, power, statistics, toy, classifier
+    gc.collect()
+    gc.freeze()
+
+
+@asynccontextmanager
+async def lifespan(app: st.App) -> AsyncIterator[None]:
+    """Warm up before the first request is taken."""
+    warm()
+    yield
+
+
+async def ready(request: Request) -> JSONResponse:
+    """Answers only once `lifespan` has warmed up."""
+    return JSONResponse({"ready": True})
+
+
+app = st.App(
+    "pages/main.py",
+    lifespan=lifespan,
+    routes=[Route("/api/ready", ready)],
+    middleware=[Middleware(SecurityHeaders)],
+)

@@ -1,0 +1,34 @@
+"""The frame around every page: settings and navigation."""
+
+from pathlib import Path
+
+import streamlit as st
+
+# A file of our own: Streamlit would fetch a Material icon's picture from outside.
+ICON = Path(__file__).parents[1] / "assets" / "icon.svg"
+
+st.set_page_config(page_title="NPT Lab", page_icon=str(ICON), layout="wide")
+
+PAGES = {
+    "": [
+        st.Page("overview.py", title="Overview", icon=":material/home:", default=True),
+    ],
+    "Learn": [
+        st.Page("weak.py", title="Weak classifiers", icon=":material/school:",
+                url_path="weak-classifiers"),
+    ],
+    "Explore": [
+        st.Page("conformal.py", title="Conformal C2ST", icon=":material/tune:",
+                url_path="conformal-c2st"),
+    ],
+    "Diagnose": [
+        st.Page("diagnose.py", title="My posterior", icon=":material/troubleshoot:",
+                url_path="diagnose"),
+    ],
+    "Lab": [
+        st.Page("models.py", title="Models and jobs", icon=":material/inventory_2:",
+                url_path="models"),
+    ],
+}  # fmt: skip
+
+st.navigation(PAGES).run()

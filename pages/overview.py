@@ -1,0 +1,88 @@
+"""Overview: what the tool answers, three doors, the methods and the benchmarks."""
+
+from itertools import product
+from typing import Literal, get_args, get_origin, get_type_hints
+
+import pandas as pd
+import streamlit as st
+
+from validation_core.benchmarks import BENCHMARKS
+from validation_core.methods import METHODS
+from validation_core.types import Benchmark, Paper
+
+DOORS = {
+    "weak.py": (
+        "Learn", "Weak classifiers", ":material/school:",
+        "Move a decision boundary and watch one test fall silent while others keep their power.",
+    ),
+    "conformal.py": (
+        "Explore", "Conformal C2ST", ":material/tune:",
+        "Perturb a known posterior, train a classifier, degrade it, and compare the tests.",
+    ),
+    "diagnose.py": (
+        "Diagnose", "My posterior", ":material/troubleshoot:",
+        "Upload draws of your own estimator and get a verdict, with how sure it is.",
+    ),
+}  # fmt: skip
+
+
+def doors() -> None:
+    """One column per reason to be here."""
+    columns = st.columns(len(DOORS), gap="large")
+    for column, (page, (verb, title, icon, words)) in zip(columns, DOORS.items(), strict=True):
+        with column:
+            st.subheader(verb, anchor=False)
+            st.markdown(words)
+            st.page_link(page, label=title, icon=icon)
+
+
+def methods() -> pd.DataFrame:
+    """The registered methods as a table."""
+    return pd.DataFrame(
+        {"Method": kind.title, "What it asks": kind.summary, "Statistic": kind.statistic,
+         "Source": short(kind.paper)}
+        for kind in METHODS.values()
+    )  # fmt: skip
+
+
+def short(paper: Paper) -> str:
+    """Authors and year; from four authors on the first stands for all."""
+    names = paper.authors.split(", ")
+    return f"{names[0] + ' et al.' if len(names) > 3 else paper.authors} ({paper.year})"
+
+
+def variants(kind: type[Benchmark]) -> list[Benchmark]:
+    """One of each kind that a benchmark's choices (a perturbation) allow."""
+    kinds = {name: get_args(hint) for name, hint in get_type_hints(kind).items()
+             if get_origin(hint) is Literal}  # fmt: skip
+    return [kind(**dict(zip(kinds, chosen, strict=True))) for chosen in product(*kinds.values())]
+
+
+def benchmarks() -> pd.DataFrame:
+    """The registered benchmarks as a table."""
+    return pd.DataFrame(
+        {"Benchmark": made.label, "What γ does": made.summary,
+         "γ": f"{min(made.gammas):g} to {max(made.gammas):g}", "Source": short(made.paper)}
+        for kind in BENCHMARKS.values() for made in variants(kind)
+    )  # fmt: skip
+
+
+st.title("Is a learned posterior right?", anchor=False)
+st.markdown(
+    "NPT Lab tests whether draws of an estimator $q(\\theta \\mid x)$ could have come from the "
+    "true posterior $p(\\theta \\mid x)$, and where they cannot, shows where and how. Every test "
+    "here does one thing: **it scores a reference draw and the estimator's draws with the same "
+    "function, fixed beforehand, and asks whether the scores look alike.**"
+)
+doors()
+st.subheader("Methods", anchor=False)
+st.table(methods().set_index("Method"))
+st.subheader("Benchmarks", anchor=False)
+st.table(benchmarks().set_index("Benchmark"))
+st.caption(
+    "A benchmark is a posterior known exactly and an estimator wrong by a known amount γ, so that "
+    "level and power can be counted."
+)
+papers = {str(kind.paper._replace(where="")) for kind in (*METHODS.values(), *BENCHMARKS.values())}
+st.subheader("Papers", anchor=False)
+st.markdown("\n".join(f"- {paper}" for paper in sorted(papers)))

@@ -1,0 +1,86 @@
+"""Runs the benchmarks and prints one table: `python -m tests.benchmarks [names]`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import sys
+import tempfile
+import traceback
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from tests.benchmarks import rows as tables
+from tests.benchmarks.lab import Lab, say
+from tests.benchmarks.rows import Row
+
+GROUPS = {
+    "ranks": "ranks and their statistics",
+    "power": "a power cell; pooled against fresh protocol",
+    "presets": "interactive against paper preset",
+    "verdict": "a verdict on an uploaded table, and its memory",
+    "startup": "server start, first page",
+    "crowd": "20 clients on the workbench",
+    "browser": "sliders in Chromium, released and dragged",
+    "gpu": "21 classifiers as one batch, the whole power figure",
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run what is asked for; 1 when a requirement is missed."""
+    asked = _arguments(arguments)
+    found: dict[str, list[Row]] = {}
+    with tempfile.TemporaryDirectory(prefix="nptlab-benchmarks-") as folder:
+        lab = Lab(Path(folder), full=asked.full, kept=asked.cache)
+        for name in asked.names or GROUPS:
+            say(f"{name}: {GROUPS[name]}")
+            found[name] = _group(name, lab)
+    every = [row for rows in found.values() for row in rows]
+    print(tables.table(every))
+    print(f"\n{_machine()}")
+    if asked.json:
+        asked.json.write_text(json.dumps(_plain(found), indent=1))
+    return int(any(row.ok is False for row in every))
+
+
+def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="name", help=f"of {', '.join(GROUPS)}")
+    parser.add_argument("--full", action="store_true", help="all perturbations, all fresh trials")
+    parser.add_argument("--json", type=Path, help="write every number to this file")
+    parser.add_argument("--cache", type=Path, help="keep trained classifiers in this folder")
+    asked = parser.parse_args(arguments)
+    if unknown := set(asked.names) - set(GROUPS):
+        parser.error(f"a name is one of {', '.join(GROUPS)}; got {', '.join(sorted(unknown))}")
+    return asked
+
+
+def _group(name: str, lab: Lab) -> list[Row]:
+    """A group's rows; one that fails leaves its error in the table and the others run."""
+    found: list[Row] = []
+    try:
+        for row in import_module(f"tests.benchmarks.{name}").rows(lab):
+            say(f"{row.what}: {row.measured}")
+            found.append(row)
+    except Exception as error:
+        traceback.print_exc()
+        found.append(tables.told(GROUPS[name], f"failed: {str(error)[:200]}", ok=False))
+    return found
+
+
+def _machine() -> str:
+    load = ", ".join(f"{value:.1f}" for value in os.getloadavg())
+    return f"{platform.platform()}, {os.cpu_count()} cores, load {load} at the end"
+
+
+def _plain(found: dict[str, list[Row]]) -> dict[str, Any]:
+    groups = {name: [row._asdict() for row in rows] for name, rows in found.items()}
+    return {"machine": _machine(), "python": platform.python_version(), "groups": groups}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,63 @@
+"""What several groups share: a folder, how thorough to be, and a cache of trained classifiers."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from validation_core.benchmarks.gaussian import Gaussian
+from validation_core.methods import C2ST, Multiple, Uniform
+from validation_core.models import Simulated, Training
+from validation_core.power import Trials
+from validation_core.scores.classifier import PRESETS
+from validation_core.store import Store
+from validation_core.tasks import GridTask, sweep
+from validation_core.workbench import PAPER_M
+
+ROOT = Path(__file__).resolve().parents[2]
+METHODS = (C2ST(), Multiple(), *(Uniform(m=m) for m in PAPER_M))
+"""What a power cell of the workbench tests."""
+
+
+@dataclass
+class Lab:
+    """One run of the benchmarks.
+
+    Args:
+        folder: temporary, for caches, tables and logs.
+        full: measure in full what is otherwise measured in part and scaled.
+        kept: a cache of trained classifiers to keep from run to run.
+    """
+
+    folder: Path
+    full: bool = False
+    kept: Path | None = None
+
+    @cached_property
+    def trained(self) -> Path:
+        """A cache that holds what the workbench asks for as it opens, at every gamma."""
+        root = self.kept or self.folder / "trained"
+        store = Store(root)
+        tasks = [GridTask(training=training(gamma)) for gamma in Gaussian().gammas]
+        power = sweep(
+            training(0.0), "gamma", Gaussian().gammas, beta=0.0, methods=METHODS,
+            design=Trials(trials=20, n=1000),
+        )  # fmt: skip
+        for task in [*tasks, *power]:
+            if not task.done(store):
+                say(task.label)
+                task.run(store, lambda fraction, live: None)
+        return root
+
+
+def training(gamma: float, perturbation: str = "mean_shift") -> Training:
+    """The network that the workbench reads first."""
+    source = Simulated(benchmark=Gaussian(perturbation=perturbation), gamma=float(gamma))
+    return Training(source=source, recipe=PRESETS["interactive"])
+
+
+def say(text: str) -> None:
+    """Progress, on standard error."""
+    print(f"  .. {text}", file=sys.stderr, flush=True)

@@ -1,0 +1,89 @@
+"""Servers under measurement: processes of their own, on a free port, with a cache of their own."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.benchmarks.lab import ROOT
+
+_PATIENCE = 120.0  # seconds until a server that does not answer is given up
+
+
+class Server(NamedTuple):
+    """A server that answers."""
+
+    port: int
+    seconds: float
+    """From its start until it was ready."""
+    pid: int
+
+    @property
+    def url(self) -> str:
+        return f"http://localhost:{self.port}"
+
+
+@contextmanager
+def product(cache: Path) -> Iterator[Server]:
+    """The dashboard on a cache folder, as README starts it."""
+    with _server(ROOT / "app.py", cache, "/api/ready") as server:
+        yield server
+
+
+@contextmanager
+def floor(cache: Path) -> Iterator[Server]:
+    """Streamlit with one slider and one small chart in a fragment: what no page can beat."""
+    page = Path(__file__).with_name("floor_page.py")
+    with _server(page, cache, "/_stcore/health") as server:
+        yield server
+
+
+@contextmanager
+def _server(script: Path, cache: Path, ready: str) -> Iterator[Server]:
+    port = _free_port()
+    cache.mkdir(parents=True, exist_ok=True)
+    command = [sys.executable, "-m", "streamlit", "run", str(script), "--server.headless", "true"]
+    command += ["--server.port", str(port)]
+    env = {**os.environ, "NPTLAB_CACHE": str(cache), "OMP_NUM_THREADS": "1"}
+    env.pop("NPTLAB_ENGINE", None)
+    log = cache / f"server-{port}.log"
+    start = time.perf_counter()
+    with log.open("wb") as out:
+        process = subprocess.Popen(command, cwd=ROOT, env=env, stdout=out, stderr=out)
+        try:
+            _wait(process, f"http://localhost:{port}{ready}", log)
+            yield Server(port, time.perf_counter() - start, process.pid)
+        finally:
+            process.terminate()
+            try:
+                process.wait(10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("localhost", 0))
+        return int(probe.getsockname()[1])
+
+
+def _wait(process: subprocess.Popen[bytes], url: str, log: Path) -> None:
+    until = time.perf_counter() + _PATIENCE
+    while time.perf_counter() < until and process.poll() is None:
+        try:
+            with urllib.request.urlopen(url, timeout=5) as answer:
+                if answer.status == 200:
+                    return
+        except (urllib.error.URLError, OSError):
+            time.sleep(0.02)
+    raise RuntimeError(f"The server did not answer at {url}:\n{log.read_text()[-2000:]}")

@@ -1,0 +1,80 @@
+"""A verdict on an uploaded table, through the engine and on the command line, and its memory."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from tests.benchmarks import rows as table
+from tests.benchmarks.lab import ROOT, Lab
+from tests.benchmarks.memory import Watch
+from tests.benchmarks.rows import Row
+from validation_core import sampling
+from validation_core.benchmarks.gaussian import Gaussian
+from validation_core.rng import stream
+
+N, K, D = 1000, 200, 2
+SIZE = f"N = {N}, K = {K}, D = {D}"
+
+
+def rows(lab: Lab) -> Iterator[Row]:
+    """Seconds and peak memory both ways; a process of its own each time."""
+    file, size = _upload(lab.folder)
+    limit = 3 * size + 500
+    command = [sys.executable, "-m", "tests.benchmarks.diagnosing", str(file)]
+    out, _, watch = watched([*command, str(lab.folder / "verdict")])
+    found = json.loads(out)
+    if found["state"] != "done":
+        raise RuntimeError(f"The diagnosis {found['state']}: {found['message']}")
+    first = min(found["came"].values())
+    each = ", ".join(f"{name} {seconds:.1f}" for name, seconds in found["came"].items())
+    yield table.at_most(
+        f"verdict on an uploaded {SIZE} table, through warm workers", "s", each,
+        all=(found["seconds"], 15.0), first=(first, 2.0),
+    )  # fmt: skip
+    yield _memory("peak memory of that, largest process", watch, limit, size)
+    command = [sys.executable, "-m", "validation_core", "diagnose", str(file), "--json", "-"]
+    out, seconds, watch = watched(command)
+    said = json.loads(out)["verdict"]
+    what = "the same on the command line, from a cold start"
+    yield table.at_most(what, "s", f"verdict: {said}", all=(seconds, 15.0))
+    yield _memory("peak memory of that, largest process", watch, limit, size)
+
+
+def _upload(folder: Path) -> tuple[Path, float]:
+    """The table as a file, and its arrays' size in MB."""
+    benchmark = Gaussian(perturbation="covariance_scaling", dim_x=D, dim_theta=D)
+    drawn = sampling.table(benchmark, 1.0, N, K, stream(0, "upload"))
+    arrays = {"theta": drawn.theta, "x": drawn.x, "theta_q": drawn.q}
+    file = folder / "upload.npz"
+    np.savez(file, **arrays)
+    return file, sum(array.nbytes for array in arrays.values()) / 2**20
+
+
+def watched(command: list[str]) -> tuple[str, float, Watch]:
+    """A command's output, its seconds, and the memory of its processes."""
+    start = time.perf_counter()
+    process = subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    with Watch(lambda: process.pid) as watch:
+        out, errors = process.communicate(timeout=600)
+    if process.returncode:
+        raise RuntimeError(f"{' '.join(command[1:])} ended with {process.returncode}:\n{errors}")
+    return out, time.perf_counter() - start, watch
+
+
+def _memory(what: str, watch: Watch, limit: float, size: float) -> Row:
+    peak = max(watch.peaks.values(), default=0.0)
+    note = (
+        f"arrays {size:.1f} MB; {len(watch.peaks)} processes together {watch.together:.0f} MB, "
+        "torch in each"
+    )
+    row = table.at_most(what, "MB", note, peak=(peak, limit))
+    return row._replace(numbers={**row.numbers, "peaks": list(watch.peaks.values())})

@@ -1,0 +1,73 @@
+"""A server and a Chromium for the folder, and for each test a browser window that is watched.
+
+Both end with the folder's last test: Playwright keeps an event loop running while it is open.
+"""
+
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.sync_api import sync_playwright
+
+from tests.browser.driving import FLAGS, WAIT, Watch, chromium, serving, settled
+
+SIZE = {"width": 1280, "height": 900}
+
+
+def pytest_collection_modifyitems(items):
+    """One worker of pytest-xdist drives the browser: its tests share a server."""
+    for item in items:
+        if item.path.parent.name == "browser":
+            item.add_marker(pytest.mark.browser)
+            item.add_marker(pytest.mark.xdist_group("browser"))
+            item.add_marker(pytest.mark.timeout(180))
+
+
+@pytest.fixture(scope="package")
+def browser():
+    """Chromium, without a screen."""
+    found = chromium()
+    if found is None:
+        pytest.skip("no Chromium: install Debian's `chromium`, or name one in NPTLAB_CHROMIUM")
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=found, args=list(FLAGS))
+        yield opened
+        opened.close()
+
+
+@pytest.fixture(scope="package")
+def server(tmp_path_factory):
+    """The server that most tests share."""
+    with serving(tmp_path_factory.mktemp("served") / "cache") as started:
+        yield started
+
+
+@pytest.fixture
+def window(browser):
+    """A function: base URL, options of the context -> an empty page of a new, watched context."""
+    opened = []
+
+    def make(url, **options):
+        context = browser.new_context(**{"viewport": SIZE, **options})
+        context.set_default_timeout(WAIT)
+        watch = Watch(urlsplit(url).netloc)
+        watch.over(context)
+        opened.append((context, watch))
+        return context.new_page()
+
+    yield make
+    for context, _ in opened:
+        context.close()
+    assert [error for _, watch in opened for error in watch.errors] == []
+    assert [url for _, watch in opened for url in watch.outside] == []
+
+
+@pytest.fixture
+def visit(server, window):
+    """A function: path on the shared server, options of the context -> its page, run."""
+
+    def go(path="", **options):
+        page = window(server.url, **options)
+        page.goto(f"{server.url}/{path}")
+        return settled(page)
+
+    return go

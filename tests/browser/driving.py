@@ -1,0 +1,176 @@
+"""What the browser tests share: a real server, the pages it registers, and words for waiting."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from playwright.sync_api import BrowserContext, ConsoleMessage, Page, expect
+
+from tests.conftest import ROOT
+
+FLAGS = (
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+)  # fmt: skip
+START = 60.0  # seconds that a server may take to listen on loaded cores
+WAIT = 30_000  # milliseconds that anything on a page may take
+LONG = 90_000  # and what waits for a worker
+# A deep link makes Streamlit's front end look for the server below the page's own path first.
+_PROBED = re.compile(r"/_stcore/(health|host-config)$")
+
+
+class Listed(NamedTuple):
+    """A page as `pages/main.py` registers it."""
+
+    title: str
+    path: str
+
+
+def listed() -> list[Listed]:
+    """Every page of the frame, the default one first: a new page is tested without a new line."""
+    calls = [
+        node
+        for node in ast.walk(ast.parse((ROOT / "pages" / "main.py").read_text()))
+        if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "Page"
+    ]
+    known = [{k.arg: getattr(k.value, "value", None) for k in call.keywords} for call in calls]
+    pages = [Listed(one["title"], one.get("url_path") or "") for one in known]
+    return sorted(pages, key=lambda page: page.path != "")
+
+
+def chromium() -> str | None:
+    """Where a Chromium is, or None."""
+    named = os.environ.get("NPTLAB_CHROMIUM")
+    places = (named, "/usr/bin/chromium", *map(shutil.which, ("chromium", "google-chrome")))
+    return next((place for place in places if place and Path(place).exists()), None)
+
+
+@dataclass(frozen=True)
+class Server:
+    """`streamlit run app.py`, on a store of its own."""
+
+    url: str
+    process: subprocess.Popen[bytes]
+    cache: Path
+
+    def workers(self) -> set[int]:
+        """Process ids of its workers."""
+        asked = subprocess.run(
+            ["ps", "-o", "pid=,args=", "--ppid", str(self.process.pid)],
+            capture_output=True, text=True, check=False,
+        ).stdout  # fmt: skip
+        lines = (line.split(None, 1) for line in asked.splitlines())
+        return {int(pid) for pid, command in lines if "validation_core.worker" in command}
+
+    def kept(self, kind: str) -> set[str]:
+        """Names of the files that its store holds of a kind."""
+        return {path.name for path in (self.cache / kind).glob("*") if path.is_file()}
+
+
+@contextmanager
+def serving(cache: Path) -> Iterator[Server]:
+    """A server that listens and has been asked for nothing yet."""
+    cache.mkdir(parents=True, exist_ok=True)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    own = {
+        "NPTLAB_CACHE": str(cache), "NPTLAB_ENGINE": "local", "NPTLAB_WORKERS": "1",
+        "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1",
+    }  # fmt: skip
+    command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.headless", "true",
+               "--server.address", "127.0.0.1", "--server.port", str(port),
+               "--server.fileWatcherType", "none"]  # fmt: skip
+    log = cache.with_name(cache.name + ".log")
+    with log.open("wb") as out:
+        process = subprocess.Popen(
+            command, cwd=ROOT, env={**os.environ, **own}, stdout=out, stderr=out,
+            stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+    try:
+        _listens(port, process, log)
+        yield Server(f"http://127.0.0.1:{port}", process, cache)
+    finally:
+        process.terminate()
+        try:
+            process.wait(10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _listens(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
+    until = time.monotonic() + START
+    while time.monotonic() < until and process.poll() is None:
+        with socket.socket() as one:
+            if one.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.05)
+    raise RuntimeError(f"The server did not start:\n{log.read_text()[-4000:]}")
+
+
+@dataclass
+class Watch:
+    """What no page may do: write errors to the console, ask other hosts for anything."""
+
+    host: str
+    errors: list[str] = field(default_factory=list)
+    outside: list[str] = field(default_factory=list)
+
+    def over(self, context: BrowserContext) -> None:
+        """Watch every page of a context."""
+        context.on("request", lambda request: self.ask(request.url))
+        context.on("page", self._page)
+        context.on("weberror", lambda error: self.errors.append(str(error.error)))
+        context.on("console", self._console)
+
+    def ask(self, url: str) -> None:
+        """Note a request unless it goes to the server or stays in the browser."""
+        parts = urlsplit(url)
+        if parts.scheme in ("http", "https", "ws", "wss") and parts.netloc != self.host:
+            self.outside.append(url)
+
+    def _page(self, page: Page) -> None:
+        page.on("websocket", lambda socket: self.ask(socket.url))
+
+    def _console(self, message: ConsoleMessage) -> None:
+        place = str(message.location.get("url", ""))
+        if message.type == "error" and not _PROBED.search(urlsplit(place).path):
+            self.errors.append(f"{message.text} ({place})")
+
+
+def settled(page: Page) -> Page:
+    """The page once its script has run and something stands below a heading."""
+    expect(page.locator("[data-testid=stMain] h1")).to_be_visible(timeout=WAIT)
+    still = "[data-testid=stApp][data-test-script-state=notRunning]"
+    expect(page.locator(still)).to_be_visible(timeout=WAIT)
+    return page
+
+
+def no_exception(page: Page) -> None:
+    """Nothing on the page is Streamlit's report of a script that failed."""
+    expect(page.locator("[data-testid=stException]")).to_have_count(0)
+
+
+def overflow(page: Page) -> int:
+    """Pixels by which the page, or its main part, is wider than what shows it."""
+    return int(
+        page.evaluate(
+            """() => Math.max(...[document.scrollingElement,
+                  document.querySelector('[data-testid=stMain]')]
+                  .map((node) => node.scrollWidth - node.clientWidth))"""
+        )
+    )

@@ -1,0 +1,121 @@
+"""The workbench as a visitor uses it: train, move beta, reload while it trains, stop it."""
+
+import time
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.driving import LONG, no_exception, overflow, settled
+
+# The blind prior has one gamma, hence one network: the cheapest thing to train.
+ONE = "conformal-c2st?perturbation=Blind+prior"
+# 7 networks of 2000 epochs: nothing that ends while a test looks on.
+MANY = "conformal-c2st?preset=paper&seed="
+
+
+def _slider(page):
+    return page.locator(".live input[type=range]")
+
+
+def _headline(page):
+    return page.locator(".live .headline")
+
+
+def _drawn(page):
+    """Every path of the chart that follows the slider."""
+    return page.locator(".live svg path").evaluate_all("all => all.map(p => p.getAttribute('d'))")
+
+
+def _button(page, name):
+    return page.get_by_role("button", name=name)
+
+
+def _started(page):
+    """A training that a worker has begun: its course is on screen."""
+    _button(page, "Train the classifiers").click()
+    expect(_button(page, "Cancel")).to_be_visible(timeout=LONG)
+    expect(page.locator("[data-testid=stPlotlyChart]").first).to_be_visible(timeout=LONG)
+    return page
+
+
+def _until(said, seconds=20.0):
+    end = time.monotonic() + seconds
+    while not said() and time.monotonic() < end:
+        time.sleep(0.1)
+    return said()
+
+
+@pytest.fixture
+def trained(visit, server):
+    """The workbench with its one network trained: by the first test that asks, with the button."""
+    page = visit(ONE)
+    expect(page.get_by_text("Blind prior").first).to_be_visible()
+    if not server.kept("models"):
+        _button(page, "Train the classifiers").click()
+    expect(_slider(page)).to_be_visible(timeout=LONG)
+    return settled(page)
+
+
+def test_training_ends_in_results(trained, server):
+    expect(_button(trained, "Train the classifiers")).to_have_count(0)
+    expect(_headline(trained)).to_contain_text("At beta = 0 the classifier's AUC is")
+    assert server.kept("models")
+    no_exception(trained)
+
+
+def test_beta_moves_headline_and_figure(trained, server):
+    networks = server.kept("models")
+    before, drawn = _headline(trained).inner_text(), _drawn(trained)
+    assert len(drawn) > 4
+    _slider(trained).fill("20")
+    expect(_headline(trained)).to_contain_text("At beta = 1 ")
+    assert _headline(trained).inner_text() != before
+    assert _drawn(trained) != drawn
+    assert server.kept("models") == networks
+
+
+def test_python_hears_of_beta_on_release(trained):
+    trained.get_by_role("tab", name="Other tests").click()
+    caption = trained.locator("[data-testid=stCaptionContainer]", has_text="calibration draws")
+    expect(caption.last).to_be_visible()
+    before = trained.locator("[data-testid=stMain] .js-plotly-plot").first.inner_html()
+    _slider(trained).fill("19")
+    chart = trained.locator("[data-testid=stMain] .js-plotly-plot").first
+    assert _until(lambda: chart.inner_html() != before)
+    expect(_headline(trained)).to_contain_text("At beta = 0.95 ")
+    no_exception(trained)
+
+
+def test_results_fit_a_telephone(trained):
+    trained.set_viewport_size({"width": 400, "height": 800})
+    trained.reload()
+    expect(_slider(trained)).to_be_visible(timeout=LONG)
+    assert overflow(settled(trained)) <= 0
+
+
+def test_cancel_stops_the_work(visit, server):
+    page = _started(visit(f"{MANY}1"))
+    working, networks = server.workers(), server.kept("models")
+    assert server.kept("jobs")
+    _button(page, "Cancel").click()
+    expect(page.get_by_text("was stopped").first).to_be_visible(timeout=LONG)
+    expect(_button(page, "Start again")).to_be_visible()
+    expect(_button(page, "Train the classifiers")).to_be_visible()
+    assert _until(lambda: not server.workers() & working), "the worker that trained goes on"
+    assert _until(lambda: not server.kept("jobs")), "the job is still on record"
+    assert server.kept("models") == networks
+
+
+def test_a_job_outlives_a_reload(visit, server):
+    page = _started(visit(f"{MANY}2"))
+    working = server.workers()
+    page.reload()
+    expect(_button(page, "Cancel")).to_be_visible(timeout=LONG)
+    expect(page.get_by_role("progressbar")).to_be_visible()
+    assert server.workers() == working
+    page.locator("[data-testid=stSidebarNavLink]").filter(has_text="Models and jobs").click()
+    stop = _button(page, "Stop for everyone")
+    expect(stop).to_be_visible(timeout=LONG)
+    stop.click()
+    expect(page.get_by_text("Nothing runs at the moment.")).to_be_visible(timeout=LONG)
+    assert _until(lambda: not server.workers() & working)

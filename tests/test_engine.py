@@ -1,0 +1,432 @@
+"""The engine: shared jobs, real cancelling, a crash loses one task, resume, exact agreement."""
+
+import ast
+import os
+import signal
+import threading
+import time
+from concurrent.futures import CancelledError
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from tests.conftest import ROOT
+from validation_core import engine as engines
+from validation_core import keys
+from validation_core.engine import Engine, SelfCheck, SerialExecutor, WorkerPool, job_key
+from validation_core.engine.tasks import TaskError, perform
+from validation_core.store import Store
+
+LONG = 10**7
+
+
+@dataclass(frozen=True)
+class Step:
+    """A task of the tests, for executors that run in this process."""
+
+    name: str = "a"
+    fails: bool = False
+    makes: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+
+    @property
+    def label(self):
+        return f"Step {self.name}"
+
+    @property
+    def key(self):
+        return keys.key(self)
+
+    def done(self, store):
+        return store.has("results", self.key)
+
+    def run(self, store, report):
+        gate = GATE
+        gate.entered.append(self.name)
+        report(0.5, {"name": self.name})
+        gate.open.wait(10)
+        report(0.75, {"name": self.name})
+        if self.fails:
+            raise ValueError(f"The rule; got {self.name}.")
+        store.save("results", self.key, {"a": np.ones(2)}, spec=keys.text(self), meta={})
+
+
+class Gate:
+    """What steps pass, and who has come by."""
+
+    def __init__(self):
+        self.entered = []
+        self.open = threading.Event()
+        self.open.set()
+
+
+GATE = Gate()
+
+
+class Threads(SerialExecutor):
+    """Each task in a thread of its own, so that a test can watch it from outside."""
+
+    slots = 2
+
+    def submit(self, fn, /, *args, **kwargs):
+        future = engines.pool.Future()
+        future.set_running_or_notify_cancel()
+
+        def run():
+            try:
+                future.set_result(fn(*args, **kwargs))
+            except Exception as error:
+                future.set_exception(error)
+
+        threading.Thread(target=run).start()
+        return future
+
+
+@pytest.fixture(autouse=True)
+def gate(monkeypatch):
+    monkeypatch.setattr("tests.test_engine.GATE", Gate())
+    monkeypatch.setattr(keys, "_PACKAGE", "tests.test_engine")
+    yield GATE
+    GATE.open.set()
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store(tmp_path / "store")
+
+
+@pytest.fixture
+def serial(store):
+    engine = Engine(store, SerialExecutor())
+    yield engine
+    engine.close()
+
+
+@pytest.fixture
+def threaded(store, gate):
+    gate.open.clear()
+    engine = Engine(store, Threads())
+    yield engine
+    gate.open.set()
+    engine.close()
+
+
+def eventually(condition, seconds=20.0):
+    until = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < until, "waited in vain"
+        time.sleep(0.005)
+
+
+def test_a_serial_job_is_done_when_it_was_submitted(serial, store, gate):
+    tasks = [Step("a"), Step("b"), Step("a")]
+    state = serial.submit(tasks, "me", "Two steps").snapshot()
+    assert (state.state, state.done, state.total, state.fraction) == ("done", 2, 2, 1.0)
+    assert (state.key, state.label, state.subscribers) == (job_key(tasks), "Two steps", 1)
+    assert all(task.done(store) for task in tasks)
+    assert serial.submit(tasks, "me").snapshot().state == "done"
+    assert gate.entered == ["a", "b"]
+    assert serial.submit([], "me").snapshot().state == "done"
+
+
+def test_hundreds_of_serial_tasks_do_not_pile_up(serial):
+    state = serial.submit([Step(str(i)) for i in range(300)], "me").snapshot()
+    assert (state.state, state.done) == ("done", 300)
+
+
+def test_one_failing_task_fails_its_job_and_no_other(serial, store, gate):
+    state = serial.submit([Step("a", fails=True), Step("b")], "me").snapshot()
+    assert (state.state, state.done, state.total) == ("failed", 1, 2)
+    assert state.message == "Step a: The rule; got a. (1 of 2 failed)"
+    assert serial.interrupted() == []
+    assert Step("b").done(store)
+    again = serial.again(state.key, "me").snapshot()
+    assert again.state == "failed"
+    assert gate.entered == ["a", "b", "a"]
+
+
+def test_two_who_ask_for_the_same_wait_for_one(threaded, gate):
+    one, two = (threaded.submit([Step("a")], who) for who in ("one", "two"))
+    assert one is two
+    eventually(lambda: one.snapshot().fraction == 0.5)
+    assert one.snapshot().live == {"name": "a"}
+    assert one.snapshot().subscribers == 2
+    threaded.leave(one.key, "one")
+    threaded.leave(one.key, "nobody")
+    assert one.snapshot().state == "running"
+    gate.open.set()
+    assert threaded.wait(one.key, "two").state == "done"
+    assert gate.entered == ["a"]
+
+
+def test_the_last_one_to_leave_stops_it(threaded, store, gate):
+    job = threaded.submit([Step("a")], "one")
+    threaded.submit([Step("a")], "two")
+    eventually(lambda: gate.entered)
+    threaded.leave(job.key, "one")
+    threaded.leave(job.key, "two")
+    assert job.snapshot().state == "cancelled"
+    gate.open.set()
+    eventually(lambda: job.runs[0].state == "cancelled")
+    assert not Step("a").done(store)
+    assert threaded.again(job.key, "one") is not job
+    assert threaded.wait(job.key, "one").state == "done"
+
+
+def test_work_that_another_job_waits_for_goes_on(threaded, gate):
+    both = threaded.submit([Step("a"), Step("b")], "one")
+    single = threaded.submit([Step("a")], "two")
+    eventually(lambda: len(gate.entered) == 2)
+    threaded.cancel(both.key)
+    gate.open.set()
+    assert threaded.wait(single.key, "two").state == "done"
+    assert both.snapshot().state == "cancelled"
+    assert sorted(gate.entered) == ["a", "b"]
+
+
+def test_a_short_job_is_not_kept_waiting_by_a_long_one(threaded, gate):
+    threaded.submit([Step(str(i)) for i in range(10)], "long")
+    job = threaded.submit([Step("short")], "short")
+    eventually(lambda: len(gate.entered) == 2)
+    assert job.snapshot().state == "queued"
+    gate.open.set()
+    threaded.wait(job.key, "short")
+    assert gate.entered.index("short") <= 4
+
+
+def test_a_task_waits_for_the_one_that_makes_what_it_needs(threaded, gate):
+    tasks = [Step("power", needs=("net",)), Step("train", makes=("net",))]
+    job = threaded.submit(tasks, "me")
+    eventually(lambda: gate.entered)
+    time.sleep(0.05)
+    assert gate.entered == ["train"]
+    gate.open.set()
+    assert threaded.wait(job.key, "me").state == "done"
+    assert gate.entered == ["train", "power"]
+    alone = threaded.submit([Step("other", needs=("nobody makes",))], "me")
+    assert threaded.wait(alone.key, "me").state == "done"
+
+
+def test_nobody_watching_stops_a_job(store, gate):
+    engine = Engine(store, Threads(), patience=0.05)
+    gate.open.clear()
+    job = engine.submit([Step("a"), Step("b"), Step("c")], "gone")
+    eventually(lambda: len(gate.entered) == 2)
+    time.sleep(0.06)
+    engine.touch(job.key, "a stranger")
+    gate.open.set()
+    eventually(lambda: job.snapshot().state == "cancelled")
+    watched = engine.submit([Step("d")], "here")
+    assert engine.wait(watched.key, "here").state == "done"
+    engine.close()
+
+
+def test_a_new_engine_resumes_what_is_missing(store, gate):
+    gate.open.clear()
+    tasks = [Step("a"), Step("b"), Step("c")]
+    first = Engine(store, Threads())
+    job = first.submit(tasks, "me", "Three steps")
+    second = Engine(store, SerialExecutor())
+    assert second.interrupted() == []  # its server lives
+    store.save("results", tasks[0].key, {}, spec="", meta={})
+    first.close()
+    (left,) = second.interrupted()
+    assert (left.key, left.label, left.done, left.total) == (job.key, "Three steps", 1, 3)
+    gate.open.set()
+    eventually(lambda: all(task.done(store) for task in tasks[:2]))
+    gate.entered.clear()
+    state = second.resume(left.key, "me").snapshot()
+    assert (state.state, state.key, state.label) == ("done", job.key, "Three steps")
+    assert gate.entered == ["c"]
+    assert second.interrupted() == []
+    with pytest.raises(ValueError, match="must have a record"):
+        second.resume(left.key, "me")
+    second.close()
+
+
+def test_a_record_that_cannot_be_read_says_so(serial, store):
+    gone = '[{"type":"validation_core.gone:Task","version":1}]'
+    store.save("jobs", "k", {}, spec=gone, meta={"label": "Old <b>job</b>", "created": 1.0})
+    (left,) = serial.interrupted()
+    assert left.label == "Old <b>job</b>"
+    assert "Only types of" in left.problem
+    serial.forget("k")
+    assert serial.interrupted() == []
+
+
+# ---- worker processes ----
+
+
+@pytest.fixture(scope="module")
+def pool():
+    pool = WorkerPool(2)
+    yield pool
+    pool.shutdown()
+
+
+@pytest.fixture
+def workers(pool, store, monkeypatch):
+    monkeypatch.setattr(keys, "_PACKAGE", "validation_core")
+    eventually(lambda: pool.ready > 0, 90)
+    engine = Engine(store, pool)
+    yield engine
+    for job in engine.jobs():
+        engine.cancel(job.key)
+
+
+def alive(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_workers_agree_with_this_process_to_the_bit(workers, store, tmp_path):
+    tasks = [SelfCheck(seed=seed, rounds=5) for seed in range(4)]
+    job = workers.submit(tasks, "me")
+    assert workers.wait(job.key, "me").state == "done"
+    here = Store(tmp_path / "here")
+    Engine(here, SerialExecutor()).submit(tasks, "me")
+    for task in tasks:
+        there, own = (place.load("results", task.key) for place in (store, here))
+        assert keys.digest(**there.arrays) == keys.digest(**own.arrays)
+        assert there.meta["pid"] != own.meta["pid"] == os.getpid()
+        assert task.agrees(store)
+    assert not SelfCheck(seed=9).agrees(store)
+
+
+def test_a_warm_worker_reports_at_once(workers):
+    waited = []
+    for seed in range(3):  # the best of three: other tests share the cores
+        job = workers.submit([SelfCheck(seed=seed, rounds=100)], "me")
+        start = time.perf_counter()
+        eventually(lambda job=job: job.snapshot().live)
+        waited.append(time.perf_counter() - start)
+        assert job.snapshot().live["round"] >= 1
+        workers.wait(job.key, "me")
+    assert min(waited) < 0.3
+
+
+def test_cancelling_ends_the_process_and_another_takes_its_place(workers, pool, store):
+    job = workers.submit([SelfCheck(seed=2, rounds=LONG)], "me")
+    eventually(lambda: job.snapshot().fraction > 0)
+    pid = pool.pids()[0]
+    workers.leave(job.key, "me")
+    assert job.snapshot().state == "cancelled"
+    eventually(lambda: not alive(pid), 2)
+    assert not SelfCheck(seed=2, rounds=LONG).done(store)
+    after = workers.submit([SelfCheck(seed=3, rounds=1)], "me")
+    assert workers.wait(after.key, "me", 90).state == "done"
+    eventually(lambda: len(pool.pids()) == 2, 90)
+    with pytest.raises(CancelledError):
+        job.runs[0].future.result(5)
+
+
+def test_a_crash_loses_one_task(workers, pool, store):
+    long = SelfCheck(seed=4, rounds=LONG)
+    job = workers.submit([*(SelfCheck(seed=s, rounds=3) for s in range(5, 9)), long], "me")
+    eventually(lambda: job.snapshot().done == 4 and job.runs[-1].fraction > 0)
+    os.kill(pool.pids()[0], signal.SIGKILL)
+    state = workers.wait(job.key, "me")
+    assert (state.state, state.done, state.total) == ("failed", 4, 5)
+    assert "seed 4: The worker process was ended from outside" in state.message
+    assert not long.done(store)
+    after = workers.submit([SelfCheck(seed=10, rounds=1)], "me")
+    assert workers.wait(after.key, "me", 90).state == "done"
+
+
+def test_an_error_in_a_worker_is_told_in_its_words(workers):
+    job = workers.submit([SelfCheck(rounds=0)], "me")
+    assert workers.wait(job.key, "me").message == (
+        "Check of a worker, seed 0: A check needs at least one round; got 0. Raise it."
+    )
+
+
+def test_a_store_notice_of_a_worker_reaches_this_process(pool, store, monkeypatch):
+    monkeypatch.setattr(keys, "_PACKAGE", "validation_core")
+    eventually(lambda: pool.ready > 0, 90)
+    blocked = store.root / "file"
+    blocked.write_text("")
+    store.root = blocked
+    future = pool.submit(perform, SelfCheck(rounds=1), store, lambda fraction, live: None)
+    future.result(30)
+    assert "must be writable" in store.notices[0]
+
+
+def test_tasks_wait_for_a_free_worker_and_may_be_cancelled_there(workers, pool, store):
+    quiet = [lambda fraction, live: None] * 3
+    long = [
+        pool.submit(perform, SelfCheck(seed=s, rounds=LONG), store, quiet[0]) for s in (20, 21)
+    ]
+    waiting = pool.submit(perform, SelfCheck(seed=22, rounds=1), store, quiet[0])
+    assert not waiting.running()
+    assert waiting.cancel()
+    assert waiting.cancelled()
+    assert all(future.cancel() for future in long)
+    for future in long:
+        with pytest.raises(CancelledError):
+            future.result(10)
+
+
+def test_workers_use_one_thread_and_never_see_a_page(workers, pool):
+    env = [entry.split("=") for entry in environment(pool.pids()[0])]
+    threads = {name: value for name, *rest in env for value in rest if name.endswith("_THREADS")}
+    assert threads.items() >= {
+        ("OMP_NUM_THREADS", "1"),
+        ("OPENBLAS_NUM_THREADS", "1"),
+        ("MKL_NUM_THREADS", "1"),
+    }
+    for path in (ROOT / "validation_core" / "worker.py", *ROOT.glob("validation_core/engine/*")):
+        if path.suffix == ".py":
+            names = [
+                node.module if isinstance(node, ast.ImportFrom) else node.names[0].name
+                for node in ast.walk(ast.parse(path.read_text()))
+                if isinstance(node, ast.Import | ast.ImportFrom)
+            ]
+            assert not any("streamlit" in (name or "") for name in names)
+    with open(f"/proc/{pool.pids()[0]}/maps") as maps:
+        assert "streamlit" not in maps.read()
+
+
+def environment(pid):
+    with open(f"/proc/{pid}/environ") as file:
+        return file.read().split("\0")
+
+
+def test_workers_end_with_their_input(monkeypatch):
+    pool = WorkerPool(1)
+    (pid,) = pool.pids()
+    pool._closed = True  # no other in its place
+    pool._workers[0].process.stdin.close()
+    eventually(lambda: not alive(pid), 10)
+    pool.shutdown()
+    with pytest.raises(RuntimeError, match="shut down"):
+        pool.submit(perform, SelfCheck(), Store(), print)
+
+
+def test_workers_that_cannot_start_are_said_and_not_tried_for_ever(store, monkeypatch):
+    monkeypatch.setattr("sys.executable", "/bin/false")
+    monkeypatch.setattr(keys, "_PACKAGE", "validation_core")
+    pool = WorkerPool(1)
+    future = pool.submit(perform, SelfCheck(), store, lambda fraction, live: None)
+    with pytest.raises(TaskError, match="No worker process could be started"):
+        future.result(20)
+    pool.shutdown()
+
+
+def test_start_reads_the_environment(monkeypatch, store):
+    monkeypatch.setenv("NPTLAB_ENGINE", "serial")
+    services = engines.start(store)
+    assert isinstance(services.engine.executor, SerialExecutor)
+    assert services.store is store
+    services.engine.close()
+    monkeypatch.setenv("NPTLAB_ENGINE", "cloud")
+    with pytest.raises(ValueError, match="local or serial; got 'cloud'"):
+        engines.start(store)
+    monkeypatch.setenv("NPTLAB_ENGINE", "local")
+    for size, rule in (("two", "whole number"), ("0", "at least one worker")):
+        monkeypatch.setenv("NPTLAB_WORKERS", size)
+        with pytest.raises(ValueError, match=rule):
+            engines.start(store)

@@ -1,0 +1,147 @@
+"""Figures: they draw, keep still, stay small, and read on light and dark."""
+
+import time
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+
+from validation_core.figures import nulls, power, ranks, scores, style, training, variance
+from validation_core.rng import stream
+from validation_core.types import PowerCell
+
+RNG = stream(0, "figures")
+U = RNG.random(1000)
+EPOCHS = np.arange(1, 41)
+HISTORY = {"epoch": EPOCHS, "loss": 0.69 - 0.002 * EPOCHS, "auc": 0.5 + 0.004 * EPOCHS,
+           "held_loss": 0.69 - 0.001 * EPOCHS}  # fmt: skip
+NONE = np.empty(0)
+
+
+def cell(method="uniform", gamma=0.1, beta=0.0, rejections=20, m=50, trials=100, label="U"):
+    return PowerCell(
+        benchmark="gaussian", method=method, options={"m": m} if method == "uniform" else {},
+        gamma=gamma, beta=beta, trials=trials, rejections=rejections, alpha=0.05,
+        protocol="pooled", draws_p=1, draws_q=1, seconds=0.1, label=label,
+    )  # fmt: skip
+
+
+CELLS = [
+    cell(name, gamma, rejections=int(90 * gamma), label=name)
+    for name in ("c2st", "multiple", "uniform")
+    for gamma in (0.0, 0.1, 0.2, 0.5, 1.0)
+]
+FULL = {
+    "rank_histogram": lambda: ranks.rank_histogram(U),
+    "ecdf_difference": lambda: ranks.ecdf_difference(U),
+    "score_histograms": lambda: scores.score_histograms(U, U - 0.2),
+    "score_against_oracle": lambda: scores.score_against_oracle(U, U + 1, U > 0.5),
+    "on_null": lambda: nulls.on_null(3.1, mean=0, sd=1, critical=1.64, label="T"),
+    "power_gamma": lambda: power.power_curves(CELLS, "gamma", 0.05, mark=0.2),
+    "power_m": lambda: power.power_curves([cell(m=m) for m in (1, 10, 50)], "m"),
+    "loss_curve": lambda: training.loss_curve(HISTORY),
+    "variance": lambda: variance.variance_against_m([1, 10, 50], [0.12, 0.09, 0.085]),
+}
+EMPTY = {
+    "rank_histogram": lambda: ranks.rank_histogram(NONE),
+    "ecdf_difference": lambda: ranks.ecdf_difference(NONE),
+    "score_histograms": lambda: scores.score_histograms(NONE, NONE),
+    "score_against_oracle": lambda: scores.score_against_oracle(NONE, NONE, NONE > 0),
+    "on_null": lambda: nulls.on_null(np.nan, mean=0, sd=1, critical=1.64, label="T"),
+    "power": lambda: power.power_curves([], "gamma"),
+    "loss_curve": lambda: training.loss_curve({}),
+    "variance": lambda: variance.variance_against_m(NONE, NONE),
+}
+
+
+@pytest.mark.parametrize("draw", [*FULL.values(), *EMPTY.values()])
+def test_plotly_accepts_it(draw):
+    figure = draw()
+    go.Figure(figure.to_dict())  # figures skip validation for speed: once here
+    assert figure.layout.height >= 150
+    assert figure.layout.paper_bgcolor == "rgba(0,0,0,0)"
+
+
+@pytest.mark.parametrize("name", FULL)
+def test_axes_are_fixed_and_numbers_small(name):
+    figure = FULL[name]()
+    assert figure.layout.xaxis.range is not None
+    assert figure.layout.yaxis.range is not None
+    assert all(np.asarray(trace.y).dtype == np.float32 for trace in figure.data)
+    assert len(figure.to_json()) < 60_000
+
+
+@pytest.mark.parametrize("name", EMPTY)
+def test_nothing_to_draw_is_said(name):
+    figure = EMPTY[name]()
+    assert not figure.data
+    assert figure.layout.annotations[0].text.startswith("No")
+
+
+def test_figures_are_quick():
+    """About 2 ms each on an idle core; the bound leaves room for a busy machine."""
+    for draw in FULL.values():
+        draw()
+    started = time.process_time()
+    for _ in range(5):
+        for draw in FULL.values():
+            draw()
+    assert (time.process_time() - started) / (5 * len(FULL)) < 0.02
+
+
+def luminance(color):
+    channels = np.array([int(color[i : i + 2], 16) for i in (1, 3, 5)]) / 255
+    linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
+    return float(linear @ [0.2126, 0.7152, 0.0722])
+
+
+@pytest.mark.parametrize(
+    "color",
+    [
+        style.P,
+        style.Q,
+        style.NULL,
+        style.OBSERVED,
+        *(s.color for s in style.METHOD_STYLES.values()),
+    ],
+)
+@pytest.mark.parametrize("background", ["#FFFFFF", "#14171C"])
+def test_colours_stand_out_on_light_and_dark(color, background):
+    low, high = sorted([luminance(color), luminance(background)])
+    assert (high + 0.05) / (low + 0.05) >= 3.0
+
+
+def test_methods_differ_in_more_than_colour():
+    looks = list(style.METHOD_STYLES.values())
+    assert len({look.color for look in looks}) == len(looks)
+    assert len({look.symbol for look in looks}) == len(looks)
+
+
+def test_power_cells_at_one_place_are_added_up():
+    seeds = [cell(rejections=10), cell(rejections=20), cell(gamma=0.3, rejections=50)]
+    (curve,) = power.curves(seeds, "gamma")
+    np.testing.assert_array_equal(curve.trials, [200, 100])
+    np.testing.assert_allclose(curve.rate, [0.15, 0.5])
+
+
+def test_power_over_m_leaves_out_methods_without_m():
+    (curve,) = power.curves([cell(m=5), cell("c2st", label="C2ST")], "m")
+    assert curve.method == "uniform"
+
+
+def test_labels_are_kept_apart():
+    out = style.apart([0.5, 0.5, 0.51, 0.9], 0.1)
+    assert out == pytest.approx([0.5, 0.6, 0.7, 0.9])
+
+
+def test_histogram_band_holds_all_bins_together():
+    low, high = ranks.histogram_band(1000, 20)
+    counts = stream(1, "band").multinomial(1000, [0.05] * 20, size=4000)
+    inside = ((counts >= low) & (counts <= high)).all(1).mean()
+    assert inside >= 0.95
+
+
+def test_variance_guide_finds_its_limit():
+    m = np.array([1, 2, 5, 10, 50.0])
+    a, b = variance.settling(m, 0.08 + 0.05 / m)
+    assert (a, b) == pytest.approx((0.08, 0.05))

@@ -1,0 +1,267 @@
+"""The page Models and jobs, as a user meets it: empty, full, at work, after a restart."""
+
+import threading
+import time
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from pages.components import jobs
+from pages.components import services as shared
+from tests.conftest import ROOT
+from validation_core import engine as engines
+from validation_core import keys
+from validation_core.engine import SelfCheck
+from validation_core.engine.pool import Future
+from validation_core.store import Store
+
+PAGE = str(ROOT / "pages" / "models.py")
+HTML = "<script>alert(1)</script>.npz"
+
+
+class Held(engines.SerialExecutor):
+    """Keeps each task until a test lets it go, so that a job is under way."""
+
+    slots = 1
+
+    def __init__(self):
+        self.go = threading.Event()
+
+    def submit(self, fn, /, *args, **kwargs):
+        future = Future()
+        future.set_running_or_notify_cancel()
+
+        def run():
+            args[2](0.25, {})
+            self.go.wait(20)
+            try:
+                future.set_result(fn(*args))
+            except Exception as error:
+                future.set_exception(error)
+
+        threading.Thread(target=run).start()
+        return future
+
+
+@pytest.fixture
+def services():
+    shared.services.clear()
+    yield shared.services()
+    shared.services().engine.close()
+    shared.services.clear()
+
+
+@pytest.fixture
+def held(services):
+    services.engine.executor = Held()
+    yield services
+    services.engine.executor.go.set()
+
+
+def opened():
+    page = AppTest.from_file(PAGE, default_timeout=30).run()
+    assert not page.exception
+    return page
+
+
+def button(page, label):
+    return next(one for one in page.button if one.label == label)
+
+
+def labels(page):
+    return [one.label for one in page.button]
+
+
+def captions(page):
+    return " ".join(one.value for one in page.caption)
+
+
+def fill(store):
+    spec = keys.text(SelfCheck(seed=3))
+    meta = {"label": "Gaussian · gamma 0.1", "device": "cpu", "seconds": 3.2, "auc": 0.81}
+    store.save("models", "m", {"w": np.zeros(500, np.float32)}, spec=spec, meta=meta)
+    store.save("tables", "t", {"theta": np.zeros(9)}, spec=HTML, meta={"label": HTML})
+
+
+def test_an_empty_store_is_said_in_a_sentence(services):
+    page = opened()
+    assert "0 files take 0.0 of 2,048 MiB" in page.markdown[0].value
+    assert "Nothing is kept yet" in captions(page)
+    assert "Nothing runs at the moment" in captions(page)
+    assert not page.dataframe
+    assert "Resume" not in labels(page)
+
+
+def test_the_table_tells_what_is_kept(services):
+    fill(services.store)
+    page = opened()
+    rows = page.dataframe[0].value.set_index("Kind")
+    network = rows.loc["network"]
+    assert network["Name"] == "Gaussian · gamma 0.1"
+    assert network["Specification"] == "self check · rounds 20 · seed 3"
+    assert (network["Device"], network["Seconds"], network["Held-out AUC"]) == ("cpu", 3.2, 0.81)
+    assert network["Size"] > 2000
+    assert rows.loc["uploaded table"]["Name"] == HTML
+    assert not any("<script" in one.value for one in page.markdown)
+
+
+def test_delete_all_leaves_nothing(services):
+    fill(services.store)
+    page = button(opened(), "Delete all 2 files").click().run()
+    assert services.store.entries() == []
+    assert "Nothing is kept yet" in captions(page)
+    assert button(opened(), "Check the workers")
+
+
+def test_only_chosen_files_can_be_deleted(services):
+    fill(services.store)
+    assert button(opened(), "Delete chosen (0)").disabled
+
+
+def test_the_bound_can_be_lowered(services):
+    fill(services.store)
+    page = opened().number_input(key="bound").set_value(0.5).run()
+    assert services.store.limit == 2**29
+    assert "of 512 MiB" in page.markdown[0].value
+
+
+def test_notices_of_the_store_are_shown_and_dismissed(services):
+    services.store.note("A file of the store was damaged (models/<b>x</b>).")
+    page = opened()
+    assert "was damaged" in page.warning[0].value
+    assert "<b>" not in page.warning[0].value.replace("\\<", "")
+    page = button(page, "Dismiss notices").click().run()
+    assert not page.warning
+
+
+def test_a_job_is_watched_left_and_stopped(held):
+    engine = held.engine
+    job = engine.submit([SelfCheck(rounds=1)], "someone", "A check of <b>mine</b>")
+    wait_for(lambda: job.snapshot().fraction > 0)
+    page = opened()
+    assert {"Leave", "Cancel", "Stop for everyone"} & set(labels(page)) >= {"Stop for everyone"}
+    page = button(page, "Stop for everyone").click().run()
+    assert job.snapshot().state == "cancelled"
+    assert not page.exception
+    assert "Nothing runs at the moment" in captions(page)
+
+
+def test_leaving_keeps_the_work_of_others(held):
+    engine = held.engine
+    checks = [SelfCheck(seed=0)]
+    job = engine.submit(checks, "someone", "Shared")
+    page = button(opened(), "Check the workers").click().run()
+    assert job.snapshot().subscribers == 2
+    assert not page.exception
+    page = button(page, "Leave").click().run()
+    assert not page.exception
+    assert job.snapshot().subscribers == 1
+    assert job.snapshot().active
+
+
+def test_interrupted_jobs_are_resumed_or_forgotten(services, tmp_path):
+    store = services.store
+    for seed, label in ((1, "Left over"), (2, "Not wanted")):
+        spec = keys.text((SelfCheck(seed=seed, rounds=1),))
+        meta = {"label": label, "owner": "gone", "created": float(seed)}
+        store.save("jobs", f"k{seed}", {}, spec=spec, meta=meta)
+    page = opened()
+    assert "Left over · 0 of 1 done" in [one.value for one in page.text]
+    page = page.button(key="resume-k1").click().run()
+    assert SelfCheck(seed=1, rounds=1).done(store)
+    page = page.button(key="forget-k2").click().run()
+    assert "Resume" not in labels(page)
+    assert not SelfCheck(seed=2, rounds=1).done(store)
+
+
+def test_the_workers_are_checked(services):
+    page = button(opened(), "Check the workers").click().run()
+    assert "1 of 1 checks gave the same numbers" in page.markdown[-1].value
+    page = button(page, "Check the workers").click().run()
+    assert "1 of 1 checks gave the same numbers" in page.markdown[-1].value
+
+
+def failing_page():
+    from pages.components import jobs
+    from validation_core.engine import SelfCheck
+
+    state = jobs.ensure([SelfCheck(rounds=0)], "A <b>check</b>", start=True)
+    jobs.panel(state)
+
+
+def test_a_failed_job_is_said_and_started_again_by_hand_only(services):
+    page = AppTest.from_function(failing_page).run()
+    assert "got 0" in page.error[0].value
+    assert "\\<b\\>" in page.error[0].value
+    first = services.engine.jobs()[0]
+    page.run()
+    assert services.engine.jobs()[0] is first
+    page = button(page, "Start again").click().run()
+    assert services.engine.jobs()[0] is not first
+    assert not page.exception
+
+
+def watching_page():
+    import streamlit as st
+
+    from pages.components import jobs
+    from validation_core.engine import SelfCheck
+
+    tasks = [SelfCheck(seed=1, rounds=1), SelfCheck(seed=2, rounds=1)]
+    state = jobs.ensure(tasks, "Two checks", start=st.toggle("start"))
+    jobs.panel(state, follow=True, draw=lambda now: st.text(f"drawn {now.done}"))
+    if state is None:
+        st.text("results" if all(task.done(st.session_state.store) for task in tasks) else "none")
+
+
+def test_a_panel_follows_its_job_to_the_results(held):
+    page = AppTest.from_function(watching_page)
+    page.session_state["store"] = held.store
+    assert page.run().text[0].value == "none"
+    page = page.toggle[0].set_value(True).run()
+    assert page.text[0].value == "drawn 0"
+    assert labels(page) == ["Cancel"]
+    job = held.engine.jobs()[0]
+    held.engine.executor.go.set()
+    wait_for(lambda: not job.snapshot().active)
+    assert page.run().text[0].value == "results"
+    assert not page.exception
+
+
+def wait_for(condition):
+    until = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < until, "waited in vain"
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize(
+    ("duration", "said"),
+    [
+        (0.04, "0.0 s"),
+        (9.96, "10 s"),
+        (59.7, "1 min 0 s"),
+        (150, "2 min 30 s"),
+        (7300, "2 h 1 min"),
+    ],
+)
+def test_durations_are_said_as_a_person_does(duration, said):
+    assert jobs.seconds(duration) == said
+
+
+def test_a_browser_keeps_its_name_when_its_cookie_is_masked_anew():
+    token = bytes(range(16))
+
+    def cookie(mask):
+        masked = bytes(byte ^ mask[i % 4] for i, byte in enumerate(token))
+        return f"2|{mask.hex()}|{masked.hex()}|1700000000"
+
+    assert shared._token(cookie(b"abcd")) == shared._token(cookie(b"wxyz")) == token
+    for other in ("", "2|zz|00|1", "2||00|1", "plain", "a|b|c|d|e"):
+        assert shared._token(other) == b""
+
+
+def test_stores_are_told_apart_by_the_environment(services, tmp_path):
+    assert services.store.root == tmp_path / "cache"
+    assert isinstance(services.store, Store)

@@ -1,0 +1,137 @@
+"""The Weak classifiers page and the live chart it is drawn with."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from pages.components import live, toy_chart
+from validation_core import toy
+
+MAIN = Path(__file__).parents[1] / "pages" / "main.py"
+GRID = [0.0, 0.5, 1.0]
+
+
+def made(**panel):
+    marks = [live.line([0, 1], live.over(np.arange(6).reshape(3, 2), "a"), color="#000000")]
+    return live.payload(
+        sliders=[live.slider("a", GRID, label="A", start=0.5)],
+        panels=[live.panel(marks, x=live.axis((0, 1)), y=live.axis((0, 5)), **panel)],
+    )
+
+
+def unpacked(message):
+    size = int.from_bytes(message[:4], "little")
+    return json.loads(message[4 : 4 + size]), np.frombuffer(message[4 + size :], "<f4")
+
+
+def shown(value, numbers, at):
+    """What live.js writes for a packed sentence at these places of the sliders."""
+    if isinstance(value, str):
+        return value
+    if "strings" in value:
+        place = np.ravel_multi_index([at[s] for s in value["by"]], value["shape"])
+        return value["strings"][int(numbers[value["first"] + place])]
+    parts = {name: shown(part, numbers, at) for name, part in value["parts"].items()}
+    return value["template"].format(**parts)
+
+
+@pytest.fixture
+def page():
+    at = AppTest.from_file(str(MAIN), default_timeout=120)
+    at.query_params["n"] = "50"
+    return at
+
+
+def opened(page):
+    return page.run().switch_page("weak.py").run()
+
+
+def chart_of(page):
+    (node,) = page.get("bidi_component")
+    return unpacked(node.proto.bytes)
+
+
+def test_message_holds_the_numbers():
+    head, numbers = unpacked(made().message((0.5,)))
+    y = head["panels"][0]["marks"][0]["y"]
+    assert (y["by"], y["shape"]) == ([0], [3, 2])
+    np.testing.assert_array_equal(numbers[y["first"] : y["first"] + 6], np.arange(6))
+    assert head["at"] == [0.5]
+
+
+def test_captions_travel_once_each():
+    packed = made(caption=live.over(["low", "high", "low"], "a"))
+    head, numbers = unpacked(packed.message((0.0,)))
+    caption = head["panels"][0]["caption"]
+    assert caption["strings"] == ["high", "low"]
+    assert [shown(caption, numbers, (i,)) for i in range(3)] == ["low", "high", "low"]
+
+
+def test_equal_payloads_have_equal_digests():
+    assert made().digest == made().digest
+    assert made().digest != made(title="other").digest
+
+
+def test_values_must_fit_the_sliders():
+    axes = {"x": live.axis((0, 1)), "y": live.axis((0, 1))}
+    for values, name in (([1.0, 2.0], "a"), (GRID, "b")):
+        mark = live.vline(live.over(values, name))
+        with pytest.raises(ValueError, match="sliders"):
+            live.payload(
+                sliders=[live.slider("a", GRID, label="A")], panels=[live.panel([mark], **axes)]
+            )
+
+
+def test_nearest_value_of_the_grid():
+    assert made().nearest((0.6,)) == (0.5,)
+
+
+def test_the_answer_of_the_paper(page):
+    head, numbers = chart_of(opened(page))
+    assert [s["name"] for s in head["sliders"]] == ["c", "angle"]
+    assert len(head["panels"]) == 4
+    assert shown(head["headline"], numbers, (20, 0)).startswith("At c = 1 and 0°, C2ST catches q")
+
+
+def test_headline_at_a_hundred_draws():
+    exact = toy.closed_forms(100)
+    text = toy_chart.headline(exact)
+    at = {name: part.values[(20, 0)[: part.values.ndim]] if part.sliders[0] == "c" else
+          part.values[0] for name, part in text.parts.items()}  # fmt: skip
+    assert text.template.format(**at) == (
+        "At c = 1 and 0°, C2ST catches q in 54% of samples, Multiple in 97%: half of the collapse "
+        "is the mis-sized null, the rest the threshold."
+    )
+
+
+def test_page_runs_and_tells_its_numbers(page):
+    at = opened(page)
+    assert not at.exception
+    table = at.table[0].value
+    assert list(table.index) == ["C2ST", "C2ST, per-class variance", "Multiple", "Uniform(50)"]
+    assert table["Trials that rejected"].str.endswith("of 400").all()
+
+
+def test_a_link_opens_the_place_it_names(page):
+    page.query_params["c"] = "0.61"
+    page.query_params["angle"] = "nonsense"
+    head, _ = chart_of(opened(page))
+    assert head["at"] == [0.6, 0.0]
+
+
+def test_m_changes_only_uniform(page):
+    at = opened(page)
+    before = at.table[0].value["Trials that rejected"]
+    at.select_slider(key="m").set_value(1).run()
+    after = at.table[0].value["Trials that rejected"]
+    assert list(before[:3]) == list(after[:3])
+    assert after.index[3] == "Uniform(1)"
+
+
+def test_pvalues_and_shares_are_never_shown_as_nothing():
+    assert list(toy_chart._pvalues(np.array([0.0, 0.0312, 1.0]))) == ["< .001", ".031", ".999"]
+    shares = toy_chart._percents(np.array([0.001, 0.544, 0.999, 1.0]))
+    assert list(shares) == ["under 1%", "54%", "over 99%", "100%"]

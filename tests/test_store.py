@@ -1,0 +1,281 @@
+"""The store: whole files or none, nothing damaged is used, a bound, several processes."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from tests.conftest import ROOT
+from validation_core import keys
+from validation_core.engine import SelfCheck
+from validation_core.store import Store, describe
+
+SPEC = keys.text(SelfCheck(seed=3))
+KINDS = ("models", "results", "tables", "jobs")
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store(tmp_path / "store")
+
+
+def arrays():
+    rng = np.random.default_rng(0)
+    return {
+        "strided": rng.standard_normal((5, 4)).astype(np.float32).T,
+        "scalar": np.array(2.5),
+        "empty": np.zeros((0, 3)),
+        "flags": np.array([True, False]),
+        "file": np.arange(3),
+    }
+
+
+def keep(store, key, *, kind="results", size=1000, used=None):
+    store.save(kind, key, {"a": np.zeros(size, np.uint8)}, spec=SPEC, meta={})
+    path = store._path(kind, key)
+    if used is not None:
+        os.utime(path, (used, used))
+    return path
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_was_saved_is_loaded(store, kind):
+    meta = {"auc": np.float64(0.75), "losses": np.array([1.0, 2.0]), "device": "cpu", "none": None}
+    store.save(kind, "k1", arrays(), spec=SPEC, meta=meta)
+    found = Store(store.root).load(kind, "k1")
+    assert found.spec == SPEC
+    assert found.meta == {"auc": 0.75, "losses": [1.0, 2.0], "device": "cpu", "none": None}
+    assert found.arrays.keys() == arrays().keys()
+    for name, array in arrays().items():
+        assert type(found.arrays[name]) is np.ndarray
+        assert found.arrays[name].dtype == array.dtype
+        np.testing.assert_array_equal(found.arrays[name], array)
+    assert store.has(kind, "k1")
+    assert not store.notices
+
+
+def test_text_arrays_are_kept_in_tables(store):
+    store.save("tables", "t", {"names": np.array(["<b>a</b>", "θ"])}, spec="file.npz", meta={})
+    assert store.load("tables", "t").arrays["names"].tolist() == ["<b>a</b>", "θ"]
+
+
+def test_nothing_is_pickled_and_names_stay_inside(store):
+    with pytest.raises(ValueError, match="plain numbers"):
+        store.save("results", "k", {"a": np.array([{}])}, spec="", meta={})
+    with pytest.raises(ValueError, match="named __about__"):
+        store.save("results", "k", {"__about__": np.zeros(1)}, spec="", meta={})
+    for key in ("../k", "", "a/b", "a.b"):
+        with pytest.raises(ValueError, match="letters, digits"):
+            store.has("results", key)
+    assert not list((store.root / "tmp").iterdir())
+
+
+def test_missing_and_deleted_keys_hold_nothing(store):
+    assert store.load("models", "k") is None
+    keep(store, "k")
+    store.delete("results", "k")
+    store.delete("results", "k")
+    assert store.load("results", "k") is None
+    assert not store.has("results", "k")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_any_flipped_byte_is_noticed_or_harmless(store, kind):
+    path = store._path(kind, "k")
+    store.save(kind, "k", arrays(), spec=SPEC, meta={"auc": 0.5})
+    whole = path.read_bytes()
+    caught = 0
+    for place in np.random.default_rng(1).integers(0, len(whole), 60):
+        broken = bytearray(whole)
+        broken[place] ^= 1 << int(place % 8)
+        path.write_bytes(broken)
+        found = store.load(kind, "k")
+        if found is None:
+            caught += 1
+            assert not path.exists()
+        else:  # the format's own padding: the content is as it was
+            assert keys.digest(**found.arrays) == keys.digest(**arrays())
+            assert (found.spec, found.meta) == (SPEC, {"auc": 0.5})
+    assert caught > 10
+    assert "damaged" in store.notices[0]
+
+
+@pytest.mark.parametrize("content", [b"", b"not a store file", b"PK\x03\x04 cut short"])
+@pytest.mark.parametrize("kind", ["models", "results"])
+def test_a_damaged_file_is_moved_aside_said_and_made_again(store, kind, content):
+    path = keep(store, "k", kind=kind)
+    path.write_bytes(content)
+    assert store.entries() == []
+    assert store.load(kind, "k") is None
+    assert [p.name for p in (store.root / "damaged").iterdir()] == [f"{kind}-{path.name}"]
+    assert len(store.notices) == 1
+    assert path.name in store.notices[0]
+    keep(store, "k", kind=kind)
+    assert store.load(kind, "k") is not None
+
+
+def test_verify_reads_everything(store):
+    keep(store, "good")
+    bad = keep(store, "bad", size=5000)
+    raw = bytearray(bad.read_bytes())
+    raw[-3000] ^= 1
+    bad.write_bytes(raw)
+    assert len(store.entries()) == 2  # the description alone is sound
+    problems = store.verify()
+    assert len(problems) == 1
+    assert "bad.npz" in problems[0]
+    assert store.verify() == []
+
+
+def test_entries_tell_what_is_there_last_used_first(store):
+    keep(store, "old", used=1000)
+    store.save("models", "new", arrays(), spec=SPEC, meta={"device": "cpu", "auc": 0.9})
+    keep(store, "job", kind="jobs")
+    new, old = store.entries()
+    assert (new.kind, new.key, new.spec, new.meta["auc"]) == ("models", "new", SPEC, 0.9)
+    assert new.bytes == store._path("models", "new").stat().st_size
+    assert abs(new.created - time.time()) < 60
+    assert old.used == 1000
+    store.load("results", "old")
+    assert store.entries()[0].key == "old"
+
+
+def test_the_bound_drops_what_was_used_longest_ago(tmp_path):
+    store = Store(tmp_path, limit=30_000)
+    for i in range(5):
+        keep(store, f"k{i}", size=8000, used=1000 + i)
+    store.load("results", "k2")
+    keep(store, "k5", size=8000)
+    kept = {entry.key for entry in store.entries()}
+    assert {"k5", "k2"} <= kept
+    assert not kept & {"k0", "k1"}
+    assert store.size() <= store.limit
+
+
+def test_the_bound_is_one_for_all_and_lowering_it_prunes(tmp_path):
+    store, other = Store(tmp_path), Store(tmp_path, limit=5)
+    for i in range(4):
+        keep(store, f"k{i}", size=8000, used=1000 + i)
+    keep(store, "job", kind="jobs", size=8000)
+    store.limit = 20_000
+    assert other.limit == Store(tmp_path).limit == 20_000
+    assert [entry.key for entry in store.entries()] == ["k3", "k2"]
+    assert store.has("jobs", "job")
+    store.limit = 1
+    assert [entry.key for entry in store.entries()] == ["k3"]  # the last one stays, however large
+    with pytest.raises(ValueError, match="positive"):
+        store.limit = 0
+
+
+def test_what_an_ended_writer_left_goes_after_an_hour(store):
+    keep(store, "k")
+    fresh, stale = store.root / "tmp" / "a.npz", store.root / "tmp" / "b.npz"
+    for path in (fresh, stale):
+        path.write_bytes(b"half")
+    os.utime(stale, (1000, 1000))
+    store.prune()
+    assert fresh.exists()
+    assert not stale.exists()
+
+
+def test_the_gallery_is_read_second_and_never_written(tmp_path):
+    gallery = Store(tmp_path / "gallery")
+    keep(gallery, "shipped")
+    bad = keep(gallery, "bad")
+    bad.write_bytes(b"damaged")
+    store = Store(tmp_path / "own", gallery=gallery.root)
+    assert store.load("results", "shipped") is not None
+    assert store.has("results", "shipped")
+    assert store.load("results", "bad") is None
+    assert bad.exists()
+    assert "gallery" in store.notices[0]
+    (entry,) = store.entries()
+    assert entry.shipped
+    assert store.size() == 0
+    store.delete("results", "shipped")
+    assert store.load("results", "shipped") is not None
+    again = Store.at(json.loads(json.dumps(store.place())))
+    assert again.load("results", "shipped") is not None
+
+
+def test_an_unwritable_folder_is_said_and_replaced_in_memory(tmp_path):
+    blocked = tmp_path / "file"
+    blocked.write_text("not a folder")
+    store = Store(blocked / "cache")
+    assert "must be writable" in store.notices[0]
+    assert "NPTLAB_CACHE" in store.notices[0]
+    keep(store, "k")
+    assert store.load("results", "k") is not None
+    assert blocked.read_text() == "not a folder"
+    again = Store.at(store.place())
+    assert again.load("results", "k") is not None
+
+
+def test_the_folder_comes_from_the_environment(tmp_path, monkeypatch):
+    monkeypatch.setenv("NPTLAB_CACHE", str(tmp_path / "here"))
+    assert Store().root == tmp_path / "here"
+
+
+def test_a_folder_that_was_deleted_comes_back(tmp_path):
+    store = Store(tmp_path / "store")
+    (tmp_path / "store").rmdir()
+    assert store.entries() == []
+    keep(store, "k")
+    assert store.has("results", "k")
+
+
+WRITER = """
+import sys, numpy as np, pathlib
+from validation_core.store import Store
+store = Store(pathlib.Path(sys.argv[1]), limit=60_000)
+for i in range(40):
+    rng = np.random.default_rng(i % 4)
+    kind = ("models", "results")[i % 2]
+    store.save(kind, f"k{i % 4}", {"a": rng.standard_normal(2000)}, spec=str(i % 4), meta={})
+    found = store.load(kind, f"k{i % 4}")
+    assert found is None or found.spec == str(i % 4)
+    store.entries(); store.prune()
+assert not store.notices, store.notices
+"""
+
+
+def test_several_processes_write_the_same_keys_at_once(tmp_path):
+    command = [sys.executable, "-W", "error", "-c", WRITER, str(tmp_path)]
+    writers = [subprocess.Popen(command, cwd=ROOT) for _ in range(3)]
+    assert [writer.wait(60) for writer in writers] == [0, 0, 0]
+    store = Store(tmp_path)
+    assert store.verify() == []
+    assert store.entries()
+    assert not list((tmp_path / "tmp").iterdir())
+
+
+def typed(name, **fields):
+    return {"type": f"validation_core.some:{name}", "version": 1, **fields}
+
+
+def test_a_specification_reads_as_a_person_would_say_it():
+    gaussian = typed("Gaussian", perturbation="mean_shift", dim_x=50, dim_theta=10)
+    spec = typed(
+        "TrainTask",
+        seed=0,
+        gamma=0.15,
+        benchmark=gaussian,
+        recipe=typed("Classifier", preset="interactive", lr=2e-4, keep_best=False, device=None),
+    )
+    assert describe(json.dumps(spec, sort_keys=True)) == (
+        "train · gaussian mean_shift (50,10) · gamma 0.15 · classifier interactive lr 0.0002 · "
+        "seed 0"
+    )
+    several = [typed("SelfCheck", seed=i) for i in range(3)]
+    assert describe(json.dumps(several)) == "self check · seed 0 and 2 more"
+    grid = typed("Grid", betas=[0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 1.0], methods=[typed("SBC")])
+    assert describe(json.dumps(grid)) == "grid · betas (0, 0.1, …, 1) · methods (sbc)"
+
+
+@pytest.mark.parametrize("text", ["my file.npz", "", "3", "[]", "{}", '{"type": 3}'])
+def test_other_text_is_given_as_it_is(text):
+    assert describe(text) == text

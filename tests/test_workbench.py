@@ -1,0 +1,163 @@
+"""The workbench's numbers, from cached scores alone, and the tasks that make them."""
+
+import numpy as np
+import pytest
+
+from validation_core import keys, models, statistics, workbench
+from validation_core.benchmarks.boundary import Boundary
+from validation_core.benchmarks.gaussian import Gaussian
+from validation_core.engine import Engine, SerialExecutor, WorkerPool
+from validation_core.methods import C2ST, Multiple, Uniform
+from validation_core.models import Simulated, Training
+from validation_core.power import Trials
+from validation_core.rng import stream
+from validation_core.scores.classifier import Classifier
+from validation_core.store import Store
+from validation_core.tasks import GridTask, PowerTask, ScoreGrid, TrainTask, sweep, with_training
+
+RECIPE = Classifier(train=300, epochs=8, lr=2e-3, hidden=32)
+TRAINING = Training(source=Simulated(benchmark=Boundary(), gamma=0.5), recipe=RECIPE)
+TASK = GridTask(training=TRAINING, betas=(0.0, 0.5, 1.0), n_p=20_000, n_q=4000)
+METHODS = (C2ST(), Multiple(), Uniform(m=10))
+DESIGN = Trials(trials=12, n=100)
+
+
+def _quiet(fraction, live):
+    pass
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    return Store(tmp_path_factory.mktemp("store"))
+
+
+@pytest.fixture(scope="module")
+def grid(store):
+    TASK.run(store, _quiet)
+    return TASK.load(store)
+
+
+def _gaussian_grid(shift, n_p=50_000, n_q=5000):
+    """Scores with a known law: N(0, 1) under p, N(-shift, 1) under q, at one beta."""
+    rng = stream(7, shift)
+    p, q = rng.standard_normal((1, n_p)), rng.standard_normal((1, n_q)) - shift
+    none = np.zeros(0)
+    return ScoreGrid(np.zeros(1), p, q, np.atleast_1d(statistics.auc(p, q)), none, none, none)
+
+
+def test_mean_rank_is_one_minus_auc(grid):
+    """Lemma 3.3, up to the noise of n ranks."""
+    found = workbench.ranks(grid, m=10, n=2000)
+    assert np.abs(found.mean - (1 - found.auc)).max() < 4 * 0.29 / np.sqrt(2000)
+    assert found.u.shape == (3, 2000)
+    assert found.disjoint
+
+
+def test_ranks_of_the_null_are_uniform_and_shifts_are_seen():
+    assert workbench.ranks(_gaussian_grid(0.0), 50, 1000).ks.pvalue[0] > 0.001
+    assert workbench.ranks(_gaussian_grid(0.3), 50, 1000).ks.pvalue[0] < 1e-4
+
+
+def test_pooled_where_there_are_too_few_scores():
+    grid = _gaussian_grid(0.3)
+    exact, pooled = workbench.ranks(grid, 50, 1000), workbench.ranks(grid, 200, 1000)
+    assert exact.disjoint
+    assert not pooled.disjoint
+    assert abs(exact.mean[0] - pooled.mean[0]) < 0.02
+
+
+def test_total_variation_is_bounded_from_below():
+    """N(0,1) against N(-1,1): TV = 2 Phi(1/2) - 1 = .383."""
+    bound = workbench.ranks(_gaussian_grid(1.0), 10, 100).total_variation[0]
+    assert 0.2 < bound < 0.383
+
+
+def test_rank_variance_falls_as_one_over_m():
+    grid = _gaussian_grid(0.5)
+    found = workbench.rank_variance(grid.p[0], grid.q[0], stream(8))
+    cdf = statistics.Pool(grid.p[0]).cdf(grid.q[0, :200])[0]
+    m = np.array(workbench.PAPER_M)
+    expected = (m * (cdf * (1 - cdf)).mean() + 1 / 12) / (m + 1) ** 2
+    np.testing.assert_allclose(found, expected, rtol=0.15)
+
+
+def test_others_at_a_beta(grid):
+    found = workbench.others(grid, 0, n=1000)
+    assert float(found.multiple.pvalue) < 0.01
+    assert found.variance.shape == (7,)
+
+
+def test_degrading_costs_auc(grid):
+    assert grid.auc[0] > 0.6
+    assert grid.auc[0] == pytest.approx(float(grid.oracle_auc[0]), abs=0.05)
+    assert grid.p.shape == (3, 20_000)
+
+
+def test_one_network_for_all_who_ask(store, grid, monkeypatch):
+    def never(*args):
+        pytest.fail("trained again")
+
+    monkeypatch.setattr(models, "train", never)
+    assert store.has("models", keys.key(TRAINING))
+    PowerTask(training=TRAINING, beta=0.0, methods=METHODS, design=DESIGN).run(store, _quiet)
+    assert TrainTask(trainings=(TRAINING,)).done(store)
+
+
+def test_power_task_reads_back(store, grid):
+    task = PowerTask(training=TRAINING, beta=0.5, methods=METHODS, design=DESIGN)
+    task.run(store, _quiet)
+    cells = task.load(store)
+    assert [cell.method for cell in cells] == ["c2st", "multiple", "uniform"]
+    assert cells[2].options == {"m": 10}
+    assert cells[0].beta == 0.5
+    assert task.done(store)
+
+
+def test_sweeps():
+    over_gamma = sweep(TRAINING, "gamma", (0.0, 0.5), beta=0.2, methods=METHODS, design=DESIGN)
+    assert [task.training.source.gamma for task in over_gamma] == [0.0, 0.5]
+    assert {task.beta for task in over_gamma} == {0.2}
+    over_beta = sweep(TRAINING, "beta", (0.0, 0.5), beta=0.2, methods=METHODS, design=DESIGN)
+    assert [task.beta for task in over_beta] == [0.0, 0.5]
+    assert len({task.training for task in over_beta}) == 1
+
+
+def test_a_gpu_trains_one_batch_first():
+    grids = [TASK, GridTask(training=Training(source=Simulated(benchmark=Gaussian(), gamma=0.1)))]
+    assert with_training(grids, "cpu") == tuple(grids)
+    first, *rest = with_training(grids, "cuda")
+    assert first == TrainTask(trainings=tuple(grid.training for grid in grids))
+    assert rest == grids
+
+
+def test_progress_tells_the_course_of_the_training(tmp_path):
+    told = []
+    TASK.run(Store(tmp_path), lambda fraction, live: told.append((fraction, live)))
+    fractions = [fraction for fraction, _ in told]
+    assert fractions == sorted(fractions)
+    assert fractions[-1] == 1.0
+    courses = [live["history"] for _, live in told if "history" in live]
+    assert len(courses[-1]["auc"]) > 3
+
+
+@pytest.mark.slow
+def test_serial_and_workers_agree_to_the_bit_and_cold_with_warm(tmp_path):
+    """One result, whoever computes it, whether its network was stored or trained on the way."""
+    tasks = sweep(TRAINING, "beta", (0.0, 0.6), beta=0.0, methods=METHODS, design=DESIGN)
+    found = {}
+    for name, executor in (("serial", SerialExecutor()), ("workers", WorkerPool(2))):
+        engine = Engine(Store(tmp_path / name), executor)
+        for who in ("cold", "warm"):
+            if who == "warm":
+                for task in tasks:
+                    engine.store.delete("results", task.key)
+            job = engine.submit([TASK, *tasks], "test")
+            assert engine.wait(job.key, "test", 120).state == "done"
+            arrays = [engine.store.load("results", t.key).arrays["pvalues"] for t in tasks]
+            arrays.append(engine.store.load("results", TASK.key).arrays["q"])
+            found[name, who] = arrays
+        engine.close()
+    first = found["serial", "cold"]
+    for other in found.values():
+        for a, b in zip(first, other, strict=True):
+            np.testing.assert_array_equal(a, b)

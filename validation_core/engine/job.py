@@ -1,0 +1,141 @@
+"""A job: some tasks that are wanted together, and how far they are."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+from validation_core import keys
+from validation_core.engine.tasks import Task
+from validation_core.store import JSON
+
+State = Literal["queued", "running", "done", "cancelled", "failed"]
+ACTIVE: tuple[State, ...] = ("queued", "running")
+
+
+@dataclass(frozen=True)
+class JobState:
+    """A job at one moment: what a page shows of it."""
+
+    key: str
+    label: str
+    state: State
+    fraction: float
+    done: int
+    total: int
+    message: str
+    live: Mapping[str, JSON]
+    """What the task that reported last had to show."""
+    started: float
+    """When it was asked for, in seconds since 1970."""
+    seconds: float
+    subscribers: int
+
+    @property
+    def active(self) -> bool:
+        """Whether it waits or works."""
+        return self.state in ACTIVE
+
+
+class Interrupted(NamedTuple):
+    """A job that a server left unfinished; `problem` says why it cannot be resumed."""
+
+    key: str
+    label: str
+    done: int
+    total: int
+    created: float
+    problem: str = ""
+
+
+def job_key(tasks: Sequence[Task]) -> str:
+    """The key of the job of these tasks."""
+    return keys.key(tuple(task.key for task in tasks))
+
+
+@dataclass(eq=False)
+class Run:
+    """One task under way, for every job that waits for it."""
+
+    task: Task
+    key: str
+    state: State = "queued"
+    fraction: float = 0.0
+    live: Mapping[str, JSON] = field(default_factory=dict)
+    error: str = ""
+    stopped: bool = False
+    future: Future[None] | None = None
+    jobs: list[Job] = field(default_factory=list)
+    makes: frozenset[str] = frozenset()
+    needs: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        self.makes = frozenset(getattr(self.task, "makes", ()))
+        self.needs = frozenset(getattr(self.task, "needs", ()))
+
+
+class Job:
+    """Tasks that are wanted together, and by whom."""
+
+    def __init__(
+        self, key: str, label: str, tasks: tuple[Task, ...], lock: threading.RLock
+    ) -> None:
+        self.key = key
+        self.label = label
+        self.tasks = tasks
+        self.total = len({task.key for task in tasks})
+        self.runs: list[Run] = []
+        self.watchers: dict[str, float] = {}
+        self.cancelled = False
+        self.latest: Run | None = None
+        self.ended: float | None = None
+        self.started = time.time()
+        self._lock = lock
+
+    @property
+    def state(self) -> State:
+        """What it does now, or how it ended."""
+        states = {run.state for run in self.runs}
+        if self.cancelled:
+            return "cancelled"
+        if "running" in states or ("queued" in states and states - {"queued"}):
+            return "running"
+        if "queued" in states:
+            return "queued"
+        return "failed" if states - {"done"} else "done"
+
+    def snapshot(self) -> JobState:
+        """The job at this moment."""
+        with self._lock:
+            left = sum(run.state != "done" for run in self.runs)
+            parts = sum(run.fraction for run in self.runs if run.state == "running")
+            done = self.total - left
+            return JobState(
+                key=self.key,
+                label=self.label,
+                state=self.state,
+                fraction=min((done + parts) / self.total, 1.0) if self.total else 1.0,
+                done=done,
+                total=self.total,
+                message=self._message(done),
+                live=self.latest.live if self.latest else {},
+                started=self.started,
+                seconds=(self.ended or time.time()) - self.started,
+                subscribers=len(self.watchers),
+            )
+
+    def _message(self, done: int) -> str:
+        failed = [run for run in self.runs if run.state == "failed"]
+        if failed and self.state == "failed":
+            more = f" ({len(failed)} of {self.total} failed)" if self.total > 1 else ""
+            return f"{failed[0].task.label}: {failed[0].error}{more}"
+        if self.state == "queued":
+            return "Waiting for its turn"
+        running = next((run for run in self.runs if run.state == "running"), None)
+        now = self.latest if self.latest and self.latest.state == "running" else running
+        count = f"{done} of {self.total} done" if self.total > 1 else ""
+        return " · ".join(part for part in (count, now.task.label if now else "") if part)

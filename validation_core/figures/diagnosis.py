@@ -1,0 +1,81 @@
+"""The pictures of one method's record: which figures, under which name, read how."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import plotly.graph_objects as go
+from scipy.special import ndtri
+
+from validation_core.diagnosis import Record
+from validation_core.figures.nulls import on_null
+from validation_core.figures.ranks import ecdf_difference, rank_histogram
+from validation_core.types import Array
+
+
+class Picture(NamedTuple):
+    """A figure, what it shows, and one sentence on how to read it."""
+
+    title: str
+    figure: go.Figure
+    words: str
+
+
+def pictures(record: Record, *, alpha: float = 0.05, parameter: int = 0) -> tuple[Picture, ...]:
+    """What a record looks like; nothing for a method that did not run or draws nothing.
+
+    Args:
+        record: of one method.
+        alpha: level whose critical value is marked.
+        parameter: index of the parameter whose ranks are drawn, where a method ranks several.
+    """
+    if record.status != "ran":
+        return ()
+    if "u" in record.arrays:
+        u = record.arrays["u"]
+        return _ranks(u[parameter] if u.ndim > 1 else u)
+    if record.name == "multiple":
+        return (_multiple(record, alpha),)
+    return (_accuracy(record, alpha),) if record.name == "c2st" else ()
+
+
+def _ranks(u: Array) -> tuple[Picture, ...]:
+    return (
+        Picture(
+            "Ranks of the truth",
+            rank_histogram(u),
+            "If q were right, all bars would stay in the grey room. A heap in the middle: q is too "
+            "wide; at both ends: too narrow; at one end: shifted.",
+        ),
+        Picture(
+            "Ranks, cumulated",
+            ecdf_difference(u),
+            "If q were right, the line would stay in the grey room as a whole in 95 of 100 tables; "
+            "where it leaves, too many or too few truths rank below.",
+        ),
+    )
+
+
+def _multiple(record: Record, alpha: float) -> Picture:
+    assert record.statistic is not None
+    return Picture(
+        "Mean rank of q among p, standardised",
+        on_null(record.statistic, mean=0.0, sd=1.0, critical=ndtri(1 - alpha), label="T"),
+        "If q were right, T would fall under the grey curve; far to the right, the classifier's "
+        "scores tell q's draws from the truth. Dashed: this test's own level, uncorrected.",
+    )
+
+
+def _accuracy(record: Record, alpha: float) -> Picture:
+    assert record.statistic is not None
+    sd = np.sqrt(1 / record.draws_p + 1 / record.draws_q) / 4  # of a fair coin, both sides
+    return Picture(
+        "Held-out accuracy",
+        on_null(
+            record.statistic, mean=0.5, sd=float(sd), critical=0.5 + ndtri(1 - alpha) * sd,
+            label="accuracy",
+        ),  # fmt: skip
+        "If q were right, a classifier could only guess and its accuracy would fall under the grey "
+        "curve. Dashed: this test's own level, uncorrected.",
+    )
