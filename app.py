@@ -71,15 +71,14 @@ def warm() -> None:
     import plotly.io
     import torch
 
-    from validation_core import benchmarks, methods, power, statistics, toy
+    from validation_core import diagnosis, engine, store, tasks, toy, uploads
     from validation_core.figures import ranks
-    from validation_core.scores import classifier
 
     torch.set_num_threads(1)
     torch.nn.Linear(2, 2)(torch.zeros(1, 2))
     pd.DataFrame({"ready": [True]}).to_dict()
     plotly.io.to_json(ranks.ecdf_difference(np.linspace(0, 1, 100)))
-    del benchmarks, methods, power, statistics, toy, classifier
+    del diagnosis, engine, store, tasks, toy, uploads  # imported to be there, not to be used here
     gc.collect()
     gc.freeze()
 

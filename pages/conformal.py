@@ -7,10 +7,11 @@ from pages.components import charts, jobs, live
 from pages.components import workbench as view
 from pages.components.controls import Chosen, choose
 from pages.components.power import power_tab
+from pages.components.services import services
 from validation_core.engine import JobState
 from validation_core.figures.training import loss_curve
 from validation_core.nets import pick_device
-from validation_core.tasks import with_training
+from validation_core.tasks import GridTask, with_training
 
 TABS = ("Power", "Scores", "Other tests", "Training")
 
@@ -24,54 +25,64 @@ def training_course(state: JobState) -> None:
 
 
 def train(chosen: Chosen, *, missing_here: bool) -> None:
-    """What is not trained yet, and the button that trains it."""
+    """What is not trained yet, the button that trains it, and how far it is."""
     grids = chosen.grids()
-    tasks = with_training(grids, pick_device())
-    left = sum(not task.done(view.services().store) for task in grids)
+    left = sum(not task.done(services().store) for task in grids)
+    first = [] if chosen.grid().done(services().store) else [chosen.coarse()]
+    tasks = with_training([*first, *grids], pick_device())
     label = f"Train and score {chosen.benchmark.label}, {chosen.preset}"
-    state = jobs.ensure(tasks, label, start=False)
-    if missing_here and (state is None or not state.active):
-        st.markdown(
-            f"No classifier has been trained for gamma = {chosen.gamma:g} with these settings. "
-            f"{left} of {len(grids)} values of gamma are missing; the present one comes first."
-        )
-    if left and (state is None or not state.active):
-        words = "Train the classifiers" if missing_here else f"Train the other {left} gammas"
-        if st.button(words, key="train", type="primary" if missing_here else "secondary",
-                     icon=":material/model_training:"):  # fmt: skip
-            state = jobs.ensure(tasks, label, start=True, again=True)
-    jobs.panel(state, follow=missing_here, draw=training_course if missing_here else None)
+    state = jobs.latest(tasks) if left else None
+    if left and state is None:
+        if missing_here:
+            st.markdown(
+                f"No classifier has been trained for gamma = {chosen.gamma:g} with these "
+                f"settings. {left} of {len(grids)} values of gamma are missing; the present one "
+                "comes first."
+            )
+        st.button(
+            "Train the classifiers" if missing_here else f"Train the other {left} gammas",
+            key="train", type="primary" if missing_here else "secondary",
+            icon=":material/model_training:",
+            on_click=lambda: jobs.ensure(tasks, label, start=True, again=True),
+        )  # fmt: skip
+    jobs.panel(state, follow=True, draw=training_course if missing_here else None)
 
 
 @st.fragment
-def results(chosen: Chosen) -> None:
+def results(chosen: Chosen, task: GridTask) -> None:
     """Ranks at every beta, then the tab at hand."""
-    task = chosen.grid()
     scores = view.grid(task.key, task)
     payload = view.rank_chart(task.key, scores, chosen.m, chosen.n, chosen.alpha, chosen.seed)
     (beta,) = live.chart(payload, key="beta", url=("beta",))
     at = int(np.abs(scores.betas - beta).argmin())
-    exact = chosen.n * chosen.m <= scores.p.shape[1]
-    st.caption(view.how_to_read(chosen.m, chosen.n, exact))
-    power, spread, others, training = st.tabs(TABS, key="tab", on_change="rerun")
-    if power.open:
-        with power:
-            power_tab(chosen, round(beta, 2))
-    if spread.open:
-        with spread:
-            view.scores_tab(scores, at)
-    if others.open:
-        with others:
-            view.tests_tab(scores, at, chosen.n, chosen.alpha, chosen.seed)
-    if training.open:
-        with training:
-            view.training_tab(task)
+    st.caption(view.how_to_read(chosen.m, chosen.n, scores))
+    tabs = dict(zip(TABS, st.tabs(TABS, key="tab", on_change="rerun"), strict=True))
+    for name, tab in tabs.items():
+        if tab.open:
+            with tab:
+                draw(name, chosen, task, at)
+
+
+def draw(name: str, chosen: Chosen, task: GridTask, at: int) -> None:
+    """One tab; the others are not computed."""
+    scores = view.grid(task.key, task)
+    if name == "Power":
+        power_tab(chosen, task.betas[at])
+    elif name == "Scores":
+        view.scores_tab(scores, at)
+    elif name == "Other tests":
+        view.tests_tab(scores, at, chosen.n, chosen.alpha, chosen.seed)
+    else:
+        view.training_tab(task)
 
 
 st.title("Can a weak classifier still find what is wrong with q?", anchor=False)
 chosen = choose()
 st.markdown(f"{chosen.benchmark.label}, gamma = {chosen.gamma:g}: {chosen.benchmark.summary}.")
-ready = chosen.grid().done(view.services().store)
-if ready:
-    results(chosen)
-train(chosen, missing_here=not ready)
+done = [t for t in (chosen.grid(), chosen.coarse()) if t.done(services().store)]
+if done:
+    results(chosen, done[0])
+train(chosen, missing_here=not done)
+if not done:
+    st.subheader("Power", anchor=False)
+    power_tab(chosen, 0.0)

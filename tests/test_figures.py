@@ -141,7 +141,8 @@ def test_histogram_band_holds_all_bins_together():
     assert inside >= 0.95
 
 
-def test_variance_guide_finds_its_limit():
-    m = np.array([1, 2, 5, 10, 50.0])
-    a, b = variance.settling(m, 0.08 + 0.05 / m)
-    assert (a, b) == pytest.approx((0.08, 0.05))
+def test_variance_guide_falls_as_one_over_m():
+    m = np.array([1.0, 10.0, 100.0])
+    guide, points = variance.variance_against_m(m, 0.07 / m).data
+    np.testing.assert_allclose(guide.y, [0.07, 0.0007], rtol=1e-6)
+    np.testing.assert_allclose(points.y, 0.07 / m, rtol=1e-6)

@@ -1,5 +1,7 @@
 """The workbench's numbers, from cached scores alone, and the tasks that make them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -123,20 +125,24 @@ def test_sweeps():
 
 
 def test_a_gpu_trains_one_batch_first():
-    grids = [TASK, GridTask(training=Training(source=Simulated(benchmark=Gaussian(), gamma=0.1)))]
-    assert with_training(grids, "cpu") == tuple(grids)
-    first, *rest = with_training(grids, "cuda")
-    assert first == TrainTask(trainings=tuple(grid.training for grid in grids))
-    assert rest == grids
+    other = GridTask(training=Training(source=Simulated(benchmark=Gaussian(), gamma=0.1)))
+    coarse = replace(TASK, betas=(0.0, 1.0))
+    grids = [coarse, TASK, other]
+    one, two = (TrainTask(trainings=(grid.training,)) for grid in (TASK, other))
+    assert with_training(grids, "cpu") == (one, coarse, TASK, two, other)
+    both = TrainTask(trainings=(TASK.training, other.training))
+    assert with_training(grids, "cuda") == (both, *grids)
+    assert both.makes == TASK.needs | other.needs
 
 
 def test_progress_tells_the_course_of_the_training(tmp_path):
     told = []
-    TASK.run(Store(tmp_path), lambda fraction, live: told.append((fraction, live)))
+    task = TrainTask(trainings=(TRAINING,))
+    task.run(Store(tmp_path), lambda fraction, live: told.append((fraction, live)))
     fractions = [fraction for fraction, _ in told]
     assert fractions == sorted(fractions)
     assert fractions[-1] == 1.0
-    courses = [live["history"] for _, live in told if "history" in live]
+    courses = [live["history"] for _, live in told]
     assert len(courses[-1]["auc"]) > 3
 
 

@@ -24,6 +24,8 @@ Live = Callable[[float, Mapping[str, Any]], None]
 
 BETAS = tuple(round(0.05 * i, 2) for i in range(21))
 """The workbench's grid of degradations; it holds the paper's values."""
+COARSE_BETAS = BETAS[::4]
+"""What is scored first, so that there is something to look at."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,8 +101,8 @@ class GridTask:
         return f"Score {self.training.source.label} at {at}"
 
     @property
-    def makes(self) -> frozenset[str]:
-        """The network's key: it is trained here where the store lacks it."""
+    def needs(self) -> frozenset[str]:
+        """The network's key: the engine waits for a task that makes it."""
         return frozenset({keys.key(self.training)})
 
     def done(self, store: Store) -> bool:
@@ -109,7 +111,7 @@ class GridTask:
     def run(self, store: Store, report: Live) -> None:
         source = self.training.source
         assert isinstance(source, Simulated)
-        network = models.trained(store, self.training, _trace(report, share=0.5))
+        network = models.trained(store, self.training)
         rng = stream(self.seed, "score grid")
         drawn = sampling.blocks(source.benchmark, source.gamma, self.n_p, self.n_q, rng)
         p, q = [], []
@@ -117,7 +119,7 @@ class GridTask:
             scored = scores.apply(network.at(beta), drawn)
             p.append(scored.p)
             q.append(scored.q)
-            report((1 + (i + 1) / len(self.betas)) / 2, {"beta": beta})
+            report((i + 1) / len(self.betas), {"beta": beta})
         arrays = {"betas": np.array(self.betas), "p": np.stack(p), "q": np.stack(q)}
         arrays["auc"] = statistics.auc(arrays["p"], arrays["q"])
         arrays |= _oracle(source, drawn)
@@ -131,14 +133,19 @@ class GridTask:
 
 
 def with_training(grids: Sequence[GridTask], device: str) -> tuple[TrainTask | GridTask, ...]:
-    """Grids, behind one batch that trains all their networks where a GPU computes.
+    """Grids, each behind the training of its network.
 
-    On a CPU each grid trains its own, side by side in the workers: a batch of networks takes as
-    long there as its networks one by one (measured on two cores).
+    Where a GPU computes, one batch trains all networks first. On a CPU a batch takes as long as
+    its networks one by one (measured on two cores): there each is a task of its own, and workers
+    train side by side.
     """
-    if device != "cuda":
-        return tuple(grids)
-    return (TrainTask(trainings=tuple(grid.training for grid in grids)), *grids)
+    trainings = tuple(dict.fromkeys(grid.training for grid in grids))
+    if device == "cuda":
+        return (TrainTask(trainings=trainings), *grids)
+    tasks: dict[TrainTask | GridTask, None] = {}
+    for grid in grids:
+        tasks |= {TrainTask(trainings=(grid.training,)): None, grid: None}
+    return tuple(tasks)
 
 
 def _oracle(source: Simulated, drawn: Blocks) -> dict[str, Array]:
@@ -151,14 +158,14 @@ def _oracle(source: Simulated, drawn: Blocks) -> dict[str, Array]:
     return {"oracle_p": p, "oracle_q": q, "oracle_auc": auc}
 
 
-def _trace(report: Live, share: float = 1.0) -> Live:
+def _trace(report: Live) -> Live:
     """Tells the whole course of a training at each check, so that a page can draw it."""
     course: dict[str, list[float]] = {}
 
     def tell(fraction: float, now: Mapping[str, Any]) -> None:
         for name, value in now.items():
             course.setdefault(name, []).append(value)
-        report(share * fraction, {"history": course})
+        report(fraction, {"history": course})
 
     return tell
 

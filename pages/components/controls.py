@@ -8,7 +8,7 @@ from validation_core.benchmarks.gaussian import DIMENSIONS, Gaussian
 from validation_core.benchmarks.perturbations import PERTURBATIONS
 from validation_core.models import Simulated, Training
 from validation_core.scores.classifier import PRESETS
-from validation_core.tasks import GridTask
+from validation_core.tasks import BETAS, COARSE_BETAS, GridTask
 from validation_core.workbench import PAPER_M
 
 SIZES = (100, 200, 500, 1000, 2000)
@@ -28,11 +28,15 @@ class Chosen:
     n: int
     alpha: float
 
-    def grid(self, gamma: float | None = None) -> GridTask:
+    def grid(self, gamma: float | None = None, betas: tuple[float, ...] = BETAS) -> GridTask:
         """Scores at every beta, at this gamma or another."""
         at = Simulated(benchmark=self.benchmark, gamma=self.gamma if gamma is None else gamma)
         training = Training(source=at, recipe=PRESETS[self.preset], seed=self.seed)
-        return GridTask(training=training)
+        return GridTask(training=training, betas=betas)
+
+    def coarse(self) -> GridTask:
+        """Scores at a few betas of the present gamma: there first."""
+        return self.grid(betas=COARSE_BETAS)
 
     def grids(self) -> list[GridTask]:
         """Scores at every gamma of the benchmark, the present one first."""

@@ -41,6 +41,16 @@ def ensure(
     return state
 
 
+def latest(tasks: Sequence[Task]) -> JobState | None:
+    """The last job that has any of these tasks, unless it ended well; whoever asked for it."""
+    wanted = {task.key for task in tasks}
+    for job in services().engine.jobs():
+        if wanted & {task.key for task in job.tasks}:
+            state = job.snapshot()
+            return None if state.state == "done" else state
+    return None
+
+
 def panel(
     state: JobState | None,
     *,

@@ -4,6 +4,7 @@ import streamlit as st
 
 from pages.components import jobs, workbench
 from pages.components.controls import Chosen
+from pages.components.services import services
 from validation_core.methods import C2ST, Multiple, Uniform
 from validation_core.power import Trials
 from validation_core.tasks import Axis, PowerTask, sweep
@@ -25,21 +26,26 @@ def power_tab(chosen: Chosen, beta: float) -> None:
     )  # fmt: skip
     stages = [_tasks(chosen, axis, beta, trials) for trials in STAGES]
     at = {"gamma": chosen.gamma, "beta": beta, "m": float(chosen.m)}[axis]
-    workbench.power_figure(workbench.cells(stages), axis, chosen.m, chosen.alpha, at)
-    wanted = [task for stage in stages for task in stage]
-    where = f"gamma = {chosen.gamma:g}" if axis != "gamma" else "every gamma"
+    wanted = _wanted(*stages)
     label = f"Power {_WORDS[axis]}, {chosen.benchmark.label}"
-    pressed = False
-    state = jobs.ensure(wanted, label, start=False)
-    if state is None and not all(task.done(workbench.services().store) for task in wanted):
-        pressed = st.button(
-            f"Run {STAGES[-1]} trials a point", key="run-power", type="primary",
-            icon=":material/show_chart:",
+    state = jobs.latest(wanted)
+    drawn = workbench.cells(stages)
+    if drawn:
+        workbench.power_figure(drawn, axis, chosen.m, chosen.alpha, at)
+    if wanted and state is None:
+        where = "every gamma" if axis == "gamma" else f"gamma = {chosen.gamma:g}"
+        st.button(
+            f"Run {STAGES[-1]} trials a point", key="run-power", icon=":material/show_chart:",
             help=f"At {where}; trains what is missing. The curve refines as results come.",
+            on_click=lambda: jobs.ensure(wanted, label, start=True, again=True),
         )  # fmt: skip
-    if pressed:
-        state = jobs.ensure(wanted, label, start=True, again=True)
     jobs.panel(state, follow=True)
+
+
+def _wanted(first: list[PowerTask], full: list[PowerTask]) -> list[PowerTask]:
+    """What is missing: a quick look at every point that lacks one, then the full run."""
+    missing = [i for i, task in enumerate(full) if not task.done(services().store)]
+    return [first[i] for i in missing] + [full[i] for i in missing]
 
 
 def _tasks(chosen: Chosen, axis: Axis, beta: float, trials: int) -> list[PowerTask]:

@@ -115,14 +115,15 @@ def _difference(found: workbench.Ranks) -> dict:
     )
 
 
-def how_to_read(m: int, n: int, exact: bool) -> str:
+def how_to_read(m: int, n: int, scores: ScoreGrid) -> str:
     """What the ranks mean, and how their calibration draws were had."""
+    pool = scores.p.shape[1]
     own = (
         f"Each of the {n} draws of q is ranked among {m} draws of p of its own: the test is "
         "exact, however weak the classifier."
-        if exact
+        if n * m <= pool
         else f"{n} × {m} calibration draws are more than were scored: counts are drawn from the "
-        f"pooled law of 51 200 scores of p, which is off by {statistics.dkw(51_200, 0.95):.4f} "
+        f"pooled law of {pool} scores of p, which is off by {statistics.dkw(pool, 0.95):.4f} "
         "at most in 95 of 100 pools."
     )
     return (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 from types import TracebackType
@@ -13,6 +14,7 @@ from streamlit.proto.WidgetStates_pb2 import WidgetState
 
 from tests.benchmarks.servers import Server
 
+_PATIENCE = 60.0  # seconds for one message
 _REMEMBERED = 2  # runs for which a browser keeps large messages, so that a hash stands for them
 
 
@@ -28,7 +30,7 @@ class Visitor:
         self._fragments: dict[str, str] = {}
         self._values: dict[str, WidgetState] = {}
         self._query: dict[str, str] = {}
-        self._seen: list[set[str]] = []
+        self._seen: list[dict[str, ForwardMsg]] = []
 
     async def __aenter__(self) -> Visitor:
         self._socket = await websockets.connect(
@@ -63,14 +65,14 @@ class Visitor:
     async def _run(self, fragment: str = "") -> float:
         start = time.perf_counter()
         await self._socket.send(self._asking(fragment).SerializeToString())
-        self._seen = [*self._seen[-_REMEMBERED + 1 :], set()]
+        self._seen = [*self._seen[-_REMEMBERED + 1 :], {}]
         while True:
             message = ForwardMsg()
-            raw = await self._socket.recv()
+            raw = await asyncio.wait_for(self._socket.recv(), _PATIENCE)
             assert isinstance(raw, bytes)
             self.bytes += len(raw)
             message.ParseFromString(raw)
-            if self._ends(message):
+            if self._ends(self._whole(message)):
                 return time.perf_counter() - start
 
     def _asking(self, fragment: str) -> BackMsg:
@@ -81,18 +83,23 @@ class Visitor:
         state.page_name = "" if self._script else self._page
         state.fragment_id = fragment
         state.widget_states.widgets.extend(self._values.values())
-        state.cached_message_hashes.extend(set().union(*self._seen))
+        state.cached_message_hashes.extend({name for run in self._seen for name in run})
         state.context_info.timezone = "UTC"
         return asked
 
+    def _whole(self, message: ForwardMsg) -> ForwardMsg:
+        """The message, or the remembered one that a hash stands for."""
+        if message.WhichOneof("type") == "ref_hash":
+            message = next(run[message.ref_hash] for run in self._seen if message.ref_hash in run)
+            self._seen[-1][message.hash] = message
+        elif message.metadata.cacheable:
+            self._seen[-1][message.hash] = message
+        return message
+
     def _ends(self, message: ForwardMsg) -> bool:
         kind = message.WhichOneof("type")
-        if kind == "ref_hash":
-            self._seen[-1].add(message.ref_hash)
-        elif message.metadata.cacheable:
-            self._seen[-1].add(message.hash)
-        if kind == "new_session":
-            self._script = message.new_session.page_script_hash
+        if kind == "navigation":
+            self._script = message.navigation.page_script_hash
         elif kind == "delta":
             self._delta(message)
         elif kind == "page_not_found":

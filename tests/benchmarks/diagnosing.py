@@ -10,8 +10,11 @@ import sys
 import time
 from pathlib import Path
 
-from validation_core import diagnosis, engine, tasks_diagnose, uploads
+from validation_core import diagnosis, engine, uploads
+from validation_core.diagnosis import tasks as work
 from validation_core.store import Store
+
+SEED = 0
 
 
 def main(file: Path, cache: Path) -> None:
@@ -22,27 +25,27 @@ def main(file: Path, cache: Path) -> None:
     while pool.ready < pool.slots:  # a visitor who looks for a file gives them this time
         time.sleep(0.02)
     start = time.perf_counter()
+    store = services.store
     upload = uploads.read(file)
-    tasks_diagnose.keep(services.store, upload)
+    work.keep(store, upload)
     methods = diagnosis.default_methods()
-    tasks = [tasks_diagnose.DiagnoseTask(digest=upload.digest, method=one) for one in methods]
-    job = services.engine.submit(tasks, "benchmark")
+    job = services.engine.submit(work.tasks(upload, methods, SEED), "benchmark")
     came: dict[str, float] = {}
     while True:
         active = job.snapshot().active
-        for task in tasks:
-            if task.method.label not in came and task.done(services.store):
-                came[task.method.label] = time.perf_counter() - start
+        records, to_come = work.records(store, upload, methods, SEED)
+        for record in records:
+            if record.status == "ran":
+                came.setdefault(record.label, time.perf_counter() - start)
         if not active:
             break
         time.sleep(0.01)
-    records = [record for task in tasks if (record := task.load(services.store))]
-    said = diagnosis.verdict(upload, records, 0.05, 0) if len(records) == len(tasks) else None
+    said = diagnosis.verdict(records, upload, seed=SEED, pending=to_come)
     seconds = time.perf_counter() - start
+    state = job.snapshot()
     print(json.dumps({
-        "came": came, "seconds": seconds, "state": job.snapshot().state,
-        "message": job.snapshot().message, "verdict": said.verdict if said else None,
-        "training": {r.label: r.seconds for r in records},
+        "came": came, "seconds": seconds, "state": state.state, "message": state.message,
+        "verdict": said.verdict, "to_come": to_come,
     }))  # fmt: skip
     services.engine.close()
 

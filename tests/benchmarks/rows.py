@@ -25,7 +25,9 @@ def at_most(what: str, unit: str, note: str = "", **limits: tuple[float, float])
 
 def at_least(what: str, unit: str, note: str = "", **limits: tuple[float, float]) -> Row:
     """Numbers that must reach their limits: name=(measured, limit)."""
-    return _row(what, unit, note, ">=", limits, all(got >= least for got, least in limits.values()))
+    return _row(
+        what, unit, note, ">=", limits, all(got >= least for got, least in limits.values())
+    )
 
 
 def told(what: str, measured: str, ok: bool | None = None, must: str = "", **numbers: Any) -> Row:

@@ -31,6 +31,17 @@ LONG = 90_000  # and what waits for a worker
 # A deep link makes Streamlit's front end look for the server below the page's own path first.
 _PROBED = re.compile(r"/_stcore/(health|host-config)$")
 
+# A script may stop and start again at once, so that one look is not enough.
+_STILL = """() => {
+  const idle = document.querySelector('[data-testid=stApp][data-test-script-state=notRunning]')
+  const now = idle && document.querySelector('[data-testid=stMain]').innerText
+  if (!idle || now !== window.seenText) {
+    window.seenText = now
+    window.seenAt = performance.now()
+  }
+  return idle && performance.now() - window.seenAt > 300
+}"""
+
 
 class Listed(NamedTuple):
     """A page as `pages/main.py` registers it."""
@@ -153,10 +164,9 @@ class Watch:
 
 
 def settled(page: Page) -> Page:
-    """The page once its script has run and something stands below a heading."""
+    """The page once its script has run: idle, and its text the same for a while."""
     expect(page.locator("[data-testid=stMain] h1")).to_be_visible(timeout=WAIT)
-    still = "[data-testid=stApp][data-test-script-state=notRunning]"
-    expect(page.locator(still)).to_be_visible(timeout=WAIT)
+    page.wait_for_function(_STILL, timeout=WAIT, polling=50)
     return page
 
 

@@ -10,7 +10,7 @@ from validation_core.diagnosis.run import (
     training_set,
 )
 from validation_core.diagnosis.verdict import Diagnosis, Parameter, verdict
-from validation_core.diagnosis.words import ENOUGH, pvalue_text
+from validation_core.diagnosis.words import ENOUGH, equals, pvalue_text
 
 __all__ = [
     "ENOUGH",
@@ -20,6 +20,7 @@ __all__ = [
     "Parameter",
     "Record",
     "default_methods",
+    "equals",
     "obstacle",
     "pvalue_text",
     "recipe",

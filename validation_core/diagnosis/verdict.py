@@ -66,6 +66,12 @@ class Diagnosis:
         bad = [one for one in self.parameters if one.pvalue_adjusted <= self.alpha]
         return tuple(sorted(bad, key=lambda one: one.pvalue_adjusted))
 
+    @property
+    def worst(self) -> int | None:
+        """Index of the parameter whose ranks are farthest from uniform; None without SBC."""
+        distances = [one.statistic for one in self.parameters]
+        return int(np.argmax(distances)) if distances else None
+
     def to_json(self) -> dict[str, Any]:
         """One object, as the command line prints it (design 8) with a few fields more."""
         dim_theta, dim_x = self.upload.dims
@@ -139,7 +145,8 @@ def _parameters(ran: Sequence[Record], names: Sequence[str], tests: int) -> tupl
     count = len(pvalues) * tests
     return tuple(
         Parameter(
-            name, float(distance), max(float(p), SMALLEST), float(np.clip(count * p, SMALLEST, 1.0)),
+            name, float(distance), max(float(p), SMALLEST),
+            float(np.clip(count * p, SMALLEST, 1.0)),
             float(ranks.mean()), float(12 * ranks.var()), reading(ranks),
         )
         for name, ranks, distance, p in zip(names, u, distances, pvalues, strict=True)

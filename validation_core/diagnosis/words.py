@@ -28,6 +28,12 @@ def pvalue_text(p: float | None) -> str:
     return f"{p:.2g}" if p < 0.995 else "1"
 
 
+def equals(p: float | None) -> str:
+    """A p-value with its sign, to follow a letter: `= 0.034`, `< 1e-300`."""
+    text = pvalue_text(p)
+    return text if text.startswith("<") else f"= {text}"
+
+
 def sentence(found: Diagnosis) -> str:
     """What was found and how sure that is."""
     if found.verdict == "problem found":
@@ -42,12 +48,11 @@ def sentence(found: Diagnosis) -> str:
 def _problem(found: Diagnosis) -> str:
     titles = {record.label: record.title for record in found.records}
     label = min(found.adjusted, key=lambda each: found.adjusted[each])
-    p = pvalue_text(found.adjusted[label])
     tests = len(found.adjusted) + found.pending
     said = (
         f"At level {100 * found.alpha:.3g}% the truth and q's draws differ: {titles[label]} gives "
-        f"p {p if p.startswith('<') else f'= {p}'}"
-        f"{f', corrected over {tests} tests' if tests > 1 else ''}."
+        f"p {equals(found.adjusted[label])}"
+        f"{f', adjusted for {tests} tests' if tests > 1 else ''}."
     )
     named = [f"{one.name}: {one.reading}" for one in found.flagged[:_NAMED]]
     return " ".join([said, *([f"By rank, {'; '.join(named)}."] if named else [])])

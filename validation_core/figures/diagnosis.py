@@ -45,14 +45,14 @@ def _ranks(u: Array) -> tuple[Picture, ...]:
         Picture(
             "Ranks of the truth",
             rank_histogram(u),
-            "If q were right, all bars would stay in the grey room. A heap in the middle: q is too "
-            "wide; at both ends: too narrow; at one end: shifted.",
+            "If q were right, all bars would stay in the grey room. A heap in the middle: q is "
+            "too wide; at both ends: too narrow; at one end: shifted.",
         ),
         Picture(
             "Ranks, cumulated",
             ecdf_difference(u),
-            "If q were right, the line would stay in the grey room as a whole in 95 of 100 tables; "
-            "where it leaves, too many or too few truths rank below.",
+            "If q were right, the line would stay in the grey room as a whole in 95 of 100 "
+            "tables; where it leaves, too many or too few truths rank below.",
         ),
     )
 
@@ -73,9 +73,12 @@ def _accuracy(record: Record, alpha: float) -> Picture:
     return Picture(
         "Held-out accuracy",
         on_null(
-            record.statistic, mean=0.5, sd=float(sd), critical=0.5 + ndtri(1 - alpha) * sd,
+            record.statistic,
+            mean=0.5,
+            sd=float(sd),
+            critical=0.5 + ndtri(1 - alpha) * sd,
             label="accuracy",
-        ),  # fmt: skip
-        "If q were right, a classifier could only guess and its accuracy would fall under the grey "
-        "curve. Dashed: this test's own level, uncorrected.",
+        ),
+        "If q were right, a classifier could only guess and its accuracy would fall under the "
+        "grey curve. Dashed: this test's own level, uncorrected.",
     )

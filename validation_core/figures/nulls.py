@@ -23,7 +23,9 @@ def on_null(
     limits = (mean - max(4.2 * sd, 1.12 * (mean - observed)), mean + reach)
     x = np.linspace(mean - 4.2 * sd, mean + 4.2 * sd, 121)
     density = np.exp(-(((x - mean) / sd) ** 2) / 2)
-    side = "right" if observed > (limits[0] + limits[1]) / 2 else "left"
+    centre = (limits[0] + limits[1]) / 2
+    side = "right" if observed > centre else "left"
+    beyond = "right" if critical > centre else "left"  # towards the roomier side
     return style.figure(
         [style.area(x, 0 * x, density, style.NULL, 0.35)],
         x=style.Axis(label, limits), y=style.Axis("", (0, 1.3)), height=height,
@@ -32,8 +34,8 @@ def on_null(
         shapes=[style.upright(critical, style.NULL, dash="dash"),
                 style.upright(observed, style.OBSERVED, width=2.5)],
         notes=[style.note("if q = p", mean, 0.42, None, anchor="center"),
-               style.note(f"seen {observed:.3g}", observed, 1.2, style.OBSERVED, anchor=side,
+               style.note(f"seen {observed:.3g}", observed, 1.02, style.OBSERVED, anchor=side,
                           shift=-6 if side == "right" else 6),
-               style.note(f"rejects beyond {critical:.3g}", critical, 0.8, style.NULL,
-                          shift=6)],
+               style.note(f"rejects beyond {critical:.3g}", critical, 1.22, style.NULL,
+                          anchor=beyond, shift=-6 if beyond == "right" else 6)],
     )  # fmt: skip

@@ -24,12 +24,9 @@ def rank_histogram(
     top = 1.12 * max(float(counts.max()), high)
     expected = u.size / bins
     return style.figure(
-        [
-            style.area([0, 1], [low, low], [high, high], style.NULL, 0.25),
-            style.bars(edges, counts, style.Q, hover="rank %{x:.3f}: %{y}"),
-        ],
+        [style.bars(edges, counts, style.Q, hover="rank %{x:.3f}: %{y}")],
         x=style.Axis("conformal rank", (0, 1)), y=style.Axis("count", (0, top)), height=height,
-        shapes=[style.level(expected)], right=62,
+        shapes=[style.room(low, high), style.level(expected)], right=62,
         notes=[style.note("if q = p", 1, expected, style.NULL, shift=4)],
     )  # fmt: skip
 
@@ -57,7 +54,7 @@ def ecdf_difference(
             style.area(grid, low, high, style.NULL, 0.25),
             style.line(grid, difference, style.Q, hover="u = %{x:.2f}: %{y:+.3f}"),
         ],
-        x=style.Axis("u", (0, 1)), y=style.Axis("share of ranks up to u, less u", (-reach, reach)),
+        x=style.Axis("u", (0, 1)), y=style.Axis("F(u) − u", (-reach, reach)),
         height=height, shapes=[style.level(0)],
         notes=[style.note(f"{difference[where]:+.3f}", grid[where],
                           difference[where] + 0.07 * reach * np.sign(difference[where]),

@@ -169,6 +169,13 @@ def level(y: float, *, dash: str = "dash", color: str = NULL) -> Trace:
             "line": {"color": color, "dash": dash, "width": 1}}  # fmt: skip
 
 
+def room(low: float, high: float, opacity: float = 0.25) -> Trace:
+    """A horizontal strip behind everything."""
+    return {"type": "rect", "x0": 0, "x1": 1, "xref": "paper", "y0": float(low),
+            "y1": float(high), "fillcolor": rgba(NULL, opacity), "line": {"width": 0},
+            "layer": "below"}  # fmt: skip
+
+
 def apart(places: Sequence[float], gap: float) -> list[float]:
     """Places moved upwards where they stand closer than `gap`, in their order."""
     out = [0.0] * len(places)

@@ -44,11 +44,13 @@ class Header(NamedTuple):
     member: str
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
+    offset: int
+    """Bytes before the numbers begin."""
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the array once it is in memory as floats, by Python's unbounded integers."""
-        return math.prod(self.shape) * working(self.dtype).itemsize
+        """Bytes of the array as stored or as worked on, by Python's unbounded integers."""
+        return math.prod(self.shape) * max(self.dtype.itemsize, working(self.dtype).itemsize)
 
 
 def working(dtype: np.dtype[Any]) -> np.dtype[Any]:
@@ -116,7 +118,7 @@ def _header(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Header:
             f"Every array of an .npz archive must begin with a NumPy header; got "
             f"{info.filename!r}, truncated, damaged or not an array. Save the file again."
         ) from None
-    return Header(info.filename, tuple(int(length) for length in shape), dtype)
+    return Header(info.filename, tuple(shape), dtype, start.tell())
 
 
 def _refuse_objects(found: Mapping[str, Header]) -> None:
@@ -143,8 +145,8 @@ def _refuse_large(found: Mapping[str, Header], limit: int) -> None:
 
 
 def _refuse_cut(name: str, header: Header, info: zipfile.ZipInfo) -> None:
-    declared = math.prod(header.shape) * header.dtype.itemsize
-    if not declared < info.file_size <= declared + _HEADER:
+    declared = header.offset + math.prod(header.shape) * header.dtype.itemsize
+    if info.file_size != declared:
         raise ValueError(
             f"An array must be as long as its header says; got {name!r} with {header.shape} in "
             f"{header.dtype} declared but {info.file_size} bytes stored. The file is truncated or "

@@ -64,4 +64,5 @@ def arrays(name: str) -> dict[str, NDArray[Any]]:
 def write(folder: Path = FOLDER) -> None:
     """Make the files anew."""
     for name in ABOUT:
-        np.savez_compressed(folder / f"{name}.npz", **arrays(name))
+        named: Any = arrays(name)
+        np.savez_compressed(folder / f"{name}.npz", **named)

@@ -1,0 +1,105 @@
+"""A researcher's visit: upload a table, read the verdict, take it away; and bad files."""
+
+import io
+import json
+import re
+
+import numpy as np
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.driving import LONG, no_exception, overflow, settled
+
+FOUND = re.compile(r"^\s*problem found\s*$", re.IGNORECASE)
+NAMES = ["<b id=planted>bold</b>", "<img src=x onerror=window.planted=1>"]
+
+
+def _file(arrays, name="table.npz"):
+    held = io.BytesIO()
+    np.savez(held, **arrays)
+    return {"name": name, "mimeType": "application/octet-stream", "buffer": held.getvalue()}
+
+
+def _upload(page, file):
+    page.locator("input[type=file]").set_input_files(file)
+
+
+def _verdict(page):
+    return page.get_by_role("heading", name=FOUND)
+
+
+@pytest.fixture(scope="module")
+def wrong():
+    """Draws that anyone can see are wrong: far too narrow, and beside the truth."""
+    rng = np.random.default_rng(1)
+    theta = rng.standard_normal((200, 2))
+    x = theta + 0.5 * rng.standard_normal((200, 2))
+    q = 0.8 * x[:, None] + 0.5 + 0.1 * rng.standard_normal((200, 40, 2))
+    return {"theta": theta, "x": x, "theta_q": q}
+
+
+@pytest.fixture
+def page(visit):
+    return visit("diagnose")
+
+
+def test_undertrained_two_moons(page, shared):
+    _upload(page, shared / "data" / "two_moons_undertrained.npz")
+    expect(page.get_by_text("1,000 rows, 200 draws of q at each")).to_be_visible()
+    expect(_verdict(page)).to_be_visible(timeout=LONG)
+    no_exception(settled(page))
+
+
+def test_a_wrong_table_can_be_taken_away_as_json(page, wrong):
+    _upload(page, _file(wrong))
+    expect(_verdict(page)).to_be_visible(timeout=LONG)
+    button = page.get_by_role("button", name="Download JSON")
+    expect(button).to_be_visible(timeout=LONG)
+    with page.expect_download() as started:
+        button.click()
+    found = json.loads(started.value.path().read_text())
+    assert found["verdict"] == "problem found"
+    assert (found["n"], found["k"]) == (200, 40)
+    no_exception(page)
+
+
+def test_names_that_are_html_are_text(page, wrong):
+    _upload(page, _file({**wrong, "theta_names": np.array(NAMES)}))
+    expect(_verdict(page)).to_be_visible(timeout=LONG)
+    expect(page.get_by_role("button", name="Download JSON")).to_be_visible(timeout=LONG)
+    settled(page)
+    for name in NAMES:
+        expect(page.get_by_text(name).first).to_be_visible()
+    expect(page.locator("#planted")).to_have_count(0)
+    expect(page.locator("img[src=x]")).to_have_count(0)
+    assert page.evaluate("window.planted") is None
+
+
+def test_a_verdict_fits_a_telephone(visit, wrong):
+    page = visit("diagnose", viewport={"width": 400, "height": 800})
+    _upload(page, _file(wrong))
+    expect(_verdict(page)).to_be_visible(timeout=LONG)
+    expect(page.get_by_role("button", name="Download JSON")).to_be_visible(timeout=LONG)
+    assert overflow(settled(page)) <= 0
+
+
+def test_a_bad_file_gets_a_message_and_the_next_one_a_verdict(page, wrong):
+    alert = page.locator("[data-testid=stAlert]")
+    whole = _file(wrong)["buffer"]
+    bad = {
+        "text": b"these are not the draws you are looking for",
+        "half": whole[: len(whole) // 2],
+        "other": _file({"theta": wrong["theta"]})["buffer"],
+        "objects": _file({**wrong, "theta": np.array([{}, {}], dtype=object)})["buffer"],
+    }
+    before = ""
+    for kind, content in bad.items():
+        _upload(page, {**_file({}, f"{kind}.npz"), "buffer": content})
+        expect(alert).not_to_have_text(before)
+        expect(alert).to_have_count(1)
+        no_exception(settled(page))
+        before = alert.inner_text()
+        assert before.strip().endswith(".")
+    _upload(page, _file(wrong, "good.npz"))
+    expect(_verdict(page)).to_be_visible(timeout=LONG)
+    expect(alert).to_have_count(0)

@@ -1,0 +1,153 @@
+"""The command line does what the pages do; scripts rely on its names and exit codes."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from tests.conftest import ROOT
+from validation_core.__main__ import main
+from validation_core.benchmarks import BENCHMARKS
+from validation_core.methods import METHODS
+from validation_core.uploads import samples
+
+SAMPLE = str(samples.path("sample_undertrained"))
+
+
+def said(capsys, *arguments, code=0):
+    assert main(arguments) == code
+    return capsys.readouterr()
+
+
+def printed(capsys, *arguments):
+    return json.loads(said(capsys, *arguments, "--json", "-").out)
+
+
+def refused(capsys, *arguments):
+    """One line on standard error, exit code 2, nothing on standard output."""
+    try:
+        code = main(arguments)
+    except SystemExit as end:
+        code = end.code
+    heard = capsys.readouterr()
+    assert code == 2
+    assert heard.out == ""
+    assert len(heard.err.strip().splitlines()) == 1
+    return heard.err
+
+
+def test_diagnose_gives_the_object_of_the_design(capsys, tmp_path):
+    found = printed(capsys, "diagnose", SAMPLE)
+    assert found["verdict"] == "problem found"
+    assert (found["n"], found["k"], found["dim_theta"], found["dim_x"]) == (400, 50, 2, 5)
+    assert [m["name"] for m in found["methods"]] == [
+        "sbc", "within_x", "multiple", "c2st", "uniform"
+    ]  # fmt: skip
+    assert found["cause"][0]["parameter"] in ("intercept", "slope")
+    # A second run takes its answers from the cache.
+    path, page = tmp_path / "out.json", tmp_path / "out.html"
+    heard = said(capsys, "diagnose", SAMPLE, "--json", str(path), "--report", str(page))
+    assert json.loads(path.read_text()) == found
+    assert "Problem found." in heard.out
+    assert "not run: It needs 50 true pairs" in heard.out
+    assert "<html" in page.read_text(encoding="utf-8")
+
+
+def test_diagnose_with_chosen_methods(capsys):
+    found = printed(
+        capsys, "diagnose", SAMPLE, "--method", "sbc", "--alpha", "0.01", "--seed", "3"
+    )
+    assert [m["name"] for m in found["methods"]] == ["sbc"]
+    assert (found["alpha"], found["seed"]) == (0.01, 3)
+
+
+def test_diagnose_within_a_budget(capsys):
+    found = printed(capsys, "diagnose", SAMPLE, "--budget", "0.000001")
+    assert found["verdict"] == "not enough data"
+    assert all("budget" in m["reason"] or "needs" in m["reason"] for m in found["methods"])
+
+
+def test_diagnose_asks_for_the_order(capsys, tmp_path):
+    rng = np.random.default_rng(0)
+    path = tmp_path / "square.npz"
+    np.savez(path, theta=rng.normal(size=(30, 1)), x=rng.normal(size=(30, 1)),
+             theta_q=rng.normal(size=(30, 30, 1)))  # fmt: skip
+    assert "NKD" in refused(capsys, "diagnose", str(path))
+    assert printed(capsys, "diagnose", str(path), "--order", "KND")["n"] == 30
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["diagnose", "nowhere.npz"], "readable"),
+        (["diagnose", __file__], ".npz archive"),
+        (["diagnose", SAMPLE, "--method", "sb"], "one of c2st"),
+        (["diagnose", SAMPLE, "--method", "uniform:n=3"], "Options of Uniform are m"),
+        (["diagnose", SAMPLE, "--method", "uniform:m=x"], "m must be int"),
+        (["diagnose", SAMPLE, "--method", "uniform:m=0"], "between 1 and 1000"),
+        (["diagnose", SAMPLE, "--method", "sbc", "--method", "sbc"], "once"),
+        (["diagnose", SAMPLE, "--alpha", "2"], "between 0 and 1"),
+        (["diagnose"], "file"),
+        (["power", "--benchmark", "gauss", "--method", "c2st", "--gamma", "0"], "one of gaussian"),
+        (["power", "--benchmark", "gaussian", "--method", "c2st", "--gamma", "a"], "commas"),
+        (["power", "--benchmark", "gaussian", "--set", "perturbation=none", "--method", "c2st",
+          "--gamma", "0"], "mean_shift"),
+        (["power", "--benchmark", "gaussian", "--method", "c2st", "--gamma", "0", "--trials", "0"],
+         "trials"),
+        (["power", "--benchmark", "gaussian", "--method", "c2st", "--gamma", "0", "--preset", "x"],
+         "interactive"),
+        (["power", "--benchmark", "gaussian", "--method", "c2st", "--gamma", "0",
+          "--engine", "dask:tcp://a:1"], "local and serial"),
+        (["store", "burn"], "burn"),
+        ([], "COMMAND"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_one_line_and_exit_code_2(arguments, words, capsys):
+    assert words in refused(capsys, *arguments)
+
+
+def test_power_counts_rejections(capsys):
+    arguments = [
+        "power", "--benchmark", "gaussian", "--set", "perturbation=mean_shift", "--method", "sbc",
+        "--gamma", "0,0.3", "--trials", "10", "--n", "100", "--k", "20", "--engine", "serial",
+    ]  # fmt: skip
+    cells = printed(capsys, *arguments)["cells"]
+    assert [cell["gamma"] for cell in cells] == [0.0, 0.3]
+    for cell in cells:
+        assert {"benchmark", "method", "options", "gamma", "beta", "trials", "rejections",
+                "protocol", "draws_p", "draws_q", "seconds"} <= set(cell)  # fmt: skip
+        assert (cell["benchmark"], cell["method"], cell["trials"]) == ("gaussian", "sbc", 10)
+    assert cells[0]["rejections"] <= 4
+    assert "10 trials" in said(capsys, *arguments).out
+
+
+@pytest.mark.parametrize(("name", "registry"), [("methods", METHODS), ("benchmarks", BENCHMARKS)])
+def test_registries_are_printed(name, registry, capsys):
+    entries = printed(capsys, name)
+    assert [entry["name"] for entry in entries] == list(registry)
+    for entry in entries:
+        assert entry["paper"]["year"] > 1900
+        assert all(option["label"] for option in entry["options"])
+    heard = said(capsys, name).out
+    assert all(entry["title"] in heard for entry in entries)
+
+
+def test_store_lists_what_a_diagnosis_left(capsys):
+    said(capsys, "diagnose", SAMPLE, "--method", "sbc")
+    listed = printed(capsys, "store", "ls")
+    assert [entry["kind"] for entry in listed["entries"]] == ["results"]
+    assert printed(capsys, "store", "verify")["problems"] == []
+    assert printed(capsys, "store", "prune")["freed"] == 0
+    assert "sbc" in said(capsys, "store", "ls").out
+
+
+def test_as_a_program():
+    """Progress goes to standard error: what is printed parses."""
+    command = [sys.executable, "-m", "validation_core", "diagnose", SAMPLE, "--method", "sbc"]
+    done = subprocess.run(
+        [*command, "--json", "-"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert json.loads(done.stdout)["verdict"] == "problem found"
+    assert "SBC" in done.stderr

@@ -1,0 +1,329 @@
+"""From an upload to a verdict: level on exact posteriors, power on wrong ones, and the words."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from validation_core import diagnosis, uploads
+from validation_core.diagnosis import Record, sensitivity, tasks, words
+from validation_core.engine import Engine, SerialExecutor
+from validation_core.methods import C2ST, METHODS, SBC, Multiple, Uniform, WithinX
+from validation_core.report import html
+from validation_core.scores.classifier import Classifier
+from validation_core.store import Store
+from validation_core.types import TableScores
+from validation_core.uploads import Upload, samples
+
+QUICK = Classifier(epochs=4, lr=1e-2, batch=64, hidden=8, layers=2)
+METHODS_RUN = diagnosis.default_methods()
+
+
+def exact(n=60, k=10, seed=0, shift=0.0, width=1.0):
+    """x = theta + noise with a normal prior: the posterior is N(x / 2, I / 2)."""
+    rng = np.random.default_rng(seed)
+    theta = rng.standard_normal((n, 2))
+    x = theta + rng.standard_normal((n, 2))
+    z = rng.standard_normal((n, k, 2))
+    q = x[:, None] / 2 + math.sqrt(0.5) * (shift + width * z)
+    return Upload.of({"theta": theta, "x": x, "theta_q": q})
+
+
+def two_samples(n=200, shift=0.0, seed=0):
+    rng = np.random.default_rng(seed)
+    return Upload.of({
+        "p": rng.standard_normal((n, 2)), "q": shift + rng.standard_normal((2 * n, 2))
+    })  # fmt: skip
+
+
+def run(upload, store, methods=METHODS_RUN, seed=0, recipe=QUICK):
+    tasks.hold(upload)
+    for task in tasks.tasks(upload, methods, seed, recipe):
+        task.run(store, lambda fraction, live: None)
+    records, pending = tasks.records(store, upload, methods, seed, recipe)
+    assert pending == 0
+    return diagnosis.verdict(records, upload, seed=seed)
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store(tmp_path / "store")
+
+
+def by_name(found):
+    return {record.name: record for record in found.records}
+
+
+def test_exact_posteriors_are_flagged_within_the_level(store):
+    """The whole diagnosis, trained classifier and Holm included."""
+    repeats = 60
+    flagged = sum(
+        run(exact(seed=seed), store, seed=seed).verdict == "problem found"
+        for seed in range(repeats)
+    )
+    assert flagged <= binom.isf(1e-3, repeats, 0.05)
+
+
+@pytest.mark.parametrize("k", [1, 3, 20])
+def test_sbc_keeps_its_level_on_exact_posteriors(k):
+    trials, n = 2000, 50
+    rng = np.random.default_rng(k)
+    truth = rng.standard_normal((trials, 2, n)).astype(np.float32)
+    draws = rng.standard_normal((trials, 2, n, k)).astype(np.float32)
+    rejected = (SBC().test(TableScores(truth, draws), rng).pvalue <= 0.05).sum()
+    assert rejected <= binom.isf(1e-3, trials, 0.05)
+    assert rejected >= binom.ppf(1e-4, trials, 0.04)  # Bonferroni costs a little
+
+
+def test_ties_keep_the_level():
+    """Rounded draws: ranks with ties are randomised."""
+    rng = np.random.default_rng(0)
+    truth = np.round(rng.standard_normal((2000, 1, 50)))
+    draws = np.round(rng.standard_normal((2000, 1, 50, 10)))
+    rejected = (SBC().test(TableScores(truth, draws), rng).pvalue <= 0.05).sum()
+    low, high = binom.ppf(1e-4, 2000, 0.05), binom.isf(1e-4, 2000, 0.05)
+    assert low <= rejected <= high
+
+
+@pytest.mark.parametrize("name", ["two_moons_undertrained", "sir_undertrained"])
+def test_undertrained_estimators_are_found(name, shared, store):
+    upload = uploads.read(shared / "data" / f"{name}.npz")
+    found = run(upload, store, recipe=diagnosis.recipe(upload))
+    assert found.verdict == "problem found"
+    for method in ("sbc", "within_x", "multiple", "c2st"):
+        assert found.adjusted[by_name(found)[method].label] < 1e-3
+    assert by_name(found)["uniform"].status == "not run"
+
+
+@pytest.mark.parametrize(
+    ("name", "verdict"),
+    [("sample_well_trained", "no problem found"), ("sample_undertrained", "problem found")],
+)
+def test_samples(name, verdict, store):
+    upload = uploads.read(samples.path(name))
+    assert run(upload, store, recipe=diagnosis.recipe(upload)).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("change", "reading"),
+    [({"width": 0.5}, "too narrow"), ({"width": 2.0}, "too wide"), ({"shift": 0.5}, "too high"),
+     ({"shift": -0.5}, "too low")],
+)  # fmt: skip
+def test_ranks_are_read_in_words(change, reading, store):
+    found = run(exact(n=400, **change), store, [SBC()])
+    assert found.verdict == "problem found"
+    assert all(reading in parameter.reading for parameter in found.flagged)
+    assert len(found.flagged) == 2
+    assert reading in found.sentence
+
+
+def test_two_samples(store):
+    found = run(two_samples(shift=1.0), store, recipe=Classifier(epochs=40, lr=1e-2, hidden=16))
+    status = {record.name: record.status for record in found.records}
+    assert status == {"sbc": "not run", "within_x": "not run", "multiple": "ran", "c2st": "ran",
+                      "uniform": "not run"}  # fmt: skip
+    assert found.verdict == "problem found"
+    assert all(r.reason for r in found.records if r.status == "not run")
+    silent = run(two_samples(n=1000), store)
+    assert silent.verdict == "no problem found"
+    assert "best possible classifier" in silent.sentence
+    assert silent.to_json()["k"] == 0
+
+
+@pytest.mark.parametrize(
+    ("upload", "ran"),
+    [
+        (exact(n=49), {"sbc"}),
+        (exact(n=5), {"sbc"}),
+        (exact(n=4), set()),
+        (exact(n=1), set()),
+        (exact(n=50, k=1), {"sbc", "within_x", "multiple", "c2st"}),
+        (exact(n=51, k=2), {"sbc", "within_x", "multiple", "c2st"}),
+        (two_samples(n=20), set()),
+    ],
+)
+def test_small_uploads_are_answered(upload, ran, store):
+    found = run(upload, store)
+    assert {record.name for record in found.records if record.status == "ran"} == ran
+    assert {record.name for record in found.records} == set(METHODS)
+    assert found.verdict in ("not enough data", "no problem found", "problem found")
+    json.dumps(found.to_json(), allow_nan=False)
+    if not ran:
+        assert found.verdict == "not enough data"
+
+
+@pytest.mark.parametrize("value", [0.0, 1e30])
+def test_columns_that_tell_nothing_do_no_harm(value, store):
+    upload = exact(n=200)
+    arrays = upload.arrays()
+    arrays["theta"][:, 1], arrays["theta_q"][:, :, 1], arrays["x"][:] = value, value, value
+    found = run(Upload.of(arrays), store)
+    assert {r.status for r in found.records if r.name != "uniform"} == {"ran"}
+    assert found.verdict == "no problem found"
+
+
+def test_uniform_runs_where_rows_suffice(store):
+    found = run(exact(n=400), store, [Uniform(m=1)])
+    (record,) = found.records
+    assert (record.status, record.draws_p, record.draws_q) == ("ran", 100, 100)
+    assert diagnosis.obstacle(Uniform(m=50), exact(n=9999, k=1)) is not None
+    assert diagnosis.obstacle(Uniform(m=50), exact(n=10_000, k=1)) is None
+
+
+def test_learned_methods_share_one_network(store):
+    upload = exact()
+    run(upload, store)
+    assert len(list((store.root / "models").iterdir())) == 1
+
+
+def test_a_result_does_not_depend_on_the_others(store, tmp_path):
+    upload = exact()
+    together = by_name(run(upload, store))
+    alone = run(upload, Store(tmp_path / "other"), [WithinX()]).records[0]
+    assert alone.pvalue == together["within_x"].pvalue
+    np.testing.assert_array_equal(alone.arrays["u"], together["within_x"].arrays["u"])
+
+
+def test_the_engine_runs_a_diagnosis_from_the_store(store):
+    """The table travels by the store, as to another process."""
+    upload = exact(seed=7)
+    tasks.keep(store, upload)
+    digest, direct = upload.digest, run(exact(seed=7), Store(store.root / "direct"))
+    wanted = tasks.tasks(upload, METHODS_RUN, 0, QUICK)
+    assert digest not in tasks._here or tasks._here.pop(digest)
+    engine = Engine(store, SerialExecutor())
+    try:
+        assert engine.submit(wanted, "test").snapshot().state == "done"
+    finally:
+        engine.close()
+    records, _ = tasks.records(store, upload, METHODS_RUN, 0, QUICK)
+    for record, same in zip(records, direct.records, strict=True):
+        assert record.pvalue == same.pvalue
+
+
+def test_a_table_that_has_gone_is_asked_for(store):
+    with pytest.raises(ValueError, match="Upload it again"):
+        tasks.table(store, "0" * 32)
+
+
+def record(name, p, *, status="ran"):
+    method = METHODS[name]()
+    reason = None if status == "ran" else "because"
+    return Record(name, method.label, method.title, status, reason, method.statistic,
+                  0.1, p if status == "ran" else None, 100, 100)  # fmt: skip
+
+
+def test_holm_is_over_the_tests_that_ran():
+    records = [
+        record("multiple", 0.02),
+        record("c2st", 0.5),
+        record("uniform", 0, status="not run"),
+    ]
+    found = diagnosis.verdict(records, two_samples(n=1000))
+    assert found.adjusted == {"Multiple": pytest.approx(0.04), "C2ST": pytest.approx(0.5)}
+    assert found.verdict == "problem found"
+    assert found.to_json()["methods"][2]["pvalue_adjusted"] is None
+
+
+def test_pending_methods_count_as_silent():
+    upload = two_samples(n=1000)
+    early = diagnosis.verdict([record("multiple", 0.04)], upload, pending=1)
+    assert early.verdict != "problem found"
+    assert "so far" in early.sentence
+    assert diagnosis.verdict([record("multiple", 0.01)], upload, pending=3).verdict == (
+        "problem found"
+    )
+    assert diagnosis.verdict([], upload, pending=4).verdict == "no problem found"
+
+
+@pytest.mark.parametrize("alpha", [0, 1, -1, float("nan")])
+def test_the_level_is_a_level(alpha):
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        diagnosis.verdict([], exact(), alpha=alpha)
+
+
+def test_no_p_value_is_zero():
+    outcome = Record.ran(C2ST(), _outcome(0.0), 0.1, {})
+    assert outcome.pvalue == diagnosis.SMALLEST
+    found = diagnosis.verdict([outcome], two_samples(n=1000))
+    assert found.adjusted["C2ST"] > 0
+    assert "< 1e-300" in found.sentence
+    texts = {p: words.pvalue_text(p) for p in (1e-300, 3.2e-13, 0.00012, 0.034, 0.999, None)}
+    assert list(texts.values()) == ["< 1e-300", "3.2e-13", "1.2e-4", "0.034", "1", "–"]
+
+
+def _outcome(p):
+    from validation_core.types import Budget, Outcome
+
+    return Outcome(np.float64(0.9), np.float64(p), Budget(100, 100))
+
+
+def test_words_never_say_that_q_is_right(store):
+    for upload in (exact(n=400), exact(n=30), exact(n=3), exact(n=400, shift=2)):
+        said = run(upload, store, [SBC(), Multiple()]).sentence.lower()
+        assert not any(
+            word in said for word in ("correct", "q is right", "pass", "accept", "valid")
+        )
+
+
+def test_what_json_holds(store):
+    found = run(exact(), store).to_json()
+    read = json.loads(json.dumps(found, allow_nan=False))
+    assert {"verdict", "alpha", "seed", "n", "k", "dim_theta", "dim_x", "methods", "parameters",
+            "where", "cause", "sensitivity", "version"} <= set(read)  # fmt: skip
+    fields = {"name", "status", "reason", "statistic", "pvalue", "pvalue_adjusted", "draws_p",
+              "draws_q", "seconds", "effect"}  # fmt: skip
+    assert all(fields <= set(method) for method in read["methods"])
+    assert read["methods"][0]["name"] == "sbc"
+    within = next(method for method in read["methods"] if method["name"] == "within_x")
+    assert (within["draws_p"], within["draws_q"]) == (30, 300)
+
+
+@pytest.mark.parametrize(("n", "k"), [(1000, 200), (200, 5), (100, 1)])
+def test_the_shift_that_would_have_been_caught(n, k):
+    """Fresh tables with that shift are rejected about 80 times in 100."""
+    level = 0.01
+    size = sensitivity.by_ranks(n, k, level)
+    rng = np.random.default_rng(5)
+    truth = size + rng.standard_normal((300, 1, n))
+    draws = rng.standard_normal((300, 1, n, k)).astype(np.float32)
+    power = (SBC().test(TableScores(truth, draws), rng).pvalue <= level).mean()
+    assert abs(power - 0.8) < 0.12
+
+
+def test_the_shift_shrinks_with_rows():
+    sizes = [sensitivity.by_ranks(n, 50, 0.01) for n in (50, 200, 1000, 4000)]
+    assert sizes == sorted(sizes, reverse=True)
+    assert sizes[2] / sizes[3] == pytest.approx(2)
+    assert sensitivity.by_ranks(5, 50, 0.01) <= 4
+    assert sensitivity.by_scores(2, 2, 1e-9) == 4
+    assert sensitivity.by_scores(500, 500, 0.05) == pytest.approx(0.161, abs=0.01)
+
+
+def test_a_report_escapes_names(store):
+    arrays = exact(n=100, shift=2).arrays()
+    hostile = np.array(["<script>alert(1)</script>", "<b>b"])
+    found = run(Upload.of({**arrays, "theta_names": hostile}), store)
+    document = html(found)
+    assert "<script>alert" not in document
+    assert "<b>b" not in document
+    assert document.count("&lt;script&gt;") > 1
+    assert "Problem found" in document
+
+
+def test_progress_is_told_and_can_stop_a_training(store):
+    upload = exact()
+    tasks.hold(upload)
+
+    class Enough(Exception):
+        pass
+
+    def stop(fraction, live):
+        raise Enough
+
+    network = tasks.tasks(upload, [WithinX()], 0, QUICK)[0]
+    with pytest.raises(Enough):
+        network.run(store, stop)
+    assert not network.done(store)

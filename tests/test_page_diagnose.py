@@ -1,0 +1,192 @@
+"""The diagnosis page under AppTest: upload, read, refuse, ask, answer."""
+
+import io
+import json
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from pages.components.services import services
+from tests.conftest import ROOT
+from validation_core.diagnosis import run
+from validation_core.scores.classifier import Classifier
+from validation_core.uploads import samples
+
+PAGE = str(ROOT / "pages" / "diagnose.py")
+QUICK = Classifier(epochs=4, lr=1e-2, batch=64, hidden=8, layers=2)
+
+
+@pytest.fixture(autouse=True)
+def _small(monkeypatch):
+    """A small network: what is tested here is the page."""
+    monkeypatch.setattr(run, "RECIPE", QUICK)
+    services.clear()
+    yield
+    services.clear()
+
+
+@pytest.fixture
+def page():
+    at = AppTest.from_file(PAGE, default_timeout=60).run()
+    assert not at.exception
+    return at
+
+
+def table(n=60, k=8, **more):
+    rng = np.random.default_rng(0)
+    arrays = {
+        "theta": rng.standard_normal((n, 2)),
+        "x": rng.standard_normal((n, 3)),
+        "theta_q": rng.standard_normal((n, k, 2)),
+    }
+    return arrays | more
+
+
+def upload(at, name="table.npz", **arrays):
+    file = io.BytesIO()
+    np.savez(file, **arrays)
+    return send(at, file.getvalue(), name)
+
+
+def send(at, content, name="table.npz"):
+    at.file_uploader[0].upload(name, content).run()
+    assert not at.exception
+    return at
+
+
+def texts(at):
+    parts = [*at.title, *at.subheader, *at.markdown, *at.caption, *at.warning, *at.error, *at.info]
+    return "\n".join(part.value for part in parts)
+
+
+def choose(at, words):
+    control = at.get("button_group")[0]
+    control.set_value(words).run()
+    assert not at.exception
+    return at
+
+
+def test_the_page_waits_for_a_file(page):
+    assert page.title[0].value == "Is my posterior right?"
+    assert not page.table
+
+
+def test_an_upload_gets_a_verdict(page):
+    rng = np.random.default_rng(1)
+    upload(page, **table(theta_q=3 + rng.standard_normal((60, 8, 2))))
+    assert page.subheader[0].value == "Problem found"
+    assert "60 rows, 8 draws" in texts(page)
+    assert list(page.table[0].value.index) == [
+        "SBC",
+        "Within x",
+        "Multiple",
+        "C2ST",
+        "Uniform(50)",
+    ]
+    assert "Uniform\\(50\\) was not run" in texts(page) or "Uniform(50) was not run" in texts(page)
+    assert len(page.get("plotly_chart")) == 6
+    figure = json.loads(page.get("plotly_chart")[0].proto.spec)
+    assert figure["data"]
+
+
+def test_a_p_value_is_never_zero(page):
+    upload(page, **table(n=800, theta_q=np.full((800, 8, 2), 9.0)))
+    shown = page.table[0].value
+    assert not any(value in ("0", "0.0") for value in [*shown["p"], *shown["p, adjusted"]])
+
+
+def test_samples_say_what_they_are(page):
+    choose(page, "Sample: an exact posterior")
+    assert "exact posterior of a straight line" in texts(page)
+    assert page.subheader[0].value == "No problem found"
+    assert "would have caught a shift" in texts(page)
+    choose(page, "Sample: too narrow and shifted")
+    assert page.subheader[0].value == "Problem found"
+    assert "intercept" in texts(page)
+
+
+def test_level_and_seed_are_asked(page):
+    choose(page, "Sample: too narrow and shifted")
+    before = page.table[0].value["p"].tolist()
+    page.number_input(key="seed").set_value(1).run()
+    assert page.table[0].value["p"].tolist() != before
+    page.select_slider(key="level").set_value(0.01).run()
+    assert "At level 1%" in texts(page).replace("\\", "")
+
+
+def test_another_parameter_can_be_looked_at(page):
+    choose(page, "Sample: too narrow and shifted")
+    before = page.get("plotly_chart")[0].proto.spec
+    other = page.selectbox(key="parameter")
+    other.set_value(1 - other.value).run()
+    assert page.get("plotly_chart")[0].proto.spec != before
+
+
+def test_dropped_rows_and_warnings_are_said(page):
+    arrays = table()
+    arrays["theta"][:3] = np.nan
+    arrays["x"][:, 0] = 1.0
+    upload(page, **arrays, log_q=np.zeros(60))
+    said = texts(page).replace("\\", "")
+    assert "3 rows were left out: NaN or infinite values in theta" in said
+    assert "x is constant in column 1" in said
+    assert "'log_q' was left unread" in said
+
+
+def test_the_order_is_asked_for_when_axes_are_equal(page):
+    upload(page, **table(n=20, k=20))
+    assert "N = K" in texts(page).replace("\\", "")
+    assert not page.table
+    page.radio[0].set_value("KND").run()
+    assert not page.exception
+    assert page.table
+    page.radio[0].set_value("NKD").run()
+    assert page.table
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [(b"a,b\n1,2\n", ".npz archive"), (b"", "an empty file"), (b"PK\x03\x04", "truncated")],
+)
+def test_bad_files_are_refused_and_the_page_goes_on(content, words, page):
+    send(page, content)
+    assert words in page.error[0].value.replace("\\", "")
+    upload(page, "good.npz", **table())
+    assert not page.error
+    assert page.table
+
+
+@pytest.mark.parametrize("sizes", [{"n": 4}, {"n": 30}, {"k": 1}])
+def test_small_tables_are_answered(sizes, page):
+    upload(page, **table(**sizes))
+    assert page.table
+    assert page.subheader[0].value in ("Not enough data", "No problem found")
+
+
+def test_two_samples(page):
+    rng = np.random.default_rng(0)
+    upload(page, p=rng.standard_normal((100, 2)), q=rng.standard_normal((100, 2)))
+    assert "Two samples, 100 points" in texts(page)
+    assert "two samples p and q have no x" in texts(page)
+
+
+def test_names_are_shown_as_text(page):
+    hostile = np.array(["<img src=x onerror=alert(1)>", "![a](http://b/c.png)"])
+    rng = np.random.default_rng(1)
+    upload(page, **table(theta_names=hostile, theta_q=3 + rng.standard_normal((60, 8, 2))))
+    said = texts(page)
+    assert "\\<img src=x" in said
+    assert " <img" not in said
+    assert "![a](" not in said
+    specs = [chart.proto.spec for chart in page.get("plotly_chart")]
+    assert not any("<img" in spec for spec in specs)
+
+
+def test_a_refresh_computes_nothing_again(page):
+    content = samples.path("sample_undertrained").read_bytes()
+    send(page, content)
+    first = {entry.key: entry.created for entry in services().store.entries()}
+    again = send(AppTest.from_file(PAGE, default_timeout=60).run(), content)
+    assert again.subheader[0].value == page.subheader[0].value
+    assert {entry.key: entry.created for entry in services().store.entries()} == first

@@ -1,0 +1,56 @@
+"""The command line: `python -m validation_core diagnose | power | methods | benchmarks | store`.
+
+Results go to standard output, progress to standard error. Exit codes: 0 ran; 2 bad input, with one
+line that says the rule, what was got, and what to do.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+from validation_core.benchmarks import BENCHMARKS
+from validation_core.command import diagnose, listing, power
+from validation_core.command.options import json_option, tell
+from validation_core.methods import METHODS
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message}; see {self.prog} --help\n")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and give its exit code."""
+    chosen = _parser().parse_args(arguments)
+    try:
+        chosen.run(chosen)
+    except (ValueError, OSError) as error:
+        tell(f"error: {error}")
+        return 2
+    except KeyboardInterrupt:
+        tell("stopped")
+        return 130
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="python -m validation_core", description="Neural posterior testing.")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    diagnose.add(commands.add_parser("diagnose", help="a verdict on an .npz table of draws"))
+    power.add(commands.add_parser("power", help="how often methods reject on a benchmark"))
+    for name, registry in (("methods", METHODS), ("benchmarks", BENCHMARKS)):
+        command = commands.add_parser(name, help=f"the {name}, with options and papers")
+        json_option(command)
+        command.set_defaults(run=listing.lister(registry))
+    store = commands.add_parser("store", help="what is kept on disk")
+    store.add_argument("action", choices=("ls", "prune", "verify"))
+    json_option(store)
+    store.set_defaults(run=listing.store)
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""The commands of `python -m validation_core`, one module each."""

@@ -1,0 +1,93 @@
+"""`diagnose FILE`: the page's diagnosis, in this process."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from validation_core import diagnosis, report, uploads
+from validation_core.command.options import json_option, level, methods, tell, write
+from validation_core.diagnosis import Diagnosis, equals, tasks
+from validation_core.diagnosis.tasks import DiagnoseTask
+from validation_core.store import Store
+
+
+class _Spent(Exception):
+    """The time that a diagnosis was given has gone."""
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Its arguments."""
+    option = parser.add_argument
+    option("file", type=Path)
+    option("--method", action="append", metavar="NAME[:field=value,...]", help="default: all")
+    option("--alpha", type=level, default=0.05, help="level of the whole diagnosis")
+    option("--seed", type=int, default=0)
+    option("--budget", type=float, metavar="SECONDS", help="methods that take longer are not run")
+    option("--order", choices=("NKD", "KND"), help="axes of theta_q, where N = K leaves it open")
+    option("--report", type=Path, metavar="PATH.html", help="write an HTML report")
+    json_option(parser)
+    parser.set_defaults(run=run)
+
+
+def run(chosen: argparse.Namespace) -> None:
+    """Read the file, run what can run, and print the diagnosis.
+
+    Raises:
+        ValueError: for a file or options that cannot be used.
+    """
+    wanted = methods(chosen.method) or diagnosis.default_methods()
+    upload = uploads.read(chosen.file, order=chosen.order)
+    tasks.hold(upload)
+    store = Store()
+    for notice in store.notices:
+        tell(notice)
+    _run_in_turn(tasks.tasks(upload, wanted, chosen.seed), store, chosen.budget)
+    records, _ = tasks.records(store, upload, wanted, chosen.seed)
+    answered = {record.label: record for record in records}
+    late = f"The budget of {chosen.budget or 0:g} s was spent before it could run."
+    records = [
+        answered.get(method.label) or diagnosis.Record.not_run(method, late) for method in wanted
+    ]
+    found = diagnosis.verdict(records, upload, alpha=chosen.alpha, seed=chosen.seed)
+    if chosen.report:
+        chosen.report.write_text(report.html(found), encoding="utf-8")
+    write(found.to_json(), chosen.json, lambda: _read_aloud(found))
+
+
+def _run_in_turn(queue: Sequence[Any], store: Store, budget: float | None) -> None:
+    start = time.perf_counter()
+
+    def spent(fraction: float, live: Mapping[str, Any]) -> None:
+        if budget is not None and time.perf_counter() - start > budget:
+            raise _Spent
+
+    for task in queue:
+        try:
+            spent(0.0, {})
+            if not task.done(store):
+                task.run(store, spent)
+        except _Spent:
+            tell(f"out of time before: {task.label}")
+            return
+        record = task.load(store) if isinstance(task, DiagnoseTask) else None
+        said = f": p {equals(record.pvalue)}" if record else ""
+        tell(f"{time.perf_counter() - start:6.1f} s  {task.label}{said}")
+
+
+def _read_aloud(found: Diagnosis) -> None:
+    print(report.read_line(found))
+    for remark in (*found.upload.warnings, *found.upload.notes):
+        print(f"  {remark}")
+    print(f"\n{found.verdict.capitalize()}. {found.sentence}\n")
+    for record in found.records:
+        said = (
+            f"p {equals(record.pvalue)}, adjusted {equals(found.adjusted[record.label])}; "
+            f"{record.about} {record.statistic:.4g}"
+            if record.status == "ran"
+            else f"not run: {record.reason}"
+        )
+        print(f"  {record.label:<14} {said}")

@@ -1,0 +1,74 @@
+"""`methods`, `benchmarks` and `store`: what there is, in words or as JSON."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, get_args, get_type_hints
+
+from validation_core.command.options import write
+from validation_core.store import Store, describe
+
+
+def lister(registry: Mapping[str, Any]) -> Callable[[argparse.Namespace], None]:
+    """The command that prints a registry, with options and papers."""
+
+    def run(chosen: argparse.Namespace) -> None:
+        entries = [_describe(name, kind) for name, kind in registry.items()]
+        write(entries, chosen.json, lambda: _print_entries(entries))
+
+    return run
+
+
+def _describe(name: str, kind: Any) -> dict[str, Any]:
+    # A benchmark's summary depends on its options: the default's stands for it.
+    summary = kind.summary if isinstance(kind.summary, str) else kind().summary
+    hints = get_type_hints(kind)
+    options = [
+        {
+            "name": field.name,
+            "default": field.default if field.default is not dataclasses.MISSING else None,
+            "choices": list(get_args(hints[field.name])) or None,
+            **{key: field.metadata.get(key) for key in ("label", "help", "min", "max")},
+        }
+        for field in dataclasses.fields(kind)
+    ]
+    paper = kind.paper._asdict()
+    return {"name": name, "title": kind.title, "summary": summary, "paper": paper,
+            "options": options}  # fmt: skip
+
+
+def _print_entries(entries: Sequence[Mapping[str, Any]]) -> None:
+    for entry in entries:
+        paper = entry["paper"]
+        print(f"{entry['name']:<12} {entry['title']}: {entry['summary']}")
+        print(f"{'':<12} {paper['authors']} ({paper['year']}), {paper['title']}")
+        for option in entry["options"]:
+            choices = ", ".join(map(str, option["choices"] or ()))
+            values = f", one of {choices}" if choices else ""
+            about = option["help"] or option["label"] or ""
+            print(f"{'':<12}   {option['name']} = {option['default']}{values}  {about}")
+
+
+def store(chosen: argparse.Namespace) -> None:
+    """List, prune or verify what is kept on disk."""
+    kept = Store()
+    if chosen.action == "prune":
+        said: dict[str, Any] = {"freed": kept.prune(), "size": kept.size(), "limit": kept.limit}
+    elif chosen.action == "verify":
+        said = {"problems": kept.verify()}
+    else:
+        entries = [entry._asdict() for entry in kept.entries()]
+        said = {"root": str(kept.root), "size": kept.size(), "limit": kept.limit,
+                "entries": entries}  # fmt: skip
+    said["notices"] = kept.notices
+
+    def aloud() -> None:
+        for entry in said.get("entries", ()):
+            print(f"{entry['kind']:<8} {entry['bytes']:>11,}  {describe(entry['spec'])}")
+        for name, value in said.items():
+            if name != "entries":
+                print(f"{name}: {value if value else 'none'}")
+
+    write(said, chosen.json, aloud)

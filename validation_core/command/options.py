@@ -1,0 +1,123 @@
+"""Options as text: methods and benchmarks from `NAME:field=value`, and how results are printed."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+from validation_core.benchmarks import BENCHMARKS
+from validation_core.methods import METHODS
+from validation_core.types import Benchmark, Method
+
+
+def json_option(parser: argparse.ArgumentParser) -> None:
+    """Add --json to a command."""
+    parser.add_argument(
+        "--json", metavar="PATH|-", help="write JSON to a file or, with -, print it"
+    )
+
+
+def level(text: str) -> float:
+    """A level in (0, 1), for argparse."""
+    value = float(text)
+    if not 0 < value < 1:
+        raise argparse.ArgumentTypeError(f"a level lies between 0 and 1; got {text}; try 0.05")
+    return value
+
+
+def numbers(text: str) -> tuple[float, ...]:
+    """Numbers with commas between, for argparse."""
+    try:
+        return tuple(float(part) for part in text.split(","))
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"a grid is numbers with commas between; got {text!r}; try 0,0.1,0.2"
+        ) from None
+
+
+def methods(texts: Sequence[str] | None) -> list[Method]:
+    """NAME[:field=value,...], each as a method.
+
+    Raises:
+        ValueError: for a name or an option that there is not, or two that are the same.
+    """
+    made: list[Method] = []
+    for text in texts or ():
+        name, _, options = text.partition(":")
+        made.append(_build(entry(METHODS, name, "method"), options.split(",") if options else []))
+    labels = [method.label for method in made]
+    if len(set(labels)) < len(labels):
+        raise ValueError(f"Each method is tested once; got {labels}. Leave out the repeated one.")
+    return made
+
+
+def benchmark(name: str, options: Sequence[str]) -> Benchmark:
+    """A benchmark by name, with `field=value` options.
+
+    Raises:
+        ValueError: for a name or an option that there is not.
+    """
+    built: Benchmark = _build(entry(BENCHMARKS, name, "benchmark"), options)
+    return built
+
+
+def entry(registry: Mapping[Any, Any], name: str, what: str) -> Any:
+    """The entry of that name.
+
+    Raises:
+        ValueError: when there is none.
+    """
+    if name not in registry:
+        raise ValueError(f"A {what} is one of {', '.join(registry)}; got {name!r}. Choose one.")
+    return registry[name]
+
+
+def _build(kind: Any, options: Sequence[str]) -> Any:
+    """A frozen dataclass from `field=value` texts, each read as its field's type says."""
+    hints = get_type_hints(kind)
+    fields = {field.name: field for field in dataclasses.fields(kind)}
+    values: dict[str, Any] = {}
+    for option in options:
+        name, _, text = option.partition("=")
+        if name not in fields:
+            raise ValueError(
+                f"Options of {kind.__name__} are {', '.join(fields) or 'none'}; got {option!r}. "
+                f"Write field=value."
+            )
+        values[name] = _value(name, text, hints[name])
+    return kind(**values)
+
+
+def _value(name: str, text: str, kind: Any) -> Any:
+    choices = get_args(kind) if get_origin(kind) is Literal else ()
+    if choices and text in map(str, choices):
+        return next(choice for choice in choices if str(choice) == text)
+    if kind is bool and text in ("true", "false"):
+        return text == "true"
+    if kind in (int, float, str):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    wanted = " or ".join(map(str, choices)) or getattr(kind, "__name__", str(kind))
+    raise ValueError(f"{name} must be {wanted}; got {text!r}. Write {name}=value.")
+
+
+def write(value: Any, where: str | None, aloud: Callable[[], None]) -> None:
+    """JSON to standard output or a file; without it, or beside a file, words."""
+    if where == "-":
+        print(json.dumps(value, indent=1, allow_nan=False))
+        return
+    if where:
+        Path(where).write_text(json.dumps(value, indent=1, allow_nan=False), encoding="utf-8")
+    aloud()
+
+
+def tell(text: str) -> None:
+    """Say something that is no result."""
+    print(text, file=sys.stderr)
