@@ -12,7 +12,6 @@ from validation_core.uploads import Upload
 
 def diagnose(upload: Upload, alpha: float, seed: int) -> None:
     """Submit what is missing, and show what has answered."""
-    store = services().store
     tasks.hold(upload)
     tasks.keep(store, upload)
     methods = diagnosis.default_methods()
@@ -28,6 +27,7 @@ def diagnose(upload: Upload, alpha: float, seed: int) -> None:
         view.download(found)
 
 
+store = services().store  # before there is a file: its workers warm up meanwhile
 st.title("Is my posterior right?", anchor=False)
 alpha, seed = view.levels((0.01, 0.05, 0.1))
 upload = view.choose()

@@ -58,11 +58,17 @@ def variants(kind: type[Benchmark]) -> list[Benchmark]:
     return [kind(**dict(zip(kinds, chosen, strict=True))) for chosen in product(*kinds.values())]
 
 
+def strengths(benchmark: Benchmark) -> str:
+    """The range of gamma, where there is one."""
+    low, high = min(benchmark.gammas), max(benchmark.gammas)
+    return "none" if low == high else f"{low:g} to {high:g}"
+
+
 def benchmarks() -> pd.DataFrame:
     """The registered benchmarks as a table."""
     return pd.DataFrame(
         {"Benchmark": made.label, "What γ does": made.summary,
-         "γ": f"{min(made.gammas):g} to {max(made.gammas):g}", "Source": short(made.paper)}
+         "γ": strengths(made), "Source": short(made.paper)}
         for kind in BENCHMARKS.values() for made in variants(kind)
     )  # fmt: skip
 

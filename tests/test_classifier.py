@@ -108,6 +108,22 @@ def test_arrays_read_back(trained):
     assert again.auc == trained.auc
 
 
+def test_loads_on_any_device_whatever_trained_it(trained, tmp_path):
+    """The file holds plain arrays: one trained on a GPU serves a machine without."""
+    from validation_core.store import Store
+
+    store = Store(tmp_path)
+    meta = {"seconds": 1.0, "device": "cuda"}
+    store.save("models", "0" * 32, trained.arrays(), spec="{}", meta=meta)
+    assert (tmp_path / "models" / f"{'0' * 32}.safetensors").is_file()
+    found = store.load("models", "0" * 32)
+    rows = _data().held_q
+    again = TrainedClassifier.read(found.arrays, device=found.meta["device"])
+    np.testing.assert_array_equal(
+        again.at(0.5)(rows.theta, rows.x), trained.at(0.5)(rows.theta, rows.x)
+    )
+
+
 def test_heavy_tails_do_not_break_it():
     """gamma = 0.6 has infinite variance: one draw may lie a million sds out."""
     data = _data(0.6, benchmark=Gaussian(perturbation="heavy_tail"))

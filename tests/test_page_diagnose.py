@@ -56,7 +56,16 @@ def send(at, content, name="table.npz"):
 
 
 def texts(at):
-    parts = [*at.title, *at.subheader, *at.markdown, *at.caption, *at.warning, *at.error, *at.info]
+    parts = [
+        *at.title,
+        *at.header,
+        *at.subheader,
+        *at.markdown,
+        *at.caption,
+        *at.warning,
+        *at.error,
+        *at.info,
+    ]
     return "\n".join(part.value for part in parts)
 
 
@@ -75,7 +84,7 @@ def test_the_page_waits_for_a_file(page):
 def test_an_upload_gets_a_verdict(page):
     rng = np.random.default_rng(1)
     upload(page, **table(theta_q=3 + rng.standard_normal((60, 8, 2))))
-    assert page.subheader[0].value == "Problem found"
+    assert page.header[0].value == "Problem found"
     assert "60 rows, 8 draws" in texts(page)
     assert list(page.table[0].value.index) == [
         "SBC",
@@ -99,10 +108,10 @@ def test_a_p_value_is_never_zero(page):
 def test_samples_say_what_they_are(page):
     choose(page, "Sample: an exact posterior")
     assert "exact posterior of a straight line" in texts(page)
-    assert page.subheader[0].value == "No problem found"
+    assert page.header[0].value == "No problem found"
     assert "would have caught a shift" in texts(page)
     choose(page, "Sample: too narrow and shifted")
-    assert page.subheader[0].value == "Problem found"
+    assert page.header[0].value == "Problem found"
     assert "intercept" in texts(page)
 
 
@@ -161,7 +170,7 @@ def test_bad_files_are_refused_and_the_page_goes_on(content, words, page):
 def test_small_tables_are_answered(sizes, page):
     upload(page, **table(**sizes))
     assert page.table
-    assert page.subheader[0].value in ("Not enough data", "No problem found")
+    assert page.header[0].value in ("Not enough data", "No problem found")
 
 
 def test_two_samples(page):
@@ -188,5 +197,5 @@ def test_a_refresh_computes_nothing_again(page):
     send(page, content)
     first = {entry.key: entry.created for entry in services().store.entries()}
     again = send(AppTest.from_file(PAGE, default_timeout=60).run(), content)
-    assert again.subheader[0].value == page.subheader[0].value
+    assert again.header[0].value == page.header[0].value
     assert {entry.key: entry.created for entry in services().store.entries()} == first

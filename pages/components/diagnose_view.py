@@ -11,7 +11,7 @@ from pages.components import charts
 from pages.components.jobs import plain, seconds
 from validation_core import uploads
 from validation_core.diagnosis import Diagnosis, Record, equals, pvalue_text
-from validation_core.figures.diagnosis import pictures
+from validation_core.figures.diagnosis import Picture, pictures
 from validation_core.uploads import Order, Upload, samples
 
 _OWN = "Upload a file"
@@ -103,13 +103,20 @@ def what_was_read(upload: Upload) -> None:
 def verdict(found: Diagnosis) -> None:
     """The verdict, firm or so far, in a heading and a sentence."""
     firm = found.verdict == "problem found" or not found.pending
-    st.subheader(found.verdict.capitalize() if firm else "Testing", anchor=False)
+    st.header(found.verdict.capitalize() if firm else "Testing", anchor=False)
     st.markdown(plain(found.sentence))
 
 
 def table(found: Diagnosis) -> None:
     """One row per method, those that were not run with their reason."""
     st.table(pd.DataFrame([_row(r, found) for r in found.records]).set_index("Test"))
+    aucs = [r.effect["classifier_auc"] for r in found.records if "classifier_auc" in r.effect]
+    if aucs:
+        st.caption(
+            "The learned tests share one classifier, trained on half of the rows, tested on the "
+            f"other half. Its AUC on rows set aside while training was {aucs[0]:.3f}; 0.5 is a "
+            "guess."
+        )
     missing = [record for record in found.records if record.status == "not run"]
     for record in missing:
         st.caption(plain(f"{record.label} was not run. {record.reason}"))
@@ -131,15 +138,32 @@ def _row(record: Record, found: Diagnosis) -> dict[str, str]:
 
 def drawings(found: Diagnosis) -> None:
     """The pictures of every method that ran, two beside one another."""
+    alone: list[tuple[str, Picture]] = []
     for record in found.records:
-        if record.status == "ran" and record.arrays:
-            st.markdown(f"#### {plain(record.title)}")
-            parameter = _parameter(found) if record.name == "sbc" else 0
-            shown = pictures(record, alpha=found.alpha, parameter=parameter)
-            columns = st.columns(2, gap="large")
-            for i, (column, picture) in enumerate(zip(columns, shown, strict=False)):
-                key = f"{record.name}-{i}"
-                charts.captioned(column, picture.title, picture.figure, key, picture.words)
+        if record.name == "sbc" and record.status == "ran":
+            st.subheader(record.title, anchor=False)
+            _side_by_side(record.name, _named_pictures(record, found, _parameter(found)))
+            continue
+        shown = _named_pictures(record, found)
+        if len(shown) == 1:
+            alone.append((f"{record.title}: {shown[0][0].lower()}", shown[0][1]))
+        elif shown:
+            st.subheader(record.title, anchor=False)
+            _side_by_side(record.name, shown)
+    _side_by_side("alone", alone)
+
+
+def _named_pictures(
+    record: Record, found: Diagnosis, parameter: int = 0
+) -> list[tuple[str, Picture]]:
+    shown = pictures(record, alpha=found.alpha, parameter=parameter)
+    return [(picture.title, picture) for picture in shown]
+
+
+def _side_by_side(key: str, shown: Sequence[tuple[str, Picture]]) -> None:
+    columns = st.columns(2, gap="large") if shown else []
+    for i, (column, (title, picture)) in enumerate(zip(columns, shown, strict=False)):
+        charts.captioned(column, title, picture.figure, f"{key}-{i}", picture.words)
 
 
 def _parameter(found: Diagnosis) -> int:

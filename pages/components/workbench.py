@@ -86,7 +86,6 @@ def _histogram(found: workbench.Ranks) -> dict:
         x=live.axis((0, 1), "rank U: low where q's draw looks unlike p"),
         y=live.axis((0, 1.1 * max(counts.max(), high)), "draws of q"),
         caption=live.over(said, "beta"),
-        margin=52,
     )
 
 

@@ -15,7 +15,7 @@ from validation_core.power import Tested, Trials, run
 from validation_core.scores.classifier import Logit
 from validation_core.store import Store
 
-GAMMA, BETA = 0.1, 0.7  # where Uniform(50) rejects sometimes, so that an answer can differ
+GAMMA, BETA = 0.05, 0.7  # Uniform(50) rejects every other time: an answer that could differ
 TRIALS, FRESH = 200, 20
 
 

@@ -73,8 +73,8 @@ def watched(command: list[str]) -> tuple[str, float, Watch]:
 def _memory(what: str, watch: Watch, limit: float, size: float) -> Row:
     peak = max(watch.peaks.values(), default=0.0)
     note = (
-        f"arrays {size:.1f} MB; {len(watch.peaks)} processes together {watch.together:.0f} MB, "
-        "torch in each"
+        f"arrays {size:.1f} MB; {len(watch.peaks)} process(es) together {watch.together:.0f} MB, "
+        "shared pages counted in each"
     )
     row = table.at_most(what, "MB", note, peak=(peak, limit))
     return row._replace(numbers={**row.numbers, "peaks": list(watch.peaks.values())})

@@ -32,7 +32,7 @@ _FEWEST_EPOCHS = 20
 LEARN_ROWS = 50  # below this, half of the rows teach a classifier nothing
 _RANK_ROWS = 5
 _UNIFORM_POINTS = 50  # test points below which Uniform's KS test sees nothing
-_OFFERED = 8_000_000  # numbers of q's draws that a training is offered: bounds its memory
+_OFFERED = 4_000_000  # numbers of q's draws that a training is offered: bounds its memory
 
 
 def default_methods() -> tuple[Method, ...]:

@@ -34,25 +34,34 @@ def pictures(record: Record, *, alpha: float = 0.05, parameter: int = 0) -> tupl
         return ()
     if "u" in record.arrays:
         u = record.arrays["u"]
-        return _ranks(u[parameter] if u.ndim > 1 else u)
+        return _ranks(u[parameter] if u.ndim > 1 else u, _MEANING.get(record.name, _SCORED))
     if record.name == "multiple":
         return (_multiple(record, alpha),)
     return (_accuracy(record, alpha),) if record.name == "c2st" else ()
 
 
-def _ranks(u: Array) -> tuple[Picture, ...]:
+_SCORED = (
+    "A heap on the right: the truth scores above q's draws, so the classifier tells them apart."
+)
+_MEANING = {
+    "sbc": "A heap in the middle: q is too wide; at both ends: too narrow; at one end: shifted.",
+    "uniform": "A heap on the left: q's draws score below the truth, so the classifier tells them "
+    "apart.",
+}  # fmt: skip
+
+
+def _ranks(u: Array, meaning: str) -> tuple[Picture, ...]:
     return (
         Picture(
-            "Ranks of the truth",
+            "Ranks",
             rank_histogram(u),
-            "If q were right, all bars would stay in the grey room. A heap in the middle: q is "
-            "too wide; at both ends: too narrow; at one end: shifted.",
+            f"If q were right, all bars would stay in the grey room. {meaning}",
         ),
         Picture(
             "Ranks, cumulated",
             ecdf_difference(u),
             "If q were right, the line would stay in the grey room as a whole in 95 of 100 "
-            "tables; where it leaves, too many or too few truths rank below.",
+            "tables; where it leaves, too many or too few ranks lie below.",
         ),
     )
 
