@@ -63,24 +63,23 @@ class SecurityHeaders:
 def warm() -> None:
     """Import what pages need and use it once, so that no visitor waits for it.
 
-    Small networks train slower on two torch threads than on one where cores are shared
-    (interface.md 6). What is frozen is never searched by the garbage collector again (3).
+    No torch: networks run in the workers, which start here and warm up beside the server. What is
+    frozen is never searched by the garbage collector again (interface.md 3).
     """
     import numpy as np
     import pandas as pd
     import plotly.io
-    import torch
 
+    from pages.components.services import services
     from validation_core import diagnosis, engine, store, tasks, toy, uploads
     from validation_core.figures import ranks
 
-    torch.set_num_threads(1)
-    torch.nn.Linear(2, 2)(torch.zeros(1, 2))
     pd.DataFrame({"ready": [True]}).to_dict()
     plotly.io.to_json(ranks.ecdf_difference(np.linspace(0, 1, 100)))
     del diagnosis, engine, store, tasks, toy, uploads  # imported to be there, not to be used here
     gc.collect()
     gc.freeze()
+    services()
 
 
 @asynccontextmanager

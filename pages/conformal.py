@@ -10,7 +10,6 @@ from pages.components.power import power_tab
 from pages.components.services import services
 from validation_core.engine import JobState
 from validation_core.figures.training import loss_curve
-from validation_core.nets import pick_device
 from validation_core.tasks import GridTask, with_training
 
 TABS = ("Power", "Scores", "Other tests", "Training")
@@ -29,7 +28,7 @@ def train(chosen: Chosen, *, missing_here: bool) -> None:
     grids = chosen.grids()
     left = sum(not task.done(services().store) for task in grids)
     first = [] if chosen.grid().done(services().store) else [chosen.coarse()]
-    tasks = with_training([*first, *grids], pick_device())
+    tasks = with_training([*first, *grids], services().engine.device)
     label = f"Train and score {chosen.benchmark.label}, {chosen.preset}"
     state = jobs.latest(tasks) if left else None
     if left and state is None:

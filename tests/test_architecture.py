@@ -19,8 +19,9 @@ LAYERS = (
     {"store"},
     {"models", "power", "uploads"},
     {"tasks", "diagnosis"},
-    {"engine", "figures", "workbench", "toy"},
-    {"worker", "__main__"},
+    {"engine", "figures", "workbench", "toy", "report"},
+    {"worker", "command"},
+    {"__main__"},
 )
 
 

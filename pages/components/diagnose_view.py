@@ -110,12 +110,13 @@ def verdict(found: Diagnosis) -> None:
 def table(found: Diagnosis) -> None:
     """One row per method, those that were not run with their reason."""
     st.table(pd.DataFrame([_row(r, found) for r in found.records]).set_index("Test"))
-    aucs = [r.effect["classifier_auc"] for r in found.records if "classifier_auc" in r.effect]
-    if aucs:
+    learned = next((r.effect for r in found.records if "classifier_auc" in r.effect), None)
+    if learned:
+        took = seconds(learned["training_seconds"])
         st.caption(
-            "The learned tests share one classifier, trained on half of the rows, tested on the "
-            f"other half. Its AUC on rows set aside while training was {aucs[0]:.3f}; 0.5 is a "
-            "guess."
+            f"The learned tests share one classifier, trained on half of the rows in {took} and "
+            f"tested on the other half. Its AUC on rows set aside while training was "
+            f"{learned['classifier_auc']:.3f}; 0.5 is a guess."
         )
     missing = [record for record in found.records if record.status == "not run"]
     for record in missing:
@@ -146,7 +147,7 @@ def drawings(found: Diagnosis) -> None:
             continue
         shown = _named_pictures(record, found)
         if len(shown) == 1:
-            alone.append((f"{record.title}: {shown[0][0].lower()}", shown[0][1]))
+            alone.append((f"{record.label}: {shown[0][0].lower()}", shown[0][1]))
         elif shown:
             st.subheader(record.title, anchor=False)
             _side_by_side(record.name, shown)

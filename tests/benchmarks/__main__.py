@@ -68,7 +68,8 @@ def _group(name: str, lab: Lab) -> list[Row]:
             found.append(row)
     except Exception as error:
         traceback.print_exc()
-        found.append(tables.told(GROUPS[name], f"failed: {str(error)[:200]}", ok=False))
+        why = " ".join(str(error).split())[:200]
+        found.append(tables.told(GROUPS[name], f"failed: {why}", ok=False))
     return found
 
 

@@ -53,7 +53,8 @@ def _row(
     for name, (value, limit) in limits.items():
         said = f"{name} " if named else ""
         must.append(f"{said}{sign} {limit:.4g} {unit}")
-        got.append(f"{said}{value:.3g} {unit}")
+        shown = f"{value:.0f}" if value >= 100 else f"{value:.3g}"
+        got.append(f"{said}{shown} {unit}")
     measured = ", ".join(got) + (f" ({note})" if note else "")
     numbers = {name: value for name, (value, _) in limits.items()}
     return Row(what, ", ".join(must), measured, bool(ok), numbers)

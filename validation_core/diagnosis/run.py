@@ -112,7 +112,9 @@ def run_method(
     start = time.perf_counter()
     scored = _scores(upload, method, seed, trained)
     outcome = method.test(scored, stream(seed, "diagnose", method.label))
-    effect = {} if trained is None else {"classifier_auc": trained.auc}
+    effect: dict[str, float] = {}
+    if trained is not None:
+        effect = {"classifier_auc": trained.auc, "training_seconds": trained.seconds}
     return Record.ran(method, outcome, time.perf_counter() - start, effect)
 
 

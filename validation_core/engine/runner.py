@@ -48,6 +48,11 @@ class Engine:
         self._alive = self._owner_lock(self._name)
         self._alive.acquire()
 
+    @property
+    def device(self) -> str:
+        """Where networks are trained: told by the first warm worker, empty until then."""
+        return str(getattr(self.executor, "device", ""))
+
     def submit(self, tasks: Sequence[Task], subscriber: str, label: str = "") -> Job:
         """The job of these tasks, which runs those whose results are missing.
 

@@ -69,7 +69,7 @@ def _ranks(u: Array, meaning: str) -> tuple[Picture, ...]:
 def _multiple(record: Record, alpha: float) -> Picture:
     assert record.statistic is not None
     return Picture(
-        "Mean rank of q among p, standardised",
+        "Standardised mean rank",
         on_null(record.statistic, mean=0.0, sd=1.0, critical=ndtri(1 - alpha), label="T"),
         "If q were right, T would fall under the grey curve; far to the right, the classifier's "
         "scores tell q's draws from the truth. Dashed: this test's own level, uncorrected.",

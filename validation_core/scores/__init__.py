@@ -12,7 +12,7 @@ import numpy as np
 
 from validation_core.types import Array, Blocks, BlockScores, Draws, Score, TableScores
 
-_ROWS = 1 << 16  # rows scored at once: what a table's repeated x may take in memory
+_NUMBERS = 1 << 20  # of theta and x scored at once: bounds what a table's repeated x takes
 
 
 @overload
@@ -35,7 +35,8 @@ def apply(score: Score, draws: Blocks | Draws) -> BlockScores | TableScores:
 def _drawn(score: Score, draws: Draws, like: Array) -> Array:
     n, k, d = draws.q.shape
     out = np.empty((len(like), n, k), dtype=like.dtype)
-    for first in range(0, n, step := max(1, _ROWS // k)):
+    step = max(1, _NUMBERS // (k * (d + draws.x.shape[1])))
+    for first in range(0, n, step):
         part = slice(first, min(first + step, n))
         rows = draws.q[part].reshape(-1, d)
         scored = score(rows, np.repeat(draws.x[part], k, axis=0))
