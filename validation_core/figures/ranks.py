@@ -25,7 +25,7 @@ def rank_histogram(
     expected = u.size / bins
     return style.figure(
         [style.bars(edges, counts, style.Q, hover="rank %{x:.3f}: %{y}")],
-        x=style.Axis("conformal rank", (0, 1)), y=style.Axis("count", (0, top)), height=height,
+        x=style.Axis("rank", (0, 1)), y=style.Axis("count", (0, top)), height=height,
         shapes=[style.room(low, high), style.level(expected)], right=62,
         notes=[style.note("if q = p", 1, expected, style.NULL, shift=4)],
     )  # fmt: skip
