@@ -7,6 +7,9 @@ Streamlit open shared links outside their frame (interface.md 4).
 from __future__ import annotations
 
 import gc
+import importlib
+import inspect
+import pkgutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -68,15 +71,19 @@ def warm() -> None:
     """
     import numpy as np
     import pandas as pd
+    import PIL.Image
     import plotly.io
 
+    import pages.components
     from pages.components.services import services
-    from validation_core import diagnosis, engine, store, tasks, toy, uploads
     from validation_core.figures import ranks
 
+    for module in pkgutil.iter_modules(pages.components.__path__):
+        importlib.import_module(f"pages.components.{module.name}")
+    del PIL  # Streamlit reads the page's icon with it
+    inspect.stack()  # Streamlit asks in its first run, and the first answer reads every module
     pd.DataFrame({"ready": [True]}).to_dict()
     plotly.io.to_json(ranks.ecdf_difference(np.linspace(0, 1, 100)))
-    del diagnosis, engine, store, tasks, toy, uploads  # imported to be there, not to be used here
     gc.collect()
     gc.freeze()
     services()
