@@ -3,16 +3,16 @@
 import numpy as np
 import streamlit as st
 
-from pages.components import charts, jobs, live
-from pages.components import workbench as view
+from pages.components import charts, jobs, live, workbench
 from pages.components.controls import Chosen, choose
-from pages.components.power import power_tab
+from pages.components.power import power
 from pages.components.services import services
+from validation_core import models
 from validation_core.engine import JobState
 from validation_core.figures.training import loss_curve
 from validation_core.tasks import GridTask, with_training
 
-TABS = ("Power", "Scores", "Other tests", "Training")
+VIEWS = ("Ranks", "Scores", "Other tests")
 
 
 def training_course(state: JobState) -> None:
@@ -49,30 +49,39 @@ def train(chosen: Chosen, *, missing_here: bool) -> None:
 
 @st.fragment
 def results(chosen: Chosen, task: GridTask) -> None:
-    """Ranks at every beta, then the tab at hand."""
-    scores = view.grid(task.key, task)
-    payload = view.rank_chart(task.key, scores, chosen.m, chosen.n, chosen.alpha, chosen.seed)
+    """A view that follows beta while it is dragged, then power at the beta where it was left."""
+    view = st.segmented_control(
+        "View", VIEWS, default=VIEWS[0], required=True, key="view", bind="query-params",
+        label_visibility="collapsed",
+    )  # fmt: skip
+    scores = workbench.grid(task.key, task)
+    payload = workbench.chart(
+        task.key, view, scores, chosen.m, chosen.n, chosen.alpha, chosen.seed
+    )
     (beta,) = live.chart(payload, key="beta", url=("beta",))
-    at = int(np.abs(scores.betas - beta).argmin())
-    st.caption(view.how_to_read(chosen.m, chosen.n, scores))
-    tabs = dict(zip(TABS, st.tabs(TABS, key="tab", on_change="rerun"), strict=True))
-    for name, tab in tabs.items():
-        if tab.open:
-            with tab:
-                draw(name, chosen, task, at)
+    st.caption(workbench.how_to_read(view, chosen.m, chosen.n, scores))
+    at = task.betas[int(np.abs(scores.betas - beta).argmin())]
+    st.subheader(f"Power at beta = {at:g}", anchor=False)
+    power(chosen, at, scores)
+    trained = st.expander("How the classifier was trained", key="trained", on_change="rerun")
+    if trained.open:
+        with trained:
+            training(task)
 
 
-def draw(name: str, chosen: Chosen, task: GridTask, at: int) -> None:
-    """One tab; the others are not computed."""
-    scores = view.grid(task.key, task)
-    if name == "Power":
-        power_tab(chosen, task.betas[at])
-    elif name == "Scores":
-        view.scores_tab(scores, at)
-    elif name == "Other tests":
-        view.tests_tab(scores, at, chosen.n, chosen.alpha, chosen.seed)
-    else:
-        view.training_tab(task)
+def training(task: GridTask) -> None:
+    """Loss and held-out AUC of the network at hand."""
+    network = models.load(services().store, task.training)
+    if network is None:
+        st.caption("The network was deleted; its scores are still here.")
+        return
+    charts.show(loss_curve(network.history, height=240), "loss")
+    recipe = task.training.recipe
+    st.caption(
+        f"{recipe.train} + {recipe.train} rows, {recipe.epochs} epochs, learning rate "
+        f"{recipe.lr:g} falling to 0 along a cosine; {network.seconds:.1f} s on {network.device}; "
+        f"held-out AUC {network.auc:.3f}. A loss of 0.693 and an AUC of one half are guessing."
+    )
 
 
 st.title("Can a weak classifier still find what is wrong with q?", anchor=False)
@@ -84,4 +93,4 @@ if done:
 train(chosen, missing_here=not done)
 if not done:
     st.subheader("Power", anchor=False)
-    power_tab(chosen, 0.0)
+    power(chosen, 0.0, None)

@@ -77,14 +77,30 @@ def test_a_slider_never_trains(page, monkeypatch):
     assert "pooled" in " ".join(caption.value for caption in page.caption)
 
 
-@pytest.mark.parametrize("tab", ["Scores", "Other tests", "Training"])
-def test_tabs(page, tab):
+@pytest.mark.parametrize("view", ["Ranks", "Scores", "Other tests"])
+def test_views(page, view):
     _trained()
-    page.session_state["tab"] = tab
+    page.session_state["view"] = view
     page.run()
     assert not page.exception
-    expected = {"Scores": 2, "Other tests": 3, "Training": 1}[tab]
-    assert len(_figures(page)) == expected
+    assert len(_charts(page)) == 1
+
+
+def test_a_view_without_an_oracle(page, monkeypatch):
+    """Not every benchmark knows its log ratio."""
+    monkeypatch.setattr(Gaussian, "log_ratio", lambda *args: None)
+    _trained()
+    page.session_state["view"] = "Scores"
+    page.run()
+    assert not page.exception
+
+
+def test_training_is_shown_when_asked_for(page):
+    _trained()
+    page.session_state["trained"] = True
+    page.run()
+    assert not page.exception
+    assert any("held-out AUC" in caption.value for caption in page.caption)
 
 
 def test_power_refines_from_twenty_to_two_hundred(page, monkeypatch):
@@ -98,6 +114,7 @@ def test_power_refines_from_twenty_to_two_hundred(page, monkeypatch):
     said = " ".join(caption.value for caption in page.caption)
     assert "200 trials a point, pooled protocol" in said
     assert "Wilson" in said
+    assert len(_figures(page)) == 2  # power and the noise of a rank, both over m
 
 
 def test_another_gamma_offers_training(page):

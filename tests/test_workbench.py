@@ -83,10 +83,32 @@ def test_rank_variance_falls_as_one_over_m():
     np.testing.assert_allclose(found, expected, rtol=0.15)
 
 
-def test_others_at_a_beta(grid):
-    found = workbench.others(grid, 0, n=1000)
-    assert float(found.multiple.pvalue) < 0.01
-    assert found.variance.shape == (7,)
+def test_others_at_every_beta(grid):
+    found = workbench.others(grid, n=1000)
+    assert found.multiple.pvalue.shape == found.c2st.pvalue.shape == (3,)
+    assert found.multiple.pvalue[0] < 0.01
+
+
+def test_spread_is_a_density_whatever_the_scale(grid):
+    found = workbench.spread(grid)
+    area = (found.p * np.diff(found.edges)).sum(1)
+    assert ((area > 0.9) & (area <= 1 + 1e-9)).all()  # what lies beyond the axis is not drawn
+    stretched = workbench.spread(grid._replace(p=7 * grid.p, q=7 * grid.q))
+    np.testing.assert_allclose(stretched.p, found.p, atol=0.02)
+    np.testing.assert_allclose(stretched.threshold, found.threshold, rtol=1e-5)
+
+
+def test_the_oracle_rises_with_itself(grid):
+    """A score that is the oracle rises along it; one that is noise stays flat."""
+    own = grid._replace(
+        p=np.repeat(grid.oracle_p[None], 3, 0), q=np.repeat(grid.oracle_q[None], 3, 0)
+    )
+    found = workbench.against_oracle(own)
+    assert (np.diff(found.middle[0]) > 0).all()
+    rng = stream(9)
+    noise = grid._replace(p=rng.standard_normal(own.p.shape), q=rng.standard_normal(own.q.shape))
+    assert np.abs(workbench.against_oracle(noise).middle).max() < 0.4
+    assert workbench.against_oracle(grid._replace(oracle_p=np.zeros(0))) is None
 
 
 def test_degrading_costs_auc(grid):

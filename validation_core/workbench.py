@@ -67,22 +67,73 @@ def _ranks(p: Array, test: Array, m: int, disjoint: bool, seed: int) -> Array:
     return statistics.randomised_ranks(below, equal, m, rng)
 
 
+class Spread(NamedTuple):
+    """How the score lies under p and q at every beta, in sds from their common median."""
+
+    edges: Array  # (bins + 1,)
+    p: Array  # (B, bins), densities
+    q: Array  # (B, bins)
+    threshold: Array  # (B,), where C2ST cuts
+
+
+def spread(grid: ScoreGrid, bins: int = 48, reach: float = 4.0) -> Spread:
+    """Histograms of the standardised score: a network's scale means nothing to any test."""
+    middle, sd = _scale(grid)
+    edges = np.linspace(-reach, reach, bins + 1)
+    p, q = (_densities((side - middle) / sd, edges) for side in (grid.p, grid.q))
+    return Spread(edges, p, q, (-middle / sd)[:, 0])
+
+
+def _scale(grid: ScoreGrid) -> tuple[Array, Array]:
+    """Median and robust sd (B, 1) of equally many scores of p and of q."""
+    n = min(grid.p.shape[1], grid.q.shape[1])
+    both = np.concatenate([grid.p[:, :n], grid.q[:, :n]], axis=1)
+    low, middle, high = np.quantile(both, [0.25, 0.5, 0.75], axis=1, keepdims=True)
+    return middle, np.maximum((high - low) / 1.349, 1e-12)
+
+
+def _densities(standard: Array, edges: Array) -> Array:
+    counts = np.stack([np.histogram(row, edges)[0] for row in standard])
+    return counts / (standard.shape[1] * np.diff(edges))
+
+
+class Against(NamedTuple):
+    """The standardised score at each level of the oracle, at every beta."""
+
+    oracle: Array  # (bins,), median log ratio of each bin
+    low: Array  # (B, bins), 10% quantile of the score
+    middle: Array  # (B, bins), median
+    high: Array  # (B, bins), 90% quantile
+
+
+def against_oracle(grid: ScoreGrid, bins: int = 20) -> Against | None:
+    """Quantiles of the score in equally filled bins of log p - log q; None if that is unknown."""
+    if not grid.oracle_p.size:
+        return None
+    n_p, n_q = len(grid.oracle_p), len(grid.oracle_q)
+    middle, sd = _scale(grid)
+    score = (np.concatenate([grid.p[:, :n_p], grid.q[:, :n_q]], axis=1) - middle) / sd
+    oracle = np.concatenate([grid.oracle_p, grid.oracle_q])
+    parts = np.array_split(np.argsort(oracle, kind="stable"), bins)
+    centres = np.array([np.median(oracle[part]) for part in parts])
+    cuts = np.stack([np.quantile(score[:, part], [0.1, 0.5, 0.9], axis=1) for part in parts], -1)
+    return Against(centres, *cuts)  # cuts (3, B, bins)
+
+
 class Others(NamedTuple):
-    """The other tests on the same scores, at one beta."""
+    """The other tests on the same scores, at every beta."""
 
     multiple: Outcome
     c2st: Outcome
-    variance: Array  # (len(PAPER_M),) of U given its test point
 
 
-def others(grid: ScoreGrid, index: int, n: int, seed: int = 0) -> Others:
-    """Multiple and C2ST on n draws from each side, and how noisy U is at the paper's m."""
+def others(grid: ScoreGrid, n: int, seed: int = 0) -> Others:
+    """Multiple and C2ST on n draws from each side."""
     n = min(n, grid.q.shape[1])
-    one = BlockScores(grid.p[index, :n], grid.q[index, :n])
+    scores = BlockScores(grid.p[:, :n], grid.q[:, :n])
     return Others(
-        methods.Multiple().test(one, stream(seed, "workbench", "multiple")),
-        methods.C2ST().test(one, stream(seed, "workbench", "c2st")),
-        rank_variance(grid.p[index], one.q, stream(seed, "workbench", "variance")),
+        methods.Multiple().test(scores, stream(seed, "workbench", "multiple")),
+        methods.C2ST().test(scores, stream(seed, "workbench", "c2st")),
     )
 
 

@@ -1,14 +1,19 @@
 """Power curves on the workbench: asked for with a button, refined while one looks."""
 
+import numpy as np
 import streamlit as st
 
-from pages.components import jobs, workbench
+from pages.components import charts, jobs
 from pages.components.controls import Chosen
 from pages.components.services import services
+from validation_core import workbench
+from validation_core.figures.power import power_curves
+from validation_core.figures.variance import variance_against_m
 from validation_core.methods import C2ST, Multiple, Uniform
 from validation_core.power import Trials
-from validation_core.tasks import Axis, PowerTask, sweep
-from validation_core.types import Method
+from validation_core.rng import stream
+from validation_core.tasks import Axis, PowerTask, ScoreGrid, sweep
+from validation_core.types import Method, PowerCell
 from validation_core.workbench import PAPER_M
 
 METHODS: tuple[Method, ...] = (C2ST(), Multiple(), *(Uniform(m=m) for m in PAPER_M))
@@ -18,22 +23,24 @@ PAPER_BETAS = (0.0, 0.2, 0.4, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0)
 _WORDS = {"gamma": "over gamma", "beta": "over beta", "m": "over m"}
 
 
-def power_tab(chosen: Chosen, beta: float) -> None:
+def power(chosen: Chosen, beta: float, scores: ScoreGrid | None) -> None:
     """The curve along one axis through the present place, and what is missing of it."""
     axis: Axis = st.segmented_control(
         "Power", list(_WORDS), format_func=_WORDS.get, default="gamma", required=True,
         key="along", bind="query-params", label_visibility="collapsed",
     )  # fmt: skip
     stages = [_tasks(chosen, axis, beta, trials) for trials in STAGES]
-    at = {"gamma": chosen.gamma, "beta": beta, "m": float(chosen.m)}[axis]
     wanted = _wanted(*stages)
-    label = f"Power {_WORDS[axis]}, {chosen.benchmark.label}"
     state = jobs.latest(wanted)
-    drawn = workbench.cells(stages)
+    drawn = _cells(stages)
     if drawn:
-        workbench.power_figure(drawn, axis, chosen.m, chosen.alpha, at)
+        at = {"gamma": chosen.gamma, "beta": beta, "m": float(chosen.m)}[axis]
+        _figure(drawn, axis, chosen, at)
+    if axis == "m" and scores is not None:
+        _noise(scores, beta)
     if wanted and state is None:
         where = "every gamma" if axis == "gamma" else f"gamma = {chosen.gamma:g}"
+        label = f"Power {_WORDS[axis]}, {chosen.benchmark.label}"
         st.button(
             f"Run {STAGES[-1]} trials a point", key="run-power", icon=":material/show_chart:",
             help=f"At {where}; trains what is missing. The curve refines as results come.",
@@ -55,3 +62,47 @@ def _tasks(chosen: Chosen, axis: Axis, beta: float, trials: int) -> list[PowerTa
         return sweep(training, "beta", [beta], beta=beta, methods=METHODS, design=design)
     values = chosen.benchmark.gammas if axis == "gamma" else PAPER_BETAS
     return sweep(training, axis, values, beta=beta, methods=METHODS, design=design)
+
+
+@st.cache_resource(show_spinner=False, max_entries=512)
+def _counts(key: str, _task: PowerTask) -> list[PowerCell]:
+    return _task.load(services().store) or []
+
+
+def _cells(stages: list[list[PowerTask]]) -> list[PowerCell]:
+    """The counts at hand: for each point of a sweep those of the longest run that is done."""
+    best: list[PowerCell] = []
+    for point in zip(*stages, strict=True):
+        done = [task for task in point if task.done(services().store)]
+        if done:
+            best += _counts(done[-1].key, done[-1])
+    return best
+
+
+def _figure(drawn: list[PowerCell], axis: Axis, chosen: Chosen, at: float) -> None:
+    shown = [
+        cell for cell in drawn
+        if axis == "m" or cell.method != "uniform" or cell.options["m"] == chosen.m
+    ]  # fmt: skip
+    charts.show(power_curves(shown, axis, chosen.alpha, at), "power")
+    trials = sorted({cell.trials for cell in shown})
+    count = f"{trials[0]}" if len(trials) == 1 else f"{trials[0]} to {trials[-1]}"
+    p, q = max(cell.draws_p for cell in shown), max(cell.draws_q for cell in shown)
+    seconds = sum({(cell.gamma, cell.beta): cell.seconds for cell in shown}.values())
+    st.caption(
+        f"{count} trials a point, {shown[0].protocol} protocol; at most {p:,} draws of p and "
+        f"{q:,} of q a point; {seconds:.1f} s of computing. Bands are 95% Wilson intervals of these "
+        "trials with this one trained classifier. The dashed line is the level, where every "
+        "curve would lie were q right."
+    )
+
+
+def _noise(scores: ScoreGrid, beta: float) -> None:
+    at = int(np.abs(scores.betas - beta).argmin())
+    variance = workbench.rank_variance(scores.p[at], scores.q[at], stream(0, "workbench", "noise"))
+    charts.captioned(
+        st.container(), "Noise of a rank", variance_against_m(np.array(PAPER_M), variance),
+        "noise",
+        "Variance of U at a given draw of q, over calibration sets: it falls as 1/m, and with it "
+        "what more calibration draws can still win.",
+    )  # fmt: skip

@@ -31,9 +31,11 @@ LONG = 90_000  # and what waits for a worker
 # A deep link makes Streamlit's front end look for the server below the page's own path first.
 _PROBED = re.compile(r"/_stcore/(health|host-config)$")
 
-# A script may stop and start again at once, so that one look is not enough.
+# A script may stop and start again at once, so that one look is not enough; skeletons stand where
+# a part of Streamlit's front end is still being fetched.
 _STILL = """() => {
   const idle = document.querySelector('[data-testid=stApp][data-test-script-state=notRunning]')
+    && !document.querySelector('[data-testid=stMain] [data-testid=stSkeleton]')
   const now = idle && document.querySelector('[data-testid=stMain]').innerText
   if (!idle || now !== window.seenText) {
     window.seenText = now
