@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -36,7 +37,7 @@ class TrainTask:
 
     trainings: tuple[Training, ...]
 
-    @property
+    @cached_property
     def key(self) -> str:
         return keys.key(self)
 
@@ -90,7 +91,7 @@ class GridTask:
     n_q: int = 10_240
     seed: int = 0
 
-    @property
+    @cached_property
     def key(self) -> str:
         return keys.key(self)
 
@@ -181,7 +182,7 @@ class PowerTask:
     methods: tuple[Method, ...]
     design: power.Trials
 
-    @property
+    @cached_property
     def key(self) -> str:
         return keys.key(self)
 

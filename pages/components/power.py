@@ -1,5 +1,7 @@
 """Power curves on the workbench: asked for with a button, refined while one looks."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import streamlit as st
 
@@ -29,13 +31,17 @@ def power(chosen: Chosen, beta: float, scores: ScoreGrid | None) -> None:
         "Power", list(_WORDS), format_func=_WORDS.get, default="gamma", required=True,
         key="along", bind="query-params", label_visibility="collapsed",
     )  # fmt: skip
-    stages = [_tasks(chosen, axis, beta, trials) for trials in STAGES]
-    wanted = _wanted(*stages)
+    first, full = (_tasks(chosen, axis, beta, trials) for trials in STAGES)
+    missing = [i for i, task in enumerate(full) if not task.done(services().store)]
+    wanted = [first[i] for i in missing] + [full[i] for i in missing]
     state = jobs.latest(wanted)
-    drawn = _cells(stages)
+    quick = [first[i] for i in missing if first[i].done(services().store)]
+    done = [task for i, task in enumerate(full) if i not in missing]
+    drawn = [cell for task in quick + done for cell in _counts(task.key, task)]
     if drawn:
         at = {"gamma": chosen.gamma, "beta": beta, "m": float(chosen.m)}[axis]
-        _figure(drawn, axis, chosen, at)
+        places = {"gamma": chosen.benchmark.gammas, "beta": PAPER_BETAS, "m": PAPER_M}[axis]
+        _figure(drawn, axis, chosen, at, places)
     if axis == "m" and scores is not None:
         _noise(scores, beta)
     if wanted and state is None:
@@ -47,12 +53,6 @@ def power(chosen: Chosen, beta: float, scores: ScoreGrid | None) -> None:
             on_click=lambda: jobs.ensure(wanted, label, start=True, again=True),
         )  # fmt: skip
     jobs.panel(state, follow=True)
-
-
-def _wanted(first: list[PowerTask], full: list[PowerTask]) -> list[PowerTask]:
-    """What is missing: a quick look at every point that lacks one, then the full run."""
-    missing = [i for i, task in enumerate(full) if not task.done(services().store)]
-    return [first[i] for i in missing] + [full[i] for i in missing]
 
 
 def _tasks(chosen: Chosen, axis: Axis, beta: float, trials: int) -> list[PowerTask]:
@@ -69,30 +69,22 @@ def _counts(key: str, _task: PowerTask) -> list[PowerCell]:
     return _task.load(services().store) or []
 
 
-def _cells(stages: list[list[PowerTask]]) -> list[PowerCell]:
-    """The counts at hand: for each point of a sweep those of the longest run that is done."""
-    best: list[PowerCell] = []
-    for point in zip(*stages, strict=True):
-        done = [task for task in point if task.done(services().store)]
-        if done:
-            best += _counts(done[-1].key, done[-1])
-    return best
-
-
-def _figure(drawn: list[PowerCell], axis: Axis, chosen: Chosen, at: float) -> None:
+def _figure(
+    drawn: list[PowerCell], axis: Axis, chosen: Chosen, at: float, places: Sequence[float]
+) -> None:
     shown = [
         cell for cell in drawn
         if axis == "m" or cell.method != "uniform" or cell.options["m"] == chosen.m
     ]  # fmt: skip
-    charts.show(power_curves(shown, axis, chosen.alpha, at), "power")
+    charts.show(power_curves(shown, axis, chosen.alpha, at, places=places), "power")
     trials = sorted({cell.trials for cell in shown})
     count = f"{trials[0]}" if len(trials) == 1 else f"{trials[0]} to {trials[-1]}"
     p, q = max(cell.draws_p for cell in shown), max(cell.draws_q for cell in shown)
     seconds = sum({(cell.gamma, cell.beta): cell.seconds for cell in shown}.values())
     st.caption(
         f"{count} trials a point, {shown[0].protocol} protocol; at most {p:,} draws of p and "
-        f"{q:,} of q a point; {seconds:.1f} s of computing. Bands are 95% Wilson intervals of these "
-        "trials with this one trained classifier. The dashed line is the level, where every "
+        f"{q:,} of q a point; {seconds:.1f} s of computing. Bands are 95% Wilson intervals of "
+        "these trials with this one trained classifier. The dashed line is the level, where every "
         "curve would lie were q right."
     )
 

@@ -56,17 +56,18 @@ def curves(cells: Sequence[PowerCell], x: Along) -> list[Curve]:
 
 def power_curves(
     cells: Sequence[PowerCell], x: Along, alpha: float = 0.05, mark: float | None = None, *,
-    height: int = 300,
+    places: Sequence[float] = (), height: int = 300,
 ) -> go.Figure:  # fmt: skip
     """Rejection rates with Wilson bands, labels at the ends, the level dashed.
 
     Args:
         mark: where the reader stands: a thin upright line.
+        places: where the finished curve will have points; fixes the axis while it grows.
     """
     drawn = curves(cells, x)
     if not drawn:
         return style.empty("No power yet", height=height)
-    limits = _limits(np.concatenate([curve.x for curve in drawn]), log=x == "m")
+    limits = _limits(np.concatenate([*(curve.x for curve in drawn), places]), log=x == "m")
     last = max(curve.x[-1] for curve in drawn)
     ends = style.apart([float(curve.rate[-1]) for curve in drawn], 0.075)
     over = max(0.0, max(ends) - 1.03)
