@@ -1,4 +1,4 @@
-"""Shared by all tests: one thread, a store of its own for each test, the shared data where it is."""
+"""Shared by all tests: one thread, a store for each test, the shared data where it is."""
 
 import os
 
@@ -6,11 +6,11 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 os.environ.setdefault("NPTLAB_ENGINE", "serial")
 
-import json
-from pathlib import Path
+import json  # noqa: E402
+from pathlib import Path  # noqa: E402
 
-import numpy as np
-import pytest
+import numpy as np  # noqa: E402
+import pytest  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared"

@@ -63,10 +63,10 @@ def test_mean_shift_divergence_in_closed_form():
     q = benchmark.log_ratio(drawn.q.theta, drawn.q.x, gamma)
     mean = benchmark.whiten(benchmark.mean(drawn.p.x), drawn.p.x)
     expected = gamma**2 * (mean**2).sum(-1)
-    # Common x: the difference has the sd of the log ratio, not that of mu' S^-1 mu.
-    assert abs(np.median(p + 0) - 0) < 10
-    truth = p - expected / 2
-    assert abs(truth.mean()) < 4 * truth.std() / np.sqrt(len(p))
+    # At each x the ratio has mean expected / 2 under p: its own mean over x would not settle,
+    # since E[1 / |w2'x|] is infinite.
+    centred = p - expected / 2
+    assert abs(centred.mean()) < 4 * centred.std() / np.sqrt(len(p))
     assert q.mean() < 0
 
 
