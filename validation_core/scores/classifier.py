@@ -188,8 +188,13 @@ def learn_all(
     )
     return [
         TrainedClassifier(
-            fit.parameters, start, *scaling, fit.history, kept=fit.kept,
-            seconds=seconds / len(fits), device=where,
+            fit.parameters,
+            start,
+            *scaling,
+            fit.history,
+            kept=fit.kept,
+            seconds=seconds / len(fits),
+            device=where,
         )
         for fit, start, scaling in zip(fits, starts, scalings, strict=True)
     ]
