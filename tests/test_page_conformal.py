@@ -1,7 +1,5 @@
 """The workbench under AppTest: train, look, move sliders; nothing is trained twice."""
 
-import json
-
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -37,10 +35,6 @@ def _trained(perturbation="mean_shift", gamma=0.15):
     task = GridTask(training=Training(source=source, recipe=QUICK))
     task.run(services().store, lambda fraction, live: None)
     return task
-
-
-def _figures(page):
-    return [json.loads(chart.proto.spec) for chart in page.get("plotly_chart")]
 
 
 def _charts(page):
@@ -107,14 +101,15 @@ def test_power_refines_from_twenty_to_two_hundred(page, monkeypatch):
     _trained()
     page.session_state["n"] = 100
     page.session_state["along"] = "m"
+    page.session_state["numbers"] = True
     page.run()
     page.button(key="run-power").click().run()
     page.run()
     assert not page.exception
-    said = " ".join(caption.value for caption in page.caption)
-    assert "200 trials a point, pooled protocol" in said
-    assert "Wilson" in said
-    assert len(_figures(page)) == 2  # power and the noise of a rank, both over m
+    assert len(_charts(page)) == 3  # ranks; power and the noise of a rank, both over m
+    table = page.dataframe[0].value
+    assert list(table["Trials"]) == [200] * len(table)
+    assert list(table["Test"])[:3] == ["C2ST", "Multiple", "Uniform(1)"]
 
 
 def test_another_gamma_offers_training(page):

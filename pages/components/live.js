@@ -59,7 +59,8 @@ const ticks = (low, high, count) => {
   for (let v = Math.ceil(low / step - 1e-9) * step; v <= high + step * 1e-9; v += step) out.push(v)
   return out
 }
-const written = (v, axis) => {
+const written = (v, axis, i) => {
+  if (axis.shown) return axis.shown[i]
   const shown = axis.percent ? v * 100 : v
   const text = String(Math.round(shown * 1000) / 1000).replace("-", "\u2212")
   return axis.percent ? text + "%" : text
@@ -173,15 +174,15 @@ const frame = (svg, panel, s, width) => {
     node.textContent = text
   }
   if (!panel.y.hidden) {
-    for (const v of panel.y.ticks ?? ticks(s.y0, s.y1, 4)) {
+    for (const [i, v] of (panel.y.ticks ?? ticks(s.y0, s.y1, 4)).entries()) {
       line(s.left, s.y(v), s.right, s.y(v), "grid")
-      put(s.left - 6, s.y(v) + 4, written(v, panel.y), "tick", "end")
+      put(s.left - 6, s.y(v) + 4, written(v, panel.y, i), "tick", "end")
     }
     put(0, 10, panel.y.label, "axis", "start")
   }
   if (!panel.x.hidden) {
-    for (const v of panel.x.ticks ?? ticks(s.x0, s.x1, width / 80)) {
-      put(s.x(v), s.bottom + 15, written(v, panel.x), "tick", "middle")
+    for (const [i, v] of (panel.x.ticks ?? ticks(s.x0, s.x1, width / 80)).entries()) {
+      put(s.x(v), s.bottom + 15, written(v, panel.x, i), "tick", "middle")
     }
   }
   put((s.left + s.right) / 2, s.bottom + 32, panel.x.label, "axis", "middle")

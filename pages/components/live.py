@@ -116,12 +116,17 @@ def slider(
 
 def axis(
     limits: tuple[float, float], label: str = "", *, percent: bool = False,
-    ticks: Sequence[float] | None = None, hidden: bool = False,
+    ticks: Sequence[float] | None = None, shown: Sequence[str] | None = None,
+    hidden: bool = False,
 ) -> dict[str, Any]:  # fmt: skip
-    """A fixed axis; `percent` writes 0.25 as 25%; `hidden` draws neither ticks nor grid."""
+    """A fixed axis; `percent` writes 0.25 as 25%; `hidden` draws neither ticks nor grid.
+
+    Args:
+        shown: what is written at `ticks` (a logarithmic axis: ticks in logarithms, names not).
+    """
     return {"limits": [float(v) for v in limits], "label": label, "percent": percent,
             "ticks": None if ticks is None else [float(v) for v in ticks],
-            "hidden": hidden}  # fmt: skip
+            "shown": None if shown is None else list(shown), "hidden": hidden}  # fmt: skip
 
 
 def panel(

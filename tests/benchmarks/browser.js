@@ -26,10 +26,10 @@ window.bench = (() => {
   const changed = (before, now) => now.filter((one, i) =>
     typeof one === "number" ? !before.includes(one) : one !== before[i]).length
   let result = null
-  const arm = (kind, quiet) => {
+  const arm = (kind, quiet, event) => {
     const before = look[kind]()
     result = new Promise((resolve, reject) => {
-      window.addEventListener("pointerup", () => {
+      window.addEventListener(event, () => {
         const start = performance.now()
         let first = 0, last = 0, answered = 0, previous = before.join("|")
         const frame = () => {

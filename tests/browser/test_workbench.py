@@ -1,5 +1,7 @@
 """The workbench as a visitor uses it: train, move beta, reload while it trains, stop it."""
 
+import itertools
+import re
 import time
 
 import pytest
@@ -49,13 +51,13 @@ def _until(said, seconds=20.0):
 @pytest.fixture(scope="module")
 def network(browser, server):
     """The one network, trained with the button; what fails here is not tried again."""
-    page = browser.new_page()
+    page, before = browser.new_page(), server.kept("models")
     page.goto(f"{server.url}/{ONE}")
     _button(page, "Train the classifiers").click(timeout=WAIT)
     expect(_slider(page)).to_be_visible(timeout=LONG)
     expect(_button(page, "Cancel")).to_have_count(0, timeout=LONG)
     page.close()
-    return server.kept("models")
+    return server.kept("models") - before
 
 
 @pytest.fixture
@@ -74,26 +76,44 @@ def test_training_ends_in_results(trained, network):
     no_exception(trained)
 
 
-def test_beta_moves_headline_and_figure(trained, network, server):
+def test_beta_moves_headline_and_figure(trained, server):
+    networks = server.kept("models")
     before, drawn = _headline(trained).inner_text(), _drawn(trained)
     assert len(drawn) > 4
     _slider(trained).fill("20")
     expect(_headline(trained)).to_contain_text("At beta = 1 ")
     assert _headline(trained).inner_text() != before
     assert _drawn(trained) != drawn
-    assert server.kept("models") == network
+    assert server.kept("models") == networks
+
+
+def test_every_view_follows_beta(trained):
+    views = trained.get_by_role("radiogroup", name="View").get_by_role("radio")
+    expect(views.first).to_be_visible()
+    seen = []
+    for i in range(views.count()):
+        views.nth(i).click()
+        expect(views.nth(i)).to_be_checked()
+        settled(trained)
+        _slider(trained).fill("5")
+        expect(_headline(trained)).to_contain_text("At beta = 0.25 ")
+        before = _drawn(trained)
+        _slider(trained).fill("19")
+        expect(_headline(trained)).to_contain_text("At beta = 0.95 ")
+        assert _drawn(trained) != before
+        seen.append(before)
+    assert all(one != other for one, other in itertools.pairwise(seen))
+    no_exception(settled(trained))
 
 
 def test_python_hears_of_beta_on_release(trained):
-    trained.get_by_role("tab", name="Other tests").click()
-    caption = trained.locator("[data-testid=stCaptionContainer]", has_text="calibration draws")
-    expect(caption.last).to_be_visible()
-    before = trained.locator("[data-testid=stMain] .js-plotly-plot").first.inner_html()
     _slider(trained).fill("19")
-    chart = trained.locator("[data-testid=stMain] .js-plotly-plot").first
-    assert _until(lambda: chart.inner_html() != before)
+    expect(trained.get_by_role("heading", name="Power at beta = 0.95")).to_be_visible()
+    expect(trained).to_have_url(re.compile(r"[?&]beta=0\.95\b"))
+    trained.reload()
     expect(_headline(trained)).to_contain_text("At beta = 0.95 ")
-    no_exception(trained)
+    expect(trained.get_by_role("heading", name="Power at beta = 0.95")).to_be_visible()
+    no_exception(settled(trained))
 
 
 def test_results_fit_a_telephone(trained):

@@ -176,15 +176,6 @@ def room(low: float, high: float, opacity: float = 0.25) -> Trace:
             "layer": "below"}  # fmt: skip
 
 
-def apart(places: Sequence[float], gap: float) -> list[float]:
-    """Places moved upwards where they stand closer than `gap`, in their order."""
-    out = [0.0] * len(places)
-    last = -np.inf
-    for index in np.argsort(places, kind="stable"):
-        last = out[index] = max(places[index], last + gap)
-    return out
-
-
 def rgba(color: str, opacity: float) -> str:
     """A hexadecimal colour, seen through."""
     red, green, blue = (int(color[i : i + 2], 16) for i in (1, 3, 5))
