@@ -83,7 +83,7 @@ def warm() -> None:
     del PIL  # Streamlit reads the page's icon with it
     inspect.stack()  # Streamlit asks in its first run, and the first answer reads every module
     pd.DataFrame({"ready": [True]}).to_dict()
-    plotly.io.to_json(ranks.ecdf_difference(np.linspace(0, 1, 100)))
+    plotly.io.to_json(ranks.ecdf_difference(np.linspace(0, 1, 1000)))
     gc.collect()
     gc.freeze()
     services()

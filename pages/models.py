@@ -40,6 +40,10 @@ st.write(
     f"{len(own)} files take {store.size() / _MIB:,.1f} of {store.limit / _MIB:,.0f} MiB. "
     "When the bound is reached, what was used longest ago makes room."
 )
+if len(own) < len(entries):
+    st.caption(
+        f"{len(entries) - len(own)} more results came with NPT Lab and take no part in this."
+    )
 for notice in store.notices:
     st.warning(jobs.plain(notice), icon=":material/warning:")
 if store.notices:
@@ -57,8 +61,8 @@ for job in left:
     jobs.unfinished(job)
 
 st.subheader("On disk", anchor=False)
-if entries:
-    chosen = stored.table(entries)
+if own:
+    chosen = stored.table(own)
     with st.container(horizontal=True):
         st.button(
             f"Delete chosen ({len(chosen)})",

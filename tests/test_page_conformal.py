@@ -42,7 +42,7 @@ def _charts(page):
 
 
 def test_an_untrained_benchmark_says_so_and_trains(page):
-    page.query_params["perturbation"] = "blind_prior"
+    page.query_params["perturbation"] = "Blind prior"
     page.run()
     assert not page.exception
     assert any("No classifier has been trained" in text.value for text in page.markdown)
@@ -122,12 +122,13 @@ def test_another_gamma_offers_training(page):
 
 
 @pytest.mark.parametrize("dims", ["(10, 10)", "(50, 10)", "(100, 100)"])
-@pytest.mark.parametrize("perturbation", ["heavy_tail", "blind_prior"])
+@pytest.mark.parametrize("perturbation", ["Heavy tail", "Blind prior"])
 def test_every_setting_opens(page, dims, perturbation):
     page.query_params["dims"] = dims
     page.query_params["perturbation"] = perturbation
     page.run()
     assert not page.exception
+    assert f"Gaussian, {perturbation.lower()}, {dims}" in page.markdown[0].value
 
 
 def test_nonsense_in_the_address_is_ignored(page):

@@ -35,7 +35,7 @@ def _row(entry: Entry) -> dict[str, object]:
     spec = describe(entry.spec)
     return {
         "Name": str(entry.meta.get("label", spec)),
-        "Kind": _KINDS[entry.kind] + (", shipped" if entry.shipped else ""),
+        "Kind": _KINDS[entry.kind],
         "Size": entry.bytes,
         "Device": entry.meta.get("device"),
         "Seconds": entry.meta.get("seconds"),

@@ -55,7 +55,8 @@ def rows(lab: Lab) -> Iterator[Row]:
         f"median {low:.0f} ms, p95 {high:.0f} ms", ms=[round(1000 * s, 1) for s in least.first],
     )  # fmt: skip
     with product(lab.trained) as server, _page(f"{server.url}/conformal-c2st") as (page, sent):
-        _drawn(page, 1)
+        page.wait_for_selector(".live path")
+        page.wait_for_timeout(1000)
         gammas = len(Gaussian().gammas)
         yield _judged("m", _slide(page, "st-key-m", len(PAPER_M), "live"), low)
         yield _judged("gamma", _slide(page, GAMMA, gammas, "live"), low)
