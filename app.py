@@ -10,6 +10,7 @@ import gc
 import importlib
 import inspect
 import pkgutil
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -20,6 +21,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+_PAUSE = 1.0  # seconds before workers import torch: a first visitor's page goes first
 
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
@@ -66,8 +69,9 @@ class SecurityHeaders:
 def warm() -> None:
     """Import what pages need and use it once, so that no visitor waits for it.
 
-    No torch: networks run in the workers, which start here and warm up beside the server. What is
-    frozen is never searched by the garbage collector again (interface.md 3).
+    No torch: networks run in the workers, which start a moment after the server, or with the first
+    page that needs them, and warm up beside it. What is frozen is never searched by the garbage
+    collector again (interface.md 3).
     """
     import numpy as np
     import pandas as pd
@@ -86,7 +90,9 @@ def warm() -> None:
     plotly.io.to_json(ranks.ecdf_difference(np.linspace(0, 1, 1000)))
     gc.collect()
     gc.freeze()
-    services()
+    start = threading.Timer(_PAUSE, services)
+    start.daemon = True
+    start.start()
 
 
 @asynccontextmanager
