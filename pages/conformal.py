@@ -27,7 +27,7 @@ def results(chosen: Chosen, task: GridTask) -> None:
     beta = chosen_beta(payload, fine=task.betas == BETAS)
     st.caption(workbench.how_to_read(view, chosen.m, chosen.n, scores))
     at = task.betas[int(np.abs(scores.betas - beta).argmin())]
-    st.subheader(f"Power at beta = {at:g}", anchor=False)
+    st.subheader("Power", anchor=False)
     power(chosen, at, scores)
     opened = st.expander("How the classifier was trained", key="trained", on_change="rerun")
     if opened.open:

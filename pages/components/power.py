@@ -1,7 +1,5 @@
 """Power curves on the workbench: asked for with a button, refined while one looks."""
 
-from collections.abc import Sequence
-
 import numpy as np
 import pandas as pd
 import streamlit as st
@@ -24,9 +22,10 @@ STAGES = (20, 200)
 """Trials: a first picture, then the papers' number."""
 PAPER_BETAS = (0.0, 0.2, 0.4, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0)
 _AXES = {
-    "gamma": "perturbation strength gamma", "beta": "classifier degradation beta",
-    "m": "calibration draws per test point m",
-}  # fmt: skip
+    "gamma": "perturbation strength gamma, at beta = {beta:g}",
+    "beta": "classifier degradation beta, at gamma = {gamma:g}",
+    "m": "calibration draws per test point m, at gamma = {gamma:g} and beta = {beta:g}",
+}
 _DASHES = {"solid": "", "dash": "7 5", "dot": "2 3"}
 _WORDS = {"gamma": "over gamma", "beta": "over beta", "m": "over m"}
 
@@ -45,9 +44,7 @@ def power(chosen: Chosen, beta: float, scores: ScoreGrid | None) -> None:
     done = [task for i, task in enumerate(full) if i not in missing]
     drawn = [cell for task in quick + done for cell in _counts(task.key, task)]
     if drawn:
-        at = {"gamma": chosen.gamma, "beta": beta, "m": float(chosen.m)}[axis]
-        places = {"gamma": chosen.benchmark.gammas, "beta": PAPER_BETAS, "m": PAPER_M}[axis]
-        _figure(drawn, axis, chosen, at, places)
+        _figure(drawn, axis, chosen, beta)
     if axis == "m" and scores is not None:
         _noise(scores, beta)
     if wanted and state is None:
@@ -75,9 +72,9 @@ def _counts(key: str, _task: PowerTask) -> list[PowerCell]:
     return _task.load(services().store) or []
 
 
-def _figure(
-    drawn: list[PowerCell], axis: Axis, chosen: Chosen, at: float, places: Sequence[float]
-) -> None:
+def _figure(drawn: list[PowerCell], axis: Axis, chosen: Chosen, beta: float) -> None:
+    at = {"gamma": chosen.gamma, "beta": beta, "m": float(chosen.m)}[axis]
+    places = {"gamma": chosen.benchmark.gammas, "beta": PAPER_BETAS, "m": PAPER_M}[axis]
     shown = [
         cell for cell in drawn
         if axis == "m" or cell.method != "uniform" or cell.options["m"] == chosen.m
@@ -89,7 +86,8 @@ def _figure(
     for curve in curves(shown, axis):
         marks += _marks(curve, place(curve.x))
     x = live.axis(
-        (where[0] - room, where[-1] + room), _AXES[axis], ticks=where,
+        (where[0] - room, where[-1] + room), _AXES[axis].format(gamma=chosen.gamma, beta=beta),
+        ticks=where,
         shown=[f"{value:g}" for value in places],
     )  # fmt: skip
     y = live.axis((-0.03, 1.04), "share of trials rejected", percent=True)
@@ -145,7 +143,7 @@ def _noise(scores: ScoreGrid, beta: float) -> None:
             live.points(x, y, color=style.method_style("uniform").color, symbol="diamond", size=7),
         ],
         title="Noise of a rank",
-        x=live.axis((x[0] - 0.05, x[-1] + 0.05), _AXES["m"], ticks=x,
+        x=live.axis((x[0] - 0.05, x[-1] + 0.05), "calibration draws m", ticks=x,
                     shown=[f"{m}" for m in PAPER_M]),
         y=live.axis((decades[0], decades[-1]), "variance of U at a given draw of q",
                     ticks=decades, shown=[f"{10.0**d:g}" for d in decades]),
