@@ -27,7 +27,6 @@ def results(chosen: Chosen, task: GridTask) -> None:
     beta = chosen_beta(payload, fine=task.betas == BETAS)
     st.caption(workbench.how_to_read(view, chosen.m, chosen.n, scores))
     at = task.betas[int(np.abs(scores.betas - beta).argmin())]
-    st.subheader("Power", anchor=False)
     power(chosen, at, scores)
     opened = st.expander("How the classifier was trained", key="trained", on_change="rerun")
     if opened.open:
@@ -55,5 +54,4 @@ if done:
     results(chosen, done[0])
 train(chosen, missing_here=not done)
 if not done:
-    st.subheader("Power", anchor=False)
     power(chosen, 0.0, None)

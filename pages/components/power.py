@@ -22,9 +22,14 @@ STAGES = (20, 200)
 """Trials: a first picture, then the papers' number."""
 PAPER_BETAS = (0.0, 0.2, 0.4, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0)
 _AXES = {
-    "gamma": "perturbation strength gamma, at beta = {beta:g}",
-    "beta": "classifier degradation beta, at gamma = {gamma:g}",
-    "m": "calibration draws per test point m, at gamma = {gamma:g} and beta = {beta:g}",
+    "gamma": "perturbation strength gamma",
+    "beta": "classifier degradation beta",
+    "m": "calibration draws per test point m",
+}
+_FIXED = {
+    "gamma": "beta = {beta:g}",
+    "beta": "gamma = {gamma:g}",
+    "m": "gamma = {gamma:g}, beta = {beta:g}",
 }
 _DASHES = {"solid": "", "dash": "7 5", "dot": "2 3"}
 _WORDS = {"gamma": "over gamma", "beta": "over beta", "m": "over m"}
@@ -32,10 +37,13 @@ _WORDS = {"gamma": "over gamma", "beta": "over beta", "m": "over m"}
 
 def power(chosen: Chosen, beta: float, scores: ScoreGrid | None) -> None:
     """The curve along one axis through the present place, and what is missing of it."""
+    heading = st.container()
     axis: Axis = st.segmented_control(
         "Power", list(_WORDS), format_func=_WORDS.get, default="gamma", required=True,
         key="along", bind="query-params", label_visibility="collapsed",
     )  # fmt: skip
+    fixed = _FIXED[axis].format(gamma=chosen.gamma, beta=beta)
+    heading.subheader(f"Power at {fixed}", anchor=False)
     first, full = (_tasks(chosen, axis, beta, trials) for trials in STAGES)
     missing = [i for i, task in enumerate(full) if not task.done(services().store)]
     wanted = [first[i] for i in missing] + [full[i] for i in missing]
@@ -48,11 +56,10 @@ def power(chosen: Chosen, beta: float, scores: ScoreGrid | None) -> None:
     if axis == "m" and scores is not None:
         _noise(scores, beta)
     if wanted and state is None:
-        where = "every gamma" if axis == "gamma" else f"gamma = {chosen.gamma:g}"
         label = f"Power {_WORDS[axis]}, {chosen.benchmark.label}"
         st.button(
             f"Run {STAGES[-1]} trials a point", key="run-power", icon=":material/show_chart:",
-            help=f"At {where}; trains what is missing. The curve refines as results come.",
+            help="Trains what is missing. The curve refines as results come.",
             on_click=lambda: jobs.ensure(wanted, label, start=True, again=True),
         )  # fmt: skip
     jobs.panel(state, follow=True)
@@ -86,7 +93,7 @@ def _figure(drawn: list[PowerCell], axis: Axis, chosen: Chosen, beta: float) -> 
     for curve in curves(shown, axis):
         marks += _marks(curve, place(curve.x))
     x = live.axis(
-        (where[0] - room, where[-1] + room), _AXES[axis].format(gamma=chosen.gamma, beta=beta),
+        (where[0] - room, where[-1] + room), _AXES[axis],
         ticks=where,
         shown=[f"{value:g}" for value in places],
     )  # fmt: skip
