@@ -56,6 +56,7 @@ class TrainTask:
         return not self._missing(store)
 
     def run(self, store: Store, report: Live) -> None:
+        """Train those networks that the store lacks."""
         missing = self._missing(store)
         if missing:
             models.train(store, missing, _trace(report))
@@ -110,6 +111,7 @@ class GridTask:
         return store.has("results", self.key)
 
     def run(self, store: Store, report: Live) -> None:
+        """Score the draws at every beta, training the network where the store lacks it."""
         source = self.training.source
         assert isinstance(source, Simulated)
         network = models.trained(store, self.training)
@@ -200,6 +202,7 @@ class PowerTask:
         return store.has("results", self.key)
 
     def run(self, store: Store, report: Live) -> None:
+        """Count rejections, training the network where the store lacks it."""
         source = self.training.source
         assert isinstance(source, Simulated)
         learned = any(method.learned for method in self.methods)

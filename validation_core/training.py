@@ -153,6 +153,7 @@ class _Watch:
         self.rows: list[tuple[NDArray[np.floating], ...]] = []
 
     def check(self, tensors: dict[str, Tensor], epoch: int, loss: Tensor) -> dict[str, float]:
+        """Note losses and AUCs of this epoch; gives their means over networks."""
         with torch.no_grad():
             p, q = nets.forward(tensors, self.held_p), nets.forward(tensors, self.held_q)
             held = (functional.softplus(-p).mean(1) + functional.softplus(q).mean(1)) / 2
@@ -177,6 +178,7 @@ class _Watch:
             self.kept[name] = torch.where(mask, now, self.kept.get(name, now))
 
     def fits(self, tensors: dict[str, Tensor]) -> list[Fit]:
+        """The networks to keep and their histories."""
         networks = nets.unstack(self.kept if self.keep_best else tensors)
         columns = [np.stack(column, axis=1) for column in zip(*self.rows, strict=True)]
         names = ("epoch", "loss", "held_loss", "auc")

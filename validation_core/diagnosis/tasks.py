@@ -109,6 +109,7 @@ class DiagnoseTask:
         return store.has("results", self.key)
 
     def run(self, store: Store, report: Live) -> None:
+        """Test, training the network where the store lacks it."""
         record = run.run_method(
             table(store, self.digest), self.method, self.seed,
             network=lambda: models.trained(store, self.training, report),
