@@ -1,7 +1,7 @@
 """Launcher: `streamlit run app.py`. Warms up once, then serves pages/main.py.
 
 Streamlit's script lies inside pages/ because a pages/ folder beside the main script makes
-Streamlit open shared links outside their frame (interface.md 4).
+Streamlit open shared links outside their frame.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def warm() -> None:
 
     No torch: networks run in the workers, which start a moment after the server, or with the first
     page that needs them, and warm up beside it. What is frozen is never searched by the garbage
-    collector again (interface.md 3).
+    collector again.
     """
     import numpy as np
     import pandas as pd

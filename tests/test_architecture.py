@@ -9,7 +9,7 @@ import pytest
 from tests.conftest import ROOT
 
 CORE = ROOT / "validation_core"
-# Each layer may import itself and the layers above it in this list (design 4).
+# Each layer may import itself and the layers above it in this list.
 LAYERS = (
     {"types", "keys", "rng"},
     {"statistics", "nets"},

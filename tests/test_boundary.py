@@ -1,4 +1,4 @@
-"""The toy: closed forms against the numbers of methods 0.8 and against trials."""
+"""The toy: closed forms against stored numbers and against trials."""
 
 import numpy as np
 import pytest

@@ -83,7 +83,7 @@ def _within_level(pvalues, *, conservative=False):
 @pytest.mark.parametrize("name", METHODS)
 @pytest.mark.parametrize("score", [Wiggle(), Wiggle(0), Constant()], ids=["any", "tied", "flat"])
 def test_level(name, score):
-    """Whatever the score: the size is the stated one (C2ST may fall below it: methods 0.4)."""
+    """Whatever the score: the size is the stated one (C2ST may fall below it)."""
     method = _small(name)
     used = score if method.learned else Coordinates()
     if not method.learned and isinstance(score, Wiggle) and score.digits is not None:

@@ -31,7 +31,7 @@ def test_every_result_is_what_a_page_asks_for(tasks):
 
 
 def test_conformal_tests_lead_at_every_gamma(store, tasks):
-    """Paper C, Fig. 2: Uniform(50) and Multiple are at least as powerful as C2ST.
+    """Bansal, Chen, Scott, Fig. 2: Uniform(50) and Multiple are at least as powerful as C2ST.
 
     Six perturbations, every gamma of the papers' grid, 200 trials at n = 1000; rates of the same
     trials, so that a difference below two trials is noise.
@@ -54,10 +54,10 @@ def test_conformal_tests_lead_at_every_gamma(store, tasks):
 
 
 def test_degrading_takes_c2st_first(store, tasks):
-    """Paper C, Fig. 2(b): under beta the order is Uniform(50), Multiple, C2ST.
+    """Bansal, Chen, Scott, Fig. 2(b): under beta the order is Uniform(50), Multiple, C2ST.
 
     At beta >= 0.95 a random network ranks by luck, sometimes the wrong way round, where one-sided
-    tests fall below their level (methods 0.6); the order is asked for below that.
+    tests fall below their level; the order is asked for below that.
     """
     checked = 0
     for task in (task for task in tasks if 0 < task.beta < 0.85):

@@ -1,4 +1,4 @@
-"""The Gaussian family against the formulas of methods 1.1."""
+"""The Gaussian family against its formulas."""
 
 import numpy as np
 import pytest

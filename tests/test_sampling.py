@@ -50,7 +50,7 @@ def test_too_few_rows_say_so():
 
 
 def test_sharing_x_would_cost_the_power():
-    """Why the splitter exists (methods 0.5): scores of a shared x are correlated across blocks."""
+    """Why the splitter exists: scores of a shared x are correlated across blocks."""
     rng = stream(4)
     x = rng.standard_normal((2000, 200))
     p, q = (0.9**0.5 * x + 0.1**0.5 * rng.standard_normal(x.shape) for _ in range(2))

@@ -1,4 +1,4 @@
-"""Under H0 a test at level 5% rejects in 5% of many trials, whatever the score (methods 13)."""
+"""Under H0 a test at level 5% rejects in 5% of many trials, whatever the score."""
 
 import numpy as np
 import pytest
@@ -67,7 +67,7 @@ def test_multiple_has_its_level(name, n_p, n_q):
     p = ROUNDINGS[name](rng.standard_normal((TRIALS, n_p)))
     q = ROUNDINGS[name](rng.standard_normal((TRIALS, n_q)))
     result = st.multiple(p, q, rng)
-    # The variance mixes an estimate and 1/12: asymptotic, 5 to 6% at such sizes (methods 0.3).
+    # The variance mixes an estimate and 1/12: asymptotic, 5 to 6% at such sizes.
     low, _ = st.binomial_bounds(TRIALS, 0.05, 0.999)
     _, high = st.binomial_bounds(TRIALS, 0.06, 0.999)
     assert low <= rejections(result.pvalue) <= high

@@ -2,7 +2,7 @@
 
 The text is JSON: every dataclass carries its type's name at its own level and its class's
 `version`, so that two types with equal fields never share a key (Streamlit's hashing of nested
-dataclasses does: style.md 6). Only dataclasses of this package are read back.
+dataclasses does). Only dataclasses of this package are read back.
 """
 
 from __future__ import annotations
@@ -101,8 +101,8 @@ def read(canonical: str) -> Any:
 def digest(**arrays: NDArray[Any]) -> str:
     """A fingerprint of named arrays: names, shapes, types and every byte.
 
-    Streamlit samples large arrays when it hashes them and returns another array's result
-    (interface.md 7); this reads all of it, 2 ms per 4 MB.
+    Streamlit samples large arrays when it hashes them and returns another array's result; this
+    reads all of it, 2 ms per 4 MB.
     """
     hasher = hashlib.sha256()
     for name in sorted(arrays):

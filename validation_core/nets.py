@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-# Networks this small lose from more threads, and by a factor of 100 beside another busy process
-# (interface.md 6); one thread also makes results independent of the machine's cores.
+# Networks this small lose from more threads, and by a factor of 100 beside another busy process;
+# one thread also makes results independent of the machine's cores.
 torch.set_num_threads(1)
 
 Parameters = dict[str, NDArray[np.float32]]
@@ -28,8 +28,8 @@ Parameters = dict[str, NDArray[np.float32]]
 class SkipMLP:
     """`layers` hidden layers of `hidden` units, h <- h + silu(h W + b) from the second on.
 
-    Paper C, Appendix B: three layers with skip connections, 256 hidden. SiLU and the place of the
-    skips are our choice (methods 0.6); no BatchNorm, which interpolated weights would break.
+    Bansal, Chen, Scott, Appendix B: three layers with skip connections, 256 hidden. SiLU and the
+    place of the skips are our choice; no BatchNorm, which interpolated weights would break.
     """
 
     inputs: int

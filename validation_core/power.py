@@ -1,6 +1,6 @@
 """Power: how often a method rejects, over many trials at one gamma and one beta.
 
-Two protocols (design 3). *Fresh* is the papers' own: every test point of Uniform(m) gets m
+Two protocols. *Fresh* is the papers' own: every test point of Uniform(m) gets m
 calibration draws of its own, (m + 1) n scores a trial. *Pooled* scores n draws from p and n from
 q per trial; C2ST and Multiple use them as disjoint blocks, which is their fresh protocol, and
 Uniform(m) draws its binomial counts from the pooled law of all trials' p scores, for every m at

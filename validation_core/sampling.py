@@ -1,6 +1,6 @@
 """From a benchmark's three samplers, or a table's rows, to the draws a test needs.
 
-Independence is decided here and nowhere else (methods 0.5): blocks never share an x.
+Independence is decided here and nowhere else: blocks never share an x.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def blocks_of_rows(draws: Draws, rng: np.random.Generator) -> Blocks:
     """Independent blocks from a table: half of its x give the truth, the other half one draw of q.
 
     Half of the rows is the price of independence: with a shared x the tests lose most of their
-    power (methods 0.5).
+    power.
     """
     order = rng.permutation(len(draws))
     half = len(draws) // 2

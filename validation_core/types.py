@@ -35,7 +35,7 @@ class Joint:
 class Blocks:
     """Two independent samples of (theta, x): p with theta from the truth, q from the estimator.
 
-    The two never share an x (methods 0.5): C2ST, Multiple and Uniform are conservative otherwise.
+    The two never share an x: C2ST, Multiple and Uniform are conservative otherwise.
     """
 
     p: Joint

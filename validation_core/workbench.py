@@ -14,7 +14,7 @@ from validation_core.tasks import ScoreGrid
 from validation_core.types import Array, BlockScores, Outcome
 
 PAPER_M = (1, 2, 5, 10, 20, 50, 200)
-"""Calibration draws per test point in paper C, Section 5."""
+"""Calibration draws per test point in Bansal, Chen, Scott, Section 5."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ from validation_core import engine
 from validation_core.engine import Services
 
 
-# Two lines in a module of its own: editing a cached function makes a second one (interface.md 7).
+# Two lines in a module of its own: editing a cached function makes a second one.
 @st.cache_resource(show_spinner=False)
 def services() -> Services:
     """The store and the engine of this server."""

@@ -31,8 +31,8 @@ def train(chosen: Chosen, *, missing_here: bool) -> None:
     if left and state is None:
         if missing_here:
             st.markdown(
-                f"No classifier has been trained and scored for gamma = {chosen.gamma:g} with these "
-                f"settings. {left} of {len(grids)} values of gamma are missing; the present one "
+                f"No classifier has been trained and scored for gamma = {chosen.gamma:g} with "
+                f"these settings. {left} of {len(grids)} values of gamma are missing; the present one "
                 "comes first."
             )
         st.button(

@@ -2,7 +2,7 @@
 
     python -m tests.benchmarks.gallery
 
-Six perturbations at (3, 3), every gamma of the papers' grid at beta = 0 and every beta of paper C
+Six perturbations at (3, 3), every gamma of the papers' grid at beta = 0 and every beta of theirs
 at the middle gamma, 200 trials of 1000 points: about five minutes on one core.
 """
 

@@ -1,6 +1,6 @@
 """The toy of the conformal paper, with every probability that has a closed form.
 
-Bansal, Chen, Scott, Fig. 1; methods 0.8. p = N(0, I), q = N((gamma, 0), I) on (theta, x). The
+Bansal, Chen, Scott, Fig. 1. p = N(0, I), q = N((gamma, 0), I) on (theta, x). The
 score is -((theta - 1/4 - c) cos b + x sin b): a shift c of the boundary biases the threshold and
 leaves every ranking alone, a turn b takes the signal out of the score. Under p the score is
 normal with mean (1/4 + c) cos b, under q with mean (1/4 + c - gamma) cos b, both of variance 1.
@@ -105,7 +105,7 @@ def c2st_power(
     """Exact power of C2ST with n draws of each class: the binomials summed over what rejects.
 
     Args:
-        per_class: whether the null's variance is estimated class by class (methods 0.4) instead
+        per_class: whether the null's variance is estimated class by class instead
             of taken as that of a fair coin.
     """
     right_p, right_q = accuracies(offset, angle, gamma)
@@ -134,7 +134,7 @@ def multiple_power(
     """Normal power of Multiple with n draws of each class; no offset changes it.
 
     The mean Mann-Whitney difference over its true standard deviation, rejected where it passes
-    the quantile times the limit of the test's own sigma (methods 0.3, 0.8).
+    the quantile times the limit of the test's own sigma.
     """
     area = auc(angle, gamma)
     spread = placement_variance(angle, gamma)

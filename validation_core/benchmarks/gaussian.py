@@ -2,7 +2,7 @@
 
 Chen, Bansal, Scott, CoLT, Section 4 and Appendix C.2; Bansal, Chen, Scott, Appendix B.1.
 x ~ N(1, I_M), mu = W1 x, S = |w2'x| Sigma with Sigma_ij = 0.9^|i-j|, theta ~ N(mu, S). The
-papers give W2 the wrong shape (methods 12); W1 (D, M) and w2 (M,) are standard normal, drawn once
+papers give W2 the wrong shape; W1 (D, M) and w2 (M,) are standard normal, drawn once
 from a seed that depends on the dimensions only.
 """
 
@@ -114,7 +114,7 @@ class Gaussian:
         return PERTURBATIONS[self.perturbation].q(self, x, gamma, rng)
 
     def log_ratio(self, theta: Array, x: Array, gamma: float) -> Array:
-        """log p - log q (methods 1.1): (n,). Exactly 0 at gamma = 0, blind prior apart."""
+        """log p - log q: (n,). Exactly 0 at gamma = 0, blind prior apart."""
         if gamma == 0 and self.perturbation != "blind_prior":
             return np.zeros(len(theta))
         return PERTURBATIONS[self.perturbation].log_ratio(self, theta, x, gamma)

@@ -1,6 +1,6 @@
 """Seven ways in which q departs from a Gaussian posterior, each a sampler and its oracle.
 
-Chen, Bansal, Scott, CoLT, Appendix C.2 and Table 2; log ratios derived in methods 1.1. With
+Chen, Bansal, Scott, CoLT, Appendix C.2 and Table 2; log ratios derived here. With
 mu and S the mean and covariance of theta given x, and Q = (theta - mu)' S^-1 (theta - mu).
 """
 

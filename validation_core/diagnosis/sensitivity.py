@@ -68,7 +68,7 @@ def by_scores(n_p: int, n_q: int, level: float) -> float:
     """Shift of one quantity that Multiple finds with 80% power when its score is the best one.
 
     For N(0, 1) against N(shift, 1) the best score has AUC Phi(shift / sqrt 2); the mean rank is
-    normal with variance (1/n_p + 1/n_q) / 12 (methods 0.3). A trained classifier finds less.
+    normal with variance (1/n_p + 1/n_q) / 12. A trained classifier finds less.
     """
     sd = np.sqrt((1 / n_p + 1 / n_q) / 12)
     auc = 0.5 + (ndtri(1 - level) + ndtri(POWER)) * sd

@@ -73,7 +73,7 @@ class Diagnosis:
         return int(np.argmax(distances)) if distances else None
 
     def to_json(self) -> dict[str, Any]:
-        """One object, as the command line prints it (design 8) with a few fields more."""
+        """One object, as the command line prints it with a few fields more."""
         dim_theta, dim_x = self.upload.dims
         return {
             "verdict": self.verdict,

@@ -1,4 +1,4 @@
-"""A verdict in words: never that q is right, never a p-value of 0 (design 7)."""
+"""A verdict in words: never that q is right, never a p-value of 0."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from validation_core.types import BlockScores, Budget, Layout, Outcome, Paper, S
 
 @dataclass(frozen=True, kw_only=True)
 class C2ST:
-    """Accuracy test of Lopez-Paz and Oquab, as paper C compares with it (methods 0.4)."""
+    """Accuracy test of Lopez-Paz and Oquab, as Bansal, Chen, Scott compare with it."""
 
     name: ClassVar[str] = "c2st"
     title: ClassVar[str] = "C2ST"

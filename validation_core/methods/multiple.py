@@ -13,7 +13,7 @@ from validation_core.types import BlockScores, Budget, Layout, Outcome, Paper, S
 
 @dataclass(frozen=True, kw_only=True)
 class Multiple:
-    """Asymptotic conformal test with the variance of A.4 (methods 0.3)."""
+    """Asymptotic conformal test with the variance of A.4."""
 
     name: ClassVar[str] = "multiple"
     title: ClassVar[str] = "Conformal C2ST, Multiple"

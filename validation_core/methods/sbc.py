@@ -15,8 +15,8 @@ from validation_core.types import Budget, Layout, Outcome, Paper, Scores, TableS
 class SBC:
     """Simulation-based calibration with randomised ranks and Bonferroni over parameters.
 
-    Both seed papers test each coordinate by KS and correct by Bonferroni (methods 1.4); their raw
-    ranks are discrete and reject too often, the randomised ones are exact (methods 9.4).
+    Both seed papers test each coordinate by KS and correct by Bonferroni; their raw
+    ranks are discrete and reject too often, the randomised ones are exact.
     """
 
     name: ClassVar[str] = "sbc"

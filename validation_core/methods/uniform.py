@@ -13,7 +13,7 @@ from validation_core.types import BlockScores, Budget, Layout, Outcome, Paper, S
 
 @dataclass(frozen=True, kw_only=True)
 class Uniform:
-    """Finite-sample exact conformal test (methods 0.2)."""
+    """Finite-sample exact conformal test."""
 
     name: ClassVar[str] = "uniform"
     title: ClassVar[str] = "Conformal C2ST, Uniform"

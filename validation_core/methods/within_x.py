@@ -13,7 +13,7 @@ from validation_core.types import Budget, Layout, Outcome, Paper, Scores, TableS
 
 @dataclass(frozen=True, kw_only=True)
 class WithinX:
-    """SBC whose test quantity is a classifier's logit (methods 0.7): made for uploaded tables.
+    """SBC whose test quantity is a classifier's logit: made for uploaded tables.
 
     Truth and draws share their x on purpose: given x they are exchangeable if q is right, so the
     rank is exactly uniform for any score learnt on other rows.

@@ -1,6 +1,6 @@
 """The learned logit: a classifier of (theta, x) from p against q, and how it is degraded.
 
-Bansal, Chen, Scott, Appendix B; methods 0.6. The score is the raw logit, high where it looks like
+Bansal, Chen, Scott, Appendix B. The score is the raw logit, high where it looks like
 p: a sigmoid would saturate in float32 and make ties.
 """
 

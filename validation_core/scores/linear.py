@@ -13,7 +13,7 @@ from validation_core.types import Array
 class LinearBoundary:
     """s = -((theta - 1/4 - offset) cos(angle) + x sin(angle)), for one theta and one x.
 
-    Bansal, Chen, Scott, Fig. 1; methods 0.8. At offset 0 and angle 0 the Bayes classifier for
+    Bansal, Chen, Scott, Fig. 1. At offset 0 and angle 0 the Bayes classifier for
     p = N(0, I), q = N((1/2, 0), I); `angle` in radians.
     """
 

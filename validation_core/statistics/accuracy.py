@@ -17,7 +17,7 @@ class C2ST(NamedTuple):
     """Accuracy (...) with two p-values (...), and how many of each side were called right.
 
     `pvalue` takes the nominal variance of a fair coin, as C2ST is used; `pvalue_per_class` the
-    binomial variances of both sides, which a biased threshold makes far smaller (methods 0.4).
+    binomial variances of both sides, which a biased threshold makes far smaller.
     """
 
     accuracy: Float

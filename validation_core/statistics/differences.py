@@ -57,7 +57,7 @@ def multiple(p: ArrayLike, q: ArrayLike, rng: np.random.Generator) -> Multiple:
 
     Args:
         p: scores (..., n_p) of draws from p.
-        q: scores (..., n_q) of draws from q, independent of p's (methods 0.5).
+        q: scores (..., n_q) of draws from q, independent of p's.
         rng: breaks ties, one xi per q score in the order of the array.
 
     Raises:

@@ -89,7 +89,7 @@ def randomised_ranks(
     """U = (below + v (1 + equal)) / (m + 1), v uniform: (...).
 
     The 1 is the test score tying with itself; without it, or as R/m, U is not uniform and a
-    test for uniformity rejects a true null (methods 9.4).
+    test for uniformity rejects a true null.
 
     Args:
         below: calibration scores strictly below (...).
