@@ -32,8 +32,8 @@ def train(chosen: Chosen, *, missing_here: bool) -> None:
         if missing_here:
             st.markdown(
                 f"No classifier has been trained and scored for gamma = {chosen.gamma:g} with "
-                f"these settings. {left} of {len(grids)} values of gamma are missing; the present one "
-                "comes first."
+                f"these settings. {left} of {len(grids)} values of gamma are missing; the present "
+                "one comes first."
             )
         st.button(
             "Train the classifiers" if missing_here else f"Train the other {left} gammas",
