@@ -3,7 +3,7 @@
 import numpy as np
 import streamlit as st
 
-from pages.components import live, workbench
+from pages.components import jobs, live, workbench
 from pages.components.controls import Chosen, choose
 from pages.components.power import power
 from pages.components.services import services
@@ -47,6 +47,7 @@ def chosen_beta(payload: live.Payload, *, fine: bool) -> float:
 
 
 st.title("Can a weak classifier still find what is wrong with q?", anchor=False)
+jobs.notices()
 chosen = choose()
 st.markdown(f"{chosen.benchmark.label}, gamma = {chosen.gamma:g}: {chosen.benchmark.summary}.")
 done = [t for t in (chosen.grid(), chosen.coarse()) if t.done(services().store)]

@@ -29,6 +29,7 @@ def diagnose(upload: Upload, alpha: float, seed: int) -> None:
 
 store = services().store  # before there is a file: its workers warm up meanwhile
 st.title("Is my posterior right?", anchor=False)
+jobs.notices()
 alpha, seed = view.levels((0.01, 0.05, 0.1))
 upload = view.choose()
 if upload is not None:

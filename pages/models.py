@@ -44,10 +44,7 @@ if len(own) < len(entries):
     st.caption(
         f"{len(entries) - len(own)} more results came with NPT Lab and take no part in this."
     )
-for notice in store.notices:
-    st.warning(jobs.plain(notice), icon=":material/warning:")
-if store.notices:
-    st.button("Dismiss notices", on_click=store.notices.clear)
+jobs.notices()
 
 st.subheader("Running", anchor=False)
 now = [state.key for state in jobs.active()]

@@ -137,3 +137,13 @@ def test_nonsense_in_the_address_is_ignored(page):
     page.run()
     assert not page.exception
     assert page.select_slider(key="m").value == 50
+
+
+@pytest.mark.parametrize("name", ["conformal.py", "diagnose.py", "models.py"])
+def test_a_folder_that_cannot_be_written_is_said_on_every_page(name, tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("a file where the folder should be")
+    monkeypatch.setenv("NPTLAB_CACHE", str(tmp_path / "file" / "cache"))
+    services.clear()
+    page = AppTest.from_file(str(ROOT / "pages" / name), default_timeout=120).run()
+    assert not page.exception
+    assert any("file" in warning.value for warning in page.warning)

@@ -129,12 +129,6 @@ class Paper(NamedTuple):
         )
 
 
-class Recipe(Protocol):
-    """How a score comes to be: the frozen description that a trained network is keyed by."""
-
-    version: ClassVar[int]
-
-
 class Method(Protocol):
     """A test: which score it reads, laid out how, and what it makes of it."""
 

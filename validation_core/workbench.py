@@ -52,19 +52,20 @@ def ranks(grid: ScoreGrid, m: int, n: int, seed: int = 0) -> Ranks:
     n = min(n, grid.q.shape[1])
     disjoint = n * m <= grid.p.shape[1]
     test = grid.q[:, :n]
-    u = np.stack([_ranks(grid.p[i], test[i], m, disjoint, seed) for i in range(len(test))])
+    method = methods.Uniform(m=m)
+    found = []
+    for p, q in zip(grid.p, test, strict=True):
+        scores = BlockScores(p, q, None if disjoint else statistics.Pool(p))
+        # One stream for every beta: curves move, noise does not.
+        found.append(method.test(scores, stream(seed, "workbench", m)))
+    u = np.stack([outcome.arrays["u"] for outcome in found])
+    statistic, pvalue = (
+        np.stack(each) for each in zip(*((o.statistic, o.pvalue) for o in found), strict=True)
+    )
     return Ranks(
-        grid.betas, m, n, u, statistics.ks(u), statistics.anderson_darling(u),
+        grid.betas, m, n, u, Uniformity(statistic, pvalue), statistics.anderson_darling(u),
         statistics.cramer_von_mises(u), grid.auc, disjoint,
     )  # fmt: skip
-
-
-def _ranks(p: Array, test: Array, m: int, disjoint: bool, seed: int) -> Array:
-    rng = stream(seed, "workbench", m)  # the same for every beta: curves move, noise does not
-    if disjoint:
-        return statistics.conformal_ranks(test, p[: m * len(test)].reshape(-1, m), rng)
-    below, equal = statistics.Pool(p).counts(test, m, rng)
-    return statistics.randomised_ranks(below, equal, m, rng)
 
 
 class Spread(NamedTuple):

@@ -69,6 +69,15 @@ def panel(
         watched(state, follow, draw)
 
 
+def notices() -> None:
+    """What the store has to say: a damaged file moved aside, a folder that cannot be written."""
+    store = services().store
+    for notice in store.notices:
+        st.warning(plain(notice), icon=":material/warning:")
+    if store.notices:
+        st.button("Dismiss notices", on_click=store.notices.clear)
+
+
 def plain(text: str) -> str:
     """Text that Streamlit's Markdown shows as it is, whatever a user's file calls itself."""
     return re.sub(r"([\\`*_\[\]<>#|~$:&])", r"\\\1", " ".join(text.split()))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.benchmarks.lab import ROOT
+from tests.server import free_port, stop
 
 _PATIENCE = 120.0  # seconds until a server that does not answer is given up
 
@@ -49,7 +49,7 @@ def floor(cache: Path) -> Iterator[Server]:
 
 @contextmanager
 def _server(script: Path, cache: Path, ready: str) -> Iterator[Server]:
-    port = _free_port()
+    port = free_port()
     cache.mkdir(parents=True, exist_ok=True)
     command = [sys.executable, "-m", "streamlit", "run", str(script), "--server.headless", "true"]
     command += ["--server.port", str(port)]
@@ -63,18 +63,7 @@ def _server(script: Path, cache: Path, ready: str) -> Iterator[Server]:
             _wait(process, f"http://localhost:{port}{ready}", log)
             yield Server(port, time.perf_counter() - start, process.pid)
         finally:
-            process.terminate()
-            try:
-                process.wait(10)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("localhost", 0))
-        return int(probe.getsockname()[1])
+            stop(process)
 
 
 def _wait(process: subprocess.Popen[bytes], url: str, log: Path) -> None:

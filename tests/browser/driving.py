@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 from playwright.sync_api import BrowserContext, ConsoleMessage, Page, expect
 
 from tests.conftest import ROOT
+from tests.server import free_port, stop
 
 FLAGS = (
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
@@ -97,9 +98,7 @@ class Server:
 def serving(cache: Path) -> Iterator[Server]:
     """A server that listens and has been asked for nothing yet."""
     cache.mkdir(parents=True, exist_ok=True)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     own = {
         "NPTLAB_CACHE": str(cache), "NPTLAB_ENGINE": "local", "NPTLAB_WORKERS": "1",
         "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1",
@@ -117,12 +116,7 @@ def serving(cache: Path) -> Iterator[Server]:
         _listens(port, process, log)
         yield Server(f"http://127.0.0.1:{port}", process, cache)
     finally:
-        process.terminate()
-        try:
-            process.wait(10)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        stop(process)
 
 
 def _listens(port: int, process: subprocess.Popen[bytes], log: Path) -> None:

@@ -5,7 +5,7 @@ The learned methods share one network under one key; whichever starts first trai
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 from weakref import WeakValueDictionary
@@ -16,14 +16,12 @@ from validation_core.diagnosis.records import Record
 from validation_core.models import Training
 from validation_core.sampling import TrainingSet
 from validation_core.scores.classifier import Classifier
-from validation_core.tasks import TrainTask
+from validation_core.tasks import Live, TrainTask
 from validation_core.types import Method
 from validation_core.uploads import Upload
 
 if TYPE_CHECKING:
     from validation_core.store import Store
-
-Live = Callable[[float, Mapping[str, float]], None]
 
 _here: WeakValueDictionary[str, Upload] = WeakValueDictionary()  # not read again by this process
 
