@@ -20,6 +20,7 @@ PAGES = {
     "Explore": [
         st.Page("conformal.py", title="Conformal C2ST", icon=":material/tune:",
                 url_path="conformal-c2st"),
+        st.Page("colt.py", title="CoLT", icon=":material/target:", url_path="colt"),
     ],
     "Diagnose": [
         st.Page("diagnose.py", title="My posterior", icon=":material/troubleshoot:",

@@ -54,6 +54,11 @@ def _small(name):
     return kind(**({"m": 5} if "m" in fields else {}))
 
 
+def _any_score(method):
+    """What the method reads, or a stand-in that knows nothing: a localizer's is a score too."""
+    return Coordinates() if method.reads == "coordinates" else Wiggle()
+
+
 def _draw(method, benchmark, gamma, rng, n=N, k=K):
     if method.layout == "table":
         return sampling.table(benchmark, gamma, n, k, rng)
@@ -85,8 +90,8 @@ def _within_level(pvalues, *, conservative=False):
 def test_level(name, score):
     """Whatever the score: the size is the stated one (C2ST may fall below it)."""
     method = _small(name)
-    used = score if method.learned else Coordinates()
-    if not method.learned and isinstance(score, Wiggle) and score.digits is not None:
+    used = score if method.reads != "coordinates" else Coordinates()
+    if method.reads == "coordinates" and isinstance(score, Wiggle) and score.digits is not None:
         used = lambda theta, x: np.round(theta.T)  # noqa: E731
     made = _many(method, used, BENCHMARK, NULL_TRIALS, seed=1)
     outcome = method.test(made, stream(2, name))
@@ -99,7 +104,7 @@ def test_level(name, score):
 def test_level_on_shared_x_tables(name):
     """What a user brings: truth and draws at the same x. Block methods get rows split by x."""
     method = _small(name)
-    used = Wiggle() if method.learned else Coordinates()
+    used = _any_score(method)
     pvalues = []
     for trial in range(2000):
         rng = stream(3, name, trial)
@@ -119,7 +124,7 @@ def test_level_on_shared_x_tables(name):
 def test_outcome(name, benchmark):
     method, made = _small(name), BENCHMARKS[benchmark]()
     drawn = _draw(method, made, made.gammas[1], stream(4))
-    used = Wiggle() if method.learned else Coordinates()
+    used = _any_score(method)
     outcome = method.test(scores.apply(used, drawn), stream(5))
     assert 0 <= float(outcome.pvalue) <= 1
     assert np.isfinite(outcome.statistic).all()
@@ -131,13 +136,13 @@ def test_outcome(name, benchmark):
 def test_trials_are_an_axis_not_a_loop(name):
     """A stack of trials gives each trial's own statistic."""
     method = _small(name)
-    used = Wiggle() if method.learned else Coordinates()
+    used = _any_score(method)
     stacked = _many(method, used, BENCHMARK, 3, seed=6)
     whole = method.test(stacked, stream(7))
     assert whole.statistic.shape == whole.pvalue.shape == (3,)
 
 
-@pytest.mark.parametrize("name", [n for n, kind in METHODS.items() if kind.learned])
+@pytest.mark.parametrize("name", [n for n, kind in METHODS.items() if kind.reads != "coordinates"])
 def test_monotone_invariance(name):
     """A strictly increasing transform of the score changes nothing but a threshold's place."""
     method = _small(name)

@@ -135,3 +135,44 @@ def test_papers_dimensions(dims):
 def test_bad_options_say_what_is_allowed(bad):
     with pytest.raises(ValueError, match="got"):
         Gaussian(**bad)
+
+
+@pytest.mark.parametrize("dims", [(1, 1), (2, 2), (1, 2), (5, 1)])
+@pytest.mark.parametrize("name", list(PERTURBATIONS))
+def test_small_dimensions(name, dims):
+    benchmark = Gaussian(perturbation=name, dim_x=dims[0], dim_theta=dims[1])
+    drawn = sampling.blocks(benchmark, _middle(name), 300, 200, stream(20, name))
+    assert drawn.p.theta.shape == (300, dims[1])
+    for rows in (drawn.p, drawn.q):
+        assert np.isfinite(benchmark.log_ratio(rows.theta, rows.x, _middle(name))).all()
+        assert benchmark.log_p(rows.theta, rows.x, _middle(name)).shape == (len(rows),)
+
+
+@pytest.mark.parametrize("dims", [*DENSE, (2, 1)])
+def test_density_is_the_normals(dims):
+    """Against scipy's, mode by mode; the second mode counts where p collapses only."""
+    plain = Gaussian(dim_x=dims[0], dim_theta=dims[1])
+    two = Gaussian(perturbation="mode_collapse", dim_x=dims[0], dim_theta=dims[1])
+    x = plain.x(20, stream(21))
+    theta = two.theta(x, 0.4, stream(22))
+    index = np.arange(dims[1])
+    sigma = 0.9 ** np.abs(index[:, None] - index)
+    there, mirrored = (
+        np.array([
+            stats.multivariate_normal(sign * mean, scale * sigma).logpdf(row)
+            for row, mean, scale in zip(theta, plain.mean(x), plain.scale(x), strict=True)
+        ])
+        for sign in (1, -1)
+    )  # fmt: skip
+    np.testing.assert_allclose(plain.log_p(theta, x, 0.4), there, rtol=1e-8)
+    mixed = np.logaddexp(np.log(0.6) + there, np.log(0.4) + mirrored)
+    np.testing.assert_allclose(two.log_p(theta, x, 0.4), mixed, rtol=1e-8)
+    np.testing.assert_allclose(two.log_p(theta, x, 0.0), there, rtol=1e-8)
+
+
+def test_density_integrates_to_one():
+    benchmark = Gaussian(perturbation="mode_collapse", dim_x=2, dim_theta=1)
+    x = benchmark.x(1, stream(23))
+    grid = np.linspace(-40, 40, 80_001)
+    density = np.exp(benchmark.log_p(grid[:, None], np.repeat(x, len(grid), axis=0), 0.3))
+    assert np.trapezoid(density, grid) == pytest.approx(1.0, abs=1e-8)

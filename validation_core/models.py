@@ -1,24 +1,63 @@
-"""Trained classifiers by key: one network for every method, page and process that asks for it."""
+"""Trained scores by key: one network for every method, page and process that asks for it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast
 
 import filelock
+import numpy as np
 
 from validation_core import keys, sampling
 from validation_core.rng import stream
-from validation_core.sampling import TrainingSet
-from validation_core.scores.classifier import Classifier, TrainedClassifier, learn_all
-from validation_core.types import Benchmark
+from validation_core.scores.classifier import Classifier
+from validation_core.types import Array, Benchmark, Draws, Score
 
 if TYPE_CHECKING:
     from validation_core.store import Store
     from validation_core.training import Report
 
-_HELD = 1000  # rows of p, and of q, that a benchmark's classifier is watched on
+
+class Trained(Protocol):
+    """A network as it is kept; one that scores has `at(beta) -> Score` as well."""
+
+    @property
+    def seconds(self) -> float:
+        """How long it was trained."""
+        ...
+
+    @property
+    def device(self) -> str:
+        """Where."""
+        ...
+
+    @property
+    def summary(self) -> Mapping[str, float]:
+        """What training said of it: held-out numbers."""
+        ...
+
+    def arrays(self) -> dict[str, Array]:
+        """Everything to store, by flat names."""
+        ...
+
+
+class Recipe(Protocol):
+    """How a score is learnt: a frozen value, part of the network's key."""
+
+    def sample(self, benchmark: Benchmark, gamma: float, rng: np.random.Generator) -> Any:
+        """What it learns from, drawn from a benchmark."""
+        ...
+
+    def learn_all(
+        self, data: Sequence[Any], seeds: Sequence[int], report: Report | None = None
+    ) -> Sequence[Trained]:
+        """One network for each set of data and seed."""
+        ...
+
+    def read(self, arrays: Mapping[str, Array], *, seconds: float, device: str) -> Trained:
+        """What `Trained.arrays` gave."""
+        ...
 
 
 class Source(Protocol):
@@ -29,8 +68,17 @@ class Source(Protocol):
         """What it is, for a list of trained models."""
         ...
 
-    def training_set(self, recipe: Classifier, seed: int, store: Store) -> TrainingSet:
-        """The draws that the classifier of this recipe and seed learns from."""
+    def training_set(self, recipe: Recipe, seed: int, store: Store) -> Any:
+        """The draws that the network of this recipe and seed learns from."""
+        ...
+
+    def test_table(
+        self, n: int, k: int, rng: np.random.Generator, *, seed: int, store: Store
+    ) -> Draws:
+        """Simulations that no network of this seed learns from, in no order.
+
+        n new ones with k draws of q at each, or, where none can be made, those kept for tests.
+        """
         ...
 
 
@@ -45,10 +93,17 @@ class Simulated:
     def label(self) -> str:
         return f"{self.benchmark.label} · gamma {self.gamma:g}"
 
-    def training_set(self, recipe: Classifier, seed: int, store: Store) -> TrainingSet:
-        del store
-        rng = stream(seed, "training rows")
-        return sampling.training_set(self.benchmark, self.gamma, recipe.train, _HELD, rng)
+    def training_set(self, recipe: Recipe, seed: int, store: Store) -> Any:
+        ready(store, self.benchmark)
+        return recipe.sample(self.benchmark, self.gamma, stream(seed, "training rows"))
+
+    def test_table(
+        self, n: int, k: int, rng: np.random.Generator, *, seed: int, store: Store
+    ) -> Draws:
+        """n new simulations, k draws of q at each."""
+        del seed  # every draw is new
+        ready(store, self.benchmark)
+        return sampling.table(self.benchmark, self.gamma, n, k, rng)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +113,7 @@ class Training:
     version: ClassVar[int] = 1
 
     source: Source
-    recipe: Classifier = field(default_factory=Classifier)
+    recipe: Recipe = field(default_factory=Classifier)
     seed: int = 0
 
     @property
@@ -67,17 +122,53 @@ class Training:
         return f"{self.source.label} · seed {self.seed}"
 
 
-def load(store: Store, training: Training) -> TrainedClassifier | None:
+class Sampler(Protocol):
+    """A benchmark that draws from a trained network."""
+
+    @property
+    def sampler(self) -> Recipe | None:
+        """How that network is trained; None where there is none."""
+        ...
+
+    @property
+    def truth(self) -> Benchmark:
+        """What it is trained on."""
+        ...
+
+    def lend(self, network: Any) -> None:
+        """Draw from this network from now on."""
+        ...
+
+
+def ready(store: Store, benchmark: Benchmark, report: Report | None = None) -> None:
+    """Let a benchmark that draws from a trained network have it, trained where the store lacks it.
+
+    Every task calls this before it samples; it costs nothing for the others.
+    """
+    network = network_behind(benchmark)
+    if network is not None:
+        cast("Sampler", benchmark).lend(trained(store, network, report))
+
+
+def network_behind(benchmark: Benchmark) -> Training | None:
+    """The training of the network that a benchmark draws from, or None."""
+    recipe = getattr(benchmark, "sampler", None)
+    if recipe is None:
+        return None
+    truth = cast("Sampler", benchmark).truth
+    return Training(source=Simulated(benchmark=truth, gamma=0.0), recipe=recipe)
+
+
+def load(store: Store, training: Training) -> Any:
     """The stored network, or None."""
     found = store.load("models", keys.key(training))
     if found is None:
         return None
-    return TrainedClassifier.read(
-        found.arrays, seconds=float(found.meta["seconds"]), device=str(found.meta["device"])
-    )
+    seconds, device = float(found.meta["seconds"]), str(found.meta["device"])
+    return training.recipe.read(found.arrays, seconds=seconds, device=device)
 
 
-def trained(store: Store, training: Training, report: Report | None = None) -> TrainedClassifier:
+def trained(store: Store, training: Training, report: Report | None = None) -> Any:
     """The stored network, or a new one, trained and stored.
 
     Tasks that read one network may run side by side: the second waits for the first one's.
@@ -91,17 +182,15 @@ def trained(store: Store, training: Training, report: Report | None = None) -> T
         return load(store, training) or train(store, [training], report)[0]
 
 
-def train(
-    store: Store, trainings: Sequence[Training], report: Report | None = None
-) -> list[TrainedClassifier]:
+def train(store: Store, trainings: Sequence[Training], report: Report | None = None) -> list[Any]:
     """Train networks of one recipe and one input size as one batch, and store each."""
     recipe = trainings[0].recipe
     sets = [one.source.training_set(one.recipe, one.seed, store) for one in trainings]
-    networks = learn_all(sets, recipe, [one.seed for one in trainings], report)
+    networks = list(recipe.learn_all(sets, [one.seed for one in trainings], report))
     for one, network in zip(trainings, networks, strict=True):
         meta = {
             "label": one.label, "seconds": network.seconds, "device": network.device,
-            "auc": network.auc, "epochs": recipe.epochs,
+            **network.summary,
         }  # fmt: skip
         store.save("models", keys.key(one), network.arrays(), spec=keys.text(one), meta=meta)
     return networks

@@ -42,14 +42,15 @@ class SkipMLP:
         parameters: Parameters = {}
         for i, (fan_in, fan_out) in enumerate(itertools.pairwise(widths)):
             bound = 1 / np.sqrt(fan_in)
-            parameters[f"weight{i}"] = _uniform(rng, bound, (fan_in, fan_out))
-            parameters[f"bias{i}"] = _uniform(rng, bound, (fan_out,))
+            parameters[f"weight{i}"] = uniform(rng, bound, (fan_in, fan_out))
+            parameters[f"bias{i}"] = uniform(rng, bound, (fan_out,))
         return parameters
 
 
-def _uniform(
+def uniform(
     rng: np.random.Generator, bound: float, shape: tuple[int, ...]
 ) -> NDArray[np.float32]:
+    """Numbers in (-bound, bound), as PyTorch starts a layer."""
     return rng.uniform(-bound, bound, shape).astype(np.float32)
 
 

@@ -12,9 +12,9 @@ moves to 5.2% at most, and 200 trials bring it to 5.1%.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, is_dataclass
-from typing import Any, Literal, cast
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,8 +29,10 @@ from validation_core.types import (
     BlockScores,
     Joint,
     Method,
+    Outcome,
     PowerCell,
     Score,
+    TableScores,
 )
 
 _FLOOR = 100  # pooled calibration scores per test point
@@ -66,6 +68,7 @@ class Tested:
 
     methods: tuple[Method, ...]
     pvalues: NDArray[np.floating]  # (methods, trials)
+    statistics: NDArray[np.floating]  # (methods, trials)
     draws: tuple[tuple[int, int], ...]  # from p and from q, over all trials
     seconds: float
 
@@ -79,8 +82,12 @@ class Tested:
                 gamma=gamma, beta=beta, trials=len(p), rejections=int((p <= design.alpha).sum()),
                 alpha=design.alpha, protocol=protocol_of(method, design), draws_p=draws[0],
                 draws_q=draws[1], seconds=self.seconds, label=method.label,
+                statistic=float(t.mean()), statistic_low=float(np.quantile(t, 0.05)),
+                statistic_high=float(np.quantile(t, 0.95)),
             )
-            for method, p, draws in zip(self.methods, self.pvalues, self.draws, strict=True)
+            for method, p, t, draws in zip(
+                self.methods, self.pvalues, self.statistics, self.draws, strict=True
+            )
         ]  # fmt: skip
 
 
@@ -97,7 +104,7 @@ def protocol_of(method: Method, design: Trials) -> Literal["pooled", "fresh"]:
 def run(
     benchmark: Benchmark,
     gamma: float,
-    score: Score | None,
+    score: Score | Mapping[str, Score] | None,
     methods: Sequence[Method],
     design: Trials,
     progress: Progress | None = None,
@@ -110,43 +117,61 @@ def run(
     Args:
         benchmark: where draws come from.
         gamma: perturbation strength.
-        score: the learned score; None where no method needs one.
+        score: the learned score of all methods, or each method's own by its label; None where
+            no method needs one.
         methods: what to test.
         design: number and size of trials.
         progress: told the fraction done.
 
     Raises:
-        ValueError: when a method needs the learned score and there is none.
+        ValueError: when a method needs a learned score and there is none.
     """
     start = time.perf_counter()
-    if score is None and any(method.learned for method in methods):
-        raise ValueError(
-            "These methods read a trained classifier; got no score. Train one for this benchmark "
-            "and gamma first."
-        )
-    blocks = [method for method in methods if method.layout == "blocks"]
+    read = {method.label: _score_of(method, score) for method in methods}
+    results: _Result = {}
+    for own in {id(made): made for made in read.values()}.values():
+        blocks = [m for m in methods if m.layout == "blocks" and read[m.label] is own]
+        results |= _blocks(benchmark, gamma, own, blocks, design, progress)
     tables = [method for method in methods if method.layout == "table"]
-    results = _blocks(benchmark, gamma, score, blocks, design, progress)
-    results |= _tables(benchmark, gamma, score, tables, design, progress)
+    results |= _tables(benchmark, gamma, read, tables, design, progress)
     found = [results[method.label] for method in methods]
     return Tested(
         tuple(methods),
-        np.array([pvalues for pvalues, _ in found]).reshape(len(found), design.trials),
-        tuple(draws for _, draws in found),
+        np.array([one.pvalues for one in found]).reshape(len(found), design.trials),
+        np.array([one.statistics for one in found]).reshape(len(found), design.trials),
+        tuple(one.draws for one in found),
         time.perf_counter() - start,
     )
 
 
-_Result = dict[str, tuple[Array, tuple[int, int]]]
+class _Found(NamedTuple):
+    pvalues: Array  # (trials,)
+    statistics: Array  # (trials,)
+    draws: tuple[int, int]
+
+
+_Result = dict[str, _Found]
+_COORDINATES = Coordinates()
+
+
+def _score_of(method: Method, score: Score | Mapping[str, Score] | None) -> Score:
+    if method.reads == "coordinates":
+        return _COORDINATES
+    own = score.get(method.label) if isinstance(score, Mapping) else score
+    if own is None:
+        raise ValueError(
+            f"{method.label} reads a trained {method.reads}; got no score. Train one for this "
+            "benchmark and gamma first."
+        )
+    return own
 
 
 def _blocks(
-    benchmark: Benchmark, gamma: float, score: Score | None, methods: Sequence[Method],
+    benchmark: Benchmark, gamma: float, score: Score, methods: Sequence[Method],
     design: Trials, progress: Progress | None,
 ) -> _Result:  # fmt: skip
     if not methods:
         return {}
-    assert score is not None
     if design.protocol == "fresh":
         return _fresh(benchmark, gamma, score, methods, design, progress)
     return _pooled(benchmark, gamma, score, methods, design, progress)
@@ -163,13 +188,12 @@ def _pooled(
         extra = [_rows(benchmark, gamma, design, t).p for t in range(-short, 0)]
         pool = np.concatenate([p, score(*_joined(extra)).reshape(-1, design.n)])
     all_scores = BlockScores(p, q, statistics.Pool(pool.ravel()))
-    return {
-        method.label: (
-            method.test(all_scores, stream(design.seed, method.label)).pvalue,
-            (pool.size if method.budget(1, 1).p > 1 else p.size, q.size),
-        )
-        for method in methods
-    }
+    found: _Result = {}
+    for method in methods:
+        outcome = method.test(all_scores, stream(design.seed, method.label))
+        draws = (pool.size if method.budget(1, 1).p > 1 else p.size, q.size)
+        found[method.label] = _Found(outcome.pvalue, outcome.statistic, draws)
+    return found
 
 
 def _trial_scores(
@@ -207,7 +231,7 @@ def _fresh(
     """One trial after another, every calibration set of its own."""
     n = design.n
     most = max(method.budget(n, 1).p for method in methods)
-    pvalues: dict[str, list[float]] = {method.label: [] for method in methods}
+    outcomes: dict[str, list[Outcome]] = {method.label: [] for method in methods}
     for chunk in _chunks(design.trials, progress):
         for trial in chunk:
             rng = stream(design.seed, "fresh", trial)
@@ -216,31 +240,40 @@ def _fresh(
             for method in methods:
                 own = BlockScores(scored.p[: method.budget(n, 1).p], scored.q)
                 outcome = method.test(own, stream(design.seed, method.label, trial))
-                pvalues[method.label].append(float(outcome.pvalue))
-    return {
-        method.label: (np.array(pvalues[method.label]), _spent(method, design))
-        for method in methods
-    }
+                outcomes[method.label].append(outcome)
+    return _collected(methods, outcomes, design)
 
 
 def _tables(
-    benchmark: Benchmark, gamma: float, score: Score | None, methods: Sequence[Method],
+    benchmark: Benchmark, gamma: float, read: Mapping[str, Score], methods: Sequence[Method],
     design: Trials, progress: Progress | None,
 ) -> _Result:  # fmt: skip
-    pvalues: dict[str, list[float]] = {method.label: [] for method in methods}
+    outcomes: dict[str, list[Outcome]] = {method.label: [] for method in methods}
     for chunk in _chunks(design.trials if methods else 0, progress):
         for trial in chunk:
             rng = stream(design.seed, "table", trial)
             drawn = sampling.table(benchmark, gamma, design.n, design.k, rng)
-            made: dict[bool, Any] = {}
+            made: dict[int, TableScores] = {}
             for method in methods:
-                if method.learned not in made:
-                    own = score if method.learned and score else Coordinates()
-                    made[method.learned] = scores.apply(own, drawn)
+                own = read[method.label]
+                if id(own) not in made:
+                    made[id(own)] = scores.apply(own, drawn)
                 own_rng = stream(design.seed, method.label, trial)
-                outcome = method.test(made[method.learned], own_rng)
-                pvalues[method.label].append(float(outcome.pvalue))
-    return {m.label: (np.array(pvalues[m.label]), _spent(m, design)) for m in methods}
+                outcomes[method.label].append(method.test(made[id(own)], own_rng))
+    return _collected(methods, outcomes, design)
+
+
+def _collected(
+    methods: Sequence[Method], outcomes: Mapping[str, Sequence[Outcome]], design: Trials
+) -> _Result:
+    return {
+        method.label: _Found(
+            np.array([float(one.pvalue) for one in outcomes[method.label]]),
+            np.array([float(one.statistic) for one in outcomes[method.label]]),
+            _spent(method, design),
+        )
+        for method in methods
+    }
 
 
 def _spent(method: Method, design: Trials) -> tuple[int, int]:

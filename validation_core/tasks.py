@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 import numpy as np
 
 from validation_core import keys, models, power, sampling, scores, statistics
+from validation_core.methods.colt import CoLT
 from validation_core.models import Simulated, Training
 from validation_core.rng import stream
 from validation_core.types import Array, Blocks, Method, PowerCell
@@ -115,6 +116,7 @@ class GridTask:
         source = self.training.source
         assert isinstance(source, Simulated)
         network = models.trained(store, self.training)
+        models.ready(store, source.benchmark)
         rng = stream(self.seed, "score grid")
         drawn = sampling.blocks(source.benchmark, source.gamma, self.n_p, self.n_q, rng)
         p, q = [], []
@@ -177,7 +179,7 @@ def _trace(report: Live) -> Live:
 class PowerTask:
     """The power of several methods at one gamma and one beta, on shared trials."""
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     training: Training
     beta: float
@@ -193,27 +195,45 @@ class PowerTask:
         what = f"{self.training.source.label}, beta {self.beta:g}"
         return f"Power of {what}, {self.design.trials} trials"
 
+    @cached_property
+    def trainings(self) -> dict[str, Training]:
+        """The network that each method reads, by the method's label."""
+        return {
+            method.label: network_of(method, self.training, self.design)
+            for method in self.methods
+            if method.reads != "coordinates"
+        }
+
     @property
     def needs(self) -> frozenset[str]:
-        """The network's key."""
-        return frozenset({keys.key(self.training)})
+        """The networks' keys."""
+        source = self.training.source
+        assert isinstance(source, Simulated)
+        behind = models.network_behind(source.benchmark)
+        networks = [*self.trainings.values(), *([behind] if behind else [])]
+        return frozenset(keys.key(training) for training in networks)
 
     def done(self, store: Store) -> bool:
         return store.has("results", self.key)
 
     def run(self, store: Store, report: Live) -> None:
-        """Count rejections, training the network where the store lacks it."""
+        """Count rejections, training the networks that the store lacks."""
         source = self.training.source
         assert isinstance(source, Simulated)
-        learned = any(method.learned for method in self.methods)
-        score = models.trained(store, self.training).at(self.beta) if learned else None
+        models.ready(store, source.benchmark)
+        scores_by_key = {
+            training: models.trained(store, training).at(self.beta)
+            for training in dict.fromkeys(self.trainings.values())
+        }
+        read = {label: scores_by_key[training] for label, training in self.trainings.items()}
         tested = power.run(
-            source.benchmark, source.gamma, score, self.methods, self.design,
+            source.benchmark, source.gamma, read, self.methods, self.design,
             progress=lambda fraction: report(fraction, {}),
         )  # fmt: skip
         cells = tested.cells(source.benchmark, source.gamma, self.beta, self.design)
         store.save(
-            "results", self.key, {"pvalues": tested.pvalues}, spec=keys.text(self),
+            "results", self.key,
+            {"pvalues": tested.pvalues, "statistics": tested.statistics}, spec=keys.text(self),
             meta={"label": self.label, "cells": [asdict(cell) for cell in cells]},
         )  # fmt: skip
 
@@ -221,6 +241,19 @@ class PowerTask:
         """The stored counts, or None."""
         found = store.load("results", self.key)
         return None if found is None else [PowerCell(**cell) for cell in found.meta["cells"]]
+
+
+def network_of(method: Method, training: Training, design: power.Trials) -> Training:
+    """The network that a method reads: the training's own classifier, or its localizer.
+
+    A localizer learns from a table of the size it is tested on, as in the papers.
+    """
+    if not isinstance(method, CoLT):
+        return training
+    source = training.source
+    assert isinstance(source, Simulated)
+    recipe = method.recipe(design.n, design.k, source.benchmark)
+    return Training(source=source, recipe=recipe, seed=training.seed)
 
 
 Axis = Literal["gamma", "beta", "m"]

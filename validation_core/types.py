@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal, NamedTuple, Protocol
+from typing import ClassVar, Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.floating]
 Layout = Literal["blocks", "table"]
+Reads = Literal["coordinates", "classifier", "localizer"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +60,15 @@ class Score(Protocol):
 
     def __call__(self, theta: Array, x: Array) -> Array:
         """Scores (n,), or (S, n) for S test quantities, of rows theta (n, D), x (n, M)."""
+        ...
+
+
+@runtime_checkable
+class TableScore(Protocol):
+    """A score that reads a whole table at once, where what depends on x alone is dear."""
+
+    def table(self, draws: Draws) -> TableScores:
+        """Scores of the truth and of q's draws, as row by row."""
         ...
 
 
@@ -138,8 +148,9 @@ class Method(Protocol):
     summary: ClassVar[str]
     statistic: ClassVar[str]
     layout: ClassVar[Layout]
-    learned: ClassVar[bool]
-    """Whether the score is the trained classifier's (True) or each coordinate of theta."""
+    reads: ClassVar[Reads]
+    """Its score: each coordinate of theta, a trained classifier's logit, or the distance from a
+    trained localizer's centre."""
     version: ClassVar[int]
 
     @property
@@ -200,6 +211,10 @@ class Benchmark(Protocol):
         """log p(theta|x) - log q_gamma(theta|x): (n,), or None where nobody knows it."""
         ...
 
+    def log_p(self, theta: Array, x: Array, gamma: float) -> Array | None:
+        """log p(theta|x), normalised: (n,), or None where nobody knows it."""
+        ...
+
 
 @dataclass(frozen=True, eq=False)
 class PowerCell:
@@ -220,6 +235,11 @@ class PowerCell:
     seconds: float
     label: str = ""
     """The method with its options, as a legend shows it."""
+    statistic: float | None = None
+    """Mean of the statistic over trials."""
+    statistic_low: float | None = None
+    statistic_high: float | None = None
+    """Where the middle 90% of the trials' statistics lie."""
 
     @property
     def rate(self) -> float:

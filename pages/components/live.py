@@ -16,17 +16,15 @@ switches between them and tells Python on release.
 
 Every number or string that changes is wrapped: `over(values, "beta")` says that the first axis of
 `values` runs over that slider's values, `over(values, "c", "angle")` that the first two do; what
-is not wrapped stays. A payload is a frozen value (numbers in one block of float32): build it
-once per computation, cache it, pass it every run. `chart` returns the chosen values, on the grid.
+is not wrapped stays. A payload is a frozen value (numbers in one block): build it once per
+computation, cache it, pass it every run. `chart` returns the chosen values, on the grid.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import cache
 from math import isfinite
 from pathlib import Path
@@ -36,50 +34,12 @@ import numpy as np
 import streamlit as st
 from numpy.typing import ArrayLike, NDArray
 
+from pages.components.packing import Over, Packer, Payload, Text
+
 _HERE = Path(__file__).parent
-
-
-@dataclass(frozen=True, eq=False)
-class Over:
-    """Values whose leading axes run over the named sliders."""
-
-    values: NDArray[Any]
-    sliders: tuple[str, ...]
-
-
-@dataclass(frozen=True, eq=False)
-class Text:
-    """A sentence with {named} parts, each a string or strings over sliders."""
-
-    template: str
-    parts: Mapping[str, str | Over]
-
-
-@dataclass(frozen=True)
-class Payload:
-    """What the browser needs: a description and one block of float32."""
-
-    head: str
-    body: bytes
-    sliders: tuple[tuple[float, ...], ...]
-    start: tuple[float, ...]
-
-    @property
-    def digest(self) -> str:
-        """Equal payloads, equal text."""
-        return hashlib.sha256(self.head.encode() + self.body).hexdigest()[:16]
-
-    def message(self, at: Sequence[float]) -> bytes:
-        """Length of the JSON, the JSON padded to 4 bytes, the numbers."""
-        head = json.dumps({"at": list(at), "digest": self.digest})[:-1] + ", " + self.head[1:]
-        raw = head.encode()
-        raw += b" " * (-len(raw) % 4)
-        return len(raw).to_bytes(4, "little") + raw + self.body
-
-    def nearest(self, values: Sequence[float]) -> tuple[float, ...]:
-        """The grid values next to the given ones."""
-        pairs = zip(self.sliders, values, strict=True)
-        return tuple(min(grid, key=lambda v, a=value: abs(v - a)) for grid, value in pairs)
+_SCRIPTS = ("live_marks.js", "live_controls.js", "live.js")
+SYMBOLS = ("circle", "square", "diamond", "cross", "ring", "line", "dash", "band")
+"""What a legend can show; the first five are also what `points` draws."""
 
 
 Number = ArrayLike | Over
@@ -99,7 +59,7 @@ def text(template: str, **parts: str | Over) -> Text:
 
 def slider(
     name: str, values: ArrayLike, *, label: str, shown: Sequence[str] | None = None,
-    start: float | None = None, ends: tuple[str, str] | None = None,
+    start: float | None = None, ends: tuple[str, str] | None = None, play: bool = False,
 ) -> dict[str, Any]:  # fmt: skip
     """A slider over a grid of values.
 
@@ -107,9 +67,12 @@ def slider(
         shown: the values as the reader sees them; two significant decimals otherwise.
         start: where it stands first; the first value otherwise.
         ends: words under its two ends.
+        play: a button before it steps through its values up to the last, from the first where
+            it stands at the last: 12 a second, 2 where the reader asks for less motion. Python
+            hears of it once, when it stops.
     """
     grid = [float(v) for v in np.asarray(values).ravel()]
-    return {"name": name, "label": label, "values": grid, "ends": ends or ("", ""),
+    return {"name": name, "label": label, "values": grid, "ends": ends or ("", ""), "play": play,
             "shown": list(shown) if shown else [f"{v:.2f}" for v in grid],
             "start": grid[0] if start is None else float(start)}  # fmt: skip
 
@@ -132,15 +95,40 @@ def axis(
 def panel(
     marks: Sequence[Mark], *, x: dict[str, Any], y: dict[str, Any], title: Words = "",
     caption: Words = "", height: int = 230, equal: bool = False, margin: int = 0,
+    square: bool = False, click: str | None = None, at: Number | None = None,
+    legend: Sequence[tuple[Words, str, str]] = (),
 ) -> dict[str, Any]:  # fmt: skip
     """One chart: marks in the order they are drawn, title above, caption below.
 
     Args:
         equal: one unit is as long on x as on y (angles look right).
         margin: pixels kept free at the right for the labels of lines.
+        square: as high as wide, up to about 460 pixels, whatever `height` says.
+        click: a press in the panel, and dragging from there, moves this slider to the value
+            whose place is nearest; Python hears of it on release.
+        at: those places, one for each of that slider's V values, in the panel's coordinates
+            (V, 2), possibly over other sliders; the values themselves, along x, otherwise.
+        legend: one quiet line under the title: (words, colour, one of SYMBOLS) for each.
+
+    Raises:
+        ValueError: when `at` is given without `click`, or a legend has an unknown symbol.
     """
+    if at is not None and click is None:
+        raise ValueError(
+            "Places (`at`) belong to a panel that can be pressed; got `at` without `click`. "
+            "Name the slider to move: click='x'."
+        )
+    keys = []
+    for words, color, symbol in legend:
+        if symbol not in SYMBOLS:
+            raise ValueError(
+                f"A legend shows one of {', '.join(SYMBOLS)}; got {symbol!r}. Take the one "
+                "nearest to what the mark looks like."
+            )
+        keys.append({"label": words, "color": color, "symbol": symbol})
     return {"marks": list(marks), "x": x, "y": y, "title": title, "caption": caption,
-            "height": height, "equal": equal, "margin": margin}  # fmt: skip
+            "height": height, "equal": equal, "margin": margin, "square": square,
+            "click": click, "at": at, "legend": keys}  # fmt: skip
 
 
 def bars(
@@ -156,7 +144,11 @@ def line(
     x: Number, y: Number, *, color: str, dash: str = "", width: float = 2, label: Words = "",
     shift: Number | None = None, opacity: float = 1,
 ) -> Mark:  # fmt: skip
-    """A line (G,), with its label at its right end; `dash` as in SVG ("6 3")."""
+    """A line (G,), with its label at its last point; `dash` as in SVG ("6 3").
+
+    Where a point is NaN the line is broken: contours are pieces with NaN between them, padded
+    with NaN at the end to a common length over a slider.
+    """
     return {"kind": "line", "x": x, "y": y, "shift": shift, "color": color, "dash": dash,
             "width": width, "label": label, "opacity": opacity}  # fmt: skip
 
@@ -175,7 +167,11 @@ def points(
     symbol: str = "circle", low: Number | None = None, high: Number | None = None,
     label: Words = "", label_at: tuple[float, float] | None = None,
 ) -> Mark:  # fmt: skip
-    """Points (G,), with intervals from `low` to `high`; symbol circle, square or diamond."""
+    """Points (G,), with intervals from `low` to `high`; points that are NaN are left out.
+
+    Args:
+        symbol: circle, square, diamond, cross (two strokes) or ring (a hollow circle).
+    """
     return {"kind": "points", "x": x, "y": y, "low": low, "high": high, "color": color,
             "size": size, "opacity": opacity, "symbol": symbol, "label": label,
             "at": label_at}  # fmt: skip
@@ -200,53 +196,54 @@ def note(x: Number, y: Number, words: Words, *, color: str = "", anchor: str = "
     return {"kind": "note", "x": x, "y": y, "label": words, "color": color, "anchor": anchor}
 
 
-@dataclass
-class _Packer:
-    """Turns a description into JSON, arrays into places in one block of float32."""
+def heat(
+    x_edges: ArrayLike, y_edges: ArrayLike, values: Number, *, limit: float, low: str, high: str,
+    label: Words = "",
+) -> Mark:  # fmt: skip
+    """A grid of values as colours under all other marks: clear at 0, full at +-limit and beyond.
 
-    lengths: Mapping[str, int]
-    names: tuple[str, ...]
-    blocks: list[NDArray[np.float32]] = field(default_factory=list)
-    used: int = 0
+    Args:
+        x_edges: edges of the columns (W + 1,), evenly spaced.
+        y_edges: edges of the rows (H + 1,), evenly spaced, from below.
+        values: (H, W), possibly over sliders; NaN is clear. They travel as bytes, in steps of
+            limit / 127.
+        low: colour of negative values.
+        high: colour of positive values.
+        label: what the colours mean: shown in the panel's legend, with their scale.
 
-    def pack(self, value: Any) -> Any:
-        if isinstance(value, Over):
-            self._check(value)
-            by = [self.names.index(name) for name in value.sliders]
-            pack = self._strings if value.values.dtype.kind in "UO" else self._block
-            return pack(value.values, by)
-        if isinstance(value, Text):
-            return {"template": value.template, "parts": self.pack(dict(value.parts))}
-        if isinstance(value, Mapping):
-            return {name: self.pack(item) for name, item in value.items()}
-        if isinstance(value, np.ndarray | list | tuple):
-            return self._block(np.asarray(value), [])
-        return value.item() if isinstance(value, np.generic) else value
+    Raises:
+        ValueError: when the limit is not positive, or edges and values do not fit.
+    """
+    if not (isfinite(limit) and limit > 0):
+        raise ValueError(
+            f"The limit of a heat map is a positive number; got {limit}. Give the size of a "
+            "value that should have the full colour."
+        )
+    x, y = (_ends(name, edges) for name, edges in (("x", x_edges), ("y", y_edges)))
+    grid, by = (values.values, values.sliders) if isinstance(values, Over) else (values, ())
+    grid = np.asarray(grid, dtype=float)
+    shape = (np.size(y_edges) - 1, np.size(x_edges) - 1)
+    if grid.shape[len(by) :] != shape:
+        raise ValueError(
+            f"Values of a heat map have shape (H, W) = {shape} after the axes of their sliders; "
+            f"got {grid.shape} over {list(by)}. Put rows (y) before columns (x)."
+        )
+    levels = np.round(127 * np.clip(grid / limit, -1, 1))
+    levels = np.where(np.isnan(levels), 0, levels).astype(np.int8)
+    return {"kind": "heat", "x": x, "y": y, "values": Over(levels, by) if by else levels,
+            "limit": float(limit), "low": low, "high": high, "label": label}  # fmt: skip
 
-    def _check(self, value: Over) -> None:
-        if unknown := set(value.sliders) - set(self.names):
-            raise ValueError(
-                f"Values run over sliders of the payload; got {sorted(unknown)}. "
-                f"Name one of {list(self.names)}."
-            )
-        wanted = tuple(self.lengths[name] for name in value.sliders)
-        if value.values.shape[: len(wanted)] != wanted:
-            raise ValueError(
-                f"Values over {value.sliders} have leading axes {wanted}; got shape "
-                f"{value.values.shape}. Put the sliders' axes first."
-            )
 
-    def _block(self, values: NDArray[Any], by: list[int]) -> dict[str, Any]:
-        flat = np.ascontiguousarray(values, dtype="<f4").ravel()
-        packed = {"first": self.used, "shape": list(values.shape), "by": by}
-        self.blocks.append(flat)
-        self.used += flat.size
-        return packed
-
-    def _strings(self, values: NDArray[Any], by: list[int]) -> dict[str, Any]:
-        # Captions repeat: each different one travels once, the grid as places among them.
-        kinds, index = np.unique(values.astype(str), return_inverse=True)
-        return {"strings": kinds.tolist(), **self._block(index.reshape(values.shape), by)}
+def _ends(name: str, edges: ArrayLike) -> NDArray[np.float64]:
+    """First and last of evenly spaced edges."""
+    places = np.asarray(edges, dtype=float)
+    steps = np.diff(places) if places.ndim == 1 else np.zeros(0)
+    if not (steps.size and steps[0] > 0 and np.allclose(steps, steps[0], rtol=1e-3, atol=0)):
+        raise ValueError(
+            f"The {name} edges of a heat map rise in even steps; got {places}. Take "
+            "np.linspace(first, last, cells + 1)."
+        )
+    return places[[0, -1]]
 
 
 def payload(
@@ -261,21 +258,41 @@ def payload(
         headline: one sentence above the sliders, following them.
 
     Raises:
-        ValueError: when values name an unknown slider or their axes do not fit its grid.
+        ValueError: when values or presses name an unknown slider, or do not fit its grid.
     """
     names = tuple(item["name"] for item in sliders)
     grids = tuple(tuple(item["values"]) for item in sliders)
-    packer = _Packer(dict(zip(names, map(len, grids), strict=True)), names)
+    lengths = dict(zip(names, map(len, grids), strict=True))
+    for item in panels:
+        _check_click(item["click"], item["at"], lengths)
+    packer = Packer(lengths, names)
     packed = [
-        {**item, **{part: packer.pack(item[part]) for part in ("title", "caption")},
-         "marks": [packer.pack(mark) for mark in item["marks"]]}
+        {**item, **{part: packer.pack(item[part]) for part in ("title", "caption", "at")},
+         **{part: [packer.pack(one) for one in item[part]] for part in ("marks", "legend")}}
         for item in panels
     ]  # fmt: skip
     head = {"sliders": list(sliders), "panels": packed, "columns": columns,
             "headline": packer.pack(headline)}  # fmt: skip
-    body = np.concatenate([np.zeros(0, "<f4"), *packer.blocks]).tobytes()
     start = tuple(float(item["start"]) for item in sliders)
-    return Payload(json.dumps(head, separators=(",", ":")), body, grids, start)
+    return Payload(json.dumps(head, separators=(",", ":")), packer.body, grids, start)
+
+
+def _check_click(name: str | None, at: Number | None, lengths: Mapping[str, int]) -> None:
+    if name is None:
+        return
+    if name not in lengths:
+        raise ValueError(
+            f"A press moves one of the payload's sliders; got {name!r}. Name one of "
+            f"{list(lengths)}."
+        )
+    if at is None:
+        return
+    shape = at.values.shape[len(at.sliders) :] if isinstance(at, Over) else np.shape(at)
+    if shape != (lengths[name], 2):
+        raise ValueError(
+            f"Places of a press have shape {(lengths[name], 2)}, x and y for each value of "
+            f"{name!r}; got {shape}. Leave `at` out where the panel's x axis is the slider's."
+        )
 
 
 @cache
@@ -284,7 +301,7 @@ def _component() -> Callable[..., Any]:
         "nptlab_live",
         html='<div class="live"></div>\n',
         css=(_HERE / "live.css").read_text(),
-        js=(_HERE / "live.js").read_text(),
+        js="\n".join((_HERE / name).read_text() for name in _SCRIPTS),
     )
 
 

@@ -2,8 +2,12 @@
 
 from validation_core.benchmarks.boundary import Boundary
 from validation_core.benchmarks.gaussian import Gaussian
+from validation_core.benchmarks.spiral import Spiral
+from validation_core.benchmarks.tree import Tree
 from validation_core.types import Benchmark
 
-__all__ = ["BENCHMARKS", "Boundary", "Gaussian"]
+__all__ = ["BENCHMARKS", "Boundary", "Gaussian", "Spiral", "Tree"]
 
-BENCHMARKS: dict[str, type[Benchmark]] = {kind.name: kind for kind in (Gaussian, Boundary)}
+BENCHMARKS: dict[str, type[Benchmark]] = {
+    kind.name: kind for kind in (Gaussian, Tree, Spiral, Boundary)
+}

@@ -3,7 +3,8 @@
 Chen, Bansal, Scott, CoLT, Section 4 and Appendix C.2; Bansal, Chen, Scott, Appendix B.1.
 x ~ N(1, I_M), mu = W1 x, S = |w2'x| Sigma with Sigma_ij = 0.9^|i-j|, theta ~ N(mu, S). The
 papers give W2 the wrong shape; W1 (D, M) and w2 (M,) are standard normal, drawn once
-from a seed that depends on the dimensions only.
+from a seed that depends on the dimensions only. Curved, p and q both pass through one fixed map
+(CoLT, Appendix C.5): theta = f(theta~), with theta~ from the family and its perturbation.
 """
 
 from __future__ import annotations
@@ -16,7 +17,13 @@ import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.special import logsumexp
 
-from validation_core.benchmarks.perturbations import PERTURBATIONS, Perturbation, with_mirror
+from validation_core.benchmarks.curved import bend
+from validation_core.benchmarks.perturbations import (
+    PERTURBATIONS,
+    Perturbation,
+    log_mixture,
+    with_mirror,
+)
 from validation_core.rng import stream
 from validation_core.types import Array, Paper
 
@@ -51,7 +58,7 @@ def geometry(dim_x: int, dim_theta: int) -> Geometry:
 
 @dataclass(frozen=True, kw_only=True)
 class Gaussian:
-    """Gaussian posterior with a perturbed estimator."""
+    """Gaussian posterior with a perturbed estimator, straight or bent by a fixed map."""
 
     name: ClassVar[str] = "gaussian"
     title: ClassVar[str] = "Gaussian family"
@@ -70,6 +77,22 @@ class Gaussian:
     dim_theta: int = field(
         default=3, metadata={"label": "Dimension of theta", "min": 1, "max": 1000, "help": "D"}
     )
+    curved: bool = field(
+        default=False,
+        metadata={
+            "label": "Curved",
+            "help": "Both p and q pass through one fixed map with a hidden layer of sines.",
+        },
+    )
+    gain: float = field(
+        default=1.0,
+        metadata={
+            "label": "Gain of the curved map",
+            "min": 0.1,
+            "max": 10.0,
+            "help": "Multiplies what goes into the sines: 1 is the paper's, more is more curved.",
+        },
+    )
 
     def __post_init__(self) -> None:
         if self.perturbation not in PERTURBATIONS:
@@ -82,42 +105,71 @@ class Gaussian:
                 raise ValueError(
                     f"{name} lies between 1 and 1000; got {getattr(self, name)}. Choose within."
                 )
+        if not 0.1 <= self.gain <= 10:
+            raise ValueError(f"gain lies between 0.1 and 10; got {self.gain}. Choose within.")
 
     @property
     def summary(self) -> str:
-        return PERTURBATIONS[self.perturbation].summary
+        """What gamma does."""
+        straight = PERTURBATIONS[self.perturbation].summary
+        return straight + ", before a fixed map bends both p and q" * self.curved
 
     @property
     def label(self) -> str:
-        return (
-            f"Gaussian, {PERTURBATIONS[self.perturbation].title}, ({self.dim_x}, {self.dim_theta})"
-        )
+        """Family, perturbation, dimensions of x and theta, and how it is curved."""
+        title = PERTURBATIONS[self.perturbation].title
+        bent = f", curved, gain {self.gain:g}" * self.curved
+        return f"Gaussian, {title}, ({self.dim_x}, {self.dim_theta}){bent}"
 
     @property
     def gammas(self) -> tuple[float, ...]:
+        """CoLT's grid (Table 2) for this perturbation."""
         return PERTURBATIONS[self.perturbation].gammas
 
     @property
     def dims(self) -> tuple[int, int]:
+        """(D, M): the papers write them the other way round."""
         return self.dim_theta, self.dim_x
 
     def x(self, n: int, rng: np.random.Generator) -> Array:
+        """Normal about 1: (n, M)."""
         return 1 + rng.standard_normal((n, self.dim_x))
 
     def theta(self, x: Array, gamma: float, rng: np.random.Generator) -> Array:
-        exact = self.mean(x) + self.noise(x, rng)
-        if self.perturbation != "mode_collapse":
-            return exact
-        return with_mirror(exact, self.mean(x), gamma, rng)
+        """One draw of p(.|x), bent where the family is curved: (n, D)."""
+        straight: Array = self.mean(x) + self.noise(x, rng)
+        if self.perturbation == "mode_collapse":
+            straight = with_mirror(straight, self.mean(x), gamma, rng)
+        return self._bent(straight)
 
     def q(self, x: Array, gamma: float, rng: np.random.Generator) -> Array:
-        return PERTURBATIONS[self.perturbation].q(self, x, gamma, rng)
+        """One draw of q_gamma(.|x), perturbed first and then bent: (n, D)."""
+        return self._bent(PERTURBATIONS[self.perturbation].q(self, x, gamma, rng))
 
-    def log_ratio(self, theta: Array, x: Array, gamma: float) -> Array:
-        """log p - log q: (n,). Exactly 0 at gamma = 0, blind prior apart."""
+    def log_ratio(self, theta: Array, x: Array, gamma: float) -> Array | None:
+        """log p - log q: (n,). Exactly 0 at gamma = 0, blind prior apart.
+
+        None for the curved family: its map is not one to one, so densities do not carry over.
+        """
+        if self.curved:
+            return None
         if gamma == 0 and self.perturbation != "blind_prior":
             return np.zeros(len(theta))
         return PERTURBATIONS[self.perturbation].log_ratio(self, theta, x, gamma)
+
+    def log_p(self, theta: Array, x: Array, gamma: float) -> Array | None:
+        """log p(theta|x), normalised: (n,). None for the curved family, as for the ratio."""
+        if self.curved:
+            return None
+        chol = self.fixed.chol
+        constant = self.dim_theta / 2 * np.log(2 * np.pi) + np.log(np.diag(chol)).sum()
+        normal: Array = self.log_normal(theta, x) - constant
+        if self.perturbation == "mode_collapse":
+            normal = normal + log_mixture(self, theta, x, gamma)
+        return np.asarray(normal)
+
+    def _bent(self, straight: Array) -> Array:
+        return bend(self.dim_theta)(straight, self.gain) if self.curved else straight
 
     @property
     def fixed(self) -> Geometry:

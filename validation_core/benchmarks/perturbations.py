@@ -93,14 +93,14 @@ def _heavy_tail_ratio(b: Gaussian, theta: Array, x: Array, gamma: float) -> Arra
 
 
 def _additional_mode_ratio(b: Gaussian, theta: Array, x: Array, gamma: float) -> Array:
-    return -_log_mixture(b, theta, x, gamma)
+    return -log_mixture(b, theta, x, gamma)
 
 
 def _mode_collapse_ratio(b: Gaussian, theta: Array, x: Array, gamma: float) -> Array:
-    return _log_mixture(b, theta, x, gamma)
+    return log_mixture(b, theta, x, gamma)
 
 
-def _log_mixture(b: Gaussian, theta: Array, x: Array, gamma: float) -> Array:
+def log_mixture(b: Gaussian, theta: Array, x: Array, gamma: float) -> Array:
     """log((1 - gamma) + gamma N(theta; -mu, S) / N(theta; mu, S))."""
     mirror = -2 * (b.whiten(theta, x) * b.whiten(b.mean(x), x)).sum(-1)
     with np.errstate(divide="ignore"):

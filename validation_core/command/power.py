@@ -85,8 +85,8 @@ def _power_tasks(
         for one in trainings
         for beta in chosen.beta
     ]
-    learned = any(method.learned for method in wanted)
-    return tasks, [TrainTask(trainings=(one,)) for one in trainings if learned]
+    needed = dict.fromkeys(one for task in tasks for one in task.trainings.values())
+    return tasks, [TrainTask(trainings=(one,)) for one in needed]
 
 
 def _run_on_engine(tasks: Sequence[Any], store: Store, name: str) -> None:

@@ -93,6 +93,21 @@ def training_set(upload: Upload, seed: int) -> TrainingSet:
     return sampling.training_rows(replace(train, q=train.q[:, :most]), rng)
 
 
+def test_table(upload: Upload, seed: int) -> Draws:
+    """The rows of a table that no network of this seed learns from, in no order.
+
+    Raises:
+        ValueError: for two samples, which have no x.
+    """
+    _, test = _parts(upload, seed)
+    if isinstance(test, Blocks):
+        raise ValueError(
+            "A map over x needs a table of theta, x and theta_q; got two samples p and q. Upload "
+            "a table."
+        )
+    return test
+
+
 def run_method(
     upload: Upload, method: Method, seed: int, *, network: Callable[[], TrainedClassifier]
 ) -> Record:

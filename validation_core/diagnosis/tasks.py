@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 from weakref import WeakValueDictionary
 
+import numpy as np
+
 from validation_core import keys, models
 from validation_core.diagnosis import run
 from validation_core.diagnosis.records import Record
@@ -17,7 +19,7 @@ from validation_core.models import Training
 from validation_core.sampling import TrainingSet
 from validation_core.scores.classifier import Classifier
 from validation_core.tasks import Live, TrainTask
-from validation_core.types import Method
+from validation_core.types import Draws, Method
 from validation_core.uploads import Upload
 
 if TYPE_CHECKING:
@@ -71,6 +73,13 @@ class Uploaded:
         """The rows that no test looks at."""
         del recipe
         return run.training_set(table(store, self.digest), seed)
+
+    def test_table(
+        self, n: int, k: int, rng: np.random.Generator, *, seed: int, store: Store
+    ) -> Draws:
+        """The rows that no network of this seed learns from, however many were asked for."""
+        del n, k, rng
+        return run.test_table(table(store, self.digest), seed)
 
 
 @dataclass(frozen=True, kw_only=True)

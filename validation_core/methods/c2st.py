@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from validation_core import statistics
-from validation_core.types import BlockScores, Budget, Layout, Outcome, Paper, Scores
+from validation_core.types import BlockScores, Budget, Layout, Outcome, Paper, Reads, Scores
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,7 +23,7 @@ class C2ST:
     summary: ClassVar[str] = "Does a classifier tell p from q more often than one time in two?"
     statistic: ClassVar[str] = "held-out accuracy"
     layout: ClassVar[Layout] = "blocks"
-    learned: ClassVar[bool] = True
+    reads: ClassVar[Reads] = "classifier"
     version: ClassVar[int] = 1
 
     @property

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from validation_core import statistics
-from validation_core.types import Budget, Layout, Outcome, Paper, Scores, TableScores
+from validation_core.types import Budget, Layout, Outcome, Paper, Reads, Scores, TableScores
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +28,7 @@ class SBC:
     summary: ClassVar[str] = "Does each true parameter rank anywhere among q's draws?"
     statistic: ClassVar[str] = "largest KS distance over parameters"
     layout: ClassVar[Layout] = "table"
-    learned: ClassVar[bool] = False
+    reads: ClassVar[Reads] = "coordinates"
     version: ClassVar[int] = 1
 
     @property

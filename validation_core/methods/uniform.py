@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from validation_core import statistics
-from validation_core.types import BlockScores, Budget, Layout, Outcome, Paper, Scores
+from validation_core.types import BlockScores, Budget, Layout, Outcome, Paper, Reads, Scores
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,7 +23,7 @@ class Uniform:
     summary: ClassVar[str] = "Are q's scores exchangeable with p's? Exact for any classifier."
     statistic: ClassVar[str] = "KS distance of conformal ranks"
     layout: ClassVar[Layout] = "blocks"
-    learned: ClassVar[bool] = True
+    reads: ClassVar[Reads] = "classifier"
     version: ClassVar[int] = 1
 
     m: int = field(

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from validation_core import statistics
-from validation_core.types import Budget, Layout, Outcome, Paper, Scores, TableScores
+from validation_core.types import Budget, Layout, Outcome, Paper, Reads, Scores, TableScores
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +27,7 @@ class WithinX:
     summary: ClassVar[str] = "Does the truth rank anywhere among q's draws at its own x?"
     statistic: ClassVar[str] = "KS distance of the truth's ranks"
     layout: ClassVar[Layout] = "table"
-    learned: ClassVar[bool] = True
+    reads: ClassVar[Reads] = "classifier"
     version: ClassVar[int] = 1
 
     @property

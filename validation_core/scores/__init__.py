@@ -10,7 +10,15 @@ from typing import overload
 
 import numpy as np
 
-from validation_core.types import Array, Blocks, BlockScores, Draws, Score, TableScores
+from validation_core.types import (
+    Array,
+    Blocks,
+    BlockScores,
+    Draws,
+    Score,
+    TableScore,
+    TableScores,
+)
 
 _NUMBERS = 1 << 20  # of theta and x scored at once: bounds what a table's repeated x takes
 
@@ -28,6 +36,8 @@ def apply(score: Score, draws: Blocks | Draws) -> BlockScores | TableScores:
     """
     if isinstance(draws, Blocks):
         return BlockScores(score(draws.p.theta, draws.p.x), score(draws.q.theta, draws.q.x))
+    if isinstance(score, TableScore):
+        return score.table(draws)
     truth = np.atleast_2d(score(draws.theta, draws.x))
     return TableScores(truth, _drawn(score, draws, like=truth))
 

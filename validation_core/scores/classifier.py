@@ -13,15 +13,17 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from validation_core import sampling
 from validation_core.rng import stream
 from validation_core.sampling import TrainingSet
-from validation_core.types import Array, Joint
+from validation_core.types import Array, Benchmark, Joint
 
 if TYPE_CHECKING:
     from validation_core.training import Problem, Report
 
 Preset = Literal["interactive", "paper"]
 
+_HELD = 1000  # rows of p, and of q, that a benchmark's classifier is watched on
 _CLIP = 10.0  # robust sds: heavy tails reach the network as "far out", not as 1e6
 _CPU_ROWS, _GPU_ROWS = 2048, 1 << 17  # rows per pass: what stays in a core's cache, in a GPU
 
@@ -45,6 +47,56 @@ class Classifier:
     def preset(cls, name: Preset) -> Classifier:
         """`paper`: 2000 epochs at 1e-5 (Appendix B). `interactive`: as many steps times rate."""
         return PRESETS[name]
+
+    def sample(
+        self, benchmark: Benchmark, gamma: float, rng: np.random.Generator
+    ) -> TrainingSet:
+        """Independent rows of p and of q to learn from, and as many again to watch."""
+        return sampling.training_set(benchmark, gamma, self.train, _HELD, rng)
+
+    def learn_all(
+        self, data: Sequence[TrainingSet], seeds: Sequence[int], report: Report | None = None
+    ) -> list[TrainedClassifier]:
+        """One classifier for each set of data and seed, as one batch."""
+        return learn_all(data, self, seeds, report)
+
+    def read(
+        self, arrays: Mapping[str, NDArray[np.floating]], *, seconds: float, device: str
+    ) -> TrainedClassifier:
+        """What `TrainedClassifier.arrays` gave."""
+        return TrainedClassifier.read(arrays, seconds, device)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableClassifier:
+    """A classifier that learns from a table: n true pairs and k draws of q at each of their x.
+
+    What C2ST can make of the draws that the table tests of the same size are given.
+    """
+
+    version: ClassVar[int] = 1
+
+    n: int
+    k: int
+    recipe: Classifier
+
+    def sample(
+        self, benchmark: Benchmark, gamma: float, rng: np.random.Generator
+    ) -> TrainingSet:
+        """A table's rows, a fifth of them watched."""
+        return sampling.training_rows(sampling.table(benchmark, gamma, self.n, self.k, rng), rng)
+
+    def learn_all(
+        self, data: Sequence[TrainingSet], seeds: Sequence[int], report: Report | None = None
+    ) -> list[TrainedClassifier]:
+        """As its recipe does."""
+        return learn_all(data, self.recipe, seeds, report)
+
+    def read(
+        self, arrays: Mapping[str, NDArray[np.floating]], *, seconds: float, device: str
+    ) -> TrainedClassifier:
+        """What `TrainedClassifier.arrays` gave."""
+        return TrainedClassifier.read(arrays, seconds, device)
 
 
 PRESETS: dict[Preset, Classifier] = {
@@ -72,6 +124,11 @@ class TrainedClassifier:
     def auc(self) -> float:
         """Held-out AUC of the network that was kept."""
         return float(self.history["auc"][self.kept])
+
+    @property
+    def summary(self) -> Mapping[str, float]:
+        """Held-out AUC, for lists of networks."""
+        return {"auc": self.auc}
 
     def at(self, beta: float = 0.0) -> Logit:
         """The score of psi_beta = (1 - beta) psi_trained + beta psi_initial, exactly."""

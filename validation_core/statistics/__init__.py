@@ -12,6 +12,7 @@ from validation_core.statistics.intervals import (
     total_variation_bounds,
     wilson,
 )
+from validation_core.statistics.localization import Ball, Distance, ball, kolmogorov
 from validation_core.statistics.ranks import Pool, conformal_ranks, count, randomised_ranks
 from validation_core.statistics.uniformity import (
     GRID,
@@ -27,11 +28,14 @@ from validation_core.statistics.uniformity import (
 __all__ = [
     "C2ST",
     "GRID",
+    "Ball",
+    "Distance",
     "Multiple",
     "Pool",
     "Uniformity",
     "anderson_darling",
     "auc",
+    "ball",
     "binomial_bounds",
     "c2st",
     "conformal_ranks",
@@ -41,6 +45,7 @@ __all__ = [
     "ecdf_band",
     "ecdf_difference",
     "holm",
+    "kolmogorov",
     "ks",
     "ks_location",
     "multiple",

@@ -1,0 +1,68 @@
+"""CoLT: the ball to which q gives the wrong mass, at every x, and how it was found."""
+
+import streamlit as st
+
+from pages.components import colt_film, colt_maps, colt_papers, colt_power, colt_ranks, jobs
+from pages.components.colt_controls import Chosen, choose
+from pages.components.colt_data import maps
+from pages.components.services import services
+
+VIEWS = ("Where", "Ranks", "Training", "Power", "Papers")
+
+
+def trained(chosen: Chosen, view: str) -> None:
+    """A view of the trained localizer, or the button that trains it."""
+    task = chosen.map()
+    if not task.done(services().store):
+        train(chosen)
+        return
+    found = maps(task.key, task)
+    if view == "Ranks":
+        colt_ranks.ranks(chosen, found)
+    else:
+        onto = colt_maps.directions(found.q.shape[2])
+        if view == "Where":
+            colt_maps.where(task.key, found, onto, chosen.alpha)
+        else:
+            colt_film.training(chosen, found, onto)
+
+
+def train(chosen: Chosen) -> None:
+    """What is missing, the button that trains it, and how far it is."""
+    tasks = [chosen.map()]
+    state = jobs.latest(tasks)
+    if state is None:
+        p, q = chosen.recipe.spent()
+        st.markdown(
+            f"No localizer has been trained for gamma = {chosen.gamma:g} with these settings. "
+            f"Training draws {p:,} times from p and {q:,} times from q."
+        )
+        st.button(
+            "Train the localizer", key="train", type="primary", icon=":material/model_training:",
+            on_click=lambda: jobs.ensure(
+                tasks, f"Train and map {chosen.benchmark.label}", start=True, again=True
+            ),
+        )  # fmt: skip
+    jobs.panel(state, draw=colt_film.course)
+
+
+@st.fragment
+def results(chosen: Chosen) -> None:
+    """The view that was chosen."""
+    view = st.segmented_control(
+        "View", VIEWS, default=VIEWS[0], required=True, key="view", bind="query-params",
+        label_visibility="collapsed",
+    )  # fmt: skip
+    if view == "Power":
+        colt_power.power(chosen)
+    elif view == "Papers":
+        colt_papers.tables()
+    else:
+        trained(chosen, view)
+
+
+st.title("Where does q put its mass wrongly?", anchor=False)
+jobs.notices()
+chosen = choose()
+st.markdown(f"{chosen.benchmark.label}, gamma = {chosen.gamma:g}: {chosen.benchmark.summary}.")
+results(chosen)

@@ -1,0 +1,200 @@
+"""The CoLT page's rail: which benchmark, which localizer, how many draws."""
+
+from dataclasses import dataclass, replace
+from typing import Literal, get_args, get_type_hints
+
+import streamlit as st
+
+from validation_core import papers
+from validation_core.benchmarks import Gaussian, Spiral, Tree
+from validation_core.benchmarks.gaussian import DIMENSIONS
+from validation_core.benchmarks.perturbations import PERTURBATIONS
+from validation_core.benchmarks.tree import Noise
+from validation_core.maps import MapTask
+from validation_core.methods.colt import CoLT
+from validation_core.models import Simulated, Training
+from validation_core.power import Trials
+from validation_core.scores.localizer import Localizer
+from validation_core.tasks import PowerTask
+from validation_core.types import Benchmark
+
+BENCHMARKS = {kind.name: kind.title for kind in (Gaussian, Tree, Spiral)}
+# The first ones can be seen whole: theta on a line or a plane, x too.
+_DIMS = {f"({x}, {theta})": (x, theta) for x, theta in ((2, 2), (1, 1), (1, 2), *DIMENSIONS)}
+_NOISES: dict[Noise, str] = {"scaled": "Scaled", "added": "Added"}
+N, K = (100, 200, 500, 1000), (50, 100, 200, 500)
+LEVELS = (0.01, 0.05, 0.1)
+_EMBEDDINGS = {
+    "fourier": "Fourier", "identity": "Identity", "residual": "Residual", "mlp": "MLP",
+}  # fmt: skip
+_FIRST = {"tree": 1.5, "spiral": 1}
+"""Strengths to begin with where the middle of the grid shows less."""
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What the rail says."""
+
+    benchmark: Benchmark
+    gamma: float
+    colt: CoLT
+    n: int
+    k: int
+    alpha: float
+    seed: int
+
+    @property
+    def recipe(self) -> Localizer:
+        """How the localizer is trained."""
+        return self.colt.recipe(self.n, self.k, self.benchmark)
+
+    def source(self, gamma: float | None = None) -> Simulated:
+        """The benchmark at this gamma or another."""
+        return Simulated(
+            benchmark=self.benchmark, gamma=float(self.gamma if gamma is None else gamma)
+        )
+
+    def training(self, gamma: float | None = None) -> Training:
+        """The localizer at this gamma or another."""
+        return papers.localizer(self.source(gamma), self.colt, self.n, self.k, self.seed)
+
+    def map(self, gamma: float | None = None) -> MapTask:
+        """Its ball at many x."""
+        return MapTask(training=self.training(gamma))
+
+    def maps(self) -> list[MapTask]:
+        """The ball at every gamma of the benchmark, the present one first."""
+        near = sorted(self.benchmark.gammas, key=lambda gamma: abs(gamma - self.gamma))
+        return [self.map(gamma) for gamma in near]
+
+    def contest(self, gamma: float, trials: int) -> list[PowerTask]:
+        """CoLT and its rivals at one gamma, the chosen embedding before the others."""
+        design = Trials(trials=trials, n=self.n, k=self.k, alpha=self.alpha)
+        own = self.colt.embedding
+        order = sorted(papers.EMBEDDINGS, key=lambda embedding: embedding != own)
+        return papers.contest(self.source(gamma), self.colt, design, self.seed, order)
+
+
+def choose() -> Chosen:
+    """Draw the rail in the sidebar. Every setting stands in the address, to be shared."""
+    with st.sidebar:
+        kind = st.selectbox(
+            "Benchmark", list(BENCHMARKS), format_func=lambda name: BENCHMARKS[name],
+            key="benchmark", bind="query-params",
+        )  # fmt: skip
+        benchmark = {"gaussian": _gaussian, "tree": _tree, "spiral": _spiral}[kind]()
+        gamma = _gamma(benchmark)
+        embedding = st.selectbox(
+            "Embedding of θ", list(_EMBEDDINGS), format_func=lambda name: _EMBEDDINGS[name],
+            key="embedding", bind="query-params",
+            help="What distances are measured in. Identity leaves θ as it is; the others learn "
+            "where to look closely.",
+        )  # fmt: skip
+        n, k = _sizes(benchmark)
+        alpha = st.select_slider(
+            "Level", LEVELS, 0.05, key="level", bind="query-params", format_func="{:.0%}".format
+        )  # fmt: skip
+        colt, seed = _how(CoLT(embedding=embedding))
+        chosen = Chosen(benchmark, float(gamma), colt, n, k, alpha, seed)
+        p, q = chosen.recipe.spent()
+        st.caption(f"Training draws {p:,} times from p and {q:,} times from q.")
+    return chosen
+
+
+def _gaussian() -> Gaussian:
+    name = st.selectbox(
+        "Perturbation of q", list(PERTURBATIONS), key="perturbation", bind="query-params",
+        format_func=lambda key: PERTURBATIONS[key].title.capitalize(),
+    )  # fmt: skip
+    dims = st.selectbox(
+        "Dimensions of (x, θ)", list(_DIMS), key="dims", bind="query-params",
+        help="Up to two dimensions of θ the map shows everything; beyond, chosen directions.",
+    )  # fmt: skip
+    dim_x, dim_theta = _DIMS[dims]
+    straight = Gaussian(perturbation=name, dim_x=dim_x, dim_theta=dim_theta)
+    curved = st.toggle(
+        "Curved", key="curved", bind="query-params",
+        help="Both p and q pass through one fixed map that bends them.",
+    )  # fmt: skip
+    if not curved:
+        return straight
+    gain = st.slider("Gain of the bend", 0.5, 5.0, 1.0, 0.5, key="gain", bind="query-params")
+    return replace(straight, curved=True, gain=round(gain, 2))
+
+
+def _tree() -> Tree:
+    noise = st.segmented_control(
+        "Noise of q", list(_NOISES), format_func=_NOISES.get, default="scaled", required=True,
+        key="noise", bind="query-params",
+        help="Scaled: sd 0.01 (1 + gamma), as in the paper's appendix. Added: noise of sd "
+        "0.01 gamma on top of p, as in its text.",
+    )  # fmt: skip
+    return Tree(noise=noise)
+
+
+def _spiral() -> Spiral:
+    """The closed form, or whatever else the benchmark can draw its states from."""
+    models = get_args(get_type_hints(Spiral).get("model"))
+    if not models:
+        return Spiral()
+    model = st.segmented_control(
+        "Denoiser", models, format_func=str.capitalize, default=models[0], required=True,
+        key="model", bind="query-params",
+    )  # fmt: skip
+    return Spiral(**{"model": model})
+
+
+def _gamma(benchmark: Benchmark) -> float:
+    grid = benchmark.gammas
+    if len(grid) == 1:
+        st.caption(benchmark.summary.capitalize() + ".")
+        return grid[0]
+    first = _FIRST.get(benchmark.name, grid[len(grid) // 2])
+    return st.select_slider(
+        "Reverse steps left out, gamma" if benchmark.name == "spiral" else "Strength, gamma",
+        grid, first, key=f"gamma_{getattr(benchmark, 'perturbation', benchmark.name)}",
+        bind="query-params", help=f"{benchmark.summary[0].upper()}{benchmark.summary[1:]}.",
+        format_func="{:g}".format,
+    )  # fmt: skip
+
+
+def _sizes(benchmark: Benchmark) -> tuple[int, int]:
+    """N and K; each benchmark remembers its own, which begin as the paper's."""
+    n, k = papers.SIZES[benchmark.name]
+    left, right = st.columns(2)
+    return (
+        left.selectbox(
+            "Simulations, N", N, N.index(n), key=f"n_{benchmark.name}", bind="query-params",
+            help="Anchors: true pairs (θ, x) that training sees; as many test.",
+        ),
+        right.selectbox(
+            "Draws at each, K", K, K.index(k), key=f"k_{benchmark.name}", bind="query-params",
+            help="Draws of q at the x of each simulation.",
+        ),
+    )  # fmt: skip
+
+
+def _how(colt: CoLT) -> tuple[CoLT, int]:
+    """What is seldom changed: how training climbs, and from which seed."""
+    presets: dict[Literal["interactive", "paper"], str] = {
+        "interactive": "Interactive", "paper": "Paper",
+    }  # fmt: skip
+    divergences: dict[Literal["w2", "sinkhorn"], str] = {"w2": "W₂", "sinkhorn": "Sinkhorn"}
+    with st.expander("Training"):
+        preset = st.segmented_control(
+            "Preset", list(presets), format_func=presets.get, default="interactive",
+            required=True, key="preset", bind="query-params",
+            help="Interactive: seconds, θ whitened by q's own draws, held-out anchors choose the "
+            "step. Paper: steps and rate of its Table 2, all anchors at every step: minutes.",
+        )  # fmt: skip
+        divergence = st.segmented_control(
+            "Divergence from uniform ranks", list(divergences), format_func=divergences.get,
+            default="w2", required=True, key="divergence", bind="query-params",
+            help="What training climbs. W₂ is exact by sorting; Sinkhorn is the paper's.",
+        )  # fmt: skip
+        fresh = st.toggle(
+            "Fresh anchors", key="fresh", bind="query-params",
+            help="New draws at every step: no overfitting, and a larger budget.",
+        )  # fmt: skip
+        seed = st.number_input("Seed", 0, 9999, 0, key="seed", bind="query-params")
+    return replace(colt, preset=preset, divergence=divergence, fresh=fresh), int(seed)

@@ -1,0 +1,133 @@
+// How live.js is moved: sliders, their play buttons, presses in a panel.
+
+// A slider stands at another of its values: drawn with the next frame, Python is not told.
+const move = (chart, index, place) => {
+  chart.at[index] = place
+  chart.sliders[index].input.value = place
+  chart.moved.add(index)
+  chart.frame ||= requestAnimationFrame(() => { chart.frame = 0; redraw(chart) })
+}
+// Python hears where the sliders stand, unless it knows.
+const release = (chart) => {
+  clearTimeout(chart.waiting)
+  if (chart.at.join() === chart.told.join()) return
+  chart.told = [...chart.at]
+  chart.tell(chart.sliders.map((slider, i) => slider.values[chart.at[i]]))
+}
+
+const FACES = { Play: "M4 2.5L13.5 8L4 13.5Z", Pause: "M4 3h3v10h-3zM9.5 3h3v10h-3z" }
+const face = (button, name) => {
+  button.setAttribute("aria-label", name)
+  button.querySelector("path").setAttribute("d", FACES[name])
+}
+const halt = (chart) => {
+  clearInterval(chart.playing?.timer)
+  if (chart.playing) face(chart.playing.button, "Play")
+  chart.playing = null
+  chart.said?.setAttribute("aria-live", "polite")
+}
+const play = (chart, index, button) => {
+  halt(chart)
+  const last = chart.sliders[index].values.length - 1
+  if (chart.at[index] >= last) move(chart, index, 0)
+  const step = () => {
+    move(chart, index, Math.min(last, chart.at[index] + 1))
+    if (chart.at[index] < last) return
+    halt(chart)
+    release(chart)
+  }
+  const calm = matchMedia("(prefers-reduced-motion: reduce)").matches
+  chart.playing = { index, button, timer: setInterval(step, calm ? 500 : 1000 / 12) }
+  face(button, "Pause")
+  chart.said?.setAttribute("aria-live", "off") // twelve sentences a second help nobody
+}
+const player = (chart, parent, index) => {
+  const button = html(parent, "button", "play")
+  button.type = "button"
+  make(make(button, "svg", { viewBox: "0 0 16 16", "aria-hidden": "true" }), "path")
+  face(button, "Play")
+  button.onclick = () => {
+    if (chart.playing?.index !== index) return play(chart, index, button)
+    halt(chart)
+    release(chart)
+  }
+}
+
+const control = (chart, parent, slider, index) => {
+  const box = html(parent, "div")
+  const id = `s${index}`
+  const label = html(box, "label")
+  label.htmlFor = id
+  html(label, "span", "", slider.label)
+  slider.output = html(label, "output")
+  const plays = slider.play && slider.values.length > 1
+  const row = html(box, "div", "row")
+  if (plays) player(chart, row, index)
+  const input = slider.input = row.appendChild(document.createElement("input"))
+  Object.assign(input, { type: "range", id, min: 0, max: slider.values.length - 1, step: 1 })
+  input.value = chart.at[index]
+  input.setAttribute("aria-label", slider.label)
+  if (slider.ends[0] || slider.ends[1]) {
+    const ends = html(box, "div", plays ? "ends beside" : "ends")
+    slider.ends.forEach((words) => html(ends, "span", "", words))
+  }
+  let keyed = false, stopped = false
+  const rest = () => { // a held arrow key reports once, when it rests
+    clearTimeout(chart.waiting)
+    chart.waiting = setTimeout(() => release(chart), keyed ? 150 : 0)
+  }
+  input.oninput = () => { halt(chart); move(chart, index, Number(input.value)) }
+  input.onkeydown = () => { keyed = true }
+  input.onpointerdown = () => { keyed = false; stopped = Boolean(chart.playing); halt(chart) }
+  input.onpointerup = input.onpointercancel = () => { if (stopped) rest() }
+  input.onchange = () => { chart.told = []; rest() }
+}
+
+// A press moves the panel's slider to the value whose place is nearest, seen in pixels. A finger
+// drags where it sets out sideways; one that sets out upright scrolls the page and moves nothing.
+const pressable = (chart, panel, s) => {
+  const index = chart.sliders.findIndex((slider) => slider.name === panel.click)
+  panel.svg.parentNode.classList.add("pressable")
+  const hit = make(panel.svg, "rect", { x: s.left, y: s.top, class: "hit",
+    width: Math.max(0, s.right - s.left), height: s.bottom - s.top })
+  const go = (event) => {
+    const box = panel.svg.getBoundingClientRect(), places = pick(chart, panel.at)
+    const x = (event.clientX - box.left) * s.width / box.width
+    const y = (event.clientY - box.top) * s.height / box.height
+    let best = chart.at[index], least = Infinity
+    chart.sliders[index].values.forEach((value, i) => {
+      const away = places ? Math.hypot(s.x(places[2 * i]) - x, s.y(places[2 * i + 1]) - y)
+        : Math.abs(s.x(value) - x)
+      if (away < least) { least = away; best = i }
+    })
+    if (best !== chart.at[index]) move(chart, index, best)
+  }
+  let before = null, begun = null, dragged = false
+  hit.onpointerdown = (event) => {
+    if (event.button || !event.isPrimary) return
+    halt(chart)
+    before = chart.at[index]
+    begun = event
+    dragged = event.pointerType !== "touch"
+    hit.setPointerCapture(event.pointerId)
+    if (dragged) go(event)
+  }
+  hit.onpointermove = (event) => {
+    if (before === null || !event.isPrimary) return
+    const along = Math.abs(event.clientX - begun.clientX)
+    dragged ||= along > Math.abs(event.clientY - begun.clientY)
+    if (dragged) go(event)
+  }
+  hit.onpointerup = (event) => {
+    if (before === null || !event.isPrimary) return
+    go(event)
+    before = null
+    release(chart)
+  }
+  hit.onpointercancel = () => {
+    if (before === null) return
+    move(chart, index, before)
+    before = null
+    release(chart)
+  }
+}

@@ -1,0 +1,58 @@
+"""One live chart with every mark, and how often Python has heard of it."""
+
+import numpy as np
+import streamlit as st
+
+from pages.components import live
+from validation_core.figures import style
+
+CELLS = 13
+PLACES = np.linspace(0, 1, CELLS)
+EDGES = np.linspace(0, 1, CELLS + 1)
+CENTRES = (EDGES[1:] + EDGES[:-1]) / 2
+
+
+def payload(title: str) -> live.Payload:
+    """A hot cell in the lowest row and a cold one above it run along with the slider."""
+    heat = np.zeros((CELLS, CELLS, CELLS))
+    heat[range(CELLS), 0, range(CELLS)] = 5
+    heat[range(CELLS), 1, range(CELLS)] = -2
+    heat[:, -1] = np.nan
+    # A diagonal: places of which neither coordinate alone is the slider's.
+    path = np.stack([CENTRES, CENTRES[::-1]], 1)
+    short = np.where(CENTRES <= 0.5, CENTRES, np.nan)
+    gone = live.over(np.where(PLACES < 0.9, PLACES, np.nan), "x")
+    unit = live.axis((0, 1))
+    return live.payload(
+        sliders=[live.slider("x", PLACES, label="Place", play=True)],
+        panels=[
+            live.panel(
+                [
+                    live.heat(EDGES, EDGES, live.over(heat, "x"), limit=2, low=style.Q,
+                              high=style.P, label="p less q"),
+                    live.points(live.over(path[:, :1], "x"), live.over(path[:, 1:], "x"),
+                                color=style.P, symbol="ring"),
+                    live.points(path[:, 0], path[:, 1], color=style.Q, symbol="cross"),
+                ],
+                title="Map", x=unit, y=unit, square=True, click="x", at=path,
+                legend=[("here", style.P, "ring"), ("the way", style.Q, "cross")],
+            ),
+            live.panel(
+                [
+                    live.line(CENTRES, short, color=style.P, label="short"),
+                    live.line(CENTRES, np.nan * CENTRES, color=style.Q, label="nowhere"),
+                    live.vline(gone, label="here"),
+                ],
+                title=title, x=unit, y=unit, click="x",
+            ),
+        ],
+        headline=live.text("At {x}.", x=live.over([f"{x:.2f}" for x in PLACES], "x")),
+    )  # fmt: skip
+
+
+if __name__ == "__main__":
+    st.session_state.runs = st.session_state.get("runs", 0) + 1
+    st.title("Live")
+    title = "Other line" if st.toggle("Another payload") else "Line"
+    (x,) = live.chart(payload(title), key="live")
+    st.markdown(f"Run {st.session_state.runs}: x = {x:.2f}")

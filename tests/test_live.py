@@ -1,0 +1,163 @@
+"""The live chart's description: what is packed, and what is refused."""
+
+import json
+
+import numpy as np
+import pytest
+
+from pages.components import live
+
+X = np.linspace(0, 1, 5)
+EDGES = np.linspace(-1, 1, 4)
+ROWS = np.linspace(0, 1, 3)
+UNIT = live.axis((0, 1))
+
+
+def made(*marks, sliders=None, **panel):
+    sliders = sliders or [live.slider("x", X, label="X")]
+    return live.payload(sliders=sliders, panels=[live.panel(marks, x=UNIT, y=UNIT, **panel)])
+
+
+def unpacked(payload):
+    """The description, and a function: a packed array -> its numbers, as live.js reads them."""
+    message = payload.message(payload.start)
+    size = int.from_bytes(message[:4], "little")
+    head, rest = json.loads(message[4 : 4 + size]), message[4 + size :]
+
+    def numbers(packed):
+        kind = "<i1" if packed.get("small") else "<f4"
+        shape = packed["shape"]
+        offset = packed["first"] * np.dtype(kind).itemsize
+        return np.frombuffer(rest, kind, int(np.prod(shape)), offset).reshape(shape)
+
+    return head, numbers
+
+
+def heat(values, **options):
+    options = {"limit": 2, "low": "#D55E00", "high": "#0072B2", **options}
+    return live.heat(EDGES, ROWS, values, **options)
+
+
+def test_heat_travels_as_bytes():
+    values = np.zeros((2, 3))
+    values[0] = [2, -2, 1]
+    values[1] = [np.nan, 9, -np.inf]
+    head, numbers = unpacked(made(heat(values)))
+    (mark,) = head["panels"][0]["marks"]
+    assert mark["values"]["small"] is True
+    np.testing.assert_array_equal(numbers(mark["values"]), [[127, -127, 64], [0, 127, -127]])
+    np.testing.assert_array_equal(numbers(mark["x"]), [-1, 1])
+    np.testing.assert_array_equal(numbers(mark["y"]), [0, 1])
+
+
+def test_heat_over_sliders_is_off_by_half_a_step_at_most():
+    sliders = [live.slider("x", X, label="X"), live.slider("a", [1, 2], label="A")]
+    values = np.random.default_rng(0).uniform(-2, 2, (2, 5, 2, 3))
+    payload = made(heat(live.over(values, "a", "x")), sliders=sliders)
+    head, numbers = unpacked(payload)
+    packed = head["panels"][0]["marks"][0]["values"]
+    assert packed["by"] == [1, 0]
+    found = numbers(packed) * (2 / 127)
+    assert np.abs(found - values).max() <= 1 / 127 + 1e-9
+    assert len(payload.body) <= values.size + 4 * 4 + 3
+
+
+def test_numbers_after_bytes_are_read_where_they_lie():
+    """Three bytes over five places end between two float32."""
+    line = np.arange(10.0).reshape(5, 2)
+    tall = live.heat([0, 1], EDGES, live.over(np.full((5, 3, 1), 2.0), "x"), limit=2,
+                     low="#000000", high="#ffffff")  # fmt: skip
+    head, numbers = unpacked(
+        made(live.line([0, 1], [2, 3], color=""), tall,
+             live.line([0, 1], live.over(line, "x"), color=""))
+    )  # fmt: skip
+    first, colors, last = head["panels"][0]["marks"]
+    np.testing.assert_array_equal(numbers(first["y"]), [2, 3])
+    assert (numbers(colors["values"]) == 127).all()
+    np.testing.assert_array_equal(numbers(last["y"]), line)
+
+
+@pytest.mark.parametrize("limit", [0, -1.0, np.nan, np.inf])
+def test_the_limit_of_a_heat_is_positive(limit):
+    with pytest.raises(ValueError, match=r"positive number; got .*Give the size"):
+        heat(np.zeros((2, 3)), limit=limit)
+
+
+@pytest.mark.parametrize("values", [np.zeros((3, 2)), np.zeros(6), np.zeros((5, 2, 3))])
+def test_the_values_of_a_heat_fit_its_edges(values):
+    with pytest.raises(ValueError, match=r"\(H, W\) = \(2, 3\).*got .*Put rows"):
+        heat(values)
+
+
+def test_the_values_of_a_heat_fit_its_edges_after_the_sliders():
+    with pytest.raises(ValueError, match=r"got \(2, 3\) over \['x'\]"):
+        heat(live.over(np.zeros((2, 3)), "x"))
+    with pytest.raises(ValueError, match="leading axes"):
+        made(heat(live.over(np.zeros((4, 2, 3)), "x")))
+
+
+@pytest.mark.parametrize("edges", [[0], [0, 0, 0], [2, 1, 0], [0, 1, 4], [[0, 1]], [0, np.nan]])
+def test_the_edges_of_a_heat_rise_evenly(edges):
+    with pytest.raises(ValueError, match=r"x edges .* even steps; got .*Take"):
+        live.heat(edges, ROWS, np.zeros((2, 3)), limit=1, low="", high="")
+
+
+def test_places_of_a_press_are_packed():
+    path = np.stack([X, X**2], 1)
+    head, numbers = unpacked(made(click="x", at=path))
+    (panel,) = head["panels"]
+    assert panel["click"] == "x"
+    np.testing.assert_allclose(numbers(panel["at"]), path, atol=1e-7)
+    plain = unpacked(made(click="x"))[0]["panels"][0]
+    assert (plain["click"], plain["at"]) == ("x", None)
+
+
+def test_places_of_a_press_may_run_over_another_slider():
+    sliders = [live.slider("x", X, label="X"), live.slider("a", [1, 2], label="A")]
+    head, _ = unpacked(made(sliders=sliders, click="x", at=live.over(np.ones((2, 5, 2)), "a")))
+    packed = head["panels"][0]["at"]
+    assert (packed["by"], packed["shape"]) == ([1], [2, 5, 2])
+
+
+def test_a_press_moves_a_slider_that_is_there():
+    with pytest.raises(ValueError, match=r"got 'y'. Name one of \['x'\]"):
+        made(click="y")
+    with pytest.raises(ValueError, match="Name the slider to move"):
+        made(at=np.ones((5, 2)))
+
+
+@pytest.mark.parametrize("at", [np.ones((4, 2)), np.ones(5), live.over(np.ones((5, 2)), "x")])
+def test_a_press_has_a_place_for_every_value(at):
+    with pytest.raises(ValueError, match=r"shape \(5, 2\).*got .*Leave `at` out"):
+        made(click="x", at=at)
+
+
+def test_legends_travel_in_their_order():
+    told = live.over([f"at {x:g}" for x in X], "x")
+    head, numbers = unpacked(made(legend=[("p", "#0072B2", "cross"), (told, "", "dash")]))
+    first, second = head["panels"][0]["legend"]
+    assert first == {"label": "p", "color": "#0072B2", "symbol": "cross"}
+    words = [second["label"]["strings"][int(i)] for i in numbers(second["label"])]
+    assert words == list(told.values)
+
+
+def test_legends_show_known_symbols():
+    for symbol in live.SYMBOLS:
+        made(legend=[("p", "", symbol)])
+    with pytest.raises(ValueError, match=r"got 'heart'. Take the one nearest"):
+        made(legend=[("p", "", "heart")])
+
+
+def test_nothing_new_unless_asked_for():
+    head, _ = unpacked(made(live.points([0], [1], color="")))
+    assert head["sliders"][0]["play"] is False
+    (panel,) = head["panels"]
+    assert (panel["square"], panel["click"], panel["legend"]) == (False, None, [])
+    assert panel["height"] == 230
+    assert live.slider("x", X, label="X", play=True)["play"] is True
+
+
+def test_int8_payloads_have_digests_of_their_own():
+    one, other = (made(heat(np.full((2, 3), value))) for value in (1.0, -1.0))
+    assert one.digest != other.digest
+    assert one.digest == made(heat(np.full((2, 3), 1.0))).digest

@@ -1,0 +1,161 @@
+"""Where training begins: at the origin, at q's mean, or with q's detail. Only q shapes any."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from validation_core.nets import Parameters
+from validation_core.rng import stream
+from validation_core.scores.localizer import divergence, networks
+from validation_core.scores.localizer.recipe import Localizer
+from validation_core.scores.localizer.rows import Rows, distance, distances
+
+STARTS = ("origin", "mean", "blur")
+Tell = Callable[[int, Mapping[str, float]], None]
+"""Told the step and live numbers."""
+_RIDGES = (1e-3, 1e-1, 1.0, 10.0, 100.0)
+_STEPS, _LR = 300, 3e-3
+_ENOUGH = 0.95  # of the linear map's error: a network that wins less than a twentieth is noise
+
+
+class Start(NamedTuple):
+    """Two networks to begin with, and how far the ranks of all anchors are from uniform there."""
+
+    centre: Parameters
+    phi: Parameters
+    distance: float
+
+
+def choose(
+    recipe: Localizer,
+    centre: Parameters,
+    phi: Parameters,
+    rows: Rows,
+    watch: Rows,
+    seed: int,
+    tell: Tell,
+) -> tuple[Start, dict[str, NDArray[np.floating]]]:
+    """The start whose ranks are farther from uniform on all anchors, and every start's distance.
+
+    A centre at the origin sees a q that is shifted, one at q's mean a q of the wrong width or
+    tails, an embedding that tells q's draws from blurred ones sees wrong detail. None has met
+    a true theta, so that every anchor judges them fairly.
+    """
+
+    def judged(centre: Parameters, phi: Parameters) -> Start:
+        named = [networks.tensors(part, rows.x.device.type) for part in (centre, phi)]
+        return Start(centre, phi, distance(recipe, named[0], named[1], (rows, watch)))
+
+    found = {"origin": judged(centre, phi)}
+    if recipe.start == "best":
+        at_mean = mean(centre, rows, watch, stream(seed, "start"))
+        found["mean"] = judged(at_mean, phi)
+        if taken(recipe, rows):
+            rng = stream(seed, "blur")
+            found["blur"] = judged(*blurred(recipe, at_mean, phi, rows, rng, tell))
+    best = max(found.values(), key=lambda start: start.distance)
+    nan = float("nan")
+    distances = {name: getattr(found.get(name), "distance", nan) for name in STARTS}
+    return best, {f"start_{name}": np.array([distances[name]]) for name in STARTS}
+
+
+def taken(recipe: Localizer, rows: Rows) -> int:
+    """Steps that the third start takes; none without an embedding to learn or draws to blur."""
+    able = recipe.start == "best" and recipe.embedding != "identity" and rows.q.shape[1] > 1
+    return recipe.blur_steps if able else 0
+
+
+def blurred(
+    recipe: Localizer,
+    centre: Parameters,
+    phi: Parameters,
+    rows: Rows,
+    rng: np.random.Generator,
+    tell: Tell,
+) -> tuple[Parameters, Parameters]:
+    """Networks for which draws of q with a little noise lie farther out than draws of q.
+
+    q's draws are many where anchors are few: from them alone the embedding learns the fine
+    structure of q. A q that is too blunt or too sharp then shows at once.
+    """
+    where = rows.x.device.type
+    own_centre, own_phi = (networks.learnable(part, where) for part in (centre, phi))
+    optimiser, schedule = networks.optimiser(recipe, own_centre, own_phi, recipe.blur_steps)
+    n, k, d = rows.q.shape
+    half = min(recipe.draws_step or k, k) // 2
+    for step in range(recipe.blur_steps):
+        drawn = rows.take(rng.permutation(n)[: recipe.batch], rng.permutation(k)[: 2 * half])
+        noise = recipe.blur * rng.standard_normal((len(drawn.x), half, d))
+        q = drawn.q.clone()
+        q[:, :half] += torch.from_numpy(noise.astype(np.float32)).to(where)
+        # The truth's own place in these rows is not looked at.
+        _, far = distances(recipe, own_centre, own_phi, drawn._replace(theta=q[:, 0], q=q))
+        noisy, plain = far[:, :half].reshape(-1), far[:, half:].repeat_interleave(half, dim=0)
+        loss = -divergence.soft_ranks(noisy, plain, recipe.tau).mean()
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+        schedule.step()
+        tell(step + 1, {})
+    return networks.arrays(own_centre), networks.arrays(own_phi)
+
+
+def mean(centre: Parameters, rows: Rows, watch: Rows, rng: np.random.Generator) -> Parameters:
+    """A centre at q's median at each x: a ridge of x, and a network where the ridge falls short."""
+    target, held = (part.q.median(dim=1).values for part in (rows, watch))
+    linear = _ridge(rows.x, target, watch.x, held)
+    started = {**centre, **linear}
+    last = sum(name.startswith("weight") for name in centre) - 1
+    for name in (f"weight{last}", f"bias{last}"):
+        started[name] = np.zeros_like(started[name])
+    return _fitted(started, rows.x, target, watch.x, held, rng)
+
+
+def _ridge(x: Tensor, y: Tensor, held_x: Tensor, held_y: Tensor) -> Parameters:
+    """Linear map and shift by ridge regression; held-out rows choose the ridge."""
+    ones = torch.ones(len(x), 1, device=x.device)
+    inputs = torch.cat([x, ones], dim=1).double()
+    held = torch.cat([held_x, torch.ones(len(held_x), 1, device=x.device)], dim=1).double()
+    gram, moment = inputs.T @ inputs, inputs.T @ y.double()
+    best: tuple[float, Tensor | None] = (np.inf, None)
+    for ridge in _RIDGES:
+        penalty = torch.full((len(gram),), ridge, dtype=torch.float64, device=x.device)
+        penalty[-1] = 1e-9  # the shift is free
+        found = torch.linalg.solve(gram + torch.diag(penalty), moment)
+        error = float((held @ found - held_y).square().mean())
+        if error < best[0]:
+            best = (error, found)
+    assert best[1] is not None
+    found = best[1].float().cpu().numpy()
+    return {"linear": found[:-1].copy(), "shift": found[-1].copy()}
+
+
+def _fitted(
+    start: Parameters, x: Tensor, y: Tensor, held_x: Tensor, held_y: Tensor,
+    rng: np.random.Generator,
+) -> Parameters:  # fmt: skip
+    tensors = networks.learnable(start, x.device.type)
+    optimiser = torch.optim.Adam(tensors.values(), lr=_LR, fused=x.device.type in ("cpu", "cuda"))
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, _STEPS)
+
+    def error() -> float:
+        with torch.no_grad():
+            return float((networks.centre(tensors, held_x) - held_y).square().mean())
+
+    best, least = start, _ENOUGH * error()
+    for step in range(_STEPS + 1):
+        if step % 20 == 0 and (now := error()) < least:
+            best, least = networks.arrays(tensors), now
+        which = torch.from_numpy(rng.permutation(len(x))[:256])
+        loss = (networks.centre(tensors, x[which]) - y[which]).square().mean()
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+        schedule.step()
+    return best

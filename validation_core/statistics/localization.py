@@ -1,0 +1,80 @@
+"""Where ranks depart from uniform most, and how much, told by ranks that did not choose the place.
+
+References:
+    CoLT, Chen, Bansal & Scott (2025), Theorems 1 to 3: F(u) - u = p(ball of q-mass u) - u.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import kstwo
+
+from validation_core.statistics.intervals import wilson
+from validation_core.statistics.uniformity import ks, ks_location
+
+Float = NDArray[np.float64]
+
+
+class Ball(NamedTuple):
+    """The ball of q-mass u_star around the centre, and the truth's mass in it: (...) each."""
+
+    u_star: Float
+    """q's mass in the ball."""
+    inside: Float
+    """The truth's share in it, among ranks that did not choose u_star."""
+    low: Float
+    high: Float
+    """Its 95% Wilson interval."""
+
+    @property
+    def difference(self) -> Float:
+        """p(B) - q(B): positive where q misses mass, negative where it puts too much."""
+        return self.inside - self.u_star
+
+
+class Distance(NamedTuple):
+    """Kolmogorov distance of the ranks' law from uniform: (...) each."""
+
+    estimate: Float
+    low: Float
+    high: Float
+
+
+def ball(choose: ArrayLike, quote: ArrayLike, level: float = 0.95) -> Ball:
+    """The ball that ranks `choose` (..., n) point at, and the truth's share in it by `quote`.
+
+    Quoted on the ranks that chose it, the difference would be too large: the place was taken
+    where it happens to be largest.
+
+    Raises:
+        ValueError: if either has fewer than two ranks.
+    """
+    u_star, _ = ks_location(choose)
+    ranks = np.asarray(quote, dtype=np.float64)
+    count = (ranks <= u_star[..., None]).sum(axis=-1)
+    low, high = wilson(count, np.full(count.shape, ranks.shape[-1]), level)
+    return Ball(u_star, count / ranks.shape[-1], low, high)
+
+
+def kolmogorov(u: ArrayLike, level: float = 0.95) -> Distance:
+    """sup |F - u| of the law behind ranks u (..., n): its estimate and an exact interval.
+
+    The empirical distribution function is nowhere farther than the quantile of Kolmogorov's law
+    from F, so that neither are the two suprema; ranks must not have shaped the score.
+
+    Raises:
+        ValueError: if there are fewer than two ranks.
+    """
+    found = ks(u)
+    reach = _reach(np.shape(u)[-1], level)
+    low, high = np.maximum(found.statistic - reach, 0.0), np.minimum(found.statistic + reach, 1.0)
+    return Distance(found.statistic, low, high)
+
+
+@lru_cache(maxsize=64)
+def _reach(n: int, level: float) -> float:
+    return float(kstwo.isf(1 - level, n))  # a root to find: dearer than all the rest of a test
