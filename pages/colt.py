@@ -20,11 +20,11 @@ def trained(chosen: Chosen, view: str) -> None:
     if view == "Ranks":
         colt_ranks.ranks(chosen, found)
     else:
-        onto = colt_maps.directions(found.q.shape[2])
+        sight = colt_maps.directions(found.q.shape[2])
         if view == "Where":
-            colt_maps.where(task.key, found, onto, chosen.alpha)
+            colt_maps.where(task.key, found, sight, chosen.alpha)
         else:
-            colt_film.training(chosen, found, onto)
+            colt_film.training(chosen, found, sight)
 
 
 def train(chosen: Chosen) -> None:

@@ -1,4 +1,4 @@
-"""The localizer: it repeats to the bit, survives the store, spends what it says, peeks at nothing."""
+"""The localizer: repeats to the bit, survives the store, spends what it says, never peeks."""
 
 import dataclasses
 from collections import Counter
@@ -10,9 +10,17 @@ from validation_core import keys, models, sampling, statistics
 from validation_core.benchmarks.boundary import Boundary
 from validation_core.benchmarks.gaussian import Gaussian
 from validation_core.rng import stream
-from validation_core.scores.localizer import FEWEST, Anchors, Localizer, recipe
+from validation_core.scores.localizer import (
+    FEWEST,
+    Anchors,
+    Localizer,
+    networks,
+    recipe,
+    starts,
+)
 from validation_core.scores.localizer.frame import Frame
 from validation_core.scores.localizer.learn import CHECKS, learn
+from validation_core.scores.localizer.rows import in_frame
 from validation_core.scores.localizer.trained import TrainedLocalizer
 from validation_core.types import Draws, TableScore
 
@@ -118,11 +126,11 @@ def test_a_table_is_its_rows(trained):
 
 def test_a_large_table_is_its_parts(trained):
     """Pieces of thousands of rows, whatever their boundaries."""
-    rows = _table(n=700, k=300, seed=7)
+    rows = _table(n=450, k=300, seed=7)
     whole = trained.at().table(rows)
-    part = trained.at().table(Draws(rows.theta[650:], rows.x[650:], rows.q[650:]))
-    np.testing.assert_allclose(whole.draws[:, 650:], part.draws, rtol=1e-4, atol=1e-5)
-    np.testing.assert_allclose(whole.truth[:, 650:], part.truth, rtol=1e-4, atol=1e-5)
+    part = trained.at().table(Draws(rows.theta[420:], rows.x[420:], rows.q[420:]))
+    np.testing.assert_allclose(whole.draws[:, 420:], part.draws, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(whole.truth[:, 420:], part.truth, rtol=1e-4, atol=1e-5)
 
 
 def test_a_draw_that_is_the_truth_ties_with_it(trained):
@@ -158,7 +166,7 @@ def test_field_is_the_distance_of_places(trained):
 
 
 def test_beta_interpolates_all_parameters(trained):
-    """psi_beta = (1 - beta) psi + beta psi_start, the frame left alone."""
+    """psi_beta = (1 - beta) psi + beta psi_initial, the frame left alone."""
     rows = _table(seed=10)
     ends = {0.0: (trained.centre, trained.phi), 1.0: (trained.initial_centre, trained.initial_phi)}
     for beta, (centre, phi) in ends.items():
@@ -207,7 +215,7 @@ def test_history_and_film(steps):
     assert made.frames == len(step)
     for name in ("train", "held", "w2"):
         assert made.history[name].shape == step.shape
-    assert all((0 <= made.history[name]).all() for name in ("train", "held", "w2"))
+    assert all((made.history[name] >= 0).all() for name in ("train", "held", "w2"))
     assert made.history["w2"].max() <= 1 / 3
     assert set(made.film) == {f"centre.{n}" for n in made.centre} | {f"phi.{n}" for n in made.phi}
     for name, film in made.film.items():
@@ -235,8 +243,11 @@ def test_film_shows_the_training(trained):
     rows = _table(seed=12)
     last = trained.frame_of_film(trained.kept)(rows.theta, rows.x)
     np.testing.assert_allclose(last, trained.at()(rows.theta, rows.x), rtol=0.05, atol=0.02)
-    first = trained.frame_of_film(0)(rows.theta, rows.x)
-    np.testing.assert_allclose(first, trained.at(1)(rows.theta, rows.x), rtol=0.05, atol=0.02)
+    first = _learnt(trained.embedding, start="origin", steps=3)
+    np.testing.assert_allclose(
+        first.frame_of_film(0)(rows.theta, rows.x), first.at(1)(rows.theta, rows.x),
+        rtol=0.05, atol=0.02,
+    )  # fmt: skip
 
 
 def test_starts_are_told():
@@ -249,11 +260,14 @@ def test_starts_are_told():
     assert plain.history["start_origin"][0] == tried[0]
 
 
-def test_report_is_told_of_every_step():
+@pytest.mark.parametrize("embedding", ["identity", "fourier"])
+def test_report_is_told_of_every_step(embedding):
+    """Those that the third start takes come first, where there is one."""
     said = []
-    chosen = _short(steps=30)
+    chosen = _short(embedding)
     learn(chosen.of_table(_table(), stream(0)), chosen, 0, lambda f, now: said.append((f, now)))
-    assert [f for f, _ in said] == pytest.approx(np.arange(1, 31) / 30)
+    steps = 30 + (10 if embedding == "fourier" else 0)
+    assert [f for f, _ in said] == pytest.approx(np.arange(1, steps + 1) / steps)
     assert sum(bool(now) for _, now in said) == CHECKS
     assert set(said[-1][1]) == {"step", "train", "held"}
 
@@ -319,20 +333,44 @@ def test_the_start_stays_unless_a_step_clearly_beats_it(seed):
     assert right.kept == 0 or gain > margin / 2
 
 
-def test_the_truths_shape_no_start():
-    """Other true thetas, the same draws of q: every start is the same, to the bit."""
-    table = _table()
-    swapped = Draws(table.theta[::-1].copy() + 1.0, table.x, table.q)
-    for embedding in EMBEDDINGS:
-        chosen = _short(embedding, steps=0)
-        made, other = (learn(Anchors(*_halves(one)), chosen, 0) for one in (table, swapped))
-        for name in vars(made.frame):
-            np.testing.assert_array_equal(getattr(made.frame, name), getattr(other.frame, name))
-        if made.history["start_mean"] > max(made.history["start_origin"], 0) and (
-            other.history["start_mean"] > other.history["start_origin"]
-        ):
-            for name, array in made.initial_centre.items():
-                np.testing.assert_array_equal(other.initial_centre[name], array)
+@pytest.mark.parametrize("embedding", EMBEDDINGS)
+def test_no_truth_shapes_a_start(embedding):
+    """Frame, centre at q's mean, embedding that knows q's detail: from draws of q and x alone."""
+    chosen, table = _short(embedding), _table()
+    centre = networks.centre_parameters(chosen, 3, 3, stream(0))
+    phi = networks.embedding_parameters(embedding, 3, stream(1))
+    made = []
+    for theta in (table.theta, np.full_like(table.theta, np.nan)):
+        parts = _halves(Draws(theta, table.x, table.q))
+        frame = Frame.fit(parts[0], whiten=True)
+        learn_on, watch = (in_frame(frame, part, "cpu") for part in parts)
+        at_mean = starts.mean(centre, learn_on, watch, stream(2))
+        arrays = [vars(frame), at_mean]
+        if phi:
+            arrays += starts.blurred(chosen, at_mean, phi, learn_on, stream(3), lambda *_: None)
+        made.append({f"{i}{n}": a for i, part in enumerate(arrays) for n, a in part.items()})
+    assert all(np.isfinite(array).all() for array in made[0].values())
+    for name, array in made[0].items():
+        np.testing.assert_array_equal(made[1][name], array, err_msg=name)
+
+
+@pytest.mark.parametrize("bend", [0.0, 3.0], ids=["linear", "bent"])
+def test_the_mean_start_is_at_qs_middle(bend):
+    """A linear middle is found by the ridge, a bent one by the network; truths there give it away.
+
+    With no step taken the start is what is kept; beta = 1 is the network before any start.
+    """
+    rng = stream(4)
+    x = rng.standard_normal((400, 2))
+    middle = np.stack([x[:, 0], x[:, 1] + bend * np.sin(2 * x[:, 0])], axis=1)
+    q = middle[:, None] + 0.3 * rng.standard_normal((400, 60, 2))
+    table = Draws(middle, x, q)
+    made = _learnt(table=table, steps=0, hidden=64)
+    assert made.history["start_mean"] > made.history["start_origin"] + 0.1
+    error = np.sqrt(((made.at().centre(x) - middle) ** 2).mean(0))
+    assert (error < 0.3 * middle.std(0)).all()
+    origin = _learnt(table=table, steps=0, hidden=64, start="origin")
+    np.testing.assert_array_equal(made.at(1)(middle, x), origin.at()(middle, x))
 
 
 class Counted:
@@ -449,8 +487,9 @@ def test_draws_of_a_step(draws_step):
     assert same == (draws_step in (0, 20, 50))
 
 
-@pytest.mark.parametrize("divergence", ["w2", "sinkhorn"])
-@pytest.mark.parametrize("embedding", EMBEDDINGS)
+@pytest.mark.parametrize(
+    ("embedding", "divergence"), [*((e, "w2") for e in EMBEDDINGS), ("identity", "sinkhorn")]
+)
 @pytest.mark.parametrize(
     "shape",
     ["one theta", "one draw", "two draws", "no x", "constant theta", "constant x", "all constant"],
@@ -495,7 +534,7 @@ def test_learns_without_x():
 
 
 def test_one_dimension():
-    made = _learnt("fourier", table=_table(gamma=1.0, benchmark=Boundary()))
+    made = _learnt("fourier", table=_table(160, gamma=1.0, benchmark=Boundary()))
     assert made.frame.linear.shape == (1, 1)
     assert made.history["held"][made.kept] > 0.2
 

@@ -1,7 +1,7 @@
 """The CoLT page's rail: which benchmark, which localizer, how many draws."""
 
 from dataclasses import dataclass, replace
-from typing import Literal, get_args, get_type_hints
+from typing import Literal
 
 import streamlit as st
 
@@ -133,15 +133,13 @@ def _tree() -> Tree:
 
 
 def _spiral() -> Spiral:
-    """The closed form, or whatever else the benchmark can draw its states from."""
-    models = get_args(get_type_hints(Spiral).get("model"))
-    if not models:
-        return Spiral()
+    models: dict[papers.Model, str] = {"ideal": "Ideal", "diffusion": "Trained"}
     model = st.segmented_control(
-        "Denoiser", models, format_func=str.capitalize, default=models[0], required=True,
+        "Denoiser", list(models), format_func=models.get, default="ideal", required=True,
         key="model", bind="query-params",
+        help="Ideal: in closed form. Trained: a diffusion model, trained first, for a minute.",
     )  # fmt: skip
-    return Spiral(**{"model": model})
+    return Spiral(model=model)
 
 
 def _gamma(benchmark: Benchmark) -> float:
@@ -168,7 +166,7 @@ def _sizes(benchmark: Benchmark) -> tuple[int, int]:
             help="Anchors: true pairs (θ, x) that training sees; as many test.",
         ),
         right.selectbox(
-            "Draws at each, K", K, K.index(k), key=f"k_{benchmark.name}", bind="query-params",
+            "Draws, K", K, K.index(k), key=f"k_{benchmark.name}", bind="query-params",
             help="Draws of q at the x of each simulation.",
         ),
     )  # fmt: skip

@@ -10,12 +10,12 @@ from pages.components import jobs, live
 from pages.components.colt_data import cells, maps
 from pages.components.colt_power import UNTRAINED, named
 from pages.components.colt_ranks import distances, train_more
-from pages.components.colt_theta import picture
+from pages.components.colt_theta import Sight, picture
 from pages.components.services import services
 from validation_core import papers, statistics
 from validation_core.benchmarks import Spiral
 from validation_core.maps import MapTask
-from validation_core.papers import Compared, Published
+from validation_core.papers import Compared, Model, Published
 from validation_core.tasks import PowerTask
 from validation_core.types import PowerCell
 
@@ -33,6 +33,9 @@ _TABLES: dict[str, tuple[str, Callable[[], list[Compared]], str]] = {
         "Blur of q by alpha; 1000 simulations with 100 draws each",
     ),
 }  # fmt: skip
+
+
+_DENOISERS: dict[Model, str] = {"diffusion": "trained denoiser", "ideal": "ideal denoiser"}
 
 
 def tables() -> None:
@@ -61,28 +64,29 @@ def _tree() -> None:
 
 @st.cache_resource(show_spinner=False, max_entries=8)
 def _gallery(keys: tuple[str, ...], _tasks: Sequence[MapTask]) -> live.Payload:
-    # The panels follow a slider; one with a single value stands still.
-    still = live.slider("x", [0], label="")
-    return live.payload(sliders=[still], panels=[_leaf(task) for task in _tasks], columns=3)
+    return live.payload(sliders=[], panels=[_leaf(task) for task in _tasks], columns=3)
 
 
 def _leaf(task: MapTask) -> dict:
-    """One tree, at the x that shows the upper one, with its ball."""
+    """One tree, at an x that shows the upper one, with its ball."""
     found = maps(task.key, task)
     at = int(np.argmax(found.x_at[:, 0] >= 0))
-    one = {name: getattr(found, name)[at : at + 1] for name in
-           ("x_at", "centre", "radius", "q", "q_inside", "truth", "truth_inside", "field",
-            "difference") if len(getattr(found, name))}  # fmt: skip
-    share = float(found.truth_inside[at].mean())
-    panel = picture(found._replace(**one))
-    cloud = np.concatenate([one["q"][0], one["truth"][0]])
+    panel = picture(found, Sight())
+    cloud = np.concatenate([found.q[at], found.truth[at]])
     low, high = np.quantile(cloud, [0.005, 0.995], axis=0) + np.array([[-0.06], [0.06]])
+    share = float(found.truth_inside[at].mean())
     return {
-        **panel, "legend": [], "x": live.axis((low[0], high[0]), "θ₁"),
-        "y": live.axis((low[1], high[1]), "θ₂"),
+        **panel, "marks": [_still(mark, at) for mark in panel["marks"]], "legend": [],
+        "x": live.axis((low[0], high[0]), "θ₁"), "y": live.axis((low[1], high[1]), "θ₂"),
         "title": f"alpha = {task.training.source.gamma:g}: q {float(found.u_star):.0%}, "
         f"truth {share:.0%}",
     }  # fmt: skip
+
+
+def _still(mark: dict, at: int) -> dict:
+    """A mark where the slider stood at one of its values."""
+    chosen = {n: v.values[at] if isinstance(v, live.Over) else v for n, v in mark.items()}
+    return {**chosen, "label": ""}
 
 
 _SECONDS = {"identity": 0.4, "residual": 3.0, "mlp": 3.0, "fourier": 2.0}
@@ -93,9 +97,10 @@ def _estimate(tasks: Sequence[PowerTask]) -> str:
 
 
 def _spiral() -> None:
-    tasks = papers.spiral_maps()
-    distances(tasks, None, Spiral().gammas, key="fig4d", label="reverse steps left out")
-    train_more(tasks, "Figure 4d, the spiral", "fig4d")
+    series = {title: papers.spiral_maps(model) for model, title in _DENOISERS.items()}
+    distances(series, Spiral().gammas, key="fig4d", label="reverse steps left out")
+    for model, tasks in zip(_DENOISERS, series.values(), strict=True):
+        train_more(tasks, f"Figure 4d, {_DENOISERS[model]}", f"fig4d-{model}")
 
 
 def _table(key: str, compared: list[Compared], words: str) -> None:
@@ -103,8 +108,9 @@ def _table(key: str, compared: list[Compared], words: str) -> None:
     missing = [one.task for one in compared if not one.task.done(store)]
     st.table(table(compared))
     st.caption(
-        f"{words}. Each entry: here, with its 95% Wilson interval over {papers.TRIALS} tables and "
-        "one trained network | as published. C2ST learns here from a table of the same size."
+        f"{words}. Share of {papers.TRIALS} tables on which a test rejects q, with its 95% Wilson "
+        "interval and one trained network; in parentheses as published, where CoLT mlp stands "
+        "beside the paper's CoLT Full. C2ST learns from one more table of the same size."
     )
     if not missing:
         return
@@ -124,25 +130,24 @@ def table(compared: Sequence[Compared]) -> pd.DataFrame:
     for one in compared:
         found = {cell.label: cell for cell in named(cells(one.task.key, one.task), one.task)}
         printed = {each.label: each for each in one.published}
-        labels = [UNTRAINED if one.task.beta == 1 and m.reads == "localizer" else m.label
-                  for m in one.task.methods]  # fmt: skip
-        for label in labels:
-            here = "–" if label not in found else _rate(found[label])
-            entry = f"{here} | {_printed(printed.get(label))}"
-            rows.setdefault(label, {})[one.place] = entry
-    frame = pd.DataFrame.from_dict(rows, orient="index")
+        untrained = one.task.beta == 1
+        for method in one.task.methods:
+            label = UNTRAINED if untrained and method.reads == "localizer" else method.label
+            here = _rate(found[label]) if label in found else "–"
+            paper = f" ({_printed(printed[label])})" if label in printed else ""
+            rows.setdefault(label, {})[one.place] = here + paper
+    order = sorted(rows, key=lambda label: (label == UNTRAINED, not label.startswith("CoLT")))
+    frame = pd.DataFrame.from_dict({label: rows[label] for label in order}, orient="index")
     frame.index.name = "Test"
     return frame
 
 
 def _rate(cell: PowerCell) -> str:
     low, high = statistics.wilson(cell.rejections, cell.trials)
-    return f"{cell.rate:.3f} [{float(low):.2f}, {float(high):.2f}]"
+    return f"{cell.rate:.2f} [{float(low):.2f}, {float(high):.2f}]"
 
 
-def _printed(one: Published | None) -> str:
-    if one is None:
-        return "–"
+def _printed(one: Published) -> str:
     if isinstance(one.value, tuple):
         return f"{one.value[0]:g} to {one.value[1]:g}"
     return f"{one.value:g}"

@@ -7,15 +7,22 @@ import numpy as np
 
 from pages.components import live
 from validation_core.figures import style
-from validation_core.maps import Maps, contours, intervals, project
+from validation_core.maps import Maps, contours, project
 from validation_core.types import Array
 
 COLT = style.method_style("colt").color
 Q_SHOWN, TRUTH_SHOWN = 180, 120
 """Points in a picture: more would hide one another."""
-_BINS = 40
+_AROUND = 4.5
+"""Half the width of a picture around q, in sds."""
 
-Onto = tuple[int, int] | Literal["pca"]
+
+class Sight(NamedTuple):
+    """Which two directions of theta are shown where it has more, and about which origin."""
+
+    onto: tuple[int, int] | Literal["pca"] = "pca"
+    around: bool = False
+    """In sds of q's own draws at each x, from their mean."""
 
 
 class Plane(NamedTuple):
@@ -29,27 +36,40 @@ class Plane(NamedTuple):
     labels: tuple[str, str]
 
 
-def plane(found: Maps, onto: Onto = "pca") -> Plane:
+def plane(found: Maps, sight: Sight) -> Plane:
     """Theta itself where it has two dimensions, chosen directions of it where it has more."""
     if found.grid_y.size:
         ends = tuple((float(grid[0]), float(grid[-1])) for grid in (found.grid_x, found.grid_y))
         drawn = (found.q, found.truth, found.centre, found.film_centre)
         return Plane(*drawn, limits=ends, labels=("θ₁", "θ₂"))
-    drawn = project(found, onto)
-    cloud = np.concatenate([drawn.q.reshape(-1, 2), drawn.truth.reshape(-1, 2)])
+    drawn = project(found, sight.onto)[:4]
+    labels = _labels(sight)
+    if sight.around:
+        mean, sd = drawn[0].mean(1), np.maximum(drawn[0].std(1), 1e-9)
+        q, truth = ((part - mean[:, None]) / sd[:, None] for part in drawn[:2])
+        # What lies beyond the picture is shown at its edge.
+        reach = 0.97 * _AROUND
+        centres = (np.clip((part - mean) / sd, -reach, reach) for part in drawn[2:])
+        return Plane(q, truth, *centres, limits=((-_AROUND, _AROUND),) * 2, labels=labels)
+    cloud = np.concatenate([drawn[0].reshape(-1, 2), drawn[1].reshape(-1, 2)])
     low, high = np.quantile(cloud, [0.003, 0.997], axis=0)
     room = 0.08 * np.maximum(high - low, 1e-9)
     ends = tuple(zip((low - room).tolist(), (high + room).tolist(), strict=True))
-    return Plane(*drawn[:4], limits=ends, labels=_labels(onto, drawn.share))
+    return Plane(*drawn, limits=ends, labels=labels)
 
 
-def _labels(onto: Onto, share: Array) -> tuple[str, str]:
-    if onto == "pca":
-        return tuple(
-            f"principal component {i + 1} of θ, {part:.0%} of q's variance"
-            for i, part in enumerate(share)
-        )
-    return f"θ{onto[0] + 1}", f"θ{onto[1] + 1}"
+def _labels(sight: Sight) -> tuple[str, ...]:
+    names = (
+        ("first principal component of θ", "second component")
+        if sight.onto == "pca"
+        else tuple(f"θ{subscript(i + 1)}" for i in sight.onto)
+    )
+    return tuple(name + ", in sd of q from its mean at this x" * sight.around for name in names)
+
+
+def subscript(number: int) -> str:
+    """Digits below the line."""
+    return "".join("₀₁₂₃₄₅₆₇₈₉"[int(digit)] for digit in str(number))
 
 
 def edges(grid: Array) -> Array:
@@ -80,99 +100,72 @@ def pair(points: Array, *sliders: str) -> list[live.Over]:
     return [live.over(points[..., i], *sliders) for i in (0, 1)]
 
 
-def picture(found: Maps, onto: Onto = "pca", *, slider: str = "x", height: int = 460) -> dict:
-    """One panel in theta that follows the slider over x."""
-    if found.q.shape[2] == 1:
-        return _line(found, slider, height)
-    shown = plane(found, onto)
-    within, without = split(shown.q[:, :Q_SHOWN], found.q_inside[:, :Q_SHOWN], slider)
-    truth, centre = pair(shown.truth[:, :TRUTH_SHOWN], slider), pair(shown.centre[:, None], slider)
+def picture(found: Maps, sight: Sight) -> dict:
+    """One panel in a plane of theta that follows the slider x."""
+    shown = plane(found, sight)
+    within, without = split(shown.q[:, :Q_SHOWN], found.q_inside[:, :Q_SHOWN], "x")
+    truth = pair(shown.truth[:, :TRUTH_SHOWN], "x")
     marks = [
-        *_background(found, slider),
-        live.points(*without, color=style.Q, size=5, symbol="ring", opacity=0.7),
-        live.points(*within, color=style.Q, size=5, opacity=0.85),
+        *_background(found),
+        *draws(within, without),
         live.points(*truth, color=style.P, size=5, symbol="cross"),
-        *_outline(found, slider),
-        live.points(*centre, color=COLT, size=11, symbol="diamond"),
+        *_outline(found),
+        *([] if sight.around else path(shown.centre, found.x_at.shape[1])),
+        centre(pair(shown.centre[:, None], "x")),
     ]
+    return panel(shown, marks, "At this x, in θ", truth=True, ball=bool(found.grid_y.size))
+
+
+def panel(shown: Plane, marks: list[dict], title: str, *, truth: bool, ball: bool) -> dict:
+    """A square picture in theta with its symbols explained."""
+    symbols = [
+        ("q inside", style.Q, "circle"), ("q outside", style.Q, "ring"),
+        *([("truth", style.P, "cross")] if truth else []),
+        ("centre", COLT, "diamond"), *([("ball", COLT, "line")] if ball else []),
+    ]  # fmt: skip
     return live.panel(
-        marks, title="At this x, in θ", square=True, legend=legend(bool(found.grid_y.size)),
+        marks, title=title, square=True, legend=symbols,
         x=live.axis(shown.limits[0], shown.labels[0]),
         y=live.axis(shown.limits[1], shown.labels[1]),
     )  # fmt: skip
 
 
-def legend(ball: bool) -> list[tuple[str, str, str]]:
-    """What the symbols are."""
+def draws(within: list[live.Over], without: list[live.Over]) -> list[dict]:
+    """q's draws, filled in the ball."""
     return [
-        ("q inside", style.Q, "circle"), ("q outside", style.Q, "ring"),
-        ("truth", style.P, "cross"), ("centre", COLT, "diamond"),
-        *([("ball", COLT, "line")] if ball else []),
-    ]  # fmt: skip
+        live.points(*without, color=style.Q, size=5, symbol="ring", opacity=0.7),
+        live.points(*within, color=style.Q, size=5, opacity=0.85),
+    ]
 
 
-def _background(found: Maps, slider: str) -> list[dict]:
+def centre(at: list[live.Over]) -> dict:
+    """The learnt centre."""
+    return live.points(*at, color=COLT, size=11, symbol="diamond")
+
+
+def path(centres: Array, coordinates: int, *sliders: str) -> list[dict]:
+    """Where the centre lies at every x (..., V, 2): a line where x is a number."""
+    at = pair(centres, *sliders) if sliders else [centres[..., 0], centres[..., 1]]
+    if coordinates == 1:
+        return [live.line(*at, color=COLT, width=1.2, opacity=0.55)]
+    return [live.points(*at, color=COLT, size=4, opacity=0.55)]
+
+
+def _background(found: Maps) -> list[dict]:
+    """p - q at each x over its own largest value there: densities differ by orders over x."""
     if not found.difference.size:
         return []
     values = np.asarray(found.difference, dtype=float)
-    limit = float(np.nanquantile(np.abs(values), 0.995)) or 1.0
+    largest = np.abs(values).max((1, 2), keepdims=True)
+    relative = np.divide(values, largest, where=largest > 0, out=np.zeros_like(values))
     return [
-        live.heat(edges(found.grid_x), edges(found.grid_y), live.over(values, slider),
-                  limit=limit, low=style.Q, high=style.P, label="density of p less q"),
+        live.heat(edges(found.grid_x), edges(found.grid_y), live.over(relative, "x"), limit=1,
+                  low=style.Q, high=style.P, label="p less q, of its largest here"),
     ]  # fmt: skip
 
 
-def _outline(found: Maps, slider: str) -> list[dict]:
+def _outline(found: Maps) -> list[dict]:
     if not found.grid_y.size:
         return []
-    lines = contours(found.grid_x, found.grid_y, found.field, found.radius)
-    x, y = padded(lines)
-    return [live.line(live.over(x, slider), live.over(y, slider), color=COLT, width=2.2)]
-
-
-def stretches(ends: Array, height: float) -> Array:
-    """Stretches (L, 2) of a line as one broken polyline (3 L, 2) at a height."""
-    rows = [[[low, height], [high, height], [np.nan, np.nan]] for low, high in ends]
-    return np.array(rows, dtype=float).reshape(-1, 2)
-
-
-def _line(found: Maps, slider: str, height: int) -> dict:
-    """Theta on a line: densities, the ball as stretches of the axis, p - q as a curve."""
-    low, high = float(found.grid_x[0]), float(found.grid_x[-1])
-    bins = np.linspace(low, high, _BINS + 1)
-    q, inside = found.q[..., 0], found.q_inside > 0
-    within, without = (_densities(q, bins, part) for part in (inside, ~inside))
-    truth = _densities(found.truth[..., 0], bins)
-    top = 1.1 * max(float(np.quantile(d.max(1), 0.9)) for d in (within + without, truth))
-    difference = np.asarray(found.difference, dtype=float)
-    floor = 1.1 * min(0.0, float(np.nanquantile(difference, 0.005))) if difference.size else 0.0
-    floor = min(floor, -0.07 * top)
-    balls = intervals(found.grid_x, found.field, found.radius)
-    x, y = padded([stretches(ends, floor / 2) for ends in balls])
-    truth_steps = live.over(np.repeat(truth, 2, axis=1), slider)
-    marks = [
-        live.bars(bins, live.over(without, slider), color=style.Q, opacity=0.3),
-        live.bars(bins, live.over(within, slider), color=style.Q, opacity=0.75),
-        live.line(np.repeat(bins, 2)[1:-1], truth_steps, color=style.P, width=1.6),
-        live.line(live.over(x, slider), live.over(y, slider), color=COLT, width=7),
-        live.vline(live.over(found.centre[:, 0], slider), color=COLT, label="centre"),
-    ]
-    known = [("p less q", "", "dash")] if difference.size else []
-    if known:
-        curve = live.over(difference, slider)
-        marks.append(live.line(found.grid_x, curve, color="", dash="4 3", width=1.4))
-    return live.panel(
-        marks, title="At this x, in θ", height=height,
-        x=live.axis((low, high), "θ"), y=live.axis((floor, top), "density"),
-        legend=[("q inside", style.Q, "square"), ("q outside", style.Q, "band"),
-                ("truth", style.P, "line"), ("ball", COLT, "line"), *known],
-    )  # fmt: skip
-
-
-def _densities(draws: Array, bins: Array, of: Array | None = None) -> Array:
-    """Histograms (V, B) of draws (V, S), or of some of them, as parts of the density of all."""
-    counts = [
-        np.histogram(row, bins, weights=None if of is None else of[i].astype(float))[0]
-        for i, row in enumerate(draws)
-    ]
-    return np.stack(counts) / draws.shape[1] / (bins[1] - bins[0])
+    x, y = padded(contours(found.grid_x, found.grid_y, found.field, found.radius))
+    return [live.line(live.over(x, "x"), live.over(y, "x"), color=COLT, width=2)]

@@ -26,6 +26,7 @@ GROUPS = {
     "startup": "server start, first page",
     "crowd": "20 clients on the workbench",
     "browser": "sliders in Chromium, released and dragged",
+    "colt": "training and testing localizers, divergences, memory",
     "gpu": "21 classifiers as one batch, the whole power figure",
 }
 

@@ -70,6 +70,10 @@ class Boundary:
         """gamma^2/2 - gamma theta: (n,)."""
         return np.asarray(gamma**2 / 2 - gamma * theta[:, 0])
 
+    def log_p(self, theta: Array, x: Array, gamma: float) -> Array:
+        """-theta^2/2 - log(2 pi)/2, whatever x is: (n,)."""
+        return np.asarray(-(theta[:, 0] ** 2) / 2 - np.log(2 * np.pi) / 2)
+
 
 class Means(NamedTuple):
     """Means of the score under p and under q; both variances are 1."""

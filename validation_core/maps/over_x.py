@@ -80,8 +80,8 @@ def local_rate(
         u: ranks (n,).
         u_star: q's mass in the ball.
         seed: fixes the permutations and the order of equal x.
-        permutations: how many; by default 1999, or 20 per coordinate over 0.05 if that is more,
-            up to 99,999: Holm could not reject with fewer.
+        permutations: how many; by default 1999, or 400 a coordinate if that is more, up to
+            99,999: with few of them Holm could never reject.
         shown: curves at most.
 
     Raises:

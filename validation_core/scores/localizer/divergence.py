@@ -1,4 +1,4 @@
-"""How far ranks are from uniform, as something to climb: exact W2 in one dimension, or Sinkhorn."""
+"""How far ranks are from uniform, as something to climb: exact W2, or Sinkhorn."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ def blurred(
 
 
 def mean(centre: Parameters, rows: Rows, watch: Rows, rng: np.random.Generator) -> Parameters:
-    """A centre at q's median at each x: a ridge of x, and a network where the ridge falls short."""
+    """A centre at q's median at each x: a ridge of x, and a network where that falls short."""
     target, held = (part.q.median(dim=1).values for part in (rows, watch))
     linear = _ridge(rows.x, target, watch.x, held)
     started = {**centre, **linear}

@@ -22,7 +22,7 @@ _ROWS = 2048  # rows per pass: what stays in a core's cache
 
 @dataclass(frozen=True, eq=False)
 class TrainedLocalizer:
-    """Two networks, what they began as, and the frame in which they measure."""
+    """Two networks, the random ones they began as, and the frame in which they measure."""
 
     embedding: Embedding
     centre: Parameters
@@ -32,7 +32,7 @@ class TrainedLocalizer:
     frame: Frame
     history: Mapping[str, NDArray[np.floating]]
     """step, train, held (KS distances of the ranks) and w2 (of the training ranks) at each check;
-    start_origin and start_mean, KS of the two starts on all anchors (nan: not tried)."""
+    start_origin, start_mean, start_blur: KS of each start on all anchors (nan: not tried)."""
     film: Mapping[str, NDArray[np.float16]]
     """Parameters at each check, with a leading axis of checks."""
     kept: int = -1
@@ -80,8 +80,8 @@ class TrainedLocalizer:
         cls, arrays: Mapping[str, Array], embedding: Embedding, seconds: float, device: str
     ) -> TrainedLocalizer:
         """What `arrays` gave."""
-        parts = {name: _part(arrays, name) for name in
-                 ("centre", "phi", "initial_centre", "initial_phi", "history", "film")}  # fmt: skip
+        names = ("centre", "phi", "initial_centre", "initial_phi", "history", "film")
+        parts = {name: _part(arrays, name) for name in names}
         frame = Frame(**_part(arrays, "frame"))
         return cls(
             embedding, frame=frame, kept=int(arrays["kept"][0]), seconds=seconds, device=device,
