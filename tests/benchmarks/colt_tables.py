@@ -44,6 +44,8 @@ class Cell:
     k: int = 500
     trials: int = 200
     seeds: int = 1
+    ablate: bool = False
+    """Test the untrained localizer as well."""
     null: bool = False
     """Test at gamma = 0 what was trained at `gamma`."""
 
@@ -53,17 +55,17 @@ class Found:
     """Rejections of a cell, over all its seeds."""
 
     rejections: int
-    untrained: int
+    untrained: float | None
     trials: int
     statistic: float
     seconds: float
 
     def __str__(self) -> str:
         low, high = wilson(self.rejections, self.trials)
+        without = "" if self.untrained is None else f"  untrained {self.untrained:.3f}"
         return (
-            f"{self.rejections / self.trials:.3f} [{low:.3f}, {high:.3f}]  distance "
-            f"{self.statistic:.3f}  untrained {self.untrained / self.trials:.3f}  "
-            f"training {self.seconds:.1f} s"
+            f"{self.rejections / self.trials:.3f} [{low:.3f}, {high:.3f}] of {self.trials}  "
+            f"distance {self.statistic:.3f}{without}  training {self.seconds:.1f} s"
         )
 
 
@@ -73,21 +75,23 @@ def run(cell: Cell) -> Found:
     if cell.method.preset == "paper" and cell.method.embedding == "mlp":
         recipe = replace(recipe, draws_step=50)
     at = 0.0 if cell.null else cell.gamma
-    counts, statistics, seconds = np.zeros(2, dtype=int), [], 0.0
+    betas = (0.0, 1.0) if cell.ablate else (0.0,)
+    pvalues: dict[float, list[float]] = {beta: [] for beta in betas}
+    statistics, seconds = [], 0.0
     for seed in range(cell.seeds):
         data = recipe.sample(cell.benchmark, cell.gamma, stream(seed, "training rows"))
         (network,) = recipe.learn_all([data], [seed])
         design = power.Trials(trials=cell.trials, n=cell.n, k=cell.k, seed=1 + seed)
-        tested = [
-            power.run(cell.benchmark, at, network.at(beta), [cell.method], design)
-            for beta in (0.0, 1.0)
-        ]
-        counts += [int((one.pvalues <= design.alpha).sum()) for one in tested]
-        statistics.append(tested[0].statistics.mean())
+        for beta in betas:
+            tested = power.run(cell.benchmark, at, network.at(beta), [cell.method], design)
+            pvalues[beta] += tested.pvalues[0].tolist()
+            if beta == 0:
+                statistics.append(tested.statistics.mean())
         seconds += network.seconds
+    rejected = {beta: int((np.array(found) <= 0.05).sum()) for beta, found in pvalues.items()}
     total = cell.seeds * cell.trials
-    mean = float(np.mean(statistics))
-    return Found(int(counts[0]), int(counts[1]), total, mean, seconds / cell.seeds)
+    without = rejected[1.0] / total if cell.ablate else None
+    return Found(rejected[0.0], without, total, float(np.mean(statistics)), seconds / cell.seeds)
 
 
 def tree(trials: int, seeds: int) -> Iterator[tuple[str, Cell]]:
@@ -96,7 +100,7 @@ def tree(trials: int, seeds: int) -> Iterator[tuple[str, Cell]]:
     for noise in ("scaled", "added"):
         benchmark = Tree(noise=noise)
         for alpha in ALPHAS:
-            cell = Cell(benchmark=benchmark, gamma=alpha, trials=trials, **size)
+            cell = Cell(benchmark=benchmark, gamma=alpha, trials=trials, ablate=True, **size)
             yield f"tree, {noise} noise, alpha = {alpha:g}", cell
         both = {"benchmark": benchmark, "trials": max(1, 400 // seeds), **size}
         yield f"tree, {noise} noise, level, trained at 1.5", Cell(gamma=1.5, null=True, **both)
@@ -111,7 +115,7 @@ def blind(trials: int, seeds: int) -> Iterator[tuple[str, Cell]]:
             what = f"blind prior {dims}, {embedding} (published {published:g})"
             yield what, Cell(
                 benchmark=benchmark, gamma=1.0, method=CoLT(embedding=embedding), trials=trials,
-                seeds=seeds,
+                seeds=seeds, ablate=True,
             )  # fmt: skip
 
 
@@ -125,8 +129,11 @@ def families(trials: int, seeds: int) -> Iterator[tuple[str, Cell]]:
             gamma = float(benchmark.gammas[len(benchmark.gammas) // 2])
             for method in methods:
                 what = f"{benchmark.label}, gamma {gamma:g}, {method.label}"
-                yield what, Cell(
-                    benchmark=benchmark, gamma=gamma, method=method, trials=trials, seeds=seeds
+                yield (
+                    what,
+                    Cell(
+                        benchmark=benchmark, gamma=gamma, method=method, trials=trials, seeds=seeds
+                    ),
                 )
 
 

@@ -144,8 +144,9 @@ def recipe(
         changes: fields of the localizer to set otherwise.
     """
     if preset == "interactive":
-        slow = {"mlp": 1e-4, "residual": 1e-4}
-        chosen = Localizer(embedding=embedding, lr_embedding=slow.get(embedding, 1e-3))
+        chosen = Localizer(embedding=embedding)
+        if embedding in ("mlp", "residual"):  # wide networks: dearer a step, and quick to overfit
+            chosen = replace(chosen, lr_embedding=1e-4, blur_steps=100)
     else:
         kind = getattr(benchmark, "perturbation", getattr(benchmark, "name", ""))
         steps, lr = _TABLE_2.get(kind, (1000, 1e-5))
