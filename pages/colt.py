@@ -1,7 +1,10 @@
 """CoLT: the ball to which q gives the wrong mass, at every x, and how it was found."""
 
+from contextlib import nullcontext
+
 import streamlit as st
 
+from pages.components import colt_costs as costs
 from pages.components import colt_film, colt_maps, colt_papers, colt_power, colt_ranks, jobs
 from pages.components.colt_controls import Chosen, choose
 from pages.components.colt_data import maps
@@ -20,11 +23,14 @@ def trained(chosen: Chosen, view: str) -> None:
     if view == "Ranks":
         colt_ranks.ranks(chosen, found)
     else:
+        # In a plane nothing must be chosen before one looks.
+        above = st.container() if found.q.shape[2] == 2 else nullcontext()
         sight = colt_maps.directions(found.q.shape[2])
-        if view == "Where":
-            colt_maps.where(task.key, found, sight, chosen.alpha)
-        else:
-            colt_film.training(chosen, found, sight)
+        with above:
+            if view == "Where":
+                colt_maps.where(task.key, found, sight, chosen.alpha)
+            else:
+                colt_film.training(chosen, found, sight)
 
 
 def train(chosen: Chosen) -> None:
@@ -35,7 +41,8 @@ def train(chosen: Chosen) -> None:
         p, q = chosen.recipe.spent()
         st.markdown(
             f"No localizer has been trained for gamma = {chosen.gamma:g} with these settings. "
-            f"Training draws {p:,} times from p and {q:,} times from q."
+            f"Training draws {p:,} times from p and {q:,} times from q, and takes "
+            f"{costs.about(costs.maps(tasks))} on one core."
         )
         st.button(
             "Train the localizer", key="train", type="primary", icon=":material/model_training:",

@@ -15,14 +15,15 @@ def diagnose(upload: Upload, alpha: float, seed: int) -> None:
     tasks.hold(upload)
     tasks.keep(store, upload)
     methods = diagnosis.default_methods()
-    wanted = tasks.tasks(upload, methods, seed)
+    maps = tasks.maps(upload, methods, seed)
+    wanted = [*tasks.tasks(upload, methods, seed), *maps]
     state = jobs.ensure(wanted, f"Diagnose {upload.n:,} rows", start=True)
     records, pending = tasks.records(store, upload, methods, seed)
     found = diagnosis.verdict(records, upload, alpha=alpha, seed=seed, pending=pending)
     view.verdict(found)
     jobs.panel(state, follow=True)
     view.table(found)
-    view.drawings(found)
+    view.drawings(found, maps)
     if not pending:
         view.download(found)
 

@@ -153,7 +153,8 @@ def test_constant_distances_have_a_finite_gradient():
     u, *gradients = _soft(truth, draws)
     assert u[3] == 0.5
     assert all(np.isfinite(gradient).all() for gradient in gradients)
-    assert np.abs(gradients[0][3]) < 100 * np.abs(gradients[0]).mean(), "one flat row rules all"
+    steepest = np.abs(np.delete(gradients[0], 3)).max()
+    assert np.abs(gradients[0][3]) < 10 * steepest, "one flat row rules all"
 
 
 def test_collapse_is_no_reward():

@@ -1,6 +1,7 @@
 """The localizer: repeats to the bit, survives the store, spends what it says, never peeks."""
 
 import dataclasses
+import importlib
 from collections import Counter
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from validation_core import keys, models, sampling, statistics
 from validation_core.benchmarks.boundary import Boundary
 from validation_core.benchmarks.gaussian import Gaussian
+from validation_core.benchmarks.spiral import Spiral
 from validation_core.rng import stream
 from validation_core.scores.localizer import (
     FEWEST,
@@ -20,7 +22,7 @@ from validation_core.scores.localizer import (
 )
 from validation_core.scores.localizer.frame import Frame
 from validation_core.scores.localizer.learn import CHECKS, learn
-from validation_core.scores.localizer.rows import in_frame
+from validation_core.scores.localizer.rows import distances, in_frame
 from validation_core.scores.localizer.trained import TrainedLocalizer
 from validation_core.types import Draws, TableScore
 
@@ -133,8 +135,10 @@ def test_a_large_table_is_its_parts(trained):
     np.testing.assert_allclose(whole.truth[:, 420:], part.truth, rtol=1e-4, atol=1e-5)
 
 
-def test_a_draw_that_is_the_truth_ties_with_it(trained):
-    rows = _table(n=300, k=50, seed=8)
+@pytest.mark.parametrize("n", [1, 2, 5, 300])
+def test_a_draw_that_is_the_truth_ties_with_it(trained, n):
+    """A product of one row rounds otherwise than that of many: a tie must not hang on it."""
+    rows = _table(n=n, k=50, seed=8)
     rows.q[:, 17] = rows.theta
     made = trained.at().table(rows)
     np.testing.assert_array_equal(made.draws[0, :, 17], made.truth[0])
@@ -477,6 +481,31 @@ def test_test_rows_are_none_that_it_learnt_from(tmp_path):
 # Sizes.
 
 
+@pytest.mark.parametrize(("draws_step", "batch"), [(8, 32), (8, 100), (0, 32), (50, 32)])
+def test_a_step_takes_some_anchors_and_some_of_their_draws(monkeypatch, draws_step, batch):
+    """As many as the recipe says or as there are, others at each step, each anchor's own."""
+    table, seen = _table(), []
+
+    def spy(recipe, centre, phi, rows):
+        seen.append(rows)
+        return distances(recipe, centre, phi, rows)
+
+    learning = importlib.import_module("validation_core.scores.localizer.learn")
+    monkeypatch.setattr(learning, "distances", spy)
+    made = _learnt(table=table, draws_step=draws_step, batch=batch, steps=4, start="origin")
+    n, k = min(batch, 45), 8 if draws_step == 8 else 20
+    theta, q = (made.frame.theta(a) for a in (table.theta, table.q))
+    for rows in seen:
+        assert tuple(rows.q.shape) == (n, k, 3)
+        own = [int(np.flatnonzero((theta == row).all(1))[0]) for row in rows.theta.numpy()]
+        assert len(set(own)) == n
+        for row, drawn in zip(own, rows.q.numpy(), strict=True):
+            places = np.flatnonzero(np.isin(q[row, :, 0], drawn[:, 0]))
+            assert len(places) == k
+    if draws_step == 8:
+        assert len({rows.q[0].numpy().tobytes() for rows in seen}) == 4
+
+
 @pytest.mark.parametrize("draws_step", [1, 8, 20, 50, 0])
 def test_draws_of_a_step(draws_step):
     """Fewer than there are, as many, more, and 0 for all: the last three are one training."""
@@ -502,7 +531,7 @@ def test_odd_tables(embedding, divergence, shape):
         "one draw": lambda: Draws(table.theta, table.x, table.q[:, :1]),
         "two draws": lambda: Draws(table.theta, table.x, table.q[:, :2]),
         "no x": lambda: Draws(table.theta, table.x[:, :0], table.q),
-        "constant theta": lambda: _constant(table, theta=1),
+        "constant theta": lambda: _constant(table, theta=1, value=0.5),  # its sd is exactly 0
         "constant x": lambda: Draws(table.theta, np.full_like(table.x, 0.1), table.q),
         "all constant": lambda: _constant(table, theta=slice(None)),
     }[shape]()
@@ -515,10 +544,20 @@ def test_odd_tables(embedding, divergence, shape):
         assert (scored.draws[0] == scored.truth[0][:, None]).all()
 
 
-def _constant(table, theta):
+def _constant(table, theta, value=0.1):
     truth, q = table.theta.copy(), table.q.copy()
-    truth[:, theta] = q[..., theta] = 0.1
+    truth[:, theta] = q[..., theta] = value
     return Draws(truth, table.x, q)
+
+
+def test_ties_earn_nothing_in_training():
+    """Every draw is the truth: all ranks are one half, at every step, and the start is kept."""
+    for embedding in EMBEDDINGS:
+        made = _learnt(embedding, table=_table(gamma=0, benchmark=Spiral()))
+        np.testing.assert_allclose(made.history["train"], 0.5)
+        np.testing.assert_allclose(made.history["held"], 0.5)
+        assert (made.history["w2"] < 1 / 12).all()
+        assert made.kept == 0
 
 
 def test_learns_without_x():

@@ -11,7 +11,7 @@ from html import escape
 
 import plotly.graph_objects as go
 
-from validation_core.diagnosis import Diagnosis, Record, pvalue_text
+from validation_core.diagnosis import Diagnosis, Record, ball, pvalue_text, remark
 from validation_core.figures.diagnosis import pictures
 
 _STYLE = (
@@ -33,12 +33,15 @@ def _document(diagnosis: Diagnosis) -> Iterator[str]:
     yield f"<!doctype html><html lang='en'><head><meta charset='utf-8'><title>{title}</title>"
     yield f"<style>{_STYLE}</style></head><body><h1>{title}</h1>"
     yield f"<p>{escape(diagnosis.sentence)}</p><p>{escape(read_line(diagnosis))}</p>"
-    for remark in (*diagnosis.upload.warnings, *diagnosis.upload.notes):
-        yield f"<p>{escape(remark)}</p>"
+    for said in (*diagnosis.upload.warnings, *diagnosis.upload.notes):
+        yield f"<p>{escape(said)}</p>"
     yield "<table><tr>" + "".join(f"<th>{name}</th>" for name in _HEADINGS) + "</tr>"
     for record in diagnosis.records:
         yield _row(record, diagnosis.adjusted.get(record.label))
     yield "</table>"
+    for record in diagnosis.records:
+        for said in (*ball(record), *filter(None, [remark(record)])):
+            yield f"<p>{escape(said)}</p>"
     script: bool | str = True
     for title, figure, words in _figures(diagnosis):
         drawn = figure.to_html(full_html=False, include_plotlyjs=script)

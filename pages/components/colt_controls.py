@@ -27,7 +27,7 @@ LEVELS = (0.01, 0.05, 0.1)
 _EMBEDDINGS = {
     "fourier": "Fourier", "identity": "Identity", "residual": "Residual", "mlp": "MLP",
 }  # fmt: skip
-_FIRST = {"tree": 1.5, "spiral": 1}
+_FIRST = {"tree": 1.5, "spiral": 4}
 """Strengths to begin with where the middle of the grid shows less."""
 
 
@@ -107,7 +107,7 @@ def _gaussian() -> Gaussian:
         format_func=lambda key: PERTURBATIONS[key].title.capitalize(),
     )  # fmt: skip
     dims = st.selectbox(
-        "Dimensions of (x, θ)", list(_DIMS), key="dims", bind="query-params",
+        "Dimensions of (x, θ)", list(_DIMS), key="dimensions", bind="query-params",
         help="Up to two dimensions of θ the map shows everything; beyond, chosen directions.",
     )  # fmt: skip
     dim_x, dim_theta = _DIMS[dims]
@@ -181,7 +181,7 @@ def _how(colt: CoLT) -> tuple[CoLT, int]:
     with st.expander("Training"):
         preset = st.segmented_control(
             "Preset", list(presets), format_func=presets.get, default="interactive",
-            required=True, key="preset", bind="query-params",
+            required=True, key="training", bind="query-params",
             help="Interactive: seconds, θ whitened by q's own draws, held-out anchors choose the "
             "step. Paper: steps and rate of its Table 2, all anchors at every step: minutes.",
         )  # fmt: skip

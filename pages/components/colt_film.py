@@ -12,6 +12,7 @@ from pages.components.colt_theta import (
     COLT,
     Q_SHOWN,
     Sight,
+    about,
     centre,
     draws,
     padded,
@@ -156,7 +157,7 @@ def _picture(found: Maps, sight: Sight, places: Array) -> dict:
     within, without = split(shown.q[places][None, :, few], inside, "frame", "x")
     marks = [
         *draws(within, without),
-        *_outlines(found, places),
+        *_outlines(found, sight, places),
         *([] if sight.around else path(shown.film_centre, found.x_at.shape[1], "frame")),
         centre(pair(shown.film_centre[:, places, None], "frame", "x")),
     ]
@@ -164,14 +165,16 @@ def _picture(found: Maps, sight: Sight, places: Array) -> dict:
     return panel(shown, marks, "The ball at this step", truth=False, ball=ball)
 
 
-def _outlines(found: Maps, places: Array) -> list[dict]:
+def _outlines(found: Maps, sight: Sight, places: Array) -> list[dict]:
     if not found.grid_y.size:
         return []
     frames = len(found.film_step)
+    axes = found.grid_x[::2], found.grid_y[::2]
     field = found.film_field[:, places].reshape(-1, *found.film_field.shape[2:])
-    lines = contours(
-        found.grid_x[::2], found.grid_y[::2], field, found.film_radius[:, places].ravel()
-    )
+    lines = contours(*axes, field, found.film_radius[:, places].ravel())
+    if sight.around:
+        q = np.broadcast_to(found.q[places], (frames, *found.q[places].shape))
+        lines = about(lines, q.reshape(-1, *q.shape[2:]), max(map(np.ptp, axes)) / len(axes[0]))
     x, y = (
         live.over(side.reshape(frames, len(places), -1), "frame", "x") for side in padded(lines)
     )

@@ -1,5 +1,7 @@
 """Where q is wrong: the map in theta at an x, and the map over x that moves it."""
 
+from typing import Literal
+
 import numpy as np
 import streamlit as st
 
@@ -25,31 +27,34 @@ def where(key: str, found: Maps, sight: Sight, alpha: float) -> None:
 
 
 def directions(d: int) -> Sight:
-    """Which two directions of theta are shown, where it has more than two."""
-    if d <= 2:
+    """Which two directions of theta are shown where it has more, and about which origin."""
+    if d == 1:
         return Sight()
-    names = {"pca": "Principal components", "pair": "Two parameters"}
-    axes = {"around": "Around q", "fixed": "Fixed"}
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        kind = st.segmented_control(
-            "Directions of θ shown", list(names), format_func=names.get, default="pca",
-            required=True, key="onto", bind="query-params",
-        )  # fmt: skip
-        chosen = [1, 2]
-        if kind == "pair":
-            chosen = [
-                st.number_input(label, 1, d, first, key=key, bind="query-params", width=110)
-                for label, first, key in (("Across, θ", 1, "across"), ("Up, θ", 2, "up"))
-            ]
+        onto = _onto(d) if d > 2 else "pca"
+        axes = {"fixed": "Fixed", "around": "Around q"}
         about = st.segmented_control(
-            "Axes", list(axes), format_func=axes.get, default="around", required=True, key="axes",
-            bind="query-params",
-            help="Around q: from the mean of q's draws at each x, in their standard deviations. "
-            "Fixed: one scale for every x.",
+            "Axes of θ", list(axes), format_func=axes.get, required=True,
+            default="fixed" if d == 2 else "around", key=f"axes{min(d, 3)}", bind="query-params",
+            help="Fixed: one scale for every x. Around q: from the mean of q's draws at each x, "
+            "in their standard deviations.",
         )  # fmt: skip
-    across, up = (int(one) - 1 for one in chosen)
-    pair = (across, up if up != across else (across + 1) % d)
-    return Sight("pca" if kind == "pca" else pair, around=about == "around")
+    return Sight(onto, around=about == "around")
+
+
+def _onto(d: int) -> tuple[int, int] | Literal["pca"]:
+    names = {"pca": "Principal components", "pair": "Two parameters"}
+    kind = st.segmented_control(
+        "Directions of θ", list(names), format_func=names.get, default="pca", required=True,
+        key="onto", bind="query-params",
+    )  # fmt: skip
+    if kind == "pca":
+        return "pca"
+    across, up = (
+        int(st.number_input(label, 1, d, first, key=key, bind="query-params", width=110)) - 1
+        for label, first, key in (("Across, θ", 1, "across"), ("Up, θ", 2, "up"))
+    )
+    return across, up if up != across else (across + 1) % d
 
 
 @st.cache_resource(show_spinner=False, max_entries=32)
@@ -69,7 +74,8 @@ def slider(found: Maps) -> dict:
     """Over x itself where it is a number, over places elsewhere."""
     x, places, first = found.x_at, len(found.x_at), telling(found)
     if x.shape[1] == 1:
-        return live.slider("x", x[:, 0], label="x", start=float(x[first, 0]))
+        start = float(x[first, 0])
+        return live.slider("x", x[:, 0], label="x", shown=said_of(x), start=start)
     label = "Place x, along the first principal component"
     return live.slider("x", np.arange(places), label=label, shown=said_of(x), start=first)
 
@@ -79,7 +85,7 @@ def telling(found: Maps) -> int:
     x = found.x_at.astype(float)
     scale = x.std(0)
     away = np.abs((x - np.median(x, axis=0)) / np.where(scale > 0, scale, 1)).max(1)
-    spread = found.q.std(1).prod(-1)
+    spread = np.log(np.maximum(found.q.std(1), 1e-12)).mean(-1)
     usual = (spread >= np.median(spread)) & (away <= 1.3)
     gap = np.abs(shares(found).share - found.u_star)
     return int(np.where(usual | ~usual.any(), gap, -1.0).argmax())
@@ -137,8 +143,8 @@ def how_to_read(found: Maps, sight: Sight) -> str:
         "dimensions; its shadow is shown"
     )
     edge = "; a centre beyond the edge is drawn on it" if sight.around else ""
-    thin = ", the thin line its path over x" if m == 1 and d == 2 else ""
-    coloured = d == 2 and found.difference.size > 0
+    thin = ", the thin line its path over x" if m == 1 and d == 2 and not sight.around else ""
+    coloured = d == 2 and found.difference.size > 0 and not sight.around
     background = "; blue where p is denser than q, orange where q is" * coloured
     beside = {
         1: "the truth's share in the ball less q's along x, smoothed over "

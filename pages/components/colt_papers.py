@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from pages.components import colt_costs as costs
 from pages.components import jobs, live
 from pages.components.colt_data import cells, maps
 from pages.components.colt_power import UNTRAINED, named
@@ -16,7 +17,6 @@ from validation_core import papers, statistics
 from validation_core.benchmarks import Spiral
 from validation_core.maps import MapTask
 from validation_core.papers import Compared, Model, Published
-from validation_core.tasks import PowerTask
 from validation_core.types import PowerCell
 
 _TABLES: dict[str, tuple[str, Callable[[], list[Compared]], str]] = {
@@ -59,7 +59,7 @@ def _tree() -> None:
             "ball of the mass named above each; blue: the truth's. Were q right, the truth's "
             "share would be q's."
         )
-    train_more(tasks, "Figure 5, the ball on the tree", "fig5")
+    train_more(tasks, "Figure 5, the ball on the tree", "fig5", "every alpha")
 
 
 @st.cache_resource(show_spinner=False, max_entries=8)
@@ -89,18 +89,12 @@ def _still(mark: dict, at: int) -> dict:
     return {**chosen, "label": ""}
 
 
-_SECONDS = {"identity": 0.4, "residual": 3.0, "mlp": 3.0, "fourier": 2.0}
-
-
-def _estimate(tasks: Sequence[PowerTask]) -> str:
-    return jobs.seconds(60)
-
-
 def _spiral() -> None:
     series = {title: papers.spiral_maps(model) for model, title in _DENOISERS.items()}
     distances(series, Spiral().gammas, key="fig4d", label="reverse steps left out")
     for model, tasks in zip(_DENOISERS, series.values(), strict=True):
-        train_more(tasks, f"Figure 4d, {_DENOISERS[model]}", f"fig4d-{model}")
+        train_more(tasks, f"Figure 4d, {_DENOISERS[model]}", f"fig4d-{model}",
+                   f"every step, {_DENOISERS[model]}")  # fmt: skip
 
 
 def _table(key: str, compared: list[Compared], words: str) -> None:
@@ -117,7 +111,7 @@ def _table(key: str, compared: list[Compared], words: str) -> None:
     state = jobs.latest(missing)
     if state is None:
         st.button(
-            f"Run the {len(missing)} parts that are missing, about {_estimate(missing)}",
+            f"Run what is missing, {costs.about(costs.power(missing))}",
             key=f"run-{key}", icon=":material/play_arrow:",
             on_click=lambda: jobs.ensure(missing, _TABLES[key][0], start=True, again=True),
         )  # fmt: skip

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pandas as pd
 import streamlit as st
 
+from pages.components import colt_costs as costs
 from pages.components import jobs, live
 from pages.components.colt_controls import Chosen
 from pages.components.colt_data import cells
@@ -45,8 +46,8 @@ def power(chosen: Chosen) -> None:
         for cell in named(cells(task.key, task), task)
     ]  # fmt: skip
     if drawn:
-        live.chart(chart(drawn, chosen), key="power")
-        numbers = st.expander("The numbers", key="numbers", on_change="rerun")
+        live.chart(chart(drawn, chosen), key="colt-power")
+        numbers = st.expander("The numbers", key="colt-numbers", on_change="rerun")
         if numbers.open:
             numbers.dataframe(table(drawn), hide_index=True)
     wanted = [quick for quick, _ in missing] + [whole for _, whole in missing]
@@ -58,7 +59,8 @@ def power(chosen: Chosen) -> None:
                 f"of its own and tests it on {STAGES[-1]} tables."
             )
         st.button(
-            f"Run {STAGES[-1]} trials a point", key="run-power", icon=":material/show_chart:",
+            f"Run {STAGES[-1]} trials a point, {costs.about(costs.power(wanted))}",
+            key="run-power", icon=":material/show_chart:",
             help="Trains what is missing. A first picture comes from 20 trials, curve by curve.",
             on_click=lambda: jobs.ensure(
                 wanted, f"Power, {chosen.benchmark.label}", start=True, again=True

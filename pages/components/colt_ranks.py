@@ -7,6 +7,7 @@ import numpy as np
 import streamlit as st
 from scipy.stats import kstwo
 
+from pages.components import colt_costs as costs
 from pages.components import jobs, live
 from pages.components.colt_controls import Chosen
 from pages.components.colt_data import maps
@@ -97,7 +98,7 @@ def _over_gamma(chosen: Chosen) -> None:
     st.subheader("Distance against gamma", anchor=False)
     tasks = chosen.maps()
     distances({"": tasks}, chosen.benchmark.gammas, key="distances", now=chosen.gamma)
-    train_more(tasks, f"Train the other gammas, {chosen.benchmark.label}", "more")
+    train_more(tasks, f"Train the other gammas, {chosen.benchmark.label}", "more", "every gamma")
 
 
 _LOOKS = ((COLOR, "", "circle"), (style.OBSERVED, "7 5", "square"))
@@ -162,15 +163,16 @@ def measured(tasks: Sequence[MapTask]) -> Measured | None:
     return Measured(at, *np.stack([one.distance for one in found]).T, n=len(found[0].u_quote))
 
 
-def train_more(tasks: Sequence[MapTask], label: str, key: str) -> None:
+def train_more(tasks: Sequence[MapTask], label: str, key: str, what: str = "gamma") -> None:
     """A button for the maps that are missing, and how far they are."""
     missing = [task for task in tasks if not task.done(services().store)]
     if not missing:
         return
     state = jobs.latest(missing)
     if state is None:
+        which = f"the other {len(missing)}" if len(missing) < len(tasks) else f"all {len(missing)}"
         st.button(
-            f"Train the other {len(missing)}" if len(missing) < len(tasks) else "Train them",
+            f"Train {which}: {what}, {costs.about(costs.maps(missing))}",
             key=f"train-{key}", icon=":material/model_training:",
             on_click=lambda: jobs.ensure(missing, label, start=True, again=True),
         )  # fmt: skip

@@ -38,24 +38,30 @@ class Plane(NamedTuple):
 
 def plane(found: Maps, sight: Sight) -> Plane:
     """Theta itself where it has two dimensions, chosen directions of it where it has more."""
-    if found.grid_y.size:
-        ends = tuple((float(grid[0]), float(grid[-1])) for grid in (found.grid_x, found.grid_y))
-        drawn = (found.q, found.truth, found.centre, found.film_centre)
-        return Plane(*drawn, limits=ends, labels=("θ₁", "θ₂"))
-    drawn = project(found, sight.onto)[:4]
-    labels = _labels(sight)
+    flat = found.grid_y.size > 0
+    whole = (found.q, found.truth, found.centre, found.film_centre)
+    drawn = whole if flat else project(found, sight.onto)[:4]
+    labels = _labels(sight if not flat else sight._replace(onto=(0, 1)))
     if sight.around:
-        mean, sd = drawn[0].mean(1), np.maximum(drawn[0].std(1), 1e-9)
+        mean, sd = frame(drawn[0])
         q, truth = ((part - mean[:, None]) / sd[:, None] for part in drawn[:2])
         # What lies beyond the picture is shown at its edge.
         reach = 0.97 * _AROUND
         centres = (np.clip((part - mean) / sd, -reach, reach) for part in drawn[2:])
         return Plane(q, truth, *centres, limits=((-_AROUND, _AROUND),) * 2, labels=labels)
+    if flat:
+        ends = tuple((float(grid[0]), float(grid[-1])) for grid in (found.grid_x, found.grid_y))
+        return Plane(*drawn, limits=ends, labels=labels)
     cloud = np.concatenate([drawn[0].reshape(-1, 2), drawn[1].reshape(-1, 2)])
     low, high = np.quantile(cloud, [0.003, 0.997], axis=0)
     room = 0.08 * np.maximum(high - low, 1e-9)
     ends = tuple(zip((low - room).tolist(), (high + room).tolist(), strict=True))
     return Plane(*drawn, limits=ends, labels=labels)
+
+
+def frame(q: Array) -> tuple[Array, Array]:
+    """Mean and sd (V, 2) of q's draws (V, S, 2) at each x."""
+    return q.mean(1), np.maximum(q.std(1), 1e-9)
 
 
 def _labels(sight: Sight) -> tuple[str, ...]:
@@ -106,12 +112,12 @@ def picture(found: Maps, sight: Sight) -> dict:
     within, without = split(shown.q[:, :Q_SHOWN], found.q_inside[:, :Q_SHOWN], "x")
     truth = pair(shown.truth[:, :TRUTH_SHOWN], "x")
     marks = [
-        *_background(found),
+        *([] if sight.around else _background(found)),
         *draws(within, without),
-        live.points(*truth, color=style.P, size=5, symbol="cross"),
-        *_outline(found),
+        *_outline(found, sight),
         *([] if sight.around else path(shown.centre, found.x_at.shape[1])),
         centre(pair(shown.centre[:, None], "x")),
+        live.points(*truth, color=style.P, size=5, symbol="cross"),
     ]
     return panel(shown, marks, "At this x, in θ", truth=True, ball=bool(found.grid_y.size))
 
@@ -164,8 +170,20 @@ def _background(found: Maps) -> list[dict]:
     ]  # fmt: skip
 
 
-def _outline(found: Maps) -> list[dict]:
+def _outline(found: Maps, sight: Sight) -> list[dict]:
     if not found.grid_y.size:
         return []
-    x, y = padded(contours(found.grid_x, found.grid_y, found.field, found.radius))
-    return [live.line(live.over(x, "x"), live.over(y, "x"), color=COLT, width=2)]
+    lines = contours(found.grid_x, found.grid_y, found.field, found.radius)
+    if sight.around:
+        lines = about(lines, found.q, max(np.ptp(found.grid_x), np.ptp(found.grid_y)) / 60)
+    x, y = padded(lines)
+    return [live.line(live.over(x, "x"), live.over(y, "x"), color=COLT, width=1.8)]
+
+
+def about(lines: Sequence[Array], q: Array, cell: float) -> list[Array]:
+    """Outlines in q's own frame; none where the grid is too coarse for q's draws."""
+    mean, sd = frame(q)
+    return [
+        (line - mean[i]) / sd[i] if cell < sd[i].min() else np.zeros((0, 2))
+        for i, line in enumerate(lines)
+    ]

@@ -7,11 +7,12 @@ from typing import BinaryIO
 import pandas as pd
 import streamlit as st
 
-from pages.components import charts
+from pages.components import charts, diagnose_ball
 from pages.components.jobs import plain, seconds
 from validation_core import uploads
-from validation_core.diagnosis import Diagnosis, Record, equals, pvalue_text
+from validation_core.diagnosis import Diagnosis, Record, equals, pvalue_text, remark
 from validation_core.figures.diagnosis import Picture, pictures
+from validation_core.maps import MapTask
 from validation_core.uploads import Order, Upload, samples
 
 _OWN = "Upload a file"
@@ -110,17 +111,20 @@ def verdict(found: Diagnosis) -> None:
 def table(found: Diagnosis) -> None:
     """One row per method, those that were not run with their reason."""
     st.table(pd.DataFrame([_row(r, found) for r in found.records]).set_index("Test"))
-    learned = next((r.effect for r in found.records if "classifier_auc" in r.effect), None)
-    if learned:
-        took = seconds(learned["training_seconds"])
-        st.caption(
-            f"The learned tests share one classifier, trained on half of the rows in {took} and "
+    reading = [record for record in found.records if "classifier_auc" in record.effect]
+    if reading:
+        learned = reading[0].effect
+        took, names = seconds(learned["training_seconds"]), [record.label for record in reading]
+        st.caption(plain(
+            f"{', '.join(names)}: one classifier, trained on half of the rows in {took} and "
             f"tested on the other half. Its AUC on rows set aside while training was "
             f"{learned['classifier_auc']:.3f}; 0.5 is a guess."
-        )
-    missing = [record for record in found.records if record.status == "not run"]
-    for record in missing:
-        st.caption(plain(f"{record.label} was not run. {record.reason}"))
+        ))  # fmt: skip
+    for record in found.records:
+        if record.status == "not run":
+            st.caption(plain(f"{record.label} was not run. {record.reason}"))
+        elif said := remark(record):
+            st.warning(plain(said))
 
 
 def _row(record: Record, found: Diagnosis) -> dict[str, str]:
@@ -137,10 +141,13 @@ def _row(record: Record, found: Diagnosis) -> dict[str, str]:
     }
 
 
-def drawings(found: Diagnosis) -> None:
-    """The pictures of every method that ran, two beside one another."""
+def drawings(found: Diagnosis, maps: Sequence[MapTask]) -> None:
+    """The pictures of every method that ran, two beside one another; CoLT's map comes last."""
     alone: list[tuple[str, Picture]] = []
+    mapped = [record for record in found.records if record.name == "colt"]
     for record in found.records:
+        if record in mapped:
+            continue
         if record.name == "sbc" and record.status == "ran":
             st.subheader(record.title, anchor=False)
             _side_by_side(record.name, _named_pictures(record, found, _parameter(found)))
@@ -152,6 +159,11 @@ def drawings(found: Diagnosis) -> None:
             st.subheader(record.title, anchor=False)
             _side_by_side(record.name, shown)
     _side_by_side("alone", alone)
+    for record in mapped:
+        if record.status == "ran":
+            st.subheader(record.title, anchor=False)
+            _side_by_side(record.label, _named_pictures(record, found))
+            diagnose_ball.where(record, found, next(iter(maps), None))
 
 
 def _named_pictures(

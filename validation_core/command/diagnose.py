@@ -10,7 +10,7 @@ from typing import Any
 
 from validation_core import diagnosis, report, uploads
 from validation_core.command.options import json_option, level, methods, tell, write
-from validation_core.diagnosis import Diagnosis, equals, tasks
+from validation_core.diagnosis import Diagnosis, ball, equals, remark, tasks
 from validation_core.diagnosis.tasks import DiagnoseTask
 from validation_core.store import Store
 
@@ -80,8 +80,8 @@ def _run_in_turn(queue: Sequence[Any], store: Store, budget: float | None) -> No
 
 def _read_aloud(found: Diagnosis) -> None:
     print(report.read_line(found))
-    for remark in (*found.upload.warnings, *found.upload.notes):
-        print(f"  {remark}")
+    for said in (*found.upload.warnings, *found.upload.notes):
+        print(f"  {said}")
     print(f"\n{found.verdict.capitalize()}. {found.sentence}\n")
     for record in found.records:
         said = (
@@ -91,3 +91,5 @@ def _read_aloud(found: Diagnosis) -> None:
             else f"not run: {record.reason}"
         )
         print(f"  {record.label:<14} {said}")
+        for more in (*ball(record), *filter(None, [remark(record)])):
+            print(f"{'':<17}{more}")

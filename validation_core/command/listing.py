@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, get_args, get_type_hints
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from validation_core.command.options import write
+from validation_core.command.options import write, written
 from validation_core.store import Store, describe
 
 
@@ -29,7 +29,7 @@ def _describe(name: str, kind: Any) -> dict[str, Any]:
         {
             "name": field.name,
             "default": field.default if field.default is not dataclasses.MISSING else None,
-            "choices": list(get_args(hints[field.name])) or None,
+            "choices": _choices(hints[field.name]),
             **{key: field.metadata.get(key) for key in ("label", "help", "min", "max")},
         }
         for field in dataclasses.fields(kind)
@@ -39,16 +39,24 @@ def _describe(name: str, kind: Any) -> dict[str, Any]:
             "options": options}  # fmt: skip
 
 
+def _choices(kind: Any) -> list[Any] | None:
+    """What an option can be, where that is a list."""
+    if kind is bool:
+        return [False, True]
+    return list(get_args(kind)) if get_origin(kind) is Literal else None
+
+
 def _print_entries(entries: Sequence[Mapping[str, Any]]) -> None:
     for entry in entries:
         paper = entry["paper"]
         print(f"{entry['name']:<12} {entry['title']}: {entry['summary']}")
         print(f"{'':<12} {paper['authors']} ({paper['year']}), {paper['title']}")
         for option in entry["options"]:
-            choices = ", ".join(map(str, option["choices"] or ()))
+            choices = ", ".join(map(written, option["choices"] or ()))
             values = f", one of {choices}" if choices else ""
             about = option["help"] or option["label"] or ""
-            print(f"{'':<12}   {option['name']} = {option['default']}{values}  {about}")
+            default = written(option["default"])
+            print(f"{'':<12}   {option['name']} = {default}{values}  {about}")
 
 
 def store(chosen: argparse.Namespace) -> None:

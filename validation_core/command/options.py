@@ -104,8 +104,14 @@ def _value(name: str, text: str, kind: Any) -> Any:
             return kind(text)
         except ValueError:
             pass
-    wanted = " or ".join(map(str, choices)) or getattr(kind, "__name__", str(kind))
+    names = map(written, (False, True) if kind is bool else choices)
+    wanted = " or ".join(names) or getattr(kind, "__name__", str(kind))
     raise ValueError(f"{name} must be {wanted}; got {text!r}. Write {name}=value.")
+
+
+def written(value: Any) -> str:
+    """An option's value as the command line takes it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def write(value: Any, where: str | None, aloud: Callable[[], None]) -> None:

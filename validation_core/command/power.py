@@ -117,4 +117,13 @@ def _print_cells(cells: Sequence[Mapping[str, Any]]) -> None:
         print(
             f"{cell['label']:<14} gamma {cell['gamma']:<6g} beta {cell['beta']:<6g} power "
             f"{rate:.3f} [{low:.3f}, {high:.3f}], {cell['trials']} trials, {cell['protocol']}"
+            f"{_mean(cell)}"
         )
+
+
+def _mean(cell: Mapping[str, Any]) -> str:
+    """Mean of the statistic and where the middle 90% of the trials' lie, if they were kept."""
+    if cell["statistic"] is None:
+        return ""
+    low, high = cell["statistic_low"], cell["statistic_high"]
+    return f", statistic {cell['statistic']:.3g} [{low:.3g}, {high:.3g}]"

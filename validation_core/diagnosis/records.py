@@ -40,9 +40,10 @@ class Record:
 
     @classmethod
     def ran(
-        cls, method: Method, outcome: Outcome, seconds: float, effect: Mapping[str, float]
-    ) -> Record:
-        """A method's outcome on one upload, no leading axes."""
+        cls, method: Method, outcome: Outcome, seconds: float, effect: Mapping[str, float],
+        arrays: Mapping[str, Array] | None = None,
+    ) -> Record:  # fmt: skip
+        """A method's outcome on one upload, no leading axes; `arrays` join the outcome's own."""
         return cls(
             name=method.name,
             label=method.label,
@@ -55,7 +56,7 @@ class Record:
             draws_q=int(outcome.budget.q),
             seconds=seconds,
             effect={**outcome.effect, **_numbers(outcome.arrays), **effect},
-            arrays=outcome.arrays,
+            arrays={**outcome.arrays, **(arrays or {})},
         )
 
     def plain(self) -> dict[str, Any]:

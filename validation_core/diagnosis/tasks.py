@@ -1,23 +1,24 @@
 """A diagnosis as pieces of work: each method on an uploaded table, results in the store.
 
-The learned methods share one network under one key; whichever starts first trains it.
+Methods that read a classifier share one network under one key; whichever starts first trains it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 from weakref import WeakValueDictionary
 
 import numpy as np
 
 from validation_core import keys, models
-from validation_core.diagnosis import run
+from validation_core.diagnosis import learning, run
 from validation_core.diagnosis.records import Record
-from validation_core.models import Training
+from validation_core.maps import MapTask
+from validation_core.models import Recipe, Training
 from validation_core.sampling import TrainingSet
-from validation_core.scores.classifier import Classifier
+from validation_core.scores.localizer.recipe import Anchors
 from validation_core.tasks import Live, TrainTask
 from validation_core.types import Draws, Method
 from validation_core.uploads import Upload
@@ -60,7 +61,7 @@ def table(store: Store, digest: str) -> Upload:
 
 @dataclass(frozen=True, kw_only=True)
 class Uploaded:
-    """An upload as the source of a classifier's training rows (see `models.Source`)."""
+    """An upload as the source of a network's training rows (see `models.Source`)."""
 
     digest: str
 
@@ -69,10 +70,9 @@ class Uploaded:
         """What it is, for a list of trained models."""
         return f"Uploaded table {self.digest[:8]}"
 
-    def training_set(self, recipe: Classifier, seed: int, store: Store) -> TrainingSet:
+    def training_set(self, recipe: Recipe, seed: int, store: Store) -> TrainingSet | Anchors:
         """The rows that no test looks at."""
-        del recipe
-        return run.training_set(table(store, self.digest), seed)
+        return learning.training_set(table(store, self.digest), recipe, seed)
 
     def test_table(
         self, n: int, k: int, rng: np.random.Generator, *, seed: int, store: Store
@@ -86,12 +86,13 @@ class Uploaded:
 class DiagnoseTask:
     """One method on one upload."""
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     digest: str
     method: Method
     seed: int = 0
-    recipe: Classifier = field(default=run.RECIPE)
+    recipe: Recipe | None = None
+    """How the network that the method reads is trained; None where it reads none."""
 
     @property
     def key(self) -> str:
@@ -102,25 +103,30 @@ class DiagnoseTask:
         return f"{self.method.label} on an uploaded table"
 
     @property
-    def training(self) -> Training:
+    def training(self) -> Training | None:
         """The network that this task reads, if its method reads one."""
+        if self.recipe is None:
+            return None
         source = Uploaded(digest=self.digest)
         return Training(source=source, recipe=self.recipe, seed=self.seed)
 
     @property
     def needs(self) -> frozenset[str]:
         """The network's key: the engine lets its training come first."""
-        return frozenset({keys.key(self.training)} if self.method.learned else ())
+        return frozenset({keys.key(self.training)} if self.training else ())
 
     def done(self, store: Store) -> bool:
         return store.has("results", self.key)
 
     def run(self, store: Store, report: Live) -> None:
         """Test, training the network where the store lacks it."""
-        record = run.run_method(
-            table(store, self.digest), self.method, self.seed,
-            network=lambda: models.trained(store, self.training, report),
-        )  # fmt: skip
+
+        def network() -> Any:
+            assert self.training is not None, "a method that reads a network has a recipe for it"
+            return models.trained(store, self.training, report)
+
+        upload = table(store, self.digest)
+        record = run.run_method(upload, self.method, self.seed, network=network)
         store.save(
             "results", self.key, record.arrays, spec=keys.text(self),
             meta={"label": self.label, "record": record.plain()},
@@ -136,34 +142,51 @@ class DiagnoseTask:
         return Record(**plain, arrays=found.arrays)
 
 
+How = Callable[[Upload, Method], Recipe | None]
+"""A recipe for the network that a method reads on an upload."""
+
+
 def tasks(
-    upload: Upload, methods: Sequence[Method], seed: int, recipe: Classifier | None = None
+    upload: Upload, methods: Sequence[Method], seed: int, how: How = learning.recipe
 ) -> tuple[DiagnoseTask | TrainTask, ...]:
-    """What runs for these methods: those that learn nothing, the network, those that read it.
+    """What runs for these methods: those that learn nothing, then each network and its readers.
 
     Methods that meet an obstacle are left out: their record is known without work.
     """
-    how = recipe or run.recipe(upload)
-    wanted = [
-        DiagnoseTask(digest=upload.digest, method=method, seed=seed, recipe=how)
-        for method in methods
-        if run.obstacle(method, upload) is None
-    ]
-    learned = [task for task in wanted if task.method.learned]
-    network = (TrainTask(trainings=(learned[0].training,)),) if learned else ()
-    return (*(task for task in wanted if not task.method.learned), *network, *learned)
+    queues: dict[Training | None, list[DiagnoseTask | TrainTask]] = {None: []}
+    for method in methods:
+        if run.obstacle(method, upload) is None:
+            task = _task(upload, method, seed, how)
+            network = [TrainTask(trainings=(task.training,))] if task.training else []
+            queues.setdefault(task.training, [*network]).append(task)
+    return tuple(task for queue in queues.values() for task in queue)
+
+
+def maps(
+    upload: Upload, methods: Sequence[Method], seed: int, how: How = learning.recipe
+) -> tuple[MapTask, ...]:
+    """A map of the ball of the first localizer that these methods train; none without one."""
+    for method in methods:
+        if method.reads == "localizer" and run.obstacle(method, upload) is None:
+            training = _task(upload, method, seed, how).training
+            return (MapTask(training=training, seed=seed),) if training else ()
+    return ()
 
 
 def records(
-    store: Store, upload: Upload, methods: Sequence[Method], seed: int,
-    recipe: Classifier | None = None,
-) -> tuple[list[Record], int]:  # fmt: skip
+    store: Store, upload: Upload, methods: Sequence[Method], seed: int, how: How = learning.recipe
+) -> tuple[list[Record], int]:
     """Records of the methods that have answered or cannot run, and how many are to come."""
-    how = recipe or run.recipe(upload)
     found: list[Record] = []
     for method in methods:
         reason = run.obstacle(method, upload)
-        task = DiagnoseTask(digest=upload.digest, method=method, seed=seed, recipe=how)
-        record = task.load(store) if reason is None else Record.not_run(method, reason)
-        found += [record] if record else []
+        if reason is not None:
+            found.append(Record.not_run(method, reason))
+        elif record := _task(upload, method, seed, how).load(store):
+            found.append(record)
     return found, len(methods) - len(found)
+
+
+def _task(upload: Upload, method: Method, seed: int, how: How) -> DiagnoseTask:
+    recipe = how(upload, method)
+    return DiagnoseTask(digest=upload.digest, method=method, seed=seed, recipe=recipe)

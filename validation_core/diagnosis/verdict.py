@@ -20,6 +20,8 @@ from validation_core.diagnosis.words import ENOUGH
 from validation_core.types import Array
 from validation_core.uploads import Upload
 
+_LISTED = 20  # numbers of an observation that a reader of JSON can use
+
 Verdict = Literal["problem found", "no problem found", "not enough data"]
 
 
@@ -86,7 +88,7 @@ class Diagnosis:
             "dim_x": dim_x,
             "methods": [self._method(record) for record in self.records],
             "parameters": [asdict(one) for one in self.parameters],
-            "where": [],
+            "where": [self._where(record) for record in self.records if _mapped(record)],
             "cause": [{"parameter": p.name, "reading": p.reading} for p in self.flagged],
             "sensitivity": self._sensitivity(),
             "dropped": dict(self.upload.dropped),
@@ -97,7 +99,23 @@ class Diagnosis:
         }
 
     def _method(self, record: Record) -> dict[str, Any]:
-        return {**record.plain(), "pvalue_adjusted": self.adjusted.get(record.label)}
+        adjusted = self.adjusted.get(record.label)
+        return {**record.plain(), "pvalue_adjusted": adjusted, "remark": words.remark(record)}
+
+    def _where(self, record: Record) -> dict[str, Any]:
+        """The ball to which q gives the wrong mass, if it gives any: CoLT's."""
+        told, x, centre = record.effect, record.arrays["x_median"], record.arrays["centre"]
+        pairs = zip(self.upload.names, centre, strict=True)
+        return {
+            "method": record.name,
+            "label": record.label,
+            **{name: told[name] for name in ("u_star", "inside", "inside_low", "inside_high")},
+            "centre": [{"parameter": name, "value": float(value)} for name, value in pairs],
+            "x": [float(value) for value in x] if len(x) <= _LISTED else None,
+            "distance": record.statistic,
+            "distance_low": told["low"],
+            "distance_high": told["high"],
+        }
 
     def _sensitivity(self) -> list[dict[str, Any]]:
         if self.shift is None:
@@ -135,6 +153,10 @@ def verdict(
     return Diagnosis(
         said, alpha, seed, upload, tuple(records), adjusted, parameters, shift, pending
     )
+
+
+def _mapped(record: Record) -> bool:
+    return record.name == "colt" and record.status == "ran"
 
 
 def _parameters(ran: Sequence[Record], names: Sequence[str], tests: int) -> tuple[Parameter, ...]:

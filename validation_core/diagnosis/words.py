@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from validation_core.diagnosis.records import SMALLEST
 
 if TYPE_CHECKING:
+    from validation_core.diagnosis.records import Record
     from validation_core.diagnosis.verdict import Diagnosis
 
 ENOUGH = 0.5
 """Shift in posterior sds that a silent test must have been able to see to count as an answer."""
 
 _NAMED = 3  # parameters named in the sentence; the table has them all
+_TIED = 0.01  # share of truths that tie with a draw above which something has collapsed
 
 
 def pvalue_text(p: float | None) -> str:
@@ -32,6 +35,40 @@ def equals(p: float | None) -> str:
     """A p-value with its sign, to follow a letter: `= 0.034`, `< 1e-300`."""
     text = pvalue_text(p)
     return text if text.startswith("<") else f"= {text}"
+
+
+def ball(record: Record) -> tuple[str, ...]:
+    """What CoLT found, in sentences; none for other methods or where it did not run."""
+    if record.name != "colt" or record.status != "ran":
+        return ()
+    told = record.effect
+    return (
+        f"q puts {told['u_star']:.0%} of its mass into the ball around the learnt centre; the "
+        f"truth lies inside in {_percent(told, 'inside')} of the simulations that did not choose "
+        f"it.",
+        f"Estimate of the Kolmogorov distance d~ for the learned ball: {record.statistic:.3f} "
+        f"[{told['low']:.3f}, {told['high']:.3f}].",
+        f"Centre and embedding were learnt on rows that no test reads, in "
+        f"{told['training_seconds']:.1f} s; on rows held out meanwhile the distance was "
+        f"{told['localizer_distance']:.3f}. Brackets are 95% intervals.",
+    )
+
+
+def _percent(told: Mapping[str, float], name: str) -> str:
+    low, high = (100 * told[f"{name}_{end}"] for end in ("low", "high"))
+    return f"{100 * told[name]:.1f}% [{low:.1f}, {high:.1f}]"
+
+
+def remark(record: Record) -> str | None:
+    """What makes a method's answer weaker than it looks, if anything."""
+    tied = record.effect.get("tied", 0.0)
+    if tied <= _TIED:
+        return None
+    return (
+        f"{record.label}: {tied:.0%} of the truths are exactly as far from the centre as a draw "
+        f"of q. Such ties are broken at random, so that the test stays valid but sees less: are "
+        f"the draws rounded, repeated or constant?"
+    )
 
 
 def sentence(found: Diagnosis) -> str:

@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 from scipy.special import ndtri
 
 from validation_core.diagnosis import Record
+from validation_core.figures import style
 from validation_core.figures.nulls import on_null
 from validation_core.figures.ranks import ecdf_difference, rank_histogram
 from validation_core.types import Array
@@ -34,7 +35,8 @@ def pictures(record: Record, *, alpha: float = 0.05, parameter: int = 0) -> tupl
         return ()
     if "u" in record.arrays:
         u = record.arrays["u"]
-        return _ranks(u[parameter] if u.ndim > 1 else u, _MEANING.get(record.name, _SCORED))
+        shown = _ranks(u[parameter] if u.ndim > 1 else u, _MEANING.get(record.name, _SCORED))
+        return _with_ball(shown, record) if record.name == "colt" else shown
     if record.name == "multiple":
         return (_multiple(record, alpha),)
     return (_accuracy(record, alpha),) if record.name == "c2st" else ()
@@ -47,6 +49,8 @@ _MEANING = {
     "sbc": "A heap in the middle: q is too wide; at both ends: too narrow; at one end: shifted.",
     "uniform": "A heap on the left: q's draws score below the truth, so the classifier tells them "
     "apart.",
+    "colt": "A heap on the left: the truth lies nearer the centre than q's draws, so that balls "
+    "around it hold more truth than q gives them; on the right: less.",
 }  # fmt: skip
 
 
@@ -64,6 +68,17 @@ def _ranks(u: Array, meaning: str) -> tuple[Picture, ...]:
             "tables; where it leaves, too many or too few ranks lie below.",
         ),
     )
+
+
+def _with_ball(shown: tuple[Picture, ...], record: Record) -> tuple[Picture, ...]:
+    """Ranks of CoLT, with the mass of the ball marked where they are cumulated."""
+    histogram, cumulated = shown
+    u_star, color = record.effect["u_star"], style.method_style("colt").color
+    cumulated.figure.add_shape(style.upright(u_star, color, dash="dot"))
+    mark = {**style.note("u*", u_star, 1, color, shift=4), "yref": "paper", "yanchor": "top"}
+    cumulated.figure.add_annotation(mark)
+    words = f"{cumulated.words} Dotted: the ball's mass u*, chosen by one half of the ranks."
+    return histogram, cumulated._replace(words=words)
 
 
 def _multiple(record: Record, alpha: float) -> Picture:

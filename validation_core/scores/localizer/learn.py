@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -16,16 +17,12 @@ from validation_core.scores.localizer import divergence, networks, starts
 from validation_core.scores.localizer.frame import Frame
 from validation_core.scores.localizer.recipe import Anchors, Localizer
 from validation_core.scores.localizer.rows import Rows, distance, distances, in_frame, ranks
-from validation_core.scores.localizer.starts import Start
+from validation_core.scores.localizer.starts import Start, excess, margin
 from validation_core.scores.localizer.trained import TrainedLocalizer
 from validation_core.training import Report
 
-CHECKS = 15
+CHECKS = 12
 """Times that the ranks of all anchors are looked at, beside the start."""
-_NULL_MEAN = 0.869  # of Kolmogorov's law
-_MARGIN = 0.5
-"""KS distance, times the root of the held-out anchors, by which a step must beat the start: about
-half a standard error. Below it the start, which no anchor has shaped, is the better bet."""
 
 
 def learn(
@@ -41,21 +38,33 @@ def learn(
     rng = stream(seed, "localizer")
     centre = networks.centre_parameters(recipe, m, d, rng)
     phi = networks.embedding_parameters(recipe.embedding, d, rng)
-    first = starts.taken(recipe, rows)
-    total = max(1, first + recipe.steps)
+    total = max(1, starts.steps(recipe, rows) + recipe.steps * recipe.stages)
+    done = 0
 
     def tell(step: int, live: Mapping[str, float]) -> None:
         if report:
-            report(step / total, live)
+            report((done + step) / total, live)
 
-    start, tried = starts.choose(recipe, centre, phi, rows, watch, seed, tell)
-    climb = _Climb(recipe, start, rows, watch, where)
-    climb.run(data, frame, stream(seed, "order"), lambda step, live: tell(first + step, live))
-    kept = climb.best()
+    plain, blur, tried = starts.choose(recipe, centre, phi, rows, watch, seed, tell)
+    done += starts.steps(recipe, rows)
+    climbs = []
+    if (
+        recipe.stages > 1
+    ):  # while phi is the identity: cheap, and often enough
+        simple = replace(recipe, embedding="identity")
+        first = _Climb(simple, plain._replace(phi={}), rows, watch, where)
+        first.run(data, frame, stream(seed, "centre"), tell)
+        plain = first.best()._replace(phi=phi)
+        climbs.append(first.with_phi(phi))
+        done += recipe.steps
+    clearly = blur is not None and blur.excess > plain.excess + margin(len(rows.x) + len(watch.x))
+    climb = _Climb(recipe, blur if blur and clearly else plain, rows, watch, where)
+    climb.run(data, frame, stream(seed, "order"), tell)
+    climbs.append(climb)
     return TrainedLocalizer(
-        recipe.embedding, *climb.at(kept), centre, phi, frame,
-        {**climb.history(), **tried},
-        climb.film(), kept=kept, seconds=time.perf_counter() - began, device=where,
+        recipe.embedding, *climb.best()[:2], centre, phi, frame, {**_history(climbs), **tried},
+        _film(climbs), kept=sum(len(one.seen) for one in climbs[:-1]) + climb.kept,
+        seconds=time.perf_counter() - began, device=where,
     )  # fmt: skip
 
 
@@ -66,7 +75,7 @@ class _Climb:
         self, recipe: Localizer, start: Start, rows: Rows, watch: Rows, device: str
     ) -> None:
         self.recipe, self.rows, self.watch = recipe, rows, watch
-        self.start = start.distance
+        self.start = start
         self.centre, self.phi = (
             networks.learnable(part, device) for part in (start.centre, start.phi)
         )
@@ -76,7 +85,7 @@ class _Climb:
     def run(
         self, data: Anchors, frame: Frame, rng: np.random.Generator, tell: starts.Tell
     ) -> None:
-        """Take the steps of the recipe, looking at all anchors 15 times."""
+        """Take the steps of the recipe, looking at all anchors on the way."""
         steps = self.recipe.steps
         every = max(1, -(-steps // CHECKS))
         self._check(0)
@@ -96,32 +105,26 @@ class _Climb:
             due = step % every == 0 or step == steps
             tell(step, self._check(step) if due else {})
 
-    def best(self) -> int:
+    @property
+    def kept(self) -> int:
         """The check to keep: the last, or the best held-out one if it clearly beats the start."""
         if not self.recipe.keep_best:
             return len(self.seen) - 1
-        held = np.array([seen[2] for seen in self.seen])
-        best, n = int(held.argmax()), len(self.watch.theta)
-        start = _excess(self.start, n + len(self.rows.theta))
-        return best if _excess(held[best], n) > start + _MARGIN / np.sqrt(n) else 0
+        held, n = np.array([seen[2] for seen in self.seen]), len(self.watch.x)
+        best = int(held.argmax())
+        return best if excess(held[best], n) > self.start.excess + margin(n) else 0
 
-    def at(self, check: int) -> tuple[Parameters, Parameters]:
-        """The two networks' parameters at a check."""
-        return self.snapshots[check]
+    def best(self) -> Start:
+        """What is kept, as something to begin with."""
+        kept = self.kept
+        if kept == 0:
+            return self.start
+        return Start(*self.snapshots[kept], excess(self.seen[kept][2], len(self.watch.x)))
 
-    def history(self) -> dict[str, NDArray[np.floating]]:
-        """What each check saw, by name."""
-        columns = np.array(self.seen, dtype=np.float32).T
-        return dict(zip(("step", "train", "held", "w2"), columns, strict=True))
-
-    def film(self) -> dict[str, NDArray[np.float16]]:
-        """Parameters at every check, in half precision."""
-        film = {}
-        for part, name in enumerate(("centre", "phi")):
-            for key in self.snapshots[0][part]:
-                stacked = np.stack([snapshot[part][key] for snapshot in self.snapshots])
-                film[f"{name}.{key}"] = stacked.astype(np.float16)
-        return film
+    def with_phi(self, phi: Parameters) -> _Climb:
+        """The same course, each of its embeddings written as `phi`, which is the identity."""
+        self.snapshots = [(centre, phi) for centre, _ in self.snapshots]
+        return self
 
     def _batch(self, data: Anchors, frame: Frame, rng: np.random.Generator) -> Rows:
         recipe = self.recipe
@@ -146,6 +149,20 @@ class _Climb:
         return {"step": float(step), "train": train, "held": held}
 
 
-def _excess(distance: float, n: int) -> float:
-    """A KS distance beyond what n uniform ranks show on average."""
-    return max(distance - _NULL_MEAN / np.sqrt(n), 0.0)
+def _history(climbs: Sequence[_Climb]) -> dict[str, NDArray[np.floating]]:
+    """What each check saw, by name; steps go on from one stage to the next."""
+    parts = [np.array(climb.seen, dtype=np.float32) for climb in climbs]
+    for i, part in enumerate(parts):
+        part[:, 0] += sum(climb.recipe.steps for climb in climbs[:i])
+    return dict(zip(("step", "train", "held", "w2"), np.concatenate(parts).T, strict=True))
+
+
+def _film(climbs: Sequence[_Climb]) -> dict[str, NDArray[np.float16]]:
+    """Parameters at every check, in half precision."""
+    snapshots = [snapshot for climb in climbs for snapshot in climb.snapshots]
+    film = {}
+    for part, name in enumerate(("centre", "phi")):
+        for key in snapshots[0][part]:
+            stacked = np.stack([snapshot[part][key] for snapshot in snapshots])
+            film[f"{name}.{key}"] = stacked.astype(np.float16)
+    return film

@@ -40,8 +40,8 @@ class Localizer:
 
     The defaults are the interactive preset. It departs from the paper in three ways, each
     measured: theta is whitened by q's own draws, training starts where it serves best (at the
-    origin, at q's mean, or with an embedding that knows q's detail), and held-out anchors choose
-    the step.
+    origin, at q's mean, or with an embedding that knows q's detail), the centre first and then
+    phi with it, and held-out anchors choose the step.
     """
 
     version: ClassVar[int] = 1
@@ -108,13 +108,18 @@ class Localizer:
 
         return TrainedLocalizer.read(arrays, self.embedding, seconds, device)
 
+    @property
+    def stages(self) -> int:
+        """2 where phi begins as the identity: the centre climbs alone before both do."""
+        return 2 if self.start == "best" and self.embedding in ("residual", "fourier") else 1
+
     def spent(self) -> tuple[int, int]:
         """Draws of p and of q that training uses up."""
+        n, k = self.anchors, self.anchors * self.draws
         if not self.fresh:
-            return self.anchors, self.anchors * self.draws
-        n = self.steps * self.batch + self.anchors
-        few = self.draws_step or self.draws
-        return n, self.steps * self.batch * few + self.anchors * self.draws
+            return n, k
+        more = self.steps * self.stages * self.batch
+        return n + more, k + more * (self.draws_step or self.draws)
 
 
 FEWEST = 8

@@ -24,49 +24,60 @@ _STEPS, _LR = 300, 3e-3
 _ENOUGH = 0.95  # of the linear map's error: a network that wins less than a twentieth is noise
 
 
+_NULL_MEAN = 0.869  # of Kolmogorov's law, times the root of n
+_MARGIN = 0.5
+"""KS distance, times the root of the anchors that judge, by which one place must beat another to
+be preferred: about half a standard error. Within it the simpler one is the better bet."""
+
+
 class Start(NamedTuple):
-    """Two networks to begin with, and how far the ranks of all anchors are from uniform there."""
+    """Two networks to begin with, and how far anchors that shaped neither say ranks are off."""
 
     centre: Parameters
     phi: Parameters
-    distance: float
+    excess: float
+
+
+def excess(distance: float, n: int) -> float:
+    """A KS distance beyond what n uniform ranks show on average."""
+    return max(distance - _NULL_MEAN / np.sqrt(n), 0.0)
+
+
+def margin(n: int) -> float:
+    """What n anchors must see of a gain before it counts."""
+    return float(_MARGIN / np.sqrt(n))
 
 
 def choose(
-    recipe: Localizer,
-    centre: Parameters,
-    phi: Parameters,
-    rows: Rows,
-    watch: Rows,
-    seed: int,
+    recipe: Localizer, centre: Parameters, phi: Parameters, rows: Rows, watch: Rows, seed: int,
     tell: Tell,
-) -> tuple[Start, dict[str, NDArray[np.floating]]]:
-    """The start whose ranks are farther from uniform on all anchors, and every start's distance.
+) -> tuple[Start, Start | None, dict[str, NDArray[np.floating]]]:  # fmt: skip
+    """The better of two plain starts, the blurred one if there is one, every start's distance.
 
     A centre at the origin sees a q that is shifted, one at q's mean a q of the wrong width or
     tails, an embedding that tells q's draws from blurred ones sees wrong detail. None has met
     a true theta, so that every anchor judges them fairly.
     """
+    seen = dict.fromkeys(STARTS, float("nan"))
 
-    def judged(centre: Parameters, phi: Parameters) -> Start:
+    def judged(name: str, centre: Parameters, phi: Parameters) -> Start:
         named = [networks.tensors(part, rows.x.device.type) for part in (centre, phi)]
-        return Start(centre, phi, distance(recipe, named[0], named[1], (rows, watch)))
+        seen[name] = distance(recipe, named[0], named[1], (rows, watch))
+        return Start(centre, phi, excess(seen[name], len(rows.x) + len(watch.x)))
 
-    found = {"origin": judged(centre, phi)}
+    plain, blur = [judged("origin", centre, phi)], None
     if recipe.start == "best":
         at_mean = mean(centre, rows, watch, stream(seed, "start"))
-        found["mean"] = judged(at_mean, phi)
-        if taken(recipe, rows):
-            rng = stream(seed, "blur")
-            found["blur"] = judged(*blurred(recipe, at_mean, phi, rows, rng, tell))
-    best = max(found.values(), key=lambda start: start.distance)
-    nan = float("nan")
-    distances = {name: getattr(found.get(name), "distance", nan) for name in STARTS}
-    return best, {f"start_{name}": np.array([distances[name]]) for name in STARTS}
+        plain.append(judged("mean", at_mean, phi))
+        if steps(recipe, rows):
+            made = blurred(recipe, at_mean, phi, rows, stream(seed, "blur"), tell)
+            blur = judged("blur", *made)
+    best = max(plain, key=lambda start: start.excess)
+    return best, blur, {f"start_{name}": np.array([value]) for name, value in seen.items()}
 
 
-def taken(recipe: Localizer, rows: Rows) -> int:
-    """Steps that the third start takes; none without an embedding to learn or draws to blur."""
+def steps(recipe: Localizer, rows: Rows) -> int:
+    """Steps that the blurred start takes; none without an embedding to learn or draws to blur."""
     able = recipe.start == "best" and recipe.embedding != "identity" and rows.q.shape[1] > 1
     return recipe.blur_steps if able else 0
 

@@ -1,0 +1,402 @@
+"""The CoLT page under AppTest: train, look at every view, change the rail, stop, misuse."""
+
+import itertools
+import subprocess
+import sys
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from pages.components import colt_controls, colt_film, colt_maps, colt_papers, colt_power
+from pages.components import colt_over_x as over_x
+from pages.components import colt_theta as theta
+from pages.components.services import services
+from tests.conftest import ROOT
+from tests.test_page_models import Held
+from validation_core import models, papers
+from validation_core.benchmarks import Gaussian, Spiral, Tree
+from validation_core.maps import Maps, MapTask, scene
+from validation_core.methods.colt import CoLT
+from validation_core.models import Simulated, Training
+from validation_core.scores.classifier import Classifier
+from validation_core.scores.localizer import Localizer
+
+PAGE = str(ROOT / "pages" / "colt.py")
+SMALL = {"n": 60, "k": 20, "places": 5}
+VIEWS = ("Where", "Ranks", "Training")
+CASES = {
+    "line": Gaussian(dim_x=1, dim_theta=1), "plane over a line": Gaussian(dim_x=1, dim_theta=2),
+    "plane": Gaussian(dim_x=2, dim_theta=2), "space": Gaussian(dim_x=3, dim_theta=3),
+    "bent": Gaussian(dim_x=2, dim_theta=2, curved=True), "tree": Tree(), "spiral": Spiral(),
+}  # fmt: skip
+
+
+def _recipe(self, n, k, benchmark=None):
+    """A few anchors and steps: what is tested here is the page."""
+    return Localizer(
+        embedding=self.embedding, anchors=24, draws=20, steps=6, hidden=8, fresh=self.fresh,
+        divergence=self.divergence,
+    )  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def _small(monkeypatch):
+    monkeypatch.setattr(CoLT, "recipe", _recipe)
+    monkeypatch.setattr(colt_controls, "MapTask", partial(MapTask, **SMALL))
+    monkeypatch.setattr(papers, "MapTask", partial(MapTask, **SMALL))
+    monkeypatch.setattr(papers, "CLASSIFIER", Classifier(epochs=3, batch=32, hidden=8, layers=2))
+    monkeypatch.setattr(scene, "SHOWN", 30)
+    monkeypatch.setattr(scene, "TRUTHS", 25)
+    monkeypatch.setattr(scene, "MEASURED", 60)
+    monkeypatch.setattr(over_x, "_PERMUTATIONS", 99)
+    services.clear()
+    yield
+    services.clear()
+
+
+@pytest.fixture
+def page():
+    return AppTest.from_file(PAGE, default_timeout=120)
+
+
+def _task(benchmark=CASES["plane"], gamma=0.15, embedding="fourier"):
+    n, k = papers.SIZES[benchmark.name]
+    source = Simulated(benchmark=benchmark, gamma=gamma)
+    training = papers.localizer(source, CoLT(embedding=embedding), n, k)
+    return MapTask(training=training, **SMALL)
+
+
+def _mapped(benchmark=CASES["plane"], gamma=0.15) -> Maps:
+    task = _task(benchmark, gamma)
+    task.run(services().store, lambda fraction, live: None)
+    return task.load(services().store)
+
+
+def _address(page, benchmark):
+    page.query_params["benchmark"] = colt_controls.BENCHMARKS[benchmark.name]
+    if isinstance(benchmark, Gaussian):
+        page.query_params["dimensions"] = f"({benchmark.dim_x}, {benchmark.dim_theta})"
+        page.query_params["curved"] = str(benchmark.curved).lower()
+    return page
+
+
+def _strength(benchmark):
+    return {"tree": 1.5, "spiral": 4.0}.get(benchmark.name, 0.15)
+
+
+def _charts(page):
+    return page.get("bidi_component")
+
+
+def _made():
+    """Kinds of what was computed here."""
+    return {entry.kind for entry in services().store.entries() if not entry.shipped}
+
+
+def _said(page):
+    return " ".join(text.value for text in (*page.markdown, *page.caption))
+
+
+def test_an_untrained_localizer_says_so_and_trains(page):
+    page.run()
+    assert not page.exception
+    assert "No localizer has been trained" in _said(page)
+    assert not _charts(page)
+    assert not _made()
+    page.button(key="train").click().run()
+    page.run()
+    assert not page.exception
+    assert len(_charts(page)) == 1
+    assert _made() == {"models", "results"}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_view_of_every_shape(page, name):
+    benchmark = CASES[name]
+    _mapped(benchmark, _strength(benchmark))
+    _address(page, benchmark)
+    for view in VIEWS:
+        page.query_params["view"] = view
+        page.run()
+        assert not page.exception, view
+        assert benchmark.label in page.markdown[0].value
+        # Ranks have the distance against gamma beside them.
+        assert len(_charts(page)) == (2 if view == "Ranks" else 1), view
+        assert "Were q right" in _said(page), view
+
+
+@pytest.mark.parametrize("name", ["plane", "space"])
+def test_looking_around_trains_nothing(page, name, monkeypatch):
+    _mapped(CASES[name])
+    monkeypatch.setattr(models, "train", lambda *a, **k: pytest.fail("a look trained a network"))
+    _address(page, CASES[name]).run()
+    page.select_slider(key="level").set_value(0.01).run()
+    for view in (*VIEWS, "Power", "Papers", "Where"):
+        page.segmented_control(key="view").set_value(view).run()
+        assert not page.exception, view
+    page.segmented_control(key=f"axes{2 if name == 'plane' else 3}").set_value("around").run()
+    assert not page.exception
+    page.select_slider(key="gamma_mean_shift").set_value(0.3).run()
+    assert not page.exception
+    assert "gamma = 0.3" in page.markdown[0].value
+    assert page.button(key="train")
+
+
+def test_two_parameters_are_never_one_twice(page):
+    _mapped(CASES["space"])
+    _address(page, CASES["space"]).query_params["onto"] = "Two parameters"
+    page.query_params["across"] = "2"
+    page.run()
+    assert not page.exception  # across = up = 2
+    page.number_input(key="across").set_value(3).run()
+    page.number_input(key="up").set_value(3).run()
+    assert not page.exception
+    assert len(_charts(page)) == 1
+
+
+def test_fresh_anchors_show_their_budget(page, monkeypatch):
+    monkeypatch.undo()  # the recipe's own numbers; nothing is trained
+    services.clear()
+    page.run()
+    assert "Training draws 100 times from p and 50,000 times from q." in _said(page)
+    page.toggle(key="fresh").set_value(True).run()
+    assert "Training draws 76,900 times from p" in _said(page)
+    services.clear()
+
+
+def test_other_gammas_train_from_the_ranks(page):
+    _mapped()
+    page.query_params["view"] = "Ranks"
+    page.run()
+    assert "1 of 7 points" in _payloads(page)
+    page.button(key="train-more").click().run()
+    page.run()
+    assert not page.exception
+    assert "7 of 7 points" in _payloads(page)
+    assert not [button for button in page.button if button.key == "train-more"]
+
+
+def _payloads(page):
+    """The words of the charts: they travel as JSON before the numbers."""
+    return " ".join(str(chart.proto) for chart in _charts(page))
+
+
+def test_power_of_all_who_compete(page, monkeypatch):
+    monkeypatch.setattr(colt_power, "STAGES", (2, 5))
+    monkeypatch.setattr(colt_controls, "N", (100,))
+    monkeypatch.setattr(papers, "SIZES", {"gaussian": (100, 50)})
+    page.query_params["perturbation"] = "Blind prior"  # one gamma
+    page.query_params["view"] = "Power"
+    page.session_state["colt-numbers"] = True
+    page.run()
+    assert "No test has been run" in _said(page)
+    page.button(key="run-power").click().run()
+    page.run()
+    assert not page.exception
+    assert len(_charts(page)) == 1
+    table = page.dataframe[0].value
+    wanted = {colt_power.UNTRAINED, "SBC", "C2ST", *(f"CoLT {e}" for e in papers.EMBEDDINGS)}
+    assert wanted <= set(table["Test"])
+    assert set(table["Trials"]) == {5}
+    assert not [button for button in page.button if button.key == "run-power"]
+
+
+def test_the_tables_stand_beside_what_was_published(page, monkeypatch):
+    monkeypatch.setattr(papers, "TRIALS", 3)
+    monkeypatch.setattr(papers, "SIZES", {"gaussian": (10, 5), "tree": (12, 5), "spiral": (12, 5)})
+    page.query_params["view"] = "Papers"
+    page.run()
+    assert not page.exception
+    assert len(page.table) == 3
+    assert page.table[0].value.loc["CoLT mlp", "(100, 100)"] == "– (0.452)"
+    page.button(key="run-tree").click().run()
+    page.run()
+    tree = page.table[2].value
+    assert tree.loc["C2ST", "alpha = 4"].endswith("] (0.065)")
+    assert not (tree == "–").any(axis=None)
+    page.button(key="train-fig5").click().run()
+    page.button(key="train-fig4d-ideal").click().run()
+    page.run()
+    assert not page.exception
+    assert len(_charts(page)) == 2
+
+
+@pytest.fixture
+def held(monkeypatch):
+    """An engine that keeps each task under way until the test ends."""
+    engine = services().engine
+    engine.executor = Held()
+    yield engine
+    engine.executor.go.set()
+
+
+def test_training_is_watched_cancelled_and_asked_for_again(page, held):
+    page.run()
+    page.button(key="train").click().run()
+    assert not page.exception
+    (cancel,) = [button for button in page.button if button.label == "Cancel"]
+    cancel.click().run()
+    page.run()
+    assert not page.exception
+    assert any("was stopped" in info.value for info in page.info)
+    assert [button for button in page.button if button.label == "Start again"]
+    assert not services().store.has("results", _task().key)
+
+
+NONSENSE = {
+    "benchmark": "Tea", "perturbation": "<script>", "dimensions": "(0, 9)", "curved": "maybe",
+    "gain": "1e9", "gamma_mean_shift": "nan", "embedding": "../etc", "n_gaussian": "-5",
+    "k_gaussian": "all", "level": "2", "training": "hard", "divergence": "", "fresh": "?",
+    "seed": "-1", "view": "Nowhere", "axes2": "x", "x": "inf", "place": "1e99", "onto": "0",
+    "across": "0", "up": "99",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["plane", "space"])
+def test_nonsense_in_the_address_is_ignored(page, name):
+    _mapped(CASES[name])
+    for key, value in NONSENSE.items():
+        page.query_params[key] = value
+    page.query_params["dimensions"] = "(2, 2)" if name == "plane" else "(3, 3)"
+    page.run()
+    assert not page.exception
+    assert page.selectbox(key="benchmark").value == "gaussian"
+    assert len(_charts(page)) == 1
+
+
+@pytest.mark.parametrize("dims", ["(50, 10)", "(100, 100)"])
+def test_many_dimensions_open(page, dims):
+    dim_x, dim_theta = (int(part) for part in dims.strip("()").split(","))
+    _mapped(Gaussian(dim_x=dim_x, dim_theta=dim_theta))
+    page.query_params["dimensions"] = dims
+    for view in VIEWS:
+        page.query_params["view"] = view
+        page.run()
+        assert not page.exception
+
+
+def test_a_page_needs_no_torch():
+    code = (
+        "import sys, pages.components.colt_papers, pages.components.colt_film,"
+        "pages.components.colt_maps; assert 'torch' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
+
+
+def _headline(found, alpha=0.05):
+    text = colt_maps.headline(found, alpha)
+    return text.template, text.parts
+
+
+def test_the_headline_says_what_the_numbers_say():
+    found = _mapped()
+    wrong = found._replace(
+        u_star=np.array(0.31), inside=np.array(0.44), inside_low=np.array(0.40),
+        inside_high=np.array(0.48), pvalue=np.array(1e-9),
+        truth_inside=np.stack([np.ones(25), np.zeros(25), *[found.truth_inside[0]] * 3]),
+    )  # fmt: skip
+    template, parts = _headline(wrong)
+    assert template.startswith(
+        "Over all x, q puts 31% of its mass into the learnt ball and the truth 44% [40, 48] "
+        "(KS p = 1.0e-9)."
+    )
+    assert parts["says"].values[:2].tolist() == [
+        ": q misses mass in the ball.", ": q puts too much mass into the ball."
+    ]  # fmt: skip
+    assert parts["share"].values[0].startswith("100% [")
+    template, _ = _headline(wrong._replace(pvalue=np.array(0.2)))
+    assert ": no evidence against q (KS p = 0.2)." in template
+    assert "correct" not in template
+    one = wrong._replace(truth=found.truth[:, :1], truth_inside=wrong.truth_inside[:, :1])
+    assert "{share}" not in _headline(one)[0]  # an upload has one truth at an x
+
+
+def test_the_slider_begins_where_q_is_wrong_and_x_is_usual():
+    x = np.array([[0.0], [1.0], [2.0], [3.0], [40.0]])
+    inside = np.array([0.5, 0.9, 0.5, 0.5, 1.0])
+    q = np.random.default_rng(0).standard_normal((5, 30, 2))
+    found = _mapped()._replace(
+        x_at=x, q=q, u_star=np.array(0.5),
+        truth_inside=(np.arange(20) < 20 * inside[:, None]).astype(np.uint8),
+    )  # fmt: skip
+    wide = found._replace(q=q * np.array([1, 9, 1, 9, 9])[:, None, None])
+    assert colt_maps.telling(wide) == 1  # 40 is far out
+    narrow = found._replace(q=q * np.array([1, 0.01, 9, 9, 9])[:, None, None])
+    assert colt_maps.telling(narrow) != 1
+
+
+def test_points_go_in_or_out_and_never_both():
+    points = np.random.default_rng(0).standard_normal((3, 7, 2))
+    inside = np.random.default_rng(1).integers(0, 2, (3, 7))
+    within, without = theta.split(points, inside, "x")
+    for i in (0, 1):
+        both = np.isfinite(within[i].values) + np.isfinite(without[i].values)
+        assert (both == 1).all()
+        np.testing.assert_array_equal(np.isfinite(within[i].values), inside == 1)
+
+
+def test_around_q_has_its_mean_at_0_and_its_sd_at_1():
+    found = _mapped(CASES["space"])
+    shown = theta.plane(found, theta.Sight((0, 2), around=True))
+    np.testing.assert_allclose(shown.q.mean(1), 0, atol=1e-5)
+    np.testing.assert_allclose(shown.q.std(1), 1, atol=1e-5)
+    fixed = theta.plane(found, theta.Sight((0, 2)))
+    np.testing.assert_allclose(fixed.q, found.q[..., [0, 2]], rtol=1e-6)
+    (low, high), _ = shown.limits
+    assert ((shown.centre > low) & (shown.centre < high)).all()
+
+
+def test_outlines_that_the_grid_cannot_resolve_are_left_out():
+    line = np.array([[0.0, 0.0], [1.0, 1.0]])
+    q = np.random.default_rng(0).standard_normal((2, 400, 2)) * np.array([1, 1e-3])[:, None, None]
+    coarse, fine = theta.about([line, line], q, 0.1), theta.about([line, line], q, 1e-5)
+    assert [len(one) for one in coarse] == [2, 0]
+    assert [len(one) for one in fine] == [2, 2]
+
+
+def test_the_film_says_which_step_was_kept():
+    found = _mapped()
+    start = found._replace(kept=np.array(0), starts=np.array([0.2, 0.1]))
+    assert colt_film._kept(start, 0) == (
+        "No step beat the start, a centre at the origin: the start was kept."
+    )
+    later = found._replace(film_step=np.array([0.0, 40.0, 80.0]))
+    assert colt_film._kept(later, 2) == "Step 80 was kept."
+
+
+def test_untrained_cells_have_a_curve_of_their_own():
+    source = Simulated(benchmark=Gaussian(), gamma=0.1)
+    design = colt_controls.Trials(trials=2, n=20, k=5)
+    floor, *rest = papers.contest(source, CoLT(), design, embeddings=("identity",))
+    for task in (floor, *rest):
+        task.run(services().store, lambda fraction, live: None)
+    found = [colt_power.named(task.load(services().store), task) for task in (floor, *rest)]
+    labels = [cell.label for cell in itertools.chain(*found)]
+    assert labels[0] == colt_power.UNTRAINED
+    assert labels.count("CoLT identity") == 1
+    looks = {
+        colt_power.look(curve)
+        for curve in colt_power.curves(list(itertools.chain(*found)), "gamma")
+    }
+    assert len(looks) == len(labels)
+
+
+def test_a_table_of_nothing_shows_what_was_published():
+    frame = colt_papers.table(papers.type_one_tasks())
+    assert isinstance(frame, pd.DataFrame)
+    assert list(frame.columns) == ["(3, 3)", "(10, 10)", "(50, 10)", "(100, 100)"]
+    assert frame.loc["C2ST"].tolist() == ["– (0.077)", "– (0.043)", "– (0.02)", "– (0.023)"]
+    assert frame.loc[colt_power.UNTRAINED].tolist() == ["–"] * 4
+    assert list(frame.index)[-1] == colt_power.UNTRAINED
+
+
+def test_trainings_are_those_that_power_asks_for():
+    """The map's localizer is the one that the power of the same settings tests."""
+    chosen = colt_controls.Chosen(CASES["plane"], 0.15, CoLT(), 100, 500, 0.05, 0)
+    tasks = chosen.contest(0.15, 20)
+    own: Training = chosen.training()
+    assert own in {training for task in tasks for training in task.trainings.values()}
+    assert len({task.key for task in tasks}) == len(tasks) == 6
