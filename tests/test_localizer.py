@@ -229,6 +229,27 @@ def test_history_and_film(steps):
         np.testing.assert_allclose(film[made.kept], getattr(made, part)[key], atol=1e-3)
 
 
+def test_stages_follow_one_another(trained):
+    """The centre alone while phi is the identity, then both: one course of steps, one film."""
+    stages, steps = _short(trained.embedding).stages, trained.history["step"]
+    assert stages == (2 if trained.embedding in ("residual", "fourier") else 1)
+    assert steps[-1] == stages * SHORT.steps
+    assert (np.diff(steps) >= 0).all()
+    assert (np.diff(steps) == 0).sum() == stages - 1
+    assert trained.frames == len(steps) <= stages * (CHECKS + 1)
+    for name, film in trained.film.items():
+        part, key = name.split(".")
+        np.testing.assert_allclose(
+            film[trained.kept], getattr(trained, part)[key], rtol=1e-3, atol=1e-3
+        )
+    rows = _table(seed=13)
+    alone = trained.frame_of_film(trained.frames // 2 - 1)
+    if stages == 2:
+        np.testing.assert_allclose(
+            alone.embed(rows.theta), alone.frame.theta(rows.theta), atol=1e-3
+        )
+
+
 def test_history_says_what_was_measured():
     """The ranks of the held-out anchors at the step that was kept, among all their draws."""
     chosen = _short("fourier", start="origin", keep_best=False)
@@ -269,11 +290,15 @@ def test_report_is_told_of_every_step(embedding):
     """Those that the third start takes come first, where there is one."""
     said = []
     chosen = _short(embedding)
-    learn(chosen.of_table(_table(), stream(0)), chosen, 0, lambda f, now: said.append((f, now)))
-    steps = 30 + (10 if embedding == "fourier" else 0)
+    data = chosen.of_table(_table(), stream(0))
+    made = learn(data, chosen, 0, lambda fraction, now: said.append((fraction, now)))
+    steps = 30 * chosen.stages + (10 if embedding == "fourier" else 0)
     assert [f for f, _ in said] == pytest.approx(np.arange(1, steps + 1) / steps)
-    assert sum(bool(now) for _, now in said) == CHECKS
-    assert set(said[-1][1]) == {"step", "train", "held"}
+    live = [now for _, now in said if now]
+    assert all(set(now) == {"step", "train", "held"} for now in live)
+    # Each stage's first look comes before any of its steps, and is not told.
+    assert len(live) == made.frames - chosen.stages
+    assert [now["held"] for now in live][-1] == pytest.approx(float(made.history["held"][-1]))
 
 
 # What it learns from.
@@ -395,11 +420,12 @@ class Counted:
         return self.benchmark.q(x, gamma, rng)
 
 
+@pytest.mark.parametrize("embedding", ["identity", "fourier"])
 @pytest.mark.parametrize("fresh", [False, True])
 @pytest.mark.parametrize("draws_step", [8, 0, 50])
-def test_spent_is_what_was_drawn(fresh, draws_step):
+def test_spent_is_what_was_drawn(embedding, fresh, draws_step):
     counted = Counted(SHIFTED)
-    chosen = _short(fresh=fresh, draws_step=draws_step, steps=12)
+    chosen = _short(embedding, fresh=fresh, draws_step=draws_step, steps=12)
     learn(chosen.sample(counted, 0.3, stream(0)), chosen, 0)
     assert (counted.drawn["p"], counted.drawn["q"]) == chosen.spent()
     if not fresh:
@@ -557,7 +583,8 @@ def test_ties_earn_nothing_in_training():
         np.testing.assert_allclose(made.history["train"], 0.5)
         np.testing.assert_allclose(made.history["held"], 0.5)
         assert (made.history["w2"] < 1 / 12).all()
-        assert made.kept == 0
+        start_of_last = SHORT.steps * (_short(embedding).stages - 1)
+        assert made.history["step"][made.kept] == start_of_last
 
 
 def test_learns_without_x():

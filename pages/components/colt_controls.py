@@ -1,7 +1,8 @@
 """The CoLT page's rail: which benchmark, which localizer, how many draws."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import streamlit as st
 
@@ -75,6 +76,18 @@ class Chosen:
         return papers.contest(self.source(gamma), self.colt, design, self.seed, order)
 
 
+def segmented(
+    label: str, names: Mapping[str, str], key: str, *, first: str = "", **more: Any
+) -> Any:
+    """One of several names; what the address leaves empty is the first."""
+    first = first or next(iter(names))
+    chosen = st.segmented_control(
+        label, list(names), format_func=names.get, default=first, required=True, key=key,
+        bind="query-params", **more,
+    )  # fmt: skip
+    return chosen or first
+
+
 def choose() -> Chosen:
     """Draw the rail in the sidebar. Every setting stands in the address, to be shared."""
     with st.sidebar:
@@ -123,9 +136,8 @@ def _gaussian() -> Gaussian:
 
 
 def _tree() -> Tree:
-    noise = st.segmented_control(
-        "Noise of q", list(_NOISES), format_func=_NOISES.get, default="scaled", required=True,
-        key="noise", bind="query-params",
+    noise = segmented(
+        "Noise of q", _NOISES, "noise",
         help="Scaled: sd 0.01 (1 + gamma), as in the paper's appendix. Added: noise of sd "
         "0.01 gamma on top of p, as in its text.",
     )  # fmt: skip
@@ -134,9 +146,8 @@ def _tree() -> Tree:
 
 def _spiral() -> Spiral:
     models: dict[papers.Model, str] = {"ideal": "Ideal", "diffusion": "Trained"}
-    model = st.segmented_control(
-        "Denoiser", list(models), format_func=models.get, default="ideal", required=True,
-        key="model", bind="query-params",
+    model = segmented(
+        "Denoiser", models, "model",
         help="Ideal: in closed form. Trained: a diffusion model, trained first, for a minute.",
     )  # fmt: skip
     return Spiral(model=model)
@@ -179,15 +190,13 @@ def _how(colt: CoLT) -> tuple[CoLT, int]:
     }  # fmt: skip
     divergences: dict[Literal["w2", "sinkhorn"], str] = {"w2": "W₂", "sinkhorn": "Sinkhorn"}
     with st.expander("Training"):
-        preset = st.segmented_control(
-            "Preset", list(presets), format_func=presets.get, default="interactive",
-            required=True, key="training", bind="query-params",
+        preset = segmented(
+            "Preset", presets, "training",
             help="Interactive: seconds, θ whitened by q's own draws, held-out anchors choose the "
             "step. Paper: steps and rate of its Table 2, all anchors at every step: minutes.",
         )  # fmt: skip
-        divergence = st.segmented_control(
-            "Divergence from uniform ranks", list(divergences), format_func=divergences.get,
-            default="w2", required=True, key="divergence", bind="query-params",
+        divergence = segmented(
+            "Divergence from uniform ranks", divergences, "divergence",
             help="What training climbs. W₂ is exact by sorting; Sinkhorn is the paper's.",
         )  # fmt: skip
         fresh = st.toggle(

@@ -14,7 +14,7 @@ _MILLION = {"identity": 0.1, "residual": 3.7, "mlp": 3.7, "fourier": 1.2}
 _DRAWING = 0.05  # of drawing and measuring a million numbers
 _DENOISING = 6.0  # of drawing a million times from a trained diffusion
 _CLASSIFIER = 2.0
-_MAP = 6.0
+_MAP, _START = 6.0, 3.0
 
 
 def about(seconds: float) -> str:
@@ -45,11 +45,11 @@ def maps(tasks: Sequence[MapTask]) -> float:
 def _training(recipe: object) -> float:
     if not isinstance(recipe, Localizer):
         return _CLASSIFIER
-    rows = min(recipe.batch, round((1 - recipe.held) * recipe.anchors)) if recipe.keep_best else (
-        recipe.batch
-    )  # fmt: skip
+    learning = round((1 - recipe.held * recipe.keep_best) * recipe.anchors)
+    rows = recipe.batch if recipe.fresh else min(recipe.batch, learning)
+    steps = recipe.steps * recipe.stages + recipe.blur_steps * (recipe.start == "best")
     few = recipe.draws_step or recipe.draws
-    return 2.0 + recipe.steps * rows * (few / 32) * _STEP[recipe.embedding]
+    return _START + steps * rows * (few / 32) * _STEP[recipe.embedding]
 
 
 def _testing(task: PowerTask) -> float:

@@ -19,4 +19,6 @@ def maps(key: str, _task: MapTask) -> Maps:
 @st.cache_resource(show_spinner=False, max_entries=1024)
 def cells(key: str, _task: PowerTask) -> list[PowerCell]:
     """Stored counts; keyed by the task's key."""
-    return _task.load(services().store) or []
+    found = _task.load(services().store)
+    assert found is not None, "pages draw counts only when the store holds them"
+    return found

@@ -119,12 +119,18 @@ def chart(key: str, _found: Maps, sight: Sight, watched: int) -> live.Payload:
     )  # fmt: skip
 
 
+_STARTS = (
+    "a centre at the origin", "a centre at q's mean",
+    "an embedding that tells q's draws from blurred ones",
+)  # fmt: skip
+
+
 def _kept(found: Maps, kept: int) -> str:
-    if kept == 0:
-        origin, mean = (float(value) for value in found.starts)
-        at = "at the origin" if not mean > origin else "at q's mean"
-        return f"No step beat the start, a centre {at}: the start was kept."
-    return f"Step {found.film_step[kept]:.0f} was kept."
+    if kept > 0:
+        return f"Step {found.film_step[kept]:.0f} was kept."
+    tried = np.nan_to_num(np.asarray(found.starts, dtype=float), nan=-1.0)
+    start = _STARTS[int(tried.argmax())]  # the paper preset tries none: the origin
+    return f"No step beat the start, {start}: the start was kept."
 
 
 def _course(found: Maps, watched: int, height: int) -> dict:

@@ -7,6 +7,7 @@ import streamlit as st
 
 from pages.components import colt_line as line
 from pages.components import live
+from pages.components.colt_controls import segmented
 from pages.components.colt_over_x import over_x, rates, shares
 from pages.components.colt_theta import Sight, picture
 from validation_core.diagnosis import equals
@@ -33,9 +34,8 @@ def directions(d: int) -> Sight:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         onto = _onto(d) if d > 2 else "pca"
         axes = {"fixed": "Fixed", "around": "Around q"}
-        about = st.segmented_control(
-            "Axes of θ", list(axes), format_func=axes.get, required=True,
-            default="fixed" if d == 2 else "around", key=f"axes{min(d, 3)}", bind="query-params",
+        about = segmented(
+            "Axes of θ", axes, f"axes{min(d, 3)}", first="fixed" if d == 2 else "around",
             help="Fixed: one scale for every x. Around q: from the mean of q's draws at each x, "
             "in their standard deviations.",
         )  # fmt: skip
@@ -44,11 +44,7 @@ def directions(d: int) -> Sight:
 
 def _onto(d: int) -> tuple[int, int] | Literal["pca"]:
     names = {"pca": "Principal components", "pair": "Two parameters"}
-    kind = st.segmented_control(
-        "Directions of θ", list(names), format_func=names.get, default="pca", required=True,
-        key="onto", bind="query-params",
-    )  # fmt: skip
-    if kind == "pca":
+    if segmented("Directions of θ", names, "onto") == "pca":
         return "pca"
     across, up = (
         int(st.number_input(label, 1, d, first, key=key, bind="query-params", width=110)) - 1

@@ -122,7 +122,8 @@ def table(compared: Sequence[Compared]) -> pd.DataFrame:
     """Methods by places: what was found here, where it has been run, beside the paper's number."""
     rows: dict[str, dict[str, str]] = {}
     for one in compared:
-        found = {cell.label: cell for cell in named(cells(one.task.key, one.task), one.task)}
+        run = cells(one.task.key, one.task) if one.task.done(services().store) else []
+        found = {cell.label: cell for cell in named(run, one.task)}
         printed = {each.label: each for each in one.published}
         untrained = one.task.beta == 1
         for method in one.task.methods:

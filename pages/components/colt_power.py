@@ -25,7 +25,7 @@ _COLT = style.method_style("colt")
 _EMBEDDINGS = {
     "fourier": (_COLT.color, "", "circle"),
     "identity": ("#9A62C7", "7 5", "square"),
-    "residual": ("#5C82D6", "2 3", "diamond"),
+    "residual": ("#5C82D6", "3 3", "diamond"),
     "mlp": ("#B0579A", "9 3 2 3", "ring"),
 }
 _DASHES = {"solid": "", "dash": "7 5", "dot": "2 3", "longdash": "10 4", "dashdot": "8 3 2 3"}
@@ -93,11 +93,19 @@ def chart(drawn: Sequence[PowerCell], chosen: Chosen) -> live.Payload:
         y=live.axis((-0.03, 1.04), "share of tables on which the test rejects q", percent=True),
         caption=f"{count} tables a point, {chosen.n} simulations with {chosen.k} draws of q each; "
         "C2ST learns from one such table and is tested on as many draws of p and of q as there "
-        "are simulations. The dotted curve is the localizer before training: what lies above it "
-        "was learnt. Bands are 95% Wilson intervals with one trained network a point. Were q "
+        "are simulations. The grey curve is the localizer before training: what lies above it was "
+        "learnt. Bands are 95% Wilson intervals with one trained network a point. Were q "
         "right, every curve would lie at the dashed level.",
     )  # fmt: skip
-    return live.payload(sliders=[], panels=[panel], columns=1)
+    headline = _answer(drawn, chosen.gamma)
+    return live.payload(sliders=[], panels=[panel], columns=1, headline=headline)
+
+
+def _answer(drawn: Sequence[PowerCell], gamma: float) -> str:
+    """Who catches q at the present gamma, the most powerful first."""
+    here = sorted((c for c in drawn if c.gamma == gamma), key=lambda c: (-c.rate, c.label))
+    said = ", ".join(f"{c.label} on {c.rate:.0%}" for c in here)
+    return f"At gamma = {gamma:g}, q is rejected by {said} of the tables." if here else ""
 
 
 def look(curve: Curve) -> tuple[str, str, str]:

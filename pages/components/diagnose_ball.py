@@ -1,6 +1,7 @@
 """What the diagnosis page shows of CoLT: its ranks, what its ball holds, and where it lies."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import streamlit as st
@@ -12,13 +13,18 @@ from pages.components.jobs import plain
 from pages.components.services import services
 from validation_core.diagnosis import Diagnosis, Record, ball
 from validation_core.figures import style
-from validation_core.maps import Maps, MapTask, contours, intervals, project
+from validation_core.maps import Maps, MapTask, contours, intervals
 from validation_core.types import Array
 
 _SHOWN = 200
 """Draws of q in a picture: more would hide one another."""
 _BINS = 40
 _TAIL = 0.003
+_DOT = 0.4  # of q's spread over all observations
+_FEWEST = 5  # draws that have a mean and an sd to draw around
+_REACH = 4.5  # sds from q's mean
+_EDGE = 0.97 * _REACH
+_AXES = {"own": "The same everywhere", "around": "Around q"}
 
 
 def where(record: Record, found: Diagnosis, task: MapTask | None) -> None:
@@ -27,48 +33,66 @@ def where(record: Record, found: Diagnosis, task: MapTask | None) -> None:
     st.markdown(said)
     st.caption(f"{estimate} {learnt}")
     if task is not None and task.done(services().store):
-        _picture(task, found.upload.names, found.upload.x_names)
+        worst = sorted(range(len(found.parameters)), key=lambda i: found.parameters[i].pvalue)
+        _picture(task, found.upload.names, found.upload.x_names, worst)
+
+
+class Sight(NamedTuple):
+    """Which two parameters are drawn, and whether in sds of q from its mean at an observation."""
+
+    across: int
+    up: int
+    around: bool
 
 
 @st.fragment
-def _picture(task: MapTask, names: Sequence[str], x_names: Sequence[str]) -> None:
+def _picture(
+    task: MapTask, names: Sequence[str], x_names: Sequence[str], worst: Sequence[int]
+) -> None:
     found = maps(task.key, task)
-    pair = _pair(found, names)
-    live.chart(_chart(task.key, found, tuple(names), tuple(x_names), pair), key="ball")
-    st.caption(plain(_words(found)))
+    sight = _sight(task.key, found, names, worst or range(len(names)))
+    live.chart(_chart(task.key, found, tuple(names), tuple(x_names), sight), key="ball")
+    st.caption(plain(_words(found, sight)))
 
 
-def _pair(found: Maps, names: Sequence[str]) -> tuple[int, int]:
-    """The two parameters to draw: those in which the ball shows most first, or the user's."""
-    d = found.q.shape[2]
-    if d <= 2:
-        return 0, d - 1
-    order = telling(found).tolist()
-    with st.container(horizontal=True):
-        across, up = (
-            st.selectbox(label, order, index=i, format_func=names.__getitem__, key=key, width=240)
-            for i, (label, key) in enumerate([("Across", "across"), ("Up", "up")])
-        )
-    return across, up if up != across else next(i for i in order if i != across)
+def _sight(key: str, found: Maps, names: Sequence[str], order: Sequence[int]) -> Sight:
+    """What to draw: the first two parameters of this order, or what the user chooses."""
+    shown, d = found.q.shape[1:]
+    if d == 1:
+        return Sight(0, 0, around=False)
+    across, up = 0, 1
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        if d > 2:
+            across, up = (
+                st.selectbox(label, order, index=i, format_func=names.__getitem__,
+                             key=f"{label}-{key}", width=240)
+                for i, label in enumerate(["Across", "Up"])
+            )  # fmt: skip
+            up = up if up != across else next(i for i in order if i != across)
+        around = False
+        if shown >= _FEWEST:
+            narrow = _narrow(found.q[..., [across, up]])
+            axes = st.segmented_control(
+                "Axes", list(_AXES), format_func=_AXES.get, default="around" if narrow else "own",
+                required=True, key=f"axes-{key}",
+            )  # fmt: skip
+            around = axes == "around"
+    return Sight(across, up, around)
 
 
-def telling(found: Maps) -> Array:
-    """Parameters (D,) by how well the distance from the centre in each tells q's draws inside."""
-    far = np.abs(found.q - found.centre[:, None]).astype(np.float64)  # (V, S, D)
-    outside = 1.0 - found.q_inside[..., None]
-    far, outside = far - far.mean(1, keepdims=True), outside - outside.mean(1, keepdims=True)
-    spread = np.sqrt(np.square(far).mean(1) * np.square(outside).mean(1))
-    tells = np.where(spread > 0, (far * outside).mean(1) / np.where(spread > 0, spread, 1), 0)
-    return np.argsort(-tells.mean(0), kind="stable")
+def _narrow(q: Array) -> bool:
+    """Whether q's draws (V, S, 2) at an observation would be a dot among those at all."""
+    every = np.maximum(q.reshape(-1, 2).std(0), 1e-300)
+    return bool((np.median(q.std(1), axis=0) / every).min() < _DOT)
 
 
 @st.cache_resource(show_spinner=False, max_entries=16)
 def _chart(
-    key: str, _found: Maps, names: tuple[str, ...], x_names: tuple[str, ...], pair: tuple[int, int]
+    key: str, _found: Maps, names: tuple[str, ...], x_names: tuple[str, ...], sight: Sight
 ) -> live.Payload:
     """The picture at every place of the slider; keyed by the task's key, names and parameters."""
     one = _found.q.shape[2] == 1
-    panel = _line(_found, names[0]) if one else _plane(_found, names, pair)
+    panel = _line(_found, names[0]) if one else _plane(_found, names, sight)
     panels = [panel, *_observations(_found.x_at, x_names)]
     return live.payload(sliders=[_slider(_found.x_at, x_names)], panels=panels)
 
@@ -77,7 +101,7 @@ def _slider(x: Array, names: Sequence[str]) -> dict:
     """Over some of the table's observations, in the order of x; it begins in the middle."""
     places, m = len(x), x.shape[1]
     shown = [f"{i + 1} of {places}" for i in range(places)]
-    label = "Observation, along the first principal component of x"
+    label = "Observation"
     if m <= 3:
         rows = [", ".join(f"{value:.3g}" for value in row).replace("-", "−") for row in x]
         shown = rows if m == 1 else [f"({row})" for row in rows]
@@ -106,23 +130,36 @@ def _observations(x: Array, names: Sequence[str]) -> list[dict]:
     ]  # fmt: skip
 
 
-def _plane(found: Maps, names: Sequence[str], pair: tuple[int, int]) -> dict:
-    flat = project(found, pair)
+def _plane(found: Maps, names: Sequence[str], sight: Sight) -> dict:
+    pair = [sight.across, sight.up]
+    q, truth, centre = (part[..., pair] for part in (found.q, found.truth, found.centre[:, None]))
+    labels, outlines = [names[i] for i in pair], _outlines(found)
+    ends = [_ends(np.concatenate([q[..., i].ravel(), truth[..., i].ravel()])) for i in (0, 1)]
+    if sight.around:
+        middle, sd = q.mean(1, keepdims=True), np.maximum(q.std(1, keepdims=True), 1e-12)
+        cell = [np.ptp(axis) / max(len(axis) - 1, 1) for axis in (found.grid_x, found.grid_y)]
+        outlines = [
+            (line - middle[i]) / sd[i] if (cell < sd[i, 0]).all() else line[:0]
+            for i, line in enumerate(outlines)
+        ]
+        q, truth, centre = ((part - middle) / sd for part in (q, truth, centre))
+        truth, centre = (np.clip(part, -_EDGE, _EDGE) for part in (truth, centre))
+        labels = [f"{label}, in sd of q from its mean" for label in labels]
+        ends = [(-_REACH, _REACH)] * 2
     few = slice(_SHOWN)
-    (in_x, in_y), (out_x, out_y) = split(flat.q[:, few], found.q_inside[:, few], "x")
+    (in_x, in_y), (out_x, out_y) = split(q[:, few], found.q_inside[:, few], "x")
+    outlined = any(map(len, outlines))
+    rim = [live.line(*(live.over(part, "x") for part in padded(outlines)), color=COLT, width=2.2)]
     marks = [
         live.points(out_x, out_y, color=style.Q, size=5, symbol="ring", opacity=0.7),
         live.points(in_x, in_y, color=style.Q, size=5, opacity=0.85),
-        *_outline(found),
-        live.points(*_over(flat.centre[:, None]), color=COLT, size=11, symbol="diamond"),
-        live.points(*_over(flat.truth), color=style.P, size=11, symbol="cross"),
+        *(rim if outlined else []),
+        live.points(*_over(centre), color=COLT, size=11, symbol="diamond"),
+        live.points(*_over(truth), color=style.P, size=11, symbol="cross"),
     ]
-    cloud = np.concatenate([part.reshape(-1, 2) for part in (flat.q, flat.truth)])
-    (left, right), (low, high) = (_ends(cloud[:, i]) for i in (0, 1))
     return live.panel(
-        marks, title="The ball at this observation", square=True,
-        legend=_legend(outlined=found.grid_y.size > 0),
-        x=live.axis((left, right), names[pair[0]]), y=live.axis((low, high), names[pair[1]]),
+        marks, title="The ball at this observation", square=True, legend=_legend(outlined),
+        x=live.axis(ends[0], labels[0]), y=live.axis(ends[1], labels[1]),
     )  # fmt: skip
 
 
@@ -156,7 +193,7 @@ def _line(found: Maps, name: str) -> dict:
     )  # fmt: skip
 
 
-def _legend(*, outlined: bool) -> list[tuple[str, str, str]]:
+def _legend(outlined: bool) -> list[tuple[str, str, str]]:
     return [
         ("q inside", style.Q, "circle"), ("q outside", style.Q, "ring"),
         ("truth", style.P, "cross"), ("centre", COLT, "diamond"),
@@ -164,11 +201,11 @@ def _legend(*, outlined: bool) -> list[tuple[str, str, str]]:
     ]  # fmt: skip
 
 
-def _outline(found: Maps) -> list[dict]:
+def _outlines(found: Maps) -> list[Array]:
+    """The ball's rim at each place; none where theta has more than two parameters."""
     if not found.grid_y.size:
         return []
-    lines = contours(found.grid_x, found.grid_y, found.field, found.radius)
-    return [live.line(*(live.over(part, "x") for part in padded(lines)), color=COLT, width=2.2)]
+    return contours(found.grid_x, found.grid_y, found.field, found.radius)
 
 
 def _over(points: Array) -> list[live.Over]:
@@ -183,11 +220,12 @@ def _ends(values: Array) -> tuple[float, float]:
     return low - room, high + room
 
 
-def _words(found: Maps) -> str:
+def _words(found: Maps, sight: Sight) -> str:
     d = found.q.shape[2]
-    beyond = f" It lies in all {d} parameters, so that two of them cannot show its rim."
+    beyond = f" It lies in all {d} parameters, so that two of them cannot show its rim." * (d > 2)
+    edge = " What lies beyond the picture is drawn at its edge." * sight.around
     return (
         f"At each observation the ball is as large as it takes to hold {float(found.u_star):.0%} "
         f"of q's draws there. If q were right, over all observations the same share of the truths "
-        f"would lie in their balls.{beyond * (d > 2)}"
+        f"would lie in their balls.{beyond}{edge}"
     )

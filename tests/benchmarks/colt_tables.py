@@ -5,6 +5,7 @@
 Every row trains at the paper's budget (N anchors with K draws of q), tests on fresh tables of the
 same size and prints one line. The paper's Full localizer ranks 50 of its 500 draws at a step of
 its training, all of them at a test: with all of them one training takes twelve minutes.
+It is trained once and tested half as often as the others.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from validation_core.rng import stream
 from validation_core.statistics import wilson
 
 FULL = {(3, 3): 0.975, (10, 10): 0.778, (50, 10): 0.693, (100, 100): 0.452}
-ALPHAS = (0.25, 0.5, 0.75, 1.0, 1.5)
+ALPHAS = (0.5, 1.0, 1.5)
 FAMILIES = tuple(name for name in PERTURBATIONS if name != "blind_prior")
 
 
@@ -104,7 +105,6 @@ def tree(trials: int, seeds: int) -> Iterator[tuple[str, Cell]]:
             yield f"tree, {noise} noise, alpha = {alpha:g}", cell
         both = {"benchmark": benchmark, "trials": max(1, 400 // seeds), **size}
         yield f"tree, {noise} noise, level, trained at 1.5", Cell(gamma=1.5, null=True, **both)
-        yield f"tree, {noise} noise, level, trained at 0", Cell(gamma=0.0, **both)
 
 
 def blind(trials: int, seeds: int) -> Iterator[tuple[str, Cell]]:
@@ -129,12 +129,11 @@ def families(trials: int, seeds: int) -> Iterator[tuple[str, Cell]]:
             gamma = float(benchmark.gammas[len(benchmark.gammas) // 2])
             for method in methods:
                 what = f"{benchmark.label}, gamma {gamma:g}, {method.label}"
-                yield (
-                    what,
-                    Cell(
-                        benchmark=benchmark, gamma=gamma, method=method, trials=trials, seeds=seeds
-                    ),
-                )
+                dear = method.embedding == "mlp"
+                yield what, Cell(
+                    benchmark=benchmark, gamma=gamma, method=method,
+                    trials=trials // 2 if dear else trials, seeds=1 if dear else seeds,
+                )  # fmt: skip
 
 
 TABLES: dict[str, Callable[[int, int], Iterator[tuple[str, Cell]]]] = {

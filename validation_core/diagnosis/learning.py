@@ -84,7 +84,9 @@ def _anchors(train: Draws | Blocks, how: Localizer, rng: np.random.Generator) ->
             "Upload a table of theta, x and theta_q."
         )
     n, k = how.anchors, how.draws
-    return how.of_table(Draws(train.theta[:n], train.x[:n], train.q[:n, :k]), rng)
+    few = (train.theta[:n], train.x[:n], train.q[:n, :k])
+    # Squares of large parameters in small units overflow float32.
+    return how.of_table(Draws(*(part.astype(np.float64) for part in few)), rng)
 
 
 def parts(upload: Upload, seed: int) -> tuple[Draws, Draws] | tuple[Blocks, Blocks]:

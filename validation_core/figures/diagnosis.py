@@ -75,8 +75,11 @@ def _with_ball(shown: tuple[Picture, ...], record: Record) -> tuple[Picture, ...
     histogram, cumulated = shown
     u_star, color = record.effect["u_star"], style.method_style("colt").color
     cumulated.figure.add_shape(style.upright(u_star, color, dash="dot"))
-    mark = {**style.note("u*", u_star, 1, color, shift=4), "yref": "paper", "yanchor": "top"}
-    cumulated.figure.add_annotation(mark)
+    below = cumulated.figure.layout.annotations[0].y > 0  # where the largest distance is not
+    mark = style.note("u*", u_star, 0 if below else 1, color, shift=4)
+    cumulated.figure.add_annotation(
+        {**mark, "yref": "paper", "yanchor": "bottom" if below else "top"}
+    )
     words = f"{cumulated.words} Dotted: the ball's mass u*, chosen by one half of the ranks."
     return histogram, cumulated._replace(words=words)
 
