@@ -19,7 +19,7 @@ LAYERS = (
     {"store"},
     {"models", "power", "uploads"},
     {"tasks", "diagnosis", "maps"},
-    {"engine", "figures", "workbench", "toy", "report"},
+    {"engine", "figures", "papers", "workbench", "toy", "report"},
     {"worker", "command"},
     {"__main__"},
 )

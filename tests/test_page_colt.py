@@ -369,6 +369,8 @@ def test_the_film_says_which_step_was_kept():
     assert colt_film._kept(start, 0) == (
         "No step beat the start, a centre at the origin: the start was kept."
     )
+    detail = found._replace(kept=np.array(0), starts=np.array([0.2, np.nan, 0.3]))
+    assert "an embedding that tells" in colt_film._kept(detail, 0)
     later = found._replace(film_step=np.array([0.0, 40.0, 80.0]))
     assert colt_film._kept(later, 2) == "Step 80 was kept."
 

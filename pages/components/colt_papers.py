@@ -71,7 +71,7 @@ def _leaf(task: MapTask) -> dict:
     """One tree, at an x that shows the upper one, with its ball."""
     found = maps(task.key, task)
     at = int(np.argmax(found.x_at[:, 0] >= 0))
-    panel = picture(found, Sight())
+    panel = picture(found, Sight(), trail=False)
     cloud = np.concatenate([found.q[at], found.truth[at]])
     low, high = np.quantile(cloud, [0.005, 0.995], axis=0) + np.array([[-0.06], [0.06]])
     share = float(found.truth_inside[at].mean())

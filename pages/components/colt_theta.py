@@ -106,8 +106,8 @@ def pair(points: Array, *sliders: str) -> list[live.Over]:
     return [live.over(points[..., i], *sliders) for i in (0, 1)]
 
 
-def picture(found: Maps, sight: Sight) -> dict:
-    """One panel in a plane of theta that follows the slider x."""
+def picture(found: Maps, sight: Sight, *, trail: bool = True) -> dict:
+    """One panel in a plane of theta that follows the slider x; `trail`: the centre at every x."""
     shown = plane(found, sight)
     within, without = split(shown.q[:, :Q_SHOWN], found.q_inside[:, :Q_SHOWN], "x")
     truth = pair(shown.truth[:, :TRUTH_SHOWN], "x")
@@ -115,7 +115,7 @@ def picture(found: Maps, sight: Sight) -> dict:
         *([] if sight.around else _background(found)),
         *draws(within, without),
         *_outline(found, sight),
-        *([] if sight.around else path(shown.centre, found.x_at.shape[1])),
+        *(path(shown.centre, found.x_at.shape[1]) if trail and not sight.around else []),
         centre(pair(shown.centre[:, None], "x")),
         live.points(*truth, color=style.P, size=5, symbol="cross"),
     ]

@@ -1,0 +1,149 @@
+"""The CoLT page as a visitor uses it: train, move x, press the map over x, play the film, stop."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.driving import LONG, WAIT, no_exception, overflow, settled
+
+# The cheapest thing to train that has both maps; no gallery has it at this seed.
+ONE = "colt?embedding=Identity&k_gaussian=50&seed=5"
+# Minutes of steps: nothing that ends while a test looks on.
+LENGTHY = "colt?training=Paper&embedding=MLP&benchmark=Tree&seed=5"
+VIEWS = ("Where", "Ranks", "Training", "Power", "Papers")
+
+
+def _button(page, name):
+    return page.get_by_role("button", name=name)
+
+
+def _slider(page, name="Place x"):
+    return page.get_by_role("slider", name=name)
+
+
+def _headline(page):
+    return page.locator(".live .headline").first
+
+
+def _panel(page, title):
+    return page.locator(".live figure").filter(has_text=title)
+
+
+def _heat(page, title):
+    """Every pixel of a heat map."""
+    return _panel(page, title).locator("canvas").evaluate("c => c.toDataURL()")
+
+
+def _view(page, name):
+    page.get_by_role("radiogroup", name="View").get_by_text(name, exact=True).click()
+    return settled(page)
+
+
+@pytest.fixture(scope="module")
+def localizer(browser, server):
+    """The one localizer, trained with the button; what fails here is not tried again."""
+    page, before = browser.new_page(), server.kept("models")
+    page.goto(f"{server.url}/{ONE}")
+    _button(page, "Train the localizer").click(timeout=WAIT)
+    expect(_slider(page)).to_be_visible(timeout=LONG)
+    page.close()
+    return server.kept("models") - before
+
+
+@pytest.fixture
+def trained(localizer, visit):
+    """The page where its localizer is trained."""
+    page = visit(ONE)
+    expect(_slider(page)).to_be_visible()
+    return page
+
+
+def test_training_ends_in_a_map(trained, localizer):
+    assert len(localizer) == 1
+    expect(_headline(trained)).to_contain_text(re.compile(r"q puts \d+% .* the truth \d+% \["))
+    expect(_button(trained, "Train the localizer")).to_have_count(0)
+    for title in ("At this x, in θ", "Over x"):
+        expect(_panel(trained, title).locator("canvas")).to_be_visible()
+    no_exception(trained)
+
+
+def test_x_moves_the_maps_at_once_and_the_address_on_release(trained, server):
+    networks = server.kept("models")
+    said, theta, x = (
+        _headline(trained).inner_text(), _heat(trained, "At this x"), _heat(trained, "Over x")
+    )  # fmt: skip
+    _slider(trained).fill("3")
+    expect(_headline(trained)).not_to_have_text(said)
+    assert _heat(trained, "At this x") != theta
+    assert _heat(trained, "Over x") == x
+    expect(trained).to_have_url(re.compile(r"[?&]place=3\b"))
+    said = _headline(trained).inner_text()
+    trained.reload()
+    expect(_headline(trained)).to_have_text(said)
+    assert _slider(trained).input_value() == "3"
+    assert server.kept("models") == networks
+
+
+def test_a_press_on_the_map_over_x_moves_the_slider(trained):
+    _slider(trained).fill("20")
+    settled(trained)
+    said = _headline(trained).inner_text()
+    picture = _panel(trained, "Over x").locator(".hit").bounding_box()
+    seen = set()
+    for across, up in ((0.2, 0.5), (0.6, 0.2), (0.6, 0.8)):
+        place = picture["x"] + across * picture["width"], picture["y"] + up * picture["height"]
+        trained.mouse.click(*place)
+        settled(trained)
+        seen.add(_slider(trained).input_value())
+    assert len(seen) == 3
+    expect(_headline(trained)).not_to_have_text(said)
+
+
+def test_the_film_plays_to_its_end(trained):
+    page = _view(trained, "Training")
+    step = _slider(page, "Step")
+    step.fill("0")
+    expect(_headline(page)).to_contain_text("At step 0 ")
+    ball = page.locator(".live figure").first.locator("svg path")
+    before = ball.evaluate_all("all => all.map(p => p.getAttribute('d'))")
+    page.locator(".live").get_by_role("button", name="Play").click()
+    last = step.get_attribute("max")
+    expect(step).to_have_js_property("value", last)
+    expect(page.locator(".live").get_by_role("button", name="Play")).to_be_visible()
+    assert ball.evaluate_all("all => all.map(p => p.getAttribute('d'))") != before
+    no_exception(settled(page))
+
+
+def test_every_view_fits_a_telephone(localizer, visit):
+    page = visit(ONE, viewport={"width": 400, "height": 800})
+    for name in VIEWS:
+        _view(page, name)
+        no_exception(page)
+        assert overflow(page) <= 0, name
+
+
+def test_three_dimensions_show_two_at_a_time(visit):
+    page = visit(f"{ONE}&dimensions=%283%2C+3%29")
+    _button(page, "Train the localizer").click()
+    expect(_slider(page)).to_be_visible(timeout=LONG)
+    settled(page)
+    crosses = _panel(page, "At this x").locator("svg path")
+    before = crosses.evaluate_all("all => all.map(p => p.getAttribute('d'))")
+    page.get_by_text("Two parameters").click()
+    expect(_panel(page, "At this x").get_by_text("θ₁, in sd of q")).to_be_visible()
+    assert crosses.evaluate_all("all => all.map(p => p.getAttribute('d'))") != before
+    no_exception(settled(page))
+
+
+def test_cancel_stops_the_work(visit, server):
+    page = visit(LENGTHY)
+    _button(page, "Train the localizer").click()
+    expect(_button(page, "Cancel")).to_be_visible(timeout=LONG)
+    working, results = server.workers(), server.kept("results")
+    _button(page, "Cancel").click()
+    expect(page.get_by_text("was stopped").first).to_be_visible(timeout=LONG)
+    expect(_button(page, "Start again")).to_be_visible()
+    page.wait_for_timeout(1000)
+    assert not server.workers() >= working or not working
+    assert server.kept("results") == results
