@@ -1,4 +1,4 @@
-"""Overview: what the tool answers, three doors, the methods and the benchmarks."""
+"""Overview: what the tool answers, four doors, the methods and the benchmarks."""
 
 from itertools import product
 from typing import Literal, get_args, get_origin, get_type_hints
@@ -18,6 +18,10 @@ DOORS = {
     "conformal.py": (
         "Explore", "Conformal C2ST", ":material/tune:",
         "Perturb a known posterior, train a classifier, degrade it, and compare the tests.",
+    ),
+    "colt.py": (
+        "Locate", "CoLT", ":material/target:",
+        "Train a localizer and see the ball to which q gives the wrong mass, at every x.",
     ),
     "diagnose.py": (
         "Diagnose", "My posterior", ":material/troubleshoot:",

@@ -10,10 +10,18 @@ import pytest
 from tests.conftest import ROOT
 from validation_core.__main__ import main
 from validation_core.benchmarks import BENCHMARKS
+from validation_core.diagnosis import learning
 from validation_core.methods import METHODS
 from validation_core.uploads import samples
 
 SAMPLE = str(samples.path("sample_undertrained"))
+
+
+@pytest.fixture(autouse=True)
+def _short(monkeypatch):
+    """Few steps of a localizer: what is tested here is the command line."""
+    for name in ("steps", "blur_steps"):
+        monkeypatch.setitem(learning.LOCALIZER, name, 20)
 
 
 def said(capsys, *arguments, code=0):
@@ -43,15 +51,22 @@ def test_diagnose_gives_the_object_of_the_design(capsys, tmp_path):
     assert found["verdict"] == "problem found"
     assert (found["n"], found["k"], found["dim_theta"], found["dim_x"]) == (400, 50, 2, 5)
     assert [m["name"] for m in found["methods"]] == [
-        "sbc", "within_x", "multiple", "c2st", "uniform"
+        "sbc", "within_x", "multiple", "c2st", "uniform", "colt"
     ]  # fmt: skip
     assert found["cause"][0]["parameter"] in ("intercept", "slope")
+    (where,) = found["where"]
+    assert where["method"] == "colt"
+    assert [one["parameter"] for one in where["centre"]] == ["intercept", "slope"]
+    assert where["distance_low"] <= where["distance"] <= where["distance_high"]
+    assert where["inside_low"] <= where["inside"] <= where["inside_high"]
+    assert len(where["x"]) == 5
     # A second run takes its answers from the cache.
     path, page = tmp_path / "out.json", tmp_path / "out.html"
     heard = said(capsys, "diagnose", SAMPLE, "--json", str(path), "--report", str(page))
     assert json.loads(path.read_text()) == found
     assert "Problem found." in heard.out
     assert "not run: It needs 50 true pairs" in heard.out
+    assert f"q puts {where['u_star']:.0%} of its mass" in heard.out
     assert "<html" in page.read_text(encoding="utf-8")
 
 
@@ -61,6 +76,16 @@ def test_diagnose_with_chosen_methods(capsys):
     )
     assert [m["name"] for m in found["methods"]] == ["sbc"]
     assert (found["alpha"], found["seed"]) == (0.01, 3)
+
+
+def test_diagnose_with_another_embedding(capsys):
+    options = ("--method", "colt:embedding=identity", "--method", "colt:embedding=residual")
+    found = printed(capsys, "diagnose", SAMPLE, *options)
+    assert [m["label"] for m in found["methods"]] == ["CoLT identity", "CoLT residual"]
+    assert [one["label"] for one in found["where"]] == ["CoLT identity", "CoLT residual"]
+    assert found["methods"][0]["pvalue"] < 1e-3
+    fresh = printed(capsys, "diagnose", SAMPLE, "--method", "colt:fresh=true")
+    assert "simulator" in fresh["methods"][0]["reason"]
 
 
 def test_diagnose_within_a_budget(capsys):
@@ -88,6 +113,8 @@ def test_diagnose_asks_for_the_order(capsys, tmp_path):
         (["diagnose", SAMPLE, "--method", "uniform:m=x"], "m must be int"),
         (["diagnose", SAMPLE, "--method", "uniform:m=0"], "between 1 and 1000"),
         (["diagnose", SAMPLE, "--method", "sbc", "--method", "sbc"], "once"),
+        (["diagnose", SAMPLE, "--method", "colt:embedding=deep"], "identity or mlp"),
+        (["diagnose", SAMPLE, "--method", "colt:fresh=yes"], "false or true"),
         (["diagnose", SAMPLE, "--alpha", "2"], "between 0 and 1"),
         (["diagnose"], "file"),
         (["power", "--benchmark", "gauss", "--method", "c2st", "--gamma", "0"], "one of gaussian"),
@@ -123,6 +150,29 @@ def test_power_counts_rejections(capsys):
     assert "10 trials" in said(capsys, *arguments).out
 
 
+def test_power_trains_every_network(capsys):
+    """At beta = 1 both localizers are as they began."""
+    arguments = [
+        "power", "--benchmark", "tree", "--set", "noise=added",
+        "--method", "colt:embedding=identity", "--method", "colt:embedding=residual",
+        "--gamma", "0,1.5", "--beta", "0,1", "--trials", "4", "--n", "40", "--k", "8",
+        "--engine", "serial",
+    ]  # fmt: skip
+    cells = printed(capsys, *arguments)["cells"]
+    assert len(cells) == 8
+    assert {cell["method"] for cell in cells} == {"colt"}
+    assert {cell["options"]["embedding"] for cell in cells} == {"identity", "residual"}
+    assert {cell["set"]["noise"] for cell in cells} == {"added"}
+    for cell in cells:
+        assert cell["statistic_low"] <= cell["statistic"] <= cell["statistic_high"]
+    heard = said(capsys, *arguments).out
+    assert heard.count("CoLT identity") == 4
+    assert f"statistic {cells[0]['statistic']:.3g} [" in heard
+    described = said(capsys, "store", "ls").out
+    assert "simulated tree added gamma 1.5 · localizer w2 identity" in described
+    assert "methods (colt w2 identity interactive, colt w2 residual interactive)" in described
+
+
 @pytest.mark.parametrize(("name", "registry"), [("methods", METHODS), ("benchmarks", BENCHMARKS)])
 def test_registries_are_printed(name, registry, capsys):
     entries = printed(capsys, name)
@@ -130,8 +180,20 @@ def test_registries_are_printed(name, registry, capsys):
     for entry in entries:
         assert entry["paper"]["year"] > 1900
         assert all(option["label"] for option in entry["options"])
+        for option in entry["options"]:
+            assert option["choices"] is None or option["default"] in option["choices"]
     heard = said(capsys, name).out
     assert all(entry["title"] in heard for entry in entries)
+
+
+def test_choices_are_printed(capsys):
+    (colt,) = [entry for entry in printed(capsys, "methods") if entry["name"] == "colt"]
+    choices = {option["name"]: option["choices"] for option in colt["options"]}
+    assert choices["embedding"] == ["identity", "mlp", "residual", "fourier"]
+    assert choices["fresh"] == [False, True]
+    heard = said(capsys, "methods").out
+    assert "embedding = fourier, one of identity, mlp, residual, fourier" in heard
+    assert "fresh = false, one of false, true" in heard
 
 
 def test_store_lists_what_a_diagnosis_left(capsys):

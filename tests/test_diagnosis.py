@@ -2,15 +2,18 @@
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy.stats import binom
 
 from validation_core import diagnosis, uploads
-from validation_core.diagnosis import Record, sensitivity, tasks, words
+from validation_core.diagnosis import Record, learning, sensitivity, tasks, words
+from validation_core.diagnosis.run import test_table as rows_of_tests
 from validation_core.engine import Engine, SerialExecutor
-from validation_core.methods import C2ST, METHODS, SBC, Multiple, Uniform, WithinX
+from validation_core.figures.diagnosis import pictures
+from validation_core.methods import C2ST, METHODS, SBC, CoLT, Multiple, Uniform, WithinX
 from validation_core.report import html
 from validation_core.scores.classifier import Classifier
 from validation_core.store import Store
@@ -18,7 +21,21 @@ from validation_core.types import TableScores
 from validation_core.uploads import Upload, samples
 
 QUICK = Classifier(epochs=4, lr=1e-2, batch=64, hidden=8, layers=2)
+SMALL = {"steps": 8, "batch": 16, "draws_step": 4, "hidden": 8, "layers": 1, "start": "origin"}
 METHODS_RUN = diagnosis.default_methods()
+
+
+def quick(upload, method):
+    """Recipes that cost little: what is tested here is the diagnosis."""
+    if method.reads == "localizer":
+        return replace(learning.recipe(upload, method), **SMALL)
+    return QUICK if method.reads == "classifier" else None
+
+
+def shorter(upload, method):
+    """An upload's own recipes, with fewer steps of its localizer."""
+    how = learning.recipe(upload, method)
+    return replace(how, steps=40, blur_steps=40) if method.reads == "localizer" else how
 
 
 def exact(n=60, k=10, seed=0, shift=0.0, width=1.0):
@@ -38,11 +55,11 @@ def two_samples(n=200, shift=0.0, seed=0):
     })  # fmt: skip
 
 
-def run(upload, store, methods=METHODS_RUN, seed=0, recipe=QUICK):
+def run(upload, store, methods=METHODS_RUN, seed=0, how=quick):
     tasks.hold(upload)
-    for task in tasks.tasks(upload, methods, seed, recipe):
+    for task in tasks.tasks(upload, methods, seed, how):
         task.run(store, lambda fraction, live: None)
-    records, pending = tasks.records(store, upload, methods, seed, recipe)
+    records, pending = tasks.records(store, upload, methods, seed, how)
     assert pending == 0
     return diagnosis.verdict(records, upload, seed=seed)
 
@@ -57,7 +74,7 @@ def by_name(found):
 
 
 def test_exact_posteriors_are_flagged_within_the_level(store):
-    """The whole diagnosis, trained classifier and Holm included."""
+    """The whole diagnosis, trained networks and Holm included."""
     repeats = 60
     flagged = sum(
         run(exact(seed=seed), store, seed=seed).verdict == "problem found"
@@ -90,9 +107,9 @@ def test_ties_keep_the_level():
 @pytest.mark.parametrize("name", ["two_moons_undertrained", "sir_undertrained"])
 def test_undertrained_estimators_are_found(name, shared, store):
     upload = uploads.read(shared / "data" / f"{name}.npz")
-    found = run(upload, store, recipe=diagnosis.recipe(upload))
+    found = run(upload, store, how=shorter)
     assert found.verdict == "problem found"
-    for method in ("sbc", "within_x", "multiple", "c2st"):
+    for method in ("sbc", "within_x", "multiple", "c2st", "colt"):
         assert found.adjusted[by_name(found)[method].label] < 1e-3
     assert by_name(found)["uniform"].status == "not run"
 
@@ -103,7 +120,7 @@ def test_undertrained_estimators_are_found(name, shared, store):
 )
 def test_samples(name, verdict, store):
     upload = uploads.read(samples.path(name))
-    assert run(upload, store, recipe=diagnosis.recipe(upload)).verdict == verdict
+    assert run(upload, store, how=shorter).verdict == verdict
 
 
 @pytest.mark.parametrize(
@@ -120,10 +137,12 @@ def test_ranks_are_read_in_words(change, reading, store):
 
 
 def test_two_samples(store):
-    found = run(two_samples(shift=1.0), store, recipe=Classifier(epochs=40, lr=1e-2, hidden=16))
+    longer = Classifier(epochs=40, lr=1e-2, hidden=16)
+    found = run(two_samples(shift=1.0), store, how=lambda upload, method: longer)
     status = {record.name: record.status for record in found.records}
     assert status == {"sbc": "not run", "within_x": "not run", "multiple": "ran", "c2st": "ran",
-                      "uniform": "not run"}  # fmt: skip
+                      "uniform": "not run", "colt": "not run"}  # fmt: skip
+    assert "have no x" in by_name(found)["colt"].reason
     assert found.verdict == "problem found"
     assert all(r.reason for r in found.records if r.status == "not run")
     silent = run(two_samples(n=1000), store)
@@ -135,12 +154,14 @@ def test_two_samples(store):
 @pytest.mark.parametrize(
     ("upload", "ran"),
     [
-        (exact(n=49), {"sbc"}),
+        (exact(n=49), {"sbc", "colt"}),
+        (exact(n=40, k=1), {"sbc", "colt"}),
+        (exact(n=39), {"sbc"}),
         (exact(n=5), {"sbc"}),
         (exact(n=4), set()),
         (exact(n=1), set()),
-        (exact(n=50, k=1), {"sbc", "within_x", "multiple", "c2st"}),
-        (exact(n=51, k=2), {"sbc", "within_x", "multiple", "c2st"}),
+        (exact(n=50, k=1), {"sbc", "within_x", "multiple", "c2st", "colt"}),
+        (exact(n=51, k=2), {"sbc", "within_x", "multiple", "c2st", "colt"}),
         (two_samples(n=20), set()),
     ],
 )
@@ -172,18 +193,20 @@ def test_uniform_runs_where_rows_suffice(store):
     assert diagnosis.obstacle(Uniform(m=50), exact(n=10_000, k=1)) is None
 
 
-def test_learned_methods_share_one_network(store):
+def test_methods_that_read_a_classifier_share_one(store):
+    """CoLT's localizer is the second network."""
     upload = exact()
     run(upload, store)
-    assert len(list((store.root / "models").iterdir())) == 1
+    assert len(list((store.root / "models").iterdir())) == 2
 
 
 def test_a_result_does_not_depend_on_the_others(store, tmp_path):
     upload = exact()
     together = by_name(run(upload, store))
-    alone = run(upload, Store(tmp_path / "other"), [WithinX()]).records[0]
-    assert alone.pvalue == together["within_x"].pvalue
-    np.testing.assert_array_equal(alone.arrays["u"], together["within_x"].arrays["u"])
+    for method in (WithinX(), CoLT()):
+        alone = run(upload, Store(tmp_path / method.name), [method]).records[0]
+        assert alone.pvalue == together[method.name].pvalue
+        np.testing.assert_array_equal(alone.arrays["u"], together[method.name].arrays["u"])
 
 
 def test_the_engine_runs_a_diagnosis_from_the_store(store):
@@ -191,14 +214,14 @@ def test_the_engine_runs_a_diagnosis_from_the_store(store):
     upload = exact(seed=7)
     tasks.keep(store, upload)
     digest, direct = upload.digest, run(exact(seed=7), Store(store.root / "direct"))
-    wanted = tasks.tasks(upload, METHODS_RUN, 0, QUICK)
+    wanted = tasks.tasks(upload, METHODS_RUN, 0, quick)
     assert digest not in tasks._here or tasks._here.pop(digest)
     engine = Engine(store, SerialExecutor())
     try:
         assert engine.submit(wanted, "test").snapshot().state == "done"
     finally:
         engine.close()
-    records, _ = tasks.records(store, upload, METHODS_RUN, 0, QUICK)
+    records, _ = tasks.records(store, upload, METHODS_RUN, 0, quick)
     for record, same in zip(records, direct.records, strict=True):
         assert record.pvalue == same.pvalue
 
@@ -323,7 +346,153 @@ def test_progress_is_told_and_can_stop_a_training(store):
     def stop(fraction, live):
         raise Enough
 
-    network = tasks.tasks(upload, [WithinX()], 0, QUICK)[0]
-    with pytest.raises(Enough):
-        network.run(store, stop)
-    assert not network.done(store)
+    for method in (WithinX(), CoLT()):
+        network = tasks.tasks(upload, [method], 0, quick)[0]
+        with pytest.raises(Enough):
+            network.run(store, stop)
+        assert not network.done(store)
+
+
+def test_what_a_localizer_learns_from_is_not_tested(store):
+    upload = exact(n=101, k=7)
+    anchors = learning.training_set(upload, learning.recipe(upload, CoLT()), 3)
+    test = rows_of_tests(upload, 3)
+    learnt, watched = len(anchors.learn), len(anchors.watch)
+    assert (learnt + watched, len(test)) == (50, 51)
+    together = np.concatenate([anchors.learn.theta, anchors.watch.theta, test.theta])
+    assert len(np.unique(together[:, 0])) == 101
+    # Each row keeps its x and its draws.
+    rows = {float(t): i for i, t in enumerate(upload.data.theta[:, 0])}
+    which = [rows[float(t)] for t in anchors.learn.theta[:, 0]]
+    np.testing.assert_array_equal(anchors.learn.x, upload.data.x[which])
+    np.testing.assert_array_equal(anchors.learn.q, upload.data.q[which])
+
+
+@pytest.mark.parametrize(
+    ("n", "k", "d"), [(40, 1, 1), (1000, 200, 2), (1000, 200, 100), (50_000, 60, 3), (60, 4000, 2)]
+)
+def test_a_localizer_is_offered_what_time_and_memory_allow(n, k, d):
+    shape = (n, k, d)
+    upload = Upload.of({
+        "theta": np.zeros((n, d)), "x": np.zeros((n, 1)),
+        "theta_q": np.zeros((k, 1, 1), np.float32).reshape(1, k, 1).repeat(n, 0).repeat(d, 2),
+    }, order="NKD")  # fmt: skip
+    assert upload.data.q.shape == shape
+    how = learning.recipe(upload, CoLT())
+    assert how.anchors <= n // 2
+    assert how.draws <= k
+    assert how.anchors * how.draws <= 50_000
+    assert how.anchors * how.draws * d <= 4_000_000
+    assert how.anchors >= min(n // 2, 400)
+    paper = learning.recipe(upload, CoLT(preset="paper"))
+    assert (paper.anchors, paper.draws, paper.batch) == (how.anchors, how.draws, how.anchors)
+
+
+def test_fresh_anchors_need_a_simulator(store):
+    found = run(exact(n=100), store, [CoLT(fresh=True)])
+    assert found.records[0].status == "not run"
+    assert "simulator" in found.records[0].reason
+
+
+def test_colt_says_where(store):
+    """A narrow q about the right mean: the ball around it holds less truth than q gives it."""
+    upload = exact(n=400, k=50, width=0.5)
+    found = run(upload, store, [CoLT()], how=shorter)
+    (record,) = found.records
+    told = record.effect
+    assert {"u_star", "inside", "inside_low", "inside_high", "low", "high", "tied",
+            "localizer_distance", "training_seconds"} <= set(told)  # fmt: skip
+    assert told["inside_high"] < told["u_star"]
+    assert 0 < told["low"] < record.statistic < told["high"]
+    (where,) = found.to_json()["where"]
+    assert where["method"] == "colt"
+    assert where["label"] == record.label
+    assert where["inside"] == told["inside"]
+    assert where["distance"] == record.statistic
+    assert [one["parameter"] for one in where["centre"]] == ["theta_1", "theta_2"]
+    # The posterior mean at an x near the median is near 0.
+    assert all(abs(one["value"]) < 0.5 for one in where["centre"])
+    assert np.abs(where["x"]).max() < 0.5
+    said = " ".join(diagnosis.ball(record))
+    assert f"q puts {told['u_star']:.0%} of its mass" in said
+    assert "Kolmogorov distance d~ for the learned ball" in said
+    assert "ACLD" not in html(found)
+    assert html(found).count("Kolmogorov distance d~") == 1
+    histogram, cumulated = pictures(record)
+    assert "heap on the left" in histogram.words
+    assert "u*" in cumulated.words
+    marked = [shape.x0 for shape in cumulated.figure.layout.shapes if shape.line.dash == "dot"]
+    assert marked == [told["u_star"]]
+
+
+def test_where_is_empty_without_colt(store):
+    assert run(exact(), store, [SBC()]).to_json()["where"] == []
+    assert run(exact(n=39), store, [CoLT()]).to_json()["where"] == []
+    assert diagnosis.ball(record("sbc", 0.5)) == ()
+    assert diagnosis.ball(record("colt", 0, status="not run")) == ()
+
+
+def test_two_localizers_are_two_tests(store):
+    """Each with its own network, and Holm over both."""
+    methods = [CoLT(), CoLT(embedding="identity")]
+    found = run(exact(n=100), store, methods)
+    assert len(list((store.root / "models").iterdir())) == 2
+    assert [one["label"] for one in found.to_json()["where"]] == [m.label for m in methods]
+    assert set(found.adjusted) == {m.label for m in methods}
+
+
+@pytest.mark.parametrize("embedding", ["identity", "fourier"])
+def test_a_map_shows_the_ball_of_the_record(embedding, store):
+    upload, method = exact(n=101, k=9, width=0.5), CoLT(embedding=embedding)
+    found = run(upload, store, [method], seed=2).records[0]
+    (task,) = tasks.maps(upload, [SBC(), method], 2, quick)
+    task.run(store, lambda fraction, live: None)
+    drawn = task.load(store)
+    assert float(drawn.u_star) == pytest.approx(found.effect["u_star"], abs=1e-12)
+    assert float(drawn.inside) == found.effect["inside"]
+    assert len(list((store.root / "models").iterdir())) == 1
+    kept = rows_of_tests(upload, 2)
+    assert set(drawn.truth[:, 0, 0]) <= set(kept.theta[:, 0].astype(np.float32))
+
+
+def test_no_map_without_a_localizer():
+    assert tasks.maps(exact(), [SBC(), WithinX()], 0) == ()
+    assert tasks.maps(two_samples(), METHODS_RUN, 0) == ()
+    assert tasks.maps(exact(n=39), METHODS_RUN, 0) == ()
+
+
+def test_ties_are_remarked_on(store):
+    arrays = exact(n=200).arrays()
+    rounded = Upload.of({name: np.round(array) for name, array in arrays.items()})
+    found = run(rounded, store, [SBC(), CoLT(embedding="identity")])
+    colt = by_name(found)["colt"]
+    assert colt.effect["tied"] > 0.01
+    said = diagnosis.remark(colt)
+    assert "broken at random" in said
+    assert found.to_json()["methods"][1]["remark"] == said
+    assert "broken at random" in html(found)
+    assert diagnosis.remark(by_name(found)["sbc"]) is None
+    plain = run(exact(n=200), store, [CoLT(embedding="identity")]).records[0]
+    assert diagnosis.remark(plain) is None
+
+
+@pytest.mark.parametrize("n", [60, 200])
+def test_one_parameter(n, store):
+    rng = np.random.default_rng(n)
+    theta = rng.standard_normal((n, 1))
+    x = theta + rng.standard_normal((n, 1))
+    q = x[:, None] / 2 + math.sqrt(0.5) * rng.standard_normal((n, 12, 1))
+    upload = Upload.of({"theta": theta, "x": x, "theta_q": q})
+    found = run(upload, store)
+    assert by_name(found)["colt"].status == "ran"
+    assert found.verdict != "problem found"
+
+
+def test_a_localizer_has_its_whole_start_on_an_upload(store):
+    """Two draws, two columns of x that tell nothing: every start that there is runs."""
+    upload = exact(n=60, k=2)
+    arrays = upload.arrays()
+    arrays["x"][:] = 1.0
+    short = {"steps": 2, "blur_steps": 2, "batch": 8}
+    how = lambda upload, method: replace(learning.recipe(upload, method), **short)  # noqa: E731
+    assert run(Upload.of(arrays), store, [CoLT()], how=how).records[0].status == "ran"

@@ -284,6 +284,22 @@ def test_many_dimensions_open(page, dims):
         assert _charts(page)
 
 
+def test_a_first_visit_needs_what_can_be_shipped(page, monkeypatch):
+    asked = []
+    monkeypatch.setattr(
+        services().store.__class__, "has", lambda self, kind, key: asked.append(key) and False
+    )
+    page.run()
+    for view in ("Ranks", "Power"):
+        page.segmented_control(key="view").set_value(view).run()
+    assert not page.exception
+    shipped = papers.first_visit()
+    assert len(shipped) == 7 + 7 * 6
+    maps = {task.key for task in shipped if isinstance(task, MapTask)}
+    assert len(maps & set(asked)) == 1  # the others once that one is there
+    assert {task.key for task in shipped} - maps <= set(asked)
+
+
 def test_a_page_needs_no_torch():
     code = (
         "import sys, pages.components.colt_papers, pages.components.colt_film,"
@@ -302,16 +318,20 @@ def test_the_headline_says_what_the_numbers_say():
     wrong = found._replace(
         u_star=np.array(0.31), inside=np.array(0.44), inside_low=np.array(0.40),
         inside_high=np.array(0.48), pvalue=np.array(1e-9),
-        truth_inside=np.stack([np.ones(25), np.zeros(25), *[found.truth_inside[0]] * 3]),
+        truth_inside=np.stack([
+            np.ones(25), np.zeros(25), np.arange(25) < 13, *[np.arange(25) < 8] * 2
+        ]),
     )  # fmt: skip
     template, parts = _headline(wrong)
     assert template.startswith(
         "Over all x, q puts 31% of its mass into the learnt ball and the truth 44% [40, 48] "
         "(KS p = 1.0e-9)."
     )
-    assert parts["says"].values[:2].tolist() == [
-        ": q misses mass in the ball.", ": q puts too much mass into the ball."
+    # 13 of 25 is [33%, 70%] by itself, and nothing among five places.
+    assert parts["says"].values.tolist() == [
+        ": q misses mass in the ball.", ": q puts too much mass into the ball.", ".", ".", "."
     ]  # fmt: skip
+    assert parts["share"].values[2] == "52% [33, 70]"
     assert parts["share"].values[0].startswith("100% [")
     template, _ = _headline(wrong._replace(pvalue=np.array(0.2)))
     assert ": no evidence against q (KS p = 0.2)." in template
@@ -325,11 +345,12 @@ def test_the_slider_begins_where_q_is_wrong_and_x_is_usual():
     inside = np.array([0.5, 0.9, 0.5, 0.5, 1.0])
     q = np.random.default_rng(0).standard_normal((5, 30, 2))
     found = _mapped()._replace(
-        x_at=x, q=q, u_star=np.array(0.5),
+        x_at=x, q=q, u_star=np.array(0.5), pvalue=np.array(1e-6),
         truth_inside=(np.arange(20) < 20 * inside[:, None]).astype(np.uint8),
     )  # fmt: skip
     wide = found._replace(q=q * np.array([1, 9, 1, 9, 9])[:, None, None])
     assert colt_maps.telling(wide) == 1  # 40 is far out
+    assert colt_maps.telling(wide._replace(pvalue=np.array(0.3))) == 2  # the middle of x
     narrow = found._replace(q=q * np.array([1, 0.01, 9, 9, 9])[:, None, None])
     assert colt_maps.telling(narrow) != 1
 

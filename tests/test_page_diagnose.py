@@ -9,18 +9,20 @@ from streamlit.testing.v1 import AppTest
 
 from pages.components.services import services
 from tests.conftest import ROOT
-from validation_core.diagnosis import run
+from validation_core.diagnosis import learning
 from validation_core.scores.classifier import Classifier
 from validation_core.uploads import samples
 
 PAGE = str(ROOT / "pages" / "diagnose.py")
 QUICK = Classifier(epochs=4, lr=1e-2, batch=64, hidden=8, layers=2)
+SMALL = {"steps": 8, "batch": 16, "draws_step": 4, "hidden": 8, "layers": 1, "start": "origin"}
 
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch):
-    """A small network: what is tested here is the page."""
-    monkeypatch.setattr(run, "RECIPE", QUICK)
+    """Small networks: what is tested here is the page."""
+    monkeypatch.setattr(learning, "RECIPE", QUICK)
+    monkeypatch.setattr(learning, "LOCALIZER", SMALL)
     services.clear()
     yield
     services.clear()
@@ -92,9 +94,10 @@ def test_an_upload_gets_a_verdict(page):
         "Multiple",
         "C2ST",
         "Uniform(50)",
+        "CoLT fourier",
     ]
     assert "Uniform\\(50\\) was not run" in texts(page) or "Uniform(50) was not run" in texts(page)
-    assert len(page.get("plotly_chart")) == 6
+    assert len(page.get("plotly_chart")) == 8
     figure = json.loads(page.get("plotly_chart")[0].proto.spec)
     assert figure["data"]
 
@@ -199,3 +202,78 @@ def test_a_refresh_computes_nothing_again(page):
     again = send(AppTest.from_file(PAGE, default_timeout=60).run(), content)
     assert again.header[0].value == page.header[0].value
     assert {entry.key: entry.created for entry in services().store.entries()} == first
+
+
+def live(at):
+    """The payload of the ball's picture."""
+    (chart,) = at.get("bidi_component")
+    return chart
+
+
+def test_the_ball_is_shown_below_the_verdict(page):
+    rng = np.random.default_rng(1)
+    upload(page, **table(theta_q=3 + rng.standard_normal((60, 8, 2)),
+                         theta_names=np.array(["mass", "spin"])))  # fmt: skip
+    said = texts(page).replace("\\", "")
+    assert "of its mass into the ball around the learnt centre" in said
+    assert "Estimate of the Kolmogorov distance d~ for the learned ball" in said
+    assert "as large as it takes to hold" in said
+    assert page.subheader[-1].value == "CoLT"
+    sent = str(live(page).proto)
+    assert "mass" in sent
+    assert "The ball at this observation" in sent
+    assert "Observations: press one" in sent
+
+
+def test_parameters_of_the_ball_are_chosen(page):
+    """The two that SBC finds worst come first, by their own names."""
+    rng = np.random.default_rng(2)
+    theta, q = rng.standard_normal((80, 4)), rng.standard_normal((80, 8, 4))
+    q[..., 2] += 4
+    q[..., 3] += 2
+    names = np.array(["a", "b", "shifted", "moved"])
+    upload(page, **table(n=80, theta=theta, theta_q=q, theta_names=names))
+    shown = {box.label: box for box in page.selectbox}
+    assert list(shown["Across"].options)[:2] == ["shifted", "moved"]
+    assert (shown["Across"].value, shown["Up"].value) == (2, 3)
+    assert "all 4 parameters" in texts(page)
+    before = str(live(page).proto)
+    shown["Up"].set_value(0).run()
+    assert not page.exception
+    after = str(live(page).proto)
+    assert after != before
+    shown = {box.label: box for box in page.selectbox}
+    shown["Across"].set_value(0).run()  # the same on both axes
+    assert not page.exception
+
+
+def test_axes_about_q(page):
+    upload(page, **table())
+    axes = next(group for group in page.get("button_group") if group.label == "Axes")
+    before = str(live(page).proto)
+    axes.set_value("around").run()
+    assert not page.exception
+    assert str(live(page).proto) != before
+    assert "drawn at its edge" in texts(page)
+
+
+@pytest.mark.parametrize("m", [1, 3])
+def test_one_parameter_is_a_line(m, page):
+    rng = np.random.default_rng(3)
+    arrays = {
+        "theta": rng.standard_normal(60),
+        "x": rng.standard_normal((60, m)),
+        "theta_q": rng.standard_normal((60, 8)),
+        "theta_names": np.array(["rate"]),
+    }
+    upload(page, **arrays)
+    sent = str(live(page).proto)
+    assert "rate" in sent
+    assert ("press one" in sent) == (m > 1)
+
+
+def test_tied_draws_are_remarked_on(page):
+    rng = np.random.default_rng(4)
+    upload(page, **table(theta=np.round(rng.standard_normal((60, 2))),
+                         theta_q=np.round(rng.standard_normal((60, 8, 2)))))  # fmt: skip
+    assert any("broken at random" in warning.value for warning in page.warning)

@@ -33,7 +33,7 @@ TRIALS = 200
 """Batches of the paper."""
 SIZES = {"gaussian": (100, 500), "tree": (1000, 100), "spiral": (1000, 200)}
 """N and K of the paper's Table 2, by benchmark."""
-TREE_ALPHAS = (0.5, 1.5, 4.0)
+TREE_ALPHAS = (0.5, 1.5, 2.5, 4.0)
 """Of our Fig. 5."""
 _COORDINATES = ("sbc", "tarp")
 
@@ -90,6 +90,17 @@ def contest(
 def coordinates() -> tuple[Method, ...]:
     """The tests of the registry that need no network."""
     return tuple(METHODS[name]() for name in _COORDINATES if name in METHODS)
+
+
+def first_visit() -> list[MapTask | PowerTask]:
+    """What the page shows before anything is chosen: the ball and the power at every gamma."""
+    benchmark = Gaussian(dim_x=2, dim_theta=2)
+    n, k = SIZES[benchmark.name]
+    design = Trials(trials=TRIALS, n=n, k=k)
+    found: list[MapTask | PowerTask] = [_map(benchmark, g, "fourier") for g in benchmark.gammas]
+    for gamma in benchmark.gammas:
+        found += contest(Simulated(benchmark=benchmark, gamma=float(gamma)), CoLT(), design)
+    return found
 
 
 def blind_prior_tasks(preset: Preset = "interactive") -> list[Compared]:

@@ -44,7 +44,7 @@ def training(chosen: Chosen, found: Maps, sight: Sight) -> None:
         "Were q right, both would stay in the grey, and no ball would hold more of one than of "
         "the other."
     )
-    _spent(chosen)
+    _spent(chosen, int(found.film_step[-1]))
 
 
 def _watched(chosen: Chosen) -> int:
@@ -53,14 +53,13 @@ def _watched(chosen: Chosen) -> int:
     return max(2, round(recipe.anchors * recipe.held)) if recipe.keep_best else 1000
 
 
-def _spent(chosen: Chosen) -> None:
+def _spent(chosen: Chosen, steps: int) -> None:
     network = services().store.load("models", keys.key(chosen.training()))
     recipe = chosen.recipe
     p, q = recipe.spent()
     took = network and f"{jobs.seconds(network.meta['seconds'])} on {network.meta['device']}; "
     st.caption(
-        f"{recipe.steps} steps; {took or ''}{p:,} draws of p and {q:,} of q, held-out anchors "
-        "included."
+        f"{steps} steps; {took or ''}{p:,} draws of p and {q:,} of q, held-out anchors included."
     )
 
 
@@ -168,7 +167,8 @@ def _picture(found: Maps, sight: Sight, places: Array) -> dict:
         centre(pair(shown.film_centre[:, places, None], "frame", "x")),
     ]
     ball = bool(found.grid_y.size)
-    return panel(shown, marks, "The ball at this step", truth=False, ball=ball)
+    trail = found.x_at.shape[1] > 1 and not sight.around
+    return panel(shown, marks, "The ball at this step", truth=False, ball=ball, trail=trail)
 
 
 def _outlines(found: Maps, sight: Sight, places: Array) -> list[dict]:

@@ -14,6 +14,8 @@ from validation_core.diagnosis import equals
 from validation_core.maps import Maps
 from validation_core.types import Array
 
+_EVIDENCE = 0.05
+
 
 def where(key: str, found: Maps, sight: Sight, alpha: float) -> None:
     """Both maps under one slider."""
@@ -77,10 +79,15 @@ def slider(found: Maps) -> dict:
 
 
 def telling(found: Maps) -> int:
-    """Where to begin: where q is most wrong, among usual x at which its spread is not small."""
+    """Where to begin: where q is most wrong, among usual x at which its spread is not small.
+
+    Without evidence against q the place farthest off would be so by chance: the most usual x.
+    """
     x = found.x_at.astype(float)
     scale = x.std(0)
     away = np.abs((x - np.median(x, axis=0)) / np.where(scale > 0, scale, 1)).max(1)
+    if found.pvalue > _EVIDENCE:
+        return int(away.argmin())
     spread = np.log(np.maximum(found.q.std(1), 1e-12)).mean(-1)
     usual = (spread >= np.median(spread)) & (away <= 1.3)
     gap = np.abs(shares(found).share - found.u_star)
@@ -108,7 +115,8 @@ def headline(found: Maps, alpha: float) -> live.Text:
     name = "x = {x}" if found.x_at.shape[1] <= 3 else "place {x}"
     several = found.truth.shape[1] > 1
     local = f" At {name} the truth puts {{share}} there{{says}}" if several else ""
-    says = [_says(u, low, high) for low, high in zip(here.low, here.high, strict=True)]
+    sure = shares(found, 1 - 0.05 / len(found.x_at))
+    says = [_says(u, low, high) for low, high in zip(sure.low, sure.high, strict=True)]
     return live.text(
         over_all + verdict + local,
         x=live.over(said_of(found.x_at), "x"),
@@ -150,6 +158,7 @@ def how_to_read(found: Maps, sight: Sight) -> str:
         "simulations; dots are the places of the slider",
     }.get(m, "the same share along the coordinates of x that tell most")
     return (
-        f"{ball}{thin}{background}{edge}. Beside it: {beside}. Were q right, the ball would hold "
-        "as large a share of the truth as of q at every x."
+        f"{ball}{thin}{background}{edge}. Beside it: {beside}. Brackets are 95% intervals; what "
+        f"is said of one x holds for all {len(found.x_at)} places at once. Were q right, the ball "
+        "would hold as large a share of the truth as of q at every x."
     )

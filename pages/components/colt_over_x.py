@@ -29,17 +29,17 @@ def rates(key: str, _found: Maps) -> LocalRate:
 
 
 class Shares(NamedTuple):
-    """The truth's share in the ball at each place, with its 95% interval: (V,) each."""
+    """The truth's share in the ball at each place, with its interval: (V,) each."""
 
     share: Array
     low: Array
     high: Array
 
 
-def shares(found: Maps) -> Shares:
+def shares(found: Maps, level: float = 0.95) -> Shares:
     """By the true draws at each place; none of them shaped the ball."""
     count, n = found.truth_inside.sum(1), found.truth_inside.shape[1]
-    low, high = statistics.wilson(count, np.full(count.shape, n))
+    low, high = statistics.wilson(count, np.full(count.shape, n), level)
     return Shares(count / n, np.asarray(low), np.asarray(high))
 
 
@@ -90,7 +90,8 @@ def _along(
                         color=COLT, size=11, symbol="ring"),
         ]  # fmt: skip
         label, places = f"x{subscript(which + 1)}", np.stack([at, rate], axis=1)
-        title = f"Over {label}" + ", on which it depends most: press a place" * (height > 230)
+        most = ", on which it depends most" * (height > 230 and p <= 0.05)
+        title = f"Over {label}{most}: press a place"
     span = 0.03 * (curve.at[-1] - curve.at[0])
     low, high = min(curve.at[0], at.min()) - span, max(curve.at[-1], at.max()) + span
     return live.panel(

@@ -64,14 +64,14 @@ def _tree() -> None:
 
 @st.cache_resource(show_spinner=False, max_entries=8)
 def _gallery(keys: tuple[str, ...], _tasks: Sequence[MapTask]) -> live.Payload:
-    return live.payload(sliders=[], panels=[_leaf(task) for task in _tasks], columns=3)
+    return live.payload(sliders=[], panels=[_leaf(task) for task in _tasks], columns=2)
 
 
 def _leaf(task: MapTask) -> dict:
     """One tree, at an x that shows the upper one, with its ball."""
     found = maps(task.key, task)
     at = int(np.argmax(found.x_at[:, 0] >= 0))
-    panel = picture(found, Sight(), trail=False)
+    panel = picture(found, Sight())
     cloud = np.concatenate([found.q[at], found.truth[at]])
     low, high = np.quantile(cloud, [0.005, 0.995], axis=0) + np.array([[-0.06], [0.06]])
     share = float(found.truth_inside[at].mean())

@@ -106,28 +106,37 @@ def pair(points: Array, *sliders: str) -> list[live.Over]:
     return [live.over(points[..., i], *sliders) for i in (0, 1)]
 
 
-def picture(found: Maps, sight: Sight, *, trail: bool = True) -> dict:
-    """One panel in a plane of theta that follows the slider x; `trail`: the centre at every x."""
+def picture(found: Maps, sight: Sight) -> dict:
+    """One panel in a plane of theta that follows the slider x."""
     shown = plane(found, sight)
     within, without = split(shown.q[:, :Q_SHOWN], found.q_inside[:, :Q_SHOWN], "x")
-    truth = pair(shown.truth[:, :TRUTH_SHOWN], "x")
+    # Over many x in a row the centres draw a line; over a few they would be stray points.
+    trail = found.x_at.shape[1] == 1 and len(found.x_at) > 2 and not sight.around
+    truths = shown.truth[:, :TRUTH_SHOWN]
+    crosses = live.points(*pair(truths, "x"), color=style.P, size=5, symbol="cross")
+    # Where the truth is nearly a point, the centre would hide it.
+    above = truths.std(1).max() < 0.1 * shown.q.std(1).max()
     marks = [
         *([] if sight.around else _background(found)),
         *draws(within, without),
+        *([] if above else [crosses]),
         *_outline(found, sight),
-        *(path(shown.centre, found.x_at.shape[1]) if trail and not sight.around else []),
+        *(path(shown.centre, 1) if trail else []),
         centre(pair(shown.centre[:, None], "x")),
-        live.points(*truth, color=style.P, size=5, symbol="cross"),
+        *([crosses] if above else []),
     ]
     return panel(shown, marks, "At this x, in θ", truth=True, ball=bool(found.grid_y.size))
 
 
-def panel(shown: Plane, marks: list[dict], title: str, *, truth: bool, ball: bool) -> dict:
+def panel(
+    shown: Plane, marks: list[dict], title: str, *, truth: bool, ball: bool, trail: bool = False
+) -> dict:
     """A square picture in theta with its symbols explained."""
     symbols = [
         ("q inside", style.Q, "circle"), ("q outside", style.Q, "ring"),
         *([("truth", style.P, "cross")] if truth else []),
         ("centre", COLT, "diamond"), *([("ball", COLT, "line")] if ball else []),
+        *([("centre at other x", COLT, "circle")] if trail else []),
     ]  # fmt: skip
     return live.panel(
         marks, title=title, square=True, legend=symbols,

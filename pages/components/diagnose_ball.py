@@ -82,8 +82,8 @@ def _sight(key: str, found: Maps, names: Sequence[str], order: Sequence[int]) ->
 
 def _narrow(q: Array) -> bool:
     """Whether q's draws (V, S, 2) at an observation would be a dot among those at all."""
-    every = np.maximum(q.reshape(-1, 2).std(0), 1e-300)
-    return bool((np.median(q.std(1), axis=0) / every).min() < _DOT)
+    here, every = np.median(q.std(1), axis=0), q.reshape(-1, 2).std(0)
+    return bool((here < _DOT * every).any())
 
 
 @st.cache_resource(show_spinner=False, max_entries=16)

@@ -34,10 +34,8 @@ class CoLT:
     name: ClassVar[str] = "colt"
     title: ClassVar[str] = "CoLT"
     paper: ClassVar[Paper] = Paper(
-        "Chen, Bansal, Scott", 2025,
-        "CoLT: The conditional localization test for assessing the accuracy of neural posterior "
-        "estimates",
-    )  # fmt: skip
+        "Chen, Bansal, Scott", 2025, "Conditional localization test", "Algorithms 1 and 2"
+    )
     summary: ClassVar[str] = "Where is there a ball to which q gives the wrong mass?"
     statistic: ClassVar[str] = "Kolmogorov distance for the learned ball"
     layout: ClassVar[Layout] = "table"
