@@ -63,6 +63,26 @@ def test_a_wrong_table_can_be_taken_away_as_json(page, wrong):
     no_exception(page)
 
 
+def test_the_ball_is_shown_where_the_user_looks(page, wrong):
+    _upload(page, _file({**wrong, "theta_names": np.array(["mass", "spin"])}))
+    place = page.get_by_role("slider", name="Observation")
+    expect(place).to_be_visible(timeout=LONG)
+    drawn = page.locator(".live")
+    for words in ("The ball at this observation", "q inside", "mass", "spin", "press one"):
+        expect(drawn.get_by_text(words).first).to_be_visible()
+    settled(page)
+    seen = drawn.locator("output").inner_text()
+    place.press("ArrowRight")
+    expect(drawn.locator("output")).not_to_have_text(seen)
+    other = drawn.locator(".panel").nth(1).locator("svg").last.bounding_box()
+    stood = place.input_value()
+    page.mouse.click(other["x"] + 0.9 * other["width"], other["y"] + 0.2 * other["height"])
+    expect(place).not_to_have_js_property("value", stood)
+    page.get_by_role("radio", name="Around q").click()
+    expect(drawn.get_by_text("spin, in sd of q from its mean").first).to_be_visible()
+    no_exception(settled(page))
+
+
 def test_names_that_are_html_are_text(page, wrong):
     _upload(page, _file({**wrong, "theta_names": np.array(NAMES)}))
     expect(_verdict(page)).to_be_visible(timeout=LONG)
