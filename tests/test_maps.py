@@ -111,7 +111,7 @@ def by_hand(d, m, offset=0.0, frames=3):
     film = {f"centre.{name}": np.stack([s * a for s in share]).astype(np.float16)
             for name, a in centre.items()}  # fmt: skip
     told = {name: share.astype(np.float32) for name in ("step", "train", "held", "w2")}
-    starts = {"start_origin": np.array([np.nan]), "start_mean": np.array([0.1])}
+    starts = {f"start_{name}": np.array([0.1]) for name in ("origin", "mean", "blur")}
     frame = Frame(np.zeros(d), np.eye(d), np.zeros(m), np.ones(m))
     return TrainedLocalizer(
         "identity", centre, {}, centre, {}, frame, {**told, **starts}, film, kept=frames - 1
@@ -251,7 +251,7 @@ def test_a_map_is_kept_small_and_the_same_twice(store, tmp_path):
     assert store.has("models", keys.key(training))
     assert sum(array.nbytes for array in maps) < 6e6
     assert {maps.q_inside.dtype, maps.film_inside.dtype} == {np.dtype(np.uint8)}
-    assert maps.field.dtype == np.float32
+    assert {maps.field.dtype, maps.difference.dtype} == {np.dtype(np.float16)}
     assert maps.film_field.dtype == np.float16
     fractions = [fraction for fraction, _ in heard]
     assert fractions == sorted(fractions)

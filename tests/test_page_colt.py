@@ -386,14 +386,13 @@ def test_outlines_that_the_grid_cannot_resolve_are_left_out():
 
 def test_the_film_says_which_step_was_kept():
     found = _mapped()
-    start = found._replace(kept=np.array(0), starts=np.array([0.2, 0.1]))
-    assert colt_film._kept(start, 0) == (
+    tried = found._replace(starts=np.array([0.2, 0.1, 0.3]))
+    assert colt_film._kept(tried, 0) == (
         "No step beat the start, a centre at the origin: the start was kept."
     )
-    detail = found._replace(kept=np.array(0), starts=np.array([0.2, np.nan, 0.3]))
-    assert "an embedding that tells" in colt_film._kept(detail, 0)
-    later = found._replace(film_step=np.array([0.0, 40.0, 80.0]))
-    assert colt_film._kept(later, 2) == "Step 80 was kept."
+    later = tried._replace(film_step=np.array([0.0, 40.0, 40.0, 80.0]))
+    assert "an embedding that tells" in colt_film._kept(later, 2)  # the second stage's start
+    assert colt_film._kept(later, 3) == "Step 80 was kept."
 
 
 def test_untrained_cells_have_a_curve_of_their_own():

@@ -12,7 +12,7 @@ import numpy as np
 from validation_core import keys, sampling
 from validation_core.rng import stream
 from validation_core.scores.classifier import Classifier
-from validation_core.types import Array, Benchmark, Draws, Score
+from validation_core.types import Array, Benchmark, Draws
 
 if TYPE_CHECKING:
     from validation_core.store import Store

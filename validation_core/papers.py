@@ -162,7 +162,15 @@ def tree_maps(embedding: Embedding = "fourier") -> list[MapTask]:
 def _map(benchmark: Benchmark, gamma: float, embedding: Embedding) -> MapTask:
     source = Simulated(benchmark=benchmark, gamma=float(gamma))
     n, k = SIZES[benchmark.name]
-    return MapTask(training=localizer(source, CoLT(embedding=embedding), n, k))
+    return map_of(localizer(source, CoLT(embedding=embedding), n, k))
+
+
+def map_of(training: Training) -> MapTask:
+    """The map of a localizer, on a grid that is fine enough for its benchmark."""
+    benchmark = training.source.benchmark if isinstance(training.source, Simulated) else None
+    if isinstance(benchmark, Tree):  # whose branches are thin, and whose posteriors are two
+        return MapTask(training=training, points=151, places=21)
+    return MapTask(training=training)
 
 
 def _label(embedding: Embedding, preset: Preset) -> str:

@@ -60,7 +60,7 @@ class TrainTask:
         """Train those networks that the store lacks."""
         missing = self._missing(store)
         if missing:
-            models.train(store, missing, _trace(report))
+            models.train(store, missing, trace(report))
 
     def _missing(self, store: Store) -> list[Training]:
         return [one for one in self.trainings if not store.has("models", keys.key(one))]
@@ -163,7 +163,7 @@ def _oracle(source: Simulated, drawn: Blocks) -> dict[str, Array]:
     return {"oracle_p": p, "oracle_q": q, "oracle_auc": auc}
 
 
-def _trace(report: Live) -> Live:
+def trace(report: Live) -> Live:
     """Tells the whole course of a training at each check, so that a page can draw it."""
     course: dict[str, list[float]] = {}
 

@@ -61,7 +61,7 @@ class Chosen:
 
     def map(self, gamma: float | None = None) -> MapTask:
         """Its ball at many x."""
-        return MapTask(training=self.training(gamma))
+        return papers.map_of(self.training(gamma))
 
     def maps(self) -> list[MapTask]:
         """The ball at every gamma of the benchmark, the present one first."""

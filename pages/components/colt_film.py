@@ -125,10 +125,12 @@ _STARTS = (
 
 
 def _kept(found: Maps, kept: int) -> str:
-    if kept > 0:
+    # A second stage begins at the step where the first has ended.
+    if kept > 0 and found.film_step[kept] > found.film_step[kept - 1]:
         return f"Step {found.film_step[kept]:.0f} was kept."
     tried = np.nan_to_num(np.asarray(found.starts, dtype=float), nan=-1.0)
-    start = _STARTS[int(tried.argmax())]  # the paper preset tries none: the origin
+    plain = int(tried[:2].argmax())  # the paper preset tries none: the origin
+    start = _STARTS[2 if kept > 0 else plain]
     return f"No step beat the start, {start}: the start was kept."
 
 
@@ -175,7 +177,7 @@ def _outlines(found: Maps, sight: Sight, places: Array) -> list[dict]:
     if not found.grid_y.size:
         return []
     frames = len(found.film_step)
-    axes = found.grid_x[::2], found.grid_y[::2]
+    axes = found.film_axes
     field = found.film_field[:, places].reshape(-1, *found.film_field.shape[2:])
     lines = contours(*axes, field, found.film_radius[:, places].ravel())
     if sight.around:

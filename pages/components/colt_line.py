@@ -56,7 +56,7 @@ def frame(found: Maps, places: Array) -> dict:
     within, without = (live.over(np.where(part, at, np.nan), "frame", "x")
                        for part in (inside, ~inside))  # fmt: skip
     field = found.film_field[:, places].reshape(-1, found.film_field.shape[2])
-    ends = intervals(found.grid_x[::2], field, found.film_radius[:, places].ravel())
+    ends = intervals(found.film_axes[0], field, found.film_radius[:, places].ravel())
     lines = padded([stretches(pair, 0.05) for pair in ends])
     ball = [live.over(side.reshape(frames, len(places), -1), "frame", "x") for side in lines]
     centre = live.over(found.film_centre[:, places, 0], "frame", "x")

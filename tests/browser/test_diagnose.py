@@ -32,9 +32,9 @@ def _verdict(page):
 def wrong():
     """Draws that anyone can see are wrong: far too narrow, and beside the truth."""
     rng = np.random.default_rng(1)
-    theta = rng.standard_normal((200, 2))
-    x = theta + 0.5 * rng.standard_normal((200, 2))
-    q = 0.8 * x[:, None] + 0.5 + 0.1 * rng.standard_normal((200, 40, 2))
+    theta = rng.standard_normal((100, 2))
+    x = theta + 0.5 * rng.standard_normal((100, 2))
+    q = 0.8 * x[:, None] + 0.5 + 0.1 * rng.standard_normal((100, 20, 2))
     return {"theta": theta, "x": x, "theta_q": q}
 
 
@@ -47,6 +47,7 @@ def test_undertrained_two_moons(page, shared):
     _upload(page, shared / "data" / "two_moons_undertrained.npz")
     expect(page.get_by_text("1,000 rows, 200 draws of q at each")).to_be_visible()
     expect(_verdict(page)).to_be_visible(timeout=LONG)
+    expect(page.get_by_text("of its mass into the ball")).to_be_visible(timeout=LONG)
     no_exception(settled(page))
 
 
@@ -59,7 +60,8 @@ def test_a_wrong_table_can_be_taken_away_as_json(page, wrong):
         button.click()
     found = json.loads(started.value.path().read_text())
     assert found["verdict"] == "problem found"
-    assert (found["n"], found["k"]) == (200, 40)
+    assert (found["n"], found["k"]) == (100, 20)
+    assert [one["method"] for one in found["where"]] == ["colt"]
     no_exception(page)
 
 
@@ -74,7 +76,7 @@ def test_the_ball_is_shown_where_the_user_looks(page, wrong):
     seen = drawn.locator("output").inner_text()
     place.press("ArrowRight")
     expect(drawn.locator("output")).not_to_have_text(seen)
-    other = drawn.locator(".panel").nth(1).locator("svg").last.bounding_box()
+    other = drawn.locator("figure").nth(1).locator("svg").last.bounding_box()
     stood = place.input_value()
     page.mouse.click(other["x"] + 0.9 * other["width"], other["y"] + 0.2 * other["height"])
     expect(place).not_to_have_js_property("value", stood)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from validation_core import statistics
 from validation_core.maps import grid
 from validation_core.maps.scene import Places
+from validation_core.scores.localizer import STARTS
 from validation_core.types import Array, Draws
 
 if TYPE_CHECKING:
@@ -68,12 +69,12 @@ def film(
 ) -> dict[str, Array]:  # fmt: skip
     """The ball of q-mass u_star at every check of the training: the film's arrays by name."""
     few = Places(places.x, places.q, places.truth[:, :0], places.measured[:, :FILM_MEASURED])
-    every_other = tuple(axis[::2] for axis in axes)
+    coarse = tuple(axis[:: max(1, (len(axis) - 1) // grid.FILM)] for axis in axes)
     balls, fields = [], []
     for index in range(localizer.frames):
         distance = localizer.frame_of_film(index)
         balls.append(at_places(distance, few, u_star))
-        fields.append(field(distance, places.x, *every_other))
+        fields.append(field(distance, places.x, *coarse))
         progress((index + 1) / localizer.frames)
     seen = localizer.history
     return {
@@ -83,7 +84,7 @@ def film(
         "film_inside": np.array([ball.q_inside for ball in balls], dtype=np.uint8),
         "film_field": np.array(fields, dtype=np.float16),
         "kept": np.array(localizer.kept % localizer.frames),
-        "starts": np.concatenate([seen["start_origin"], seen["start_mean"]]),
+        "starts": np.concatenate([seen[f"start_{name}"] for name in STARTS]),
     }  # fmt: skip
 
 

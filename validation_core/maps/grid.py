@@ -12,16 +12,16 @@ from validation_core.models import Simulated
 from validation_core.rng import stream
 from validation_core.types import Array
 
-POINTS = 61
-"""Grid points a side; odd, so that every other one ends where the grid does."""
+FILM = 30
+"""Steps a side of the film's grid, which every map's grid divides into."""
 _TAIL = 0.004  # of all draws shown, left outside at either end
 _MARGIN = 0.12  # of the width, beyond that
 _ROWS = 4096  # of the grid whose densities are computed at a time
 _PROBES = 31  # grid points that tell two laws apart
 
 
-def axes(places: Places) -> tuple[Array, Array]:
-    """Grid axes (G,), (G,) over the draws of p and of q at all places; empty beyond D = 2."""
+def axes(places: Places, points: int) -> tuple[Array, Array]:
+    """Axes (G,), (G,) of G = points over p's and q's draws at all places; empty beyond D = 2."""
     d = places.q.shape[2]
     if d > 2:
         return np.zeros(0), np.zeros(0)
@@ -29,7 +29,7 @@ def axes(places: Places) -> tuple[Array, Array]:
     low, high = np.quantile(drawn, [_TAIL, 1 - _TAIL], axis=0)
     width = np.where(high > low, high - low, 1.0)
     low, high = low - _MARGIN * width, high + _MARGIN * width
-    lines = [np.linspace(*ends, POINTS) for ends in zip(low, high, strict=True)]
+    lines = [np.linspace(*ends, points) for ends in zip(low, high, strict=True)]
     return lines[0], lines[1] if d == 2 else np.zeros(0)
 
 

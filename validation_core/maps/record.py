@@ -65,8 +65,14 @@ class Maps(NamedTuple):
     film_inside: Array
     """(F, V, S) of the same draws q."""
     film_field: Array
-    """(F, V, H, H) on every other grid point, (F, V, H) where D = 1, empty where D > 2."""
+    """(F, V, H, H) at film_axes, (F, V, H) where D = 1, empty where D > 2."""
     kept: Array
     """() the frame whose parameters were kept."""
     starts: Array
-    """(2,) KS distance of the start at the origin and at q's mean; nan where not tried."""
+    """(3,) KS distance of each start on all anchors (scores.localizer.STARTS); nan: not tried."""
+
+    @property
+    def film_axes(self) -> tuple[Array, Array]:
+        """The grid of film_field: every few points of the map's."""
+        stride = (len(self.grid_x) - 1) // max(1, self.film_field.shape[-1] - 1)
+        return self.grid_x[:: max(1, stride)], self.grid_y[:: max(1, stride)]

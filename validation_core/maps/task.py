@@ -14,7 +14,7 @@ from validation_core.maps import ball, grid, scene
 from validation_core.maps.record import Maps
 from validation_core.models import Simulated, Training
 from validation_core.rng import stream
-from validation_core.tasks import Live, _trace
+from validation_core.tasks import Live, trace
 from validation_core.types import Array, Draws
 
 if TYPE_CHECKING:
@@ -43,6 +43,8 @@ class MapTask:
     """Draws of q at each."""
     places: int = 41
     """Places x of the slider."""
+    points: int = 61
+    """Grid points a side: one more than a multiple of 30, so that the film's grid fits in."""
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -50,6 +52,10 @@ class MapTask:
             raise ValueError(
                 "A map has at least two simulations in each batch, two draws of q at each and two "
                 f"places; got n = {self.n}, k = {self.k}, places = {self.places}. Raise them."
+            )
+        if self.points < grid.FILM + 1 or (self.points - 1) % grid.FILM:
+            raise ValueError(
+                f"points is one more than a multiple of {grid.FILM}; got {self.points}. Take 61."
             )
 
     @cached_property
@@ -87,10 +93,10 @@ class MapTask:
         return None if found is None else Maps(*(found.arrays[name] for name in Maps._fields))
 
     def _localizer(self, store: Store, report: Live) -> TrainedLocalizer:
-        trace = _trace(report)
+        course = trace(report)
 
         def tell(fraction: float, now: Mapping[str, Any]) -> None:
-            trace(_TRAINED * fraction, now)
+            course(_TRAINED * fraction, now)
 
         localizer: TrainedLocalizer = models.trained(store, self.training, tell)
         return localizer
@@ -105,7 +111,7 @@ class MapTask:
         told = self._told(distance, choose, quote)
         tell(0.3)
         places = self._places(table)
-        axes = grid.axes(places)
+        axes = grid.axes(places, self.points)
         u_star = float(told["u_star"])
         here = ball.at_places(distance, places, u_star)
         mapped = {
@@ -121,6 +127,7 @@ class MapTask:
             name: np.asarray(array, np.float32 if np.ndim(array) else np.float64)
             for name, array in (told | mapped).items()
         }
+        numbers |= {name: numbers[name].astype(np.float16) for name in ("field", "difference")}
         flags = {"q_inside": here.q_inside, "truth_inside": here.truth_inside}
         return {
             **numbers,

@@ -2,6 +2,7 @@
 
 from validation_core.scores.localizer.recipe import (
     FEWEST,
+    STARTS,
     Anchors,
     Divergence,
     Embedding,
@@ -10,4 +11,13 @@ from validation_core.scores.localizer.recipe import (
     recipe,
 )
 
-__all__ = ["FEWEST", "Anchors", "Divergence", "Embedding", "Localizer", "Preset", "recipe"]
+__all__ = [
+    "FEWEST",
+    "STARTS",
+    "Anchors",
+    "Divergence",
+    "Embedding",
+    "Localizer",
+    "Preset",
+    "recipe",
+]

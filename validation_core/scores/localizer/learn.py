@@ -60,11 +60,14 @@ def learn(
     clearly = blur is not None and blur.excess > plain.excess + margin(len(rows.x) + len(watch.x))
     climb = _Climb(recipe, blur if blur and clearly else plain, rows, watch, where)
     climb.run(data, frame, stream(seed, "order"), tell)
+    before = sum(len(one.seen) for one in climbs)
+    kept = before + climb.kept
+    if climbs and climb.kept == 0 and not clearly:  # where the first stage had got to
+        kept = climbs[0].kept
     climbs.append(climb)
     return TrainedLocalizer(
         recipe.embedding, *climb.best()[:2], centre, phi, frame, {**_history(climbs), **tried},
-        _film(climbs), kept=sum(len(one.seen) for one in climbs[:-1]) + climb.kept,
-        seconds=time.perf_counter() - began, device=where,
+        _film(climbs), kept=kept, seconds=time.perf_counter() - began, device=where,
     )  # fmt: skip
 
 

@@ -122,6 +122,8 @@ class Localizer:
         return n + more, k + more * (self.draws_step or self.draws)
 
 
+STARTS = ("origin", "mean", "blur")
+"""Where training may begin."""
 FEWEST = 8
 """Anchors below which there is nothing to hold out."""
 

@@ -13,10 +13,9 @@ from torch import Tensor
 from validation_core.nets import Parameters
 from validation_core.rng import stream
 from validation_core.scores.localizer import divergence, networks
-from validation_core.scores.localizer.recipe import Localizer
+from validation_core.scores.localizer.recipe import STARTS, Localizer
 from validation_core.scores.localizer.rows import Rows, distance, distances
 
-STARTS = ("origin", "mean", "blur")
 Tell = Callable[[int, Mapping[str, float]], None]
 """Told the step and live numbers."""
 _RIDGES = (1e-3, 1e-1, 1.0, 10.0, 100.0)
