@@ -47,6 +47,7 @@ def _small(monkeypatch):
     monkeypatch.setattr(CoLT, "recipe", _recipe)
     monkeypatch.setattr(colt_controls, "MapTask", partial(MapTask, **SMALL))
     monkeypatch.setattr(papers, "MapTask", partial(MapTask, **SMALL))
+    monkeypatch.setattr(papers, "FINE", {})
     monkeypatch.setattr(papers, "CLASSIFIER", Classifier(epochs=3, batch=32, hidden=8, layers=2))
     monkeypatch.setattr(scene, "SHOWN", 30)
     monkeypatch.setattr(scene, "TRUTHS", 25)

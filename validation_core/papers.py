@@ -35,6 +35,8 @@ SIZES = {"gaussian": (100, 500), "tree": (1000, 100), "spiral": (1000, 200)}
 """N and K of the paper's Table 2, by benchmark."""
 TREE_ALPHAS = (0.5, 1.5, 2.5, 4.0)
 """Of our Fig. 5."""
+FINE: dict[str, dict[str, int]] = {"tree": {"points": 151, "places": 21}}
+"""Maps of other sizes than usual: the tree's branches are thin, and its posteriors are two."""
 _COORDINATES = ("sbc", "tarp")
 
 
@@ -167,10 +169,8 @@ def _map(benchmark: Benchmark, gamma: float, embedding: Embedding) -> MapTask:
 
 def map_of(training: Training) -> MapTask:
     """The map of a localizer, on a grid that is fine enough for its benchmark."""
-    benchmark = training.source.benchmark if isinstance(training.source, Simulated) else None
-    if isinstance(benchmark, Tree):  # whose branches are thin, and whose posteriors are two
-        return MapTask(training=training, points=151, places=21)
-    return MapTask(training=training)
+    known = training.source.benchmark.name if isinstance(training.source, Simulated) else ""
+    return MapTask(training=training, **FINE.get(known, {}))
 
 
 def _label(embedding: Embedding, preset: Preset) -> str:

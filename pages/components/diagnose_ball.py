@@ -21,8 +21,8 @@ _SHOWN = 200
 _BINS = 40
 _TAIL = 0.003
 _DOT = 0.4  # of q's spread over all observations
-_FEWEST = 5  # draws that have a mean and an sd to draw around
-_REACH = 4.5  # sds from q's mean
+_FEWEST = 5  # draws that have a middle and a spread to draw around
+_REACH = 4.5  # sds from q's median
 _EDGE = 0.97 * _REACH
 _AXES = {"own": "The same everywhere", "around": "Around q"}
 
@@ -38,7 +38,7 @@ def where(record: Record, found: Diagnosis, task: MapTask | None) -> None:
 
 
 class Sight(NamedTuple):
-    """Which two parameters are drawn, and whether in sds of q from its mean at an observation."""
+    """Which two parameters are drawn, and whether in sds of q's own draws about their median."""
 
     across: int
     up: int
@@ -82,8 +82,16 @@ def _sight(key: str, found: Maps, names: Sequence[str], order: Sequence[int]) ->
 
 def _narrow(q: Array) -> bool:
     """Whether q's draws (V, S, 2) at an observation would be a dot among those at all."""
-    here, every = np.median(q.std(1), axis=0), q.reshape(-1, 2).std(0)
-    return bool((here < _DOT * every).any())
+    here, every = _frame(q)[1], _frame(q.reshape(1, -1, 2))[1]
+    return bool((np.median(here, axis=0) < _DOT * every[0]).any())
+
+
+def _frame(q: Array) -> tuple[Array, Array]:
+    """Median and robust sd (V, 1, 2) of draws (V, S, 2): a few far ones shrink no picture."""
+    low, middle, high = np.quantile(q, [0.25, 0.5, 0.75], axis=1, keepdims=True)
+    spread = (high - low) / 1.349
+    spread = np.where(spread > 0, spread, q.std(1, keepdims=True, dtype=np.float64))
+    return middle, np.where(spread > 0, spread, 1.0)
 
 
 @st.cache_resource(show_spinner=False, max_entries=16)
@@ -136,7 +144,7 @@ def _plane(found: Maps, names: Sequence[str], sight: Sight) -> dict:
     labels, outlines = [names[i] for i in pair], _outlines(found)
     ends = [_ends(np.concatenate([q[..., i].ravel(), truth[..., i].ravel()])) for i in (0, 1)]
     if sight.around:
-        middle, sd = q.mean(1, keepdims=True), np.maximum(q.std(1, keepdims=True), 1e-12)
+        middle, sd = _frame(q)
         cell = [np.ptp(axis) / max(len(axis) - 1, 1) for axis in (found.grid_x, found.grid_y)]
         outlines = [
             (line - middle[i]) / sd[i] if (cell < sd[i, 0]).all() else line[:0]
@@ -144,7 +152,7 @@ def _plane(found: Maps, names: Sequence[str], sight: Sight) -> dict:
         ]
         q, truth, centre = ((part - middle) / sd for part in (q, truth, centre))
         truth, centre = (np.clip(part, -_EDGE, _EDGE) for part in (truth, centre))
-        labels = [f"{label}, in sd of q from its mean" for label in labels]
+        labels = [f"{label}, in sd of q from its median" for label in labels]
         ends = [(-_REACH, _REACH)] * 2
     few = slice(_SHOWN)
     (in_x, in_y), (out_x, out_y) = split(q[:, few], found.q_inside[:, few], "x")
@@ -223,7 +231,7 @@ def _ends(values: Array) -> tuple[float, float]:
 def _words(found: Maps, sight: Sight) -> str:
     d = found.q.shape[2]
     beyond = f" It lies in all {d} parameters, so that two of them cannot show its rim." * (d > 2)
-    edge = " What lies beyond the picture is drawn at its edge." * sight.around
+    edge = " A truth or centre beyond the picture is drawn at its edge." * sight.around
     return (
         f"At each observation the ball is as large as it takes to hold {float(found.u_star):.0%} "
         f"of q's draws there. If q were right, over all observations the same share of the truths "

@@ -217,6 +217,6 @@ def levels(choices: Sequence[float]) -> tuple[float, int]:
         )  # fmt: skip
         seed = st.number_input(
             "Seed", 0, 9999, 0, key="seed", bind="query-params",
-            help="Fixes which rows train the classifier, and the tie-breakers.",
+            help="Fixes which rows train the networks, and the tie-breakers.",
         )  # fmt: skip
     return float(alpha), int(seed)

@@ -81,7 +81,7 @@ def test_the_ball_is_shown_where_the_user_looks(page, wrong):
     page.mouse.click(other["x"] + 0.9 * other["width"], other["y"] + 0.2 * other["height"])
     expect(place).not_to_have_js_property("value", stood)
     page.get_by_role("radio", name="Around q").click()
-    expect(drawn.get_by_text("spin, in sd of q from its mean").first).to_be_visible()
+    expect(drawn.get_by_text("spin, in sd of q from its median").first).to_be_visible()
     no_exception(settled(page))
 
 

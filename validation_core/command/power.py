@@ -34,7 +34,13 @@ def add(parser: argparse.ArgumentParser) -> None:
     option("--set", action="append", default=[], metavar="field=value", help="benchmark's options")
     option("--method", action="append", required=True, metavar="NAME[:field=value,...]")
     option("--gamma", type=numbers, required=True, metavar="0,0.1,0.2")
-    option("--beta", type=numbers, default=(0.0,), metavar="0,0.5", help="classifier degradation")
+    option(
+        "--beta",
+        type=numbers,
+        default=(0.0,),
+        metavar="0,0.5",
+        help="how far networks are moved back to their random start",
+    )
     option("--trials", type=int, default=200)
     option("--n", type=int, default=1000, help="test points of a trial")
     option("--k", type=int, default=100, help="draws of q at each x, for tables")
