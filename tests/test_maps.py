@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from importlib import import_module
+from types import SimpleNamespace
 from typing import ClassVar
 
 import numpy as np
@@ -15,6 +16,7 @@ from validation_core.diagnosis import tasks as diagnoses
 from validation_core.maps import (
     Maps,
     MapTask,
+    bend,
     contours,
     grid,
     intervals,
@@ -628,3 +630,34 @@ def test_a_benchmark_with_a_model_is_made_ready(store, monkeypatch):
     monkeypatch.setattr(models, "ready", lambda kept, benchmark: asked.append(benchmark))
     mapped(store, Normals(), n=20, k=5)
     assert asked == [Normals()]
+
+
+# How bent the truth is
+
+
+def _truths(benchmark, gamma=0.0):
+    x = np.sort(benchmark.x(41, stream(40)), axis=0)
+    many = np.repeat(x, 100, axis=0)
+    truth = benchmark.theta(many, gamma, stream(41)).reshape(41, 100, -1)
+    return SimpleNamespace(truth=truth, x_at=x)
+
+
+def test_the_spiral_turns_as_often_as_it_does():
+    curve = bend(_truths(Spiral()))
+    # (x cos x, x sin x) turns by x + atan(x) but for what both scales and the trimmed ends take.
+    assert curve.total_abs_curvature == pytest.approx(3 * np.pi, rel=0.15)
+    assert curve.settled
+
+
+def test_more_gain_bends_more():
+    straight, curved = (
+        bend(_truths(Gaussian(dim_x=1, dim_theta=2, **more)))
+        for more in ({}, {"curved": True, "gain": 3.0})
+    )
+    assert curved.total_abs_curvature > 2 * straight.total_abs_curvature
+
+
+def test_only_a_plane_is_bent():
+    assert bend(_truths(Gaussian(dim_x=1, dim_theta=3))) is None
+    flat = SimpleNamespace(truth=np.zeros((41, 100, 2)), x_at=np.zeros((41, 1)))
+    assert bend(flat) is None

@@ -11,7 +11,7 @@ from pages.components.colt_controls import segmented
 from pages.components.colt_over_x import over_x, rates, shares
 from pages.components.colt_theta import Sight, picture
 from validation_core.diagnosis import equals
-from validation_core.maps import Maps
+from validation_core.maps import Maps, bend
 from validation_core.types import Array
 
 _EVIDENCE = 0.05
@@ -21,7 +21,7 @@ def where(key: str, found: Maps, sight: Sight, alpha: float) -> None:
     """Both maps under one slider."""
     name = "x" if found.x_at.shape[1] == 1 else "place"
     live.chart(chart(key, found, sight, alpha), key=f"where-{name}", url=(name,))
-    st.caption(how_to_read(found, sight))
+    st.caption(how_to_read(found, sight) + bent(key, found, sight))
     if found.tied > 0.01:
         st.caption(
             f"{float(found.tied):.0%} of truths tie with a draw of q: ties are broken at random, "
@@ -65,6 +65,18 @@ def chart(key: str, _found: Maps, sight: Sight, alpha: float) -> live.Payload:
         sliders=[slider(_found)],
         panels=[here, *over_x(_found, rates(key, _found), height)],
         headline=headline(_found, alpha),
+    )
+
+
+@st.cache_resource(show_spinner=False, max_entries=32)
+def bent(key: str, _found: Maps, sight: Sight) -> str:
+    """How curved the truth is, where its principal curve is drawn."""
+    curve = None if sight.around else bend(_found)
+    if curve is None:
+        return ""
+    return (
+        " Dotted: the principal curve of the truth over all x (Hastie, Stuetzle 1989), of length "
+        f"{curve.length:.2g}, turning by {curve.total_abs_curvature:.2g} radians in all."
     )
 
 

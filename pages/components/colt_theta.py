@@ -7,7 +7,7 @@ import numpy as np
 
 from pages.components import live
 from validation_core.figures import style
-from validation_core.maps import Maps, contours, project
+from validation_core.maps import Maps, bend, contours, project
 from validation_core.types import Array
 
 COLT = style.method_style("colt").color
@@ -117,7 +117,7 @@ def picture(found: Maps, sight: Sight) -> dict:
     # Where the truth is nearly a point, the centre would hide it.
     above = truths.std(1).max() < 0.1 * shown.q.std(1).max()
     marks = [
-        *([] if sight.around else _background(found)),
+        *([] if sight.around else [*_background(found), *_spine(found)]),
         *draws(within, without),
         *([] if above else [crosses]),
         *_outline(found, sight),
@@ -177,6 +177,14 @@ def _background(found: Maps) -> list[dict]:
         live.heat(edges(found.grid_x), edges(found.grid_y), live.over(relative, "x"), limit=1,
                   low=style.Q, high=style.P, label="p less q, of its largest here"),
     ]  # fmt: skip
+
+
+def _spine(found: Maps) -> list[dict]:
+    """The curve along which p lies, over all x."""
+    curve = bend(found)
+    if curve is None:
+        return []
+    return [live.line(*curve.points.T, color=style.NULL, dash="2 4", width=1.4, opacity=0.9)]
 
 
 def _outline(found: Maps, sight: Sight) -> list[dict]:
