@@ -4,10 +4,10 @@ import pytest
 
 from tests.benchmarks import gallery
 from tests.conftest import ROOT
-from validation_core import keys, statistics
+from validation_core import keys, models, statistics
+from validation_core.benchmarks.gaussian import DIMENSIONS
 from validation_core.benchmarks.perturbations import PERTURBATIONS
 from validation_core.store import Store
-from validation_core.tasks import PowerTask
 
 GALLERY = ROOT / "assets" / "gallery"
 FILES = sorted((GALLERY / "results").glob("*.npz"))
@@ -19,15 +19,43 @@ def store(tmp_path):
 
 
 @pytest.fixture
-def tasks(store):
-    return [keys.read(store.load("results", path.stem).spec) for path in FILES]
+def tasks():
+    return gallery.conformal()
 
 
-def test_every_result_is_what_a_page_asks_for(tasks):
-    assert {task.key for task in tasks} == {task.key for task in gallery.tasks()}
-    for path, task in zip(FILES, tasks, strict=True):
-        assert isinstance(task, PowerTask)
+def test_every_result_is_what_a_page_asks_for(store):
+    assert {path.stem for path in FILES} == {task.key for task in gallery.tasks()}
+    for path in FILES:
+        task = keys.read(store.load("results", path.stem).spec)
         assert task.key == path.stem, f"{task.label} has another key now: make the gallery anew"
+
+
+def test_every_model_is_what_a_benchmark_asks_for(store):
+    shipped = {path.stem for path in (GALLERY / "models").iterdir()}
+    assert shipped == {keys.key(training) for training in gallery.networks()}
+    for training in gallery.networks():
+        assert models.load(store, training).history["loss"][-1] < 0.01
+
+
+def test_the_colt_page_opens_with_a_map(store):
+    found = gallery.opening().load(store)
+    assert found.pvalue < 1e-6
+    assert found.inside_low > found.u_star or found.inside_high < found.u_star
+
+
+def test_blind_prior_in_four_dimensions(store):
+    """Chen, Bansal, Scott, Table 3: their Full falls from .975 to .452 as dimensions grow."""
+    rates = {}
+    for task in gallery.colt():
+        dims = task.training.source.benchmark.dims
+        for cell in task.load(store):
+            rates[dims, task.beta, cell.label] = cell.rate
+    for d, m in DIMENSIONS:
+        dims = (m, d)
+        assert rates[dims, 0.0, "CoLT fourier"] >= 0.95
+        assert rates[dims, 0.0, "CoLT identity"] == 1
+        assert rates[dims, 1.0, "CoLT identity"] <= 0.1, "the untrained localizer sees nothing"
+        assert rates[dims, 1.0, "SBC"] <= 0.1
 
 
 def test_conformal_tests_lead_at_every_gamma(store, tasks):

@@ -119,7 +119,8 @@ class Training:
     @property
     def label(self) -> str:
         """What it is, for a list of trained models."""
-        return f"{self.source.label} · seed {self.seed}"
+        kind = getattr(self.recipe, "label", "")
+        return " · ".join(part for part in (self.source.label, kind, f"seed {self.seed}") if part)
 
 
 class Sampler(Protocol):

@@ -16,6 +16,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
+from itertools import product
 from multiprocessing import get_context
 from typing import Any
 
@@ -121,19 +122,16 @@ def blind(trials: int, seeds: int) -> Iterator[tuple[str, Cell]]:
 
 def families(trials: int, seeds: int) -> Iterator[tuple[str, Cell]]:
     """Six perturbations in the middle of their grids, straight and curved, beside the paper's."""
-    methods = (CoLT(), CoLT(embedding="identity"), CoLT(embedding="identity", preset="paper"),
-               CoLT(embedding="mlp", preset="paper"))  # fmt: skip
-    for curved in (False, True):
-        for name in FAMILIES:
+    paper: list[CoLT] = [CoLT(embedding=name, preset="paper") for name in ("identity", "mlp")]
+    for method in (CoLT(), *paper):
+        dear = method.embedding == "mlp"
+        for curved, name in product((False, True), FAMILIES):
             benchmark = Gaussian(perturbation=name, curved=curved)
             gamma = float(benchmark.gammas[len(benchmark.gammas) // 2])
-            for method in methods:
-                what = f"{benchmark.label}, gamma {gamma:g}, {method.label}"
-                dear = method.embedding == "mlp"
-                yield what, Cell(
-                    benchmark=benchmark, gamma=gamma, method=method,
-                    trials=trials // 2 if dear else trials, seeds=1 if dear else seeds,
-                )  # fmt: skip
+            yield f"{benchmark.label}, gamma {gamma:g}, {method.label}", Cell(
+                benchmark=benchmark, gamma=gamma, method=method,
+                trials=trials // 2 if dear else trials, seeds=1 if dear else seeds,
+            )  # fmt: skip
 
 
 TABLES: dict[str, Callable[[int, int], Iterator[tuple[str, Cell]]]] = {

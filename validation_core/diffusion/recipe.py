@@ -64,6 +64,11 @@ class Diffusion:
                     f"{one.name} lies between {low:g} and {high:g}; got {value:g}. Choose within."
                 )
 
+    @property
+    def label(self) -> str:
+        """What it is, for a list of trained models."""
+        return "diffusion model"
+
     def sample(self, benchmark: Benchmark, gamma: float, rng: np.random.Generator) -> Joint:
         """Pairs (theta, x) of the truth."""
         x = benchmark.x(self.pairs, rng)

@@ -80,6 +80,11 @@ class TableClassifier:
     k: int
     recipe: Classifier
 
+    @property
+    def label(self) -> str:
+        """What it is, for a list of trained models."""
+        return f"classifier on {self.n} × {self.k}"
+
     def sample(
         self, benchmark: Benchmark, gamma: float, rng: np.random.Generator
     ) -> TrainingSet:

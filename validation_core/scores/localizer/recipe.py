@@ -66,6 +66,11 @@ class Localizer:
     hidden: int = field(default=128, metadata={"label": "Hidden units"})
     layers: int = field(default=3, metadata={"label": "Hidden layers"})
 
+    @property
+    def label(self) -> str:
+        """What it is, for a list of trained models."""
+        return f"localizer {self.embedding}"
+
     def sample(self, benchmark: Benchmark, gamma: float, rng: np.random.Generator) -> Anchors:
         """Anchors from a benchmark. Where none is held out, extra ones are watched, not used."""
         table = sampling.table(benchmark, gamma, self.anchors, self.draws, rng)

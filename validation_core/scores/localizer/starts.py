@@ -129,21 +129,18 @@ def mean(centre: Parameters, rows: Rows, watch: Rows, rng: np.random.Generator) 
 
 def _ridge(x: Tensor, y: Tensor, held_x: Tensor, held_y: Tensor) -> Parameters:
     """Linear map and shift by ridge regression; held-out rows choose the ridge."""
-    ones = torch.ones(len(x), 1, device=x.device)
-    inputs = torch.cat([x, ones], dim=1).double()
-    held = torch.cat([held_x, torch.ones(len(held_x), 1, device=x.device)], dim=1).double()
-    gram, moment = inputs.T @ inputs, inputs.T @ y.double()
-    best: tuple[float, Tensor | None] = (np.inf, None)
+    middle, target = x.double().mean(0), y.double().mean(0)
+    # One decomposition serves every ridge, and x may have more columns than rows.
+    u, size, v = torch.linalg.svd(x.double() - middle, full_matrices=False)
+    along = u.T @ (y.double() - target)
+    least, best = np.inf, torch.zeros(x.shape[1], y.shape[1], dtype=torch.float64)
     for ridge in _RIDGES:
-        penalty = torch.full((len(gram),), ridge, dtype=torch.float64, device=x.device)
-        penalty[-1] = 1e-9  # the shift is free
-        found = torch.linalg.solve(gram + torch.diag(penalty), moment)
-        error = float((held @ found - held_y).square().mean())
-        if error < best[0]:
-            best = (error, found)
-    assert best[1] is not None
-    found = best[1].float().cpu().numpy()
-    return {"linear": found[:-1].copy(), "shift": found[-1].copy()}
+        found = v.T @ ((size / (size**2 + ridge))[:, None] * along)
+        error = float(((held_x - middle) @ found + target - held_y).square().mean())
+        if error < least:
+            least, best = error, found
+    shift = target - middle @ best.to(middle.device)
+    return {"linear": best.float().cpu().numpy(), "shift": shift.float().cpu().numpy()}
 
 
 def _fitted(
