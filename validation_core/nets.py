@@ -47,9 +47,7 @@ class SkipMLP:
         return parameters
 
 
-def uniform(
-    rng: np.random.Generator, bound: float, shape: tuple[int, ...]
-) -> NDArray[np.float32]:
+def uniform(rng: np.random.Generator, bound: float, shape: tuple[int, ...]) -> NDArray[np.float32]:
     """Numbers in (-bound, bound), as PyTorch starts a layer."""
     return rng.uniform(-bound, bound, shape).astype(np.float32)
 

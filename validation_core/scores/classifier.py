@@ -48,9 +48,7 @@ class Classifier:
         """`paper`: 2000 epochs at 1e-5 (Appendix B). `interactive`: as many steps times rate."""
         return PRESETS[name]
 
-    def sample(
-        self, benchmark: Benchmark, gamma: float, rng: np.random.Generator
-    ) -> TrainingSet:
+    def sample(self, benchmark: Benchmark, gamma: float, rng: np.random.Generator) -> TrainingSet:
         """Independent rows of p and of q to learn from, and as many again to watch."""
         return sampling.training_set(benchmark, gamma, self.train, _HELD, rng)
 
@@ -85,9 +83,7 @@ class TableClassifier:
         """What it is, for a list of trained models."""
         return f"classifier on {self.n} × {self.k}"
 
-    def sample(
-        self, benchmark: Benchmark, gamma: float, rng: np.random.Generator
-    ) -> TrainingSet:
+    def sample(self, benchmark: Benchmark, gamma: float, rng: np.random.Generator) -> TrainingSet:
         """A table's rows, a fifth of them watched."""
         return sampling.training_rows(sampling.table(benchmark, gamma, self.n, self.k, rng), rng)
 

@@ -48,9 +48,7 @@ def learn(
     plain, blur, tried = starts.choose(recipe, centre, phi, rows, watch, seed, tell)
     done += starts.steps(recipe, rows)
     climbs = []
-    if (
-        recipe.stages > 1
-    ):  # while phi is the identity: cheap, and often enough
+    if recipe.stages > 1:  # while phi is the identity: cheap, and often enough
         simple = replace(recipe, embedding="identity")
         first = _Climb(simple, plain._replace(phi={}), rows, watch, where)
         first.run(data, frame, stream(seed, "centre"), tell)
