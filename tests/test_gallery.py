@@ -4,7 +4,7 @@ import pytest
 
 from tests.benchmarks import gallery
 from tests.conftest import ROOT
-from validation_core import keys, models, statistics
+from validation_core import keys, models, papers, statistics
 from validation_core.benchmarks.gaussian import DIMENSIONS
 from validation_core.benchmarks.perturbations import PERTURBATIONS
 from validation_core.store import Store
@@ -38,7 +38,7 @@ def test_every_model_is_what_a_benchmark_asks_for(store):
 
 
 def test_the_colt_page_opens_with_a_map(store):
-    found = gallery.opening().load(store)
+    found = papers.opening().load(store)
     assert found.pvalue < 1e-6
     assert found.inside_low > found.u_star or found.inside_high < found.u_star
 

@@ -94,15 +94,9 @@ def coordinates() -> tuple[Method, ...]:
     return tuple(METHODS[name]() for name in _COORDINATES if name in METHODS)
 
 
-def first_visit() -> list[MapTask | PowerTask]:
-    """What the page shows before anything is chosen: the ball and the power at every gamma."""
-    benchmark = Gaussian(dim_x=2, dim_theta=2)
-    n, k = SIZES[benchmark.name]
-    design = Trials(trials=TRIALS, n=n, k=k)
-    found: list[MapTask | PowerTask] = [_map(benchmark, g, "fourier") for g in benchmark.gammas]
-    for gamma in benchmark.gammas:
-        found += contest(Simulated(benchmark=benchmark, gamma=float(gamma)), CoLT(), design)
-    return found
+def opening() -> MapTask:
+    """The map that the CoLT page opens with."""
+    return _map(Gaussian(dim_x=2, dim_theta=2), 0.15, "fourier")
 
 
 def blind_prior_tasks(preset: Preset = "interactive") -> list[Compared]:

@@ -54,12 +54,6 @@ def colt() -> list[PowerTask]:
     return [task for task in found if CoLT(embedding="mlp") not in task.methods]
 
 
-def opening() -> MapTask:
-    """What the CoLT page shows first."""
-    source = Simulated(benchmark=Gaussian(dim_x=2, dim_theta=2), gamma=0.15)
-    return MapTask(training=papers.localizer(source, CoLT(), *papers.SIZES["gaussian"]))
-
-
 def networks() -> list[Training]:
     """Trained models that are shipped."""
     behind = models.network_behind(Spiral(model="diffusion"))
@@ -68,7 +62,7 @@ def networks() -> list[Training]:
 
 def tasks() -> list[PowerTask | MapTask]:
     """Every result that the gallery holds."""
-    return [*conformal(), *colt(), opening()]
+    return [*conformal(), *colt(), papers.opening()]
 
 
 def _make(task: PowerTask | MapTask | TrainTask, folder: Path) -> str:
