@@ -11,6 +11,7 @@ import dataclasses
 import hashlib
 import importlib
 import json
+from collections.abc import Mapping
 from typing import Any, cast
 
 import numpy as np
@@ -96,6 +97,11 @@ def _kind(name: str) -> Any:
 def read(canonical: str) -> Any:
     """The value behind a canonical text."""
     return decode(json.loads(canonical))
+
+
+def part(arrays: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """The arrays stored as `name.<key>`, by key."""
+    return {n[len(name) + 1 :]: a for n, a in arrays.items() if n.startswith(f"{name}.")}
 
 
 def digest(**arrays: NDArray[Any]) -> str:

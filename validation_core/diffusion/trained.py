@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from validation_core.diffusion.noise import SIGMA_DATA, STEPS, levels, scalings
 from validation_core.diffusion.recipe import Diffusion
 from validation_core.diffusion.sampler import trajectory
+from validation_core.keys import part
 from validation_core.rng import stream
 from validation_core.types import Array, Joint
 
@@ -112,13 +113,10 @@ class TrainedDiffusion:
         cls, arrays: Mapping[str, NDArray[np.floating]], seconds: float = 0.0, device: str = ""
     ) -> TrainedDiffusion:
         """What `arrays` gave."""
-
-        def part(name: str) -> dict[str, NDArray[np.floating]]:
-            return {n[len(name) + 1 :]: a for n, a in arrays.items() if n.startswith(f"{name}.")}
-
         return cls(
-            part("network"), arrays["theta_shift"], arrays["theta_scale"], arrays["x_shift"],
-            arrays["x_scale"], part("history"), seconds=seconds, device=device,
+            part(arrays, "network"), arrays["theta_shift"], arrays["theta_scale"],
+            arrays["x_shift"],
+            arrays["x_scale"], part(arrays, "history"), seconds=seconds, device=device,
         )  # fmt: skip
 
 

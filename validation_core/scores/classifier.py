@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core import sampling
+from validation_core.keys import part
 from validation_core.rng import stream
 from validation_core.sampling import TrainingSet
 from validation_core.types import Array, Benchmark, Joint
@@ -150,12 +151,9 @@ class TrainedClassifier:
         cls, arrays: Mapping[str, NDArray[np.floating]], seconds: float = 0.0, device: str = ""
     ) -> TrainedClassifier:
         """What `arrays` gave."""
-
-        def part(name: str) -> dict[str, NDArray[np.floating]]:
-            return {n[len(name) + 1 :]: a for n, a in arrays.items() if n.startswith(f"{name}.")}
-
         return cls(
-            part("trained"), part("initial"), arrays["shift"], arrays["scale"], part("history"),
+            part(arrays, "trained"), part(arrays, "initial"), arrays["shift"], arrays["scale"],
+            part(arrays, "history"),
             kept=int(arrays["kept"][0]), seconds=seconds, device=device,
         )  # fmt: skip
 

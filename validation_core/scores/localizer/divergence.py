@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import torch
 from torch import Tensor
 
@@ -25,19 +27,14 @@ def sinkhorn(u: Tensor) -> Tensor:
 
     Chen, Bansal, Scott, CoLT, Algorithm 1, through geomloss. Tends to w2(u) / 2.
     """
-    return _loss()(u[:, None], _grid(u)[:, None])
+    return _loss(BLUR, SCALING)(u[:, None], _grid(u)[:, None])
 
 
-_made: list[torch.nn.Module] = []
+@cache
+def _loss(blur: float, scaling: float) -> torch.nn.Module:
+    from geomloss import SamplesLoss
 
-
-def _loss() -> torch.nn.Module:
-    if not _made:
-        from geomloss import SamplesLoss
-
-        made = SamplesLoss("sinkhorn", p=2, blur=BLUR, scaling=SCALING, backend="tensorized")
-        _made.append(made)
-    return _made[0]
+    return SamplesLoss("sinkhorn", p=2, blur=blur, scaling=scaling, backend="tensorized")
 
 
 def _grid(u: Tensor) -> Tensor:

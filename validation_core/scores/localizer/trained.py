@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from validation_core.keys import part
 from validation_core.nets import Parameters
 from validation_core.scores.localizer import networks
 from validation_core.scores.localizer.frame import Frame
@@ -63,7 +64,7 @@ class TrainedLocalizer:
     def frame_of_film(self, index: int) -> Distance:
         """The distance at one check of the training; in half precision, for pictures."""
         parts = {n: a[index].astype(np.float32) for n, a in self.film.items()}
-        return Distance(self.embedding, _part(parts, "centre"), _part(parts, "phi"), self.frame)
+        return Distance(self.embedding, part(parts, "centre"), part(parts, "phi"), self.frame)
 
     def arrays(self) -> dict[str, Array]:
         """Everything to store, by flat names."""
@@ -81,8 +82,8 @@ class TrainedLocalizer:
     ) -> TrainedLocalizer:
         """What `arrays` gave."""
         names = ("centre", "phi", "initial_centre", "initial_phi", "history", "film")
-        parts = {name: _part(arrays, name) for name in names}
-        frame = Frame(**_part(arrays, "frame"))
+        parts = {name: part(arrays, name) for name in names}
+        frame = Frame(**part(arrays, "frame"))
         return cls(
             embedding, frame=frame, kept=int(arrays["kept"][0]), seconds=seconds, device=device,
             **parts,
@@ -158,7 +159,3 @@ def _between(trained: Parameters, initial: Parameters, beta: float) -> Parameter
         return trained
     one, other = np.float32(1 - beta), np.float32(beta)
     return {name: one * array + other * initial[name] for name, array in trained.items()}
-
-
-def _part(arrays: Mapping[str, Any], name: str) -> dict[str, Any]:
-    return {n[len(name) + 1 :]: a for n, a in arrays.items() if n.startswith(f"{name}.")}
