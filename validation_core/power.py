@@ -5,7 +5,7 @@ calibration draws of its own, (m + 1) n scores a trial. *Pooled* scores n draws 
 q per trial; C2ST and Multiple use them as disjoint blocks, which is their fresh protocol, and
 Uniform(m) draws its binomial counts from the pooled law of all trials' p scores, for every m at
 once. With N pooled scores that law is off by less than sqrt(log(40) / (2 N)) in 95 of 100 pools
-(Dvoretzky, Kiefer, Wolfowitz); `_FLOOR` keeps N >= 100 n, where the level of the KS test at 5%
+(Dvoretzky, Kiefer, Wolfowitz); `POOL` keeps N >= 100 n, where the level of the KS test at 5%
 moves to 5.2% at most, and 200 trials bring it to 5.1%.
 """
 
@@ -21,12 +21,13 @@ from numpy.typing import NDArray
 
 from validation_core import sampling, scores, statistics
 from validation_core.rng import stream
-from validation_core.scores.coordinate import Coordinates
+from validation_core.scores.rows import Rows
 from validation_core.types import (
     Array,
     Benchmark,
     Blocks,
     BlockScores,
+    Fixed,
     Joint,
     Method,
     Outcome,
@@ -35,7 +36,9 @@ from validation_core.types import (
     TableScores,
 )
 
-_FLOOR = 100  # pooled calibration scores per test point
+POOL = 100
+"""Pooled calibration scores for each test point of a trial, at least."""
+
 _CHUNK = 10  # trials sampled and scored at once: bounds memory at 100 dimensions
 
 Progress = Callable[[float], None]
@@ -127,7 +130,12 @@ def run(
         ValueError: when a method needs a learned score and there is none.
     """
     start = time.perf_counter()
-    read = {method.label: _score_of(method, score) for method in methods}
+    if unfit := [method.label for method in methods if method.reads in ("rows", "local")]:
+        raise ValueError(
+            f"Trials that share draws need a score fixed beforehand; got {', '.join(unfit)}. "
+            "Run it by trials.run."
+        )
+    read = {method.label: score_of(method, benchmark, gamma, score) for method in methods}
     results: _Result = {}
     for own in {id(made): made for made in read.values()}.values():
         blocks = [m for m in methods if m.layout == "blocks" and read[m.label] is own]
@@ -151,12 +159,20 @@ class _Found(NamedTuple):
 
 
 _Result = dict[str, _Found]
-_COORDINATES = Coordinates()
 
 
-def _score_of(method: Method, score: Score | Mapping[str, Score] | None) -> Score:
-    if method.reads == "coordinates":
-        return _COORDINATES
+def score_of(
+    method: Method, benchmark: Benchmark, gamma: float, score: Score | Mapping[str, Score] | None
+) -> Score:
+    """The score that a method reads: one made without learning, or the learned one.
+
+    Raises:
+        ValueError: when the method reads a learned score and there is none.
+    """
+    if isinstance(method, Fixed):
+        return method.score(log_q(benchmark, gamma))
+    if method.reads == "rows":
+        return Rows()
     own = score.get(method.label) if isinstance(score, Mapping) else score
     if own is None:
         raise ValueError(
@@ -164,6 +180,22 @@ def _score_of(method: Method, score: Score | Mapping[str, Score] | None) -> Scor
             "benchmark and gamma first."
         )
     return own
+
+
+def log_q(benchmark: Benchmark, gamma: float) -> Callable[[Array, Array], Array] | None:
+    """log q_gamma(theta|x) of a benchmark, or None where it does not know it."""
+    theta, x = (np.zeros((1, width)) for width in benchmark.dims)
+    known = benchmark.log_p(theta, x, gamma), benchmark.log_ratio(theta, x, gamma)
+    if any(part is None for part in known):
+        return None
+
+    def density(theta: Array, x: Array) -> Array:
+        p, ratio = benchmark.log_p(theta, x, gamma), benchmark.log_ratio(theta, x, gamma)
+        assert p is not None
+        assert ratio is not None
+        return p - ratio
+
+    return density
 
 
 def _blocks(
@@ -183,10 +215,10 @@ def _pooled(
 ) -> _Result:  # fmt: skip
     p, q = _trial_scores(benchmark, gamma, score, design, progress)
     pool = p
-    short = _FLOOR - design.trials
+    short = POOL - design.trials
     if short > 0 and any(method.budget(1, 1).p > 1 for method in methods):
-        extra = [_rows(benchmark, gamma, design, t).p for t in range(-short, 0)]
-        pool = np.concatenate([p, score(*_joined(extra)).reshape(-1, design.n)])
+        extra = [trial_rows(benchmark, gamma, design, t).p for t in range(-short, 0)]
+        pool = np.concatenate([p, score(*joined(extra)).reshape(-1, design.n)])
     all_scores = BlockScores(p, q, statistics.Pool(pool.ravel()))
     found: _Result = {}
     for method in methods:
@@ -201,27 +233,31 @@ def _trial_scores(
 ) -> tuple[Array, Array]:
     """Scores (trials, n) of p and of q: all that the network ever sees."""
     parts = []
-    for chunk in _chunks(design.trials, progress):
-        rows = [_rows(benchmark, gamma, design, t) for t in chunk]
-        p, q = score(*_joined([r.p for r in rows])), score(*_joined([r.q for r in rows]))
+    for chunk in chunks(range(design.trials), progress):
+        rows = [trial_rows(benchmark, gamma, design, t) for t in chunk]
+        p, q = score(*joined([r.p for r in rows])), score(*joined([r.q for r in rows]))
         parts.append((p.reshape(len(chunk), -1), q.reshape(len(chunk), -1)))
     return np.concatenate([p for p, _ in parts]), np.concatenate([q for _, q in parts])
 
 
-def _rows(benchmark: Benchmark, gamma: float, design: Trials, trial: int) -> Blocks:
+def trial_rows(benchmark: Benchmark, gamma: float, design: Trials, trial: int) -> Blocks:
+    """The independent rows of one trial, n of p and n of q; negative trials feed the pool."""
     rng = stream(design.seed, "trial", trial)
     return sampling.blocks(benchmark, gamma, design.n, design.n, rng)
 
 
-def _joined(parts: list[Joint]) -> tuple[Array, Array]:
+def joined(parts: list[Joint]) -> tuple[Array, Array]:
+    """theta and x of some samples, one below the other."""
     return np.concatenate([j.theta for j in parts]), np.concatenate([j.x for j in parts])
 
 
-def _chunks(trials: int, progress: Progress | None) -> Iterator[range]:
-    for first in range(0, trials, _CHUNK):
-        yield range(first, min(first + _CHUNK, trials))
+def chunks(trials: range, progress: Progress | None = None) -> Iterator[range]:
+    """The trials a few at a time."""
+    for first in range(trials.start, trials.stop, _CHUNK):
+        chunk = range(first, min(first + _CHUNK, trials.stop))
+        yield chunk
         if progress:
-            progress(min(first + _CHUNK, trials) / trials)
+            progress((chunk.stop - trials.start) / len(trials))
 
 
 def _fresh(
@@ -232,7 +268,7 @@ def _fresh(
     n = design.n
     most = max(method.budget(n, 1).p for method in methods)
     outcomes: dict[str, list[Outcome]] = {method.label: [] for method in methods}
-    for chunk in _chunks(design.trials, progress):
+    for chunk in chunks(range(design.trials), progress):
         for trial in chunk:
             rng = stream(design.seed, "fresh", trial)
             drawn = sampling.blocks(benchmark, gamma, most, n, rng)
@@ -249,7 +285,7 @@ def _tables(
     design: Trials, progress: Progress | None,
 ) -> _Result:  # fmt: skip
     outcomes: dict[str, list[Outcome]] = {method.label: [] for method in methods}
-    for chunk in _chunks(design.trials if methods else 0, progress):
+    for chunk in chunks(range(design.trials if methods else 0), progress):
         for trial in chunk:
             rng = stream(design.seed, "table", trial)
             drawn = sampling.table(benchmark, gamma, design.n, design.k, rng)

@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 import numpy as np
 
 from validation_core import keys, models, power, sampling, scores, statistics
-from validation_core.methods.colt import CoLT
 from validation_core.models import Simulated, Training
 from validation_core.rng import stream
-from validation_core.types import Array, Blocks, Method, PowerCell
+from validation_core.types import Array, Blocks, Method, Own, PowerCell, learnt
 
 if TYPE_CHECKING:
     from validation_core.store import Store
@@ -201,7 +200,7 @@ class PowerTask:
         return {
             method.label: network_of(method, self.training, self.design)
             for method in self.methods
-            if method.reads != "coordinates"
+            if learnt(method)
         }
 
     @property
@@ -244,11 +243,11 @@ class PowerTask:
 
 
 def network_of(method: Method, training: Training, design: power.Trials) -> Training:
-    """The network that a method reads: the training's own classifier, or its localizer.
+    """The network that a method reads: the training's own classifier, or one by its own recipe.
 
-    A localizer learns from a table of the size it is tested on, as in the papers.
+    Such a one learns from as many draws as it is tested on, as in the papers.
     """
-    if not isinstance(method, CoLT):
+    if not isinstance(method, Own):
         return training
     source = training.source
     assert isinstance(source, Simulated)

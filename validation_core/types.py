@@ -9,16 +9,18 @@ statistic works on the last axis and broadcasts over leading ones, so that R tri
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.floating]
 Layout = Literal["blocks", "table"]
-Reads = Literal["coordinates", "classifier", "localizer"]
+Reads = Literal[
+    "coordinates", "rows", "classifier", "localizer", "reference", "scorer", "witness", "local"
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +86,8 @@ class Reference(Protocol):
 class BlockScores:
     """Scores of independent blocks: p (..., n_p), q (..., n_q), and what calibrates Uniform(m).
 
-    With `reference` None the p scores themselves are split into disjoint calibration sets.
+    A score of S test quantities puts an axis S before the last. With `reference` None the p
+    scores themselves are split into disjoint calibration sets.
     """
 
     p: Array
@@ -149,8 +152,8 @@ class Method(Protocol):
     statistic: ClassVar[str]
     layout: ClassVar[Layout]
     reads: ClassVar[Reads]
-    """Its score: each coordinate of theta, a trained classifier's logit, or the distance from a
-    trained localizer's centre."""
+    """Its score: coordinates of theta, whole rows of theta and x, the logit of the classifier that
+    several methods share, or what its own recipe learns (see `Own` and `Anew`)."""
     version: ClassVar[int]
 
     @property
@@ -165,6 +168,42 @@ class Method(Protocol):
     def test(self, scores: Scores, rng: np.random.Generator) -> Outcome:
         """Statistic and p-value for each leading index of the scores."""
         ...
+
+
+@runtime_checkable
+class Fixed(Protocol):
+    """A method whose score is made without learning."""
+
+    def score(self, log_q: Callable[[Array, Array], Array] | None = None) -> Score:
+        """The score; `log_q` is the estimator's log density of (theta, x), where it has one."""
+        ...
+
+
+@runtime_checkable
+class Own(Protocol):
+    """A method whose score is learnt by a recipe of its own, once for all trials."""
+
+    def recipe(self, n: int, k: int, benchmark: Benchmark | None = None) -> Any:
+        """The `models.Recipe` for tests of n simulations with k draws of q at each."""
+        ...
+
+
+@runtime_checkable
+class Anew(Protocol):
+    """A method that learns in every trial: its test and its training cannot be parted."""
+
+    def sizes(self, n: int, k: int) -> tuple[tuple[int, int], tuple[int, int]]:
+        """Rows and draws per row of the table it learns from, and of the one it looks at."""
+        ...
+
+    def learn(self, train: Draws, rng: np.random.Generator) -> Score:
+        """The score of one trial."""
+        ...
+
+
+def learnt(method: Method) -> bool:
+    """Whether what a method reads is learnt once for all trials: by a network, kept by its key."""
+    return not isinstance(method, Fixed | Anew) and method.reads != "rows"
 
 
 class Benchmark(Protocol):
