@@ -1,4 +1,4 @@
-"""Overview: what the tool answers, four doors, the methods and the benchmarks."""
+"""Overview: what the tool answers, five doors, the methods and the benchmarks."""
 
 from itertools import product
 from typing import Literal, get_args, get_origin, get_type_hints
@@ -22,6 +22,10 @@ DOORS = {
     "colt.py": (
         "Locate", "CoLT", ":material/target:",
         "Train a localizer and see the ball to which q gives the wrong mass, at every x.",
+    ),
+    "compare.py": (
+        "Compare", "Compare methods", ":material/stacked_line_chart:",
+        "Run every test on the same trials: who sees it, how often, and at what price.",
     ),
     "diagnose.py": (
         "Diagnose", "My posterior", ":material/troubleshoot:",

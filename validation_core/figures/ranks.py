@@ -2,40 +2,41 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 import numpy as np
 import plotly.graph_objects as go
-from scipy.stats import binom
 
 from validation_core import statistics
 from validation_core.figures import style
+from validation_core.statistics.histogram import histogram, histogram_band
 from validation_core.types import Array
 
 
 def rank_histogram(
-    u: Array, bins: int = 20, *, level: float = 0.95, height: int = style.HEIGHT
-) -> go.Figure:
-    """Counts of ranks in [0, 1], over the grey room that all bins together keep to by chance."""
+    u: Array, bins: int = 20, *, k: int | None = None, level: float = 0.95,
+    height: int = style.HEIGHT,
+) -> go.Figure:  # fmt: skip
+    """Counts of ranks in [0, 1], over the grey room that all bins together keep to by chance.
+
+    Args:
+        k: where given, the axis shows the ranks 0 to k among k draws: all of them, seen or not.
+    """
     if u.size == 0:
         return style.empty("No ranks yet", height=height)
-    counts, edges = np.histogram(u, bins, (0.0, 1.0))
+    counts = histogram(u.ravel(), bins)
+    edges = np.linspace(0, 1, bins + 1) if k is None else np.linspace(-0.5, k + 0.5, bins + 1)
+    axis = style.Axis("rank", (0, 1))
+    if k is not None:
+        axis = style.Axis("rank", (-0.5, k + 0.5), ticks=sorted({0, k // 2, k}))
     low, high = histogram_band(u.size, bins, level)
     top = 1.12 * max(float(counts.max()), high)
     expected = u.size / bins
+    hover = "rank %{x:.3f}: %{y}" if k is None else "rank %{x:.0f}: %{y}"
     return style.figure(
-        [style.bars(edges, counts, style.Q, hover="rank %{x:.3f}: %{y}")],
-        x=style.Axis("rank", (0, 1)), y=style.Axis("count", (0, top)), height=height,
+        [style.bars(edges, counts, style.Q, hover=hover)],
+        x=axis, y=style.Axis("count", (0, top)), height=height,
         shapes=[style.room(low, high), style.level(expected)], right=62,
-        notes=[style.note("if q = p", 1, expected, style.NULL, shift=4)],
+        notes=[style.note("if q = p", axis.limits[1], expected, style.NULL, shift=4)],
     )  # fmt: skip
-
-
-@lru_cache(maxsize=256)
-def histogram_band(n: int, bins: int, level: float = 0.95) -> tuple[float, float]:
-    """Counts that every one of the bins keeps to with at least this chance (Bonferroni)."""
-    tail = (1 - level) / bins / 2
-    return float(binom.ppf(tail, n, 1 / bins)), float(binom.isf(tail, n, 1 / bins))
 
 
 def ecdf_difference(
@@ -56,7 +57,7 @@ def ecdf_difference(
         ],
         x=style.Axis("u", (0, 1)), y=style.Axis("F(u) − u", (-reach, reach)),
         height=height, shapes=[style.level(0)],
-        notes=[style.note(f"{difference[where]:+.3f}", grid[where],
-                          difference[where] + 0.07 * reach * np.sign(difference[where]),
-                          style.Q, anchor="center")],
+        notes=[{**style.note(f"{difference[where]:+.3f}", grid[where], difference[where], style.Q,
+                             anchor="center"),
+                "yshift": 10 * float(np.sign(difference[where]))}],
     )  # fmt: skip

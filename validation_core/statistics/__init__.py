@@ -5,6 +5,7 @@ Nothing here knows what a score is or where it came from.
 
 from validation_core.statistics.accuracy import C2ST, c2st
 from validation_core.statistics.differences import Multiple, auc, multiple
+from validation_core.statistics.histogram import bins, histogram, histogram_band
 from validation_core.statistics.intervals import (
     binomial_bounds,
     dkw,
@@ -37,6 +38,7 @@ __all__ = [
     "auc",
     "ball",
     "binomial_bounds",
+    "bins",
     "c2st",
     "conformal_ranks",
     "count",
@@ -44,6 +46,8 @@ __all__ = [
     "dkw",
     "ecdf_band",
     "ecdf_difference",
+    "histogram",
+    "histogram_band",
     "holm",
     "kolmogorov",
     "ks",

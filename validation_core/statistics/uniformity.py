@@ -64,13 +64,16 @@ def _gaps(ordered: Float) -> tuple[Float, Float]:
 def ks(u: ArrayLike) -> Uniformity:
     """Two-sided Kolmogorov-Smirnov test of u (..., n) against Unif(0, 1), by its exact law.
 
+    A p-value too small for a double is given as the smallest one, never as 0.
+
     Raises:
         ValueError: if n < 2 or a rank lies outside [0, 1].
     """
     ordered = _ordered(u)
     above, below = _gaps(ordered)
     distance = np.maximum(above.max(axis=-1), below.max(axis=-1))
-    return Uniformity(distance, kolmogorov_sf(distance, ordered.shape[-1]))
+    pvalue = kolmogorov_sf(distance, ordered.shape[-1])
+    return Uniformity(distance, np.maximum(pvalue, np.finfo(np.float64).tiny))
 
 
 def anderson_darling(u: ArrayLike) -> Uniformity:

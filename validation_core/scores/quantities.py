@@ -1,0 +1,197 @@
+"""Test quantities: what SBC ranks beside each parameter, nothing learnt.
+
+Products and the norm are measured from the mean, and in the standard deviation, of the K + 1
+points at one x: the truth and q's draws together. So they see what is wrong inside a posterior
+rather than where it lies, and no unit or origin of a parameter changes a rank. Truth and draws
+enter both numbers alike, hence stay exchangeable given x if q is right, and ranks stay exact;
+from q's draws alone, the truth would lie too far out. One draw per x tells nothing by them: both
+points then lie equally far from their mean.
+
+References:
+    Simulation-based calibration checking for Bayesian computation: the choice of test quantities
+    shapes sensitivity, Modrak, Moon, Kim, Buerkner, Huurre, Faltejskova, Gelman, Vehtari (2023).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from validation_core.types import Array, Draws, TableScores
+
+LogDensity = Callable[[Array, Array], Array]
+"""log q(theta | x) of rows theta (n, D), x (n, M): (n,)."""
+
+_NUMBERS = 1 << 20  # scored at once
+_MOST = 1 << 28  # scores of one table: a GiB of float32
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """The truth, first, and q's draws at each x: theta (n, 1 + K, D), x (n, M)."""
+
+    theta: Array
+    x: Array
+    log_q: LogDensity | None = None
+
+    @cached_property
+    def parameters(self) -> Array:
+        """One parameter after the other: (D, n, 1 + K)."""
+        return np.ascontiguousarray(np.moveaxis(self.theta, -1, 0))
+
+    @cached_property
+    def standard(self) -> NDArray[np.float64]:
+        """Parameters from their mean at each x, in their sd there: (D, n, 1 + K)."""
+        raw = self.parameters.astype(np.float64)
+        if not np.isfinite(raw).all():
+            raise ValueError(
+                "products and norms are measured from the mean of truth and draws; got infinite "
+                "or missing numbers; leave them out or rank marginals only"
+            )
+        # By its size first: squares of heavy tails overflow.
+        raw /= np.abs(raw).max(axis=-1, keepdims=True, initial=np.finfo(np.float64).tiny)
+        raw -= raw.mean(axis=-1, keepdims=True)
+        spread = np.sqrt(np.square(raw).mean(axis=-1, keepdims=True))
+        return raw / np.where(spread > 0, spread, 1.0)
+
+    def densities(self) -> Array:
+        """log q of every point: (1, n, 1 + K)."""
+        assert self.log_q is not None
+        n, points, d = self.theta.shape
+        found = np.asarray(
+            self.log_q(self.theta.reshape(-1, d), np.repeat(self.x, points, axis=0))
+        )
+        if found.shape != (n * points,):
+            raise ValueError(
+                f"log q gives one number for each row of theta and x; got shape {found.shape} for "
+                f"{n * points} rows; return (n,)"
+            )
+        return found.reshape(1, n, points)
+
+
+class Quantity(NamedTuple):
+    """One or several functions of (theta, x) under one name."""
+
+    help: str
+    labels: Callable[[Sequence[str]], list[str]]
+    """Names of its quantities from those of the parameters."""
+    of: Callable[[Points], Array]
+    """Its quantities (S, n, 1 + K) of truth and draws, which must enter them alike."""
+    rows: bool = False
+    """Whether a row has its value whatever other rows there are at its x."""
+
+
+def _norm(at: Points) -> Array:
+    total = np.zeros(at.standard.shape[1:])
+    for one in at.standard:  # in one order for truth and draws, so that equal points tie
+        total += one * one
+    return total[None]
+
+
+def _products(at: Points) -> Array:
+    pairs = combinations(at.standard, 2)
+    made = [one * other for one, other in pairs]
+    return np.stack(made) if made else np.empty((0, *at.standard.shape[1:]))
+
+
+QUANTITIES: Mapping[str, Quantity] = {
+    "marginals": Quantity("each parameter", list, lambda at: at.parameters, rows=True),
+    "squared_norm": Quantity("squared distance from the centre at each x, in standard deviations",
+                             lambda names: ["|theta|²"], _norm),
+    "products": Quantity("each pair of parameters, from their centre at each x, multiplied",
+                         lambda names: [f"{a} × {b}" for a, b in combinations(names, 2)],
+                         _products),
+    "log_q": Quantity("the estimator's own log density, where it has one",
+                      lambda names: ["log q"], Points.densities, rows=True),
+}  # fmt: skip
+
+
+def chosen(text: str) -> tuple[str, ...]:
+    """The names joined by + in a text, each once and in the registry's order.
+
+    Raises:
+        ValueError: for a name that is not in the registry, or none.
+    """
+    asked = [name.strip() for name in text.split("+")]
+    if unknown := [name for name in asked if name not in QUANTITIES]:
+        raise ValueError(
+            f"test quantities are {', '.join(QUANTITIES)}, joined by +; got {unknown[0]!r} in "
+            f"{text!r}; choose some of them"
+        )
+    return tuple(name for name in QUANTITIES if name in asked)
+
+
+def labels(names: Sequence[str], parameters: Sequence[str]) -> list[str]:
+    """What the quantities of these names are called: (S,), in the order of their scores."""
+    return [label for name in names for label in QUANTITIES[name].labels(parameters)]
+
+
+def parameters_of(names: Sequence[str], count: int) -> int | None:
+    """How many parameters have `count` quantities of these names; None where no number has."""
+    every = range(1, count + 2)
+    return next((d for d in every if len(labels(names, [""] * d)) == count), None)
+
+
+@dataclass(frozen=True)
+class Quantities:
+    """The chosen test quantities as one score; log_q where it is among them."""
+
+    names: tuple[str, ...] = ("marginals",)
+    log_q: LogDensity | None = None
+
+    def __call__(self, theta: Array, x: Array) -> Array:
+        """Scores (S, n) of rows, for quantities that a row has by itself.
+
+        Raises:
+            ValueError: where one is measured among the points at the same x.
+        """
+        if tied := [name for name in self.names if not QUANTITIES[name].rows]:
+            raise ValueError(
+                f"{tied[0]} is measured among the truth and q's draws at one x; got rows by "
+                "themselves; score a table (scores.apply)"
+            )
+        at = Points(theta[:, None], x, self.log_q)
+        return np.concatenate([QUANTITIES[name].of(at)[..., 0] for name in self.names])
+
+    def table(self, draws: Draws) -> TableScores:
+        """Scores truth (S, n) and draws (S, n, K).
+
+        Marginals by themselves are views: ranks are counted as fast where the table lies.
+
+        Raises:
+            ValueError: where there is nothing to rank, more than fits, or a number that is not
+                finite under a product or a norm.
+        """
+        if self.names == ("marginals",):
+            return TableScores(draws.theta.T, np.moveaxis(draws.q, -1, 0))
+        n, k, d = draws.q.shape
+        count = len(labels(self.names, [""] * d))
+        _fits(count, n, k, d)
+        kind = np.result_type(draws.theta, draws.q, np.float32)
+        truth, scored = np.empty((count, n), kind), np.empty((count, n, k), kind)
+        step = max(1, _NUMBERS // ((k + 1) * (count + d + draws.x.shape[1])))
+        for first in range(0, n, step):
+            part = slice(first, first + step)
+            together = np.concatenate([draws.theta[part, None], draws.q[part]], axis=1)
+            at = Points(together, draws.x[part], self.log_q)
+            found = np.concatenate([QUANTITIES[name].of(at) for name in self.names])
+            truth[:, part], scored[:, part] = found[..., 0], found[..., 1:]
+        return TableScores(truth, scored)
+
+
+def _fits(count: int, n: int, k: int, d: int) -> None:
+    if count == 0:
+        raise ValueError(
+            f"a product has two parameters; got D = {d}; add marginals to the test quantities"
+        )
+    if count * n * k > _MOST:
+        raise ValueError(
+            f"scores of a table are at most {_MOST:.1e}; got {count} quantities of {n} times {k} "
+            "draws; leave out the products, or bring fewer draws"
+        )
