@@ -1,0 +1,128 @@
+"""Discriminative calibration: can a learned score tell the truth from q's draws at its x?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+
+from validation_core.scores import scorer
+from validation_core.scores.scorer import Net, Scorer
+from validation_core.statistics import slots
+from validation_core.statistics.slots import Kind
+from validation_core.types import (
+    Benchmark,
+    Budget,
+    Layout,
+    Outcome,
+    Paper,
+    Reads,
+    Scores,
+    TableScores,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DC:
+    """Held-out divergence of a classifier of slots, tested by permutations within x.
+
+    The truth always lies in slot 0, which a classifier that sees slots would learn and reject
+    every q for: here one score g(theta, x) serves all slots, so that it cannot.
+    """
+
+    name: ClassVar[str] = "dc"
+    title: ClassVar[str] = "Discriminative calibration"
+    paper: ClassVar[Paper] = Paper(
+        "Yao, Domke", 2023,
+        "Discriminative calibration: check Bayesian computation from simulations and flexible "
+        "classifier", "Algorithm 1",
+    )  # fmt: skip
+    summary: ClassVar[str] = "Can a classifier tell the truth from q's own draws at the same x?"
+    statistic: ClassVar[str] = "held-out divergence, in nats"
+    layout: ClassVar[Layout] = "table"
+    reads: ClassVar[Reads] = "scorer"
+    version: ClassVar[int] = 1
+
+    kind: Kind = field(
+        default="multiclass",
+        metadata={
+            "label": "Classes",
+            "help": "Which of the m + 1 slots is the truth, or truth against draw, balanced.",
+        },
+    )
+    m: int = field(
+        default=10,
+        metadata={"label": "m", "min": 1, "max": 1000, "help": "Draws of q beside each truth."},
+    )
+    permutations: int = field(
+        default=999,
+        metadata={
+            "label": "Permutations",
+            "min": 19,
+            "max": 100_000,
+            "help": "The smallest p-value is 1 / (permutations + 1).",
+        },
+    )
+    net: Net = field(
+        default="quadratic",
+        metadata={
+            "label": "Score",
+            "help": "Products of whitened coordinates beside 32 hidden units, or the authors' "
+            "units alone.",
+        },
+    )
+
+    def __post_init__(self) -> None:
+        for name in ("m", "permutations"):
+            if getattr(self, name) < 1:
+                raise ValueError(
+                    f"{name} is at least 1; got {getattr(self, name)}. The defaults are 10 draws "
+                    "and 999 permutations."
+                )
+        self.recipe(scorer.FEWEST, self.m)
+
+    @property
+    def label(self) -> str:
+        return f"DC {self.kind}" + " paper" * (self.net == "paper")
+
+    def recipe(self, n: int, k: int, benchmark: Benchmark | None = None) -> Scorer:
+        """How its scorer is trained: on a table as large as a test's."""
+        del k, benchmark
+        return Scorer(kind=self.kind, n=n, m=self.m, net=self.net)
+
+    def budget(self, n: int, k: int = 1) -> Budget:
+        del k
+        return Budget(n, n * self.m)
+
+    def test(self, scores: Scores, rng: np.random.Generator) -> Outcome:
+        """One-sided: a large divergence; of more than m draws the first m are taken.
+
+        arrays: rows (..., n), what each simulation adds; null (..., B), the divergence of truths
+        put in random slots; low, high: its 95% normal interval over simulations, conditional on
+        the score; most: the largest it could be. Negative divergences are those of a score that
+        does worse than guessing, and are shown.
+
+        Raises:
+            ValueError: with fewer than m draws or two simulations, or a score that is not finite.
+        """
+        assert isinstance(scores, TableScores)
+        truth, draws = scores.truth[..., 0, :], scores.draws[..., 0, :, :]
+        n, k = draws.shape[-2:]
+        if k < self.m:
+            raise ValueError(
+                f"Discriminative calibration with m = {self.m} needs {self.m} draws at each x; "
+                f"got {k}. Lower m or bring more draws."
+            )
+        both = np.concatenate([truth[..., None], draws[..., : self.m]], axis=-1)
+        values = slots.contributions(both, self.kind)
+        found = slots.permutation(values, self.permutations, rng)
+        rows = values[..., 0]
+        low, high = slots.mean_interval(rows)
+        return Outcome(
+            found.statistic, found.pvalue, self.budget(n),
+            arrays={
+                "rows": rows, "null": found.null, "low": low, "high": high,
+                "most": np.full(low.shape, slots.most(self.kind, self.m)),
+            },
+        )  # fmt: skip
