@@ -4,6 +4,7 @@ Nothing here knows what a score is or where it came from.
 """
 
 from validation_core.statistics.accuracy import C2ST, c2st
+from validation_core.statistics.coverage import Atc, atc, bootstrap_band
 from validation_core.statistics.differences import Multiple, auc, multiple
 from validation_core.statistics.histogram import bins, histogram, histogram_band
 from validation_core.statistics.intervals import (
@@ -29,16 +30,19 @@ from validation_core.statistics.uniformity import (
 __all__ = [
     "C2ST",
     "GRID",
+    "Atc",
     "Ball",
     "Distance",
     "Multiple",
     "Pool",
     "Uniformity",
     "anderson_darling",
+    "atc",
     "auc",
     "ball",
     "binomial_bounds",
     "bins",
+    "bootstrap_band",
     "c2st",
     "conformal_ranks",
     "count",

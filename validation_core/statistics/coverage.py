@@ -1,0 +1,144 @@
+"""Expected coverage: how often the truth lies in q's regions of a stated mass, and what to make
+of its distance from that mass.
+
+Everything works on the last axis: ranks u (..., n) give curves (..., G). A rank is q's mass
+nearer to the reference than the truth is, so that the share of ranks up to a level is how often
+q's region of that level covers the truth.
+
+References:
+    Sampling-based accuracy testing of posterior estimators for general inference, Lemos, Coogan,
+    Hezaveh & Perreault-Levasseur (2023), Section 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from validation_core.statistics.uniformity import GRID, ecdf_difference
+
+Float = NDArray[np.float64]
+
+RESAMPLES = 399
+"""Bootstrap samples behind an interval: (399 + 1) x 2.5% is a whole number."""
+
+_NUMBERS = 1 << 20  # simulations drawn again at a time
+
+
+class Atc(NamedTuple):
+    """Area between coverage and level, above level 1/2: (...) each."""
+
+    estimate: Float
+    low: Float
+    high: Float
+
+
+def coverage(u: ArrayLike, levels: ArrayLike = GRID) -> Float:
+    """Share of ranks u (..., n) up to each ascending level (G,): (..., G).
+
+    Raises:
+        ValueError: if the levels do not ascend within [0, 1], or u is not a set of ranks.
+    """
+    return ecdf_difference(u, levels) + np.asarray(levels, dtype=np.float64)
+
+
+def counted(below: ArrayLike, k: int, bins: int) -> Float:
+    """Lemos et al.'s own curve: share of fractions below/k under each level i/bins: (..., bins+1).
+
+    Counted in integers: compared as floats, fractions that are a level fall to either side of it
+    by rounding. The last level, 1, covers all.
+
+    Args:
+        below: draws strictly nearer to the reference than the truth (..., n).
+        k: draws of each truth.
+        bins: levels between 0 and 1.
+
+    Raises:
+        ValueError: if a count lies outside 0 to k, or there is no bin.
+    """
+    counts = np.asarray(below)
+    whole = counts.astype(np.int64)
+    if bins < 1 or k < 1 or not ((whole == counts) & (whole >= 0) & (whole <= k)).all():
+        raise ValueError(
+            "a coverage counts draws, from 0 to k, and has a bin for them; got counts from "
+            f"{counts.min()} to {counts.max()}, k = {k}, {bins} bins; give whole numbers up to k"
+        )
+    rows = np.minimum(whole * bins // k, bins - 1).reshape(-1, whole.shape[-1])
+    rows = rows + bins * np.arange(len(rows))[:, None]
+    found = np.bincount(rows.ravel(), minlength=bins * len(rows)).reshape(-1, bins)
+    share = np.zeros((*whole.shape[:-1], bins + 1))
+    share[..., 1:] = (found.cumsum(axis=-1) / rows.shape[1]).reshape(*whole.shape[:-1], bins)
+    return share
+
+
+def bootstrap_band(
+    u: ArrayLike, rng: np.random.Generator, level: float = 0.95, levels: ArrayLike = GRID,
+    resamples: int = 999,
+) -> tuple[Float, Float]:  # fmt: skip
+    """Where the curve of other simulations like these would lie, at each level by itself.
+
+    Simulations are drawn again with replacement, all resamples from one generator. How many of
+    them fall between two levels is a multinomial count: no simulation need be named.
+
+    Returns:
+        low (..., G), high (..., G).
+
+    Raises:
+        ValueError: as `coverage`.
+    """
+    share = coverage(u, levels)
+    ends = np.concatenate([share, np.ones((*share.shape[:-1], 1))], axis=-1)
+    between = np.maximum(np.diff(ends, axis=-1, prepend=0.0), 0.0)
+    n, shape = np.shape(u)[-1], (*share.shape[:-1], resamples)
+    drawn = rng.multinomial(n, between[..., None, :], size=shape)  # (..., resamples, G + 1)
+    curves = drawn.cumsum(axis=-1)[..., :-1] / n
+    low, high = np.quantile(curves, [(1 - level) / 2, (1 + level) / 2], axis=-2)
+    return low, high
+
+
+def atc(
+    u: ArrayLike, rng: np.random.Generator, level: float = 0.95, resamples: int = RESAMPLES
+) -> Atc:
+    """Area to curve: the integral of coverage less level from 1/2 to 1, with an interval.
+
+    Positive where q's regions cover more than they state (too wide: under-confident), negative
+    where they cover less. Exact, as an average over ranks: each adds 5/8 - max(u, 1/2). The
+    interval is the percentile bootstrap over simulations, a little narrow where these are fewer
+    than about 50; leading indices share the resamples.
+
+    Raises:
+        ValueError: if there are fewer than two ranks or one lies outside [0, 1].
+    """
+    ranks = np.asarray(u, dtype=np.float64)
+    if ranks.ndim == 0 or ranks.shape[-1] < 2 or not ((ranks >= 0) & (ranks <= 1)).all():
+        raise ValueError(
+            f"an area needs at least two ranks within [0, 1]; got shape {ranks.shape}; give u as "
+            "(..., n), counts divided by k + 1"
+        )
+    areas = 5 / 8 - np.maximum(ranks, 0.5)
+    n = ranks.shape[-1]
+    means = np.concatenate(
+        [areas @ times.T / n for times in _drawn_again(n, resamples, rng)], axis=-1
+    )
+    low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2], axis=-1)
+    return Atc(areas.mean(axis=-1), low, high)
+
+
+def reading(low: float, high: float) -> str:
+    """What an interval of the area says of q: over-confident, under-confident or neither."""
+    if low > 0:
+        return "under-confident"
+    return "over-confident" if high < 0 else "neither"
+
+
+def _drawn_again(n: int, resamples: int, rng: np.random.Generator) -> Iterator[Float]:
+    """How often each of n simulations is in each resample: pieces (b, n)."""
+    step = max(1, _NUMBERS // n)
+    for first in range(0, resamples, step):
+        rows = min(step, resamples - first)
+        which = rng.integers(n, size=(rows, n))
+        which += n * np.arange(rows)[:, None]
+        yield np.bincount(which.ravel(), minlength=rows * n).reshape(rows, n).astype(np.float64)
