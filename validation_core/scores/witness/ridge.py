@@ -1,0 +1,147 @@
+"""Ridge regression on three sets of features: the rows, their products, a Gaussian kernel.
+
+The kernel is Nystroem's approximation (Williams & Seeger, 2001): its values at a few landmarks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.distance import cdist, pdist
+
+from validation_core.scores.witness.member import Fit
+from validation_core.scores.witness.problem import FOLDS, Problem
+from validation_core.types import Array
+
+Float = NDArray[np.float64]
+
+_PENALTIES = np.logspace(-6, 1, 15)  # times the mean variance of a feature
+_PRODUCTS = 496  # as many as 31 columns have; beyond, as many random quadratics
+_LANDMARKS = 256
+_WIDTHS = (0.35, 0.7, 1.4)  # bandwidths, in median distances between rows
+_JITTER = 1e-10
+
+
+def linear(problem: Problem, rng: np.random.Generator) -> Fit:
+    """Ridge on the columns."""
+    del rng
+    return _fit(problem, problem.z, {})
+
+
+def quadratic(problem: Problem, rng: np.random.Generator) -> Fit:
+    """Ridge on the columns and their products, or random squares where there are too many."""
+    d = problem.z.shape[1]
+    most = d * (d + 1) // 2
+    # Kar & Karnick (2012): products of random directions span the quadratics as they grow.
+    size = (d, _PRODUCTS) if most > _PRODUCTS else (d, 0)
+    directions = rng.standard_normal(size).astype(np.float32) / np.float32(np.sqrt(d))
+    return _fit(problem, _products(problem.z, directions), {"directions": directions})
+
+
+def kernel(problem: Problem, rng: np.random.Generator) -> Fit:
+    """Ridge on a Gaussian kernel at random rows, of the best of three widths."""
+    n = len(problem.z)
+    marks = problem.z[rng.choice(n, min(n, _LANDMARKS), p=problem.weight, replace=False)]
+    typical = float(np.median(pdist(marks))) or 1.0
+    best: Fit | None = None
+    for width in _WIDTHS:
+        gamma = np.array([0.5 / (width * typical) ** 2])
+        # Features whose ridge is the kernel's: whitened by the landmarks' own kernel matrix.
+        values, vectors = np.linalg.eigh(_gaussian(marks, marks, gamma))
+        whiten = vectors / np.sqrt(np.maximum(values, _JITTER * values[-1]))
+        found = _fit(
+            problem, _gaussian(problem.z, marks, gamma) @ whiten,
+            {"marks": marks, "gamma": gamma}, back=whiten,
+        )  # fmt: skip
+        if best is None or found.r2 > best.r2:
+            best = found
+    assert best is not None
+    return best
+
+
+def predict_linear(arrays: Mapping[str, Array], z: Float) -> Float:
+    """Predictions (n,) of the linear ridge at rows z (n, d)."""
+    return z @ arrays["coefficients"] - arrays["offset"]
+
+
+def predict_quadratic(arrays: Mapping[str, Array], z: Float) -> Float:
+    """Predictions (n,) of the quadratic ridge at rows z (n, d)."""
+    return _products(z, arrays["directions"]) @ arrays["coefficients"] - arrays["offset"]
+
+
+def predict_kernel(arrays: Mapping[str, Array], z: Float) -> Float:
+    """Predictions (n,) of the kernel ridge at rows z (n, d)."""
+    at_marks = _gaussian(z, arrays["marks"], arrays["gamma"])
+    return at_marks @ arrays["coefficients"] - arrays["offset"]
+
+
+def _products(z: Float, directions: Array) -> Float:
+    if directions.shape[1]:
+        return np.concatenate([z, (z @ directions) ** 2], axis=1)
+    rows, columns = np.triu_indices(z.shape[1])
+    return np.concatenate([z, z[:, rows] * z[:, columns]], axis=1)
+
+
+def _gaussian(z: Float, marks: Array, gamma: Array) -> Float:
+    return np.exp(-gamma * cdist(z, marks, "sqeuclidean"))
+
+
+def _fit(
+    problem: Problem,
+    features: Float,
+    arrays: Mapping[str, Array],
+    back: Float | None = None,
+) -> Fit:
+    """Ridge with the penalty that predicts held-out folds best.
+
+    Args:
+        arrays: what else makes the features of new rows.
+        back: (stored, f), from coefficients of these features to those of the stored ones.
+    """
+    grams = [_Moments.of(problem, features, problem.fold == fold) for fold in range(FOLDS)]
+    whole = _Moments(*(sum(parts) for parts in zip(*grams, strict=True)))
+    held = np.empty((len(_PENALTIES), len(features)))
+    for fold, own in enumerate(grams):
+        others = _Moments(*(a - b for a, b in zip(whole, own, strict=True)))
+        out = problem.fold == fold
+        coefficients, offsets = others.solve(_PENALTIES)
+        held[:, out] = (features[out] @ coefficients - offsets).T
+    scores = [problem.r2(predicted) for predicted in held]
+    best = int(np.argmax(scores))
+    coefficients, offsets = whole.solve(_PENALTIES[best : best + 1])
+    stored = coefficients[:, 0] if back is None else back @ coefficients[:, 0]
+    return Fit(held[best], scores[best], {**arrays, "coefficients": stored, "offset": offsets})
+
+
+class _Moments(NamedTuple):
+    """Weighted sums over rows, of which any union of folds has its own by adding."""
+
+    total: Float
+    features: Float  # (f,)
+    labels: Float
+    squares: Float  # (f, f)
+    products: Float  # (f,)
+
+    @classmethod
+    def of(cls, problem: Problem, features: Float, rows: NDArray[np.bool_]) -> _Moments:
+        f, y, w = features[rows], problem.y[rows], problem.weight[rows]
+        weighted = f * w[:, None]
+        return cls(
+            np.asarray(w.sum()), weighted.sum(0), np.asarray(w @ y), f.T @ weighted, y @ weighted
+        )
+
+    def solve(self, penalties: Float) -> tuple[Float, Float]:
+        """Coefficients (f, penalties) and what is to be taken off (penalties,)."""
+        mean = self.features / self.total
+        covariance = self.squares / self.total - np.outer(mean, mean)
+        sd = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+        sd = np.where(sd > _JITTER, sd, np.inf)  # a constant column explains nothing
+        middle = self.labels / self.total
+        slope = (self.products / self.total - mean * middle) / sd
+        values, vectors = np.linalg.eigh(covariance / np.outer(sd, sd))
+        shrunk = (vectors.T @ slope)[:, None] / (np.maximum(values, 0.0)[:, None] + penalties)
+        coefficients = (vectors @ shrunk) / sd[:, None]
+        return coefficients, mean @ coefficients - middle
