@@ -17,8 +17,10 @@ LAYERS = (
     {"training", "scores", "diffusion"},
     {"benchmarks", "methods"},
     {"store"},
-    {"models", "power", "uploads"},
+    {"models", "power", "trials", "uploads"},
     {"tasks", "diagnosis", "maps"},
+    {"sweep"},
+    {"advice", "comparisons", "costs", "looks"},
     {"engine", "figures", "papers", "workbench", "toy", "report"},
     {"worker", "command"},
     {"__main__"},
@@ -83,6 +85,7 @@ def test_top_level_holds_what_it_should():
     top = {name.split("/")[0] for name in listed}
     code = {"app.py", "pages", "validation_core", "tests", "assets"}
     documents = {"README.md", "LICENSE"}
+    extras = {"requirements-automl.txt", "requirements-dask.txt"}
     settings = {"requirements.txt", "requirements-dev.txt", "pyproject.toml", ".gitignore"}
-    assert top <= code | documents | settings | {".streamlit", ".ci"}
+    assert top <= code | documents | settings | extras | {".streamlit", ".ci"}
     assert code <= top

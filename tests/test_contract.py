@@ -59,15 +59,15 @@ RANKS = [
 
 
 class Several:
-    """As many functions as a method that learns anew compares: exchangeable, tied or constant."""
+    """As many functions as a method that learns anew compares: at each x in an order by chance."""
 
     def __init__(self, score, count):
         self.score, self.count = score, count
 
     def __call__(self, theta, x):
-        return np.stack([
-            self.score(theta * (1 + 0.37 * i), x + 0.11 * i) for i in range(self.count)
-        ])  # fmt: skip
+        some = np.sin(x.sum(1))
+        sizes = [1e4 * np.sin(1e3 * some + 7.7 * i) % 1 for i in range(self.count)]
+        return np.stack(sizes) * self.score(theta, x)
 
 
 class Coarse:

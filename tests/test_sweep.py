@@ -58,12 +58,12 @@ def test_a_sweep_runs_and_tells(store):
 
 
 def test_first_a_picture_of_everything():
-    """Twenty trials of every method everywhere stand before any further trial."""
+    """Ten trials of every method everywhere stand before any further trial."""
     order = [t for t in _sweep().tasks if isinstance(t, TrialsTask)]
     firsts = [task.first for task in order]
     assert firsts == sorted(firsts)
-    assert [task.count for task in order[:6]] == [20] * 6
-    assert {(t.first, t.first + t.count) for t in order} == {(0, 20), (20, 50), (50, 70)}
+    assert [task.count for task in order[:6]] == [10] * 6
+    assert {(t.first, t.first + t.count) for t in order} == {(0, 10), (10, 50), (50, 70)}
 
 
 def test_every_network_is_trained_before_it_is_read():

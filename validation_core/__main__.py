@@ -24,7 +24,7 @@ class _Parser(argparse.ArgumentParser):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and give its exit code."""
-    chosen = _parser().parse_args(arguments)
+    chosen = parser().parse_args(arguments)
     try:
         chosen.run(chosen)
     except (ValueError, OSError) as error:
@@ -36,9 +36,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="python -m validation_core", description="Neural posterior testing.")
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+def parser() -> argparse.ArgumentParser:
+    """What the command line understands."""
+    made = _Parser(prog="python -m validation_core", description="Neural posterior testing.")
+    commands = made.add_subparsers(required=True, metavar="COMMAND")
     diagnose.add(commands.add_parser("diagnose", help="a verdict on an .npz table of draws"))
     power.add(commands.add_parser("power", help="how often methods reject on a benchmark"))
     for name, registry in (("methods", METHODS), ("benchmarks", BENCHMARKS)):
@@ -49,7 +50,7 @@ def _parser() -> argparse.ArgumentParser:
     store.add_argument("action", choices=("ls", "prune", "verify"))
     json_option(store)
     store.set_defaults(run=listing.store)
-    return parser
+    return made
 
 
 if __name__ == "__main__":

@@ -31,6 +31,8 @@ class Look(NamedTuple):
     seconds: float
     effect: Mapping[str, float]
     arrays: Mapping[str, Array]
+    learned: Mapping[str, float]
+    """What the training of the network that it read said of it."""
     theta: Array
     """Draws of q at each x (n, K, D) of a small table; empty where there is none."""
 
@@ -82,6 +84,7 @@ class LookTask:
             "pvalue": float(outcome.pvalue), "draws_p": outcome.budget.p,
             "draws_q": outcome.budget.q, "seconds": time.perf_counter() - start,
             "effect": {name: float(value) for name, value in outcome.effect.items()},
+            "learned": dict(network.summary) if network else {},
         }  # fmt: skip
         store.save("results", self.key, arrays, spec=keys.text(self), meta=meta)
 
@@ -95,7 +98,7 @@ class LookTask:
         return Look(
             float(meta["statistic"]), float(meta["pvalue"]), int(meta["draws_p"]),
             int(meta["draws_q"]), float(meta["seconds"]), meta["effect"],
-            keys.part(found.arrays, "outcome"), theta,
+            keys.part(found.arrays, "outcome"), meta["learned"], theta,
         )  # fmt: skip
 
 

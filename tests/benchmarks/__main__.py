@@ -27,6 +27,8 @@ GROUPS = {
     "crowd": "20 clients on the workbench",
     "browser": "sliders in Chromium, released and dragged",
     "colt": "training and testing localizers, divergences, memory",
+    "sweep": "eight methods over a grid: first picture, resumed, shared out, on a cluster",
+    "against": "SBC, MMD-FUSE, DC and L-C2ST beside other packages' own",
     "gpu": "21 classifiers as one batch, the whole power figure",
 }
 

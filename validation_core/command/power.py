@@ -7,6 +7,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+from validation_core.command.engines import run_on_engine
 from validation_core.command.options import (
     benchmark,
     entry,
@@ -14,26 +15,25 @@ from validation_core.command.options import (
     level,
     methods,
     numbers,
-    tell,
     write,
 )
-from validation_core.engine import Engine, SerialExecutor, WorkerPool
-from validation_core.models import Simulated, Training
+from validation_core.comparisons import by_name
 from validation_core.power import Trials
 from validation_core.scores.classifier import PRESETS
-from validation_core.statistics import wilson
 from validation_core.store import Store
-from validation_core.tasks import PowerTask, TrainTask
-from validation_core.types import Benchmark, Method
+from validation_core.sweep import Sweep, collect, missing, rows
+
+_TRIALS = 200
 
 
 def add(parser: argparse.ArgumentParser) -> None:
     """Its arguments."""
     option = parser.add_argument
-    option("--benchmark", required=True, metavar="NAME")
+    option("--comparison", metavar="NAME", help="a paper's figure or a demonstration, by name")
+    option("--benchmark", metavar="NAME")
     option("--set", action="append", default=[], metavar="field=value", help="benchmark's options")
-    option("--method", action="append", required=True, metavar="NAME[:field=value,...]")
-    option("--gamma", type=numbers, required=True, metavar="0,0.1,0.2")
+    option("--method", action="append", metavar="NAME[:field=value,...]")
+    option("--gamma", type=numbers, metavar="0,0.1,0.2")
     option(
         "--beta",
         type=numbers,
@@ -41,14 +41,14 @@ def add(parser: argparse.ArgumentParser) -> None:
         metavar="0,0.5",
         help="how far networks are moved back to their random start",
     )
-    option("--trials", type=int, default=200)
+    option("--trials", type=int, help="200, or a comparison's own")
     option("--n", type=int, default=1000, help="test points of a trial")
     option("--k", type=int, default=100, help="draws of q at each x, for tables")
     option("--alpha", type=level, default=0.05)
     option("--seed", type=int, default=0)
     option("--preset", default="interactive", help="how classifiers are trained")
     option("--protocol", choices=("pooled", "fresh"), default="pooled")
-    option("--engine", default="local", metavar="local|serial|dask:ADDRESS")
+    option("--engine", default="local", metavar="local|serial|dask:ADDRESS[,local]")
     json_option(parser)
     parser.set_defaults(run=run)
 
@@ -57,73 +57,68 @@ def run(chosen: argparse.Namespace) -> None:
     """Train what is not trained, count rejections, and print them.
 
     Raises:
-        ValueError: for options that cannot be used, or when the work fails.
+        ValueError: for options that cannot be used, or when the work of a method fails; what the
+            others found is printed first.
     """
-    on = benchmark(chosen.benchmark, chosen.set)
-    design = Trials(
-        trials=chosen.trials, n=chosen.n, k=chosen.k, alpha=chosen.alpha,
-        protocol=chosen.protocol, seed=chosen.seed,
-    )  # fmt: skip
-    tasks, training = _power_tasks(chosen, on, methods(chosen.method), design)
+    wanted = chosen_sweep(chosen)
     store = Store()
-    _run_on_engine([*training, *tasks], store, chosen.engine)
-    options = dataclasses.asdict(cast("Any", on))
-    cells = [
-        {**dataclasses.asdict(cell), "benchmark": chosen.benchmark, "set": options}
-        for task in tasks
-        for cell in task.load(store) or ()
-    ]
-    write({"cells": cells}, chosen.json, lambda: _print_cells(cells))
-
-
-def _power_tasks(
-    chosen: argparse.Namespace, on: Benchmark, wanted: Sequence[Method], design: Trials
-) -> tuple[list[PowerTask], list[TrainTask]]:
-    """One task for each gamma and beta, and those that train the networks they read."""
-
-    recipe = entry(PRESETS, chosen.preset, "preset")
-    trainings = [
-        Training(source=Simulated(benchmark=on, gamma=gamma), recipe=recipe, seed=chosen.seed)
-        for gamma in chosen.gamma
-    ]
-    tasks = [
-        PowerTask(training=one, beta=beta, methods=tuple(wanted), design=design)
-        for one in trainings
-        for beta in chosen.beta
-    ]
-    needed = dict.fromkeys(one for task in tasks for one in task.trainings.values())
-    return tasks, [TrainTask(trainings=(one,)) for one in needed]
-
-
-def _run_on_engine(tasks: Sequence[Any], store: Store, name: str) -> None:
-
-    if name not in ("local", "serial"):
-        raise ValueError(
-            f"This version runs on the engines local and serial; got {name!r}. Leave --engine out "
-            f"to use the processors of this machine."
-        )
-    engine = Engine(store, WorkerPool() if name == "local" else SerialExecutor())
-    try:
-        job = engine.submit(tasks, "command line", "Power")
-        state = job.snapshot()
-        while state.active:
-            state = engine.wait(job.key, "command line", timeout=5.0)
-            tell(f"{state.seconds:6.1f} s  {state.done} of {state.total} done")
-    finally:
-        engine.close()
+    state = run_on_engine(missing(wanted, store), store, chosen.engine, wanted.label)
+    on = wanted.benchmark
+    about = {"benchmark": on.name, "set": dataclasses.asdict(cast("Any", on))}
+    cells = [{**row, **about} for row in rows(collect(wanted, store))]
+    if cells or state.state == "done":
+        write({"cells": cells}, chosen.json, lambda: _print_cells(cells))
     if state.state != "done":
         raise ValueError(state.message)
+
+
+def chosen_sweep(chosen: argparse.Namespace) -> Sweep:
+    """The sweep that the arguments describe.
+
+    Raises:
+        ValueError: for options that cannot be used.
+    """
+    return _known(chosen) if chosen.comparison else _own(chosen)
+
+
+def _known(chosen: argparse.Namespace) -> Sweep:
+    if chosen.benchmark or chosen.method or chosen.gamma:
+        raise ValueError(
+            "A comparison brings its benchmark, methods and gammas; got some of them beside "
+            f"--comparison {chosen.comparison}. Leave one of the two out."
+        )
+    sweep = by_name(chosen.comparison).sweep
+    trials = sweep.design.trials if chosen.trials is None else chosen.trials
+    design = dataclasses.replace(sweep.design, trials=trials, alpha=chosen.alpha)
+    return dataclasses.replace(sweep, design=design)
+
+
+def _own(chosen: argparse.Namespace) -> Sweep:
+    needed = {"--benchmark": chosen.benchmark, "--method": chosen.method, "--gamma": chosen.gamma}
+    lacking = [name for name, value in needed.items() if not value]
+    if lacking:
+        raise ValueError(
+            f"A power needs {', '.join(needed)}, or --comparison; got no {', '.join(lacking)}. "
+            "Name what is missing."
+        )
+    return Sweep(
+        benchmark=benchmark(chosen.benchmark, chosen.set), methods=tuple(methods(chosen.method)),
+        gammas=chosen.gamma, betas=chosen.beta,
+        recipe=entry(PRESETS, chosen.preset, "preset"), seed=chosen.seed,
+        design=Trials(
+            trials=_TRIALS if chosen.trials is None else chosen.trials, n=chosen.n, k=chosen.k,
+            alpha=chosen.alpha, protocol=chosen.protocol, seed=chosen.seed,
+        ),
+    )  # fmt: skip
 
 
 def _print_cells(cells: Sequence[Mapping[str, Any]]) -> None:
 
     for cell in cells:
-        low, high = wilson(cell["rejections"], cell["trials"])
-        rate = cell["rejections"] / cell["trials"]
         print(
             f"{cell['label']:<14} gamma {cell['gamma']:<6g} beta {cell['beta']:<6g} power "
-            f"{rate:.3f} [{low:.3f}, {high:.3f}], {cell['trials']} trials, {cell['protocol']}"
-            f"{_mean(cell)}"
+            f"{cell['rate']:.3f} [{cell['low']:.3f}, {cell['high']:.3f}], "
+            f"{cell['trials']} trials, {cell['protocol']}{_mean(cell)}"
         )
 
 

@@ -1,0 +1,102 @@
+"""Compare: which tests see what is wrong with q, how often, and at what price."""
+
+import streamlit as st
+
+from pages.components import (
+    compare_advice,
+    compare_curves,
+    compare_explain,
+    compare_look,
+    compare_numbers,
+    compare_plan,
+    jobs,
+    live,
+)
+from pages.components.colt_controls import segmented
+from pages.components.compare_controls import Chosen, choose
+from pages.components.services import services
+from validation_core.engine import JobState
+from validation_core.sweep import Memory, Progress, collect, missing
+
+VIEWS = {"compare": "Compare", "advice": "Which test?", "why": "Why they disagree"}
+_EVERY = 1.0
+
+
+@st.cache_resource(show_spinner=False)
+def memory() -> Memory:
+    """Trials that were read from the store before."""
+    return {}
+
+
+def compare(chosen: Chosen) -> None:
+    """Curves with what they cost, then one test opened up."""
+    if not chosen.sweep.methods:
+        st.info("Choose at least one method in the rail.", icon=":material/info:")
+        return
+    left = missing(chosen.sweep, services().store)
+    state = jobs.latest(left) if left else None
+    active = state is not None and state.active
+    st.fragment(_curves, run_every=_EVERY if active else None)(chosen)
+    progress = collect(chosen.sweep, services().store, memory())
+    if left and state is None:
+        compare_plan.run_button(chosen, left, progress)
+    jobs.panel(state)
+    if state is not None:
+        failures(chosen, state)
+    if progress.cells:
+        compare_numbers.numbers(chosen, progress)
+    compare_look.one_test(chosen)
+
+
+def _curves(chosen: Chosen) -> None:
+    progress = collect(chosen.sweep, services().store, memory())
+    if progress.cells:
+        view = segmented("View", compare_curves.VIEWS, "curves", label_visibility="collapsed")
+        draw(chosen, progress, view)
+        wrong(progress)
+        compare_explain.remarks(chosen, progress)
+    compare_plan.table(chosen, progress)
+
+
+def draw(chosen: Chosen, progress: Progress, view: str) -> None:
+    """The curves, or power against what it costs."""
+    st.markdown(compare_curves.answer(chosen, progress))
+    if view == "power":
+        live.chart(compare_curves.power(chosen, progress), key="compare-power")
+    else:
+        live.chart(compare_curves.cost(chosen, progress, view), key=f"compare-{view}")
+
+
+def wrong(progress: Progress) -> None:
+    """Tests whose level does not hold."""
+    for cell in compare_curves.broken(progress.cells):
+        st.warning(
+            f"{cell.label} rejects {cell.rejections} of {cell.trials} trials although q is p: "
+            f"more than its level of {cell.alpha:.0%} allows.", icon=":material/warning:",
+        )  # fmt: skip
+
+
+def failures(chosen: Chosen, state: JobState) -> None:
+    """Methods whose trials failed; the others go on."""
+    names = {
+        part.key: label
+        for (label, _), parts in chosen.sweep.parts.items() for part in parts
+    }  # fmt: skip
+    said = {names[key]: why for key, why in state.failures.items() if key in names}
+    for label, why in said.items():
+        st.error(f"{label} failed, the others go on: {jobs.plain(why)}", icon=":material/error:")
+
+
+st.title("Which test sees what is wrong with q?", anchor=False)
+jobs.notices()
+chosen = choose()
+view = segmented("Page", VIEWS, "compare-view", label_visibility="collapsed")
+if view == "advice":
+    compare_advice.advisor()
+elif view == "why":
+    compare_explain.demonstrations()
+else:
+    about = chosen.comparison.about if chosen.comparison else f"{chosen.sweep.benchmark.summary}."
+    differs = f" {chosen.comparison.differs}" if chosen.comparison else ""
+    st.markdown(f"{chosen.sweep.benchmark.label}: {about}{differs}")
+    compare(chosen)

@@ -1,0 +1,141 @@
+"""The Compare page's rail: a figure to reproduce, or a comparison of one's own."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import streamlit as st
+
+from pages.components import options
+from pages.components.colt_controls import segmented
+from validation_core import comparisons
+from validation_core.benchmarks import BENCHMARKS, Gaussian
+from validation_core.benchmarks.gaussian import DIMENSIONS
+from validation_core.benchmarks.perturbations import PERTURBATIONS
+from validation_core.comparisons import BETAS, Comparison
+from validation_core.methods import METHODS
+from validation_core.power import Trials
+from validation_core.scores.classifier import PRESETS
+from validation_core.sweep import Sweep
+from validation_core.types import Benchmark, Method
+
+TRIALS = (20, 50, 100, 200, 500, 1000)
+N, K = (100, 200, 500, 1000, 2000), (10, 20, 50, 100, 200, 500)
+LEVELS = (0.01, 0.05, 0.1)
+OWN = "own"
+_FIRST = ("c2st", "multiple", "uniform", "sbc", "tarp")
+_DIMS = {f"({x}, {theta})": (x, theta) for x, theta in ((1, 1), (2, 2), *DIMENSIONS)}
+_AXES = {"gamma": "Strength, gamma", "beta": "Degradation, beta"}
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What the rail says."""
+
+    sweep: Sweep
+    comparison: Comparison | None
+    """The figure or demonstration, if it is one; None for one's own."""
+
+    @property
+    def axis(self) -> str:
+        """What the curves run along."""
+        return "beta" if len(self.sweep.betas) > 1 else "gamma"
+
+
+def choose() -> Chosen:
+    """Draw the rail in the sidebar. Every setting stands in the address, to be shared."""
+    known = {one.name: one for one in (*comparisons.figures(), *comparisons.demonstrations())}
+    with st.sidebar:
+        name = st.selectbox(
+            "Start from", [*known, OWN], key="comparison", bind="query-params",
+            format_func=lambda key: known[key].title if key in known else "A comparison of my own",
+            help="A figure of a paper with its sizes and budgets, a demonstration of why tests "
+            "disagree, or your own choice of everything.",
+        )  # fmt: skip
+        comparison = known.get(name)
+        found = comparison.sweep if comparison else _own()
+        trials = st.select_slider(
+            "Trials", TRIALS, found.design.trials, key=f"trials-{name}", bind="query-params",
+            help="Tests of fresh draws at every place of every curve.",
+        )  # fmt: skip
+        alpha = st.select_slider(
+            "Level", LEVELS, 0.05, key="level", bind="query-params", format_func="{:.0%}".format
+        )  # fmt: skip
+    design = replace(found.design, trials=trials, alpha=alpha)
+    return Chosen(replace(found, design=design), comparison)
+
+
+def take(name: str) -> None:
+    """Let the rail hold this comparison at the next run."""
+    st.session_state["comparison"] = name
+
+
+def _own() -> Sweep:
+    on = _benchmark()
+    axis = segmented("Along", _AXES, "along")
+    if axis == "gamma":
+        gammas: tuple[float, ...] = on.gammas
+        betas: tuple[float, ...] = (
+            st.select_slider("Degradation, beta", BETAS, 0.0, key="beta", bind="query-params",
+                             format_func="{:g}".format,
+                             help="How far networks are moved back to their random start."),
+        )  # fmt: skip
+    else:
+        gammas = (_gamma(on),)
+        betas = BETAS
+    kinds = st.multiselect(
+        "Methods", list(METHODS), list(_FIRST), key="methods", bind="query-params",
+        format_func=lambda name: METHODS[name].title,
+    )  # fmt: skip
+    n = st.select_slider("Simulations a test, n", N, 1000, key="n", bind="query-params")
+    k = st.select_slider(
+        "Draws of q at each x", K, 200, key="k", bind="query-params",
+        help="Of the tests that read tables: SBC, TARP, CoLT, within x.",
+    )  # fmt: skip
+    with st.expander("Options of the methods"):
+        methods = tuple(_method(name) for name in kinds)
+    with st.expander("Networks"):
+        preset = st.segmented_control(
+            "Training", list(PRESETS), default="interactive", required=True, key="preset",
+            bind="query-params",
+        ) or "interactive"  # fmt: skip
+        seed = st.number_input("Seed", 0, 9999, 0, key="seed", bind="query-params")
+    return Sweep(
+        benchmark=on, methods=methods, gammas=gammas, betas=betas, recipe=PRESETS[preset],
+        design=Trials(n=n, k=k, seed=int(seed)), seed=int(seed),
+    )  # fmt: skip
+
+
+def _method(name: str) -> Method:
+    st.markdown(f"**{METHODS[name].title}**")
+    return options.form(METHODS[name], f"option-{name}")
+
+
+def _benchmark() -> Benchmark:
+    kind = st.selectbox(
+        "Benchmark", list(BENCHMARKS), format_func=lambda name: BENCHMARKS[name].title,
+        key="benchmark", bind="query-params",
+    )  # fmt: skip
+    if kind != Gaussian.name:
+        return BENCHMARKS[kind]()
+    name = st.selectbox(
+        "Perturbation of q", list(PERTURBATIONS), key="perturbation", bind="query-params",
+        format_func=lambda key: PERTURBATIONS[key].title.capitalize(),
+    )  # fmt: skip
+    dims = st.selectbox(
+        "Dimensions of (x, θ)", list(_DIMS), list(_DIMS).index("(3, 3)"), key="dims",
+        bind="query-params",
+    )  # fmt: skip
+    curved = st.checkbox("Curved", key="curved", bind="query-params")
+    dim_x, dim_theta = _DIMS[dims]
+    made: Any = Gaussian(perturbation=name, dim_x=dim_x, dim_theta=dim_theta, curved=curved)
+    return made
+
+
+def _gamma(on: Benchmark) -> float:
+    grid = on.gammas
+    if len(grid) == 1:
+        return grid[0]
+    return float(
+        st.select_slider("Strength, gamma", grid, grid[len(grid) // 2], key=f"gamma-{on.label}",
+                         bind="query-params", format_func="{:g}".format)
+    )  # fmt: skip

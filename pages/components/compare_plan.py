@@ -1,0 +1,75 @@
+"""What a comparison costs before it is run: draws of every method, time and memory here."""
+
+import pandas as pd
+import streamlit as st
+
+from pages.components import jobs
+from pages.components.compare_controls import Chosen
+from pages.components.services import services
+from validation_core import costs
+from validation_core.sweep import Progress
+
+
+def budgets(chosen: Chosen, progress: Progress) -> pd.DataFrame:
+    """Draws of one test, and what it takes, a row for each method."""
+    design = chosen.sweep.design
+    rows = []
+    for method in chosen.sweep.methods:
+        budget, cost = method.budget(design.n, design.k), costs.of(chosen.sweep, method, progress)
+        rows.append(
+            {"Test": method.label, "Draws from p": budget.p, "Draws from q": budget.q,
+             "Seconds a test": cost.trial, "Training, s": cost.training,
+             "Trials run": progress.done[method.label]}
+        )  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def table(chosen: Chosen, progress: Progress) -> None:
+    """The budget table: draws in one test, measured seconds where trials have run."""
+    column = st.column_config
+    st.dataframe(
+        budgets(chosen, progress), hide_index=True, height="content",
+        column_config={
+            "Draws from p": column.NumberColumn(format="localized"),
+            "Draws from q": column.NumberColumn(format="localized"),
+            "Seconds a test": column.NumberColumn(format="%.3f"),
+            "Training, s": column.NumberColumn(format="%.1f"),
+            "Trials run": column.ProgressColumn(
+                format="localized", min_value=0, max_value=max(1, progress.wanted)
+            ),
+        },
+    )  # fmt: skip
+    st.caption(
+        "Draws that one test uses up, as in Table 1 of the conformal paper. Learned scores were "
+        "trained on as many further draws, once for each gamma. Seconds are measured where "
+        "trials have run, estimated for this machine before."
+    )
+
+
+def run_button(chosen: Chosen, left: tuple, progress: Progress) -> None:
+    """Says what is missing and what it takes, and starts it."""
+    workers = int(getattr(services().engine.executor, "slots", 1))
+    guess = costs.estimate(chosen.sweep, left, workers, progress)
+    design = chosen.sweep.design
+    st.button(
+        f"Run {design.trials} trials a point", key="run-compare", type="primary",
+        icon=":material/play_arrow:", on_click=start, args=(chosen, left),
+    )  # fmt: skip
+    st.caption(
+        f"{len(left)} pieces of work are missing: {about(guess.seconds)} with {workers} "
+        f"worker{'s' * (workers > 1)} and about {guess.memory / 1e9:.1f} GB of memory on this "
+        "machine. A first picture from ten trials comes first; what is done is kept."
+    )
+
+
+def start(chosen: Chosen, left: tuple) -> None:
+    """Submit what is missing."""
+    jobs.ensure(left, chosen.sweep.label, start=True, again=True)
+
+
+def about(seconds: float) -> str:
+    """A duration as one guesses it."""
+    if seconds < 90:
+        return f"about {max(10, 10 * round(seconds / 10))} s"
+    minutes = round(seconds / 60)
+    return f"about {minutes} min" if minutes < 90 else f"about {minutes / 60:.0f} h"

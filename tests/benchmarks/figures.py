@@ -1,0 +1,117 @@
+"""The conformal paper's power figure with all methods, and the type I errors of all tests.
+
+    python -m tests.benchmarks.figures [names] [--trials 200] [--cache FOLDER] [--html FILE]
+
+Prints a table of powers with 95% Wilson intervals and says which levels break their bound. About
+an hour on two cores; what a cache holds is not run again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import plotly.graph_objects as go
+
+from validation_core import comparisons, statistics, sweep
+from validation_core.command.engines import run_on_engine
+from validation_core.comparisons import Comparison
+from validation_core.figures import style
+from validation_core.figures.power import curves
+from validation_core.store import Store
+from validation_core.sweep import Progress
+
+NAMES = (*(f"conformal_{name}" for name in comparisons.PERTURBATIONS), "type_one")
+
+
+def compute(one: Comparison, store: Store, trials: int | None = None) -> Progress:
+    """Run what is missing of a comparison and keep its finished curves."""
+    wanted = one.sweep
+    if trials is not None:
+        wanted = replace(wanted, design=replace(wanted.design, trials=trials))
+    state = run_on_engine(sweep.missing(wanted, store), store, "local", one.title)
+    for why in set(state.failures.values()):
+        print(f"{one.title}: {why}", file=sys.stderr)
+    sweep.keep(wanted, store)
+    return sweep.collect(wanted, store)
+
+
+def table(progress: Progress) -> str:
+    """Methods by gammas, as Markdown: power with its interval."""
+    gammas = sorted({cell.gamma for cell in progress.cells})
+    labels = dict.fromkeys(cell.label for cell in progress.cells)
+    at = {(cell.label, cell.gamma): cell for cell in progress.cells}
+    lines = ["| test | " + " | ".join(f"gamma {gamma:g}" for gamma in gammas) + " |",
+             "|---" * (len(gammas) + 1) + "|"]  # fmt: skip
+    for label in labels:
+        words = []
+        for gamma in gammas:
+            cell = at[label, gamma]
+            low, high = statistics.wilson(cell.rejections, cell.trials)
+            words.append(f"{cell.rate:.3f} [{float(low):.3f}, {float(high):.3f}]")
+        lines.append(f"| {label} | " + " | ".join(words) + " |")
+    return "\n".join(lines)
+
+
+def broken(progress: Progress) -> list[str]:
+    """Tests that reject a true null beyond the 99.9% binomial bound of their level."""
+    return [
+        f"{cell.label}: {cell.rejections} of {cell.trials}"
+        for cell in progress.cells
+        if cell.gamma == 0
+        and cell.rejections > statistics.binomial_bounds(cell.trials, cell.alpha, 0.999)[1]
+    ]
+
+
+def figure(title: str, progress: Progress) -> go.Figure:
+    """Power against gamma, a line and a band for each test."""
+    traces, notes = [], []
+    for i, curve in enumerate(curves(progress.cells, "gamma")):
+        look = style.method_style(curve.method)
+        low, high = curve.interval
+        traces += [
+            style.area(curve.x, low, high, look.color, 0.08),
+            style.line(curve.x, curve.rate, look.color, dash=look.dash, name=curve.label),
+        ]
+        notes.append(style.note(curve.label, 1.02, 1 - 0.06 * i, look.color, paper=True))
+    gammas = [cell.gamma for cell in progress.cells]
+    made = style.figure(
+        traces, x=style.Axis("gamma", (min(gammas), max(gammas) or 1.0)), height=380,
+        y=style.Axis("share rejected", (0, 1.02), percent=True), right=150, notes=notes,
+        shapes=[style.level(progress.cells[0].alpha)],
+    )  # fmt: skip
+    made.layout.title = {"text": title}
+    return made
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Compute, print, and draw; 1 where a level is broken."""
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.figures")
+    parser.add_argument("names", nargs="*", default=NAMES, help="comparisons, by name")
+    parser.add_argument("--trials", type=int, help="a point; the comparison's own otherwise")
+    parser.add_argument("--cache", type=Path, help="keep what is computed in this folder")
+    parser.add_argument("--html", type=Path, help="write the figures to this file")
+    asked = parser.parse_args(arguments)
+    pages, wrong = [], []
+    with tempfile.TemporaryDirectory() as temporary:
+        store = Store(asked.cache or Path(temporary))
+        for name in asked.names:
+            one = comparisons.by_name(name)
+            progress = compute(one, store, asked.trials)
+            print(f"\n**{one.title}** {one.differs}\n\n{table(progress)}", flush=True)
+            wrong += broken(progress)
+            pages.append(figure(one.title, progress).to_html(
+                include_plotlyjs=not pages, full_html=False
+            ))  # fmt: skip
+    if asked.html:
+        asked.html.write_text("<meta charset='utf-8'>" + "\n".join(pages), encoding="utf-8")
+    print("\nLevels broken: " + ("; ".join(wrong) or "none"))
+    return int(bool(wrong))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

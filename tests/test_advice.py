@@ -1,0 +1,71 @@
+"""The advisor: what it names follows from what is cheap and what is wanted."""
+
+import itertools
+
+import pytest
+
+from validation_core.advice import WANTS, Situation, advise, calibration
+
+
+def _named(**situation):
+    return advise(Situation(**situation)).method
+
+
+def test_cheap_pairs_buy_calibration_draws():
+    method = _named(pairs=1000, more=30_000, want="verdict")
+    assert method.name == "uniform"
+    assert method.m == 30
+
+
+@pytest.mark.parametrize(("more", "m"), [(0, 0), (999, 0), (5000, 5), (10**7, 50)])
+def test_m_is_what_the_pairs_allow_and_no_more_than_helps(more, m):
+    assert calibration(Situation(pairs=1000, more=more)) == m
+
+
+def test_few_pairs_and_few_draws_leave_multiple():
+    assert _named(pairs=500, draws=1).name == "multiple"
+
+
+def test_few_pairs_and_many_draws_rank_within_x():
+    assert _named(pairs=500, draws=200).name == "within_x"
+
+
+def test_no_time_trains_nothing():
+    for draws in (1, 200):
+        method = _named(pairs=500, draws=draws, seconds=1.0)
+        assert method.reads in ("coordinates", "reference")
+
+
+@pytest.mark.parametrize("want", WANTS)
+def test_what_is_wanted(want):
+    names = {"verdict": "within_x", "exact": "within_x", "place": "colt", "observation": "lc2st"}
+    assert _named(pairs=1000, draws=100, want=want).name == names[want]
+
+
+def test_an_asymptotic_test_is_not_called_exact():
+    for pairs, more, draws in itertools.product((20, 1000), (0, 50_000), (1, 2, 100)):
+        at = Situation(pairs=pairs, more=more, draws=draws, want="exact")
+        assert advise(at).method.name in ("uniform", "within_x", "sbc")
+
+
+@pytest.mark.parametrize("want", WANTS)
+def test_advice_fits_the_budget(want):
+    """The named method never asks for more true pairs than there are."""
+    grid = itertools.product((2, 50, 1000), (0, 40_000), (1, 10, 500), (1.0, 600.0))
+    for pairs, more, draws, seconds in grid:
+        at = Situation(pairs=pairs, more=more, draws=draws, seconds=seconds, want=want)
+        found = advise(at)
+        assert found.method.budget(pairs, draws).p <= pairs + more
+        assert found.why
+        assert all(found.why)
+        assert found.limits
+        assert found.instead is None or found.instead_why
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"pairs": 1}, {"pairs": 9, "draws": 0}, {"pairs": 9, "more": -1}, {"pairs": 9, "seconds": 0}],
+)
+def test_a_situation_that_cannot_be(wrong):
+    with pytest.raises(ValueError, match="at least 2 true pairs"):
+        Situation(**wrong)

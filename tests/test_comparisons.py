@@ -1,0 +1,152 @@
+"""The papers' figures and the demonstrations: complete, reproducible, and true."""
+
+import dataclasses
+import shlex
+
+import numpy as np
+import pytest
+
+from validation_core import comparisons, costs, keys, sweep
+from validation_core.__main__ import parser
+from validation_core.benchmarks import Gaussian, Tree
+from validation_core.command.line import line
+from validation_core.command.power import chosen_sweep
+from validation_core.methods import C2ST, SBC, TARP, CoLT, Uniform
+from validation_core.power import Trials
+from validation_core.scores.classifier import PRESETS
+from validation_core.store import Store
+from validation_core.sweep import Sweep
+from validation_core.types import PowerCell
+
+ALL = [*comparisons.figures(), *comparisons.demonstrations()]
+NAMES = [one.name for one in ALL]
+
+
+def _cell(method, label, rejections, gamma=0.3, trials=100, **options):
+    return PowerCell(
+        benchmark="b", method=method, options=options, gamma=gamma, beta=0.0, trials=trials,
+        rejections=rejections, alpha=0.05, protocol="pooled", draws_p=1, draws_q=1, seconds=1.0,
+        label=label,
+    )  # fmt: skip
+
+
+def test_names_are_different_and_found():
+    assert len(set(NAMES)) == len(NAMES)
+    for name in NAMES:
+        assert comparisons.by_name(name).name == name
+    with pytest.raises(ValueError, match="A comparison is one of"):
+        comparisons.by_name("nothing")
+
+
+@pytest.mark.parametrize("one", ALL, ids=NAMES)
+def test_a_comparison_is_whole(one):
+    assert len(one.about) > 40
+    labels = [method.label for method in one.sweep.methods]
+    assert len(set(labels)) == len(labels)
+    assert keys.read(keys.text(one.sweep)) == one.sweep
+    assert one.sweep.tasks
+    assert one.sweep.design.trials in (100, 200, 1000)
+
+
+@pytest.mark.parametrize("name", comparisons.PERTURBATIONS)
+def test_the_conformal_figure_has_the_budgets_of_table_1(name):
+    found = comparisons.by_name(f"conformal_{name}").sweep
+    n, k = found.design.n, found.design.k
+    budgets = {method.name: tuple(method.budget(n, k)) for method in found.methods}
+    assert budgets == {
+        "c2st": (n, n), "multiple": (n, n), "automl": (n, n), "uniform": (50 * n, n),
+        "sbc": (n, 200 * n), "tarp": (n, 200 * n), "dc": (n, 10 * n), "mmd_fuse": (250, 250),
+    }  # fmt: skip
+    assert "2000 + 2000" in comparisons.by_name(f"conformal_{name}").differs
+    assert found.gammas == Gaussian(perturbation=name).gammas
+
+
+def _parsed(text):
+    return chosen_sweep(parser().parse_args(shlex.split(text)[3:]))
+
+
+@pytest.mark.parametrize("one", ALL, ids=NAMES)
+def test_its_command_makes_it(one):
+    assert _parsed(line(one.sweep, one)) == one.sweep
+
+
+@pytest.mark.parametrize("wanted", [
+    Sweep(benchmark=Tree(noise="added"), methods=(CoLT(embedding="identity"), SBC()),
+          gammas=(0.0, 1.5), design=Trials(n=100, k=50, trials=20, alpha=0.1)),
+    Sweep(benchmark=Gaussian(perturbation="heavy_tail", dim_x=10, dim_theta=10, curved=True),
+          methods=(C2ST(), Uniform(m=7), TARP(reference="x")), gammas=(0.2,),
+          betas=(0.0, 0.95), recipe=PRESETS["paper"], seed=3,
+          design=Trials(seed=3, protocol="fresh")),
+], ids=["tree", "degraded"])  # fmt: skip
+def test_the_command_of_ones_own(wanted):
+    assert _parsed(line(wanted)) == wanted
+
+
+def test_sbc_is_silent_on_a_q_that_ignores_x():
+    """What the demonstration says is what runs: SBC and random references near the level."""
+    one = comparisons.by_name("blind").sweep
+    small = dataclasses.replace(
+        one, design=dataclasses.replace(one.design, trials=40, n=200, k=50),
+        methods=tuple(m for m in one.methods if m.reads in ("coordinates", "reference")),
+    )  # fmt: skip
+    store = Store()
+    for task in sweep.missing(small, store):
+        task.run(store, lambda fraction, live: None)
+    rates = {cell.label: cell.rate for cell in sweep.collect(small, store).cells}
+    silent = {rates[SBC().label], rates[TARP().label]}
+    assert max(silent) <= 0.2
+    assert rates[TARP(reference="x").label] >= 0.9
+
+
+def test_disagreement_names_who_missed_what():
+    wanted = comparisons.by_name("blind").sweep
+    gamma = wanted.gammas[0]
+    cells = [
+        _cell("c2st", "C2ST", 100, gamma), _cell("sbc", "SBC", 4, gamma),
+        _cell("tarp", "TARP", 6, gamma, reference="random"),
+        _cell("mmd_fuse", "MMD", 5, gamma, points=250),
+        _cell("dc", "DC", 40, gamma),
+    ]  # fmt: skip
+    found = comparisons.disagreement(wanted, cells)
+    assert [remark.silent for remark in found] == ["SBC", "TARP", "MMD"]
+    assert all(remark.loud == "C2ST" for remark in found)
+    assert "ignores x" in found[0].why
+    assert "250 points" in found[2].why
+    assert {remark.shown_by for remark in found} <= {*NAMES, ""}
+
+
+def test_tests_that_agree_need_no_words():
+    wanted = comparisons.by_name("blind").sweep
+    cells = [_cell("c2st", "C2ST", 90), _cell("sbc", "SBC", 85)]
+    assert comparisons.disagreement(wanted, cells) == []
+    assert comparisons.disagreement(wanted, []) == []
+
+
+def test_costs_grow_with_what_they_are_of():
+    small = comparisons.by_name("conformal_mean_shift").sweep
+    large = dataclasses.replace(small, design=dataclasses.replace(small.design, n=2000, k=500))
+    for method in small.methods:
+        few, many = costs.of(small, method), costs.of(large, method)
+        assert 0 < few.trial <= many.trial
+        assert 0 < few.memory <= many.memory
+        assert few.training >= 0
+    store = Store()
+    left = sweep.missing(small, store)
+    one, two = (costs.estimate(small, left, workers) for workers in (1, 2))
+    assert one.seconds == pytest.approx(2 * two.seconds)
+    assert one.memory < two.memory
+    assert costs.estimate(small, (), 2).seconds == 0
+
+
+def test_costs_are_measured_once_trials_have_run():
+    wanted = Sweep(
+        benchmark=Gaussian(dim_x=1, dim_theta=1), methods=(SBC(),), gammas=(0.0,),
+        design=Trials(trials=20, n=50, k=10),
+    )  # fmt: skip
+    store = Store()
+    for task in sweep.missing(wanted, store):
+        task.run(store, lambda fraction, live: None)
+    progress = sweep.collect(wanted, store)
+    measured = sum(cell.seconds for cell in progress.cells) / 20
+    assert costs.of(wanted, SBC(), progress).trial == pytest.approx(measured)
+    assert np.isfinite(costs.of(wanted, SBC()).trial)

@@ -1,0 +1,204 @@
+"""The Compare page under AppTest: choose, see the price, run, look, take away, be advised."""
+
+import json
+from dataclasses import replace
+
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from pages.components import compare_curves, compare_numbers
+from pages.components.compare_controls import Chosen
+from tests.conftest import ROOT
+from validation_core import comparisons, sweep
+from validation_core.benchmarks import Gaussian
+from validation_core.methods import C2ST, SBC
+from validation_core.power import Trials
+from validation_core.scores import classifier
+from validation_core.sweep import Sweep
+from validation_core.types import PowerCell
+
+PAGE = str(ROOT / "pages" / "compare.py")
+QUICK = classifier.Classifier(train=200, epochs=3, hidden=16)
+
+
+@pytest.fixture(autouse=True)
+def _small(monkeypatch):
+    """Small networks: what is tested here is the page."""
+    monkeypatch.setitem(classifier.PRESETS, "interactive", QUICK)
+    st.cache_resource.clear()  # the store, and what was read of it
+    yield
+    st.cache_resource.clear()
+
+
+@pytest.fixture
+def page():
+    return AppTest.from_file(PAGE, default_timeout=120)
+
+
+@pytest.fixture
+def own(page):
+    """A small comparison of one's own."""
+    page.query_params["comparison"] = "A comparison of my own"
+    page.run()
+    page.multiselect(key="methods").set_value(["sbc", "c2st"]).run()
+    page.select_slider(key="n").set_value(100)
+    page.select_slider(key="k").set_value(10)
+    page.selectbox(key="perturbation").set_value("mean_shift")
+    page.select_slider(key="trials-own").set_value(20).run()
+    return page
+
+
+def _texts(page):
+    return " ".join(
+        element.value for kind in (page.markdown, page.caption, page.warning, page.error)
+        for element in kind
+    )  # fmt: skip
+
+
+def _charts(page):
+    return page.get("bidi_component")
+
+
+def test_it_opens_on_a_figure_of_a_paper(page):
+    page.run()
+    assert not page.exception
+    assert page.selectbox(key="comparison").value == comparisons.figures()[0].name
+    budgets = page.dataframe[0].value
+    assert list(budgets["Test"])[:2] == ["C2ST", "Multiple"]
+    assert list(budgets["Draws from p"])[2] == 50_000
+    assert "GB of memory" in _texts(page)
+
+
+def test_the_price_comes_before_the_run(own):
+    assert not own.exception
+    assert not _charts(own)
+    said = _texts(own)
+    assert "pieces of work are missing" in said
+    assert "first picture" in said
+    assert list(own.dataframe[0].value["Trials run"]) == [0, 0]
+
+
+def test_run_look_and_take_away(own):
+    own.button(key="run-compare").click().run()
+    own.run()
+    assert not own.exception
+    assert _charts(own)
+    assert "rejects q most often" in _texts(own)
+    assert list(own.dataframe[0].value["Trials run"]) == [140, 140]
+    assert not [b for b in own.button if b.key == "run-compare"]
+    for view in ("draws", "seconds"):
+        own.session_state["curves"] = view
+        own.run()
+        assert not own.exception
+        assert _charts(own)
+    own.button(key="run-look").click().run()
+    own.run()
+    assert not own.exception
+    assert own.get("plotly_chart")
+
+
+@pytest.mark.parametrize("one", comparisons.figures(), ids=lambda one: one.name)
+def test_every_figure_can_be_chosen(page, one):
+    page.query_params["comparison"] = one.title
+    page.run()
+    assert not page.exception
+    assert len(page.dataframe[0].value) == len(one.sweep.methods)
+
+
+def test_a_demonstration_runs_at_a_press(page, monkeypatch):
+    small = [
+        one._replace(sweep=replace(
+            one.sweep, methods=(SBC(),), design=Trials(trials=20, n=100, k=10)
+        )) for one in comparisons.demonstrations()
+    ]  # fmt: skip
+    monkeypatch.setattr(comparisons, "demonstrations", lambda trials=100: small)
+    page.session_state["compare-view"] = "why"
+    page.run()
+    assert not page.exception
+    page.button(key="demo-blind").click().run()
+    assert not page.exception
+    assert page.selectbox(key="comparison").value == "blind"
+    assert _charts(page)
+
+
+def test_the_advisor_answers(page):
+    page.session_state["compare-view"] = "advice"
+    page.run()
+    assert not page.exception
+    assert "Within x" in _texts(page)
+    page.number_input(key="more").set_value(50_000).run()
+    assert "Uniform(50)" in _texts(page)
+    page.session_state["want"] = "place"
+    page.run()
+    assert "CoLT" in _texts(page)
+
+
+def test_no_method_is_no_error(own):
+    own.multiselect(key="methods").set_value([]).run()
+    assert not own.exception
+    assert any("at least one method" in info.value for info in own.info)
+
+
+def test_a_method_that_fails_says_so_and_the_other_goes_on(own, monkeypatch):
+    def refuse(self, scores, rng):
+        raise ValueError("This test needs something else; got this. Do that.")
+
+    monkeypatch.setattr(C2ST, "test", refuse)
+    own.button(key="run-compare").click().run()
+    own.run()
+    assert not own.exception
+    assert any("C2ST failed" in error.value for error in own.error)
+    assert list(own.dataframe[0].value["Trials run"]) == [140, 0]
+
+
+def _chosen(cells=(), **changes):
+    wanted = Sweep(
+        benchmark=Gaussian(), methods=(SBC(), C2ST()), gammas=Gaussian().gammas,
+        design=Trials(trials=100), **changes,
+    )  # fmt: skip
+    counts = {method.label: 0 for method in wanted.methods}
+    return Chosen(wanted, None), sweep.Progress(list(cells), counts, 1, counts, {})
+
+
+def _cell(label, gamma, rejections, trials=100):
+    return PowerCell(
+        benchmark="b", method=label.lower(), options={"m": 3}, gamma=gamma, beta=0.0,
+        trials=trials, rejections=rejections, alpha=0.05, protocol="pooled", draws_p=10_000,
+        draws_q=10_000, seconds=2.0, label=label, statistic=0.1, statistic_low=0.0,
+        statistic_high=0.2,
+    )  # fmt: skip
+
+
+def test_a_broken_level_is_marked():
+    fine, bad = _cell("SBC", 0.0, 8), _cell("C2ST", 0.0, 30)
+    assert compare_curves.broken([fine, bad, _cell("SBC", 0.3, 90)]) == [bad]
+    chosen, progress = _chosen([fine, bad, _cell("SBC", 0.3, 90)])
+    marked = compare_curves.power(chosen, progress).message((0.0,))
+    assert "level broken" in str(marked)
+    _, honest = _chosen([fine])
+    assert "level broken" not in str(compare_curves.power(chosen, honest).message((0.0,)))
+
+
+def test_an_honest_test_is_seldom_marked():
+    """The bound is a binomial one: 13 of 100 may happen, 14 in fewer than one of a thousand."""
+    assert not compare_curves.broken([_cell("SBC", 0.0, 12)])
+    assert compare_curves.broken([_cell("SBC", 0.0, 16)])
+
+
+def test_the_answer_has_its_numbers():
+    chosen, progress = _chosen([_cell("SBC", 0.3, 20), _cell("C2ST", 0.3, 80)])
+    said = compare_curves.answer(chosen, progress)
+    assert "C2ST rejects q most often" in said
+    assert "80%" in said
+    assert "SBC in 20%" in said
+    assert compare_curves.answer(*_chosen()) == ""
+
+
+def test_what_is_taken_away_can_be_read_back():
+    _, progress = _chosen([_cell("SBC", 0.3, 20)])
+    found = compare_numbers.frame(progress)
+    assert json.loads(found["options"][0]) == {"m": 3}
+    assert found["rate"][0] == 0.2
+    assert found.to_csv(index=False).count("\n") == 2
+    assert len(found.to_parquet(index=False)) > 100

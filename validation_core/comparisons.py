@@ -1,0 +1,313 @@
+"""Comparisons worth running: the papers' figures, and three that explain why tests disagree.
+
+Each is a sweep, ready to run, with words on what to look for. Sizes are the papers'; what differs
+is said in `differs`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from validation_core.benchmarks.gaussian import Gaussian
+from validation_core.benchmarks.tree import Tree
+from validation_core.methods import (
+    C2ST,
+    DC,
+    LC2ST,
+    SBC,
+    TARP,
+    AutoML,
+    CoLT,
+    MMDFuse,
+    Multiple,
+    Uniform,
+    WithinX,
+)
+from validation_core.power import Trials
+from validation_core.scores.classifier import Classifier, TableClassifier
+from validation_core.statistics import wilson
+from validation_core.sweep import Sweep
+from validation_core.types import Method, PowerCell
+
+BETAS = (0.0, 0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 1.0)
+PERTURBATIONS = ("mean_shift", "covariance_scaling", "anisotropic", "heavy_tail")
+"""The four of the conformal paper's Gaussian experiment."""
+SMALL_MMD = MMDFuse(points=250, permutations=200)
+"""What a browser can wait for: the paper's 2000 + 2000 points with 2000 permutations take some
+seven seconds a trial on one core."""
+CONFORMAL: tuple[Method, ...] = (
+    C2ST(), Multiple(), Uniform(), SBC(), TARP(), DC(), AutoML(), SMALL_MMD,
+)  # fmt: skip
+"""The methods of the conformal paper's Table 1."""
+_FEW_PAIRS = Classifier(epochs=200, lr=3e-3, batch=128, hidden=128, keep_best=True)
+_MMD = "MMD-FUSE reads 250 + 250 points with 200 permutations, the paper's 2000 + 2000 with 2000"
+
+
+class Comparison(NamedTuple):
+    """A sweep with its story."""
+
+    name: str
+    title: str
+    about: str
+    """What it shows, and what to look for."""
+    sweep: Sweep
+    differs: str = ""
+    """Where it is not as printed."""
+
+
+def figures(trials: int = 200) -> list[Comparison]:
+    """The papers' figures."""
+    return [
+        *[_conformal(name, trials) for name in PERTURBATIONS],
+        _degraded(trials),
+        _type_one(),
+        *[_colt(name, trials) for name in ("mean_shift", "covariance_scaling", "heavy_tail")],
+        _tree(trials),
+    ]
+
+
+def demonstrations(trials: int = 100) -> list[Comparison]:
+    """Why tests disagree, each on a case in which they do."""
+    return [_blind(trials), _collapse(trials), _references(trials)]
+
+
+def by_name(name: str) -> Comparison:
+    """The figure or demonstration of that name.
+
+    Raises:
+        ValueError: when there is none.
+    """
+    known = {one.name: one for one in (*figures(), *demonstrations())}
+    if name not in known:
+        raise ValueError(f"A comparison is one of {', '.join(known)}; got {name!r}. Choose one.")
+    return known[name]
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def _conformal(name: str, trials: int) -> Comparison:
+    benchmark = Gaussian(perturbation=name)
+    return Comparison(
+        f"conformal_{name}", f"Conformal C2ST, {_words(name)}",
+        "Power of all eight tests as q gets worse, each with the budget of Table 1.",
+        Sweep(
+            benchmark=benchmark, methods=CONFORMAL, gammas=benchmark.gammas,
+            design=Trials(trials=trials, n=1000, k=200),
+        ),
+        f"{_MMD}; networks train by the faster schedule, one for each gamma.",
+    )  # fmt: skip
+
+
+def _degraded(trials: int) -> Comparison:
+    benchmark = Gaussian(perturbation="mean_shift")
+    return Comparison(
+        "conformal_beta", "Conformal C2ST, a classifier degraded",
+        "The trained network is moved back to its random start. C2ST needs a good threshold and "
+        "goes first; conformal ranks need the order only.",
+        Sweep(
+            benchmark=benchmark, methods=(C2ST(), Multiple(), Uniform(), WithinX(), DC()),
+            gammas=(benchmark.gammas[3],), betas=BETAS,
+            design=Trials(trials=trials, n=1000, k=100),
+        ),
+    )  # fmt: skip
+
+
+def _type_one() -> Comparison:
+    benchmark = Gaussian()
+    return Comparison(
+        "type_one", "Type I errors of all tests",
+        "Nothing is wrong with q: every test should reject as often as its level says, or less.",
+        Sweep(
+            benchmark=benchmark, gammas=(0.0,),
+            methods=(*CONFORMAL, WithinX(), TARP(reference="x"), DC(kind="binary"),
+                     CoLT(embedding="identity"), LC2ST(nulls=19)),
+            design=Trials(trials=1000, n=1000, k=200),
+        ),
+        f"{_MMD}; L-C2ST compares with 19 nulls instead of 100.",
+    )  # fmt: skip
+
+
+def _colt(name: str, trials: int) -> Comparison:
+    benchmark = Gaussian(perturbation=name)
+    return Comparison(
+        f"colt_{name}", f"CoLT, {_words(name)}",
+        "Few simulations with many draws of q each: 100 pairs, 500 draws.",
+        Sweep(
+            benchmark=benchmark, gammas=benchmark.gammas,
+            methods=(CoLT(embedding="identity"), CoLT(), C2ST(), SBC(), TARP()),
+            design=Trials(trials=trials, n=100, k=500),
+            recipe=TableClassifier(n=100, k=500, recipe=_FEW_PAIRS),
+        ),
+        "CoLT's default embedding is ours; its identity embedding is the paper's.",
+    )  # fmt: skip
+
+
+def _tree(trials: int) -> Comparison:
+    return Comparison(
+        "colt_tree", "CoLT, branching tree",
+        "Errors along thin branches: invisible to marginals, small for a classifier.",
+        Sweep(
+            benchmark=Tree(), gammas=Tree().gammas, methods=(CoLT(), C2ST(), SBC(), TARP()),
+            design=Trials(trials=trials, n=1000, k=100),
+        ),
+        "CoLT's default embedding is ours.",
+    )  # fmt: skip
+
+
+def _blind(trials: int) -> Comparison:
+    benchmark = Gaussian(perturbation="blind_prior")
+    return Comparison(
+        "blind", "Why is SBC silent here?",
+        "This q ignores x and draws from the prior. Each true parameter then ranks anywhere among "
+        "draws of the prior, so SBC and TARP with random references find nothing, whatever their "
+        "budget. Tests that look at theta together with x reject every time.",
+        Sweep(
+            benchmark=benchmark, gammas=benchmark.gammas,
+            methods=(SBC(), TARP(), TARP(reference="x"), C2ST(), WithinX(), DC()),
+            design=Trials(trials=trials, n=500, k=100),
+        ),
+    )  # fmt: skip
+
+
+def _collapse(trials: int) -> Comparison:
+    benchmark = Gaussian(perturbation="mean_shift")
+    return Comparison(
+        "collapse", "Why did C2ST collapse?",
+        "As the network is moved back to its random start (beta), its threshold drifts to one "
+        "side of both samples and accuracy falls to one half, while the order of the scores, all "
+        "that conformal ranks use, still tells p from q.",
+        Sweep(
+            benchmark=benchmark, gammas=(benchmark.gammas[-1],), betas=BETAS,
+            methods=(C2ST(), Multiple(), Uniform(m=20)), design=Trials(trials=trials, n=500),
+        ),
+    )  # fmt: skip
+
+
+def _references(trials: int) -> Comparison:
+    benchmark = Gaussian(perturbation="heavy_tail")
+    return Comparison(
+        "references", "Why does TARP depend on its references?",
+        "TARP ranks distances to a reference point. Points drawn at random ask about balls "
+        "anywhere; points that follow x ask about balls near the posterior, where heavy tails "
+        "show. The same draws, two different tests: where the mean is shifted, the random points "
+        "win.",
+        Sweep(
+            benchmark=benchmark, gammas=benchmark.gammas,
+            methods=(TARP(), TARP(reference="x"), TARP(metric="manhattan"), SBC()),
+            design=Trials(trials=trials, n=500, k=100),
+        ),
+    )  # fmt: skip
+
+
+class Remark(NamedTuple):
+    """Two tests that disagree, and why."""
+
+    loud: str
+    silent: str
+    why: str
+    shown_by: str
+    """The demonstration that shows it; empty where there is none."""
+
+
+_LOUD, _SILENT = 0.6, 0.25
+"""Wilson bounds beyond which a test is said to find q wrong, or to miss it."""
+
+
+def remarks(sweep: Sweep, loud: Sequence[PowerCell], silent: Sequence[PowerCell]) -> list[Remark]:
+    """Why the silent tests of one place missed what the loud ones found, one remark for each."""
+    if not loud:
+        return []
+    best = max(loud, key=lambda cell: cell.rate)
+    return [
+        Remark(best.label, cell.label, *_REASONS.get(cell.method, _other)(sweep, cell))
+        for cell in silent
+    ]
+
+
+Reason = Callable[[Sweep, PowerCell], tuple[str, str]]
+
+
+def _is_blind(sweep: Sweep) -> bool:
+    return getattr(sweep.benchmark, "perturbation", "") == "blind_prior"
+
+
+def _sbc(sweep: Sweep, cell: PowerCell) -> tuple[str, str]:
+    del cell
+    if _is_blind(sweep):
+        return (
+            "q ignores x: each true parameter is a draw of the prior, as q's draws are, and ranks "
+            "anywhere among them.", "blind",
+        )  # fmt: skip
+    return (
+        "it ranks one parameter at a time and pays for their number by Bonferroni: what is wrong "
+        "with correlations, or differs in sign from x to x, leaves marginal ranks uniform.",
+        "blind",
+    )
+
+
+def _tarp(sweep: Sweep, cell: PowerCell) -> tuple[str, str]:
+    if cell.options.get("reference") == "random":
+        return (
+            ("q ignores x, and so do its references: distances of truth and draws share one law."
+             if _is_blind(sweep) else
+             "its random references lie anywhere: most of the balls it asks about have nothing "
+             "to do with where q is wrong at this x."),
+            "references",
+        )  # fmt: skip
+    return (
+        "its references follow the mean: an error that leaves the mass of balls round the mean "
+        "in place is not seen.", "references",
+    )  # fmt: skip
+
+
+def _c2st(sweep: Sweep, cell: PowerCell) -> tuple[str, str]:
+    del sweep
+    if cell.beta > 0:
+        return (
+            "the degraded network's threshold lies to one side of both samples; accuracy is one "
+            "half although the scores are still ordered.", "collapse",
+        )  # fmt: skip
+    return (
+        "it counts hits at one threshold and forgets how far a score is from it; ranks keep the "
+        "order of all scores.", "collapse",
+    )  # fmt: skip
+
+
+def _mmd(sweep: Sweep, cell: PowerCell) -> tuple[str, str]:
+    points = cell.options.get("points")
+    used = f"{points} points of each side" if points else "its points"
+    return (
+        f"it compares {used} of theta and x together by kernels that learn nothing: an error in "
+        "the conditional is small beside the spread of x.", "",
+    )  # fmt: skip
+
+
+def _other(sweep: Sweep, cell: PowerCell) -> tuple[str, str]:
+    del sweep, cell
+    return "what it looks at is little touched by this error at this number of draws.", ""
+
+
+_REASONS: dict[str, Reason] = {
+    "sbc": _sbc, "tarp": _tarp, "c2st": _c2st, "mmd_fuse": _mmd,
+}  # fmt: skip
+
+
+def disagreement(sweep: Sweep, cells: Sequence[PowerCell]) -> list[Remark]:
+    """Remarks on the place where most tests disagree; none where all agree."""
+    best: list[Remark] = []
+    for place in sweep.places:
+        here = [cell for cell in cells if (cell.gamma, cell.beta) == place]
+        loud = [cell for cell in here if bounds(cell)[0] > _LOUD]
+        silent = [cell for cell in here if bounds(cell)[1] < _SILENT]
+        found = remarks(sweep, loud, silent)
+        best = found if len(found) > len(best) else best
+    return best
+
+
+def bounds(cell: PowerCell) -> tuple[float, float]:
+    """95% Wilson interval of a cell's power."""
+    low, high = wilson(cell.rejections, cell.trials)
+    return float(low), float(high)
