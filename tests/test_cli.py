@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from tests.conftest import ROOT
+from validation_core import diagnosis
 from validation_core.__main__ import main
 from validation_core.benchmarks import BENCHMARKS
-from validation_core.diagnosis import learning
-from validation_core.methods import METHODS
+from validation_core.diagnosis import choice, learning
+from validation_core.methods import DC, LC2ST, METHODS, MMDFuse
 from validation_core.uploads import samples
 
 SAMPLE = str(samples.path("sample_undertrained"))
@@ -51,8 +52,9 @@ def test_diagnose_gives_the_object_of_the_design(capsys, tmp_path):
     assert found["verdict"] == "problem found"
     assert (found["n"], found["k"], found["dim_theta"], found["dim_x"]) == (400, 50, 2, 5)
     assert [m["name"] for m in found["methods"]] == [
-        "sbc", "within_x", "multiple", "c2st", "uniform", "colt"
+        "sbc", "tarp", "within_x", "multiple", "c2st", "uniform", "colt"
     ]  # fmt: skip
+    assert found["methods"][1]["effect"]["reading"] == "over-confident"
     assert found["cause"][0]["parameter"] in ("intercept", "slope")
     (where,) = found["where"]
     assert where["method"] == "colt"
@@ -76,6 +78,48 @@ def test_diagnose_with_chosen_methods(capsys):
     )
     assert [m["name"] for m in found["methods"]] == ["sbc"]
     assert (found["alpha"], found["seed"]) == (0.01, 3)
+
+
+@pytest.fixture
+def cheap(monkeypatch):
+    """Further methods that cost little."""
+    found = dict(diagnosis.further_methods())
+    made = (DC(m=3, permutations=39), LC2ST(nulls=19), MMDFuse(points=30, permutations=39))
+    found |= {method.name: found[method.name]._replace(method=method) for method in made}
+    del found["automl"]
+    for where in (diagnosis, choice):
+        monkeypatch.setattr(where, "further_methods", lambda: found)
+    return found
+
+
+def test_further_methods_run_when_they_are_asked_for(capsys, cheap):
+    """A bare name is the page's test; with options it is what they say."""
+    options = ("--method", "mmd_fuse", "--method", "dc:m=2,permutations=59", "--method", "lc2st")
+    found = printed(capsys, "diagnose", SAMPLE, *options)["methods"]
+    assert [m["name"] for m in found] == ["mmd_fuse", "dc", "lc2st"]
+    assert found[0]["draws_p"] == 30
+    assert (found[1]["draws_q"], found[1]["effect"]["relabelings"]) == (400, 59)
+    assert len(found[2]["effect"]["x_o"]) == 5
+    assert 0 <= found[2]["effect"]["row"] < 400
+    aloud = said(capsys, "diagnose", SAMPLE, *options).out
+    assert "nats [" in aloud
+    assert "counted from 0 (x at t = -1 = " in aloud
+    assert "cannot reject by itself" in aloud  # 19 nulls, three tests
+
+
+def test_all_is_what_runs_unasked_and_what_may_be_asked_for(capsys, cheap, tmp_path):
+    path = tmp_path / "small.npz"
+    rng = np.random.default_rng(0)
+    np.savez(path, theta=rng.normal(size=(30, 1)), x=rng.normal(size=(30, 1)),
+             theta_q=rng.normal(size=(30, 8, 1)))  # fmt: skip
+    unasked = [method.name for method in diagnosis.default_methods()]
+    found = printed(capsys, "diagnose", str(path), "--method", "all")["methods"]
+    assert [m["name"] for m in found] == [*unasked, *cheap]
+    assert {m["name"] for m in found if m["status"] == "ran"} == {"sbc", "tarp", "mmd_fuse"}
+    mixed = ("--method", "sbc", "--method", "all", "--method", "tarp:reference=x")
+    labels = [m["label"] for m in printed(capsys, "diagnose", str(path), *mixed)["methods"]]
+    assert labels.count("SBC") == 1
+    assert {"TARP", "TARP x"} <= set(labels)
 
 
 def test_diagnose_with_another_embedding(capsys):
@@ -126,7 +170,7 @@ def test_diagnose_asks_for_the_order(capsys, tmp_path):
         (["power", "--benchmark", "gaussian", "--method", "c2st", "--gamma", "0", "--preset", "x"],
          "interactive"),
         (["power", "--benchmark", "gaussian", "--method", "c2st", "--gamma", "0",
-          "--engine", "dask:tcp://a:1"], "local and serial"),
+          "--engine", "dask:tcp://a:1"], "must answer at tcp://a:1"),
         (["store", "burn"], "burn"),
         ([], "COMMAND"),
     ],
@@ -170,7 +214,8 @@ def test_power_trains_every_network(capsys):
     assert f"statistic {cells[0]['statistic']:.3g} [" in heard
     described = said(capsys, "store", "ls").out
     assert "simulated tree added gamma 1.5 · localizer w2 identity" in described
-    assert "methods (colt w2 identity interactive, colt w2 residual interactive)" in described
+    assert "colt w2 identity interactive" in described
+    assert "colt w2 residual interactive" in described
 
 
 @pytest.mark.parametrize(("name", "registry"), [("methods", METHODS), ("benchmarks", BENCHMARKS)])

@@ -1,13 +1,15 @@
 """Where work runs: in this process or in worker processes, watched and cancelled from anywhere."""
 
 from .check import SelfCheck
+from .cluster import DaskExecutor
 from .job import Interrupted, Job, JobState, job_key
 from .pool import WorkerPool
 from .runner import Engine
-from .start import Services, start
+from .start import Services, on_cluster, start
 from .tasks import Report, SerialExecutor, Task, TaskError
 
 __all__ = [
+    "DaskExecutor",
     "Engine",
     "Interrupted",
     "Job",
@@ -20,5 +22,6 @@ __all__ = [
     "TaskError",
     "WorkerPool",
     "job_key",
+    "on_cluster",
     "start",
 ]

@@ -23,6 +23,7 @@ class SelfCheck:
     """Draw random numbers, sort them, and store a fingerprint of every bit."""
 
     version: ClassVar[int] = 1
+    gpu: ClassVar[bool] = False
 
     seed: int = 0
     rounds: int = 20

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from validation_core import keys
-from validation_core.engine.tasks import Task
+from validation_core.engine.tasks import Task, needs_gpu
 from validation_core.store import JSON
 
 State = Literal["queued", "running", "done", "cancelled", "failed"]
@@ -34,6 +34,8 @@ class JobState:
     """When it was asked for, in seconds since 1970."""
     seconds: float
     subscribers: int
+    failures: Mapping[str, str]
+    """What went wrong, by the key of each task that failed; the others go on."""
 
     @property
     def active(self) -> bool:
@@ -72,10 +74,12 @@ class Run:
     jobs: list[Job] = field(default_factory=list)
     makes: frozenset[str] = frozenset()
     needs: frozenset[str] = frozenset()
+    gpu: bool = True
 
     def __post_init__(self) -> None:
         self.makes = frozenset(getattr(self.task, "makes", ()))
         self.needs = frozenset(getattr(self.task, "needs", ()))
+        self.gpu = needs_gpu(self.task)
 
 
 class Job:
@@ -92,6 +96,7 @@ class Job:
         self.watchers: dict[str, float] = {}
         self.cancelled = False
         self.latest: Run | None = None
+        self.served = 0  # when it last got a turn; never
         self.ended: float | None = None
         self.started = time.time()
         self._lock = lock
@@ -126,6 +131,7 @@ class Job:
                 started=self.started,
                 seconds=(self.ended or time.time()) - self.started,
                 subscribers=len(self.watchers),
+                failures={run.key: run.error for run in self.runs if run.state == "failed"},
             )
 
     def _message(self, done: int) -> str:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO, Any, TypeVar, cast
 
 from validation_core import keys
-from validation_core.engine.tasks import Report, Stopped, TaskError, perform
+from validation_core.engine.tasks import Report, Stopped, Task, TaskError, needs_gpu, perform
 from validation_core.store import Store
 
 T = TypeVar("T")
@@ -28,17 +28,20 @@ T = TypeVar("T")
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _MOST = 4
 _TRIES = 3  # workers in a row that may end before they are ready
+_RUNS = 2  # of one task: once more after its worker ended unexpectedly
 
 
 class Pending(Future[Any]):
     """A task's future; cancelling it ends the process that runs it."""
 
-    def __init__(self, pool: WorkerPool, message: str, store: Store, report: Report) -> None:
+    def __init__(self, pool: WorkerPool, task: Task, store: Store, report: Report) -> None:
         super().__init__()
-        self.message = message
+        self.message = json.dumps({"task": keys.encode(task), "store": store.place()})
+        self.gpu = needs_gpu(task)
         self.store = store
         self.report = report
         self.stopped = False
+        self.runs = 0
         self._pool = pool
 
     def cancel(self) -> bool:
@@ -95,7 +98,8 @@ class WorkerPool(Executor):
 
     Args:
         size: number of workers; by default one per core, at most four. Where they compute on a
-            GPU one works at a time, unless `size` is given, and the others stand by.
+            GPU, one task that runs a network is at work at a time; the others wait for it while
+            tasks that run none go on.
     """
 
     def __init__(self, size: int | None = None) -> None:
@@ -103,8 +107,6 @@ class WorkerPool(Executor):
             raise ValueError(f"A pool needs at least one worker; got {size}. Set NPTLAB_WORKERS.")
         self.slots = size or min(_MOST, os.cpu_count() or 1)
         self.device = ""
-        self._fixed = size is not None
-        self._size = self.slots
         self._lock = threading.RLock()
         self._queue: deque[Pending] = deque()
         self._workers: list[_Worker] = []
@@ -120,8 +122,7 @@ class WorkerPool(Executor):
                 "Make it a task."
             )
         task, store, report = args
-        message = json.dumps({"task": keys.encode(task), "store": store.place()})
-        pending = Pending(self, message, store, report)
+        pending = Pending(self, task, store, report)
         with self._lock:
             if self._closed:
                 raise RuntimeError("A pool that was shut down takes no tasks. Start another.")
@@ -140,7 +141,8 @@ class WorkerPool(Executor):
             workers, waiting = list(self._workers), list(self._queue)
             self._queue.clear()
         for pending in waiting:
-            pending.cancel()
+            if not pending.cancel():  # it waited for another worker after its first one ended
+                pending.set_exception(CancelledError())
         for worker in workers:
             if worker.task:
                 worker.task.stopped = True
@@ -157,7 +159,12 @@ class WorkerPool(Executor):
                     pending.stopped = True
                     worker.kill()
                     return True
-        return False
+            again = pending in self._queue  # its worker has ended, another is to run it
+            if again:
+                self._queue.remove(pending)
+        if again:
+            pending.set_exception(CancelledError())
+        return again
 
     def pids(self) -> list[int]:
         """Process ids of the workers, those at work first."""
@@ -184,10 +191,13 @@ class WorkerPool(Executor):
         self._assign()
 
     def lost(self, worker: _Worker) -> None:
-        """A worker's process has ended: fail its task alone and replace it."""
+        """A worker's process has ended: run its task once more, or fail it alone; replace it."""
         with self._lock:
             pending, worker.task = worker.task, None
             self._workers.remove(worker)
+            if pending and not pending.stopped and pending.runs < _RUNS and not self._closed:
+                self._queue.appendleft(pending)
+                pending = None
             self._failures = 0 if worker.ready else self._failures + 1
             self._replace()
             waiting = [] if self._workers or self._closed else list(self._queue)
@@ -199,7 +209,7 @@ class WorkerPool(Executor):
         elif pending:
             pending.set_exception(TaskError(_why(code)))
         for orphan in waiting:
-            if orphan.set_running_or_notify_cancel():
+            if orphan.running() or orphan.set_running_or_notify_cancel():
                 orphan.set_exception(
                     TaskError(f"No worker process could be started (exit code {code}).")
                 )
@@ -210,8 +220,6 @@ class WorkerPool(Executor):
             worker.ready = True
             self.device = device
             self._failures = 0
-            if device == "cuda" and not self._fixed:
-                self.slots = 1
             self._replace()
 
     def _ended(self, worker: _Worker, message: Mapping[str, Any]) -> None:
@@ -230,26 +238,29 @@ class WorkerPool(Executor):
         with self._lock:
             if self._closed or not all(worker.ready for worker in self._workers):
                 return  # one at a time, so that the first is warm soonest
-            if len(self._workers) < self._size and self._failures < _TRIES:
+            if len(self._workers) < self.slots and self._failures < _TRIES:
                 try:
                     self._workers.append(_Worker(self))
                 except OSError:  # no process to be had: said to whoever waits for one
                     self._failures = _TRIES
 
     def _assign(self) -> None:
-        """Give waiting tasks to idle workers, within the slots."""
+        """Give waiting tasks to idle workers."""
         with self._lock:
             for worker in self._workers:
-                busy = sum(other.task is not None for other in self._workers)
-                if worker.idle and busy < self.slots:
+                if worker.idle:
                     worker.task = self._next()
                     if worker.task:
+                        worker.task.runs += 1
                         worker.send(worker.task.message)
 
     def _next(self) -> Pending | None:
-        while self._queue:
-            pending = self._queue.popleft()
-            if pending.set_running_or_notify_cancel():
+        """The first that may start; what would be a second one on the GPU waits."""
+        at_work = [worker.task for worker in self._workers if worker.task]
+        taken = self.device == "cuda" and any(task.gpu for task in at_work)
+        for pending in [task for task in self._queue if not (taken and task.gpu)]:
+            self._queue.remove(pending)
+            if pending.running() or pending.set_running_or_notify_cancel():
                 return pending
         return None
 

@@ -6,6 +6,7 @@ server submit what is missing.
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 import uuid
@@ -30,7 +31,9 @@ class Engine:
 
     Args:
         store: where results go, and the records of unfinished jobs.
-        executor: where tasks run; its `slots` says how many at once.
+        executor: where tasks run; its `slots` says how many at once, its `gpus` how many of
+            those that run networks (one where its `device` is cuda and it does not say). It may
+            offer `listen(changed)` and then says when it has room for more.
         patience: seconds after which a job that nobody watches is stopped.
     """
 
@@ -41,12 +44,15 @@ class Engine:
         self._lock = threading.RLock()
         self._jobs: dict[str, Job] = {}
         self._runs: dict[str, Run] = {}
+        self._turns = itertools.count(1)
         self._local = threading.local()
         self._closing = False
         # The system frees the lock however this process ends: then its jobs are interrupted.
         self._name = uuid.uuid4().hex
         self._alive = self._owner_lock(self._name)
         self._alive.acquire()
+        if listen := getattr(executor, "listen", None):
+            listen(self._dispatch)
 
     @property
     def device(self) -> str:
@@ -194,23 +200,38 @@ class Engine:
             self._local.busy = False
 
     def _next(self) -> Run | None:
-        """The next task of the job that has fewest at work: a short job is not kept waiting."""
+        """The next task of the job that has fewest at work, or was served longest ago.
+
+        So a short job is not kept waiting by a long one, even where one task runs at a time.
+        """
         with self._lock:
             working = [run for run in self._runs.values() if run.state == "running"]
             if self._closing or len(working) >= getattr(self.executor, "slots", 1):
                 return None
             coming: frozenset[str] = frozenset().union(*(run.makes for run in self._runs.values()))
+            full = sum(run.gpu for run in working) >= self._gpus
             ready = [
                 run
                 for run in self._runs.values()
-                if run.state == "queued" and not (run.needs & coming)
+                if run.state == "queued" and not (run.needs & coming) and not (run.gpu and full)
             ]
             if not ready:
                 return None
             busy = [job for run in working for job in run.jobs]
-            chosen = min(ready, key=lambda run: min(busy.count(job) for job in run.jobs))
+            chosen = min(
+                ready, key=lambda run: min((busy.count(job), job.served) for job in run.jobs)
+            )
             chosen.state = "running"
+            turn = next(self._turns)
+            for job in chosen.jobs:
+                job.served = turn
             return chosen
+
+    @property
+    def _gpus(self) -> int:
+        """How many tasks that run networks may be at work at once."""
+        slots = int(getattr(self.executor, "slots", 1))
+        return int(getattr(self.executor, "gpus", 1 if self.device == "cuda" else slots))
 
     def _launch(self, run: Run) -> None:
         def report(fraction: float, live: Mapping[str, JSON]) -> None:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from concurrent.futures import Executor
 from pathlib import Path
 from typing import NamedTuple
 
+from validation_core.engine.cluster import DaskExecutor, Unreachable
 from validation_core.engine.pool import WorkerPool
 from validation_core.engine.runner import Engine
 from validation_core.engine.tasks import SerialExecutor
 from validation_core.store import Store
 
 _GALLERY = Path(__file__).parents[2] / "assets" / "gallery"
+Say = Callable[[str], None]
 
 
 class Services(NamedTuple):
@@ -25,23 +28,51 @@ class Services(NamedTuple):
 def start(store: Store | None = None) -> Services:
     """Open the store and start the engine.
 
-    NPTLAB_ENGINE is `local` (worker processes, the default) or `serial` (this process), and
-    NPTLAB_WORKERS the number of workers.
+    NPTLAB_SCHEDULER is the address of a Dask scheduler; where it does not answer, jobs say so, or
+    run here with NPTLAB_FALLBACK=local. Without it NPTLAB_ENGINE is `local` (worker processes,
+    the default) or `serial` (this process), and NPTLAB_WORKERS the number of workers.
 
     Raises:
-        ValueError: when one of the two says anything else.
+        ValueError: when one of them says anything else.
     """
-    executor = _executor()
     store = store or Store(gallery=_GALLERY if _GALLERY.is_dir() else None)
-    return Services(store, Engine(store, executor))
+    return Services(store, Engine(store, _executor(store.note)))
 
 
-def _executor() -> Executor:
+def on_cluster(address: str, here: Callable[[], Executor] | None, say: Say) -> Executor:
+    """An executor on a Dask cluster, or what runs here instead, which is then said.
+
+    Raises:
+        ValueError: for what is no address.
+    """
+    cluster = DaskExecutor(address)
+    if here is None:
+        return cluster
+    try:
+        cluster.connect()
+    except Unreachable as error:
+        cluster.shutdown()
+        say(f"The work runs on this machine instead of the cluster. {error}")
+        return here()
+    return cluster
+
+
+def _executor(say: Say) -> Executor:
     kind = os.environ.get("NPTLAB_ENGINE", "local")
+    address = os.environ.get("NPTLAB_SCHEDULER", "")
+    fallback = os.environ.get("NPTLAB_FALLBACK", "")
+    if fallback not in ("", "local"):
+        raise ValueError(f"NPTLAB_FALLBACK is local or not set; got {fallback!r}. Unset it.")
+    if address:
+        return on_cluster(address, _local if fallback else None, say)
     if kind == "serial":
         return SerialExecutor()
     if kind != "local":
         raise ValueError(f"NPTLAB_ENGINE is local or serial; got {kind!r}. Set one of them.")
+    return _local()
+
+
+def _local() -> WorkerPool:
     size = os.environ.get("NPTLAB_WORKERS", "")
     if size and not size.isdecimal():
         raise ValueError(f"NPTLAB_WORKERS is a whole number; got {size!r}. Set one, or unset it.")

@@ -16,8 +16,10 @@ Report = Callable[[float, Mapping[str, JSON]], None]
 class Task(Protocol):
     """A frozen dataclass of this package whose result lands in the store.
 
-    A task may name store keys that it `makes` and that it `needs`: it then waits while another
-    task under way makes what it needs.
+    A task may name store keys that it `makes` and that it `needs` (networks, kind "models"): it
+    then waits while another task under way makes what it needs. It may say by `gpu` whether it
+    runs a network; one that says nothing is taken to, so that it queues where networks run on a
+    GPU and is never the second one there.
     """
 
     @property
@@ -45,6 +47,11 @@ class TaskError(RuntimeError):
 
 class Stopped(Exception):
     """Raised inside a task that nobody waits for any more."""
+
+
+def needs_gpu(task: Task) -> bool:
+    """Whether a task queues for the GPU, where there is one."""
+    return bool(getattr(task, "gpu", True))
 
 
 def perform(task: Task, store: Store, report: Report) -> None:

@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 _MANY = 6
-_FIRST = ("training", "trainings", "source", "benchmark", "gamma", "beta")
+_FIRST = ("training", "trainings", "source", "benchmark", "method", "gamma", "beta")
 _LAST = ("recipe", "seed")
 
 

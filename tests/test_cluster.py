@@ -1,0 +1,418 @@
+"""A Dask cluster: the same bits as here, cancelled, survived; and what is said without one."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import CancelledError
+
+import numpy as np
+import pytest
+
+from tests.conftest import ROOT
+from tests.test_engine import LONG, eventually
+from validation_core import diagnosis, engine, keys
+from validation_core.__main__ import main
+from validation_core.benchmarks.gaussian import Gaussian
+from validation_core.command import engines
+from validation_core.diagnosis import tasks as diagnoses
+from validation_core.engine import DaskExecutor, Engine, SelfCheck, SerialExecutor
+from validation_core.engine.cluster import Unreachable, link, remote
+from validation_core.engine.cluster.link import Cluster, Link
+from validation_core.engine.tasks import TaskError, perform
+from validation_core.methods import C2ST, SBC, Multiple
+from validation_core.models import Simulated, Training
+from validation_core.power import Trials
+from validation_core.scores.classifier import Classifier
+from validation_core.store import Store
+from validation_core.tasks import PowerTask, TrainTask
+from validation_core.uploads import Upload
+
+distributed = pytest.importorskip("distributed", reason="requirements-dask.txt is not installed")
+pytestmark = [
+    # Dask's own: sockets and loops of processes that are ended, ports that are taken
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.filterwarnings("ignore::UserWarning:distributed"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning:distributed"),
+    pytest.mark.filterwarnings("ignore::RuntimeWarning:distributed"),
+]
+
+NOBODY = "tcp://127.0.0.1:9"
+QUICK = Classifier(train=200, epochs=3, lr=2e-3, batch=64, hidden=16, layers=2)
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """A scheduler and two worker processes of one thread each."""
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50
+    ) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def executor(cluster):
+    executor = DaskExecutor(cluster.scheduler_address)
+    yield executor
+    executor.shutdown()
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store(tmp_path / "store")
+
+
+@pytest.fixture
+def there(executor, store):
+    """An engine whose tasks run on the cluster."""
+    eventually(lambda: executor.slots == 2 and executor.device == "cpu", 60)
+    engine = Engine(store, executor)
+    yield engine
+    for job in engine.jobs():
+        engine.cancel(job.key)
+
+
+@pytest.fixture
+def here(tmp_path):
+    """A store, and an engine that fills it in this process."""
+    engine = Engine(Store(tmp_path / "here"), SerialExecutor())
+    yield engine
+    engine.close()
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    """A scheduler that does not answer is given up at once."""
+    monkeypatch.setattr(link, "_PATIENCE", 0.3)
+
+
+def sweep(trials=12, gammas=(0.0, 0.3)):
+    """Powers, each behind the training of the network that it reads."""
+    benchmark = Gaussian(perturbation="mean_shift", dim_x=3, dim_theta=2)
+    made = []
+    for gamma in gammas:
+        training = Training(source=Simulated(benchmark=benchmark, gamma=gamma), recipe=QUICK)
+        made += [
+            TrainTask(trainings=(training,)),
+            PowerTask(
+                training=training, beta=0.0, methods=(C2ST(), Multiple(), SBC()),
+                design=Trials(trials=trials, n=50, k=10),
+            ),
+        ]  # fmt: skip
+    return made
+
+
+def bits(store, kind, key):
+    return keys.digest(**store.load(kind, key).arrays)
+
+
+def same(one, other, tasks):
+    """Whether two stores hold the same bits for every network and result of these tasks."""
+    models = [key for task in tasks for key in getattr(task, "makes", ())]
+    results = [task.key for task in tasks if not isinstance(task, TrainTask)]
+    names = [*(("models", key) for key in models), *(("results", key) for key in results)]
+    return all(bits(one, *name) == bits(other, *name) for name in names)
+
+
+def test_workers_agree_with_this_process_to_the_bit(there, here):
+    tasks = [*(SelfCheck(seed=seed, rounds=3) for seed in range(4)), *sweep()]
+    job = there.submit(tasks, "me")
+    state = there.wait(job.key, "me")
+    assert (state.state, state.done) == ("done", 8)
+    assert here.submit(tasks, "me").snapshot().state == "done"
+    assert same(there.store, here.store, tasks)
+    pids = {there.store.load("results", task.key).meta["pid"] for task in tasks[:4]}
+    assert os.getpid() not in pids
+    powers = [task for task in tasks if isinstance(task, PowerTask)]
+    for task in powers:
+        counts = [
+            [(cell.label, cell.rejections, cell.trials) for cell in task.load(engine.store)]
+            for engine in (there, here)
+        ]
+        assert counts[0] == counts[1]
+
+
+def test_a_worker_uses_the_network_that_is_sent(there, here):
+    """The network under this key is another one, which no worker would have trained."""
+    train, power = sweep(gammas=(0.25,))
+    other = Training(source=power.training.source, recipe=QUICK, seed=9)
+    here.submit([TrainTask(trainings=(other,))], "me")
+    found = here.store.load("models", keys.key(other))
+    for store in (there.store, here.store):
+        (key,) = train.makes
+        store.save("models", key, found.arrays, spec=found.spec, meta=found.meta)
+    here.submit([power], "me")
+    job = there.submit([power], "me")
+    assert there.wait(job.key, "me").state == "done"
+    assert same(there.store, here.store, [power])
+
+
+def test_a_worker_asks_for_the_table_of_an_upload(there, here):
+    rng = np.random.default_rng(0)
+    theta, x = rng.normal(size=(60, 2)), rng.normal(size=(60, 1))
+    arrays = {"theta": theta, "x": x, "theta_q": rng.normal(size=(60, 20, 2))}
+    upload = Upload.of(arrays, order="NKD")
+    tasks = diagnosis.tasks.tasks(upload, [SBC()], seed=0)
+    job = there.submit(tasks, "me")
+    state = there.wait(job.key, "me")
+    assert "needs its table in the store" in state.message
+    assert state.failures.keys() == {tasks[0].key}
+    for store in (there.store, here.store):
+        diagnoses.keep(store, upload)
+    job = there.submit(tasks, "me")
+    assert there.wait(job.key, "me").state == "done"
+    here.submit(tasks, "me")
+    assert same(there.store, here.store, tasks)
+
+
+def test_what_a_stopped_task_left_on_a_worker_is_brought_home(there, executor, tmp_path):
+    """The worker has the network already: it is not trained again, and arrives all the same."""
+    (train, _) = sweep(gammas=(0.1,))
+    stores = [Store(tmp_path / name) for name in ("first", "second")]
+    for store in stores:
+        executor.submit(perform, train, store, lambda fraction, live: None).result(60)
+    (key,) = train.makes
+    assert bits(stores[0], "models", key) == bits(stores[1], "models", key)
+
+
+def test_progress_arrives_and_cancelling_stops(there, executor):
+    tasks = [SelfCheck(seed=seed, rounds=LONG) for seed in (2, 3)]
+    job = there.submit(tasks, "me")
+    eventually(lambda: all(run.fraction > 0 for run in job.runs))
+    assert job.snapshot().live["round"] >= 1
+    there.leave(job.key, "me")
+    assert job.snapshot().state == "cancelled"
+    with pytest.raises(CancelledError):
+        job.runs[0].future.result(5)
+    client = executor._link.client()
+    eventually(lambda: not any(client.processing().values()))
+    after = there.submit([SelfCheck(seed=seed, rounds=1) for seed in (4, 5, 6)], "me")
+    assert there.wait(after.key, "me").state == "done"
+    assert not any(task.done(there.store) for task in tasks)
+
+
+def test_a_task_whose_program_has_gone_stops(cluster, there, executor, store):
+    own = DaskExecutor(cluster.scheduler_address)
+    reports = []
+    own.submit(perform, SelfCheck(seed=70, rounds=LONG), store, lambda f, live: reports.append(f))
+    eventually(lambda: reports)
+    own._link.close()
+    client = executor._link.client()
+    eventually(lambda: not any(client.processing().values()))
+    own.shutdown()
+
+
+def test_an_error_in_a_worker_is_told_in_its_words(there):
+    job = there.submit([SelfCheck(rounds=0), SelfCheck(seed=8, rounds=1)], "me")
+    state = there.wait(job.key, "me")
+    assert (state.state, state.done) == ("failed", 1)
+    (failure,) = state.failures.values()
+    assert failure == "A check needs at least one round; got 0. Raise it."
+
+
+def test_only_tasks_are_sent(executor, store):
+    with pytest.raises(ValueError, match="Make it a task"):
+        executor.submit(print, 1)
+    with pytest.raises(TypeError, match="plain values"):
+        executor.submit(perform, object(), store, print)
+
+
+def test_a_worker_that_computes_otherwise_is_refused(cluster, store, monkeypatch):
+    monkeypatch.setattr(link, "wanted", lambda: {**remote.versions(), "numpy": "0.1"})
+    monkeypatch.setattr("validation_core.engine.cluster.executor.wanted", lambda: {"numpy": "0.1"})
+    own = DaskExecutor(cluster.scheduler_address)
+    future = own.submit(perform, SelfCheck(rounds=1), store, print)
+    with pytest.raises(TaskError, match=rf"numpy {np.__version__} instead of 0\.1"):
+        future.result(30)
+    own.shutdown()
+
+
+def test_a_worker_without_this_program_gets_no_task_but_is_named(cluster, there, store, tmp_path):
+    """It was started elsewhere; the other two do the work."""
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    command = [sys.executable, "-P", "-m", "distributed.cli.dask_worker"]
+    stranger = subprocess.Popen(
+        [*command, cluster.scheduler_address, "--nthreads", "1", "--name", "stranger",
+         "--dashboard-address", ":0", "--no-dashboard"],
+        cwd=tmp_path, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    try:
+        info = cluster.scheduler.workers
+        eventually(lambda: len(info) == 3, 60)
+        tasks = [SelfCheck(seed=seed, rounds=2) for seed in range(50, 62)]
+        job = there.submit(tasks, "me")
+        assert there.wait(job.key, "me").state == "done"
+        eventually(lambda: any("cannot import that" in note for note in _notes(there, store)))
+        assert there.executor.slots == 2
+    finally:
+        stranger.terminate()
+        stranger.wait()
+    eventually(lambda: len(info) == 2, 60)
+
+
+def _notes(there, store):
+    """What the store has been told; told with each task that is sent."""
+    job = there.submit([SelfCheck(seed=int(time.time() * 1e6), rounds=1)], "me")
+    there.wait(job.key, "me")
+    return store.notices
+
+
+# The last of those that use the two workers: one of them is ended.
+def test_a_sweep_survives_a_worker_that_dies(cluster, there, here):
+    tasks = sweep(trials=100, gammas=(0.0, 0.1, 0.2, 0.3))
+    job = there.submit(tasks, "me")
+    eventually(lambda: job.snapshot().done >= 2)
+    assert job.snapshot().active
+    victim = next(iter(cluster.workers.values())).pid
+    os.kill(victim, signal.SIGKILL)
+    state = there.wait(job.key, "me")
+    assert (state.state, state.done, state.failures) == ("done", 8, {})
+    here.submit(tasks, "me")
+    assert same(there.store, here.store, tasks)
+
+
+# ---- without the two workers ----
+
+
+def test_a_scheduler_without_workers_says_so_and_one_that_is_lost_too(store, monkeypatch):
+    with distributed.LocalCluster(
+        n_workers=0, processes=False, protocol="tcp", dashboard_address=":0", silence_logs=50
+    ) as empty:
+        own = DaskExecutor(empty.scheduler_address)
+        engine = Engine(store, own)
+        job = engine.submit([SelfCheck(rounds=1)], "me")
+        eventually(lambda: store.notices)
+        assert "has no worker yet" in store.notices[0]
+        assert own.slots == 1
+        eventually(lambda: empty.scheduler.tasks)
+        monkeypatch.setattr(link, "_PATIENCE", 0.3)
+    eventually(lambda: not job.snapshot().active)
+    assert "was lost while this ran" in job.snapshot().message
+    engine.close()
+
+
+def test_tasks_that_run_networks_go_where_a_gpu_is_declared(store):
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=False, protocol="tcp",
+        dashboard_address=":0", silence_logs=50, resources={"GPU": 1},
+    ) as declared:  # fmt: skip
+        own = DaskExecutor(declared.scheduler_address)
+        own.connect()
+        assert (own.slots, own.gpus) == (2, 2)
+        future = own.submit(perform, sweep(gammas=(0.0,))[0], store, lambda f, live: None)
+        eventually(lambda: declared.scheduler.tasks or future.done())
+        needed = [task.resource_restrictions for task in declared.scheduler.tasks.values()]
+        assert needed == [{"GPU": 1}] or future.done()
+        future.result(60)
+        own.shutdown()
+
+
+@pytest.mark.parametrize(
+    ("gpus", "device", "room"),
+    [
+        ({"a": 0.0, "b": 0.0}, "cpu", 3),
+        ({"a": 0.0, "b": 0.0}, "cuda", 1),
+        ({"a": 1.0, "b": 2.0}, "cuda", 3),
+        ({"a": 1.0, "b": 0.0}, "cuda", 1),
+    ],
+)
+def test_room_for_tasks_that_run_networks(gpus, device, room, impatient):
+    own = DaskExecutor(NOBODY)
+    own._members._cluster = Cluster({"a": 1, "b": 2}, gpus)
+    own._members.device = device
+    assert (own.slots, own.gpus) == (3, room)
+    where = own._where(engine.cluster.executor.Sent(own, sweep()[0], Store(), print), "")
+    assert where == ({"resources": {"GPU": 1}} if any(gpus.values()) else {})
+    own._members.refuse("b", "it is old")
+    assert own.slots == 1
+    assert own._where(engine.cluster.executor.Sent(own, SelfCheck(), Store(), print), "") == {
+        "workers": ["a"],
+        "allow_other_workers": True,
+    }
+    own.shutdown()
+
+
+def test_a_scheduler_that_does_not_answer_fails_jobs_and_no_server(
+    monkeypatch, store, impatient, cluster
+):
+    """Asked once for hundreds of tasks; they run once it is there."""
+    asked = []
+    connect = Link._connect
+    monkeypatch.setattr(Link, "_connect", lambda self: asked.append(1) or connect(self))
+    monkeypatch.setenv("NPTLAB_SCHEDULER", NOBODY)
+    services = engine.start(store)
+    tasks = [SelfCheck(seed=seed, rounds=1) for seed in range(300)]
+    job = services.engine.submit(tasks, "me")
+    eventually(lambda: not job.snapshot().active)
+    state = job.snapshot()
+    assert (state.state, len(state.failures), len(asked)) == ("failed", 300, 1)
+    for words in (NOBODY, "`dask scheduler --port 9`", "NPTLAB_FALLBACK=local"):
+        assert words in state.message
+    link_of = services.engine.executor._link
+    link_of.address = cluster.scheduler_address
+    monkeypatch.setattr(link, "_REMEMBER", 0.0)
+    monkeypatch.setattr(link, "_PATIENCE", 10.0)
+    again = services.engine.submit(tasks[:5], "me")
+    assert services.engine.wait(again.key, "me").state == "done"
+    services.engine.close()
+
+
+def test_it_falls_back_only_when_told_and_says_so(monkeypatch, store, impatient):
+    monkeypatch.setenv("NPTLAB_SCHEDULER", NOBODY)
+    monkeypatch.setenv("NPTLAB_FALLBACK", "local")
+    monkeypatch.setattr(
+        sys.modules["validation_core.engine.start"], "WorkerPool", lambda size: SerialExecutor()
+    )
+    services = engine.start(store)
+    assert isinstance(services.engine.executor, SerialExecutor)
+    assert "runs on this machine instead" in store.notices[0]
+    assert NOBODY in store.notices[0]
+    services.engine.close()
+    monkeypatch.setenv("NPTLAB_FALLBACK", "maybe")
+    with pytest.raises(ValueError, match="NPTLAB_FALLBACK is local"):
+        engine.start(store)
+    monkeypatch.delenv("NPTLAB_FALLBACK")
+    monkeypatch.setenv("NPTLAB_SCHEDULER", "cluster")
+    with pytest.raises(ValueError, match="like tcp://host:8786; got 'cluster'"):
+        engine.start(store)
+
+
+def test_the_package_that_is_missing_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(Unreachable, match=r"pip install -r requirements-dask\.txt"):
+        Link(NOBODY, "topic", print).client()
+    assert (ROOT / "requirements-dask.txt").exists()
+
+
+def test_the_command_line_refuses_a_cluster_that_does_not_answer(capsys, impatient, monkeypatch):
+    command = ["power", "--benchmark", "gaussian", "--method", "sbc", "--gamma", "0",
+               "--trials", "2", "--n", "50", "--k", "10"]  # fmt: skip
+    assert main([*command, "--engine", f"dask:{NOBODY}"]) == 2
+    heard = capsys.readouterr()
+    assert heard.out == ""
+    (said,) = heard.err.strip().splitlines()
+    for words in (NOBODY, "dask scheduler", "`,local`"):
+        assert words in said
+    monkeypatch.setattr(engines, "WorkerPool", SerialExecutor)
+    assert main([*command, "--engine", f"dask:{NOBODY},local"]) == 0
+    heard = capsys.readouterr()
+    assert "runs on this machine instead" in heard.err
+    assert "SBC" in heard.out
+
+
+@pytest.mark.parametrize("name", ["cloud", "dask", "dask:", "dask:tcp://a:1,cloud", "local:1"])
+def test_an_engine_is_one_of_four(name, store):
+    with pytest.raises(ValueError, match="dask:ADDRESS,local"):
+        engines.run_on_engine([], store, name, "Nothing")
+
+
+def test_the_command_line_runs_on_a_cluster(cluster, store, capsys):
+    tasks = [SelfCheck(seed=seed, rounds=2) for seed in range(3)]
+    state = engines.run_on_engine(
+        tasks, store, f"dask:{cluster.scheduler_address}", "Three checks"
+    )
+    assert (state.state, state.label) == ("done", "Three checks")
+    assert "3 of 3 done" in capsys.readouterr().err
+    assert all(task.agrees(store) for task in tasks)

@@ -1,0 +1,254 @@
+"""What a Dask worker does with a task: runs it on a store of its own, sends back what it made.
+
+The worker may share no disk with the program that asks. It keeps what it was sent and what it
+made in a folder of its own process, so that a network travels once; what the task asks of the
+store and the folder lacks is asked of the program, which sends it or says that it has it not
+either, and the task begins again.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import importlib.metadata
+import json
+import os
+import time
+import traceback
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from validation_core import keys
+from validation_core.engine.tasks import Stopped, perform, readable
+from validation_core.store import JSON, Arrays, Kind, Store, Stored
+
+Name = tuple[Kind, str]
+"""Kind and key of an entry of a store."""
+
+_EVERY = 0.25  # seconds between progress reports: each passes through the scheduler
+_LIBRARIES = ("numpy", "scipy", "torch", "geomloss")
+
+
+class Entry(NamedTuple):
+    """An entry of a store, on its way to another."""
+
+    name: Name
+    stored: Stored
+
+    def plain(self) -> dict[str, Any]:
+        """Plain values and arrays: none of our classes travels."""
+        return {"name": self.name, **self.stored._asdict()}
+
+    @classmethod
+    def of(cls, plain: Mapping[str, Any]) -> Entry:
+        """The way back."""
+        kind, key = plain["name"]
+        return cls((kind, key), Stored(plain["arrays"], plain["meta"], plain["spec"]))
+
+
+def find(store: Store, names: Iterable[Name]) -> list[Entry]:
+    """Those of these entries that a store has."""
+    loaded = ((name, store.load(*name)) for name in names)
+    return [Entry(name, stored) for name, stored in loaded if stored is not None]
+
+
+def put(store: Store, entries: Iterable[Entry]) -> None:
+    """Save those that a store lacks."""
+    for name, (arrays, meta, spec) in entries:
+        if not store.has(*name):
+            store.save(*name, arrays, spec=spec, meta=meta)
+
+
+def _by_value() -> Callable[..., dict[str, Any]]:
+    def call(message: Mapping[str, Any], dask_worker: Any = None) -> dict[str, Any]:
+        import importlib  # its module does not travel with it
+
+        worker = dask_worker or importlib.import_module("distributed").get_worker()
+        try:
+            remote = importlib.import_module("validation_core.engine.cluster.remote")
+        except ImportError as error:
+            return {"worker": str(worker.address), "refused": f"it cannot import that ({error})"}
+        answered: dict[str, Any] = remote.answer(message, worker)
+        return answered
+
+    return call
+
+
+call = _by_value()
+"""Answers a message: the one function that is sent.
+
+A function inside another has no name to be found by, so it travels whole and imports the rest: a
+worker that cannot import it says so instead of ending, and the scheduler, which reads everything
+it passes on, needs nothing of this program. Beside tasks Dask says who the worker is.
+"""
+
+
+def answer(message: Mapping[str, Any], worker: Any) -> dict[str, Any]:
+    """Run the task of a message, or say who this worker is where it holds none.
+
+    Returns:
+        `refused`, `lacks`, `error` or `stopped` with their reasons, none of them when the task is
+        done; `entries` that the program lacks, `notices` of the store and the worker's address.
+    """
+    said = {"worker": str(worker.address), "sources": sources()}
+    if differ := _differences(message["versions"]):
+        return {**said, "refused": differ}
+    if "task" not in message:
+        return {**said, "device": _device()}
+    store = Borrowed(Path(worker.local_directory) / "nptlab", message)
+    ending = _run(message, store, _reporter(worker, message["topic"], message["id"]))
+    made = [entry.plain() for entry in find(store.own, store.made)]
+    notices = [*store.notices, *store.own.notices]
+    return {**said, **ending, "entries": made, "notices": notices}
+
+
+class Lacking(Exception):
+    """Entries that a task asks for and the program may have."""
+
+    def __init__(self, names: list[Name]) -> None:
+        super().__init__(f"The store of a worker lacks {names}.")
+        self.names = names
+
+
+class Borrowed(Store):
+    """The store of a worker: what the program has is as good as here.
+
+    Args:
+        root: the folder of this worker's process.
+        message: what the program says of its own store: `given` entries, names that it `held`
+            when it sent the task, and names that are `absent` there too.
+    """
+
+    def __init__(self, root: Path, message: Mapping[str, Any]) -> None:
+        super().__init__(root)
+        self.own = Store(root)
+        """The same folder, without asking anybody."""
+        given = [Entry.of(plain) for plain in message["given"]]
+        put(self.own, given)
+        self._held = {*map(tuple, message["held"]), *(entry.name for entry in given)}
+        self._absent = set(map(tuple, message["absent"]))
+        self._touched: dict[Name, None] = {}
+
+    @property
+    def made(self) -> list[Name]:
+        """What the task wrote or found here and the program lacks.
+
+        Found ones count: a task that was stopped may have left what the next one uses.
+        """
+        return [name for name in self._touched if name not in self._held]
+
+    def want(self) -> None:
+        """Ask at once for all that the program holds of what the task names.
+
+        Raises:
+            Lacking: where some of it is not here.
+        """
+        lacks = sorted(name for name in self._held if not self.own.has(*name))
+        if lacks:
+            raise Lacking(lacks)
+
+    def save(
+        self, kind: Kind, key: str, arrays: Arrays, *, spec: str, meta: Mapping[str, object]
+    ) -> None:
+        """As any store does."""
+        super().save(kind, key, arrays, spec=spec, meta=meta)
+        self._touched[kind, key] = None
+
+    def load(self, kind: Kind, key: str) -> Stored | None:
+        """What a key holds here or in the program.
+
+        Raises:
+            Lacking: where it is not here and the program was not asked yet.
+        """
+        found = super().load(kind, key)
+        self._asked((kind, key), found is not None)
+        return found
+
+    def has(self, kind: Kind, key: str) -> bool:
+        """Whether it is here or in the program; raises as `load` does."""
+        found = super().has(kind, key)
+        self._asked((kind, key), found)
+        return found
+
+    def _asked(self, name: Name, found: bool) -> None:
+        if found:
+            self._touched[name] = None
+        elif name not in self._absent:
+            raise Lacking([name])
+
+
+def _run(message: Mapping[str, Any], store: Borrowed, report: Callable[..., None]) -> Any:
+    try:
+        store.want()
+        perform(keys.decode(message["task"]), store, report)
+    except Lacking as lacking:
+        return {"lacks": lacking.names}
+    except Stopped:
+        return {"stopped": True}
+    except Exception as error:
+        traceback.print_exc()
+        return {"error": readable(error)}
+    return {}
+
+
+def _reporter(worker: Any, topic: str, name: str) -> Callable[[float, Mapping[str, JSON]], None]:
+    """Sends the first report at once, then a few a second, and the last one; stops the task.
+
+    A task that its client has cancelled, or whose client has gone, is cancelled in the worker's
+    own list; its thread goes on until it looks there.
+    """
+    key = worker.get_current_task()
+    last = 0.0
+
+    def report(fraction: float, live: Mapping[str, JSON]) -> None:
+        nonlocal last
+        known = worker.state.tasks.get(key)
+        if known is None or known.state == "cancelled":
+            raise Stopped
+        now = time.monotonic()
+        if now - last >= _EVERY or fraction >= 1:
+            last = now
+            worker.log_event(topic, json.dumps([name, float(fraction), live], default=_plain))
+
+    return report
+
+
+def versions() -> dict[str, str]:
+    """What the bits of a result follow from, beside this program: libraries, and one thread."""
+    threads = os.environ.get("OMP_NUM_THREADS", "not set")
+    found = {name: _version(name) for name in _LIBRARIES}
+    return {**found, "OMP_NUM_THREADS": os.environ.get("OPENBLAS_NUM_THREADS", threads)}
+
+
+def _version(library: str) -> str:
+    # torch 2.13.0+cpu and 2.13.0+cu130 compute alike on a processor
+    return importlib.metadata.version(library).partition("+")[0]
+
+
+def _differences(wanted: Mapping[str, str]) -> str:
+    own = versions()
+    differ = [f"{n} {own[n]} instead of {wanted[n]}" for n in wanted if own[n] != wanted[n]]
+    return f"it has {', '.join(differ)}" if differ else ""
+
+
+@functools.cache
+def sources() -> str:
+    """A fingerprint of this program's code."""
+    package = Path(__file__).parents[2]
+    texts = (path.read_text("utf-8") for path in sorted(package.rglob("*.py")))
+    return keys.key("\n".join(texts))
+
+
+def _device() -> str:
+    """Where networks are trained; the first import of torch takes seconds."""
+    device: str = importlib.import_module("validation_core.nets").pick_device()
+    return device
+
+
+def _plain(value: Any) -> JSON:
+    """JSON for the numbers and arrays of numpy that tasks report."""
+    if hasattr(value, "tolist"):
+        plain: JSON = value.tolist()
+        return plain
+    raise TypeError(f"A report holds plain values; got {type(value).__name__}.")
