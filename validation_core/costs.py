@@ -28,16 +28,17 @@ _COPIES = 4  # of a table while it is drawn, scored and ranked
 # Seconds for a million numbers drawn, and rows scored, by what scores them.
 _DRAWN = 0.045
 _DENOISED = 6.0
-_SCORED = {"classifier": 5.0, "scorer": 0.4, "witness": 25.0, "reference": 0.12, "rows": 0.02,
+_SCORED = {"classifier": 5.0, "scorer": 0.4, "witness": 7.0, "reference": 0.12, "rows": 0.02,
            "coordinates": 0.01}  # fmt: skip
 _EMBEDDED = {"identity": 0.1, "residual": 3.7, "mlp": 3.7, "fourier": 1.2}
 _RANKED = 0.02  # seconds for a million draws ranked
 _TEST = 1e-3  # of a test's own bookkeeping
+_PERMUTED = 1.5e-8  # for each simulation and permutation
 _KERNELS = 20
-_ENTRY = 6e-9  # seconds for one entry of a kernel matrix
-_FLOP = 2.5e-11  # seconds for a multiplication in a matrix product
-_STEP = 3.3e-6  # of a classifier's training, for each row of each epoch
-_OWN = {"scorer": 1.5, "witness": 8.0, "reference": 0.05}
+_ENTRY = 2e-9  # seconds for one entry of a kernel matrix
+_FLOP = 1e-11  # seconds for a multiplication in a matrix product
+_STEP = 4.2e-5  # of a classifier's training, for each row of each epoch
+_OWN = {"scorer": 1.5, "witness": 2.6, "reference": 0.05}
 _NULL = 2.5e-5  # of training one of L-C2ST's networks, for each row
 _LOCALIZER = {"identity": 1e-4, "residual": 9e-4, "mlp": 9e-4, "fourier": 3e-4}
 
@@ -128,7 +129,8 @@ def _trial(sweep: Sweep, method: Method) -> float:
         return seconds + _NULL * train * (1 + int(getattr(method, "nulls", 0)))
     if method.reads == "localizer":
         return seconds + rows * (_EMBEDDED[getattr(method, "embedding", "mlp")] + _RANKED)
-    return seconds + rows * (_SCORED[method.reads] + _RANKED)
+    permuted = sweep.design.n * int(getattr(method, "permutations", 0)) * _PERMUTED
+    return seconds + permuted + rows * (_SCORED[method.reads] + _RANKED)
 
 
 def _training(sweep: Sweep, method: Method) -> float:

@@ -4,8 +4,9 @@
 
 Conformal C2ST: six perturbations at (3, 3), every gamma of the papers' grid at beta = 0 and every
 beta of theirs at the middle gamma, 200 trials of 1000 points. CoLT: the map that its page opens
-with, Table 3 of its paper as run here, and the diffusion model behind the trained spiral.
-A quarter of an hour on two cores; with a cache, what was computed before is not computed again.
+with, Table 3 of its paper as run here, and the diffusion model behind the trained spiral. Compare
+methods: the conformal paper's figures with all tests, the type I errors, the demonstrations.
+Two hours on two cores; with a cache, what was computed before is not computed again.
 """
 
 from __future__ import annotations
@@ -20,16 +21,19 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from pages.components.power import METHODS, PAPER_BETAS, STAGES
+from tests.benchmarks.figures import NAMES, compute
 from tests.conftest import ROOT
-from validation_core import keys, models, papers
+from validation_core import comparisons, keys, models, papers
 from validation_core.benchmarks.gaussian import Gaussian
 from validation_core.benchmarks.perturbations import PERTURBATIONS
 from validation_core.benchmarks.spiral import Spiral
+from validation_core.comparisons import Comparison
 from validation_core.maps import MapTask
 from validation_core.methods.colt import CoLT
 from validation_core.models import Simulated, Training
 from validation_core.power import Trials
 from validation_core.store import Store
+from validation_core.sweep import Curve
 from validation_core.tasks import PowerTask, TrainTask, sweep
 
 GALLERY = ROOT / "assets" / "gallery"
@@ -52,6 +56,17 @@ def colt() -> list[PowerTask]:
     """CoLT's Table 3, but for the wide embedding, whose tests take minutes."""
     found = dict.fromkeys(compared.task for compared in papers.blind_prior_tasks())
     return [task for task in found if CoLT(embedding="mlp") not in task.methods]
+
+
+def compared() -> list[Comparison]:
+    """Comparisons whose curves are shipped."""
+    shipped = (*NAMES, "conformal_beta")
+    return [*map(comparisons.by_name, shipped), *comparisons.demonstrations()]
+
+
+def curves() -> list[Curve]:
+    """The records of those curves."""
+    return [one.sweep.curve(method) for one in compared() for method in one.sweep.methods]
 
 
 def networks() -> list[Training]:
@@ -85,11 +100,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
         with ProcessPoolExecutor(asked.workers, mp_context=get_context("spawn")) as pool:
             for said in pool.map(_make, wanted, [folder] * len(wanted)):
                 print(said, flush=True)
+        for one in compared():
+            print(one.title, compute(one, Store(folder)).done, flush=True)
         shutil.rmtree(GALLERY, ignore_errors=True)
         for kind in ("results", "models"):
             (GALLERY / kind).mkdir(parents=True)
-        for task in tasks():
-            shutil.copy(folder / "results" / f"{task.key}.npz", GALLERY / "results")
+        for made in (*tasks(), *curves()):
+            shutil.copy(folder / "results" / f"{made.key}.npz", GALLERY / "results")
         for one in networks():
             shutil.copy(folder / "models" / f"{keys.key(one)}.safetensors", GALLERY / "models")
 
