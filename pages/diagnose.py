@@ -2,8 +2,8 @@
 
 import streamlit as st
 
+from pages.components import diagnose_figures, jobs
 from pages.components import diagnose_view as view
-from pages.components import jobs
 from pages.components.services import services
 from validation_core import diagnosis
 from validation_core.diagnosis import tasks
@@ -14,16 +14,18 @@ def diagnose(upload: Upload, alpha: float, seed: int) -> None:
     """Submit what is missing, and show what has answered."""
     tasks.hold(upload)
     tasks.keep(store, upload)
-    methods = diagnosis.default_methods()
+    answer = st.container()  # over the control that says what else to run
+    methods = view.more_tests()
     maps = tasks.maps(upload, methods, seed)
     wanted = [*tasks.tasks(upload, methods, seed), *maps]
     state = jobs.ensure(wanted, f"Diagnose {upload.n:,} rows", start=True)
     records, pending = tasks.records(store, upload, methods, seed)
     found = diagnosis.verdict(records, upload, alpha=alpha, seed=seed, pending=pending)
-    view.verdict(found)
-    jobs.panel(state, follow=True)
-    view.table(found)
-    view.drawings(found, maps)
+    with answer:
+        view.verdict(found)
+        jobs.panel(state, follow=True)
+        view.table(found)
+    diagnose_figures.drawings(found, maps)
     if not pending:
         view.download(found)
 

@@ -15,6 +15,7 @@ from validation_core.rng import stream
 from validation_core.scores.witness import Witness, ensemble, problem
 from validation_core.scores.witness.member import Fit
 from validation_core.statistics import witness
+from validation_core.statistics.permutation import share_beyond
 from validation_core.store import Store
 from validation_core.types import Blocks, BlockScores, Joint
 
@@ -100,7 +101,7 @@ def test_reference(reference, name):
     is_p = np.zeros(arrays["permutations"].shape, dtype=bool)
     np.put_along_axis(is_p, arrays["permutations"].astype(int), labels[None], axis=1)
     null = witness.relabelled(predictions, is_p)
-    shares = witness.share_beyond(found.statistic, null, witness.slack(predictions))
+    shares = share_beyond(found.statistic, null, witness.slack(predictions))
     assert float(shares) == pytest.approx(said["permutation_p"], abs=1e-15)
 
     limit = witness.normal(p, q)

@@ -13,6 +13,7 @@ from validation_core.scores.scorer import Scorer
 from validation_core.scores.scorer.inputs import Inputs
 from validation_core.scores.scorer.objective import Objective, flat, start
 from validation_core.statistics import slots
+from validation_core.statistics.permutation import share_beyond
 from validation_core.store import Store
 from validation_core.types import Budget, Draws, TableScores
 
@@ -125,7 +126,7 @@ def test_given_logits(reference, case):
 def _same_permutations(values, permutation, expected, offset, pvalue):
     null = slots.permuted(values, permutation)
     np.testing.assert_allclose(null - offset, expected, rtol=1e-9, atol=1e-11)
-    found = slots.share_beyond(values[:, 0].mean(), null, slots.slack(values))
+    found = share_beyond(values[:, 0].mean(), null, slots.slack(values))
     assert float(found) == pvalue
 
 

@@ -13,7 +13,7 @@ from validation_core.diagnosis import Record, learning, sensitivity, tasks, word
 from validation_core.diagnosis.run import test_table as rows_of_tests
 from validation_core.engine import Engine, SerialExecutor
 from validation_core.figures.diagnosis import pictures
-from validation_core.methods import C2ST, METHODS, SBC, CoLT, Multiple, Uniform, WithinX
+from validation_core.methods import C2ST, METHODS, SBC, TARP, CoLT, Multiple, Uniform, WithinX
 from validation_core.report import html
 from validation_core.scores.classifier import Classifier
 from validation_core.store import Store
@@ -27,9 +27,11 @@ METHODS_RUN = diagnosis.default_methods()
 
 def quick(upload, method):
     """Recipes that cost little: what is tested here is the diagnosis."""
-    if method.reads == "localizer":
-        return replace(learning.recipe(upload, method), **SMALL)
-    return QUICK if method.reads == "classifier" else None
+    how = learning.recipe(upload, method)
+    if method.reads == "classifier":
+        return QUICK
+    changes = {"localizer": SMALL, "witness": {"seconds": 0.0}}.get(method.reads)
+    return replace(how, **changes) if changes else how
 
 
 def shorter(upload, method):
@@ -140,8 +142,9 @@ def test_two_samples(store):
     longer = Classifier(epochs=40, lr=1e-2, hidden=16)
     found = run(two_samples(shift=1.0), store, how=lambda upload, method: longer)
     status = {record.name: record.status for record in found.records}
-    assert status == {"sbc": "not run", "within_x": "not run", "multiple": "ran", "c2st": "ran",
-                      "uniform": "not run", "colt": "not run"}  # fmt: skip
+    assert status == {"sbc": "not run", "tarp": "not run", "within_x": "not run",
+                      "multiple": "ran", "c2st": "ran", "uniform": "not run",
+                      "colt": "not run"}  # fmt: skip
     assert "have no x" in by_name(found)["colt"].reason
     assert found.verdict == "problem found"
     assert all(r.reason for r in found.records if r.status == "not run")
@@ -154,21 +157,23 @@ def test_two_samples(store):
 @pytest.mark.parametrize(
     ("upload", "ran"),
     [
-        (exact(n=49), {"sbc", "colt"}),
-        (exact(n=40, k=1), {"sbc", "colt"}),
-        (exact(n=39), {"sbc"}),
+        (exact(n=49), {"sbc", "tarp", "colt"}),
+        (exact(n=40, k=1), {"sbc", "tarp", "colt"}),
+        (exact(n=39), {"sbc", "tarp"}),
+        (exact(n=10, k=9), {"sbc", "tarp"}),
+        (exact(n=9), {"sbc"}),
         (exact(n=5), {"sbc"}),
         (exact(n=4), set()),
         (exact(n=1), set()),
-        (exact(n=50, k=1), {"sbc", "within_x", "multiple", "c2st", "colt"}),
-        (exact(n=51, k=2), {"sbc", "within_x", "multiple", "c2st", "colt"}),
+        (exact(n=50, k=1), {"sbc", "tarp", "within_x", "multiple", "c2st", "colt"}),
+        (exact(n=51, k=2), {"sbc", "tarp", "within_x", "multiple", "c2st", "colt"}),
         (two_samples(n=20), set()),
     ],
 )
 def test_small_uploads_are_answered(upload, ran, store):
     found = run(upload, store)
     assert {record.name for record in found.records if record.status == "ran"} == ran
-    assert {record.name for record in found.records} == set(METHODS)
+    assert {record.name for record in found.records} == {method.name for method in METHODS_RUN}
     assert found.verdict in ("not enough data", "no problem found", "problem found")
     json.dumps(found.to_json(), allow_nan=False)
     if not ran:
@@ -194,16 +199,16 @@ def test_uniform_runs_where_rows_suffice(store):
 
 
 def test_methods_that_read_a_classifier_share_one(store):
-    """CoLT's localizer is the second network."""
+    """TARP's references and CoLT's localizer are the other two."""
     upload = exact()
     run(upload, store)
-    assert len(list((store.root / "models").iterdir())) == 2
+    assert len(list((store.root / "models").iterdir())) == 3
 
 
 def test_a_result_does_not_depend_on_the_others(store, tmp_path):
     upload = exact()
     together = by_name(run(upload, store))
-    for method in (WithinX(), CoLT()):
+    for method in (TARP(), WithinX(), CoLT()):
         alone = run(upload, Store(tmp_path / method.name), [method]).records[0]
         assert alone.pvalue == together[method.name].pvalue
         np.testing.assert_array_equal(alone.arrays["u"], together[method.name].arrays["u"])
@@ -419,8 +424,8 @@ def test_colt_says_where(store):
     assert "ACLD" not in html(found)
     assert html(found).count("Kolmogorov distance d~") == 1
     histogram, cumulated = pictures(record)
-    assert "heap on the left" in histogram.words
-    assert "u*" in cumulated.words
+    assert "heap on the left" in histogram.caption
+    assert "u*" in cumulated.caption
     marked = [shape.x0 for shape in cumulated.figure.layout.shapes if shape.line.dash == "dot"]
     assert marked == [told["u_star"]]
 

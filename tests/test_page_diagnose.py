@@ -9,7 +9,9 @@ from streamlit.testing.v1 import AppTest
 
 from pages.components.services import services
 from tests.conftest import ROOT
-from validation_core.diagnosis import learning
+from validation_core import diagnosis
+from validation_core.diagnosis import choice, learning
+from validation_core.methods import DC, MMDFuse
 from validation_core.scores.classifier import Classifier
 from validation_core.uploads import samples
 
@@ -90,6 +92,7 @@ def test_an_upload_gets_a_verdict(page):
     assert "60 rows, 8 draws" in texts(page)
     assert list(page.table[0].value.index) == [
         "SBC",
+        "TARP",
         "Within x",
         "Multiple",
         "C2ST",
@@ -97,7 +100,7 @@ def test_an_upload_gets_a_verdict(page):
         "CoLT fourier",
     ]
     assert "Uniform\\(50\\) was not run" in texts(page) or "Uniform(50) was not run" in texts(page)
-    assert len(page.get("plotly_chart")) == 8
+    assert len(page.get("plotly_chart")) == 10
     figure = json.loads(page.get("plotly_chart")[0].proto.spec)
     assert figure["data"]
 
@@ -128,11 +131,61 @@ def test_level_and_seed_are_asked(page):
 
 
 def test_another_parameter_can_be_looked_at(page):
-    choose(page, "Sample: too narrow and shifted")
+    """Of more than two; two stand beside one another."""
+    rng = np.random.default_rng(2)
+    q = rng.standard_normal((80, 8, 3))
+    q[..., 2] += 4
+    names = np.array(["a", "b", "shifted"])
+    upload(page, **table(n=80, theta=rng.standard_normal((80, 3)), theta_q=q, theta_names=names))
     before = page.get("plotly_chart")[0].proto.spec
+    assert all(name in before for name in names)
     other = page.selectbox(key="parameter")
-    other.set_value(1 - other.value).run()
-    assert page.get("plotly_chart")[0].proto.spec != before
+    assert other.value is None
+    assert other.options[0].startswith("shifted: adjusted p")
+    other.set_value(1).run()
+    after = page.get("plotly_chart")[0].proto.spec
+    assert json.loads(after)["layout"]["annotations"][-1]["text"].startswith("b<br>p = ")
+    assert "shifted" not in after
+    choose(page, "Sample: too narrow and shifted")
+    assert not [box for box in page.selectbox if box.key == "parameter"]
+
+
+def more(at, *names):
+    at.get("button_group")[1].set_value(list(names)).run()
+    assert not at.exception
+    return at
+
+
+def test_more_tests_are_asked_for(page, monkeypatch):
+    cheap = dict(diagnosis.further_methods())
+    cheap["dc"] = cheap["dc"]._replace(method=DC(m=3, permutations=39))
+    cheap["mmd_fuse"] = cheap["mmd_fuse"]._replace(method=MMDFuse(points=30, permutations=39))
+    monkeypatch.setattr(choice, "further_methods", lambda: cheap)
+    upload(page, **table())
+    told = texts(page).replace("\\", "")
+    for one in cheap.values():
+        assert f"{one.method.title}: {one.adds}; about {one.seconds:g} s" in told
+    assert "Holm's correction charges for each" in told
+    assert len(page.table[0].value) == 7
+    more(page, "mmd_fuse", "dc")
+    assert list(page.table[0].value.index)[7:] == ["DC multiclass", "MMD-FUSE 30 rows"]
+    assert [part.value for part in page.subheader][-3:] == [
+        "CoLT", "Discriminative calibration", "MMD-FUSE"
+    ]  # fmt: skip
+    assert len(page.get("plotly_chart")) == 15
+    assert "from 39 relabelings" in texts(page)
+    more(page)
+    assert len(page.table[0].value) == 7
+
+
+def test_more_tests_stand_in_the_address(monkeypatch):
+    cheap = dict(diagnosis.further_methods())
+    cheap["mmd_fuse"] = cheap["mmd_fuse"]._replace(method=MMDFuse(points=30, permutations=39))
+    monkeypatch.setattr(choice, "further_methods", lambda: cheap)
+    at = AppTest.from_file(PAGE, default_timeout=60)
+    at.query_params["more"] = ["MMD-FUSE"]
+    upload(at.run(), **table())
+    assert list(at.table[0].value.index)[7:] == ["MMD-FUSE 30 rows"]
 
 
 def test_dropped_rows_and_warnings_are_said(page):

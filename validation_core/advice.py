@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from validation_core.methods import SBC, TARP, CoLT, Multiple, Uniform, WithinX, LC2ST
+from validation_core.methods import LC2ST, SBC, TARP, CoLT, Multiple, Uniform, WithinX
 from validation_core.types import Method
 
 Want = Literal["verdict", "exact", "place", "observation"]
@@ -111,7 +111,8 @@ def _verdict(at: Situation) -> Advice:
     return Advice(
         Multiple(),
         (
-            "Neither true pairs nor draws of q are cheap: it takes one of each per row, like C2ST.",
+            "Neither true pairs nor draws of q are cheap: it takes one of each per row, as C2ST "
+            "does.",
             "It does not collapse with the classifier: it reads the order of the scores, not "
             "their threshold.",
         ),
@@ -145,7 +146,7 @@ def _exact(at: Situation) -> Advice:
         SBC(),
         ("Ranks of the true parameters among q's draws are exactly uniform under q = p.",),
         "Blind to correlations between parameters and to a q that ignores x.",
-        TARP(reference="x"), "Exact too, and its references that follow x see a q that ignores it.",
+        TARP(reference="x"), "Exact too, and its points that follow x see a q that ignores it.",
     )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from validation_core.benchmarks.gaussian import Gaussian
+from validation_core.benchmarks.perturbations import Perturbation
 from validation_core.benchmarks.tree import Tree
 from validation_core.methods import (
     C2ST,
@@ -31,8 +32,11 @@ from validation_core.sweep import Sweep
 from validation_core.types import Method, PowerCell
 
 BETAS = (0.0, 0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 1.0)
-PERTURBATIONS = ("mean_shift", "covariance_scaling", "anisotropic", "heavy_tail")
+PERTURBATIONS: tuple[Perturbation, ...] = (
+    "mean_shift", "covariance_scaling", "anisotropic", "heavy_tail",
+)  # fmt: skip
 """The four of the conformal paper's Gaussian experiment."""
+_COLT: tuple[Perturbation, ...] = ("mean_shift", "covariance_scaling", "heavy_tail")
 SMALL_MMD = MMDFuse(points=250, permutations=200)
 """What a browser can wait for: the paper's 2000 + 2000 points with 2000 permutations take some
 seven seconds a trial on one core."""
@@ -62,7 +66,7 @@ def figures(trials: int = 200) -> list[Comparison]:
         *[_conformal(name, trials) for name in PERTURBATIONS],
         _degraded(trials),
         _type_one(),
-        *[_colt(name, trials) for name in ("mean_shift", "covariance_scaling", "heavy_tail")],
+        *[_colt(name, trials) for name in _COLT],
         _tree(trials),
     ]
 
@@ -88,7 +92,7 @@ def _words(name: str) -> str:
     return name.replace("_", " ")
 
 
-def _conformal(name: str, trials: int) -> Comparison:
+def _conformal(name: Perturbation, trials: int) -> Comparison:
     benchmark = Gaussian(perturbation=name)
     return Comparison(
         f"conformal_{name}", f"Conformal C2ST, {_words(name)}",
@@ -130,7 +134,7 @@ def _type_one() -> Comparison:
     )  # fmt: skip
 
 
-def _colt(name: str, trials: int) -> Comparison:
+def _colt(name: Perturbation, trials: int) -> Comparison:
     benchmark = Gaussian(perturbation=name)
     return Comparison(
         f"colt_{name}", f"CoLT, {_words(name)}",

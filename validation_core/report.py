@@ -9,10 +9,9 @@ import json
 from collections.abc import Iterator
 from html import escape
 
-import plotly.graph_objects as go
-
-from validation_core.diagnosis import Diagnosis, Record, ball, pvalue_text, remark
+from validation_core.diagnosis import Diagnosis, Record, findings, pvalue_text
 from validation_core.figures.diagnosis import pictures
+from validation_core.figures.outcome import Drawn
 
 _STYLE = (
     "body{font:16px/1.5 system-ui,sans-serif;max-width:56rem;margin:2rem auto;padding:0 1rem;"
@@ -40,8 +39,10 @@ def _document(diagnosis: Diagnosis) -> Iterator[str]:
         yield _row(record, diagnosis.adjusted.get(record.label))
     yield "</table>"
     for record in diagnosis.records:
-        for said in (*ball(record), *filter(None, [remark(record)])):
-            yield f"<p>{escape(said)}</p>"
+        if told := " ".join(findings(record, diagnosis.upload.x_names)):
+            yield f"<p>{escape(record.label)}: {escape(told)}</p>"
+        if weaker := diagnosis.remark(record):
+            yield f"<p>{escape(weaker)}</p>"
     script: bool | str = True
     for title, figure, words in _figures(diagnosis):
         drawn = figure.to_html(full_html=False, include_plotlyjs=script)
@@ -63,13 +64,11 @@ def _row(record: Record, adjusted: float | None) -> str:
     return "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>"
 
 
-def _figures(diagnosis: Diagnosis) -> Iterator[tuple[str, go.Figure, str]]:
-    worst = diagnosis.worst
+def _figures(diagnosis: Diagnosis) -> Iterator[Drawn]:
     for record in diagnosis.records:
-        several = record.name == "sbc" and worst is not None
-        about = f", {diagnosis.upload.names[worst]}" if several and worst is not None else ""
-        for picture in pictures(record, alpha=diagnosis.alpha, parameter=worst or 0):
-            yield f"{record.title}{about}: {picture.title}", picture.figure, picture.words
+        shown = pictures(record, alpha=diagnosis.alpha, names=diagnosis.upload.names)
+        for one in shown:
+            yield one._replace(title=f"{record.title}: {one.title.lower()}")
 
 
 def read_line(diagnosis: Diagnosis) -> str:

@@ -101,7 +101,8 @@ def one(
         own = stream(design.seed, "anew", trial)
         learned = sampling.table(benchmark, gamma, rows, each, own)
         drawn = sampling.table(benchmark, gamma, points, draws, own)
-        return method.test(scores.apply(method.learn(learned, rng), drawn), rng), drawn
+        outcome = method.test(scores.apply(method.learn(learned, rng), drawn), rng)
+        return replace(outcome, budget=method.budget(n, k)), drawn  # with what it learnt from
     read = power.score_of(method, benchmark, gamma, score)
     if method.layout == "table":
         wanted = method.budget(1, k).q

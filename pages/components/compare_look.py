@@ -5,9 +5,11 @@ import streamlit as st
 from pages.components import charts, jobs
 from pages.components.compare_controls import Chosen
 from pages.components.services import services
-from validation_core.diagnosis import pvalue_text
+from validation_core.diagnosis import Record, equals
 from validation_core.figures import outcomes
+from validation_core.figures.diagnosis import pictures
 from validation_core.looks import Look, LookTask, look
+from validation_core.types import Method
 
 
 def one_test(chosen: Chosen) -> None:
@@ -27,7 +29,7 @@ def one_test(chosen: Chosen) -> None:
     task = look(sweep, method, places[at])
     found = _look(task)
     if found is not None:
-        _figures(method.name, found)
+        _figures(method, found, sweep.design.alpha)
         return
     state = jobs.latest([task])
     if state is None:
@@ -42,13 +44,18 @@ def _look(task: LookTask) -> Look | None:
     return task.load(services().store) if task.done(services().store) else None
 
 
-def _figures(name: str, found: Look) -> None:
+def _figures(method: Method, found: Look, alpha: float) -> None:
     st.markdown(
-        f"Statistic {found.statistic:.4g}, p {pvalue_text(found.pvalue)}, from {found.draws_p:,} "
-        f"draws of p and {found.draws_q:,} of q in {found.seconds:.2g} s."
+        f"Statistic {found.statistic:.4g}, p {equals(found.pvalue)}, from "
+        f"{found.draws_p:,} draws of p and {found.draws_q:,} of q in {found.seconds:.2g} s."
     )
-    drawn = outcomes.figures(name, found.arrays, theta=found.theta, learned=found.learned)
+    record = Record(
+        name=method.name, label=method.label, title=method.title, status="ran",
+        about=method.statistic, statistic=found.statistic, pvalue=found.pvalue,
+        arrays={**found.arrays, "theta_q": found.theta},
+    )  # fmt: skip
+    drawn = [*pictures(record, alpha=alpha), *outcomes.learned(method.name, found.learned)]
     for row in range(0, len(drawn), 2):
         for column, one in zip(st.columns(2), drawn[row : row + 2], strict=False):
-            key = f"look-{name}-{one.title}"
+            key = f"look-{method.name}-{one.title}"
             charts.captioned(column, one.title, one.figure, key, one.caption)

@@ -1,4 +1,4 @@
-"""What the diagnosis page shows of an upload: what was read, the verdict, a picture per test."""
+"""What the diagnosis page asks for and says: the file, what was read, the verdict, the table."""
 
 import json
 from collections.abc import Sequence
@@ -7,12 +7,10 @@ from typing import BinaryIO
 import pandas as pd
 import streamlit as st
 
-from pages.components import charts, diagnose_ball
 from pages.components.jobs import plain, seconds
-from validation_core import uploads
-from validation_core.diagnosis import Diagnosis, Record, equals, pvalue_text, remark
-from validation_core.figures.diagnosis import Picture, pictures
-from validation_core.maps import MapTask
+from validation_core import diagnosis, uploads
+from validation_core.diagnosis import Diagnosis, Record, pvalue_text
+from validation_core.types import Method
 from validation_core.uploads import Order, Upload, samples
 
 _OWN = "Upload a file"
@@ -123,7 +121,7 @@ def table(found: Diagnosis) -> None:
     for record in found.records:
         if record.status == "not run":
             st.caption(plain(f"{record.label} was not run. {record.reason}"))
-        elif said := remark(record):
+        elif said := found.remark(record):
             st.warning(plain(said))
 
 
@@ -133,67 +131,40 @@ def _row(record: Record, found: Diagnosis) -> dict[str, str]:
         "Test": record.label,
         "Statistic": record.about,
         "Value": f"{record.statistic:.3g}" if ran else "not run",
-        "p": pvalue_text(record.pvalue).replace("<", "\\<"),
-        "p, adjusted": pvalue_text(found.adjusted.get(record.label)).replace("<", "\\<"),
+        "p": _cell(pvalue_text(record.pvalue)),
+        "p, adjusted": _cell(pvalue_text(found.adjusted.get(record.label))),
         "Draws of p": f"{record.draws_p:,}" if ran else "–",
         "Draws of q": f"{record.draws_q:,}" if ran else "–",
-        "Time": seconds(record.seconds) if ran else "–",
+        "Time": seconds(_time(record)) if ran else "–",
     }
 
 
-def drawings(found: Diagnosis, maps: Sequence[MapTask]) -> None:
-    """The pictures of every method that ran, two beside one another; CoLT's map comes last."""
-    alone: list[tuple[str, Picture]] = []
-    mapped = [record for record in found.records if record.name == "colt"]
-    for record in found.records:
-        if record in mapped:
-            continue
-        if record.name == "sbc" and record.status == "ran":
-            st.subheader(record.title, anchor=False)
-            _side_by_side(record.name, _named_pictures(record, found, _parameter(found)))
-            continue
-        shown = _named_pictures(record, found)
-        if len(shown) == 1:
-            alone.append((f"{record.label}: {shown[0][0].lower()}", shown[0][1]))
-        elif shown:
-            st.subheader(record.title, anchor=False)
-            _side_by_side(record.name, shown)
-    _side_by_side("alone", alone)
-    for record in mapped:
-        if record.status == "ran":
-            st.subheader(record.title, anchor=False)
-            _side_by_side(record.label, _named_pictures(record, found))
-            diagnose_ball.where(record, found, next(iter(maps), None))
+def _cell(pvalue: str) -> str:
+    """A p-value that no narrow column breaks in two, and no Markdown takes for a tag."""
+    return pvalue.replace("<", "\\<").replace("-", "\u2011").replace(" ", "\u00a0")
 
 
-def _named_pictures(
-    record: Record, found: Diagnosis, parameter: int = 0
-) -> list[tuple[str, Picture]]:
-    shown = pictures(record, alpha=found.alpha, parameter=parameter)
-    return [(picture.title, picture) for picture in shown]
+def _time(record: Record) -> float:
+    """Of the test and of a network of its own; the classifier that several share is told below."""
+    own = 0.0 if "classifier_auc" in record.effect else record.effect.get("training_seconds", 0.0)
+    return record.seconds + float(own)
 
 
-def _side_by_side(key: str, shown: Sequence[tuple[str, Picture]]) -> None:
-    columns = st.columns(2, gap="large") if shown else []
-    for i, (column, (title, picture)) in enumerate(zip(columns, shown, strict=False)):
-        charts.captioned(column, title, picture.figure, f"{key}-{i}", picture.words)
-
-
-def _parameter(found: Diagnosis) -> int:
-    """Which parameter's ranks to draw: the worst first, or what the user chooses."""
-    order = sorted(range(len(found.parameters)), key=lambda i: found.parameters[i].pvalue)
-    if len(order) < 2:
-        return 0
-    chosen: int = st.selectbox(
-        "Parameter, the worst first", order, format_func=lambda i: _named(found, i),
-        key="parameter", width=420,
-    )  # fmt: skip
-    return chosen
-
-
-def _named(found: Diagnosis, index: int) -> str:
-    one = found.parameters[index]
-    return f"{one.name}: adjusted p {equals(one.pvalue_adjusted)}"
+def more_tests() -> tuple[Method, ...]:
+    """The tests to run: those that run unasked, and the further ones that a user asks for."""
+    further = diagnosis.further_methods()
+    with st.expander("More tests", type="compact"):
+        names = st.pills(
+            "Tests to run beside these", list(further), selection_mode="multi", key="more",
+            bind="query-params", format_func=lambda name: further[name].method.title,
+        )  # fmt: skip
+        told = [
+            f"{one.method.title}: {one.adds}; about {one.seconds:g} s for 1,000 rows."
+            for one in further.values()
+        ]
+        st.caption("\n".join(f"- {plain(line)}" for line in told))
+        st.caption(diagnosis.WHY_NOT_ALL)
+    return diagnosis.with_further(names)
 
 
 def download(found: Diagnosis) -> None:

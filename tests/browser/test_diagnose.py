@@ -85,6 +85,23 @@ def test_the_ball_is_shown_where_the_user_looks(page, wrong):
     no_exception(settled(page))
 
 
+def test_more_tests_are_asked_for_and_stay_in_the_address(page, wrong):
+    _upload(page, _file(wrong))
+    expect(page.get_by_role("button", name="Download JSON")).to_be_visible(timeout=LONG)
+    page.get_by_text("More tests", exact=True).click()
+    expect(page.get_by_text("about 1 s for 1,000 rows")).to_be_visible()
+    expect(page.get_by_text("correction charges for each one")).to_be_visible()
+    page.get_by_role("button", name="MMD-FUSE").click()
+    expect(page.get_by_role("heading", name="MMD-FUSE")).to_be_visible(timeout=LONG)
+    expect(page.get_by_text("Which scales see a difference")).to_be_visible()
+    expect(page).to_have_url(re.compile("more=MMD-FUSE"))
+    no_exception(settled(page))
+    page.reload()
+    _upload(page, _file(wrong))
+    expect(page.get_by_role("heading", name="MMD-FUSE")).to_be_visible(timeout=LONG)
+    no_exception(settled(page))
+
+
 def test_names_that_are_html_are_text(page, wrong):
     _upload(page, _file({**wrong, "theta_names": np.array(NAMES)}))
     expect(_verdict(page)).to_be_visible(timeout=LONG)

@@ -10,9 +10,10 @@ from typing import Any
 
 from validation_core import diagnosis, report, uploads
 from validation_core.command.options import json_option, level, methods, tell, write
-from validation_core.diagnosis import Diagnosis, ball, equals, remark, tasks
+from validation_core.diagnosis import Diagnosis, equals, findings, tasks
 from validation_core.diagnosis.tasks import DiagnoseTask
 from validation_core.store import Store
+from validation_core.types import Method
 
 
 class _Spent(Exception):
@@ -23,7 +24,12 @@ def add(parser: argparse.ArgumentParser) -> None:
     """Its arguments."""
     option = parser.add_argument
     option("file", type=Path)
-    option("--method", action="append", metavar="NAME[:field=value,...]", help="default: all")
+    usual = ", ".join(method.name for method in diagnosis.default_methods())
+    further = ", ".join(diagnosis.further_methods())
+    option(
+        "--method", action="append", metavar="NAME[:field=value,...]|all",
+        help=f"default: {usual}; all: {further} too",
+    )  # fmt: skip
     option("--alpha", type=level, default=0.05, help="level of the whole diagnosis")
     option("--seed", type=int, default=0)
     option("--budget", type=float, metavar="SECONDS", help="methods that take longer are not run")
@@ -39,7 +45,7 @@ def run(chosen: argparse.Namespace) -> None:
     Raises:
         ValueError: for a file or options that cannot be used.
     """
-    wanted = methods(chosen.method) or diagnosis.default_methods()
+    wanted = _wanted(chosen.method)
     upload = uploads.read(chosen.file, order=chosen.order)
     tasks.hold(upload)
     store = Store()
@@ -56,6 +62,23 @@ def run(chosen: argparse.Namespace) -> None:
     if chosen.report:
         chosen.report.write_text(report.html(found), encoding="utf-8")
     write(found.to_json(), chosen.json, lambda: _read_aloud(found))
+
+
+def _wanted(texts: Sequence[str] | None) -> Sequence[Method]:
+    """The methods that were asked for, by default those that run unasked.
+
+    A further method's bare name is that method with options that suit a table, as on the page.
+    """
+    named = [text for text in texts or () if text != "all"]
+    further = diagnosis.further_methods()
+    made = [
+        further[text].method if text in further else method
+        for text, method in zip(named, methods(named), strict=True)
+    ]
+    labels = [method.label for method in made]
+    unasked = diagnosis.default_methods() if not named else ()
+    every = diagnosis.with_further(tuple(further)) if "all" in (texts or ()) else unasked
+    return [*(method for method in every if method.label not in labels), *made]
 
 
 def _run_in_turn(queue: Sequence[Any], store: Store, budget: float | None) -> None:
@@ -91,5 +114,6 @@ def _read_aloud(found: Diagnosis) -> None:
             else f"not run: {record.reason}"
         )
         print(f"  {record.label:<14} {said}")
-        for more in (*ball(record), *filter(None, [remark(record)])):
-            print(f"{'':<17}{more}")
+        more = (*findings(record, found.upload.x_names), found.remark(record))
+        for line in filter(None, more):
+            print(f"{'':<17}{line}")

@@ -1,21 +1,33 @@
 """From an upload to a verdict: each method's record, Holm over those that ran, and words."""
 
+from validation_core.diagnosis.choice import (
+    WHY_NOT_ALL,
+    Further,
+    default_methods,
+    further_methods,
+    with_further,
+)
 from validation_core.diagnosis.learning import RECIPE, recipe, training_set
+from validation_core.diagnosis.obstacles import obstacle
 from validation_core.diagnosis.records import SMALLEST, Record
-from validation_core.diagnosis.run import default_methods, obstacle, run_method
+from validation_core.diagnosis.run import run_method
 from validation_core.diagnosis.verdict import Diagnosis, Parameter, verdict
-from validation_core.diagnosis.words import ENOUGH, ball, equals, pvalue_text, remark
+from validation_core.diagnosis.words import ENOUGH, ball, equals, findings, pvalue_text, remark
 
 __all__ = [
     "ENOUGH",
     "RECIPE",
     "SMALLEST",
+    "WHY_NOT_ALL",
     "Diagnosis",
+    "Further",
     "Parameter",
     "Record",
     "ball",
     "default_methods",
     "equals",
+    "findings",
+    "further_methods",
     "obstacle",
     "pvalue_text",
     "recipe",
@@ -23,4 +35,5 @@ __all__ = [
     "run_method",
     "training_set",
     "verdict",
+    "with_further",
 ]

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from validation_core import sampling
 from validation_core.methods.colt import CoLT
@@ -20,7 +21,7 @@ from validation_core.sampling import TrainingSet
 from validation_core.scores.classifier import Classifier
 from validation_core.scores.localizer import Localizer
 from validation_core.scores.localizer.recipe import Anchors
-from validation_core.types import Blocks, Draws, Joint, Method
+from validation_core.types import Blocks, Draws, Joint, Method, Own, learnt
 from validation_core.uploads import Upload
 
 RECIPE = Classifier(epochs=200, lr=3e-3, batch=128, hidden=128, keep_best=True)
@@ -39,9 +40,14 @@ _FEWEST_DRAWS = 16  # at an anchor: longer tables give more anchors with fewer d
 
 def recipe(upload: Upload, method: Method) -> Recipe | None:
     """How the network that a method reads on this upload is trained; None if it reads none."""
-    if method.reads == "coordinates":
+    if not learnt(method):
         return None
-    return _localizer(upload, method) if isinstance(method, CoLT) else _classifier(upload)
+    if isinstance(method, CoLT):
+        return _localizer(upload, method)
+    if isinstance(method, Own):
+        own: Recipe = method.recipe(max(1, round(upload.n / 2)), max(1, upload.k))
+        return own
+    return _classifier(upload)
 
 
 def _classifier(upload: Upload) -> Classifier:
@@ -64,22 +70,35 @@ def _localizer(upload: Upload, method: CoLT) -> Localizer:
     return replace(chosen, **changes)
 
 
-def training_set(upload: Upload, how: Recipe, seed: int) -> TrainingSet | Anchors:
+def training_set(upload: Upload, how: Recipe, seed: int) -> Any:
     """What a network of an upload learns from: rows that no test looks at.
 
     Raises:
-        ValueError: for a localizer of two samples, which have no x.
+        ValueError: for what learns from a table, where there are two samples without x.
     """
     train, _ = parts(upload, seed)
     if isinstance(how, Localizer):
         return _anchors(train, how, stream(seed, "diagnose", "anchors"))
     rng = stream(seed, "diagnose", "training rows")
+    if not isinstance(how, Classifier):
+        return _own(train, how, rng)
     if isinstance(train, Blocks):
         learn, watch = _cut(train, 0.8, rng)
         return TrainingSet(p=learn.p, q=learn.q, held_p=watch.p, held_q=watch.q)
     n, k, d = train.q.shape
     most = min(k, max(1, _OFFERED // (n * (d + train.x.shape[1]))))
     return sampling.training_rows(replace(train, q=train.q[:, :most]), rng)
+
+
+def _own(train: Draws | Blocks, how: Recipe, rng: np.random.Generator) -> Any:
+    """What a method's own recipe takes from a table, or from two samples if it can."""
+    of = getattr(how, "of_table" if isinstance(train, Draws) else "of_blocks", None)
+    if of is None:
+        raise ValueError(
+            "This method learns from draws of q at each x; got two samples p and q, which have "
+            "none. Upload a table of theta, x and theta_q."
+        )
+    return of(train, rng)
 
 
 def _anchors(train: Draws | Blocks, how: Localizer, rng: np.random.Generator) -> Anchors:
@@ -100,6 +119,14 @@ def parts(upload: Upload, seed: int) -> tuple[Draws, Draws] | tuple[Blocks, Bloc
     if isinstance(upload.data, Draws):
         return sampling.split_rows(upload.data, rng)
     return _cut(upload.data, 0.5, rng)
+
+
+def kept(upload: Upload, seed: int) -> NDArray[np.int64]:
+    """Which rows of a table are tested on: their places in the upload, in the order of `parts`."""
+    places = np.arange(upload.n, dtype=np.float64)[:, None]
+    table = Draws(places, places[:, :0], places[:, None, :0])
+    _, test = sampling.split_rows(table, stream(seed, "diagnose", "rows"))
+    return test.theta[:, 0].astype(np.int64)
 
 
 def _cut(blocks: Blocks, share: float, rng: np.random.Generator) -> tuple[Blocks, Blocks]:

@@ -13,6 +13,9 @@ from validation_core.types import Array, Method, Outcome
 SMALLEST = 1e-300
 """What a p-value is written as when it is too small for a float: never 0."""
 
+Effect = float | str | list[float]
+"""What JSON holds of a finding: a number, a word, or the numbers of an observation."""
+
 
 @dataclass(frozen=True, eq=False)
 class Record:
@@ -30,7 +33,8 @@ class Record:
     draws_p: int = 0
     draws_q: int = 0
     seconds: float = 0.0
-    effect: Mapping[str, float] = field(default_factory=dict)
+    effect: Mapping[str, Any] = field(default_factory=dict)
+    """What was found beyond the p-value, each an `Effect`."""
     arrays: Mapping[str, Array] = field(default_factory=dict)
 
     @classmethod
@@ -40,7 +44,7 @@ class Record:
 
     @classmethod
     def ran(
-        cls, method: Method, outcome: Outcome, seconds: float, effect: Mapping[str, float],
+        cls, method: Method, outcome: Outcome, seconds: float, effect: Mapping[str, Effect],
         arrays: Mapping[str, Array] | None = None,
     ) -> Record:  # fmt: skip
         """A method's outcome on one upload, no leading axes; `arrays` join the outcome's own."""

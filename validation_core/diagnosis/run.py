@@ -1,7 +1,7 @@
-"""One method on one upload: whether it can run, on which rows, and what it finds.
+"""One method on one upload: on which rows it looks, and what it finds.
 
-SBC learns nothing and reads every row; what reads a network is tested on the half of the rows
-that trained none.
+SBC and MMD-FUSE learn nothing and read every row; what learns is tested on the half of the rows
+that it did not learn from.
 """
 
 from __future__ import annotations
@@ -9,90 +9,37 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from validation_core import sampling, scores
-from validation_core.diagnosis import learning
-from validation_core.diagnosis.records import Record
-from validation_core.methods import METHODS
+from validation_core.diagnosis import effects, learning
+from validation_core.diagnosis.obstacles import obstacle
+from validation_core.diagnosis.records import Effect, Record
 from validation_core.methods.colt import CoLT
 from validation_core.methods.uniform import Uniform
 from validation_core.rng import stream
 from validation_core.scores.classifier import TrainedClassifier
-from validation_core.scores.coordinate import Coordinates
-from validation_core.types import Array, Blocks, Draws, Method, Scores
+from validation_core.scores.rows import Rows
+from validation_core.statistics import mmd
+from validation_core.types import Anew, Array, Blocks, Draws, Fixed, Method, Scores, learnt
 from validation_core.uploads import Upload
 
-if TYPE_CHECKING:
-    from validation_core.scores.localizer.trained import TrainedLocalizer
+_LOOKED = 1000  # draws of q that a local test looks at: bounds what a record holds of its nulls
 
-    Network = TrainedClassifier | TrainedLocalizer
-
-LEARN_ROWS = 50  # below this, half of the rows teach a classifier nothing
-LOCALIZER_ROWS = 40  # half of them learn, a quarter of those are held out
-_RANK_ROWS = 5
-_UNIFORM_POINTS = 50  # test points below which Uniform's KS test sees nothing
-_ORDER = ("sbc", "within_x", "multiple", "c2st", "uniform", "colt")
+Network = Any
+"""A `models.Trained` that scores: it has `at(beta) -> Score`."""
 
 
-def default_methods() -> tuple[Method, ...]:
-    """Every registered method in the order of cost: what learns nothing comes first."""
-    place = {name: i for i, name in enumerate(_ORDER)}
-    kinds = sorted(
-        METHODS.values(), key=lambda kind: (place.get(kind.name, len(_ORDER)), kind.name)
-    )
-    return tuple(kind() for kind in kinds)
+class _Read(NamedTuple):
+    """The scores that a method is given; of a local test also where it looks."""
 
-
-def obstacle(method: Method, upload: Upload) -> str | None:
-    """Why a method cannot run on this upload, known before anything is computed; or None."""
-    if method.layout == "table" and isinstance(upload.data, Blocks):
-        return (
-            "It ranks the truth among q's draws at the same x; two samples p and q have no x. "
-            "Upload theta, x and theta_q to run it."
-        )
-    if upload.n < _RANK_ROWS:
-        return f"It needs at least {_RANK_ROWS} rows; got {upload.n}."
-    if method.reads == "classifier" and upload.n < LEARN_ROWS:
-        return (
-            f"It reads a classifier trained on half of the rows and needs at least {LEARN_ROWS} "
-            f"of them; got {upload.n}."
-        )
-    if isinstance(method, CoLT):
-        return _no_localizer(method, upload)
-    return _no_calibration(method, upload) if isinstance(method, Uniform) else None
-
-
-def _no_localizer(method: CoLT, upload: Upload) -> str | None:
-    if method.fresh:
-        return (
-            "Fresh anchors at every step are drawn by a simulator, which an upload has not; got "
-            "fresh=true. Leave it out."
-        )
-    if upload.n >= LOCALIZER_ROWS:
-        return None
-    return (
-        f"It learns its centre on half of the rows, a quarter of them held out, and needs at "
-        f"least {LOCALIZER_ROWS} rows; got {upload.n}."
-    )
-
-
-def _no_calibration(method: Uniform, upload: Upload) -> str | None:
-    # A table's held-out half is split by x: a quarter of its rows is left to calibrate with.
-    held_out = upload.n - round(upload.n / 2)
-    rows = held_out // 2 if isinstance(upload.data, Draws) else held_out
-    points = rows // method.m
-    if points >= _UNIFORM_POINTS:
-        return None
-    most = rows // _UNIFORM_POINTS
-    remedy = f"m up to {most} would fit" if most else "there are too few rows for any m"
-    return (
-        f"It needs {method.m} true pairs for each draw of q it tests: the {rows} that are left "
-        f"held out serve {points}, and fewer than {_UNIFORM_POINTS} tell little; {remedy}. "
-        f"Within x asks the same question of every held-out row."
-    )
+    scores: Scores
+    rows: np.ndarray = np.zeros(0, int)
+    """Places (P,) in the upload."""
+    looked: Draws | None = None
+    """The table there."""
 
 
 def test_table(upload: Upload, seed: int) -> Draws:
@@ -125,51 +72,94 @@ def run_method(
     reason = obstacle(method, upload)
     if reason is not None:
         return Record.not_run(method, reason)
-    trained = network() if method.reads != "coordinates" else None
+    trained = network() if learnt(method) else None
     start = time.perf_counter()
-    scored = _scores(upload, method, seed, trained)
+    read = _read(upload, method, seed, trained)
     # A map of the same rows and seed draws these tie-breakers: it shows the ball told of here.
     names = ("map", "ranks") if method.reads == "localizer" else ("diagnose", method.label)
-    outcome = method.test(scored, stream(seed, *names))
-    effect, arrays = _learnt(trained, upload, seed)
+    outcome = method.test(read.scores, stream(seed, *names))
+    if isinstance(method, Anew):  # a test that learns uses up what it learns from
+        train, _ = learning.parts(upload, seed)
+        assert isinstance(train, Draws)
+        outcome = replace(outcome, budget=method.budget(len(train), upload.k))
+    effect, arrays = _learnt(method, trained, upload, seed)
+    effect |= effects.told(method, outcome)
+    if read.looked is not None:
+        effect |= effects.place(read.rows, read.looked.x, int(outcome.arrays["worst"]))
+        arrays["theta_q"] = read.looked.q
     return Record.ran(method, outcome, time.perf_counter() - start, effect, arrays)
 
 
 def _learnt(
-    trained: Network | None, upload: Upload, seed: int
-) -> tuple[dict[str, float], dict[str, Array]]:
+    method: Method, trained: Network | None, upload: Upload, seed: int
+) -> tuple[dict[str, Effect], dict[str, Array]]:
     """What the network itself adds to a record: numbers of its training, arrays."""
     if trained is None:
         return {}, {}
-    took = {"training_seconds": trained.seconds}
+    took: dict[str, Effect] = {"training_seconds": trained.seconds}
     if isinstance(trained, TrainedClassifier):
         return {"classifier_auc": trained.auc, **took}, {}
-    held = {"localizer_distance": trained.summary["held"]}
-    return {**held, **took}, _centre(trained, test_table(upload, seed))
+    if isinstance(method, CoLT):
+        held = {"localizer_distance": trained.summary["held"]}
+        return {**held, **took}, _centre(trained, test_table(upload, seed))
+    return took, {}
 
 
-def _centre(localizer: TrainedLocalizer, test: Draws) -> dict[str, Array]:
+def _centre(localizer: Network, test: Draws) -> dict[str, Array]:
     """The learnt centre (D,) at the observation (M,) that is nearest to the median of all."""
+    middle = test.x[_nearest(test, 1)]
+    return {"x_median": middle[0], "centre": localizer.at().centre(middle)[0]}
+
+
+def _nearest(test: Draws, count: int) -> np.ndarray:
+    """The rows whose observations are nearest to the median of all."""
     x = np.asarray(test.x, dtype=np.float64)
     scale = x.std(0)
     off = (x - np.median(x, axis=0)) / np.where(scale > 0, scale, 1.0)
-    middle = test.x[np.square(off).sum(1).argmin()]
-    return {"x_median": middle, "centre": localizer.at().centre(middle[None])[0]}
+    return np.square(off).sum(1).argsort(kind="stable")[:count]
 
 
-def _scores(upload: Upload, method: Method, seed: int, trained: Network | None) -> Scores:
-    if trained is None:
+def _read(upload: Upload, method: Method, seed: int, trained: Network | None) -> _Read:
+    if isinstance(method, Anew):
+        return _at_median(method, upload, seed)
+    if isinstance(method, Fixed):
         assert isinstance(upload.data, Draws)
-        # Coordinates do not look at x, which may be large and would be repeated K times.
-        return scores.apply(Coordinates(), replace(upload.data, x=upload.data.x[:, :0]))
+        # Quantities do not look at x, which may be large and would be repeated K times.
+        return _Read(scores.apply(method.score(), replace(upload.data, x=upload.data.x[:, :0])))
+    rng = stream(seed, "diagnose", "blocks")
+    if method.reads == "rows":
+        most = min(method.budget(upload.n, 1).p, mmd.LARGEST // 2)
+        return _Read(scores.apply(Rows(), _blocks(upload.data, rng, most)))
+    assert trained is not None
     _, test = learning.parts(upload, seed)
-    score = trained.at()
     if method.layout == "table":
         assert isinstance(test, Draws)
-        return scores.apply(score, test)
-    rng = stream(seed, "diagnose", "blocks")
-    blocks = sampling.blocks_of_rows(test, rng) if isinstance(test, Draws) else test
+        few = replace(test, q=test.q[:, : method.budget(1, upload.k).q])
+        return _Read(scores.apply(trained.at(), few))
+    blocks = _blocks(test, rng)
     if isinstance(method, Uniform):
-        points = slice(len(blocks.p) // method.m)
-        blocks = replace(blocks, q=sampling.rows(blocks.q, points))
-    return scores.apply(score, blocks)
+        blocks = replace(blocks, q=sampling.rows(blocks.q, slice(len(blocks.p) // method.m)))
+    return _Read(scores.apply(trained.at(), blocks))
+
+
+def _blocks(data: Draws | Blocks, rng: np.random.Generator, most: int | None = None) -> Blocks:
+    """Independent rows in no order, at most so many of each side: a table is split by x."""
+    if isinstance(data, Draws):
+        data = sampling.blocks_of_rows(data, rng)
+    elif most is not None:
+        data = Blocks(*(sampling.rows(side, rng.permutation(len(side)))
+                        for side in (data.p, data.q)))  # fmt: skip
+    return Blocks(*(sampling.rows(side, slice(most)) for side in (data.p, data.q)))
+
+
+def _at_median(method: Anew, upload: Upload, seed: int) -> _Read:
+    """What a local test reads at the observations nearest to the median, learnt on other rows."""
+    train, test = learning.parts(upload, seed)
+    assert isinstance(train, Draws)
+    assert isinstance(test, Draws)
+    (rows, each), (points, draws) = method.sizes(len(train), upload.k)
+    learn = Draws(train.theta[:rows], train.x[:rows], train.q[:rows, :each])
+    score = method.learn(learn, stream(seed, "diagnose", "local"))
+    at = _nearest(test, points)
+    looked = Draws(test.theta[at], test.x[at], test.q[at, : min(draws, _LOOKED)])
+    return _Read(scores.apply(score, looked), learning.kept(upload, seed)[at], looked)

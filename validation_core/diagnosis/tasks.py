@@ -14,11 +14,10 @@ import numpy as np
 
 from validation_core import keys, models
 from validation_core.diagnosis import learning, run
+from validation_core.diagnosis.obstacles import obstacle
 from validation_core.diagnosis.records import Record
 from validation_core.maps import MapTask
 from validation_core.models import Recipe, Training
-from validation_core.sampling import TrainingSet
-from validation_core.scores.localizer.recipe import Anchors
 from validation_core.tasks import Live, TrainTask
 from validation_core.types import Draws, Method
 from validation_core.uploads import Upload
@@ -70,7 +69,7 @@ class Uploaded:
         """What it is, for a list of trained models."""
         return f"Uploaded table {self.digest[:8]}"
 
-    def training_set(self, recipe: Recipe, seed: int, store: Store) -> TrainingSet | Anchors:
+    def training_set(self, recipe: Recipe, seed: int, store: Store) -> Any:
         """The rows that no test looks at."""
         return learning.training_set(table(store, self.digest), recipe, seed)
 
@@ -86,7 +85,7 @@ class Uploaded:
 class DiagnoseTask:
     """One method on one upload."""
 
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
 
     digest: str
     method: Method
@@ -149,16 +148,16 @@ How = Callable[[Upload, Method], Recipe | None]
 def tasks(
     upload: Upload, methods: Sequence[Method], seed: int, how: How = learning.recipe
 ) -> tuple[DiagnoseTask | TrainTask, ...]:
-    """What runs for these methods: those that learn nothing, then each network and its readers.
+    """What runs for these methods, in turn: each network is followed by all that read it.
 
     Methods that meet an obstacle are left out: their record is known without work.
     """
-    queues: dict[Training | None, list[DiagnoseTask | TrainTask]] = {None: []}
+    queues: dict[Training | str, list[DiagnoseTask | TrainTask]] = {}
     for method in methods:
-        if run.obstacle(method, upload) is None:
+        if obstacle(method, upload) is None:
             task = _task(upload, method, seed, how)
             network = [TrainTask(trainings=(task.training,))] if task.training else []
-            queues.setdefault(task.training, [*network]).append(task)
+            queues.setdefault(task.training or method.label, [*network]).append(task)
     return tuple(task for queue in queues.values() for task in queue)
 
 
@@ -167,7 +166,7 @@ def maps(
 ) -> tuple[MapTask, ...]:
     """A map of the ball of the first localizer that these methods train; none without one."""
     for method in methods:
-        if method.reads == "localizer" and run.obstacle(method, upload) is None:
+        if method.reads == "localizer" and obstacle(method, upload) is None:
             training = _task(upload, method, seed, how).training
             return (MapTask(training=training, seed=seed),) if training else ()
     return ()
@@ -179,7 +178,7 @@ def records(
     """Records of the methods that have answered or cannot run, and how many are to come."""
     found: list[Record] = []
     for method in methods:
-        reason = run.obstacle(method, upload)
+        reason = obstacle(method, upload)
         if reason is not None:
             found.append(Record.not_run(method, reason))
         elif record := _task(upload, method, seed, how).load(store):

@@ -14,20 +14,20 @@ import numpy as np
 
 from validation_core import __version__, statistics
 from validation_core.diagnosis import sensitivity, words
+from validation_core.diagnosis.effects import LISTED
 from validation_core.diagnosis.records import SMALLEST, Record
 from validation_core.diagnosis.sensitivity import Shift
 from validation_core.diagnosis.words import ENOUGH
+from validation_core.scores.quantities import QUANTITIES, labels
 from validation_core.types import Array
 from validation_core.uploads import Upload
-
-_LISTED = 20  # numbers of an observation that a reader of JSON can use
 
 Verdict = Literal["problem found", "no problem found", "not enough data"]
 
 
 @dataclass(frozen=True, eq=False)
 class Parameter:
-    """How one parameter's true values rank among q's draws (SBC)."""
+    """How one parameter's true values, or another test quantity's, rank among q's draws (SBC)."""
 
     name: str
     statistic: float
@@ -74,6 +74,11 @@ class Diagnosis:
         distances = [one.statistic for one in self.parameters]
         return int(np.argmax(distances)) if distances else None
 
+    def remark(self, record: Record) -> str | None:
+        """What makes a method's answer weaker than it looks, beside these others."""
+        tests = len(self.adjusted) + self.pending
+        return words.remark(record, tests=tests, alpha=self.alpha)
+
     def to_json(self) -> dict[str, Any]:
         """One object, as the command line prints it with a few fields more."""
         dim_theta, dim_x = self.upload.dims
@@ -100,7 +105,7 @@ class Diagnosis:
 
     def _method(self, record: Record) -> dict[str, Any]:
         adjusted = self.adjusted.get(record.label)
-        return {**record.plain(), "pvalue_adjusted": adjusted, "remark": words.remark(record)}
+        return {**record.plain(), "pvalue_adjusted": adjusted, "remark": self.remark(record)}
 
     def _where(self, record: Record) -> dict[str, Any]:
         """The ball to which q gives the wrong mass, if it gives any: CoLT's."""
@@ -111,7 +116,7 @@ class Diagnosis:
             "label": record.label,
             **{name: told[name] for name in ("u_star", "inside", "inside_low", "inside_high")},
             "centre": [{"parameter": name, "value": float(value)} for name, value in pairs],
-            "x": [float(value) for value in x] if len(x) <= _LISTED else None,
+            "x": [float(value) for value in x] if len(x) <= LISTED else None,
             "distance": record.statistic,
             "distance_low": told["low"],
             "distance_high": told["high"],
@@ -149,7 +154,7 @@ def verdict(
     adjusted = {record.label: float(p) for record, p in zip(ran, holm, strict=False)}
     parameters = _parameters(ran, upload.names, len(raw))
     shift = _shift(ran, upload, alpha / max(1, len(raw)))
-    said = _say(adjusted, shift, upload, alpha, pending)
+    said = _say(adjusted, shift, alpha, pending)
     return Diagnosis(
         said, alpha, seed, upload, tuple(records), adjusted, parameters, shift, pending
     )
@@ -164,6 +169,7 @@ def _parameters(ran: Sequence[Record], names: Sequence[str], tests: int) -> tupl
     if sbc is None:
         return ()
     u, distances, pvalues = (sbc.arrays[name] for name in ("u", "statistics", "pvalues"))
+    called = labels(_families(sbc), names)
     count = len(pvalues) * tests
     return tuple(
         Parameter(
@@ -171,8 +177,13 @@ def _parameters(ran: Sequence[Record], names: Sequence[str], tests: int) -> tupl
             float(np.clip(count * p, SMALLEST, 1.0)),
             float(ranks.mean()), float(12 * ranks.var()), reading(ranks),
         )
-        for name, ranks, distance, p in zip(names, u, distances, pvalues, strict=True)
+        for name, ranks, distance, p in zip(called, u, distances, pvalues, strict=True)
     )  # fmt: skip
+
+
+def _families(sbc: Record) -> list[str]:
+    """Names of the kinds of quantities that were ranked."""
+    return [list(QUANTITIES)[int(kind)] for kind in sbc.arrays["kinds"]]
 
 
 def reading(u: Array) -> str:
@@ -191,8 +202,8 @@ def reading(u: Array) -> str:
 
 def _shift(ran: Sequence[Record], upload: Upload, level: float) -> Shift | None:
     by_name = {record.name: record for record in ran}
-    if "sbc" in by_name:
-        each = level / upload.dims[0]
+    if "sbc" in by_name and "marginals" in _families(by_name["sbc"]):
+        each = level / len(by_name["sbc"].arrays["pvalues"])
         size = sensitivity.by_ranks(upload.n, upload.k, each)
         return Shift(size, sensitivity.POWER, "sbc")
     if "multiple" in by_name:
@@ -203,9 +214,9 @@ def _shift(ran: Sequence[Record], upload: Upload, level: float) -> Shift | None:
 
 
 def _say(
-    adjusted: Mapping[str, float], shift: Shift | None, upload: Upload, alpha: float, pending: int
+    adjusted: Mapping[str, float], shift: Shift | None, alpha: float, pending: int
 ) -> Verdict:
     if adjusted and min(adjusted.values()) <= alpha:
         return "problem found"
-    blind = shift is None or shift.size > ENOUGH
+    blind = shift.size > ENOUGH if shift else not adjusted
     return "not enough data" if blind and not pending else "no problem found"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from validation_core.diagnosis.records import SMALLEST
 
@@ -37,8 +37,21 @@ def equals(p: float | None) -> str:
     return text if text.startswith("<") else f"= {text}"
 
 
-def ball(record: Record) -> tuple[str, ...]:
+def findings(record: Record, x_names: Sequence[str] = ()) -> tuple[str, ...]:
+    """What a method found beyond its p-value, in sentences; none where it found none.
+
+    They may hold names a user chose: escape them where they are drawn.
+    """
+    if record.status != "ran":
+        return ()
+    said = _FINDINGS.get(record.name)
+    own = said(record, x_names) if said else ()
+    return (*own, *_relabeled(record))
+
+
+def ball(record: Record, x_names: Sequence[str] = ()) -> tuple[str, ...]:
     """What CoLT found, in sentences; none for other methods or where it did not run."""
+    del x_names
     if record.name != "colt" or record.status != "ran":
         return ()
     told = record.effect
@@ -54,18 +67,100 @@ def ball(record: Record) -> tuple[str, ...]:
     )
 
 
-def _percent(told: Mapping[str, float], name: str) -> str:
+def _coverage(record: Record, x_names: Sequence[str]) -> tuple[str, ...]:
+    del x_names
+    told = record.effect
+    said = told["reading"]
+    word = f"q is {said}" if said != "neither" else "neither over- nor under-confident"
+    return (
+        f"Area between expected coverage and level (ATC): {_signed(told['atc'])} "
+        f"[{_signed(told['atc_low'])}, {_signed(told['atc_high'])}]; by this 95% interval alone, "
+        f"{word}.",
+    )
+
+
+def _divergence(record: Record, x_names: Sequence[str]) -> tuple[str, ...]:
+    del x_names
+    told = record.effect
+    return (
+        f"Divergence of q's draws from the truth, as far as this score tells them apart: "
+        f"{_signed(told['divergence'])} nats [{_signed(told['divergence_low'])}, "
+        f"{_signed(told['divergence_high'])}], a 95% interval; 0 is guessing, "
+        f"{told['divergence_most']:.2f} the most there can be.",
+    )
+
+
+def _difference(record: Record, x_names: Sequence[str]) -> tuple[str, ...]:
+    del x_names
+    told = record.effect
+    took = f" It was learnt in {told['training_seconds']:.1f} s on rows that no test reads."
+    return (f"The witness is higher under p than under q by {_signed(told['tau'])}.{took}",)
+
+
+def _local(record: Record, x_names: Sequence[str]) -> tuple[str, ...]:
+    told = record.effect
+    x = told.get("x_o", [])
+    called = x_names if len(x_names) == len(x) else [f"x_{i + 1}" for i in range(len(x))]
+    values = ", ".join(f"{name} = {value:.3g}" for name, value in zip(called, x, strict=True))
+    points = len(told.get("rows", [0]))
+    where = (
+        "Looked at one held-out observation, the nearest to the median of x:" if points == 1
+        else f"Looked at the {points} held-out observations nearest to the median of x, the worst "
+        "of which is"
+    )  # fmt: skip
+    return (
+        f"{where} row {told['row']}, counted from 0{f' ({values})' if values else ''}. There T, "
+        f"the mean squared distance from 1/2 of the learned chance that a draw is the truth, is "
+        f"{told['T']:.3g}. Its classifiers learnt from the rows that are not held out.",
+    )
+
+
+def _relabeled(record: Record) -> tuple[str, ...]:
+    told = record.effect
+    if "relabelings" not in told:
+        return ()
+    least = pvalue_text(told["least_pvalue"])
+    return (f"p is from {told['relabelings']:,} relabelings, so that none is below {least}.",)
+
+
+_FINDINGS: Mapping[str, Callable[[Record, Sequence[str]], tuple[str, ...]]] = {
+    "colt": ball, "tarp": _coverage, "dc": _divergence, "automl": _difference, "lc2st": _local,
+}  # fmt: skip
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.3f}".replace("-", "−")
+
+
+def _percent(told: Mapping[str, Any], name: str) -> str:
     low, high = (100 * told[f"{name}_{end}"] for end in ("low", "high"))
     return f"{100 * told[name]:.1f}% [{low:.1f}, {high:.1f}]"
 
 
-def remark(record: Record) -> str | None:
-    """What makes a method's answer weaker than it looks, if anything."""
-    tied = record.effect.get("tied", 0.0)
+def remark(record: Record, *, tests: int = 1, alpha: float = 1.0) -> str | None:
+    """What makes a method's answer weaker than it looks, if anything.
+
+    Args:
+        record: of one method.
+        tests: that Holm's correction is over.
+        alpha: the level of all of them.
+    """
+    if record.status != "ran":
+        return None
+    told = record.effect
+    least = told.get("least_pvalue", 0.0)
+    if tests * least > alpha:
+        return (
+            f"{record.label} cannot reject by itself at level {100 * alpha:.3g}%: from "
+            f"{told['relabelings']:,} relabelings no p is below {pvalue_text(least)}, and the "
+            f"correction for {tests} tests multiplies it. Ask for more relabelings or fewer tests."
+        )
+    tied = told.get("tied", 0.0)
     if tied <= _TIED:
         return None
+    place = "the reference" if record.name == "tarp" else "the centre"
     return (
-        f"{record.label}: {tied:.0%} of the truths are exactly as far from the centre as a draw "
+        f"{record.label}: {tied:.0%} of the truths are exactly as far from {place} as a draw "
         f"of q. Such ties are broken at random, so that the test stays valid but sees less: are "
         f"the draws rounded, repeated or constant?"
     )
@@ -96,7 +191,11 @@ def _problem(found: Diagnosis) -> str:
 
 
 def _silent(found: Diagnosis) -> str:
-    assert found.shift is not None
+    if found.shift is None:
+        return (
+            "No test rejects q. What shift these would have caught is not known: SBC or Multiple "
+            "beside them would tell."
+        )
     best = "" if found.shift.test == "sbc" else ", with the best possible classifier,"
     return (
         f"No evidence against q: a test of this size{best} would have caught a shift of "

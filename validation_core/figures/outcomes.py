@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
 
 import numpy as np
 
@@ -13,7 +12,6 @@ from validation_core.figures.ranks import ecdf_difference, rank_histogram
 from validation_core.types import Array
 
 _NONE = np.zeros((0, 0, 0))
-_NOTHING: Mapping[str, float] = MappingProxyType({})
 Figures = Callable[[Mapping[str, Array], Sequence[str]], list[Drawn]]
 
 
@@ -43,9 +41,8 @@ _FIGURES: dict[str, Figures] = {
 
 
 def figures(
-    name: str, arrays: Mapping[str, Array], names: Sequence[str] = (), theta: Array = _NONE,
-    learned: Mapping[str, float] = _NOTHING,
-) -> list[Drawn]:  # fmt: skip
+    name: str, arrays: Mapping[str, Array], names: Sequence[str] = (), theta: Array = _NONE
+) -> list[Drawn]:
     """The figures of a method's outcome, in reading order; none for one that has only numbers.
 
     Args:
@@ -53,17 +50,21 @@ def figures(
         arrays: its outcome's, no leading axes.
         names: of the parameters.
         theta: q's draws (n, K, D) at the observations a local test looked at, to be coloured.
-        learned: what the training of its network said of it.
     """
     drawn = _FIGURES[name](arrays, names) if name in _FIGURES else []
-    if name == "automl" and learned:
-        drawn.append(
-            Drawn(
-                "What the witness is made of", automl.members(learned),
-                "Each member's weight, chosen on held-out folds. Were q right, none of them "
-                "would explain held-out labels (R² near 0).",
-            )
-        )  # fmt: skip
     if name == "lc2st" and theta.size:
         drawn += lc2st.maps(arrays, theta, names)
     return drawn
+
+
+def learned(name: str, summary: Mapping[str, float]) -> list[Drawn]:
+    """What the training of a method's network said of it, where that can be drawn."""
+    if name != "automl" or not summary:
+        return []
+    return [
+        Drawn(
+            "What the witness is made of", automl.members(summary),
+            "Each member's weight, chosen on held-out folds. Were q right, none of them would "
+            "explain held-out labels (R² near 0).",
+        )
+    ]  # fmt: skip

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_expit, logsumexp, ndtri, xlogy
 
+from validation_core.statistics.permutation import share_beyond
 from validation_core.statistics.ranks import require_numbers
 
 Float = NDArray[np.float64]
@@ -122,13 +123,6 @@ def permuted(values: ArrayLike, slots: Integer) -> Float:
     first = np.arange(table[..., 0].size).reshape(*table.shape[:-2], 1, n) * count
     means: Float = table.reshape(-1)[first + slots].mean(axis=-1)
     return means
-
-
-def share_beyond(observed: ArrayLike, null: ArrayLike, slack: ArrayLike = 0.0) -> Float:
-    """(1 + number of null values (..., B) >= observed - slack (...)) / (B + 1): never 0."""
-    bound = np.asarray(observed, dtype=np.float64) - np.asarray(slack)
-    values = np.asarray(null, dtype=np.float64)
-    return (1 + (values >= bound[..., None]).sum(axis=-1)) / (values.shape[-1] + 1)
 
 
 def slack(values: ArrayLike) -> Float:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr
 
+from validation_core.statistics.permutation import share_beyond
 from validation_core.statistics.ranks import require_numbers
 
 Float = NDArray[np.float64]
@@ -82,13 +83,6 @@ def relabelled(scores: ArrayLike, is_p: NDArray[np.bool_]) -> Float:
     total = pool.sum(axis=-1)[..., None]
     above = pool @ labels.T
     return above / n_p - (total - above) / n_q
-
-
-def share_beyond(tau: ArrayLike, null: ArrayLike, slack: ArrayLike = 0.0) -> Float:
-    """(1 + number of null values (..., B) >= tau - slack (...)) / (B + 1): never 0."""
-    bound = np.asarray(tau, dtype=np.float64) - np.asarray(slack)
-    values = np.asarray(null, dtype=np.float64)
-    return (1 + (values >= bound[..., None]).sum(axis=-1)) / (values.shape[-1] + 1)
 
 
 def slack(scores: ArrayLike) -> Float:

@@ -1,0 +1,330 @@
+"""TARP and the tests that run when asked for: their level on uploads, rules, and words."""
+
+import json
+import math
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+from scipy.stats import binom
+
+from tests.test_diagnosis import QUICK, by_name, exact, quick, run, two_samples
+from validation_core import diagnosis
+from validation_core.diagnosis import learning, tasks
+from validation_core.figures.diagnosis import pictures
+from validation_core.methods import DC, LC2ST, METHODS, SBC, TARP, AutoML, CoLT, MMDFuse
+from validation_core.report import html
+from validation_core.store import Store
+from validation_core.uploads import Upload
+
+CHEAP = (DC(m=4, permutations=39), AutoML(permutations=39), LC2ST(nulls=39),
+         MMDFuse(points=30, permutations=39))  # fmt: skip
+NAMES = np.array(["mass", "<i>spin"])
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store(tmp_path / "store")
+
+
+def named(**changes):
+    return Upload.of({**exact(**changes).arrays(), "theta_names": NAMES,
+                      "x_names": np.array(["flux", "<b>hue"])})  # fmt: skip
+
+
+def alone(method, upload, store, seed=0):
+    return run(upload, store, [method], seed).records[0]
+
+
+def test_what_runs_unasked():
+    assert [method.name for method in diagnosis.default_methods()] == [
+        "sbc", "tarp", "within_x", "multiple", "c2st", "uniform", "colt"
+    ]  # fmt: skip
+    further = diagnosis.further_methods()
+    assert list(further) == ["dc", "automl", "lc2st", "mmd_fuse"]
+    every = diagnosis.with_further(list(further))
+    assert {method.name for method in every} == set(METHODS)
+    assert diagnosis.with_further(["lc2st", "unheard"])[-1] == further["lc2st"].method
+    assert diagnosis.with_further([]) == diagnosis.default_methods()
+    assert all(one.seconds > 0 and one.adds for one in further.values())
+
+
+def test_a_method_that_is_registered_runs(monkeypatch):
+    monkeypatch.setitem(METHODS, "other", SBC)
+    assert len(diagnosis.default_methods()) == 8
+
+
+@pytest.mark.parametrize("method", [TARP(), TARP(reference="x"), *CHEAP], ids=lambda m: m.label)
+def test_exact_posteriors_are_rejected_within_the_level(method, store):
+    repeats = 60
+    pvalues = [alone(method, exact(seed=s), store, seed=s).pvalue for s in range(repeats)]
+    assert sum(p <= 0.05 for p in pvalues) <= binom.isf(1e-3, repeats, 0.05)
+    assert min(pvalues) > 0
+    assert np.mean(pvalues) == pytest.approx(0.5, abs=4 / math.sqrt(12 * repeats))
+
+
+@pytest.mark.parametrize("method", [TARP(), *CHEAP], ids=lambda m: m.label)
+def test_a_plain_shift_is_found(method, store):
+    assert alone(method, exact(n=300, shift=1.5), store).pvalue <= 1 / 40
+
+
+@pytest.mark.parametrize("method", CHEAP, ids=lambda m: m.label)
+@pytest.mark.parametrize(
+    "change",
+    [{"n": 60, "k": 1}, {"n": 51, "k": 4}, {"n": 50, "k": 5}],
+    ids=str,
+)
+def test_small_tables(method, change, store):
+    found = alone(method, exact(**change), store)
+    assert found.status == ("not run" if method.name == "dc" and change["k"] < 4 else "ran")
+    assert found.pvalue is None or 0 < found.pvalue <= 1
+
+
+@pytest.mark.parametrize("method", [TARP(), *CHEAP], ids=lambda m: m.label)
+@pytest.mark.parametrize("kind", ["one parameter", "constant", "huge", "identical", "repeated"])
+def test_degenerate_tables(kind, method, store):
+    """Rows that tell nothing never crash a test, and never make it reject what is right."""
+    arrays = exact(n=80, k=6).arrays()
+    if kind == "one parameter":
+        arrays = {"theta": arrays["theta"][:, :1], "x": arrays["x"][:, :1],
+                  "theta_q": arrays["theta_q"][..., :1]}  # fmt: skip
+    elif kind in ("constant", "huge"):
+        value = 0.0 if kind == "constant" else 1e30
+        arrays["theta"][:, 1], arrays["theta_q"][..., 1], arrays["x"][:, 0] = value, value, value
+    elif kind == "identical":
+        arrays["theta"][:], arrays["theta_q"][:] = 1.0, 1.0
+    else:
+        arrays["theta_q"][:] = arrays["theta_q"][:, :1]
+    found = run(Upload.of(arrays), store, [method])
+    (record,) = found.records
+    assert record.status == "ran"
+    assert 0 < record.pvalue <= 1
+    if kind == "identical":
+        assert record.pvalue > 0.01
+    for one in pictures(record, names=found.upload.names):
+        go.Figure(one.figure.to_dict())
+    json.dumps(found.to_json(), allow_nan=False)
+
+
+@pytest.mark.parametrize(
+    ("method", "upload", "words"),
+    [
+        (TARP(), exact(n=9), "at least 10 rows; got 9"),
+        (DC(), exact(n=49), "at least 50 rows; got 49"),
+        (AutoML(), exact(n=49), "at least 50 rows; got 49"),
+        (LC2ST(), exact(n=49), "at least 50 rows; got 49"),
+        (MMDFuse(), exact(n=19), "at least 20 rows; got 19"),
+        (MMDFuse(), two_samples(n=9), "at least 10 rows; got 9"),
+        (AutoML(), two_samples(n=49), "at least 50 rows; got 49"),
+        (DC(m=11), exact(k=10), "11 draws of q at its x; got 10"),
+        (TARP(), two_samples(), "have no x"),
+        (DC(), two_samples(), "have no x"),
+        (LC2ST(), two_samples(), "have no x"),
+        (SBC(), two_samples(), "have no x"),
+        (SBC(quantities="log_q"), exact(), "log q"),
+    ],
+    ids=lambda value: getattr(value, "label", None),
+)
+def test_what_cannot_run_says_why(method, upload, words, store):
+    found = run(upload, store, [method])
+    assert found.records[0].status == "not run"
+    assert words in found.records[0].reason
+    assert found.verdict == "not enough data"
+
+
+@pytest.mark.parametrize("method", [CHEAP[1], CHEAP[3]], ids=lambda m: m.label)
+def test_two_plain_samples(method, store):
+    silent, loud = (alone(method, two_samples(shift=s), store).pvalue for s in (0.0, 1.5))
+    assert silent > 0.05
+    assert loud <= 1 / 40
+
+
+def test_two_samples_are_shuffled_before_they_are_cut(store):
+    """A chain's first rows are not its law."""
+    rng = np.random.default_rng(0)
+    chain = np.sort(rng.standard_normal(600))[:, None]
+    upload = Upload.of({"p": chain, "q": rng.standard_normal((600, 1))})
+    assert alone(MMDFuse(points=60, permutations=99), upload, store).pvalue > 0.05
+
+
+def test_rows_are_no_more_than_were_asked_for(store):
+    method = MMDFuse(points=30, permutations=39)
+    record = alone(method, exact(n=200), store)
+    assert (record.draws_p, record.draws_q) == (30, 30)
+    few = alone(method, exact(n=21), store)
+    assert (few.draws_p, few.draws_q) == (10, 10)
+
+
+def test_slots_take_the_first_draws(store):
+    upload = exact(n=60, k=9)
+    record = alone(DC(m=4, permutations=39), upload, store)
+    assert (record.draws_p, record.draws_q) == (30, 120)
+    arrays = upload.arrays()
+    arrays["theta_q"][:, 4:] = 99.0
+    assert alone(DC(m=4, permutations=39), Upload.of(arrays), store).pvalue == record.pvalue
+
+
+def test_what_learns_is_not_tested_on_the_rows_it_learnt_from(store):
+    """A row's own number is in its first parameter: no row is on both sides."""
+    upload = exact(n=81, k=5)
+    test = set(learning.kept(upload, 3))
+    assert len(test) == 41
+    _, kept = learning.parts(upload, 3)
+    np.testing.assert_array_equal(upload.data.theta[learning.kept(upload, 3)], kept.theta)
+    rest = np.delete(upload.data.theta, sorted(test), axis=0)[:, 0]
+    for method in CHEAP[:2]:
+        data = learning.training_set(upload, quick(upload, method), 3)
+        learnt = data.theta if method.name == "dc" else data.p.theta
+        assert set(learnt[:, 0]) == set(rest)
+
+
+def test_a_local_test_says_where_it_looked(store):
+    upload = named(n=120, k=20, shift=1.0)
+    found = run(upload, store, [LC2ST(nulls=39)], seed=5)
+    (record,) = found.records
+    row = record.effect["row"]
+    assert row in learning.kept(upload, 5)
+    np.testing.assert_allclose(record.effect["x_o"], upload.data.x[row])
+    # No held-out observation is nearer to their median.
+    x = upload.data.x[learning.kept(upload, 5)]
+    off = (np.square((x - np.median(x, axis=0)) / x.std(0))).sum(1)
+    assert learning.kept(upload, 5)[off.argmin()] == row
+    assert record.effect["T"] == record.statistic
+    said = " ".join(diagnosis.findings(record, upload.x_names))
+    assert f"row {row}, counted from 0" in said
+    assert "flux = " in said
+    np.testing.assert_array_equal(record.arrays["theta_q"][0], upload.data.q[row])
+
+
+def test_a_wide_observation_is_not_written_out(store):
+    arrays = exact(n=60).arrays()
+    wide = Upload.of({**arrays, "x": np.tile(arrays["x"], 15)})
+    record = alone(LC2ST(nulls=19), wide, store)
+    assert "x_o" not in record.effect
+    assert "row" in record.effect
+
+
+def test_effects_are_plain_and_named(store):
+    found = run(exact(n=200, width=0.5), store, [TARP(), *CHEAP])
+    told = {one["name"]: one["effect"] for one in
+            json.loads(json.dumps(found.to_json(), allow_nan=False))["methods"]}  # fmt: skip
+    tarp, dc = told["tarp"], told["dc"]
+    assert tarp["atc_low"] < tarp["atc"] < tarp["atc_high"] < 0
+    assert tarp["reading"] == "over-confident"
+    assert dc["divergence_low"] < dc["divergence"] < dc["divergence_high"] <= dc["divergence_most"]
+    assert dc["divergence_most"] == pytest.approx(math.log(5))
+    assert told["automl"]["tau"] == by_name(found)["automl"].statistic
+    assert {told[name]["relabelings"] for name in ("dc", "automl", "lc2st", "mmd_fuse")} == {39}
+    assert told["automl"]["training_seconds"] > 0
+
+
+def test_findings_are_said(store):
+    found = run(exact(n=200, width=0.5), store, [SBC(), TARP(), *CHEAP])
+    said = {r.name: " ".join(diagnosis.findings(r, found.upload.x_names)) for r in found.records}
+    assert "q is over-confident" in said["tarp"]
+    assert "nats [" in said["dc"]
+    assert "1.61 the most" in said["dc"]
+    assert "higher under p than under q by" in said["automl"]
+    assert said["sbc"] == ""
+    assert all("from 39 relabelings" in said[method.name] for method in CHEAP)
+    wide = run(exact(n=200, width=2.0), store, [TARP()]).records[0]
+    assert "q is under-confident" in diagnosis.findings(wide)[0]
+    gone = run(exact(n=9), store, [TARP()]).records[0]
+    assert diagnosis.findings(gone) == ()
+
+
+def test_few_relabelings_are_remarked_on(store):
+    """A p-value of 1/40 times two tests cannot reach 5%... and says so at 1%."""
+    upload = exact()
+    found = run(upload, store, [SBC(), MMDFuse(points=30, permutations=39)])
+    mmd = by_name(found)["mmd_fuse"]
+    assert found.remark(mmd) is None  # 2 / 40 is 5%
+    strict = diagnosis.verdict(found.records, upload, alpha=0.01)
+    said = strict.remark(mmd)
+    assert "cannot reject by itself at level 1%" in said
+    assert "39 relabelings" in said
+    assert said in [one["remark"] for one in strict.to_json()["methods"]]
+    assert strict.remark(by_name(found)["sbc"]) is None
+
+
+@pytest.mark.parametrize("alpha", [0.02, 0.05])
+def test_any_test_that_is_asked_for_can_find_a_problem_by_itself(alpha):
+    further = diagnosis.further_methods()
+    tests = len(diagnosis.with_further(list(further)))
+    for one in further.values():
+        count = getattr(one.method, "permutations", getattr(one.method, "nulls", 0))
+        assert 0 < tests / (count + 1) <= alpha
+
+
+def test_a_verdict_without_a_known_shift(store):
+    """Tests whose power nobody knows are silent, not short of data."""
+    found = run(exact(n=200), store, [TARP()])
+    assert found.verdict == "no problem found"
+    assert "not known" in found.sentence
+    assert found.to_json()["sensitivity"] == []
+
+
+def test_other_quantities_are_ranked_and_named(store):
+    method = SBC(quantities="marginals+squared_norm+products")
+    upload = named(n=200, width=0.5)
+    found = run(upload, store, [method])
+    assert [one.name for one in found.parameters] == [
+        "mass", "<i>spin", "|theta|²", "mass × <i>spin"
+    ]  # fmt: skip
+    assert found.verdict == "problem found"
+    (record,) = found.records
+    ranks, _ = pictures(record, names=upload.names)
+    titles = [note.text for note in ranks.figure.layout.annotations]
+    assert any(title.startswith("|theta|²<br>p = ") for title in titles)
+    assert not any("<i>" in title for title in titles)
+    (one, _) = pictures(record, names=upload.names, only=2)
+    assert [note.text.split("<br>")[0] for note in one.figure.layout.annotations][-1] == "|theta|²"
+    only = run(exact(n=200), store, [SBC(quantities="squared_norm")])
+    assert only.shift is None
+    single = Upload.of({"theta": np.zeros(20), "x": np.zeros(20), "theta_q": np.zeros((20, 3))})
+    refused = run(single, store, [SBC(quantities="products")]).records[0]
+    assert "two parameters; got one" in refused.reason
+
+
+def test_every_record_has_its_figures(store):
+    methods = [*(m for m in diagnosis.default_methods() if m.name != "uniform"), *CHEAP]
+    upload = named(n=120, k=12, shift=0.5)
+    found = run(upload, store, methods)
+    drawn = {r.name: pictures(r, alpha=0.05, names=upload.names) for r in found.records}
+    assert all(drawn.values())
+    for figures in drawn.values():
+        for one in figures:
+            go.Figure(one.figure.to_dict())
+            assert one.caption.endswith((".", "!"))
+            assert "<i>" not in one.figure.to_json()
+    assert "mass" in drawn["sbc"][0].figure.to_json()
+    document = html(found)
+    assert "<i>spin" not in document
+    assert "<b>hue" not in document
+    for record in found.records:
+        assert document.count(f"<h3>{record.title}: ") == len(drawn[record.name])
+    assert document.count("<figure>") == sum(map(len, drawn.values()))
+
+
+def test_what_answers_first_learns_nothing():
+    upload = exact(n=100)
+    queue = tasks.tasks(upload, [*diagnosis.default_methods(), *CHEAP], 0, quick)
+    order = [task.method.name for task in queue if isinstance(task, tasks.DiagnoseTask)]
+    assert order == ["sbc", "tarp", "within_x", "multiple", "c2st", "colt",
+                     *(method.name for method in CHEAP)]  # fmt: skip
+
+
+def test_two_of_a_kind_are_two_tests(store):
+    methods = [TARP(), TARP(reference="x"), CoLT(embedding="identity")]
+    found = run(exact(n=60), store, methods)
+    assert set(found.adjusted) == {method.label for method in methods}
+    assert len(list((store.root / "models").iterdir())) == 3
+
+
+def test_a_classifiers_own_recipe_stays_its_own():
+    upload = exact(n=60)
+    assert quick(upload, METHODS["c2st"]()) is QUICK
+    assert learning.recipe(upload, MMDFuse()) is None
+    assert learning.recipe(upload, LC2ST()) is None
+    assert learning.recipe(upload, TARP()).train == 30
+    assert learning.recipe(upload, DC(m=3)).m == 3

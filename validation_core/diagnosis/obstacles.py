@@ -1,0 +1,92 @@
+"""Why a method cannot run on an upload: the rule, what was got, and what would serve."""
+
+from __future__ import annotations
+
+from validation_core.methods import SBC
+from validation_core.methods.colt import CoLT
+from validation_core.methods.uniform import Uniform
+from validation_core.scores.quantities import chosen, labels
+from validation_core.types import Anew, Blocks, Draws, Method
+from validation_core.uploads import Upload
+
+LEARN_ROWS = 50  # below this, half of the rows teach a network nothing
+LOCALIZER_ROWS = 40  # half of them learn, a quarter of those are held out
+_RANK_ROWS = 5
+_SIDE_ROWS = 10  # of each sample: fewer have too few relabelings to be sure of anything
+_UNIFORM_POINTS = 50  # test points below which Uniform's KS test sees nothing
+
+
+def obstacle(method: Method, upload: Upload) -> str | None:
+    """Why a method cannot run on this upload, known before anything is computed; or None."""
+    if isinstance(upload.data, Blocks) and (method.layout == "table" or isinstance(method, Anew)):
+        return (
+            "It compares the truth with q's draws at the same x; two samples p and q have no x. "
+            "Upload theta, x and theta_q to run it."
+        )
+    if upload.n < _RANK_ROWS:
+        return f"It needs at least {_RANK_ROWS} rows; got {upload.n}."
+    return _too_few(method, upload) or _unsuited(method, upload)
+
+
+def _too_few(method: Method, upload: Upload) -> str | None:
+    """Whether half of the rows, or as many as the method keeps, are too few for it."""
+    table = isinstance(upload.data, Draws)
+    least, does = {
+        "coordinates": (_RANK_ROWS, "ranks every row"),
+        "reference": (2 * _RANK_ROWS, "learns the box of its references on half of the rows"),
+        "rows": (
+            (2 * _SIDE_ROWS, "takes the truth of half of the rows and a draw of q of the others")
+            if table else (_SIDE_ROWS, "compares two samples")
+        ),
+        "localizer": (
+            LOCALIZER_ROWS,
+            "learns its centre on half of the rows, a quarter of them held out,",
+        ),
+    }.get(method.reads, (LEARN_ROWS, "learns its score on half of the rows"))  # fmt: skip
+    if upload.n >= least:
+        return None
+    return f"It {does} and needs at least {least} rows; got {upload.n}."
+
+
+def _unsuited(method: Method, upload: Upload) -> str | None:
+    """What else an option of the method asks for."""
+    if isinstance(method, CoLT) and method.fresh:
+        return (
+            "Fresh anchors at every step are drawn by a simulator, which an upload has not; got "
+            "fresh=true. Leave it out."
+        )
+    if isinstance(method, SBC):
+        return _no_quantity(method, upload)
+    if isinstance(method, Uniform):
+        return _no_calibration(method, upload)
+    wanted = method.budget(1, upload.k).q if method.reads == "scorer" else 0
+    if wanted > upload.k:
+        return (
+            f"It compares the truth with {wanted} draws of q at its x; got {upload.k}. Upload "
+            f"more draws or set m={upload.k}."
+        )
+    return None
+
+
+def _no_quantity(method: SBC, upload: Upload) -> str | None:
+    if "log_q" in method.quantities:
+        return "It ranks log q, which this table does not hold; leave log_q out of quantities."
+    if labels(chosen(method.quantities), upload.names):
+        return None
+    return "It multiplies two parameters; got one. Add marginals to quantities."
+
+
+def _no_calibration(method: Uniform, upload: Upload) -> str | None:
+    # A table's held-out half is split by x: a quarter of its rows is left to calibrate with.
+    held_out = upload.n - round(upload.n / 2)
+    rows = held_out // 2 if isinstance(upload.data, Draws) else held_out
+    points = rows // method.m
+    if points >= _UNIFORM_POINTS:
+        return None
+    most = rows // _UNIFORM_POINTS
+    remedy = f"m up to {most} would fit" if most else "there are too few rows for any m"
+    return (
+        f"It needs {method.m} true pairs for each draw of q it tests: the {rows} that are left "
+        f"held out serve {points}, and fewer than {_UNIFORM_POINTS} tell little; {remedy}. "
+        f"Within x asks the same question of every held-out row."
+    )
