@@ -1,10 +1,12 @@
 """The results that come with the code belong to the code: a changed specification is noticed."""
 
+from itertools import pairwise
+
 import pytest
 
-from tests.benchmarks import gallery
+from tests.benchmarks import figures, gallery
 from tests.conftest import ROOT
-from validation_core import keys, models, papers, statistics
+from validation_core import comparisons, keys, models, papers, statistics, sweep
 from validation_core.benchmarks.gaussian import DIMENSIONS
 from validation_core.benchmarks.perturbations import PERTURBATIONS
 from validation_core.store import Store
@@ -24,10 +26,11 @@ def tasks():
 
 
 def test_every_result_is_what_a_page_asks_for(store):
-    assert {path.stem for path in FILES} == {task.key for task in gallery.tasks()}
+    wanted = [*gallery.tasks(), *gallery.curves()]
+    assert {path.stem for path in FILES} == {made.key for made in wanted}
     for path in FILES:
-        task = keys.read(store.load("results", path.stem).spec)
-        assert task.key == path.stem, f"{task.label} has another key now: make the gallery anew"
+        spec = store.load("results", path.stem).spec
+        assert keys.read(spec).key == path.stem, f"{spec} has another key: make the gallery anew"
 
 
 def test_every_model_is_what_a_benchmark_asks_for(store):
@@ -94,3 +97,44 @@ def test_degrading_takes_c2st_first(store, tasks):
         assert cells["Multiple"] >= cells["C2ST"], task.label
         checked += 1
     assert checked >= 30
+
+
+@pytest.mark.parametrize("one", gallery.compared(), ids=lambda one: one.name)
+def test_a_compared_figure_is_whole_and_its_levels_hold(one, store):
+    found = sweep.collect(one.sweep, store)
+    assert found.complete
+    assert sweep.missing(one.sweep, store) == ()
+    assert figures.broken(found) == []
+
+
+@pytest.mark.parametrize("name", comparisons.PERTURBATIONS)
+def test_the_power_figure_looks_as_published(name, store):
+    """Bansal, Chen, Scott, Fig. 2: power rises with gamma, and C2ST lies below both conformal
+    tests; MMD-FUSE, on 250 points, last. Six rejections of 200 are the noise of one curve."""
+    rates = _rates(f"conformal_{name}", store)
+    gammas = sorted({gamma for _, gamma in rates})
+    for label in {label for label, _ in rates}:
+        curve = [rates[label, gamma] for gamma in gammas]
+        assert all(after >= before - 0.06 for before, after in pairwise(curve)), label
+    for gamma in gammas[1:]:
+        conformal = max(rates["Multiple", gamma], rates["Uniform(50)", gamma])
+        assert conformal >= rates["C2ST", gamma]
+        assert rates["MMD-FUSE 250 rows", gamma] <= rates["Multiple", gamma] + 0.03
+    assert all(rates[label, gammas[-1]] > 0.35 for label in {label for label, _ in rates})
+
+
+def test_the_demonstrations_show_what_they_say(store):
+    blind = {label: rate for (label, _), rate in _rates("blind", store).items()}
+    assert max(blind["SBC"], blind["TARP"]) <= 0.12
+    assert min(blind[label] for label in ("TARP x", "C2ST", "Within x", "DC multiclass")) >= 0.95
+    references = _rates("references", store)
+    apart = [references["TARP x", g] - references["TARP", g] for _, g in references]
+    assert max(apart) > 0.15
+    collapse = comparisons.by_name("collapse").sweep
+    rates = {(c.label, c.beta): c.rate for c in sweep.collect(collapse, store).cells}
+    assert any(rates["C2ST", beta] < 0.05 < 0.9 < rates["Uniform(20)", beta] for _, beta in rates)
+
+
+def _rates(name, store):
+    found = sweep.collect(comparisons.by_name(name).sweep, store)
+    return {(cell.label, cell.gamma): cell.rate for cell in found.cells}

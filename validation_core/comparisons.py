@@ -177,15 +177,16 @@ def _blind(trials: int) -> Comparison:
 
 
 def _collapse(trials: int) -> Comparison:
-    benchmark = Gaussian(perturbation="mean_shift")
+    benchmark = Gaussian(perturbation="additional_mode")
     return Comparison(
         "collapse", "Why did C2ST collapse?",
-        "As the network is moved back to its random start (beta), its threshold drifts to one "
-        "side of both samples and accuracy falls to one half, while the order of the scores, all "
-        "that conformal ranks use, still tells p from q.",
+        "As the network is moved back to its random start (beta), its scores lose their threshold "
+        "first and then their direction: accuracy falls to one half and below. C2ST and Multiple "
+        "look to one side and reject nothing; the ranks are as far from uniform as before, and "
+        "Uniform says so.",
         Sweep(
-            benchmark=benchmark, gammas=(benchmark.gammas[-1],), betas=BETAS,
-            methods=(C2ST(), Multiple(), Uniform(m=20)), design=Trials(trials=trials, n=500),
+            benchmark=benchmark, gammas=(benchmark.gammas[4],), betas=BETAS,
+            methods=(C2ST(), Multiple(), Uniform(m=20)), design=Trials(trials=trials, n=1000),
         ),
     )  # fmt: skip
 
@@ -271,8 +272,9 @@ def _c2st(sweep: Sweep, cell: PowerCell) -> tuple[str, str]:
     del sweep
     if cell.beta > 0:
         return (
-            "the degraded network's threshold lies to one side of both samples; accuracy is one "
-            "half although the scores are still ordered.", "collapse",
+            "the degraded network's threshold no longer lies between the samples, or its order is "
+            "turned round: accuracy is one half or less, and it looks to one side only.",
+            "collapse",
         )  # fmt: skip
     return (
         "it counts hits at one threshold and forgets how far a score is from it; ranks keep the "

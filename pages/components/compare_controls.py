@@ -1,7 +1,6 @@
 """The Compare page's rail: a figure to reproduce, or a comparison of one's own."""
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import streamlit as st
 
@@ -116,7 +115,7 @@ def _benchmark() -> Benchmark:
         key="benchmark", bind="query-params",
     )  # fmt: skip
     if kind != Gaussian.name:
-        return BENCHMARKS[kind]()
+        return options.form(BENCHMARKS[kind], f"benchmark-{kind}")
     name = st.selectbox(
         "Perturbation of q", list(PERTURBATIONS), key="perturbation", bind="query-params",
         format_func=lambda key: PERTURBATIONS[key].title.capitalize(),
@@ -127,8 +126,7 @@ def _benchmark() -> Benchmark:
     )  # fmt: skip
     curved = st.checkbox("Curved", key="curved", bind="query-params")
     dim_x, dim_theta = _DIMS[dims]
-    made: Any = Gaussian(perturbation=name, dim_x=dim_x, dim_theta=dim_theta, curved=curved)
-    return made
+    return Gaussian(perturbation=name, dim_x=dim_x, dim_theta=dim_theta, curved=curved)
 
 
 def _gamma(on: Benchmark) -> float:
@@ -136,6 +134,7 @@ def _gamma(on: Benchmark) -> float:
     if len(grid) == 1:
         return grid[0]
     return float(
-        st.select_slider("Strength, gamma", grid, grid[len(grid) // 2], key=f"gamma-{on.label}",
+        st.select_slider("Strength, gamma", grid, grid[len(grid) // 2],
+                         key=f"gamma-{on.name}-{getattr(on, 'perturbation', '')}",
                          bind="query-params", format_func="{:g}".format)
     )  # fmt: skip

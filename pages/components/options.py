@@ -1,4 +1,4 @@
-"""The form of a method's options, made from its fields."""
+"""The form of a method's or a benchmark's options, made from its fields."""
 
 import dataclasses
 from collections.abc import Callable
@@ -6,11 +6,9 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import streamlit as st
 
-from validation_core.types import Method
 
-
-def form(kind: type[Method], key: str) -> Method:
-    """A method with the options that its fields' widgets hold; its defaults where one refuses."""
+def form(kind: type[Any], key: str) -> Any:
+    """One of the kind with the options that its fields' widgets hold; its defaults if refused."""
     hints = get_type_hints(kind)
     chosen = {
         field.name: _widget(field, hints[field.name], f"{key}-{field.name}")
