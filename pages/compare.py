@@ -30,6 +30,8 @@ def memory() -> Memory:
 
 def compare(chosen: Chosen) -> None:
     """Curves with what they cost, then one test opened up."""
+    for problem in chosen.problems:
+        st.error(f"{problem} It is left out.", icon=":material/error:")
     if not chosen.sweep.methods:
         st.info("Choose at least one method in the rail.", icon=":material/info:")
         return
@@ -38,11 +40,12 @@ def compare(chosen: Chosen) -> None:
     active = state is not None and state.active
     st.fragment(_curves, run_every=_EVERY if active else None)(chosen)
     progress = collect(chosen.sweep, services().store, memory())
-    if left and state is None:
-        compare_plan.run_button(chosen, left, progress)
-    jobs.panel(state)
     if state is not None:
         failures(chosen, state)
+    if active:
+        jobs.panel(state)
+    elif left:  # a job that ended early had other tasks, or may be given another go
+        compare_plan.run_button(chosen, left, progress)
     if progress.cells:
         compare_numbers.numbers(chosen, progress)
     compare_look.one_test(chosen)
@@ -60,8 +63,8 @@ def _curves(chosen: Chosen) -> None:
 
 def draw(chosen: Chosen, progress: Progress, view: str) -> None:
     """The curves, or power against what it costs."""
-    st.markdown(compare_curves.answer(chosen, progress))
     if view == "power":
+        st.markdown(compare_curves.answer(chosen, progress))
         live.chart(compare_curves.power(chosen, progress), key="compare-power")
     else:
         live.chart(compare_curves.cost(chosen, progress, view), key=f"compare-{view}")
@@ -82,15 +85,33 @@ def failures(chosen: Chosen, state: JobState) -> None:
         part.key: label
         for (label, _), parts in chosen.sweep.parts.items() for part in parts
     }  # fmt: skip
-    said = {names[key]: why for key, why in state.failures.items() if key in names}
-    for label, why in said.items():
-        st.error(f"{label} failed, the others go on: {jobs.plain(why)}", icon=":material/error:")
+    said: dict[str, list[str]] = {}
+    for key, why in state.failures.items():
+        labels = said.setdefault(why, [])
+        if key in names and names[key] not in labels:
+            labels.append(names[key])
+    for why, labels in said.items():
+        alone = len(labels) == len(chosen.sweep.methods)
+        what = " and ".join(labels) or "A part"
+        rest = "" if alone or not labels else ", the others go on"
+        st.error(f"{what} failed{rest}: {jobs.plain(why)}", icon=":material/error:")
+
+
+def part() -> str:
+    """Which part of the page; a demonstration sets it, so that it has no default of its own."""
+    if "compare-view" not in st.query_params:
+        st.session_state.setdefault("compare-view", "compare")
+    chosen = st.segmented_control(
+        "Page", list(VIEWS), format_func=VIEWS.get, key="compare-view", bind="query-params",
+        label_visibility="collapsed", required=True,
+    )  # fmt: skip
+    return chosen or "compare"
 
 
 st.title("Which test sees what is wrong with q?", anchor=False)
 jobs.notices()
 chosen = choose()
-view = segmented("Page", VIEWS, "compare-view", label_visibility="collapsed")
+view = part()
 if view == "advice":
     compare_advice.advisor()
 elif view == "why":

@@ -115,6 +115,17 @@ def test_disagreement_names_who_missed_what():
     assert {remark.shown_by for remark in found} <= {*NAMES, ""}
 
 
+def test_a_late_test_is_not_called_blind():
+    """It rejects a larger error of the same kind: what it lacks is power."""
+    wanted = comparisons.by_name("conformal_heavy_tail").sweep
+    cells = [
+        _cell("uniform", "U", 90, 0.2), _cell("sbc", "SBC", 10, 0.2), _cell("sbc", "SBC", 95, 0.5),
+        _cell("uniform", "U", 99, 0.5),
+    ]  # fmt: skip
+    (remark,) = comparisons.disagreement(wanted, cells)
+    assert "only where it is larger: at gamma = 0.5" in remark.why
+
+
 def test_tests_that_agree_need_no_words():
     wanted = comparisons.by_name("blind").sweep
     cells = [_cell("c2st", "C2ST", 90), _cell("sbc", "SBC", 85)]

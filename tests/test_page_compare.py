@@ -12,7 +12,7 @@ from pages.components.compare_controls import Chosen
 from tests.conftest import ROOT
 from validation_core import comparisons, sweep
 from validation_core.benchmarks import Gaussian
-from validation_core.methods import C2ST, SBC
+from validation_core.methods import C2ST, METHODS, SBC
 from validation_core.power import Trials
 from validation_core.scores import classifier
 from validation_core.sweep import Sweep
@@ -76,7 +76,7 @@ def test_the_price_comes_before_the_run(own):
     said = _texts(own)
     assert "pieces of work are missing" in said
     assert "first picture" in said
-    assert list(own.dataframe[0].value["Trials run"]) == [0, 0]
+    assert list(own.dataframe[0].value["Trials run of 140"]) == [0, 0]
 
 
 def test_run_look_and_take_away(own):
@@ -85,7 +85,7 @@ def test_run_look_and_take_away(own):
     assert not own.exception
     assert _charts(own)
     assert "rejects q most often" in _texts(own)
-    assert list(own.dataframe[0].value["Trials run"]) == [140, 140]
+    assert list(own.dataframe[0].value["Trials run of 140"]) == [140, 140]
     assert not [b for b in own.button if b.key == "run-compare"]
     for view in ("draws", "seconds"):
         own.session_state["curves"] = view
@@ -149,7 +149,7 @@ def test_a_method_that_fails_says_so_and_the_other_goes_on(own, monkeypatch):
     own.run()
     assert not own.exception
     assert any("C2ST failed" in error.value for error in own.error)
-    assert list(own.dataframe[0].value["Trials run"]) == [140, 0]
+    assert list(own.dataframe[0].value["Trials run of 140"]) == [140, 0]
 
 
 def _chosen(cells=(), **changes):
@@ -202,3 +202,71 @@ def test_what_is_taken_away_can_be_read_back():
     assert found["rate"][0] == 0.2
     assert found.to_csv(index=False).count("\n") == 2
     assert len(found.to_parquet(index=False)) > 100
+
+
+def test_a_test_of_every_kind_can_be_opened(page):
+    """Cheap options for all of them: what their figures draw is what this test gave."""
+    page.query_params["comparison"] = "A comparison of my own"
+    page.run()
+    page.multiselect(key="methods").set_value(list(METHODS)).run()
+    page.selectbox(key="perturbation").set_value("blind_prior")
+    page.select_slider(key="n").set_value(100)
+    page.select_slider(key="k").set_value(20)
+    page.selectbox(key="option-colt-embedding").set_value("identity")
+    page.number_input(key="option-mmd_fuse-points").set_value(30)
+    page.number_input(key="option-lc2st-nulls").set_value(19)
+    page.number_input(key="option-uniform-m").set_value(2).run()
+    assert not page.exception
+    box = next(box for box in page.selectbox if (box.key or "").startswith("look-"))
+    for label in list(box.options):
+        page.selectbox(key=box.key).set_value(label).run()
+        page.button(key="run-look").click().run()
+        page.run()
+        assert not page.exception, label
+        assert page.get("plotly_chart"), label
+
+
+def test_variants_of_one_method_stand_side_by_side(own):
+    own.multiselect(key="methods").set_value(["tarp"]).run()
+    own.number_input(key="variants-tarp").set_value(2).run()
+    assert any("two variants bear one name" in error.value for error in own.error) is False
+    own.selectbox(key="option-tarp-2-reference").set_value("x").run()
+    assert not own.exception
+    assert list(own.dataframe[0].value["Test"]) == ["TARP", "TARP x"]
+
+
+def test_a_refused_option_is_said_and_left_out(own):
+    own.multiselect(key="methods").set_value(["sbc", "lc2st"]).run()
+    own.number_input(key="option-lc2st-nulls").set_value(19)
+    own.number_input(key="option-lc2st-points").set_value(2).run()
+    assert not own.exception
+    assert any("L-C2ST" in error.value and "left out" in error.value for error in own.error)
+    assert list(own.dataframe[0].value["Test"]) == ["SBC"]
+
+
+def test_some_gammas_are_enough(own):
+    own.multiselect(key="gammas-gaussian-mean_shift").set_value(["0", "0.3"]).run()
+    assert not own.exception
+    assert "Trials run of 40" in own.dataframe[0].value.columns
+
+
+def test_a_stopped_run_does_not_block_another(own, monkeypatch):
+    def refuse(self, scores, rng):
+        raise ValueError("This test needs something else; got this. Do that.")
+
+    monkeypatch.setattr(C2ST, "test", refuse)
+    own.button(key="run-compare").click().run()
+    own.run()
+    assert own.button(key="run-compare")
+    own.multiselect(key="methods").set_value(["sbc", "c2st", "multiple"]).run()
+    own.button(key="run-compare").click().run()
+    own.run()
+    assert list(own.dataframe[0].value["Trials run of 140"]) == [140, 0, 140]
+
+
+def test_variants_look_different():
+    cells = [_cell(label, 0.3, 5) for label in ("TARP", "TARP x", "SBC")]
+    cells = [replace(cell, method="tarp" if "TARP" in cell.label else "sbc") for cell in cells]
+    found = compare_curves.looks(cells)
+    assert found["TARP"][0] == found["TARP x"][0] != found["SBC"][0]
+    assert found["TARP"] != found["TARP x"]

@@ -63,7 +63,7 @@ def test_first_a_picture_of_everything():
     firsts = [task.first for task in order]
     assert firsts == sorted(firsts)
     assert [task.count for task in order[:6]] == [10] * 6
-    assert {(t.first, t.first + t.count) for t in order} == {(0, 10), (10, 50), (50, 70)}
+    assert {(t.first, t.first + t.count) for t in order} == {(0, 10), (10, 20), (20, 50), (50, 70)}
 
 
 def test_every_network_is_trained_before_it_is_read():
@@ -102,6 +102,11 @@ def test_more_trials_add_to_those_that_are_there(store):
     assert {(t.first, t.count) for t in left} == {(50, 50)}
     _run(longer, store)
     assert before <= {entry.key for entry in store.entries()}
+    # Where a sweep of twenty was run first, none of its trials is run again either.
+    (few,) = {part.first + part.count for part in _sweep(
+        SBC(), gammas=(0.0,), design=dataclasses.replace(DESIGN, trials=20)
+    ).parts["SBC", Place(0.0, 0.0)][-1:]}
+    assert few in {part.first for part in longer.parts["SBC", Place(0.0, 0.0)]}
     short, long = (sweep.collect(_sweep(design=dataclasses.replace(DESIGN, trials=n)), store)
                    for n in (50, 100))  # fmt: skip
     place = ("SBC", Place(0.0, 0.0))

@@ -221,15 +221,34 @@ _LOUD, _SILENT = 0.6, 0.25
 """Wilson bounds beyond which a test is said to find q wrong, or to miss it."""
 
 
-def remarks(sweep: Sweep, loud: Sequence[PowerCell], silent: Sequence[PowerCell]) -> list[Remark]:
-    """Why the silent tests of one place missed what the loud ones found, one remark for each."""
+def remarks(
+    sweep: Sweep, loud: Sequence[PowerCell], silent: Sequence[PowerCell],
+    cells: Sequence[PowerCell] = (),
+) -> list[Remark]:  # fmt: skip
+    """Why the silent tests of one place missed what the loud ones found, one remark for each.
+
+    A test that rejects elsewhere on the same curve sees the error, but only a larger one; what it
+    cannot see at all is told of the others.
+    """
     if not loud:
         return []
     best = max(loud, key=lambda cell: cell.rate)
-    return [
-        Remark(best.label, cell.label, *_REASONS.get(cell.method, _other)(sweep, cell))
-        for cell in silent
-    ]
+    found = []
+    for cell in silent:
+        elsewhere = [
+            one for one in cells
+            if one.label == cell.label and bounds(one)[0] > _LOUD and one.beta == cell.beta
+        ]  # fmt: skip
+        if elsewhere:
+            least = min(elsewhere, key=lambda one: one.gamma)
+            why = (
+                f"it sees this error only where it is larger: at gamma = {least.gamma:g} it "
+                f"rejects in {least.rate:.0%} of the trials.", "",
+            )  # fmt: skip
+        else:
+            why = _REASONS.get(cell.method, _other)(sweep, cell)
+        found.append(Remark(best.label, cell.label, *why))
+    return found
 
 
 Reason = Callable[[Sweep, PowerCell], tuple[str, str]]
@@ -247,8 +266,8 @@ def _sbc(sweep: Sweep, cell: PowerCell) -> tuple[str, str]:
             "anywhere among them.", "blind",
         )  # fmt: skip
     return (
-        "it ranks one parameter at a time and pays for their number by Bonferroni: what is wrong "
-        "with correlations, or differs in sign from x to x, leaves marginal ranks uniform.",
+        "it ranks one parameter at a time: an error that leaves every marginal in place on "
+        "average, in correlations or with a sign that differs from x to x, is not seen.",
         "blind",
     )
 
@@ -308,7 +327,7 @@ def disagreement(sweep: Sweep, cells: Sequence[PowerCell]) -> list[Remark]:
         here = [cell for cell in cells if (cell.gamma, cell.beta) == place]
         loud = [cell for cell in here if bounds(cell)[0] > _LOUD]
         silent = [cell for cell in here if bounds(cell)[1] < _SILENT]
-        found = remarks(sweep, loud, silent)
+        found = remarks(sweep, loud, silent, cells)
         best = found if len(found) > len(best) else best
     return best
 

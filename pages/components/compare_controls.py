@@ -23,7 +23,8 @@ LEVELS = (0.01, 0.05, 0.1)
 OWN = "own"
 _FIRST = ("c2st", "multiple", "uniform", "sbc", "tarp")
 _DIMS = {f"({x}, {theta})": (x, theta) for x, theta in ((1, 1), (2, 2), *DIMENSIONS)}
-_AXES = {"gamma": "Strength, gamma", "beta": "Degradation, beta"}
+_AXES = {"gamma": "gamma", "beta": "beta"}
+_VARIANTS = 4
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,8 @@ class Chosen:
     sweep: Sweep
     comparison: Comparison | None
     """The figure or demonstration, if it is one; None for one's own."""
+    problems: tuple[str, ...] = ()
+    """Options that a method refuses, in words."""
 
     @property
     def axis(self) -> str:
@@ -51,7 +54,8 @@ def choose() -> Chosen:
             "disagree, or your own choice of everything.",
         )  # fmt: skip
         comparison = known.get(name)
-        found = comparison.sweep if comparison else _own()
+        problems: list[str] = []
+        found = comparison.sweep if comparison else _own(problems)
         trials = st.select_slider(
             "Trials", TRIALS, found.design.trials, key=f"trials-{name}", bind="query-params",
             help="Tests of fresh draws at every place of every curve.",
@@ -60,7 +64,7 @@ def choose() -> Chosen:
             "Level", LEVELS, 0.05, key="level", bind="query-params", format_func="{:.0%}".format
         )  # fmt: skip
     design = replace(found.design, trials=trials, alpha=alpha)
-    return Chosen(replace(found, design=design), comparison)
+    return Chosen(replace(found, design=design), comparison, tuple(problems))
 
 
 def take(name: str) -> None:
@@ -68,11 +72,11 @@ def take(name: str) -> None:
     st.session_state["comparison"] = name
 
 
-def _own() -> Sweep:
+def _own(problems: list[str]) -> Sweep:
     on = _benchmark()
     axis = segmented("Along", _AXES, "along")
     if axis == "gamma":
-        gammas: tuple[float, ...] = on.gammas
+        gammas = _some("Gammas", on.gammas, f"gammas-{_name(on)}")
         betas: tuple[float, ...] = (
             st.select_slider("Degradation, beta", BETAS, 0.0, key="beta", bind="query-params",
                              format_func="{:g}".format,
@@ -80,7 +84,7 @@ def _own() -> Sweep:
         )  # fmt: skip
     else:
         gammas = (_gamma(on),)
-        betas = BETAS
+        betas = _some("Betas", BETAS, "betas")
     kinds = st.multiselect(
         "Methods", list(METHODS), list(_FIRST), key="methods", bind="query-params",
         format_func=lambda name: METHODS[name].title,
@@ -91,7 +95,7 @@ def _own() -> Sweep:
         help="Of the tests that read tables: SBC, TARP, CoLT, within x.",
     )  # fmt: skip
     with st.expander("Options of the methods"):
-        methods = tuple(_method(name) for name in kinds)
+        methods = tuple(made for name in kinds for made in _variants(name, problems))
     with st.expander("Networks"):
         preset = st.segmented_control(
             "Training", list(PRESETS), default="interactive", required=True, key="preset",
@@ -104,9 +108,38 @@ def _own() -> Sweep:
     )  # fmt: skip
 
 
-def _method(name: str) -> Method:
+def _some(label: str, grid: tuple[float, ...], key: str) -> tuple[float, ...]:
+    """Some values of a grid; all of it where none is left."""
+    if len(grid) == 1:
+        return grid
+    shown = {f"{value:g}": value for value in grid}
+    names = st.multiselect(label, list(shown), list(shown), key=key, bind="query-params")
+    return tuple(shown[name] for name in shown if name in names) or grid
+
+
+def _variants(name: str, problems: list[str]) -> list[Method]:
+    """A method once, or with several sets of options."""
     st.markdown(f"**{METHODS[name].title}**")
-    return options.form(METHODS[name], f"option-{name}")
+    made: dict[str, Method] = {}
+    count = st.number_input(
+        "Variants", 1, _VARIANTS, 1, key=f"variants-{name}", bind="query-params",
+        help="The same test with other options beside it.",
+    )  # fmt: skip
+    for i in range(int(count)):
+        suffix = f"-{i + 1}" if i else ""
+        try:
+            method = options.form(METHODS[name], f"option-{name}{suffix}")
+        except ValueError as error:
+            problems.append(f"{METHODS[name].title}: {error}")
+            continue
+        if method.label in made and made[method.label] != method:
+            problems.append(
+                f"{METHODS[name].title}: two variants bear one name, {method.label}; change an "
+                "option that the name shows."
+            )
+            continue
+        made[method.label] = method
+    return list(made.values())
 
 
 def _benchmark() -> Benchmark:
@@ -115,7 +148,8 @@ def _benchmark() -> Benchmark:
         key="benchmark", bind="query-params",
     )  # fmt: skip
     if kind != Gaussian.name:
-        return options.form(BENCHMARKS[kind], f"benchmark-{kind}")
+        found: Benchmark = options.form(BENCHMARKS[kind], f"benchmark-{kind}")
+        return found
     name = st.selectbox(
         "Perturbation of q", list(PERTURBATIONS), key="perturbation", bind="query-params",
         format_func=lambda key: PERTURBATIONS[key].title.capitalize(),
@@ -129,12 +163,17 @@ def _benchmark() -> Benchmark:
     return Gaussian(perturbation=name, dim_x=dim_x, dim_theta=dim_theta, curved=curved)
 
 
+def _name(on: Benchmark) -> str:
+    """A benchmark's name for keys: its grid of gammas goes with it."""
+    return "-".join(part for part in (on.name, getattr(on, "perturbation", "")) if part)
+
+
 def _gamma(on: Benchmark) -> float:
     grid = on.gammas
     if len(grid) == 1:
         return grid[0]
     return float(
         st.select_slider("Strength, gamma", grid, grid[len(grid) // 2],
-                         key=f"gamma-{on.name}-{getattr(on, 'perturbation', '')}",
+                         key=f"gamma-{_name(on)}",
                          bind="query-params", format_func="{:g}".format)
     )  # fmt: skip

@@ -1,11 +1,11 @@
 """What the Compare page draws: curves that refine, and power against what it costs."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
 
 from pages.components import live
-from pages.components.colt_power import look
 from pages.components.compare_controls import Chosen
 from validation_core import statistics
 from validation_core.comparisons import bounds
@@ -15,6 +15,8 @@ from validation_core.sweep import Progress
 from validation_core.types import PowerCell
 
 VIEWS = {"power": "Power", "draws": "Power per draw", "seconds": "Power per second"}
+_DASHES = ("", "7 5", "2 3", "10 4", "8 3 2 3", "12 3 2 3 2 3")
+_MARKS = 5  # symbols that points know
 _BAND = 0.07  # eight of them lie over one another
 _LABELS = {"gamma": "perturbation strength gamma", "beta": "degradation beta"}
 
@@ -38,9 +40,10 @@ def power(chosen: Chosen, progress: Progress) -> live.Payload:
     room = 0.02 * (max(places) - min(places)) or 0.5
     marks = [live.hline(sweep.design.alpha, dash="6 4", color=style.NULL)]
     legend = []
+    seen = looks(progress.cells)
     for curve in curves(progress.cells, axis):
-        marks += _marks(curve)
-        color, _, symbol = look(curve)
+        color, dash, symbol = seen[curve.label]
+        marks += _marks(curve, color, dash, symbol)
         legend.append((curve.label, color, symbol))
     wrong = broken(progress.cells)
     if wrong and axis == "gamma":
@@ -64,21 +67,21 @@ def cost(chosen: Chosen, progress: Progress, view: str) -> live.Payload:
     axis = chosen.axis
     places = sorted({getattr(cell, axis) for cell in progress.cells})
     start = places[len(places) // 2]
-    marks, labels = [], {cell.label: cell.method for cell in progress.cells}
+    marks, seen = [], looks(progress.cells)
+    labels = dict.fromkeys(cell.label for cell in progress.cells)
     xs = []
-    for label, method in labels.items():
+    for label in labels:
         at = {getattr(cell, axis): cell for cell in progress.cells if cell.label == label}
-        x = np.array([_spent(at[p], view) if p in at else np.nan for p in places])
+        x = np.array([_spent(chosen, at[p], view) if p in at else np.nan for p in places])
         rate = np.array([at[p].rate if p in at else np.nan for p in places])
         ends = np.array([bounds(at[p]) if p in at else (np.nan, np.nan) for p in places])
-        curve = Curve(method, label, np.zeros(0), np.zeros(0), np.zeros(0))
-        color, _, symbol = look(curve)
+        color, _, symbol = seen[label]
         xs.append(x)
         marks.append(
             live.points(
                 live.over(np.log10(x)[:, None], axis), live.over(rate[:, None], axis),
                 low=live.over(ends[:, :1], axis), high=live.over(ends[:, 1:], axis),
-                color=color, symbol=symbol, size=8, label=label,
+                color=color, symbol=symbol, size=8,
             )
         )  # fmt: skip
     spent = np.concatenate(xs)
@@ -87,7 +90,8 @@ def cost(chosen: Chosen, progress: Progress, view: str) -> live.Payload:
     )
     unit = "draws of p and q in one test" if view == "draws" else "seconds of one test"
     panel = live.panel(
-        marks, height=380, margin=110,
+        marks, height=380, legend=[(label, color, symbol) for label, (color, _, symbol) in
+                                   seen.items()],
         x=live.axis((decades[0] - 0.1, decades[-1] + 0.1), unit, ticks=decades,
                     shown=[f"{10.0**d:,.0f}" if d >= 0 else f"{10.0**d:g}" for d in decades]),
         y=live.axis((-0.03, 1.04), "share of trials rejected", percent=True),
@@ -102,14 +106,33 @@ def cost(chosen: Chosen, progress: Progress, view: str) -> live.Payload:
     return live.payload(sliders=[slider], panels=[panel], columns=1)
 
 
-def _spent(cell: PowerCell, view: str) -> float:
-    if view == "draws":
-        return (cell.draws_p + cell.draws_q) / cell.trials
+def _spent(chosen: Chosen, cell: PowerCell, view: str) -> float:
+    if view == "draws":  # of one test, whatever trials share
+        design = chosen.sweep.design
+        method = next(one for one in chosen.sweep.methods if one.label == cell.label)
+        return float(sum(method.budget(design.n, design.k)))
     return max(cell.seconds / cell.trials, 1e-5)
 
 
-def _marks(curve: Curve) -> list[dict]:
-    color, dash, symbol = look(curve)
+Look = tuple[str, str, str]
+
+
+def looks(cells: Sequence[PowerCell]) -> dict[str, Look]:
+    """Colour, dash and symbol by label: one colour a method, variants told apart by the others."""
+    found: dict[str, Look] = {}
+    variants: Counter[str] = Counter()
+    methods = list(dict.fromkeys(cell.method for cell in cells))
+    for label, method in {cell.label: cell.method for cell in cells}.items():
+        place = methods.index(method) + variants[method]
+        variants[method] += 1
+        found[label] = (
+            style.method_style(method).color, _DASHES[place % len(_DASHES)],
+            live.SYMBOLS[place % _MARKS],
+        )  # fmt: skip
+    return found
+
+
+def _marks(curve: Curve, color: str, dash: str, symbol: str) -> list[dict]:
     low, high = curve.interval
     return [
         live.band(curve.x, low, high, color=color, opacity=_BAND),
@@ -146,8 +169,10 @@ def answer(chosen: Chosen, progress: Progress) -> str:
         return ""
     best, last = here[0], here[-1]
     low, high = bounds(best)
+    count = len(chosen.sweep.methods)
+    far = "" if len(here) == count else f" so far, with {len(here)} of {count} tests run"
     said = (
-        f"At {axis} = {at:g}, {best.label} rejects q most often: in {best.rate:.0%} of "
+        f"At {axis} = {at:g}{far}, {best.label} rejects q most often: in {best.rate:.0%} of "
         f"{best.trials} trials (95% interval {low:.0%} to {high:.0%})"
     )
     return said + (f"; {last.label} in {last.rate:.0%}." if len(here) > 1 else ".")

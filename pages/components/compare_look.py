@@ -1,5 +1,6 @@
 """One test opened up: the figures behind a single point of a curve."""
 
+import numpy as np
 import streamlit as st
 
 from pages.components import charts, jobs
@@ -9,7 +10,7 @@ from validation_core.diagnosis import Record, equals
 from validation_core.figures import outcomes
 from validation_core.figures.diagnosis import pictures
 from validation_core.looks import Look, LookTask, look
-from validation_core.types import Method
+from validation_core.types import Budget, Method, Outcome
 
 
 def one_test(chosen: Chosen) -> None:
@@ -49,11 +50,11 @@ def _figures(method: Method, found: Look, alpha: float) -> None:
         f"Statistic {found.statistic:.4g}, p {equals(found.pvalue)}, from "
         f"{found.draws_p:,} draws of p and {found.draws_q:,} of q in {found.seconds:.2g} s."
     )
-    record = Record(
-        name=method.name, label=method.label, title=method.title, status="ran",
-        about=method.statistic, statistic=found.statistic, pvalue=found.pvalue,
-        arrays={**found.arrays, "theta_q": found.theta},
+    outcome = Outcome(
+        np.float64(found.statistic), np.float64(found.pvalue),
+        Budget(found.draws_p, found.draws_q), found.arrays, found.effect,
     )  # fmt: skip
+    record = Record.ran(method, outcome, found.seconds, {}, {"theta_q": found.theta})
     drawn = [*pictures(record, alpha=alpha), *outcomes.learned(method.name, found.learned)]
     for row in range(0, len(drawn), 2):
         for column, one in zip(st.columns(2), drawn[row : row + 2], strict=False):

@@ -7,6 +7,8 @@ from pages.components import jobs
 from pages.components.compare_controls import Chosen
 from pages.components.services import services
 from validation_core import costs
+from validation_core.models import Recipe
+from validation_core.scores.classifier import TableClassifier
 from validation_core.sweep import Progress
 
 
@@ -19,7 +21,7 @@ def budgets(chosen: Chosen, progress: Progress) -> pd.DataFrame:
         rows.append(
             {"Test": method.label, "Draws from p": budget.p, "Draws from q": budget.q,
              "Seconds a test": cost.trial, "Training, s": cost.training,
-             "Trials run": progress.done[method.label]}
+             _trials(progress): progress.done[method.label]}
         )  # fmt: skip
     return pd.DataFrame(rows)
 
@@ -34,16 +36,27 @@ def table(chosen: Chosen, progress: Progress) -> None:
             "Draws from q": column.NumberColumn(format="localized"),
             "Seconds a test": column.NumberColumn(format="%.3f"),
             "Training, s": column.NumberColumn(format="%.1f"),
-            "Trials run": column.ProgressColumn(
+            _trials(progress): column.ProgressColumn(
                 format="localized", min_value=0, max_value=max(1, progress.wanted)
             ),
         },
     )  # fmt: skip
     st.caption(
-        "Draws that one test uses up, as in Table 1 of the conformal paper. Learned scores were "
-        "trained on as many further draws, once for each gamma. Seconds are measured where "
-        "trials have run, estimated for this machine before."
+        f"Draws that one test uses up. {_trained(chosen.sweep.recipe)} Scores of a method's own "
+        "learn from as many further draws as a test has; all learn once for each gamma. Seconds "
+        "are measured where trials have run, estimated for this machine before."
     )
+
+
+def _trials(progress: Progress) -> str:
+    return f"Trials run of {progress.wanted:,}"
+
+
+def _trained(recipe: Recipe) -> str:
+    if isinstance(recipe, TableClassifier):
+        return f"The shared classifier learns from {recipe.n:,} × {recipe.k:,} further draws."
+    rows = getattr(recipe, "train", 0)
+    return f"The shared classifier learns from {rows:,} + {rows:,} further draws."
 
 
 def run_button(chosen: Chosen, left: tuple, progress: Progress) -> None:
@@ -57,8 +70,8 @@ def run_button(chosen: Chosen, left: tuple, progress: Progress) -> None:
     )  # fmt: skip
     st.caption(
         f"{len(left)} pieces of work are missing: {about(guess.seconds)} with {workers} "
-        f"worker{'s' * (workers > 1)} and about {guess.memory / 1e9:.1f} GB of memory on this "
-        "machine. A first picture from ten trials comes first; what is done is kept."
+        f"worker{'s' * (workers > 1)} and about {guess.memory / 1e9:.1f} GB of memory. "
+        "A first picture from ten trials comes first; what is done is kept."
     )
 
 

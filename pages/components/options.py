@@ -8,17 +8,17 @@ import streamlit as st
 
 
 def form(kind: type[Any], key: str) -> Any:
-    """One of the kind with the options that its fields' widgets hold; its defaults if refused."""
+    """One of the kind with the options that its fields' widgets hold.
+
+    Raises:
+        ValueError: where the kind refuses them together.
+    """
     hints = get_type_hints(kind)
     chosen = {
         field.name: _widget(field, hints[field.name], f"{key}-{field.name}")
-        for field in dataclasses.fields(kind)  # type: ignore[arg-type]
+        for field in dataclasses.fields(kind)
     }
-    try:
-        return kind(**chosen)
-    except ValueError as error:
-        st.error(str(error), icon=":material/error:")
-        return kind()
+    return kind(**chosen)
 
 
 def _widget(field: dataclasses.Field, hint: Any, key: str) -> Any:

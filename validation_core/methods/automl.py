@@ -55,7 +55,8 @@ class AutoML:
             "label": "Time for the witness, in seconds",
             "min": 1,
             "max": 86_400,
-            "help": "The ensemble begins no member after it; a library searches until then.",
+            "help": "The ensemble begins no member after it; a library searches until then. Where "
+            "it cuts something off, results depend on the machine's speed.",
         },
     )
     permutations: int = field(

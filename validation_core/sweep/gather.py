@@ -113,13 +113,17 @@ def _cell(
     sweep: Sweep, method: Method, place: Place, tally: trials.Tally
 ) -> tuple[PowerCell, Array]:
     p, t = tally.pvalues, tally.statistics
+    protocol = power.protocol_of(method, sweep.design)
+    # All trials read one pool: it was drawn once, however many parts drew it anew.
+    shared = protocol == "pooled" and method.budget(1, 1).p > 1 and method.reads != "rows"
+    draws_p = power.POOL * sweep.design.n if shared else tally.draws_p
     low, high = np.quantile(t, [0.05, 0.95])
     cell = PowerCell(
         benchmark=sweep.benchmark.label, method=method.name, options=power.options(method),
         gamma=place.gamma, beta=place.beta, trials=len(p),
         rejections=int((p <= sweep.design.alpha).sum()), alpha=sweep.design.alpha,
-        protocol=power.protocol_of(method, sweep.design),
-        draws_p=tally.draws_p, draws_q=tally.draws_q, seconds=tally.seconds, label=method.label,
+        protocol=protocol,
+        draws_p=draws_p, draws_q=tally.draws_q, seconds=tally.seconds, label=method.label,
         statistic=float(t.mean()), statistic_low=float(low), statistic_high=float(high),
     )  # fmt: skip
     return cell, p

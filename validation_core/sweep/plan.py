@@ -16,7 +16,7 @@ from validation_core.sweep.parts import Curve, TrialsTask
 from validation_core.tasks import TrainTask, network_of
 from validation_core.types import Anew, Benchmark, Method, learnt
 
-_FIRST, _STEP = (10, 50), 50  # a first picture from ten trials; then parts of a size
+_FIRST, _STEP = (10, 20, 50), 50  # a first picture from ten trials; then parts of a size
 _DEGRADES = ("classifier", "localizer", "scorer")
 
 
@@ -110,6 +110,6 @@ class Sweep:
 
 
 def _cuts(count: int) -> list[tuple[int, int]]:
-    """Trials from, and to: 0 10 50 100 150 ... so that every sweep cuts alike."""
+    """Trials from, and to: 0 10 20 50 100 150 ... so that every sweep cuts alike."""
     marks = [0, *_FIRST, *range(_FIRST[-1] + _STEP, count, _STEP)]
     return list(pairwise([*[mark for mark in marks if mark < count], count]))
