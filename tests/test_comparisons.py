@@ -107,7 +107,8 @@ def test_disagreement_names_who_missed_what():
         _cell("mmd_fuse", "MMD", 5, gamma, points=250),
         _cell("dc", "DC", 40, gamma),
     ]  # fmt: skip
-    found = comparisons.disagreement(wanted, cells)
+    place, found = comparisons.disagreement(wanted, cells)
+    assert place.gamma == gamma
     assert [remark.silent for remark in found] == ["SBC", "TARP", "MMD"]
     assert all(remark.loud == "C2ST" for remark in found)
     assert "ignores x" in found[0].why
@@ -122,15 +123,15 @@ def test_a_late_test_is_not_called_blind():
         _cell("uniform", "U", 90, 0.2), _cell("sbc", "SBC", 10, 0.2), _cell("sbc", "SBC", 95, 0.5),
         _cell("uniform", "U", 99, 0.5),
     ]  # fmt: skip
-    (remark,) = comparisons.disagreement(wanted, cells)
+    (remark,) = comparisons.disagreement(wanted, cells).remarks
     assert "only where it is larger: at gamma = 0.5" in remark.why
 
 
 def test_tests_that_agree_need_no_words():
     wanted = comparisons.by_name("blind").sweep
     cells = [_cell("c2st", "C2ST", 90), _cell("sbc", "SBC", 85)]
-    assert comparisons.disagreement(wanted, cells) == []
-    assert comparisons.disagreement(wanted, []) == []
+    assert comparisons.disagreement(wanted, cells) is None
+    assert comparisons.disagreement(wanted, []) is None
 
 
 def test_costs_grow_with_what_they_are_of():

@@ -28,7 +28,7 @@ from validation_core.methods import (
 from validation_core.power import Trials
 from validation_core.scores.classifier import Classifier, TableClassifier
 from validation_core.statistics import wilson
-from validation_core.sweep import Sweep
+from validation_core.sweep import Place, Sweep
 from validation_core.types import Method, PowerCell
 
 BETAS = (0.0, 0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 1.0)
@@ -320,15 +320,23 @@ _REASONS: dict[str, Reason] = {
 }  # fmt: skip
 
 
-def disagreement(sweep: Sweep, cells: Sequence[PowerCell]) -> list[Remark]:
-    """Remarks on the place where most tests disagree; none where all agree."""
-    best: list[Remark] = []
+class Disagreement(NamedTuple):
+    """The place of a sweep where most tests miss what another finds, and why each does."""
+
+    place: Place
+    remarks: list[Remark]
+
+
+def disagreement(sweep: Sweep, cells: Sequence[PowerCell]) -> Disagreement | None:
+    """Where the tests disagree most; None where all agree."""
+    best: Disagreement | None = None
     for place in sweep.places:
         here = [cell for cell in cells if (cell.gamma, cell.beta) == place]
         loud = [cell for cell in here if bounds(cell)[0] > _LOUD]
         silent = [cell for cell in here if bounds(cell)[1] < _SILENT]
         found = remarks(sweep, loud, silent, cells)
-        best = found if len(found) > len(best) else best
+        if found and (best is None or len(found) > len(best.remarks)):
+            best = Disagreement(place, found)
     return best
 
 

@@ -13,10 +13,11 @@ from validation_core.sweep import Progress, missing
 def remarks(chosen: Chosen, progress: Progress) -> None:
     """A sentence for each test that missed what another found."""
     found = disagreement(chosen.sweep, progress.cells)
-    if not found:
+    if found is None:
         return
-    st.markdown(f"**Why the tests disagree.** {found[0].loud} sees it:")
-    st.markdown("\n".join(_sentence(remark) for remark in found))
+    at = f"{chosen.axis} = {getattr(found.place, chosen.axis):g}"
+    st.markdown(f"**Why the tests disagree.** At {at}, {found.remarks[0].loud} sees it.")
+    st.markdown("\n".join(_sentence(remark) for remark in found.remarks))
 
 
 def _sentence(remark: Remark) -> str:
