@@ -61,7 +61,7 @@ def _run(sweep: Sweep, workers: int, folder: Path, stop_at: int | None = None) -
         time.sleep(_POLL)
         if not first and all(store.has("results", key) for key in opening):
             first = time.perf_counter() - start
-        if stop_at is not None and first and len(_times(sweep, folder)) >= stop_at:
+        if stop_at is not None and first and len(_files(sweep, folder)) >= stop_at:
             process.kill()
             process.wait()
             break
@@ -82,10 +82,10 @@ def _whole(lab: Lab, sweep: Sweep) -> Iterator[Row]:
     wanted = sum(len(parts) for parts in sweep.parts.values())
     begun = _run(sweep, 2, folder, stop_at=wanted // 3)
     time.sleep(2.0)  # its workers end with it, but may be writing
-    before = _times(sweep, folder)
+    before = _files(sweep, folder)
     rest = _run(sweep, 2, folder)
-    after = _times(sweep, folder)
-    again = sum(after[key] != when for key, when in before.items())
+    after = _files(sweep, folder)
+    again = sum(after[key] != file for key, file in before.items())
     seconds = begun.seconds + rest.seconds
     tests = sweep.design.trials * len(sweep.places) * len(sweep.methods)
     what = f"8 methods x {len(sweep.places)} gammas x {sweep.design.trials} trials, two workers"
@@ -102,11 +102,12 @@ def _whole(lab: Lab, sweep: Sweep) -> Iterator[Row]:
                      guess=guess.seconds, seconds=seconds)  # fmt: skip
 
 
-def _times(sweep: Sweep, folder: Path) -> dict[str, int]:
-    """When each part that is there was written."""
+def _files(sweep: Sweep, folder: Path) -> dict[str, int]:
+    """The file of each part that is there: one that is written again is another (its time of
+    change says when it was last read)."""
     keys = [part.key for parts in sweep.parts.values() for part in parts]
     files = {key: folder / "results" / f"{key}.npz" for key in keys}
-    return {key: file.stat().st_mtime_ns for key, file in files.items() if file.exists()}
+    return {key: file.stat().st_ino for key, file in files.items() if file.exists()}
 
 
 def _scaled(sweep: Sweep, folder: Path, seconds: float) -> float:
@@ -120,7 +121,7 @@ def _shared(lab: Lab) -> Iterator[Row]:
     """Two workers against one, on tests whose networks are trained."""
     sweep = replace(
         COMPARISON.sweep, methods=(SBC(), C2ST(), Multiple()),
-        design=replace(COMPARISON.sweep.design, trials=100),
+        design=replace(COMPARISON.sweep.design, trials=400),
     )  # fmt: skip
     seconds = {}
     for workers in (1, 2):
@@ -158,7 +159,7 @@ def _killed(lab: Lab) -> Row:
     with LocalCluster(n_workers=2, threads_per_worker=1, processes=True,
                       dashboard_address=None) as cluster:  # fmt: skip
         process = _start(sweep, 2, there, f"dask:{cluster.scheduler_address}")
-        while process.poll() is None and len(_times(sweep, there)) < 8:
+        while process.poll() is None and len(_files(sweep, there)) < 8:
             time.sleep(_POLL)
         next(iter(cluster.workers.values())).process.process.kill()
         process.wait()

@@ -12,7 +12,7 @@ from validation_core.engine import (
     JobState,
     SerialExecutor,
     Task,
-    WorkerPool,
+    local_pool,
     on_cluster,
 )
 from validation_core.store import Store
@@ -57,7 +57,7 @@ def _executor(name: str) -> Executor:
     kind, _, rest = name.partition(":")
     address, _, fallback = rest.partition(",")
     if name == "local":
-        return WorkerPool()
+        return local_pool()
     if name == "serial":
         return SerialExecutor()
     if kind != "dask" or not address or fallback not in ("", "local"):
@@ -65,7 +65,7 @@ def _executor(name: str) -> Executor:
             "An engine is local, serial, dask:ADDRESS or dask:ADDRESS,local; got "
             f"{name!r}. Leave --engine out to use the processors of this machine."
         )
-    executor = on_cluster(address, WorkerPool if fallback else None, tell)
+    executor = on_cluster(address, local_pool if fallback else None, tell)
     if isinstance(executor, DaskExecutor):
         try:
             executor.connect()

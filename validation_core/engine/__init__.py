@@ -5,7 +5,7 @@ from .cluster import DaskExecutor
 from .job import Interrupted, Job, JobState, job_key
 from .pool import WorkerPool
 from .runner import Engine
-from .start import Services, on_cluster, start
+from .start import Services, local_pool, on_cluster, start
 from .tasks import Report, SerialExecutor, Task, TaskError
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "TaskError",
     "WorkerPool",
     "job_key",
+    "local_pool",
     "on_cluster",
     "start",
 ]

@@ -64,15 +64,20 @@ def _executor(say: Say) -> Executor:
     if fallback not in ("", "local"):
         raise ValueError(f"NPTLAB_FALLBACK is local or not set; got {fallback!r}. Unset it.")
     if address:
-        return on_cluster(address, _local if fallback else None, say)
+        return on_cluster(address, local_pool if fallback else None, say)
     if kind == "serial":
         return SerialExecutor()
     if kind != "local":
         raise ValueError(f"NPTLAB_ENGINE is local or serial; got {kind!r}. Set one of them.")
-    return _local()
+    return local_pool()
 
 
-def _local() -> WorkerPool:
+def local_pool() -> WorkerPool:
+    """Worker processes of this machine, as many as NPTLAB_WORKERS says.
+
+    Raises:
+        ValueError: when it is no number.
+    """
     size = os.environ.get("NPTLAB_WORKERS", "")
     if size and not size.isdecimal():
         raise ValueError(f"NPTLAB_WORKERS is a whole number; got {size!r}. Set one, or unset it.")

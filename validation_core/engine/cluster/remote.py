@@ -13,6 +13,7 @@ import importlib
 import importlib.metadata
 import json
 import os
+import threading
 import time
 import traceback
 from collections.abc import Callable, Iterable, Mapping
@@ -27,6 +28,7 @@ Name = tuple[Kind, str]
 """Kind and key of an entry of a store."""
 
 _EVERY = 0.25  # seconds between progress reports: each passes through the scheduler
+_importing = threading.Lock()
 _LIBRARIES = ("numpy", "scipy", "torch", "geomloss")
 
 
@@ -94,8 +96,9 @@ def answer(message: Mapping[str, Any], worker: Any) -> dict[str, Any]:
     said = {"worker": str(worker.address), "sources": sources()}
     if differ := _differences(message["versions"]):
         return {**said, "refused": differ}
+    device = _ready()
     if "task" not in message:
-        return {**said, "device": _device()}
+        return {**said, "device": device}
     store = Borrowed(Path(worker.local_directory) / "nptlab", message)
     ending = _run(message, store, _reporter(worker, message["topic"], message["id"]))
     made = [entry.plain() for entry in find(store.own, store.made)]
@@ -240,10 +243,16 @@ def sources() -> str:
     return keys.key("\n".join(texts))
 
 
-def _device() -> str:
-    """Where networks are trained; the first import of torch takes seconds."""
-    device: str = importlib.import_module("validation_core.nets").pick_device()
-    return device
+def _ready() -> str:
+    """Import what tasks need, and say where networks are trained.
+
+    One thread at a time: a worker that is asked who it is while it begins its first task would
+    import scipy in one thread and torch in another, and scipy fails on half a torch.
+    """
+    with _importing:
+        importlib.import_module("validation_core.statistics")
+        device: str = importlib.import_module("validation_core.nets").pick_device()
+        return device
 
 
 def _plain(value: Any) -> JSON:
