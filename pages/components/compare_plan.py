@@ -4,6 +4,7 @@ import pandas as pd
 import streamlit as st
 
 from pages.components import jobs
+from pages.components.colt_costs import about
 from pages.components.compare_controls import Chosen
 from pages.components.services import services
 from validation_core import costs
@@ -78,11 +79,3 @@ def run_button(chosen: Chosen, left: tuple, progress: Progress) -> None:
 def start(chosen: Chosen, left: tuple) -> None:
     """Submit what is missing."""
     jobs.ensure(left, chosen.sweep.label, start=True, again=True)
-
-
-def about(seconds: float) -> str:
-    """A duration as one guesses it."""
-    if seconds < 90:
-        return f"about {max(10, 10 * round(seconds / 10))} s"
-    minutes = round(seconds / 60)
-    return f"about {minutes} min" if minutes < 90 else f"about {minutes / 60:.0f} h"

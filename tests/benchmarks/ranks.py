@@ -11,8 +11,8 @@ from tests.benchmarks import rows as table
 from tests.benchmarks.lab import Lab
 from tests.benchmarks.rows import Row
 from validation_core import scores, statistics
+from validation_core.methods import SBC
 from validation_core.rng import stream
-from validation_core.scores.coordinate import Coordinates
 from validation_core.types import Draws
 
 N, K, D = 1000, 1000, 10
@@ -35,7 +35,7 @@ def rows(lab: Lab) -> Iterator[Row]:
 
 
 def _from_table(drawn: Draws) -> None:
-    made = scores.apply(Coordinates(), drawn)
+    made = scores.apply(SBC().score(), drawn)
     _statistics(made.truth, made.draws, stream(0, "ties"))
 
 
