@@ -169,11 +169,14 @@ class Given:
         return self.values
 
 
+_MARGINALS = [SBC().score(), lambda theta, x: theta.T]
+
+
 @pytest.mark.parametrize("name", [
     "two_moons_well_trained", "two_moons_undertrained", "sir_well_trained", "sir_undertrained",
     "ties",
 ])  # fmt: skip
-@pytest.mark.parametrize("score", [SBC().score(), lambda theta, x: theta.T], ids=["quantities", "rows"])
+@pytest.mark.parametrize("score", _MARGINALS, ids=["quantities", "rows"])
 def test_it_is_the_slow_loop(reference, name, score):
     case, given, expected = reference(f"sbc-{name}")
     theta, q = (given[key].astype(np.float64) for key in ("theta", "theta_q"))
