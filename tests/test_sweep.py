@@ -103,9 +103,12 @@ def test_more_trials_add_to_those_that_are_there(store):
     _run(longer, store)
     assert before <= {entry.key for entry in store.entries()}
     # Where a sweep of twenty was run first, none of its trials is run again either.
-    (few,) = {part.first + part.count for part in _sweep(
-        SBC(), gammas=(0.0,), design=dataclasses.replace(DESIGN, trials=20)
-    ).parts["SBC", Place(0.0, 0.0)][-1:]}
+    (few,) = {
+        part.first + part.count
+        for part in _sweep(
+            SBC(), gammas=(0.0,), design=dataclasses.replace(DESIGN, trials=20)
+        ).parts["SBC", Place(0.0, 0.0)][-1:]
+    }
     assert few in {part.first for part in longer.parts["SBC", Place(0.0, 0.0)]}
     short, long = (sweep.collect(_sweep(design=dataclasses.replace(DESIGN, trials=n)), store)
                    for n in (50, 100))  # fmt: skip
