@@ -135,6 +135,15 @@ def test_the_demonstrations_show_what_they_say(store):
     assert any(rates["C2ST", beta] < 0.05 < 0.9 < rates["Uniform(20)", beta] for _, beta in rates)
 
 
+def test_a_collapse_is_explained(store):
+    """Both one-sided tests fall silent, for a reason that is said of a degraded network."""
+    one = comparisons.by_name("collapse")
+    found = comparisons.disagreement(one.sweep, sweep.collect(one.sweep, store).cells)
+    assert found.place.beta >= 0.9
+    assert {remark.silent for remark in found.remarks} == {"C2ST", "Multiple"}
+    assert all("degraded" in remark.why for remark in found.remarks)
+
+
 def _rates(name, store):
     found = sweep.collect(comparisons.by_name(name).sweep, store)
     return {(cell.label, cell.gamma): cell.rate for cell in found.cells}

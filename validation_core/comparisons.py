@@ -301,6 +301,15 @@ def _c2st(sweep: Sweep, cell: PowerCell) -> tuple[str, str]:
     )  # fmt: skip
 
 
+def _multiple(sweep: Sweep, cell: PowerCell) -> tuple[str, str]:
+    if cell.beta > 0:
+        return (
+            "the degraded network's order is weak or turned round: it asks whether p's scores "
+            "rank above q's, not whether the ranks are uniform.", "collapse",
+        )  # fmt: skip
+    return _other(sweep, cell)
+
+
 def _mmd(sweep: Sweep, cell: PowerCell) -> tuple[str, str]:
     points = cell.options.get("points")
     used = f"{points} points of each side" if points else "its points"
@@ -316,7 +325,7 @@ def _other(sweep: Sweep, cell: PowerCell) -> tuple[str, str]:
 
 
 _REASONS: dict[str, Reason] = {
-    "sbc": _sbc, "tarp": _tarp, "c2st": _c2st, "mmd_fuse": _mmd,
+    "sbc": _sbc, "tarp": _tarp, "c2st": _c2st, "multiple": _multiple, "mmd_fuse": _mmd,
 }  # fmt: skip
 
 
