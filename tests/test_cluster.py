@@ -395,7 +395,7 @@ def test_the_command_line_refuses_a_cluster_that_does_not_answer(capsys, impatie
     (said,) = heard.err.strip().splitlines()
     for words in (NOBODY, "dask scheduler", "`,local`"):
         assert words in said
-    monkeypatch.setattr(engines, "WorkerPool", SerialExecutor)
+    monkeypatch.setattr(engines, "local_pool", SerialExecutor)
     assert main([*command, "--engine", f"dask:{NOBODY},local"]) == 0
     heard = capsys.readouterr()
     assert "runs on this machine instead" in heard.err

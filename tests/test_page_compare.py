@@ -67,7 +67,10 @@ def test_it_opens_on_a_figure_of_a_paper(page):
     budgets = page.dataframe[0].value
     assert list(budgets["Test"])[:2] == ["C2ST", "Multiple"]
     assert list(budgets["Draws from p"])[2] == 50_000
-    assert "GB of memory" in _texts(page)
+    # The gallery brings it: there is nothing to run, and everything to see.
+    assert list(budgets["Trials run of 1,400"]) == [1400] * 8
+    assert _charts(page)
+    assert not [button for button in page.button if button.key == "run-compare"]
 
 
 def test_the_price_comes_before_the_run(own):
@@ -76,6 +79,7 @@ def test_the_price_comes_before_the_run(own):
     said = _texts(own)
     assert "pieces of work are missing" in said
     assert "first picture" in said
+    assert "GB of memory" in said
     assert list(own.dataframe[0].value["Trials run of 140"]) == [0, 0]
 
 
