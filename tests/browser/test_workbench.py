@@ -97,6 +97,8 @@ def test_every_view_follows_beta(trained):
         settled(trained)
         _slider(trained).fill("5")
         expect(_headline(trained)).to_contain_text("At beta = 0.25 ")
+        # The headline of the view before says the same until the new chart has come.
+        assert _until(lambda: not seen or _drawn(trained) != seen[-1])
         before = _drawn(trained)
         _slider(trained).fill("19")
         expect(_headline(trained)).to_contain_text("At beta = 0.95 ")
