@@ -15,6 +15,7 @@ from pages.components import (
 from pages.components.colt_controls import segmented
 from pages.components.compare_controls import Chosen, choose
 from pages.components.services import services
+from validation_core.comparisons import broken
 from validation_core.engine import JobState
 from validation_core.sweep import Memory, Progress, collect, missing
 
@@ -72,7 +73,7 @@ def draw(chosen: Chosen, progress: Progress, view: str) -> None:
 
 def wrong(progress: Progress) -> None:
     """Tests whose level does not hold."""
-    for cell in compare_curves.broken(progress.cells):
+    for cell in broken(progress.cells):
         st.warning(
             f"{cell.label} rejects {cell.rejections} of {cell.trials} trials although q is p: "
             f"more than its level of {cell.alpha:.0%} allows.", icon=":material/warning:",

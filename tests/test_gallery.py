@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from tests.benchmarks import figures, gallery
+from tests.benchmarks import gallery
 from tests.conftest import ROOT
 from validation_core import comparisons, keys, models, papers, statistics, sweep
 from validation_core.benchmarks.gaussian import DIMENSIONS
@@ -104,7 +104,7 @@ def test_a_compared_figure_is_whole_and_its_levels_hold(one, store):
     found = sweep.collect(one.sweep, store)
     assert found.complete
     assert sweep.missing(one.sweep, store) == ()
-    assert figures.broken(found) == []
+    assert comparisons.broken(found.cells) == []
 
 
 @pytest.mark.parametrize("name", comparisons.PERTURBATIONS)

@@ -176,7 +176,7 @@ def _cell(label, gamma, rejections, trials=100):
 
 def test_a_broken_level_is_marked():
     fine, bad = _cell("SBC", 0.0, 8), _cell("C2ST", 0.0, 30)
-    assert compare_curves.broken([fine, bad, _cell("SBC", 0.3, 90)]) == [bad]
+    assert comparisons.broken([fine, bad, _cell("SBC", 0.3, 90)]) == [bad]
     chosen, progress = _chosen([fine, bad, _cell("SBC", 0.3, 90)])
     marked = compare_curves.power(chosen, progress).message((0.0,))
     assert "level broken" in str(marked)
@@ -186,8 +186,8 @@ def test_a_broken_level_is_marked():
 
 def test_an_honest_test_is_seldom_marked():
     """The bound is a binomial one: 13 of 100 may happen, 14 in fewer than one of a thousand."""
-    assert not compare_curves.broken([_cell("SBC", 0.0, 12)])
-    assert compare_curves.broken([_cell("SBC", 0.0, 16)])
+    assert not comparisons.broken([_cell("SBC", 0.0, 12)])
+    assert comparisons.broken([_cell("SBC", 0.0, 16)])
 
 
 def test_the_answer_has_its_numbers():

@@ -27,7 +27,7 @@ from validation_core.methods import (
 )
 from validation_core.power import Trials
 from validation_core.scores.classifier import Classifier, TableClassifier
-from validation_core.statistics import wilson
+from validation_core.statistics import binomial_bounds, wilson
 from validation_core.sweep import Place, Sweep
 from validation_core.types import Method, PowerCell
 
@@ -353,3 +353,15 @@ def bounds(cell: PowerCell) -> tuple[float, float]:
     """95% Wilson interval of a cell's power."""
     low, high = wilson(cell.rejections, cell.trials)
     return float(low), float(high)
+
+
+def broken(cells: Sequence[PowerCell]) -> list[PowerCell]:
+    """Where nothing is wrong with q and a test rejects more often than its level allows.
+
+    Beyond the 99.9% binomial bound: among fifty honest tests one in twenty such pages shows one.
+    """
+    return [
+        cell for cell in cells
+        if cell.gamma == 0
+        and cell.rejections > binomial_bounds(cell.trials, cell.alpha, 0.999)[1]
+    ]  # fmt: skip

@@ -7,8 +7,7 @@ import numpy as np
 
 from pages.components import live
 from pages.components.compare_controls import Chosen
-from validation_core import statistics
-from validation_core.comparisons import bounds
+from validation_core.comparisons import bounds, broken
 from validation_core.figures import style
 from validation_core.figures.power import Curve, curves
 from validation_core.sweep import Progress
@@ -19,18 +18,6 @@ _DASHES = ("", "7 5", "2 3", "10 4", "8 3 2 3", "12 3 2 3 2 3")
 _MARKS = 5  # symbols that points know
 _BAND = 0.07  # eight of them lie over one another
 _LABELS = {"gamma": "perturbation strength gamma", "beta": "degradation beta"}
-
-
-def broken(cells: Sequence[PowerCell]) -> list[PowerCell]:
-    """Where nothing is wrong with q and a test rejects more often than its level allows.
-
-    Beyond the 99.9% binomial bound: among fifty honest tests one in twenty such pages shows one.
-    """
-    return [
-        cell for cell in cells
-        if cell.gamma == 0
-        and cell.rejections > statistics.binomial_bounds(cell.trials, cell.alpha, 0.999)[1]
-    ]  # fmt: skip
 
 
 def power(chosen: Chosen, progress: Progress) -> live.Payload:

@@ -57,16 +57,6 @@ def table(progress: Progress) -> str:
     return "\n".join(lines)
 
 
-def broken(progress: Progress) -> list[str]:
-    """Tests that reject a true null beyond the 99.9% binomial bound of their level."""
-    return [
-        f"{cell.label}: {cell.rejections} of {cell.trials}"
-        for cell in progress.cells
-        if cell.gamma == 0
-        and cell.rejections > statistics.binomial_bounds(cell.trials, cell.alpha, 0.999)[1]
-    ]
-
-
 def figure(title: str, progress: Progress) -> go.Figure:
     """Power against gamma, a line and a band for each test."""
     traces, notes = [], []
@@ -103,7 +93,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             one = comparisons.by_name(name)
             progress = compute(one, store, asked.trials)
             print(f"\n**{one.title}** {one.differs}\n\n{table(progress)}", flush=True)
-            wrong += broken(progress)
+            wrong += [
+                f"{cell.label}: {cell.rejections} of {cell.trials}"
+                for cell in comparisons.broken(progress.cells)
+            ]
             pages.append(figure(one.title, progress).to_html(
                 include_plotlyjs=not pages, full_html=False
             ))  # fmt: skip
