@@ -70,12 +70,13 @@ def run(
             trials of this size.
     """
     start = time.perf_counter()
+    read = _read(method, benchmark, gamma, score)
     if method.layout == "blocks" and method.reads != "rows" and design.protocol == "pooled":
-        read = power.score_of(method, benchmark, gamma, score)
+        assert read is not None
         found, used = _pooled(benchmark, gamma, read, method, design, trials, progress)
     else:
         found = [
-            one(benchmark, gamma, score, method, design, trial)[0]
+            _one(benchmark, gamma, read, method, design, trial)[0]
             for trial in _told(trials, progress)
         ]
         budget = method.budget(design.n, design.k)
@@ -93,6 +94,21 @@ def one(
     trial: int,
 ) -> tuple[Outcome, Draws | None]:  # fmt: skip
     """One trial by itself, every calibration draw its own, and the table that a table test saw."""
+    read = _read(method, benchmark, gamma, score)
+    return _one(benchmark, gamma, read, method, design, trial)
+
+
+def _read(method: Method, benchmark: Benchmark, gamma: float, score: Score | None) -> Score | None:
+    """What all trials read, found once: to ask some benchmarks for a density is dear."""
+    if isinstance(method, Anew):
+        return None
+    return power.score_of(method, benchmark, gamma, score)
+
+
+def _one(
+    benchmark: Benchmark, gamma: float, read: Score | None, method: Method, design: Trials,
+    trial: int,
+) -> tuple[Outcome, Draws | None]:  # fmt: skip
     rng = stream(design.seed, method.label, trial)
     n, k = design.n, design.k
     drawn: Draws | None
@@ -103,7 +119,7 @@ def one(
         drawn = sampling.table(benchmark, gamma, points, draws, own)
         outcome = method.test(scores.apply(method.learn(learned, rng), drawn), rng)
         return replace(outcome, budget=method.budget(n, k)), drawn  # with what it learnt from
-    read = power.score_of(method, benchmark, gamma, score)
+    assert read is not None
     if method.layout == "table":
         wanted = method.budget(1, k).q
         drawn = sampling.table(benchmark, gamma, n, wanted, stream(design.seed, "table", trial))
