@@ -19,9 +19,10 @@ LAYERS = (
     {"store"},
     {"models", "power", "trials", "uploads"},
     {"tasks", "diagnosis", "maps"},
+    {"answers"},
     {"sweep"},
     {"advice", "comparisons", "costs", "looks"},
-    {"engine", "figures", "papers", "workbench", "toy", "report"},
+    {"engine", "figures", "papers", "workbench", "toy", "panels", "report"},
     {"worker", "command"},
     {"__main__"},
 )

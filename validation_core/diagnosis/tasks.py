@@ -186,6 +186,11 @@ def records(
     return found, len(methods) - len(found)
 
 
+def training(upload: Upload, method: Method, seed: int) -> Training | None:
+    """The network that a method reads on an upload; None if it reads none."""
+    return _task(upload, method, seed, learning.recipe).training
+
+
 def _task(upload: Upload, method: Method, seed: int, how: How) -> DiagnoseTask:
     recipe = how(upload, method)
     return DiagnoseTask(digest=upload.digest, method=method, seed=seed, recipe=recipe)
