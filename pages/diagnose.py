@@ -1,40 +1,44 @@
-"""My posterior: upload draws of an estimator and get a verdict, with how sure it is."""
+"""My posterior: is it right, where and how is it wrong, and what could have been missed?"""
 
 import streamlit as st
 
-from pages.components import diagnose_figures, jobs
+from pages.components import diagnose_figures, diagnose_panels, jobs, takeaway
+from pages.components import diagnose_source as source
 from pages.components import diagnose_view as view
 from pages.components.services import services
-from validation_core import diagnosis
+from validation_core import diagnosis, panels
 from validation_core.diagnosis import tasks
 from validation_core.uploads import Upload
 
 
-def diagnose(upload: Upload, alpha: float, seed: int) -> None:
-    """Submit what is missing, and show what has answered."""
+def diagnose(upload: Upload, label: str, alpha: float, seed: int) -> None:
+    """Submit what is missing, and show what has answered, in the order a reader asks."""
     tasks.hold(upload)
     tasks.keep(store, upload)
-    answer = st.container()  # over the control that says what else to run
+    top = st.container()  # over the control that says what else to run
     methods = view.more_tests()
+    view.what_will_run(upload, methods)
     maps = tasks.maps(upload, methods, seed)
-    wanted = [*tasks.tasks(upload, methods, seed), *maps]
+    asked = diagnose_panels.tasks(upload, methods, seed, long=False)
+    wanted = [*tasks.tasks(upload, methods, seed), *maps, *asked]
     state = jobs.ensure(wanted, f"Diagnose {upload.n:,} rows", start=True)
     records, pending = tasks.records(store, upload, methods, seed)
     found = diagnosis.verdict(records, upload, alpha=alpha, seed=seed, pending=pending)
-    with answer:
-        view.verdict(found)
+    answers = panels.found(store, upload, methods, seed)
+    with top:
+        view.verdict(found, answers)
         jobs.panel(state, follow=True)
         view.table(found)
-    diagnose_figures.drawings(found, maps)
+    diagnose_panels.show(found, methods, answers, maps, state, label)
+    diagnose_figures.one_by_one(found)
     if not pending:
-        view.download(found)
+        takeaway.section(found, answers, label)
 
 
 store = services().store  # before there is a file: its workers warm up meanwhile
 st.title("Is my posterior right?", anchor=False)
 jobs.notices()
-alpha, seed = view.levels((0.01, 0.05, 0.1))
-upload = view.choose()
-if upload is not None:
+alpha, seed = view.level((0.01, 0.05, 0.1)), view.seed()
+for label, upload in source.choose()[:1]:
     view.what_was_read(upload)
-    diagnose(upload, alpha, seed)
+    diagnose(upload, label, alpha, seed)

@@ -27,6 +27,8 @@ PAGES = {
     "Diagnose": [
         st.Page("diagnose.py", title="My posterior", icon=":material/troubleshoot:",
                 url_path="diagnose"),
+        st.Page("posteriors.py", title="Compare posteriors", icon=":material/compare_arrows:",
+                url_path="compare-posteriors"),
     ],
     "Lab": [
         st.Page("models.py", title="Models and jobs", icon=":material/inventory_2:",

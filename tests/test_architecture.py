@@ -12,7 +12,7 @@ CORE = ROOT / "validation_core"
 # Each layer may import itself and the layers above it in this list.
 LAYERS = (
     {"types", "keys", "rng"},
-    {"statistics", "nets"},
+    {"statistics", "nets", "optim"},
     {"sampling"},
     {"training", "scores", "diffusion"},
     {"benchmarks", "methods"},
@@ -21,7 +21,7 @@ LAYERS = (
     {"tasks", "diagnosis", "maps"},
     {"answers"},
     {"sweep"},
-    {"advice", "comparisons", "costs", "looks"},
+    {"advice", "comparisons", "costs", "export", "looks"},
     {"engine", "figures", "papers", "workbench", "toy", "panels", "report"},
     {"worker", "command"},
     {"__main__"},
@@ -86,7 +86,7 @@ def test_top_level_holds_what_it_should():
     top = {name.split("/")[0] for name in listed}
     code = {"app.py", "pages", "validation_core", "tests", "assets"}
     documents = {"README.md", "LICENSE"}
-    extras = {"requirements-automl.txt", "requirements-dask.txt"}
+    extras = {f"requirements-{extra}.txt" for extra in ("automl", "dask", "sbi")}
     settings = {"requirements.txt", "requirements-dev.txt", "pyproject.toml", ".gitignore"}
     assert top <= code | documents | settings | extras | {".streamlit", ".ci"}
     assert code <= top

@@ -1,4 +1,5 @@
-"""The command line: `python -m validation_core diagnose | power | methods | benchmarks | store`.
+"""The command line: `python -m validation_core diagnose | compare | power | methods |
+benchmarks | store`.
 
 Results go to standard output, progress to standard error. Exit codes: 0 ran; 2 bad input, with one
 line that says the rule, what was got, and what to do.
@@ -12,7 +13,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from validation_core.benchmarks import BENCHMARKS
-from validation_core.command import diagnose, listing, power
+from validation_core.command import compare, diagnose, listing, power
 from validation_core.command.options import json_option, tell
 from validation_core.methods import METHODS
 
@@ -40,7 +41,8 @@ def parser() -> argparse.ArgumentParser:
     """What the command line understands."""
     made = _Parser(prog="python -m validation_core", description="Neural posterior testing.")
     commands = made.add_subparsers(required=True, metavar="COMMAND")
-    diagnose.add(commands.add_parser("diagnose", help="a verdict on an .npz table of draws"))
+    diagnose.add(commands.add_parser("diagnose", help="a verdict on a table of draws"))
+    compare.add(commands.add_parser("compare", help="several posteriors of the same simulations"))
     power.add(commands.add_parser("power", help="how often methods reject on a benchmark"))
     for name, registry in (("methods", METHODS), ("benchmarks", BENCHMARKS)):
         command = commands.add_parser(name, help=f"the {name}, with options and papers")

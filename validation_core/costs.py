@@ -1,4 +1,4 @@
-"""About how long a sweep takes on this machine, and how much memory: said before it is run.
+"""About how long a sweep or a diagnosis takes here, and how much memory: said before it is run.
 
 Seconds are those of one 2.x GHz core, scaled by how fast this machine does a small fixed piece of
 arithmetic. They are guesses to plan by, within a factor of about two; once trials have run, what
@@ -14,12 +14,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from validation_core.diagnosis import learning
 from validation_core.rng import stream
 from validation_core.scores.classifier import Classifier, TableClassifier
 from validation_core.scores.localizer import Localizer
 from validation_core.sweep import Progress, Sweep, TrialsTask
 from validation_core.tasks import TrainTask
-from validation_core.types import Anew, Method
+from validation_core.types import Anew, Method, learnt
+from validation_core.uploads import Upload
 
 _REFERENCE = 0.0125  # seconds of `_arithmetic` on the machine that the numbers below are from
 _PROCESS = 450e6  # bytes of a worker with torch before it does anything
@@ -90,6 +92,27 @@ def of(sweep: Sweep, method: Method, progress: Progress | None = None) -> Cost:
     return Cost(machine() * training, machine() * trial, _memory(sweep, method))
 
 
+def on_table(upload: Upload, method: Method) -> Cost:
+    """What a method costs on a user's table, its network included."""
+    n, k, (d, m) = upload.n, max(1, upload.k), upload.dims
+    half = n if not learnt(method) else max(1, n // 2)
+    budget = method.budget(half, k)
+    rows, recipe = (budget.p + budget.q) / 1e6, learning.recipe(upload, method)
+    training = _learning(recipe)
+    if isinstance(recipe, Classifier):
+        training = _STEP * 2 * 0.8 * half * recipe.epochs
+    permuted = half * int(getattr(method, "permutations", 0)) * _PERMUTED
+    trial = _TEST + permuted + rows * _scoring(method) * max(1, (d + m) / 6)
+    if method.name == "mmd_fuse":
+        points, permutations = 2 * min(budget.p, n // 2), int(getattr(method, "permutations", 0))
+        trial = _TEST + _KERNELS * points**2 * (_ENTRY + _FLOP * permutations)
+    if isinstance(method, Anew):
+        train = method.sizes(half, k)[0][0]
+        trial = _NULL * train * (1 + int(getattr(method, "nulls", 0)))
+    held = 4.0 * (n + half) * k * d + 8.0 * half * k
+    return Cost(machine() * training, machine() * trial, _PROCESS + held)
+
+
 def estimate(
     sweep: Sweep, left: Sequence[TrainTask | TrialsTask], workers: int,
     progress: Progress | None = None,
@@ -128,17 +151,25 @@ def _trial(sweep: Sweep, method: Method) -> float:
         train = method.sizes(sweep.design.n, sweep.design.k)[0][0]
         return seconds + _NULL * train * (1 + int(getattr(method, "nulls", 0)))
     if method.reads == "localizer":
-        return seconds + rows * (_EMBEDDED[getattr(method, "embedding", "mlp")] + _RANKED)
+        return seconds + rows * _scoring(method)
     permuted = sweep.design.n * int(getattr(method, "permutations", 0)) * _PERMUTED
-    return seconds + permuted + rows * (_SCORED[method.reads] + _RANKED)
+    return seconds + permuted + rows * _scoring(method)
+
+
+def _scoring(method: Method) -> float:
+    """Seconds to score and rank a million rows."""
+    if method.reads == "localizer":
+        return _EMBEDDED[getattr(method, "embedding", "mlp")] + _RANKED
+    return _SCORED.get(method.reads, 0.0) + _RANKED
 
 
 def _training(sweep: Sweep, method: Method) -> float:
-    return sum(_learning(sweep.network(method, gamma)) for gamma in sweep.gammas)
+    networks = (sweep.network(method, gamma) for gamma in sweep.gammas)
+    return sum(_learning(getattr(network, "recipe", None)) for network in networks)
 
 
-def _learning(training: object) -> float:
-    recipe = getattr(training, "recipe", None)
+def _learning(recipe: object) -> float:
+    """Seconds that a recipe trains for; 0 without one."""
     if recipe is None:
         return 0.0
     if isinstance(recipe, TableClassifier):

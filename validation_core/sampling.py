@@ -6,10 +6,12 @@ Independence is decided here and nowhere else: blocks never share an x.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
-from validation_core.types import Benchmark, Blocks, Draws, Joint
+from validation_core.types import Array, Benchmark, Blocks, Draws, Joint
 
 _WATCHED = 10  # draws of q per held-out x: enough to watch a training by, cheap to score
 
@@ -67,28 +69,95 @@ def split_rows(draws: Draws, rng: np.random.Generator, train: float = 0.5) -> tu
     Raises:
         ValueError: when either part would have fewer than two rows.
     """
-    n = round(len(draws) * train)
-    if min(n, len(draws) - n) < 2:
+    learn, test = split(len(draws), rng, train)
+    return take(draws, learn), take(draws, test)
+
+
+def split(
+    rows: int, rng: np.random.Generator, train: float = 0.5
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The places of a table's rows in the two parts of `split_rows`.
+
+    Raises:
+        ValueError: when either part would have fewer than two rows.
+    """
+    n = round(rows * train)
+    if min(n, rows - n) < 2:
         raise ValueError(
-            f"A table needs at least two rows on each side of a split; got {len(draws)} rows "
-            f"split {n} to {len(draws) - n}. Bring more simulations."
+            f"A table needs at least two rows on each side of a split; got {rows} rows "
+            f"split {n} to {rows - n}. Bring more simulations."
         )
-    order = rng.permutation(len(draws))
-    return _take(draws, order[:n]), _take(draws, order[n:])
+    order = rng.permutation(rows)
+    return order[:n], order[n:]
 
 
-def _take(draws: Draws, which: np.ndarray) -> Draws:
-    return Draws(draws.theta[which], draws.x[which], draws.q[which])
+def take(draws: Draws, which: np.ndarray, most: int | None = None) -> Draws:
+    """Some rows of a table, and at most so many of q's draws at each: a copy of those alone."""
+    return Draws(draws.theta[which], draws.x[which], draws.q[which, :most])
 
 
-def blocks_of_rows(draws: Draws, rng: np.random.Generator) -> Blocks:
+def lent(draws: Draws, which: np.ndarray, most: int | None = None) -> Draws:
+    """What `take` gives, but q's draws stay where they are: for scores, which read pieces.
+
+    A copy of half of a large table's draws for each method would be what takes most memory.
+    """
+    k = draws.q.shape[1] if most is None else min(most, draws.q.shape[1])
+    return Draws(draws.theta[which], draws.x[which], cast("Array", Lent(draws.q, which, k)))
+
+
+class Lent:
+    """Rows (n,) of draws of q, the first k at each, that are copied when they are read.
+
+    Slices of rows and of draws give that piece (m, k', D) alone; any other index, and numpy's
+    functions, copy all.
+    """
+
+    def __init__(self, q: Array, which: np.ndarray, k: int) -> None:
+        self._q, self._which = q, which
+        self.shape = (len(which), k, q.shape[2])
+        self.ndim, self.dtype = len(self.shape), q.dtype
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, key: Any) -> Array:
+        rows, *rest = key if isinstance(key, tuple) else (key,)
+        drawn = rest[0] if rest else slice(None)
+        piece: Array
+        if len(rest) < 2 and isinstance(rows, slice) and isinstance(drawn, slice):
+            low, high, step = drawn.indices(self.shape[1])
+            if step > 0:
+                piece = self._q[self._which[rows], low:high:step]
+                return piece
+        piece = np.asarray(self)[key]
+        return piece
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        if copy is False:
+            raise ValueError(
+                "Rows that are lent are copied to be read as one array; got copy=False. Read "
+                "slices of them."
+            )
+        whole = self[:]
+        return whole if dtype is None else whole.astype(dtype, copy=False)
+
+
+def blocks_of_rows(
+    draws: Draws, rng: np.random.Generator, among: np.ndarray | None = None
+) -> Blocks:
     """Independent blocks from a table: half of its x give the truth, the other half one draw of q.
 
     Half of the rows is the price of independence: with a shared x the tests lose most of their
     power.
+
+    Args:
+        draws: the table.
+        rng: draws which x give what, and which draw.
+        among: places of the rows to use; all without.
     """
-    order = rng.permutation(len(draws))
-    half = len(draws) // 2
+    rows = np.arange(len(draws)) if among is None else among
+    order = rows[rng.permutation(len(rows))]
+    half = len(rows) // 2
     for_p, for_q = order[:half], order[half : 2 * half]
     one = rng.integers(draws.q.shape[1], size=half)
     return Blocks(

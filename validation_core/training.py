@@ -16,6 +16,7 @@ from torch.nn import functional
 
 from validation_core import nets, statistics
 from validation_core.nets import Parameters
+from validation_core.optim import Adam
 
 Report = Callable[[float, Mapping[str, float]], None]
 """Called with the fraction done and a few live numbers."""
@@ -81,11 +82,9 @@ def fit(
     tensors = nets.stack(start, device)
     for tensor in tensors.values():
         tensor.requires_grad_()
-    fused = device == "cuda" or device == "cpu"
-    optimiser = torch.optim.AdamW(
-        tensors.values(), lr=schedule.lr, weight_decay=schedule.weight_decay, fused=fused
+    adam = Adam(
+        [(tensors.values(), schedule.lr)], over=schedule.epochs, decay=schedule.weight_decay
     )
-    cosine = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, schedule.epochs)
     batches = _Batches(problems, schedule.batch, rngs, device)
     watch = _Watch(problems, schedule, device)
     every = max(1, schedule.epochs // checks)
@@ -95,11 +94,11 @@ def fit(
             losses = functional.binary_cross_entropy_with_logits(
                 nets.forward(tensors, z), label, reduction="none"
             ).mean(1)  # (B,)
-            optimiser.zero_grad()
+            adam.zero_grad()
             losses.sum().backward()
-            optimiser.step()
+            adam.step()
             loss += losses.detach() / batches.per_epoch
-        cosine.step()
+        adam.cool()
         due = (epoch + 1) % every == 0 or epoch + 1 == schedule.epochs
         live = watch.check(tensors, epoch + 1, loss) if due else {}
         if report:
@@ -194,7 +193,9 @@ class _Watch:
 
 
 def _tensor(arrays: list[Inputs], device: str) -> Tensor:
-    return torch.from_numpy(np.stack(arrays)).to(device)
+    """One axis more; a single array, which may be large, is not copied."""
+    stacked = arrays[0][None] if len(arrays) == 1 else np.stack(arrays)
+    return torch.from_numpy(stacked).to(device)
 
 
 def timed(work: Callable[[], _T]) -> tuple[_T, float]:

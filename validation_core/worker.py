@@ -77,9 +77,9 @@ def _warm() -> str:
     torch: Any = importlib.import_module("torch")
     torch.set_num_threads(1)
     weight = torch.zeros(1, requires_grad=True)
-    optimiser = torch.optim.AdamW([weight])
+    adam = importlib.import_module("validation_core.optim").Adam([([weight], 1.0)])
     (weight * weight).sum().backward()
-    optimiser.step()
+    adam.step()
     gc.collect()
     gc.freeze()
     return "cuda" if torch.cuda.is_available() else "cpu"

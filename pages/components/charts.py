@@ -5,14 +5,28 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 
-def show(figure: go.Figure, key: str, *, alt: str | None = None) -> None:
-    """The figure in the theme's text colours, without a bar of buttons over it."""
-    st.plotly_chart(figure, key=key, alt=alt, config={"displayModeBar": False})
+def show(
+    figure: go.Figure, key: str, *, alt: str | None = None, save_as: str | None = None
+) -> None:
+    """The figure in the theme's text colours, without a bar of buttons over it.
+
+    Args:
+        save_as: name of a file: a button that saves the figure as SVG then appears over it.
+    """
+    saving = {
+        "displayModeBar": "hover", "displaylogo": False, "modeBarButtons": [["toImage"]],
+        "toImageButtonOptions": {"format": "svg", "filename": save_as},
+    }  # fmt: skip
+    config = {"displayModeBar": False} if save_as is None else saving
+    st.plotly_chart(figure, key=key, alt=alt, config=config)
 
 
-def captioned(where: DeltaGenerator, title: str, figure: go.Figure, key: str, words: str) -> None:
-    """A figure under its name and over the sentence that says how to read it."""
+def captioned(
+    where: DeltaGenerator, title: str, figure: go.Figure, key: str, words: str, *,
+    save_as: str | None = None,
+) -> None:  # fmt: skip
+    """A figure under its name and over the sentence that says how to read it, both Markdown."""
     with where:
         st.markdown(f"**{title}**")
-        show(figure, key, alt=f"{title}. {words}")
+        show(figure, key, alt=f"{title}. {words}", save_as=save_as)
         st.caption(words)

@@ -4,43 +4,38 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from pages.components import charts, diagnose_ball
+from pages.components import charts
 from pages.components.jobs import plain
-from validation_core.diagnosis import Diagnosis, Record, equals, findings, further_methods
+from validation_core.diagnosis import Diagnosis, Record, equals, findings
 from validation_core.figures.diagnosis import pictures
 from validation_core.figures.outcome import Drawn
-from validation_core.maps import MapTask
 
 _WIDE = 3  # panels of a figure that do not stand beside another
-_SAY_IT = ("colt", "tarp")  # their figures' captions do
+_SAY_IT = ("colt", "tarp")  # panels and captions do
 
 
-def drawings(found: Diagnosis, maps: Sequence[MapTask]) -> None:
-    """Every method that ran: those with one figure beside one another, CoLT with its map, then
-    the further ones."""
+def one_by_one(found: Diagnosis) -> None:
+    """One test opened: the one that rejects most, or one that the user chooses."""
     ran = [record for record in found.records if record.status == "ran"]
-    further = [record for record in ran if record.name in further_methods()]
-    mapped = [record for record in ran if record.name == "colt"]
-    alone: list[Drawn] = []
-    for record in ran:
-        if record in (*further, *mapped):
-            continue
-        shown = pictures(record, alpha=found.alpha, names=found.upload.names)
-        if len(shown) == 1:
-            title = f"{record.label}: {shown[0].title.lower()}"
-            alone.append(shown[0]._replace(title=title))
-        else:
-            _section(record, shown, found)
-    _side_by_side("alone", alone)
-    for record in (*mapped, *further):
-        _section(record, pictures(record, alpha=found.alpha, names=found.upload.names), found)
-        if record in mapped:
-            diagnose_ball.where(record, found, next(iter(maps), None))
+    if not ran:
+        return
+    st.header("Each test", anchor="tests")
+    order = sorted(ran, key=lambda record: found.adjusted[record.label])
+    _opened(found, order)
+
+
+@st.fragment
+def _opened(found: Diagnosis, order: Sequence[Record]) -> None:
+    chosen = st.selectbox(
+        "Test, the smallest p first", range(len(order)), key="test", width=420,
+        format_func=lambda i: f"{order[i].title}: p {equals(found.adjusted[order[i].label])}",
+    )  # fmt: skip
+    record = order[chosen]
+    _section(record, pictures(record, alpha=found.alpha, names=found.upload.names), found)
 
 
 def _section(record: Record, shown: Sequence[Drawn], found: Diagnosis) -> None:
-    """A method opened: its title, what it found, its figures two by two."""
-    st.subheader(record.title, anchor=False)
+    """A method opened: what it found, and its figures two by two."""
     said = findings(record, found.upload.x_names) if record.name not in _SAY_IT else ()
     if said:
         st.caption(plain(" ".join(said)))

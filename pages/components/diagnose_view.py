@@ -1,82 +1,17 @@
-"""What the diagnosis page asks for and says: the file, what was read, the verdict, the table."""
+"""What the diagnosis page says: what was read, what will run, the verdict, the table of tests."""
 
-import json
-from collections.abc import Sequence
-from typing import BinaryIO
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 import streamlit as st
 
 from pages.components.jobs import plain, seconds
-from validation_core import diagnosis, uploads
+from validation_core import costs, diagnosis
+from validation_core.answers import Found
 from validation_core.diagnosis import Diagnosis, Record, pvalue_text
+from validation_core.panels import PANELS, by_name, told
 from validation_core.types import Method
-from validation_core.uploads import Order, Upload, samples
-
-_OWN = "Upload a file"
-_SAMPLES = {
-    "sample_well_trained": "Sample: an exact posterior",
-    "sample_undertrained": "Sample: too narrow and shifted",
-}
-_ORDERS = {
-    "NKD": "Simulations first: theta_q[i, k] is draw k at x[i]",
-    "KND": "Draws first: theta_q[k, i] is draw k at x[i]",
-}
-_FORMAT = (
-    "One `.npz` file (`numpy.savez`) with the arrays `theta` (N, D), the true parameters drawn "
-    "from the prior; `x` (N, …), the data simulated from each; and `theta_q` (N, K, D), K draws "
-    "of your estimator at each x. `theta_names` is optional. Two plain samples `p` (n, d) and `q` "
-    "(n′, d) are tested without x. A few hundred rows with 50 draws each are a good start. "
-    "Nothing is ever unpickled."
-)
-
-
-def choose() -> Upload | None:
-    """The upload or sample that the user chose, read and checked; None until there is one."""
-    what = st.segmented_control(
-        "What to diagnose",
-        [_OWN, *_SAMPLES.values()],
-        default=_OWN,
-        required=True,
-        key="source",
-        label_visibility="collapsed",
-    )
-    if what != _OWN:
-        name = next(name for name, words in _SAMPLES.items() if words == what)
-        st.caption(f"{samples.ABOUT[name][0].upper()}{samples.ABOUT[name][1:]}.")
-        return _sample(name)
-    with st.popover("What the file holds", icon=":material/help:", type="tertiary"):
-        st.markdown(_FORMAT)
-    file = st.file_uploader(
-        "Draws of your estimator (.npz)", key="file", max_upload_size=200,
-        help="Kept in this server's cache folder while there is room, by its content alone.",
-    )  # fmt: skip
-    return None if file is None else _read(file, file.file_id)
-
-
-@st.cache_resource(max_entries=4, show_spinner=False)
-def _sample(name: str) -> Upload:
-    return uploads.read(samples.path(name))
-
-
-def _read(file: BinaryIO, file_id: str) -> Upload | None:
-    """Reads a file once per session; asks for the order of its axes where only a user knows."""
-    known: dict[tuple[str, Order | None], Upload] = st.session_state.setdefault("uploads", {})
-    order = st.session_state.get(f"order-{file_id}")
-    if (file_id, order) not in known:
-        known.clear()  # one table at a time: they are large
-        try:
-            known[file_id, order] = uploads.read(file, order=order)
-        except uploads.AmbiguousOrder as question:
-            st.info(plain(str(question)))
-        except ValueError as refusal:
-            st.error(plain(str(refusal)), icon=":material/error:")
-            return None
-    upload = known.get((file_id, order))
-    if order is not None or upload is None:
-        st.radio("Order of the axes of theta_q", list(_ORDERS), index=None,
-                 format_func=_ORDERS.get, key=f"order-{file_id}")  # fmt: skip
-    return upload
+from validation_core.uploads import Upload
 
 
 def what_was_read(upload: Upload) -> None:
@@ -99,16 +34,57 @@ def what_was_read(upload: Upload) -> None:
         st.caption(plain(note))
 
 
-def verdict(found: Diagnosis) -> None:
-    """The verdict, firm or so far, in a heading and a sentence."""
+def what_will_run(upload: Upload, methods: Sequence[Method]) -> None:
+    """Each test with the seconds it is expected to take, or why it cannot run; and each answer."""
+    with st.expander("What will run", type="compact"):
+        st.table(pd.DataFrame([_planned(upload, m) for m in methods]).set_index("Test"))
+        held = max(costs.on_table(upload, m).memory for m in methods)
+        size = sum(array.nbytes for array in upload.arrays().values())
+        st.caption(plain(
+            f"Its numbers take {_bytes(size)}; a worker will need about {_bytes(held)}. "
+            "Seconds are a guess to plan by, within a factor of about two. Tests that share a "
+            "network train it once: its time stands beside the first of them."
+        ))  # fmt: skip
+        cannot = [(p.title, p.module.obstacle(upload)) for p in PANELS]
+        for title, reason in cannot:
+            if reason:
+                st.caption(plain(f"{title}: not worked out. {reason}"))
+
+
+def _planned(upload: Upload, method: Method) -> dict[str, str]:
+    reason = diagnosis.obstacle(method, upload)
+    cost = costs.on_table(upload, method)
+    shared = method.reads == "classifier" and method.name != "within_x"
+    learns = "" if shared or cost.training < 0.5 else f", {seconds(cost.training)} of it training"
+    total = cost.trial + (0.0 if shared else cost.training)
+    return {
+        "Test": method.label,
+        "Asks": method.summary,
+        "Expected": f"not run: {reason}" if reason else f"{seconds(total)}{learns}",
+    }
+
+
+def _bytes(count: float) -> str:
+    return f"{count / 1e6:,.0f} MB" if count >= 1e6 else f"{count / 1e3:,.0f} kB"
+
+
+def verdict(found: Diagnosis, answers: Mapping[str, Found]) -> None:
+    """The verdict, firm or so far, in a heading, and in a sentence what it rests on."""
     firm = found.verdict == "problem found" or not found.pending
-    st.header(found.verdict.capitalize() if firm else "Testing", anchor=False)
-    st.markdown(plain(found.sentence))
+    st.header(found.verdict.capitalize() if firm else "Testing", anchor="verdict")
+    said = [found.sentence]
+    # Beside a problem its size; beside silence what would have been caught.
+    beside = "size" if found.verdict == "problem found" else "sensitivity"
+    if firm and beside in answers:
+        said += told(by_name(beside), answers[beside], found)[:1]
+    st.markdown(plain(" ".join(said)))
+    st.markdown(" · ".join(f"[{one.title}](#{one.name})" for one in PANELS))
 
 
 def table(found: Diagnosis) -> None:
-    """One row per method, those that were not run with their reason."""
-    st.table(pd.DataFrame([_row(r, found) for r in found.records]).set_index("Test"))
+    """One row per method, the smallest p first, those that were not run with their reason."""
+    order = sorted(found.records, key=lambda one: found.adjusted.get(one.label, 2.0))
+    st.table(pd.DataFrame([_row(record, found) for record in order]).set_index("Test"))
     reading = [record for record in found.records if "classifier_auc" in record.effect]
     if reading:
         learned = reading[0].effect
@@ -167,27 +143,19 @@ def more_tests() -> tuple[Method, ...]:
     return diagnosis.with_further(names)
 
 
-def download(found: Diagnosis) -> None:
-    """The diagnosis as the command line prints it, made when it is asked for."""
-    st.download_button(
-        "Download JSON",
-        lambda: json.dumps(found.to_json(), indent=1),
-        file_name="diagnosis.json",
-        mime="application/json",
-        on_click="ignore",
-        icon=":material/download:",
-    )
+def level(choices: Sequence[float]) -> float:
+    """The level of the diagnosis, in the rail and in the address."""
+    alpha = st.sidebar.select_slider(
+        "Level", choices, 0.05, key="level", bind="query-params", format_func="{:.0%}".format,
+        help="If q is right, at most this share of tables gets a problem found.",
+    )  # fmt: skip
+    return float(alpha)
 
 
-def levels(choices: Sequence[float]) -> tuple[float, int]:
-    """Level and seed, in the rail and in the address."""
-    with st.sidebar:
-        alpha = st.select_slider(
-            "Level", choices, 0.05, key="level", bind="query-params", format_func="{:.0%}".format,
-            help="If q is right, at most this share of tables gets a problem found.",
-        )  # fmt: skip
-        seed = st.number_input(
-            "Seed", 0, 9999, 0, key="seed", bind="query-params",
-            help="Fixes which rows train the networks, and the tie-breakers.",
-        )  # fmt: skip
-    return float(alpha), int(seed)
+def seed() -> int:
+    """The seed, in the rail and in the address."""
+    chosen = st.sidebar.number_input(
+        "Seed", 0, 9999, 0, key="seed", bind="query-params",
+        help="Fixes which rows train the networks, and the tie-breakers.",
+    )  # fmt: skip
+    return int(chosen)

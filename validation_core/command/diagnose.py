@@ -8,10 +8,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from validation_core import diagnosis, report, uploads
+from validation_core import diagnosis, panels, report, uploads
+from validation_core.answers import Found
 from validation_core.command.options import json_option, level, methods, tell, write
 from validation_core.diagnosis import Diagnosis, equals, findings, tasks
 from validation_core.diagnosis.tasks import DiagnoseTask
+from validation_core.panels import Panel
+from validation_core.report.datatree import datatree
 from validation_core.store import Store
 from validation_core.types import Method
 
@@ -34,7 +37,12 @@ def add(parser: argparse.ArgumentParser) -> None:
     option("--seed", type=int, default=0)
     option("--budget", type=float, metavar="SECONDS", help="methods that take longer are not run")
     option("--order", choices=("NKD", "KND"), help="axes of theta_q, where N = K leaves it open")
+    option(
+        "--answers", default=",".join(_usual()), metavar="NAME,...|all|none",
+        help=f"beyond the verdict; default: %(default)s; all: {', '.join(_all())}",
+    )  # fmt: skip
     option("--report", type=Path, metavar="PATH.html", help="write an HTML report")
+    option("--datatree", type=Path, metavar="PATH.nc", help="write the ranks as ArviZ reads them")
     json_option(parser)
     parser.set_defaults(run=run)
 
@@ -45,13 +53,20 @@ def run(chosen: argparse.Namespace) -> None:
     Raises:
         ValueError: for a file or options that cannot be used.
     """
-    wanted = _wanted(chosen.method)
+    wanted, asked = _wanted(chosen.method), _asked(chosen.answers)
     upload = uploads.read(chosen.file, order=chosen.order)
     tasks.hold(upload)
     store = Store()
     for notice in store.notices:
         tell(notice)
-    _run_in_turn(tasks.tasks(upload, wanted, chosen.seed), store, chosen.budget)
+    further = [
+        task
+        for panel in asked
+        if panel.module.obstacle(upload) is None
+        for task in panel.module.tasks(upload, wanted, chosen.seed)
+    ]
+    queue = [*tasks.tasks(upload, wanted, chosen.seed), *further]
+    _run_in_turn(queue, store, chosen.budget)
     records, _ = tasks.records(store, upload, wanted, chosen.seed)
     answered = {record.label: record for record in records}
     late = f"The budget of {chosen.budget or 0:g} s was spent before it could run."
@@ -59,9 +74,34 @@ def run(chosen: argparse.Namespace) -> None:
         answered.get(method.label) or diagnosis.Record.not_run(method, late) for method in wanted
     ]
     found = diagnosis.verdict(records, upload, alpha=chosen.alpha, seed=chosen.seed)
+    answers = panels.found(store, upload, wanted, chosen.seed, asked)
     if chosen.report:
-        chosen.report.write_text(report.html(found), encoding="utf-8")
-    write(found.to_json(), chosen.json, lambda: _read_aloud(found))
+        chosen.report.write_text(
+            report.html(found, answers, panels=panels.PANELS, path=str(chosen.file)),
+            encoding="utf-8",
+        )
+    if chosen.datatree:
+        chosen.datatree.write_bytes(datatree(found, upload))
+    write(panels.to_json(found, answers), chosen.json, lambda: _read_aloud(found, answers))
+
+
+def _all() -> tuple[str, ...]:
+    return tuple(panel.name for panel in panels.PANELS)
+
+
+def _usual() -> tuple[str, ...]:
+    return tuple(panel.name for panel in panels.PANELS if not panel.long)
+
+
+def _asked(text: str) -> tuple[Panel, ...]:
+    """The panels of these names, in their order.
+
+    Raises:
+        ValueError: for a name that no panel has.
+    """
+    names = {"all": _all(), "none": ()}.get(text, tuple(text.split(",")))
+    asked = {panels.by_name(name) for name in names}
+    return tuple(panel for panel in panels.PANELS if panel in asked)
 
 
 def _wanted(texts: Sequence[str] | None) -> Sequence[Method]:
@@ -101,7 +141,7 @@ def _run_in_turn(queue: Sequence[Any], store: Store, budget: float | None) -> No
         tell(f"{time.perf_counter() - start:6.1f} s  {task.label}{said}")
 
 
-def _read_aloud(found: Diagnosis) -> None:
+def _read_aloud(found: Diagnosis, answers: Mapping[str, Found]) -> None:
     print(report.read_line(found))
     for said in (*found.upload.warnings, *found.upload.notes):
         print(f"  {said}")
@@ -117,3 +157,8 @@ def _read_aloud(found: Diagnosis) -> None:
         more = (*findings(record, found.upload.x_names), found.remark(record))
         for line in filter(None, more):
             print(f"{'':<17}{line}")
+    for panel in panels.PANELS:
+        if panel.name in answers:
+            print(f"\n{panel.title}")
+            for line in panels.told(panel, answers[panel.name], found):
+                print(f"  {line}")

@@ -12,7 +12,15 @@ from validation_core.diagnosis.obstacles import obstacle
 from validation_core.diagnosis.records import SMALLEST, Record
 from validation_core.diagnosis.run import run_method
 from validation_core.diagnosis.verdict import Diagnosis, Parameter, verdict
-from validation_core.diagnosis.words import ENOUGH, ball, equals, findings, pvalue_text, remark
+from validation_core.diagnosis.words import (
+    ENOUGH,
+    ball,
+    distances,
+    equals,
+    findings,
+    pvalue_text,
+    remark,
+)
 
 __all__ = [
     "ENOUGH",
@@ -25,6 +33,7 @@ __all__ = [
     "Record",
     "ball",
     "default_methods",
+    "distances",
     "equals",
     "findings",
     "further_methods",

@@ -76,18 +76,24 @@ def training_set(upload: Upload, how: Recipe, seed: int) -> Any:
     Raises:
         ValueError: for what learns from a table, where there are two samples without x.
     """
-    train, _ = parts(upload, seed)
     if isinstance(how, Localizer):
-        return _anchors(train, how, stream(seed, "diagnose", "anchors"))
+        return _anchors(upload, how, seed)
     rng = stream(seed, "diagnose", "training rows")
     if not isinstance(how, Classifier):
-        return _own(train, how, rng)
-    if isinstance(train, Blocks):
+        return _own(_train(upload, seed), how, rng)
+    if isinstance(upload.data, Blocks):
+        train, _ = _halves(upload.data, seed)
         learn, watch = _cut(train, 0.8, rng)
         return TrainingSet(p=learn.p, q=learn.q, held_p=watch.p, held_q=watch.q)
-    n, k, d = train.q.shape
-    most = min(k, max(1, _OFFERED // (n * (d + train.x.shape[1]))))
-    return sampling.training_rows(replace(train, q=train.q[:, :most]), rng)
+    rows, _ = places(upload, seed)
+    most = min(upload.k, max(1, _OFFERED // (len(rows) * sum(upload.dims))))
+    return sampling.training_rows(sampling.take(upload.data, rows, most), rng)
+
+
+def _train(upload: Upload, seed: int) -> Draws | Blocks:
+    if isinstance(upload.data, Blocks):
+        return _halves(upload.data, seed)[0]
+    return sampling.lent(upload.data, places(upload, seed)[0])
 
 
 def _own(train: Draws | Blocks, how: Recipe, rng: np.random.Generator) -> Any:
@@ -101,32 +107,39 @@ def _own(train: Draws | Blocks, how: Recipe, rng: np.random.Generator) -> Any:
     return of(train, rng)
 
 
-def _anchors(train: Draws | Blocks, how: Localizer, rng: np.random.Generator) -> Anchors:
-    if isinstance(train, Blocks):
+def _anchors(upload: Upload, how: Localizer, seed: int) -> Anchors:
+    if isinstance(upload.data, Blocks):
         raise ValueError(
             "A localizer learns a centre at each x; got two samples p and q, which have none. "
             "Upload a table of theta, x and theta_q."
         )
-    n, k = how.anchors, how.draws
-    few = (train.theta[:n], train.x[:n], train.q[:n, :k])
+    rows, _ = places(upload, seed)
+    few = sampling.take(upload.data, rows[: how.anchors], how.draws)
     # Squares of large parameters in small units overflow float32.
-    return how.of_table(Draws(*(part.astype(np.float64) for part in few)), rng)
+    wide = Draws(*(part.astype(np.float64) for part in (few.theta, few.x, few.q)))
+    return how.of_table(wide, stream(seed, "diagnose", "anchors"))
 
 
 def parts(upload: Upload, seed: int) -> tuple[Draws, Draws] | tuple[Blocks, Blocks]:
     """(training rows, test rows), each in no order, the same for every method of this seed."""
-    rng = stream(seed, "diagnose", "rows")
-    if isinstance(upload.data, Draws):
-        return sampling.split_rows(upload.data, rng)
-    return _cut(upload.data, 0.5, rng)
+    if isinstance(upload.data, Blocks):
+        return _halves(upload.data, seed)
+    train, test = places(upload, seed)
+    return sampling.take(upload.data, train), sampling.take(upload.data, test)
+
+
+def places(upload: Upload, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Places of a table's training rows and of its test rows, in the order of `parts`."""
+    return sampling.split(upload.n, stream(seed, "diagnose", "rows"))
 
 
 def kept(upload: Upload, seed: int) -> NDArray[np.int64]:
     """Which rows of a table are tested on: their places in the upload, in the order of `parts`."""
-    places = np.arange(upload.n, dtype=np.float64)[:, None]
-    table = Draws(places, places[:, :0], places[:, None, :0])
-    _, test = sampling.split_rows(table, stream(seed, "diagnose", "rows"))
-    return test.theta[:, 0].astype(np.int64)
+    return places(upload, seed)[1]
+
+
+def _halves(data: Blocks, seed: int) -> tuple[Blocks, Blocks]:
+    return _cut(data, 0.5, stream(seed, "diagnose", "rows"))
 
 
 def _cut(blocks: Blocks, share: float, rng: np.random.Generator) -> tuple[Blocks, Blocks]:

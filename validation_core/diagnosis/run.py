@@ -48,13 +48,21 @@ def test_table(upload: Upload, seed: int) -> Draws:
     Raises:
         ValueError: for two samples, which have no x.
     """
-    _, test = learning.parts(upload, seed)
-    if isinstance(test, Blocks):
+    return held_back(upload, seed)
+
+
+def held_back(upload: Upload, seed: int, most: int | None = None) -> Draws:
+    """What `test_table` gives with at most so many draws of q at each x: a copy of those alone.
+
+    Raises:
+        ValueError: for two samples, which have no x.
+    """
+    if isinstance(upload.data, Blocks):
         raise ValueError(
             "A map over x needs a table of theta, x and theta_q; got two samples p and q. Upload "
             "a table."
         )
-    return test
+    return sampling.take(upload.data, learning.kept(upload, seed), most)
 
 
 def run_method(
@@ -79,8 +87,7 @@ def run_method(
     names = ("map", "ranks") if method.reads == "localizer" else ("diagnose", method.label)
     outcome = method.test(read.scores, stream(seed, *names))
     if isinstance(method, Anew):  # a test that learns uses up what it learns from
-        train, _ = learning.parts(upload, seed)
-        assert isinstance(train, Draws)
+        train, _ = learning.places(upload, seed)
         outcome = replace(outcome, budget=method.budget(len(train), upload.k))
     effect, arrays = _learnt(method, trained, upload, seed)
     effect |= effects.told(method, outcome)
@@ -101,19 +108,20 @@ def _learnt(
         return {"classifier_auc": trained.auc, **took}, {}
     if isinstance(method, CoLT):
         held = {"localizer_distance": trained.summary["held"]}
-        return {**held, **took}, _centre(trained, test_table(upload, seed))
+        assert isinstance(upload.data, Draws)
+        return {**held, **took}, _centre(trained, upload.data.x[learning.kept(upload, seed)])
     return took, {}
 
 
-def _centre(localizer: Network, test: Draws) -> dict[str, Array]:
-    """The learnt centre (D,) at the observation (M,) that is nearest to the median of all."""
-    middle = test.x[_nearest(test, 1)]
+def _centre(localizer: Network, x: Array) -> dict[str, Array]:
+    """The learnt centre (D,) at the observation (M,) of x (n, M) nearest to the median of all."""
+    middle = x[_nearest(x, 1)]
     return {"x_median": middle[0], "centre": localizer.at().centre(middle)[0]}
 
 
-def _nearest(test: Draws, count: int) -> np.ndarray:
+def _nearest(x: Array, count: int) -> np.ndarray:
     """The rows whose observations are nearest to the median of all."""
-    x = np.asarray(test.x, dtype=np.float64)
+    x = np.asarray(x, dtype=np.float64)
     scale = x.std(0)
     off = (x - np.median(x, axis=0)) / np.where(scale > 0, scale, 1.0)
     return np.square(off).sum(1).argsort(kind="stable")[:count]
@@ -131,15 +139,22 @@ def _read(upload: Upload, method: Method, seed: int, trained: Network | None) ->
         most = min(method.budget(upload.n, 1).p, mmd.LARGEST // 2)
         return _Read(scores.apply(Rows(), _blocks(upload.data, rng, most)))
     assert trained is not None
-    _, test = learning.parts(upload, seed)
     if method.layout == "table":
-        assert isinstance(test, Draws)
-        few = replace(test, q=test.q[:, : method.budget(1, upload.k).q])
-        return _Read(scores.apply(trained.at(), few))
-    blocks = _blocks(test, rng)
+        assert isinstance(upload.data, Draws)
+        rows, most = learning.kept(upload, seed), method.budget(1, upload.k).q
+        return _Read(scores.apply(trained.at(), sampling.lent(upload.data, rows, most)))
+    blocks = _test_blocks(upload, seed, rng)
     if isinstance(method, Uniform):
         blocks = replace(blocks, q=sampling.rows(blocks.q, slice(len(blocks.p) // method.m)))
     return _Read(scores.apply(trained.at(), blocks))
+
+
+def _test_blocks(upload: Upload, seed: int, rng: np.random.Generator) -> Blocks:
+    """Independent rows, in no order, that no network of this seed learns from."""
+    if isinstance(upload.data, Draws):
+        return sampling.blocks_of_rows(upload.data, rng, learning.kept(upload, seed))
+    _, test = learning.parts(upload, seed)
+    return _blocks(test, rng)
 
 
 def _blocks(data: Draws | Blocks, rng: np.random.Generator, most: int | None = None) -> Blocks:
@@ -154,12 +169,11 @@ def _blocks(data: Draws | Blocks, rng: np.random.Generator, most: int | None = N
 
 def _at_median(method: Anew, upload: Upload, seed: int) -> _Read:
     """What a local test reads at the observations nearest to the median, learnt on other rows."""
-    train, test = learning.parts(upload, seed)
-    assert isinstance(train, Draws)
-    assert isinstance(test, Draws)
+    assert isinstance(upload.data, Draws)
+    train, test = learning.places(upload, seed)
     (rows, each), (points, draws) = method.sizes(len(train), upload.k)
-    learn = Draws(train.theta[:rows], train.x[:rows], train.q[:rows, :each])
+    learn = sampling.take(upload.data, train[:rows], each)
     score = method.learn(learn, stream(seed, "diagnose", "local"))
-    at = _nearest(test, points)
-    looked = Draws(test.theta[at], test.x[at], test.q[at, : min(draws, _LOOKED)])
-    return _Read(scores.apply(score, looked), learning.kept(upload, seed)[at], looked)
+    at = test[_nearest(upload.data.x[test], points)]
+    looked = sampling.take(upload.data, at, min(draws, _LOOKED))
+    return _Read(scores.apply(score, looked), at, looked)

@@ -67,6 +67,17 @@ def ball(record: Record, x_names: Sequence[str] = ()) -> tuple[str, ...]:
     )
 
 
+def distances(records: Sequence[Record]) -> tuple[str, ...]:
+    """How far q is from the truth by CoLT's measure, in a sentence; none where it did not run."""
+    return tuple(
+        f"CoLT's d~, the largest difference between the truth's mass and q's over balls around "
+        f"the learned centre: {record.statistic:.3f} [{record.effect['low']:.3f}, "
+        f"{record.effect['high']:.3f}]; 0 if q were right."
+        for record in records
+        if record.name == "colt" and record.status == "ran"
+    )
+
+
 def _coverage(record: Record, x_names: Sequence[str]) -> tuple[str, ...]:
     del x_names
     told = record.effect

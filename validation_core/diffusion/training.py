@@ -14,6 +14,7 @@ from validation_core.diffusion import network
 from validation_core.diffusion.noise import examples
 from validation_core.diffusion.recipe import Diffusion
 from validation_core.nets import Parameters
+from validation_core.optim import Adam
 from validation_core.training import Report
 
 
@@ -51,8 +52,7 @@ def fit(
     for tensor in tensors.values():
         tensor.requires_grad_()
     weights = list(tensors.values())
-    optimiser = torch.optim.Adam(weights, lr=recipe.lr, fused=device in ("cpu", "cuda"))
-    cosine = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, recipe.epochs)
+    adam = Adam([(weights, recipe.lr)], over=recipe.epochs)
     every = max(1, recipe.epochs // checks)
     rows: list[tuple[int, float]] = []
     recent: list[Tensor] = []
@@ -62,12 +62,12 @@ def fit(
                 tensors, into, network.embed_x(tensors, about), network.embed_level(tensors, code)
             )
             loss = (made - target).square().mean()
-            optimiser.zero_grad()
+            adam.zero_grad()
             torch.autograd.backward(loss)
             torch.nn.utils.clip_grad_norm_(weights, recipe.clip)
-            optimiser.step()
+            adam.step()
             recent.append(loss.detach())
-        cosine.step()
+        adam.cool()
         live: dict[str, float] = {}
         if epoch % every == 0 or epoch == recipe.epochs:
             rows.append((epoch, float(torch.stack(recent).mean())))

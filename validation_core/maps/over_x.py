@@ -110,22 +110,15 @@ def curve(x: Array, inside: NDArray[np.bool_], u_star: float, places: int = _CUR
     The intervals are binomial, from the effective number of neighbours: they hold the smoothed
     rate at each place by itself.
     """
-    ends = np.quantile(x, [_TAIL, 1 - _TAIL])
-    at = np.linspace(ends[0], ends[1], places)
-    k = _neighbours(len(x))
-    far = np.abs(at[:, None] - x)  # (G, n)
-    reach = np.partition(far, k - 1, axis=1)[:, k - 1, None] * (1 + 1e-3)
-    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        scaled = np.where(far == 0, 0.0, far / reach)
-    weights = np.maximum(1 - scaled**3, 0.0) ** 3
-    rate, low, high, effective = _rates(weights, inside, u_star)
+    at, weights = line(x, places)
+    rate, low, high, effective = rates(weights, inside, u_star)
     return Curve(at, rate, low, high, effective)
 
 
 def heat(x: Array, inside: NDArray[np.bool_], u_star: float, places: int = _HEAT) -> Heat:
     """The smoothed rate over x (n, 2): simulations within one radius, the nearer the more."""
-    grid_x, grid_y, weights = _plane(x, places)
-    rate, low, high, effective = _rates(weights, inside, u_star)
+    grid_x, grid_y, weights = plane(x, places)
+    rate, low, high, effective = rates(weights, inside, u_star)
     few = effective < FEWEST
     rate, low, high = (np.where(few, np.nan, values) for values in (rate, low, high))
     sides = (places, places)
@@ -150,14 +143,28 @@ def _neighbours(n: int) -> int:
     return min(n, max(20, round(0.5 * n**0.8)))
 
 
-def _rates(
+def line(x: Array, places: int = _CURVE) -> tuple[Array, Array]:
+    """Places (G,) along x (n,) and the tricube weights (G, n) of each one's nearest neighbours."""
+    ends = np.quantile(x, [_TAIL, 1 - _TAIL])
+    at = np.linspace(ends[0], ends[1], places)
+    return at, nearest(np.abs(at[:, None] - x))
+
+
+def nearest(far: Array) -> Array:
+    """Tricube weights (G, n) of the nearest neighbours, from distances (G, n)."""
+    k = _neighbours(far.shape[1])
+    reach = np.partition(far, k - 1, axis=1)[:, k - 1, None] * (1 + 1e-3)
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        scaled = np.where(far == 0, 0.0, far / reach)
+    return np.asarray(np.maximum(1 - scaled**3, 0.0) ** 3)
+
+
+def rates(
     weights: Array, inside: NDArray[np.bool_], u_star: float
 ) -> tuple[Array, Array, Array, Array]:
     """Rate, its interval and the effective number of neighbours (G,) of weights (G, n)."""
-    total = weights.sum(1)
-    square = np.einsum("gn,gn->g", weights, weights)
+    total, effective = totals(weights)
     some = total > 0
-    effective = np.where(some, total**2 / np.where(some, square, 1.0), 0.0)
     share = np.where(some, weights @ inside / np.where(some, total, 1.0), np.nan)
     share = np.clip(share, 0.0, 1.0)
     trials = np.maximum(effective, 1.0)
@@ -166,7 +173,15 @@ def _rates(
     return share - u_star, low - u_star, high - u_star, effective
 
 
-def _plane(x: Array, places: int) -> tuple[Array, Array, Array]:
+def totals(weights: Array) -> tuple[Array, Array]:
+    """Sum and effective number of neighbours (G,) of weights (G, n): their square over squares."""
+    total = weights.sum(1)
+    square = np.einsum("gn,gn->g", weights, weights)
+    some = total > 0
+    return total, np.where(some, total**2 / np.where(some, square, 1.0), 0.0)
+
+
+def plane(x: Array, places: int = _HEAT) -> tuple[Array, Array, Array]:
     """Grid axes and the kernel's weights (G G, n) over two coordinates."""
     low, high = np.quantile(x, [_TAIL, 1 - _TAIL], axis=0)
     grid_x, grid_y = (np.linspace(*ends, places) for ends in zip(low, high, strict=True))
@@ -176,8 +191,9 @@ def _plane(x: Array, places: int) -> tuple[Array, Array, Array]:
     across, up = np.meshgrid(grid_x, grid_y)
     at = np.stack([across.ravel(), up.ravel()], axis=1)
     some = x[:: max(1, len(x) // 300)]
-    nearest = np.partition(_squares(some / scale, x / scale), _neighbours(len(x)) - 1, axis=1)
-    radius = max(float(np.median(nearest[:, _neighbours(len(x)) - 1])), 1e-12)
+    k = _neighbours(len(x))
+    reach = np.partition(_squares(some / scale, x / scale), k - 1, axis=1)[:, k - 1]
+    radius = max(float(np.median(reach)), 1e-12)
     return grid_x, grid_y, np.maximum(1 - _squares(at / scale, x / scale) / radius, 0.0)
 
 
@@ -221,7 +237,7 @@ def _plane_pvalue(
     x: Array, inside: NDArray[np.bool_], count: int, rng: np.random.Generator
 ) -> float:
     """p-value of the heat map as a whole: its squared deviations, each in its own sds, summed."""
-    weights = _plane(x, _HEAT)[2]
+    weights = plane(x)[2]
     effective = weights.sum(1) ** 2 / np.maximum((weights**2).sum(1), 1e-300)
     weights = weights[effective >= FEWEST]
     if not len(weights):

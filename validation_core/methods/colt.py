@@ -11,6 +11,7 @@ from validation_core import statistics
 from validation_core.scores import localizer
 from validation_core.scores.localizer import Divergence, Embedding, Localizer, Preset
 from validation_core.types import (
+    Array,
     Benchmark,
     Budget,
     Layout,
@@ -101,3 +102,7 @@ class CoLT:
                 "tied": (equal > 0).mean(axis=(-2, -1)),
             },
         )  # fmt: skip
+
+    def of_ranks(self, u: Array) -> statistics.Uniformity:
+        """What `test` says of ranks u (..., 1, n): statistic (...) and p-value (...)."""
+        return statistics.ks(u[..., 0, :])

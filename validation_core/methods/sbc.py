@@ -88,12 +88,13 @@ class SBC:
         assert isinstance(scores, TableScores)
         u = statistics.conformal_ranks(scores.truth, scores.draws, rng)  # (..., S, n)
         found = statistics.ks(u)
-        *trials, count, n = u.shape
+        together = _together(found)
+        *trials, _, n = u.shape
         k = scores.draws.shape[-1]
         kinds = [list(QUANTITIES).index(name) for name in chosen(self.quantities)]
         return Outcome(
-            found.statistic.max(-1),
-            np.minimum(1.0, count * found.pvalue.min(-1)),
+            together.statistic,
+            together.pvalue,
             self.budget(n, k),
             arrays={
                 "u": u, "statistics": found.statistic, "pvalues": found.pvalue,
@@ -101,3 +102,14 @@ class SBC:
                 "kinds": np.broadcast_to(kinds, (*trials, len(kinds))),
             },
         )  # fmt: skip
+
+    def of_ranks(self, u: Array) -> statistics.Uniformity:
+        """What `test` says of ranks u (..., S, n): statistic (...) and p-value (...)."""
+        return _together(statistics.ks(u))
+
+
+def _together(found: statistics.Uniformity) -> statistics.Uniformity:
+    """The worst of S tests (..., S), by Bonferroni: (...)."""
+    count = found.pvalue.shape[-1]
+    smallest = np.minimum(1.0, count * found.pvalue.min(-1))
+    return statistics.Uniformity(found.statistic.max(-1), smallest)

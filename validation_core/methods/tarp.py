@@ -11,6 +11,7 @@ from validation_core import statistics
 from validation_core.scores.reference import FEWEST, Follows, Metric, References
 from validation_core.statistics.coverage import atc
 from validation_core.types import (
+    Array,
     Benchmark,
     Budget,
     Layout,
@@ -94,3 +95,7 @@ class TARP:
                 "atc_high": area.high, "tied": (equal > 0).mean(axis=-1),
             },
         )  # fmt: skip
+
+    def of_ranks(self, u: Array) -> statistics.Uniformity:
+        """What `test` says of ranks u (..., 1, n): statistic (...) and p-value (...)."""
+        return statistics.ks(u[..., 0, :])

@@ -8,7 +8,16 @@ from typing import ClassVar
 import numpy as np
 
 from validation_core import statistics
-from validation_core.types import Budget, Layout, Outcome, Paper, Reads, Scores, TableScores
+from validation_core.types import (
+    Array,
+    Budget,
+    Layout,
+    Outcome,
+    Paper,
+    Reads,
+    Scores,
+    TableScores,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,3 +53,7 @@ class WithinX:
         found = statistics.ks(u)
         n, k = scores.draws.shape[-2:]
         return Outcome(found.statistic, found.pvalue, self.budget(n, k), arrays={"u": u})
+
+    def of_ranks(self, u: Array) -> statistics.Uniformity:
+        """What `test` says of ranks u (..., 1, n): statistic (...) and p-value (...)."""
+        return statistics.ks(u[..., 0, :])

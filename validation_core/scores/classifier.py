@@ -27,6 +27,7 @@ Preset = Literal["interactive", "paper"]
 _HELD = 1000  # rows of p, and of q, that a benchmark's classifier is watched on
 _CLIP = 10.0  # robust sds: heavy tails reach the network as "far out", not as 1e6
 _CPU_ROWS, _GPU_ROWS = 2048, 1 << 17  # rows per pass: what stays in a core's cache, in a GPU
+_SCALED = 4096  # rows in double precision at a time
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -197,9 +198,13 @@ def scaled(
     theta: Array, x: Array, shift: NDArray[np.float32], scale: NDArray[np.float32]
 ) -> NDArray[np.float32]:
     """Inputs (n, D + M) of the network: robustly standardised and clipped."""
-    z = np.concatenate([theta, x], axis=1, dtype=np.float64)
-    # Standardise before narrowing: heavy tails overflow float32.
-    return np.clip((z - shift) / scale, -_CLIP, _CLIP).astype(np.float32)
+    out = np.empty((len(theta), theta.shape[1] + x.shape[1]), np.float32)
+    for first in range(0, len(theta), _SCALED):
+        part = slice(first, first + _SCALED)
+        z = np.concatenate([theta[part], x[part]], axis=1, dtype=np.float64)
+        # Standardise before narrowing: heavy tails overflow float32.
+        out[part] = np.clip((z - shift) / scale, -_CLIP, _CLIP)
+    return out
 
 
 def learn(
@@ -260,7 +265,9 @@ def _scaling(data: TrainingSet) -> tuple[NDArray[np.float32], NDArray[np.float32
     """Median and robust sd of the pooled training inputs: t with nu <= 2 ruins mean and sd."""
     # A table's q rows come K to an x: a stride takes every x, as p does.
     stride = max(1, len(data.q) // len(data.p))
-    pooled = np.concatenate([_inputs(data.p), _inputs(data.q)[::stride]])
+    pooled = np.concatenate(
+        [_inputs(data.p), _inputs(sampling.rows(data.q, slice(None, None, stride)))]
+    )
     low, middle, high = np.quantile(pooled, [0.25, 0.5, 0.75], axis=0)
     spread = (high - low) / 1.349
     return middle.astype(np.float32), np.where(spread > 0, spread, 1.0).astype(np.float32)

@@ -9,6 +9,7 @@ from validation_core.statistics.differences import Multiple, auc, multiple
 from validation_core.statistics.histogram import bins, histogram, histogram_band
 from validation_core.statistics.intervals import (
     binomial_bounds,
+    clopper_pearson,
     dkw,
     holm,
     total_variation_bounds,
@@ -44,6 +45,7 @@ __all__ = [
     "bins",
     "bootstrap_band",
     "c2st",
+    "clopper_pearson",
     "conformal_ranks",
     "count",
     "cramer_von_mises",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtri
+from scipy.special import betaincinv, ndtri
 from scipy.stats import binom
 
 Float = NDArray[np.float64]
@@ -19,18 +19,43 @@ def wilson(successes: ArrayLike, trials: ArrayLike, level: float = 0.95) -> tupl
     References:
         Probable inference, the law of succession, and statistical inference, Wilson (1927).
     """
-    k, n = np.broadcast_arrays(np.asarray(successes, float), np.asarray(trials, float))
-    if not ((n >= 1) & (k >= 0) & (k <= n)).all():
-        raise ValueError(
-            "a rate has 0 <= successes <= trials and at least one trial; got "
-            f"{k.tolist()} of {n.tolist()}; run trials first"
-        )
+    k, n = _counts(successes, trials)
     z2 = ndtri((1 + _within(level)) / 2) ** 2
     centre = (k + z2 / 2) / (n + z2)
     half = np.sqrt(z2 * (k * (n - k) / n + z2 / 4)) / (n + z2)
     # At 0 and n the ends are 0 and 1 exactly; rounding would leave them beside.
     low = np.where(k == 0, 0.0, np.maximum(centre - half, 0.0))
     return low, np.where(k == n, 1.0, np.minimum(centre + half, 1.0))
+
+
+def clopper_pearson(
+    successes: ArrayLike, trials: ArrayLike, level: float = 0.95
+) -> tuple[Float, Float]:
+    """Exact interval for a rate from successes (...) in trials (...): low (...), high (...).
+
+    Whatever the rate, it is covered with at least this probability.
+
+    Raises:
+        ValueError: if the counts are no successes in at least one trial.
+
+    References:
+        The use of confidence or fiducial limits, Clopper & Pearson (1934).
+    """
+    k, n = _counts(successes, trials)
+    tail = (1 - _within(level)) / 2
+    low = np.where(k == 0, 0.0, betaincinv(np.maximum(k, 1), n - k + 1, tail))
+    high = np.where(k == n, 1.0, betaincinv(k + 1, np.maximum(n - k, 1), 1 - tail))
+    return low, high
+
+
+def _counts(successes: ArrayLike, trials: ArrayLike) -> tuple[Float, Float]:
+    k, n = np.broadcast_arrays(np.asarray(successes, float), np.asarray(trials, float))
+    if not ((n >= 1) & (k >= 0) & (k <= n)).all():
+        raise ValueError(
+            "a rate has 0 <= successes <= trials and at least one trial; got "
+            f"{k.tolist()} of {n.tolist()}; run trials first"
+        )
+    return k, n
 
 
 def _within(level: float) -> float:

@@ -1,6 +1,7 @@
 """A folder of results by key.
 
     models/<key>.safetensors   results/<key>.npz   tables/<digest>.npz   jobs/<key>.npz
+    notes/<digest>.npz
 
 Files are written beside and renamed, so that a reader in any process sees a whole file or none. A
 damaged file is moved to `damaged/` and said; its key then holds nothing, so it is made again.
@@ -26,7 +27,7 @@ import platformdirs
 from . import files
 from .files import JSON, Arrays, Stored
 
-Kind = Literal["models", "results", "tables", "jobs"]
+Kind = Literal["models", "results", "tables", "jobs", "notes"]
 T = TypeVar("T")
 
 LIMIT = 2 * 2**30
@@ -35,6 +36,7 @@ _SUFFIX: Mapping[Kind, str] = {
     "results": ".npz",
     "tables": ".npz",
     "jobs": ".npz",
+    "notes": ".npz",
 }
 _BOUNDED: tuple[Kind, ...] = ("models", "results", "tables")
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,80}")

@@ -1,15 +1,16 @@
-"""What an .npz archive declares, checked before any of its arrays takes memory.
+""".npz archives: what they declare is checked before any of their arrays takes memory.
 
-An upload is never trusted: pickled objects are refused from the header, sizes are added up from
-the headers, and only the first bytes of a member are unpacked until both have been accepted.
+Only the first bytes of a member are unpacked until its header and size have been accepted, and
+numbers that are stored as they are go straight into their array.
 """
 
 from __future__ import annotations
 
+import ast
 import io
 import math
+import struct
 import zipfile
-import zlib
 from collections.abc import Mapping
 from typing import Any, BinaryIO, NamedTuple
 
@@ -17,166 +18,198 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-LIMIT = 512 * 2**20
-"""Bytes that the arrays of one file may take in memory."""
+from validation_core.uploads import names
+from validation_core.uploads.shapes import Order
+from validation_core.uploads.source import ARRAYS, BROKEN, Header, worked
 
-_MEMBERS = 64
+SAVE = "Save it with numpy.savez(file, theta=..., x=..., theta_q=...)."
+
 _HEADER = 2**16  # bytes of a member unpacked to read its header; NumPy writes 128
-_READERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
-_KINDS = {
-    b"\x93NUMPY": "a single .npy array",
-    b"\x80": "a pickle, which is never opened here",
-    b"\x89HDF": "an HDF5 or netCDF-4 file",
-    b"CDF": "a netCDF file",
-    b"PAR1": "a Parquet file",
-    b"\x1f\x8b": "a gzip file",
-}
-_BROKEN = (
-    zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError,
-    ValueError, TypeError, SyntaxError, KeyError, OverflowError, RecursionError,
-)  # fmt: skip
-_SAVE = "Save it with numpy.savez(file, theta=..., x=..., theta_q=...)."
+_CHUNK = 2**22
+_TEXT = 10_000  # characters of a header that are parsed, as NumPy does
+_LENGTHS = {(1, 0): "<H", (2, 0): "<I", (3, 0): "<I"}
 
 
-class Header(NamedTuple):
-    """What a member of the archive declares about its array."""
+class Start(NamedTuple):
+    """What the first bytes of a .npy array say."""
 
-    member: str
-    shape: tuple[int, ...]
-    dtype: np.dtype[Any]
+    header: Header
+    fortran: bool
     offset: int
     """Bytes before the numbers begin."""
 
     @property
-    def nbytes(self) -> int:
-        """Bytes of the array as stored or as worked on, by Python's unbounded integers."""
-        return math.prod(self.shape) * max(self.dtype.itemsize, working(self.dtype).itemsize)
+    def length(self) -> int:
+        """Bytes of the whole array with its header."""
+        return self.offset + math.prod(self.header.shape) * self.header.dtype.itemsize
 
 
-def working(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """The type an array is worked on in: small numbers become float32, large ones float64."""
-    if dtype.kind not in "fiub":
-        return dtype
-    wide = np.promote_types(dtype, np.float32)
-    return np.dtype(np.float64) if wide.itemsize > 8 else wide
+def start(first: bytes, name: str) -> Start:
+    """The header of a .npy array (its format: NEP 1).
+
+    Raises:
+        ValueError: when it cannot be read.
+    """
+    try:
+        return _start(first)
+    except BROKEN:
+        raise ValueError(
+            f"Every array of a file must begin with a NumPy header; got {names.label(name)!r}, "
+            f"truncated, damaged or not an array. Save the file again."
+        ) from None
 
 
-def open_archive(source: BinaryIO) -> zipfile.ZipFile:
-    """The archive, its table of contents read.
+def _start(first: bytes) -> Start:
+    # NumPy's own reader rewrites headers that it cannot parse, and warns; here they are refused.
+    version = (first[6], first[7])
+    if first[:6] != npy.MAGIC_PREFIX or version not in _LENGTHS:
+        raise ValueError("not an array")
+    form = _LENGTHS[version]
+    begin = 8 + struct.calcsize(form)
+    (length,) = struct.unpack(form, first[8:begin])
+    text = first[begin : begin + min(length, _TEXT)].decode("latin1" if version[0] < 3 else "utf8")
+    described = ast.literal_eval(text)
+    shape, dtype = described["shape"], npy.descr_to_dtype(described["descr"])
+    if not isinstance(shape, tuple) or not all(type(s) is int for s in shape):
+        raise ValueError("no shape")
+    return Start(Header(shape, dtype), described["fortran_order"] is True, begin + length)
+
+
+def whole(begun: Start, length: int, name: str) -> Start:
+    """A header that is as long as it says.
+
+    Raises:
+        ValueError: when the bytes that are stored are more or fewer.
+    """
+    # Objects are refused by their type, whatever their length.
+    if not begun.header.dtype.hasobject and length != begun.length:
+        shape = names.label(str(begun.header.shape))
+        raise ValueError(
+            f"An array must be as long as its header says; got {names.label(name)!r} with {shape} "
+            f"in {names.label(str(begun.header.dtype))} declared but {length} bytes stored. The "
+            f"file is truncated or damaged: save it again."
+        )
+    return begun
+
+
+def filled(member: Any, begun: Start) -> NDArray[Any]:
+    """The numbers that follow a header, read into one array in pieces.
+
+    Raises:
+        EOFError: when they end too early.
+    """
+    header = begun.header
+    member.read(begun.offset)
+    array = read_into(member, np.empty(math.prod(header.shape), header.dtype))
+    # A checksum is compared only when a member has been read to its end.
+    member.read(1)
+    turned = array.reshape(header.shape[::-1]).T if begun.fortran else array.reshape(header.shape)
+    return worked(turned)
+
+
+def read_into(stream: Any, array: NDArray[Any]) -> NDArray[Any]:
+    """The array, filled with the next bytes of a stream without a second copy of them.
+
+    Raises:
+        EOFError: when they end too early.
+    """
+    into: Any = array.reshape(-1).view(np.uint8) if array.nbytes else array[:0]
+    done = 0
+    while done < array.nbytes:
+        got = stream.readinto(into[done : done + _CHUNK].data)
+        if not got:
+            raise EOFError
+        done += got
+    return array
+
+
+class Npy:
+    """A single array, named by its file.
+
+    Raises:
+        ValueError: for a file that is not as long as its header says.
+    """
+
+    order: Order | None = None
+    notes: tuple[str, ...] = ()
+
+    def __init__(self, stream: BinaryIO, stem: str) -> None:
+        self._stream, self._name = stream, stem
+        length = stream.seek(0, io.SEEK_END)
+        stream.seek(0)
+        self._begun = whole(start(stream.read(_HEADER), stem), length, stem)
+
+    def headers(self) -> Mapping[str, Header]:
+        return {self._name: self._begun.header}
+
+    def load(self, name: str) -> NDArray[Any]:
+        self._stream.seek(0)
+        try:
+            return filled(self._stream, self._begun)
+        except BROKEN:
+            raise ValueError(
+                f"An array must be as long as its header says; got {names.label(name)!r} cut "
+                f"short. Save or copy the file again."
+            ) from None
+
+    def close(self) -> None:
+        """Nothing was opened."""
+
+
+class Npz:
+    """An .npz archive.
 
     Raises:
         ValueError: for anything but a whole zip archive.
     """
-    source.seek(0)
-    start = source.read(8)
-    if not start.startswith(b"PK"):
-        raise ValueError(f"A file must be an .npz archive; got {_kind(start)}. {_SAVE}")
-    try:
-        return zipfile.ZipFile(source)
-    except _BROKEN:
-        raise ValueError(
-            "An .npz archive must be whole; got one that is truncated or damaged (its table of "
-            "contents cannot be read). Save or copy it again."
-        ) from None
 
+    order: Order | None = None
 
-def _kind(start: bytes) -> str:
-    if not start:
-        return "an empty file"
-    known = (words for magic, words in _KINDS.items() if start.startswith(magic))
-    return next(known, f"something that begins with {start!r}")
+    def __init__(self, stream: BinaryIO) -> None:
+        stream.seek(0)
+        try:
+            self._zip = zipfile.ZipFile(stream)
+        except BROKEN:
+            raise ValueError(
+                "An .npz archive must be whole; got one that is truncated or damaged (its table "
+                "of contents cannot be read). Save or copy it again."
+            ) from None
+        self._begun: dict[str, tuple[zipfile.ZipInfo, Start]] = {}
+        others = [n for n in self._zip.namelist() if not n.endswith(".npy")]
+        self.notes = tuple(
+            f"{names.label(name)!r} was left unread: it is not an array." for name in others[:9]
+        ) + (f"{len(others) - 9} more members are not arrays.",) * (len(others) > 9)
 
+    def headers(self) -> Mapping[str, Header]:
+        members = [info for info in self._zip.infolist() if info.filename.endswith(".npy")]
+        given = [info.filename.removesuffix(".npy") for info in members]
+        if len(members) > ARRAYS or len(set(given)) < len(given):
+            raise ValueError(
+                f"An .npz archive must hold at most {ARRAYS} arrays, each under its own name; got "
+                f"{len(members)} under {len(set(given))} names. {SAVE}"
+            )
+        for name, info in zip(given, members, strict=True):
+            self._begun[name] = info, whole(self._start(info), info.file_size, name)
+        return {name: begun.header for name, (_, begun) in self._begun.items()}
 
-def headers(archive: zipfile.ZipFile, limit: int = LIMIT) -> dict[str, Header]:
-    """Name of each array and what its header declares; nothing but headers is unpacked.
+    def _start(self, info: zipfile.ZipInfo) -> Start:
+        try:
+            with self._zip.open(info) as member:
+                first = member.read(_HEADER)
+        except BROKEN:
+            first = b""
+        return start(first, info.filename)
 
-    Raises:
-        ValueError: for pickled objects, more declared than the limit, or an unreadable header.
-    """
-    members = [info for info in archive.infolist() if info.filename.endswith(".npy")]
-    names = [info.filename.removesuffix(".npy") for info in members]
-    if len(members) > _MEMBERS or len(set(names)) < len(names):
-        raise ValueError(
-            f"An .npz archive must hold at most {_MEMBERS} arrays, each under its own name; got "
-            f"{len(members)} under {len(set(names))} names. {_SAVE}"
-        )
-    found = {name: _header(archive, info) for name, info in zip(names, members, strict=True)}
-    _refuse_objects(found)
-    _refuse_large(found, limit)
-    for name, info in zip(names, members, strict=True):
-        _refuse_cut(name, found[name], info)
-    return found
+    def load(self, name: str) -> NDArray[Any]:
+        info, begun = self._begun[name]
+        try:
+            with self._zip.open(info) as member:
+                return filled(member, begun)
+        except BROKEN:
+            raise ValueError(
+                f"The bytes of an array must match their checksum; got {names.label(name)!r} "
+                f"truncated or damaged. Save or copy the file again."
+            ) from None
 
-
-def _header(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Header:
-    try:
-        with archive.open(info) as member:
-            start = io.BytesIO(member.read(_HEADER))
-        shape, _, dtype = _READERS[npy.read_magic(start)](start)
-    except _BROKEN:
-        raise ValueError(
-            f"Every array of an .npz archive must begin with a NumPy header; got "
-            f"{info.filename!r}, truncated, damaged or not an array. Save the file again."
-        ) from None
-    return Header(info.filename, tuple(shape), dtype, start.tell())
-
-
-def _refuse_objects(found: Mapping[str, Header]) -> None:
-    pickled = [name for name, header in found.items() if header.dtype.hasobject]
-    if pickled:
-        raise ValueError(
-            f"Arrays must hold plain numbers or text; got pickled Python objects in {pickled}, "
-            f"which are never loaded. Save them as numbers, names with .astype(str), or leave "
-            f"them out."
-        )
-
-
-def _refuse_large(found: Mapping[str, Header], limit: int) -> None:
-    if any(length < 0 for header in found.values() for length in header.shape):
-        raise ValueError(f"Array shapes must not be negative; got some that are. {_SAVE}")
-    total = sum(header.nbytes for header in found.values())
-    if total > limit:
-        name, largest = max(found.items(), key=lambda item: item[1].nbytes)
-        raise ValueError(
-            f"The arrays of a file must take at most {_size(limit)}; its headers declare "
-            f"{_size(total)}, most of it {name!r} of shape {largest.shape} in {largest.dtype}. "
-            f"Keep fewer draws at each x (50 to 200 are plenty) or save as float32."
-        )
-
-
-def _refuse_cut(name: str, header: Header, info: zipfile.ZipInfo) -> None:
-    declared = header.offset + math.prod(header.shape) * header.dtype.itemsize
-    if info.file_size != declared:
-        raise ValueError(
-            f"An array must be as long as its header says; got {name!r} with {header.shape} in "
-            f"{header.dtype} declared but {info.file_size} bytes stored. The file is truncated or "
-            f"damaged: save it again."
-        )
-
-
-def _size(count: int) -> str:
-    for unit in ("bytes", "kB", "MB", "GB", "TB"):
-        if count < 1000 or unit == "TB":
-            return f"{count:.3g} {unit}"
-        count //= 1000
-    raise AssertionError("the last unit always returns")
-
-
-def load(archive: zipfile.ZipFile, name: str, header: Header) -> NDArray[Any]:
-    """One array, unpickled by no one, in its working type.
-
-    Raises:
-        ValueError: when its bytes are cut short or do not match their checksum.
-    """
-    try:
-        with archive.open(header.member) as member:
-            array: NDArray[Any] = npy.read_array(member, allow_pickle=False)
-            # The checksum is compared only when a member has been read to its end.
-            member.read(1)
-    except _BROKEN:
-        raise ValueError(
-            f"The bytes of an array must match their checksum; got {name!r} truncated or damaged. "
-            f"Save or copy the file again."
-        ) from None
-    with np.errstate(over="ignore"):
-        return array.astype(working(array.dtype), copy=False)
+    def close(self) -> None:
+        self._zip.close()

@@ -1,5 +1,6 @@
 """What a user should know about the draws: rows that are not finite, columns that never change,
-numbers that are few. Rows are dropped and counted; the rest is said and worked with."""
+numbers that are few, and what `contents` finds in them. Rows are dropped and counted; the rest is
+said and worked with."""
 
 from __future__ import annotations
 
@@ -9,9 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.types import Array, Blocks, Draws
+from validation_core.uploads import contents
 
 FEW_ROWS = 50
 FEW_DRAWS = 10
+_BLOCK = 2**20  # numbers looked at together
 
 
 def finite(arrays: Mapping[str, Array]) -> tuple[NDArray[np.bool_], dict[str, int]]:
@@ -23,7 +26,7 @@ def finite(arrays: Mapping[str, Array]) -> tuple[NDArray[np.bool_], dict[str, in
     keep = np.ones(len(next(iter(arrays.values()))), dtype=bool)
     dropped: dict[str, int] = {}
     for name, array in arrays.items():
-        good = np.isfinite(array).all(axis=tuple(range(1, array.ndim)))
+        good = _finite(array)
         lost = int((keep & ~good).sum())
         if lost:
             dropped[f"NaN or infinite values in {name}"] = lost
@@ -37,9 +40,18 @@ def finite(arrays: Mapping[str, Array]) -> tuple[NDArray[np.bool_], dict[str, in
     return keep, dropped
 
 
+def _finite(array: Array) -> NDArray[np.bool_]:
+    """(N,): rows without NaN or infinity, looked at in blocks."""
+    step = max(1, _BLOCK // max(1, array[:1].size))
+    inner = tuple(range(1, array.ndim))
+    blocks = (array[i : i + step] for i in range(0, len(array), step))
+    return np.concatenate([np.isfinite(block).all(axis=inner) for block in blocks])
+
+
 def warnings(data: Draws | Blocks, names: Sequence[str]) -> tuple[str, ...]:
     """Sentences about what makes the tests weak or odd on these draws."""
-    return tuple(_table(data, names) if isinstance(data, Draws) else _samples(data, names))
+    with np.errstate(all="ignore"):  # numbers near the largest there are overflow when squared
+        return tuple(_table(data, names) if isinstance(data, Draws) else _samples(data, names))
 
 
 def _table(data: Draws, names: Sequence[str]) -> Iterator[str]:
@@ -60,9 +72,9 @@ def _table(data: Draws, names: Sequence[str]) -> Iterator[str]:
             f"valid but weak. 50 to 200 draws are better."
         )
     yield from _constant(data.theta, "theta", names)
-    yield from _constant(data.q, "theta_q", names)
     numbered = [f"column {i + 1}" for i in range(data.x.shape[1])]
     yield from _constant(data.x, "x", numbered)
+    yield from contents.sentences(data, names)
 
 
 def _samples(data: Blocks, names: Sequence[str]) -> Iterator[str]:
@@ -77,11 +89,5 @@ def _samples(data: Blocks, names: Sequence[str]) -> Iterator[str]:
 
 
 def _constant(array: Array, name: str, columns: Sequence[str]) -> Iterator[str]:
-    rows = tuple(range(array.ndim - 1))
-    still = np.flatnonzero(array.max(axis=rows) == array.min(axis=rows))
-    if len(array) > 1 and array.size > array.shape[-1] and len(still):
-        shown = ", ".join(columns[i] for i in still[:5]) + ", …" * (len(still) > 5)
-        yield (
-            f"{name} is constant in {shown}: kept, since ranks with ties are randomised, but a "
-            f"value that never changes tells nothing."
-        )
+    if len(array) > 1:
+        yield from contents.still(array.min(axis=0), array.max(axis=0), name, columns)

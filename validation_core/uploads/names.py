@@ -16,15 +16,15 @@ ROLES: Mapping[str, tuple[str, ...]] = {
     "q": ("q",),
     "theta_names": ("theta_names", "parameter_names", "variable_names", "names"),
     "x_names": ("x_names",),
-}
-"""What each array is for: its own name first, then the names sbi, BayesFlow and tarp use."""
-
-_LATER = {
     "log_q": ("log_q", "log_prob_true"),
     "log_q_draws": ("log_q_draws", "log_prob_samples"),
     "log_joint": ("log_joint",),
     "log_joint_draws": ("log_joint_draws",),
+    "x_o": ("x_o", "x_observed"),
+    "theta_o": ("theta_o", "posterior_samples_o"),
 }
+"""What each array is for: its own name first, then the names sbi, BayesFlow and tarp use."""
+
 _LONGEST = 40
 
 
@@ -50,19 +50,24 @@ def roles(arrays: Iterable[str]) -> Roles:
 
 
 def _note(name: str) -> str:
-    if name.lower() in {alias for aliases in _LATER.values() for alias in aliases}:
-        return f"{label(name)!r} was left unread: no test that runs here uses densities."
     return f"{label(name)!r} was left unread: no test knows an array of that name."
 
 
-def label(text: str) -> str:
+def label(text: str, longest: int = _LONGEST) -> str:
     """A name fit to be shown: one line of printable characters, cut to a readable length.
 
     Escaping for HTML or markdown is left to whatever draws it.
     """
     plain = "".join(c for c in text if not unicodedata.category(c).startswith("C"))
     plain = " ".join(plain.split())
-    return plain if len(plain) <= _LONGEST else plain[: _LONGEST - 1] + "…"
+    return plain if len(plain) <= longest else plain[: longest - 1] + "…"
+
+
+def listed(names: Iterable[str]) -> str:
+    """Names fit to be shown, in a row; at most twenty of them."""
+    every = [label(name) or "(no name)" for name in names]
+    more = f" and {len(every) - 20} more" if len(every) > 20 else ""
+    return ", ".join(every[:20]) + more or "nothing"
 
 
 def labels(
@@ -78,6 +83,9 @@ def labels(
             f"{stem}_names should be {count} strings; got {given.dtype} of shape {given.shape}, "
             f"so numbers are shown instead."
         )
-    texts: Sequence[Any] = flat.tolist()
+    try:
+        texts: Sequence[Any] = flat.tolist()
+    except ValueError:  # code points beyond Unicode
+        return numbered, f"{stem}_names should be text; got other bytes, so numbers are shown."
     shown = [t.decode("utf-8", "replace") if isinstance(t, bytes) else t for t in texts]
     return tuple(label(t) or n for t, n in zip(shown, numbered, strict=True)), None

@@ -65,8 +65,9 @@ def data(x: Array, n: int) -> Array:
     return x.reshape(n, -1)
 
 
-def draws(q: Array, n: int, d: int, order: Order | None = None) -> Array:
-    """q's draws as (N, K, D), from (N, K, D), (K, N, D), or with K or D left out when it is 1.
+def draws(q: Array, n: int, d: int, order: Order | None = None) -> tuple[Array, Order]:
+    """q's draws as (N, K, D), from (N, K, D), (K, N, D), or with K or D left out when it is 1;
+    and the order in which they were saved.
 
     Args:
         q: the array as saved.
@@ -96,7 +97,8 @@ def draws(q: Array, n: int, d: int, order: Order | None = None) -> Array:
             f"theta_q in the order {chosen} must have {n} simulations on axis "
             f"{chosen.index('N')}; got {q.shape}. Choose the other order."
         )
-    return full if chosen == "NKD" else np.ascontiguousarray(full.swapaxes(0, 1))
+    turned = full if chosen == "NKD" else np.ascontiguousarray(full.swapaxes(0, 1))
+    return turned, chosen
 
 
 def _three_axes(q: Array, n: int, d: int) -> Array:

@@ -16,6 +16,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from validation_core.nets import Parameters, uniform
+from validation_core.optim import Adam
 
 if TYPE_CHECKING:
     from validation_core.scores.local.recipe import Local
@@ -70,10 +71,9 @@ def train(
     one, other, sign = (torch.from_numpy(array).to(device) for array in (first, second, signs))
     n = len(first)
     batches = recipe.batches(n)
-    optimiser = torch.optim.AdamW(
-        learnt.values(), lr=recipe.lr, weight_decay=recipe.weight_decay, fused=device != "mps"
+    adam = Adam(
+        [(learnt.values(), recipe.lr)], over=recipe.epochs * batches, decay=recipe.weight_decay
     )
-    cosine = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, recipe.epochs * batches)
     for _ in range(recipe.epochs):
         for pairs in torch.tensor_split(torch.from_numpy(rng.permutation(n)).to(device), batches):
             logits = forward(learnt, torch.cat([one[pairs], other[pairs]]))  # (B, 2 b)
@@ -82,6 +82,6 @@ def train(
             gradients = torch.autograd.grad(losses.sum(), list(learnt.values()))
             for tensor, gradient in zip(learnt.values(), gradients, strict=True):
                 tensor.grad = gradient
-            optimiser.step()
-            cosine.step()
+            adam.step()
+            adam.cool()
     return {name: tensor.detach().cpu().numpy() for name, tensor in learnt.items()}

@@ -93,16 +93,16 @@ class _Climb:
         if not steps:
             return
         recipe = self.recipe
-        optimiser, schedule = networks.optimiser(recipe, self.centre, self.phi, steps)
+        adam = networks.optimiser(recipe, self.centre, self.phi, steps)
         for step in range(1, steps + 1):
             rows = self._batch(data, frame, rng)
             truth, drawn = distances(self.recipe, self.centre, self.phi, rows)
             u = divergence.soft_ranks(truth, drawn, self.recipe.tau)
             away = divergence.w2(u) if self.recipe.divergence == "w2" else divergence.sinkhorn(u)
-            optimiser.zero_grad()
+            adam.zero_grad()
             (-away).backward()
-            optimiser.step()
-            schedule.step()
+            adam.step()
+            adam.cool()
             due = step % every == 0 or step == steps
             tell(step, self._check(step) if due else {})
 

@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from validation_core.nets import Parameters, uniform
+from validation_core.optim import Adam
 from validation_core.scores.localizer.recipe import Embedding, Localizer
 
 FEATURES = 64
@@ -81,18 +82,10 @@ def arrays(named: Tensors) -> Parameters:
     return {name: tensor.detach().cpu().numpy().copy() for name, tensor in named.items()}
 
 
-def optimiser(
-    recipe: Localizer, centre: Tensors, phi: Tensors, steps: int
-) -> tuple[torch.optim.Optimizer, torch.optim.lr_scheduler.LRScheduler]:
+def optimiser(recipe: Localizer, centre: Tensors, phi: Tensors, steps: int) -> Adam:
     """Adam with a rate for each network: along a cosine to 0, or constant as in the paper."""
-    groups = [{"params": list(centre.values()), "lr": recipe.lr}]
-    if phi:
-        groups.append({"params": list(phi.values()), "lr": recipe.lr_embedding})
-    fused = next(iter(centre.values())).device.type in ("cuda", "cpu")
-    adam = torch.optim.Adam(groups, fused=fused)
-    if recipe.keep_best:
-        return adam, torch.optim.lr_scheduler.CosineAnnealingLR(adam, steps)
-    return adam, torch.optim.lr_scheduler.ConstantLR(adam, factor=1.0)
+    groups = [(centre.values(), recipe.lr), (phi.values(), recipe.lr_embedding)]
+    return Adam(groups, over=steps if recipe.keep_best else None)
 
 
 def _mlp(rng: np.random.Generator, widths: Sequence[int]) -> Parameters:

@@ -19,6 +19,8 @@ from validation_core.types import Draws
 CHECK_DRAWS = 200
 """Draws of q at an anchor that a check ranks the truth among."""
 
+_POINTS = 4096  # through the networks at a time: more leave the cache, and take memory
+
 
 class Rows(NamedTuple):
     """Anchors in the frame: theta (n, D), x (n, M), q (n, K, D)."""
@@ -61,7 +63,7 @@ def ranks(
     """Mid-ranks (n,) of the truth among at most 200 draws; no tie is broken while training."""
     few = rows._replace(q=rows.q[:, :CHECK_DRAWS])
     parts = []
-    step = max(1, 200_000 // max(1, few.q.shape[1] * few.q.shape[2]))
+    step = max(1, _POINTS // max(1, few.q.shape[1]))
     with torch.no_grad():
         for i in range(0, len(few.theta), step):
             part = Rows(*(tensor[i : i + step] for tensor in few))

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from validation_core.nets import Parameters
+from validation_core.optim import Adam
 from validation_core.rng import stream
 from validation_core.scores.localizer import divergence, networks
 from validation_core.scores.localizer.recipe import STARTS, Localizer
@@ -96,7 +97,7 @@ def blurred(
     """
     where = rows.x.device.type
     own_centre, own_phi = (networks.learnable(part, where) for part in (centre, phi))
-    optimiser, schedule = networks.optimiser(recipe, own_centre, own_phi, recipe.blur_steps)
+    adam = networks.optimiser(recipe, own_centre, own_phi, recipe.blur_steps)
     n, k, d = rows.q.shape
     half = min(recipe.draws_step or k, k) // 2
     for step in range(recipe.blur_steps):
@@ -108,10 +109,10 @@ def blurred(
         _, far = distances(recipe, own_centre, own_phi, drawn._replace(theta=q[:, 0], q=q))
         noisy, plain = far[:, :half].reshape(-1), far[:, half:].repeat_interleave(half, dim=0)
         loss = -divergence.soft_ranks(noisy, plain, recipe.tau).mean()
-        optimiser.zero_grad()
+        adam.zero_grad()
         loss.backward()
-        optimiser.step()
-        schedule.step()
+        adam.step()
+        adam.cool()
         tell(step + 1, {})
     return networks.arrays(own_centre), networks.arrays(own_phi)
 
@@ -148,8 +149,7 @@ def _fitted(
     rng: np.random.Generator,
 ) -> Parameters:  # fmt: skip
     tensors = networks.learnable(start, x.device.type)
-    optimiser = torch.optim.Adam(tensors.values(), lr=_LR, fused=x.device.type in ("cpu", "cuda"))
-    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, _STEPS)
+    adam = Adam([(tensors.values(), _LR)], over=_STEPS)
 
     def error() -> float:
         with torch.no_grad():
@@ -161,8 +161,8 @@ def _fitted(
             best, least = networks.arrays(tensors), now
         which = torch.from_numpy(rng.permutation(len(x))[:256])
         loss = (networks.centre(tensors, x[which]) - y[which]).square().mean()
-        optimiser.zero_grad()
+        adam.zero_grad()
         loss.backward()
-        optimiser.step()
-        schedule.step()
+        adam.step()
+        adam.cool()
     return best

@@ -109,14 +109,15 @@ class Distance:
         centre = self._embedded(self._centres(draws.x))
         truth = _lengths(self.embed(draws.theta) - centre)
         drawn = np.empty((n, k), dtype=truth.dtype)
-        step = max(1, 64 * _ROWS // k)
+        step = max(1, 8 * _ROWS // k)
         for first in range(0, n, step):
             part = slice(first, min(first + step, n))
-            phi = self.embed(draws.q[part].reshape(-1, d)).reshape(-1, k, centre.shape[1])
-            drawn[part] = _lengths(phi - centre[part, None])
-        # A draw that is the truth ties with it, whatever a matrix product rounds.
-        same = (draws.q == draws.theta[:, None]).all(-1)
-        drawn[same] = np.broadcast_to(truth[:, None], same.shape)[same]
+            q = draws.q[part]
+            phi = self.embed(q.reshape(-1, d)).reshape(-1, k, centre.shape[1])
+            far = _lengths(phi - centre[part, None])
+            # A draw that is the truth ties with it, whatever a matrix product rounds.
+            same = (q == draws.theta[part, None]).all(-1)
+            drawn[part] = np.where(same, truth[part, None], far)
         return TableScores(truth[None], drawn[None])
 
     def centre(self, x: Array) -> Array:

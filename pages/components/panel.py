@@ -1,0 +1,123 @@
+"""One question about a posterior on its page: the answer, figures, a table, how to read it."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from pages.components import charts
+from pages.components.jobs import plain
+from validation_core.figures.outcome import Drawn
+from validation_core.report import csv
+from validation_core.report.tables import cell, slug
+
+FEW = 10
+"""Rows of a table that are shown unasked."""
+
+Row = Mapping[str, str | float | int]
+
+
+def panel(
+    title: str,
+    said: Sequence[str],
+    how: str,
+    table: Sequence[Row],
+    drawn: Sequence[Drawn],
+    code: str,
+    key: str,
+) -> None:
+    """A heading, the answer, its figures side by side, its table, and a quiet row of the rest.
+
+    Args:
+        title: the question.
+        said: sentences; the first is the answer. They may hold what a user named.
+        how: how to read the panel.
+        table: rows, the worst first.
+        drawn: figures with their captions.
+        code: the Python that reproduces the answer.
+        key: of the panel, one for each on a page.
+    """
+    st.header(title, anchor=key)
+    for sentence in said[:1]:
+        st.markdown(plain(sentence))
+    if len(said) > 1:
+        st.caption(plain(" ".join(said[1:])))
+    _figures(drawn, key)
+    _table(table, key)
+    with st.container(horizontal=True):
+        with st.popover("How to read", type="tertiary", icon=":material/help:"):
+            st.markdown(plain(how))
+        if table:
+            st.download_button(
+                "Data (CSV)", lambda: csv.table(table), f"{slug(title)}.csv", "text/csv",
+                key=f"csv-{key}", on_click="ignore", type="tertiary", icon=":material/download:",
+            )  # fmt: skip
+        with st.popover("Code", type="tertiary", icon=":material/code:"):
+            st.code(code, language="python")
+
+
+def _figures(drawn: Sequence[Drawn], key: str) -> None:
+    """Two by two; one of several panels has a row to itself, and so has the last of an odd
+    number."""
+    row: list[tuple[int, Drawn]] = []
+    for i, one in enumerate(drawn):
+        wide = "xaxis2" in one.figure.to_plotly_json()["layout"]
+        if wide and row:
+            _row(row, key)
+            row = []
+        row.append((i, one))
+        if wide or len(row) == 2:
+            _row(row, key)
+            row = []
+    if row:
+        _row(row, key)
+
+
+def _row(row: Sequence[tuple[int, Drawn]], key: str) -> None:
+    for column, (i, one) in zip(st.columns(len(row), gap="large"), row, strict=True):
+        title, words = plain(one.title), plain(one.caption)
+        name = f"{key}-{slug(one.title)}"
+        charts.captioned(column, title, one.figure, f"{key}-{i}", words, save_as=name)
+
+
+def _table(rows: Sequence[Row], key: str) -> None:
+    """The worst rows; of a long table, those whose words hold what is looked for, or all."""
+    if not rows:
+        return
+    chosen, every = list(rows), True
+    if len(rows) > FEW:
+        chosen, every = _asked(rows, key)
+    if len(chosen) > FEW and every:
+        # Drawn on a canvas, where no name is Markdown, and only the rows that are in sight.
+        st.dataframe(_frame(chosen, str), hide_index=True, height=420, key=f"rows-{key}")
+    elif chosen:
+        frame = _frame(chosen[:FEW], plain)
+        st.table(frame.set_index(frame.columns[0]))
+    else:
+        st.caption("No row has these words.")
+
+
+def _asked(rows: Sequence[Row], key: str) -> tuple[list[Row], bool]:
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        words = st.text_input(
+            "Find in the table", key=f"find-{key}", placeholder="a parameter's name", width=260
+        )
+        every = st.toggle(f"All {len(rows):,} rows", key=f"all-{key}")
+    sought = words.strip().casefold()
+    chosen = [row for row in rows if not sought or sought in _words(row)]
+    if sought or not every:
+        shown = len(chosen) if every else min(FEW, len(chosen))
+        st.caption(f"{shown:,} of {len(rows):,} rows, the worst first.")
+    return chosen, every
+
+
+def _words(row: Row) -> str:
+    return " ".join(str(value) for value in row.values() if isinstance(value, str)).casefold()
+
+
+def _frame(rows: Sequence[Row], safe: Any) -> pd.DataFrame:
+    """Rows as they are read; `safe` makes text fit for where it is shown."""
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    shown = [[safe(cell(row.get(name))) for name in columns] for row in rows]
+    return pd.DataFrame(shown, columns=[safe(name) for name in columns])

@@ -1,0 +1,193 @@
+"""The level of the whole verdict: how often exact posteriors of five shapes are called wrong.
+
+Every table is drawn from its own posterior, so that each `problem found` is a false one. The
+methods are those that run unasked, their networks trained, as on the command line. Each table
+leaves a line in `verdict_level.jsonl` below --cache, and a later run goes on from there. By
+itself, with one process: `NPTLAB_WORKERS=1 python -m tests.benchmarks verdict_level --full
+--cache FOLDER`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tests.benchmarks import rows as table
+from tests.benchmarks.lab import Lab, say
+from tests.benchmarks.rows import Row
+from validation_core import keys
+from validation_core.rng import stream
+from validation_core.statistics import binomial_bounds
+from validation_core.types import Array, Method
+
+ALPHA = 0.05
+FULL, QUICK = 400, 20
+CONFIDENCE = 0.95
+"""Of the binomial bound: five shapes at once, so that each is held to 99%."""
+_THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+
+Law = Callable[[Array, int, np.random.Generator], Array]
+"""k draws of the posterior at each x (n, M): (n, k, D). The first of them plays the truth."""
+
+
+class Shape(NamedTuple):
+    """Rows, draws of q at each, parameters, data, and the posterior that is exact there."""
+
+    n: int
+    k: int
+    d: int
+    m: int
+    law: Law
+
+
+def _gaussian(x: Array, k: int, rng: np.random.Generator) -> Array:
+    """theta ~ N(0, 1), x = theta + N(0, 1): N(x / 2, 1 / 2)."""
+    return x[:, None] / 2 + rng.standard_normal((len(x), k, 1)) / np.sqrt(2)
+
+
+def _two_arcs(x: Array, k: int, rng: np.random.Generator) -> Array:
+    """Two bent modes whose distance grows with x_1."""
+    n = len(x)
+    angle = rng.uniform(-1.5, 1.5, (n, k))
+    side = rng.choice([-1.0, 1.0], (n, k))
+    radius = 1 + 0.1 * rng.standard_normal((n, k))
+    right = radius * np.cos(angle) + np.abs(x[:, :1])
+    return np.stack([side * right + x[:, 1:2], radius * np.sin(angle)], axis=-1)
+
+
+def _bounded(x: Array, k: int, rng: np.random.Generator) -> Array:
+    """Five correlated parameters: in (0, 1), positive, and in units of 1e6 and 1e-6."""
+    n = len(x)
+    common = rng.standard_normal((n, k, 1))
+    z = 0.8 * common + 0.6 * rng.standard_normal((n, k, 5))
+    z += np.concatenate([x, x[:, :2]], axis=1)[:, None]
+    columns = [1 / (1 + np.exp(-3 * z[..., 0])), np.exp(z[..., 1]), z[..., 2],
+               1e6 * z[..., 3], 1e-6 * z[..., 4]]  # fmt: skip
+    return np.stack(columns, axis=-1)
+
+
+def _rounded_tails(x: Array, k: int, rng: np.random.Generator) -> Array:
+    """Student t with 1.5 degrees of freedom, half of the parameters whole numbers: ties."""
+    theta = x[:, None] + rng.standard_t(1.5, (len(x), k, 10))
+    theta[..., ::2] = np.round(theta[..., ::2])
+    return theta
+
+
+def _skewed(x: Array, k: int, rng: np.random.Generator) -> Array:
+    """Gamma laws whose width follows x, one parameter the sum of the others and noise."""
+    theta = rng.gamma(2.0, 1.0, (len(x), k, 3)) * np.exp(x / 2)[:, None]
+    theta[..., 2] += theta[..., 0] + theta[..., 1]
+    return theta
+
+
+SHAPES: Mapping[str, Shape] = {
+    "gaussian": Shape(60, 20, 1, 1, _gaussian),
+    "two arcs": Shape(200, 50, 2, 2, _two_arcs),
+    "bounded": Shape(400, 100, 5, 3, _bounded),
+    "rounded tails": Shape(200, 200, 10, 10, _rounded_tails),
+    "skewed": Shape(1000, 100, 3, 3, _skewed),
+}
+
+
+def rows(lab: Lab) -> Iterator[Row]:
+    """False alarms of each shape against the binomial bound of the level."""
+    tables = FULL if lab.full else QUICK
+    kept = (lab.kept or lab.folder) / "verdict_level.jsonl"
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    _fill(kept, tables)
+    found = _read(kept)
+    outside = (1 - CONFIDENCE) / len(SHAPES)
+    for name, shape in SHAPES.items():
+        mine = [found[name, trial] for trial in range(tables)]
+        wrong = sum(one["problem"] for one in mine)
+        # The upper end of a two-sided interval: one side of it holds half of what lies outside.
+        _, most = binomial_bounds(tables, ALPHA, 1 - 2 * outside)
+        seconds = float(np.mean([one["seconds"] for one in mine]))
+        what = (
+            f"false alarms of the whole verdict, exact posterior '{name}', "
+            f"N, K, D, M = {', '.join(map(str, shape[:4]))}"
+        )
+        note = f"of {tables} at {ALPHA:.0%}; {_each(mine)}; {seconds:.1f} s a table"
+        yield table.at_most(what, "tables", note, wrong=(wrong, most))
+
+
+def _each(found: list[dict[str, Any]]) -> str:
+    """How often each method by itself lies below the level."""
+    labels = list(found[0]["pvalues"])
+    rates = [np.mean([one["pvalues"][label] <= ALPHA for one in found]) for label in labels]
+    return ", ".join(f"{label} {rate:.3f}" for label, rate in zip(labels, rates, strict=True))
+
+
+def _fill(kept: Path, tables: int) -> None:
+    """Work out what is not there yet; every line is written as it comes."""
+    done = _read(kept)
+    asked = [(name, trial) for trial in range(tables) for name in SHAPES]
+    missing = [one for one in asked if one not in done]
+    workers = int(os.environ.get("NPTLAB_WORKERS", os.cpu_count() or 1))
+    os.environ.update(dict.fromkeys(_THREADS, "1"))  # read by each process as it starts
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        futures = [pool.submit(one_table, *one) for one in missing]
+        for count, future in enumerate(as_completed(futures), 1):
+            with kept.open("a", encoding="utf-8") as lines:
+                lines.write(json.dumps(future.result()) + "\n")
+            if count % 50 == 0:
+                say(f"{count} of {len(missing)} tables")
+
+
+def _read(kept: Path) -> dict[tuple[str, int], dict[str, Any]]:
+    """The lines that are complete: the last one may have been cut off."""
+    found = {}
+    for line in kept.read_text(encoding="utf-8").splitlines() if kept.exists() else ():
+        try:
+            one = json.loads(line)
+        except json.JSONDecodeError:
+            continue
+        found[one["shape"], one["trial"]] = one
+    return found
+
+
+def one_table(name: str, trial: int) -> dict[str, Any]:
+    """The verdict on one exact table, each network trained once for all that read it."""
+    import torch
+
+    from validation_core import diagnosis
+    from validation_core.uploads import Upload
+
+    torch.set_num_threads(1)
+    n, k, _, m, law = SHAPES[name]
+    rng = stream(trial, "exact", name)
+    x = rng.standard_normal((n, m))
+    drawn = law(x, k + 1, rng)
+    arrays = {"theta": drawn[:, 0], "x": x, "theta_q": np.ascontiguousarray(drawn[:, 1:])}
+    upload = Upload.of(arrays, order="NKD")
+    start = time.perf_counter()
+    trained: dict[str, Any] = {}
+
+    def network(method: Method) -> Any:
+        how = diagnosis.recipe(upload, method)
+        assert how is not None
+        if (key := keys.text(how)) not in trained:
+            learns = diagnosis.training_set(upload, how, trial)
+            (trained[key],) = how.learn_all([learns], [trial])
+        return trained[key]
+
+    records = [
+        diagnosis.run_method(upload, method, trial, network=partial(network, method))
+        for method in diagnosis.default_methods()
+    ]
+    found = diagnosis.verdict(records, upload, alpha=ALPHA, seed=trial)
+    return {
+        "shape": name, "trial": trial, "problem": found.verdict == "problem found",
+        "verdict": found.verdict, "adjusted": min(found.adjusted.values()),
+        "pvalues": {one.label: one.pvalue for one in records if one.status == "ran"},
+        "seconds": time.perf_counter() - start,
+    }  # fmt: skip

@@ -1,0 +1,168 @@
+"""A report opened from disk, without a network: it draws, stays still, and can be taken apart."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.driving import LONG, settled
+from tests.reports import FOUND, HOSTILE, diagnosed, fake, table
+from validation_core import report
+from validation_core.uploads import Upload
+
+WORDS = "<img src=x onerror=window.planted=1>\n</script><script>window.planted=1</script>"
+
+
+@pytest.fixture(scope="module")
+def upload():
+    return table(d=len(HOSTILE), shift=0.5, names=HOSTILE)
+
+
+@pytest.fixture(scope="module")
+def written(upload, tmp_path_factory):
+    """A report of names that mean harm, two panels, and its raw draws."""
+    chosen = [fake(figures=2), fake(name="cause")]
+    document = report.html(
+        diagnosed(upload), {one.name: FOUND for one in chosen}, panels=chosen, notes=WORDS,
+        path="<b id=planted>.npz", draws=upload.arrays(),
+    )  # fmt: skip
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    path.write_text(document, encoding="utf-8")
+    return path
+
+
+def opened(page, path):
+    """The report, all its figures drawn."""
+    page.goto(path.as_uri())
+    page.locator("html[data-drawn]").wait_for()
+    return page
+
+
+@pytest.fixture
+def offline(window, written):
+    """A function: options of the context -> the report in a browser without a network."""
+    return lambda **options: opened(window("file://", offline=True, **options), written)
+
+
+def saved(page, button):
+    with page.expect_download() as started:
+        button.click()
+    return started.value
+
+
+def test_every_figure_is_drawn_without_a_network(offline):
+    page = offline()
+    places = page.locator(".drawing")
+    assert places.count() == 5
+    for i in range(5):
+        expect(places.nth(i).locator("svg.main-svg").first).to_be_visible()
+    assert page.locator(".js-plotly-plot").count() == 5
+    assert page.locator(".drawing .trace").count() > 5
+    assert page.locator("html").get_attribute("data-drawn") == "5"
+    page.get_by_role("link", name="Numbers and data").click()
+    expect(page.get_by_role("heading", name="Numbers and data")).to_be_in_viewport()
+
+
+def test_nothing_that_was_named_runs_or_is_an_element(offline):
+    page = offline()
+    assert page.evaluate("window.planted") is None
+    expect(page.locator("#planted")).to_have_count(0)
+    expect(page.locator("main img")).to_have_count(0)
+    expect(page.get_by_text(HOSTILE[1]).first).to_be_visible()
+    expect(page.locator(".notes")).to_have_text(WORDS.replace("\n", ""))
+
+
+def test_figures_are_saved_as_pictures(offline):
+    page = offline(color_scheme="dark")
+    first = page.locator("figure").first
+    drawing = saved(page, first.get_by_role("button", name="Save as SVG"))
+    assert drawing.suggested_filename.endswith(".svg")
+    text = drawing.path().read_text()
+    assert text.startswith("<svg")
+    assert "rgb(255, 255, 255)" in text  # a white sheet, whatever the screen shows
+    picture = saved(page, first.get_by_role("button", name="Save as PNG"))
+    assert picture.suggested_filename.endswith(".png")
+    assert picture.path().read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+
+
+def test_numbers_and_draws_come_out_again(offline, upload):
+    page = offline()
+    numbers = saved(page, page.get_by_role("button", name="Save the JSON"))
+    assert json.loads(numbers.path().read_text())["digest"] == upload.digest
+    draws = saved(page, page.get_by_role("button", name="Save the draws"))
+    with np.load(draws.path(), allow_pickle=False) as held:
+        assert Upload.of(dict(held)).digest == upload.digest
+
+
+def test_letters_follow_the_theme_and_paper_is_white(offline):
+    page = offline(color_scheme="light")
+    letter = page.locator(".drawing .xtick text").first
+    expect(letter).to_have_css("fill", "rgb(34, 39, 46)")
+    page.emulate_media(color_scheme="dark")
+    expect(letter).to_have_css("fill", "rgb(227, 230, 234)")
+    expect(page.locator("body")).to_have_css("background-color", "rgb(20, 23, 28)")
+    page.emulate_media(media="print")
+    expect(page.locator("body")).to_have_css("background-color", "rgb(255, 255, 255)")
+    expect(page.locator("nav")).to_be_hidden()
+
+
+@pytest.mark.parametrize("width", [1280, 760, 400, 320])
+def test_it_fits_the_screen(offline, width):
+    page = offline(viewport={"width": width, "height": 800})
+    wider = "document.scrollingElement.scrollWidth - document.documentElement.clientWidth"
+    assert page.evaluate(wider) <= 0
+    expect(page.get_by_role("heading", level=1)).to_be_in_viewport()
+
+
+def test_packed_numbers_come_out_again(window, tmp_path):
+    answer = FOUND.__class__({"numbers": list(np.random.default_rng(0).random(30_000))}, {})
+    path = tmp_path / "long.html"
+    path.write_text(report.html(diagnosed(table()), {"size": answer}, panels=[]))
+    page = opened(window("file://", offline=True), path)
+    assert page.locator("#json").get_attribute("type") == "text/plain"
+    numbers = saved(page, page.get_by_role("button", name="Save the JSON"))
+    told = json.loads(numbers.path().read_text())
+    assert told["answers"]["size"]["numbers"] == answer.plain["numbers"]
+
+
+def test_an_old_browser_is_told(window, written):
+    page = window("file://", offline=True)
+    page.add_init_script("delete window.DecompressionStream")
+    page.goto(written.as_uri())
+    expect(page.get_by_text("This browser has no DecompressionStream")).to_be_visible()
+    expect(page.get_by_role("heading", name="Each test")).to_be_visible()
+    expect(page.locator(".js-plotly-plot")).to_have_count(0)
+
+
+def test_without_javascript_the_words_are_there(window, written):
+    page = window("file://", offline=True, java_script_enabled=False)
+    page.goto(written.as_uri())
+    expect(page.get_by_text("Figures need JavaScript")).to_be_visible()
+    expect(page.get_by_text("Were q right, all would be 0.").first).to_be_visible()
+
+
+def test_a_report_is_taken_from_the_page_and_opened(visit, window, tmp_path):
+    page = visit("diagnose")
+    page.get_by_role("radio", name=re.compile("too narrow and shifted")).click()
+    take = page.get_by_role("button", name="Report (HTML)")
+    expect(take).to_be_visible(timeout=LONG)
+    notes = page.get_by_role("textbox", name="Notes")
+    notes.fill("Tried twice, still too narrow.")
+    notes.blur()
+    settled(page)
+    path = tmp_path / "taken.html"
+    saved(page, take).save_as(path)
+    assert path.stat().st_size <= report.LIMIT
+    alone = opened(window("file://", offline=True), path)
+    expect(alone.get_by_role("heading", level=1)).to_have_text("Problem found")
+    expect(alone.get_by_text("Tried twice, still too narrow.")).to_be_visible()
+    places = alone.locator(".drawing").count()
+    assert places > 8
+    assert alone.locator(".js-plotly-plot").count() == places
+    page.reload()
+    page.get_by_role("radio", name=re.compile("too narrow and shifted")).click()
+    expect(page.get_by_role("textbox", name="Notes")).to_have_value(
+        "Tried twice, still too narrow.", timeout=LONG
+    )

@@ -1,0 +1,90 @@
+"""From a posterior of sbi, through the file that users take to it, to a report read offline."""
+
+import re
+import warnings
+from contextlib import chdir
+from pathlib import Path
+
+import pytest
+import torch
+from playwright.sync_api import expect
+
+from tests.browser.driving import LONG, no_exception, settled
+from validation_core import export, report
+
+pytest.importorskip("sbi", reason="sbi is not installed: pip install -r requirements-sbi.txt")
+
+ROWS, DRAWS, NAMES = 300, 50, ["mass", "spin"]
+FOUND = re.compile(r"^\s*problem found\s*$", re.IGNORECASE)
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory):
+    """The table of a flow that learnt sixty simulations by heart: far too narrow."""
+    folder = tmp_path_factory.mktemp("sbi")  # where sbi writes its logs
+    with chdir(folder), warnings.catch_warnings(), torch.random.fork_rng():
+        warnings.simplefilter("ignore")
+        from sbi.inference import NPE
+        from torch.distributions import MultivariateNormal
+
+        torch.manual_seed(0)
+        prior = MultivariateNormal(torch.zeros(2), torch.eye(2))
+        theta = prior.sample((60,))
+        trainer = NPE(prior=prior, show_progress_bars=False)
+        trainer.append_simulations(theta, theta + 0.5 * torch.randn_like(theta))
+        trainer.train(max_num_epochs=150, stop_after_epochs=150, learning_rate=3e-3)
+        fresh = prior.sample((ROWS,))
+        table = export.from_sbi(
+            trainer.build_posterior(), fresh, fresh + 0.5 * torch.randn_like(fresh), DRAWS,
+            theta_names=NAMES,
+        )  # fmt: skip
+        return table.save(folder / "npe.npz")
+
+
+@pytest.mark.timeout(400)  # it trains, and waits for every panel
+def test_from_sbi_to_a_report(visit, window, exported, tmp_path):
+    page = visit("diagnose")
+    page.locator("input[type=file]").set_input_files(exported)
+    expect(page.get_by_text(f"{ROWS} rows, {DRAWS} draws of q at each")).to_be_visible()
+    expect(page.get_by_role("heading", name=FOUND)).to_be_visible(timeout=LONG)
+    for title in ("How wrong", re.compile("^Where"), "Likely cause"):
+        expect(page.get_by_role("heading", name=title).first).to_be_visible(timeout=LONG)
+    take = page.get_by_role("button", name="Report (HTML)")
+    expect(take).to_be_visible(timeout=LONG)
+    no_exception(settled(page))
+    where = page.get_by_role("heading", name=re.compile("^Where")).first
+    below = where.locator("xpath=following::*[contains(@class, 'js-plotly-plot')]")
+    expect(below.first).to_be_visible(timeout=LONG)
+    for name in NAMES:
+        expect(page.get_by_text(name).first).to_be_visible()
+    with page.expect_download() as started:
+        take.click()
+    path = tmp_path / "report.html"
+    started.value.save_as(path)
+    assert path.stat().st_size <= report.LIMIT
+    alone = window("file://", offline=True)
+    alone.goto(path.as_uri())
+    alone.locator("html[data-drawn]").wait_for()
+    expect(alone.get_by_role("heading", level=1)).to_have_text("Problem found")
+    for title in ("How wrong", re.compile("^Where"), "Likely cause"):
+        expect(alone.get_by_role("heading", name=title).first).to_be_visible()
+    places = alone.locator(".drawing").count()
+    assert places > 4
+    assert alone.locator(".js-plotly-plot").count() == places
+    expect(alone.get_by_text(NAMES[0]).first).to_be_visible()
+
+
+def test_the_file_for_ones_own_environment_is_on_the_page(visit):
+    """What is downloaded is the file itself, and every snippet can be copied."""
+    page = visit("diagnose")
+    page.get_by_role("button", name="Save one from your model").click()
+    with page.expect_download() as started:
+        page.get_by_role("button", name="export.py").click()
+    assert started.value.suggested_filename == "export.py"
+    text = started.value.path().read_text()
+    compile(text, "export.py", "exec")
+    assert text == Path(export.__file__).read_text()
+    for title, code in export.SNIPPETS.items():
+        page.get_by_role("tab", name=title, exact=True).click()
+        shown = page.get_by_role("tabpanel").locator("code:visible").first
+        assert shown.inner_text().split() == code.split()

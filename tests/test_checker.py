@@ -1,0 +1,199 @@
+"""Check the checker: levels on self-made tables, found off where they are, told as they are."""
+
+import json
+from dataclasses import dataclass, replace
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+
+from validation_core import diagnosis, statistics, uploads
+from validation_core.answers import checker
+from validation_core.answers.asked import together
+from validation_core.diagnosis import learning, tasks
+from validation_core.figures import checker as figures
+from validation_core.methods import DC, LC2ST, SBC, TARP, Multiple
+from validation_core.scores.classifier import Classifier
+from validation_core.statistics import Uniformity
+from validation_core.store import Store
+from validation_core.uploads import Upload
+
+QUICK = Classifier(epochs=4, lr=1e-2, batch=64, hidden=8, layers=2)
+SMALL = {"steps": 8, "batch": 16, "draws_step": 4, "hidden": 8, "layers": 1, "start": "origin"}
+REAL = learning.recipe
+
+
+def quick(upload, method):
+    how = REAL(upload, method)
+    if method.reads == "classifier":
+        return QUICK
+    return replace(how, **SMALL) if method.reads == "localizer" else how
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch):
+    monkeypatch.setattr(learning, "recipe", quick)
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store(tmp_path / "store")
+
+
+def wrong(n=100, k=8, d=2, seed=0):
+    """A table whose q is far off: the self-made tables are right all the same."""
+    rng = np.random.default_rng(seed)
+    theta = rng.standard_normal((n, d))
+    x = theta + rng.standard_normal((n, d))
+    q = 3 + x[:, None] + 0.2 * rng.standard_normal((n, k, d))
+    return Upload.of({"theta": theta, "x": x, "theta_q": q})
+
+
+def found_of(upload, store, methods=None, seed=0):
+    tasks.hold(upload)
+    (task,) = checker.tasks(upload, methods or diagnosis.default_methods(), seed)
+    task.run(store, lambda fraction, live: None)
+    return checker.gather([task.load(store)])
+
+
+def test_tests_keep_their_level_whatever_q_is(store):
+    found = found_of(wrong(), store)
+    told = found.plain
+    assert [test["name"] for test in told["tests"]] == [
+        "sbc", "tarp", "within_x", "multiple", "c2st", "colt"
+    ]  # fmt: skip
+    assert told["trials"] == 200
+    assert told["draws"] == 7
+    assert told["verdict"]["rejections"] <= statistics.binomial_bounds(200, 0.05, 0.999)[1]
+    for test in told["tests"]:
+        assert test["low"] <= test["rate"] <= test["high"]
+        assert test["rejections"] == round(test["rate"] * 200)
+    json.dumps(told, allow_nan=False)
+    assert found.arrays["pvalues"].shape == (6, 200)
+
+
+def test_levels_over_many_tables(store):
+    """All the rejections of 20 uploads: exact tests at their level, the verdict within it."""
+    counts = np.zeros(3)
+    for seed in range(20):
+        found = found_of(wrong(seed=seed), store, (SBC(), TARP(), Multiple()), seed)
+        counts += [test["rejections"] for test in found.plain["tests"][1:]] + [
+            found.plain["verdict"]["rejections"]
+        ]
+    low, high = statistics.binomial_bounds(4000, 0.05, 0.999)
+    assert low <= counts[0] <= high
+    assert counts[1] <= high + 40  # Multiple's law is a limit: 24 rows a side
+    assert counts[2] <= high
+
+
+@dataclass(frozen=True, kw_only=True)
+class Eager(SBC):
+    """A test whose p-values are wrong by a factor."""
+
+    factor: float = 1.0
+
+    @property
+    def label(self):
+        return f"Eager {self.factor}"
+
+    def of_ranks(self, u):
+        statistic, pvalue = super().of_ranks(u)
+        return Uniformity(statistic, np.minimum(1.0, pvalue * self.factor))
+
+
+@pytest.mark.parametrize(("factor", "outside"), [(0.2, "too often"), (30.0, "too seldom")])
+def test_a_wrong_level_is_seen_and_said(factor, outside, store):
+    found = found_of(wrong(d=1), store, (Eager(factor=factor),))
+    (test,) = found.plain["tests"]
+    assert test["outside"] == outside
+    said = " ".join(checker.say(found, ()))
+    assert f"rejected {outside}" in said
+    assert ("do not rely on the verdict" in said) == (outside == "too often")
+    assert {row["rejects"] for row in checker.table(found, ())} == {outside}
+
+
+def test_what_is_left_out_is_said(store):
+    methods = (SBC(), LC2ST(), DC(m=10), SBC(quantities="products"))
+    found = found_of(wrong(), store, methods)
+    assert [test["name"] for test in found.plain["tests"]] == ["sbc"]
+    # With 8 draws the diagnosis itself cannot run DC with m = 10: it is no part of the answer.
+    left = {one["label"] for one in found.plain["left_out"]}
+    assert left == {LC2ST().label, "SBC products"}
+    assert sum("was left out" in line for line in checker.say(found, ())) == 2
+
+
+def test_the_diagnosis_network_is_used(store):
+    upload = wrong()
+    (task,) = checker.tasks(upload, diagnosis.default_methods(), 3)
+    wanted = [tasks.training(upload, method, 3) for method in diagnosis.default_methods()[1:5]]
+    assert set(wanted) < set(task.trainings)
+    assert len(task.trainings) == 3  # references, classifier, localizer
+
+
+def test_a_run_again_says_the_same(store, tmp_path):
+    upload = wrong()
+    one, other = found_of(upload, store), found_of(upload, Store(tmp_path / "other"))
+    assert one.plain == other.plain
+    np.testing.assert_array_equal(one.arrays["pvalues"], other.arrays["pvalues"])
+
+
+@pytest.mark.parametrize(
+    ("upload", "word"),
+    [
+        (wrong(k=1), "at least 2; got 1"),
+        (wrong(n=4), "at least 5 rows; got 4"),
+        (Upload.of({"p": np.zeros((20, 1)), "q": np.ones((20, 1))}), "have no x"),
+    ],
+)
+def test_obstacles(upload, word):
+    assert word in checker.obstacle(upload)
+
+
+@pytest.mark.parametrize(("n", "k", "d"), [(5, 2, 1), (12, 2, 3), (60, 2, 1)])
+def test_small_tables_are_answered(n, k, d, store):
+    upload = wrong(n=n, k=k, d=d)
+    assert checker.obstacle(upload) is None
+    found = found_of(upload, store)
+    assert 0 <= found.plain["verdict"]["rate"] <= 0.2
+    assert len(figures.drawn(found, ())) == 1 + len(found.plain["tests"])
+
+
+def test_constant_and_whole_numbers_keep_the_level(store):
+    arrays = wrong().arrays()
+    arrays["theta_q"] = np.round(arrays["theta_q"])
+    arrays["theta_q"][..., 1] = 0.0
+    found = found_of(Upload.of(arrays), store)
+    assert found.plain["verdict"]["rejections"] <= statistics.binomial_bounds(200, 0.05, 0.999)[1]
+
+
+@pytest.mark.parametrize("name", ["two_moons_undertrained", "sir_undertrained"])
+def test_real_tables(name, shared, store):
+    found = found_of(uploads.read(shared / "data" / f"{name}.npz"), store)
+    assert found.plain["verdict"]["outside"] != "too often"
+
+
+def test_figures_and_rows(store):
+    found = found_of(wrong(), store)
+    drawings = figures.drawn(found, ())
+    assert len(drawings) == 7
+    for one in drawings:
+        go.Figure(one.figure.to_plotly_json())  # validates
+        assert one.caption.endswith(".")
+    rows = checker.table(found, ())
+    assert [row["rate"] for row in rows] == sorted((row["rate"] for row in rows), reverse=True)
+    assert {"Verdict (Holm)", "SBC"} <= {row["test"] for row in rows}
+
+
+def test_the_code_runs_as_it_stands(tmp_path, capsys):
+    upload, path = wrong(), tmp_path / "table.npz"
+    np.savez(path, **upload.arrays())
+    exec(checker.CODE.format(path=path, seed=1), {})
+    said = capsys.readouterr().out.strip().splitlines()
+    found = found_of(uploads.read(path), Store(tmp_path / "again"), seed=1)
+    assert said == list(checker.say(found, ()))
+
+
+def test_methods_that_were_not_asked_count_as_silent():
+    p = np.array([[0.01, 0.2], [0.5, 0.04]])
+    np.testing.assert_allclose(together(p, 2), [0.02, 0.08])
+    np.testing.assert_allclose(together(p, 5), [0.05, 0.2])

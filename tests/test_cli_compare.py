@@ -1,0 +1,57 @@
+"""`compare` on the command line."""
+
+import json
+
+import numpy as np
+import pytest
+
+from validation_core import __main__ as command
+from validation_core.diagnosis import learning
+from validation_core.scores.classifier import Classifier
+
+SMALL = {"steps": 8, "batch": 16, "draws_step": 4, "hidden": 8, "layers": 1, "start": "origin"}
+
+
+@pytest.fixture(autouse=True)
+def _small(monkeypatch, tmp_path):
+    monkeypatch.setenv("NPTLAB_CACHE", str(tmp_path / "cache"))
+    quick = Classifier(epochs=4, lr=1e-2, batch=64, hidden=8, layers=2)
+    monkeypatch.setattr(learning, "RECIPE", quick)
+    monkeypatch.setattr(learning, "LOCALIZER", SMALL)
+
+
+def saved(path, *, width=1.0, rows=0, n=80):
+    rng = np.random.default_rng(rows)
+    x = rng.standard_normal((n, 2))
+    theta = x + rng.standard_normal((n, 2))
+    np.savez(path, theta=theta, x=x, theta_q=x[:, None] + width * rng.standard_normal((n, 12, 2)))
+    return str(path)
+
+
+def test_the_nearer_one_is_said(tmp_path, capsys):
+    files = [saved(tmp_path / "wide.npz", width=3.0), saved(tmp_path / "exact.npz")]
+    assert command.main(["compare", *files]) == 0
+    printed = capsys.readouterr()
+    assert "exact.npz is closer than wide.npz" in printed.out
+    assert "Scores of each row" in printed.err
+
+
+def test_json_holds_every_measure(tmp_path, capsys):
+    files = [saved(tmp_path / "a.npz"), saved(tmp_path / "b.npz", width=2.0)]
+    assert command.main(["compare", *files, "--json", "-"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["reference"] == "a.npz"
+    names = {one["name"]: one for one in found["measures"]}
+    assert {"energy", "sbc", "tarp", "within_x", "colt"} <= set(names)
+    energy = names["energy"]
+    assert energy["closer"] == [None, False]
+    assert energy["differences"][1]["low"] > 0
+
+
+@pytest.mark.parametrize(
+    ("files", "words"), [(["a"], "at least two"), (["a", "other"], "other values of")]
+)
+def test_what_cannot_be_compared_is_refused(tmp_path, capsys, files, words):
+    made = {"a": saved(tmp_path / "a.npz"), "other": saved(tmp_path / "other.npz", rows=1)}
+    assert command.main(["compare", *(made[name] for name in files)]) == 2
+    assert words in capsys.readouterr().err

@@ -1,0 +1,173 @@
+"""Several posteriors of the same simulations: proper scores, paired intervals, words."""
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from validation_core import diagnosis, statistics
+from validation_core.answers import Found, posteriors
+from validation_core.diagnosis import tasks
+from validation_core.methods import SBC, TARP
+from validation_core.rng import stream
+from validation_core.store import Store
+from validation_core.types import Draws
+from validation_core.uploads import Upload
+
+N, K, D = 300, 20, 2
+
+
+def table(seed, *, shift=0.0, width=1.0, n=N, k=K, rows=0):
+    """Draws of N(x + shift, width²) where the truth is N(x, 1); `rows` seeds the simulations."""
+    rng = stream(rows, "posteriors test", n)
+    x = 2 * rng.standard_normal((n, D))
+    theta = x + rng.standard_normal((n, D))
+    z = stream(seed, "posteriors test draws", n).standard_normal((n, k, D))
+    q = x[:, None] + shift + width * z
+    return Upload.of({"theta": theta, "x": x, "theta_q": q}, order="NKD")
+
+
+def compared(*uploads, reference=0, methods=(SBC(),)):
+    records = []
+    for upload in uploads:
+        got = [
+            diagnosis.run_method(upload, method, 0, network=lambda: pytest.fail("none is read"))
+            for method in methods
+        ]
+        records.append(got)
+    found = []
+    for upload in uploads:
+        energy, crps = posteriors.row_scores(upload.data)
+        found.append(Found({}, {"energy": energy, "crps": crps}))
+    return posteriors.measures(uploads, records, found, reference), found
+
+
+def test_crps_of_a_normal_is_its_closed_form():
+    """Gneiting, Raftery (2007), equation 21."""
+    upload = table(0, n=400, k=2000)
+    _, crps = posteriors.row_scores(upload.data)
+    scale = upload.data.theta.std(0)
+    z = upload.data.theta - upload.data.x
+    exact = (z * (2 * norm.cdf(z) - 1) + 2 * norm.pdf(z) - 1 / np.sqrt(np.pi)) / scale
+    np.testing.assert_allclose(crps, exact, atol=0.05)
+
+
+def test_energy_score_of_one_parameter_is_the_crps_in_the_mean():
+    rng = np.random.default_rng(0)
+    draws = Draws(rng.standard_normal((3000, 1)), np.zeros((3000, 1)),
+                  rng.standard_normal((3000, 8, 1)))  # fmt: skip
+    energy, crps = posteriors.row_scores(draws)
+    assert abs(energy.mean() - crps.mean()) < 0.01
+
+
+def test_scores_are_unbiased_at_any_number_of_draws():
+    few = posteriors.row_scores(table(1, n=4000, k=2).data)
+    many = posteriors.row_scores(table(2, n=4000, k=64).data)
+    for a, b in zip(few, many, strict=True):
+        off = a - b
+        error = off.std(0) / np.sqrt(len(off))
+        assert (np.abs(off.mean(0)) < 4 * error).all()
+
+
+def test_chunks_do_not_change_scores(monkeypatch):
+    draws = table(0).data
+    whole = posteriors.row_scores(draws)
+    monkeypatch.setattr(posteriors, "_CELLS", 100)
+    for a, b in zip(whole, posteriors.row_scores(draws), strict=True):
+        np.testing.assert_allclose(a, b)
+
+
+def test_one_draw_has_no_spread():
+    with pytest.raises(ValueError, match="at least two draws"):
+        posteriors.row_scores(table(0, k=1).data)
+
+
+def test_the_better_posterior_is_closer():
+    found, _ = compared(table(0, shift=0.8), table(1))
+    assert all(m.closer(1) is True for m in found)
+    assert all(m.closer(0) is None for m in found)
+    said = posteriors.say(found, ["A", "B"])[0]
+    assert said.startswith("B is closer than A: ")
+    found, _ = compared(table(0, shift=0.8), table(1), reference=1)
+    assert all(m.closer(0) is False for m in found)
+    assert "A is farther off than B" in posteriors.say(found, ["A", "B"], 1)[0]
+
+
+def test_two_right_posteriors_are_told_apart_in_at_most_a_twentieth():
+    trials = 300
+    told = np.zeros((trials, 2), bool)
+    for trial in range(trials):
+        a = table(2 * trial, rows=trial, n=150, k=10)
+        b = table(2 * trial + 1, rows=trial, n=150, k=10)
+        found, _ = compared(a, b)
+        told[trial] = [m.closer(1) is not None for m in found]
+    # Differences of two suprema near 0 are not normal, and less spread than their bootstrap.
+    assert (told.sum(0) <= statistics.binomial_bounds(trials, 0.05, 0.999)[1]).all()
+
+
+def test_intervals_of_a_difference_hold_it():
+    """The energy score's difference of a shifted q, against a long run."""
+    truth = compared(table(0, n=40_000, k=10), table(1, n=40_000, k=10, shift=0.5), methods=())
+    exact = truth[0][0].differences[1].estimate
+    held = 0
+    for trial in range(200):
+        a = table(2 * trial, rows=trial, n=200, k=10)
+        b = table(2 * trial + 1, rows=trial, n=200, k=10, shift=0.5)
+        low, high = compared(a, b, methods=())[0][0].differences[1][1:]
+        held += low <= exact <= high
+    low, high = statistics.binomial_bounds(200, 0.95, 0.999)
+    assert low <= held <= high
+
+
+def test_pairing_makes_intervals_narrower():
+    a, b = table(0), table(1, shift=0.1)
+    found, _ = compared(a, b, methods=())
+    value, difference = found[0].values[1], found[0].differences[1]
+    assert difference.high - difference.low < 0.6 * (value.high - value.low)
+
+
+def test_every_parameter_has_its_difference():
+    shifted = table(1)
+    q = shifted.data.q.copy()
+    q[..., 1] += 1.0
+    _, found = compared(table(0), Upload.of({**shifted.arrays(), "theta_q": q}, order="NKD"))
+    low = posteriors.parameters(found)[1, :, 1]
+    assert low[0] < 0 < low[1]
+    assert posteriors.parameters([None, found[0]]).shape == (2, 0, 3)
+
+
+def test_the_log_score_counts_upwards():
+    base = table(0)
+    z = np.asarray(base.data.theta - base.data.x)
+    right, wrong = norm.logpdf(z).sum(1), norm.logpdf(z, 0.5).sum(1)
+    two = [Upload.of({**base.arrays(), "log_q": a, "log_q_draws": np.zeros((N, K))}, order="NKD")
+           for a in (wrong, right)]  # fmt: skip
+    found, _ = compared(*two, methods=())
+    (measure,) = [m for m in found if m.name == "log_q"]
+    assert measure.closer(1) is True
+    assert measure.differences[1].estimate > 0
+
+
+def test_unlike_simulations_are_not_compared():
+    assert posteriors.unlike(table(0), table(1)) is None
+    assert "other values" in posteriors.unlike(table(0), table(0, rows=1))
+    assert "300 rows" in posteriors.unlike(table(0), table(0, n=200))
+    pair = Upload.of({"p": np.zeros((9, 2)), "q": np.ones((9, 2))})
+    assert "no x" in posteriors.unlike(table(0), pair)
+
+
+def test_the_task_keeps_every_row(tmp_path):
+    store, upload = Store(tmp_path), table(0)
+    tasks.hold(upload)
+    (task,) = posteriors.tasks(upload)
+    task.run(store, lambda fraction, live: None)
+    found = task.load(store)
+    energy, _ = posteriors.row_scores(upload.data)
+    np.testing.assert_array_equal(found.arrays["energy"], energy)
+    assert found.plain["energy"] == pytest.approx(energy.mean())
+    assert posteriors.tasks(table(0, k=1)) == ()
+
+
+def test_a_tie_is_said():
+    found, _ = compared(table(0), table(1), methods=(SBC(),))
+    assert "cannot be told apart" in posteriors.say(found, ["A", "B"])[0]
+    assert TARP().name in posteriors.RANKED

@@ -1,0 +1,295 @@
+"""What the tests would have caught: against closed forms, at no defect, stage by stage, told."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+from scipy.stats import binom
+
+from validation_core import diagnosis, statistics, uploads
+from validation_core.answers import sensitivity
+from validation_core.answers.injections import INJECTIONS
+from validation_core.answers.sensitivity.curve import crossing, smallest, told_by
+from validation_core.answers.sensitivity.trials import Bench, Course, verdicts
+from validation_core.diagnosis import learning, tasks
+from validation_core.diagnosis.sensitivity import by_ranks
+from validation_core.figures import sensitivity as figures
+from validation_core.methods import C2ST, SBC, TARP, CoLT, Multiple, WithinX
+from validation_core.scores.classifier import Classifier
+from validation_core.store import Store
+from validation_core.uploads import Upload
+
+QUICK = Classifier(epochs=4, lr=1e-2, batch=64, hidden=8, layers=2)
+LONGER = Classifier(epochs=60, lr=1e-2, batch=64, hidden=16, layers=2, keep_best=True)
+SMALL = {"steps": 8, "batch": 16, "draws_step": 4, "hidden": 8, "layers": 1, "start": "origin"}
+REAL = learning.recipe
+
+
+def recipes(classifier):
+    def how(upload, method):
+        own = REAL(upload, method)
+        if method.reads == "classifier":
+            return classifier
+        return replace(own, **SMALL) if method.reads == "localizer" else own
+
+    return how
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch):
+    monkeypatch.setattr(learning, "recipe", recipes(QUICK))
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store(tmp_path / "store")
+
+
+def made(n=100, k=10, d=2, seed=0):
+    rng = np.random.default_rng(seed)
+    theta = rng.standard_normal((n, d))
+    x = theta + rng.standard_normal((n, d))
+    q = x[:, None] / 2 + np.sqrt(0.5) * rng.standard_normal((n, k, d))
+    return Upload.of({"theta": theta, "x": x, "theta_q": q})
+
+
+def run(upload, store, methods=None, injections=sensitivity.DEFAULT, stages=(0, 1, 2), seed=0):
+    tasks.hold(upload)
+    methods = methods or diagnosis.default_methods()
+    found = []
+    for task in sensitivity.tasks(upload, methods, seed, injections):
+        if task.stage in stages:
+            task.run(store, lambda fraction, live: None)
+            found.append(task.load(store))
+    return sensitivity.gather(found)
+
+
+@pytest.mark.parametrize(("n", "k"), [(200, 40), (500, 60)])
+def test_bias_by_sbc_is_what_the_closed_simulation_says(n, k, store):
+    found = run(made(n, k, d=1), store, (SBC(),), ("bias",), stages=(0,))
+    (one,) = found.plain["injections"]
+    assert one["smallest"] == pytest.approx(by_ranks(n, k - 1, 0.05), rel=0.12)
+    assert one["smallest_low"] < one["smallest"] < one["smallest_high"]
+
+
+def test_rows_for_half_of_a_bias_are_four_times_as_many(store):
+    found = run(made(300, 40, d=1), store, (SBC(),), ("bias",), stages=(0, 1))
+    (one,) = found.plain["injections"]
+    assert one["rows_by"] == "resampling"
+    assert 3.2 <= one["ratio"] <= 5.0
+    assert one["rows_for_half"] == round(one["ratio"] * 300)
+    before = run(made(300, 40, d=1), store, (SBC(),), ("bias",), stages=(0,))
+    assert before.plain["injections"][0]["rows_for_half"] == 1200
+    assert "1 / sqrt(rows)" in sensitivity.say(before, ())[0]
+
+
+@pytest.mark.parametrize("name", [n for n in INJECTIONS if n not in ("ignores_x", "light_tails",
+                                                                     "heavy_tails")])  # fmt: skip
+def test_no_defect_is_found_at_the_level(name):
+    """At the strength that changes nothing all tests keep their level, networks included."""
+    upload, methods = made(100, 12), (SBC(), TARP(), WithinX(), Multiple(), C2ST())
+    bench = Bench(upload, INJECTIONS[name], methods, 0)
+    zero = 1.0 if INJECTIONS[name].strengths[0] >= 1 else 0.0
+    course = Course(bench, len(methods), 0.05)
+    course.ask(zero, methods, bench.batches)
+    p = course.found[zero]
+    assert verdicts(p, 5, 0.05).sum() <= statistics.binomial_bounds(200, 0.05, 0.999)[1]
+    rejected = (p <= 0.05).sum(1)
+    assert (rejected <= binom.isf(1e-4, 200, 0.06)).all()
+
+
+def test_stages_go_on_from_one_another(store):
+    upload = made()
+    ranks = run(upload, store, injections=("bias",), stages=(0,))
+    every = run(upload, store, injections=("bias",))
+    (first,), (last,) = ranks.plain["injections"], every.plain["injections"]
+    assert not first["networks"]
+    assert last["networks"]
+    asked = {test["name"]: test["power"] for test in first["tests"]}
+    assert all(power is None for power in asked["within_x"])
+    assert all(power is not None for power in asked["sbc"])
+    for strength, power in zip(first["strengths"], first["verdict"], strict=True):
+        later = last["verdict"][last["strengths"].index(strength)]
+        if later["trials"] == power["trials"]:  # tests that join can only find more
+            assert later["rejections"] >= power["rejections"]
+
+
+def test_a_later_stage_by_itself_does_the_earlier_ones(store, tmp_path):
+    upload = made()
+    alone = run(upload, Store(tmp_path / "alone"), injections=("bias",), stages=(2,))
+    assert run(upload, store, injections=("bias",)).plain == alone.plain
+
+
+def test_networks_find_what_ranks_cannot(store, monkeypatch):
+    """Marginals that fit: a wrong correlation shows in no coordinate's rank."""
+    monkeypatch.setattr(learning, "recipe", recipes(LONGER))
+    methods = (SBC(), WithinX())
+    upload = made(400, 30)
+    ranks = run(upload, store, methods, ("wrong_correlation",), stages=(0,))
+    assert ranks.plain["injections"][0]["smallest"] is None
+    assert sensitivity.say(ranks, ())[0].startswith("Tests that train no network would not")
+    found = run(upload, store, methods, ("wrong_correlation",), stages=(1,))
+    (one,) = found.plain["injections"]
+    assert 1.1 < one["smallest"] <= 4.0
+    assert one["rows_by"] == "scaling law"
+
+
+def test_a_localizer_is_trained_where_the_others_leave_it_open(store):
+    found = run(made(), store, (SBC(), CoLT()), ("bias",))
+    (one,) = found.plain["injections"]
+    powers = {test["name"]: test["power"] for test in one["tests"]}
+    (place,) = [i for i, power in enumerate(powers["colt"]) if power is not None]
+    strength = one["strengths"][place]
+    assert strength in INJECTIONS["bias"].strengths
+    higher = [s for s in INJECTIONS["bias"].strengths if s > strength]
+    assert all(one["verdict"][one["strengths"].index(s)]["rate"] >= 0.8 for s in higher)
+    assert one["localizer"]
+
+
+def test_power_counts_every_test_of_the_verdict(store):
+    """Holm over all that the diagnosis runs, so that silent ones cost power."""
+    alone = run(made(200, d=1), store, (SBC(),), ("bias",), stages=(0,))
+    among = run(made(200, d=1), store, injections=("bias",), stages=(0,))
+    assert among.plain["tests"] == 6
+    assert among.plain["injections"][0]["smallest"] > alone.plain["injections"][0]["smallest"]
+
+
+def test_tasks_come_cheap_ones_first():
+    names = [(t.stage, t.injection) for t in sensitivity.tasks(made(), (SBC(), C2ST()), 0)]
+    assert names == [(s, name) for s in (0, 1) for name in sensitivity.DEFAULT]
+    later = sensitivity.tasks(made(), diagnosis.default_methods(), 0)
+    assert [task.stage for task in later] == [0, 0, 0, 1, 1, 1, 2, 2, 2]
+    assert later[3].needs == later[0].makes
+    assert not sensitivity.tasks(made(d=1), (SBC(),), 0, ("wrong_correlation",))
+    with pytest.raises(ValueError, match=r"one of bias.*got 'biass'"):
+        sensitivity.tasks(made(), (SBC(),), 0, ("biass",))
+
+
+def test_every_injection_is_answered_and_told(store):
+    found = run(made(), store, injections=tuple(INJECTIONS), stages=(0, 1))
+    told = found.plain["injections"]
+    assert [one["injection"] for one in told] == list(INJECTIONS)
+    said = sensitivity.say(found, ())
+    for one, sentence in zip(told, said, strict=False):
+        assert one["smallest"] is None or "would have caught" in sentence
+        assert "None" not in sentence
+        assert one["strengths"] == sorted(one["strengths"])
+    json.dumps(found.plain, allow_nan=False)
+    for drawing in figures.drawn(found, ()):
+        go.Figure(drawing.figure.to_plotly_json())  # validates
+    rows = sensitivity.table(found, ())
+    assert {row["q is"] for row in rows} == {one["title"] for one in told}
+    assert all(row["95% low"] <= row["found"] <= row["95% high"] for row in rows)
+
+
+def test_the_main_sentence(store):
+    found = run(made(), store, (SBC(),), ("bias",), stages=(0, 1))
+    sentence = sensitivity.say(found, ())[0]
+    assert sentence.startswith("These tests would have caught a bias of 0.")
+    assert "posterior sd with 80% power; half of that would need about" in sentence
+
+
+@pytest.mark.parametrize(
+    ("upload", "word"),
+    [(made(k=1), "at least 2; got 1"), (made(n=4), "at least 5 rows; got 4"),
+     (Upload.of({"p": np.zeros((20, 1)), "q": np.ones((20, 1))}), "have no x")],
+)  # fmt: skip
+def test_obstacles(upload, word):
+    assert word in sensitivity.obstacle(upload)
+
+
+@pytest.mark.parametrize(("n", "k", "d"), [(5, 2, 1), (12, 2, 3), (60, 2, 1), (60, 3, 2)])
+def test_small_tables_are_answered(n, k, d, store):
+    found = run(made(n, k, d), store)
+    assert len(found.plain["injections"]) == 3
+    assert len(sensitivity.say(found, ())) >= 4
+    assert len(figures.drawn(found, ())) == 3
+
+
+def test_methods_that_all_train_networks_are_answered(store):
+    upload = made()
+    nothing = run(upload, store, (C2ST(),), ("bias",), stages=(0,))
+    assert "still to be asked" in sensitivity.say(nothing, ())[0]
+    assert len(figures.drawn(nothing, ())) == 1
+    assert sensitivity.table(nothing, ()) == []
+    found = run(upload, store, (C2ST(),), ("bias",))
+    (one,) = found.plain["injections"]
+    assert one["networks"]
+    assert one["rows_by"] == "scaling law"
+
+
+@pytest.mark.parametrize("name", ["two_moons_undertrained", "sir_undertrained"])
+def test_real_tables(name, shared, store):
+    found = run(uploads.read(shared / "data" / f"{name}.npz"), store, stages=(0, 1))
+    for one in found.plain["injections"]:
+        assert one["smallest"] is not None
+        assert one["smallest_low"] is None or one["smallest_low"] <= one["smallest"]
+
+
+def test_whole_numbers_and_constants_are_answered(store):
+    arrays = made().arrays()
+    arrays["theta_q"] = np.round(2 * arrays["theta_q"])
+    arrays["theta_q"][..., 1] = 0.0
+    found = run(Upload.of(arrays), store, stages=(0, 1))
+    assert len(found.plain["injections"]) == 3
+
+
+def test_the_same_seed_says_the_same(store, tmp_path):
+    one, other = (
+        run(made(), place, injections=("too_narrow",)) for place in (store, Store(tmp_path / "b"))
+    )
+    assert one.plain == other.plain
+    another = run(made(), store, injections=("too_narrow",), seed=1)
+    assert another.plain != one.plain
+
+
+def test_the_code_runs_as_it_stands(tmp_path, capsys):
+    path = tmp_path / "table.npz"
+    np.savez(path, **made(60, 6).arrays())
+    exec(sensitivity.CODE.format(path=path, seed=1), {})
+    said = capsys.readouterr().out.strip().splitlines()
+    again = run(uploads.read(path), Store(tmp_path / "again"), seed=1)
+    assert said == list(sensitivity.say(again, ()))
+
+
+def test_a_falling_curve_is_pooled_and_interpolated():
+    assert crossing([1, 2, 4], [0.2, 0.8, 1.0], [1, 1, 1]) == pytest.approx(2)
+    assert crossing([1, 4], [0.6, 1.0], [1, 1]) == pytest.approx(2)
+    # 0.9 and 0.5 are one level, 0.7: the crossing lies beyond both.
+    assert crossing([1, 2, 4, 8], [0.1, 0.9, 0.5, 1.0], [1, 1, 1, 1]) > 4
+    assert crossing([1, 2], [0.9, 1.0], [1, 1]) == 1
+    assert crossing([1, 2], [0.1, 0.7], [1, 1]) is None
+    assert crossing([], [], []) is None
+
+
+def test_the_smallest_size_has_an_interval():
+    found = smallest([1, 2, 4, 8], [10, 100, 180, 200], [200] * 4)
+    assert found.low < found.size < found.high
+    assert smallest([1, 2], [200, 200], [200, 200]) == (1, None, 1)
+    assert smallest([1, 2], [10, 20], [200, 200]) == (None, None, None)
+    few = smallest([1, 2, 4], [1, 8, 9], [10, 10, 10])
+    assert few.high is None
+
+
+def test_the_interval_of_the_smallest_size_holds_it():
+    """A known curve, 400 times."""
+    rng = np.random.default_rng(0)
+    sizes = np.geomspace(0.1, 1.6, 9)
+    power = 1 / (1 + np.exp(-4 * np.log(sizes / 0.4)))
+    true = 0.4 * 4 ** (1 / 4)
+    counts = rng.binomial(200, power, size=(400, 9))
+    found = [smallest(sizes, count, np.full(9, 200)) for count in counts]
+    held = sum(one.low <= true <= one.high for one in found)
+    assert held >= binom.ppf(1e-3, 400, 0.95)
+    assert np.median([one.size for one in found]) == pytest.approx(true, rel=0.03)
+
+
+def test_points_with_fewer_tests_do_not_pull_a_curve_down():
+    # Ranks alone at .3, networks as well at .2 and .4.
+    np.testing.assert_array_equal(
+        told_by([1, 2, 1, 2, 1], [0.1, 0.5, 0.2, 0.9, 0.95]), [True, True, False, True, True]
+    )
+    np.testing.assert_array_equal(told_by([1, 2, 1], [0.1, 0.9, 0.5]), [True, True, False])
+    np.testing.assert_array_equal(told_by([1, 1, 1], [0.5, 0.4, 1.0]), [True, True, True])

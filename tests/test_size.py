@@ -1,0 +1,527 @@
+"""How wrong: closed forms of Gaussian errors, exactness at small K, and what is said of it."""
+
+import json
+import tracemalloc
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.special import ndtr, ndtri
+from scipy.stats import norm
+
+from validation_core import diagnosis, keys, statistics, uploads
+from validation_core.answers import Found, size
+from validation_core.answers.size.marginals import marginals
+from validation_core.diagnosis import tasks
+from validation_core.figures import size as figures
+from validation_core.methods import SBC
+from validation_core.statistics import contraction, effects, hpd
+from validation_core.store import Store
+from validation_core.types import Draws
+from validation_core.uploads import Upload
+
+NAMES = ("alpha", "beta", "gamma")
+
+
+def ranks(shift, width, n, k, trials, rng):
+    """Ranks of truths N(0, 1) among k draws of q = N(shift, width^2): (trials, n)."""
+    below = rng.binomial(k, ndtr((rng.standard_normal((trials, n)) - shift) / width))
+    return statistics.randomised_ranks(below, np.zeros_like(below), k, rng)
+
+
+def gaussian(n=400, k=100, d=1, shift=0.0, width=1.0, seed=0, dtype=np.float64, **more):
+    """theta ~ N(0, 1), x = theta + noise: posterior N(x / 2, 1 / 2); q is shifted and widened.
+
+    Shifts are in the true posterior sd.
+    """
+    rng = np.random.default_rng(seed)
+    theta = rng.standard_normal((n, d))
+    x = theta + rng.standard_normal((n, d))
+    q = x[:, None] / 2 + np.sqrt(0.5) * (shift + width * rng.standard_normal((n, k, d)))
+    arrays = {"theta": theta, "x": x, "theta_q": q}
+    return Upload.of({name: a.astype(dtype) for name, a in arrays.items()} | more)
+
+
+def answered(upload, seed=0):
+    """What ranks, moments and densities say, without a network."""
+    tasks.hold(upload)
+    task = size.Sizes(digest=upload.digest, seed=seed)
+    found = task.answer(upload, None, lambda fraction, live: None)
+    json.dumps(found.plain, allow_nan=False)
+    return found
+
+
+@pytest.mark.parametrize("k", [1, 3, 200])
+def test_central_intervals_of_a_right_q_cover_what_they_state_at_any_k(k):
+    rng = np.random.default_rng(k)
+    u = ranks(0, 1, 20_000, k, 1, rng)[0]
+    count = np.array(effects.covered(u).estimate) * len(u)
+    for level, inside in zip(effects.LEVELS, count, strict=True):
+        low, high = statistics.binomial_bounds(len(u), level, 0.999)
+        assert low <= inside <= high
+
+
+@pytest.mark.parametrize(("shift", "width"), [(0.0, 0.5), (0.0, 1.7), (0.8, 0.6), (-1.0, 1.0)])
+def test_coverage_is_the_known_one(shift, width):
+    u = ranks(shift, width, 40_000, 400, 1, np.random.default_rng(1))[0]
+    found = effects.covered(u)
+    for j, level in enumerate(effects.LEVELS):
+        reach = width * ndtri((1 + level) / 2)
+        known = ndtr(shift + reach) - ndtr(shift - reach)
+        assert abs(found.estimate[j] - known) < 4 * np.sqrt(known * (1 - known) / 40_000) + 0.003
+    known = ndtr(shift)
+    assert abs(effects.lower_half(u).estimate - known) < 0.012
+    assert (found.low <= found.estimate).all()
+    assert (found.estimate <= found.high).all()
+
+
+@pytest.mark.parametrize("k", [3, 20, 200])
+@pytest.mark.parametrize(("shift", "width"), [(0.5, 1.0), (-0.3, 0.6), (0.2, 1.8)])
+def test_bias_and_width_are_the_known_ones_at_any_k(shift, width, k):
+    """Few draws attenuate normal scores; what is told is free of that."""
+    u = ranks(shift, width, 60_000, k, 1, np.random.default_rng(k))[0]
+    found = effects.misfit(u, k)
+    assert float(found.bias.estimate) == pytest.approx(shift / width, abs=0.04)
+    assert float(found.ratio.estimate) == pytest.approx(width, rel=0.06)
+    assert np.sign(found.bias.estimate) == np.sign(shift)  # q too high: positive
+
+
+@pytest.mark.parametrize(
+    ("shift", "width", "n", "k"),
+    [(0, 1, 5, 5), (0, 1, 50, 10), (0, 1, 300, 200), (0.3, 0.7, 300, 200), (-0.5, 1.5, 300, 20),
+     (0.5, 0.4, 200, 100)],
+)  # fmt: skip
+def test_intervals_cover_bias_and_width(shift, width, n, k):
+    trials = 1000
+    found = effects.misfit(ranks(shift, width, n, k, trials, np.random.default_rng(n + k)), k)
+    least = statistics.binomial_bounds(trials, 0.935 if n > 5 else 0.92, 0.999)[0]
+    for rate, known in ((found.bias, shift / width), (found.ratio, width)):
+        assert ((rate.low <= known) & (known <= rate.high)).sum() >= least
+        assert (rate.high >= rate.estimate).all()
+        assert (rate.low <= rate.estimate).all()
+
+
+def test_coverage_intervals_hold_at_every_level():
+    trials, n = 2000, 60
+    u = ranks(0, 0.7, n, 50, trials, np.random.default_rng(0))
+    big = effects.covered(ranks(0, 0.7, 200_000, 50, 1, np.random.default_rng(1))[0]).estimate
+    found = effects.covered(u)
+    inside = ((found.low <= big) & (big <= found.high)).sum(0)
+    assert (inside >= statistics.binomial_bounds(trials, 0.95, 0.999)[0]).all()
+
+
+@pytest.mark.parametrize(("n", "k"), [(5, 1), (40, 3), (300, 100)])
+def test_the_claim_that_a_parameter_is_off_keeps_its_level(n, k):
+    trials = 4000
+    u = ranks(0, 1, n, k, trials, np.random.default_rng(n))
+    p = effects.off_pvalue(u)
+    rejected = (p <= 0.05).sum()
+    assert rejected <= statistics.binomial_bounds(trials, 0.05, 0.999)[1]
+    assert rejected >= statistics.binomial_bounds(trials, 0.02, 0.999)[0]  # Bonferroni over three
+    assert (p > 0).all()
+
+
+@pytest.mark.parametrize(("shift", "width"), [(0.3, 1.0), (0.0, 0.8), (0.0, 1.25)])
+def test_the_claim_is_made_of_a_wrong_parameter(shift, width):
+    u = ranks(shift, width, 500, 100, 200, np.random.default_rng(0))
+    assert (effects.off_pvalue(u) <= 0.05).mean() > 0.95
+
+
+def test_a_width_cannot_be_told_from_one_draw():
+    found = effects.misfit(ranks(0.4, 1, 3000, 1, 1, np.random.default_rng(0))[0], 1)
+    assert np.isnan(found.ratio.estimate)
+    assert float(found.bias.estimate) == pytest.approx(0.4, abs=0.15)
+
+
+def test_few_ranks_are_refused():
+    with pytest.raises(ValueError, match="at least two ranks"):
+        effects.misfit([0.5], 10)
+
+
+@pytest.mark.parametrize("u", [np.zeros(50), np.ones(50), np.full(50, 0.5), np.tile([0, 1], 25)])
+@pytest.mark.parametrize("k", [1, 2, 50])
+def test_extreme_ranks_give_finite_or_unknown_numbers(u, k):
+    found = effects.misfit(u, k)
+    assert np.isfinite(found.bias).all()
+    assert np.isfinite(found.ratio).all() or k == 1
+    assert 0 < effects.off_pvalue(u) <= 1
+
+
+def test_moments_tell_a_bias_and_a_width_without_the_noise_of_few_draws():
+    rng = np.random.default_rng(0)
+    n, k, shift, width = 60_000, 8, 0.6, 0.5
+    q = shift + width * rng.standard_normal((n, k, 1))
+    z = contraction.zscores(contraction.moments(q), rng.standard_normal((n, 1)))[:, 0]
+    found = effects.by_moments(z, k)
+    assert float(found.bias.estimate) == pytest.approx(shift / width, abs=0.03)
+    needed = np.sqrt(1 + width**2 / k)  # the truth's spread about a mean of k draws
+    assert float(found.ratio.estimate) == pytest.approx(width / needed, rel=0.03)
+    assert found.ratio.low < found.ratio.estimate < found.ratio.high
+
+
+def test_moments_of_three_draws_say_nothing():
+    assert np.isnan(effects.by_moments(np.zeros(10), 3).bias.estimate)
+
+
+def test_contraction_is_not_cut_off_at_the_prior():
+    rng = np.random.default_rng(0)
+    theta, q = rng.standard_normal((4000, 2)), rng.standard_normal((4000, 50, 2)) * [0.5, 1.5]
+    found = contraction.contraction(contraction.moments(q), theta)
+    assert found.estimate == pytest.approx([0.75, 1 - 1.5**2], abs=0.12)
+    assert found.high[1] < 0 < found.low[0]
+
+
+def test_contraction_intervals_hold():
+    rng, inside, trials = np.random.default_rng(0), 0, 400
+    for _ in range(trials):
+        theta, scale = rng.standard_normal((200, 1)), rng.uniform(0.3, 0.7, (200, 1, 1))
+        found = contraction.contraction(
+            contraction.moments(scale * rng.standard_normal((200, 20, 1))), theta
+        )
+        inside += bool(found.low[0] <= 1 - (0.25 + 0.16 / 12) <= found.high[0])
+    assert inside >= statistics.binomial_bounds(trials, 0.94, 0.999)[0]
+
+
+def test_moments_do_not_lose_digits_or_copy_the_table():
+    rng = np.random.default_rng(0)
+    draws = (1e4 + rng.standard_normal((3000, 200, 8))).astype(np.float32)
+    tracemalloc.start()
+    found = contraction.moments(draws)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < draws.nbytes
+    whole = draws.astype(np.float64)
+    np.testing.assert_allclose(found.mean, whole.mean(1), rtol=1e-12)
+    np.testing.assert_allclose(found.variance, whole.var(1, ddof=1), rtol=1e-9)
+    assert (contraction.moments(np.full((4, 7, 1), 0.1, np.float32)).variance == 0).all()
+
+
+def test_marginals_hold_no_second_copy_of_the_draws():
+    rng = np.random.default_rng(0)
+    n, k, d = 2000, 400, 10
+    draws = Draws(*(rng.standard_normal(s, dtype=np.float32) for s in ((n, d), (n, 1), (n, k, d))))
+    marginals(draws, 0)  # what is remembered between calls
+    tracemalloc.start()
+    marginals(draws, 0)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 0.6 * draws.q.nbytes
+
+
+def test_ranks_are_those_of_sbc_itself(tmp_path):
+    upload = gaussian(d=3)
+    found, store = answered(upload, seed=4), Store(tmp_path)
+    for task in tasks.tasks(upload, [SBC()], 4):
+        task.run(store, lambda fraction, live: None)
+    (record,), _ = tasks.records(store, upload, [SBC()], 4)
+    for one in found.plain["parameters"]:
+        u = record.arrays["u"][one["index"]]
+        assert one["pvalue"] == pytest.approx(float(effects.off_pvalue(u)))
+        assert one["below_median"] == pytest.approx((u <= 0.5).mean())
+
+
+def test_the_worst_stands_first_and_is_told():
+    width, shift = np.array([1.0, 0.5, 0.8]), np.array([0, 0.3, 0])
+    upload = gaussian(n=1000, d=3, width=width, shift=shift, seed=1)
+    found = answered(upload)
+    every = found.plain["parameters"]
+    assert [one["index"] for one in every] == [1, 2, 0]
+    assert every[0]["bias"] == pytest.approx(0.6, abs=0.15)
+    assert every[0]["ratio"] == pytest.approx(0.5, rel=0.1)
+    said = size.say(found, NAMES)
+    assert said[0].startswith("beta is the worst: its nominal 80% interval covers ")
+    assert "posterior sd too high" in said[0]
+    assert "over-confident" in said[0]
+    assert said[1] == "2 of 3 parameters are off at level 5%, corrected for 3: beta, gamma."
+    rows = size.table(found, NAMES)
+    assert [row["parameter"] for row in rows] == ["beta", "gamma", "alpha"]
+    assert rows[0]["width / needed width"] == pytest.approx(0.5, rel=0.1)
+
+
+@pytest.mark.parametrize(("shift", "word"), [(-0.5, "too low"), (0.5, "too high")])
+def test_a_pure_bias_is_seen_below_the_median(shift, word):
+    upload = gaussian(n=800, shift=shift)
+    first = size.say(answered(upload), NAMES)[0]
+    assert "of the truths lie below its median, not half" in first
+    assert f"posterior sd {word}" in first
+
+
+def test_where_nothing_is_off_what_is_left_open_is_told():
+    found = answered(gaussian(n=1000, d=2))
+    assert all(one["pvalue_adjusted"] > 0.05 for one in found.plain["parameters"])
+    said = size.say(found, NAMES)
+    assert said[0].startswith("No parameter is found off: nominal 80% intervals cover between ")
+    assert "a bias of at most 0." in said[0]
+    assert "correct" not in " ".join(said)
+
+
+def test_severity_is_positive_where_a_nominal_rate_lies_outside_its_interval():
+    for one in answered(gaussian(n=600, d=2, width=np.array([0.6, 1.0]))).plain["parameters"]:
+        ends = [(rate["level"], rate["covers_low"], rate["covers_high"])
+                for rate in one["coverage"]]  # fmt: skip
+        ends.append((0.5, one["below_median_low"], one["below_median_high"]))
+        assert one["severity"] == pytest.approx(max(max(lo - at, at - hi) for at, lo, hi in ends))
+        assert (one["severity"] > 0) == any(not lo <= at <= hi for at, lo, hi in ends)
+
+
+@pytest.mark.parametrize(("k", "by"), [(100, "moments"), (3, "ranks")])
+def test_saturated_ranks_are_said_to_be(k, by):
+    upload = gaussian(n=500, k=k, shift=0.5, width=0.02)
+    found = answered(upload)
+    (one,) = found.plain["parameters"]
+    assert one["by"] == by
+    said = size.say(found, NAMES)[0]
+    if by == "moments":
+        assert one["saturated"]
+        assert one["ratio"] == pytest.approx(0.02, rel=0.15)
+        assert one["bias"] == pytest.approx(25, rel=0.2)
+        assert "lie outside all 100 draws of q, so that its bias and width are told by" in said
+    else:
+        assert not one["saturated"] or "least" in said
+
+
+def test_an_estimator_wider_than_the_prior_is_told():
+    rng = np.random.default_rng(0)
+    theta = rng.standard_normal((500, 1))
+    upload = Upload.of(
+        {"theta": theta, "x": theta, "theta_q": 2 * rng.standard_normal((500, 50, 1))}
+    )
+    said = size.say(answered(upload), NAMES)
+    assert any("q is wider than the prior for alpha (contraction −" in one for one in said)
+
+
+def table_of(theta, q):
+    return Upload.of({"theta": theta, "x": np.ones((len(theta), 1)), "theta_q": q})
+
+
+ODD = {
+    "five rows, one draw": lambda: gaussian(n=5, k=1),
+    "five rows, two draws": lambda: gaussian(n=5, k=2, d=2),
+    "one draw": lambda: gaussian(n=50, k=1, d=3),
+    "constant": lambda: Upload.of(
+        {"theta": np.ones((20, 2)), "x": np.arange(20.0), "theta_q": np.ones((20, 6, 2))}
+    ),
+    "discrete": lambda: table_of(
+        np.arange(20.0)[:, None] % 3, np.tile([0.0, 1.0, 2.0], (20, 2))[..., None]
+    ),
+    "leak": lambda: table_of(
+        np.arange(30.0)[:, None], np.tile(np.arange(30.0)[:, None, None], (1, 8, 1))
+    ),
+    "huge": lambda: table_of(1e200 * np.arange(9.0)[:, None], -1e200 * np.ones((9, 6, 1))),
+}
+
+
+@pytest.mark.parametrize("make", ODD.values(), ids=ODD.keys())
+def test_odd_tables_have_numbers_sentences_and_figures(make):
+    upload = make()
+    found = answered(upload)
+    assert size.say(found, NAMES)
+    assert len(size.table(found, NAMES)) == upload.dims[0]
+    for picture in figures.drawn(found, NAMES):
+        type(picture.figure)(picture.figure.to_plotly_json())  # plotly accepts it
+
+
+def test_discrete_parameters_keep_the_level():
+    rng = np.random.default_rng(0)
+    trials, off = 300, 0
+    for _ in range(trials):
+        theta, q = rng.poisson(1.5, (60, 1)), rng.poisson(1.5, (60, 9, 1))
+        draws = Draws(theta.astype(float), np.zeros((60, 1)), q.astype(float))
+        off += marginals(draws, int(rng.integers(1 << 30)))[0]["pvalue_adjusted"] <= 0.05
+    assert off <= statistics.binomial_bounds(trials, 0.05, 0.999)[1]
+
+
+def test_holm_holds_over_parameters():
+    trials, off = 300, 0
+    for seed in range(trials):
+        rng = np.random.default_rng(seed)
+        draws = Draws(*(rng.standard_normal(s) for s in ((40, 6), (40, 1), (40, 10, 6))))
+        off += marginals(draws, seed)[0]["pvalue_adjusted"] <= 0.05
+    assert off <= statistics.binomial_bounds(trials, 0.05, 0.999)[1]
+
+
+@pytest.mark.parametrize("width", [0.6, 1.0, 1.5])
+def test_highest_density_regions_cover_what_is_known(width):
+    rng = np.random.default_rng(0)
+    n, k = 20_000, 100
+    truth, draws = rng.standard_normal(n), width * rng.standard_normal((n, k))
+    log_q, log_q_draws = (norm.logpdf(one, scale=width) for one in (truth, draws))
+    found = hpd.regions(log_q, log_q_draws, rng)
+    known = 2 * ndtr(width * ndtri((1 + np.array(effects.LEVELS)) / 2)) - 1
+    assert found.rates.estimate == pytest.approx(known, abs=0.015)
+    assert (found.pvalue < 1e-6) == (width != 1.0)
+    assert np.sign(found.area.estimate) == np.sign(width - 1) or width == 1.0
+    levels, share, low, high = hpd.curve(found.needed)
+    outside = ((share < low - 1e-12) | (share > high + 1e-12)).any()
+    assert outside == (width != 1.0)
+    assert levels[0] == 0
+    assert share[-1] == 1
+
+
+@pytest.mark.parametrize("k", [1, 7])
+def test_regions_of_a_right_q_are_exact_with_ties(k):
+    rng, trials = np.random.default_rng(k), 2000
+    rejected = sum(
+        hpd.ks(1 - statistics.conformal_ranks(
+            np.round(rng.standard_normal(40)), np.round(rng.standard_normal((40, k))), rng
+        )).pvalue <= 0.05
+        for _ in range(trials)
+    )  # fmt: skip
+    low, high = statistics.binomial_bounds(trials, 0.05, 0.999)
+    assert low <= rejected <= high
+
+
+def with_densities(n=600, k=40, shift=0.3, width=0.8, seed=0):
+    """The conjugate table with all four log densities, off by a function of x."""
+    plain = gaussian(n, k, 1, shift, width, seed)
+    data = plain.data
+    x, sd = data.x, np.sqrt(0.5)
+
+    def log_p(theta, x):
+        return norm.logpdf(theta, x / 2, sd).sum(-1) + 17 * x.sum(-1)
+
+    def log_q(theta, x):
+        return norm.logpdf(theta, x / 2 + shift * sd, width * sd).sum(-1)
+
+    return Upload.of({
+        **plain.arrays(), "log_joint": log_p(data.theta, x), "log_q": log_q(data.theta, x),
+        "log_joint_draws": log_p(data.q, x[:, None]), "log_q_draws": log_q(data.q, x[:, None]),
+    })  # fmt: skip
+
+
+def test_densities_bring_regions_and_the_divergence():
+    upload = with_densities()
+    (task,) = size.tasks(upload, diagnosis.default_methods(), 0)
+    assert task.densities
+    found = answered(upload)
+    variance = 0.8**2
+    known = 0.5 * (1 / variance + variance - 2) + 0.3**2 / 2 * (1 + 1 / variance)
+    nats = found.plain["divergence"]
+    assert nats["source"] == "densities"
+    assert abs(nats["estimate"] - known) < 4 * nats["sd"] / np.sqrt(600)
+    said = " ".join(size.say(found, NAMES))
+    assert "Highest-density regions of q hold the truth in (nominal: true) 50%: " in said
+    assert "not part of the verdict" in said
+    assert "Symmetric divergence KL(p || q) + KL(q || p), mean over x: " in said
+    assert len(figures.drawn(found, NAMES)) == 5
+
+
+def test_an_infinite_density_is_said():
+    upload = with_densities()
+    log_q = np.array(upload.densities["log_q"])
+    log_q[:3] = -np.inf
+    found = answered(replace(upload, densities={**upload.densities, "log_q": log_q}))
+    assert found.plain["divergence"]["infinite"] == 3
+    assert any("In 3 of 600 rows" in one for one in size.say(found, NAMES))
+
+
+def test_without_densities_a_classifier_estimates_the_divergence(tmp_path):
+    upload = gaussian(n=300, k=20, shift=1.5)
+    tasks.hold(upload)
+    store = Store(tmp_path)
+    planned = size.tasks(upload, diagnosis.default_methods(), 0)
+    assert [type(task) for task in planned] == [size.Sizes, size.Learned]
+    assert planned[1].needs == {keys.key(planned[1].trainings[0])}
+    founds = []
+    for task in planned:
+        task.run(store, lambda fraction, live: None)
+        founds.append(task.load(store))
+    both = size.gather(founds)
+    nats = both.plain["divergence"]
+    assert nats["source"] == "classifier"
+    assert nats["rows"] == 150
+    assert 1.0 < nats["estimate"] < 3.0  # exact: 1.5^2 = 2.25
+    assert any("as far as the shared classifier sees" in one for one in size.say(both, NAMES))
+    for part in founds:  # what is there can be shown before the rest
+        shown = size.gather([part])
+        assert size.say(shown, NAMES)
+        assert figures.drawn(shown, NAMES)
+
+
+def test_without_a_classifier_among_the_methods_there_is_no_estimate():
+    assert [type(task) for task in size.tasks(gaussian(), [SBC()], 0)] == [size.Sizes]
+
+
+def test_obstacles_say_the_rule():
+    pair = Upload.of({"p": np.zeros((9, 1)), "q": np.ones((9, 1))})
+    assert "two samples p and q have no x" in size.obstacle(pair)
+    assert size.tasks(pair, diagnosis.default_methods(), 0) == ()
+    assert "at least 5 simulations; got 4" in size.obstacle(gaussian(n=4))
+    assert size.obstacle(gaussian(n=5)) is None
+
+
+def test_keys_follow_the_densities_and_the_seed():
+    plain = gaussian(n=20)
+    rich = replace(plain, densities={"log_q": np.zeros(20), "log_q_draws": np.zeros((20, 100))})
+    first = {size.tasks(one, (), seed)[0].key for one in (plain, rich) for seed in (0, 1)}
+    assert len(first) == 4
+
+
+@pytest.mark.parametrize("name", ["two_moons", "sir"])
+@pytest.mark.parametrize("state", ["undertrained", "well_trained"])
+def test_real_tables(name, state, shared):
+    upload = uploads.read(shared / "data" / f"{name}_{state}.npz")
+    found = answered(upload)
+    every = found.plain["parameters"]
+    assert any(one["pvalue_adjusted"] <= 0.05 for one in every)
+    if state == "undertrained":
+        assert every[0]["pvalue_adjusted"] < 1e-4
+        assert every[0]["severity"] > 0
+    for one in every:
+        assert one["ratio_low"] <= one["ratio"] <= one["ratio_high"]
+        assert 0.7 < one["ratio"] < 1.4
+    assert size.say(found, upload.names)
+
+
+def test_ranks_agree_with_the_reference(reference):
+    """Below and equal from given tables, tie-breakers given: the coverage that follows."""
+    _, arrays, expected = reference("sbc-two_moons_undertrained")
+    k = arrays["theta_q"].shape[1]
+    u = (expected["ranks"] + arrays["v"] * (1 + expected["ties"])).T / (k + 1)
+    np.testing.assert_allclose(u, expected["u"].T)
+    rates = effects.covered(u)
+    by_hand = [[np.mean(np.abs(row - 0.5) <= level / 2) for level in effects.LEVELS] for row in u]
+    np.testing.assert_allclose(rates.estimate, by_hand)
+
+
+def test_figures_draw_six_and_escape_names():
+    rng = np.random.default_rng(0)
+    n, d = 100, 9
+    upload = Upload.of({
+        "theta": rng.standard_normal((n, d)), "x": rng.standard_normal((n, 1)),
+        "theta_q": 0.5 * rng.standard_normal((n, 20, d)),
+    })  # fmt: skip
+    names = tuple(f"<b>{i}</b>" for i in range(d))
+    drawn = figures.drawn(answered(upload), names)
+    assert len(drawn) == 3
+    for picture in drawn:
+        assert "<b>" not in picture.figure.to_json().replace("\\u003c", "<")
+        assert picture.caption
+        assert "If q were right" in picture.caption or "If q" in picture.caption
+        assert picture.figure.layout.height <= 400
+    assert len(drawn[0].figure.layout.yaxis.ticktext) == figures.SHOWN
+    assert "3 more parameters are in the table" in drawn[0].caption
+
+
+def test_nothing_found_draws_and_says_nothing():
+    empty = Found({}, {})
+    assert figures.drawn(empty, NAMES) == ()
+    assert size.say(empty, NAMES) == ()
+    assert size.table(empty, NAMES) == []
+
+
+def test_the_code_runs_as_it_stands(tmp_path, capsys):
+    upload = gaussian(n=40, k=5, d=2)
+    path = tmp_path / "table.npz"
+    np.savez(path, **upload.arrays())
+    text = size.CODE.replace("{path}", str(path)).replace("{seed}", "3")
+    assert text == size.CODE.format(path=path, seed=3)
+    exec(compile(text, "code", "exec"), {})
+    said = capsys.readouterr().out
+    assert size.say(answered(uploads.read(path), seed=3), upload.names)[0] in said
+
+
+def test_the_same_seed_gives_the_same_numbers():
+    upload = gaussian(n=60, k=7, d=2)
+    assert answered(upload, 5).plain == answered(upload, 5).plain
+    assert answered(upload, 5).plain != answered(upload, 6).plain

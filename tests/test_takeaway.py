@@ -1,0 +1,195 @@
+"""The panel of an answer, and what is taken away from a diagnosis, under AppTest."""
+
+import io
+import json
+
+import numpy as np
+import pytest
+import streamlit
+import xarray
+from streamlit.testing.v1 import AppTest
+
+from pages.components.services import services
+from tests.reports import FOUND, HOSTILE, diagnosed, table
+from validation_core.report import notes
+from validation_core.uploads import Upload
+
+
+@pytest.fixture(autouse=True)
+def _fresh():
+    services.clear()
+    yield
+    services.clear()
+
+
+@pytest.fixture
+def downloads(monkeypatch):
+    """What each button would give, by its label; nothing is made before it is asked for."""
+    offered = {}
+
+    def button(label, data, file_name, *more, **options):
+        assert callable(data), "made when it is asked for"
+        assert options["on_click"] == "ignore"
+        offered[label] = (file_name, data)
+        return False
+
+    monkeypatch.setattr(streamlit, "download_button", button)
+    return offered
+
+
+def _panel(rows, said, captions):
+    from pages.components.panel import panel
+    from validation_core.figures.outcome import Drawn
+    from validation_core.figures.style import empty
+
+    drawn = [Drawn(f"Title {i} *s*", empty("Nothing"), words) for i, words in enumerate(captions)]
+    panel("How wrong", said, "Read *so*.", rows, drawn, "print('{seed}')", "size")
+
+
+def shown(rows=(), said=("The answer.",), captions=()):
+    app = AppTest.from_function(_panel, args=(list(rows), list(said), list(captions)))
+    app = app.run(timeout=30)
+    assert not app.exception
+    return app
+
+
+def rows(count):
+    return [
+        {"Parameter": f"p{i}", "Coverage": 0.5 + i / 1000, "Bias": -i / 7} for i in range(count)
+    ]
+
+
+def table_of(app):
+    (found,) = app.table
+    frame = found.value.reset_index()
+    return frame
+
+
+def test_a_panel_says_shows_and_explains(downloads):
+    app = shown(rows(3), ("The <b>answer</b> is *x*.", "More."), ("how it reads",))
+    assert app.header[0].value == "How wrong"
+    assert app.markdown[0].value == "The \\<b\\>answer\\</b\\> is \\*x\\*."
+    assert [one.value for one in app.caption] == ["More.", "how it reads"]
+    assert "Title 0 \\*s\\*" in app.markdown[1].value
+    assert "Read \\*so\\*." in [one.value for one in app.markdown]
+    assert app.code[0].value == "print('{seed}')"
+    assert table_of(app)["Bias"].tolist() == ["0", "−0.143", "−0.286"]
+    assert not app.text_input
+    name, data = downloads["Data (CSV)"]
+    assert name == "how-wrong.csv"
+    assert b",-0.14285714285714285\r\n" in data()
+
+
+def test_figures_stand_two_by_two():
+    app = shown(captions=("a", "b", "c"))
+    assert [len(one.children) for one in app.columns] == [3, 3, 3]
+    specs = [json.loads(one.proto.config) for one in app.get("plotly_chart")]
+    assert len(specs) == 3
+    for config in specs:
+        assert config["toImageButtonOptions"]["format"] == "svg"
+        assert config["modeBarButtons"] == [["toImage"]]
+
+
+def test_a_long_table_shows_its_worst_rows_and_all_when_asked():
+    app = shown(rows(40))
+    assert table_of(app)["Parameter"].tolist() == [f"p{i}" for i in range(10)]
+    assert app.caption[0].value == "10 of 40 rows, the worst first."
+    app.toggle[0].set_value(True).run()
+    assert not app.table
+    assert app.dataframe[0].value["Parameter"].tolist() == [f"p{i}" for i in range(40)]
+
+
+def test_a_long_table_is_searched_by_name():
+    app = shown(rows(40))
+    app.text_input[0].set_value(" P3 ").run()
+    assert table_of(app)["Parameter"].tolist() == ["p3", *(f"p{i}" for i in range(30, 39))]
+    app.toggle[0].set_value(True).run()
+    assert len(app.dataframe[0].value) == 11
+    app.text_input[0].set_value("nothing like it").run()
+    assert not app.table
+    assert "No row has these words." in [one.value for one in app.caption]
+
+
+def test_hostile_names_are_text_in_a_panel():
+    named = [{"Parameter": name or "-", "*n*": 1} for name in HOSTILE]
+    app = shown(named, HOSTILE[:2])
+    assert "\\<b\\>bold\\</b\\>" in app.markdown[0].value
+    assert "\\<b\\>bold\\</b\\>" in table_of(app)["Parameter"].tolist()
+    assert "\\*n\\*" in table_of(app).columns
+
+
+def _section(found, answers, label):
+    from pages.components.takeaway import section
+
+    section(found, answers, label)
+
+
+def taken(found, label="run 7.npz", query=()):
+    app = AppTest.from_function(_section, args=(found, {"size": FOUND}, label))
+    for name, value in dict(query).items():
+        app.query_params[name] = value
+    app = app.run(timeout=30)
+    assert not app.exception
+    return app
+
+
+def test_what_can_be_taken_is_made_when_asked_for(downloads):
+    found = diagnosed(table(names=["mass", "spin"]))
+    taken(found)
+    assert {label: name for label, (name, _) in downloads.items()} == {
+        "Report (HTML)": "run-7-report.html", "JSON": "run-7.json",
+        "DataTree (netCDF)": "run-7-prior-sbc.nc",
+    }  # fmt: skip
+    made = {label: make() for label, (_, make) in downloads.items()}
+    assert "The raw draws are not in this file" in made["Report (HTML)"]
+    assert json.loads(made["JSON"])["answers"]["size"]["error"] == 0.25
+    with xarray.open_datatree(io.BytesIO(made["DataTree (netCDF)"]), engine="h5netcdf") as tree:
+        assert list(tree["prior_sbc"].data_vars) == ["mass", "spin"]
+
+
+def test_draws_are_in_the_report_when_the_box_says_so(downloads):
+    app = taken(diagnosed(table()))
+    app.checkbox[0].check().run()
+    assert 'id="draws"' in downloads["Report (HTML)"][1]()
+
+
+def test_notes_are_kept_and_reach_the_report(downloads):
+    found = diagnosed(table())
+    app = taken(found)
+    app.text_area[0].set_value("Trained <b>twice</b>.").run()
+    assert notes.load(services().store, found.upload.digest) == "Trained <b>twice</b>."
+    assert "Trained &lt;b&gt;twice&lt;/b&gt;." in downloads["Report (HTML)"][1]()
+    services.clear()  # another server, the same folder
+    assert taken(found).text_area[0].value == "Trained <b>twice</b>."
+    assert taken(diagnosed(table(seed=1))).text_area[0].value == ""
+
+
+def test_notes_that_cannot_be_kept_are_told(monkeypatch, downloads):
+    found = diagnosed(table())
+    app = taken(found)
+
+    def full(*args, **options):
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr(services().store, "save", full)
+    app.text_area[0].set_value("lost").run()
+    assert not app.exception
+    assert "No space left" in services().store.notices[-1]
+
+
+def test_two_samples_have_no_datatree(downloads):
+    rng = np.random.default_rng(0)
+    upload = Upload.of({"p": rng.random((50, 2)), "q": rng.random((60, 2))})
+    app = taken(diagnosed(upload))
+    assert "DataTree (netCDF)" not in downloads
+    assert "no DataTree" in app.caption[0].value
+
+
+def test_the_link_restores_settings_and_holds_no_data():
+    found = diagnosed(table())
+    query = {"level": "1%", "seed": "7", "file": "secret", "more": "DC"}
+    (link,) = taken(found, query=query).code
+    assert link.value.endswith("?level=1%25&seed=7&more=DC")
+    assert "secret" not in link.value
+    (usual,) = taken(found).code
+    assert "=" not in usual.value

@@ -1,0 +1,275 @@
+"""What the numbers of a table say about how it was made: each finding, and silence where there is
+nothing to find."""
+
+import math
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from validation_core import uploads
+from validation_core.types import Draws
+from validation_core.uploads import Upload, checks, repeats, samples
+
+N, K = 300, 40
+
+
+def exact(n=N, k=K, d=2, seed=0):
+    """x = theta + noise with a normal prior: q is the posterior N(x / 2, I / 2)."""
+    rng = np.random.default_rng(seed)
+    theta = rng.standard_normal((n, d))
+    x = theta + rng.standard_normal((n, d))
+    q = x[:, None] / 2 + math.sqrt(0.5) * rng.standard_normal((n, k, d))
+    return {"theta": theta, "x": x, "theta_q": q}
+
+
+def said(arrays, **changed):
+    return Upload.of({**arrays, **changed}).warnings
+
+
+def only(arrays, words, **changed):
+    """The one sentence that is said."""
+    found = said(arrays, **changed)
+    assert len(found) == 1, found
+    assert words in found[0]
+    assert found[0].endswith((".", "?"))
+    return found[0]
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize(("n", "k", "d"), [(60, 12, 2), (1000, 50, 1), (400, 20, 5)])
+def test_nothing_is_said_of_an_exact_table(n, k, d, seed):
+    assert said(exact(n, k, d, seed)) == ()
+
+
+@pytest.mark.parametrize("name", samples.ABOUT)
+def test_nothing_is_said_of_the_samples(name):
+    assert uploads.read(samples.path(name)).warnings == ()
+
+
+@pytest.mark.parametrize("quality", ["well_trained", "undertrained"])
+@pytest.mark.parametrize("task", ["two_moons", "sir"])
+def test_nothing_is_said_of_real_tables(shared, task, quality):
+    assert uploads.read(shared / "data" / f"{task}_{quality}.npz").warnings == ()
+
+
+def test_the_same_simulation_twice():
+    arrays = exact()
+    twice = {name: np.concatenate([a, a[:30]]) for name, a in arrays.items()}
+    assert "30 of 330 rows repeat the theta and x" in only(twice, "Save each once")
+    # Other draws at the same simulation are the same simulation still.
+    twice["theta_q"] = np.concatenate([arrays["theta_q"], exact(seed=1)["theta_q"][:30]])
+    assert any("30 of 330 rows" in text for text in said(twice))
+
+
+def test_several_x_for_one_theta():
+    rng = np.random.default_rng(0)
+    theta = np.repeat(rng.standard_normal((30, 2)), 10, axis=0)
+    x = theta + rng.standard_normal(theta.shape)
+    q = x[:, None] / 2 + math.sqrt(0.5) * rng.standard_normal((300, K, 2))
+    only({"theta": theta, "x": x, "theta_q": q}, "300 rows hold only 30 different theta")
+
+
+def test_one_simulation_alone_is_refused():
+    arrays = {name: np.repeat(a[:1], N, axis=0) for name, a in exact().items()}
+    with pytest.raises(ValueError, match="got the same theta and x in all 300 rows"):
+        Upload.of(arrays)
+
+
+@pytest.mark.parametrize("k", [1, K])
+def test_draws_that_are_the_truth_are_refused(k):
+    arrays = exact()
+    copies = np.repeat(arrays["theta"][:, None], k, axis=1)
+    with pytest.raises(ValueError, match="the truth itself as every draw in 300 of 300 rows"):
+        Upload.of({**arrays, "theta_q": copies})
+
+
+def test_the_truth_among_its_draws():
+    arrays = exact()
+    arrays["theta_q"][:, 0] = arrays["theta"]
+    assert "at 300 of 300 rows" in only(arrays, "The draws contain the truth")
+    assert "(draw 1)" in said(arrays)[0]
+    rng = np.random.default_rng(1)
+    arrays = exact()
+    arrays["theta_q"][np.arange(150), rng.integers(K, size=150)] = arrays["theta"][:150]
+    assert "at 150 of 300 rows" in only(arrays, "The draws contain the truth")
+    assert "(draw" not in said(arrays)[0]
+
+
+@pytest.mark.parametrize("d", [1, 2])
+def test_ties_of_rounded_numbers_are_no_leak(d):
+    arrays = {name: np.round(2 * a) / 2 for name, a in exact(d=d).items()}
+    tied = (arrays["theta_q"] == arrays["theta"][:, None]).all(axis=2).any(axis=1).mean()
+    assert tied > 0.1
+    assert said(arrays) == ()
+
+
+def test_the_same_draws_at_every_x():
+    arrays = exact()
+    same = np.broadcast_to(arrays["theta_q"][:1], arrays["theta_q"].shape)
+    only(arrays, "ignores x by construction", theta_q=same)
+
+
+def test_draws_that_were_given_to_several_x():
+    arrays = exact()
+    assert any(
+        "begin with only 30 different draws" in text
+        for text in said(arrays, theta_q=np.repeat(arrays["theta_q"][:30], 10, axis=0))
+    )
+
+
+def test_the_prior_as_q_is_not_called_shuffled():
+    prior = np.random.default_rng(3).standard_normal((N, K, 2))
+    assert said(exact(), theta_q=prior) == ()
+
+
+def test_draws_without_spread():
+    arrays = exact()
+    arrays["theta_q"][:90, :, 1] = arrays["theta_q"][:90, :1, 1]
+    text = only(arrays, "All 40 draws are the same number at 30% of the x in theta_2")
+    assert "theta_1" not in text
+
+
+def test_constant_draws_are_said_once():
+    arrays = exact()
+    arrays["theta_q"][:, :, 1] = 0.25
+    only(arrays, "theta_q is constant in theta_2")
+
+
+def test_whole_numbers():
+    arrays = exact()
+    discrete = {"theta": np.rint(4 * arrays["theta"]), "theta_q": np.rint(4 * arrays["theta_q"])}
+    only({**arrays, **discrete}, "theta_1, theta_2: whole numbers in theta and in q's draws")
+    only(
+        {**arrays, **discrete}, "whole numbers in theta but not in q's draws",
+        theta_q=4 * arrays["theta_q"],
+    )  # fmt: skip
+
+
+def test_discrete_simulations_may_repeat():
+    rng = np.random.default_rng(0)
+    theta = rng.integers(0, 3, size=(N, 1))
+    x = theta + rng.integers(0, 2, size=(N, 1))
+    q = rng.integers(0, 3, size=(N, K, 1))
+    only({"theta": theta, "x": x, "theta_q": q}, "whole numbers in theta and in q's draws")
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_rows_in_another_order(seed):
+    arrays = exact(seed=seed)
+    shuffled = np.random.default_rng(seed).permutation(arrays["theta"])
+    found = said(arrays, theta=shuffled)
+    assert len(found) == 1
+    assert "same order?" in found[0]
+
+
+def test_a_q_of_little_information_is_not_called_shuffled():
+    """A posterior near the prior follows the truth hardly, however well its mean is known."""
+    rng = np.random.default_rng(0)
+    theta = rng.standard_normal((N, 1))
+    x = theta + 30 * rng.standard_normal((N, 1))
+    q = x[:, None] / 901 + math.sqrt(900 / 901) * rng.standard_normal((N, 1000, 1))
+    assert said({"theta": theta, "x": x, "theta_q": q}) == ()
+
+
+def test_draws_far_from_the_truths():
+    arrays = exact()
+    far = np.random.default_rng(0).random((N, K)) < 0.1
+    arrays["theta_q"][far, 0] += 40
+    assert "10% of q's draws" in only(arrays, "lie far outside of the truths' range")
+    arrays = exact()
+    only(arrays, "Not one draw of q lies within the range", theta_q=np.exp(arrays["theta_q"]) + 40)
+
+
+def test_heavy_tails_are_not_called_far():
+    rng = np.random.default_rng(0)
+    theta, q = rng.standard_cauchy((N, 1)), rng.standard_cauchy((N, K, 1))
+    assert said({"theta": theta, "x": theta + rng.standard_normal((N, 1)), "theta_q": q}) == ()
+
+
+def test_sorted_draws():
+    arrays = exact(d=1)
+    only(arrays, "they are sorted", theta_q=np.sort(arrays["theta_q"], axis=1))
+
+
+def test_a_chain():
+    arrays = exact()
+    off = arrays["theta_q"] - arrays["x"][:, None] / 2
+    for i in range(1, K):
+        off[:, i] = 0.8 * off[:, i - 1] + 0.6 * off[:, i]
+    assert "thinned" in only(arrays, "correlated (0.6", theta_q=arrays["x"][:, None] / 2 + off)
+
+
+def test_draws_that_repeat():
+    arrays = exact()
+    again = np.random.default_rng(0).integers(K, size=(N, K))
+    resampled = np.take_along_axis(arrays["theta_q"], again[:, :, None], axis=1)
+    assert "(about 6" in only(arrays, "Draws of q repeat", theta_q=resampled)
+
+
+def test_many_parameters_and_columns_of_x():
+    rng = np.random.default_rng(0)
+    theta, q = rng.standard_normal((20, 10_000)), rng.standard_normal((20, 2, 10_000))
+    found = said({"theta": theta, "x": rng.standard_normal((20, 100_000)), "theta_q": q})
+    assert any(text.startswith("10,000 parameters are many") for text in found)
+    assert any(text.startswith("x has 100,000 columns") for text in found)
+
+
+def test_single_draws_and_single_rows_are_read():
+    assert all("K = 1 draw" in text for text in said(exact(k=1)))
+    assert Upload.of({name: a[:1] for name, a in exact().items()}).n == 1
+
+
+@pytest.mark.parametrize(
+    ("values", "grid"),
+    [
+        (np.arange(50.0), True),
+        (np.round(np.random.default_rng(0).standard_normal(500), 2), True),
+        (np.float32(np.round(np.random.default_rng(0).standard_normal(500), 2)), True),
+        (np.array([0.1, 0.7]), True),
+        (np.random.default_rng(0).standard_normal(5), False),
+        (np.random.default_rng(0).standard_normal(5000).astype(np.float32), False),
+        (1e6 + np.random.default_rng(0).random(5000).astype(np.float32), False),
+    ],
+)
+def test_what_is_a_grid(values, grid):
+    assert repeats.on_a_grid(values) == grid
+
+
+def test_no_second_copy_is_made():
+    rng = np.random.default_rng(0)
+    theta = rng.standard_normal((1000, 10), dtype=np.float32)
+    q = theta[:, None] + rng.standard_normal((1000, 500, 10), dtype=np.float32)
+    data = Draws(theta, theta + 1, q)
+    tracemalloc.start()
+    checks.warnings(data, [f"theta_{i}" for i in range(10)])
+    checks.finite({"theta_q": q})
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 0.7 * q.nbytes
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_odd_numbers_are_a_table_or_a_refusal(seed):
+    """Every kind of column beside every other, in small tables."""
+    rng = np.random.default_rng(seed)
+
+    def odd(shape):
+        kinds = (
+            rng.standard_normal(shape), rng.integers(0, 3, shape).astype(float),
+            np.full(shape, rng.standard_normal()), np.zeros(shape),
+            rng.choice([1e308, -1e308, 5e-324], shape), rng.standard_cauchy(shape) ** 9,
+            1e15 + rng.standard_normal(shape), np.round(rng.standard_normal(shape), 2),
+            np.sort(rng.standard_normal(shape), axis=-1),
+        )  # fmt: skip
+        return kinds[rng.integers(len(kinds))]
+
+    n, k, d, m = rng.integers([1, 1, 1, 1], [30, 9, 4, 4])
+    theta = np.stack([odd(n) for _ in range(d)], axis=-1)
+    q = np.stack([odd((n, k)) for _ in range(d)], axis=-1)
+    names = [f"theta_{j + 1}" for j in range(d)]
+    try:
+        found = checks.warnings(Draws(theta, odd((n, m)), q), names)
+    except ValueError as refusal:
+        found = (str(refusal),)
+    assert all(text.endswith((".", "?")) and "nan" not in text for text in found)

@@ -1,0 +1,213 @@
+"""Several files at once, files on the server's machine, and what headers tell before reading."""
+
+import os
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from tests.files import columns, csv, hdf5, npy, npz, parquet_file, table
+from validation_core import uploads
+from validation_core.types import Blocks
+from validation_core.uploads import AmbiguousOrder, local
+
+N, K, D, M = 60, 12, 2, 3
+
+
+def refusal(given, **options):
+    with pytest.raises(ValueError, match=r"; got|missing") as caught:
+        uploads.read_files(given, **options)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_one_array_in_each_file():
+    made = table()
+    given = [("runs/theta.npy", npy(made["theta"])), ("x.npy", npy(made["x"])),
+             ("samples.npy", npy(made["theta_q"]))]  # fmt: skip
+    ((label, upload),) = uploads.read_files(given)
+    assert label == "theta"
+    assert upload.digest == uploads.read(npz(made)).digest
+
+
+def test_files_of_different_kinds_make_one_table():
+    made = table()
+    pairs = {"theta": made["theta"], "x": made["x"]}
+    draws = {"theta_q": made["theta_q"], "log_q_draws": np.zeros((N, K))}
+    for second in (npz(draws), hdf5(draws)):
+        ((label, upload),) = uploads.read_files([("sims.npz", npz(pairs)), ("post", second)])
+        assert label == "sims"
+        assert (upload.n, upload.k) == (N, K)
+        assert upload.densities.keys() == {"log_q_draws"}
+
+
+def test_whole_tables_stay_apart_and_keep_their_labels():
+    given = [("a/run.npz", npz(table(seed=1))), ("run.npz", npz(table(seed=2))),
+             ("<b>.parquet", parquet_file(columns(table(seed=3))))]  # fmt: skip
+    read = uploads.read_files(given)
+    assert [label for label, _ in read] == ["run", "run (2)", "<b>"]
+    assert len({upload.digest for _, upload in read}) == 3
+
+
+def test_several_posteriors_share_their_simulations():
+    made, other = table(), table(seed=1)
+    pairs = {"theta": made["theta"], "x": made["x"]}
+    given = [("sims.npz", npz(pairs)), ("early.npz", npz({"theta_q": other["theta_q"]})),
+             ("late.npz", npz({"theta_q": made["theta_q"]}))]  # fmt: skip
+    read = dict(uploads.read_files(given))
+    assert list(read) == ["early", "late"]
+    assert read["late"].digest == uploads.read(npz(made)).digest
+    np.testing.assert_array_equal(read["early"].data.theta, made["theta"])
+
+
+def test_two_samples_in_two_files():
+    rng = np.random.default_rng(0)
+    p, q = rng.standard_normal((60, 2)), rng.standard_normal((70, 2))
+    named = [("p.csv", csv({"a": p[:, 0], "b": p[:, 1]})), ("q.npy", npy(q))]
+    ((_, upload),) = uploads.read_files(named)
+    assert isinstance(upload.data, Blocks)
+    np.testing.assert_allclose(upload.data.p.theta, p)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ([("a.npz", ["theta", "x"])], "'a' holds theta, x"),
+        ([("a.npz", ["theta", "x"]), ("b.npz", ["x", "theta_q"])], "x in more than one"),
+        ([("a.npz", ["theta", "x", "theta_q"]), ("b.npz", ["theta_q"])], "'b' holds theta_q"),
+        ([("a.npz", ["theta_q"]), ("b.npz", ["theta_q"])], "do not make whole tables"),
+    ],
+)
+def test_what_does_not_add_up_says_what_each_file_holds(given, words):
+    made = table()
+    packed = [(name, npz({role: made[role] for role in held})) for name, held in given]
+    assert words in refusal(packed)
+
+
+def test_a_broken_file_among_several_is_named():
+    said = refusal([("good.npz", npz(table())), ("bad.npz", b"PK\x03\x04")])
+    assert said.startswith("In the file 'bad':")
+
+
+def test_the_limit_counts_all_files():
+    one = npz(table())
+    held = sum(array.nbytes for array in table().values())
+    assert len(uploads.read_files([("a", one), ("b", one)], limit=2 * held)) == 2
+    assert "together" in refusal([("a", one), ("b", one)], limit=2 * held - 1)
+    with pytest.raises(ValueError, match="From 1 to 64 files"):
+        uploads.read_files([])
+
+
+def test_the_order_is_asked_for_several_too():
+    given = [("a.npz", npz(table(k=N))), ("b.npz", npz(table(k=N)))]
+    with pytest.raises(AmbiguousOrder):
+        uploads.read_files(given)
+    assert len(uploads.read_files(given, order="KND")) == 2
+
+
+# Previews
+
+
+@pytest.mark.parametrize("make", [npz, hdf5, lambda made: parquet_file(columns(made))])
+def test_a_preview_knows_the_sizes(make):
+    seen = uploads.preview(make(table()))
+    assert (seen.n, seen.k, seen.d, seen.m) == (N, K, D, M)
+    assert seen.problem is None
+    assert {"theta", "x", "theta_q"} <= {array.role for array in seen.arrays}
+    assert seen.nbytes >= 4 * (N * D + N * M + N * K * D)
+
+
+@pytest.mark.parametrize(
+    ("shapes", "k"),
+    [(((N,), (N,), (N, K)), K), (((N, D), (N, M), (K, N, D)), K), (((N, D), (N, M), (N, D)), 1),
+     (((N, D), (N, M), (7, 8, D)), None)],
+)  # fmt: skip
+def test_a_preview_knows_the_draws_in_every_order(shapes, k):
+    made = dict(zip(("theta", "x", "theta_q"), map(np.zeros, shapes), strict=True))
+    assert uploads.preview(npz(made)).k == k
+
+
+def test_a_preview_reads_no_numbers_and_tells_what_will_be_refused():
+    content = npz({"theta": np.zeros((2000, 1000)), "<x>": np.zeros(3)})
+    tracemalloc.start()
+    seen = uploads.preview(content, limit=2**20)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 2_000_000
+    assert "at most" in seen.problem
+    assert (seen.n, seen.k, seen.m) == (2000, None, None)
+    assert "missing: x, theta_q" in uploads.preview(content).problem
+    pair = uploads.preview(npz({"p": np.zeros((60, 2)), "q": np.zeros((50, 2))}))
+    assert (pair.n, pair.d, pair.problem) == (50, 2, None)
+    with pytest.raises(ValueError, match="an empty file"):
+        uploads.preview(b"")
+
+
+# Files on the server's machine
+
+
+@pytest.fixture
+def shelf(tmp_path):
+    """A folder with a table, a folder in it, and a secret beside it."""
+    allowed = tmp_path / "allowed"
+    (allowed / "deep").mkdir(parents=True)
+    (tmp_path / "secret.npz").write_bytes(npz(table()))
+    (allowed / "a.npz").write_bytes(npz(table()))
+    (allowed / "deep" / "b.CSV").write_bytes(b"p\n1\n")
+    (allowed / "notes.txt").write_text("no table")
+    return allowed
+
+
+def test_files_within_the_folder(shelf):
+    assert uploads.read(local.within(shelf, "a.npz")).n == N
+    assert local.within(shelf, "deep/../a.npz") == (shelf / "a.npz").resolve()
+    assert local.within(shelf, str(shelf / "deep" / "b.CSV")).name == "b.CSV"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", " ", "..", "../secret.npz", "deep", "none.npz", "/etc/passwd", "a.npz/..", "a\x00.npz",
+     "~", "deep/../../secret.npz", "x" * 5000],
+)  # fmt: skip
+def test_nothing_outside_the_folder_is_named(shelf, text):
+    with pytest.raises(ValueError, match="; got") as caught:
+        local.within(shelf, text)
+    assert "\n" not in str(caught.value)
+
+
+def test_links_do_not_lead_out(shelf):
+    (shelf / "link.npz").symlink_to(shelf.parent / "secret.npz")
+    (shelf / "folder").symlink_to(shelf.parent)
+    (shelf / "inside.npz").symlink_to(shelf / "a.npz")
+    for text in ("link.npz", "folder/secret.npz"):
+        with pytest.raises(ValueError, match="folder that this server allows"):
+            local.within(shelf, text)
+    assert local.within(shelf, "inside.npz") == (shelf / "a.npz").resolve()
+    assert local.listing(shelf).files == ("a.npz", "deep/b.CSV")
+
+
+def test_what_is_no_regular_file_is_refused(shelf):
+    os.mkfifo(shelf / "pipe.npz")
+    with pytest.raises(ValueError, match="must name a file"):
+        local.within(shelf, "pipe.npz")
+    assert "pipe.npz" not in local.listing(shelf).files
+
+
+def test_a_long_list_is_cut_and_says_so(shelf, monkeypatch):
+    assert local.listing(shelf).cut is None
+    for i in range(10):
+        (shelf / f"run{i}.npz").touch()
+    monkeypatch.setattr(local, "_SHOWN", 5)
+    shown = local.listing(shelf)
+    assert len(shown.files) == 5
+    assert "first 5 files" in shown.cut
+
+
+def test_the_folder_is_off_until_it_is_named(shelf, monkeypatch):
+    monkeypatch.delenv(local.VARIABLE, raising=False)
+    assert local.folder() is None
+    monkeypatch.setenv(local.VARIABLE, str(shelf))
+    assert local.folder() == shelf.resolve()
+    monkeypatch.setenv(local.VARIABLE, str(shelf / "a.npz"))
+    with pytest.raises(ValueError, match="must name a folder"):
+        local.folder()

@@ -1,0 +1,216 @@
+"""Where a truth lies among its row's draws: normal scores in several coordinates, for many truths.
+
+Everything rests on the pool of a row, its K draws and the truth together. A point of the pool is
+ranked among the others, so that under p = q the truth is one of K + 1 exchangeable points and
+whatever is computed for it may be computed for any of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from validation_core.answers.cause.groups import Groups, groups, second
+from validation_core.types import Array, Draws
+
+_ROUNDS, _DEGREES = 4, 4.0  # of Student's t, whose scatter a minority of far draws hardly moves
+_MOST = 4.0  # what a score gains at most by how far outside all others its point lies
+_UNIT = 0.25  # of a log radius: what counts as one, a factor of 1.28
+_FAR = 20.0  # sd at which draws are held fast before they are grouped
+_ROWS = 256  # worked on at a time
+
+
+class Scores(NamedTuple):
+    """Normal scores of T truths of n rows."""
+
+    marginal: Array
+    """In each parameter: (T, n, D)."""
+    white: Array
+    """In the row's whitened coordinates: (T, n, D)."""
+    radius: Array
+    """Of the distance from the row's centre in them: (T, n)."""
+    minor: NDArray[np.bool_]
+    """Whether it lies in the smaller of two groups of draws: (T, n)."""
+    theta: Array
+    """The truths themselves: (T, n, D)."""
+
+
+class _Placed(NamedTuple):
+    """Coordinates (T, n, C) of truths, how many of `others` lie below, and their extremes."""
+
+    at: Array
+    rank: NDArray[np.int32]
+    others: int
+    highest: Array
+    lowest: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Ranked:
+    """Rows of a table made ready to rank truths in them."""
+
+    points: Array
+    """The truth, then the draws, without ties: (n, K + 1, D)."""
+
+    @classmethod
+    def of(cls, table: Draws, rng: np.random.Generator) -> Ranked:
+        """Ready rows of a table; tied values are parted by noise below their smallest gap."""
+        points = np.concatenate([table.theta[:, None], table.q], axis=1).astype(np.float64)
+        for j in range(points.shape[2]):
+            values = np.unique(points[..., j])
+            if len(values) == 1:
+                points[..., j] = rng.standard_normal(points.shape[:2])
+            elif len(values) < 0.999 * points[..., j].size:
+                points[..., j] += np.diff(values).min() * (rng.random(points.shape[:2]) - 0.5)
+        return cls(points)
+
+    @cached_property
+    def scale(self) -> tuple[Array, Array]:
+        """Median and robust sd of each row and parameter: (n, 1, D) each."""
+        low, middle, high = np.quantile(self.points, [0.16, 0.5, 0.84], axis=1)[:, :, None]
+        robust, plain = (high - low) / 2, self.points.std(1, keepdims=True)
+        return middle, np.where(robust > 0, robust, np.where(plain > 0, plain, 1.0))
+
+    @cached_property
+    def whitening(self) -> tuple[Array, Array, Array]:
+        """Centre (n, 1, D), symmetric root of the inverse scatter (n, D, D), its axes (n, D, D).
+
+        In standardised coordinates; axes are columns, from the narrowest to the widest.
+        """
+        n, _, d = self.points.shape
+        centres, roots, axes = np.empty((n, 1, d)), np.empty((n, d, d)), np.empty((n, d, d))
+        for start in range(0, n, _ROWS):
+            rows = slice(start, start + _ROWS)
+            centres[rows], scatter = _scatter(
+                (self.points[rows] - self.scale[0][rows]) / self.scale[1][rows]
+            )
+            values, axes[rows] = np.linalg.eigh(scatter)
+            root = axes[rows] / np.sqrt(values)[:, None]
+            roots[rows] = root @ np.swapaxes(axes[rows], 1, 2)
+        return centres, roots, axes
+
+    def coordinates_of(self, points: Array) -> Array:
+        """Parameters, whitened coordinates and log radius: (n, t, 2 D + 1) of (n, t, D)."""
+        centre, root, _ = self.whitening
+        white = ((points - self.scale[0]) / self.scale[1] - centre) @ root
+        radius = np.log(np.maximum(np.linalg.norm(white, axis=2, keepdims=True), 1e-12))
+        return np.concatenate([points, white, radius], axis=2)
+
+    @cached_property
+    def coordinates(self) -> Array:
+        """Of the pool: (n, C, K + 1)."""
+        return np.ascontiguousarray(np.swapaxes(self.coordinates_of(self.points), 1, 2))
+
+    @cached_property
+    def ordered(self) -> Array:
+        """The pool's coordinates in order: (n, C, K + 1)."""
+        return np.sort(self.coordinates, axis=2)
+
+    @cached_property
+    def ranks(self) -> NDArray[np.int32]:
+        """How many of the pool lie below each of its points: (n, C, K + 1)."""
+        order = self.coordinates.argsort(axis=2).astype(np.int32)
+        ranks = np.empty_like(order)
+        places = np.broadcast_to(np.arange(order.shape[2], dtype=np.int32), order.shape)
+        np.put_along_axis(ranks, order, places, axis=2)
+        return ranks
+
+    @cached_property
+    def units(self) -> tuple[Array, Array]:
+        """What counts as one when a point lies outside, below and above: (n, C) each."""
+        low, middle, high = np.quantile(self.ordered, [0.05, 0.5, 0.95], axis=2)
+        below, above = (np.maximum(a, 1e-9) / 1.645 for a in (middle - low, high - middle))
+        below[:, -1] = above[:, -1] = _UNIT
+        return below, above
+
+    @cached_property
+    def groups(self) -> Groups:
+        """Two groups of each row's points in whitened coordinates."""
+        d = self.points.shape[2]
+        return groups(np.clip(np.swapaxes(self.coordinates[:, d : 2 * d], 1, 2), -_FAR, _FAR))
+
+    def minor(self, theta: Array) -> NDArray[np.bool_]:
+        """Whether truths (T, n, D) lie in the smaller group of their row: (T, n)."""
+        d = theta.shape[2]
+        white = self.coordinates_of(np.swapaxes(theta, 0, 1))[..., d : 2 * d]
+        return second(np.clip(white, -_FAR, _FAR), self.groups.centres).T
+
+    def pooled(self, which: NDArray[np.intp], rng: np.random.Generator) -> Scores:
+        """Scores of points of the pool (T, n), each among the others; 0 is the table's truth."""
+        row, last = np.arange(len(self.points)), self.ordered.shape[2] - 1
+        at = np.swapaxes(self.coordinates, 1, 2)[row, which]
+        rank = np.swapaxes(self.ranks, 1, 2)[row, which]
+        highest = np.where(rank == last, self.ordered[..., last - 1], self.ordered[..., last])
+        lowest = np.where(rank == 0, self.ordered[..., 1], self.ordered[..., 0])
+        placed = _Placed(at, rank, last, highest, lowest)
+        return self._scores(self.points[row, which], placed, rng)
+
+    def moved(self, theta: Array, which: NDArray[np.intp], rng: np.random.Generator) -> Scores:
+        """Scores of truths theta (T, n, D) that stem from q's draws `which` (T, n).
+
+        They are ranked among the other draws: neither the draw that they stem from nor the
+        table's own truth counts.
+        """
+        at = np.swapaxes(self.coordinates_of(np.swapaxes(theta, 0, 1)), 0, 1)  # (T, n, C)
+        n, c, size = self.ordered.shape
+        below = np.empty(at.shape, np.int32)
+        for i in range(n):
+            for j in range(c):
+                below[:, i, j] = self.ordered[i, j].searchsorted(at[:, i, j])
+        origin = np.swapaxes(self.ranks, 1, 2)[np.arange(n), which + 1]
+        truth = np.broadcast_to(self.ranks[..., 0], origin.shape)
+        rank = (below - (origin < below) - (truth < below)).astype(np.int32)
+        high = size - 1 - _taken(size - 1 - origin, size - 1 - truth)
+        highest, lowest = (
+            np.take_along_axis(self.ordered[None], place[..., None], axis=3)[..., 0]
+            for place in (high, _taken(origin, truth))
+        )
+        return self._scores(theta, _Placed(at, rank, size - 2, highest, lowest), rng)
+
+    def _scores(self, theta: Array, placed: _Placed, rng: np.random.Generator) -> Scores:
+        at, rank, others, highest, lowest = placed
+        score = ndtri((rank + rng.random(rank.shape)) / (others + 1))
+        below, above = self.units
+        score = np.where(
+            rank == others, np.maximum(score, 0) + _outside(at - highest, above), score
+        )
+        score = np.where(rank == 0, np.minimum(score, 0) - _outside(lowest - at, below), score)
+        d = theta.shape[2]
+        radius = np.maximum(score[..., -1], -_MOST)  # at the very centre nothing is far
+        white = np.clip(np.swapaxes(at[..., d : 2 * d], 0, 1), -_FAR, _FAR)
+        minor = second(white, self.groups.centres).T
+        return Scores(score[..., :d], score[..., d : 2 * d], radius, minor, theta)
+
+
+def _scatter(u: Array) -> tuple[Array, Array]:
+    """Centre (n, 1, D) and scatter (n, D, D) of Student's t by reweighting: u (n, K, D)."""
+    n, k, d = u.shape
+    centre, scatter = np.zeros((n, 1, d)), np.broadcast_to(np.eye(d), (n, d, d))
+    shrink = min(0.5, (d / k) ** 2) + 1e-6
+    for _ in range(_ROUNDS):
+        off = u - centre
+        weight = (_DEGREES + d) / (
+            _DEGREES + (off @ np.linalg.inv(scatter) * off).sum(2, keepdims=True)
+        )
+        centre = (weight * u).sum(1, keepdims=True) / weight.sum(1, keepdims=True)
+        off = u - centre
+        scatter = np.swapaxes(off * weight, 1, 2) @ off / k
+        typical = np.trace(scatter, axis1=1, axis2=2)[:, None, None] / d
+        scatter = (1 - shrink) * scatter + shrink * typical * np.eye(d)
+    return centre, scatter
+
+
+def _outside(by: Array, unit: Array) -> Array:
+    return np.minimum(np.maximum(by, 0) / unit, _MOST)
+
+
+def _taken(first: NDArray[np.integer], then: NDArray[np.integer]) -> NDArray[np.intp]:
+    """How many of the outermost places, counted from 0, two points take together: 0, 1 or 2."""
+    one = (first == 0) | (then == 0)
+    both = one & ((first == 1) | (then == 1))
+    return one.astype(np.intp) + both

@@ -1,0 +1,119 @@
+"""The likely cause, in sentences and as a table. Names come in here, as the user gave them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from validation_core.answers.base import Found
+from validation_core.answers.cause import words
+from validation_core.diagnosis.words import equals
+
+HOW = (
+    "Known defects of growing size were injected into this table's own draws, and the table is "
+    "compared with what came out: a weight is how like it each defect is, and all weights sum to "
+    "1. If q were right, the table would lie among those in which a draw of q plays the truth, "
+    "and no cause would be named in 99 of 100 such tables. Causes resemble one another where "
+    "they are weak; several at once are told as unclear."
+)
+
+CODE = """\
+import tempfile
+
+from validation_core import uploads
+from validation_core.answers import cause
+from validation_core.diagnosis import tasks
+from validation_core.store import Store
+
+upload = uploads.read("{path}")
+tasks.hold(upload)
+store = Store(tempfile.mkdtemp())
+(task,) = cause.tasks(upload, (), {seed})
+task.run(store, lambda fraction, live: None)
+found = task.load(store)
+print(*cause.say(found, upload.names), sep="\\n")
+for row in cause.table(found, upload.names):
+    print(row)
+"""
+
+
+def say(found: Found, names: Sequence[str]) -> tuple[str, ...]:
+    """The cause with its size, what it was told apart from, what speaks for it, what to do."""
+    plain = found.plain
+    stands = (
+        f"beside {plain['nulls']} tables in which a draw of q plays the truth (p "
+        f"{equals(plain['pvalue'])})"
+    )
+    if plain["cause"] == "none":
+        return (f"No cause is named: the table does not stand out {stands}.", *_part(plain))
+    first = plain["causes"][0]
+    if plain["cause"] == "unclear":
+        return (
+            f"Unclear: the table stands out {stands}, {_why(plain)}.", *_part(plain),
+            *words.NEXT["unclear"],
+        )  # fmt: skip
+    said = [
+        f"Most likely, {words.TITLES[first['cause']]}: {words.strength(first['strength'])}; it "
+        f"stands out {stands}.",
+        f"Weights of the causes by how like their injected tables it is: {_weights(plain)}. Of "
+        f"the {plain['nearest']} injected tables nearest to it, "
+        f"{first['share']:.0%} have this defect.",
+    ]
+    said += [words.evidence(one, names) for one in first["evidence"]]
+    return (*said, f"Next: {words.NEXT[first['cause']][0]}", *_part(plain))
+
+
+def table(found: Found, names: Sequence[str]) -> list[dict[str, str | float | int]]:
+    """Causes, the likeliest first, each with its evidence: one row for each piece."""
+    rows: list[dict[str, str | float | int]] = []
+    for cause in found.plain["causes"]:
+        size = cause["strength"]
+        for one in cause["evidence"] or [None]:
+            row: dict[str, str | float | int] = {
+                "cause": words.TITLES[cause["cause"]], "weight": round(cause["weight"], 3),
+                "share of nearest injected tables": round(cause["share"], 3),
+                "distance, in typical ones": round(cause["apart"], 2),
+                "size, if so": words.strength(size),
+            }  # fmt: skip
+            if one is not None:
+                row |= {
+                    "evidence": words.KINDS[one["what"]],
+                    "of": ", ".join(
+                        names[i] if i < len(names) else f"theta_{i + 1}" for i in one["at"]
+                    ),
+                    "value": round(one["value"], 4),
+                    "95% interval": f"{one['low']:.4g} to {one['high']:.4g}",
+                    "if q were right": words.right(one),
+                }
+            row["next"] = words.NEXT[cause["cause"]][0]
+            rows.append(row)
+    return rows
+
+
+def _weights(plain: object) -> str:
+    assert isinstance(plain, dict)
+    leading = [one for one in plain["causes"][:3] if one["weight"] >= 0.005] or plain["causes"][:1]
+    return ", ".join(f"{words.TITLES[one['cause']]} {one['weight']:.0%}" for one in leading)
+
+
+def _why(plain: object) -> str:
+    assert isinstance(plain, dict)
+    if plain["why"] == "weak":
+        return "but not by enough to name what is off"
+    if plain["why"] == "far":
+        return (
+            "but it is far from all injected defects; several may act together. Nearest: "
+            f"{_weights(plain)}"
+        )
+    return f"but looks like more than one defect: {_weights(plain)}"
+
+
+def _part(plain: object) -> tuple[str, ...]:
+    """What of a large table was looked at; nothing where it was all."""
+    assert isinstance(plain, dict)
+    used, full = plain["used"], plain["full"]
+    if used == full:
+        return ()
+    return (
+        f"Looked at {used[0]} of {full[0]} simulations, {used[1]} of {full[1]} draws at each and "
+        f"{used[2]} of {full[2]} parameters.",
+    )

@@ -1,0 +1,110 @@
+"""The work: score held-out draws, compare shares, and average the log ratio over theta."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from validation_core import scores, statistics
+from validation_core.answers.base import Answer, Found
+from validation_core.answers.in_theta import binned, shares
+from validation_core.diagnosis import run
+from validation_core.rng import stream
+from validation_core.tasks import Live
+from validation_core.types import Array, Draws
+from validation_core.uploads import Upload
+
+if TYPE_CHECKING:
+    from validation_core.store import Store
+
+PARAMETERS = 5
+"""Parameters whose pairs are mapped: those that the log ratio depends on most."""
+SCORED = 100_000
+"""Draws of q that are scored, at most; as many at each row."""
+_MAPS = 4  # pairs in q's sds
+_OWN = 2  # pairs on the parameters' own axes
+_TRUTHS = 300  # marked on a map
+_FEWEST_DRAWS = 5  # from which q's mean and sd at an x say where a draw lies
+_NUMBERS = 4_000_000  # of theta and x that a row is scored with, at most
+
+
+@dataclass(frozen=True, kw_only=True)
+class InTheta(Answer):
+    """Where in theta q puts too much or too little mass, by the classifier that tests share."""
+
+    version: ClassVar[int] = 1
+    about: ClassVar[str] = "Where in theta"
+
+    def answer(self, upload: Upload, store: Store, report: Live) -> Found:
+        """On rows that the classifier has not seen."""
+        (network,) = self.networks(store, report)
+        table = run.test_table(upload, self.seed)
+        n, k, d = table.q.shape
+        most = min(k, max(1, SCORED // n), max(1, _NUMBERS // (d + table.x.shape[1])))
+        few = Draws(table.theta, table.x, table.q[:, :most])
+        read = scores.apply(network.at(), few)
+        return in_theta(few, read.truth[0], read.draws[0], k, self.seed)
+
+
+def in_theta(table: Draws, truth: Array, draws: Array, k: int, seed: int) -> Found:
+    """Shares and maps of a table by the log ratio of its truths (n,) and draws (n, K')."""
+    n, shown, d = table.q.shape
+    u = statistics.conformal_ranks(truth, draws, stream(seed, "in theta", "ranks"))
+    tenths = shares.deciles(truth, draws, k, stream(seed, "in theta", "ties"))
+    much = float(np.log(shares.FACTOR))
+    ratio = draws.ravel().astype(np.float64)
+    mine, theirs = _standardised(table)
+    frame = theirs.reshape(-1, d) if shown >= _FEWEST_DRAWS else table.q.reshape(-1, d)
+    chosen = binned.strongest(frame, ratio, PARAMETERS)
+    plain: dict[str, Any] = {
+        "rows": n, "scored": int(ratio.size), "draws": k, "parameters": d,
+        "pvalue": max(float(statistics.ks(u).pvalue), 1e-300), "deciles": tenths,
+        "missing": shares.region(truth >= much, draws >= much, k, 2),
+        "excess": shares.region(truth <= -much, draws <= -much, k, 2),
+        "chosen": [int(one) for one in chosen], "strips": [], "maps": [],
+    }  # fmt: skip
+    arrays: dict[str, Array] = {}
+    if shown >= _FEWEST_DRAWS:
+        plain["strips"] = shares.strips(mine[:, chosen], theirs[:, :, chosen], k, chosen)
+        _map(plain, arrays, theirs.reshape(-1, d), mine, ratio, chosen, True, _MAPS)
+    own = _OWN if plain["maps"] else _MAPS
+    _map(plain, arrays, table.q.reshape(-1, d), table.theta, ratio, chosen, False, own)
+    return Found(plain, {name: array.astype(np.float32) for name, array in arrays.items()})
+
+
+def _standardised(table: Draws) -> tuple[Array, Array]:
+    """Truth (n, D) and draws (n, K', D) in q's sds around its mean at each x; 0 where q is one
+    point."""
+    mean = table.q.mean(axis=1, dtype=np.float64)
+    sd = table.q.std(axis=1, dtype=np.float64)
+    safe = np.where(sd > 0, sd, np.inf)
+    return (table.theta - mean) / safe, (table.q - mean[:, None]) / safe[:, None]
+
+
+def _map(
+    plain: dict[str, Any], arrays: dict[str, Array], draws: Array, truth: Array, ratio: Array,
+    chosen: NDArray[np.int64], standardised: bool, most: int,
+) -> None:  # fmt: skip
+    """Adds maps of the strongest pairs of some parameters, or of the one there is."""
+    frame = "sd" if standardised else "own"
+    some = np.linspace(0, len(truth) - 1, min(_TRUTHS, len(truth))).astype(int)
+    if len(chosen) == 1:
+        which = int(chosen[0])
+        side = binned.edges(draws[:, which], standardised)
+        label = f"{frame}0"
+        arrays[f"{label}.line"] = binned.line(draws[:, which], ratio, side)
+        arrays[f"{label}.edges"] = side
+        arrays[f"{label}.truth"] = truth[some, which]
+        plain["maps"].append({"of": [which], "frame": frame, "drawn": label})
+        return
+    found = binned.pairs(draws, ratio, chosen)
+    for at, (a, b) in enumerate(found[:most]):
+        sides = binned.edges(draws[:, a], standardised), binned.edges(draws[:, b], standardised)
+        label = f"{frame}{at}"
+        arrays[f"{label}.plane"] = binned.plane(draws[:, a], draws[:, b], ratio, sides)
+        arrays[f"{label}.edges"] = np.stack(sides)
+        arrays[f"{label}.truth"] = truth[some][:, [a, b]]
+        plain["maps"].append({"of": [a, b], "frame": frame, "drawn": label})

@@ -1,0 +1,109 @@
+"""Which rows lie near an observation, whether it lies among them at all, and x in few numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from validation_core.maps import over_x as smoothing
+from validation_core.types import Array
+
+WIDE = 64
+"""Columns of x up to which networks read each; of more, principal components."""
+COMPONENTS = 16
+_AT_ONCE = 2_000_000  # numbers of x worked on at a time
+_ROWS = 1000  # that components are learnt from
+_TYPICAL = 300  # rows whose nearest neighbours say what is near
+_LISTED = 20
+
+
+class Reduced(NamedTuple):
+    """A linear map of x (n, M) to few numbers (n, C), learnt from rows that no test looks at."""
+
+    shift: NDArray[np.float32]
+    """(M,)."""
+    matrix: NDArray[np.float32]
+    """(M, C); (M, 0) where x stays as it is."""
+
+    def __call__(self, x: Array) -> Array:
+        if not self.matrix.shape[1]:
+            return x
+        out = np.zeros((len(x), self.matrix.shape[1]))
+        for part in columns(x):
+            out += (x[:, part] - self.shift[part].astype(np.float64)) @ self.matrix[part]
+        return out
+
+
+def reduced(x: Array) -> Reduced:
+    """Principal components of the standardised columns of x (n, M), where there are many."""
+    m = x.shape[1]
+    if m <= WIDE:
+        return Reduced(np.zeros(m, np.float32), np.zeros((m, 0), np.float32))
+    few = x[:_ROWS]
+    shift, scale = np.zeros(m), np.zeros(m)
+    gram = np.zeros((len(few), len(few)))
+    for part in columns(few):
+        rows = few[:, part].astype(np.float64)
+        shift[part], scale[part] = rows.mean(0), rows.std(0)
+        z = (rows - shift[part]) / np.where(scale[part] > 0, scale[part], np.inf)
+        gram += z @ z.T
+    value, vector = np.linalg.eigh(gram)
+    some = np.flatnonzero(value > 1e-9 * max(float(value[-1]), 1e-300))[::-1][:COMPONENTS]
+    turn = vector[:, some] / np.sqrt(value[some])  # (n, C)
+    matrix = np.zeros((m, len(some)), np.float32)
+    inverse = 1 / np.where(scale > 0, scale, np.inf)
+    for part in columns(few):
+        z = (few[:, part] - shift[part]) * inverse[part]
+        matrix[part] = (z.T @ turn) * inverse[part][:, None]
+    return Reduced(shift.astype(np.float32), matrix)
+
+
+def distances(x: Array, at: Array) -> Array:
+    """Of rows x (n, M) from places (P, M), root mean square over columns in their sds: (P, n)."""
+    total = np.zeros((len(at), len(x)))
+    for part in columns(x):
+        rows = x[:, part].astype(np.float64)
+        scale = rows.std(0)
+        safe = np.where(scale > 0, scale, np.inf)
+        z, here = rows / safe, at[:, part].astype(np.float64) / safe
+        cross = np.square(z).sum(1) - 2 * here @ z.T + np.square(here).sum(1)[:, None]
+        total += np.maximum(cross, 0)
+    return np.sqrt(total / max(1, x.shape[1]))
+
+
+def weights(x: Array, at: Array) -> Array:
+    """Tricube weights (P, n) of the rows x (n, M) that are nearest to places (P, M)."""
+    return smoothing.nearest(distances(x, at))
+
+
+def middle(x: Array) -> int:
+    """The row nearest to the median of all."""
+    median = np.concatenate([np.median(x[:, part], axis=0) for part in columns(x)] or [x[0]])
+    return int(distances(x, median[None])[0].argmin())
+
+
+def standing(x: Array, at: Array) -> dict[str, Any]:
+    """Where an observation (M,) stands among the rows x (n, M): the nearest, and what is usual."""
+    far = distances(x, at[None])[0]
+    few = x[np.linspace(0, len(x) - 1, min(_TYPICAL, len(x))).astype(int)]
+    own = np.sort(distances(x, few), axis=1)[:, 1] if len(x) > 1 else np.zeros(1)
+    outside: list[int] = []
+    for part in columns(x):
+        out = (at[part] < x[:, part].min(axis=0)) | (at[part] > x[:, part].max(axis=0))
+        outside += [int(one) + part.start for one in np.flatnonzero(out)]
+    nearest = float(far.min())
+    return {
+        "nearest": nearest, "usual": float(np.median(own)),
+        "farther": float((own >= nearest * (1 - 1e-9)).mean()),
+        "outside": outside[:_LISTED], "outside_count": len(outside),
+    }  # fmt: skip
+
+
+def columns(x: Array) -> Iterator[slice]:
+    """Pieces of x's columns, of a bounded size."""
+    step = max(1, _AT_ONCE // max(1, len(x)))
+    for first in range(0, x.shape[1], step):
+        yield slice(first, min(first + step, x.shape[1]))

@@ -1,0 +1,110 @@
+"""What is looked at over x: for every row, normal scores that carry no x at all if q is right.
+
+u is the randomised rank of the truth among q's K draws and itself, uniform at every x if q is
+right. Three scores of it are standard normal then:
+
+    shift   Phi^-1(u): above 0 where the truth lies above q's draws, so that q sits too low
+    width   Phi^-1(|2 u - 1|): above 0 where the truth lies in q's tails, so that q is too narrow
+    learned Phi^-1(u) of the truth's rank under a classifier's logit: above 0 where it is noticed
+
+The truth and q's draws at one x are exchangeable if q is right, all parameters together. A null
+table lets another of the K + 1 play the truth in every row: exact whatever ties the parameters.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from validation_core import statistics
+from validation_core.rng import stream
+from validation_core.types import Array, Draws
+
+MOST = 50
+"""Parameters that are looked at; of more, those that half of the rows point at."""
+STAND_INS = 31
+"""Draws of each row that may play the truth in a null table."""
+_EDGE = 1e-9  # a uniform draw may be 0
+_ROWS_AT_ONCE = 4_000_000  # numbers of q's draws ranked at a time
+
+
+class Features(NamedTuple):
+    """Scores of the truth, and of the draws that may stand in for it."""
+
+    scores: NDArray[np.float32]
+    """(F, J + 1, n): F features, the truth first, then J stand-ins."""
+    kinds: tuple[str, ...]
+    """(F,) shift, width or learned."""
+    parameters: tuple[int, ...]
+    """(F,) of which parameter; -1 for the learned score."""
+
+    @property
+    def truth(self) -> NDArray[np.float32]:
+        """(F, n)."""
+        return self.scores[:, 0]
+
+
+def looked_at(table: Draws, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Which parameters and which rows are looked at: all of them, up to MOST parameters.
+
+    Of more, one half of the rows chooses those whose ranks are farthest from uniform and the
+    other half is looked at, so that the choice costs the tests nothing but rows.
+    """
+    n, d = table.theta.shape
+    if d <= MOST:
+        return np.arange(d), np.arange(n)
+    rng = stream(seed, "over x", "parameters")
+    order = rng.permutation(n)
+    choose, rest = order[: n // 2], np.sort(order[n // 2 :])
+    u = np.concatenate([
+        ranks(Draws(table.theta[choose, a : a + MOST], table.x[choose, :0],
+                    table.q[choose, :, a : a + MOST]), 0, rng)[:, 0]
+        for a in range(0, d, MOST)
+    ])  # fmt: skip
+    off = np.maximum(np.abs(ndtri(u).mean(1)), np.abs(ndtri(np.abs(2 * u - 1)).mean(1)))
+    return np.sort(np.argsort(-off, kind="stable")[:MOST]), rest
+
+
+def of_parameters(table: Draws, seed: int) -> Features:
+    """Shift and width of every parameter of a table (n, D): F = 2 D."""
+    u = ranks(table, STAND_INS, stream(seed, "over x", "ranks"))
+    d = len(u)
+    scores = np.concatenate([ndtri(u), ndtri(np.clip(np.abs(2 * u - 1), _EDGE, 1 - _EDGE))])
+    kinds = ("shift",) * d + ("width",) * d
+    return Features(scores.astype(np.float32), kinds, (*range(d), *range(d)))
+
+
+def of_scores(truth: Array, draws: Array, seed: int) -> Features:
+    """The learned score of a table: truth (n,), draws (n, K)."""
+    table = Draws(truth[:, None], np.zeros((len(truth), 0)), draws[:, :, None])
+    u = ranks(table, STAND_INS, stream(seed, "over x", "learned"))
+    return Features(ndtri(u).astype(np.float32), ("learned",), (-1,))
+
+
+def ranks(table: Draws, stand_ins: int, rng: np.random.Generator) -> Array:
+    """Randomised ranks of the truth and of `stand_ins` draws among all K + 1: (D, J + 1, n).
+
+    Which draws stand in is drawn for each row and shared by its parameters, so that what ties
+    the parameters together stays.
+    """
+    n, k, d = table.q.shape
+    j = min(k, stand_ins)
+    chosen = rng.permuted(np.tile(np.arange(1, k + 1), (n, 1)), axis=1)[:, :j] if j else 0
+    who = np.zeros((n, j + 1), dtype=np.int64)
+    who[:, 1:] = chosen
+    u = np.empty((d, j + 1, n))
+    step = max(1, _ROWS_AT_ONCE // ((k + 1) * d))
+    for first in range(0, n, step):
+        rows = slice(first, first + step)
+        every = np.concatenate([table.theta[rows, None], table.q[rows]], axis=1)  # (m, K + 1, D)
+        ours = np.take_along_axis(every, who[rows, :, None], axis=1)
+        across = np.ascontiguousarray(every.transpose(2, 0, 1))  # (D, m, K + 1)
+        for one in range(j + 1):
+            test = np.ascontiguousarray(ours[:, one].T)
+            below, equal = statistics.count(test, across)
+            # Each is one of the K + 1 itself: what else equals it is one fewer.
+            u[:, one, rows] = statistics.randomised_ranks(below, equal - 1, k, rng)
+    return np.clip(u, _EDGE, 1 - _EDGE)

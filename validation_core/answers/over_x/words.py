@@ -1,0 +1,248 @@
+"""The map in words: whether q fails at some x, at which, by how much, or alike at every x."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from validation_core.answers.base import Found
+from validation_core.answers.over_x.coordinates import CHOSEN, COLUMNS, COMPONENTS
+from validation_core.diagnosis.words import equals
+
+LEVEL = 0.05
+_MANY_BEYOND = 0.25  # share of truths beyond all draws from which a shift is told as a bound
+
+Parts = Sequence[Mapping[str, Any]]
+
+
+def say(found: Found, names: Sequence[str], x_names: Sequence[str] = ()) -> tuple[str, ...]:
+    """The answer first; then the next worst place, what the p-values are of, and what was done."""
+    parts: Parts = found.plain["parts"]
+    pairs = [pair for pair in worst(parts) if pair["p_varies"] <= LEVEL]
+    if pairs:
+        first = (
+            f"q's error changes over x (p {equals(varies(parts))}). "
+            f"{_place(pairs[0], names, x_names)}"
+        )
+        said = [first, *_next(pairs, names, x_names)]
+    elif right(parts) <= LEVEL:
+        said = [_alike(parts, names)]
+    else:
+        said = [_silent(parts)]
+    return (*said, _how(parts), *_notes(parts))
+
+
+def worst(parts: Parts) -> list[Mapping[str, Any]]:
+    """Pairs of all parts, the smallest p first; among equal ones the larger difference."""
+    every = [pair for part in parts for pair in part["pairs"]]
+    return sorted(every, key=lambda pair: (pair["p_varies"], -_contrast(pair)))
+
+
+def worst_row(found: Found) -> int | None:
+    """A row, counted from 0, in the middle of the worst place; None where none is found."""
+    pairs = [pair for pair in worst(found.plain["parts"]) if pair["p_varies"] <= LEVEL]
+    return int(pairs[0]["row"]) if pairs else None
+
+
+def varies(parts: Parts) -> float:
+    """p that nothing changes over x, over all parts."""
+    return float(min(part["p_varies"] for part in parts))
+
+
+def right(parts: Parts) -> float:
+    """p that all values are those of a right q, over all parts."""
+    return float(min(part["p_right"] for part in parts))
+
+
+def coordinate(pair: Mapping[str, Any], names: Sequence[str], x_names: Sequence[str] = ()) -> str:
+    """What a pair is looked at along, to read."""
+    along, which = pair["along"], int(pair["which"])
+    if along == "component":
+        return f"principal component {which + 1} of x"
+    if along == "mean":
+        return f"q's mean of {called(names, which)}"
+    if along == "plane":
+        return f"({column(0, x_names)}, {column(1, x_names)})"
+    return column(which, x_names)
+
+
+def column(which: int, x_names: Sequence[str] = ()) -> str:
+    """The name of a column of x; numbered from 1 where it has none."""
+    return x_names[which] if which < len(x_names) else f"x_{which + 1}"
+
+
+def called(names: Sequence[str], which: int) -> str:
+    """The name of a parameter."""
+    return names[which] if which < len(names) else f"theta_{which + 1}"
+
+
+def feature(pair: Mapping[str, Any], names: Sequence[str]) -> str:
+    """What is off, to read."""
+    if pair["kind"] == "learned":
+        return "score of the truth"
+    return f"{pair['kind']} of {called(names, pair['parameter'])}"
+
+
+def region(pair: Mapping[str, Any], names: Sequence[str], x_names: Sequence[str] = ()) -> str:
+    """The stretch of x, to read."""
+    what, outer = coordinate(pair, names, x_names), pair["outside_of"]
+    if pair["along"] == "plane":
+        around = ", ".join(f"{one:.3g}" for one in pair["centre"])
+        reach = ", ".join(f"{one:.2g}" for one in pair["radius"])
+        return f"{what} is {'not ' * outer}within ({reach}) of ({around})"
+    low, high = pair["low"], pair["high"]
+    if low is None and high is None:
+        return "x is anything"
+    if low is None:
+        return f"{what} < {high:.3g}"
+    if high is None:
+        return f"{what} ≥ {low:.3g}"
+    if outer:
+        return f"{what} < {low:.3g} or ≥ {high:.3g}"
+    return f"{low:.3g} ≤ {what} < {high:.3g}"
+
+
+def size(kind: str, quoted: Mapping[str, Any]) -> str:
+    """A number with its interval, signed as it is."""
+    if quoted["value"] is None:
+        return f"unknown ({quoted['n']} rows)"
+    high = quoted["high"]
+    ends = f"[{quoted['low']:.2f}, {'…' if high is None else format(high, '.2f')}]"
+    return f"{quoted['value']:.2f} {ends}" if kind == "width" else _minus(
+        f"{quoted['value']:+.2f} [{quoted['low']:+.2f}, {quoted['high']:+.2f}]"
+    )  # fmt: skip
+
+
+def _place(pair: Mapping[str, Any], names: Sequence[str], x_names: Sequence[str]) -> str:
+    where = f"Where {region(pair, names, x_names)} ({pair['share']:.0%} of the rows)"
+    inside, outside = (_off(pair, pair[side], names) for side in ("inside", "outside"))
+    beyond = pair.get("beyond", 0.0)
+    more = (
+        f" (or more: {beyond:.0%} of the truths there lie beyond all of q's draws)"
+        if beyond > _MANY_BEYOND else ""
+    )  # fmt: skip
+    return f"{where}, {inside}{more}; elsewhere, {outside}."
+
+
+def _off(pair: Mapping[str, Any], quoted: Mapping[str, Any], names: Sequence[str]) -> str:
+    """How q is off in a region, by numbers that are not those of its choice."""
+    kind = pair["kind"]
+    if quoted["value"] is None:
+        return f"too few rows ({quoted['n']}) to say by how much"
+    if kind == "learned":
+        return f"the truth's score lies {size(kind, quoted)} sd from where q's draws' lie"
+    whose = f"q's {called(names, pair['parameter'])}"
+    if kind == "shift":
+        side = "low" if quoted["value"] >= 0 else "high"
+        return f"{whose} sits {_unsigned(quoted)} posterior sd too {side}"
+    high = quoted["high"]
+    off = "narrow" if quoted["low"] > 1 else "wide" if high is not None and high < 1 else ""
+    spread = f"{size(kind, quoted)} times as wide as its draws"
+    return (
+        f"{whose} is {f'too {off}' if off else 'not told from right'}: the truth spreads {spread}"
+    )
+
+
+def _unsigned(quoted: Mapping[str, Any]) -> str:
+    sign = 1 if quoted["value"] >= 0 else -1
+    low, high = sorted((sign * quoted["low"], sign * quoted["high"]))
+    return _minus(f"{abs(quoted['value']):.2f} [{low:.2f}, {high:.2f}]")
+
+
+def _next(
+    pairs: Sequence[Mapping[str, Any]], names: Sequence[str], x_names: Sequence[str]
+) -> list[str]:
+    """The worst place of another parameter or kind, and how many more there are."""
+    first = pairs[0]
+    other = [one for one in pairs if (one["kind"], one["parameter"])
+             != (first["kind"], first["parameter"])]  # fmt: skip
+    if not other:
+        return []
+    told = _place(other[0], names, x_names)
+    rest = len({(one["kind"], one["parameter"]) for one in pairs}) - 2
+    more = f" {rest} more {'varies' if rest == 1 else 'vary'} over x." if rest > 0 else ""
+    return [f"{told}{more}"]
+
+
+def _alike(parts: Parts, names: Sequence[str]) -> str:
+    """Wrong, but nowhere more than elsewhere."""
+    every = [one for part in parts for one in part["overall"] if one["value"] is not None]
+    most = max(every, key=_distance, default=None)
+    rows = max(part["rows"] for part in parts)
+    told = f" Over all x, {_off(most, most, names)}." if most else ""
+    return (
+        f"q is wrong (p {equals(right(parts))}), but as far as {rows} rows tell, alike at every x "
+        f"(p {equals(varies(parts))} that its error changes over x).{told}"
+    )
+
+
+def _silent(parts: Parts) -> str:
+    sees = [part["sees"] for part in parts if part["sees"] is not None]
+    caught = (
+        f" An error of {max(sees):.2f} posterior sd over a fifth of x would have been found in "
+        "about 80 of 100 such tables." if sees else ""
+    )  # fmt: skip
+    return (
+        f"No sign of an error at any place of x: p {equals(right(parts))} against a right q, "
+        f"p {equals(varies(parts))} that something changes over x.{caught}"
+    )
+
+
+def _how(parts: Parts) -> str:
+    pairs = sum(part["pairs_looked_at"] for part in parts)
+    nulls = " and ".join(f"{part['nulls']:,}" for part in parts)
+    sources = {
+        "ranks": "the truth's rank in every parameter on {rows} rows",
+        "learned": "its rank under the classifier's score on {rows} rows that no network saw",
+    }
+    looked = " and ".join(sources[part["name"]].format(rows=part["rows"]) for part in parts)
+    return (
+        f"Looked at {looked}, over every stretch of each coordinate; p is adjusted for all "
+        f"{pairs} pairs of an error and a coordinate, by {nulls} null tables each. Places were "
+        "chosen by half of the rows and are quoted by the other half, in normal scores: one is "
+        "one posterior sd where q is Gaussian. Brackets are 95% intervals."
+    )  # fmt: skip
+
+
+def _notes(parts: Parts) -> list[str]:
+    first = parts[0]
+    said = []
+    which, means = (
+        (", those that q's means follow most", ", and q's means")
+        if first["aside"] else (", evenly spaced", "")
+    )  # fmt: skip
+    if first["many"]:
+        said.append(
+            f"x has {first['columns']:,} columns, more than {COLUMNS}: looked along {CHOSEN} of "
+            f"them{which}, {COMPONENTS} principal components{means}."
+        )
+    for part in parts:
+        if 0 < part["looked_at"] < part["parameters"]:
+            said.append(
+                f"There are {part['parameters']:,} parameters: half of the rows chose the "
+                f"{part['looked_at']} whose ranks are farthest from uniform; the other half is "
+                "what is tested and quoted."
+            )
+    if first["aside"]:
+        said.append(
+            f"q's means are those of {first['aside']} draws at each x, kept from the ranks."
+        )
+    if first["constant"]:
+        said.append("x never varies, so that there is only one place to look at.")
+    return said
+
+
+def _contrast(pair: Mapping[str, Any]) -> float:
+    inside, outside = pair["inside"]["value"], pair["outside"]["value"]
+    return 0.0 if inside is None or outside is None else abs(inside - outside)
+
+
+def _distance(one: Mapping[str, Any]) -> float:
+    """How far an overall value is from a right q's, in half widths of its interval."""
+    middle = 1.0 if one["kind"] == "width" else 0.0
+    high = one["high"] if one["high"] is not None else one["value"]
+    return abs(one["value"] - middle) / max(high - one["low"], 1e-12)
+
+
+def _minus(text: str) -> str:
+    return text.replace("-", "−")

@@ -1,0 +1,125 @@
+"""The map over x: the smoothed size of q's errors along a coordinate, or over a plane."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from validation_core.answers.base import Found
+from validation_core.answers.over_x import column, coordinate, feature, worst
+from validation_core.diagnosis.words import equals
+from validation_core.figures import style
+from validation_core.figures.outcome import Drawn
+from validation_core.types import Array
+
+_MOST = 6
+_LONG = 48  # letters of a name on an axis
+_SCALE = [[0.0, style.Q], [0.5, style.NULL], [1.0, style.P]]
+_AXES = {
+    "shift": "shift of the truth, posterior sd",
+    "width": "spread of the truth / that of q",
+    "learned": "truth's score less q's draws', sd",
+}
+_MEANING = {
+    "shift": "Above 0: the truth lies above q's draws, so that q sits too low there; below 0: too "
+    "high.",
+    "width": "Above 1: the truth spreads wider than q's draws, so that q is too narrow there; "
+    "below 1: too wide.",
+    "learned": "Away from 0: there a classifier tells the truth from q's draws.",
+}
+
+
+def drawn(
+    found: Found, names: Sequence[str] = (), x_names: Sequence[str] = ()
+) -> tuple[Drawn, ...]:
+    """The worst pairs, at most six: a curve along a coordinate, a heat map over two."""
+    kept = [pair for pair in worst(found.plain["parts"]) if "drawn" in pair]
+    return tuple(_one(pair, found.arrays, names, x_names) for pair in kept[:_MOST])
+
+
+def _one(
+    pair: Mapping[str, Any], arrays: Mapping[str, Array], names: Sequence[str],
+    x_names: Sequence[str],
+) -> Drawn:  # fmt: skip
+    label = pair["drawn"]
+    what, along = feature(pair, names), coordinate(pair, names, x_names)
+    title = f"{what[:1].upper()}{what[1:]} over {along}"
+    p = f"p {equals(pair['p_varies'])} that it changes over x, adjusted for all pairs looked at."
+    if f"{label}.curve" in arrays:
+        figure = _curve(
+            pair["kind"], arrays[f"{label}.curve"], arrays[f"{label}.dots"], _short(along)
+        )
+        null = "1" if pair["kind"] == "width" else "0"
+        caption = (
+            "Line: the local size, its band a 95% interval at each place. "
+            f"{_MEANING[pair['kind']]} If q were right, the line would stay near {null}, at 95 "
+            f"of 100 places inside the grey room. {p}"
+        )
+        return Drawn(title, figure, caption)
+    figure = _heat(pair["kind"], arrays, label, _columns(x_names))
+    caption = (
+        f"Colour: the local size; dots: rows; blank where they are few. {_MEANING[pair['kind']]} "
+        f"If q were right, all would be grey but for noise. {p}"
+    )
+    return Drawn(title, figure, caption)
+
+
+def _columns(x_names: Sequence[str]) -> tuple[str, str]:
+    first, second = (_short(column(i, x_names)) for i in range(2))
+    return first, second
+
+
+def _short(name: str) -> str:
+    return escape(name if len(name) <= _LONG else name[: _LONG - 1] + "…", quote=False)
+
+
+def _curve(kind: str, curve: Array, dots: Array, along: str) -> Any:
+    at, value, low, high, room = np.asarray(curve, np.float64)
+    middle = 1.0 if kind == "width" else 0.0
+    grey = (
+        (np.exp(-room), np.exp(room)) if kind == "width" else (-room, room)
+    )  # fmt: skip
+    top = max(float(np.nanmax(high)), float(grey[1].max()))
+    bottom = min(float(np.nanmin(low)), float(grey[0].min()))
+    spare = 0.08 * (top - bottom) or 0.1
+    color = style.P
+    marks = {
+        "type": "scatter", "mode": "markers", "x": style.f4(dots), "hoverinfo": "skip",
+        "y": style.f4(np.full(len(dots), bottom - 0.6 * spare)),
+        "marker": {"size": 5, "symbol": "line-ns-open", "color": style.NULL, "opacity": 0.5},
+    }  # fmt: skip
+    width = float(at[-1] - at[0]) or 1.0
+    return style.figure(
+        [style.area(at, *grey, style.NULL, 0.25), style.area(at, low, high, color, 0.2),
+         style.line(at, value, color, hover="%{x:.3g}: %{y:.2f}"), marks],
+        x=style.Axis(along, (float(at[0]) - 0.02 * width, float(at[-1]) + 0.02 * width)),
+        y=style.Axis(_AXES[kind], (bottom - spare, top + spare)),
+        shapes=[style.level(middle)],
+    )  # fmt: skip
+
+
+def _heat(kind: str, arrays: Mapping[str, Array], label: str, columns: tuple[str, str]) -> Any:
+    across, up = np.asarray(arrays[f"{label}.axes"], np.float64)
+    value = np.asarray(arrays[f"{label}.heat"], np.float64)[0]
+    dots = arrays[f"{label}.dots"]
+    middle = 1.0 if kind == "width" else 0.0
+    reach = max(0.2, float(np.nanmax(np.abs(value - middle), initial=0)))
+    heat = {
+        "type": "heatmap", "x": style.f4(across), "y": style.f4(up), "z": style.f4(value),
+        "colorscale": _SCALE, "zmin": middle - reach, "zmax": middle + reach, "zsmooth": False,
+        "colorbar": {"title": {"text": ""}, "thickness": 10, "outlinewidth": 0, "nticks": 5},
+        "hovertemplate": "(%{x:.3g}, %{y:.3g}): %{z:.2f}<extra></extra>",
+    }  # fmt: skip
+    marks = {
+        "type": "scatter", "mode": "markers", "x": style.f4(dots[:, 0]),
+        "y": style.f4(dots[:, 1]), "hoverinfo": "skip",
+        "marker": {"size": 3, "color": style.NULL, "opacity": 0.6},
+    }  # fmt: skip
+    axes = [
+        style.Axis(name, (float(ends[0]), float(ends[-1])))
+        for name, ends in zip(columns, (across, up), strict=True)
+    ]
+    return style.figure([heat, marks], x=axes[0], y=axes[1], height=320, right=84)

@@ -1,0 +1,115 @@
+"""What a diagnosis shows beyond its verdict, panel by panel, in the order a reader asks.
+
+A page, the HTML report and the command line all show a panel from the same functions of its
+answer's module; a new answer is a line here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from validation_core.answers import (
+    Answer,
+    Found,
+    cause,
+    checker,
+    in_theta,
+    observation,
+    over_x,
+    sensitivity,
+    size,
+)
+from validation_core.diagnosis import Diagnosis, distances
+from validation_core.figures import cause as draw_cause
+from validation_core.figures import checker as draw_checker
+from validation_core.figures import in_theta as draw_in_theta
+from validation_core.figures import observation as draw_observation
+from validation_core.figures import over_x as draw_over_x
+from validation_core.figures import sensitivity as draw_sensitivity
+from validation_core.figures import size as draw_size
+from validation_core.figures.outcome import Drawn
+from validation_core.types import Method
+from validation_core.uploads import Upload
+
+if TYPE_CHECKING:
+    from validation_core.store import Store
+
+Rows = list[dict[str, str | float | int]]
+
+
+class Module(Protocol):
+    """What a panel needs of its answer's module."""
+
+    HOW: str
+    CODE: str
+
+    @staticmethod
+    def obstacle(upload: Upload) -> str | None: ...
+    @staticmethod
+    def tasks(upload: Upload, methods: Sequence[Method], seed: int) -> tuple[Answer, ...]: ...
+    @staticmethod
+    def gather(founds: Sequence[Found]) -> Found: ...
+    @staticmethod
+    def say(found: Found, names: Sequence[str]) -> tuple[str, ...]: ...
+    @staticmethod
+    def table(found: Found, names: Sequence[str]) -> Rows: ...
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One question about q, and what answers it."""
+
+    name: str
+    title: str
+    module: Any
+    """The answer's module, a `Module`."""
+    drawn: Callable[[Found, Sequence[str]], tuple[Drawn, ...]]
+    long: bool = False
+    """Whether it takes so long that all others come first."""
+
+
+PANELS: tuple[Panel, ...] = (
+    Panel("size", "How wrong", size, draw_size.drawn),
+    Panel("over_x", "Where over x", over_x, draw_over_x.drawn),
+    Panel("in_theta", "Where in theta", in_theta, draw_in_theta.drawn),
+    Panel("observation", "At my observation", observation, draw_observation.drawn),
+    Panel("cause", "Likely cause", cause, draw_cause.drawn),
+    Panel("sensitivity", "What would these tests have caught?", sensitivity,
+          draw_sensitivity.drawn, long=True),
+    Panel("checker", "Check the checker", checker, draw_checker.drawn),
+)  # fmt: skip
+
+
+def by_name(name: str) -> Panel:
+    """The panel of a name.
+
+    Raises:
+        ValueError: for a name that none has.
+    """
+    for panel in PANELS:
+        if panel.name == name:
+            return panel
+    known = ", ".join(panel.name for panel in PANELS)
+    raise ValueError(f"A panel is one of {known}; got {name!r}. Choose one of those.")
+
+
+def found(
+    store: Store, upload: Upload, methods: Sequence[Method], seed: int,
+    panels: Sequence[Panel] = PANELS,
+) -> Mapping[str, Found]:  # fmt: skip
+    """The answers to these panels that the store has so far, by the panel's name."""
+    answers: dict[str, Found] = {}
+    for panel in panels:
+        if panel.module.obstacle(upload) is None:
+            each = [task.load(store) for task in panel.module.tasks(upload, methods, seed)]
+            if done := [one for one in each if one is not None]:
+                answers[panel.name] = panel.module.gather(done)
+    return answers
+
+
+def told(panel: Panel, answer: Found, diagnosis: Diagnosis) -> tuple[str, ...]:
+    """What a panel says, the first sentence first; they may hold names that a user chose."""
+    said = panel.module.say(answer, diagnosis.upload.names)
+    return (*said, *distances(diagnosis.records)) if panel.name == "size" else tuple(said)

@@ -1,0 +1,113 @@
+"""Ranks of a diagnosis as an ArviZ DataTree: group `prior_sbc`, as `plot_ecdf_pit` wants it.
+
+References:
+    arviz-plots, plot_ecdf_pit: probability integral transforms in [0, 1], one variable for each
+    parameter, over the dimensions chain and draw.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import unicodedata
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from validation_core import statistics
+from validation_core.diagnosis import Diagnosis
+from validation_core.report import versions
+from validation_core.report.numbers import dumps, text
+from validation_core.rng import stream
+from validation_core.scores.quantities import QUANTITIES
+from validation_core.types import Array, Draws
+from validation_core.uploads import Upload
+
+GROUP = "prior_sbc"
+_TAKEN = ("chain", "draw")  # names of dimensions cannot be variables of two dimensions
+_LONGEST = 80
+_SEPARATE = 200  # parameters that have a variable of their own
+
+
+def datatree(diagnosis: Diagnosis, upload: Upload) -> bytes:
+    """A netCDF-4 file with one group, `prior_sbc`.
+
+    Its variables are the randomised ranks of the truth among q's draws, (rank + v (1 + ties)) /
+    (K + 1): uniform on [0, 1] if q is right. One for each parameter, dimensions chain (1) and draw
+    (N); variables are called after the parameters as far as a file allows, and `long_name` is what
+    the user called them. More than 200 parameters are one variable, theta, with a third dimension,
+    parameter. Where SBC ran they are the very ranks that it tested. The tree's
+    attributes say of which table they are, and hold the whole diagnosis as JSON.
+
+    Raises:
+        ValueError: for two plain samples, in which nothing can be ranked at one x.
+    """
+    import xarray  # here: most who import a report want no netCDF
+
+    u = pit(diagnosis, upload)
+    safe = variables(upload.names)
+    given: dict[str, Any]
+    places: dict[str, Any] = {"chain": np.arange(1), "draw": np.arange(u.shape[1])}
+    if len(u) <= _SEPARATE:
+        given = {
+            name: (("chain", "draw"), ranks[None], {"long_name": _attribute(called)})
+            for name, ranks, called in zip(safe, u, upload.names, strict=True)
+        }
+    else:  # a file takes seconds for each hundred of variables
+        given = {"theta": (("chain", "draw", "parameter"), u.T[None], {"long_name": "theta"})}
+        places["parameter"] = safe
+    about = {
+        "created_by": "NPT Lab", "version": versions.versions()["nptlab"], "n": upload.n,
+        "k": upload.k, "seed": diagnosis.seed, "level": diagnosis.alpha,
+        "digest": upload.digest, "verdict": diagnosis.verdict,
+    }  # fmt: skip
+    kind = "randomised ranks of the truth among q's draws, divided by K + 1: PIT in [0, 1]"
+    group = xarray.Dataset(given, places, {**about, "values": kind})
+    root = xarray.Dataset(attrs={**about, "diagnosis": _attribute(dumps(diagnosis.to_json()))})
+    tree = xarray.DataTree.from_dict({"/": root, f"/{GROUP}": group})
+    held = io.BytesIO()
+    squeezed = {name: {"zlib": True, "complevel": 4} for name in given}
+    tree.to_netcdf(held, engine="h5netcdf", encoding={f"/{GROUP}": squeezed})
+    return held.getvalue()
+
+
+def pit(diagnosis: Diagnosis, upload: Upload) -> Array:
+    """Randomised ranks of each parameter (D, N): those that SBC tested, where it ran.
+
+    Raises:
+        ValueError: for two plain samples.
+    """
+    if not isinstance(upload.data, Draws):
+        raise ValueError(
+            "Ranks need draws of q at each x; got two samples p and q, which have no x. Upload a "
+            "table of theta, x and theta_q."
+        )
+    d = upload.dims[0]
+    first = list(QUANTITIES).index("marginals")
+    for record in diagnosis.records:
+        if record.name == "sbc" and record.status == "ran" and first in record.arrays["kinds"]:
+            return np.asarray(record.arrays["u"][:d], float)  # parameters come before products
+    theta, q = upload.data.theta, upload.data.q
+    rng = stream(diagnosis.seed, "report", "ranks")
+    return statistics.conformal_ranks(theta.T, np.moveaxis(q, -1, 0), rng)
+
+
+def variables(names: Sequence[str]) -> list[str]:
+    """Names that a netCDF file takes, none twice: letters, digits and underscores."""
+    taken = set(_TAKEN)
+    made = []
+    for i, name in enumerate(names):
+        plain = re.sub(r"\W+", "_", unicodedata.normalize("NFKC", text(name))).strip("_")
+        stem = plain[:_LONGEST] or f"theta_{i + 1}"
+        chosen, again = stem, 2
+        while chosen in taken:
+            chosen, again = f"{stem}_{again}", again + 1
+        taken.add(chosen)
+        made.append(chosen)
+    return made
+
+
+def _attribute(value: str) -> str:
+    """Text that HDF5 takes."""
+    return text(value).replace("\0", "") or " "

@@ -1,0 +1,178 @@
+"""A diagnosis as one HTML file that needs nothing else and asks no network for anything.
+
+It holds plotly.js once, compressed, and every figure as numbers; a policy in its head lets only
+these two scripts run and nothing be fetched. All that a user named is escaped: the file may be
+opened by somebody else.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from html import escape
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from validation_core.answers import Found
+from validation_core.diagnosis import Diagnosis
+from validation_core.report import drawings, packing, sections
+from validation_core.report import notes as noted
+from validation_core.report.numbers import as_json, text
+from validation_core.report.sections import Section, Told, read_line
+from validation_core.types import Array
+
+if TYPE_CHECKING:
+    from validation_core.panels import Panel
+
+__all__ = ["LIMIT", "html", "read_line"]
+
+LIMIT = 5_000_000
+"""Bytes of a report, whatever it is about."""
+
+_ROWS = (1000, 200, 50, 10)  # of a table, the most that is shown: the first that leaves room
+_PROSE = 1_200_000  # bytes for all that is no figure
+_JSON = 300_000  # longer ones are packed
+_SHARE = 0.6  # of what is left, the most for the numbers
+_NONE: Mapping[str, Found] = MappingProxyType({})
+
+
+def html(
+    diagnosis: Diagnosis,
+    answers: Mapping[str, Found] = _NONE,
+    *,
+    notes: str = "",
+    draws: Mapping[str, Array] | None = None,
+    path: str = "table.npz",
+    panels: Sequence[Panel] | None = None,
+    made: datetime | None = None,
+) -> str:
+    """The whole document, at most `LIMIT` bytes of UTF-8.
+
+    Where everything does not fit, in turn: tables show fewer rows, the raw draws stay out, figures
+    are drawn with fewer points, the last of them stay out, so does the JSON. Each is said in the
+    report.
+
+    Args:
+        diagnosis: the verdict with what it rests on.
+        answers: what has been worked out beyond it, by the name of the panel.
+        notes: the user's own words.
+        draws: the arrays of the table, for those who ask for them; otherwise no draw is inside.
+        path: what the file is called, for the code that reproduces an answer.
+        panels: that tell the answers, in the order in which they are read; by default all that
+            there are, or none where there is no answer.
+        made: when; by default now.
+    """
+    when = made or datetime.now(UTC)
+    shown = _registered(answers) if panels is None else panels
+    for most in _ROWS:
+        told = Told(diagnosis, answers, shown, path, noted.clean(notes), when, most)
+        written = sections.written(told)
+        size = sum(len(one.body.encode("utf-8", "replace")) for one in written.sections)
+        if size <= _PROSE:
+            break
+    return text(_filled(told, written, draws))
+
+
+def _registered(answers: Mapping[str, Found]) -> Sequence[Panel]:
+    if not answers:
+        return ()
+    from validation_core import panels  # here: a verdict alone needs no answer's module
+
+    return panels.PANELS
+
+
+def _filled(told: Told, written: sections.Written, draws: Mapping[str, Array] | None) -> str:
+    """The document with as much of its figures, numbers and draws as there is room for."""
+    own = packing.trusted(packing.own("report.js"))
+    bare = _document(told, [*written.sections, Section("", "", "")], own, "")
+    room = LIMIT - len(bare.encode("utf-8", "replace")) - 4_000
+    numbers = _numbers(told, int(_SHARE * room))
+    room -= len(numbers.body.encode("utf-8", "replace"))
+    fitted = drawings.fit(written.figures, room)
+    room -= len(fitted.packed)
+    raw = _draws(draws, room)
+    data = f'<script type="text/plain" id="figures">{fitted.packed}</script>'
+    said = [f'<p class="aside">{escape(fitted.said)}</p>'] if fitted.said else []
+    end = Section("numbers", "Numbers and data", "".join([*said, numbers.body, raw]))
+    return _document(told, [*written.sections, end], own, data)
+
+
+def _document(told: Told, written: Sequence[Section], own: packing.Script, data: str) -> str:
+    plotly = packing.plotly()
+    # Only these scripts, and nothing fetched: what a user named can neither run nor call home.
+    policy = (
+        f"default-src 'none'; script-src {own.digest} {plotly.digest}; "
+        "style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'"
+    )
+    contents = "".join(
+        f'<li><a href="#{escape(one.name)}">{escape(one.title)}</a></li>'
+        for one in written if one.title
+    )  # fmt: skip
+    body = "".join(
+        f'<section id="{escape(one.name)}"><h2>{escape(one.title)}</h2>{one.body}</section>'
+        if one.name != "verdict" else f'<section id="verdict">{one.body}</section>'
+        for one in written if one.name
+    )  # fmt: skip
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        '<meta name="color-scheme" content="light dark">'
+        f"<title>{escape(sections.headline(told.found))} · {escape(told.path)}</title>"
+        f"<style>{packing.own('report.css')}</style></head><body>"
+        f'<nav aria-label="Contents"><p>Posterior report</p><ol>{contents}</ol></nav>'
+        '<main><p class="aside" id="still">Figures need JavaScript, which has not run here. '
+        "Words, tables and numbers are here without it.</p>"
+        f'<p class="aside" id="old" hidden>This browser has no DecompressionStream, so that the '
+        f"figures and packed data in this file cannot be unpacked. Words and tables are here; "
+        f"browsers from 2023 on show the rest.</p>{body}</main>"
+        f'<script type="text/plain" id="plotly">{plotly.text}</script>{data}'
+        f"<script>{own.text}</script></body></html>"
+    )
+
+
+def _numbers(told: Told, room: int) -> Section:
+    """The JSON, in plain text where it is short, else packed, else a word that it is too long."""
+    written = as_json(told.found, told.answers)
+    if len(written) <= min(_JSON, room):
+        # `<` begins no tag inside JSON's strings when it is written by its number.
+        inside = written.replace("<", "\\u003c")
+        kind = "application/json"
+    else:
+        inside, kind = packing.packed(written.encode()), "text/plain"
+    if len(inside.encode()) > room:
+        size = len(written.encode()) / 1e6
+        said = f"Every number as JSON takes {size:.1f} MB and does not fit into this file."
+        return Section("", "", f'<p class="aside">{said} It is a file of its own.</p>')
+    body = (
+        "<p>Every number of this report as JSON, with what it was made with.</p>"
+        '<p><button type="button" data-save="json">Save the JSON</button></p>'
+        f'<script type="{kind}" id="json">{inside}</script>'
+    )
+    return Section("", "", body)
+
+
+def _draws(draws: Mapping[str, Array] | None, room: int) -> str:
+    if draws is None:
+        return '<p class="aside">The raw draws are not in this file.</p>'
+    small = {name: np.asarray(array, np.float32) for name, array in draws.items()}
+    size = sum(array.nbytes for array in small.values())
+    inside = ""
+    if size < 4 * room:  # what compresses further is too rare to wait for
+        held = io.BytesIO()
+        np.savez_compressed(held, allow_pickle=False, **small)
+        inside = base64.b64encode(held.getvalue()).decode()
+    if not inside or len(inside) > room - 1_000:
+        return (
+            f'<p class="aside">The raw draws take {size / 1e6:.1f} MB and do not fit into a '
+            f"report of at most {LIMIT / 1e6:g} MB; send the file itself beside it.</p>"
+        )
+    return (
+        "<p>The raw draws are in this file, in single precision.</p>"
+        '<p><button type="button" data-save="draws">Save the draws (.npz)</button></p>'
+        f'<script type="text/plain" id="draws">{inside}</script>'
+    )

@@ -1,0 +1,158 @@
+"""Figures as they travel in a report: numbers of six digits, and as many points as fit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import orjson
+import plotly.graph_objects as go
+
+from validation_core.report.packing import packed
+
+_DIGITS = 6
+_POINTS = (None, 20_000, 5_000, 2_000, 1_000, 500, 250, 100)
+"""Of a trace, the most that is kept: the first that fits."""
+_SQUEEZE = 8  # nothing worth drawing gets smaller than this: longer text is not even tried
+_OPTIONS = orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS
+
+
+class Fitted(NamedTuple):
+    """Figures that fit into the room they were given."""
+
+    packed: str
+    drawn: int
+    """How many of them, from the first."""
+    said: str
+    """What was left out, in a sentence; empty where nothing was."""
+
+
+def fit(figures: Sequence[go.Figure], room: int) -> Fitted:
+    """The figures in at most `room` characters.
+
+    Where they do not fit, every trace keeps evenly spaced points, fewer and fewer; where even that
+    does not help, the last figures are left out. Both are said.
+    """
+    drawn = [_plain(figure) for figure in figures]
+    for most in _POINTS:
+        written = _dump([_thin(one, most) for one in drawn])
+        if len(written) > _SQUEEZE * room:
+            continue
+        text = packed(written, level=6)
+        if len(text) <= room:
+            return Fitted(text, len(drawn), _said(most) if most else "")
+    return _some([_thin(one, _POINTS[-1]) for one in drawn], room)
+
+
+def _said(most: int) -> str:
+    return (
+        f"To keep this file small, lines and clouds of more than {most:,} points are drawn with "
+        f"{most:,} of them, evenly spaced."
+    )
+
+
+def _some(drawn: list[dict[str, Any]], room: int) -> Fitted:
+    """The first figures, as many as fit."""
+    low, high = 0, len(drawn)
+    while low < high:
+        middle = (low + high + 1) // 2
+        fits = len(packed(_dump(drawn[:middle]), level=6)) <= room
+        low, high = (middle, high) if fits else (low, middle - 1)
+    said = (
+        f"To keep this file small, the last {len(drawn) - low} of {len(drawn)} figures were left "
+        f"out, and the others are drawn with at most {_POINTS[-1]} points of each trace."
+    )
+    return Fitted(packed(_dump(drawn[:low]), level=6), low, said)
+
+
+def _dump(drawn: list[dict[str, Any]]) -> bytes:
+    return orjson.dumps(drawn, default=_listed, option=_OPTIONS)
+
+
+def _listed(value: Any) -> Any:
+    if isinstance(value, np.generic | np.ndarray):  # of strings, or not in C order
+        return value.tolist()
+    return str(value)
+
+
+def _plain(figure: go.Figure) -> dict[str, Any]:
+    """A figure as plotly.js takes it, without the colours of a theme."""
+    layout = figure.layout.to_plotly_json()
+    layout.pop("template", None)
+    return {"data": [_rounded(trace.to_plotly_json()) for trace in figure.data],
+            "layout": _rounded(layout)}  # fmt: skip
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _rounded(item) for name, item in value.items()}
+    if isinstance(value, np.ndarray) and value.dtype.kind == "f":
+        return _digits(value)
+    if isinstance(value, list | tuple):
+        return [_rounded(item) for item in value]
+    return value
+
+
+def _digits(values: np.ndarray) -> np.ndarray:
+    """Numbers of six digits, in the type that writes them shortest."""
+    wide = values.astype(np.float64)
+    used = np.isfinite(wide) & (wide != 0)
+    place = np.floor(np.log10(np.abs(wide), where=used, out=np.zeros_like(wide)))
+    unit = 10.0 ** np.clip(place - _DIGITS + 1, -300, 300)
+    with np.errstate(over="ignore"):
+        small = np.where(used, np.round(wide / unit) * unit, wide).astype(np.float32)
+    held = np.isfinite(small) == np.isfinite(wide)
+    kept = small if (held & ((small != 0) == (wide != 0))).all() else wide
+    return np.ascontiguousarray(kept)
+
+
+def _thin(figure: dict[str, Any], most: int | None) -> dict[str, Any]:
+    if most is None:
+        return figure
+    return {**figure, "data": [_fewer(trace, most) for trace in figure["data"]]}
+
+
+def _fewer(trace: dict[str, Any], most: int) -> dict[str, Any]:
+    """Evenly spaced points of a trace; of a map, evenly spaced rows and columns."""
+    z = trace.get("z")
+    if z is not None and np.ndim(z) == 2:
+        side = max(2, int(most**0.5))
+        rows, columns = (_spaced(size, side) for size in np.shape(z))
+        several = {"z", "text", "customdata"}
+        cut = {name: _cut2(trace[name], rows, columns) for name in several & {*trace}}
+        axes = {"x": columns, "y": rows}
+        return {**trace, **cut, **{name: _cut(trace[name], at) for name, at in axes.items()
+                                   if name in trace}}  # fmt: skip
+    size = max((len(trace[name]) for name in ("x", "y") if _is_list(trace.get(name))), default=0)
+    return trace if size <= most else _kept(trace, size, _spaced(size, most))
+
+
+def _kept(value: dict[str, Any], size: int, at: np.ndarray) -> dict[str, Any]:
+    """What has one entry for each point, at some of the points."""
+    return {
+        name: _kept(item, size, at) if isinstance(item, dict)
+        else _cut(item, at) if _is_list(item) and len(item) == size
+        else item
+        for name, item in value.items()
+    }  # fmt: skip
+
+
+def _cut(values: Any, at: np.ndarray) -> Any:
+    if not _is_list(values) or len(values) <= at[-1]:
+        return values
+    if isinstance(values, np.ndarray):
+        return np.ascontiguousarray(values[at])
+    return [values[i] for i in at]
+
+
+def _cut2(values: Any, rows: np.ndarray, columns: np.ndarray) -> Any:
+    return [_cut(row, columns) for row in _cut(values, rows)] if _is_list(values) else values
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list | tuple | np.ndarray) and np.ndim(value) > 0
+
+
+def _spaced(size: int, most: int) -> np.ndarray:
+    return np.unique(np.linspace(0, size - 1, min(size, most)).round().astype(int))

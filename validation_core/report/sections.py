@@ -1,0 +1,236 @@
+"""The words, tables and places for figures of a report, section by section."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from html import escape
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import plotly.graph_objects as go
+
+from validation_core.answers import Found
+from validation_core.diagnosis import Diagnosis, Record, findings, further_methods, pvalue_text
+from validation_core.figures.diagnosis import pictures
+from validation_core.figures.outcome import Drawn
+from validation_core.methods import METHODS
+from validation_core.report import versions
+from validation_core.report.reproduce import code
+from validation_core.report.tables import slug, table
+
+if TYPE_CHECKING:
+    from validation_core.panels import Panel
+
+_LISTED = 20  # warnings and notes of a file that are shown
+_METHOD_COLUMNS = ("Test", "Statistic", "Value", "p", "p, adjusted", "Draws of p", "Draws of q")
+
+
+class Told(NamedTuple):
+    """What a report is about."""
+
+    found: Diagnosis
+    answers: Mapping[str, Found]
+    panels: Sequence[Panel]
+    path: str
+    notes: str
+    when: datetime
+    rows: int
+    """Of a table, the most that is shown."""
+
+
+class Section(NamedTuple):
+    """A part with its anchor and its heading."""
+
+    name: str
+    title: str
+    body: str
+
+
+class Written(NamedTuple):
+    """All sections, and the figures that they have left places for."""
+
+    sections: list[Section]
+    figures: list[go.Figure]
+
+
+@dataclass
+class _Places:
+    """Where figures go: each is put in turn, and drawn by its number when the file is opened."""
+
+    figures: list[go.Figure] = field(default_factory=list)
+
+    def of(self, shown: Iterable[Drawn]) -> str:
+        """Their places, side by side."""
+        put = "".join(self._one(each) for each in shown)
+        return f'<div class="figures">{put}</div>' if put else ""
+
+    def _one(self, drawn: Drawn) -> str:
+        number, layout = len(self.figures), drawn.figure.layout
+        self.figures.append(drawn.figure)
+        wide = ' class="wide"' if layout.to_plotly_json().get("xaxis2") else ""
+        height = int(layout.height or 260)
+        name = slug(drawn.title)
+        buttons = "".join(
+            f'<button type="button" data-image="{kind}" aria-label="Save as {kind.upper()}: '
+            f'{escape(drawn.title)}">{kind.upper()}</button>' for kind in ("svg", "png")
+        )  # fmt: skip
+        return (
+            f'<figure{wide}><div class="head"><h4>{escape(drawn.title)}</h4><span>{buttons}</span>'
+            f'</div><div class="scroll"><div class="drawing" data-figure="{number}" '
+            f'data-name="{name}" role="img" aria-label="{escape(drawn.title)}" '
+            f'style="height:{height}px"></div></div>'
+            f"<figcaption>{escape(drawn.caption)}</figcaption></figure>"
+        )
+
+
+def written(told: Told) -> Written:
+    """Verdict, notes, each panel in turn, each test, what was read, methods, what it was made
+    with."""
+    places = _Places()
+    made = [Section("verdict", "Verdict", "".join(_verdict(told)))]
+    if told.notes:
+        lines = escape(told.notes).replace("\n", "<br>")
+        made.append(Section("notes", "Notes", f'<p class="notes">{lines}</p>'))
+    for panel in told.panels:
+        body = "".join(_panel(told, panel, places))
+        made.append(Section(f"panel-{slug(panel.name)}", panel.title, body))
+    made += [
+        Section("tests", "Each test", "".join(_tests(told, places))),
+        Section("table", "What was read", "".join(_read(told))),
+        Section("methods", "Methods", "".join(_methods(told))),
+        Section("made", "How this was made", _made(told)),
+    ]
+    return Written(made, places.figures)
+
+
+def headline(found: Diagnosis) -> str:
+    """The verdict as a heading, firm or so far."""
+    firm = found.verdict == "problem found" or not found.pending
+    return found.verdict.capitalize() if firm else "Not all tests have answered"
+
+
+def read_line(diagnosis: Diagnosis) -> str:
+    """What was read, in a line."""
+    upload = diagnosis.upload
+    dim_theta, dim_x = upload.dims
+    said = (
+        f"{upload.n} rows with {upload.k} draws of q at each, {dim_theta} parameters, {dim_x} data"
+        if upload.k
+        else f"Two samples, {upload.n} points in the smaller one, {dim_theta} quantities"
+    )
+    lost = "".join(f"; {count} rows left out ({why})" for why, count in upload.dropped.items())
+    return f"{said}{lost}. Level {100 * diagnosis.alpha:.3g}%, seed {diagnosis.seed}."
+
+
+def _verdict(told: Told) -> Iterator[str]:
+    found = told.found
+    state = slug(found.verdict if headline(found) == found.verdict.capitalize() else "pending")
+    yield f'<p class="eyebrow">Is this posterior right? · {escape(told.path)}</p>'
+    yield f'<h1 class="{state}">{escape(headline(found))}</h1>'
+    yield f'<p class="lead">{escape(found.sentence)}</p><p>{escape(read_line(found))}</p>'
+    yield table([_row(record, found) for record in found.records], told.rows)
+    for record in found.records:
+        if record.status == "not run":
+            said = f"{record.label} was not run. {record.reason}"
+            yield f'<p class="aside">{escape(said)}</p>'
+        elif weaker := found.remark(record):
+            yield f'<p class="aside">{escape(weaker)}</p>'
+
+
+def _row(record: Record, found: Diagnosis) -> dict[str, Any]:
+    if record.status == "not run":
+        return dict.fromkeys(_METHOD_COLUMNS, "–") | {"Test": record.title, "Statistic": "not run"}
+    cells = [
+        record.title, record.about, f"{record.statistic:.4g}", pvalue_text(record.pvalue),
+        pvalue_text(found.adjusted.get(record.label)), f"{record.draws_p:,}",
+        f"{record.draws_q:,}",
+    ]  # fmt: skip
+    return dict(zip(_METHOD_COLUMNS, cells, strict=True))
+
+
+def _panel(told: Told, panel: Panel, places: _Places) -> Iterator[str]:
+    from validation_core import panels  # here: a verdict alone needs no answer's module
+
+    found, names = told.answers.get(panel.name), told.found.upload.names
+    if found is None:
+        why = panel.module.obstacle(told.found.upload)
+        said = why or "This had not been worked out when the report was made."
+        yield f'<p class="aside">{escape(said)}</p>'
+        return
+    answer, *more = panels.told(panel, found, told.found) or ("Nothing to tell.",)
+    yield f'<p class="lead">{escape(answer)}</p>'
+    yield "".join(f"<p>{escape(said)}</p>" for said in more)
+    yield places.of(panel.drawn(found, names))
+    yield f'<p class="how"><b>How to read it.</b> {escape(panel.module.HOW)}</p>'
+    yield table(panel.module.table(found, names), told.rows)
+    python = code(panel, path=told.path, seed=told.found.seed)
+    yield f"<details><summary>Code</summary><pre><code>{escape(python)}</code></pre></details>"
+
+
+def _tests(told: Told, places: _Places) -> Iterator[str]:
+    found = told.found
+    for record in found.records:
+        shown = pictures(record, alpha=found.alpha, names=found.upload.names)
+        said = " ".join(findings(record, found.upload.x_names))
+        ranked = _parameters(found) if record.name == "sbc" else []
+        if not (shown or said or ranked):
+            continue
+        yield f"<h3>{escape(record.title)}</h3>"
+        yield f"<p>{escape(said)}</p>" if said else ""
+        yield places.of(shown)
+        yield table(ranked, told.rows)
+
+
+def _parameters(found: Diagnosis) -> list[dict[str, Any]]:
+    """What SBC says of each parameter, the worst first."""
+    return [
+        {"Parameter": one.name, "Distance from uniform": one.statistic,
+         "p": pvalue_text(one.pvalue), "p, adjusted": pvalue_text(one.pvalue_adjusted),
+         "Mean rank": one.mean_rank, "Spread (1 if right)": one.spread, "Ranks": one.reading}
+        for one in sorted(found.parameters, key=lambda one: one.pvalue)
+    ]  # fmt: skip
+
+
+def _read(told: Told) -> Iterator[str]:
+    upload = told.found.upload
+    yield f"<p>{escape(read_line(told.found))}</p>"
+    shown = ", ".join(upload.names[:_LISTED]) + (
+        f" and {len(upload.names) - _LISTED:,} more" if len(upload.names) > _LISTED else ""
+    )
+    yield f"<p>Parameters: {escape(shown)}.</p>"
+    said = [*upload.warnings, *upload.notes]
+    yield "".join(f'<p class="aside">{escape(one)}</p>' for one in said[:_LISTED])
+    if len(said) > _LISTED:
+        yield f'<p class="aside">And {len(said) - _LISTED:,} remarks more, in the JSON.</p>'
+
+
+def _methods(told: Told) -> Iterator[str]:
+    yield (
+        "<p>p-values are adjusted by Holm over the tests that ran: if q is right, a problem is "
+        f"found in at most {100 * told.found.alpha:.3g}% of tables. No answer says that a "
+        "posterior is right: each says what would have been seen.</p><dl>"
+    )
+    further = {name: one.method for name, one in further_methods().items()}
+    for record in told.found.records:
+        method = further.get(record.name) or METHODS.get(record.name)
+        if method is None:
+            continue
+        yield f"<dt>{escape(record.title)}</dt><dd>{escape(method.summary)}"
+        yield f"<br><cite>{escape(str(method.paper))}</cite></dd>"
+    yield "</dl>"
+
+
+def _made(told: Told) -> str:
+    found = told.found
+    facts = {
+        "File": told.path,
+        "Fingerprint of its numbers": found.upload.digest,
+        "Level": f"{100 * found.alpha:.3g}%",
+        "Seed": str(found.seed),
+        "Made": told.when.strftime("%Y-%m-%d %H:%M %Z").strip(),
+        **{name: version for name, version in versions.versions().items()},
+    }
+    rows = "".join(f'<tr><th scope="row">{escape(name)}</th><td>{escape(value)}</td></tr>'
+                   for name, value in facts.items())  # fmt: skip
+    return f'<div class="scroll"><table class="facts">{rows}</table></div>'

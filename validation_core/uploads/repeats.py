@@ -1,0 +1,98 @@
+"""Rows and draws that repeat or follow each other, where tests take them for independent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from validation_core.types import Array, Draws
+
+_FEW = 4  # distinct values: too few to tell a grid from chance
+_SHARE = 0.01  # of rows: fewer hardly make a test surer
+_ROWS, _COLUMNS, _DRAWS = 200, 20, 1000  # looked at for order and repeats within rows
+_CORRELATED = 0.1  # between consecutive draws: less hardly moves a rank
+_SURE = 6.0  # standard errors of a correlation that is there
+_DISTINCT = 0.9  # share of draws
+_MOST = 0.5  # of rows
+
+
+def on_a_grid(column: Array) -> bool:
+    """Whole numbers, or numbers rounded to some step: they tie by right."""
+    values = np.unique(column).astype(np.float64)
+    steps = np.diff(values)
+    unit = steps.min(initial=np.inf)
+    if len(values) < _FEW or unit < 8 * np.finfo(np.float32).eps * np.abs(values).max():
+        return len(values) < _FEW
+    return bool(np.abs(steps / unit - np.rint(steps / unit)).max() < 0.05)
+
+
+def codes(rows: Array) -> NDArray[np.intp]:
+    """(N,): the same number for the same row."""
+    flat = np.ascontiguousarray(rows)
+    bytewise = flat.view(np.dtype((np.void, flat.dtype.itemsize * flat.shape[1])))[:, 0]
+    found: NDArray[np.intp] = np.unique(bytewise, return_inverse=True)[1].reshape(-1)
+    return found
+
+
+def rows(data: Draws, fine: NDArray[np.intp]) -> Iterator[str]:
+    """The same simulation twice; what is on a grid repeats by right."""
+    n, columns = len(data), data.x.shape[1]
+    known = codes(data.theta)
+    twice = np.flatnonzero(np.bincount(known)[known] > 1)
+    pairs = {(known[i], data.x[i].tobytes()) for i in twice}
+    lost = len(twice) - len(pairs)
+    if lost == n - 1 and columns:
+        raise ValueError(
+            f"Rows must be different simulations; got the same theta and x in all {n} rows. Save "
+            f"one row for each simulation, its theta drawn anew from the prior."
+        )
+    if lost and (len(fine) or not all(on_a_grid(data.x[:, i]) for i in range(columns)[:_COLUMNS])):
+        yield (
+            f"{lost:,} of {n:,} rows repeat the theta and x of another row exactly: the same "
+            f"simulation counted twice makes every test surer than it should be. Save each once."
+        )
+    others = len(pairs) - len(np.unique(known[twice]))
+    if others > _SHARE * n and len(fine):
+        yield (
+            f"{n:,} rows hold only {len(np.unique(known)):,} different theta: rows that share "
+            f"theta are not independent, so the tests are surer than they should be. Draw theta "
+            f"anew from the prior for each x."
+        )
+
+
+def draws(data: Draws, fine: NDArray[np.intp]) -> Iterator[str]:
+    """Draws that are sorted, a chain, or repeated: ranks take them for independent."""
+    n, k = data.q.shape[:2]
+    rows = np.unique(np.linspace(0, n - 1, min(n, _ROWS)).astype(np.intp))
+    if k < _FEW or not len(fine):
+        return
+    columns = (data.q[rows, : min(k, _DRAWS), j].astype(np.float64) for j in fine[:_COLUMNS])
+    found = [_order(column[np.ptp(column, axis=1) > 0]) for column in columns]
+    lag, rising, distinct = (list(each) for each in zip(*found, strict=True))
+    if max(lag) > max(_CORRELATED, _SURE / np.sqrt(len(rows) * min(k, _DRAWS))):
+        yield f"Consecutive draws of q at one x are correlated ({max(lag):.2f}): " + (
+            "they are sorted. Shuffle them within each row, each draw as a whole."
+            if max(rising) > _MOST
+            else "a chain that was not thinned? Ranks take them for independent draws, and may "
+            "reject a q that is right; thin them until the correlation is gone."
+        )
+    if min(distinct) < _DISTINCT and not on_a_grid(data.q[rows, 0, fine[np.argmin(distinct)]]):
+        yield (
+            f"Draws of q repeat within rows (about {min(distinct):.0%} are distinct), as after "
+            f"resampling or in a chain that stays: there are fewer independent draws than "
+            f"K = {k}, and ranks are coarser than they look."
+        )
+
+
+def _order(column: Array) -> tuple[float, float, float]:
+    """Of draws (rows, K) that vary: their lag-1 correlation, and the share of rows that are
+    sorted and of draws that are distinct."""
+    if not len(column):
+        return 0.0, 0.0, 1.0
+    off = column - column.mean(axis=1, keepdims=True)
+    lag = (off[:, 1:] * off[:, :-1]).sum(axis=1) / (off**2).sum(axis=1)
+    rising = (np.diff(column, axis=1).min(axis=1) >= 0).mean()
+    tied = (np.diff(np.sort(column, axis=1), axis=1) == 0).mean()
+    return float(lag.mean()), float(rising), 1 - float(tied)
