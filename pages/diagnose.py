@@ -19,12 +19,12 @@ def diagnose(upload: Upload, label: str, alpha: float, seed: int) -> None:
     methods = view.more_tests()
     view.what_will_run(upload, methods)
     maps = tasks.maps(upload, methods, seed)
-    asked = diagnose_panels.tasks(upload, methods, seed, long=False)
+    asked = diagnose_panels.wanted(upload, methods, seed, long=False)
     wanted = [*tasks.tasks(upload, methods, seed), *maps, *asked]
     state = jobs.ensure(wanted, f"Diagnose {upload.n:,} rows", start=True)
     records, pending = tasks.records(store, upload, methods, seed)
     found = diagnosis.verdict(records, upload, alpha=alpha, seed=seed, pending=pending)
-    answers = panels.found(store, upload, methods, seed)
+    answers = panels.answered(store, upload, methods, seed)
     with top:
         view.verdict(found, answers)
         jobs.panel(state, follow=True)

@@ -13,6 +13,7 @@ from validation_core.__main__ import main
 from validation_core.benchmarks import BENCHMARKS
 from validation_core.diagnosis import choice, learning
 from validation_core.methods import DC, LC2ST, METHODS, MMDFuse
+from validation_core.panels import PANELS
 from validation_core.uploads import samples
 
 SAMPLE = str(samples.path("sample_undertrained"))
@@ -56,8 +57,14 @@ def test_diagnose_gives_the_object_of_the_design(capsys, tmp_path):
     ]  # fmt: skip
     assert found["methods"][1]["effect"]["reading"] == "over-confident"
     assert found["cause"][0]["parameter"] in ("intercept", "slope")
-    (where,) = found["where"]
+    assert found["cause"][0]["cause"] == "too_narrow"
+    assert found["cause"][0]["evidence"]
+    where, *others = found["where"]
     assert where["method"] == "colt"
+    assert [one["method"] for one in others] == ["over_x", "in_theta", "observation"]
+    assert all(one["sentences"] for one in others)
+    assert {one["kind"] for one in found["sensitivity"]} >= {"shift", "bias"}
+    assert set(found["answers"]) == {panel.name for panel in PANELS}
     assert [one["parameter"] for one in where["centre"]] == ["intercept", "slope"]
     assert where["distance_low"] <= where["distance"] <= where["distance_high"]
     assert where["inside_low"] <= where["inside"] <= where["inside_high"]
@@ -126,7 +133,7 @@ def test_diagnose_with_another_embedding(capsys):
     options = ("--method", "colt:embedding=identity", "--method", "colt:embedding=residual")
     found = printed(capsys, "diagnose", SAMPLE, *options)
     assert [m["label"] for m in found["methods"]] == ["CoLT identity", "CoLT residual"]
-    assert [one["label"] for one in found["where"]] == ["CoLT identity", "CoLT residual"]
+    assert [one["label"] for one in found["where"]][:2] == ["CoLT identity", "CoLT residual"]
     assert found["methods"][0]["pvalue"] < 1e-3
     fresh = printed(capsys, "diagnose", SAMPLE, "--method", "colt:fresh=true")
     assert "simulator" in fresh["methods"][0]["reason"]
@@ -151,7 +158,8 @@ def test_diagnose_asks_for_the_order(capsys, tmp_path):
     ("arguments", "words"),
     [
         (["diagnose", "nowhere.npz"], "readable"),
-        (["diagnose", __file__], ".npz archive"),
+        (["diagnose", __file__], "got"),
+        (["diagnose", SAMPLE, "--answers", "why"], "one of size"),
         (["diagnose", SAMPLE, "--method", "sb"], "one of c2st"),
         (["diagnose", SAMPLE, "--method", "uniform:n=3"], "Options of Uniform are m"),
         (["diagnose", SAMPLE, "--method", "uniform:m=x"], "m must be int"),
@@ -242,7 +250,7 @@ def test_choices_are_printed(capsys):
 
 
 def test_store_lists_what_a_diagnosis_left(capsys):
-    said(capsys, "diagnose", SAMPLE, "--method", "sbc")
+    said(capsys, "diagnose", SAMPLE, "--method", "sbc", "--answers", "none")
     listed = printed(capsys, "store", "ls")
     assert [entry["kind"] for entry in listed["entries"]] == ["results"]
     assert printed(capsys, "store", "verify")["problems"] == []

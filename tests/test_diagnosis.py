@@ -379,7 +379,7 @@ def test_what_a_localizer_learns_from_is_not_tested(store):
 def test_a_localizer_is_offered_what_time_and_memory_allow(n, k, d):
     shape = (n, k, d)
     upload = Upload.of({
-        "theta": np.zeros((n, d)), "x": np.zeros((n, 1)),
+        "theta": np.zeros((n, d)), "x": np.arange(n, dtype=float)[:, None],
         "theta_q": np.zeros((k, 1, 1), np.float32).reshape(1, k, 1).repeat(n, 0).repeat(d, 2),
     }, order="NKD")  # fmt: skip
     assert upload.data.q.shape == shape

@@ -281,7 +281,7 @@ def test_other_quantities_are_ranked_and_named(store):
     assert [note.text.split("<br>")[0] for note in one.figure.layout.annotations][-1] == "|theta|²"
     only = run(exact(n=200), store, [SBC(quantities="squared_norm")])
     assert only.shift is None
-    single = Upload.of({"theta": np.zeros(20), "x": np.zeros(20), "theta_q": np.zeros((20, 3))})
+    single = Upload.of({"theta": np.arange(20.0), "x": np.zeros(20), "theta_q": np.zeros((20, 3))})
     refused = run(single, store, [SBC(quantities="products")]).records[0]
     assert "two parameters; got one" in refused.reason
 

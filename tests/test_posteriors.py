@@ -26,8 +26,9 @@ def table(seed, *, shift=0.0, width=1.0, n=N, k=K, rows=0):
     return Upload.of({"theta": theta, "x": x, "theta_q": q}, order="NKD")
 
 
-def compared(*uploads, reference=0, methods=(SBC(),)):
+def compared(*uploads, reference=0, methods=None):
     records = []
+    methods = (SBC(),) if methods is None else methods
     for upload in uploads:
         got = [
             diagnosis.run_method(upload, method, 0, network=lambda: pytest.fail("none is read"))

@@ -18,7 +18,7 @@ import xarray
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.reports import FOUND, HOSTILE, cloud, diagnosed, fake, table
+from tests.reports import FOUND, HOSTILE, cloud, diagnosed, fake, known, table
 from validation_core import diagnosis, report, statistics
 from validation_core.answers import Found
 from validation_core.diagnosis import Record
@@ -29,6 +29,11 @@ from validation_core.uploads import Upload
 
 QUICK = MMDFuse(points=40, permutations=99)
 WHEN = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
+
+
+@pytest.fixture(autouse=True)
+def _made_up(monkeypatch):
+    known(monkeypatch)
 
 
 def part(document, name):
@@ -69,11 +74,11 @@ def test_a_report_holds_everything_and_asks_for_nothing():
 
 
 def test_the_parts_stand_in_the_order_of_the_page():
-    chosen = [fake(name="size"), fake(name="cause"), fake(name="checker")]
+    chosen = [fake(name="size"), fake(name="over_x"), fake(name="checker")]
     answers = {one.name: FOUND for one in chosen}
     document = report.html(diagnosed(table()), answers, panels=chosen, notes="Mine")
     parts = re.findall(r'<section id="([^"]+)">', document)
-    assert parts == ["verdict", "notes", "panel-size", "panel-cause", "panel-checker", "tests",
+    assert parts == ["verdict", "notes", "panel-size", "panel-over-x", "panel-checker", "tests",
                      "table", "methods", "made", "numbers"]  # fmt: skip
     assert re.findall(r'<a href="#([^"]+)">', document) == parts
 
@@ -286,6 +291,8 @@ def test_json_has_every_number_and_null_for_none():
     found = diagnosed(table())
     answer = Found({"a": np.float32(0.5), "b": [np.nan, np.inf], "c": np.arange(3), 4: None}, {})
     told = orjson.loads(report.as_json(found, {"size": answer}))
+    said = told["answers"]["size"].pop("sentences")
+    assert said == ["The worst is theta_1.", "It is <i>wide</i>."]
     assert told["answers"]["size"] == {"a": 0.5, "b": [None, None], "c": [0, 1, 2], "4": None}
     assert {**told, **found.to_json(), "answers": told["answers"]} == told
     assert told["names"] == list(found.upload.names)

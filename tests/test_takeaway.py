@@ -10,13 +10,14 @@ import xarray
 from streamlit.testing.v1 import AppTest
 
 from pages.components.services import services
-from tests.reports import FOUND, HOSTILE, diagnosed, table
+from tests.reports import FOUND, HOSTILE, diagnosed, known, table
 from validation_core.report import notes
 from validation_core.uploads import Upload
 
 
 @pytest.fixture(autouse=True)
-def _fresh():
+def _fresh(monkeypatch):
+    known(monkeypatch)
     services.clear()
     yield
     services.clear()

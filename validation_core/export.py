@@ -212,8 +212,9 @@ def save(
             shape = draws.shape[:2] if name.endswith("draws") else (n,)
             arrays[name] = _shaped(name, _numpy(values), shape)
     if x_o is not None or theta_o is not None:
-        seen, there = np.asarray(_numpy(x_o)), _numpy(theta_o)
-        if seen.size != width or there.shape != (len(there) if there.ndim else 0, d):
+        seen, there = _numpy(x_o), _numpy(theta_o)
+        lone = x_o is None or theta_o is None
+        if lone or seen.size != width or there.ndim != 2 or there.shape[1] != d:
             raise ValueError(
                 f"x_o must be shaped like one x, {data.shape[1:]}, and theta_o (K_o, {d}); got "
                 f"{seen.shape} and {there.shape}. Give both, or neither."

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from inspect import signature
 from typing import TYPE_CHECKING, Any, Protocol
 
 from validation_core.answers import (
@@ -65,7 +66,8 @@ class Panel:
     title: str
     module: Any
     """The answer's module, a `Module`."""
-    drawn: Callable[[Found, Sequence[str]], tuple[Drawn, ...]]
+    drawn: Callable[..., tuple[Drawn, ...]]
+    """Its figures, of the answer, the names of theta and, where it speaks of x, those of x."""
     long: bool = False
     """Whether it takes so long that all others come first."""
 
@@ -95,21 +97,48 @@ def by_name(name: str) -> Panel:
     raise ValueError(f"A panel is one of {known}; got {name!r}. Choose one of those.")
 
 
-def found(
+def tasks(
+    panels: Sequence[Panel], upload: Upload, methods: Sequence[Method], seed: int
+) -> list[Answer]:
+    """What these panels need worked out, as far as it can be on this upload."""
+    return [
+        task
+        for panel in panels
+        if panel.module.obstacle(upload) is None
+        for task in panel.module.tasks(upload, methods, seed)
+    ]
+
+
+def answered(
     store: Store, upload: Upload, methods: Sequence[Method], seed: int,
     panels: Sequence[Panel] = PANELS,
 ) -> Mapping[str, Found]:  # fmt: skip
     """The answers to these panels that the store has so far, by the panel's name."""
     answers: dict[str, Found] = {}
     for panel in panels:
-        if panel.module.obstacle(upload) is None:
-            each = [task.load(store) for task in panel.module.tasks(upload, methods, seed)]
-            if done := [one for one in each if one is not None]:
-                answers[panel.name] = panel.module.gather(done)
+        each = [task.load(store) for task in tasks([panel], upload, methods, seed)]
+        if done := [one for one in each if one is not None]:
+            answers[panel.name] = panel.module.gather(done)
     return answers
 
 
 def told(panel: Panel, answer: Found, diagnosis: Diagnosis) -> tuple[str, ...]:
     """What a panel says, the first sentence first; they may hold names that a user chose."""
-    said = panel.module.say(answer, diagnosis.upload.names)
+    said = panel.module.say(answer, *_names(panel.module.say, diagnosis.upload))
     return (*said, *distances(diagnosis.records)) if panel.name == "size" else tuple(said)
+
+
+def rows(panel: Panel, answer: Found, upload: Upload) -> Rows:
+    """The table of a panel, the worst first."""
+    listed: Rows = panel.module.table(answer, *_names(panel.module.table, upload))
+    return listed
+
+
+def drawings(panel: Panel, answer: Found, upload: Upload) -> tuple[Drawn, ...]:
+    """The figures of a panel."""
+    return panel.drawn(answer, *_names(panel.drawn, upload))
+
+
+def _names(function: Callable[..., Any], upload: Upload) -> tuple[tuple[str, ...], ...]:
+    """Names of the parameters, and those of x for a function that speaks of x."""
+    return (upload.names, upload.x_names)[: len(signature(function).parameters) - 1]

@@ -11,20 +11,15 @@ from validation_core.answers import Answer, Found
 from validation_core.diagnosis import Diagnosis, Record
 from validation_core.engine import JobState
 from validation_core.maps import MapTask
-from validation_core.panels import PANELS, Panel, told
+from validation_core.panels import PANELS, Panel, answered, drawings, rows, tasks, told
 from validation_core.report.reproduce import code
 from validation_core.types import Method
 from validation_core.uploads import Upload
 
 
-def tasks(upload: Upload, methods: Sequence[Method], seed: int, *, long: bool) -> list[Answer]:
+def wanted(upload: Upload, methods: Sequence[Method], seed: int, *, long: bool) -> list[Answer]:
     """What the panels that take long, or all others, need worked out."""
-    return [
-        task
-        for one in PANELS
-        if one.long == long and one.module.obstacle(upload) is None
-        for task in one.module.tasks(upload, methods, seed)
-    ]
+    return tasks([one for one in PANELS if one.long == long], upload, methods, seed)
 
 
 def show(
@@ -39,10 +34,14 @@ def show(
     """
     for one in PANELS:
         state, own = waiting, None
-        if one.long and waiting is None:
-            wanted = tasks(found.upload, methods, found.seed, long=True)
-            state = own = jobs.ensure(wanted, one.title, start=True)
-        answer = answers.get(one.name)
+        if one.long and (waiting is None or waiting.state == "done"):
+            long = wanted(found.upload, methods, found.seed, long=True)
+            state = own = jobs.ensure(long, one.title, start=True)
+        store = services().store
+        known = answers
+        if one.long:  # what it has begun meanwhile may be there already
+            known = answered(store, found.upload, methods, found.seed, [one])
+        answer = known.get(one.name)
         if one.name == "observation" and one.module.obstacle(found.upload) is None:
             diagnose_observation.show(one.title, one.name, found, methods, answer, label)
         else:
@@ -62,13 +61,15 @@ def _one(
         return
     if answer is None:
         st.header(one.title, anchor=one.name)
+        if state is None:
+            st.caption("Not worked out: none of these tests can be run on such tables.")
+            return
         working = state is not None and state.active
         st.caption("Being worked out." if working else "Not worked out: its job did not end.")
         return
-    names = found.upload.names
     panel.panel(
         one.title, said=told(one, answer, found), how=one.module.HOW,
-        table=one.module.table(answer, names), drawn=one.drawn(answer, names),
+        table=rows(one, answer, found.upload), drawn=drawings(one, answer, found.upload),
         code=code(one, path=label, seed=found.seed), key=one.name,
     )  # fmt: skip
 

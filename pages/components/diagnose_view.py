@@ -72,12 +72,16 @@ def verdict(found: Diagnosis, answers: Mapping[str, Found]) -> None:
     """The verdict, firm or so far, in a heading, and in a sentence what it rests on."""
     firm = found.verdict == "problem found" or not found.pending
     st.header(found.verdict.capitalize() if firm else "Testing", anchor="verdict")
-    said = [found.sentence]
+    problem = found.verdict == "problem found"
     # Beside a problem its size; beside silence what would have been caught.
-    beside = "size" if found.verdict == "problem found" else "sensitivity"
+    beside = "size" if problem else "sensitivity"
+    said = found.sentence
     if firm and beside in answers:
-        said += told(by_name(beside), answers[beside], found)[:1]
-    st.markdown(plain(" ".join(said)))
+        size = told(by_name(beside), answers[beside], found)[0]
+        said = f"{diagnosis.rejection(found) if problem else said} {size}"
+    if problem and "cause" in answers:
+        said = f"{said} {told(by_name('cause'), answers['cause'], found)[0]}"
+    st.markdown(plain(said))
     st.markdown(" · ".join(f"[{one.title}](#{one.name})" for one in PANELS))
 
 

@@ -15,6 +15,9 @@ from validation_core.report.tables import cell, slug
 FEW = 10
 """Rows of a table that are shown unasked."""
 
+WIDE = 8
+"""Columns that fit side by side; more are scrolled."""
+
 Row = Mapping[str, str | float | int]
 
 
@@ -44,7 +47,9 @@ def panel(
     if len(said) > 1:
         st.caption(plain(" ".join(said[1:])))
     _figures(drawn, key)
-    _table(table, key)
+    if table:
+        with st.expander(f"Numbers, {len(table):,} rows, the worst first", type="compact"):
+            _table(table, key)
     with st.container(horizontal=True):
         with st.popover("How to read", type="tertiary", icon=":material/help:"):
             st.markdown(plain(how))
@@ -83,14 +88,13 @@ def _row(row: Sequence[tuple[int, Drawn]], key: str) -> None:
 
 def _table(rows: Sequence[Row], key: str) -> None:
     """The worst rows; of a long table, those whose words hold what is looked for, or all."""
-    if not rows:
-        return
     chosen, every = list(rows), True
     if len(rows) > FEW:
         chosen, every = _asked(rows, key)
-    if len(chosen) > FEW and every:
+    if (len(chosen) > FEW and every) or len(rows[0]) > WIDE:
         # Drawn on a canvas, where no name is Markdown, and only the rows that are in sight.
-        st.dataframe(_frame(chosen, str), hide_index=True, height=420, key=f"rows-{key}")
+        height = min(420, 40 + 36 * max(1, len(chosen)))
+        st.dataframe(_frame(chosen, str), hide_index=True, height=height, key=f"rows-{key}")
     elif chosen:
         frame = _frame(chosen[:FEW], plain)
         st.table(frame.set_index(frame.columns[0]))

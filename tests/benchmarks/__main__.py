@@ -26,6 +26,7 @@ GROUPS = {
     "verdict_level": "false alarms of the whole verdict on exact posteriors of five shapes",
     "large": "a 200 MB table and the usual one on the command line: time and memory",
     "sensitivity": "what the tests would have caught on a table, and their level there",
+    "cause": "the cause named for random defects, confusion table",
     "startup": "server start, first page",
     "crowd": "20 clients on the workbench",
     "browser": "sliders in Chromium, released and dragged",
@@ -41,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     asked = _arguments(arguments)
     found: dict[str, list[Row]] = {}
     with tempfile.TemporaryDirectory(prefix="nptlab-benchmarks-") as folder:
-        lab = Lab(Path(folder), full=asked.full, kept=asked.cache)
+        lab = Lab(Path(folder), full=asked.full, kept=asked.cache, shared=asked.shared)
         for name in asked.names or GROUPS:
             say(f"{name}: {GROUPS[name]}")
             found[name] = _group(name, lab)
@@ -59,9 +60,15 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--full", action="store_true", help="all perturbations, all fresh trials")
     parser.add_argument("--json", type=Path, help="write every number to this file")
     parser.add_argument("--cache", type=Path, help="keep trained classifiers in this folder")
+    parser.add_argument(
+        "--shared", type=int, metavar="TABLES",
+        help="how many tables one training serves in verdict_level; 0 trains for each",
+    )  # fmt: skip
     asked = parser.parse_args(arguments)
     if unknown := set(asked.names) - set(GROUPS):
         parser.error(f"a name is one of {', '.join(GROUPS)}; got {', '.join(sorted(unknown))}")
+    if asked.shared is not None and asked.shared < 0:
+        parser.error(f"--shared is 0 or a number of tables; got {asked.shared}")
     return asked
 
 

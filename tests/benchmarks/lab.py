@@ -29,11 +29,14 @@ class Lab:
         folder: temporary, for caches, tables and logs.
         full: measure in full what is otherwise measured in part and scaled.
         kept: a cache of trained classifiers to keep from run to run.
+        shared: tables that one training serves where a level is measured; 0 trains for each,
+            None leaves it to the benchmark.
     """
 
     folder: Path
     full: bool = False
     kept: Path | None = None
+    shared: int | None = None
 
     @cached_property
     def trained(self) -> Path:

@@ -1,10 +1,13 @@
 """The level of the whole verdict: how often exact posteriors of five shapes are called wrong.
 
 Every table is drawn from its own posterior, so that each `problem found` is a false one. The
-methods are those that run unasked, their networks trained, as on the command line. Each table
-leaves a line in `verdict_level.jsonl` below --cache, and a later run goes on from there. By
-itself, with one process: `NPTLAB_WORKERS=1 python -m tests.benchmarks verdict_level --full
---cache FOLDER`.
+methods are those that run unasked. With `--shared 40`, which is what --full takes, the networks
+learn from the training half of one table and serve 40 others, of which every row is new: a test
+keeps its level with any network that did not see its rows, and what is tested is as many rows as
+in a diagnosis of its own. With `--shared 0` each table trains its own networks, as on the command
+line, at many times the cost. Each table leaves a line in a file below --cache, and a later run
+goes on from there. By itself, with one process: `NPTLAB_WORKERS=1 python -m tests.benchmarks
+verdict_level --full --cache FOLDER`.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -29,8 +32,13 @@ from validation_core.rng import stream
 from validation_core.statistics import binomial_bounds
 from validation_core.types import Array, Method
 
+if TYPE_CHECKING:
+    from validation_core.uploads import Upload
+
 ALPHA = 0.05
 FULL, QUICK = 400, 20
+SHARED = 40
+"""Tables that one training serves in the full run."""
 CONFIDENCE = 0.95
 """Of the binomial bound: five shapes at once, so that each is held to 99%."""
 _THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
@@ -101,10 +109,13 @@ SHAPES: Mapping[str, Shape] = {
 def rows(lab: Lab) -> Iterator[Row]:
     """False alarms of each shape against the binomial bound of the level."""
     tables = FULL if lab.full else QUICK
-    kept = (lab.kept or lab.folder) / "verdict_level.jsonl"
+    shared = (SHARED if lab.full else 0) if lab.shared is None else lab.shared
+    file = f"verdict_level_shared_{shared}.jsonl" if shared else "verdict_level.jsonl"
+    kept = (lab.kept or lab.folder) / file
     kept.parent.mkdir(parents=True, exist_ok=True)
-    _fill(kept, tables)
+    _fill(kept, tables, shared)
     found = _read(kept)
+    how = f"one training for {shared} tables of new rows" if shared else "a training each"
     outside = (1 - CONFIDENCE) / len(SHAPES)
     for name, shape in SHAPES.items():
         mine = [found[name, trial] for trial in range(tables)]
@@ -116,7 +127,7 @@ def rows(lab: Lab) -> Iterator[Row]:
             f"false alarms of the whole verdict, exact posterior '{name}', "
             f"N, K, D, M = {', '.join(map(str, shape[:4]))}"
         )
-        note = f"of {tables} at {ALPHA:.0%}; {_each(mine)}; {seconds:.1f} s a table"
+        note = f"of {tables} at {ALPHA:.0%}, {how}; {_each(mine)}; {seconds:.1f} s a table"
         yield table.at_most(what, "tables", note, wrong=(wrong, most))
 
 
@@ -127,20 +138,29 @@ def _each(found: list[dict[str, Any]]) -> str:
     return ", ".join(f"{label} {rate:.3f}" for label, rate in zip(labels, rates, strict=True))
 
 
-def _fill(kept: Path, tables: int) -> None:
-    """Work out what is not there yet; every line is written as it comes."""
+def _fill(kept: Path, tables: int, shared: int) -> None:
+    """Work out what is not there yet, all shapes in turn; lines are written as they come."""
     done = _read(kept)
-    asked = [(name, trial) for trial in range(tables) for name in SHAPES]
-    missing = [one for one in asked if one not in done]
+    missing = [
+        (name, first // shared if shared else None, trials)
+        for first in range(0, tables, shared or 1)
+        for name in SHAPES
+        if (trials := [trial for trial in range(first, min(first + (shared or 1), tables))
+                       if (name, trial) not in done])
+    ]  # fmt: skip
     workers = int(os.environ.get("NPTLAB_WORKERS", os.cpu_count() or 1))
     os.environ.update(dict.fromkeys(_THREADS, "1"))  # read by each process as it starts
+    count, last = 0, 0
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        futures = [pool.submit(one_table, *one) for one in missing]
-        for count, future in enumerate(as_completed(futures), 1):
-            with kept.open("a", encoding="utf-8") as lines:
-                lines.write(json.dumps(future.result()) + "\n")
-            if count % 50 == 0:
-                say(f"{count} of {len(missing)} tables")
+        futures = [pool.submit(some_tables, *one) for one in missing]
+        for future in as_completed(futures):
+            lines = future.result()
+            with kept.open("a", encoding="utf-8") as file:
+                file.writelines(json.dumps(line) + "\n" for line in lines)
+            count += len(lines)
+            if count >= last + 50:
+                last = count
+                say(f"{count} of {sum(len(trials) for *_, trials in missing)} tables")
 
 
 def _read(kept: Path) -> dict[tuple[str, int], dict[str, Any]]:
@@ -155,33 +175,55 @@ def _read(kept: Path) -> dict[tuple[str, int], dict[str, Any]]:
     return found
 
 
-def one_table(name: str, trial: int) -> dict[str, Any]:
-    """The verdict on one exact table, each network trained once for all that read it."""
+def some_tables(name: str, training: int | None, trials: list[int]) -> list[dict[str, Any]]:
+    """The verdicts on exact tables, whose networks learn once or, without `training`, for each."""
     import torch
 
-    from validation_core import diagnosis
+    torch.set_num_threads(1)
+    if training is None:
+        return [_told(name, trial, _Networks(_exact(name, trial), trial)) for trial in trials]
+    shared = _Networks(_exact(name, training, "trained on"), training)
+    return [_told(name, trial, shared) for trial in trials]
+
+
+def _exact(name: str, trial: int, *part: str) -> Upload:
+    """A table of a shape: the first draw at each x plays the truth."""
     from validation_core.uploads import Upload
 
-    torch.set_num_threads(1)
     n, k, _, m, law = SHAPES[name]
-    rng = stream(trial, "exact", name)
+    rng = stream(trial, "exact", name, *part)
     x = rng.standard_normal((n, m))
     drawn = law(x, k + 1, rng)
     arrays = {"theta": drawn[:, 0], "x": x, "theta_q": np.ascontiguousarray(drawn[:, 1:])}
-    upload = Upload.of(arrays, order="NKD")
-    start = time.perf_counter()
-    trained: dict[str, Any] = {}
+    return Upload.of(arrays, order="NKD")
 
-    def network(method: Method) -> Any:
-        how = diagnosis.recipe(upload, method)
+
+class _Networks:
+    """The networks of one table, each trained once for all methods that read it."""
+
+    def __init__(self, upload: Upload, seed: int) -> None:
+        self._upload, self._seed = upload, seed
+        self._trained: dict[str, Any] = {}
+
+    def of(self, method: Method) -> Any:
+        from validation_core import diagnosis
+
+        how = diagnosis.recipe(self._upload, method)
         assert how is not None
-        if (key := keys.text(how)) not in trained:
-            learns = diagnosis.training_set(upload, how, trial)
-            (trained[key],) = how.learn_all([learns], [trial])
-        return trained[key]
+        if (key := keys.text(how)) not in self._trained:
+            learns = diagnosis.training_set(self._upload, how, self._seed)
+            (self._trained[key],) = how.learn_all([learns], [self._seed])
+        return self._trained[key]
 
+
+def _told(name: str, trial: int, networks: _Networks) -> dict[str, Any]:
+    """What a diagnosis of one exact table says with these networks."""
+    from validation_core import diagnosis
+
+    start = time.perf_counter()
+    upload = _exact(name, trial)
     records = [
-        diagnosis.run_method(upload, method, trial, network=partial(network, method))
+        diagnosis.run_method(upload, method, trial, network=partial(networks.of, method))
         for method in diagnosis.default_methods()
     ]
     found = diagnosis.verdict(records, upload, alpha=ALPHA, seed=trial)

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.driving import LONG, settled
-from tests.reports import FOUND, HOSTILE, diagnosed, fake, table
+from tests.browser.driving import LONG
+from tests.reports import FOUND, HOSTILE, diagnosed, fake, known, table
 from validation_core import report
 from validation_core.uploads import Upload
 
@@ -23,11 +23,13 @@ def upload():
 @pytest.fixture(scope="module")
 def written(upload, tmp_path_factory):
     """A report of names that mean harm, two panels, and its raw draws."""
-    chosen = [fake(figures=2), fake(name="cause")]
-    document = report.html(
-        diagnosed(upload), {one.name: FOUND for one in chosen}, panels=chosen, notes=WORDS,
-        path="<b id=planted>.npz", draws=upload.arrays(),
-    )  # fmt: skip
+    chosen = [fake(figures=2), fake(name="over_x")]
+    with pytest.MonkeyPatch.context() as patch:
+        known(patch)
+        document = report.html(
+            diagnosed(upload), {one.name: FOUND for one in chosen}, panels=chosen, notes=WORDS,
+            path="<b id=planted>.npz", draws=upload.arrays(),
+        )  # fmt: skip
     path = tmp_path_factory.mktemp("report") / "report.html"
     path.write_text(document, encoding="utf-8")
     return path
@@ -116,7 +118,8 @@ def test_it_fits_the_screen(offline, width):
     expect(page.get_by_role("heading", level=1)).to_be_in_viewport()
 
 
-def test_packed_numbers_come_out_again(window, tmp_path):
+def test_packed_numbers_come_out_again(window, tmp_path, monkeypatch):
+    known(monkeypatch)
     answer = FOUND.__class__({"numbers": list(np.random.default_rng(0).random(30_000))}, {})
     path = tmp_path / "long.html"
     path.write_text(report.html(diagnosed(table()), {"size": answer}, panels=[]))
@@ -143,7 +146,7 @@ def test_without_javascript_the_words_are_there(window, written):
     expect(page.get_by_text("Were q right, all would be 0.").first).to_be_visible()
 
 
-def test_a_report_is_taken_from_the_page_and_opened(visit, window, tmp_path):
+def test_a_report_is_taken_from_the_page_and_opened(visit, server, window, tmp_path):
     page = visit("diagnose")
     page.get_by_role("radio", name=re.compile("too narrow and shifted")).click()
     take = page.get_by_role("button", name="Report (HTML)")
@@ -151,7 +154,10 @@ def test_a_report_is_taken_from_the_page_and_opened(visit, window, tmp_path):
     notes = page.get_by_role("textbox", name="Notes")
     notes.fill("Tried twice, still too narrow.")
     notes.blur()
-    settled(page)
+    for _ in range(100):
+        if server.kept("notes"):
+            break
+        page.wait_for_timeout(100)
     path = tmp_path / "taken.html"
     saved(page, take).save_as(path)
     assert path.stat().st_size <= report.LIMIT

@@ -1,4 +1,4 @@
-"""What a diagnosis says beyond its verdict: how wrong, where, why, and what it could have missed."""
+"""What a diagnosis says beyond its verdict: how wrong, where, why, what was missed."""
 
 from validation_core.answers.base import Answer, Found
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from scipy.stats import binom
+from scipy.special import bdtr, bdtrc
 
 from validation_core import statistics
 from validation_core.answers.asked import Panel, needs_draws, parted, thinned, together
@@ -85,9 +85,9 @@ def _rate(pvalue: Float, alpha: float, rates: int) -> dict[str, Any]:
     n, count = len(pvalue), int((pvalue <= alpha).sum())
     low, high = statistics.clopper_pearson(count, n)
     outside = ""
-    if binom.sf(count - 1, n, alpha) <= _SURE / (2 * rates):
+    if bdtrc(count - 1, n, alpha) <= _SURE / (2 * rates):
         outside = "too often"
-    elif binom.cdf(count, n, alpha) <= _SURE / (2 * rates):
+    elif bdtr(count, n, alpha) <= _SURE / (2 * rates):
         outside = "too seldom"
     return {
         "rejections": count, "rate": count / n, "low": float(low), "high": float(high),
@@ -101,8 +101,10 @@ def obstacle(upload: Upload) -> str | None:
 
 
 def tasks(upload: Upload, methods: Sequence[Method], seed: int) -> tuple[Checker, ...]:
-    """One task, with the networks that the diagnosis trains for these methods."""
+    """One task, with the networks that the diagnosis trains; none where no method can be asked."""
     asked, _ = parted(thinned(upload), methods)
+    if not asked:
+        return ()
     learnt = [diagnosing.training(upload, one, seed) for one in asked if not _fixed(one)]
     trainings = tuple(dict.fromkeys(one for one in learnt if one is not None))
     return (

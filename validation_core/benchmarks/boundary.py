@@ -13,8 +13,7 @@ from functools import lru_cache
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from scipy.special import ndtr, ndtri, owens_t
-from scipy.stats import binom
+from scipy.special import gammaln, ndtr, ndtri, owens_t, xlog1py, xlogy
 
 from validation_core.types import Array, Paper
 
@@ -113,11 +112,16 @@ def c2st_power(
             of taken as that of a fair coin.
     """
     right_p, right_q = accuracies(offset, angle, gamma)
-    hits = np.arange(n + 1)
-    of_p = binom.pmf(hits, n, right_p[..., None])  # (..., n + 1)
-    of_q = binom.pmf(hits, n, right_q[..., None])
+    of_p, of_q = _binomial(n, right_p), _binomial(n, right_q)  # (..., n + 1)
     region = rejection_region(n, alpha, per_class)
     return np.asarray(np.clip(((of_p @ region) * of_q).sum(-1), 0.0, 1.0))
+
+
+def _binomial(n: int, rate: Array) -> Array:
+    """The chance of each number of hits in n, at rates (...): (..., n + 1)."""
+    hits, each = np.arange(n + 1), np.asarray(rate)[..., None]
+    ways = gammaln(n + 1) - gammaln(hits + 1) - gammaln(n - hits + 1)
+    return np.asarray(np.exp(ways + xlogy(hits, each) + xlog1py(n - hits, -each)))
 
 
 @lru_cache(maxsize=32)

@@ -10,7 +10,7 @@ from typing import Any
 
 from validation_core import diagnosis, panels, report, uploads
 from validation_core.answers import Found
-from validation_core.command.options import json_option, level, methods, tell, write
+from validation_core.command.options import json_option, level, methods, put, tell
 from validation_core.diagnosis import Diagnosis, equals, findings, tasks
 from validation_core.diagnosis.tasks import DiagnoseTask
 from validation_core.panels import Panel
@@ -38,8 +38,8 @@ def add(parser: argparse.ArgumentParser) -> None:
     option("--budget", type=float, metavar="SECONDS", help="methods that take longer are not run")
     option("--order", choices=("NKD", "KND"), help="axes of theta_q, where N = K leaves it open")
     option(
-        "--answers", default=",".join(_usual()), metavar="NAME,...|all|none",
-        help=f"beyond the verdict; default: %(default)s; all: {', '.join(_all())}",
+        "--answers", default="usual", metavar="NAME,...|usual|all|none",
+        help=f"beyond the verdict: {', '.join(_names())}; usual: all, as far as they are quick",
     )  # fmt: skip
     option("--report", type=Path, metavar="PATH.html", help="write an HTML report")
     option("--datatree", type=Path, metavar="PATH.nc", help="write the ranks as ArviZ reads them")
@@ -59,12 +59,10 @@ def run(chosen: argparse.Namespace) -> None:
     store = Store()
     for notice in store.notices:
         tell(notice)
-    further = [
-        task
-        for panel in asked
-        if panel.module.obstacle(upload) is None
-        for task in panel.module.tasks(upload, wanted, chosen.seed)
-    ]
+    further = panels.tasks(asked, upload, wanted, chosen.seed)
+    if chosen.answers == "usual":  # what waits for nothing: of a long answer, its first stage
+        long = panels.tasks([one for one in asked if one.long], upload, wanted, chosen.seed)
+        further = [task for task in further if task not in long or not task.needs]
     queue = [*tasks.tasks(upload, wanted, chosen.seed), *further]
     _run_in_turn(queue, store, chosen.budget)
     records, _ = tasks.records(store, upload, wanted, chosen.seed)
@@ -74,23 +72,20 @@ def run(chosen: argparse.Namespace) -> None:
         answered.get(method.label) or diagnosis.Record.not_run(method, late) for method in wanted
     ]
     found = diagnosis.verdict(records, upload, alpha=chosen.alpha, seed=chosen.seed)
-    answers = panels.found(store, upload, wanted, chosen.seed, asked)
+    answers = panels.answered(store, upload, wanted, chosen.seed, asked)
     if chosen.report:
         chosen.report.write_text(
-            report.html(found, answers, panels=panels.PANELS, path=str(chosen.file)),
-            encoding="utf-8",
+            report.html(found, answers, path=str(chosen.file)), encoding="utf-8"
         )
     if chosen.datatree:
         chosen.datatree.write_bytes(datatree(found, upload))
-    write(panels.to_json(found, answers), chosen.json, lambda: _read_aloud(found, answers))
+    put(
+        lambda: report.as_json(found, answers), chosen.json, lambda: _read_aloud(found, answers)
+    )
 
 
-def _all() -> tuple[str, ...]:
+def _names() -> tuple[str, ...]:
     return tuple(panel.name for panel in panels.PANELS)
-
-
-def _usual() -> tuple[str, ...]:
-    return tuple(panel.name for panel in panels.PANELS if not panel.long)
 
 
 def _asked(text: str) -> tuple[Panel, ...]:
@@ -99,7 +94,8 @@ def _asked(text: str) -> tuple[Panel, ...]:
     Raises:
         ValueError: for a name that no panel has.
     """
-    names = {"all": _all(), "none": ()}.get(text, tuple(text.split(",")))
+    every = {"usual": _names(), "all": _names(), "none": ()}
+    names = every.get(text, tuple(text.split(",")))
     asked = {panels.by_name(name) for name in names}
     return tuple(panel for panel in panels.PANELS if panel in asked)
 

@@ -116,11 +116,16 @@ def written(value: Any) -> str:
 
 def write(value: Any, where: str | None, aloud: Callable[[], None]) -> None:
     """JSON to standard output or a file; without it, or beside a file, words."""
+    put(lambda: json.dumps(value, indent=1, allow_nan=False), where, aloud)
+
+
+def put(text: Callable[[], str], where: str | None, aloud: Callable[[], None]) -> None:
+    """As `write`, of text that is already JSON."""
     if where == "-":
-        print(json.dumps(value, indent=1, allow_nan=False))
+        print(text())
         return
     if where:
-        Path(where).write_text(json.dumps(value, indent=1, allow_nan=False), encoding="utf-8")
+        Path(where).write_text(text(), encoding="utf-8")
     aloud()
 
 

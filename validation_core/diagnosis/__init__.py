@@ -19,6 +19,7 @@ from validation_core.diagnosis.words import (
     equals,
     findings,
     pvalue_text,
+    rejection,
     remark,
 )
 
@@ -40,6 +41,7 @@ __all__ = [
     "obstacle",
     "pvalue_text",
     "recipe",
+    "rejection",
     "remark",
     "run_method",
     "training_set",

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtr, ndtri
-from scipy.stats import kstwo
 
 from validation_core.rng import stream
+from validation_core.statistics.quantiles import kolmogorov_quantile
 
 POWER = 0.8
 _WIDEST = 4.0  # posterior sds: a larger shift needs no test
@@ -42,7 +42,7 @@ def by_ranks(n: int, k: int, level: float) -> float:
     rows = min(n, _ROWS)
     trials = min(_CELLS // rows, 400)
     z = stream(0, "sensitivity", rows, "truths").standard_normal((trials, rows))
-    critical = kstwo.isf(level, rows)
+    critical = kolmogorov_quantile(level, rows)
     # A shift moves the ranks' law by at most shift / sqrt(2 pi) (less with few draws), and 80%
     # power needs about the critical distance.
     low, high = 0.0, min(2 * critical * np.sqrt(2 * np.pi) * (k + 1) / k, _WIDEST)

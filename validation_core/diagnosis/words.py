@@ -189,16 +189,20 @@ def sentence(found: Diagnosis) -> str:
 
 
 def _problem(found: Diagnosis) -> str:
+    named = [f"{one.name}: {one.reading}" for one in found.flagged[:_NAMED]]
+    return " ".join([rejection(found), *([f"By rank, {'; '.join(named)}."] if named else [])])
+
+
+def rejection(found: Diagnosis) -> str:
+    """Which test rejects q most clearly, in a sentence without what its ranks look like."""
     titles = {record.label: record.title for record in found.records}
     label = min(found.adjusted, key=lambda each: found.adjusted[each])
     tests = len(found.adjusted) + found.pending
-    said = (
+    return (
         f"At level {100 * found.alpha:.3g}% the truth and q's draws differ: {titles[label]} gives "
         f"p {equals(found.adjusted[label])}"
         f"{f', adjusted for {tests} tests' if tests > 1 else ''}."
     )
-    named = [f"{one.name}: {one.reading}" for one in found.flagged[:_NAMED]]
-    return " ".join([said, *([f"By rank, {'; '.join(named)}."] if named else [])])
 
 
 def _silent(found: Diagnosis) -> str:

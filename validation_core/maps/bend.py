@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from validation_core.maps.record import Maps
 from validation_core.rng import stream
-from validation_core.statistics.curves import PrincipalCurve, principal_curve
+
+if TYPE_CHECKING:
+    from validation_core.statistics.curves import PrincipalCurve
 
 _SHOWN = 2000  # true draws that the curve is fitted to
 _FEWEST = 200
@@ -19,6 +23,9 @@ def bend(maps: Maps) -> PrincipalCurve | None:
     Where x is a number the curve starts from the truth's means along it, so that a spiral is
     followed and not crossed.
     """
+    # Splines and their solvers are loaded where a curve is drawn, not with every map.
+    from validation_core.statistics.curves import principal_curve
+
     draws = np.asarray(maps.truth, dtype=np.float64)  # (V, T, 2)
     if draws.shape[2] != 2 or draws[..., 0].size < _FEWEST:
         return None

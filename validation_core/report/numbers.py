@@ -18,18 +18,69 @@ _OPTIONS = orjson.OPT_INDENT_2 | orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR
 def as_json(found: Diagnosis, answers: Mapping[str, Found]) -> str:
     """One JSON object; NaN and infinities, which JSON has no word for, are null.
 
+    `where`, `cause` and `sensitivity` begin with what the verdict's own tests say and go on with
+    the answers; everything that was worked out stands under `answers` by the name of its panel.
+
     Args:
         found: the verdict with what it rests on.
         answers: by the name of their panels. They speak of parameters by index: `names` and
             `x_names` beside them say which is which.
     """
+    from validation_core import panels  # here: a verdict alone needs no answer's module
+
+    plain = found.to_json()
+    titles = {panel.name: panel.title for panel in panels.PANELS}
+    plain["where"] += [
+        {"method": name, "label": titles[name], "sentences": list(told)}
+        for name in ("over_x", "in_theta", "observation")
+        if (told := _said(name, found, answers))
+    ]
+    if "cause" in answers:
+        plain["cause"] = _causes(answers["cause"].plain, found)
+    if "sensitivity" in answers:
+        plain["sensitivity"] += [
+            {"kind": one["injection"], **one}
+            for one in answers["sensitivity"].plain["injections"]
+        ]
     return dumps({
-        **found.to_json(),
+        **plain,
         "names": list(found.upload.names),
         "x_names": list(found.upload.x_names),
-        "answers": {name: dict(answer.plain) for name, answer in answers.items()},
+        "answers": {
+            name: {"sentences": list(_said(name, found, answers)), **answer.plain}
+            for name, answer in answers.items()
+        },
         "versions": versions.versions(),
     })  # fmt: skip
+
+
+def _said(name: str, found: Diagnosis, answers: Mapping[str, Found]) -> tuple[str, ...]:
+    from validation_core import panels
+
+    if name not in answers:
+        return ()
+    return panels.told(panels.by_name(name), answers[name], found)
+
+
+def _causes(told: Mapping[str, Any], found: Diagnosis) -> list[dict[str, Any]]:
+    """The cause that is named, or that it is unclear, then the likeliest ones; none of nothing."""
+    from validation_core.answers.cause import TITLES
+
+    if told["cause"] == "none":
+        return []
+    worst = found.flagged[0].name if found.flagged else None
+    first = {
+        "cause": told["cause"], "reading": TITLES.get(told["cause"], told["cause"]),
+        "parameter": worst, "pvalue": told["pvalue"], "why": told.get("why", ""),
+        "next": list(told.get("next", ())),
+    }  # fmt: skip
+    ranked = [
+        {**one, "reading": TITLES.get(one["cause"], one["cause"]), "parameter": worst}
+        for one in told["causes"]
+    ]
+    if ranked and ranked[0]["cause"] == told["cause"]:
+        return [{**ranked[0], **first}, *ranked[1:]]
+    return [first, *ranked]
 
 
 def dumps(value: Any) -> str:

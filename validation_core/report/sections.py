@@ -152,7 +152,7 @@ def _row(record: Record, found: Diagnosis) -> dict[str, Any]:
 def _panel(told: Told, panel: Panel, places: _Places) -> Iterator[str]:
     from validation_core import panels  # here: a verdict alone needs no answer's module
 
-    found, names = told.answers.get(panel.name), told.found.upload.names
+    found = told.answers.get(panel.name)
     if found is None:
         why = panel.module.obstacle(told.found.upload)
         said = why or "This had not been worked out when the report was made."
@@ -161,9 +161,9 @@ def _panel(told: Told, panel: Panel, places: _Places) -> Iterator[str]:
     answer, *more = panels.told(panel, found, told.found) or ("Nothing to tell.",)
     yield f'<p class="lead">{escape(answer)}</p>'
     yield "".join(f"<p>{escape(said)}</p>" for said in more)
-    yield places.of(panel.drawn(found, names))
+    yield places.of(panels.drawings(panel, found, told.found.upload))
     yield f'<p class="how"><b>How to read it.</b> {escape(panel.module.HOW)}</p>'
-    yield table(panel.module.table(found, names), told.rows)
+    yield table(panels.rows(panel, found, told.found.upload), told.rows)
     python = code(panel, path=told.path, seed=told.found.seed)
     yield f"<details><summary>Code</summary><pre><code>{escape(python)}</code></pre></details>"
 

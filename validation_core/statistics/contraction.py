@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import t
+from scipy.special import stdtrit
 
 from validation_core.statistics.effects import Rate
 from validation_core.types import Array
@@ -75,7 +75,7 @@ def contraction(found: Moments, truth: ArrayLike, level: float = 0.95) -> Rate:
         prior, own = squares.sum(0) / max(n - 1, 1), found.variance.mean(0)
         ratio = np.where(prior > 0, own / prior, np.nan)
         each = found.variance / own - squares / prior
-        reach = t.isf((1 - level) / 2, max(n - 1, 1)) * each.std(0, ddof=1) / np.sqrt(n)
+        reach = -stdtrit(max(n - 1, 1), (1 - level) / 2) * each.std(0, ddof=1) / np.sqrt(n)
         # Draws that never vary have a ratio of exactly 0.
         wide = np.where(own > 0, np.exp(reach), 1.0)
         return Rate(1 - ratio, 1 - ratio * wide, 1 - ratio / wide)

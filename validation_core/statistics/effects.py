@@ -12,8 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import gammaln, ndtr, ndtri
-from scipy.stats import chi2, norm, t
+from scipy.special import chdtr, chdtrc, chdtri, gammaln, ndtr, ndtri, stdtrit
 
 from validation_core.statistics.intervals import clopper_pearson
 from validation_core.statistics.uniformity import ks
@@ -29,7 +28,7 @@ WIDEST = 20.0
 _ENDS = 2.0**-54  # a rank of exactly 0 or 1 is rounding: U is continuous
 _REACH, _CELLS = 8.0, 801  # of q's standardised truths, in sd: where the rank's law is tabulated
 _NODES = np.linspace(-5.0, 5.0, 201)
-_WEIGHTS = norm.pdf(_NODES) / norm.pdf(_NODES).sum()
+_WEIGHTS = np.exp(-(_NODES**2) / 2) / np.exp(-(_NODES**2) / 2).sum()
 _NUMBERS = 1 << 20  # of the table of binomial laws, held at a time
 _STEPS = 60
 
@@ -106,9 +105,9 @@ def off_pvalue(u: ArrayLike) -> Float:
     """
     z = scores(u)
     n = z.shape[-1]
-    place = 2 * norm.sf(np.abs(z.mean(-1)) * np.sqrt(n))
+    place = 2 * ndtr(-np.abs(z.mean(-1)) * np.sqrt(n))
     squares = n * z.var(-1)
-    width = 2 * np.minimum(chi2.cdf(squares, n - 1), chi2.sf(squares, n - 1))
+    width = 2 * np.minimum(chdtr(n - 1, squares), chdtrc(n - 1, squares))
     least = np.minimum(np.minimum(place, width), ks(u).pvalue)
     return np.clip(3 * least, np.finfo(np.float64).tiny, 1.0)
 
@@ -188,8 +187,8 @@ def _intervals(z: Float, level: float) -> tuple[Rate, Rate]:
     heavy = np.maximum(heavy, 0.0) + np.minimum(heavy + 3 * np.sqrt(24 / kept), 0.0)
     freedom = (kept - 1) / (1 + heavy / 2)
     tail = (1 - level) / 2
-    half = t.isf(tail, kept - 1) * np.sqrt(variance / kept)
-    low, high = (np.sqrt(freedom * variance / chi2.isf(p, freedom)) for p in (tail, 1 - tail))
+    half = -stdtrit(kept - 1, tail) * np.sqrt(variance / kept)
+    low, high = (np.sqrt(freedom * variance / chdtri(freedom, p)) for p in (tail, 1 - tail))
     found = (mean, mean - half, mean + half), (np.sqrt(variance), low, high)
     place, spread = (Rate(*(np.where(n >= 2, end, np.nan) for end in one)) for one in found)
     return place, spread
@@ -244,7 +243,7 @@ def _tables(k: int) -> tuple[Float, Float]:
     a cell of width 1 / (k + 1).
     """
     edges = ndtri(np.arange(k + 2) / (k + 1))
-    density = norm.pdf(edges)
+    density = np.exp(-(edges**2) / 2) / np.sqrt(2 * np.pi)
     moment = np.where(np.isfinite(edges), edges, 0.0) * density
     mean, square = -(k + 1) * np.diff(density), 1 - (k + 1) * np.diff(moment)
     places = np.linspace(-_REACH, _REACH, _CELLS)

@@ -11,7 +11,9 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import binom, poisson
+from scipy.special import gammaln, xlogy
+
+from validation_core.statistics.quantiles import binomial_quantile
 
 Float = NDArray[np.float64]
 
@@ -82,7 +84,8 @@ def histogram_band(n: int, bins: int, level: float = 0.95) -> tuple[float, float
 
 def _limits(n: int, bins: int, outside: float) -> tuple[int, int]:
     """Counts between which a Binomial(n, 1/bins) falls but for `outside`."""
-    return int(binom.ppf(outside / 2, n, 1 / bins)), int(binom.isf(outside / 2, n, 1 / bins))
+    low, high = binomial_quantile([outside / 2, 1 - outside / 2], n, 1 / bins)
+    return int(low), int(high)
 
 
 def _coverage(n: int, bins: int, least: int, most: int) -> float:
@@ -92,7 +95,13 @@ def _coverage(n: int, bins: int, least: int, most: int) -> float:
     """
     if not bins * least <= n <= bins * most:
         return 0.0
-    law = poisson.pmf(np.arange(least, most + 1), n / bins)
+    law = _poisson(np.arange(least, most + 1), n / bins)
     size = bins * (most - least) + 1  # of the law of the total, counted from bins * least
     total = np.fft.irfft(np.fft.rfft(law, size) ** bins, size)
-    return float(total[n - bins * least] / poisson.pmf(n, n))
+    return float(total[n - bins * least] / _poisson(n, n))
+
+
+def _poisson(count: ArrayLike, mean: float) -> Float:
+    """The chance of these counts (...)."""
+    k = np.asarray(count, dtype=np.float64)
+    return np.asarray(np.exp(xlogy(k, mean) - gammaln(k + 1) - mean))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincinv, ndtri
-from scipy.stats import binom
+
+from validation_core.statistics.quantiles import binomial_quantile
 
 Float = NDArray[np.float64]
 
@@ -89,7 +90,8 @@ def binomial_bounds(trials: int, rate: float, level: float = 0.99) -> tuple[int,
         ValueError: if the level is not within (0, 1).
     """
     outside = (1 - _within(level)) / 2
-    return int(binom.ppf(outside, trials, rate)), int(binom.ppf(1 - outside, trials, rate))
+    low, high = binomial_quantile([outside, 1 - outside], trials, rate)
+    return int(low), int(high)
 
 
 def dkw(n: int, level: float = 0.95) -> float:

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import kstwo
 
 from validation_core.statistics.intervals import wilson
+from validation_core.statistics.quantiles import kolmogorov_quantile
 from validation_core.statistics.uniformity import ks, ks_location
 
 Float = NDArray[np.float64]
@@ -77,4 +77,4 @@ def kolmogorov(u: ArrayLike, level: float = 0.95) -> Distance:
 
 @lru_cache(maxsize=64)
 def _reach(n: int, level: float) -> float:
-    return float(kstwo.isf(1 - level, n))  # a root to find: dearer than all the rest of a test
+    return kolmogorov_quantile(1 - level, n)  # a root to find: dearer than all the rest of a test

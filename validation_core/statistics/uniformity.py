@@ -15,13 +15,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln
-from scipy.stats import binom
 
 from validation_core.statistics.laws import (
     anderson_darling_sf,
     cramer_von_mises_sf,
     kolmogorov_sf,
 )
+from validation_core.statistics.quantiles import binomial_quantile
 
 Float = NDArray[np.float64]
 
@@ -189,9 +189,8 @@ def _band(n: int, level: float, grid: tuple[float, ...]) -> tuple[Float, Float]:
 
 def _limits(n: int, outside: float, points: Float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Counts between which a Binomial(n, g) falls but for `outside`, at each g."""
-    least = np.asarray(binom.ppf(outside / 2, n, points))
-    most = np.asarray(binom.ppf(1 - outside / 2, n, points))
-    return least.astype(np.int64), most.astype(np.int64)
+    least = binomial_quantile(outside / 2, n, points)
+    return least, binomial_quantile(1 - outside / 2, n, points)
 
 
 def _coverage(

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from validation_core.answers.base import Answer, Found
 from validation_core.answers.cause import clouds, evidence, weigh
 from validation_core.answers.cause.told import CODE, HOW, say, table
-from validation_core.answers.cause.words import NEXT, TITLES
+from validation_core.answers.cause.words import NEXT, TITLES, steps
 from validation_core.tasks import Live
 from validation_core.types import Array, Draws, Method
 from validation_core.uploads import Upload
@@ -34,9 +34,9 @@ LEAST_ROWS, LEAST_DRAWS = 100, 20
 
 LEVEL, STRONG = 0.05, 0.01
 """p-values up to which something is off at all, and up to which a cause is named."""
-LEAST_WEIGHT, CLEARLY = 0.4, 2.0
+LEAST_WEIGHT, CLEARLY = 0.35, 2.0
 """Weight that a cause needs, and times the next one's, to be named."""
-FARTHEST = 3.0
+FARTHEST = 3.5
 """Typical distances within a cause's injected tables beyond which it is not named."""
 
 _NEAREST = 20
@@ -72,7 +72,7 @@ def cause_of(table: Draws, seed: int, report: Live = lambda fraction, live: None
     found, p = weigh.weigh(every, contraction), weigh.pvalue(every.null)
     name, why = named(found, p)
     read = evidence.Table(ranked, pool, features, seed)
-    causes = [
+    causes: list[dict[str, Any]] = [
         {
             "cause": cause, "weight": weight, "apart": found.apart[cause],
             "share": found.shares.get(cause, 0.0),
@@ -91,7 +91,8 @@ def cause_of(table: Draws, seed: int, report: Live = lambda fraction, live: None
         "nearest": weigh.COUNTED, "contraction": contraction, "parameters": columns.tolist(),
         "used": list(some.q.shape), "full": list(table.q.shape),
         "evidence": causes[0]["evidence"], "strength": causes[0]["strength"],
-        "next": list(NEXT[name]), "seconds": time.perf_counter() - start,
+        "next": list(steps(name, causes[0]["strength"]["shape"])),
+        "seconds": time.perf_counter() - start,
     }  # fmt: skip
     order = list(found.weights)
     labels = [order.index(every.variants[v].cause) for v in every.of]

@@ -43,19 +43,17 @@ def smoothly(pool: Pool, which: Which, s: float, rng: np.random.Generator) -> Ar
 
 
 def unread(pool: Pool, which: Which, s: float, rng: np.random.Generator) -> Array:
-    """q reads x only in part: residuals follow smooth functions of x with correlation s.
+    """q reads x only in part: residuals follow functions of x with correlation s.
 
-    Residuals are handed on between rows, so that each whitened coordinate keeps its law.
+    Linear functions mixed with smooth ones; the residuals' total variance is kept.
     """
-    z = pool.white(pool.take(which))
-    _, n, d = z.shape
+    z, x = pool.white(pool.take(which)), pool.followed
+    d = z.shape[2]
     for t in range(len(z)):
-        noise = rng.standard_normal((n, d))
-        order = (s * _functions(pool, d, rng) + np.sqrt(1 - s**2) * noise).argsort(0)
-        turn = np.linalg.qr(rng.standard_normal((d, d)))[0]
-        turned = z[t] @ turn
-        np.put_along_axis(turned, order, np.sort(turned, axis=0), axis=0)
-        z[t] = turned @ turn.T
+        turn = rng.standard_normal((x.shape[1], d)) / np.sqrt(max(x.shape[1], 1))
+        part = rng.random()
+        follow = np.sqrt(part) * (x @ turn) + np.sqrt(1 - part) * _functions(pool, d, rng)
+        z[t] = np.sqrt(1 - s**2) * z[t] + s * follow
     return pool.coloured(z)
 
 

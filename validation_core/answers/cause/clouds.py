@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.answers.cause.biases import disturbed
+from validation_core.answers.cause.central import Central
 from validation_core.answers.cause.features import Features
 from validation_core.answers.cause.ranks import Ranked
 from validation_core.answers.cause.variants import Variant, variants
@@ -16,7 +17,7 @@ from validation_core.answers.injections import Pool
 from validation_core.rng import stream
 from validation_core.types import Array, Draws
 
-ROWS, DRAWS, PARAMETERS = 1500, 200, 20
+ROWS, DRAWS, PARAMETERS = 1500, 200, 16
 """What is looked at of a larger table: bounds the time."""
 NULLS = 299
 """Tables in which a point of each row's pool plays the truth."""
@@ -55,14 +56,15 @@ def some(table: Draws, seed: int) -> tuple[Draws, NDArray[np.intp]]:
     rows = np.sort(stream(seed, "cause", "rows").permutation(n)[:ROWS])
     draws = np.linspace(0, k - 1, min(k, DRAWS)).astype(int)
     columns = np.linspace(0, d - 1, min(d, PARAMETERS)).astype(int)
-    q = table.q[rows][:, draws][:, :, columns]
+    q = table.q[np.ix_(rows, draws, columns)]
     return Draws(table.theta[rows][:, columns], table.x[rows], q), columns
 
 
 def ready(table: Draws, seed: int) -> tuple[Ranked, Pool, Features]:
     """A table made ready: its points without ties, q's draws among them, its features."""
     ranked = Ranked.of(table, stream(seed, "cause", "ties"))
-    return ranked, Pool(ranked.points[:, 1:], table.x), Features(ranked, table.x)
+    pool = Central(ranked.points[:, 1:], table.x, ranked=ranked)
+    return ranked, pool, Features(ranked, table.x)
 
 
 def nulls(

@@ -61,11 +61,12 @@ def flipped(pool: Pool, which: Which, s: float, rng: np.random.Generator) -> Arr
 
 
 def independent(pool: Pool, which: Which, s: float, rng: np.random.Generator) -> Array:
-    """The truth is less correlated than q: correlations times 1 - s, or with random signs."""
+    """Correlations run by a share s from q's own to none, or to one between all parameters."""
     d, r = pool.q.shape[2], _correlations(pool)
     z = pool.white(pool.take(which))
-    side = signs((d,), rng)
-    other = np.eye(d) if rng.random() < 0.5 else 0.5 * np.eye(d) + 0.5 * np.outer(side, side)
+    side = np.ones(d) if rng.random() < 0.5 else signs((d,), rng)
+    much = rng.uniform(0.3, 0.97) * (rng.random() < 0.6)
+    other = (1 - much) * np.eye(d) + much * np.outer(side, side)
     return pool.mean + pool.sd * by_row(_factor((1 - s) * r + s * other), z)
 
 

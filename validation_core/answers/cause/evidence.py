@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from validation_core.answers.cause.features import Features
 from validation_core.answers.cause.ranks import Ranked
@@ -109,7 +109,7 @@ def _correlated(a: Array, b: Array) -> tuple[float, float, float]:
 def _follows(table: Table) -> Told:
     """How well errors of some rows are foretold from x and q's mean by the others."""
     u = np.clip(table.ranks[:, : table.errors.shape[1]], 1e-4, 1 - 1e-4)
-    score, basis = norm.ppf(u), np.concatenate([table.features.linear, table.features.bent], 1)
+    score, basis = ndtri(u), np.concatenate([table.features.linear, table.features.bent], 1)
     basis = np.concatenate([np.ones((len(basis), 1)), basis * np.sqrt(len(basis))], axis=1)
     fold = stream(table.seed, "cause", "folds").integers(5, size=len(score))
     foretold = np.empty_like(score)
@@ -182,7 +182,9 @@ def _missing(table: Table) -> list[Told]:
         ends = (max(int(m / 2 - reach), 0), min(int(np.ceil(m / 2 + reach)), m - 1))
         median = (float(np.median(times)), float(times[ends[0]]), float(times[ends[1]]))
         pieces.append(told("how_far", median, None))
-    return [*pieces, told("inner_half", _share(table.radius[~beyond] < 0.5), 0.5)]
+    if not beyond.all():
+        pieces.append(told("inner_half", _share(table.radius[~beyond] < 0.5), 0.5))
+    return pieces
 
 
 def _spurious(table: Table) -> list[Told]:
@@ -202,7 +204,9 @@ def _spurious(table: Table) -> list[Told]:
     at = np.einsum("nkd,d->nk", _white_rows(table, quote), way)
     beyond = truth[quote] @ way > np.quantile(at, 0.9, axis=1)
     pieces.append(told("outer_tenth", _share(beyond), 0.1))
-    return pieces
+    pieces.append(told("inner_half", _share(table.radius < 0.5), 0.5))
+    # A gap that q fills leaves more truths elsewhere: what lies above speaks for something else.
+    return [one for one in pieces if one["value"] <= one["right"]] or pieces
 
 
 def _white_rows(table: Table, rows: Places) -> Array:
@@ -225,8 +229,12 @@ def _blind(table: Table) -> list[Told]:
     j = int(np.argmin(own))
     again = [contraction(rng.integers(n, size=n))[j] for _ in range(100)]
     low, high = np.quantile(again, [0.025, 0.975])
-    return [told("contraction", (float(own[j]), float(low), float(high)), None, (j,)),
-            _follows(table)]  # fmt: skip
+    agrees = _correlated(table.ranked.points[:, 0, j], mean[:, j])
+    return [
+        told("contraction", (float(own[j]), float(low), float(high)), None, (j,)),
+        told("agrees", agrees, float(np.sqrt(own[j])), (j,)),
+        _follows(table),
+    ]
 
 
 def _leak(table: Table) -> list[Told]:

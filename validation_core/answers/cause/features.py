@@ -102,7 +102,7 @@ class Features:
         eigen = np.log(
             np.maximum(np.linalg.eigvalsh(np.swapaxes(v, 1, 2) @ v / v.shape[1]), _SMALL)
         )
-        turned = np.swapaxes(v, 0, 1) @ self.ranked.whitening[2]
+        turned = np.swapaxes(v, 0, 1) @ self.ranked.whitening.axes
         frame = np.log(np.maximum(np.square(turned).mean(0), _SMALL))  # (T, D)
         return {
             "width_w": log_w.mean(1), "width_w_min": log_w.min(1), "width_w_max": log_w.max(1),

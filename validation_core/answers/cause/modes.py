@@ -7,7 +7,15 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core.answers.injections import Apply, Pool, Which, directions, redrawn
+from validation_core.answers.injections import (
+    INJECTIONS,
+    Apply,
+    Pool,
+    Which,
+    by_row,
+    directions,
+    redrawn,
+)
 from validation_core.types import Array
 
 _CLOSE, _BLOCK = 0.08, 64  # share of a row's draws that are a draw's neighbours; rows at a time
@@ -49,6 +57,24 @@ def without(second: Callable[[Array, Array], NDArray[np.bool_]]) -> Apply:
     return apply
 
 
+def bridge(pool: Pool, which: Which, s: float, rng: np.random.Generator) -> Array:
+    """A share s of q's mass joins two modes: in the middle along an axis the truth never is.
+
+    The axis is each row's widest, or one whitened direction of all rows.
+    """
+    widest = np.linalg.eigh(pool.chol @ np.swapaxes(pool.chol, 1, 2))[1][..., -1]  # (n, D)
+    own = by_row(pool.inverse, widest[None])
+    own = own / np.linalg.norm(own, axis=2, keepdims=True)
+    along = np.where(rng.random((len(which), 1, 1)) < 0.6, own, directions(pool, which, rng))
+    off = np.abs((pool.white(pool.take(which)) * along).sum(2))
+    edge = np.quantile(off, s, axis=1)[:, None]
+
+    def allowed(theta: Array) -> NDArray[np.bool_]:
+        return np.asarray(np.abs((pool.white(theta) * along).sum(2)) >= edge)
+
+    return redrawn(pool, which, allowed, rng)
+
+
 def sharpened(pool: Pool) -> Apply:
     """q blurs what is fine: truths lie nearer by a share s to the mean of the draws about them."""
     n, k, d = pool.q.shape
@@ -63,7 +89,10 @@ def sharpened(pool: Pool) -> Apply:
             length = np.square(z).sum(2)
             apart = length[:, None] - 2 * z @ np.swapaxes(z, 1, 2)  # up to each draw's own length
             near = np.argpartition(apart, many, axis=2)[..., :many]
-            means[rows] = pool.q[rows][np.arange(len(z))[:, None, None], near].mean(2)
+            shift = pool.q[rows][np.arange(len(z))[:, None, None], near].mean(2) - pool.q[rows]
+            length = np.linalg.norm(shift / pool.sd[rows, None], axis=2, keepdims=True)
+            most = np.median(length, axis=1, keepdims=True)  # draws far off stay so: no tails
+            means[rows] = pool.q[rows] + shift * np.minimum(1, most / np.maximum(length, 1e-12))
 
     filled = False
 
@@ -77,6 +106,11 @@ def sharpened(pool: Pool) -> Apply:
         return theta + s * (means[np.arange(n), which] - theta)
 
     return apply
+
+
+def box(pool: Pool, which: Which, s: float, rng: np.random.Generator) -> Array:
+    """The outermost share s of every parameter, half on either side, never holds the truth."""
+    return INJECTIONS["support_leak"].apply(pool, which, s * pool.q.shape[2], rng)
 
 
 def one_sided(pool: Pool, which: Which, s: float, rng: np.random.Generator) -> Array:

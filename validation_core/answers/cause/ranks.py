@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
+from scipy.special import chdtri, ndtri
 
 from validation_core.answers.cause.groups import Groups, groups, second
 from validation_core.types import Array, Draws
@@ -38,6 +38,19 @@ class Scores(NamedTuple):
     """Whether it lies in the smaller of two groups of draws: (T, n)."""
     theta: Array
     """The truths themselves: (T, n, D)."""
+
+
+class Whitening(NamedTuple):
+    """Centre and scatter of rows, as their middle has them: far draws hardly count."""
+
+    centre: Array
+    """(n, 1, D)."""
+    scatter: Array
+    """(n, D, D), the covariance of a normal row."""
+    root: Array
+    """Symmetric root of its inverse: (n, D, D)."""
+    axes: Array
+    """Its axes as columns, from the narrowest to the widest: (n, D, D)."""
 
 
 class _Placed(NamedTuple):
@@ -77,26 +90,23 @@ class Ranked:
         return middle, np.where(robust > 0, robust, np.where(plain > 0, plain, 1.0))
 
     @cached_property
-    def whitening(self) -> tuple[Array, Array, Array]:
-        """Centre (n, 1, D), symmetric root of the inverse scatter (n, D, D), its axes (n, D, D).
-
-        In standardised coordinates; axes are columns, from the narrowest to the widest.
-        """
+    def whitening(self) -> Whitening:
+        """Of the rows' standardised coordinates."""
         n, _, d = self.points.shape
-        centres, roots, axes = np.empty((n, 1, d)), np.empty((n, d, d)), np.empty((n, d, d))
+        made = Whitening(np.empty((n, 1, d)), *np.empty((3, n, d, d)))
         for start in range(0, n, _ROWS):
             rows = slice(start, start + _ROWS)
-            centres[rows], scatter = _scatter(
+            made.centre[rows], made.scatter[rows] = _scatter(
                 (self.points[rows] - self.scale[0][rows]) / self.scale[1][rows]
             )
-            values, axes[rows] = np.linalg.eigh(scatter)
-            root = axes[rows] / np.sqrt(values)[:, None]
-            roots[rows] = root @ np.swapaxes(axes[rows], 1, 2)
-        return centres, roots, axes
+            values, axes = np.linalg.eigh(made.scatter[rows])
+            made.axes[rows] = axes
+            made.root[rows] = axes / np.sqrt(values)[:, None] @ np.swapaxes(axes, 1, 2)
+        return made
 
     def coordinates_of(self, points: Array) -> Array:
         """Parameters, whitened coordinates and log radius: (n, t, 2 D + 1) of (n, t, D)."""
-        centre, root, _ = self.whitening
+        centre, root = self.whitening.centre, self.whitening.root
         white = ((points - self.scale[0]) / self.scale[1] - centre) @ root
         radius = np.log(np.maximum(np.linalg.norm(white, axis=2, keepdims=True), 1e-12))
         return np.concatenate([points, white, radius], axis=2)
@@ -202,7 +212,8 @@ def _scatter(u: Array) -> tuple[Array, Array]:
         scatter = np.swapaxes(off * weight, 1, 2) @ off / k
         typical = np.trace(scatter, axis1=1, axis2=2)[:, None, None] / d
         scatter = (1 - shrink) * scatter + shrink * typical * np.eye(d)
-    return centre, scatter
+    far = np.median((off @ np.linalg.inv(scatter) * off).sum(2), axis=1)  # of a normal: chi2's
+    return centre, scatter * (np.maximum(far, 1e-12) / chdtri(d, 0.5))[:, None, None]
 
 
 def _outside(by: Array, unit: Array) -> Array:

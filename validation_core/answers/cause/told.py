@@ -52,14 +52,14 @@ def say(found: Found, names: Sequence[str]) -> tuple[str, ...]:
             *words.NEXT["unclear"],
         )  # fmt: skip
     said = [
-        f"Most likely, {words.TITLES[first['cause']]}: {words.strength(first['strength'])}; it "
+        f"Most likely, {words.title(first)}: {words.strength(first['strength'])}; it "
         f"stands out {stands}.",
         f"Weights of the causes by how like their injected tables it is: {_weights(plain)}. Of "
         f"the {plain['nearest']} injected tables nearest to it, "
         f"{first['share']:.0%} have this defect.",
     ]
     said += [words.evidence(one, names) for one in first["evidence"]]
-    return (*said, f"Next: {words.NEXT[first['cause']][0]}", *_part(plain))
+    return (*said, f"Next: {plain['next'][0]}", *_part(plain))
 
 
 def table(found: Found, names: Sequence[str]) -> list[dict[str, str | float | int]]:
@@ -69,7 +69,8 @@ def table(found: Found, names: Sequence[str]) -> list[dict[str, str | float | in
         size = cause["strength"]
         for one in cause["evidence"] or [None]:
             row: dict[str, str | float | int] = {
-                "cause": words.TITLES[cause["cause"]], "weight": round(cause["weight"], 3),
+                "cause": words.TITLES[cause["cause"]], "shape": words.title(cause),
+                "weight": round(cause["weight"], 3),
                 "share of nearest injected tables": round(cause["share"], 3),
                 "distance, in typical ones": round(cause["apart"], 2),
                 "size, if so": words.strength(size),
@@ -84,7 +85,7 @@ def table(found: Found, names: Sequence[str]) -> list[dict[str, str | float | in
                     "95% interval": f"{one['low']:.4g} to {one['high']:.4g}",
                     "if q were right": words.right(one),
                 }
-            row["next"] = words.NEXT[cause["cause"]][0]
+            row["next"] = words.steps(cause["cause"], size["shape"])[0]
             rows.append(row)
     return rows
 
@@ -92,7 +93,7 @@ def table(found: Found, names: Sequence[str]) -> list[dict[str, str | float | in
 def _weights(plain: object) -> str:
     assert isinstance(plain, dict)
     leading = [one for one in plain["causes"][:3] if one["weight"] >= 0.005] or plain["causes"][:1]
-    return ", ".join(f"{words.TITLES[one['cause']]} {one['weight']:.0%}" for one in leading)
+    return ", ".join(f"{words.title(one)} ({one['weight']:.0%})" for one in leading)
 
 
 def _why(plain: object) -> str:

@@ -125,6 +125,7 @@ def _made() -> tuple[Variant, ...]:
         _v(bias, "mean", 0.05, 2, biases.proportional, sd),
         _v(bias, "x", 0.05, 2, biases.following, sd, x=True),
         _v(bias, "smooth", 0.05, 2, biases.smoothly, sd, x=True),
+        _v("ignores_x", "shuffled", 0.6, 1.0, modes.elsewhere, "share of rows"),
         _v("ignores_x", "unread", 0.1, 0.99, biases.unread, "follows", x=True),
         _v(bias, "misread", 0.05, 2, biases.misread, sd, x=True),
         _v("too_wide", "all", 1.03, 3, own["too_wide"], "times"),
@@ -147,7 +148,8 @@ def _made() -> tuple[Variant, ...]:
         _v("missing_mode", "mirrored", 0.01, 0.6, modes.mirrored, "share of the truth"),
         _v("missing_mode", "elsewhere", 0.01, 0.6, modes.elsewhere, "share of the truth"),
         _v("spurious_mode", "halfspace", 0.01, 0.4, own["spurious_mode"], "share of q"),
-        _v("support_leak", "box", 0.01, 0.4, own["support_leak"], "share of q"),
+        _v("spurious_mode", "bridge", 0.05, 0.5, modes.bridge, "share of q"),
+        _v("support_leak", "box", 0.003, 0.3, modes.box, "share of q"),
         _v("support_leak", "side", 0.01, 0.3, modes.one_sided, "share of q"),
         _v("ignores_x", "follows", 0.1, 0.99, own["ignores_x"], "follows", x=True),
     )

@@ -25,7 +25,9 @@ _DEGREE = 3  # of a shape's course with the logarithm of its strength
 _FINE = 40  # places on that course
 _SHRINK, _RIDGE = 0.3, 0.1
 _LEAST_SD = 0.005  # of features that null tables hardly vary in
-_FOLLOWING, _PENALTY = 0.1, 0.5  # contraction at which a q is taken to follow x; what that costs
+_FOLLOWING = 0.1  # contraction at which a q is taken to follow x
+_PENALTY = 0.5  # a share of the distance
+_SHOWS, _SHOWN = {"support_leak": "leak_max"}, 2.5  # features without which a cause is unlikely
 _AROUND = 10  # nearest injected tables of a cause that place it in the plane
 _LOOKED = 7  # nearest shapes that are looked at more closely
 _PLACED = 4  # causes that the plane is chosen for
@@ -81,6 +83,7 @@ def weigh(clouds: Clouds, contraction: float) -> Weighed:
     points, own, null = (
         _compressed((a - mean) / sd) for a in (clouds.injected, clouds.observed, clouds.null[1:])
     )
+    z = dict(zip(clouds.names, (clouds.observed - mean) / sd, strict=True))
     courses, scatter = _courses(clouds, points)
     values, vectors = np.linalg.eigh(scatter)
     turn = vectors / np.sqrt(values)
@@ -91,24 +94,31 @@ def weigh(clouds: Clouds, contraction: float) -> Weighed:
         mine = clouds.of == v
         on_course = np.linalg.norm(course @ turn - own, axis=1)
         near = np.sort(distance[mine])[:NEAREST].mean()
-        far[v] = float(np.sqrt(near * on_course.min()))
+        far[v] = float(np.sqrt(near * on_course.min())) * _unlikely(clouds, v, z, contraction)
         strength[v] = _likely(grid, on_course)
         between = np.linalg.norm(points[mine][:, None] - course @ turn, axis=2)  # (each, fine)
         typical[v] = float(np.median(between.min(1)))
-    return _by_cause(clouds, far, strength, points, own, null, contraction, typical)
+    return _by_cause(clouds, far, strength, points, own, null, typical)
+
+
+def _unlikely(clouds: Clouds, v: int, z: Mapping[str, float], contraction: float) -> float:
+    """What makes a table farther from a shape: that q cannot have it, or that it does not show."""
+    shape = clouds.variants[v]
+    if shape.cause == "ignores_x" and shape.name == "follows":
+        return 1 + _PENALTY * min(max(contraction, 0.0) / _FOLLOWING, 1.0)
+    shows = _SHOWS.get(shape.cause)
+    return 1 + _PENALTY if shows and z[shows] < _SHOWN else 1.0
 
 
 def _by_cause(
     clouds: Clouds, far: Mapping[int, float], strength: Mapping[int, tuple[float, float, float]],
-    points: Array, own: Array, null: Array, contraction: float, typical: Mapping[int, float],
+    points: Array, own: Array, null: Array, typical: Mapping[int, float],
 ) -> Weighed:  # fmt: skip
     cause = [v.cause for v in clouds.variants]
     best: dict[str, int] = {}
     for v in sorted(far, key=far.__getitem__):
         best.setdefault(cause[v], v)
     distance = {name: far[v] for name, v in best.items()}
-    if "ignores_x" in distance:
-        distance["ignores_x"] *= 1 + _PENALTY * min(max(contraction, 0.0) / _FOLLOWING, 1.0)
     least = max(min(distance.values()), 1e-9)
     like = {name: (max(d, 1e-9) / least) ** -POWER for name, d in distance.items()}
     total = sum(like.values())

@@ -66,7 +66,7 @@ NEXT: Mapping[str, tuple[str, ...]] = {
     "ignores_x": (
         "Check that rows of theta and x belong together, and that x reaches the network.",
         "Standardise x: values of very different sizes look constant to a network.",
-        "Use summary statistics or an embedding network that keeps what x says.",
+        "Train longer, and use summary statistics or an embedding network that keeps what x says.",
     ),
     "support_leak": (
         "Check the prior's bounds, and transform bounded parameters (logit, logarithm).",
@@ -80,6 +80,30 @@ NEXT: Mapping[str, tuple[str, ...]] = {
 }  # fmt: skip
 """What to do, the first thing first."""
 
+SHAPES: Mapping[str, str] = {
+    "unread": "q uses x only in part",
+    "shuffled": "q ignores x: its draws do not belong to the truth's rows",
+    "bridge": "q fills a gap where the truth never is, as between two modes",
+    "halfspace": "q has mass where the truth never is, on one side",
+    "blurred": "q is too wide (under-confident): it blurs what is fine",
+    "misread": "q is biased, as if it misread x",
+}
+"""Shapes whose title says more than their cause's."""
+
+_FIRST: Mapping[str, int] = {"unread": 2, "bridge": 1, "blurred": 1}
+
+
+def title(cause: Mapping[str, Any]) -> str:
+    """A cause found, as the sentence that its likeliest shape deserves."""
+    return SHAPES.get(cause["strength"]["shape"], TITLES[cause["cause"]])
+
+
+def steps(name: str, shape: str) -> tuple[str, ...]:
+    """What to do, with what suits this shape first."""
+    every, first = NEXT[name], _FIRST.get(shape, 0)
+    return (every[first], *every[:first], *every[first + 1 :]) if every else ()
+
+
 STRENGTHS: Mapping[str, Callable[[str], str]] = {
     "sd": lambda s: f"off by about {s} posterior sd",
     "times": lambda s: f"about {s} times",
@@ -91,6 +115,7 @@ STRENGTHS: Mapping[str, Callable[[str], str]] = {
     "share of the truth": lambda s: f"a share of about {s} of the truth's mass",
     "share of q": lambda s: f"a share of about {s} of q's mass",
     "share of the spread": lambda s: f"blurred by a share of about {s} of its local spread",
+    "share of rows": lambda s: f"in a share of about {s} of the rows",
     "follows": lambda s: f"residuals follow x with correlation about {s}",
 }
 """How large, by what the strength counts."""
@@ -127,7 +152,7 @@ Piece = Mapping[str, Any]
 
 _EVIDENCE: Mapping[str, Callable[[Piece, list[str]], str]] = {
     "bias": lambda e, n: (
-        f"q's mean of {n[0]} is off by {_numbers(e)} posterior sd; 0 if q were right."
+        f"q's centre for {n[0]} is off by {_numbers(e)} posterior sd; 0 if q were right."
     ),
     "follows_x": lambda e, n: (
         f"What x and q's mean foretell of the truth's rank in {n[0]}, on "
@@ -172,6 +197,10 @@ _EVIDENCE: Mapping[str, Callable[[Piece, list[str]], str]] = {
     "contraction": lambda e, n: (
         f"x explains {_percent(e)} of q's variance of {n[0]}; 0% if q ignored x."
     ),
+    "agrees": lambda e, n: (
+        f"Over simulations, {n[0]} and q's centre for it have correlation "
+        f"{_numbers(e)}; {e['right']:.2f} if q were right."
+    ),
     "leak": lambda e, n: (
         f"{_percent(e)} of q's draws of {n[0]} lie outside the truth's range; "
         f"about {_rate(e['right'])} if q were right."
@@ -189,7 +218,7 @@ def right(one: Mapping[str, Any]) -> float | str:
 
 
 KINDS: Mapping[str, str] = {
-    "bias": "error of q's mean, posterior sd",
+    "bias": "error of q's centre, posterior sd",
     "follows_x": "correlation of ranks with what x foretells",
     "width": "q's width by the width needed",
     "covered": "coverage of the central 80% interval",
@@ -202,6 +231,7 @@ KINDS: Mapping[str, str] = {
     "minor": "truths in q's smaller mode (if q were right: q's draws there)",
     "outer_tenth": "truths in the outermost 10% of q, worst side",
     "contraction": "share of q's variance that x explains",
+    "agrees": "correlation of the truth with q's centre",
     "leak": "q's draws outside the truth's range",
     "edge": "truths within 2% of the ends of their range",
 }

@@ -22,8 +22,8 @@ HOW = (
     "A classifier learnt, on other rows, how much more frequent the truth is than q's draws at "
     "each theta and x; maps average that ratio over q's draws in each cell, on a scale of "
     "logarithms: blue where q puts too little mass, orange where too much. The learned ratio is "
-    "checked by counting held-out truths. If q were right, every tenth of q's draws would hold a tenth of the truths within "
-    "its interval, and maps would be grey but for the classifier's noise."
+    "checked by counting held-out truths. If q were right, every tenth of q's draws would hold a "
+    "tenth of the truths within its interval; maps would be grey but for the classifier's noise."
 )
 
 CODE = """\

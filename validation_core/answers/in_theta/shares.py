@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import beta
+from scipy.special import betaincinv
 
 from validation_core.statistics import Pool
 from validation_core.types import Array
@@ -21,8 +21,8 @@ FACTOR = 2.0
 def clopper(count: float, n: float, level: float) -> tuple[float, float]:
     """Clopper and Pearson's exact interval of a rate from `count` in `n`."""
     outside = (1 - level) / 2
-    low = float(beta.ppf(outside, count, n - count + 1)) if count > 0 else 0.0
-    return low, float(beta.ppf(1 - outside, count + 1, n - count)) if count < n else 1.0
+    low = float(betaincinv(count, n - count + 1, outside)) if count > 0 else 0.0
+    return low, float(betaincinv(count + 1, n - count, 1 - outside)) if count < n else 1.0
 
 
 def compared(count: int, n: int, k: int, q_share: float, tests: int) -> dict[str, Any]:

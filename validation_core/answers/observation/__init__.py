@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -26,6 +27,8 @@ __all__ = [
 
 Where = int | Sequence[float] | None
 """A row counted from 0; an observation of M numbers; or None: the upload's own or the middle."""
+
+_middles: WeakKeyDictionary[Upload, int] = WeakKeyDictionary()  # a page asks again and again
 
 FEWEST = 50
 """Rows below which half of them teach a local classifier nothing."""
@@ -126,7 +129,9 @@ def _place(upload: Upload, table: Draws, where: Where) -> dict[str, Any]:
     if where is None:
         if upload.observed is not None:
             return {"observed": keys.digest(x=upload.observed[0], theta=upload.observed[1])}
-        return {"row": near.middle(table.x)}
+        if upload not in _middles:
+            _middles[upload] = near.middle(table.x)
+        return {"row": _middles[upload]}
     if isinstance(where, int | np.integer):
         if not 0 <= where < n:
             raise ValueError(

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from validation_core.answers.over_x.scan import z
 from validation_core.answers.over_x.windows import Windows
@@ -28,7 +28,7 @@ def quote(kind: str, w: Array) -> dict[str, Any]:
     m = len(w)
     if m < FEWEST:
         return {"n": m, "value": None, "low": None, "high": None}
-    reach = float(student.ppf((1 + _LEVEL) / 2, m - 1))
+    reach = float(stdtrit(m - 1, (1 + _LEVEL) / 2))
     mean, sd = float(w.mean()), float(w.std(ddof=1))
     if kind != "width":
         half = reach * sd / m**0.5

@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import isotonic_regression
 
 from validation_core import statistics
 
@@ -37,7 +36,7 @@ def crossing(sizes: ArrayLike, rates: ArrayLike, weights: ArrayLike) -> float | 
     size, rate, weight = (np.asarray(part, dtype=np.float64) for part in (sizes, rates, weights))
     if not size.size:
         return None
-    curve = isotonic_regression(rate, weights=weight).x
+    curve = _rising(rate, weight)
     above = np.flatnonzero(curve >= POWER)
     if not above.size:
         return None
@@ -46,6 +45,17 @@ def crossing(sizes: ArrayLike, rates: ArrayLike, weights: ArrayLike) -> float | 
         return float(size[0])
     share = (POWER - curve[i - 1]) / (curve[i] - curve[i - 1])
     return float(np.exp(np.log(size[i - 1]) + share * np.log(size[i] / size[i - 1])))
+
+
+def _rising(rate: Float, weight: Float) -> Float:
+    """The nearest curve (L,) that never falls: the largest least mean over what a place is in."""
+    total = np.append(0.0, np.cumsum(weight))
+    at = np.append(0.0, np.cumsum(weight * rate))
+    first, last = np.triu_indices(len(rate))
+    mean = np.full((len(rate), len(rate)), np.nan)  # of places first to last
+    mean[first, last] = (at[last + 1] - at[first]) / (total[last + 1] - total[first])
+    least = np.fmin.accumulate(mean[:, ::-1], axis=1)[:, ::-1]  # over all ends at or beyond
+    return np.asarray(np.fmax.accumulate(least, axis=0).diagonal())
 
 
 def smallest(sizes: ArrayLike, counts: ArrayLike, trials: ArrayLike) -> Smallest:

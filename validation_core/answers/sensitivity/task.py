@@ -216,6 +216,8 @@ def tasks(
             "some of those."
         )
     asked, _ = _asked(thinned(upload), methods)
+    if not asked:
+        return ()
     wanted = [name for name in injections if INJECTIONS[name].least_dims <= upload.dims[0]]
     stages = [
         stage for stage, name in enumerate(STAGES)

@@ -151,9 +151,9 @@ def _width(one: Numbers) -> str:
     top = format(high, shape) if high is not None else "∞"
     told = f"{ratio:{shape}} [{low:{shape}}, {top}]"
     if high is not None and high < 1:
-        return f" and is {told} times as wide as it should be (over-confident)"
+        return f" and q is {told} times as wide as it should be (over-confident)"
     if low > 1:
-        return f" and is {told} times as wide as it should be (under-confident)"
+        return f" and q is {told} times as wide as it should be (under-confident)"
     return f" and its width is {told} times what it should be"
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 
 import numpy as np
-from scipy.optimize import minimize
 
 from validation_core.rng import stream
 from validation_core.scores.scorer.inputs import Inputs
@@ -61,6 +60,8 @@ def learn(data: Draws, recipe: Scorer, seed: int, report: Report | None = None) 
 
 
 def _fit(objective: Objective, vector: Flat, penalty: float, recipe: Scorer) -> Flat:
+    from scipy.optimize import minimize  # 20 MB that most diagnoses do without
+
     found = minimize(
         objective.penalised, vector, args=(penalty,), jac=True, method="L-BFGS-B",
         options={"maxiter": recipe.steps, "maxcor": _MEMORY},

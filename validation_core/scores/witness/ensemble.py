@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import nnls
 
 from validation_core.keys import part
 from validation_core.rng import stream
@@ -169,6 +168,8 @@ def stacked(problem: Problem, held: Mapping[str, Float]) -> dict[str, float]:
 
 def _least_squares(columns: Float, problem: Problem) -> Float:
     """Ridge regression of the labels on the columns, with coefficients that are not negative."""
+    from scipy.optimize import nnls  # 20 MB that most diagnoses do without
+
     root = np.sqrt(problem.weight)
     centred = columns - problem.weight @ columns
     rows = np.concatenate([centred * root[:, None], np.sqrt(_PULL) * np.eye(columns.shape[1])])

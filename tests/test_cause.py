@@ -1,0 +1,316 @@
+"""The likely cause: exact under p = q, right on strong defects, unclear rather than wrong."""
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+
+from tests.conftest import ROOT
+from validation_core import sampling, statistics, uploads
+from validation_core.answers import cause
+from validation_core.answers.cause import clouds, evidence, groups, weigh, words
+from validation_core.answers.cause.ranks import Ranked
+from validation_core.answers.injections import INJECTIONS
+from validation_core.benchmarks import Gaussian
+from validation_core.diagnosis import tasks as diagnoses
+from validation_core.figures.cause import drawn
+from validation_core.rng import stream
+from validation_core.store import Store
+from validation_core.types import Blocks, Draws, Joint
+from validation_core.uploads import Upload
+
+N, K = 400, 60
+NAMES = ("a", "b", "c")
+
+
+def table(perturbation="mean_shift", gamma=0.0, n=N, k=K, d=2, seed=0, **options):
+    benchmark = Gaussian(perturbation=perturbation, dim_x=d, dim_theta=d, **options)
+    return sampling.table(benchmark, gamma, n, k, stream(seed, "table", perturbation))
+
+
+def normal(seed=0, n=N, k=K, d=2, rho=0.0, rho_q=None, narrow=1.0):
+    """Normal posteriors about linear functions of x, correlated as told in truth and in q."""
+    rng = stream(seed, "normal")
+    x = rng.standard_normal((n, d))
+    factors = [
+        np.linalg.cholesky((1 - r) * np.eye(d) + r) for r in (rho, rho if rho_q is None else rho_q)
+    ]
+    mean = x @ rng.standard_normal((d, d))
+    theta = mean + rng.standard_normal((n, d)) @ factors[0].T
+    q = mean[:, None] + rng.standard_normal((n, k, d)) @ factors[1].T / narrow
+    return Draws(theta, x, q)
+
+
+def student(seed=0, nu=2.5):
+    exact = normal(seed)
+    rng = stream(seed, "student")
+    mean = exact.q.mean(1)
+    off = (exact.theta - mean) * np.sqrt(nu / rng.chisquare(nu, (len(exact), 1)))
+    return replace(exact, theta=mean + off)
+
+
+def leaking(seed=0, n=N, k=K):
+    """A uniform prior that the posterior has and q does not."""
+    rng = stream(seed, "leaking")
+    theta = rng.uniform(-1, 1, (n, 2))
+    x = theta + 0.5 * rng.standard_normal((n, 2))
+    return Draws(theta, x, x[:, None] + 0.5 * rng.standard_normal((n, k, 2)))
+
+
+DEFECTS = {
+    "bias": lambda: table("mean_shift", 0.25),
+    "too_wide": lambda: table("covariance_scaling", 1.2),
+    "too_narrow": lambda: normal(narrow=1.7),
+    "wrong_correlation": lambda: normal(rho=0.6, rho_q=-0.6),
+    "heavy_tails": lambda: table("heavy_tail", 0.5, d=3),
+    "light_tails": student,
+    "missing_mode": lambda: table("mode_collapse", 0.4),
+    "spurious_mode": lambda: table("additional_mode", 0.3),
+    "ignores_x": lambda: table("blind_prior", 1.0),
+    "support_leak": leaking,
+}
+
+
+@pytest.mark.parametrize("name", DEFECTS)
+def test_strong_defects_are_named(name):
+    found = cause.cause_of(DEFECTS[name](), 0)
+    assert found.plain["cause"] == name, found.plain["weights"]
+    assert found.plain["pvalue"] <= cause.STRONG
+    first = found.plain["causes"][0]
+    assert first["share"] > 0.5
+    assert first["strength"]["low"] <= first["strength"]["value"] <= first["strength"]["high"]
+    assert 2 <= len(first["evidence"]) <= 4
+    assert any(
+        one["right"] is not None and not one["low"] <= one["right"] <= one["high"]
+        for one in first["evidence"]
+    )
+
+
+def test_truths_in_another_order_are_told_as_ignoring_x():
+    exact = normal(d=3)
+    shuffled = replace(exact, theta=stream(0, "shuffle").permutation(exact.theta))
+    found = cause.cause_of(shuffled, 0)
+    assert found.plain["cause"] == "ignores_x", found.plain["weights"]
+    said = " ".join(cause.say(found, NAMES))
+    assert "Check that rows of theta and x belong together" in said
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_exact_posteriors_get_no_cause(seed):
+    exact = table(seed=seed, n=200, k=40, d=1 + seed % 3, curved=seed % 2 == 1)
+    found = cause.cause_of(exact, seed)
+    assert found.plain["cause"] in ("none", "unclear")
+
+
+@pytest.mark.parametrize("heavy", [False, True])
+def test_the_pvalue_keeps_its_level(heavy):
+    """Whatever q is, as long as the truth is drawn from it; few draws too."""
+    trials, rejected = 150, 0
+    for seed in range(trials):
+        rng = stream(seed, "level")
+        draws = rng.standard_t(1.5, (60, 21, 2)) if heavy else rng.standard_normal((60, 21, 2))
+        exact = Draws(draws[:, 0], rng.standard_normal((60, 1)), draws[:, 1:])
+        ranked, _, features = clouds.ready(exact, seed)
+        _, null = clouds.nulls(ranked, features, seed, count=39)
+        rejected += weigh.pvalue(null) <= 0.05
+    low, high = statistics.binomial_bounds(trials, 0.05, 0.999)
+    assert rejected <= high
+    assert rejected >= min(low, 1)
+
+
+def test_the_pvalue_is_never_zero_and_treats_rows_alike():
+    null = stream(0, "rows").standard_normal((40, 5))
+    null[0] += 100
+    assert weigh.pvalue(null) == pytest.approx(1 / 40, abs=0.03)
+    every = [weigh.pvalue(np.roll(null, -i, axis=0)) for i in range(40)]
+    for level in (0.05, 0.1, 0.25):
+        assert np.mean(np.array(every) <= level) <= level
+
+
+def test_truths_are_ranked_among_the_other_draws():
+    """By brute force: neither the origin nor the table's own truth counts."""
+    exact = normal(n=12, k=25)
+    ranked = Ranked.of(exact, stream(0, "ties"))
+    which = stream(0, "which").integers(25, size=(7, 12))
+    theta = exact.q[np.arange(12), which] + 0.1
+    scores = ranked.moved(theta, which, stream(0, "break"))
+    for t in range(7):
+        for i in range(12):
+            others = np.delete(exact.q[i], which[t, i], axis=0)
+            below = (others < theta[t, i]).sum(0)
+            u = (below + np.array([0.0, 1.0])[:, None]) / 25
+            inside = (below > 0) & (below < 24)
+            from scipy.special import ndtri
+
+            low, high = ndtri(u)
+            got = scores.marginal[t, i]
+            assert ((got >= low) & (got <= high))[inside].all()
+            assert (got[below == 24] > 0).all()
+            assert (got[below == 0] < 0).all()
+
+
+def test_an_injection_of_nothing_looks_like_nothing():
+    exact = normal(n=200, k=40)
+    ranked, pool, features = clouds.ready(exact, 0)
+    names, null = clouds.nulls(ranked, features, 0, count=60)
+    which = stream(0, "which").integers(40, size=(20, 200))
+    found = features.of(ranked.moved(pool.take(which), which, stream(0, "break")))
+    z = (np.stack([found[name] for name in names], 1) - null.mean(0)) / np.maximum(
+        null.std(0), 5e-3
+    )
+    assert np.abs(z.mean(0)).max() < 1.6
+
+
+def test_two_groups_are_found_where_there_are_two():
+    rng = stream(0, "groups")
+    one = rng.standard_normal((50, 100, 2))
+    two = one + 8 * (rng.random((50, 100, 1)) < 0.3)
+    assert not groups.groups(one).clear.mean() > 0.1
+    apart = groups.groups(two)
+    assert apart.clear.all()
+    np.testing.assert_allclose(apart.share.mean(), 0.3, atol=0.02)
+
+
+def test_it_does_not_depend_on_order_or_time():
+    first, again = (cause.cause_of(normal(narrow=1.5, n=150, k=30), 3) for _ in range(2))
+    for found in (first, again):
+        found.plain.pop("seconds")
+    assert first.plain == again.plain
+    for name, array in first.arrays.items():
+        np.testing.assert_array_equal(array, again.arrays[name])
+
+
+def hard(kind):
+    """Tables that break what is careless."""
+    exact = normal(n=120, k=25, d=2)
+    if kind == "one parameter":
+        return Draws(exact.theta[:, :1], exact.x, exact.q[..., :1])
+    if kind == "constant x":
+        return replace(exact, x=np.ones((120, 3)))
+    if kind == "no x":
+        return replace(exact, x=np.ones((120, 0)))
+    if kind == "constant parameter":
+        theta, q = exact.theta.copy(), exact.q.copy()
+        theta[:, 0], q[..., 0] = 3.0, 3.0
+        return Draws(theta, exact.x, q)
+    if kind == "integers":
+        return Draws(np.round(exact.theta), exact.x, np.round(exact.q))
+    if kind == "huge":
+        return Draws(1e12 * exact.theta, 1e-9 * exact.x, 1e12 * exact.q)
+    if kind == "leaked":
+        return replace(exact, theta=exact.q[:, 0].copy())
+    return replace(exact, q=np.repeat(exact.q[:, :1], 25, axis=1))  # all draws alike
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["one parameter", "constant x", "no x", "constant parameter", "integers", "huge", "leaked",
+     "collapsed"],
+)  # fmt: skip
+def test_hard_tables_are_answered(kind):
+    found = cause.cause_of(hard(kind), 0)
+    json.dumps(found.plain, allow_nan=False)
+    assert all(np.isfinite(array).all() for array in found.arrays.values())
+    assert found.plain["cause"] in {*INJECTIONS, "unclear", "none"}
+    if kind not in ("leaked", "collapsed"):
+        assert found.plain["cause"] in ("unclear", "none")
+    cause.say(found, NAMES)
+    assert cause.table(found, NAMES)
+
+
+@pytest.fixture(scope="module")
+def named():
+    return cause.cause_of(normal(narrow=1.7, n=200, k=40, d=3), 0)
+
+
+def test_it_is_told_in_words(named):
+    said = cause.say(named, ("<b>", "b", "c"))
+    assert said[0].startswith("Most likely, q is too narrow (over-confident)")
+    assert "about 1." in said[0]
+    text = " ".join(said)
+    for forbidden in ("correct", "pass", "accept", "p = 0)"):
+        assert forbidden not in text
+    assert any("if q were right" in one for one in said)
+    rows = cause.table(named, NAMES)
+    assert rows[0]["weight"] == max(row["weight"] for row in rows)
+    assert {"cause", "weight", "evidence", "value", "95% interval", "next"} <= rows[0].keys()
+
+
+def test_a_table_without_a_defect_is_told_so():
+    found = cause.cause_of(table(n=200, k=40, seed=2), 1)
+    if found.plain["cause"] == "none":
+        assert cause.say(found, NAMES)[0].startswith("No cause is named")
+
+
+def test_every_cause_has_words_and_a_next_step():
+    assert set(words.NEXT) == set(words.TITLES) == {*INJECTIONS, "unclear", "none"}
+    assert all(words.NEXT[name] for name in INJECTIONS)
+    exact = normal(n=150, k=30)
+    ranked, pool, features = clouds.ready(exact, 0)
+    read = evidence.Table(ranked, pool, features, 0)
+    for name in INJECTIONS:
+        for one in evidence.of(name, read):
+            assert one["low"] <= one["value"] <= one["high"]
+            assert words.evidence(one, NAMES)
+            assert one["what"] in words.KINDS
+    units = {v.unit for v in clouds.variants(ranked, pool)}
+    assert units <= set(words.STRENGTHS)
+    assert {v.cause for v in clouds.variants(ranked, pool)} == set(INJECTIONS)
+
+
+def test_figures_are_valid(named):
+    shown = drawn(named, NAMES)
+    assert [one.title for one in shown] == ["How like each cause", "The table among injected ones"]
+    for one in shown:
+        go.Figure(one.figure.to_dict())  # plotly's own validation
+        assert "if q were right" in one.caption.lower()
+
+
+def test_a_large_table_is_looked_at_in_part():
+    large = Draws(np.zeros((1600, 30)), np.zeros((1600, 1)), np.zeros((1600, 210, 30), np.float32))
+    some, columns = clouds.some(large, 0)
+    assert some.q.shape == (clouds.ROWS, clouds.DRAWS, clouds.PARAMETERS)
+    assert len(set(columns)) == clouds.PARAMETERS
+    found = cause.cause_of(normal(n=150, k=30), 0)
+    found.plain["full"] = [1600, 210, 2]
+    assert "Looked at 150 of 1600 simulations" in cause.say(found, NAMES)[-1]
+
+
+def test_obstacles_say_what_to_do():
+    joint = Joint(np.zeros((200, 2)), np.zeros((200, 0)))
+    two = Upload(data=Blocks(joint, joint), names=NAMES[:2], digest="0")
+    assert "Upload theta, x and theta_q" in cause.obstacle(two)
+    few = normal(n=99, k=30)
+    small = Upload(data=few, names=NAMES[:2], digest="1")
+    assert "got 99 with 30" in cause.obstacle(small)
+    assert cause.tasks(small, (), 0) == ()
+
+
+def test_the_task_and_the_code_agree(tmp_path):
+    exact = normal(narrow=1.6, n=150, k=30)
+    file = tmp_path / "table.npz"
+    np.savez(file, theta=exact.theta, x=exact.x, theta_q=exact.q)
+    upload = uploads.read(file)
+    diagnoses.hold(upload)
+    store = Store(tmp_path / "store")
+    (task,) = cause.tasks(upload, (), 4)
+    heard = []
+    task.run(store, lambda fraction, live: heard.append(fraction))
+    assert heard == sorted(heard)
+    assert heard[-1] == 1.0
+    found = cause.gather([task.load(store)])
+    said = cause.say(found, upload.names)
+    out = subprocess.run(
+        [sys.executable, "-c", cause.CODE.format(path=file, seed=4)],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+    assert out.startswith("\n".join(said))
+
+
+def test_it_needs_no_torch():
+    code = "import sys, validation_core.figures.cause; assert 'torch' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
