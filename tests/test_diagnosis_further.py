@@ -328,3 +328,68 @@ def test_a_classifiers_own_recipe_stays_its_own():
     assert learning.recipe(upload, LC2ST()) is None
     assert learning.recipe(upload, TARP()).train == 30
     assert learning.recipe(upload, DC(m=3)).m == 3
+
+
+def dense(n=60, k=10, seed=0, width=1.0, **densities):
+    """An exact table, or one of the wrong width, with its own log q."""
+    upload = exact(n=n, k=k, seed=seed, width=width)
+    arrays = upload.arrays()
+    centre = arrays["x"] / 2
+    known = {
+        "log_q": -np.square((arrays["theta"] - centre) / width).sum(-1),
+        "log_q_draws": -np.square((arrays["theta_q"] - centre[:, None]) / width).sum(-1),
+    }
+    return Upload.of({**arrays, **known, **densities})
+
+
+@pytest.mark.parametrize("quantities", ["log_q", "marginals+log_q", "marginals+products+log_q"])
+def test_log_q_of_the_file_is_ranked_within_the_level(quantities, store):
+    method, repeats = SBC(quantities=quantities), 120
+    pvalues = [alone(method, dense(seed=s), store, seed=s).pvalue for s in range(repeats)]
+    assert sum(p <= 0.05 for p in pvalues) <= binom.isf(1e-3, repeats, 0.05)
+    assert min(pvalues) > 0
+
+
+def test_log_q_ranks_last_as_expected_coverage_does(store):
+    upload = dense(n=200, k=40, width=0.6)
+    found = run(upload, store, [SBC(quantities="log_q+marginals")])
+    record = found.records[0]
+    assert [one.name for one in found.parameters][-1] == "log q"
+    below = (upload.densities["log_q_draws"] < upload.densities["log_q"][:, None]).sum(-1)
+    assert np.array_equal(np.floor(record.arrays["u"][-1] * 41), below)
+    assert found.verdict == "problem found"
+    assert found.parameters[-1].reading == (
+        "q is less dense at the truth than at its own draws (over-confident)"
+    )
+    marginals = run(upload, store, [SBC()])
+    assert [a.statistic for a in found.parameters[:-1]] == pytest.approx(
+        [b.statistic for b in marginals.parameters], abs=1 / 40
+    )
+
+
+def test_log_q_beside_products_of_one_parameter(store):
+    arrays = {
+        name: a[..., :1] if name.startswith("t") else a for name, a in dense().arrays().items()
+    }
+    found = run(Upload.of(arrays), store, [SBC(quantities="products+log_q")])
+    assert [one.name for one in found.parameters] == ["log q"]
+
+
+def test_log_q_that_has_no_rank_is_refused(store):
+    method = SBC(quantities="marginals+log_q")
+    assert "does not hold at the truths (N,)" in alone(method, exact(), store).reason
+    only = Upload.of({k: a for k, a in dense().arrays().items() if k != "log_q_draws"})
+    assert "does not hold at the draws (N, K)" in alone(method, only, store).reason
+    holes = dense().densities["log_q_draws"].copy()
+    holes[3, 4] = np.nan
+    assert "got 1 NaN in log_q_draws" in alone(method, dense(log_q_draws=holes), store).reason
+    holes[3, 4] = -np.inf  # outside the support: the lowest there is
+    assert alone(method, dense(log_q_draws=holes), store).status == "ran"
+
+
+def test_quantities_that_are_no_parameters_are_read_as_what_they_are(store):
+    found = run(exact(n=300, k=40, width=0.5), store, [SBC(quantities="marginals+squared_norm")])
+    norm = found.parameters[-1]
+    assert norm.name == "|theta|²"
+    assert "(over-confident)" in norm.reading
+    assert "sits" not in norm.reading

@@ -1,12 +1,14 @@
 """Several posteriors of the same simulations: proper scores, paired intervals, words."""
 
 import numpy as np
+import plotly.graph_objects as go
 import pytest
 from scipy.stats import norm
 
 from validation_core import diagnosis, statistics
 from validation_core.answers import Found, posteriors
 from validation_core.diagnosis import tasks
+from validation_core.figures import posteriors as draw
 from validation_core.methods import SBC, TARP
 from validation_core.rng import stream
 from validation_core.store import Store
@@ -172,3 +174,33 @@ def test_a_tie_is_said():
     found, _ = compared(table(0), table(1), methods=(SBC(),))
     assert "cannot be told apart" in posteriors.say(found, ["A", "B"])[0]
     assert TARP().name in posteriors.RANKED
+
+
+def test_figures_say_what_they_show():
+    found, scores = compared(table(0, shift=0.8), table(1), table(2))
+    labels = ["first <b>", "second", "a name that is far too long for an axis"]
+    shown = [
+        *draw.history(found, labels), *draw.differences(found, labels, 0),
+        *draw.parameters(posteriors.parameters(scores)[1], ["a", "b"], labels[1], labels[0]),
+    ]  # fmt: skip
+    assert len(shown) == len(found) + 2
+    for one in shown:
+        go.Figure(one.figure.to_dict())
+        assert "<b>" not in one.figure.to_json()
+        assert one.caption.endswith(".")
+    assert draw.differences([], labels, 0) == ()
+    assert draw.parameters(np.zeros((0, 3)), [], "a", "b") == ()
+
+
+def test_left_of_zero_is_nearer_the_truth():
+    """Whichever way the measure itself points."""
+    base = table(0)
+    z = np.asarray(base.data.theta - base.data.x)
+    none = {"log_q_draws": np.zeros((N, K))}
+    two = [
+        Upload.of({**base.arrays(), "log_q": norm.logpdf(z, m).sum(1), **none}, order="NKD")
+        for m in (0.5, 0)
+    ]
+    found, _ = compared(*two, methods=())
+    (one,) = draw.differences([m for m in found if m.name == "log_q"], ["a", "b"], 0)
+    assert one.figure.data[0].x[0] < 0

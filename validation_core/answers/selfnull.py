@@ -34,7 +34,7 @@ TRIALS = 200
 
 _FEWEST = 40  # trials of the widest tables
 _RANKED = 100_000  # ranks of one trial that allow all trials; larger tables get fewer
-_NUMBERS = 1 << 22  # of truths made at a time: bounds the memory
+_NUMBERS = 1 << 21  # of truths made at a time: bounds the memory
 _SEARCHED = 16  # trials from which on a search in ordered scores is quicker than counting
 
 Float = NDArray[np.float64]

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from validation_core import diagnosis, panels, report, uploads
+from validation_core import diagnosis, memory, panels, report, uploads
 from validation_core.answers import Found
 from validation_core.command.options import json_option, level, methods, put, tell
 from validation_core.diagnosis import Diagnosis, equals, findings, tasks
@@ -79,9 +79,7 @@ def run(chosen: argparse.Namespace) -> None:
         )
     if chosen.datatree:
         chosen.datatree.write_bytes(datatree(found, upload))
-    put(
-        lambda: report.as_json(found, answers), chosen.json, lambda: _read_aloud(found, answers)
-    )
+    put(lambda: report.as_json(found, answers), chosen.json, lambda: _read_aloud(found, answers))
 
 
 def _names() -> tuple[str, ...]:
@@ -132,6 +130,7 @@ def _run_in_turn(queue: Sequence[Any], store: Store, budget: float | None) -> No
         except _Spent:
             tell(f"out of time before: {task.label}")
             return
+        memory.release()  # a table may be nearly all that fits
         record = task.load(store) if isinstance(task, DiagnoseTask) else None
         said = f": p {equals(record.pvalue)}" if record else ""
         tell(f"{time.perf_counter() - start:6.1f} s  {task.label}{said}")

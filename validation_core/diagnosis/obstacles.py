@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from validation_core.methods import SBC
 from validation_core.methods.colt import CoLT
 from validation_core.methods.uniform import Uniform
-from validation_core.scores.quantities import chosen, labels
+from validation_core.scores.quantities import LOG_Q, chosen, labels
 from validation_core.types import Anew, Blocks, Draws, Method
 from validation_core.uploads import Upload
 
@@ -69,11 +71,27 @@ def _unsuited(method: Method, upload: Upload) -> str | None:
 
 
 def _no_quantity(method: SBC, upload: Upload) -> str | None:
-    if "log_q" in method.quantities:
-        return "It ranks log q, which this table does not hold; leave log_q out of quantities."
+    if LOG_Q in chosen(method.quantities):
+        return _no_density(upload)
     if labels(chosen(method.quantities), upload.names):
         return None
     return "It multiplies two parameters; got one. Add marginals to quantities."
+
+
+def _no_density(upload: Upload) -> str | None:
+    """Whether log q can be ranked: infinite values have a rank, a missing one has none."""
+    for name, where in ((LOG_Q, "truths (N,)"), (f"{LOG_Q}_draws", "draws (N, K)")):
+        if name not in upload.densities:
+            return (
+                f"It ranks log q, which this table does not hold at the {where}; save it as "
+                f"{name}, or leave log_q out of quantities."
+            )
+        if lost := int(np.isnan(upload.densities[name]).sum()):
+            return (
+                f"It ranks log q, and NaN has no rank; got {lost:,} NaN in {name}. Find out why "
+                f"q returns them, or leave log_q out of quantities."
+            )
+    return None
 
 
 def _no_calibration(method: Uniform, upload: Upload) -> str | None:

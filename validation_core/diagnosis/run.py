@@ -18,12 +18,24 @@ from validation_core.diagnosis import effects, learning
 from validation_core.diagnosis.obstacles import obstacle
 from validation_core.diagnosis.records import Effect, Record
 from validation_core.methods.colt import CoLT
+from validation_core.methods.sbc import SBC
 from validation_core.methods.uniform import Uniform
 from validation_core.rng import stream
 from validation_core.scores.classifier import TrainedClassifier
+from validation_core.scores.quantities import LOG_Q, Quantities, chosen, labels
 from validation_core.scores.rows import Rows
 from validation_core.statistics import mmd
-from validation_core.types import Anew, Array, Blocks, Draws, Fixed, Method, Scores, learnt
+from validation_core.types import (
+    Anew,
+    Array,
+    Blocks,
+    Draws,
+    Fixed,
+    Method,
+    Scores,
+    TableScores,
+    learnt,
+)
 from validation_core.uploads import Upload
 
 _LOOKED = 1000  # draws of q that a local test looks at: bounds what a record holds of its nulls
@@ -130,6 +142,8 @@ def _nearest(x: Array, count: int) -> np.ndarray:
 def _read(upload: Upload, method: Method, seed: int, trained: Network | None) -> _Read:
     if isinstance(method, Anew):
         return _at_median(method, upload, seed)
+    if isinstance(method, SBC) and LOG_Q in chosen(method.quantities):
+        return _Read(_with_log_q(upload, method))
     if isinstance(method, Fixed):
         assert isinstance(upload.data, Draws)
         # Quantities do not look at x, which may be large and would be repeated K times.
@@ -147,6 +161,20 @@ def _read(upload: Upload, method: Method, seed: int, trained: Network | None) ->
     if isinstance(method, Uniform):
         blocks = replace(blocks, q=sampling.rows(blocks.q, slice(len(blocks.p) // method.m)))
     return _Read(scores.apply(trained.at(), blocks))
+
+
+def _with_log_q(upload: Upload, method: SBC) -> TableScores:
+    """Test quantities, log q last as in the registry: read from the file, which holds no q."""
+    truth, drawn = (upload.densities[name] for name in (LOG_Q, f"{LOG_Q}_draws"))
+    known = TableScores(truth[None], drawn[None])
+    others = tuple(name for name in chosen(method.quantities) if name != LOG_Q)
+    if not labels(others, upload.names):  # alone, or beside products that one parameter lacks
+        return known
+    assert isinstance(upload.data, Draws)
+    made = Quantities(others).table(upload.data)
+    return TableScores(
+        np.concatenate([made.truth, known.truth]), np.concatenate([made.draws, known.draws])
+    )
 
 
 def _test_blocks(upload: Upload, seed: int, rng: np.random.Generator) -> Blocks:

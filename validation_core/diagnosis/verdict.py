@@ -18,7 +18,7 @@ from validation_core.diagnosis.effects import LISTED
 from validation_core.diagnosis.records import SMALLEST, Record
 from validation_core.diagnosis.sensitivity import Shift
 from validation_core.diagnosis.words import ENOUGH
-from validation_core.scores.quantities import QUANTITIES, labels
+from validation_core.scores.quantities import LOG_Q, QUANTITIES, labels
 from validation_core.types import Array
 from validation_core.uploads import Upload
 
@@ -160,6 +160,20 @@ def verdict(
     )
 
 
+_SHIFTED = {
+    "squared_norm": (
+        "the truth lies nearer to the centre than q's draws (under-confident)",
+        "the truth lies farther out than q's draws (over-confident)",
+    ),
+    "products": ("lower at the truth than at q's draws", "higher at the truth than at q's draws"),
+    LOG_Q: (
+        "q is less dense at the truth than at its own draws (over-confident)",
+        "q is denser at the truth than at its own draws (under-confident)",
+    ),
+}
+"""By family of test quantities that are no parameters, what low and high ranks say."""
+
+
 def _mapped(record: Record) -> bool:
     return record.name == "colt" and record.status == "ran"
 
@@ -169,15 +183,15 @@ def _parameters(ran: Sequence[Record], names: Sequence[str], tests: int) -> tupl
     if sbc is None:
         return ()
     u, distances, pvalues = (sbc.arrays[name] for name in ("u", "statistics", "pvalues"))
-    called = labels(_families(sbc), names)
+    called = [(kind, name) for kind in _families(sbc) for name in labels([kind], names)]
     count = len(pvalues) * tests
     return tuple(
         Parameter(
             name, float(distance), max(float(p), SMALLEST),
             float(np.clip(count * p, SMALLEST, 1.0)),
-            float(ranks.mean()), float(12 * ranks.var()), reading(ranks),
+            float(ranks.mean()), float(12 * ranks.var()), reading(ranks, kind),
         )
-        for name, ranks, distance, p in zip(called, u, distances, pvalues, strict=True)
+        for (kind, name), ranks, distance, p in zip(called, u, distances, pvalues, strict=True)
     )  # fmt: skip
 
 
@@ -186,13 +200,22 @@ def _families(sbc: Record) -> list[str]:
     return [list(QUANTITIES)[int(kind)] for kind in sbc.arrays["kinds"]]
 
 
-def reading(u: Array) -> str:
-    """What ranks that should be uniform look like: shifted, U-shaped, or heaped in the middle."""
+def reading(u: Array, kind: str = "marginals") -> str:
+    """What ranks that should be uniform look like: shifted, U-shaped, or heaped in the middle.
+
+    Args:
+        u: ranks (n,) of one test quantity.
+        kind: its family: only a parameter's own ranks tell where q lies and how wide it is.
+    """
     n = len(u)
     z_mean = (u.mean() - 0.5) * np.sqrt(12 * n)
     z_spread = (((u - 0.5) ** 2).mean() - 1 / 12) * np.sqrt(180 * n)
     if max(abs(z_mean), abs(z_spread)) < 3:
         return "no plain shift or wrong width"
+    if kind in _SHIFTED:
+        low, high = _SHIFTED[kind]
+        shifted = high if z_mean > 0 else low
+        return shifted if abs(z_mean) > abs(z_spread) else "too many or too few extreme ranks"
     if abs(z_mean) > abs(z_spread):
         return "q sits too low" if z_mean > 0 else "q sits too high"
     return (

@@ -28,6 +28,9 @@ from validation_core.types import Array, Draws, TableScores
 LogDensity = Callable[[Array, Array], Array]
 """log q(theta | x) of rows theta (n, D), x (n, M): (n,)."""
 
+LOG_Q = "log_q"
+"""The quantity that needs more than draws."""
+
 _NUMBERS = 1 << 20  # scored at once
 _MOST = 1 << 28  # scores of one table: a GiB of float32
 
@@ -107,7 +110,7 @@ QUANTITIES: Mapping[str, Quantity] = {
     "products": Quantity("each pair of parameters, from their centre at each x, multiplied",
                          lambda names: [f"{a} × {b}" for a, b in combinations(names, 2)],
                          _products),
-    "log_q": Quantity("the estimator's own log density, where it has one",
+    LOG_Q: Quantity("the estimator's own log density, where it has one",
                       lambda names: ["log q"], Points.densities, rows=True),
 }  # fmt: skip
 

@@ -11,7 +11,6 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial import cKDTree
 from scipy.special import ndtri
 
 from validation_core.answers.cause.ranks import Ranked, Scores
@@ -55,6 +54,8 @@ class Features:
     @cached_property
     def beside(self) -> NDArray[np.intp]:
         """The row whose x and mean are nearest: (n,)."""
+        from scipy.spatial import cKDTree
+
         at = np.concatenate(self.directions, axis=1)
         if not at.shape[1]:
             return np.roll(np.arange(len(at)), 1)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from validation_core import scores, statistics
 from validation_core.answers.base import Answer, Found
 from validation_core.answers.in_theta import binned, shares
-from validation_core.diagnosis import run
+from validation_core.diagnosis import learning, run
 from validation_core.rng import stream
 from validation_core.tasks import Live
 from validation_core.types import Array, Draws
@@ -41,12 +41,11 @@ class InTheta(Answer):
     def answer(self, upload: Upload, store: Store, report: Live) -> Found:
         """On rows that the classifier has not seen."""
         (network,) = self.networks(store, report)
-        table = run.test_table(upload, self.seed)
-        n, k, d = table.q.shape
-        most = min(k, max(1, SCORED // n), max(1, _NUMBERS // (d + table.x.shape[1])))
-        few = Draws(table.theta, table.x, table.q[:, :most])
+        n = len(learning.kept(upload, self.seed))
+        most = min(upload.k, max(1, SCORED // n), max(1, _NUMBERS // sum(upload.dims)))
+        few = run.held_back(upload, self.seed, most)
         read = scores.apply(network.at(), few)
-        return in_theta(few, read.truth[0], read.draws[0], k, self.seed)
+        return in_theta(few, read.truth[0], read.draws[0], upload.k, self.seed)
 
 
 def in_theta(table: Draws, truth: Array, draws: Array, k: int, seed: int) -> Found:

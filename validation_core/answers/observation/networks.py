@@ -46,7 +46,7 @@ class Half:
 
     def training_set(self, recipe: Any, seed: int, store: Store) -> Any:
         """That half's rows."""
-        rows = self._halves(seed, store)[self.second]
+        rows = self._half(self.second, seed, store, recipe.most)
         return recipe.of_table(rows, stream(seed, "observation", "rows", int(self.second)))
 
     def test_table(
@@ -54,16 +54,17 @@ class Half:
     ) -> Draws:
         """The other half's."""
         del n, k, rng
-        return self._halves(seed, store)[not self.second]
+        return self._half(not self.second, seed, store)
 
-    def _halves(self, seed: int, store: Store) -> tuple[Draws, Draws]:
-        train, test = learning.parts(tasks.table(store, self.digest), seed)
-        if not isinstance(train, Draws) or not isinstance(test, Draws):
+    def _half(self, second: bool, seed: int, store: Store, most: int | None = None) -> Draws:
+        """The rows that the other networks learn from, or the second half, and a few draws."""
+        upload = tasks.table(store, self.digest)
+        if not isinstance(upload.data, Draws):
             raise ValueError(
                 "A local test learns from draws of q at each x; got two samples p and q, which "
                 "have none. Upload a table of theta, x and theta_q."
             )
-        return train, test
+        return sampling.take(upload.data, learning.places(upload, seed)[second], most)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,6 +74,11 @@ class Locals:
     version: ClassVar[int] = 1
 
     local: Local = _RECIPE
+
+    @property
+    def most(self) -> int:
+        """Draws at each x that are looked at, at most."""
+        return _DRAWS
 
     def sample(self, benchmark: Benchmark, gamma: float, rng: np.random.Generator) -> Draws:
         """Rows of a benchmark to learn from."""

@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from validation_core import sampling
 from validation_core.answers.base import Answer, Found
 from validation_core.answers.in_theta import binned
 from validation_core.answers.observation import near
 from validation_core.answers.over_x import features, quotes
-from validation_core.diagnosis import run
+from validation_core.diagnosis import learning
 from validation_core.maps import ball, scene
 from validation_core.maps import over_x as smoothing
 from validation_core.rng import stream
@@ -187,9 +188,12 @@ def _ball(
     localizer: Any, upload: Upload, seed: int, x: Array, draws: Array, truth: Array
 ) -> Found:
     """The ball of CoLT's localizer at x: q's mass in it, and the truth's at the rows nearby."""
-    table = run.test_table(upload, seed)
+    table, rows = upload.data, learning.kept(upload, seed)
+    assert isinstance(table, Draws)
     distance = localizer.at()
-    choose, quote = scene.halves(table)
+    # The halves of the map's scene, whose draws are not copied.
+    middle = len(rows) // 2
+    choose, quote = (sampling.lent(table, half) for half in (rows[:middle], rows[middle:]))
     rng = stream(seed, "map", "ranks")  # the map's tie-breakers: the same ball
     chose, quoted = (ball.ranks(distance, part, rng).u for part in (choose, quote))
     u_star = float(ball_of(chose, quoted).u_star)

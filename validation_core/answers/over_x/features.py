@@ -13,6 +13,7 @@ table lets another of the K + 1 play the truth in every row: exact whatever ties
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -28,7 +29,8 @@ MOST = 50
 STAND_INS = 31
 """Draws of each row that may play the truth in a null table."""
 _EDGE = 1e-9  # a uniform draw may be 0
-_ROWS_AT_ONCE = 4_000_000  # numbers of q's draws ranked at a time
+_ROWS_AT_ONCE = 4_000_000  # numbers of q's draws ranked with one another's tie-breakers
+_COPIED = 500_000  # of them copied at a time: stay in the cache
 
 
 class Features(NamedTuple):
@@ -92,19 +94,36 @@ def ranks(table: Draws, stand_ins: int, rng: np.random.Generator) -> Array:
     """
     n, k, d = table.q.shape
     j = min(k, stand_ins)
-    chosen = rng.permuted(np.tile(np.arange(1, k + 1), (n, 1)), axis=1)[:, :j] if j else 0
     who = np.zeros((n, j + 1), dtype=np.int64)
-    who[:, 1:] = chosen
+    for rows in _parts(n, k) if j else ():
+        every = np.tile(np.arange(1, k + 1), (len(who[rows]), 1))
+        who[rows, 1:] = rng.permuted(every, axis=1)[:, :j]
     u = np.empty((d, j + 1, n))
-    step = max(1, _ROWS_AT_ONCE // ((k + 1) * d))
-    for first in range(0, n, step):
-        rows = slice(first, first + step)
-        every = np.concatenate([table.theta[rows, None], table.q[rows]], axis=1)  # (m, K + 1, D)
-        ours = np.take_along_axis(every, who[rows, :, None], axis=1)
-        across = np.ascontiguousarray(every.transpose(2, 0, 1))  # (D, m, K + 1)
+    for rows in _parts(n, (k + 1) * d):
+        below, equal = _counts(table, who, rows)
         for one in range(j + 1):
-            test = np.ascontiguousarray(ours[:, one].T)
-            below, equal = statistics.count(test, across)
             # Each is one of the K + 1 itself: what else equals it is one fewer.
-            u[:, one, rows] = statistics.randomised_ranks(below, equal - 1, k, rng)
+            u[:, one, rows] = statistics.randomised_ranks(below[:, one], equal[:, one] - 1, k, rng)
     return np.clip(u, _EDGE, 1 - _EDGE)
+
+
+def _parts(n: int, each: int, most: int = _ROWS_AT_ONCE) -> Iterator[slice]:
+    """Rows with so many numbers each, as many as come to `most`."""
+    step = max(1, most // each)
+    for first in range(0, n, step):
+        yield slice(first, min(first + step, n))
+
+
+def _counts(table: Draws, who: NDArray[np.int64], rows: slice) -> tuple[Array, Array]:
+    """Of the K + 1 in some rows, those below and equal to each that plays the truth: (D, J, m)."""
+    d, j = table.q.shape[2], who.shape[1]
+    theta, q, who = table.theta[rows], table.q[rows], who[rows]
+    below, equal = np.empty((2, d, j, len(who)))
+    for part in _parts(len(who), q[0].size, _COPIED):
+        every = np.concatenate([theta[part, None], q[part]], axis=1)  # (m, K + 1, D)
+        ours = np.take_along_axis(every, who[part, :, None], axis=1)
+        across = np.ascontiguousarray(every.transpose(2, 0, 1))  # (D, m, K + 1)
+        for one in range(j):
+            test = np.ascontiguousarray(ours[:, one].T)
+            below[:, one, part], equal[:, one, part] = statistics.count(test, across)
+    return below, equal

@@ -15,7 +15,7 @@ from validation_core.answers.over_x import features, quotes, scan
 from validation_core.answers.over_x.coordinates import COLUMNS, Coordinates, aside, coordinates
 from validation_core.answers.over_x.features import Features
 from validation_core.answers.over_x.windows import Windows, windows
-from validation_core.diagnosis import learning, run
+from validation_core.diagnosis import learning
 from validation_core.maps import over_x as smoothing
 from validation_core.rng import stream
 from validation_core.tasks import Live
@@ -71,18 +71,17 @@ class OverX(Answer):
         if not self.learned:
             return over_x(upload, self.seed, self.nulls, self.families, report=report)
         (network,) = self.networks(store, report)
-        table = run.test_table(upload, self.seed)
-        width = table.theta.shape[1] + table.x.shape[1]
-        kept_back = aside(table.q.shape[1], table.x.shape[1])
-        count = max(1, min(_CLASSIFIED // width, _SCORED // len(table)))
+        table, rows = upload.data, learning.kept(upload, self.seed)
+        assert isinstance(table, Draws)
+        kept_back = aside(upload.k, table.x.shape[1])
+        count = max(1, min(_CLASSIFIED // sum(upload.dims), _SCORED // len(rows)))
+        # Of a large table only what is scored is copied.
         most = slice(kept_back, kept_back + count)
-        few = Draws(table.theta, table.x, table.q[:, most])
+        few = Draws(table.theta[rows], table.x[rows], table.q[rows, most])
         read = scoring.apply(network.at(), few)
         found = features.of_scores(read.truth[0], read.draws[0], self.seed)
-        rows = learning.kept(upload, self.seed)
-        assert isinstance(upload.data, Draws)
-        at = coordinates(upload.data.x, upload.data.q[:, :kept_back])
-        looked = Looked(found, at._replace(values=at.values[rows]), _plane(table.x), rows)
+        at = coordinates(table.x, table.q[:, :kept_back])
+        looked = Looked(found, at._replace(values=at.values[rows]), _plane(few.x), rows)
         return told(looked, upload, self.seed, self.nulls, self.families, report, "learned")
 
 

@@ -21,7 +21,7 @@ from validation_core.uploads import Upload
 FIRST = 50
 """Trials that tell which strengths are worth the others."""
 
-_NUMBERS = 1 << 22  # of truths made at a time
+_NUMBERS = 1 << 21  # of truths made at a time
 
 
 class Bench:

@@ -7,7 +7,7 @@ is in its own record.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -19,7 +19,7 @@ from validation_core.answers.size.told import CODE, HOW, say, table
 from validation_core.answers.size.whole import by_densities, regions, told
 from validation_core.diagnosis import tasks as diagnoses
 from validation_core.diagnosis.obstacles import obstacle as hinders
-from validation_core.diagnosis.run import test_table
+from validation_core.diagnosis.run import held_back
 from validation_core.rng import stream
 from validation_core.statistics import divergence
 from validation_core.tasks import Live
@@ -71,8 +71,7 @@ class Learned(Answer):
 
     def answer(self, upload: Upload, store: Store, report: Live) -> Found:
         (network,) = self.networks(store, report)
-        test = test_table(upload, self.seed)
-        few = replace(test, q=test.q[:, :SCORED])
+        few = held_back(upload, self.seed, SCORED)
         logits = scores.apply(network.at(), few)
         found = divergence.from_logits(
             logits.truth[0], logits.draws[0], stream(self.seed, "size", "halves")

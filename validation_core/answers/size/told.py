@@ -212,7 +212,7 @@ def _mass(mass: Numbers) -> str:
         f"Highest-density regions of q hold the truth in (nominal: true) {rates}; area between "
         f"coverage and level {_signed(mass['area'], 3)} [{_signed(mass['area_low'], 3)}, "
         f"{_signed(mass['area_high'], 3)}], p {_p(mass['pvalue'])} by exact KS, which is not part "
-        f"of the verdict.{left}"
+        f"of the verdict unless SBC is asked to rank log q.{left}"
     )
 
 
