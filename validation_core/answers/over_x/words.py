@@ -33,9 +33,15 @@ def say(found: Found, names: Sequence[str], x_names: Sequence[str] = ()) -> tupl
 
 
 def worst(parts: Parts) -> list[Mapping[str, Any]]:
-    """Pairs of all parts, the smallest p first; among equal ones the larger difference."""
+    """Pairs of all parts, the smallest p first.
+
+    Null tables give many the same p: then a parameter comes before the classifier's score, which
+    says neither which one nor how it is off, and the larger difference before the smaller.
+    """
     every = [pair for part in parts for pair in part["pairs"]]
-    return sorted(every, key=lambda pair: (pair["p_varies"], -_contrast(pair)))
+    return sorted(
+        every, key=lambda pair: (pair["p_varies"], pair["kind"] == "learned", -_contrast(pair))
+    )
 
 
 def worst_row(found: Found) -> int | None:
