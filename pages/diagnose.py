@@ -26,7 +26,7 @@ def diagnose(upload: Upload, label: str, alpha: float, seed: int) -> None:
     found = diagnosis.verdict(records, upload, alpha=alpha, seed=seed, pending=pending)
     answers = panels.answered(store, upload, methods, seed)
     with top:
-        view.verdict(found, answers)
+        view.verdict(found, answers, working=state is not None and state.active)
         jobs.panel(state, follow=True)
         view.table(found)
     diagnose_panels.show(found, methods, answers, maps, state, label)

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
-from pages.components import charts, jobs
+from pages.components import charts, diagnose_files, jobs
 from pages.components import diagnose_source as source
 from pages.components import diagnose_view as view
-from pages.components.diagnose_source import Tables
+from pages.components.diagnose_files import Tables
 from pages.components.jobs import plain
 from pages.components.services import services
 from validation_core.answers import Found, posteriors
@@ -29,23 +29,29 @@ def chosen() -> Tables:
         "What to compare", [_FILES, _SAMPLES], default=_FILES, required=True, key="pair",
         bind="query-params", label_visibility="collapsed",
     )  # fmt: skip
-    return source.pair() if what == _SAMPLES else source.files()
+    return source.pair() if what == _SAMPLES else diagnose_files.uploaded()
 
 
-def comparable(tables: Tables, reference: int) -> Tables:
-    """Those whose simulations are the reference's, which comes first; says why others are not."""
+def comparable(tables: Tables, reference: int) -> tuple[Tables, int]:
+    """Those whose simulations are the reference's, in the order given, and its place among them.
+
+    Says why others are left out.
+    """
     label, first = tables[reference]
-    kept = [(label, first)]
-    for other, upload in [*tables[:reference], *tables[reference + 1 :]]:
-        reason = posteriors.unlike(first, upload)
+    kept: Tables = []
+    at = 0
+    for i, (other, upload) in enumerate(tables):
+        if i == reference:
+            at = len(kept)
+        reason = None if i == reference else posteriors.unlike(first, upload)
         if reason is None:
             kept.append((other, upload))
         else:
             st.warning(plain(f"{other} cannot be compared with {label}. {reason}"))
-    return kept
+    return kept, at
 
 
-def compare(tables: Tables, seed: int) -> None:
+def compare(tables: Tables, reference: int, seed: int) -> None:
     """Ask for what is missing, and show every measure that all tables have."""
     wanted = []
     for _, upload in tables:
@@ -55,55 +61,60 @@ def compare(tables: Tables, seed: int) -> None:
     state = jobs.ensure(wanted, f"Compare {len(tables)} posteriors", start=True)
     records = [tasks.records(store, upload, METHODS, seed)[0] for _, upload in tables]
     scores = [_scores(upload, seed) for _, upload in tables]
-    found = posteriors.measures([u for _, u in tables], records, scores)
+    found = posteriors.measures([u for _, u in tables], records, scores, reference)
     labels = [label for label, _ in tables]
-    for said in posteriors.say(found, labels) if found else ():
+    for said in posteriors.say(found, labels, reference) if found else ():
         st.markdown(plain(said))
     jobs.panel(state, follow=True)
     if not found:
         return
     st.subheader("Differences", anchor=False)
-    st.dataframe(_rows(found, labels), hide_index=True)
+    rows = _rows(found, labels, reference)
+    st.dataframe(rows, hide_index=True)
     st.caption(
         "Brackets are 95% intervals; those of differences hold for all tables together. Energy "
         "score and log score are proper: the true posterior has the best of them, and a "
         "difference says which table is nearer, not that either is right."
     )
     _side_by_side(
-        "differences", [*draw.differences(found, labels, 0), *_parameters(tables, scores)]
+        "differences",
+        [*draw.differences(found, labels, reference), *_parameters(tables, scores, reference)],
     )
     st.subheader("In the order given", anchor=False)
     _side_by_side("history", draw.history(found, labels))
-    csv = _rows(found, labels).to_csv(index=False)
-    st.download_button("Data (CSV)", csv, "posteriors.csv", "text/csv", on_click="ignore",
-                       icon=":material/download:")  # fmt: skip
+    st.download_button(
+        "Data (CSV)", rows.to_csv(index=False), "posteriors.csv", "text/csv", on_click="ignore",
+        icon=":material/download:",
+    )  # fmt: skip
 
 
 def _scores(upload: Upload, seed: int) -> Found | None:
     return next((task.load(store) for task in posteriors.tasks(upload, seed)), None)
 
 
-def _parameters(tables: Tables, scores: Sequence[Found | None]) -> list[Drawn]:
-    told = posteriors.parameters(scores)
+def _parameters(tables: Tables, scores: Sequence[Found | None], reference: int) -> list[Drawn]:
+    told = posteriors.parameters(scores, reference)
     labels, names = [label for label, _ in tables], tables[0][1].names
     return [
         drawn
-        for i in range(1, len(tables))
-        for drawn in draw.parameters(told[i], names, labels[i], labels[0])
+        for i in range(len(tables))
+        if i != reference
+        for drawn in draw.parameters(told[i], names, labels[i], labels[reference])
     ]
 
 
-def _rows(found: Sequence[Measure], labels: Sequence[str]) -> pd.DataFrame:
+def _rows(found: Sequence[Measure], labels: Sequence[str], reference: int) -> pd.DataFrame:
     rows = []
     for one in found:
         for i, label in enumerate(labels):
-            closer = one.closer(i) if i else None
+            other = i != reference
+            closer = one.closer(i) if other else None
             rows.append({
                 "Measure": one.title,
                 "Table": label,
                 "Value": number(one.values[i]),
-                f"Less {labels[0]}": number(one.differences[i]) if i else "",
-                "Nearer the truth": "" if not i else
+                f"Less {labels[reference]}": number(one.differences[i]) if other else "",
+                "Nearer the truth": "" if not other else
                 {True: "yes", False: "no, farther", None: "cannot be told"}[closer],
             })  # fmt: skip
     return pd.DataFrame(rows)
@@ -134,6 +145,6 @@ elif given:
     names = [label for label, _ in given]
     reference = st.selectbox("Compare with", range(len(given)), format_func=names.__getitem__,
                              key="reference", width=420)  # fmt: skip
-    kept = comparable(given, reference)
+    kept, at = comparable(given, reference)
     if len(kept) > 1:
-        compare(kept, seed)
+        compare(kept, at, seed)

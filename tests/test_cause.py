@@ -273,7 +273,9 @@ def test_figures_are_valid(named):
 def test_a_large_table_is_looked_at_in_part():
     large = Draws(np.zeros((1600, 30)), np.zeros((1600, 1)), np.zeros((1600, 210, 30), np.float32))
     some, columns = clouds.some(large, 0)
-    assert some.q.shape == (clouds.ROWS, clouds.DRAWS, clouds.PARAMETERS)
+    assert some.q.shape == (clouds.ROWS, clouds.FEWER, clouds.PARAMETERS)
+    long = Draws(large.theta[:, :2], large.x, large.q[:, :, :2])
+    assert clouds.some(long, 0)[0].q.shape == (clouds.ROWS, clouds.DRAWS, 2)
     assert len(set(columns)) == clouds.PARAMETERS
     found = cause.cause_of(normal(n=150, k=30), 0)
     found.plain["full"] = [1600, 210, 2]

@@ -266,3 +266,28 @@ def test_as_a_program():
     )
     assert json.loads(done.stdout)["verdict"] == "problem found"
     assert "SBC" in done.stderr
+
+
+def test_what_cannot_be_written_is_refused_before_anything_runs(capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr("validation_core.command.diagnose._run_in_turn", None)
+    where = tmp_path / "not there" / "out"
+    for option in ("--report", "--datatree", "--json"):
+        assert "a folder that exists" in refused(capsys, "diagnose", SAMPLE, option, str(where))
+    two = tmp_path / "two.npz"
+    rng = np.random.default_rng(0)
+    np.savez(two, p=rng.standard_normal((60, 2)), q=rng.standard_normal((60, 2)))
+    heard = refused(capsys, "diagnose", str(two), "--datatree", str(tmp_path / "out.nc"))
+    assert "Leave --datatree out" in heard
+
+
+def test_why_a_panel_has_no_answer_is_said(capsys, tmp_path):
+    few = tmp_path / "few.npz"
+    rng = np.random.default_rng(0)
+    theta = rng.standard_normal((20, 1))
+    np.savez(few, theta=theta, x=theta, theta_q=rng.standard_normal((20, 9, 1)))
+    found = printed(capsys, "diagnose", str(few), "--answers", "size,over_x")
+    assert set(found["answers"]) == {"size"}
+    assert "needs 40 rows; got 20" in found["left_out"]["over_x"]
+    aloud = said(capsys, "diagnose", str(few), "--answers", "size,over_x").out
+    assert "Where over x\n  A map over x" in aloud
+    assert "Likely cause" not in aloud

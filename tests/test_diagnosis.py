@@ -501,3 +501,23 @@ def test_a_localizer_has_its_whole_start_on_an_upload(store):
     short = {"steps": 2, "blur_steps": 2, "batch": 8}
     how = lambda upload, method: replace(learning.recipe(upload, method), **short)  # noqa: E731
     assert run(Upload.of(arrays), store, [CoLT()], how=how).records[0].status == "ran"
+
+
+def test_a_p_value_that_is_only_bounded_is_not_multiplied():
+    """1e-300 stands for "less than a float can hold": Holm makes no number of it."""
+    upload = exact()
+    lost = replace(Record.not_run(SBC(), ""), status="ran", pvalue=1e-300, reason=None)
+    other = replace(Record.not_run(TARP(), ""), status="ran", pvalue=0.5, reason=None)
+    blank = {name: np.zeros((1, 60)) for name in ("u",)}
+    arrays = {**blank, "statistics": np.ones(1), "pvalues": np.zeros(1), "kinds": np.zeros(1)}
+    one = Upload.of({"theta": upload.data.theta[:, :1], "x": upload.data.x,
+                     "theta_q": upload.data.q[..., :1]})  # fmt: skip
+    found = diagnosis.verdict([replace(lost, arrays=arrays), other], one)
+    assert words.equals(found.adjusted["SBC"]) == "< 1e-300"
+    assert found.adjusted["TARP"] == 0.5
+
+
+@pytest.mark.parametrize(("shift", "words_"), [(5.0, "too high"), (-5.0, "too low")])
+def test_a_shift_beyond_all_draws_is_no_wrong_width(shift, words_, store):
+    found = run(exact(n=100, k=30, shift=shift), store, [SBC()])
+    assert all(words_ in one.reading for one in found.parameters)

@@ -375,6 +375,14 @@ def test_log_q_beside_products_of_one_parameter(store):
     assert [one.name for one in found.parameters] == ["log q"]
 
 
+def test_a_log_q_of_another_density_is_read_as_less_dense(store):
+    """Ranks at one end are shifted however little they spread."""
+    upload = dense(n=200, k=40)
+    other = Upload.of({**upload.arrays(), "log_q": upload.densities["log_q"] - 20.0})
+    log_q = run(other, store, [SBC(quantities="log_q")]).parameters[0]
+    assert "(over-confident)" in log_q.reading
+
+
 def test_log_q_that_has_no_rank_is_refused(store):
     method = SBC(quantities="marginals+log_q")
     assert "does not hold at the truths (N,)" in alone(method, exact(), store).reason

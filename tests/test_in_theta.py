@@ -12,7 +12,7 @@ import pytest
 from scipy.stats import binom
 
 from validation_core import diagnosis, statistics, uploads
-from validation_core.answers import in_theta
+from validation_core.answers import Found, in_theta
 from validation_core.answers.in_theta import binned, shares
 from validation_core.diagnosis import learning
 from validation_core.diagnosis import tasks as diagnoses
@@ -256,3 +256,37 @@ def test_a_real_table(shared, tmp_path, monkeypatch):
     found = run(upload, Store(tmp_path))
     assert found.plain["pvalue"] < 1e-3
     assert found.plain["deciles"][0]["ratio_high"] < 1 < found.plain["deciles"][-1]["ratio_low"]
+
+
+@pytest.mark.parametrize("k", [5, 9])
+def test_strips_of_few_draws_hold_their_level(k):
+    """Truth and draws enter the scale of a strip alike, however few draws there are."""
+    told = 0
+    for seed in range(40):
+        table = normals(n=400, k=k, seed=seed)
+        still = np.zeros(len(table))
+        plain = in_theta.in_theta(table, still, np.zeros(table.q.shape[:2]), k, seed).plain
+        told += any(not s["low"] <= s["q"] <= s["high"] for s in plain["strips"])
+    assert told <= binom.isf(1e-3, 40, 0.05)
+
+
+def test_strips_that_are_off_are_not_denied(tmp_path):
+    """The score and the strips are two looks: what one finds, the other does not take back."""
+    found = run(upload_of(normals(n=300, seed=5)), Store(tmp_path))
+    assert found.plain["pvalue"] > 0.05
+    strip = {**found.plain["strips"][0], "q": 0.07, "truth": 0.15, "low": 0.09, "high": 0.22}
+    said = in_theta.say(Found({**found.plain, "strips": [strip]}, {}), NAMES)
+    assert said[0].startswith("Strips of single parameters show a place")
+    assert "too little mass" in said[1]
+    assert "No place" not in " ".join(said)
+
+
+def test_regions_that_may_hold_as_many_truths_name_no_place():
+    found = in_theta.in_theta(normals(n=60, k=20), np.zeros(60), np.zeros((60, 20)), 20, 0)
+    spread = {**found.plain["deciles"][0], "q": 0.001, "truth": 0.002, "low": 0.0, "high": 0.013,
+              "ratio": 2.67, "ratio_low": 0.03, "ratio_high": 16.98}  # fmt: skip
+    plain = {**found.plain, "pvalue": 1e-4, "excess": spread, "deciles": [spread] * 10}
+    first = in_theta.say(Found(plain, {}), NAMES)[0]
+    assert "which may be as many" in first
+    assert "2.67" not in first
+    assert first.endswith("for a place to be named.")

@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 import pytest
 
 from validation_core import diagnosis, keys, statistics, uploads
-from validation_core.answers import observation
+from validation_core.answers import Found, observation
 from validation_core.answers.observation import near, networks
 from validation_core.answers.observation import task as observing
 from validation_core.diagnosis import learning
@@ -313,3 +313,27 @@ def test_a_real_table(shared, store):
     found = run(upload, store, where=int(means.argmax()), methods=diagnosis.default_methods())
     assert found.plain["near"]["pvalue"] <= 0.05
     assert observation.worst(found.plain["near"])[0]["shift_high"] < 0  # q sits too high there
+
+
+def test_neighbours_weigh_alike_where_all_are_about_as_far():
+    """In many columns the row itself would be the only neighbour of its observation."""
+    x = np.random.default_rng(0).standard_normal((300, 2000))
+    weight = near.weights(x, x[:1])[0]
+    assert set(np.unique(weight)) == {0.0, 1.0}
+    assert 20 < weight.sum() < 150
+    plain = near.weights(x[:, :2], x[:1, :2])[0]
+    assert len(np.unique(plain)) > 20
+
+
+def test_a_single_draw_is_not_said_to_lie_somewhere():
+    local = {"pvalue": 0.003, "nulls": 299, "parameter": 0, "much": [0.3, 0.3], "rows": 50,
+             "little": [0.3, 0.3], "d_low": 0.2, "d_high": 0.2, "draws": 1}  # fmt: skip
+    one = {"parameter": 0, "shift": 0.0, "shift_low": -0.2, "shift_high": 0.2,
+           "width": 1.0, "width_low": 0.8, "width_high": 1.3}  # fmt: skip
+    around = {"rows": 30, "worth": 20.0, "pvalue": 0.5, "all": 1, "parameters": [one]}
+    place = {"kind": "row", "row": 0, "x": [0.1], "columns": 1}
+    found = Found({"local": local, "near": around, "place": place}, {})
+    said = " ".join(observation.say(found, NAMES))
+    assert "1 draw of q there cannot say where" in said
+    assert "between" not in said
+    assert "looks at 1 draw of q" in said

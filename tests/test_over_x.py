@@ -390,7 +390,7 @@ def test_names_are_escaped_in_figures():
 
 
 def test_the_code_runs(tmp_path):
-    table = normals(n=60, k=3)
+    table = normals(n=45, k=3)  # too few rows for a classifier: ranks alone
     path = tmp_path / "a table.npz"
     np.savez(path, theta=table.theta, x=table.x, theta_q=table.q)
     code = over_x.CODE.format(path=path, seed=4)
@@ -432,3 +432,48 @@ def test_gathering_keeps_every_part():
     both = over_x.gather([one, other])
     assert [part["name"] for part in both.plain["parts"]] == ["ranks", "learned"]
     assert set(both.arrays) == {"a", "b"}
+
+
+def test_a_parameter_is_named_before_the_score_of_a_classifier():
+    learned = {"kind": "learned", "parameter": -1, "p_varies": 0.002,
+               "inside": {"value": 2.0}, "outside": {"value": 0.0}}  # fmt: skip
+    shift = {**learned, "kind": "shift", "parameter": 1, "inside": {"value": 1.0}}
+    assert over_x.worst([{"pairs": [learned]}, {"pairs": [shift]}])[0] is shift
+    surer = {**learned, "p_varies": 0.001}
+    assert over_x.worst([{"pairs": [surer]}, {"pairs": [shift]}])[0] is surer
+
+
+def test_a_shift_beyond_all_draws_is_the_least_it_can_be():
+    table = normals(n=300, m=1, k=50, seed=2)
+    far = Draws(table.theta + np.array([6.0, 0.0]), table.x, table.q)
+    said = over_x.say(over_x.over_x(upload_of(far), 0, nulls=199), NAMES)[0]
+    assert "(or more: 100% of the truths there lie beyond all of q's draws)" in said
+
+
+def test_few_draws_are_not_called_beyond():
+    """Of two draws a right q's truth lies outside both in two rows of three."""
+    table = normals(n=400, m=1, k=2, seed=4)
+    off = Draws(table.theta + np.array([0.8, 0.0]), table.x, table.q)
+    said = over_x.say(over_x.over_x(upload_of(off), 0, nulls=199), NAMES)
+    assert "or more" not in " ".join(said)
+
+
+def test_x_that_never_varies_promises_no_power_over_x():
+    table = normals(n=200, m=1, seed=6)
+    still = Draws(table.theta, np.zeros_like(table.x), table.q)
+    said = " ".join(over_x.say(over_x.over_x(upload_of(still), 0, nulls=199), NAMES))
+    assert "over a fifth of x" not in said
+
+
+def test_an_error_alike_at_every_x_is_told_of_a_parameter_where_one_is_off():
+    learned = {"kind": "learned", "parameter": -1, "value": 1.2, "low": 1.1, "high": 1.3}
+    shift = {"kind": "shift", "parameter": 0, "value": 0.3, "low": 0.1, "high": 0.5}
+    width = {"kind": "width", "parameter": 0, "value": 1.0, "low": 0.9, "high": 1.1}
+    of = {"name": "ranks", "p_varies": 0.4, "p_right": 0.01, "pairs": [], "rows": 90,
+          "pairs_looked_at": 4, "nulls": 99, "first": 0, "many": False, "aside": 0,
+          "constant": False, "looked_at": 1, "parameters": 1}  # fmt: skip
+    told = over_x.say(Found({"parts": [{**of, "overall": [learned, shift, width]}]}, {}), NAMES)
+    assert "sits 0.30" in told[0]
+    right = {**shift, "low": -0.1}
+    told = over_x.say(Found({"parts": [{**of, "overall": [learned, right, width]}]}, {}), NAMES)
+    assert "the truth's score lies" in told[0]

@@ -1,6 +1,7 @@
 """The registry of panels: every answer keeps its contract on one table, told, drawn and listed."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -109,3 +110,17 @@ def test_two_samples_say_why_not():
         assert reason
         assert "two samples" in reason.lower() or "two plain samples" in reason.lower()
     assert panels.tasks(panels.PANELS, upload, diagnosis.default_methods(), 0) == []
+
+
+def test_what_the_verdict_does_not_find_is_a_hint(answered):
+    """Each panel has its own level: beside a verdict without a problem a claim is told as less."""
+    found, answers, _ = answered
+    quiet = replace(found, verdict="no problem found")
+    claims = {"size", "over_x", "in_theta", "observation", "cause"}
+    for panel in panels.PANELS:
+        hinted = "take this for a hint" in " ".join(panels.told(panel, answers[panel.name], quiet))
+        assert hinted <= (panel.name in claims)
+        assert "hint" not in " ".join(panels.told(panel, answers[panel.name], found))
+        waiting = panels.told(panel, answers[panel.name], replace(quiet, pending=1))
+        assert "take this for a hint" not in " ".join(waiting)
+    assert "take this for a hint" in panels.told(panels.PANELS[0], answers["size"], quiet)[-1]

@@ -525,3 +525,44 @@ def test_the_same_seed_gives_the_same_numbers():
     upload = gaussian(n=60, k=7, d=2)
     assert answered(upload, 5).plain == answered(upload, 5).plain
     assert answered(upload, 5).plain != answered(upload, 6).plain
+
+
+def test_an_estimator_that_is_the_prior_is_told():
+    """Calibrated in every parameter, and of no use in one of them."""
+    rng = np.random.default_rng(3)
+    theta = rng.standard_normal((400, 2))
+    x = theta[:, :1] + 0.1 * rng.standard_normal((400, 1))
+    q = rng.standard_normal((400, 60, 2))
+    q[..., 0] = x / 1.01 + 0.1 * q[..., 0]
+    upload = Upload.of({"theta": theta, "x": x, "theta_q": q})
+    (told,) = [one for one in size.say(answered(upload), NAMES) if "prior" in one]
+    assert told.startswith(f"q is hardly narrower than the prior for {NAMES[1]} (contraction")
+    assert "x says little of it" in told
+
+
+def test_a_classifier_that_points_the_wrong_way_sees_nothing():
+    nats = {"estimate": 0.003, "boot_low": -0.003, "boot_high": 0.01, "source": "classifier",
+            "rows": 250, "slope": -0.35}  # fmt: skip
+    (said,) = size.say(Found({"parameters": [], "divergence": nats}, {}), NAMES)
+    assert "the shared classifier sees none" in said
+    assert "multiplied by" not in said
+
+
+def test_one_open_error_is_one():
+    rng = np.random.default_rng(1)
+    upload = table_of(rng.standard_normal((60, 1)), rng.standard_normal((60, 1, 1)))
+    found = answered(upload)
+    assert found.plain["parameters"][0]["ratio"] is None  # a single draw has no width
+    assert "posterior sd is left open" in size.say(found, NAMES)[0]
+
+
+def test_ends_that_nothing_bounds_are_not_numbers():
+    rng = np.random.default_rng(2)
+    five = table_of(rng.standard_normal((5, 1)), rng.standard_normal((5, 4, 1)))
+    (one,) = answered(five).plain["parameters"]
+    ends = {"ratio_low": 0.05, "ratio_high": 20.0, "bias_low": -20.0, "bias_high": 3.0}
+    open_ = {**one, **ends, "pvalue_adjusted": 1.0}
+    said = size.say(Found({"parameters": [open_], "k": 4}, {}), NAMES)[0]
+    assert "a bias of any size and widths of 0 to ∞ times the right one" in said
+    off = {**one, "ratio": 2.58, "ratio_low": 1.21, "ratio_high": 20.0, "pvalue_adjusted": 0.01}
+    assert "2.58 [1.21, ∞] times" in size.say(Found({"parameters": [off], "k": 4}, {}), NAMES)[0]

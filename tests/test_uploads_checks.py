@@ -273,3 +273,52 @@ def test_odd_numbers_are_a_table_or_a_refusal(seed):
     except ValueError as refusal:
         found = (str(refusal),)
     assert all(text.endswith((".", "?")) and "nan" not in text for text in found)
+
+
+@pytest.mark.parametrize("columns", [2, 60])
+def test_x_in_another_order(columns):
+    """Truth and draws still belong together: no test of ranks could see it."""
+    arrays = exact()
+    rng = np.random.default_rng(5)
+    noise = rng.standard_normal((N, columns - 2))
+    mixed = np.concatenate([arrays["x"][rng.permutation(N)], noise], axis=1)
+    assert "nothing ties them to x" in only(arrays, "Are the rows of x in the order", x=mixed)
+    assert said(arrays, x=np.concatenate([arrays["x"], noise], axis=1)) == ()
+
+
+def test_x_that_tells_of_theta_without_a_correlation_is_in_order():
+    """q's means go with the square of x: only neighbours show it."""
+    rng = np.random.default_rng(6)
+    z = rng.standard_normal((N, 1))
+    theta = np.square(z) + 0.1 * rng.standard_normal((N, 1))
+    q = np.square(z)[:, None] + 0.1 * rng.standard_normal((N, K, 1))
+    assert said({"theta": theta, "x": z, "theta_q": q}) == ()
+
+
+def test_x_in_another_order_is_not_told_of_a_prior_or_a_single_place():
+    rng = np.random.default_rng(7)
+    prior = {"theta": rng.standard_normal((N, 2)), "x": rng.standard_normal((N, 2)),
+             "theta_q": rng.standard_normal((N, K, 2))}  # fmt: skip
+    assert not any("nothing ties" in one for one in said(prior))
+    assert not any("nothing ties" in one for one in said(exact(), x=np.zeros((N, 2))))
+
+
+def test_the_same_simulation_is_counted_once():
+    """A copy in the half that is tested of a row in the half that is learnt from is no test."""
+    arrays = exact()
+    log_q = np.arange(N, dtype=float)
+    twice = {name: np.concatenate([a, a[:30]]) for name, a in arrays.items()}
+    upload = Upload.of({**twice, "log_q": np.concatenate([log_q, log_q[:30]])})
+    assert upload.n == N
+    assert upload.dropped == {"theta and x of another row": 30}
+    assert np.array_equal(upload.data.theta, arrays["theta"])
+    assert np.array_equal(upload.densities["log_q"], log_q)
+    assert upload.digest == Upload.of({**arrays, "log_q": log_q}).digest
+
+
+def test_what_lies_on_a_grid_repeats_by_right():
+    rng = np.random.default_rng(0)
+    theta = rng.integers(1, 6, (N, 1)).astype(float)
+    x = rng.poisson(theta).astype(float)
+    q = rng.integers(1, 6, (N, K, 1)).astype(float)
+    assert Upload.of({"theta": theta, "x": x, "theta_q": q}).n == N

@@ -124,8 +124,22 @@ def answered(
 
 def told(panel: Panel, answer: Found, diagnosis: Diagnosis) -> tuple[str, ...]:
     """What a panel says, the first sentence first; they may hold names that a user chose."""
-    said = panel.module.say(answer, *_names(panel.module.say, diagnosis.upload))
-    return (*said, *distances(diagnosis.records)) if panel.name == "size" else tuple(said)
+    said = [*panel.module.say(answer, *_names(panel.module.say, diagnosis.upload))]
+    if panel.name == "size":
+        said += distances(diagnosis.records)
+    if diagnosis.verdict != "problem found" and not diagnosis.pending and _finds(panel, answer):
+        said.append(
+            "This panel has a level of its own. The verdict, which corrects for every test that "
+            "ran, finds no problem: take this for a hint, which more simulations would settle."
+        )
+    return tuple(said)
+
+
+def _finds(panel: Panel, answer: Found) -> bool:
+    """Whether a panel claims that q is wrong, at its own level."""
+    finds = getattr(panel.module, "finds", None)
+    named = answer.plain.get("cause", "none") != "none"
+    return named or (finds is not None and finds(answer))
 
 
 def rows(panel: Panel, answer: Found, upload: Upload) -> Rows:

@@ -145,11 +145,12 @@ def _plane(found: Maps, names: Sequence[str], sight: Sight) -> dict:
     ends = [_ends(np.concatenate([q[..., i].ravel(), truth[..., i].ravel()])) for i in (0, 1)]
     if sight.around:
         middle, sd = _frame(q)
-        cell = [np.ptp(axis) / max(len(axis) - 1, 1) for axis in (found.grid_x, found.grid_y)]
-        outlines = [
-            (line - middle[i]) / sd[i] if (cell < sd[i, 0]).all() else line[:0]
-            for i, line in enumerate(outlines)
-        ]
+        if outlines:
+            cell = [np.ptp(axis) / max(len(axis) - 1, 1) for axis in (found.grid_x, found.grid_y)]
+            outlines = [
+                (line - middle[i]) / sd[i] if (cell < sd[i, 0]).all() else line[:0]
+                for i, line in enumerate(outlines)
+            ]
         q, truth, centre = ((part - middle) / sd for part in (q, truth, centre))
         truth, centre = (np.clip(part, -_EDGE, _EDGE) for part in (truth, centre))
         labels = [f"{label}, in sd of q from its median" for label in labels]

@@ -16,7 +16,7 @@ from validation_core.types import Draws, Method
 from validation_core.uploads import Upload
 
 _TYPED = 20  # numbers that somebody types
-_KINDS = {"row": "A row of the table", "typed": "Numbers of my own"}
+_KINDS = {"row": "A row", "typed": "An x of my own"}
 
 
 def show(title: str, name: str, found: Diagnosis, methods: Sequence[Method],
@@ -31,21 +31,26 @@ def show(title: str, name: str, found: Diagnosis, methods: Sequence[Method],
         usual: the answer at the upload's own observation, or at the middle of x, once it is there.
         label: what the table is called.
     """
-    answer = st.container()
-    where = _asked(found.upload)
-    with answer:
-        told = usual if where is None else _elsewhere(found, methods, where)
-        if told is None:
-            if where is None:
-                st.header(title, anchor=name)
-                st.caption("Being worked out.")
-            return
-        names = found.upload.names
-        panel.panel(
-            title, said=observation.say(told, names, found.upload.x_names), how=observation.HOW,
-            table=observation.table(told, names), drawn=drawn(told, names),
-            code=code(_Coded(where), path=label, seed=found.seed), key=name,
-        )  # fmt: skip
+    st.header(title, anchor=name)
+    try:
+        where = _asked(found.upload)
+    except _NotYet:  # what is known of another place would look like the answer
+        return
+    told = usual if where is None else _elsewhere(found, methods, where)
+    if told is None:
+        if where is None:
+            st.caption("Being worked out.")
+        return
+    names = found.upload.names
+    panel.panel(
+        title, said=observation.say(told, names, found.upload.x_names), how=observation.HOW,
+        table=observation.table(told, names), drawn=drawn(told, names),
+        code=code(_Coded(where), path=label, seed=found.seed), key=name, heading=False,
+    )  # fmt: skip
+
+
+class _NotYet(Exception):
+    """An x is to be typed, and is none yet."""
 
 
 class _Coded:
@@ -57,7 +62,11 @@ class _Coded:
 
 
 def _asked(upload: Upload) -> observation.Where:
-    """Where to look: a row, M numbers, or None for the usual place."""
+    """Where to look: a row, M numbers, or None for the usual place.
+
+    Raises:
+        _NotYet: until the numbers are those of an x.
+    """
     assert isinstance(upload.data, Draws)
     m = upload.dims[1]
     usual = "My x_o" if upload.observed is not None else "The middle of x"
@@ -84,15 +93,25 @@ def _typed(upload: Upload) -> observation.Where:
         placeholder=middle, width=420,
     )  # fmt: skip
     if not text.strip():
-        return None
+        st.caption("An x of this table's scale stands in the box; yours may be any.")
+        raise _NotYet
     try:
-        numbers = tuple(float(part) for part in text.replace(";", ",").replace(" ", ",").split(",")
-                        if part)  # fmt: skip
+        numbers = tuple(map(_number, text.replace(";", " ").replace(",", " ").split()))
         observation.tasks(upload, (), 0, where=numbers)
     except ValueError as refusal:
         st.error(plain(str(refusal)), icon=":material/error:")
-        return None
+        raise _NotYet from None
     return numbers
+
+
+def _number(word: str) -> float:
+    try:
+        return float(word)
+    except ValueError:
+        raise ValueError(
+            f"An x is numbers with commas or spaces between them; got {word[:20]!r}. Write it as "
+            "0.5, -1, 2e3."
+        ) from None
 
 
 def _elsewhere(

@@ -32,6 +32,12 @@ def show(
         waiting: the job that works out all but the long ones; these begin when it has ended.
         label: what the table is called.
     """
+    if not found.upload.k:
+        st.caption(
+            "How wrong, where and why is told of tables alone: two samples p and q have no x, so "
+            "that no draw of q has a truth beside it. Upload theta, x and theta_q for that."
+        )
+        return
     for one in PANELS:
         state, own = waiting, None
         if one.long and (waiting is None or waiting.state == "done"):

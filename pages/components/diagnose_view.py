@@ -19,19 +19,24 @@ def what_was_read(upload: Upload) -> None:
     dim_theta, dim_x = upload.dims
     names = ", ".join(upload.names[:8]) + ", …" * (len(upload.names) > 8)
     said = (
-        f"{upload.n:,} rows, {upload.k:,} draws of q at each, {dim_theta} parameters ({names}), "
-        f"{dim_x} data."
+        f"{upload.n:,} rows, {_count(upload.k, 'draw')} of q at each, "
+        f"{_count(dim_theta, 'parameter')} ({names}), x of {_count(dim_x, 'number')}."
         if upload.k
-        else f"Two samples, {upload.n:,} points in the smaller one, {dim_theta} quantities "
-        f"({names})."
+        else f"Two samples, {upload.n:,} points in the smaller one, "
+        f"{_count(dim_theta, 'column')} ({names})."
     )
     st.caption(plain("Read: " + said))
     for reason, count in upload.dropped.items():
-        st.warning(plain(f"{count:,} rows were left out: {reason}."))
+        were = "was" if count == 1 else "were"
+        st.warning(plain(f"{_count(count, 'row')} {were} left out: {reason}."))
     for warning in upload.warnings:
         st.warning(plain(warning))
     for note in upload.notes:
         st.caption(plain(note))
+
+
+def _count(count: int, what: str) -> str:
+    return f"{count:,} {what}{'s' * (count != 1)}"
 
 
 def what_will_run(upload: Upload, methods: Sequence[Method]) -> None:
@@ -45,7 +50,7 @@ def what_will_run(upload: Upload, methods: Sequence[Method]) -> None:
             "Seconds are a guess to plan by, within a factor of about two. Tests that share a "
             "network train it once: its time stands beside the first of them."
         ))  # fmt: skip
-        cannot = [(p.title, p.module.obstacle(upload)) for p in PANELS]
+        cannot = [(p.title, p.module.obstacle(upload)) for p in PANELS if upload.k]
         for title, reason in cannot:
             if reason:
                 st.caption(plain(f"{title}: not worked out. {reason}"))
@@ -68,21 +73,31 @@ def _bytes(count: float) -> str:
     return f"{count / 1e6:,.0f} MB" if count >= 1e6 else f"{count / 1e3:,.0f} kB"
 
 
-def verdict(found: Diagnosis, answers: Mapping[str, Found]) -> None:
-    """The verdict, firm or so far, in a heading, and in a sentence what it rests on."""
+def verdict(found: Diagnosis, answers: Mapping[str, Found], *, working: bool) -> None:
+    """The verdict, firm or so far, in a heading, and in a sentence what it rests on.
+
+    Args:
+        working: whether the tests that have not answered yet are being run.
+    """
     firm = found.verdict == "problem found" or not found.pending
-    st.header(found.verdict.capitalize() if firm else "Testing", anchor="verdict")
+    so_far = "Testing" if working else "Not finished"
+    st.header(found.verdict.capitalize() if firm else so_far, anchor="verdict")
     problem = found.verdict == "problem found"
     # Beside a problem its size; beside silence what would have been caught.
     beside = "size" if problem else "sensitivity"
     said = found.sentence
     if firm and beside in answers:
         size = told(by_name(beside), answers[beside], found)[0]
-        said = f"{diagnosis.rejection(found) if problem else said} {size}"
+        if problem:
+            said = diagnosis.rejection(found)
+        elif found.verdict == "no problem found":  # the shift that it names is a mere guess now
+            said = "No evidence against q."
+        said = f"{said} {size}"
     if problem and "cause" in answers:
         said = f"{said} {told(by_name('cause'), answers['cause'], found)[0]}"
     st.markdown(plain(said))
-    st.markdown(" · ".join(f"[{one.title}](#{one.name})" for one in PANELS))
+    if found.upload.k:
+        st.markdown(" · ".join(f"[{one.title}](#{one.name})" for one in PANELS))
 
 
 def table(found: Diagnosis) -> None:
@@ -98,11 +113,26 @@ def table(found: Diagnosis) -> None:
             f"tested on the other half. Its AUC on rows set aside while training was "
             f"{learned['classifier_auc']:.3f}; 0.5 is a guess."
         ))  # fmt: skip
+    for said in _not_run(found.records):
+        st.caption(plain(said))
     for record in found.records:
+        if record.status == "ran" and (remark := found.remark(record)):
+            st.warning(plain(remark))
+
+
+def _not_run(records: Sequence[Record]) -> list[str]:
+    """Why tests were not run, each reason once."""
+    reasons: dict[str, list[str]] = {}
+    for record in records:
         if record.status == "not run":
-            st.caption(plain(f"{record.label} was not run. {record.reason}"))
-        elif said := found.remark(record):
-            st.warning(plain(said))
+            reasons.setdefault(str(record.reason), []).append(record.label)
+    return [
+        f"{labels[0]} was not run. {reason}"
+        if len(labels) == 1
+        else f"{', '.join(labels[:-1])} and {labels[-1]} were not run. Each of them: "
+        f"{reason[0].lower()}{reason[1:]}"
+        for reason, labels in reasons.items()
+    ]
 
 
 def _row(record: Record, found: Diagnosis) -> dict[str, str]:

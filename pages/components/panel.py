@@ -29,6 +29,7 @@ def panel(
     drawn: Sequence[Drawn],
     code: str,
     key: str,
+    heading: bool = True,
 ) -> None:
     """A heading, the answer, its figures side by side, its table, and a quiet row of the rest.
 
@@ -40,15 +41,19 @@ def panel(
         drawn: figures with their captions.
         code: the Python that reproduces the answer.
         key: of the panel, one for each on a page.
+        heading: False where what a reader chooses stands between heading and answer, which
+            whoever asks for it has put there.
     """
-    st.header(title, anchor=key)
+    if heading:
+        st.header(title, anchor=key)
     for sentence in said[:1]:
         st.markdown(plain(sentence))
     if len(said) > 1:
         st.caption(plain(" ".join(said[1:])))
     _figures(drawn, key)
     if table:
-        with st.expander(f"Numbers, {len(table):,} rows, the worst first", type="compact"):
+        rows = f"{len(table):,} rows, the worst first" if len(table) > 1 else "1 row"
+        with st.expander(f"Numbers, {rows}", type="compact"):
             _table(table, key)
     with st.container(horizontal=True):
         with st.popover("How to read", type="tertiary", icon=":material/help:"):

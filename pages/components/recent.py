@@ -18,11 +18,12 @@ from validation_core.uploads import Upload
 
 _KEPT = 8
 _ADDRESS = "table"
+_OPEN = "recent-open"
 
 
 def remember(label: str, upload: Upload) -> None:
     """Put a table on top of this browser's list and into the address of the page."""
-    st.query_params[_ADDRESS] = upload.digest[:12]
+    st.query_params[_ADDRESS] = st.session_state[_OPEN] = upload.digest[:12]
     entry = {
         "label": label, "digest": upload.digest, "n": upload.n, "names": list(upload.names),
         "x_names": list(upload.x_names), "dropped": dict(upload.dropped),
@@ -49,11 +50,15 @@ def listed() -> Sequence[Mapping[str, Any]]:
 
 
 def addressed() -> tuple[str, Upload] | None:
-    """The table that the address names, if it is one of this browser's."""
-    asked = st.query_params.get(_ADDRESS, "")
+    """The table that the address names, or that was open on this page before another page was.
+
+    Only if it is one of this browser's.
+    """
+    asked = st.query_params.get(_ADDRESS) or st.session_state.get(_OPEN, "")
     for entry in listed() if len(asked) >= 12 else []:
-        if str(entry["digest"]).startswith(asked):
-            return again(entry)
+        if str(entry["digest"]).startswith(asked) and (found := again(entry)) is not None:
+            st.query_params[_ADDRESS] = asked
+            return found
     return None
 
 
@@ -77,6 +82,7 @@ def again(entry: Mapping[str, Any]) -> tuple[str, Upload] | None:
 def forget() -> None:
     """Take the table out of the address; it stays listed."""
     st.query_params.pop(_ADDRESS, None)
+    st.session_state.pop(_OPEN, None)
 
 
 def _key() -> str:

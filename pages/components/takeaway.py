@@ -62,9 +62,7 @@ def _downloads(found: Diagnosis, answers: Mapping[str, Found], label: str, draws
     def page() -> str:
         words = notes.load(store, upload.digest)
         raw = upload.arrays() if draws else None
-        return report.html(
-            found, answers, notes=words, draws=raw, path=label, panels=PANELS
-        )
+        return report.html(found, answers, notes=words, draws=raw, path=label, panels=PANELS)
 
     with st.container(horizontal=True):
         st.download_button(

@@ -30,6 +30,7 @@ GROUPS = {
     "startup": "server start, first page",
     "crowd": "20 clients on the workbench",
     "browser": "sliders in Chromium, released and dragged",
+    "upload": "a table of 40 MB in Chromium, to what was read of it",
     "colt": "training and testing localizers, divergences, memory",
     "sweep": "eight methods over a grid: first picture, resumed, shared out, on a cluster",
     "against": "SBC, MMD-FUSE, DC and L-C2ST beside other packages' own",

@@ -34,17 +34,21 @@ class Ran(NamedTuple):
 
 
 def rows(lab: Lab) -> Iterator[Row]:
-    """200 MB of draws, and the usual table; a megabyte here is 1e6 bytes."""
+    """200 MB of draws, alone and with all answers that come unasked, and the usual table.
+
+    A megabyte here is 1e6 bytes.
+    """
     size = "N = 5000, K = 1000, D = 10, float32"
     file, arrays = _made(lab.folder / "large.npz", 5000, 1000, 10)
-    ran = _ran(file)
-    yield _time(f"diagnose, {size}, command line", ran, all=(ran.seconds, 60.0))
-    yield table.at_most(
-        "peak memory of that", "MB", f"arrays {arrays:.0f} MB", peak=(ran.peak, 3 * arrays)
-    )
+    for answers, what in (("none", "the verdict alone"), ("usual", "the usual answers too")):
+        ran = _ran(file, answers)
+        yield _time(f"diagnose, {size}, command line, {what}", ran, all=(ran.seconds, 60.0))
+        yield table.at_most(
+            "peak memory of that", "MB", f"arrays {arrays:.0f} MB", peak=(ran.peak, 3 * arrays)
+        )
     file.unlink()
     file, arrays = _made(lab.folder / "usual.npz", 1000, 200, 10)
-    ran = _ran(file)
+    ran = _ran(file, "usual")
     limits = {"first": (ran.first, 2.0), "all": (ran.seconds, 60.0)}
     yield _time("diagnose, N = 1000, K = 200, D = 10, command line, cold start", ran, **limits)
     yield table.told("peak memory of that", f"{ran.peak:.0f} MB (arrays {arrays:.0f} MB)")
@@ -69,13 +73,13 @@ def _made(file: Path, n: int, k: int, d: int) -> tuple[Path, float]:
     return file, (theta.nbytes + x.nbytes + q.nbytes) / 1e6
 
 
-def _ran(file: Path) -> Ran:
-    """The command on a file with an empty cache."""
+def _ran(file: Path, answers: str) -> Ran:
+    """The command on a file with an empty cache, and these answers."""
     with tempfile.TemporaryDirectory(dir=file.parent) as folder:
         found = Path(folder) / "found.json"
         start = time.perf_counter()
         process = subprocess.Popen(
-            [sys.executable, "-m", "validation_core", "diagnose", str(file), "--answers", "none",
+            [sys.executable, "-m", "validation_core", "diagnose", str(file), "--answers", answers,
              "--json", str(found)],
             cwd=ROOT, env={**os.environ, "NPTLAB_CACHE": str(Path(folder) / "cache")},
             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,

@@ -25,7 +25,7 @@ from validation_core.rng import stream
 from validation_core.types import Draws, Fixed, Method
 from validation_core.uploads import Upload
 
-_NUMBERS = 4_000_000  # of q's draws that are scored: 5000 rows of 10 parameters keep 80 draws
+_NUMBERS = 3_000_000  # of q's draws that are scored: 5000 rows of 10 parameters keep 60 draws
 _FEWEST = 20  # draws at each x that are kept whatever the size
 
 
@@ -47,7 +47,7 @@ def needs_draws(upload: Upload) -> str | None:
 def thinned(upload: Upload) -> Upload:
     """The upload, of large tables with fewer draws at each x, evenly spaced in their order.
 
-    A test's level does not depend on how many draws there are, and its power hardly beyond 80:
+    A test's level does not depend on how many draws there are, and its power hardly beyond 60:
     scoring all draws of a large table would take longer than everything else.
     """
     data = upload.data

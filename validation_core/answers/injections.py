@@ -22,6 +22,7 @@ Which = NDArray[np.intp]
 
 _LOOKED = 20_000  # draws of q whose quantiles tell where a share of its mass ends
 _TRIES = 40  # at most .4 of the mass is refused, and .4^40 is nothing
+_ROWS = 256  # worked on at a time
 _FAR = 6.0  # sd between q's mode and the one it misses
 
 
@@ -42,13 +43,29 @@ class Pool:
     @cached_property
     def mean(self) -> Array:
         """Each row's mean: (n, D)."""
-        return np.asarray(self.q, dtype=np.float64).mean(1)
+        return self._by_rows(lambda q: q.mean(1))
 
     @cached_property
     def sd(self) -> Array:
         """Each row's standard deviations, 1 where all draws agree: (n, D)."""
-        sd = np.asarray(self.q, dtype=np.float64).std(1)
+        sd = self._by_rows(lambda q: q.std(1))
         return np.where(sd > 0, sd, 1.0)
+
+    def _by_rows(self, of: Callable[[Array], Array]) -> Array:
+        """A function of some rows' draws in float64, of which there is never a whole copy."""
+        parts = [self.q[start : start + _ROWS] for start in range(0, len(self.q), _ROWS)]
+        return np.concatenate([of(np.asarray(part, dtype=np.float64)) for part in parts])
+
+    @cached_property
+    def width(self) -> Array:
+        """Half of what holds the middle 68% of each row's draws, a posterior sd that no far draw
+        moves: (n, D); 0 where all draws agree."""
+        widths = np.empty(self.mean.shape)
+        for start in range(0, len(widths), 256):
+            rows = slice(start, start + 256)
+            low, high = np.quantile(self.q[rows], [0.16, 0.84], axis=1)
+            widths[rows] = (high - low) / 2
+        return widths
 
     @cached_property
     def chol(self) -> Array:
@@ -59,8 +76,8 @@ class Pool:
         n, k, d = self.q.shape
         shrink = min(0.5, (d / k) ** 2) + 1e-6
         factors = np.empty((n, d, d))
-        for start in range(0, n, 256):
-            rows = slice(start, start + 256)
+        for start in range(0, n, _ROWS):
+            rows = slice(start, start + _ROWS)
             u = (self.q[rows] - self.mean[rows, None]) / self.sd[rows, None]
             r = np.swapaxes(u, 1, 2) @ u * ((1 - shrink) / k)
             r[:, np.arange(d), np.arange(d)] = 1.0
@@ -141,7 +158,7 @@ def _bias(pool: Pool, which: Which, strength: float, rng: np.random.Generator) -
     """Every parameter's mean is off by so many posterior sd, up or down."""
     count, own = pool.ways(which, rng)
     way = signs((count, 1, pool.q.shape[2]), own)
-    return pool.take(which) - strength * way * pool.sd
+    return pool.take(which) - strength * way * pool.width
 
 
 def _too_wide(pool: Pool, which: Which, strength: float, rng: np.random.Generator) -> Array:

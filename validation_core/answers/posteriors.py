@@ -30,11 +30,12 @@ if TYPE_CHECKING:
 _BOOTSTRAPS = 1000
 _CELLS = 2_000_000  # numbers of draws read at a time
 
+_FROM_UNIFORM = "Kolmogorov distance from uniform of"
 RANKED: Mapping[str, tuple[str, str]] = {
-    "colt": ("CoLT's d~", "Kolmogorov distance of the truth's ranks from uniform, learned ball"),
-    "within_x": ("distance within x", "the same for ranks under the learned classifier"),
-    "tarp": ("distance of coverage", "the same for TARP's coverage values"),
-    "sbc": ("distance of ranks", "the same for the ranks of the worst parameter"),
+    "colt": ("CoLT's d~", f"{_FROM_UNIFORM} the truth's ranks, by the learned ball"),
+    "within_x": ("distance within x", f"{_FROM_UNIFORM} the truth's ranks, by the classifier"),
+    "tarp": ("distance of coverage", f"{_FROM_UNIFORM} TARP's coverage values"),
+    "sbc": ("distance of ranks", f"{_FROM_UNIFORM} the ranks of the worst parameter"),
 }
 """Methods whose ranks are compared: name and what it is; 0 would be a right posterior."""
 

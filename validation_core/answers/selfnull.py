@@ -35,6 +35,9 @@ TRIALS = 200
 _FEWEST = 40  # trials of the widest tables
 _RANKED = 100_000  # ranks of one trial that allow all trials; larger tables get fewer
 _NUMBERS = 1 << 21  # of truths made at a time: bounds the memory
+_LARGE = (
+    10_000  # truths of a table from which on fewer are made at a time: its draws are there too
+)
 _SEARCHED = 16  # trials from which on a search in ordered scores is quicker than counting
 
 Float = NDArray[np.float64]
@@ -51,9 +54,21 @@ class OfRanks(Protocol):
         ...
 
 
-def trials_of(n: int, d: int) -> int:
-    """How many self-made tables of n rows with d parameters are looked at: 200, or fewer."""
-    return min(TRIALS, max(_FEWEST, TRIALS * _RANKED // max(1, n * d)))
+def trials_of(n: int, d: int, ranked: int = _RANKED) -> int:
+    """How many self-made tables of n rows with d parameters are looked at: 200, or fewer.
+
+    Args:
+        n: rows.
+        d: parameters.
+        ranked: ranks of one table that allow all 200.
+    """
+    return min(TRIALS, max(_FEWEST, TRIALS * ranked // max(1, n * d)))
+
+
+def at_once(n: int, d: int) -> int:
+    """How many tables of n rows with d parameters are made at a time."""
+    numbers = max(1, n * d)
+    return max(1, (_NUMBERS if numbers <= _LARGE else _NUMBERS // 8) // numbers)
 
 
 def unfit(method: Method, k: int) -> str | None:
@@ -98,7 +113,7 @@ class Trials:
     def pieces(self) -> Iterator[Trials]:
         """Some tables at a time, so that what is made of them fits."""
         n, _, d = self.rows.q.shape
-        step = max(1, _NUMBERS // max(1, n * d))
+        step = at_once(n, d)
         for first in range(0, len(self), step):
             part = slice(first, first + step)
             truths = None if self.truths is None else self.truths[part]

@@ -8,15 +8,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from validation_core import diagnosis, memory, panels, report, uploads
+from validation_core import diagnosis, panels, report, uploads
 from validation_core.answers import Found
+from validation_core.command import memory
 from validation_core.command.options import json_option, level, methods, put, tell
 from validation_core.diagnosis import Diagnosis, equals, findings, tasks
 from validation_core.diagnosis.tasks import DiagnoseTask
 from validation_core.panels import Panel
 from validation_core.report.datatree import datatree
 from validation_core.store import Store
-from validation_core.types import Method
+from validation_core.types import Blocks, Method
 
 
 class _Spent(Exception):
@@ -55,6 +56,7 @@ def run(chosen: argparse.Namespace) -> None:
     """
     wanted, asked = _wanted(chosen.method), _asked(chosen.answers)
     upload = uploads.read(chosen.file, order=chosen.order)
+    _writable(chosen, upload)
     tasks.hold(upload)
     store = Store()
     for notice in store.notices:
@@ -79,7 +81,30 @@ def run(chosen: argparse.Namespace) -> None:
         )
     if chosen.datatree:
         chosen.datatree.write_bytes(datatree(found, upload))
-    put(lambda: report.as_json(found, answers), chosen.json, lambda: _read_aloud(found, answers))
+    put(
+        lambda: report.as_json(found, answers), chosen.json,
+        lambda: _read_aloud(found, answers, asked),
+    )  # fmt: skip
+
+
+def _writable(chosen: argparse.Namespace, upload: uploads.Upload) -> None:
+    """Refuse what could not be written once all has run.
+
+    Raises:
+        ValueError: for a folder that is not there, or the ranks of two samples.
+    """
+    where = None if chosen.json in (None, "-") else Path(chosen.json)
+    for path in filter(None, (chosen.report, chosen.datatree, where)):
+        if not path.parent.is_dir():
+            raise ValueError(
+                f"A result is written into a folder that exists; got {path}. Make {path.parent} "
+                "first."
+            )
+    if chosen.datatree and isinstance(upload.data, Blocks):
+        raise ValueError(
+            "A DataTree holds ranks of the truth among q's draws at each x; got two samples p and "
+            "q, which have no x. Leave --datatree out."
+        )
 
 
 def _names() -> tuple[str, ...]:
@@ -136,7 +161,9 @@ def _run_in_turn(queue: Sequence[Any], store: Store, budget: float | None) -> No
         tell(f"{time.perf_counter() - start:6.1f} s  {task.label}{said}")
 
 
-def _read_aloud(found: Diagnosis, answers: Mapping[str, Found]) -> None:
+def _read_aloud(
+    found: Diagnosis, answers: Mapping[str, Found], asked: Sequence[Panel]
+) -> None:  # fmt: skip
     print(report.read_line(found))
     for said in (*found.upload.warnings, *found.upload.notes):
         print(f"  {said}")
@@ -152,8 +179,11 @@ def _read_aloud(found: Diagnosis, answers: Mapping[str, Found]) -> None:
         more = (*findings(record, found.upload.x_names), found.remark(record))
         for line in filter(None, more):
             print(f"{'':<17}{line}")
-    for panel in panels.PANELS:
+    for panel in asked:
+        reason = panel.module.obstacle(found.upload)
         if panel.name in answers:
             print(f"\n{panel.title}")
             for line in panels.told(panel, answers[panel.name], found):
                 print(f"  {line}")
+        elif reason is not None:
+            print(f"\n{panel.title}\n  {reason}")

@@ -150,6 +150,7 @@ def verdict(
         raise ValueError(f"The level lies between 0 and 1; got {alpha}. 0.05 is usual.")
     ran = [record for record in records if record.status == "ran"]
     raw = np.array([record.pvalue for record in ran] + [1.0] * pending, dtype=float)
+    raw[raw <= SMALLEST] = 0.0  # a bound, not a number to multiply
     holm = np.maximum(statistics.holm(raw), SMALLEST) if len(raw) else raw
     adjusted = {record.label: float(p) for record, p in zip(ran, holm, strict=False)}
     parameters = _parameters(ran, upload.names, len(raw))
@@ -209,13 +210,14 @@ def reading(u: Array, kind: str = "marginals") -> str:
     """
     n = len(u)
     z_mean = (u.mean() - 0.5) * np.sqrt(12 * n)
-    z_spread = (((u - 0.5) ** 2).mean() - 1 / 12) * np.sqrt(180 * n)
+    # Around their own mean: ranks that all lie at one end are shifted, not spread.
+    z_spread = (u.var() - 1 / 12) * np.sqrt(180 * n)
     if max(abs(z_mean), abs(z_spread)) < 3:
         return "no plain shift or wrong width"
     if kind in _SHIFTED:
         low, high = _SHIFTED[kind]
         shifted = high if z_mean > 0 else low
-        return shifted if abs(z_mean) > abs(z_spread) else "too many or too few extreme ranks"
+        return shifted if abs(z_mean) >= 3 else "too many or too few extreme ranks"
     if abs(z_mean) > abs(z_spread):
         return "q sits too low" if z_mean > 0 else "q sits too high"
     return (

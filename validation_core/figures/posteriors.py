@@ -44,8 +44,10 @@ def _curve(measure: Measure, labels: Sequence[str]) -> Drawn:
         y=style.Axis(measure.title, ends),
     )  # fmt: skip
     figure.layout.xaxis.update(
-        tickvals=list(at), ticktext=[_short(label) for label in labels], tickmode="array"
-    )
+        tickvals=list(at), ticktext=[_short(label) for label in labels], tickmode="array",
+        automargin=True, title_standoff=12,
+    )  # fmt: skip
+    figure.layout.yaxis.update(automargin=True, title_standoff=10)
     better = "Higher is nearer the truth" if measure.higher_is_better else (
         "Lower is nearer the truth"
     )  # fmt: skip
@@ -85,7 +87,7 @@ def differences(
         "difference, in half-widths of its interval",
     )  # fmt: skip
     return (Drawn(
-        "Differences", figure,
+        "All measures", figure,
         f"Each measure less that of {escape(_short(labels[reference]))}, row by row. Left of 0: "
         "nearer the truth than it; where the line touches 0, the two cannot be told apart. "
         "Intervals are 95% for all tables together. Two posteriors that are both right would "
@@ -104,7 +106,7 @@ def parameters(told: Array, names: Sequence[str], label: str, reference: str) ->
     )
     more = f" The {SHOWN} of {len(told)} that differ most." if len(told) > SHOWN else ""
     return (Drawn(
-        "By parameter", figure,
+        f"By parameter, {escape(_short(label))}", figure,
         f"Continuous ranked probability score of {escape(_short(label))} less that of "
         f"{escape(_short(reference))}: left of 0, it foretells the parameter better.{more} Two "
         "posteriors that are both right would touch 0.",
@@ -133,4 +135,5 @@ def _forest(middle: Array, low: Array, high: Array, names: Sequence[str], label:
 
 
 def _short(label: str) -> str:
-    return label if len(label) <= _LONG else label[: _LONG - 1] + "…"
+    half = _LONG // 2  # files of checkpoints differ at their ends
+    return label if len(label) <= _LONG else f"{label[: half - 1]}…{label[-half:]}"

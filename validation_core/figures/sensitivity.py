@@ -16,7 +16,7 @@ _HEIGHT = 340
 _CAPTION = (
     "Share of tables with a defect of this strength in which it is found: by the verdict (thick, "
     "with its 95% interval), by each test alone at the level. Dashed: 80%, and the strength where "
-    "the verdict gets there. With no defect, far left, all stay at the dotted level."
+    "the verdict gets there. With no defect at all, none would rise above the dotted level."
 )
 
 

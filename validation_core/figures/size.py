@@ -48,7 +48,9 @@ def drawn(found: Found, names: Sequence[str]) -> tuple[Drawn, ...]:
 def _short(one: Numbers, names: Sequence[str]) -> str:
     i = int(one["index"])
     name = names[i] if i < len(names) else f"theta_{i + 1}"
-    return escape(name if len(name) <= _LONG else name[: _LONG - 1] + "…", quote=False)
+    half = _LONG // 2  # names often differ at their ends: sigma_long_1, sigma_long_2
+    shown = name if len(name) <= _LONG else f"{name[: half - 1]}…{name[-half:]}"
+    return escape(shown, quote=False)
 
 
 def _coverage(worst: Sequence[Numbers], called: Sequence[str], hidden: int) -> Drawn:

@@ -19,7 +19,8 @@ def as_json(found: Diagnosis, answers: Mapping[str, Found]) -> str:
     """One JSON object; NaN and infinities, which JSON has no word for, are null.
 
     `where`, `cause` and `sensitivity` begin with what the verdict's own tests say and go on with
-    the answers; everything that was worked out stands under `answers` by the name of its panel.
+    the answers; everything that was worked out stands under `answers` by the name of its panel,
+    and why a panel has none, where nothing could be worked out, under `left_out`.
 
     Args:
         found: the verdict with what it rests on.
@@ -39,8 +40,7 @@ def as_json(found: Diagnosis, answers: Mapping[str, Found]) -> str:
         plain["cause"] = _causes(answers["cause"].plain, found)
     if "sensitivity" in answers:
         plain["sensitivity"] += [
-            {"kind": one["injection"], **one}
-            for one in answers["sensitivity"].plain["injections"]
+            {"kind": one["injection"], **one} for one in answers["sensitivity"].plain["injections"]
         ]
     return dumps({
         **plain,
@@ -49,6 +49,12 @@ def as_json(found: Diagnosis, answers: Mapping[str, Found]) -> str:
         "answers": {
             name: {"sentences": list(_said(name, found, answers)), **answer.plain}
             for name, answer in answers.items()
+        },
+        "left_out": {
+            panel.name: reason
+            for panel in panels.PANELS
+            if panel.name not in answers
+            and (reason := panel.module.obstacle(found.upload)) is not None
         },
         "versions": versions.versions(),
     })  # fmt: skip

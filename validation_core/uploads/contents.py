@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.types import Array, Draws
-from validation_core.uploads import repeats
+from validation_core.uploads import order_of_x, repeats
 
 _BLOCK = 2**20  # numbers of theta_q looked at together
 _SHARE = 0.01  # of rows or draws: fewer are left for the tests to find
 _ROWS = 200  # looked at for numbers that are not whole
-_SURE, _NOTHING = 6.0, 3.0  # standard errors of a correlation that is there, that is not
+_SURE = 6.0  # standard errors of a correlation that is there
 _MANY = 1000  # parameters, or columns of x
 _CHECKED = 100  # parameters looked at for ties
 _SHOWN = 5
@@ -61,7 +61,10 @@ def sentences(data: Draws, names: Sequence[str]) -> Iterator[str]:
     yield from _collapsed(seen, data.q.shape[1], names)
     yield from _whole(data, seen, whole, names)
     yield from _beyond(data, seen, names)
-    yield from _order_of_rows(data, seen, moving)
+    mixed = list(_order_of_rows(data, seen, moving))
+    yield from mixed
+    if data.q.shape[1] > 1 and not seen.alike and not mixed:
+        yield from order_of_x.sentences(data.x, seen.halves, moving)
     yield from repeats.draws(data, fine)
 
 
@@ -234,7 +237,8 @@ def _order_of_rows(data: Draws, seen: _Seen, moving: NDArray[np.intp]) -> Iterat
         # Were q right, its mean and the truth would be correlated by about moves / spread.
         if min(between, moves / spread if spread else 0) > _SURE / np.sqrt(n):
             related.append(abs(np.corrcoef(ranks[0] + ranks[1], ranks[2])[0, 1]))
-    if related and max(related) < _NOTHING / np.sqrt(n):
+    chance = min(5.0, 2 + np.sqrt(2 * np.log(2 * max(1, len(related)))))  # the largest of many
+    if related and max(related) < chance / np.sqrt(n):
         yield (
             f"q's draws change from row to row, but not with theta (the largest rank correlation "
             f"is {max(related):.2f}): are the rows of theta and theta_q in the same order? If so, "

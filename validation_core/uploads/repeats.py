@@ -14,6 +14,7 @@ _SHARE = 0.01  # of rows: fewer hardly make a test surer
 _ROWS, _COLUMNS, _DRAWS = 200, 20, 1000  # looked at for order and repeats within rows
 _CORRELATED = 0.1  # between consecutive draws: less hardly moves a rank
 _SURE = 6.0  # standard errors of a correlation that is there
+_PARAMETERS = 100  # looked at for a grid
 _DISTINCT = 0.9  # share of draws
 _MOST = 0.5  # of rows
 
@@ -36,6 +37,37 @@ def codes(rows: Array) -> NDArray[np.intp]:
     return found
 
 
+def again(theta: Array, x: Array) -> NDArray[np.bool_]:
+    """(N,): rows that hold the theta and x of an earlier row, which is the same simulation.
+
+    A row that learns and its copy that is tested would make a right q look wrong. What lies on a
+    grid repeats by right; of a single simulation alone nothing is left out, but refused later.
+    """
+    n = len(theta)
+    found = np.zeros(n, dtype=bool)
+    known = codes(theta)
+    seen: set[tuple[int, bytes]] = set()
+    for i in np.flatnonzero(np.bincount(known)[known] > 1):
+        one = (int(known[i]), x[i].tobytes())
+        found[i] = one in seen
+        seen.add(one)
+    if not found.any() or found.sum() == n - 1:
+        return np.zeros(n, dtype=bool)
+    columns = [*theta.T[:_PARAMETERS], *x.T[:_COLUMNS]]
+    grid = all(on_a_grid(column) for column in columns)
+    return np.zeros(n, dtype=bool) if grid else found
+
+
+def once(found: NDArray[np.bool_]) -> tuple[str, ...]:
+    """What is said of rows (N,) that were left out because they repeat another."""
+    lost = int(found.sum())
+    return (
+        f"{lost:,} of {len(found):,} rows repeat the theta and x of another row exactly: the same "
+        f"simulation counted twice would make every test surer than it should be, so that the "
+        f"first alone is kept. Save each once.",
+    ) * bool(lost)
+
+
 def rows(data: Draws, fine: NDArray[np.intp]) -> Iterator[str]:
     """The same simulation twice; what is on a grid repeats by right."""
     n, columns = len(data), data.x.shape[1]
@@ -47,11 +79,6 @@ def rows(data: Draws, fine: NDArray[np.intp]) -> Iterator[str]:
         raise ValueError(
             f"Rows must be different simulations; got the same theta and x in all {n} rows. Save "
             f"one row for each simulation, its theta drawn anew from the prior."
-        )
-    if lost and (len(fine) or not all(on_a_grid(data.x[:, i]) for i in range(columns)[:_COLUMNS])):
-        yield (
-            f"{lost:,} of {n:,} rows repeat the theta and x of another row exactly: the same "
-            f"simulation counted twice makes every test surer than it should be. Save each once."
         )
     others = len(pairs) - len(np.unique(known[twice]))
     if others > _SHARE * n and len(fine):

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from validation_core import keys
 from validation_core.types import Array, Blocks, Draws, Joint
-from validation_core.uploads import checks, extras, names, shapes, source
+from validation_core.uploads import checks, extras, names, repeats, shapes, source
 from validation_core.uploads.shapes import Order
 
 
@@ -131,8 +131,13 @@ def _table(
     if not keep.all():
         theta, x, q = theta[keep], x[keep], q[keep]
         densities = {name: array[keep] for name, array in densities.items()}
+    again = repeats.again(theta, x)
+    if again.any():
+        theta, x, q = theta[~again], x[~again], q[~again]
+        densities = {name: array[~again] for name, array in densities.items()}
+        dropped |= {"theta and x of another row": int(again.sum())}
     observed, told_observed = extras.observed(arrays, x.shape[1], d)
-    said = (*told, *extras.unfinished(densities), *told_observed)
+    said = (*repeats.once(again), *told, *extras.unfinished(densities), *told_observed)
     numbers = {"0": theta, "1": x, "2": q, **densities}
     numbers |= dict(zip(("x_o", "theta_o"), observed or (), strict=False))
     whole = Upload(

@@ -34,7 +34,7 @@ LEAST_ROWS, LEAST_DRAWS = 100, 20
 
 LEVEL, STRONG = 0.05, 0.01
 """p-values up to which something is off at all, and up to which a cause is named."""
-LEAST_WEIGHT, CLEARLY = 0.35, 2.0
+LEAST_WEIGHT, CLEARLY = 0.45, 1.5
 """Weight that a cause needs, and times the next one's, to be named."""
 FARTHEST = 3.5
 """Typical distances within a cause's injected tables beyond which it is not named."""

@@ -19,6 +19,9 @@ from validation_core.types import Array, Draws
 
 ROWS, DRAWS, PARAMETERS = 1500, 200, 16
 """What is looked at of a larger table: bounds the time."""
+NUMBERS, FEWER = 2_000_000, 40
+"""Numbers of q's draws beyond which fewer draws are looked at, and how many then: the table
+itself is large, and what is worked out from these draws is 15 times as large as they are."""
 NULLS = 299
 """Tables in which a point of each row's pool plays the truth."""
 EACH = 20
@@ -26,6 +29,7 @@ EACH = 20
 
 _AROUND = 0.15  # of a variant's range of strengths, on either side
 _AT_ONCE = 1_000_000  # numbers of injected truths held at a time
+_LARGE = 10_000  # numbers of a table's truths from which on it is an eighth of that
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,8 +58,9 @@ def some(table: Draws, seed: int) -> tuple[Draws, NDArray[np.intp]]:
     """What is looked at of a table, and the parameters that are; all of it where it is small."""
     n, k, d = table.q.shape
     rows = np.sort(stream(seed, "cause", "rows").permutation(n)[:ROWS])
-    draws = np.linspace(0, k - 1, min(k, DRAWS)).astype(int)
     columns = np.linspace(0, d - 1, min(d, PARAMETERS)).astype(int)
+    most = DRAWS if len(rows) * len(columns) * min(k, DRAWS) <= NUMBERS else FEWER
+    draws = np.linspace(0, k - 1, min(k, most)).astype(int)
     q = table.q[np.ix_(rows, draws, columns)]
     return Draws(table.theta[rows][:, columns], table.x[rows], q), columns
 
@@ -67,13 +72,18 @@ def ready(table: Draws, seed: int) -> tuple[Ranked, Pool, Features]:
     return ranked, pool, Features(ranked, table.x)
 
 
+def _step(numbers: int) -> int:
+    """How many sets of truths of so many numbers are worked on at a time."""
+    return max(1, (_AT_ONCE if numbers <= _LARGE else _AT_ONCE // 8) // numbers)
+
+
 def nulls(
     ranked: Ranked, features: Features, seed: int, *, count: int = NULLS,
     report: Callable[[float], None] = lambda done: None,
 ) -> tuple[tuple[str, ...], Array]:  # fmt: skip
     """Names of the features, and those of the table itself and of null tables (1 + B, F)."""
     n, size, d = ranked.points.shape
-    step, rng = max(1, _AT_ONCE // (n * d)), stream(seed, "cause", "null")
+    step, rng = _step(n * d), stream(seed, "cause", "null")
     which = rng.integers(size, size=(count + 1, n))
     which[0] = 0
     found = []
@@ -100,7 +110,7 @@ class Injector:
     ) -> Array:  # fmt: skip
         """Features (I, F) of tables with these variants at these strengths (I,)."""
         n, size, d = self.ranked.points.shape
-        step = max(1, _AT_ONCE // (n * d))
+        step = _step(n * d)
         found = []
         for start in range(0, len(of), step):
             part = slice(start, start + step)

@@ -7,6 +7,7 @@ whatever is computed for it may be computed for any of them.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -104,17 +105,25 @@ class Ranked:
             made.root[rows] = axes / np.sqrt(values)[:, None] @ np.swapaxes(axes, 1, 2)
         return made
 
-    def coordinates_of(self, points: Array) -> Array:
+    def coordinates_of(self, points: Array, rows: slice = slice(None)) -> Array:
         """Parameters, whitened coordinates and log radius: (n, t, 2 D + 1) of (n, t, D)."""
-        centre, root = self.whitening.centre, self.whitening.root
-        white = ((points - self.scale[0]) / self.scale[1] - centre) @ root
+        centre, root = self.whitening.centre[rows], self.whitening.root[rows]
+        white = ((points - self.scale[0][rows]) / self.scale[1][rows] - centre) @ root
         radius = np.log(np.maximum(np.linalg.norm(white, axis=2, keepdims=True), 1e-12))
         return np.concatenate([points, white, radius], axis=2)
 
     @cached_property
     def coordinates(self) -> Array:
         """Of the pool: (n, C, K + 1)."""
-        return np.ascontiguousarray(np.swapaxes(self.coordinates_of(self.points), 1, 2))
+        n, size, d = self.points.shape
+        made = np.empty((n, 2 * d + 1, size))
+        for rows in self._blocks():
+            made[rows] = np.swapaxes(self.coordinates_of(self.points[rows], rows), 1, 2)
+        return made
+
+    def _blocks(self) -> Iterator[slice]:
+        for start in range(0, len(self.points), _ROWS):
+            yield slice(start, start + _ROWS)
 
     @cached_property
     def ordered(self) -> Array:
@@ -124,10 +133,11 @@ class Ranked:
     @cached_property
     def ranks(self) -> NDArray[np.int32]:
         """How many of the pool lie below each of its points: (n, C, K + 1)."""
-        order = self.coordinates.argsort(axis=2).astype(np.int32)
-        ranks = np.empty_like(order)
-        places = np.broadcast_to(np.arange(order.shape[2], dtype=np.int32), order.shape)
-        np.put_along_axis(ranks, order, places, axis=2)
+        ranks = np.empty(self.coordinates.shape, np.int32)
+        for rows in self._blocks():
+            order = self.coordinates[rows].argsort(axis=2)
+            places = np.broadcast_to(np.arange(order.shape[2], dtype=np.int32), order.shape)
+            np.put_along_axis(ranks[rows], order, places, axis=2)
         return ranks
 
     @cached_property
@@ -142,7 +152,11 @@ class Ranked:
     def groups(self) -> Groups:
         """Two groups of each row's points in whitened coordinates."""
         d = self.points.shape[2]
-        return groups(np.clip(np.swapaxes(self.coordinates[:, d : 2 * d], 1, 2), -_FAR, _FAR))
+        found = [
+            groups(np.clip(np.swapaxes(self.coordinates[rows, d : 2 * d], 1, 2), -_FAR, _FAR))
+            for rows in self._blocks()
+        ]
+        return Groups(*(np.concatenate(part) for part in zip(*found, strict=True)))
 
     def minor(self, theta: Array) -> NDArray[np.bool_]:
         """Whether truths (T, n, D) lie in the smaller group of their row: (T, n)."""

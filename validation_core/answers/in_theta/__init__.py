@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from validation_core.answers.base import Found
 from validation_core.answers.in_theta.task import InTheta, in_theta
-from validation_core.answers.in_theta.words import called, interval, ratio, say, strip
+from validation_core.answers.in_theta.words import called, finds, interval, ratio, say, strip
 from validation_core.diagnosis import obstacles
 from validation_core.diagnosis.tasks import training
 from validation_core.methods import WithinX
@@ -14,8 +14,8 @@ from validation_core.types import Blocks, Method
 from validation_core.uploads import Upload
 
 __all__ = [
-    "CODE", "HOW", "InTheta", "called", "gather", "in_theta", "interval", "obstacle", "ratio",
-    "say", "strip", "table", "tasks",
+    "CODE", "HOW", "InTheta", "called", "finds", "gather", "in_theta", "interval", "obstacle",
+    "ratio", "say", "strip", "table", "tasks",
 ]  # fmt: skip
 
 HOW = (

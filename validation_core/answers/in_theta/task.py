@@ -35,7 +35,7 @@ _NUMBERS = 4_000_000  # of theta and x that a row is scored with, at most
 class InTheta(Answer):
     """Where in theta q puts too much or too little mass, by the classifier that tests share."""
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     about: ClassVar[str] = "Where in theta"
 
     def answer(self, upload: Upload, store: Store, report: Live) -> Found:
@@ -75,12 +75,18 @@ def in_theta(table: Draws, truth: Array, draws: Array, k: int, seed: int) -> Fou
 
 
 def _standardised(table: Draws) -> tuple[Array, Array]:
-    """Truth (n, D) and draws (n, K', D) in q's sds around its mean at each x; 0 where q is one
-    point."""
-    mean = table.q.mean(axis=1, dtype=np.float64)
-    sd = table.q.std(axis=1, dtype=np.float64)
+    """Truth (n, D) and draws (n, K', D) in sds around the mean at each x; 0 where all agree.
+
+    Mean and sd are those of truth and draws together, so that both enter alike: from few draws
+    alone, a right q's truth would lie farther out than the draws that made the scale.
+    """
+    points = table.q.shape[1] + 1
+    mean = (table.q.sum(axis=1, dtype=np.float64) + table.theta) / points
+    mine, theirs = table.theta - mean, table.q - mean[:, None]
+    squares = np.square(theirs).sum(axis=1) + np.square(mine)
+    sd = np.sqrt(squares / points)
     safe = np.where(sd > 0, sd, np.inf)
-    return (table.theta - mean) / safe, (table.q - mean[:, None]) / safe[:, None]
+    return mine / safe, theirs / safe[:, None]
 
 
 def _map(

@@ -16,7 +16,13 @@ def say(found: Found, names: Sequence[str]) -> tuple[str, ...]:
     """The answer first; then the strip of a parameter that is off most, and what was done."""
     told = found.plain
     off = _off(told["strips"])
-    if told["pvalue"] > LEVEL:
+    if told["pvalue"] > LEVEL and off:
+        first = (
+            "Strips of single parameters show a place in theta where q's mass is wrong, the "
+            f"classifier's score does not (p {equals(told['pvalue'])}, exact, {told['rows']} "
+            "rows)."
+        )
+    elif told["pvalue"] > LEVEL:
         first = (
             "No place in theta is found where q's mass is wrong: the truth's score ranks anywhere "
             f"among q's draws' at the same x (p {equals(told['pvalue'])}, exact, "
@@ -29,6 +35,11 @@ def say(found: Found, names: Sequence[str]) -> tuple[str, ...]:
         )
     place = [_strip(off[0], names)] if off else []
     return (first, *place, _tenths(told), _how(told))
+
+
+def finds(found: Found) -> bool:
+    """Whether q's mass is called wrong somewhere, at this panel's own level."""
+    return found.plain["pvalue"] <= LEVEL or bool(_off(found.plain["strips"]))
 
 
 def called(names: Sequence[str], which: int) -> str:
@@ -69,17 +80,25 @@ def _regions(told: Mapping[str, Any]) -> str:
         if one["ratio"] is None:
             said.append(f"Nowhere does the classifier hold the truth for {claim}.")
             continue
+        found = f"{ratio(one)} times as many" if _differs(one) else "which may be as many"
         said.append(
             f"{one['q']:.1%} of q's draws lie where the classifier holds the truth for {claim}: "
-            f"{interval(one)} of the truths do, {ratio(one)} times as many."
+            f"{interval(one)} of the truths do, {found}."
         )
+    if not any(map(_differs, (told["missing"], told["excess"], *told["deciles"]))):
+        said.append("The error is too small, or spread too widely, for a place to be named.")
     return " ".join(said)
 
 
 def _off(strips: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Strips whose interval leaves out q's share, those farthest from it first."""
-    found = [one for one in strips if not one["low"] <= one["q"] <= one["high"]]
+    found = [one for one in strips if _differs(one)]
     return sorted(found, key=lambda one: -max(one["low"] - one["q"], one["q"] - one["high"]))
+
+
+def _differs(one: Mapping[str, Any]) -> bool:
+    """Whether the interval of the truth's share leaves out q's."""
+    return not one["low"] <= one["q"] <= one["high"]
 
 
 def _strip(one: Mapping[str, Any], names: Sequence[str]) -> str:

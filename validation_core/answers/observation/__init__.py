@@ -13,7 +13,7 @@ from validation_core.answers.base import Found
 from validation_core.answers.observation import near
 from validation_core.answers.observation.networks import Half, Locals
 from validation_core.answers.observation.task import ObservationTask
-from validation_core.answers.observation.words import called, number, say, worst
+from validation_core.answers.observation.words import called, finds, number, say, worst
 from validation_core.diagnosis import learning, obstacles
 from validation_core.diagnosis.tasks import training
 from validation_core.models import Training
@@ -21,8 +21,8 @@ from validation_core.types import Blocks, Draws, Method
 from validation_core.uploads import Upload
 
 __all__ = [
-    "CODE", "FEWEST", "HOW", "ObservationTask", "Where", "gather", "obstacle", "say", "table",
-    "tasks",
+    "CODE", "FEWEST", "HOW", "ObservationTask", "Where", "finds", "gather", "obstacle", "say",
+    "table", "tasks",
 ]  # fmt: skip
 
 Where = int | Sequence[float] | None

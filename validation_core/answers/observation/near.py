@@ -18,6 +18,7 @@ _AT_ONCE = 2_000_000  # numbers of x worked on at a time
 _ROWS = 1000  # that components are learnt from
 _TYPICAL = 300  # rows whose nearest neighbours say what is near
 _LISTED = 20
+_ALONE = 0.2  # of the nearest rows' number: below it, one of them outweighs the others
 
 
 class Reduced(NamedTuple):
@@ -75,8 +76,15 @@ def distances(x: Array, at: Array) -> Array:
 
 
 def weights(x: Array, at: Array) -> Array:
-    """Tricube weights (P, n) of the rows x (n, M) that are nearest to places (P, M)."""
-    return smoothing.nearest(distances(x, at))
+    """Tricube weights (P, n) of the rows x (n, M) that are nearest to places (P, M).
+
+    In many columns all rows but the place's own are about as far as the farthest of the nearest,
+    and would weigh nothing: the nearest then weigh alike.
+    """
+    found = smoothing.nearest(distances(x, at))
+    counted = found > 0
+    alone = smoothing.totals(found)[1] < _ALONE * counted.sum(1)
+    return np.where(alone[:, None], counted.astype(found.dtype), found)
 
 
 def middle(x: Array) -> int:

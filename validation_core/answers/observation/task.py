@@ -44,7 +44,7 @@ _LISTED = 20  # numbers of an observation that are told
 class ObservationTask(Answer):
     """What q looks like at one observation, and the rows near it."""
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     about: ClassVar[str] = "At one observation"
 
     part: Part = "local"
@@ -154,7 +154,11 @@ def _nearby(table: Draws, which: NDArray[np.int64], x: Array, seed: int) -> dict
     """
     weight = near.weights(table.x, x[None])  # (1, n)
     rows = np.flatnonzero(weight[0] > 0)
-    few = Draws(table.theta[rows][:, which], table.x[rows, :0], table.q[rows][:, :, which])
+    few = Draws(
+        table.theta[rows][:, which],
+        table.x[rows, :0],
+        table.q[np.ix_(rows, np.arange(table.q.shape[1]), which)],
+    )
     found = features.of_parameters(few, seed)
     mine = weight[0, rows]
     norm = float(np.sqrt(np.square(mine).sum()))

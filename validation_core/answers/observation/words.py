@@ -10,6 +10,7 @@ from validation_core.answers.over_x import column
 from validation_core.diagnosis.words import equals
 
 LEVEL = 0.05
+_TOLD = 8  # draws of q from which quarters of them mean something
 _NAMED = 5  # columns named in a warning
 
 
@@ -24,6 +25,11 @@ def say(found: Found, names: Sequence[str], x_names: Sequence[str] = ()) -> tupl
     if "ball" in told:
         said.append(_ball(told["ball"]))
     return tuple(said)
+
+
+def finds(found: Found) -> bool:
+    """Whether q is called wrong at this observation, at this panel's own level."""
+    return "local" in found.plain and found.plain["local"]["pvalue"] <= LEVEL
 
 
 def called(names: Sequence[str], which: int) -> str:
@@ -46,13 +52,15 @@ def number(one: Mapping[str, Any], kind: str) -> str:
 def _answer(local: Mapping[str, Any], near: Mapping[str, Any], names: Sequence[str]) -> str:
     p = f"p {equals(local['pvalue'])} from {local['nulls']} null classifiers"
     if local["pvalue"] <= LEVEL:
-        first = (
-            f"q is wrong around this observation as far as L-C2ST tells ({p}): by "
-            f"{called(names, local['parameter'])}, q puts too much mass between "
+        told = (
+            f"by {called(names, local['parameter'])}, q puts too much mass between "
             f"{_ends(local['much'])} and too little between {_ends(local['little'])}. The learned "
             f"chance that a draw is the truth runs from {local['d_low']:.2f} to "
             f"{local['d_high']:.2f} over the middle 90% of q's draws; 0.5 is guessing."
+            if local["draws"] >= _TOLD
+            else f"{local['draws']} draw{'s' * (local['draws'] > 1)} of q there cannot say where."
         )
+        first = f"q is wrong around this observation as far as L-C2ST tells ({p}): {told}"
     else:
         first = f"L-C2ST finds nothing against q at this observation ({p})."
     return f"{first} {_near(near, names)}"
@@ -66,7 +74,7 @@ def _near(near: Mapping[str, Any], names: Sequence[str]) -> str:
     one = worst(near)[0]
     name = called(names, one["parameter"])
     rows = f"At the {near['rows']} rows nearest in x"
-    p = f"p {equals(near['pvalue'])} that q is right at all of them, exact"
+    p = f"p {equals(near['pvalue'])} against a q right at all of them, exact"
     told = (
         f"most off is {name}: shift {number(one, 'shift')} posterior sd, width "
         f"{number(one, 'width')}"
@@ -114,7 +122,7 @@ def _where(place: Mapping[str, Any], x_names: Sequence[str]) -> list[str]:
         more = place["outside_count"] - min(_NAMED, len(place["outside"]))
         said.append(
             f"This observation lies outside the range of all rows in {listed}"
-            f"{f' and {more} more columns' if more > 0 else ''}: no simulation is like it, and "
+            f"{f' and {more} more' if more > 0 else ''}: no simulation is like it, and "
             "nothing here speaks for q there. Simulate nearer to it, or check the model."
         )
     elif place["farther"] < 0.01:
@@ -130,9 +138,10 @@ def _basis(local: Mapping[str, Any], near: Mapping[str, Any]) -> str:
         f" Of {near['all']:,} parameters, those {len(near['parameters'])} over which the learned "
         "chance varies most are told." if near["all"] > len(near["parameters"]) else ""
     )  # fmt: skip
+    draws = f"{local['draws']:,} draw{'s' * (local['draws'] > 1)}"
     return (
         f"L-C2ST learnt from {local['rows']} rows other than this one and looks at "
-        f"{local['draws']} draws of q; a test at one x_o spills over from its neighbours, so that "
+        f"{draws} of q; a test at one x_o spills over from its neighbours, so that "
         f"an error elsewhere may show here. The rows nearby count by nearness, as much as "
         f"{near['worth']:.0f} equal ones. A p-value is for a place that was not picked by its "
         f"looks.{few} Brackets are 95% intervals, each by itself."

@@ -10,6 +10,7 @@ from validation_core.answers.over_x.words import (
     column,
     coordinate,
     feature,
+    finds,
     region,
     say,
     size,
@@ -23,8 +24,8 @@ from validation_core.types import Blocks, Method
 from validation_core.uploads import Upload
 
 __all__ = [
-    "CODE", "FEWEST", "HOW", "OverX", "column", "coordinate", "feature", "gather", "obstacle",
-    "over_x", "region", "say", "table", "tasks", "worst", "worst_row",
+    "CODE", "FEWEST", "HOW", "OverX", "column", "coordinate", "feature", "finds", "gather",
+    "obstacle", "over_x", "region", "say", "table", "tasks", "worst", "worst_row",
 ]  # fmt: skip
 
 FEWEST = 40
@@ -39,12 +40,21 @@ HOW = (
 )
 
 CODE = """\
+import tempfile
+
 from validation_core import uploads
 from validation_core.answers import over_x
+from validation_core.diagnosis import default_methods, tasks
+from validation_core.store import Store
 
 upload = uploads.read("{path}")
-found = over_x.over_x(upload, seed={seed})
-for sentence in over_x.say(found, upload.names, upload.x_names):
+tasks.hold(upload)
+with tempfile.TemporaryDirectory() as folder:
+    store, founds = Store(folder), []
+    for task in over_x.tasks(upload, default_methods(), seed={seed}):
+        task.run(store, lambda done, live: None)
+        founds.append(task.load(store))
+for sentence in over_x.say(over_x.gather(founds), upload.names, upload.x_names):
     print(sentence)
 """
 

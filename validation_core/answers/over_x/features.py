@@ -74,9 +74,12 @@ def of_parameters(table: Draws, seed: int) -> Features:
     """Shift and width of every parameter of a table (n, D): F = 2 D."""
     u = ranks(table, STAND_INS, stream(seed, "over x", "ranks"))
     d = len(u)
-    scores = np.concatenate([ndtri(u), ndtri(np.clip(np.abs(2 * u - 1), _EDGE, 1 - _EDGE))])
+    scores = np.empty((2 * d, *u.shape[1:]), np.float32)
+    for one in range(d):
+        scores[one] = ndtri(u[one])
+        scores[d + one] = ndtri(np.clip(np.abs(2 * u[one] - 1), _EDGE, 1 - _EDGE))
     kinds = ("shift",) * d + ("width",) * d
-    return Features(scores.astype(np.float32), kinds, (*range(d), *range(d)))
+    return Features(scores, kinds, (*range(d), *range(d)))
 
 
 def of_scores(truth: Array, draws: Array, seed: int) -> Features:
@@ -104,7 +107,7 @@ def ranks(table: Draws, stand_ins: int, rng: np.random.Generator) -> Array:
         for one in range(j + 1):
             # Each is one of the K + 1 itself: what else equals it is one fewer.
             u[:, one, rows] = statistics.randomised_ranks(below[:, one], equal[:, one] - 1, k, rng)
-    return np.clip(u, _EDGE, 1 - _EDGE)
+    return np.clip(u, _EDGE, 1 - _EDGE, out=u)
 
 
 def _parts(n: int, each: int, most: int = _ROWS_AT_ONCE) -> Iterator[slice]:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from validation_core.answers.over_x.windows import Windows
 from validation_core.types import Array
 
-_NUMBERS = 6_000_000  # of all stretches at a time
+_NUMBERS = 2_000_000  # of all stretches at a time
 _ROUNDING = 1e-5  # what single-precision sums in another order differ by
 
 

@@ -51,7 +51,7 @@ class Looked(NamedTuple):
 class OverX(Answer):
     """Where over x the truth's ranks are off: by every parameter, or by a classifier's logit."""
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     about: ClassVar[str] = "Where over x"
 
     learned: bool = False
@@ -96,7 +96,11 @@ def over_x(
     kept_back = aside(table.q.shape[1], table.x.shape[1])
     few = table
     if len(chosen) < table.theta.shape[1]:
-        few = Draws(table.theta[rows][:, chosen], table.x[rows], table.q[rows][:, :, chosen])
+        few = Draws(
+            table.theta[rows][:, chosen],
+            table.x[rows],
+            table.q[np.ix_(rows, np.arange(table.q.shape[1]), chosen)],
+        )
     found = features.of_parameters(Draws(few.theta, few.x, few.q[:, kept_back:]), seed)
     found = found._replace(parameters=tuple(int(chosen[one]) for one in found.parameters))
     at = coordinates(few.x, few.q[:, :kept_back])
@@ -142,7 +146,7 @@ def told(
         "p_varies": min(1.0, families * varies.pvalue),
         "p_right": min(1.0, families * right.pvalue),
         "sees": _sees(right.null, n, families),
-        "overall": _overall(looked.features), "pairs": pairs,
+        "overall": _overall(looked.features, upload.k - kept_back), "pairs": pairs,
     }  # fmt: skip
     return Found({"parts": [{"name": name, **plain}]}, arrays)
 
@@ -155,12 +159,20 @@ def _sees(null: Array, n: int, families: int) -> float | None:
     return float((np.quantile(null, 1 - level) + 0.8416) / np.sqrt(n / 5))
 
 
-def _overall(found: Features) -> list[dict[str, Any]]:
-    """Every feature's size over all rows."""
-    return [
-        {"kind": kind, "parameter": which, **quotes.quote(kind, _raw(found, i))}
-        for i, (kind, which) in enumerate(zip(found.kinds, found.parameters, strict=True))
-    ]
+def _overall(found: Features, k: int) -> list[dict[str, Any]]:
+    """Every feature's size over all rows, ranked among k draws."""
+    listed = []
+    for i, (kind, which) in enumerate(zip(found.kinds, found.parameters, strict=True)):
+        raw = _raw(found, i)
+        one = {"kind": kind, "parameter": which, **quotes.quote(kind, raw)}
+        listed.append(one | (_beyond(raw, k) if kind == "shift" else {}))
+    return listed
+
+
+def _beyond(raw: Array, k: int) -> dict[str, float]:
+    """The share of truths, by their normal scores, outside all of q's k draws; and a right q's."""
+    share = float((np.abs(raw) > -ndtri(1 / (k + 1))).mean()) if raw.size else 0.0
+    return {"beyond": share, "beyond_usual": 2 / (k + 1)}
 
 
 def _raw(found: Features, feature: int) -> Array:
@@ -178,7 +190,6 @@ def _pairs(
     n = len(over.blocks)
     choose = np.zeros(n, dtype=bool)
     choose[stream(seed, "over x", name, "halves").permutation(n)[: n // 2]] = True
-    most = -ndtri(1 / (k + 1))  # beyond it the truth lies outside all of q's draws
     ranked = np.lexsort((-varies.statistic.ravel(), varies.adjusted.ravel()))[:LISTED]
     pairs: list[dict[str, Any]] = []
     arrays: dict[str, Array] = {}
@@ -195,7 +206,7 @@ def _pairs(
             "outside": quotes.quote(kind, raw[~inside & ~choose]),
         }  # fmt: skip
         if kind == "shift":
-            pair["beyond"] = float((np.abs(raw[inside]) > most).mean()) if inside.any() else 0.0
+            pair |= _beyond(raw[inside], k)
         if at < DRAWN:
             label = f"{name}{at}"
             pair["drawn"] = label

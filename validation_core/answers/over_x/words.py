@@ -32,6 +32,11 @@ def say(found: Found, names: Sequence[str], x_names: Sequence[str] = ()) -> tupl
     return (*said, _how(parts), *_notes(parts))
 
 
+def finds(found: Found) -> bool:
+    """Whether q is called wrong somewhere, at this panel's own level."""
+    return min(varies(found.plain["parts"]), right(found.plain["parts"])) <= LEVEL
+
+
 def worst(parts: Parts) -> list[Mapping[str, Any]]:
     """Pairs of all parts, the smallest p first.
 
@@ -122,12 +127,15 @@ def size(kind: str, quoted: Mapping[str, Any]) -> str:
 def _place(pair: Mapping[str, Any], names: Sequence[str], x_names: Sequence[str]) -> str:
     where = f"Where {region(pair, names, x_names)} ({pair['share']:.0%} of the rows)"
     inside, outside = (_off(pair, pair[side], names) for side in ("inside", "outside"))
-    beyond = pair.get("beyond", 0.0)
-    more = (
-        f" (or more: {beyond:.0%} of the truths there lie beyond all of q's draws)"
-        if beyond > _MANY_BEYOND else ""
-    )  # fmt: skip
-    return f"{where}, {inside}{more}; elsewhere, {outside}."
+    return f"{where}, {inside}{_or_more(pair)}; elsewhere, {outside}."
+
+
+def _or_more(one: Mapping[str, Any]) -> str:
+    """What makes a shift by ranks a bound."""
+    beyond = one.get("beyond", 0.0)
+    if beyond - one.get("beyond_usual", 0.0) <= _MANY_BEYOND:
+        return ""
+    return f" (or more: {beyond:.0%} of the truths there lie beyond all of q's draws)"
 
 
 def _off(pair: Mapping[str, Any], quoted: Mapping[str, Any], names: Sequence[str]) -> str:
@@ -173,9 +181,9 @@ def _next(
 def _alike(parts: Parts, names: Sequence[str]) -> str:
     """Wrong, but nowhere more than elsewhere."""
     every = [one for part in parts for one in part["overall"] if one["value"] is not None]
-    most = max(every, key=_distance, default=None)
+    most = max(every, key=lambda one: (_off_at_all(one), _distance(one)), default=None)
     rows = max(part["rows"] for part in parts)
-    told = f" Over all x, {_off(most, most, names)}." if most else ""
+    told = f" Over all x, {_off(most, most, names)}{_or_more(most)}." if most else ""
     return (
         f"q is wrong (p {equals(right(parts))}), but as far as {rows} rows tell, alike at every x "
         f"(p {equals(varies(parts))} that its error changes over x).{told}"
@@ -183,7 +191,8 @@ def _alike(parts: Parts, names: Sequence[str]) -> str:
 
 
 def _silent(parts: Parts) -> str:
-    sees = [part["sees"] for part in parts if part["sees"] is not None]
+    anywhere = [] if parts[0]["constant"] else parts
+    sees = [part["sees"] for part in anywhere if part["sees"] is not None]
     caught = (
         f" An error of {max(sees):.2f} posterior sd over a fifth of x would have been found in "
         "about 80 of 100 such tables." if sees else ""
@@ -241,6 +250,13 @@ def _notes(parts: Parts) -> list[str]:
 def _contrast(pair: Mapping[str, Any]) -> float:
     inside, outside = pair["inside"]["value"], pair["outside"]["value"]
     return 0.0 if inside is None or outside is None else abs(inside - outside)
+
+
+def _off_at_all(one: Mapping[str, Any]) -> int:
+    """2 for a parameter whose interval leaves out a right q's value, 1 for the classifier's."""
+    middle, high = 1.0 if one["kind"] == "width" else 0.0, one["high"]
+    off = one["low"] > middle or (high is not None and high < middle)
+    return off * (1 if one["kind"] == "learned" else 2)
 
 
 def _distance(one: Mapping[str, Any]) -> float:

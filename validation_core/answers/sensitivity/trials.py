@@ -12,7 +12,7 @@ import numpy as np
 
 from validation_core.answers.asked import Panel, together
 from validation_core.answers.injections import Injection, Pool
-from validation_core.answers.selfnull import Float, Pooled, Trials, picked, trials_of
+from validation_core.answers.selfnull import Float, Pooled, Trials, at_once, picked, trials_of
 from validation_core.diagnosis import learning
 from validation_core.rng import stream
 from validation_core.types import Array, Draws, Fixed, Method
@@ -21,7 +21,7 @@ from validation_core.uploads import Upload
 FIRST = 50
 """Trials that tell which strengths are worth the others."""
 
-_NUMBERS = 1 << 21  # of truths made at a time
+_RANKED = 25_000  # ranks of one trial that allow all trials: a strength asks for all of them anew
 
 
 class Bench:
@@ -39,7 +39,7 @@ class Bench:
         self.methods = tuple(methods)
         self.data = upload.data
         self.pool = Pool(self.data.q, self.data.x, way=seed)
-        self.trials = trials_of(upload.n, upload.dims[0])
+        self.trials = trials_of(upload.n, upload.dims[0], _RANKED)
         self._pools: dict[Any, Pooled] = {}
 
     @cached_property
@@ -51,7 +51,7 @@ class Bench:
     @cached_property
     def batches(self) -> tuple[slice, ...]:
         """The trials, a first few by themselves, and no more at a time than fit."""
-        step = max(1, _NUMBERS // (self.upload.n * self.upload.dims[0]))
+        step = at_once(self.upload.n, self.upload.dims[0])
         ends = [*range(0, min(FIRST, self.trials), step)]
         ends += [*range(min(FIRST, self.trials), self.trials, step), self.trials]
         return tuple(slice(a, b) for a, b in pairwise(ends))

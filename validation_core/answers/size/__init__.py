@@ -15,7 +15,7 @@ import numpy as np
 from validation_core import keys, scores
 from validation_core.answers.base import Answer, Found
 from validation_core.answers.size.marginals import marginals
-from validation_core.answers.size.told import CODE, HOW, say, table
+from validation_core.answers.size.told import CODE, HOW, finds, say, table
 from validation_core.answers.size.whole import by_densities, regions, told
 from validation_core.diagnosis import tasks as diagnoses
 from validation_core.diagnosis.obstacles import obstacle as hinders
@@ -29,7 +29,9 @@ from validation_core.uploads import Upload
 if TYPE_CHECKING:
     from validation_core.store import Store
 
-__all__ = ["CODE", "HOW", "Learned", "Sizes", "gather", "obstacle", "say", "table", "tasks"]
+__all__ = [
+    "CODE", "HOW", "Learned", "Sizes", "finds", "gather", "obstacle", "say", "table", "tasks",
+]  # fmt: skip
 
 LEAST_ROWS = 5
 SCORED = 100

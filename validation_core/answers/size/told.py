@@ -10,6 +10,7 @@ from validation_core.answers.size.marginals import ALPHA
 from validation_core.statistics.effects import WIDEST
 
 _NAMED = 5
+_LEARNT = 0.15  # of the prior's variance: a q that takes away less is as good as the prior
 
 HOW = (
     "Each number has a 95% interval beside it: coverage is how often a nominal interval of q "
@@ -54,12 +55,17 @@ def say(found: Found, names: Sequence[str]) -> tuple[str, ...]:
         said += _others(off, every, names)
     elif every:
         said += _bounded(every)
-    said += _wider(every, names)
+    said += _wider(every, names) or _blind(every, names)
     if mass := found.plain.get("regions"):
         said.append(_mass(mass))
     if nats := found.plain.get("divergence"):
         said += _nats(nats)
     return tuple(said)
+
+
+def finds(found: Found) -> bool:
+    """Whether a parameter is off, at this panel's own level."""
+    return any(one["pvalue_adjusted"] <= ALPHA for one in found.plain.get("parameters", ()))
 
 
 def table(found: Found, names: Sequence[str]) -> list[dict[str, str | float | int]]:
@@ -148,7 +154,7 @@ def _width(one: Numbers) -> str:
     if one["by"] == "ranks" and ratio <= 1.01 / WIDEST:
         return f" and q is at most {1 / WIDEST:g} times as wide as it should be (over-confident)"
     shape = ".2g" if ratio < 0.1 else ".2f"
-    top = format(high, shape) if high is not None else "∞"
+    top = format(high, shape) if high is not None and high < 0.99 * WIDEST else "∞"
     told = f"{ratio:{shape}} [{low:{shape}}, {top}]"
     if high is not None and high < 1:
         return f" and q is {told} times as wide as it should be (over-confident)"
@@ -179,14 +185,20 @@ def _bounded(every: Sequence[Numbers]) -> list[str]:
         "The parameter is not found off: its nominal 80% interval covers" if len(every) == 1
         else "No parameter is found off: nominal 80% intervals cover"
     )  # fmt: skip
-    open_ = f"a bias of at most {bias:.2f} posterior sd"
+    open_ = (
+        f"a bias of at most {bias:.2f} posterior sd" if bias < 0.99 * WIDEST
+        else "a bias of any size"
+    )  # fmt: skip
     if widths:
         narrow = min(one["ratio_low"] for one in widths)
         wide = max(one["ratio_high"] for one in widths)
-        open_ += f" and widths of {narrow:.2f} to {wide:.2f} times the right one"
+        least = f"{narrow:.2f}" if narrow > 1.01 / WIDEST else "0"
+        most = f"{wide:.2f}" if wide < 0.99 * WIDEST else "∞"
+        open_ += f" and widths of {least} to {most} times the right one"
+    stay = "are" if widths else "is"
     return [
-        f"{which} between {low:.1f}% and {high:.1f}% of the truths; {open_} are left open, each "
-        f"by its own 95% interval."
+        f"{which} between {low:.1f}% and {high:.1f}% of the truths; {open_} {stay} left open, "
+        f"each by its own 95% interval."
     ]
 
 
@@ -195,11 +207,27 @@ def _wider(every: Sequence[Numbers], names: Sequence[str]) -> list[str]:
     if not wider:
         return []
     one = min(wider, key=lambda each: each["contraction_high"])
-    more = f", and {len(wider) - 1} more parameters" if len(wider) > 1 else ""
+    others = len(wider) - 1
+    more = f", and for {others} more parameter{'s' * (others > 1)}" if others else ""
     ends = f"[{_signed(one['contraction_low'])}, {_signed(one['contraction_high'])}]"
     return [
         f"q is wider than the prior for {_name(one, names)} (contraction "
         f"{_signed(one['contraction'])} {ends}){more}."
+    ]
+
+
+def _blind(every: Sequence[Numbers], names: Sequence[str]) -> list[str]:
+    """Parameters of which q seems to have learnt nothing: calibrated or not, it is the prior."""
+    found = [one for one in every if (one["contraction_high"] or 1) < _LEARNT]
+    if not found:
+        return []
+    listed = ", ".join(_name(one, names) for one in found[:_NAMED])
+    more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
+    most = max(one["contraction_high"] for one in found)
+    return [
+        f"q is hardly narrower than the prior for {listed}{more} (contraction below {most:.2f}, "
+        f"by 95% intervals): x says little of {'it' if len(found) == 1 else 'them'}, or q ignores "
+        f"it."
     ]
 
 
@@ -218,6 +246,11 @@ def _mass(mass: Numbers) -> str:
 
 def _nats(nats: Numbers) -> list[str]:
     interval = f"{nats['estimate']:.3f} [{nats['boot_low']:.3f}, {nats['boot_high']:.3f}] nats"
+    if nats["source"] == "classifier" and nats["slope"] <= 0:
+        return [
+            f"Symmetric divergence: the shared classifier sees none. On held-out rows its score "
+            f"is no higher at the truth than at q's draws ({interval} after it was turned round)."
+        ]
     if nats["source"] == "classifier":
         return [
             f"Symmetric divergence, as far as the shared classifier sees: {interval}, an estimate "

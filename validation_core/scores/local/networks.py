@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 Inputs = NDArray[np.float32]
 _LAYERS = 3
+_AT_ONCE = 100  # networks trained side by side on a processor: more would leave its cache
 
 
 def initial(count: int, inputs: int, hidden: int, rng: np.random.Generator) -> Parameters:
@@ -56,7 +57,8 @@ def train(
 ) -> Parameters:  # fmt: skip
     """Parameters of B networks, by AdamW along a cosine on batches of whole pairs.
 
-    Losses add up and Adam works element by element, so each takes the steps it would take alone.
+    Losses add up and Adam works element by element, so each takes the steps it would take alone,
+    whichever others are trained beside it.
 
     Args:
         first: one row of each pair (n, inputs).
@@ -67,15 +69,31 @@ def train(
         device: where to compute.
     """
     start = initial(len(signs), first.shape[1], recipe.hidden, rng)
+    orders = [rng.permutation(len(first)) for _ in range(recipe.epochs)]
+    step = _AT_ONCE if device == "cpu" else len(signs)
+    parts = [
+        _trained(
+            {name: array[i : i + step] for name, array in start.items()},
+            (first, second, signs[i : i + step]), orders, recipe, device,
+        )
+        for i in range(0, len(signs), step)
+    ]  # fmt: skip
+    return {name: np.concatenate([part[name] for part in parts]) for name in start}
+
+
+def _trained(
+    start: Parameters, pairs_of: tuple[Inputs, Inputs, Inputs],
+    orders: list[NDArray[np.int64]], recipe: Local, device: str,
+) -> Parameters:  # fmt: skip
+    """Some of the networks, on pairs and signs as in `train`; each epoch has its order."""
     learnt = {name: tensor.requires_grad_() for name, tensor in tensors(start, device).items()}
-    one, other, sign = (torch.from_numpy(array).to(device) for array in (first, second, signs))
-    n = len(first)
-    batches = recipe.batches(n)
+    one, other, sign = (torch.from_numpy(array).to(device) for array in pairs_of)
+    batches = recipe.batches(len(one))
     adam = Adam(
         [(learnt.values(), recipe.lr)], over=recipe.epochs * batches, decay=recipe.weight_decay
     )
-    for _ in range(recipe.epochs):
-        for pairs in torch.tensor_split(torch.from_numpy(rng.permutation(n)).to(device), batches):
+    for order in orders:
+        for pairs in torch.tensor_split(torch.from_numpy(order).to(device), batches):
             logits = forward(learnt, torch.cat([one[pairs], other[pairs]]))  # (B, 2 b)
             label = sign[:, pairs]
             losses = functional.softplus(-logits * torch.cat([label, -label], dim=1)).mean(1)

@@ -1,0 +1,79 @@
+"""Two posteriors compared: files in, the words of the difference, another reference, the data."""
+
+import csv
+import io
+import re
+
+import numpy as np
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.driving import LONG, no_exception, overflow, settled
+
+# The one worker may still have work that an earlier test's window left to it.
+QUEUED = 2 * LONG
+pytestmark = pytest.mark.timeout(400)
+
+
+def _file(width, name, shift=0.0):
+    """Draws at the same simulations, so many times as wide as they should be."""
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((100, 2)) + shift
+    theta = x + rng.standard_normal((100, 2))
+    q = x[:, None] + width * rng.standard_normal((100, 20, 2))
+    held = io.BytesIO()
+    np.savez(held, theta=theta, x=x, theta_q=q)
+    return {"name": name, "mimeType": "application/octet-stream", "buffer": held.getvalue()}
+
+
+@pytest.fixture(scope="module")
+def both():
+    return [_file(3.0, "early.npz"), _file(1.0, "late.npz")]
+
+
+def _upload(page, files):
+    page.locator("input[type=file]").set_input_files(files)
+
+
+def _done(page):
+    """All measures are there: the one of the test that takes longest, too."""
+    expect(page.get_by_role("heading", name="In the order given")).to_be_visible(timeout=QUEUED)
+    expect(page.get_by_text("learned ball").first).to_be_visible(timeout=QUEUED)
+    return settled(page)
+
+
+def test_the_nearer_of_two_is_said_and_taken_away(visit, both):
+    page = visit("compare-posteriors")
+    _upload(page, both[:1])
+    expect(page.get_by_text("add another one of the same simulations")).to_be_visible()
+    _upload(page, both[1:])
+    _done(page)
+    expect(page.get_by_text("late is closer than early: energy score")).to_be_visible()
+    with page.expect_download() as started:
+        page.get_by_role("button", name="Data (CSV)").click()
+    rows = list(csv.DictReader(started.value.path().read_text().splitlines()))
+    assert {row["Table"] for row in rows} == {"early", "late"}
+    assert any(row["Nearer the truth"] == "yes" for row in rows if row["Table"] == "late")
+    no_exception(page)
+
+
+def test_another_reference_keeps_the_order_of_the_tables(visit, both):
+    page = visit("compare-posteriors")
+    _upload(page, both)
+    _done(page)
+    page.get_by_role("combobox", name=re.compile("Compare with")).click()
+    page.get_by_role("option", name="late").click()
+    expect(page.get_by_text("early is farther off than late: energy score")).to_be_visible()
+    ticks = page.locator(".js-plotly-plot").last.locator(".xtick text")
+    assert ticks.all_text_contents() == ["early", "late"]
+    no_exception(settled(page))
+
+
+def test_other_simulations_are_left_out(visit, both):
+    page = visit("compare-posteriors", viewport={"width": 400, "height": 800})
+    _upload(page, [both[0], _file(1.0, "elsewhere.npz", shift=1.0), both[1]])
+    expect(page.get_by_text("elsewhere cannot be compared with early")).to_be_visible()
+    _done(page)
+    expect(page.get_by_text("late is closer than early")).to_be_visible()
+    assert overflow(page) <= 0
+    no_exception(page)

@@ -1,0 +1,60 @@
+"""The Python beside each panel: it runs as it stands, on a file, and prints what the panel
+says."""
+
+import contextlib
+import io
+import runpy
+
+import numpy as np
+import pytest
+
+from validation_core import diagnosis, panels, report, uploads
+from validation_core.answers.sensitivity import task as sensitivity
+from validation_core.diagnosis import learning, tasks
+from validation_core.rng import stream
+from validation_core.scores.classifier import Classifier
+from validation_core.store import Store
+
+SMALL = {"steps": 8, "batch": 16, "draws_step": 4, "hidden": 8, "layers": 1, "start": "origin"}
+SEED = 3
+
+
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory):
+    """A file with a name that needs care, and what all panels that can be quick say of it."""
+    patch = pytest.MonkeyPatch()
+    patch.setattr(learning, "RECIPE", Classifier(epochs=4, lr=1e-2, batch=64, hidden=8, layers=2))
+    patch.setattr(learning, "LOCALIZER", SMALL)
+    rng = stream(0, "code test")
+    theta = rng.standard_normal((120, 2))
+    x = theta + 0.5 * rng.standard_normal((120, 2))
+    q = 0.8 * x[:, None] + 0.25 * rng.standard_normal((120, 20, 2))
+    path = tmp_path_factory.mktemp("code") / 'it\'s {seed} a "table".npz'
+    np.savez(path, theta=theta, x=x, theta_q=q, theta_names=np.array(["mass", "{path}"]))
+    upload, store = uploads.read(path), Store(tmp_path_factory.mktemp("store"))
+    tasks.hold(upload)
+    methods = diagnosis.default_methods()
+    for task in panels.tasks(panels.PANELS, upload, methods, SEED):
+        if not (isinstance(task, sensitivity.Sensitivity) and task.stage):
+            task.run(store, lambda fraction, live: None)
+    yield path, upload, panels.answered(store, upload, methods, SEED)
+    patch.undo()
+
+
+@pytest.mark.parametrize("panel", panels.PANELS, ids=lambda panel: panel.name)
+def test_the_code_of_a_panel_prints_what_it_says(panel, asked, tmp_path):
+    path, upload, answers = asked
+    script, heard = tmp_path / "script.py", io.StringIO()
+    script.write_text(report.code(panel, path=str(path), seed=SEED), encoding="utf-8")
+    with contextlib.redirect_stdout(heard):
+        runpy.run_path(str(script), run_name="__main__")
+    printed = heard.getvalue()
+    found = answers[panel.name]
+    names = [upload.names, upload.x_names][: 1 + (panel.name in ("over_x", "observation"))]
+    said = panel.module.say(found, *names)
+    assert said
+    if panel.long:  # its code goes through all stages, of which the first alone is here
+        assert len(printed.splitlines()) == len(said)
+        assert all("would have caught" in one for one in printed.splitlines()[:-1])
+    else:
+        assert [one for one in said if one not in printed.splitlines()] == []
