@@ -100,7 +100,7 @@ def test_q_is_found_wrong_where_it_is_and_not_elsewhere(store):
     assert there.plain["local"]["parameter"] == 1
     assert there.plain["local"]["little"][0] > there.plain["local"]["much"][0]
     said = observation.say(there, ("a", "b"), ("dose",))
-    assert said[0].startswith("q is wrong around this observation")
+    assert said[0].startswith("L-C2ST objects to q around this observation")
     assert "q's b sits" in said[0]
     assert "too low" in said[0]
     assert "dose = " in said[1]

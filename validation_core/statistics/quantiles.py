@@ -29,5 +29,6 @@ def kolmogorov_quantile(level: float, n: int) -> float:
     low, high = 0.0, 1.0
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        low, high = (middle, high) if float(kolmogorov_sf(np.asarray(middle), n)) > level else (low, middle)
+        beyond = float(kolmogorov_sf(np.asarray(middle), n))
+        low, high = (middle, high) if beyond > level else (low, middle)
     return high

@@ -60,7 +60,7 @@ def _answer(local: Mapping[str, Any], near: Mapping[str, Any], names: Sequence[s
             if local["draws"] >= _TOLD
             else f"{local['draws']} draw{'s' * (local['draws'] > 1)} of q there cannot say where."
         )
-        first = f"q is wrong around this observation as far as L-C2ST tells ({p}): {told}"
+        first = f"L-C2ST objects to q around this observation ({p}): {told}"
     else:
         first = f"L-C2ST finds nothing against q at this observation ({p})."
     return f"{first} {_near(near, names)}"
