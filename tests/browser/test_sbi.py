@@ -57,7 +57,7 @@ def test_from_sbi_to_a_report(visit, window, exported, tmp_path):
     expect(below.first).to_be_visible(timeout=LONG)
     for name in NAMES:
         expect(page.get_by_text(name).first).to_be_visible()
-    with page.expect_download() as started:
+    with page.expect_download(timeout=LONG) as started:
         take.click()
     path = tmp_path / "report.html"
     started.value.save_as(path)
