@@ -289,7 +289,8 @@ def _said(found: Sequence[Measure], labels: Sequence[str], reference: int, other
     word, of = ("closer", better) if better else ("farther off", worse)
     rest = len(found) - len(of)
     unsure = f" {rest} of {len(found)} measures cannot tell." if rest else ""
-    return f"{b} is {word} than {a}: {_against(of[0], reference, other)}.{unsure}"
+    first = next((m for m in of if m.name == "colt"), of[0])  # the one that looks for the worst
+    return f"{b} is {word} than {a}: {_against(first, reference, other)}.{unsure}"
 
 
 def _against(m: Measure, reference: int, other: int) -> str:
