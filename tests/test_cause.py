@@ -316,3 +316,12 @@ def test_the_task_and_the_code_agree(tmp_path):
 def test_it_needs_no_torch():
     code = "import sys, validation_core.figures.cause; assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
+
+
+def test_next_steps_fit_every_cause_and_shape():
+    """An unclear table's likeliest shape may be any: its steps are those of what is unclear."""
+    for name, every in words.NEXT.items():
+        for shape in (*words.SHAPES, "all", "one"):
+            assert sorted(words.steps(name, shape)) == sorted(every)
+    assert words.steps("unclear", "unread") == words.NEXT["unclear"]
+    assert words.steps("ignores_x", "unread")[0] == words.NEXT["ignores_x"][2]

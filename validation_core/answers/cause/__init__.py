@@ -75,7 +75,7 @@ def cause_of(table: Draws, seed: int, report: Live = lambda fraction, live: None
     causes: list[dict[str, Any]] = [
         {
             "cause": cause, "weight": weight, "apart": found.apart[cause],
-            "share": found.shares.get(cause, 0.0),
+            "share": float(found.shares.get(cause, 0.0)),
             "strength": {
                 **dict(zip(("value", "low", "high"), found.strength[cause], strict=True)),
                 "unit": every.variants[found.variant[cause]].unit,

@@ -101,7 +101,9 @@ def title(cause: Mapping[str, Any]) -> str:
 def steps(name: str, shape: str) -> tuple[str, ...]:
     """What to do, with what suits this shape first."""
     every, first = NEXT[name], _FIRST.get(shape, 0)
-    return (every[first], *every[:first], *every[first + 1 :]) if every else ()
+    if name in ("unclear", "none"):  # the likeliest shape is then a guess
+        return every
+    return (every[first], *every[:first], *every[first + 1 :])
 
 
 STRENGTHS: Mapping[str, Callable[[str], str]] = {
