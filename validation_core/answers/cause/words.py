@@ -101,7 +101,8 @@ def title(cause: Mapping[str, Any]) -> str:
 def steps(name: str, shape: str) -> tuple[str, ...]:
     """What to do, with what suits this shape first."""
     every, first = NEXT[name], _FIRST.get(shape, 0)
-    if name in ("unclear", "none"):  # the likeliest shape is then a guess
+    # Of what is unclear the shape is a guess, and a shape speaks of its own cause only.
+    if name in ("unclear", "none") or first >= len(every):
         return every
     return (every[first], *every[:first], *every[first + 1 :])
 
