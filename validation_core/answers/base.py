@@ -6,7 +6,7 @@ called. Names come in where an answer is told or drawn.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -28,6 +28,11 @@ class Found:
 
     plain: Mapping[str, Any]
     arrays: Mapping[str, Array]
+
+
+def called(names: Sequence[str], which: int) -> str:
+    """The name of a parameter, by its place; a number where the names do not reach."""
+    return names[which] if which < len(names) else f"theta_{which + 1}"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -81,7 +81,7 @@ def _map(one: Mapping[str, Any], found: Found, names: Sequence[str]) -> Drawn:
 
 
 def _short(name: str) -> str:
-    return escape(name if len(name) <= _LONG else name[: _LONG - 1] + "…", quote=False)
+    return escape(style.short(name, _LONG), quote=False)
 
 
 def _line(arrays: Mapping[str, Array], label: str, name: str) -> Any:

@@ -8,8 +8,7 @@ from html import escape
 import numpy as np
 import plotly.graph_objects as go
 
-from validation_core.answers.base import Found
-from validation_core.answers.observation.words import called
+from validation_core.answers.base import Found, called
 from validation_core.figures import lc2st, style
 from validation_core.figures.outcome import Drawn
 from validation_core.types import Array
@@ -58,7 +57,7 @@ def drawn(found: Found, names: Sequence[str] = ()) -> tuple[Drawn, ...]:
 
 
 def _short(name: str) -> str:
-    return escape(name if len(name) <= _LONG else name[: _LONG - 1] + "…", quote=False)
+    return escape(style.short(name, _LONG), quote=False)
 
 
 def _ball(theta: Array, inside: Array, centre: Sequence[float], names: Sequence[str]) -> go.Figure:

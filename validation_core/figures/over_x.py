@@ -73,7 +73,7 @@ def _columns(x_names: Sequence[str]) -> tuple[str, str]:
 
 
 def _short(name: str) -> str:
-    return escape(name if len(name) <= _LONG else name[: _LONG - 1] + "…", quote=False)
+    return escape(style.short(name, _LONG), quote=False)
 
 
 def _curve(kind: str, curve: Array, dots: Array, along: str) -> Any:

@@ -135,5 +135,4 @@ def _forest(middle: Array, low: Array, high: Array, names: Sequence[str], label:
 
 
 def _short(label: str) -> str:
-    half = _LONG // 2  # files of checkpoints differ at their ends
-    return label if len(label) <= _LONG else f"{label[: half - 1]}…{label[-half:]}"
+    return style.short(label, _LONG, ends=True)  # files of checkpoints differ at theirs

@@ -101,7 +101,7 @@ def _told(p: float) -> str:
 
 
 def _short(name: str) -> str:
-    return escape(name if len(name) <= _LONG else name[: _LONG - 1] + "…", quote=False)
+    return escape(style.short(name, _LONG), quote=False)
 
 
 def rank_histograms(ranked: Ranked, k: int) -> go.Figure:

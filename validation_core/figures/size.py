@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from validation_core.answers.base import Found
+from validation_core.answers.base import Found, called
 from validation_core.figures import style
 from validation_core.figures.outcome import Drawn
 from validation_core.types import Array
@@ -46,11 +46,8 @@ def drawn(found: Found, names: Sequence[str]) -> tuple[Drawn, ...]:
 
 
 def _short(one: Numbers, names: Sequence[str]) -> str:
-    i = int(one["index"])
-    name = names[i] if i < len(names) else f"theta_{i + 1}"
-    half = _LONG // 2  # names often differ at their ends: sigma_long_1, sigma_long_2
-    shown = name if len(name) <= _LONG else f"{name[: half - 1]}…{name[-half:]}"
-    return escape(shown, quote=False)
+    name = called(names, int(one["index"]))
+    return escape(style.short(name, _LONG, ends=True), quote=False)  # sigma_1, sigma_2 end apart
 
 
 def _coverage(worst: Sequence[Numbers], called: Sequence[str], hidden: int) -> Drawn:

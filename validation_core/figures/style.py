@@ -176,6 +176,13 @@ def room(low: float, high: float, opacity: float = 0.25) -> Trace:
             "layer": "below"}  # fmt: skip
 
 
+def short(name: str, most: int, *, ends: bool = False) -> str:
+    """A name cut to so many letters: its beginning, or both ends where names differ at theirs."""
+    if len(name) <= most:
+        return name
+    return f"{name[: most // 2 - 1]}…{name[-(most // 2) :]}" if ends else name[: most - 1] + "…"
+
+
 def rgba(color: str, opacity: float) -> str:
     """A hexadecimal colour, seen through."""
     red, green, blue = (int(color[i : i + 2], 16) for i in (1, 3, 5))

@@ -18,9 +18,6 @@ from validation_core.uploads.table import Upload
 FILES = 64
 """Files that are read at once."""
 
-_OF_Q = frozenset({"theta_q", "log_q", "log_q_draws", "theta_o"})
-"""What each of several posteriors of the same simulations has for itself."""
-
 
 @dataclass(frozen=True, eq=False)
 class _Part:

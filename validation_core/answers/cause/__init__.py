@@ -39,7 +39,6 @@ LEAST_WEIGHT, CLEARLY = 0.45, 1.5
 FARTHEST = 3.5
 """Typical distances within a cause's injected tables beyond which it is not named."""
 
-_NEAREST = 20
 _TOLD = 3  # causes whose evidence is worked out
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from validation_core.answers.base import Found
+from validation_core.answers.base import Found, called
 from validation_core.answers.in_theta.task import InTheta, in_theta
-from validation_core.answers.in_theta.words import called, finds, interval, ratio, say, strip
+from validation_core.answers.in_theta.words import finds, interval, ratio, say, strip
 from validation_core.diagnosis import obstacles
 from validation_core.diagnosis.tasks import training
 from validation_core.methods import WithinX

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from validation_core.answers.base import Found
+from validation_core.answers.base import Found, called
 from validation_core.answers.in_theta.shares import FACTOR, STRIPS
 from validation_core.diagnosis.words import equals
 
@@ -40,11 +40,6 @@ def say(found: Found, names: Sequence[str]) -> tuple[str, ...]:
 def finds(found: Found) -> bool:
     """Whether q's mass is called wrong somewhere, at this panel's own level."""
     return found.plain["pvalue"] <= LEVEL or bool(_off(found.plain["strips"]))
-
-
-def called(names: Sequence[str], which: int) -> str:
-    """The name of a parameter."""
-    return names[which] if which < len(names) else f"theta_{which + 1}"
 
 
 def strip(one: Mapping[str, Any], names: Sequence[str]) -> str:

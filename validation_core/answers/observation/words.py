@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from validation_core.answers.base import Found
+from validation_core.answers.base import Found, called
 from validation_core.answers.over_x import column
 from validation_core.diagnosis.words import equals
 
@@ -30,11 +30,6 @@ def say(found: Found, names: Sequence[str], x_names: Sequence[str] = ()) -> tupl
 def finds(found: Found) -> bool:
     """Whether q is called wrong at this observation, at this panel's own level."""
     return "local" in found.plain and found.plain["local"]["pvalue"] <= LEVEL
-
-
-def called(names: Sequence[str], which: int) -> str:
-    """The name of a parameter."""
-    return names[which] if which < len(names) else f"theta_{which + 1}"
 
 
 def worst(near: Mapping[str, Any]) -> list[Mapping[str, Any]]:

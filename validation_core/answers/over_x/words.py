@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from validation_core.answers.base import Found
+from validation_core.answers.base import Found, called
 from validation_core.answers.over_x.coordinates import CHOSEN, COLUMNS, COMPONENTS
 from validation_core.diagnosis.words import equals
 
@@ -80,11 +80,6 @@ def coordinate(pair: Mapping[str, Any], names: Sequence[str], x_names: Sequence[
 def column(which: int, x_names: Sequence[str] = ()) -> str:
     """The name of a column of x; numbered from 1 where it has none."""
     return x_names[which] if which < len(x_names) else f"x_{which + 1}"
-
-
-def called(names: Sequence[str], which: int) -> str:
-    """The name of a parameter."""
-    return names[which] if which < len(names) else f"theta_{which + 1}"
 
 
 def feature(pair: Mapping[str, Any], names: Sequence[str]) -> str:

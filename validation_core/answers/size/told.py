@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from validation_core.answers.base import Found
+from validation_core.answers.base import Found, called
 from validation_core.answers.size.marginals import ALPHA
 from validation_core.statistics.effects import WIDEST
 
@@ -108,8 +108,7 @@ def _rounded(value: float | None, digits: int) -> float | str:
 
 
 def _name(one: Numbers, names: Sequence[str]) -> str:
-    i = int(one["index"])
-    return names[i] if i < len(names) else f"theta_{i + 1}"
+    return called(names, int(one["index"]))
 
 
 def _worst(one: Numbers, names: Sequence[str], k: int) -> str:
