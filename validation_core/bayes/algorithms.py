@@ -1,0 +1,49 @@
+"""Domke's diagnostic on simulated data: terms d whose mean is the symmetric divergence, in nats.
+
+(z, y) is drawn from the model, inference sees y alone, and z~ from q(z | y). With the log
+weight w = log p(z, y) - log q(z | y), d = w(z) - w(z~) has the mean KL(p || q) + KL(q || p),
+averaged over y: what depends on y alone cancels. Covariates are held fixed throughout (Algorithm 2; without any
+it is Algorithm 1).
+
+References:
+    An easy to interpret diagnostic for approximate inference: symmetric divergence over
+    simulations, Domke (2021), Algorithms 1, 2 and 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from validation_core.bayes.model import Model, log_joint
+from validation_core.bayes.posterior import Posterior
+from validation_core.types import Array, Joint
+
+
+class Weights(NamedTuple):
+    """Log weights of Algorithm 4, from which d follows for every M up to theirs."""
+
+    truth: Array
+    """(K, M): the true z first, then M - 1 draws of q."""
+    draws: Array
+    """(K, M): draws of q."""
+    drawn: Array
+    """(K, D): the first of those draws, z~ of Algorithm 1."""
+
+
+def weights(
+    model: Model, posterior: Posterior, pairs: Joint, most: int,
+    rngs: Sequence[np.random.Generator],
+) -> Weights:  # fmt: skip
+    """Log weights of K simulated pairs, z theta (K, D) and y x (K, M'), for M up to `most`.
+
+    Where there is no q they are NaN.
+    """
+    drawn = posterior.sample(2 * most - 1, rngs)
+    every = np.concatenate(
+        [pairs.theta[:, None], drawn], axis=1
+    )  # the truth is one of the first M
+    found = log_joint(model, every, pairs.x[:, None]) - posterior.log_density(every)
+    return Weights(found[:, :most], found[:, most:], drawn[:, most - 1])

@@ -1,0 +1,101 @@
+"""A Bayesian model: what simulates (z, y), and its log density where inference works.
+
+z are unconstrained coordinates, so that every density of z carries the Jacobian of the way back to
+the parameters' own scale. Everything is float64, and any leading axes broadcast: K data sets and
+S points at each are one array, z (K, S, D) with y (K, 1, M).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, Protocol
+
+import numpy as np
+
+from validation_core.types import Array, Joint, Paper
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from validation_core.bayes.posterior import Posterior
+
+
+class Model(Protocol):
+    """A prior and a likelihood: a frozen value, part of the key of what is inferred with it."""
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    paper: ClassVar[Paper]
+    version: ClassVar[int]
+
+    @property
+    def summary(self) -> str:
+        """What is known, what is inferred, and what is held fixed, in one sentence."""
+        ...
+
+    @property
+    def label(self) -> str:
+        """Title with its options; says "stand-in" where its covariates are not the real ones."""
+        ...
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The D unconstrained coordinates, as a figure's axis shows them."""
+        ...
+
+    @property
+    def dims(self) -> tuple[int, int]:
+        """(D, M): coordinates of z, numbers in y."""
+        ...
+
+    def simulate(self, n: int, rng: np.random.Generator) -> Joint:
+        """n draws of (z, y) from prior and likelihood, covariates fixed: theta (n, D), x (n, M)."""
+        ...
+
+    def kernel(self, z: Tensor, y: Tensor) -> Tensor:
+        """The part of log p(z, y) that depends on z (..., D): (...)."""
+        ...
+
+    def constant(self, y: Tensor) -> Tensor:
+        """The rest of log p(z, y), so that the sum is normalised over z and y (..., M): (...)."""
+        ...
+
+    def exact(self, y: Array) -> Posterior | None:
+        """p(z | y) at each row of y (K, M), where it has a closed form."""
+        ...
+
+
+def log_joint(model: Model, z: Array, y: Array) -> Array:
+    """log p(z, y) of z (..., D) and y (..., M), normalised over both: (...)."""
+    import torch
+
+    at, data = _tensor(z), _tensor(y)
+    with torch.no_grad():
+        found: Array = (model.kernel(at, data) + model.constant(data)).numpy()
+    return found
+
+
+def gradient(model: Model, z: Tensor, y: Tensor) -> Tensor:
+    """Gradient of log p(z, y) in z (..., D): (..., D)."""
+    import torch
+
+    at = z.detach().requires_grad_(True)
+    (found,) = torch.autograd.grad(model.kernel(at, y).sum(), at)
+    return found
+
+
+def hessian(model: Model, z: Tensor, y: Tensor) -> Tensor:
+    """Second derivatives of log p(z, y) at z (K, D), y (K, M): (K, D, D)."""
+    import torch
+
+    at = z.detach().requires_grad_(True)
+    (slope,) = torch.autograd.grad(model.kernel(at, y).sum(), at, create_graph=True)
+    rows = [
+        torch.autograd.grad(slope[:, d].sum(), at, retain_graph=True)[0] for d in range(z.shape[1])
+    ]
+    return torch.stack(rows, dim=1)
+
+
+def _tensor(array: Array) -> Tensor:
+    import torch
+
+    return torch.from_numpy(np.ascontiguousarray(array, dtype=np.float64))

@@ -1,0 +1,9 @@
+"""Symmetric divergence over simulations: runs that the store keeps, and what figures make of them.
+
+One run is a model, an inference, a number of iterations and K simulated data sets; every figure of
+Domke (2021) is drawn from such runs.
+"""
+
+from validation_core.simulations.runs import MS, Found, Run
+
+__all__ = ["MS", "Found", "Run"]

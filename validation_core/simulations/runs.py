@@ -1,0 +1,119 @@
+"""One run: K data sets simulated from a model, inferred, and the terms of the divergence."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from validation_core import keys
+from validation_core.bayes import Model
+from validation_core.bayes.algorithms import Weights, weights
+from validation_core.bayes.inference import Inference
+from validation_core.bayes.posterior import FullGaussian
+from validation_core.rng import stream
+from validation_core.tasks import Live
+from validation_core.types import Array, Joint
+
+if TYPE_CHECKING:
+    from validation_core.store import Store
+
+MS = (1, 2, 5, 10, 20, 50, 100)
+"""Draws that importance sampling weighs, Algorithm 4: every run knows its terms for each."""
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What a run leaves."""
+
+    theta: Array
+    """True z (K, D), which inference has not seen."""
+    x: Array
+    """Data (K, M')."""
+    weights: Weights
+    ok: NDArray[np.bool_]
+    """Where inference gave a q (K,)."""
+    q: FullGaussian | None
+    """It, where it is a normal."""
+    seconds: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """A model, an inference, its iterations, and K simulated data sets.
+
+    Data sets have random streams of their own that no other field enters: all runs of a model and
+    seed see the same ones, and those of a smaller K are the first of a larger one's.
+    """
+
+    version: ClassVar[int] = 1
+
+    model: Model
+    inference: Inference
+    iterations: int
+    datasets: int = 100
+    seed: int = 0
+
+    @cached_property
+    def key(self) -> str:
+        return keys.key(self)
+
+    @property
+    def label(self) -> str:
+        return f"{self.inference.label} of {self.model.label}, {self.iterations:,} iterations"
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """Nothing."""
+        return frozenset()
+
+    def pairs(self) -> Joint:
+        """The simulated truths and data, K rows."""
+        rows = [
+            self.model.simulate(1, stream(self.seed, "data set", k)) for k in range(self.datasets)
+        ]
+        return Joint(
+            *(np.concatenate([getattr(r, side) for r in rows]) for side in ("theta", "x"))
+        )
+
+    def streams(self, use: str) -> list[np.random.Generator]:
+        """A generator for each data set."""
+        return [stream(self.seed, use, k) for k in range(self.datasets)]
+
+    def done(self, store: Store) -> bool:
+        return store.has("results", self.key)
+
+    def run(self, store: Store, report: Live) -> None:
+        """Simulate, infer, weigh, and keep it."""
+        start = time.perf_counter()
+        pairs = self.pairs()
+        q = self.inference.fit(
+            self.model, pairs.x, self.iterations, self.streams("inference"),
+            lambda fraction: report(fraction, {}),
+        )  # fmt: skip
+        found = weights(self.model, q, pairs, max(MS), self.streams("draws"))
+        seconds = time.perf_counter() - start
+        arrays = {
+            "theta": pairs.theta, "x": pairs.x, "ok": q.ok, **found._asdict(),
+        }  # fmt: skip
+        if isinstance(q, FullGaussian):
+            arrays |= {"mean": q.mean, "scale": q.scale}
+        meta = {"label": self.label, "seconds": seconds}
+        store.save("results", self.key, arrays, spec=keys.text(self), meta=meta)
+        report(1.0, {})
+
+    def load(self, store: Store) -> Found | None:
+        """The stored result, or None."""
+        kept = store.load("results", self.key)
+        if kept is None:
+            return None
+        of = kept.arrays
+        q = FullGaussian(of["mean"], of["scale"]) if "mean" in of else None
+        return Found(
+            of["theta"], of["x"], Weights(*(of[name] for name in Weights._fields)),
+            of["ok"].astype(bool), q, float(kept.meta["seconds"]),
+        )  # fmt: skip
