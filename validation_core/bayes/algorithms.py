@@ -2,8 +2,8 @@
 
 (z, y) is drawn from the model, inference sees y alone, and z~ from q(z | y). With the log
 weight w = log p(z, y) - log q(z | y), d = w(z) - w(z~) has the mean KL(p || q) + KL(q || p),
-averaged over y: what depends on y alone cancels. Covariates are held fixed throughout (Algorithm 2; without any
-it is Algorithm 1).
+averaged over y: what depends on y alone cancels. Covariates are held fixed throughout
+(Algorithm 2; without any it is Algorithm 1).
 
 References:
     An easy to interpret diagnostic for approximate inference: symmetric divergence over

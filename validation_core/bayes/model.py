@@ -48,7 +48,7 @@ class Model(Protocol):
         ...
 
     def simulate(self, n: int, rng: np.random.Generator) -> Joint:
-        """n draws of (z, y) from prior and likelihood, covariates fixed: theta (n, D), x (n, M)."""
+        """n draws of (z, y), covariates fixed: theta (n, D) holds z, x (n, M) holds y."""
         ...
 
     def kernel(self, z: Tensor, y: Tensor) -> Tensor:
