@@ -21,6 +21,8 @@ PAGES = {
         st.Page("conformal.py", title="Conformal C2ST", icon=":material/tune:",
                 url_path="conformal-c2st"),
         st.Page("colt.py", title="CoLT", icon=":material/target:", url_path="colt"),
+        st.Page("divergence.py", title="Symmetric divergence", icon=":material/balance:",
+                url_path="symmetric-divergence"),
         st.Page("compare.py", title="Compare methods", icon=":material/stacked_line_chart:",
                 url_path="compare"),
     ],

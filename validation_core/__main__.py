@@ -1,4 +1,4 @@
-"""The command line: `python -m validation_core diagnose | compare | power | methods |
+"""The command line: `python -m validation_core diagnose | compare | power | divergence | methods |
 benchmarks | store`.
 
 Results go to standard output, progress to standard error. Exit codes: 0 ran; 2 bad input, with one
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from validation_core.benchmarks import BENCHMARKS
-from validation_core.command import compare, diagnose, listing, power
+from validation_core.command import compare, diagnose, divergence, listing, power
 from validation_core.command.options import json_option, tell
 from validation_core.methods import METHODS
 
@@ -44,6 +44,8 @@ def parser() -> argparse.ArgumentParser:
     diagnose.add(commands.add_parser("diagnose", help="a verdict on a table of draws"))
     compare.add(commands.add_parser("compare", help="several posteriors of the same simulations"))
     power.add(commands.add_parser("power", help="how often methods reject on a benchmark"))
+    about = "symmetric divergence over simulations: the figures of its paper"
+    divergence.add(commands.add_parser("divergence", help=about))
     for name, registry in (("methods", METHODS), ("benchmarks", BENCHMARKS)):
         command = commands.add_parser(name, help=f"the {name}, with options and papers")
         json_option(command)

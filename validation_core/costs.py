@@ -31,7 +31,7 @@ _COPIES = 4  # of a table while it is drawn, scored and ranked
 _DRAWN = 0.045
 _DENOISED = 6.0
 _SCORED = {"classifier": 5.0, "scorer": 0.4, "witness": 7.0, "reference": 0.12, "rows": 0.02,
-           "coordinates": 0.01}  # fmt: skip
+           "coordinates": 0.01, "ratio": 0.05}  # fmt: skip
 _EMBEDDED = {"identity": 0.1, "residual": 3.7, "mlp": 3.7, "fourier": 1.2}
 _RANKED = 0.02  # seconds for a million draws ranked
 _TEST = 1e-3  # of a test's own bookkeeping
@@ -101,7 +101,7 @@ def on_table(upload: Upload, method: Method) -> Cost:
     training = _learning(recipe)
     if isinstance(recipe, Classifier):
         training = _STEP * 2 * 0.8 * half * recipe.epochs
-    permuted = half * int(getattr(method, "permutations", 0)) * _PERMUTED
+    permuted = half * _relabelings(method) * _PERMUTED
     trial = _TEST + permuted + rows * _scoring(method) * max(1, (d + m) / 6)
     if method.name == "mmd_fuse":
         points, permutations = 2 * min(budget.p, n // 2), int(getattr(method, "permutations", 0))
@@ -152,8 +152,13 @@ def _trial(sweep: Sweep, method: Method) -> float:
         return seconds + _NULL * train * (1 + int(getattr(method, "nulls", 0)))
     if method.reads == "localizer":
         return seconds + rows * _scoring(method)
-    permuted = sweep.design.n * int(getattr(method, "permutations", 0)) * _PERMUTED
+    permuted = sweep.design.n * _relabelings(method) * _PERMUTED
     return seconds + permuted + rows * _scoring(method)
+
+
+def _relabelings(method: Method) -> int:
+    """Times that a test puts other draws in the truth's place."""
+    return int(getattr(method, "permutations", getattr(method, "relabelings", 0)))
 
 
 def _scoring(method: Method) -> float:

@@ -10,6 +10,8 @@ import filelock
 import numpy as np
 
 from validation_core import keys, sampling
+from validation_core.bayes import designs
+from validation_core.benchmarks.bayes_model import BayesModel
 from validation_core.rng import stream
 from validation_core.scores.classifier import Classifier
 from validation_core.types import Array, Benchmark, Draws
@@ -142,13 +144,46 @@ class Sampler(Protocol):
 
 
 def ready(store: Store, benchmark: Benchmark, report: Report | None = None) -> None:
-    """Let a benchmark that draws from a trained network have it, trained where the store lacks it.
+    """Lend a benchmark what it draws from: a trained network, trained where the store lacks it, or
+    the covariates of its Bayesian model.
 
     Every task calls this before it samples; it costs nothing for the others.
     """
+    if isinstance(benchmark, BayesModel):
+        covariates(store, benchmark.of)
     network = network_behind(benchmark)
     if network is not None:
         cast("Sampler", benchmark).lend(trained(store, network, report))
+
+
+def covariates(store: Store, model: Any) -> None:
+    """Lend this process the covariates that a Bayesian model names; nothing where it names none.
+
+    Raises:
+        ValueError: when this store has not kept them.
+    """
+    name, design = getattr(model, "name", ""), getattr(model, "design", "")
+    if name not in designs.SHAPES or designs.lent(name, design):
+        return
+    kept = store.load("tables", design)
+    if kept is None:
+        raise ValueError(
+            f"The store keeps covariates under their digest; got {design!r} of {name}, which is "
+            f"not in {store.root}; read the file again, or take the stand-in"
+        )
+    designs.lend(name, kept.arrays["raw"])
+
+
+def keep_covariates(store: Store, name: str, raw: Array) -> str:
+    """Store raw covariates (rows, columns) of the model of that name; gives their digest.
+
+    Raises:
+        ValueError: when they are not of the shape that the model has.
+    """
+    digest = designs.lend(name, raw)
+    raw = designs.checked(name, raw)
+    store.save("tables", digest, {"raw": raw}, spec=f"covariates of {name}", meta={"label": name})
+    return digest
 
 
 def network_behind(benchmark: Benchmark) -> Training | None:

@@ -47,6 +47,14 @@ class Adam:
             if moved:
                 self._move(moved, rate)
 
+    def slow(self, *rates: float) -> None:
+        """Go on at other rates, one for each group, with what is remembered of the gradients."""
+        if len(rates) != len(self._rates):
+            raise ValueError(
+                f"every group of parameters has a rate; got {len(rates)} for {len(self._rates)}"
+            )
+        self._rates = list(rates)
+
     def cool(self) -> None:
         """Lower the rates: 1 + cos(pi t / over) over what it was a call before, and 0 at the end.
 

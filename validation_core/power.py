@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from validation_core import sampling, scores, statistics
 from validation_core.rng import stream
+from validation_core.scores.ratio import Ratio
 from validation_core.scores.rows import Rows
 from validation_core.types import (
     Array,
@@ -167,12 +168,15 @@ def score_of(
     """The score that a method reads: one made without learning, or the learned one.
 
     Raises:
-        ValueError: when the method reads a learned score and there is none.
+        ValueError: when the method reads a learned score and there is none, or a log ratio that
+            the benchmark does not know.
     """
     if isinstance(method, Fixed):
         return method.score(log_q(benchmark, gamma))
     if method.reads == "rows":
         return Rows()
+    if method.reads == "ratio":
+        return Ratio(benchmark, gamma)
     own = score.get(method.label) if isinstance(score, Mapping) else score
     if own is None:
         raise ValueError(
@@ -217,7 +221,7 @@ def _pooled(
     pool = p
     short = POOL - design.trials
     if short > 0 and any(method.budget(1, 1).p > 1 for method in methods):
-        extra = [trial_rows(benchmark, gamma, design, t).p for t in range(-short, 0)]
+        extra = [trial_truths(benchmark, gamma, design, t) for t in range(-short, 0)]
         pool = np.concatenate([p, score(*joined(extra)).reshape(-1, design.n)])
     all_scores = BlockScores(p, q, statistics.Pool(pool.ravel()))
     found: _Result = {}
@@ -241,9 +245,15 @@ def _trial_scores(
 
 
 def trial_rows(benchmark: Benchmark, gamma: float, design: Trials, trial: int) -> Blocks:
-    """The independent rows of one trial, n of p and n of q; negative trials feed the pool."""
+    """The independent rows of one trial, n of p and n of q."""
     rng = stream(design.seed, "trial", trial)
     return sampling.blocks(benchmark, gamma, design.n, design.n, rng)
+
+
+def trial_truths(benchmark: Benchmark, gamma: float, design: Trials, trial: int) -> Joint:
+    """The rows of p alone, of trials with negative numbers, which feed the pool."""
+    rng = stream(design.seed, "trial", trial)
+    return sampling.truths(benchmark, gamma, design.n, design.n, rng)
 
 
 def joined(parts: list[Joint]) -> tuple[Array, Array]:

@@ -11,7 +11,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core.types import Array, Benchmark, Blocks, Draws, Joint
+from validation_core.types import Array, Benchmark, Blocks, Draws, Joint, Pairs
 
 _WATCHED = 10  # draws of q per held-out x: enough to watch a training by, cheap to score
 
@@ -29,22 +29,46 @@ class TrainingSet:
     held_q: Joint
 
 
+def pairs(benchmark: Benchmark, gamma: float, n: int, rng: np.random.Generator) -> Joint:
+    """n independent rows from p, each with an x of its own."""
+    if isinstance(benchmark, Pairs):
+        return benchmark.pairs(n, gamma, rng)
+    x = benchmark.x(n, rng)
+    return Joint(benchmark.theta(x, gamma, rng), x)
+
+
 def blocks(
     benchmark: Benchmark, gamma: float, n_p: int, n_q: int, rng: np.random.Generator
 ) -> Blocks:
     """n_p independent rows from p and n_q from q_gamma, each with an x of its own."""
+    p, x = _sides(benchmark, gamma, n_p, n_q, rng)
+    return Blocks(p=p, q=Joint(benchmark.q(x, gamma, rng), x))
+
+
+def truths(
+    benchmark: Benchmark, gamma: float, n_p: int, n_q: int, rng: np.random.Generator
+) -> Joint:
+    """The rows from p of `blocks`, to the bit, where those from q are not wanted."""
+    return _sides(benchmark, gamma, n_p, n_q, rng)[0]
+
+
+def _sides(
+    benchmark: Benchmark, gamma: float, n_p: int, n_q: int, rng: np.random.Generator
+) -> tuple[Joint, Array]:
+    """Rows from p, and the x at which q is drawn."""
+    if isinstance(benchmark, Pairs):
+        return benchmark.pairs(n_p, gamma, rng), benchmark.x(n_q, rng)
     x_p, x_q = benchmark.x(n_p, rng), benchmark.x(n_q, rng)
-    return Blocks(
-        p=Joint(benchmark.theta(x_p, gamma, rng), x_p), q=Joint(benchmark.q(x_q, gamma, rng), x_q)
-    )
+    return Joint(benchmark.theta(x_p, gamma, rng), x_p), x_q
 
 
 def table(benchmark: Benchmark, gamma: float, n: int, k: int, rng: np.random.Generator) -> Draws:
     """n simulations with the truth and k draws of q_gamma at each x, like a user's table."""
-    x = benchmark.x(n, rng)
-    theta = benchmark.theta(x, gamma, rng)
-    q = benchmark.q(np.repeat(x, k, axis=0), gamma, rng)  # (n k, D)
-    return Draws(theta, x, q.reshape(n, k, -1))
+    p = pairs(benchmark, gamma, n, rng)
+    if isinstance(benchmark, Pairs):
+        return Draws(p.theta, p.x, benchmark.draws(p.x, k, gamma, rng))
+    q = benchmark.q(np.repeat(p.x, k, axis=0), gamma, rng)  # (n k, D)
+    return Draws(p.theta, p.x, q.reshape(n, k, -1))
 
 
 def training_set(

@@ -143,7 +143,7 @@ def _pooled(
     pool = None
     if calibrated:
         p = np.concatenate([
-            score(*power.joined([power.trial_rows(benchmark, gamma, design, t).p for t in chunk]))
+            score(*power.joined([power.trial_truths(benchmark, gamma, design, t) for t in chunk]))
             for chunk in power.chunks(range(-POOL, 0))
         ])  # fmt: skip
         pool = statistics.Pool(p)

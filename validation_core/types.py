@@ -19,7 +19,15 @@ from numpy.typing import NDArray
 Array = NDArray[np.floating]
 Layout = Literal["blocks", "table"]
 Reads = Literal[
-    "coordinates", "rows", "classifier", "localizer", "reference", "scorer", "witness", "local"
+    "coordinates",
+    "rows",
+    "ratio",
+    "classifier",
+    "localizer",
+    "reference",
+    "scorer",
+    "witness",
+    "local",
 ]
 
 
@@ -152,8 +160,9 @@ class Method(Protocol):
     statistic: ClassVar[str]
     layout: ClassVar[Layout]
     reads: ClassVar[Reads]
-    """Its score: coordinates of theta, whole rows of theta and x, the logit of the classifier that
-    several methods share, or what its own recipe learns (see `Own` and `Anew`)."""
+    """Its score: coordinates of theta, whole rows of theta and x, the log ratio of p and q where
+    that is known, the logit of the classifier that several methods share, or what its own recipe
+    learns (see `Own` and `Anew`)."""
     version: ClassVar[int]
 
     @property
@@ -203,7 +212,7 @@ class Anew(Protocol):
 
 def learnt(method: Method) -> bool:
     """Whether what a method reads is learnt once for all trials: by a network, kept by its key."""
-    return not isinstance(method, Fixed | Anew) and method.reads != "rows"
+    return not isinstance(method, Fixed | Anew) and method.reads not in ("rows", "ratio")
 
 
 class Benchmark(Protocol):
@@ -252,6 +261,28 @@ class Benchmark(Protocol):
 
     def log_p(self, theta: Array, x: Array, gamma: float) -> Array | None:
         """log p(theta|x), normalised: (n,), or None where nobody knows it."""
+        ...
+
+
+@runtime_checkable
+class Pairs(Benchmark, Protocol):
+    """A benchmark whose theta comes together with x, and whose q is dear at each new x."""
+
+    def pairs(self, n: int, gamma: float, rng: np.random.Generator) -> Joint:
+        """n draws of theta with its x, independent of one another."""
+        ...
+
+    def draws(self, x: Array, k: int, gamma: float, rng: np.random.Generator) -> Array:
+        """k draws of the estimator at each x: (n, k, D)."""
+        ...
+
+
+@runtime_checkable
+class Weighted(Protocol):
+    """A benchmark that knows log p(theta, x) - log q_gamma(theta | x), if not log p(x)."""
+
+    def log_weight(self, theta: Array, x: Array, gamma: float) -> Array:
+        """It (n,), up to a function of x."""
         ...
 
 

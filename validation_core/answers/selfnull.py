@@ -75,6 +75,8 @@ def unfit(method: Method, k: int) -> str | None:
     """Why a method is not run on many tables with k draws at each x; None for one that is."""
     if isinstance(method, Anew):
         return "it trains anew for every table"
+    if method.reads == "ratio":
+        return "it reads log densities, which a made table does not carry"
     if method.reads == "rows":
         return "it compares all rows by kernels, which takes seconds a table"
     if method.reads == "coordinates" and getattr(method, "quantities", "marginals") != "marginals":

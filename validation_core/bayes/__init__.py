@@ -1,8 +1,22 @@
 """Bayesian models whose posterior is inferred, and the inference: the models by name."""
 
+from validation_core.bayes.concrete import Concrete
+from validation_core.bayes.glm_binomial import GLMBinomial
 from validation_core.bayes.heart_transplants import HeartTransplants
+from validation_core.bayes.hospitals import Hospitals
+from validation_core.bayes.ionosphere import Ionosphere
 from validation_core.bayes.model import Model
 
-__all__ = ["MODELS", "HeartTransplants", "Model"]
+__all__ = [
+    "MODELS",
+    "Concrete",
+    "GLMBinomial",
+    "HeartTransplants",
+    "Hospitals",
+    "Ionosphere",
+    "Model",
+]
 
-MODELS: dict[str, type[Model]] = {kind.name: kind for kind in (HeartTransplants,)}
+MODELS: dict[str, type[Model]] = {
+    kind.name: kind for kind in (GLMBinomial, HeartTransplants, Hospitals, Ionosphere, Concrete)
+}

@@ -21,6 +21,8 @@ from validation_core.bayes.model import Model, log_joint
 from validation_core.bayes.posterior import Posterior
 from validation_core.types import Array, Joint
 
+_NUMBERS = 1 << 20  # that a model may hold at a time
+
 
 class Weights(NamedTuple):
     """Log weights of Algorithm 4, from which d follows for every M up to theirs."""
@@ -39,11 +41,20 @@ def weights(
 ) -> Weights:  # fmt: skip
     """Log weights of K simulated pairs, z theta (K, D) and y x (K, M'), for M up to `most`.
 
-    Where there is no q they are NaN.
+    What depends on y alone may be missing from either density; all that depends on z must be
+    there, Jacobians too. Where there is no q they are NaN.
     """
     drawn = posterior.sample(2 * most - 1, rngs)
-    every = np.concatenate(
-        [pairs.theta[:, None], drawn], axis=1
-    )  # the truth is one of the first M
-    found = log_joint(model, every, pairs.x[:, None]) - posterior.log_density(every)
+    # the truth is one of the first M, the rest of them follow it: z_2 .. z_M, not z_1 .. z_M
+    every = np.concatenate([pairs.theta[:, None], drawn], axis=1)
+    found = _log_joint(model, every, pairs.x) - posterior.log_density(every)
     return Weights(found[:, :most], found[:, most:], drawn[:, most - 1])
+
+
+def _log_joint(model: Model, z: Array, y: Array) -> Array:
+    """log p(z, y) of z (K, S, D) and y (K, M), some data sets at a time: models may need an array
+    of S x M numbers for each.
+    """
+    several = max(1, _NUMBERS // (z.shape[1] * max(z.shape[2], y.shape[1])))
+    parts = [slice(start, start + several) for start in range(0, len(z), several)]
+    return np.concatenate([log_joint(model, z[part], y[part, None]) for part in parts])

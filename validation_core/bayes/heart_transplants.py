@@ -128,4 +128,4 @@ class Exact:
 
 def _log_gamma(shape: float, n: int, rng: np.random.Generator) -> Array:
     """Logarithms of Gamma(shape, 1) draws (n,): small shapes underflow before the logarithm."""
-    return np.asarray(np.log(rng.standard_gamma(shape + 1, n)) + np.log(rng.random(n)) / shape)
+    return np.log(rng.standard_gamma(shape + 1, n)) - rng.standard_exponential(n) / shape

@@ -76,11 +76,17 @@ def log_joint(model: Model, z: Array, y: Array) -> Array:
 
 def gradient(model: Model, z: Tensor, y: Tensor) -> Tensor:
     """Gradient of log p(z, y) in z (..., D): (..., D)."""
+    return value_and_gradient(model, z, y)[1]
+
+
+def value_and_gradient(model: Model, z: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    """What of log p(z, y) depends on z (..., D), and its gradient there: (...) and (..., D)."""
     import torch
 
     at = z.detach().requires_grad_(True)
-    (found,) = torch.autograd.grad(model.kernel(at, y).sum(), at)
-    return found
+    value = model.kernel(at, y)
+    (slope,) = torch.autograd.grad(value.sum(), at)
+    return value.detach(), slope
 
 
 def hessian(model: Model, z: Tensor, y: Tensor) -> Tensor:

@@ -40,6 +40,16 @@ def numbers(text: str) -> tuple[float, ...]:
         ) from None
 
 
+def whole(text: str) -> tuple[int, ...]:
+    """Whole numbers with commas between, for argparse."""
+    try:
+        return tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"these are whole numbers with commas between; got {text!r}; try 10,30,100"
+        ) from None
+
+
 def methods(texts: Sequence[str] | None) -> list[Method]:
     """NAME[:field=value,...], each as a method.
 
@@ -49,7 +59,7 @@ def methods(texts: Sequence[str] | None) -> list[Method]:
     made: list[Method] = []
     for text in texts or ():
         name, _, options = text.partition(":")
-        made.append(_build(entry(METHODS, name, "method"), options.split(",") if options else []))
+        made.append(build(entry(METHODS, name, "method"), options.split(",") if options else []))
     labels = [method.label for method in made]
     if len(set(labels)) < len(labels):
         raise ValueError(f"Each method is tested once; got {labels}. Leave out the repeated one.")
@@ -62,7 +72,7 @@ def benchmark(name: str, options: Sequence[str]) -> Benchmark:
     Raises:
         ValueError: for a name or an option that there is not.
     """
-    built: Benchmark = _build(entry(BENCHMARKS, name, "benchmark"), options)
+    built: Benchmark = build(entry(BENCHMARKS, name, "benchmark"), options)
     return built
 
 
@@ -77,11 +87,24 @@ def entry(registry: Mapping[Any, Any], name: str, what: str) -> Any:
     return registry[name]
 
 
-def _build(kind: Any, options: Sequence[str]) -> Any:
-    """A frozen dataclass from `field=value` texts, each read as its field's type says."""
+def build(kind: Any, options: Sequence[str]) -> Any:
+    """A frozen dataclass from `field=value` texts.
+
+    Raises:
+        ValueError: for an option that there is not.
+    """
+    return kind(**values(kind, options))
+
+
+def values(kind: Any, options: Sequence[str]) -> dict[str, Any]:
+    """`field=value` texts by field, each read as the type of that field of a dataclass says.
+
+    Raises:
+        ValueError: for an option that there is not.
+    """
     hints = get_type_hints(kind)
     fields = {field.name: field for field in dataclasses.fields(kind)}
-    values: dict[str, Any] = {}
+    read: dict[str, Any] = {}
     for option in options:
         name, _, text = option.partition("=")
         if name not in fields:
@@ -89,8 +112,8 @@ def _build(kind: Any, options: Sequence[str]) -> Any:
                 f"Options of {kind.__name__} are {', '.join(fields) or 'none'}; got {option!r}. "
                 f"Write field=value."
             )
-        values[name] = _value(name, text, hints[name])
-    return kind(**values)
+        read[name] = _value(name, text, hints[name])
+    return read
 
 
 def _value(name: str, text: str, kind: Any) -> Any:

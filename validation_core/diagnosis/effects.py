@@ -19,7 +19,8 @@ def told(method: Method, outcome: Outcome) -> dict[str, Effect]:
     """Names and numbers of one outcome, no leading axes: those of its method, and of its null."""
     own = _OWN.get(method.name)
     found = own(float(outcome.statistic), outcome.arrays) if own else {}
-    count: Any = getattr(method, "permutations", getattr(method, "nulls", None))
+    named = ("permutations", "relabelings", "nulls")
+    count: Any = next((getattr(method, name) for name in named if hasattr(method, name)), None)
     if count is None or getattr(method, "pvalue", "permutation") != "permutation":
         return found
     least = outcome.effect.get("least_pvalue", 1 / (count + 1))

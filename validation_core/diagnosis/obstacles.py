@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from validation_core.diagnosis import ratios
 from validation_core.methods import SBC
 from validation_core.methods.colt import CoLT
 from validation_core.methods.uniform import Uniform
@@ -35,6 +36,7 @@ def _too_few(method: Method, upload: Upload) -> str | None:
     table = isinstance(upload.data, Draws)
     least, does = {
         "coordinates": (_RANK_ROWS, "ranks every row"),
+        "ratio": (_RANK_ROWS, "averages over rows"),
         "reference": (2 * _RANK_ROWS, "learns the box of its references on half of the rows"),
         "rows": (
             (2 * _SIDE_ROWS, "takes the truth of half of the rows and a draw of q of the others")
@@ -57,6 +59,8 @@ def _unsuited(method: Method, upload: Upload) -> str | None:
             "Fresh anchors at every step are drawn by a simulator, which an upload has not; got "
             "fresh=true. Leave it out."
         )
+    if method.reads == "ratio":
+        return ratios.obstacle(upload)
     if isinstance(method, SBC):
         return _no_quantity(method, upload)
     if isinstance(method, Uniform):

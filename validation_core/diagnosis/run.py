@@ -1,7 +1,7 @@
 """One method on one upload: on which rows it looks, and what it finds.
 
-SBC and MMD-FUSE learn nothing and read every row; what learns is tested on the half of the rows
-that it did not learn from.
+SBC, MMD-FUSE and the symmetric divergence learn nothing and read every row; what learns is tested
+on the half of the rows that it did not learn from.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from validation_core import sampling, scores
-from validation_core.diagnosis import effects, learning
+from validation_core.diagnosis import effects, learning, ratios
 from validation_core.diagnosis.obstacles import obstacle
 from validation_core.diagnosis.records import Effect, Record
 from validation_core.methods.colt import CoLT
@@ -144,6 +144,10 @@ def _read(upload: Upload, method: Method, seed: int, trained: Network | None) ->
         return _at_median(method, upload, seed)
     if isinstance(method, SBC) and LOG_Q in chosen(method.quantities):
         return _Read(_with_log_q(upload, method))
+    if method.reads == "ratio":
+        known = ratios.ratios(upload.densities)
+        assert known is not None
+        return _Read(known)
     if isinstance(method, Fixed):
         assert isinstance(upload.data, Draws)
         # Quantities do not look at x, which may be large and would be repeated K times.

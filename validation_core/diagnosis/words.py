@@ -101,6 +101,40 @@ def _divergence(record: Record, x_names: Sequence[str]) -> tuple[str, ...]:
     )
 
 
+def _symmetric(record: Record, x_names: Sequence[str]) -> tuple[str, ...]:
+    del x_names
+    return nats(record.effect)
+
+
+def nats(told: Mapping[str, Any]) -> tuple[str, ...]:
+    """A symmetric divergence in sentences, from the numbers of its record."""
+    rows = told["k"] + told["infinite"]
+    each = f" and {told['draws']:,} draws of q at each" if told["draws"] > 1 else ""
+    said = [
+        f"Symmetric divergence KL(p || q) + KL(q || p), mean over {told['k']:,} "
+        f"simulations{each}: {told['skl']:.3f} nats [{_ends(told, 'ci')}], by the bootstrap "
+        f"[{_ends(told, 'boot')}]; median of its terms {told['median']:.3f}, largest "
+        f"{told['largest']:.3g}.",
+        f"log p / q is higher at the truth than at a draw of q in {_percent(told, 'auc')} of "
+        f"pairs at the same x; 50% if q were right.",
+    ]
+    if told["infinite"]:
+        said.append(
+            f"In {told['infinite']:,} of {rows:,} rows a log density is not finite: there the "
+            f"divergence is infinite, and the number is that of the other rows."
+        )
+    if told["heavy"]:
+        said.append(
+            f"Its terms have a heavy tail (Pareto k = {told['tail']:.2f}, above 0.5): few rows "
+            f"carry the mean, and the intervals are too short. The p-value stays valid."
+        )
+    return tuple(said)
+
+
+def _ends(told: Mapping[str, Any], name: str) -> str:
+    return f"{told[f'{name}_low']:.3f}, {told[f'{name}_high']:.3f}".replace("-", "−")
+
+
 def _difference(record: Record, x_names: Sequence[str]) -> tuple[str, ...]:
     del x_names
     told = record.effect
@@ -135,7 +169,8 @@ def _relabeled(record: Record) -> tuple[str, ...]:
 
 
 _FINDINGS: Mapping[str, Callable[[Record, Sequence[str]], tuple[str, ...]]] = {
-    "colt": ball, "tarp": _coverage, "dc": _divergence, "automl": _difference, "lc2st": _local,
+    "colt": ball, "tarp": _coverage, "skl": _symmetric, "dc": _divergence, "automl": _difference,
+    "lc2st": _local,
 }  # fmt: skip
 
 

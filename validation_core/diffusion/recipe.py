@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
+from validation_core import sampling
 from validation_core.types import Array, Benchmark, Joint
 
 if TYPE_CHECKING:
@@ -71,8 +72,7 @@ class Diffusion:
 
     def sample(self, benchmark: Benchmark, gamma: float, rng: np.random.Generator) -> Joint:
         """Pairs (theta, x) of the truth."""
-        x = benchmark.x(self.pairs, rng)
-        return Joint(benchmark.theta(x, gamma, rng), x)
+        return sampling.pairs(benchmark, gamma, self.pairs, rng)
 
     def learn_all(
         self, data: Sequence[Joint], seeds: Sequence[int], report: Report | None = None

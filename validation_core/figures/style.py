@@ -2,7 +2,7 @@
 
 Colours keep 3 : 1 contrast on the light and on the dark background, so that one figure serves
 both; methods start from Paul Tol's muted set, moved in lightness where it missed that, and have
-a dash and a symbol as second cue.
+a dash and a symbol as second cue, as have algorithms of inference.
 """
 
 from __future__ import annotations
@@ -52,6 +52,21 @@ METHOD_STYLES: Mapping[str, MethodStyle] = {
 def method_style(name: str) -> MethodStyle:
     """The look of a method; grey for one that has none yet."""
     return METHOD_STYLES.get(name, MethodStyle(NULL, "solid", "circle-open"))
+
+
+ALGORITHM_STYLES: Mapping[str, MethodStyle] = {
+    "laplace": MethodStyle("#B07D00", "solid", "circle"),
+    "adjusted_laplace": MethodStyle("#AE3F8B", "dash", "square"),
+    "vi": MethodStyle("#5A6FD6", "dashdot", "diamond"),
+    "iwvi": MethodStyle("#1FA37F", "longdash", "triangle-up"),
+    "exact": MethodStyle(NULL, "dot", "cross"),
+}
+"""Ways to infer a posterior: colours stay apart in every common colour blindness."""
+
+
+def algorithm_style(name: str) -> MethodStyle:
+    """The look of an inference; grey for one that has none yet."""
+    return ALGORITHM_STYLES.get(name, MethodStyle(NULL, "solid", "star"))
 
 
 class Axis(NamedTuple):

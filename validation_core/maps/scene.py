@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from validation_core.models import Simulated
-from validation_core.types import Array, Draws
+from validation_core.types import Array, Benchmark, Draws, Pairs
 
 SHOWN = 300
 """Draws of q shown at a place."""
@@ -53,24 +53,44 @@ def simulated(source: Simulated, x: Array, count: int, rng: np.random.Generator)
     """`count` new places, new draws of p and q at each, in the order of a slider.
 
     One x: evenly between the 1% and the 99% quantile of x (n, M). More: as many fresh x, along
-    the first principal component of x.
+    the first principal component of x. Where theta comes with its x alone, one truth at each.
     """
     benchmark, gamma = source.benchmark, source.gamma
+    if isinstance(benchmark, Pairs):
+        return _with_truths(benchmark, gamma, x, count, rng)
     if x.shape[1] == 1:
         low, high = np.quantile(x[:, 0], [_TAIL, 1 - _TAIL])
         at = np.linspace(low, high, count)[:, None]
     else:
         at = benchmark.x(count, rng)
         at = at[np.argsort(along(x, at), kind="stable")]
-    d, m = benchmark.dims
+    d, _ = benchmark.dims
     most = max(5, _SHOWN_NUMBERS // (count * d))
     shown = min(SHOWN, most * SHOWN // (SHOWN + TRUTHS))
     truths = min(TRUTHS, most * TRUTHS // (SHOWN + TRUTHS))
-    measured = min(MEASURED, max(100, _NUMBERS // (count * (d + m))))
+    measured = _measured(benchmark, count)
     q = benchmark.q(np.repeat(at, shown + measured, axis=0), gamma, rng)
     q = q.reshape(count, shown + measured, d)
     truth = benchmark.theta(np.repeat(at, truths, axis=0), gamma, rng).reshape(count, truths, d)
     return Places(at, q[:, :shown], truth, q[:, shown:])
+
+
+def _with_truths(
+    benchmark: Pairs, gamma: float, x: Array, count: int, rng: np.random.Generator
+) -> Places:
+    """Fresh simulations as places."""
+    drawn = benchmark.pairs(count, gamma, rng)
+    order = np.argsort(along(x, drawn.x), kind="stable")
+    at, truth = drawn.x[order], drawn.theta[order]
+    shown = min(SHOWN, max(3, _SHOWN_NUMBERS // truth.size))
+    measured = _measured(benchmark, count)
+    q = benchmark.draws(at, shown + measured, gamma, rng)
+    return Places(at, q[:, :shown], truth[:, None], q[:, shown:])
+
+
+def _measured(benchmark: Benchmark, count: int) -> int:
+    """Further draws of q at each of so many places."""
+    return min(MEASURED, max(100, _NUMBERS // (count * sum(benchmark.dims))))
 
 
 def of_table(table: Draws, count: int) -> Places:

@@ -8,6 +8,7 @@ from validation_core.methods.lc2st import LC2ST
 from validation_core.methods.mmd_fuse import MMDFuse
 from validation_core.methods.multiple import Multiple
 from validation_core.methods.sbc import SBC
+from validation_core.methods.skl import SKL
 from validation_core.methods.tarp import TARP
 from validation_core.methods.uniform import Uniform
 from validation_core.methods.within_x import WithinX
@@ -19,6 +20,7 @@ __all__ = [
     "LC2ST",
     "METHODS",
     "SBC",
+    "SKL",
     "TARP",
     "AutoML",
     "CoLT",
@@ -31,6 +33,6 @@ __all__ = [
 METHODS: dict[str, type[Method]] = {
     kind.name: kind
     for kind in (
-        C2ST, Multiple, Uniform, WithinX, CoLT, SBC, TARP, DC, AutoML, MMDFuse, LC2ST,
+        C2ST, Multiple, Uniform, WithinX, CoLT, SBC, TARP, SKL, DC, AutoML, MMDFuse, LC2ST,
     )
 }  # fmt: skip

@@ -102,6 +102,22 @@ def _filled(told: Told, written: sections.Written, draws: Mapping[str, Array] | 
 
 
 def _document(told: Told, written: Sequence[Section], own: packing.Script, data: str) -> str:
+    title = f"{sections.headline(told.found)} · {told.path}"
+    return framed(title, "Posterior report", written, own, data)
+
+
+def framed(
+    title: str, kind: str, written: Sequence[Section], own: packing.Script, data: str
+) -> str:
+    """Sections as a document of its own: contents, plotly.js, and what runs in it.
+
+    Args:
+        title: of the window.
+        kind: what this is, above the contents.
+        written: one named `verdict` has no heading but its own.
+        own: the script.
+        data: of the figures, as markup.
+    """
     plotly = packing.plotly()
     # Only these scripts, and nothing fetched: what a user named can neither run nor call home.
     policy = (
@@ -122,9 +138,9 @@ def _document(told: Told, written: Sequence[Section], own: packing.Script, data:
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<meta name="color-scheme" content="light dark">'
-        f"<title>{escape(sections.headline(told.found))} · {escape(told.path)}</title>"
+        f"<title>{escape(title)}</title>"
         f"<style>{packing.own('report.css')}</style></head><body>"
-        f'<nav aria-label="Contents"><p>Posterior report</p><ol>{contents}</ol></nav>'
+        f'<nav aria-label="Contents"><p>{escape(kind)}</p><ol>{contents}</ol></nav>'
         '<main><p class="aside" id="still">Figures need JavaScript, which has not run here. '
         "Words, tables and numbers are here without it.</p>"
         f'<p class="aside" id="old" hidden>This browser has no DecompressionStream, so that the '

@@ -79,7 +79,7 @@
   const json = async () => {
     const held = element('json')
     const text = held.type === 'application/json' ? held.textContent : await unpacked('json')
-    save(new Blob([text], { type: 'application/json' }), 'diagnosis.json')
+    save(new Blob([text], { type: 'application/json' }), held.dataset.name || 'diagnosis.json')
   }
 
   document.addEventListener('click', (event) => {

@@ -55,7 +55,7 @@ class Written(NamedTuple):
 
 
 @dataclass
-class _Places:
+class Places:
     """Where figures go: each is put in turn, and drawn by its number when the file is opened."""
 
     figures: list[go.Figure] = field(default_factory=list)
@@ -87,7 +87,7 @@ class _Places:
 def written(told: Told) -> Written:
     """Verdict, notes, each panel in turn, each test, what was read, methods, what it was made
     with."""
-    places = _Places()
+    places = Places()
     made = [Section("verdict", "Verdict", "".join(_verdict(told)))]
     if told.notes:
         lines = escape(told.notes).replace("\n", "<br>")
@@ -149,7 +149,7 @@ def _row(record: Record, found: Diagnosis) -> dict[str, Any]:
     return dict(zip(_METHOD_COLUMNS, cells, strict=True))
 
 
-def _panel(told: Told, panel: Panel, places: _Places) -> Iterator[str]:
+def _panel(told: Told, panel: Panel, places: Places) -> Iterator[str]:
     from validation_core import panels  # here: a verdict alone needs no answer's module
 
     found = told.answers.get(panel.name)
@@ -168,7 +168,7 @@ def _panel(told: Told, panel: Panel, places: _Places) -> Iterator[str]:
     yield f"<details><summary>Code</summary><pre><code>{escape(python)}</code></pre></details>"
 
 
-def _tests(told: Told, places: _Places) -> Iterator[str]:
+def _tests(told: Told, places: Places) -> Iterator[str]:
     found = told.found
     for record in found.records:
         shown = pictures(record, alpha=found.alpha, names=found.upload.names)

@@ -4,6 +4,22 @@ One run is a model, an inference, a number of iterations and K simulated data se
 Domke (2021) is drawn from such runs.
 """
 
+from validation_core.simulations.collect import Memory, Summary, Terms, collect, summary
+from validation_core.simulations.plan import FOUR, GRID, Plan, figure, tested
 from validation_core.simulations.runs import MS, Found, Run
 
-__all__ = ["MS", "Found", "Run"]
+__all__ = [
+    "FOUR",
+    "GRID",
+    "MS",
+    "Found",
+    "Memory",
+    "Plan",
+    "Run",
+    "Summary",
+    "Terms",
+    "collect",
+    "figure",
+    "summary",
+    "tested",
+]

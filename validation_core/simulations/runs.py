@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
@@ -13,8 +14,9 @@ from numpy.typing import NDArray
 from validation_core import keys
 from validation_core.bayes import Model
 from validation_core.bayes.algorithms import Weights, weights
-from validation_core.bayes.inference import Inference
-from validation_core.bayes.posterior import FullGaussian
+from validation_core.bayes.inference import Inference, Laplace
+from validation_core.bayes.posterior import FullGaussian, Posterior
+from validation_core.models import covariates
 from validation_core.rng import stream
 from validation_core.tasks import Live
 from validation_core.types import Array, Joint
@@ -51,6 +53,7 @@ class Run:
     """
 
     version: ClassVar[int] = 1
+    gpu: ClassVar[bool] = False
 
     model: Model
     inference: Inference
@@ -67,9 +70,16 @@ class Run:
         return f"{self.inference.label} of {self.model.label}, {self.iterations:,} iterations"
 
     @property
+    def makes(self) -> frozenset[str]:
+        """Its own key: what the same climb also gives waits for it."""
+        return frozenset({self.key})
+
+    @property
     def needs(self) -> frozenset[str]:
-        """Nothing."""
-        return frozenset()
+        """Of adjusted Laplace, the run of Laplace, which leaves both: none climbs twice."""
+        if not (isinstance(self.inference, Laplace) and self.inference.adjusted):
+            return frozenset()
+        return replace(self, inference=replace(self.inference, adjusted=False)).makes
 
     def pairs(self) -> Joint:
         """The simulated truths and data, K rows."""
@@ -88,15 +98,39 @@ class Run:
         return store.has("results", self.key)
 
     def run(self, store: Store, report: Live) -> None:
-        """Simulate, infer, weigh, and keep it."""
+        """Simulate, infer, weigh, and keep it, with what else the same work gives.
+
+        Raises:
+            ValueError: where the store lacks the model's covariates, or the model has no such
+                posterior.
+        """
+        if self.done(store):
+            return
+        covariates(store, self.model)
         start = time.perf_counter()
         pairs = self.pairs()
-        q = self.inference.fit(
-            self.model, pairs.x, self.iterations, self.streams("inference"),
-            lambda fraction: report(fraction, {}),
-        )  # fmt: skip
+        fits = self._fits(pairs.x, lambda fraction: report(fraction, {}))
+        shared = time.perf_counter() - start
+        for inference, q in fits:
+            run = replace(self, inference=inference)
+            if not run.done(store):
+                run._keep(store, pairs, q, shared)
+        report(1.0, {})
+
+    def _fits(
+        self, y: Array, report: Callable[[float], None]
+    ) -> Sequence[tuple[Inference, Posterior]]:
+        """What is inferred from data (K, M'); both Laplace approximations come of one climb."""
+        if isinstance(self.inference, Laplace):
+            return list(self.inference.both(self.model, y, self.iterations, report).items())
+        rngs = self.streams("inference")
+        q = self.inference.fit(self.model, y, self.iterations, rngs, report)
+        return [(self.inference, q)]
+
+    def _keep(self, store: Store, pairs: Joint, q: Posterior, before: float) -> None:
+        start = time.perf_counter()
         found = weights(self.model, q, pairs, max(MS), self.streams("draws"))
-        seconds = time.perf_counter() - start
+        seconds = before + time.perf_counter() - start
         arrays = {
             "theta": pairs.theta, "x": pairs.x, "ok": q.ok, **found._asdict(),
         }  # fmt: skip
@@ -104,7 +138,6 @@ class Run:
             arrays |= {"mean": q.mean, "scale": q.scale}
         meta = {"label": self.label, "seconds": seconds}
         store.save("results", self.key, arrays, spec=keys.text(self), meta=meta)
-        report(1.0, {})
 
     def load(self, store: Store) -> Found | None:
         """The stored result, or None."""

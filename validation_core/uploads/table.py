@@ -11,7 +11,15 @@ from numpy.typing import NDArray
 
 from validation_core import keys
 from validation_core.types import Array, Blocks, Draws, Joint
-from validation_core.uploads import checks, extras, names, repeats, shapes, source
+from validation_core.uploads import (
+    checks,
+    extras,
+    names,
+    normalised,
+    repeats,
+    shapes,
+    source,
+)
 from validation_core.uploads.shapes import Order
 
 
@@ -137,7 +145,10 @@ def _table(
         densities = {name: array[~again] for name, array in densities.items()}
         dropped |= {"theta and x of another row": int(again.sum())}
     observed, told_observed = extras.observed(arrays, x.shape[1], d)
-    said = (*repeats.once(again), *told, *extras.unfinished(densities), *told_observed)
+    said = (
+        *repeats.once(again), *told, *extras.unfinished(densities),
+        *normalised.sentences(q, densities.get("log_q_draws")), *told_observed,
+    )  # fmt: skip
     numbers = {"0": theta, "1": x, "2": q, **densities}
     numbers |= dict(zip(("x_o", "theta_o"), observed or (), strict=False))
     whole = Upload(

@@ -9,11 +9,12 @@ import numpy as np
 
 from validation_core.bayes.inference.exact import Exact
 from validation_core.bayes.inference.laplace import Laplace
+from validation_core.bayes.inference.variational import Variational
 from validation_core.bayes.model import Model
 from validation_core.bayes.posterior import Posterior
 from validation_core.types import Array
 
-__all__ = ["ALGORITHMS", "Exact", "Inference", "Laplace"]
+__all__ = ["ALGORITHMS", "Exact", "Inference", "Laplace", "Variational"]
 
 
 class Inference(Protocol):
@@ -47,5 +48,6 @@ class Inference(Protocol):
 
 
 ALGORITHMS: dict[str, Inference] = {
-    one.name: one for one in (Laplace(), Laplace(adjusted=True), Exact())
+    one.name: one
+    for one in (Laplace(), Laplace(adjusted=True), Variational(), Variational(m=10), Exact())
 }

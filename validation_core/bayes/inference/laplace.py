@@ -9,70 +9,109 @@ posterior after any number of iterations. (The paper prints the mean as H^-1 g.)
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from validation_core.bayes.inference.ascent import ascend
 from validation_core.bayes.model import Model, gradient, hessian
 from validation_core.bayes.posterior import FullGaussian
-from validation_core.optim import Adam
 from validation_core.types import Array
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
 RATES = 0.01, 0.001
+
+FLATTEST = 1e-6
+"""Curvature to which smaller and negative ones are raised where it is asked for."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Laplace:
-    """N(z^, -H^-1), or with the mean adjusted by a Newton step."""
+    """N(z^, -H^-1), or with the mean adjusted by a Newton step.
+
+    Args:
+        adjusted: move the mean by the Newton step.
+        clip: raise eigenvalues of -H to 1e-6, so that there is a q where H is not negative
+            definite: wide without reason along directions that curve the wrong way.
+    """
 
     version: ClassVar[int] = 1
 
     adjusted: bool = False
+    clip: bool = False
 
     @property
     def name(self) -> str:
-        return "adjusted_laplace" if self.adjusted else "laplace"
+        return "adjusted_" * self.adjusted + "laplace" + "_clipped" * self.clip
 
     @property
     def label(self) -> str:
-        return "Adjusted Laplace" if self.adjusted else "Laplace"
+        return ("Adjusted Laplace" if self.adjusted else "Laplace") + (
+            f", curvature clipped at {FLATTEST:g}" * self.clip
+        )
 
     def fit(
         self, model: Model, y: Array, iterations: int, rngs: Sequence[np.random.Generator],
         report: Callable[[float], None] | None = None,
     ) -> FullGaussian:  # fmt: skip
         """q at each row of y (K, M); nothing is random. A Hessian that is not negative definite
-        at z^ is a failure: there is no q.
+        at z^ is a failure: there is no q, unless it is clipped.
+        """
+        del rngs
+        return self.both(model, y, iterations, report)[self]
+
+    def both(
+        self, model: Model, y: Array, iterations: int,
+        report: Callable[[float], None] | None = None,
+    ) -> dict[Laplace, FullGaussian]:  # fmt: skip
+        """q without and with the Newton step, of one climb."""
+        import torch
+
+        data = torch.from_numpy(np.ascontiguousarray(y, dtype=np.float64))
+        z = torch.zeros((len(y), model.dims[0]), dtype=torch.float64)
+        ascend([z], lambda step: [gradient(model, z, data)], RATES, iterations, report)
+        slope, curvature = gradient(model, z, data), hessian(model, z, data)
+        two = (replace(self, adjusted=adjusted) for adjusted in (False, True))
+        return {one: one.normal(z, slope, curvature) for one in two}
+
+    def normal(self, mode: Tensor, slope: Tensor, curvature: Tensor) -> FullGaussian:
+        """q of where the climb ended (K, D), and of the gradient (K, D) and Hessian (K, D, D)
+        there.
         """
         import torch
 
-        del rngs
-        data = torch.from_numpy(np.ascontiguousarray(y, dtype=np.float64))
-        z = torch.zeros((len(y), model.dims[0]), dtype=torch.float64)
-        for rate, steps in zip(
-            RATES, (iterations // 2, iterations - iterations // 2), strict=True
-        ):
-            adam = Adam([([z], rate)])
-            for step in range(steps):
-                z.grad = -gradient(model, z, data)
-                adam.step()
-                if report and step % 100 == 0:
-                    report(step / iterations)
-        curvature, slope = hessian(model, z, data).numpy(), gradient(model, z, data).numpy()
-        return _normal(z.numpy(), slope, curvature, self.adjusted)
+        scale = (_clipped if self.clip else _lower)(-(curvature + curvature.mT) / 2)
+        step = torch.einsum("kij,klj,kl->ki", scale, scale, slope)
+        mean = torch.where(scale[:, :, 0].isnan(), scale[:, :, 0], mode)
+        return FullGaussian((mean + step if self.adjusted else mean).numpy(), scale.numpy())
 
 
-def _normal(mode: Array, slope: Array, curvature: Array, adjusted: bool) -> FullGaussian:
-    mean, scale = np.full_like(mode, np.nan), np.full_like(curvature, np.nan)
-    for k, (at, g, h) in enumerate(zip(mode, slope, curvature, strict=True)):
-        try:
-            precision = np.linalg.cholesky(-h)
-        except np.linalg.LinAlgError:
-            continue
-        if not np.isfinite(precision).all():
-            continue
-        covariance = np.linalg.inv(-h)
-        scale[k] = np.linalg.cholesky((covariance + covariance.T) / 2)
-        mean[k] = at + covariance @ g if adjusted else at
-    return FullGaussian(mean, scale)
+def _lower(precision: Tensor) -> Tensor:
+    """Lower triangular scale of its inverse (K, D, D), NaN where it is not positive definite.
+
+    Cholesky's factor from the last row upwards is upper triangular, U U^T, and U^-T the scale:
+    nothing is factored twice.
+    """
+    import torch
+
+    factor, info = torch.linalg.cholesky_ex(precision.flip(-1, -2))
+    upper = factor.flip(-1, -2)
+    one = torch.eye(upper.shape[-1], dtype=upper.dtype).expand_as(upper)
+    scale = torch.linalg.solve_triangular(upper, one, upper=True).mT
+    failed = (info != 0) | ~scale.isfinite().all(-1).all(-1)
+    return scale.masked_fill(failed[:, None, None], torch.nan)
+
+
+def _clipped(precision: Tensor) -> Tensor:
+    """The same of the precision with its eigenvalues raised, NaN where it is not finite."""
+    import torch
+
+    finite = precision.isfinite().all(-1).all(-1)
+    values, vectors = torch.linalg.eigh(precision[finite])
+    half = vectors * values.clamp(min=FLATTEST).rsqrt()[:, None]
+    scale = torch.full_like(precision, torch.nan)
+    scale[finite] = torch.linalg.qr(half.mT).R.mT
+    return scale

@@ -1,0 +1,112 @@
+"""The Symmetric divergence page's rail: models, inference, how much of it, and covariates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+import streamlit as st
+
+from pages.components import divergence_covariates
+from pages.components.colt_controls import segmented
+from validation_core.bayes import MODELS, GLMBinomial, Model
+from validation_core.bayes.inference import ALGORITHMS, Inference
+from validation_core.rng import stream
+from validation_core.simulations import FOUR, GRID, Plan, Run, figure
+
+DATASETS = (25, 50, 100, 200)
+MOST = (300, 1000, 3000, 10_000)
+"""Iterations up to which the grid goes."""
+OWN_M = (2, 5, 10, 20)
+_FALCONS = {"peregrine": "Real counts", "book": "The book's simulation"}
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What the rail says: never without a model and an inference."""
+
+    plan: Plan
+    trained: Plan
+    """Importance weighted VI for every M that it is trained with."""
+
+    def missing(self, runs: tuple[Run, ...], done: Any) -> tuple[Run, ...]:
+        """Those that are still to run; `done` says of one whether it is."""
+        return tuple(run for run in runs if possible(run.model, run.inference) and not done(run))
+
+
+def choose() -> Chosen | None:
+    """Draw the rail in the sidebar; None where nothing is left to draw.
+
+    Every setting stands in the address, to be shared.
+    """
+    with st.sidebar:
+        names = st.multiselect(
+            "Models", list(MODELS), list(MODELS), key="models", bind="query-params",
+            format_func=lambda name: MODELS[name].title,
+            help="Priors and likelihoods that simulate parameters and data.",
+        )  # fmt: skip
+        known = [name for name in FOUR if name in ALGORITHMS]
+        algorithms = st.multiselect(
+            "Inference", list(ALGORITHMS), known, key="inference", bind="query-params",
+            format_func=lambda name: ALGORITHMS[name].label,
+            help="What makes q from the data alone. Exact is the posterior itself, where it has "
+            "a closed form.",
+        )  # fmt: skip
+        most = st.select_slider(
+            "Iterations, up to", MOST, 3000, key="iterations", bind="query-params",
+            format_func="{:,}".format,
+        )  # fmt: skip
+        datasets = st.select_slider(
+            "Simulated data sets, K", DATASETS, 100, key="datasets", bind="query-params",
+            help="A term of the divergence comes from each; all runs share the first ones.",
+        )  # fmt: skip
+        m, seed = _more(algorithms)
+        models = tuple(_model(name) for name in names)
+    if not models or not algorithms:
+        return None
+    grid = tuple(n for n in (*GRID, MOST[-1]) if n <= most)
+    size: dict[str, Any] = {"iterations": grid, "datasets": datasets, "seed": seed}
+    inferences = tuple(_inference(name, m) for name in algorithms)
+    plan = Plan(models=models, inferences=inferences, **size)
+    return Chosen(plan, figure(3, models, **size))
+
+
+@cache
+def _closed_form(name: str) -> bool:
+    """Whether a model's posterior is known."""
+    model: Model = MODELS[name]()
+    return model.exact(model.simulate(1, stream(0, "closed form")).x) is not None
+
+
+def possible(model: Model, inference: Inference) -> bool:
+    """Whether an inference is there for a model: the exact one is not for all."""
+    return inference.name != "exact" or _closed_form(model.name)
+
+
+def _inference(name: str, m: int) -> Inference:
+    found: Any = ALGORITHMS[name]
+    return replace(found, m=m) if name == "iwvi" else found
+
+
+def _more(algorithms: list[str]) -> tuple[int, int]:
+    """What is seldom changed."""
+    with st.expander("More"):
+        m = 10
+        if "iwvi" in algorithms:
+            m = st.select_slider(
+                "IWVI trains with M", OWN_M, 10, key="own-m", bind="query-params",
+                help="Draws in its bound. It is tested with as many, or more.",
+            )  # fmt: skip
+        seed = st.number_input("Seed", 0, 9999, 0, key="seed", bind="query-params")
+    return int(m), int(seed)
+
+
+def _model(name: str) -> Model:
+    if name in divergence_covariates.NAMES:
+        kind: Any = MODELS[name]
+        return kind(design=divergence_covariates.choose(name))
+    if name == GLMBinomial.name:
+        with st.expander(GLMBinomial.title):
+            return GLMBinomial(data=segmented("Years and pairs", _FALCONS, "falcons"))
+    return MODELS[name]()

@@ -1,0 +1,119 @@
+"""Covariates of the two regressions: a stand-in, or the user's UCI file."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Callable
+from typing import Any
+
+import streamlit as st
+
+from pages.components.colt_controls import segmented
+from pages.components.jobs import plain
+from pages.components.services import services
+from validation_core import models
+from validation_core.bayes import MODELS, designs
+from validation_core.uploads import local
+
+NAMES = tuple(designs.SHAPES)
+_SOURCES = {"stand-in": "Stand-in", "file": "Upload", "path": "On the server", "openml": "OpenML"}
+_FILES = {"ionosphere": "ionosphere.data", "concrete": "Concrete_Data.csv"}
+_MEGABYTES = 5
+
+
+def choose(name: str) -> str:
+    """Digest of the covariates that a model has; empty for the stand-in."""
+    title = MODELS[name].title
+    with st.expander(f"Covariates of {title}"):
+        known = _addressed(name)
+        kinds = {kind: words for kind, words in _SOURCES.items() if kind != "path" or _allowed()}
+        source = segmented("Source", kinds, f"covariates-{name}", label_visibility="collapsed")
+        if source == "stand-in":
+            rows, columns, _ = designs.SHAPES[name]
+            st.caption(
+                f"Stand-in: random numbers of the shape of the real data, {rows:,} × {columns}. "
+                "Results say so."
+            )
+            return ""
+        digest = {"file": _uploaded, "path": _below, "openml": _fetched}[source](name) or known
+        if digest:
+            _keep(name, digest)
+            st.caption(f"Real covariates, {digest[:12]}, standardised.")
+        else:
+            st.caption("The stand-in is drawn until there are real ones.")
+        return digest
+
+
+def _uploaded(name: str) -> str:
+    sent = st.file_uploader(
+        f"UCI's {_FILES[name]}", key=f"file-{name}", max_upload_size=_MEGABYTES,
+        help="As it can be downloaded from the UCI repository. Only covariates are used: labels "
+        "are simulated.",
+    )  # fmt: skip
+    if sent is None:
+        return ""
+    return _read(name, sent.file_id, lambda: designs.read(io.BytesIO(sent.getvalue())))
+
+
+def _below(name: str) -> str:
+    folder = local.folder()
+    assert folder is not None
+    text = st.selectbox(
+        f"{_FILES[name]} below the server's folder", local.listing(folder).files, index=None,
+        key=f"path-{name}", accept_new_options=True, placeholder="Choose one, or write its path",
+    )  # fmt: skip
+    if not text:
+        return ""
+    try:
+        path = local.within(folder, text)
+    except ValueError as refusal:
+        st.error(plain(str(refusal)), icon=":material/error:")
+        return ""
+    stamp = os.stat(path)
+    return _read(
+        name, f"{path}:{stamp.st_mtime_ns}:{stamp.st_size}", lambda: designs.read(path)
+    )
+
+
+def _fetched(name: str) -> str:
+    asked = st.button(
+        "Fetch from openml.org", key=f"fetch-{name}", icon=":material/download:",
+        help="Asks openml.org once; nothing else on this page leaves the server.",
+    )  # fmt: skip
+    return _read(name, "openml", lambda: designs.openml(name)) if asked else ""
+
+
+def _read(name: str, stamp: str, read: Callable[[], Any]) -> str:
+    """Digest of what was read, kept in the store; once for each file of a session."""
+    known: dict[tuple[str, str], str] = st.session_state.setdefault("designs", {})
+    if (name, stamp) not in known:
+        try:
+            known[name, stamp] = models.keep_covariates(services().store, name, read())
+        except (ValueError, OSError) as refusal:
+            st.error(plain(str(refusal)), icon=":material/error:")
+            return ""
+    return known[name, stamp]
+
+
+def _addressed(name: str) -> str:
+    """The covariates that a link names, or that were open here before, if the store has them."""
+    asked = st.query_params.get(f"design-{name}") or st.session_state.get(f"design-{name}", "")
+    if not asked:
+        return ""
+    if services().store.has("tables", asked):
+        return str(asked)
+    st.warning("The address names covariates that this server does not have.")
+    return ""
+
+
+def _keep(name: str, digest: str) -> None:
+    st.query_params[f"design-{name}"] = st.session_state[f"design-{name}"] = digest
+
+
+def _allowed() -> bool:
+    try:
+        return local.folder() is not None
+    except ValueError as refusal:
+        st.warning(plain(str(refusal)))
+        return False

@@ -1,0 +1,68 @@
+"""One run of the Symmetric divergence page opened up: which one, and its parts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from pages.components import jobs
+from pages.components.divergence_controls import possible
+from pages.components.services import services
+from validation_core.bayes import Hospitals
+from validation_core.simulations import MS, Found, Plan, Run, tested
+
+_FIRST = 1000  # iterations
+
+
+def choose(plan: Plan) -> Run:
+    """The run that a reader picks from the plan."""
+    names = {model.name: model for model in plan.models}
+    first = Hospitals.name if Hospitals.name in names else next(iter(names))
+    left, middle, right = st.columns(3)
+    with left:
+        model = names[_one("Model", list(names), first, "one-model",
+                           lambda name: names[name].title)]  # fmt: skip
+    inferences = {one.name: one for one in plan.inferences if possible(model, one)}
+    if not inferences:
+        inferences = {one.name: one for one in plan.inferences}
+    with middle:
+        inference = inferences[_one("Inference", list(inferences), next(iter(inferences)),
+                                    "one-inference", lambda name: inferences[name].label)]
+    usual = max(n for n in plan.iterations if n <= _FIRST)
+    with right:
+        n = _one("Iterations", list(plan.iterations), usual, "one-iterations", "{:,}".format)
+    return plan.run(model, inference, n)
+
+
+def _one(label: str, values: Sequence[Any], first: Any, key: str, shown: Any) -> Any:
+    """One of several; what is no longer among them gives way to the first."""
+    if st.session_state.get(key, first) not in values:
+        st.session_state.pop(key)
+    return st.selectbox(
+        label, values, values.index(first), key=key, bind="query-params", format_func=shown
+    )
+
+
+def found(run: Run) -> Found | None:
+    """What the run left; it is started where there is nothing yet, and watched."""
+    if not run.done(services().store):
+        state = jobs.ensure([run], run.label, start=True)
+        jobs.panel(state)
+    return _load(run.key, run) if run.done(services().store) else None
+
+
+@st.cache_resource(show_spinner=False, max_entries=16)
+def _load(key: str, _run: Run) -> Found | None:
+    return _run.load(services().store)
+
+
+def show(plan: Plan) -> None:
+    """The picked run, in the order a reader asks: its terms, one data set, what its nats mean."""
+    st.subheader("Inside one run", anchor=False)
+    run = choose(plan)
+    left = found(run)
+    if left is not None:
+        st.write(left.seconds)

@@ -1,0 +1,95 @@
+"""The runs behind the Symmetric divergence page: what is missing, what it takes, what failed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from pages.components import jobs
+from pages.components.colt_costs import about
+from pages.components.divergence_controls import Chosen, possible
+from pages.components.services import services
+from validation_core.bayes import HeartTransplants
+from validation_core.engine import JobState
+from validation_core.simulations import Memory, Plan, Run
+
+_STEP = 1.5e-3  # seconds of a step of inference for a hundred data sets of a small model
+_POINT = 2.5e-4  # and of each further point at which a step looks at the model
+
+
+@st.cache_resource(show_spinner=False)
+def memory() -> Memory:
+    """What was read from the store before."""
+    return {}
+
+
+def missing(plan: Plan) -> tuple[Run, ...]:
+    """Runs that the store lacks, in the order in which they should run."""
+    store = services().store
+    return tuple(
+        run for run in plan.runs()
+        if possible(run.model, run.inference) and not run.done(store)
+    )  # fmt: skip
+
+
+def begin(plan: Plan, left: Sequence[Run]) -> None:
+    """The quickest panel starts by itself, so that there is something to look at."""
+    heart = [run for run in left if isinstance(run.model, HeartTransplants)]
+    if heart and len(heart) <= len(plan.iterations) * len(plan.inferences):
+        jobs.ensure(heart, f"{heart[0].model.label}, {len(heart)} runs", start=True)
+
+
+def button(left: Sequence[Run]) -> None:
+    """Says what is missing and what it takes, and starts it."""
+    workers = int(getattr(services().engine.executor, "slots", 1))
+    st.button(
+        f"Run {len(left)} runs" if len(left) > 1 else "Run it", key="run-divergence",
+        type="primary", icon=":material/play_arrow:", on_click=start, args=(tuple(left),),
+    )  # fmt: skip
+    st.caption(
+        f"{about(seconds(left) / workers)[0].upper()}{about(seconds(left) / workers)[1:]} with "
+        f"{workers} worker{'s' * (workers > 1)}. The figure refines as runs come in; what is "
+        "done is kept."
+    )
+
+
+def start(left: tuple[Run, ...]) -> None:
+    """Submit what is missing."""
+    models = dict.fromkeys(run.model.title for run in left)
+    jobs.ensure(left, f"Divergence on {', '.join(models)}", start=True, again=True)
+
+
+def seconds(left: Sequence[Run]) -> float:
+    """About what runs take on one core."""
+    return sum(
+        run.iterations * run.datasets / 100
+        * (_STEP + _POINT * getattr(run.inference, "m", 1) * (run.model.dims[0] / 3))
+        for run in left
+    )  # fmt: skip
+
+
+def failures(plan: Sequence[Run], state: JobState) -> None:
+    """Runs that failed; the others go on."""
+    labels = {run.key: run.label for run in plan}
+    said: dict[str, list[str]] = {}
+    for key, why in state.failures.items():
+        if key in labels:
+            said.setdefault(why, []).append(labels[key])
+    for why, names in said.items():
+        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        st.error(
+            f"{jobs.plain(names[0])}{more} failed, the others go on: {jobs.plain(why)}",
+            icon=":material/error:",
+        )  # fmt: skip
+
+
+def impossible(chosen: Chosen) -> None:
+    """Says which curves there are not."""
+    plan = chosen.plan
+    lacking = [
+        model.title for model in plan.models
+        if any(not possible(model, inference) for inference in plan.inferences)
+    ]  # fmt: skip
+    if lacking:
+        st.caption(f"No exact posterior has a closed form on {' and '.join(lacking)}.")

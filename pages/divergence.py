@@ -1,0 +1,62 @@
+"""Symmetric divergence: how many nats is q away from the posterior, on data that we simulate?"""
+
+import streamlit as st
+
+from pages.components import (
+    divergence_controls,
+    divergence_curves,
+    divergence_figures,
+    divergence_numbers,
+    divergence_one,
+    divergence_runs,
+    jobs,
+    live,
+)
+from pages.components.colt_controls import segmented
+from pages.components.divergence_controls import Chosen
+from pages.components.services import services
+from validation_core.simulations import Plan, collect
+
+_EVERY = 1.0
+
+
+def divergence(chosen: Chosen, view: str) -> None:
+    """A figure that refines, what is missing of it, and its numbers."""
+    plan = chosen.trained if view == "trained" else chosen.plan
+    left = divergence_runs.missing(plan)
+    divergence_runs.begin(plan, left)
+    state = jobs.latest(left) if left else None
+    active = state is not None and state.active
+    st.fragment(figure, run_every=_EVERY if active else None)(plan, view)
+    if state is not None:
+        divergence_runs.failures(left, state)
+    if active:
+        jobs.panel(state)
+    elif left:
+        divergence_runs.button(left)
+    divergence_runs.impossible(chosen)
+    divergence_numbers.numbers(plan, _terms(plan))
+
+
+def figure(plan: Plan, view: str) -> None:
+    """A view of what there is; its sliders move in the browser."""
+    payload = divergence_figures.payload(view, plan, _terms(plan))
+    key = f"divergence-{view}-{plan.datasets}"
+    live.chart(payload, key=key, url=(divergence_figures.ADDRESS[view], "first-k"))
+    st.caption(divergence_figures.READ[view])
+
+
+def _terms(plan: Plan):
+    return collect(plan, services().store, divergence_runs.memory())
+
+
+st.title("How many nats is q away from the posterior?", anchor=False)
+jobs.notices()
+chosen = divergence_controls.choose()
+if chosen is None:
+    st.info("Choose at least one model and one algorithm in the rail.", icon=":material/info:")
+else:
+    view = segmented("View", divergence_figures.VIEWS, "divergence-view",
+                     label_visibility="collapsed")  # fmt: skip
+    divergence(chosen, view)
+    divergence_one.show(chosen.plan)

@@ -1,0 +1,85 @@
+"""Ionosphere: logistic regression of good and bad radar returns on 33 numbers of each.
+
+Domke (2021), Section 7: w ~ N(0, I) and y_i ~ Bernoulli(sigmoid(x_i w)) for the 351 rows of the
+UCI data. Only the covariates are held fixed; labels are simulated. The paper does not say how
+columns are scaled: here each has mean 0 and variance 1, the constant one is left out, and an
+intercept comes first, so that w has 34 entries.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from scipy.special import expit
+
+from validation_core.bayes import designs
+from validation_core.types import Array, Joint, Paper
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ionosphere:
+    """An intercept and 33 weights."""
+
+    name: ClassVar[str] = "ionosphere"
+    title: ClassVar[str] = "Ionosphere"
+    paper: ClassVar[Paper] = Paper(
+        "Domke", 2021, "An easy to interpret diagnostic for approximate inference", "Section 7"
+    )
+    version: ClassVar[int] = 1
+
+    design: str = field(default="", metadata=designs.OPTION)
+
+    @property
+    def summary(self) -> str:
+        return (
+            "Weights of a logistic regression, from the labels of 351 radar returns with known "
+            "covariates"
+        )
+
+    @property
+    def label(self) -> str:
+        return designs.label(self.title, self.design)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return "intercept", *(f"w {j}" for j in range(1, self.dims[0]))
+
+    @property
+    def dims(self) -> tuple[int, int]:
+        return designs.SHAPES[self.name].dims
+
+    def simulate(self, n: int, rng: np.random.Generator) -> Joint:
+        """theta = w (n, 34), x = labels 0 or 1 (n, 351)."""
+        w = rng.standard_normal((n, self.dims[0]))
+        chance = expit(w @ designs.matrix(self.name, self.design).T)
+        return Joint(w, (rng.random(chance.shape) < chance).astype(float))
+
+    def kernel(self, z: Tensor, y: Tensor) -> Tensor:
+        """What depends on z (..., 34); the labels enter by their sums with each covariate."""
+        from torch.nn.functional import logsigmoid
+
+        x, minus = self._covariates
+        failures = logsigmoid(z @ minus.T).sum(-1)
+        return (z * (y @ x)).sum(-1) + failures - 0.5 * z.square().sum(-1)
+
+    def constant(self, y: Tensor) -> Tensor:
+        """What does not."""
+        return y.new_full(y.shape[:-1], -0.5 * self.dims[0] * np.log(2 * np.pi))
+
+    def exact(self, y: Array) -> None:
+        """None: there is no closed form."""
+        del y
+
+    @cached_property
+    def _covariates(self) -> tuple[Tensor, Tensor]:
+        """X and -X: to negate every linear predictor instead takes a pass over all of them."""
+        import torch
+
+        x = torch.tensor(designs.matrix(self.name, self.design))
+        return x, -x

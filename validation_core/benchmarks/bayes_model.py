@@ -1,0 +1,244 @@
+"""Bayesian models and the q that an inference finds: a benchmark whose axis is the iterations.
+
+Domke (2021) judges inference by the symmetric divergence; here the same q meets every other test.
+gamma counts the iterations of the inference. gamma = 0 is the posterior itself, where it has a
+closed form. The model gives theta, the unconstrained coordinates of its parameters, together with
+x, its data: for most models nobody can draw theta at a given x.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
+from functools import cache
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from validation_core.bayes import MODELS, Model
+from validation_core.bayes.inference import ALGORITHMS, Inference
+from validation_core.bayes.model import log_joint
+from validation_core.bayes.posterior import Posterior
+from validation_core.benchmarks.fits import fitted, runs
+from validation_core.types import Array, Joint, Paper
+
+ModelName = Literal["glm_binomial", "heart_transplants", "hospitals", "ionosphere", "concrete"]
+InferenceName = Literal["laplace", "adjusted_laplace", "vi", "iwvi", "exact"]
+
+GAMMAS = (10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0)
+
+_NUMBERS = 1 << 20  # of theta and x whose densities are computed at a time
+
+
+@dataclass(frozen=True, kw_only=True)
+class BayesModel:
+    """A Bayesian model, and q by an inference that is run anew at each x."""
+
+    name: ClassVar[str] = "bayes_model"
+    title: ClassVar[str] = "Bayesian models"
+    paper: ClassVar[Paper] = Paper(
+        "Domke", 2021, "An easy to interpret diagnostic for approximate inference", "Section 7"
+    )
+    version: ClassVar[int] = (
+        1 + sum(kind.version - 1 for kind in MODELS.values())
+        + sum(one.version - 1 for one in ALGORITHMS.values())
+    )  # fmt: skip
+    """Rises with that of any model or inference: fields hold their names alone."""
+    strength: ClassVar[str] = "iterations"
+    """What gamma is, on an axis."""
+
+    model: ModelName = field(default="heart_transplants", metadata={"label": "Model"})
+    inference: InferenceName = field(
+        default="laplace",
+        metadata={
+            "label": "Inference", "listed": False,
+            "help": "What finds q at each x. exact: the posterior itself, for heart_transplants "
+            "and concrete.",
+        },
+    )  # fmt: skip
+    data: Literal["peregrine", "book"] = field(
+        default="peregrine",
+        metadata={
+            "label": "Years and pairs", "listed": False,
+            "help": "Of glm_binomial: the real counts of pairs of falcons, or the simulated ones "
+            "of the book.",
+        },
+    )  # fmt: skip
+    design: str = field(
+        default="",
+        metadata={
+            "label": "Covariates",
+            "help": "Digest of real covariates that the store keeps, for ionosphere and concrete. "
+            "Empty: the stand-in of the same shape.",
+        },
+    )
+
+    def __post_init__(self) -> None:
+        for what, known in (("model", tuple(MODELS)), ("inference", tuple(ALGORITHMS))):
+            if getattr(self, what) not in known:
+                raise ValueError(
+                    f"{what} is one of {', '.join(known)}; got {getattr(self, what)!r}. Choose "
+                    f"one of those."
+                )
+        for name in self._changed - _options(self.model):
+            raise ValueError(
+                f"{name} is an option of other models; got {getattr(self, name)!r} for "
+                f"{self.model}. Leave it out."
+            )
+        if self.inference == "exact" and not _closed(self.model):
+            raise ValueError(
+                f"inference=exact needs a posterior in closed form, which {self.model} has not; "
+                f"take heart_transplants or concrete, or another inference"
+            )
+
+    @property
+    def of(self) -> Model:
+        """The model itself."""
+        found: Model = MODELS[self.model](**{name: getattr(self, name) for name in self._changed})
+        return found
+
+    @property
+    def _changed(self) -> set[str]:
+        """Options of the model that are not at their defaults."""
+        return {
+            one.name for one in fields(self)
+            if one.name in ("data", "design") and getattr(self, one.name) != one.default
+        }  # fmt: skip
+
+    @property
+    def by(self) -> Inference:
+        """The inference itself."""
+        return ALGORITHMS[self.inference]
+
+    @property
+    def summary(self) -> str:
+        """What gamma does."""
+        if self.inference == "exact":
+            return "q is the posterior itself; gamma plays no part and is 0"
+        return f"q is what {self.by.label} finds in gamma iterations at each x"
+
+    @property
+    def label(self) -> str:
+        """The model and the inference, with their options."""
+        return f"{self.of.label}, {self.by.label}"
+
+    @property
+    def gammas(self) -> tuple[float, ...]:
+        """Iterations, 10 to 3000; 0 alone where q is exact."""
+        return (0.0,) if self.inference == "exact" else GAMMAS
+
+    @property
+    def dims(self) -> tuple[int, int]:
+        """Coordinates of theta, numbers in x."""
+        return self.of.dims
+
+    def pairs(self, n: int, gamma: float, rng: np.random.Generator) -> Joint:
+        """n simulations of the model: theta (n, D) with its x (n, M)."""
+        del gamma
+        return self.of.simulate(n, rng)
+
+    def x(self, n: int, rng: np.random.Generator) -> Array:
+        """Data alone: (n, M)."""
+        return self.of.simulate(n, rng).x
+
+    def theta(self, x: Array, gamma: float, rng: np.random.Generator) -> Array:
+        """One draw of the posterior at each x: (n, D).
+
+        Raises:
+            ValueError: where it has no closed form.
+        """
+        del gamma
+        return self._draw(x, 0.0, rng)
+
+    def q(self, x: Array, gamma: float, rng: np.random.Generator) -> Array:
+        """One draw of q at each x, which is fitted once to each distinct row: (n, D).
+
+        Raises:
+            ValueError: where inference fails, or gamma is no number of iterations.
+        """
+        return self._draw(x, gamma, rng)
+
+    def draws(self, x: Array, k: int, gamma: float, rng: np.random.Generator) -> Array:
+        """k draws of q at each x: (n, k, D)."""
+        return self.posterior(x, gamma).sample(k, [rng] * len(x))
+
+    def _draw(self, x: Array, gamma: float, rng: np.random.Generator) -> Array:
+        out = np.empty((len(x), self.dims[0]))
+        for rows, at in self._at(x, gamma):
+            out[rows] = at.sample(rows.shape[1], [rng] * len(rows))
+        return out
+
+    def posterior(self, x: Array, gamma: float) -> Posterior:
+        """q at each row of x.
+
+        Raises:
+            ValueError: where inference fails, or gamma is no number of iterations.
+        """
+        if gamma == 0:
+            found = self.of.exact(x)
+            if found is None:
+                raise ValueError(
+                    f"theta at a given x, and gamma = 0, need a posterior in closed form, which "
+                    f"{self.of.title} has not; draw pairs of theta and x, and take gamma = "
+                    f"{GAMMAS[0]:g} or more"
+                )
+            return found
+        if self.inference == "exact" or gamma < 1 or gamma != int(gamma):
+            rule = "0, as q is exact" if self.inference == "exact" else "a number of iterations"
+            raise ValueError(f"gamma is {rule}; got {gamma:g}. Choose from {self.gammas}.")
+        return fitted(self.of, self.by, int(gamma), x)
+
+    def log_ratio(self, theta: Array, x: Array, gamma: float) -> Array | None:
+        """log p - log q, where p has a closed form: (n,). Exactly 0 at gamma = 0."""
+        if not _closed(self.model):
+            return None
+        if gamma == 0:
+            return np.zeros(len(theta))
+        return self._log_density(theta, x, 0.0) - self._log_density(theta, x, gamma)
+
+    def log_p(self, theta: Array, x: Array, gamma: float) -> Array | None:
+        """log p(theta|x), normalised, where it has a closed form: (n,)."""
+        del gamma
+        return self._log_density(theta, x, 0.0) if _closed(self.model) else None
+
+    def log_q(self, theta: Array, x: Array, gamma: float) -> Array:
+        """log q(theta|x), normalised: (n,)."""
+        return self._log_density(theta, x, gamma)
+
+    def log_weight(self, theta: Array, x: Array, gamma: float) -> Array:
+        """log p(theta, x) - log q(theta|x), known of every model: (n,).
+
+        It holds log p(x): rows of different x are not compared by it.
+        """
+        joint, step = np.empty(len(theta)), max(1, _NUMBERS // sum(self.dims))
+        for first in range(0, len(theta), step):
+            part = slice(first, first + step)
+            joint[part] = log_joint(self.of, theta[part], x[part])
+        return joint - self._log_density(theta, x, gamma)
+
+    def _log_density(self, theta: Array, x: Array, gamma: float) -> Array:
+        out = np.empty(len(theta))
+        for rows, at in self._at(x, gamma):
+            out[rows] = at.log_density(np.asarray(theta)[rows])
+        return out
+
+    def _at(self, x: Array, gamma: float) -> Iterator[tuple[NDArray[np.intp], Posterior]]:
+        """Places (k, c) of rows of x, c of each of k distinct ones, and q at these k."""
+        starts, counts = runs(x)
+        found: Any = self.posterior(x[starts], gamma)
+        for count in np.unique(counts):
+            which = np.flatnonzero(counts == count)
+            some = type(found)(*(getattr(found, one.name)[which] for one in fields(found)))
+            yield starts[which][:, None] + np.arange(count), some
+
+
+def _options(model: str) -> set[str]:
+    return {one.name for one in fields(MODELS[model])}  # type: ignore[arg-type]
+
+
+@cache
+def _closed(model: str) -> bool:
+    """Whether the posterior has a closed form: covariates play no part in that."""
+    made = MODELS[model]()
+    return made.exact(np.zeros((1, made.dims[1]))) is not None

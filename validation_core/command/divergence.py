@@ -1,0 +1,218 @@
+"""`divergence`: Figures 1 to 3 of Domke (2021), the symmetric divergence over simulations."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from validation_core.bayes import MODELS, Model, designs
+from validation_core.bayes.inference import ALGORITHMS, Inference
+from validation_core.command.engines import run_on_engine
+from validation_core.command.options import build, entry, json_option, put, values, whole
+from validation_core.figures.divergence import drawn
+from validation_core.models import keep_covariates
+from validation_core.report import versions
+from validation_core.report.numbers import dumps
+from validation_core.report.sheet import sheet
+from validation_core.simulations import GRID, MS, Plan, Run, collect, figure
+from validation_core.simulations.numbers import Row, figure_rows
+from validation_core.simulations.plan import trained
+from validation_core.store import Store
+
+_TITLE = "Symmetric divergence over simulations"
+_FIGURES = (1, 2, 3)
+_REAL = ("ionosphere", "concrete")
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Its arguments."""
+    option = parser.add_argument
+    option("--figure", type=whole, default=_FIGURES, metavar="1,2,3")
+    option("--model", action="append", metavar="NAME[:field=value,...]", help="all five")
+    option(
+        "--inference", action="append", metavar="NAME[:field=value,...]",
+        help="of Figures 1 and 2; laplace, adjusted_laplace, vi and iwvi",
+    )  # fmt: skip
+    option(
+        "--iterations", type=whole, default=GRID, metavar="10,30,...",
+        help="Figure 2 shows the middle and the last of them, Figure 3 the last",
+    )  # fmt: skip
+    option("--datasets", type=int, default=100, help="simulated for each model")
+    option(
+        "--m", type=whole, metavar="1,2,...",
+        help="draws that Figure 2 weighs and that Figure 3 trains with",
+    )  # fmt: skip
+    option("--seed", type=int, default=0)
+    for name in _REAL:
+        about = "file of the UCI repository with the covariates; a stand-in without it"
+        option(f"--{name}", type=Path, metavar="PATH", help=about)
+    option("--openml", action="store_true", help="ask OpenML for covariates that have no file")
+    option("--engine", default="local", metavar="local|serial|dask:ADDRESS[,local]")
+    json_option(parser)
+    option("--html", type=Path, metavar="PATH.html", help="the figures in one file, for offline")
+    parser.set_defaults(run=run)
+
+
+def run(chosen: argparse.Namespace) -> None:
+    """Run what is missing, print the numbers, write the figures.
+
+    Raises:
+        ValueError: for options that cannot be used, or when a run fails; what the others found is
+            printed and written first.
+    """
+    _writable(chosen)
+    store = Store()
+    plans = _plans(chosen, store)
+    tasks = list(dict.fromkeys(task for plan in plans.values() for task in plan.runs()))
+    missing: list[Run] = [task for task in tasks if not task.done(store)]
+    state = run_on_engine(missing, store, chosen.engine, _TITLE)
+    found = {number: collect(plan, store) for number, plan in plans.items()}
+    told = {
+        number: figure_rows(number, plan, found[number], chosen.m)
+        for number, plan in plans.items()
+    }
+    if chosen.html:
+        figures = [
+            one for number, plan in plans.items()
+            for one in drawn(number, plan, found[number], chosen.m)
+        ]  # fmt: skip
+        page = sheet(_TITLE, _lead(plans), figures, _tables(told), _json(chosen, told))
+        chosen.html.write_text(page, encoding="utf-8")
+    put(lambda: dumps(_json(chosen, told)), chosen.json, lambda: _print(told))
+    if state.state != "done":
+        raise ValueError(state.message)
+
+
+def _writable(chosen: argparse.Namespace) -> None:
+    where = None if chosen.json in (None, "-") else Path(chosen.json)
+    for path in filter(None, (chosen.html, where)):
+        if not path.parent.is_dir():
+            raise ValueError(
+                f"A result is written into a folder that exists; got {path}. Make {path.parent} "
+                f"first."
+            )
+
+
+def _plans(chosen: argparse.Namespace, store: Store) -> dict[int, Plan]:
+    """What each figure needs, by its number.
+
+    Raises:
+        ValueError: for options that cannot be used.
+    """
+    if not set(chosen.figure) <= set(_FIGURES):
+        raise ValueError(
+            f"Figures are 1, 2 and 3; got {', '.join(map(str, chosen.figure))}. Choose of them."
+        )
+    if unknown := set(chosen.m or ()) - set(MS):
+        raise ValueError(
+            f"M is one of {', '.join(map(str, MS))}; got {', '.join(map(str, sorted(unknown)))}. "
+            f"Choose of them."
+        )
+    models = _models(chosen, store)
+    inferences = [_inference(text) for text in chosen.inference or ()]
+    last = chosen.iterations[-1:]
+    wanted = {
+        number: (last, trained(chosen.m) if chosen.m else ())
+        if number == 3 else (chosen.iterations, inferences)
+        for number in sorted(set(chosen.figure))
+    }  # fmt: skip
+    return {
+        number: figure(number, models, of, iterations, datasets=chosen.datasets, seed=chosen.seed)
+        for number, (iterations, of) in wanted.items()
+    }
+
+
+def _models(chosen: argparse.Namespace, store: Store) -> list[Model]:
+    made = []
+    for text in chosen.model or MODELS:
+        name, _, options = text.partition(":")
+        model = build(entry(MODELS, name, "model"), options.split(",") if options else [])
+        made.append(_with_covariates(model, chosen, store))
+    for name in _REAL:
+        if getattr(chosen, name) and name not in {model.name for model in made}:
+            raise ValueError(
+                f"--{name} gives the covariates of a model that is asked for; got no {name} among "
+                f"the models. Add --model {name}, or leave the file out."
+            )
+    return made
+
+
+def _with_covariates(model: Model, chosen: argparse.Namespace, store: Store) -> Model:
+    """The model with the user's covariates, where they were given."""
+    if model.name not in _REAL:
+        return model
+    path = getattr(chosen, model.name)
+    if path is None and not chosen.openml:
+        return model
+    raw = designs.read(path) if path else designs.openml(model.name)
+    digest = keep_covariates(store, model.name, raw)
+    return cast("Model", dataclasses.replace(cast("Any", model), design=digest))
+
+
+def _inference(text: str) -> Inference:
+    name, _, options = text.partition(":")
+    usual: Any = entry(ALGORITHMS, name, "inference")
+    return cast(
+        "Inference",
+        dataclasses.replace(usual, **values(type(usual), options.split(",") if options else [])),
+    )
+
+
+def _json(chosen: argparse.Namespace, told: Mapping[int, Sequence[Row]]) -> dict[str, Any]:
+    return {
+        "datasets": chosen.datasets, "seed": chosen.seed,
+        "figures": {str(number): list(of) for number, of in told.items()},
+        "versions": versions.versions(),
+    }  # fmt: skip
+
+
+def _lead(plans: Mapping[int, Plan]) -> list[str]:
+    """What the file is about, in paragraphs."""
+    models = next(iter(plans.values())).models
+    standing = [model.label for model in models if "stand-in" in model.label]
+    said = [
+        f"KL(p‖q) + KL(q‖p) between the true posterior p and an inferred q, in nats, averaged over "
+        f"data simulated from each model ({next(iter(plans.values())).datasets} data sets, the "
+        f"same ones for every algorithm). 0 if q is p at every one of them.",
+    ]
+    if standing:
+        said.append(
+            f"Covariates are a stand-in, random numbers of the shape of the real ones: "
+            f"{', '.join(standing)}."
+        )
+    return said
+
+
+def _tables(told: Mapping[int, Sequence[Row]]) -> dict[str, list[Row]]:
+    columns = {
+        "Model": "model_label", "Algorithm": "inference_label", "Iterations": "iterations",
+        "M": "m", "SKL, nats": "skl", "95% from": "ci_low", "to": "ci_high", "Median d": "median",
+        "Largest d": "largest", "Data sets": "k", "without q": "failures", "Seconds": "seconds",
+    }  # fmt: skip
+    return {
+        f"Numbers of Figure {number}": [
+            {name: row[key] for name, key in columns.items()} for row in of
+        ]
+        for number, of in told.items()
+    }
+
+
+def _print(told: Mapping[int, Sequence[Row]]) -> None:
+    for number, of in told.items():
+        print(f"Figure {number}")
+        for row in of:
+            print(f"  {row['model_label']:<24} {row['inference_label']:<18} {_numbers(row)}")
+
+
+def _numbers(row: Row) -> str:
+    at = f"{row['iterations']:>5,} iterations, M = {row['m']:<3}"
+    if row["skl"] is None:
+        why = f"no q on {row['failures']} of {row['k']} data sets" * bool(row["failures"])
+        return f"{at} {why or 'no finite estimate'}"
+    return (
+        f"{at} SKL {row['skl']:.4g} [{row['ci_low']:.4g}, {row['ci_high']:.4g}] nats, median of d "
+        f"{row['median']:.4g}, largest {row['largest']:.4g}, {row['k']} data sets"
+    )

@@ -1,0 +1,72 @@
+"""The exact test of no divergence: any of the K + 1 values at an x could be the truth's."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from validation_core.statistics import slots
+from validation_core.statistics.permutation import share_beyond
+
+Float = NDArray[np.float64]
+
+RELABELINGS = 1999
+_ROUNDING = 1e-12  # what equal means differ by, as a share of the values
+
+
+class Relabelled(NamedTuple):
+    """The mean d, its p-value (...), and its values with other truths (..., B)."""
+
+    statistic: Float
+    pvalue: Float
+    null: Float
+
+
+def relabelled(
+    truth: ArrayLike, draws: ArrayLike, rng: np.random.Generator, relabelings: int = RELABELINGS
+) -> Relabelled:
+    """Test that the mean of d is 0, against its being larger.
+
+    If q = p, the truth and q's draws at an x are exchangeable, and so are their K + 1 values of
+    any function of (theta, x): any of them, at random in each row, takes the truth's place. With
+    K = 1 that flips the signs of d; with more draws signs may not be flipped, since d is then
+    not symmetric about 0. p-value = (1 + number of relabelled means at least the observed) /
+    (B + 1): never 0, and 1 where nothing differs. Rows where a value is not finite are left out:
+    a rule that treats truth and draws alike, so that the test stays exact.
+
+    Args:
+        truth: log ratios (..., n), up to anything that depends on x alone.
+        draws: the same at q's draws (..., n, K).
+        rng: chooses the truths.
+        relabelings: B.
+
+    Raises:
+        ValueError: if the shapes do not fit, or B < 1.
+    """
+    table = _table(truth, draws)
+    finite = np.asarray(np.isfinite(table).all(axis=-1))  # (..., n)
+    table = np.where(finite[..., None], table, 0.0)
+    size = np.abs(table).max(axis=-1).mean(axis=-1)
+    table = table - table.mean(axis=-1, keepdims=True)
+    count, rows = table.shape[-1], table.shape[-2]
+    found = slots.permutation(table * (count / (count - 1)), relabelings, rng)
+    kept = finite.sum(axis=-1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        more = rows / kept  # from means over all rows to those over rows with finite values
+        observed, null = found.statistic * more, found.null * more[..., None]
+        slack = _ROUNDING * np.maximum(size * more, 1.0)
+    pvalue = np.where(kept > 0, share_beyond(observed, null, slack), 1.0)
+    return Relabelled(np.asarray(observed), pvalue, null)
+
+
+def _table(truth: ArrayLike, draws: ArrayLike) -> Float:
+    """(..., n, K + 1), the truth first."""
+    own, drawn = np.asarray(truth, dtype=np.float64), np.asarray(draws, dtype=np.float64)
+    if not own.ndim or drawn.shape[:-1] != own.shape or not drawn.size:
+        raise ValueError(
+            f"log ratios have shapes (..., N) at the truths and (..., N, K) at the draws; got "
+            f"{own.shape} and {drawn.shape}; give them for the same rows"
+        )
+    return np.concatenate([own[..., None], drawn], axis=-1)

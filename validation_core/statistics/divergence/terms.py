@@ -1,0 +1,105 @@
+"""d, row by row: what their mean is, with and without importance weighting."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Float = NDArray[np.float64]
+
+
+def differences(
+    log_joint: ArrayLike, log_joint_draws: ArrayLike, log_q: ArrayLike, log_q_draws: ArrayLike
+) -> Float:
+    """d (..., n) from log densities at the truths (..., n) and at q's draws (..., n, K).
+
+    log p(theta, x) may lack any constant and any function of x; log q(theta | x) may not, unless
+    it lacks the same for the truth and the draws of a row. Both are in the same coordinates. An
+    infinite or missing density of a row makes its d infinite or NaN.
+
+    Raises:
+        ValueError: if the shapes do not fit.
+    """
+    truth = [np.asarray(one, dtype=np.float64) for one in (log_joint, log_q)]
+    drawn = [np.asarray(one, dtype=np.float64) for one in (log_joint_draws, log_q_draws)]
+    n = truth[0].shape
+    fits = truth[1].shape == n and all(one.shape[:-1] == n and one.shape[-1:] for one in drawn)
+    if not n or not fits or drawn[0].shape != drawn[1].shape:
+        raise ValueError(
+            f"log densities have shapes (N,) at the truths and (N, K) at the draws; got "
+            f"{truth[0].shape}, {truth[1].shape}, {drawn[0].shape} and {drawn[1].shape}; "
+            f"give them for the same rows and draws"
+        )
+    with np.errstate(invalid="ignore"):
+        return (truth[0] - truth[1]) - (drawn[0] - drawn[1]).mean(-1)
+
+
+def importance_weighted(truth: ArrayLike, draws: ArrayLike, ms: Sequence[int]) -> Float:
+    """d (len(ms), ..., n) of q's draws weighed by p / q, M of them: Algorithm 4.
+
+    d = logsumexp of the truth's side - logsumexp of the other, log w = log p - log q; the
+    1 / M cancels, and M = 1 is Algorithm 1. Its mean bounds the symmetric divergence of the
+    posterior that picks one of M draws of q by weight, from above.
+
+    Args:
+        truth: log w (..., n, M) at the truth, then at M - 1 draws of q.
+        draws: log w (..., n, M) at M other draws of q.
+        ms: how many of each side are taken, the first of them.
+
+    Raises:
+        ValueError: if the shapes differ, or an M is not among 1 to theirs.
+    """
+    sides = [np.asarray(one, dtype=np.float64) for one in (truth, draws)]
+    shape = sides[0].shape
+    if len(shape) < 2 or sides[1].shape != shape:
+        raise ValueError(
+            f"log weights have one shape (..., N, M) at the truth's side and at the other; got "
+            f"{shape} and {sides[1].shape}; split q's draws into M - 1 and M"
+        )
+    if not len(ms) or min(ms) < 1 or max(ms) > shape[-1]:
+        raise ValueError(
+            f"M lies among 1 to {shape[-1]}, the weights there are of each side; got "
+            f"{', '.join(map(str, ms)) or 'none'}; leave out what is beyond or bring more draws"
+        )
+    with np.errstate(invalid="ignore"):  # of two infinities there is no difference
+        first, second = (np.logaddexp.accumulate(one, axis=-1) for one in sides)
+        return np.stack([first[..., m - 1] - second[..., m - 1] for m in ms])
+
+
+def weighted(truth: ArrayLike, draws: ArrayLike, m: int) -> Float:
+    """d (..., n) of Algorithm 4 from log w at the truth (..., n) and at q's draws (..., n, K).
+
+    Draws are cut into as many disjoint groups of M - 1, beside the truth, and M, against it, as
+    there are, over which d is averaged: with M = 1 it is d of `differences`.
+
+    Raises:
+        ValueError: with fewer than 2 M - 1 draws.
+    """
+    own, drawn = np.asarray(truth, dtype=np.float64), np.asarray(draws, dtype=np.float64)
+    each, k = 2 * m - 1, drawn.shape[-1]
+    if m < 1 or k < each:
+        raise ValueError(
+            f"M draws against the truth and M - 1 others take 2 M - 1 draws of q at each x; got "
+            f"M = {m} and {k}; lower M or bring more draws"
+        )
+    groups = drawn[..., : k // each * each].reshape(*drawn.shape[:-1], -1, each)
+    beside = np.broadcast_to(own[..., None, None], (*groups.shape[:-1], 1))
+    first = np.concatenate([beside, groups[..., : m - 1]], axis=-1)
+    return np.asarray(importance_weighted(first, groups[..., m - 1 :], (m,))[0].mean(axis=-1))
+
+
+def paired(truth: ArrayLike, draws: ArrayLike) -> Float:
+    """Share of q's draws (..., n, K) in each row whose score is below the truth's (..., n); ties
+    count half. NaN where a score is."""
+    own, drawn = np.asarray(truth, dtype=np.float64)[..., None], np.asarray(draws, np.float64)
+    shares: Float = ((own > drawn) + 0.5 * (own == drawn)).mean(axis=-1)
+    unknown = np.isnan(own[..., 0]) | np.isnan(drawn).any(axis=-1)
+    return np.where(unknown, np.nan, shares)
+
+
+def paired_auc(truth: ArrayLike, draws: ArrayLike) -> Float:
+    """How often a truth (..., n) outscores a draw of q (..., n, K) at its own x: (...), 1/2 if
+    q = p. NaN where a score is."""
+    return np.asarray(paired(truth, draws).mean(axis=-1))
