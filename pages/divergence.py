@@ -27,13 +27,13 @@ def divergence(chosen: Chosen, view: str) -> None:
     divergence_runs.begin(plan, left)
     state = jobs.latest(left) if left else None
     active = state is not None and state.active
-    st.fragment(figure, run_every=_EVERY if active else None)(plan, view)
-    if state is not None:
-        divergence_runs.failures(left, state)
     if active:
         jobs.panel(state)
     elif left:
         divergence_runs.button(left)
+    st.fragment(figure, run_every=_EVERY if active else None)(plan, view)
+    if state is not None:
+        divergence_runs.failures(left, state)
     divergence_runs.impossible(chosen)
     divergence_numbers.numbers(plan, _terms(plan))
 

@@ -1,5 +1,6 @@
 """Overview: what the tool answers, five doors, the methods and the benchmarks."""
 
+from dataclasses import fields
 from itertools import product
 from typing import Literal, get_args, get_origin, get_type_hints
 
@@ -60,9 +61,13 @@ def short(paper: Paper) -> str:
 
 
 def variants(kind: type[Benchmark]) -> list[Benchmark]:
-    """One of each kind that a benchmark's choices (a perturbation) allow."""
-    kinds = {name: get_args(hint) for name, hint in get_type_hints(kind).items()
-             if get_origin(hint) is Literal}  # fmt: skip
+    """One of each kind that a benchmark's choices (a perturbation) allow, those listed apart."""
+    hints = get_type_hints(kind)
+    kinds = {
+        one.name: get_args(hints[one.name])
+        for one in fields(kind)
+        if get_origin(hints[one.name]) is Literal and one.metadata.get("listed", True)
+    }
     return [kind(**dict(zip(kinds, chosen, strict=True))) for chosen in product(*kinds.values())]
 
 
@@ -95,7 +100,8 @@ st.subheader("Benchmarks", anchor=False)
 st.table(benchmarks().set_index("Benchmark"))
 st.caption(
     "A benchmark is a posterior known exactly and an estimator wrong by a known amount γ, so that "
-    "level and power can be counted."
+    "level and power can be counted. Bayesian models are the other way round: data are simulated "
+    "from them, and γ iterations of an inference make q."
 )
 papers = {str(kind.paper._replace(where="")) for kind in (*METHODS.values(), *BENCHMARKS.values())}
 st.subheader("Papers", anchor=False)

@@ -14,7 +14,7 @@ from validation_core.answers import Found, size
 from validation_core.answers.size.marginals import marginals
 from validation_core.diagnosis import tasks
 from validation_core.figures import size as figures
-from validation_core.methods import SBC
+from validation_core.methods import SBC, SKL
 from validation_core.statistics import contraction, effects, hpd
 from validation_core.store import Store
 from validation_core.types import Draws
@@ -391,8 +391,9 @@ def with_densities(n=600, k=40, shift=0.3, width=0.8, seed=0):
 
 def test_densities_bring_regions_and_the_divergence():
     upload = with_densities()
-    (task,) = size.tasks(upload, diagnosis.default_methods(), 0)
+    task, estimate = size.tasks(upload, diagnosis.default_methods(), 0)
     assert task.densities
+    assert isinstance(estimate, size.Learned)
     found = answered(upload)
     variance = 0.8**2
     known = 0.5 * (1 / variance + variance - 2) + 0.3**2 / 2 * (1 + 1 / variance)
@@ -403,7 +404,66 @@ def test_densities_bring_regions_and_the_divergence():
     assert "Highest-density regions of q hold the truth in (nominal: true) 50%: " in said
     assert "not part of the verdict" in said
     assert "Symmetric divergence KL(p || q) + KL(q || p), mean over x: " in said
-    assert len(figures.drawn(found, NAMES)) == 5
+    assert len(figures.drawn(found, NAMES)) == 7
+
+
+def test_the_divergence_is_that_of_the_record(tmp_path):
+    """One number, one interval and one p-value, whoever tells them."""
+    upload = with_densities(n=100, k=9, shift=0.1, width=1)
+    tasks.hold(upload)
+    store = Store(tmp_path)
+    (work,) = tasks.tasks(upload, [SKL()], 3)
+    work.run(store, lambda fraction, live: None)
+    record = work.load(store)
+    nats = answered(upload, seed=3).plain["divergence"]
+    named = {"estimate": "skl", "low": "ci_low", "high": "ci_high"}
+    same = ("boot_low", "boot_high", "median", "largest", "auc", "k", "draws", "infinite")
+    assert nats["pvalue"] == record.pvalue
+    assert 0.0005 < record.pvalue < 1
+    for own, other in {**named, **{name: name for name in same}}.items():
+        assert nats[own] == record.effect[other], own
+
+
+def test_weighing_more_draws_leaves_less_and_takes_twice_as_many():
+    nats = answered(with_densities(n=2000, k=40, shift=0.6)).plain["divergence"]
+    left = nats["weighted"]
+    assert [one["m"] for one in left] == [2, 5, 10, 20]
+    values = [nats["estimate"], *(one["estimate"] for one in left)]
+    assert values == sorted(values, reverse=True)
+    assert all(one["low"] < one["estimate"] < one["high"] for one in left)
+    few = answered(with_densities(n=50, k=2)).plain["divergence"]
+    assert few["weighted"] == []
+    assert "Importance" not in " ".join(size.say(answered(with_densities(n=50, k=2)), NAMES))
+
+
+def test_a_classifier_stands_beside_as_an_estimate(tmp_path):
+    upload = with_densities(n=300, k=20, shift=1.0)
+    tasks.hold(upload)
+    store = Store(tmp_path)
+    founds = []
+    for task in size.tasks(upload, diagnosis.default_methods(), 0):
+        task.run(store, lambda fraction, live: None)
+        founds.append(task.load(store))
+    both = size.gather(founds)
+    assert both.plain["divergence"]["source"] == "densities"
+    assert both.plain["estimate"]["source"] == "classifier"
+    said = size.say(both, NAMES)
+    assert any(one.startswith("For comparison, an estimate without densities.") for one in said)
+    drawn = figures.drawn(both, NAMES)
+    assert drawn[-1].title == "Beside a classifier's estimate"
+    ticks = drawn[-1].figure.layout.yaxis.ticktext
+    assert list(ticks) == ["log densities", "classifier (estimate)"]
+    exact, estimate = drawn[-1].figure.data[0].x
+    assert exact == pytest.approx(both.plain["divergence"]["estimate"], rel=1e-6)
+    assert estimate == pytest.approx(both.plain["estimate"]["estimate"], rel=1e-6)
+
+
+def test_where_many_densities_are_infinite_no_divergence_is_told():
+    upload = with_densities()
+    log_q = np.array(upload.densities["log_q"])
+    log_q[:61] = -np.inf
+    found = answered(replace(upload, densities={**upload.densities, "log_q": log_q}))
+    assert found.plain["divergence"] is None
 
 
 def test_an_infinite_density_is_said():

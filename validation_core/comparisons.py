@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from validation_core.benchmarks.gaussian import Gaussian
 from validation_core.benchmarks.perturbations import Perturbation
+from validation_core.benchmarks.strength import counts, place
 from validation_core.benchmarks.tree import Tree
 from validation_core.methods import (
     C2ST,
@@ -240,10 +241,12 @@ def remarks(
             if one.label == cell.label and bounds(one)[0] > _LOUD and one.beta == cell.beta
         ]  # fmt: skip
         if elsewhere:
-            least = min(elsewhere, key=lambda one: one.gamma)
+            nearest = max if counts(sweep.benchmark) else min
+            least = nearest(elsewhere, key=lambda one: one.gamma)
             why = (
-                f"it sees this error only where it is larger: at gamma = {least.gamma:g} it "
-                f"rejects in {least.rate:.0%} of the trials.", "",
+                f"it sees this error only where it is larger: at "
+                f"{place(sweep.benchmark, least.gamma)} it rejects in {least.rate:.0%} of the "
+                f"trials.", "",
             )  # fmt: skip
         else:
             why = _REASONS.get(cell.method, _other)(sweep, cell)
@@ -339,13 +342,13 @@ class Disagreement(NamedTuple):
 def disagreement(sweep: Sweep, cells: Sequence[PowerCell]) -> Disagreement | None:
     """Where the tests disagree most; None where all agree."""
     best: Disagreement | None = None
-    for place in sweep.places:
-        here = [cell for cell in cells if (cell.gamma, cell.beta) == place]
+    for at in sweep.places:
+        here = [cell for cell in cells if (cell.gamma, cell.beta) == at]
         loud = [cell for cell in here if bounds(cell)[0] > _LOUD]
         silent = [cell for cell in here if bounds(cell)[1] < _SILENT]
         found = remarks(sweep, loud, silent, cells)
         if found and (best is None or len(found) > len(best.remarks)):
-            best = Disagreement(place, found)
+            best = Disagreement(at, found)
     return best
 
 

@@ -14,13 +14,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from validation_core.benchmarks.bayes_model import BayesModel
 from validation_core.diagnosis import learning
 from validation_core.rng import stream
 from validation_core.scores.classifier import Classifier, TableClassifier
 from validation_core.scores.localizer import Localizer
 from validation_core.sweep import Progress, Sweep, TrialsTask
 from validation_core.tasks import TrainTask
-from validation_core.types import Anew, Method, learnt
+from validation_core.types import Anew, Benchmark, Method, Pairs, learnt
 from validation_core.uploads import Upload
 
 _REFERENCE = 0.0125  # seconds of `_arithmetic` on the machine that the numbers below are from
@@ -43,6 +44,14 @@ _STEP = 4.2e-5  # of a classifier's training, for each row of each epoch
 _OWN = {"scorer": 1.5, "witness": 2.6, "reference": 0.05}
 _NULL = 2.5e-5  # of training one of L-C2ST's networks, for each row
 _LOCALIZER = {"identity": 1e-4, "residual": 9e-4, "mlp": 9e-4, "fourier": 3e-4}
+
+
+# Seconds for one step of an inference on one data set: Laplace's, and those with random draws.
+_INFERRED = {
+    "glm_binomial": (0.4e-6, 6e-6), "heart_transplants": (0.1e-6, 1.5e-6),
+    "hospitals": (0.4e-6, 8e-6), "ionosphere": (5e-6, 60e-6), "concrete": (1.5e-6, 9e-6),
+}  # fmt: skip
+_STEPPED = 2e-4  # for one step, whatever the number of data sets
 
 
 class Cost(NamedTuple):
@@ -139,7 +148,30 @@ def _rows(sweep: Sweep, method: Method) -> int:
     return budget.p + budget.q
 
 
+def _fits(benchmark: Benchmark, gamma: float, count: int) -> float:
+    """Seconds to infer q at so many x, where a benchmark does that."""
+    if not isinstance(benchmark, BayesModel) or benchmark.inference == "exact" or not count:
+        return 0.0
+    each = _INFERRED[benchmark.model]["laplace" not in benchmark.inference]
+    return gamma * (_STEPPED + each * count)
+
+
+def _met(sweep: Sweep, method: Method) -> int:
+    """Distinct x at which one test asks for draws of q."""
+    n, k = sweep.design.n, sweep.design.k
+    if isinstance(method, Anew):
+        (learn, _), (test, _) = method.sizes(n, k)
+        return learn + test
+    return n if method.layout == "table" else method.budget(n, 1).q
+
+
 def _trial(sweep: Sweep, method: Method) -> float:
+    at = sum(sweep.gammas) / len(sweep.gammas)
+    return _read(sweep, method) + _fits(sweep.benchmark, at, _met(sweep, method))
+
+
+def _read(sweep: Sweep, method: Method) -> float:
+    """Seconds to draw and score for one test, q being there."""
     rows, (d, m) = _rows(sweep, method) / 1e6, sweep.benchmark.dims
     denoised = getattr(sweep.benchmark, "model", "") == "diffusion"
     seconds = _TEST + rows * (_DENOISED if denoised else _DRAWN * max(2, (d + m) / 2))
@@ -169,8 +201,20 @@ def _scoring(method: Method) -> float:
 
 
 def _training(sweep: Sweep, method: Method) -> float:
-    networks = (sweep.network(method, gamma) for gamma in sweep.gammas)
-    return sum(_learning(getattr(network, "recipe", None)) for network in networks)
+    recipes = [getattr(sweep.network(method, at), "recipe", None) for at in sweep.gammas]
+    return sum(
+        _learning(recipe) + _fits(sweep.benchmark, at, _learnt_from(recipe))
+        for recipe, at in zip(recipes, sweep.gammas, strict=True)
+    )
+
+
+def _learnt_from(recipe: object) -> int:
+    """Distinct x at which a recipe asks for draws of q."""
+    if isinstance(recipe, Classifier):
+        return 2 * recipe.train
+    if isinstance(recipe, Localizer):
+        return recipe.spent()[0]
+    return int(getattr(recipe, "n", getattr(recipe, "train", 0)))
 
 
 def _learning(recipe: object) -> float:
@@ -196,6 +240,8 @@ def _reads(recipe: object) -> str:
 
 def _memory(sweep: Sweep, method: Method) -> float:
     rows, width = _rows(sweep, method), sum(sweep.benchmark.dims) + 1
+    if isinstance(sweep.benchmark, Pairs) and method.layout == "table":
+        width = sweep.benchmark.dims[0] + 1  # its x are not repeated
     if method.name == "mmd_fuse":
         points = method.budget(sweep.design.n, 1).p * 2
         return 4.0 * points * (4 * points + 2 * int(getattr(method, "permutations", 0)))

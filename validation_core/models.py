@@ -12,6 +12,7 @@ import numpy as np
 from validation_core import keys, sampling
 from validation_core.bayes import designs
 from validation_core.benchmarks.bayes_model import BayesModel
+from validation_core.benchmarks.strength import counts, place
 from validation_core.rng import stream
 from validation_core.scores.classifier import Classifier
 from validation_core.types import Array, Benchmark, Draws
@@ -93,6 +94,8 @@ class Simulated:
 
     @property
     def label(self) -> str:
+        if counts(self.benchmark):
+            return f"{self.benchmark.label} · {place(self.benchmark, self.gamma)}"
         return f"{self.benchmark.label} · gamma {self.gamma:g}"
 
     def training_set(self, recipe: Recipe, seed: int, store: Store) -> Any:
@@ -166,7 +169,7 @@ def covariates(store: Store, model: Any) -> None:
     if name not in designs.SHAPES or designs.lent(name, design):
         return
     kept = store.load("tables", design)
-    if kept is None:
+    if kept is None or "raw" not in kept.arrays:
         raise ValueError(
             f"The store keeps covariates under their digest; got {design!r} of {name}, which is "
             f"not in {store.root}; read the file again, or take the stand-in"
@@ -182,7 +185,8 @@ def keep_covariates(store: Store, name: str, raw: Array) -> str:
     """
     digest = designs.lend(name, raw)
     raw = designs.checked(name, raw)
-    store.save("tables", digest, {"raw": raw}, spec=f"covariates of {name}", meta={"label": name})
+    about = f"covariates of {name}"
+    store.save("tables", digest, {"raw": raw}, spec=about, meta={"label": about})
     return digest
 
 

@@ -4,10 +4,10 @@ from dataclasses import dataclass, replace
 
 import streamlit as st
 
-from pages.components import options
+from pages.components import bayes_controls, options
 from pages.components.colt_controls import segmented
 from validation_core import comparisons
-from validation_core.benchmarks import BENCHMARKS, Gaussian
+from validation_core.benchmarks import BENCHMARKS, BayesModel, Gaussian, strength
 from validation_core.benchmarks.gaussian import DIMENSIONS
 from validation_core.benchmarks.perturbations import PERTURBATIONS
 from validation_core.comparisons import BETAS, Comparison
@@ -41,6 +41,17 @@ class Chosen:
     def axis(self) -> str:
         """What the curves run along."""
         return "beta" if len(self.sweep.betas) > 1 else "gamma"
+
+    @property
+    def axis_label(self) -> str:
+        """What that is."""
+        return "degradation beta" if self.axis == "beta" else strength.axis(self.sweep.benchmark)
+
+    def at(self, value: float) -> str:
+        """A place on it, after "at"."""
+        if self.axis == "beta":
+            return f"beta = {value:g}"
+        return strength.place(self.sweep.benchmark, value)
 
 
 def choose() -> Chosen:
@@ -76,7 +87,8 @@ def _own(problems: list[str]) -> Sweep:
     on = _benchmark()
     axis = segmented("Along", _AXES, "along")
     if axis == "gamma":
-        gammas = _some("Gammas", on.gammas, f"gammas-{_name(on)}")
+        words = "Iterations" if strength.counts(on) else "Gammas"
+        gammas = _some(words, on.gammas, f"gammas-{_name(on)}")
         betas: tuple[float, ...] = (
             st.select_slider("Degradation, beta", BETAS, 0.0, key="beta", bind="query-params",
                              format_func="{:g}".format,
@@ -147,6 +159,8 @@ def _benchmark() -> Benchmark:
         "Benchmark", list(BENCHMARKS), format_func=lambda name: BENCHMARKS[name].title,
         key="benchmark", bind="query-params",
     )  # fmt: skip
+    if kind == BayesModel.name:
+        return bayes_controls.choose()
     if kind != Gaussian.name:
         found: Benchmark = options.form(BENCHMARKS[kind], f"benchmark-{kind}")
         return found
@@ -172,8 +186,8 @@ def _gamma(on: Benchmark) -> float:
     grid = on.gammas
     if len(grid) == 1:
         return grid[0]
+    words = "Iterations" if strength.counts(on) else "Strength, gamma"
     return float(
-        st.select_slider("Strength, gamma", grid, grid[len(grid) // 2],
-                         key=f"gamma-{_name(on)}",
+        st.select_slider(words, grid, grid[len(grid) // 2], key=f"gamma-{_name(on)}",
                          bind="query-params", format_func="{:g}".format)
     )  # fmt: skip

@@ -1,52 +1,62 @@
 """What the Compare page draws: curves that refine, and power against what it costs."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from pages.components import live
 from pages.components.compare_controls import Chosen
+from validation_core.benchmarks.strength import counts
 from validation_core.comparisons import bounds, broken
 from validation_core.figures import style
 from validation_core.figures.power import Curve, curves
 from validation_core.sweep import Progress
-from validation_core.types import PowerCell
+from validation_core.types import Array, PowerCell
 
 VIEWS = {"power": "Power", "draws": "Power per draw", "seconds": "Power per second"}
 _DASHES = ("", "7 5", "2 3", "10 4", "8 3 2 3", "12 3 2 3 2 3")
 _MARKS = 5  # symbols that points know
 _BAND = 0.07  # eight of them lie over one another
-_LABELS = {"gamma": "perturbation strength gamma", "beta": "degradation beta"}
 
 
 def power(chosen: Chosen, progress: Progress) -> live.Payload:
     """Share of trials rejected along gamma or beta, a curve for each method."""
     axis, sweep = chosen.axis, chosen.sweep
     places = sweep.betas if axis == "beta" else sweep.gammas
-    room = 0.02 * (max(places) - min(places)) or 0.5
+    across = _scale(chosen, places)
+    ticks = across(places)
+    room = 0.02 * float(np.ptp(ticks)) or 0.5
     marks = [live.hline(sweep.design.alpha, dash="6 4", color=style.NULL)]
     legend = []
     seen = looks(progress.cells)
     for curve in curves(progress.cells, axis):
         color, dash, symbol = seen[curve.label]
-        marks += _marks(curve, color, dash, symbol)
+        marks += _marks(curve._replace(x=across(curve.x)), color, dash, symbol)
         legend.append((curve.label, color, symbol))
     wrong = broken(progress.cells)
     if wrong and axis == "gamma":
         marks.append(
-            live.points([cell.gamma for cell in wrong], [cell.rate for cell in wrong],
+            live.points(across([cell.gamma for cell in wrong]), [cell.rate for cell in wrong],
                         color=style.OBSERVED, symbol="ring", size=12)
         )  # fmt: skip
         legend.append(("level broken", style.OBSERVED, "ring"))
     panel = live.panel(
         marks, height=380, legend=legend,
-        x=live.axis((min(places) - room, max(places) + room), _LABELS[axis], ticks=places,
+        x=live.axis((ticks.min() - room, ticks.max() + room), chosen.axis_label, ticks=ticks,
                     shown=[f"{value:g}" for value in places]),
         y=live.axis((-0.03, 1.04), "share of trials rejected", percent=True),
         caption=_caption(progress, chosen),
     )  # fmt: skip
     return live.payload(sliders=[], panels=[panel], columns=1)
+
+
+def _scale(chosen: Chosen, places: Sequence[float]) -> Callable[[ArrayLike], Array]:
+    """Where places are drawn: iterations by their logarithm, all else as it is."""
+    if chosen.axis == "gamma" and counts(chosen.sweep.benchmark) and min(places) > 0:
+        return lambda values: np.log10(np.asarray(values, float))
+    return lambda values: np.asarray(values, float)
 
 
 def cost(chosen: Chosen, progress: Progress, view: str) -> live.Payload:
@@ -87,7 +97,7 @@ def cost(chosen: Chosen, progress: Progress, view: str) -> live.Payload:
         "right, every point would lie at the level.",
     )  # fmt: skip
     slider = live.slider(
-        axis, places, label=_LABELS[axis].capitalize(), shown=[f"{p:g}" for p in places],
+        axis, places, label=chosen.axis_label.capitalize(), shown=[f"{p:g}" for p in places],
         start=start,
     )  # fmt: skip
     return live.payload(sliders=[slider], panels=[panel], columns=1)
@@ -159,7 +169,7 @@ def answer(chosen: Chosen, progress: Progress) -> str:
     count = len(chosen.sweep.methods)
     far = "" if len(here) == count else f" so far, with {len(here)} of {count} tests run"
     said = (
-        f"At {axis} = {at:g}{far}, {best.label} rejects q most often: in {best.rate:.0%} of "
+        f"At {chosen.at(at)}{far}, {best.label} rejects q most often: in {best.rate:.0%} of "
         f"{best.trials} trials (95% interval {low:.0%} to {high:.0%})"
     )
     return said + (f"; {last.label} in {last.rate:.0%}." if len(here) > 1 else ".")

@@ -15,7 +15,7 @@ def remarks(chosen: Chosen, progress: Progress) -> None:
     found = disagreement(chosen.sweep, progress.cells)
     if found is None:
         return
-    at = f"{chosen.axis} = {getattr(found.place, chosen.axis):g}"
+    at = chosen.at(getattr(found.place, chosen.axis))
     st.markdown(f"**Why the tests disagree.** At {at}, {found.remarks[0].loud} sees it.")
     st.markdown("\n".join(_sentence(remark) for remark in found.remarks))
 

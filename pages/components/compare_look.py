@@ -23,8 +23,8 @@ def one_test(chosen: Chosen) -> None:
     label = left.selectbox("Test", labels, key=f"look-{'-'.join(labels)}")
     values = list(places)
     at = right.select_slider(
-        axis.capitalize(), values, values[len(values) // 2], key=f"look-at-{axis}-{values[-1]}",
-        format_func="{:g}".format, disabled=len(values) == 1,
+        chosen.axis_label.capitalize(), values, values[len(values) // 2],
+        key=f"look-at-{axis}-{values[-1]}", format_func="{:g}".format, disabled=len(values) == 1,
     ) if len(values) > 1 else values[0]  # fmt: skip
     method = next(method for method in sweep.methods if method.label == label)
     task = look(sweep, method, places[at])

@@ -19,6 +19,7 @@ DATASETS = (25, 50, 100, 200)
 MOST = (300, 1000, 3000, 10_000)
 """Iterations up to which the grid goes."""
 OWN_M = (2, 5, 10, 20)
+_SHORT = {"iwvi": "IWVI"}
 _FALCONS = {"peregrine": "Real counts", "book": "The book's simulation"}
 
 
@@ -49,7 +50,7 @@ def choose() -> Chosen | None:
         known = [name for name in FOUR if name in ALGORITHMS]
         algorithms = st.multiselect(
             "Inference", list(ALGORITHMS), known, key="inference", bind="query-params",
-            format_func=lambda name: ALGORITHMS[name].label,
+            format_func=lambda name: _SHORT.get(name, ALGORITHMS[name].label),
             help="What makes q from the data alone. Exact is the posterior itself, where it has "
             "a closed form.",
         )  # fmt: skip

@@ -71,9 +71,7 @@ def _below(name: str) -> str:
         st.error(plain(str(refusal)), icon=":material/error:")
         return ""
     stamp = os.stat(path)
-    return _read(
-        name, f"{path}:{stamp.st_mtime_ns}:{stamp.st_size}", lambda: designs.read(path)
-    )
+    return _read(name, f"{path}:{stamp.st_mtime_ns}:{stamp.st_size}", lambda: designs.read(path))
 
 
 def _fetched(name: str) -> str:

@@ -38,6 +38,17 @@ class Line(NamedTuple):
     """Data sets without q (A, P, X)."""
     done: NDArray[np.bool_]
     """Where there is a run (A, X)."""
+    first: tuple[int, ...]
+    """Data sets averaged (P,)."""
+
+    @property
+    def carried(self) -> Array:
+        """Share of the sum over data sets that its largest term makes up (A, P, X)."""
+        count = np.array(self.first)[:, None]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.where(self.numbers.mean > 0, self.numbers.largest / self.numbers.mean, 0) / (
+                count
+            )
 
 
 Panels = Sequence[Sequence[Line]]
@@ -51,7 +62,9 @@ def prefixes(datasets: int) -> tuple[int, ...]:
 
 def look(inference: Inference) -> tuple[str, str, str]:
     """Colour, dash and symbol."""
-    return _LOOKS.get(inference.name, (style.NULL, "", "ring"))
+    name = inference.name.removesuffix("_clipped")
+    color, dash, symbol = _LOOKS.get(name, (style.NULL, "", "ring"))
+    return (color, dash, symbol) if name == inference.name else (color, "1 3", "ring")
 
 
 def along_iterations(plan: Plan, terms: Mapping[tuple[int, int], Terms]) -> Panels:
@@ -63,6 +76,7 @@ def along_iterations(plan: Plan, terms: Mapping[tuple[int, int], Terms]) -> Pane
         return Line(
             inference.label, *look(inference), Summary(*(v.transpose(2, 0, 1) for v in numbers)),
             lost.transpose(2, 0, 1), np.broadcast_to(of.done, (len(MS), len(of.done))),
+            prefixes(plan.datasets),
         )  # fmt: skip
 
     return _each(plan, terms, line)
@@ -74,7 +88,10 @@ def along_m(plan: Plan, terms: Mapping[tuple[int, int], Terms]) -> Panels:
     def line(inference: Inference, of: Terms) -> Line:
         numbers, lost = _over_prefixes(of.d, of.done)
         done = np.repeat(of.done[:, None], len(MS), 1)
-        return Line(inference.label, *look(inference), *_by_iterations(numbers, lost), done)
+        return Line(
+            inference.label, *look(inference), *_by_iterations(numbers, lost), done,
+            prefixes(plan.datasets),
+        )  # fmt: skip
 
     return _each(plan, terms, line)
 
@@ -82,6 +99,7 @@ def along_m(plan: Plan, terms: Mapping[tuple[int, int], Terms]) -> Panels:
 def along_training(plan: Plan, terms: Mapping[tuple[int, int], Terms]) -> Panels:
     """IWVI trained with M and tested with the same, and VI that is only weighted: (I, P, X)."""
     ms = [MS.index(tested(inference)) for inference in plan.inferences]
+    first = prefixes(plan.datasets)
     panels = []
     for i in range(len(plan.models)):
         row = [terms[i, j] for j in range(len(plan.inferences))]
@@ -91,8 +109,8 @@ def along_training(plan: Plan, terms: Mapping[tuple[int, int], Terms]) -> Panels
         vi = _over_prefixes(row[0].d[:, ms], row[0].done)
         once = np.repeat(row[0].done[:, None], len(ms), 1)
         panels.append([
-            Line("Trained with M", *_LOOKS["iwvi"], *_by_iterations(*iwvi), done),
-            Line("VI, weighted", *_LOOKS["vi"], *_by_iterations(*vi), once),
+            Line("Trained with M", *_LOOKS["iwvi"], *_by_iterations(*iwvi), done, first),
+            Line("VI, weighted", *_LOOKS["vi"], *_by_iterations(*vi), once, first),
         ])  # fmt: skip
     return panels
 
@@ -104,16 +122,12 @@ def _each(plan: Plan, terms: Mapping[tuple[int, int], Terms], line) -> Panels:
     ]
 
 
-def _by_iterations(
-    numbers: Summary, lost: NDArray[np.int64]
-) -> tuple[Summary, NDArray[np.int64]]:
+def _by_iterations(numbers: Summary, lost: NDArray[np.int64]) -> tuple[Summary, NDArray[np.int64]]:
     """From (P, I, X) to (I, P, X)."""
     return Summary(*(value.swapaxes(0, 1) for value in numbers)), lost.swapaxes(0, 1)
 
 
-def _over_prefixes(
-    d: Array, done: NDArray[np.bool_]
-) -> tuple[Summary, NDArray[np.int64]]:
+def _over_prefixes(d: Array, done: NDArray[np.bool_]) -> tuple[Summary, NDArray[np.int64]]:
     """Summaries (P, I, X) of d (I, X, K) over its first data sets, and those without q."""
     first = prefixes(d.shape[-1])
     found = [summary(d[..., :k]) for k in first]

@@ -16,7 +16,7 @@ from pages.components.divergence_curves import (
     along_training,
     prefixes,
 )
-from pages.components.divergence_words import answer, caption, decade
+from pages.components.divergence_sentences import answer, caption, decade
 from validation_core import keys
 from validation_core.simulations import MS, Plan, Terms, tested
 from validation_core.types import Array
@@ -25,8 +25,9 @@ VIEWS = {"iterations": "Iterations", "weighted": "Importance sampling", "trained
 
 READ = {
     "iterations": "Each point is a mean over data sets, in nats; its bar is the 95% normal "
-    "interval, formed before the logarithm and cut at the lower edge where it reaches 0. Were q "
-    "right, every point would be 0: on the lower edge.",
+    "interval, formed before the logarithm and cut at the lower edge where it reaches 0; rings are "
+    "medians. IWVI weighs as many draws as it was trained with, or more. Were q right, every "
+    "point would be 0: on the lower edge.",
     "weighted": "Along a curve more draws of the same q are weighed by p over q, which brings it "
     "nearer: a steep curve is a q that weighing repairs. Were q right, the curve would be on the "
     "lower edge from M = 1 on.",
@@ -40,7 +41,7 @@ _HEIGHT, _MARGIN = 250, 104
 _APART = 0.012  # of the axis: intervals do not hide one another
 
 
-ADDRESS = {"iterations": "m", "weighted": "after", "trained": "after"}
+ADDRESS = {"iterations": "weigh", "weighted": "after", "trained": "after"}
 """What the address calls the first slider of each view."""
 
 
@@ -67,7 +68,7 @@ def draw(view: str, plan: Plan, panels: Panels) -> live.Payload:
     unit = "iterations" if view == "iterations" else "M"
     a, p = len(first["values"]), len(second["values"])
     ends = [_end(panels, i) for i in range(a)]
-    said = [[answer(titles, panels, i, j, ends[i]) for j in range(p)] for i in range(a)]
+    said = [[answer(titles, panels, (i, j, ends[i])) for j in range(p)] for i in range(a)]
     here = [f"{places[end]:,}" for end in ends]
     names = first["name"], "k"
     return live.payload(
@@ -133,6 +134,14 @@ def _panel(
         y, down, up = (live.over(_log(one, low), *names) for one in (of.mean, of.low, of.high))
         marks += [
             live.line(x, y, color=line.color, dash=line.dash, label=line.label),
+            live.points(
+                x,
+                live.over(_log(of.median, low), *names),
+                color=line.color,
+                symbol="ring",
+                size=5,
+                opacity=0.75,
+            ),
             live.points(x, y, low=down, high=up, color=line.color, symbol=line.symbol, size=6),
         ]
     a, p, _ = lines[0].numbers.mean.shape

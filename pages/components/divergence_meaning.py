@@ -6,12 +6,13 @@ import numpy as np
 import streamlit as st
 
 from pages.components import live
+from pages.components.divergence_words import size
 from validation_core.figures.style import P, Q
 from validation_core.simulations import meaning
 from validation_core.simulations.meaning import GRID, Apart
 from validation_core.types import Array
 
-_X = np.linspace(-4, 6, 201)
+_X = np.linspace(-4, 6, 251)
 
 
 def show(nats: float) -> None:
@@ -39,15 +40,10 @@ def _from(nats: float) -> str:
             "normals never overlap to the eye."
         )
     return (
-        f" The slider starts at the {size(nats)} nats estimated here." if nats >= GRID[0] else ""
+        f" The slider starts beside the {size(nats)} nats estimated here."
+        if nats >= GRID[0]
+        else ""
     )
-
-
-def size(nats: float) -> str:
-    """A number of nats with two significant digits, 0.166 as 0.17 and 1.2e10 as 1.2e+10."""
-    if not isfinite(nats):
-        return "infinitely many" if nats == float("inf") else "unknown"
-    return f"{nats:.2g}" if abs(nats) < 100 or abs(nats) >= 1e5 else f"{nats:,.0f}"
 
 
 @st.cache_resource(show_spinner=False, max_entries=1)
@@ -60,8 +56,8 @@ def _chart() -> live.Payload:
         sliders=[live.slider("nats", GRID, label="Symmetric divergence in nats", shown=shown,
                              ends=("hard to see", "plain to see"))],
         panels=[
-            _panel(shifted, "Same width, the mean off", _shift(shifted)),
-            _panel(narrow, "Same mean, q too narrow", _scale(narrow, wide)),
+            _panel(shifted, "Same width, the mean off", _shift(shifted), 6),
+            _panel(narrow, "Same mean, q too narrow", _scale(narrow, wide), 4),
         ],
         headline=live.text(
             "{nats} nats are a mean that is {delta} sd off, or a width that is wrong by a factor "
@@ -73,7 +69,7 @@ def _chart() -> live.Payload:
     )  # fmt: skip
 
 
-def _panel(q: Apart, title: str, said: list[str]) -> dict:
+def _panel(q: Apart, title: str, said: list[str], end: float) -> dict:
     away = (_X - q.mean[:, None]) / q.sd[:, None]
     return live.panel(
         [
@@ -83,7 +79,7 @@ def _panel(q: Apart, title: str, said: list[str]) -> dict:
             live.line(_X, live.over(_bell(away), "nats"), color=Q, dash="6 3"),
         ],
         title=title, height=210, legend=[("p", P, "line"), ("q", Q, "dash")],
-        x=live.axis((-4, 6), "θ, in sds of p"), y=live.axis((0, 1.08), hidden=True),
+        x=live.axis((-4, end), "θ, in sds of p"), y=live.axis((0, 1.08), hidden=True),
         caption=live.over(said, "nats"),
     )  # fmt: skip
 

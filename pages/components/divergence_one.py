@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from pages.components import jobs
+from pages.components import divergence_meaning, divergence_opened, divergence_terms, jobs
 from pages.components.divergence_controls import possible
 from pages.components.services import services
 from validation_core.bayes import Hospitals
 from validation_core.simulations import MS, Found, Plan, Run, tested
+from validation_core.statistics.divergence import importance_weighted
 
 _FIRST = 1000  # iterations
 
@@ -29,8 +30,15 @@ def choose(plan: Plan) -> Run:
     if not inferences:
         inferences = {one.name: one for one in plan.inferences}
     with middle:
-        inference = inferences[_one("Inference", list(inferences), next(iter(inferences)),
-                                    "one-inference", lambda name: inferences[name].label)]
+        inference = inferences[
+            _one(
+                "Inference",
+                list(inferences),
+                next(iter(inferences)),
+                "one-inference",
+                lambda name: inferences[name].label,
+            )
+        ]
     usual = max(n for n in plan.iterations if n <= _FIRST)
     with right:
         n = _one("Iterations", list(plan.iterations), usual, "one-iterations", "{:,}".format)
@@ -61,8 +69,18 @@ def _load(key: str, _run: Run) -> Found | None:
 
 def show(plan: Plan) -> None:
     """The picked run, in the order a reader asks: its terms, one data set, what its nats mean."""
-    st.subheader("Inside one run", anchor=False)
+    st.header("Inside one run", anchor=False)
     run = choose(plan)
     left = found(run)
+    divergence_terms.show(run, left)
+    divergence_opened.show(run, left)
     if left is not None:
-        st.write(left.seconds)
+        divergence_meaning.show(mean(run, left))
+
+
+def mean(run: Run, left: Found) -> float:
+    """Its divergence in nats over the data sets with a q, at the M it was made for."""
+    d = importance_weighted(left.weights.truth, left.weights.draws, MS)[
+        MS.index(tested(run.inference))
+    ]
+    return float(np.mean(d[left.ok])) if left.ok.any() else float("nan")

@@ -43,15 +43,18 @@ def begin(plan: Plan, left: Sequence[Run]) -> None:
 def button(left: Sequence[Run]) -> None:
     """Says what is missing and what it takes, and starts it."""
     workers = int(getattr(services().engine.executor, "slots", 1))
-    st.button(
-        f"Run {len(left)} runs" if len(left) > 1 else "Run it", key="run-divergence",
-        type="primary", icon=":material/play_arrow:", on_click=start, args=(tuple(left),),
-    )  # fmt: skip
-    st.caption(
-        f"{about(seconds(left) / workers)[0].upper()}{about(seconds(left) / workers)[1:]} with "
-        f"{workers} worker{'s' * (workers > 1)}. The figure refines as runs come in; what is "
-        "done is kept."
-    )
+    guess = about(seconds(left) / workers)
+    many = len(left) > 1
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.button(
+            f"Run {len(left)} runs" if many else "Run it", key="run-divergence", type="primary",
+            icon=":material/play_arrow:", on_click=start, args=(tuple(left),),
+        )  # fmt: skip
+        st.caption(
+            f"{len(left)} run{' is' if not many else 's are'} missing: {guess} with {workers} "
+            f"worker{'s' * (workers > 1)}. The figure refines as they come in.",
+            width="content",
+        )
 
 
 def start(left: tuple[Run, ...]) -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import streamlit as st
 
 from pages.components import live
-from pages.components.divergence_meaning import size
+from pages.components.divergence_words import size, tick
 from validation_core.diagnosis import equals
 from validation_core.figures.style import NULL, OBSERVED, method_style
 from validation_core.simulations import MS, Found, Run, tested
@@ -34,9 +34,9 @@ def show(run: Run, found: Found | None) -> None:
     live.chart(_chart(run.key, terms), key="terms", default=(float(tested(run.inference)),),
                url=("weighed",))  # fmt: skip
     st.caption(
-        f"Left: {len(terms.places)} terms, on an axis that is linear near 0 and logarithmic "
-        "beyond, with bins equally wide on it, so that none is cut off. Right: the mean again, "
-        f"among {FLIPS:,} means whose terms had random signs, as many sds of these from 0. If q "
+        f"The {len(terms.places)} terms are on an axis that is linear near 0 and logarithmic "
+        "beyond, with bins equally wide on it, so that none is cut off; their mean is shown "
+        f"again among {FLIPS:,} means whose terms had random signs, as many sds of these from 0. If q "
         "were right, each term would be as often below 0 as above, and the red line would be a "
         "draw of the grey histogram."
     )
@@ -84,7 +84,7 @@ def _chart(key: str, _terms: Spread) -> live.Payload:
 def _mean(terms: Spread, i: int) -> str:
     low, high = size(float(terms.low[i])), size(float(terms.high[i]))
     mean = size(float(terms.mean[i]))
-    return f"the mean term is {mean} nats (95% interval {low} to {high})".replace("-", "−")
+    return f"the mean term is {mean} nats (95% interval {low} to {high})"
 
 
 def _evidence(terms: Spread, i: int) -> str:
@@ -123,18 +123,10 @@ def _histogram(terms: Spread) -> dict:
 
 def _ticks(axis: Scale, edges: Array, d: Array) -> dict:
     nats = axis.ticks(float(d.min()), float(d.max()))
-    shown = [_tick(float(one)) for one in nats]
+    shown = [tick(float(one)) for one in nats]
     room = 0.02 * (edges[-1] - edges[0])
     ends = (float(edges[0] - room), float(edges[-1] + room))
     return live.axis(ends, "d in nats (symmetric-log axis)", ticks=axis.at(nats), shown=shown)
-
-
-def _tick(nats: float) -> str:
-    """A power of ten: 0.01, 100, 10⁶."""
-    if 1e-3 <= abs(nats) < 1e5 or nats == 0:
-        return f"{nats:g}".replace("-", "−")
-    raised = "".join("⁰¹²³⁴⁵⁶⁷⁸⁹"[int(c)] for c in str(abs(round(np.log10(abs(nats))))))
-    return "−" * (nats < 0) + "10" + "⁻" * (abs(nats) < 1) + raised
 
 
 def _spread_out(terms: Spread, i: int) -> str:
@@ -144,13 +136,24 @@ def _spread_out(terms: Spread, i: int) -> str:
         f"Median {size(float(np.median(d)))}, largest {size(float(d[where]))} (data set "
         f"{terms.places[where] + 1}), sd {size(float(d.std(ddof=1)))} nats; {int((d > 0).sum())} "
         f"of {n} are above 0."
-    ).replace("-", "−")
+    )
     if terms.heavy[i]:
         said += (
             " The tail is heavy: a few terms make the mean, its variance may be infinite, and "
             "the interval says too little. Read the median and the largest beside it."
         )
     return said
+
+
+def _ruled(terms: Spread, i: int) -> str:
+    """Why a null may fall in two."""
+    squares = np.square(terms.d[i])
+    if terms.none[i] or squares.max() < 0.8 * squares.sum():
+        return ""
+    return (
+        " One term outweighs all others, so that random signs fall into two groups by its sign: "
+        "beside it the others decide."
+    )
 
 
 def _null(terms: Spread) -> dict:
@@ -161,10 +164,10 @@ def _null(terms: Spread) -> dict:
     heights = np.stack([np.histogram(row, edges)[0] for row in terms.null])
     top = 1.15 * float(heights.max())
     said = [
-        f"{int((terms.null[i] >= terms.signs[i] - 1e-9).sum()):,} of B = {FLIPS:,} random signs "
-        f"give a mean as large: p {equals(float(terms.pvalue[i]))}. Paired AUC "
+        f"{round(terms.pvalue[i] * (FLIPS + 1)) - 1:,} of B = {FLIPS:,} random signs give a mean "
+        f"as large: p {equals(float(terms.pvalue[i]))}. Paired AUC "
         f"{terms.auc[i]:.3f}: how often the truth weighs more than q's draw, one half were q "
-        "right."
+        f"right.{_ruled(terms, i)}"
         for i in range(len(MS))
     ]
     limits = (-width, 1.05 * max(width, float(seen)))

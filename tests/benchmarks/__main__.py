@@ -32,8 +32,10 @@ GROUPS = {
     "browser": "sliders in Chromium, released and dragged",
     "upload": "a table of 40 MB in Chromium, to what was read of it",
     "colt": "training and testing localizers, divergences, memory",
+    "simulations": "symmetric divergence: first panel, Figure 1 complete, batched against a loop",
     "sweep": "eight methods over a grid: first picture, resumed, shared out, on a cluster",
     "against": "SBC, MMD-FUSE, DC and L-C2ST beside other packages' own",
+    "inference": "Bayesian inference: data sets as one batch against a loop over them",
     "gpu": "21 classifiers as one batch, the whole power figure",
 }
 

@@ -14,7 +14,7 @@ bounds: z ~ N(0, 1), x | z ~ N(z, 1); q draws h ~ N(x / 2 + shift, s1^2) and z |
 
 References:
     An easy to interpret diagnostic for approximate inference: symmetric divergence over
-    simulations, Domke (2021), Section 4, Algorithm 3, Corollary 3.
+    simulations, Domke (2021), Algorithm 3, Corollary 3.
 """
 
 from __future__ import annotations
@@ -71,12 +71,14 @@ class Mixture:
     def bound(self, off: ArrayLike = 0.0, stretch: ArrayLike = 1.0) -> Array:
         """SKL(z, h) in nats (...), exactly."""
         away, c = np.asarray(off, dtype=np.float64), np.asarray(stretch, dtype=np.float64)
+        _checked(c)
         return np.asarray(self.skl() + _skl(away, c, 1.0))
 
     def simulate(
         self, n: int, rng: np.random.Generator, off: float = 0.0, stretch: float = 1.0
     ) -> Array:
         """n terms d (n,) of Algorithm 3, whose mean is `bound(off, stretch)`."""
+        _checked(np.asarray(stretch))
         z, x = _pairs(n, rng)
         h = self._r_draws(z, x, off, stretch, rng)
         h_q = x / 2 + self.shift + np.sqrt(self.first) * rng.standard_normal(n)
@@ -89,9 +91,7 @@ class Mixture:
         z, x = _pairs(n, rng)
         mean = x / 2 + self.shift
         z_q = mean + np.sqrt(self.variance) * rng.standard_normal(n)
-        weights = [
-            _log_joint(at, x) - _log_normal(at, mean, self.variance) for at in (z, z_q)
-        ]  # fmt: skip
+        weights = [_log_joint(at, x) - _log_normal(at, mean, self.variance) for at in (z, z_q)]
         return np.asarray(weights[0] - weights[1])
 
     def log_weight(
@@ -111,6 +111,13 @@ class Mixture:
     def _own_mean(self, z: Array, x: Array) -> Array:
         share = self.first / self.variance
         return np.asarray((1 - share) * (x / 2 + self.shift) + share * z)
+
+
+def _checked(stretch: Array) -> None:
+    if not (stretch > 0).all():
+        raise ValueError(
+            f"stretch is a factor on a variance, above 0; got {np.min(stretch):g}; 1 is q's own"
+        )
 
 
 def _pairs(n: int, rng: np.random.Generator) -> tuple[Array, Array]:

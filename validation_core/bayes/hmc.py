@@ -23,7 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.bayes.effective import effective
-from validation_core.bayes.model import Model, hessian, value_and_gradient
+from validation_core.bayes.mode import highest
+from validation_core.bayes.model import Model, value_and_gradient
 from validation_core.types import Array
 
 if TYPE_CHECKING:
@@ -34,8 +35,6 @@ _LENGTH = np.pi  # of the longest trajectory, where the posterior has sd 1: half
 _MOST = 64  # steps of a trajectory
 _TUNE, _SPREAD = 40, 80  # states of a pilot's chain for the step, and for the covariance
 _APART = 25  # states until chains from one truth are kept
-_PRIOR = 200  # draws of the prior among which the way to the mode starts
-_NEWTON, _HALVINGS, _FLAT = 50, 12, 1e-3
 
 
 class Chains(NamedTuple):
@@ -82,9 +81,9 @@ def draws(
     if n < 1 or chains < 1:
         raise ValueError(f"draws come from one chain or more; got n = {n} and {chains} chains")
     data = torch.from_numpy(np.ascontiguousarray(y, dtype=np.float64))
-    mode, curved = _mode(model, y, rngs)
+    mode, curved = highest(model, y, rngs)
     root = curved if scale is None else torch.from_numpy(np.array(scale, dtype=np.float64))
-    root = torch.where(root.isfinite().all(-1).all(-1)[:, None, None], root, curved)
+    root = torch.where(root.isfinite().all(-1).all(-1)[:, None, None], root, curved).contiguous()
     target = _Target(model, data[:, None], root)
 
     several = min(chains, n)
@@ -228,35 +227,3 @@ def _spread(states: Array, before: Array) -> Array:
     covariance = share * np.swapaxes(off, 1, 2) @ off / n
     covariance += (1 - share) * before @ np.swapaxes(before, 1, 2)
     return np.linalg.cholesky(covariance)
-
-
-def _mode(model: Model, y: Array, rngs: Sequence[np.random.Generator]) -> tuple[Tensor, Tensor]:
-    """Where log p(z, y) is highest (K, D), and the scale of its curvature there (K, D, D).
-
-    Newton's method on curvatures without their signs, from the likeliest draw of the prior.
-    """
-    import torch
-
-    data = torch.from_numpy(np.ascontiguousarray(y, dtype=np.float64))
-    prior = np.stack([model.simulate(_PRIOR, rng).theta for rng in rngs])
-    z = _best(model, torch.from_numpy(prior), data)
-    share = 0.5 ** torch.arange(_HALVINGS, dtype=z.dtype)[:, None]
-    for step in range(_NEWTON + 1):
-        _, slope = value_and_gradient(model, z, data)
-        values, vectors = torch.linalg.eigh(hessian(model, z, data))
-        root = vectors * values.abs().clamp(min=_FLAT).rsqrt()[:, None]
-        move = torch.einsum("kij,klj,kl->ki", root, root, slope)
-        if step == _NEWTON or (slope * move).sum(-1).max() < 1e-8:
-            break
-        tried = z[:, None] + share * move[:, None]
-        z = _best(model, torch.cat([z[:, None], tried], 1), data)
-    return z, root
-
-
-def _best(model: Model, z: Tensor, y: Tensor) -> Tensor:
-    """Of the points z (K, S, D), the likeliest for y (K, M): (K, D)."""
-    import torch
-
-    with torch.no_grad():
-        value = model.kernel(z, y[:, None]).nan_to_num(-torch.inf)
-    return z[torch.arange(len(z)), value.argmax(1)]

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.bayes import MODELS, Model
-from validation_core.bayes.inference import ALGORITHMS, Inference
+from validation_core.bayes.inference import ALGORITHMS, Inference, Variational
 from validation_core.bayes.model import log_joint
 from validation_core.bayes.posterior import Posterior
 from validation_core.benchmarks.fits import fitted, runs
@@ -28,6 +28,9 @@ InferenceName = Literal["laplace", "adjusted_laplace", "vi", "iwvi", "exact"]
 
 GAMMAS = (10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0)
 
+_OPTIONS = {"data", "design"}
+"""Fields that are the models' own."""
+_M = 10
 _NUMBERS = 1 << 20  # of theta and x whose densities are computed at a time
 
 
@@ -45,8 +48,6 @@ class BayesModel:
         + sum(one.version - 1 for one in ALGORITHMS.values())
     )  # fmt: skip
     """Rises with that of any model or inference: fields hold their names alone."""
-    strength: ClassVar[str] = "iterations"
-    """What gamma is, on an axis."""
 
     model: ModelName = field(default="heart_transplants", metadata={"label": "Model"})
     inference: InferenceName = field(
@@ -55,6 +56,13 @@ class BayesModel:
             "label": "Inference", "listed": False,
             "help": "What finds q at each x. exact: the posterior itself, for heart_transplants "
             "and concrete.",
+        },
+    )  # fmt: skip
+    m: int = field(
+        default=_M,
+        metadata={
+            "label": "Draws weighed, M", "min": 2, "max": 100, "listed": False,
+            "help": "Of iwvi: draws of q in each of the groups that training weighs.",
         },
     )  # fmt: skip
     data: Literal["peregrine", "book"] = field(
@@ -74,6 +82,24 @@ class BayesModel:
         },
     )
 
+    @classmethod
+    def about(cls, model: Model, inference: Inference) -> BayesModel:
+        """The benchmark of this model and this inference.
+
+        Raises:
+            ValueError: for an inference with options that no benchmark has.
+        """
+        own = {name: getattr(model, name) for name in _OPTIONS & _options(model.name)}
+        if isinstance(inference, Variational) and inference.m > 1:
+            own["m"] = inference.m
+        found = cls(**{"model": model.name, "inference": inference.name, **own})
+        if found.by != inference:
+            raise ValueError(
+                f"A benchmark runs an inference with its usual options; got {inference.label} "
+                f"where it has {found.by.label}. Choose that one."
+            )
+        return found
+
     def __post_init__(self) -> None:
         for what, known in (("model", tuple(MODELS)), ("inference", tuple(ALGORITHMS))):
             if getattr(self, what) not in known:
@@ -86,7 +112,12 @@ class BayesModel:
                 f"{name} is an option of other models; got {getattr(self, name)!r} for "
                 f"{self.model}. Leave it out."
             )
-        if self.inference == "exact" and not _closed(self.model):
+        if self.m < 2 or (self.m != _M and self.inference != "iwvi"):
+            raise ValueError(
+                f"m counts the draws that iwvi weighs, two or more; got {self.m} for "
+                f"{self.inference}. Leave it out, or take inference=iwvi."
+            )
+        if self.inference == "exact" and not closed(self.model):
             raise ValueError(
                 f"inference=exact needs a posterior in closed form, which {self.model} has not; "
                 f"take heart_transplants or concrete, or another inference"
@@ -103,13 +134,13 @@ class BayesModel:
         """Options of the model that are not at their defaults."""
         return {
             one.name for one in fields(self)
-            if one.name in ("data", "design") and getattr(self, one.name) != one.default
+            if one.name in _OPTIONS and getattr(self, one.name) != one.default
         }  # fmt: skip
 
     @property
     def by(self) -> Inference:
         """The inference itself."""
-        return ALGORITHMS[self.inference]
+        return Variational(m=self.m) if self.inference == "iwvi" else ALGORITHMS[self.inference]
 
     @property
     def summary(self) -> str:
@@ -191,7 +222,7 @@ class BayesModel:
 
     def log_ratio(self, theta: Array, x: Array, gamma: float) -> Array | None:
         """log p - log q, where p has a closed form: (n,). Exactly 0 at gamma = 0."""
-        if not _closed(self.model):
+        if not closed(self.model):
             return None
         if gamma == 0:
             return np.zeros(len(theta))
@@ -200,7 +231,7 @@ class BayesModel:
     def log_p(self, theta: Array, x: Array, gamma: float) -> Array | None:
         """log p(theta|x), normalised, where it has a closed form: (n,)."""
         del gamma
-        return self._log_density(theta, x, 0.0) if _closed(self.model) else None
+        return self._log_density(theta, x, 0.0) if closed(self.model) else None
 
     def log_q(self, theta: Array, x: Array, gamma: float) -> Array:
         """log q(theta|x), normalised: (n,)."""
@@ -238,7 +269,7 @@ def _options(model: str) -> set[str]:
 
 
 @cache
-def _closed(model: str) -> bool:
+def closed(model: str) -> bool:
     """Whether the posterior has a closed form: covariates play no part in that."""
     made = MODELS[model]()
     return made.exact(np.zeros((1, made.dims[1]))) is not None

@@ -171,12 +171,12 @@ def _json(chosen: argparse.Namespace, told: Mapping[int, Sequence[Row]]) -> dict
 
 def _lead(plans: Mapping[int, Plan]) -> list[str]:
     """What the file is about, in paragraphs."""
-    models = next(iter(plans.values())).models
-    standing = [model.label for model in models if "stand-in" in model.label]
+    plan = next(iter(plans.values()))
+    standing = [model.label for model in plan.models if "stand-in" in model.label]
     said = [
-        f"KL(p‖q) + KL(q‖p) between the true posterior p and an inferred q, in nats, averaged over "
-        f"data simulated from each model ({next(iter(plans.values())).datasets} data sets, the "
-        f"same ones for every algorithm). 0 if q is p at every one of them.",
+        f"KL(p‖q) + KL(q‖p) between the true posterior p and an inferred q, in nats, averaged "
+        f"over data simulated from each model ({plan.datasets} data sets, the same ones for every "
+        f"algorithm). It is 0 if q is p at every one of them."
     ]
     if standing:
         said.append(
@@ -204,7 +204,7 @@ def _print(told: Mapping[int, Sequence[Row]]) -> None:
     for number, of in told.items():
         print(f"Figure {number}")
         for row in of:
-            print(f"  {row['model_label']:<24} {row['inference_label']:<18} {_numbers(row)}")
+            print(f"  {row['model_label']:<29}  {row['inference_label']:<16}  {_numbers(row)}")
 
 
 def _numbers(row: Row) -> str:

@@ -109,11 +109,11 @@ def _symmetric(record: Record, x_names: Sequence[str]) -> tuple[str, ...]:
 def nats(told: Mapping[str, Any]) -> tuple[str, ...]:
     """A symmetric divergence in sentences, from the numbers of its record."""
     rows = told["k"] + told["infinite"]
-    each = f" and {told['draws']:,} draws of q at each" if told["draws"] > 1 else ""
+    drawn = "one draw" if told["draws"] == 1 else f"{told['draws']:,} draws"
     said = [
-        f"Symmetric divergence KL(p || q) + KL(q || p), mean over {told['k']:,} "
-        f"simulations{each}: {told['skl']:.3f} nats [{_ends(told, 'ci')}], by the bootstrap "
-        f"[{_ends(told, 'boot')}]; median of its terms {told['median']:.3f}, largest "
+        f"Symmetric divergence KL(p || q) + KL(q || p), mean over x: {told['skl']:.3f} nats "
+        f"[{_ends(told, 'ci')}], from {told['k']:,} simulations with {drawn} of q at each; by the "
+        f"bootstrap [{_ends(told, 'boot')}]; median of its terms {told['median']:.3f}, largest "
         f"{told['largest']:.3g}.",
         f"log p / q is higher at the truth than at a draw of q in {_percent(told, 'auc')} of "
         f"pairs at the same x; 50% if q were right.",

@@ -27,6 +27,8 @@ LOWEST = 1e-4
 _COLUMNS, _HEIGHT, _LEGEND, _TITLE = 3, 250, 58, 30  # pixels of a row, its heading, the legend
 _APART = 0.018  # of the axis' length, between the algorithms at one place
 _TICKS = 6  # at most, along the divergence
+_NOTHING = 0.01  # nats: where a panel ends at most, of which an estimate is nothing
+_LARGEST = 1e37  # of what is drawn: numbers travel in single precision
 
 
 class Panel(NamedTuple):
@@ -173,7 +175,7 @@ class _Place(NamedTuple):
         return {"xaxis": f"x{self.number}", "yaxis": f"y{self.number}"}
 
     def axes(self, x: Axis, y: Axis, *, first: bool) -> dict[str, object]:
-        up = y.layout()
+        up = {**y.layout(), "ticktext": [_power(tick) for tick in y.ticks or ()]}
         if not first:
             up["title"] = {"text": ""}
         return {
@@ -186,6 +188,12 @@ class _Place(NamedTuple):
     def heading(self, title: str) -> Trace:
         said = style.note(title, self.left, self.high, None, paper=True)
         return {**said, "yanchor": "bottom", "yshift": 6}
+
+
+def _power(tick: float) -> str:
+    """A power of ten, in figures where it has few."""
+    power = round(np.log10(tick))
+    return f"{tick:g}" if -3 < power < 4 else f"10<sup>{power}</sup>".replace("-", "−")
 
 
 def _along(curves: Sequence[Curve], name: str) -> Axis:
@@ -206,16 +214,20 @@ def _fewer(ticks: Sequence[float], span: float) -> list[float]:
 
 
 def _foot(curves: Sequence[Curve]) -> float:
-    """The lowest power of ten that an estimate or an interval's end above 0 asks for."""
+    """The lowest power of ten that an estimate or an interval's end above 0 asks for; lower where
+    an estimate is nothing, which should not look like a hundred nats.
+    """
     ends = np.concatenate([[*c.found.mean, *c.found.low] for c in curves])
     above = ends[np.isfinite(ends) & (ends > LOWEST)]
-    return float(10.0 ** np.floor(np.log10(above.min()))) if above.size else LOWEST
+    foot = float(10.0 ** np.floor(np.log10(above.min()))) if above.size else LOWEST
+    nothing = any((c.found.mean <= LOWEST).any() for c in curves)
+    return min(foot, _NOTHING) if nothing else foot
 
 
 def _up(curves: Sequence[Curve]) -> Axis:
     foot = _foot(curves)
     ends = np.concatenate([[*c.found.mean, *c.found.high] for c in curves])
-    top = max(float(ends[np.isfinite(ends)].max(initial=0.0)), 10 * foot)
+    top = min(max(float(ends[np.isfinite(ends)].max(initial=0.0)), 10 * foot), _LARGEST)
     decades = np.arange(np.log10(foot).round(), np.floor(np.log10(top)) + 1)
     ticks = 10.0 ** decades[:: -(-len(decades) // _TICKS)]
     span = np.log10(top / foot)
@@ -232,18 +244,16 @@ def _traces(curves: Sequence[Curve], x: Axis, y: Axis, along: str) -> Iterator[T
         look = style.algorithm_style(curve.name)
         at = curve.x * step ** (j - (len(curves) - 1) / 2)
         told = _told(curve)
-        mean = curve.found.mean
-        low = np.where(np.isfinite(mean), np.maximum(curve.found.low, foot), np.nan)
-        high = np.where(np.isfinite(mean), np.maximum(curve.found.high, foot), np.nan)
+        symbols = [look.symbol + "-open" * bool(m <= foot) for m in curve.found.mean]
+        mean, low, high = (_shown(values, foot) for values in curve.found[:3])
         yield _bars(at, low, high, look)
         yield {
-            **style.line(at, np.where(np.isfinite(mean), np.maximum(mean, foot), np.nan),
-                         look.color, dash=look.dash, width=1.8, name=curve.label,
+            **style.line(at, mean, look.color, dash=look.dash, width=1.8, name=curve.label,
                          hover=f"{curve.label}, %{{customdata[0]:,}} {along}<br>%{{text}}"),
             "mode": "lines+markers", "customdata": curve.x[:, None].astype(int).tolist(),
             "text": told, "legendgroup": curve.label, "cliponaxis": False,
             "marker": {"color": look.color, "size": 8,
-                       "symbol": [look.symbol + "-open" * bool(m <= foot) for m in mean],
+                       "symbol": symbols,
                        "line": {"width": 1.5, "color": look.color}},
         }  # fmt: skip
         if curve.gap.any():
@@ -255,6 +265,11 @@ def _traces(curves: Sequence[Curve], x: Axis, y: Axis, along: str) -> Iterator[T
                 "marker": {"color": look.color, "symbol": "x-thin", "size": 8,
                            "line": {"width": 2, "color": look.color}},
             }  # fmt: skip
+
+
+def _shown(values: Array, foot: float) -> Array:
+    """On the axis: what lies below its foot at the foot, NaN where there is nothing."""
+    return np.where(np.isfinite(values), np.clip(values, foot, _LARGEST), np.nan)
 
 
 def _bars(x: Array, low: Array, high: Array, look: MethodStyle) -> Trace:

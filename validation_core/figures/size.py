@@ -13,7 +13,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from validation_core.answers.base import Found, called
-from validation_core.figures import style
+from validation_core.figures import skl, style
 from validation_core.figures.outcome import Drawn
 from validation_core.types import Array
 
@@ -39,9 +39,8 @@ def drawn(found: Found, names: Sequence[str]) -> tuple[Drawn, ...]:
         pictures += _contraction(worst, called)
     if "regions" in found.arrays:
         pictures.append(_regions(found.arrays["regions"]))
-    nats = found.plain.get("divergence")
-    if nats and "d_counts" in found.arrays:
-        pictures.append(_terms(found.arrays["d_edges"], found.arrays["d_counts"], nats))
+    if found.plain.get("divergence") and "d_counts" in found.arrays:
+        pictures += _whole(found.arrays, found.plain)
     return tuple(pictures)
 
 
@@ -193,30 +192,33 @@ def _regions(curve: Array) -> Drawn:
     )
 
 
-def _terms(edges: Array, counts: Array, nats: Numbers) -> Drawn:
-    limits = (min(float(edges[0]), 0.0), max(float(edges[-1]), 0.0))
-    pad = 0.03 * (limits[1] - limits[0])
-    strip = {"type": "rect", "x0": nats["boot_low"], "x1": nats["boot_high"], "y0": 0, "y1": 1,
-             "yref": "paper", "fillcolor": style.rgba(style.OBSERVED, 0.25),
-             "line": {"width": 0}, "layer": "below"}  # fmt: skip
-    figure = style.figure(
-        [style.bars(edges, counts, style.Q, hover="%{x:.2f} nats: %{y} rows")],
-        x=style.Axis("log-ratio difference, nats", (limits[0] - pad, limits[1] + pad)),
-        y=style.Axis("simulations", (0, 1.1 * float(counts.max()))),
-        shapes=[strip, style.upright(nats["estimate"], style.OBSERVED),
-                style.upright(0, style.NULL, dash="dash", width=1)],
-    )  # fmt: skip
-    learned = nats["source"] == "classifier"
-    source = "the classifier's calibrated log ratio" if learned else "log p / q"
+def _whole(arrays: Mapping[str, Array], plain: Numbers) -> list[Drawn]:
+    """The symmetric divergence: by log densities where they are there, or by a classifier."""
+    nats = plain["divergence"]
     ends = nats["beyond"]
     more = f" {ends} more extreme ones stand in the bars at the ends." if ends else ""
-    return Drawn(
-        "Symmetric divergence, simulation by simulation",
-        figure,
-        f"Each simulation's {source} at the truth less its mean over q's draws there; red: their "
-        "mean, the divergence, with its 95% interval. If q were right, they would lie about the "
-        f"dashed 0 as often to its left as to its right.{more}",
+    learned = nats["source"] == "classifier"
+    interval = ("boot_low", "boot_high") if learned else ("low", "high")
+    figure = skl.terms(
+        arrays["d_edges"], arrays["d_counts"], nats["estimate"], *(nats[end] for end in interval)
     )
+    caption = skl.TERMS
+    if learned:
+        caption = caption.replace("log p / q", "calibrated log ratio by the classifier")
+    pictures = [Drawn("Symmetric divergence, simulation by simulation", figure, caption + more)]
+    if "d_null_counts" in arrays:
+        figure = skl.null(arrays["d_null_edges"], arrays["d_null_counts"], nats["estimate"])
+        pictures.append(Drawn("The divergence against its null", figure, skl.NULLS))
+    if weighed := nats.get("weighted"):
+        one = {"m": 1, **{name: nats[name] for name in ("estimate", "low", "high")}}
+        pictures.append(
+            Drawn("What importance sampling leaves", skl.weighted([one, *weighed]), skl.WEIGHTED)
+        )
+    if estimate := plain.get("estimate"):
+        pictures.append(
+            Drawn("Beside a classifier's estimate", skl.compared(nats, estimate), skl.COMPARED)
+        )
+    return pictures
 
 
 def _rows(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from html import escape
+from itertools import groupby
 from typing import Any
 
 from validation_core.figures.outcome import Drawn
@@ -26,17 +27,15 @@ def sheet(
     Args:
         title: its heading.
         lead: paragraphs below it.
-        figures: each a section with its caption.
+        figures: with their captions; those whose titles agree up to a colon share a section.
         tables: rows by heading.
         numbers: everything as plain values, saved as JSON by a button.
     """
     places = Places()
     first = "".join(f"<p>{escape(one)}</p>" for one in lead)
     written = [Section("verdict", "", f"<h1>{escape(title)}</h1>{first}")]
-    for number, drawn in enumerate(figures):
-        name, _, rest = drawn.title.partition(": ")
-        body = f"<p>{escape(rest.capitalize())}.</p>" if rest else ""
-        written.append(Section(f"figure-{number}", name, body + places.of([drawn])))
+    for name, several in groupby(figures, lambda drawn: drawn.title.partition(":")[0]):
+        written.append(Section(slug(name), name, places.of(several)))
     written += [Section(slug(name), name, table(rows, _ROWS)) for name, rows in tables.items()]
     made = "".join(
         f"<tr><th>{escape(name)}</th><td>{escape(version)}</td></tr>"

@@ -36,10 +36,11 @@ def rows(plan: Plan, found: Found, ms: Sequence[int] | None = None) -> list[Row]
                 skl, low, high, median, largest, sd = (v if v == v else None for v in got)
                 made.append({
                     "model": model.name, "model_label": model.label, "inference": inference.name,
-                    "inference_label": inference.label, "iterations": iterations, "m": m,
-                    "trained_m": tested(inference), "skl": skl, "ci_low": low, "ci_high": high, "median": median,
-                    "largest": largest, "sd": sd, "k": plan.datasets,
-                    "failures": int(terms.failures[at]), "seconds": float(terms.seconds[at]),
+                    "inference_label": inference.label, "iterations": iterations,
+                    "trained_m": tested(inference), "m": m, "skl": skl, "ci_low": low,
+                    "ci_high": high, "median": median, "largest": largest, "sd": sd,
+                    "k": plan.datasets, "failures": int(terms.failures[at]),
+                    "seconds": float(terms.seconds[at]),
                 })  # fmt: skip
     return made
 

@@ -61,8 +61,8 @@ def numbers(run: Run, found: Found) -> Numbers:
     d = divergence.importance_weighted(found.weights.truth, found.weights.draws, (1,))[0]
     q = density(run, found)
     log_q = np.full_like(weights, np.nan) if q is None else q.log_density(z)
-    ranked = np.argsort(d, kind="stable")[: int(np.isfinite(d).sum())]
-    ranked = ranked[np.isfinite(d[ranked])] if len(ranked) else ranked
+    ranked = np.argsort(d, kind="stable")
+    ranked = ranked[np.isfinite(d[ranked])]
     few = np.linspace(0, len(ranked) - 1, min(MOST, len(ranked)))
     return Numbers(weights + log_q, log_q, weights, d, ranked[np.round(few).astype(int)])
 
@@ -163,7 +163,7 @@ def ellipses(mean: Array, scale: Array, share: float, points: int = 61) -> Array
     """
     turn = np.linspace(0, 2 * np.pi, points)
     covariance = scale @ np.swapaxes(scale, 1, 2)
-    ok = np.isfinite(mean).all(1) & np.isfinite(covariance).all((1, 2))
+    ok = np.asarray(np.isfinite(mean).all(1) & np.isfinite(covariance).all((1, 2)))
     values, vectors = np.linalg.eigh(np.where(ok[:, None, None], covariance, np.eye(2)))
     root = vectors * np.sqrt(np.maximum(values, 0))[:, None]
     reach = np.sqrt(-2 * np.log1p(-share))  # the squared radius is exponential, of mean 2

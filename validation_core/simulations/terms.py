@@ -98,7 +98,9 @@ class Scale(NamedTuple):
 
     def ticks(self, low: float, high: float, most: int = 9) -> Array:
         """Powers of ten and 0 within [low, high], in nats: at most about `most` of them."""
+        apart = (self.at(np.array([high]))[0] - self.at(np.array([low]))[0]) / (1.5 * most)
         first = round(np.log10(self.unit))
+        first += int(max(0.0, np.ceil(apart - 0.38)))  # else its name would run into that of 0
         up, down = (self._powers(first, reach) for reach in (high, -low))
         step = int(np.ceil((len(up) + len(down)) / (most - 1))) or 1
         return np.concatenate([-down[::step][::-1], [0.0], up[::step]])
@@ -115,7 +117,7 @@ def scale(d: Array) -> Scale:
     return Scale(10.0 ** int(np.floor(np.log10(max(typical, _CLOSEST)))))
 
 
-def counts(d: Array, axis: Scale) -> tuple[Array, Array]:
+def counts(d: Array, axis: Scale) -> tuple[Array, NDArray[np.intp]]:
     """Bins as wide as one another on the axis, 0 among their edges: edges (B + 1,), (..., B)."""
     places = axis.at(d)
     low, high = min(float(places.min()), -0.5), max(float(places.max()), 0.5)

@@ -27,8 +27,8 @@ _CLEAR = 1.0  # nats that a mean over rows is off
 _FAR, _MANY = 2.0, 0.1  # nats that single rows are off, and the share of rows that are
 _STILL = 0.17  # nats by which half of the draws give another entropy: a third of a thin surface's
 _ERRORS = 5.0  # standard errors
-_NORMAL = 0.9  # correlation of log q and squared distance from which q is a normal
-_SLOPES = (-0.75, -0.4)  # of log q by squared distance: -1/2 for a normal
+_QUADRATIC = 1e-6  # share of log q's variance that a normal's leaves: float32 rounds
+_ALIKE = 0.25  # nats between the entropies by log q's shape and by the draws' covariance
 
 Float = NDArray[np.float64]
 
@@ -136,11 +136,13 @@ def _small(drawn: _Drawn) -> Offset | None:
 
 def _large(drawn: _Drawn) -> Offset | None:
     """Whether log q says less entropy than the draws have, where that can be told."""
-    least = drawn.normal if _is_normal(drawn) else None
-    if least is None and drawn.white.shape[-1] <= _SMALL:
+    least: Float | None
+    if drawn.white.shape[-1] <= _SMALL:
         least = drawn.neighbours
         if not abs(drawn.halved().neighbours.mean() - least.mean()) <= _STILL:
             return None
+    else:
+        least = _shape(drawn)
     if least is None:
         return None
     over = least - drawn.told
@@ -152,12 +154,23 @@ def _clearly(over: Float) -> bool:
     return bool(over.mean() - _ERRORS * error > _CLEAR)
 
 
-def _is_normal(drawn: _Drawn) -> bool:
-    """Whether log q falls within an x as a normal's does: by half the squared distance."""
-    square = (drawn.white**2).sum(-1)
-    x, y = (one - one.mean(1, keepdims=True) for one in (square, drawn.logs))
-    xx, xy, yy = (x**2).mean(), (x * y).mean(), (y**2).mean()
-    if not (xx > 0 and yy > 0):
-        return False
-    low, high = _SLOPES
-    return bool(xy / np.sqrt(xx * yy) < -_NORMAL and low < xy / xx < high)
+def _shape(drawn: _Drawn) -> Float | None:
+    """Entropy (n,) of the normals that log q is by its shape, whatever its constant; None where
+    it is no normal, or one that was cut off: its draws are then narrower than its shape."""
+    k, d = drawn.white.shape[1:]
+    first, second = np.triu_indices(d)
+    if k < 1 + d + len(first) + _FEWEST_DRAWS:
+        return None
+    found = np.empty(len(drawn.logs))
+    for i, (at, log) in enumerate(zip(drawn.white, drawn.logs, strict=True)):
+        columns = np.column_stack([np.ones(k), at, at[:, first] * at[:, second]])
+        fitted = np.linalg.lstsq(columns, log, rcond=None)[0]
+        if not np.var(log - columns @ fitted) <= _QUADRATIC * np.var(log):
+            return None
+        half = np.zeros((d, d))
+        half[first, second] = -fitted[1 + d :]
+        sign, determinant = np.linalg.slogdet(half + half.T)  # of the precision
+        if sign <= 0:
+            return None
+        found[i] = d / 2 * np.log(2 * np.pi * np.e) - determinant / 2 + drawn.volume[i]
+    return found if abs((found - drawn.normal).mean()) < _ALIKE else None

@@ -37,14 +37,13 @@ LEAST_ROWS = 5
 SCORED = 100
 """Draws at each x whose logits the classifier's divergence reads: bounds its time."""
 
-_ALL = {"log_joint", "log_joint_draws", "log_q", "log_q_draws"}
-
 
 @dataclass(frozen=True, kw_only=True)
 class Sizes(Answer):
     """What ranks, moments and densities say; nothing is learnt."""
 
     about: ClassVar[str] = "Sizes of errors"
+    version: ClassVar[int] = 2
 
     densities: str = ""
     """Fingerprint of the log densities, which the table's own does not cover."""
@@ -55,9 +54,8 @@ class Sizes(Answer):
         assert isinstance(data, Draws)
         numbers = marginals(data, self.seed)
         report(0.8, {})
-        given = dict(upload.densities)
-        mass, drawn = regions(given, self.seed)
-        nats, bars = by_densities(given, self.seed)
+        mass, drawn = regions(upload.densities, self.seed)
+        nats, bars = by_densities(upload, self.seed)
         plain = {
             "n": upload.n, "k": upload.k, "parameters": numbers, "regions": mass,
             "divergence": nats,
@@ -100,7 +98,7 @@ def obstacle(upload: Upload) -> str | None:
 
 
 def tasks(upload: Upload, methods: Sequence[Method], seed: int) -> tuple[Answer, ...]:
-    """What ranks and densities say; then a classifier's divergence where densities are missing.
+    """What ranks and densities say; then a classifier's divergence.
 
     The classifier is the one that the first of these methods reads which has one; without such
     a method there is no estimate.
@@ -110,8 +108,6 @@ def tasks(upload: Upload, methods: Sequence[Method], seed: int) -> tuple[Answer,
     given = dict(upload.densities)
     marked = keys.digest(**{name: np.asarray(one) for name, one in given.items()}) if given else ""
     first = Sizes(digest=upload.digest, seed=seed, densities=marked)
-    if given.keys() >= _ALL:
-        return (first,)
     for method in methods:
         if method.reads == "classifier" and learnt(method) and hinders(method, upload) is None:
             network = diagnoses.training(upload, method, seed)
@@ -121,10 +117,17 @@ def tasks(upload: Upload, methods: Sequence[Method], seed: int) -> tuple[Answer,
 
 
 def gather(founds: Sequence[Found]) -> Found:
-    """What is known so far, of one or both tasks."""
+    """What is known so far, of one or both tasks.
+
+    divergence is that of the densities, and the classifier's then an estimate beside it; or else
+    the classifier's.
+    """
     plain: dict[str, Any] = {}
     arrays: dict[str, Array] = {}
     for found in founds:
+        if "divergence" in plain and found.plain.get("divergence"):
+            plain["estimate"] = found.plain["divergence"]
+            continue
         plain |= {name: value for name, value in found.plain.items() if value is not None}
         arrays |= found.arrays
     return Found(plain, arrays)

@@ -7,6 +7,7 @@ from typing import Any
 
 from validation_core.answers.base import Found, called
 from validation_core.answers.size.marginals import ALPHA
+from validation_core.diagnosis import words
 from validation_core.statistics.effects import WIDEST
 
 _NAMED = 5
@@ -60,6 +61,10 @@ def say(found: Found, names: Sequence[str]) -> tuple[str, ...]:
         said.append(_mass(mass))
     if nats := found.plain.get("divergence"):
         said += _nats(nats)
+    if estimate := found.plain.get("estimate"):
+        said += [
+            f"For comparison, an estimate without densities. {one}" for one in _nats(estimate)
+        ]
     return tuple(said)
 
 
@@ -257,19 +262,20 @@ def _nats(nats: Numbers) -> list[str]:
             f"were multiplied by {nats['slope']:.2f}, learnt on other rows, so that they are "
             f"log ratios."
         ]
-    said = [
-        f"Symmetric divergence KL(p || q) + KL(q || p), mean over x: {interval} (median of its "
-        f"terms {nats['median']:.3f}, largest {nats['largest']:.3g})."
-    ]
-    if nats["infinite"]:
+    names = {"skl": "estimate", "ci_low": "low", "ci_high": "high"}
+    said = [*words.nats({**nats, **{name: nats[own] for name, own in names.items()}})]
+    said.append(
+        f"Against no divergence at all p {words.equals(nats['pvalue'])}, by "
+        f"{nats['relabelings']:,} relabelings within x."
+    )
+    if nats["weighted"]:
+        left = ", ".join(
+            f"M = {one['m']}: {one['estimate']:.3f} [{_signed(one['low'], 3)}, "
+            f"{_signed(one['high'], 3)}]" for one in nats["weighted"]
+        )  # fmt: skip
         said.append(
-            f"In {nats['infinite']} of {nats['rows']} rows a log density is not finite: there the "
-            f"divergence is infinite, and the number is that of the other rows."
-        )
-    if nats["heavy"]:
-        said.append(
-            f"Its terms have a heavy tail (Pareto k = {nats['tail']:.2f}, above 0.5): few rows "
-            f"carry the mean, and the interval is too short."
+            f"Importance sampling would leave at most, in nats, with M draws of q weighed by "
+            f"p / q: {left}."
         )
     return said
 

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from validation_core.diagnosis import ratios
 from validation_core.diagnosis.records import SMALLEST
+from validation_core.methods import SKL
 from validation_core.rng import stream
 from validation_core.statistics import divergence as nats
 from validation_core.statistics import effects, hpd
 from validation_core.types import Array
+from validation_core.uploads import Upload
 
 _BARS = 40
+
+MS = (1, 2, 5, 10, 20, 50, 100)
+"""Draws of q that are weighed by p / q, as far as there are twice as many."""
 
 Numbers = dict[str, Any]
 
@@ -44,17 +50,45 @@ def regions(densities: Mapping[str, Array], seed: int) -> tuple[Numbers | None, 
     }, {"regions": np.stack(hpd.curve(found.needed))}  # fmt: skip
 
 
-def by_densities(
-    densities: Mapping[str, Array], seed: int
-) -> tuple[Numbers | None, dict[str, Array]]:
-    """The symmetric divergence, where log p(theta, x) and log q(theta | x) are at hand."""
-    names = ("log_joint", "log_joint_draws", "log_q", "log_q_draws")
-    if not set(names) <= densities.keys():
+def by_densities(upload: Upload, seed: int) -> tuple[Numbers | None, dict[str, Array]]:
+    """The symmetric divergence, where log p(theta, x) and log q(theta | x) are at hand.
+
+    Where they are, the numbers are those of the record of `methods.SKL`, p-value included; then
+    what is left of it when M draws of q are weighed by p / q.
+    """
+    found = ratios.ratios(upload.densities)
+    if found is None or ratios.obstacle(upload) is not None:
         return None, {}
-    d = nats.differences(*(densities[name] for name in names))
-    if np.isfinite(d).sum() < 2:
-        return None, {}
-    return told(d, seed, source="densities")
+    method = SKL()
+    outcome = method.test(found, stream(seed, "diagnose", method.label))
+    truth, draws = found.truth[0], found.draws[0]
+    kept = ratios.finite(found)
+    with np.errstate(invalid="ignore"):
+        d = truth - draws.mean(-1)
+    read = {name: float(one) for name, one in outcome.arrays.items() if np.ndim(one) == 0}
+    numbers = {
+        "estimate": read.pop("skl"), "low": read.pop("ci_low"), "high": read.pop("ci_high"),
+        **read, **outcome.effect, "tail": outcome.effect.get("tail"), "rows": int(d.size),
+        "sd": float(d[kept].std(ddof=1)), "positive": float((d[kept] > 0).mean()),
+        "pvalue": float(outcome.pvalue), "relabelings": method.relabelings,
+        "weighted": _weighted(truth[kept], draws[kept]), "source": "densities",
+    }  # fmt: skip
+    bars = _drawn(d[kept])
+    null, counts = _null(np.append(outcome.arrays["null"], outcome.statistic))
+    return {**numbers, "beyond": bars.beyond}, {
+        "d_edges": bars.edges, "d_counts": bars.counts, "d_null_edges": null,
+        "d_null_counts": counts,
+    }  # fmt: skip
+
+
+def _weighted(truth: Array, draws: Array) -> list[Numbers]:
+    """The divergence left with M > 1 draws of q weighed, for the M that the draws allow."""
+    most = (draws.shape[-1] + 1) // 2
+    found = []
+    for m in (m for m in MS if 1 < m <= most):
+        mean, low, high = nats.means(nats.weighted(truth, draws, m))
+        found.append({"m": m, "estimate": float(mean), "low": float(low), "high": float(high)})
+    return found
 
 
 def told(d: Array, seed: int, **more: Any) -> tuple[Numbers, dict[str, Array]]:
@@ -62,15 +96,29 @@ def told(d: Array, seed: int, **more: Any) -> tuple[Numbers, dict[str, Array]]:
     found = nats.divergence(d, stream(seed, "size", "divergence"))
     tail = found.tail if np.isfinite(found.tail) else None
     numbers = {**found._asdict(), "tail": tail, "heavy": found.heavy, "rows": int(d.size), **more}
-    edges, counts, beyond = _bars(d[np.isfinite(d)])
-    return {**numbers, "beyond": beyond}, {"d_edges": edges, "d_counts": counts}
+    bars = _drawn(d[np.isfinite(d)])
+    return {**numbers, "beyond": bars.beyond}, {"d_edges": bars.edges, "d_counts": bars.counts}
 
 
-def _bars(d: Array) -> tuple[Array, Array, int]:
-    """Edges, counts, and how many of the most extreme stand in the bars at the ends."""
+def _null(values: Array) -> tuple[Array, Array]:
+    """Edges and counts of relabelled means, with room for the observed one, the last."""
+    low, high = float(values.min()), float(values.max())
+    pad = 0.03 * (high - low) or 0.5
+    counts, edges = np.histogram(values[:-1], _BARS, (low - pad, high + pad))
+    return edges, counts.astype(np.float64)
+
+
+class _Bars(NamedTuple):
+    edges: Array
+    counts: Array
+    beyond: int
+    """Extreme terms that stand in the bars at the ends."""
+
+
+def _drawn(d: Array) -> _Bars:
     low, high = np.quantile(d, [0.005, 0.995])
     if not high > low:
         low, high = float(d.min()) - 0.5, float(d.max()) + 0.5
     edges = np.linspace(low, high, _BARS + 1)
     counts, _ = np.histogram(np.clip(d, low, high), edges)
-    return edges, counts.astype(np.float64), int(((d < low) | (d > high)).sum())
+    return _Bars(edges, counts.astype(np.float64), int(((d < low) | (d > high)).sum()))

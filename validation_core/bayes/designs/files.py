@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 _TOLD = "ionosphere.data (34 numbers and a label) or Concrete_Data.csv (8 numbers and a strength)"
 
+_WORKBOOKS = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
+"""How .xlsx and .xls begin."""
+
 OPENML: Mapping[str, int] = {"ionosphere": 59, "concrete": 4353}
 """Their places in OpenML."""
 
@@ -27,16 +30,16 @@ def read(file: Path | str | BinaryIO) -> Array:
     """Raw covariates (rows, columns) of a file; the label or strength in the last column is left.
 
     Args:
-        file: a path, or an open file: numbers separated by commas or tabs, or by semicolons (then
-            decimals may be commas), with or without a line of names; or a workbook (.xls, .xlsx)
+        file: a path, or a file open in binary: numbers separated by commas, or by semicolons or
+            tabs (then decimals may be commas), with or without a line of names; or a workbook
             where pandas has what it takes to read one.
 
     Raises:
         ValueError: when it holds no such table.
         OSError: when there is no such file.
     """
-    suffix = Path(getattr(file, "name", "") if hasattr(file, "read") else str(file)).suffix
-    frame = _workbook(file) if suffix.lower() in (".xls", ".xlsx") else _text(file)
+    raw = Path(file).read_bytes() if isinstance(file, Path | str) else file.read()
+    frame = _workbook(raw) if raw.startswith(_WORKBOOKS) else _text(raw)
     widths = {shape.columns + 1: name for name, shape in SHAPES.items()}
     if frame.shape[1] not in widths:
         raise ValueError(
@@ -70,10 +73,9 @@ def openml(name: str) -> Array:
     return checked(name, _numbers(frame.iloc[:, : SHAPES[name].columns]))
 
 
-def _text(file: Path | str | BinaryIO) -> pd.DataFrame:
+def _text(raw: bytes) -> pd.DataFrame:
     import pandas as pd
 
-    raw = Path(file).read_bytes() if isinstance(file, Path | str) else file.read()
     text = raw.decode("utf-8-sig", errors="replace").strip()
     if not text:
         raise ValueError(f"Covariates are read from {_TOLD}; got an empty file; give one of these")
@@ -82,21 +84,22 @@ def _text(file: Path | str | BinaryIO) -> pd.DataFrame:
     decimal = "," if separator != "," and any("," in line for line in rest) else "."
     named = not _is_number(first.split(separator)[0].replace(decimal, "."))
     try:
+        # Names are left out: where rows are longer, pandas takes what is too much for an index.
         return pd.read_csv(
-            io.StringIO(text), sep=separator, decimal=decimal, header=0 if named else None
+            io.StringIO(text), sep=separator, decimal=decimal, header=None, skiprows=int(named)
         )
-    except pd.errors.ParserError as error:
+    except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
         raise ValueError(
-            f"Covariates are read from {_TOLD}; got a table that cannot be read: {error}; give "
-            f"one of these as it is"
+            f"Covariates are read from {_TOLD}; got a table that cannot be read: "
+            f"{str(error).strip()}; give one of these as it is"
         ) from error
 
 
-def _workbook(file: Path | str | BinaryIO) -> pd.DataFrame:
+def _workbook(raw: bytes) -> pd.DataFrame:
     import pandas as pd
 
     try:
-        return pd.read_excel(file)
+        return pd.read_excel(io.BytesIO(raw))
     except (ImportError, ValueError, BadZipFile) as error:
         raise ValueError(
             f"A workbook is read where pandas has what it takes; got {error}; save it as csv and "

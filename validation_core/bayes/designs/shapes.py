@@ -55,7 +55,7 @@ def checked(name: str, raw: Array) -> Array:
     still = int((np.ptp(of, axis=0) == 0).sum())
     if still != constant:
         raise ValueError(
-            f"{constant} of {name}'s columns holds one number throughout; got {still} that do; "
+            f"{constant} of {name}'s columns hold one number throughout; got {still} that do; "
             f"give the UCI file as it is"
         )
     return of

@@ -1,0 +1,120 @@
+"""The sentences of the Symmetric divergence page's figures, with their numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from pages.components.divergence_curves import Line, Panels
+
+_ROUNDING = 1e-9
+_MOST = 0.5
+"""Share of a sum from which on one term is said to carry it."""
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+Place = tuple[int, int, int]
+"""Positions of the two sliders, and along the curve."""
+
+
+def nats(value: float) -> str:
+    """Three digits: 0.166, 12.3, 1,230; two beyond: 3.1 × 10⁻⁷."""
+    size = abs(value)
+    if size == 0:
+        return "0"
+    if size < 1e-4 or size >= 1e6:
+        digits, power = f"{value:.1e}".split("e")
+        shown = f"{digits} × 10{str(int(power)).translate(_RAISED)}"
+    elif size >= 100:
+        shown = f"{float(f'{value:.3g}'):,.0f}"
+    else:
+        shown = f"{value:.{2 - int(np.floor(np.log10(size)))}f}"
+    return shown.replace("-", "−")
+
+
+def interval(line: Line, at: Place) -> str:
+    """A mean with its interval."""
+    mean, low, high = (float(getattr(line.numbers, name)[at]) for name in ("mean", "low", "high"))
+    if max(abs(mean), abs(low), abs(high)) < _ROUNDING:
+        return "0 nats, up to rounding"
+    return f"{nats(mean)} nats (95% interval {nats(low)} to {nats(high)})"
+
+
+def answer(titles: Sequence[str], panels: Panels, at: Place) -> str:
+    """Which q is nearest its posterior and which farthest, at one position of the sliders."""
+    every = [
+        (float(line.numbers.mean[at]), f"{line.label}, on {title}", line)
+        for title, lines in zip(titles, panels, strict=True) for line in lines
+        if np.isfinite(line.numbers.mean[at])
+    ]  # fmt: skip
+    if not every:
+        return "no run is there yet, or none has a q for every data set."
+    every.sort(key=lambda one: one[0])
+    (_, near, best), (_, far, worst) = every[0], every[-1]
+    if len(every) == 1:
+        found = f"{near}, is {interval(best, at)} away from the posterior"
+    else:
+        found = (
+            f"{near}, is nearest to its posterior, {interval(best, at)} away; {far}, is farthest, "
+            f"{interval(worst, at)}"
+        )
+    if not _dominated(worst, at):
+        return f"{found}."
+    return f"{found}, most of it from one data set: the median is {_median(worst, at)}."
+
+
+def caption(lines: Sequence[Line], places: Sequence[int], unit: str, a: int, p: int) -> str:
+    """What a panel shows at one position of its sliders: the nearest q, gaps, what is to come."""
+    said = []
+    mean = np.array([line.numbers.mean[a, p] for line in lines])
+    seen = np.flatnonzero(np.isfinite(mean).any(0))
+    if seen.size:
+        x = int(seen[-1])
+        best = lines[int(np.nanargmin(mean[:, x]))]
+        where = f"M = {places[x]}" if unit == "M" else f"{places[x]:,} {unit}"
+        said = [
+            f"Nearest at {where}: {best.label}, {interval(best, (a, p, x))}.",
+            *_carried(lines, (a, p, x), where),
+        ]
+    if gaps := [_gap(line, places, unit, a, p) for line in lines if line.lost[a, p].any()]:
+        said.append(f"No q, hence a gap: {'; '.join(gaps)}.")
+    if left := sum(int((~line.done[a]).sum()) for line in lines):
+        count = sum(line.done[a].size for line in lines)
+        some = "Some" if unit == "M" else f"{left} of {count}"
+        said.append(f"{some} of its runs are to come.")
+    return " ".join(said)
+
+
+def decade(power: int) -> str:
+    """A power of ten as an axis shows it."""
+    return f"{10.0**power:g}" if -4 <= power <= 3 else f"10{str(power).translate(_RAISED)}"
+
+
+def _dominated(line: Line, at: Place) -> bool:
+    return bool(line.carried[at] > _MOST and line.numbers.mean[at] > _ROUNDING)
+
+
+def _median(line: Line, at: Place) -> str:
+    return nats(float(line.numbers.median[at]))
+
+
+def _carried(lines: Sequence[Line], at: Place, where: str) -> list[str]:
+    """Means that one data set makes up."""
+    one = [line for line in lines if _dominated(line, at)]
+    if not one:
+        return []
+    medians = ", ".join(f"{_median(line, at)} ({line.label})" for line in one)
+    return [
+        f"One data set makes up more than {_MOST:.0%} of {'these means' if one[1:] else 'a mean'} "
+        f"at {where}: the median is {medians}."
+    ]
+
+
+def _gap(line: Line, places: Sequence[int], unit: str, a: int, p: int) -> str:
+    lost = line.lost[a, p]
+    where = "" if unit == "M" else (
+        f" at {', '.join(f'{places[x]:,}' for x in np.flatnonzero(lost))} {unit}"
+    )  # fmt: skip
+    most = int(lost.max())
+    some = "up to " if (lost[lost > 0] < most).any() else ""
+    return f"{line.label}{where} (on {some}{most} data sets)"

@@ -1,0 +1,64 @@
+"""Two small models whose posterior is known, for what is inferred with them."""
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+import torch
+
+from validation_core.bayes.posterior import FullGaussian
+from validation_core.types import Joint, Paper
+
+
+@dataclass(frozen=True, kw_only=True)
+class Conjugate:
+    """z ~ N(0, 1), x | z ~ N(z, 1): the posterior is N(x / 2, 1 / 2)."""
+
+    name: ClassVar[str] = "conjugate"
+    title: ClassVar[str] = "Conjugate normal"
+    paper: ClassVar[Paper] = Paper("Domke", 2021, "An easy to interpret diagnostic")
+    version: ClassVar[int] = 1
+    summary: ClassVar[str] = "A mean"
+    label: ClassVar[str] = "Conjugate normal"
+    names: ClassVar[tuple[str, ...]] = ("z",)
+    dims: ClassVar[tuple[int, int]] = (1, 1)
+
+    def simulate(self, n, rng):
+        z = rng.standard_normal((n, 1))
+        return Joint(z, z + rng.standard_normal((n, 1)))
+
+    def kernel(self, z, y):
+        return -0.5 * (z.square() + (y - z).square())[..., 0]
+
+    def constant(self, y):
+        return y.new_full(y.shape[:-1], -np.log(2 * np.pi))
+
+    def exact(self, y):
+        return off(y, 0.0, 0.5)
+
+
+def off(y, shift, variance):
+    """q = N(x / 2 + shift, variance) at each x (K, 1)."""
+    return FullGaussian(y / 2 + shift, np.full((len(y), 1, 1), np.sqrt(variance)))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Quadratic:
+    """log p(z, y) = -(z - y)' A (z - y) / 2 up to a constant: the posterior is N(y, A^-1)."""
+
+    curvature: np.ndarray = field(default_factory=lambda: np.array([[3.0, 1.2], [1.2, 2.0]]))
+
+    @property
+    def dims(self):
+        return len(self.curvature), len(self.curvature)
+
+    def kernel(self, z, y):
+        away = z - y
+        return -0.5 * (away * (away @ torch.tensor(self.curvature))).sum(-1)
+
+    def constant(self, y):
+        return y.new_zeros(y.shape[:-1])
+
+    def exact(self, y):
+        scale = np.linalg.cholesky(np.linalg.inv(self.curvature))
+        return FullGaussian(y, np.broadcast_to(scale, (len(y), *scale.shape)))

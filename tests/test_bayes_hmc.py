@@ -1,0 +1,181 @@
+"""Chains that start at the truth: exact draws of the posterior, and how many they are worth."""
+
+import numpy as np
+import pytest
+import torch
+from scipy.stats import beta, gamma, kstest, logistic
+
+from tests.conjugate import Quadratic
+from validation_core.bayes import MODELS, hmc
+from validation_core.bayes.effective import effective
+from validation_core.bayes.mode import highest
+from validation_core.bayes.model import gradient, hessian
+from validation_core.rng import stream
+
+MANY = 400
+LEVEL = 1e-3
+
+
+def _rngs(k):
+    return [stream(0, "chains", i) for i in range(k)]
+
+
+def _simulated(name, k):
+    model = MODELS[name]()
+    return model, model.simulate(k, np.random.default_rng(0))
+
+
+def test_draws_of_concrete_have_the_moments_of_its_posterior():
+    model, pairs = _simulated("concrete", 40)
+    found = hmc.draws(model, pairs.x, pairs.theta, None, 400, _rngs(40))
+    assert found.z.shape == (40, 400, 9)
+    exact = model.exact(pairs.x)
+    sd = np.sqrt(np.square(exact.scale).sum(-1))
+    off = (found.z.mean(1) - exact.mean) / sd * np.sqrt(found.effective)
+    assert 0.8 < np.sqrt(np.square(off).mean()) < 1.25
+    assert (found.z.var(1) / sd**2).mean() == pytest.approx(1, abs=0.05)
+    white = np.linalg.solve(exact.scale, np.swapaxes(found.z - exact.mean[:, None], 1, 2))
+    assert np.abs((white @ np.swapaxes(white, 1, 2) / 400).mean(0) - np.eye(9)).max() < 0.06
+
+
+def test_draws_of_hearts_follow_its_posterior():
+    """One state of each of many data sets is an independent draw, through the posterior's own
+    distribution function uniform.
+    """
+    model, pairs = _simulated("heart_transplants", MANY)
+    found = hmc.draws(model, pairs.x, pairs.theta, None, 8, _rngs(MANY), chains=4)
+    exact = model.exact(pairs.x)
+    z = found.z[:, -1]
+    p = beta.cdf(1 / (1 + np.exp(-z[:, 0])), exact.a, exact.b)
+    theta = gamma.cdf(np.exp(z[:, 1]) * exact.rate, 8 + 1 / 3)
+    for u in (p, theta, 2 * np.abs(p - 0.5), 2 * np.abs(theta - 0.5)):
+        assert kstest(u, "uniform").pvalue > LEVEL
+    assert (z != pairs.theta).all(1).mean() > 0.99
+    # They have left the truth: its place among posteriors says nothing of theirs.
+    true = beta.cdf(1 / (1 + np.exp(-pairs.theta[:, 0])), exact.a, exact.b)
+    assert abs(np.corrcoef(true, p)[0, 1]) < 4 / np.sqrt(MANY)
+
+
+@pytest.mark.parametrize("name", ["hospitals", "glm_binomial"])
+def test_pooled_over_simulated_data_sets_they_follow_the_prior(name):
+    """The mean of p(z | y) over p(y) is p(z): whatever bias a chain had would show."""
+    model, pairs = _simulated(name, MANY)
+    found = hmc.draws(model, pairs.x, pairs.theta, None, 4, _rngs(MANY), chains=4)
+    z = found.z[:, -1]
+    for u in logistic.cdf(z[:, :2]).T if name == "hospitals" else ():
+        assert kstest(u, "uniform").pvalue > LEVEL
+    if name == "glm_binomial":
+        for one in z.T / 10:
+            assert kstest(one, "norm").pvalue > LEVEL
+    assert (np.abs(z - pairs.theta).max(1) > 1e-6).mean() > 0.99
+
+
+@pytest.mark.parametrize("name", list(MODELS))
+def test_chains_mix_on_every_model(name):
+    model, pairs = _simulated(name, 4)
+    found = hmc.draws(model, pairs.x, pairs.theta, None, 800, _rngs(4))
+    assert ((found.acceptance > 0.6) & (found.acceptance < 0.98)).all()
+    assert found.effective.min() > 40
+    assert np.isfinite(found.z).all()
+    halves = found.z[:, :400], found.z[:, 400:]
+    sd = found.z.std(1)
+    gap = np.abs(halves[0].mean(1) - halves[1].mean(1)) / sd
+    assert (gap < 5 * np.sqrt(4 / found.effective)).all()
+
+
+def test_the_tuning_does_not_know_the_truth():
+    """Else the states were no exact draws: the chain's law would depend on where it starts."""
+    model, pairs = _simulated("hospitals", 3)
+    found = [
+        hmc.draws(model, pairs.x, start, None, 5, _rngs(3))
+        for start in (pairs.theta, pairs.theta + 1.5)
+    ]
+    np.testing.assert_array_equal(found[0].step, found[1].step)
+    assert (found[0].z != found[1].z).any()
+
+
+@pytest.mark.parametrize("name", list(MODELS))
+def test_the_pilot_starts_at_the_mode(name):
+    model, pairs = _simulated(name, 5)
+    z, root = highest(model, pairs.x, _rngs(5))
+    y = torch.from_numpy(pairs.x)
+    slope = gradient(model, z, y)
+    assert torch.einsum("kij,ki->kj", root, slope).abs().max() < 1e-3
+    curvature = -hessian(model, z, y)
+    white = root.mT @ curvature @ root
+    np.testing.assert_allclose(white.numpy(), np.tile(np.eye(len(z[0])), (5, 1, 1)), atol=1e-6)
+    alone, _ = highest(model, pairs.x[3:4], _rngs(5)[3:4])
+    np.testing.assert_allclose(alone[0], z[3], rtol=1e-9, atol=1e-9)
+
+
+def test_a_poor_scale_is_mended_by_the_pilot_and_none_by_the_curvature():
+    model, pairs = _simulated("ionosphere", 2)
+    d = model.dims[0]
+    eye, missing = np.tile(3 * np.eye(d), (2, 1, 1)), np.full((2, d, d), np.nan)
+    own = hmc.draws(model, pairs.x, pairs.theta, None, 300, _rngs(2))
+    lost = hmc.draws(model, pairs.x, pairs.theta, missing, 300, _rngs(2))
+    wide = hmc.draws(model, pairs.x, pairs.theta, eye, 300, _rngs(2))
+    np.testing.assert_array_equal(own.z, lost.z)
+    assert wide.effective.min() > 50
+    assert (wide.acceptance > 0.6).all()
+
+
+def test_trajectories_run_back_to_where_they_came_from():
+    model, y = Quadratic(), torch.tensor([[0.3, -1.0], [2.0, 0.0]], dtype=torch.float64)
+    root = torch.tensor([[0.8, 0.3], [-0.1, 1.1]], dtype=torch.float64).repeat(2, 1, 1)
+    target = hmc._Target(model, y[:, None], root)
+    rng = np.random.default_rng(0)
+    z, p = (torch.from_numpy(rng.standard_normal((2, 3, 2))) for _ in range(2))
+    steps = np.array([7, 3])
+    chain = hmc._Chain(target, z, _rngs(2), np.array([0.2, 0.4]))
+    before = chain.value - 0.5 * p.square().sum(-1)
+    there = chain._trajectory(p, steps)
+    assert (there[0] - z).abs().min() > 1e-3
+    chain.step = chain.step / 4
+    lost = [
+        (value - 0.5 * q.square().sum(-1) - before).abs().max()
+        for _, value, _, q in (there, chain._trajectory(p, 4 * steps))
+    ]
+    assert lost[1] < lost[0] / 8 < 0.1  # the leapfrog is of second order
+    back = hmc._Chain(target, there[0], _rngs(2), np.array([0.2, 0.4]))
+    z_back, _, _, p_back = back._trajectory(-there[3], steps)
+    np.testing.assert_allclose(z_back.numpy(), z.numpy(), atol=1e-12)
+    np.testing.assert_allclose(p_back.numpy(), -p.numpy(), atol=1e-12)
+
+
+def test_refusals():
+    model, pairs = _simulated("heart_transplants", 2)
+    with pytest.raises(ValueError, match="got n = 0"):
+        hmc.draws(model, pairs.x, pairs.theta, None, 0, _rngs(2))
+    start = np.array([[np.nan, 0.0], [0.0, 0.0]])
+    with pytest.raises(ValueError, match="1 of 2 starts"):
+        hmc.draws(model, pairs.x, start, None, 3, _rngs(2))
+
+
+def _autoregressive(phi, shape, rng):
+    noise = rng.standard_normal(shape)
+    found = np.empty(shape)
+    found[..., 0, :] = noise[..., 0, :]
+    for i in range(1, shape[-2]):
+        found[..., i, :] = phi * found[..., i - 1, :]
+        found[..., i, :] += np.sqrt(1 - phi**2) * noise[..., i, :]
+    return found
+
+
+@pytest.mark.parametrize("phi", [-0.5, 0.0, 0.5, 0.9])
+def test_effective_draws_of_an_autoregression(phi):
+    chains = _autoregressive(phi, (3, 8, 500, 2), np.random.default_rng(0))
+    wanted = 8 * 500 * (1 - phi) / (1 + phi)
+    np.testing.assert_allclose(effective(chains), wanted, rtol=0.3)
+    assert effective(chains).mean() == pytest.approx(wanted, rel=0.15)
+
+
+def test_chains_that_disagree_are_worth_little():
+    rng = np.random.default_rng(0)
+    chains = rng.standard_normal((4, 200, 1)) + 5 * np.arange(4.0)[:, None, None]
+    assert effective(chains) < 10
+
+
+def test_states_that_do_not_move_are_worth_nothing_known():
+    assert np.isnan(effective(np.ones((2, 50, 3)))).all()
+    assert np.isnan(effective(np.zeros((2, 3, 3)))).all()

@@ -1,0 +1,159 @@
+"""`divergence` on the command line: numbers, one offline file, real covariates, bad input."""
+
+import base64
+import gzip
+import json
+import re
+
+import numpy as np
+import pytest
+
+from tests.test_cli import printed, refused, said
+from validation_core.bayes import Concrete, HeartTransplants, designs
+from validation_core.bayes.inference import Laplace
+from validation_core.simulations import Plan, Run, collect
+from validation_core.store import Store
+
+SMALL = ("divergence", "--engine", "serial", "--datasets", "6", "--iterations", "5,20")
+HEART = (*SMALL, "--model", "heart_transplants")
+
+
+def test_figure_1_gives_every_number(capsys):
+    found = printed(capsys, *HEART, "--figure", "1", "--seed", "3")
+    (told,) = found["figures"].values()
+    assert (found["datasets"], found["seed"]) == (6, 3)
+    assert [(row["inference"], row["iterations"], row["m"]) for row in told] == [
+        ("laplace", 5, 1), ("laplace", 20, 1), ("adjusted_laplace", 5, 1),
+        ("adjusted_laplace", 20, 1), ("vi", 5, 1), ("vi", 20, 1), ("iwvi", 5, 10),
+        ("iwvi", 20, 10),
+    ]  # fmt: skip
+    plan = Plan(models=(HeartTransplants(),), inferences=(Laplace(),), iterations=(5, 20),
+                datasets=6, seed=3)  # fmt: skip
+    d = collect(plan, Store())[0, 0].d[1, 0]
+    row = told[1]
+    assert row["skl"] == pytest.approx(d.mean())
+    assert row["ci_high"] == pytest.approx(d.mean() + 1.959964 * d.std(ddof=1) / np.sqrt(6))
+    assert row["median"] == pytest.approx(np.median(d))
+    assert row["largest"] == pytest.approx(d.max())
+    assert (row["k"], row["failures"]) == (6, 0)
+
+
+def test_a_second_run_takes_what_is_there(capsys, monkeypatch):
+    first = printed(capsys, *HEART)
+    monkeypatch.setattr(Run, "run", None)
+    assert printed(capsys, *HEART) == first
+    assert set(first["figures"]) == {"1", "2", "3"}
+
+
+def test_words_name_the_interval_and_the_failures(capsys):
+    heard = said(
+        capsys, *SMALL, "--model", "hospitals", "--inference", "laplace", "--figure", "1",
+        "--iterations", "2,5",
+    ).out  # fmt: skip
+    assert re.search(r"no q on [1-6] of 6 data sets", heard)
+    heard = said(capsys, *HEART, "--figure", "2", "--inference", "iwvi:m=2", "--m", "1,5").out
+    assert re.search(
+        r"Heart transplants +IWVI, M = 2 +20 iterations, M = 5 +SKL \S+ \[\S+, \S+\] nats", heard
+    )
+    assert "M = 100" not in heard
+
+
+def test_one_file_with_three_figures(capsys, tmp_path):
+    page, numbers = tmp_path / "figures.html", tmp_path / "numbers.json"
+    heard = said(
+        capsys, *HEART, "--model", "concrete", "--html", str(page), "--json", str(numbers)
+    )
+    text = page.read_text(encoding="utf-8")
+    assert "http://" not in text
+    assert "https://" not in text
+    assert "default-src 'none'" in text
+    assert "stand-in" in text
+    assert "Figure 1" in heard.out
+    assert text.count("if q were right") == 4  # Figure 2 after 5 and after 20 iterations
+    packed = re.search(r'id="figures">([^<]+)<', text)[1]
+    figures = json.loads(gzip.decompress(base64.b64decode(packed)))
+    assert len(figures) == 4
+    assert all(figure["data"] and "xaxis2" in figure["layout"] for figure in figures)
+    kept = json.loads(gzip.decompress(base64.b64decode(re.search(r'json">([^<]+)<', text)[1])))
+    assert kept == json.loads(numbers.read_text())
+    assert all(row["model_label"] for row in kept["figures"]["1"])
+
+
+def covariates(path, rows=1030, columns=9):
+    table = np.random.default_rng(0).gamma(2.0, size=(rows, columns))
+    np.savetxt(path, table, delimiter=",")
+    return path
+
+
+def test_real_covariates_from_a_file(capsys, tmp_path):
+    path = covariates(tmp_path / "Concrete_Data.csv")
+    few = ("--model", "concrete", "--inference", "adjusted_laplace", "--figure", "1")
+    found = printed(capsys, *SMALL, *few, "--concrete", str(path))
+    rows = found["figures"]["1"]
+    assert all("stand-in" not in row["model_label"] for row in rows)
+    assert all(abs(row["skl"]) < 1e-8 for row in rows)
+    standing = printed(capsys, *SMALL, *few)["figures"]["1"]
+    assert all("stand-in" in row["model_label"] for row in standing)
+
+
+def test_openml_only_when_asked(capsys, monkeypatch):
+    asked = []
+
+    def openml(name):
+        asked.append(name)
+        return np.random.default_rng(1).gamma(2.0, size=(1030, 8))
+
+    monkeypatch.setattr(designs, "openml", openml)
+    few = (*SMALL, "--figure", "1", "--inference", "laplace", "--model")
+    printed(capsys, *few, "concrete")
+    assert not asked
+    found = printed(capsys, *few, "concrete", "--openml")
+    assert asked == ["concrete"]
+    assert "stand-in" not in found["figures"]["1"][0]["model_label"]
+    assert "stand-in" in Concrete().label
+    printed(capsys, *few, "heart_transplants", "--openml")
+    assert asked == ["concrete"]
+
+
+def test_what_cannot_be_run_is_told_after_what_can(capsys, tmp_path):
+    numbers = tmp_path / "numbers.json"
+    heard = said(
+        capsys, *SMALL, "--model", "heart_transplants", "--model", "hospitals", "--inference",
+        "exact", "--figure", "1", "--json", str(numbers), code=2,
+    )  # fmt: skip
+    assert "closed form" in heard.err
+    rows = json.loads(numbers.read_text())["figures"]["1"]
+    assert {row["model"] for row in rows} == {"heart_transplants"}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        (("--figure", "4"), "1, 2 and 3; got 4"),
+        (("--figure", "one"), "whole numbers"),
+        (("--model", "eight_schools"), "'eight_schools'"),
+        (("--model", "glm_binomial:data=mine"), "'mine'"),
+        (("--model", "heart_transplants", "--model", "heart_transplants"), "each once"),
+        (("--inference", "gibbs"), "'gibbs'"),
+        (("--inference", "vi:rate=1"), "'rate=1'"),
+        (("--inference", "iwvi:m=3"), "M = 3"),
+        (("--iterations", "10,-1"), "1 or more; got -1"),
+        (("--iterations", "10,10"), "each once"),
+        (("--datasets", "1"), "2 or more data sets; got 1"),
+        (("--m", "3"), "got 3"),
+        (("--m", "5,5"), "got 5"),
+        (("--model", "heart_transplants", "--concrete", "x.csv"), "Add --model concrete"),
+        (("--concrete", "no-such.csv"), "no-such.csv"),
+        (("--html", "/no/such/folder/figures.html"), "folder that exists"),
+        (("--json", "/no/such/folder/numbers.json"), "folder that exists"),
+        (("--engine", "cloud"), "'cloud'"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_2(capsys, monkeypatch, wrong, told):
+    monkeypatch.setattr(Run, "run", None)
+    assert told in refused(capsys, *SMALL, *wrong)
+
+
+def test_a_table_that_is_no_design_matrix(capsys, tmp_path):
+    path = covariates(tmp_path / "other.csv", rows=20, columns=4)
+    assert "4 columns" in refused(capsys, *SMALL, "--concrete", str(path))
