@@ -4,7 +4,6 @@ import streamlit as st
 
 from pages.components import (
     divergence_controls,
-    divergence_curves,
     divergence_figures,
     divergence_numbers,
     divergence_one,
@@ -15,7 +14,7 @@ from pages.components import (
 from pages.components.colt_controls import segmented
 from pages.components.divergence_controls import Chosen
 from pages.components.services import services
-from validation_core.simulations import Plan, collect
+from validation_core.simulations import Plan, Terms, collect
 
 _EVERY = 1.0
 
@@ -46,7 +45,7 @@ def figure(plan: Plan, view: str) -> None:
     st.caption(divergence_figures.READ[view])
 
 
-def _terms(plan: Plan):
+def _terms(plan: Plan) -> dict[tuple[int, int], Terms]:
     return collect(plan, services().store, divergence_runs.memory())
 
 

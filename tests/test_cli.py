@@ -53,7 +53,7 @@ def test_diagnose_gives_the_object_of_the_design(capsys, tmp_path):
     assert found["verdict"] == "problem found"
     assert (found["n"], found["k"], found["dim_theta"], found["dim_x"]) == (400, 50, 2, 5)
     assert [m["name"] for m in found["methods"]] == [
-        "sbc", "tarp", "within_x", "multiple", "c2st", "uniform", "colt"
+        "sbc", "tarp", "skl", "within_x", "multiple", "c2st", "uniform", "colt"
     ]  # fmt: skip
     assert found["methods"][1]["effect"]["reading"] == "over-confident"
     assert found["cause"][0]["parameter"] in ("intercept", "slope")

@@ -74,7 +74,8 @@ def test_one_file_with_three_figures(capsys, tmp_path):
     figures = json.loads(gzip.decompress(base64.b64decode(packed)))
     assert len(figures) == 4
     assert all(figure["data"] and "xaxis2" in figure["layout"] for figure in figures)
-    kept = json.loads(gzip.decompress(base64.b64decode(re.search(r'json">([^<]+)<', text)[1])))
+    packed = re.search(r'data-name="[^"]+json">([^<]+)<', text)[1]
+    kept = json.loads(gzip.decompress(base64.b64decode(packed)))
     assert kept == json.loads(numbers.read_text())
     assert all(row["model_label"] for row in kept["figures"]["1"])
 
@@ -141,7 +142,7 @@ def test_what_cannot_be_run_is_told_after_what_can(capsys, tmp_path):
         (("--iterations", "10,10"), "each once"),
         (("--datasets", "1"), "2 or more data sets; got 1"),
         (("--m", "3"), "got 3"),
-        (("--m", "5,5"), "got 5"),
+        (("--m", "5,5"), "got 5, 5"),
         (("--model", "heart_transplants", "--concrete", "x.csv"), "Add --model concrete"),
         (("--concrete", "no-such.csv"), "no-such.csv"),
         (("--html", "/no/such/folder/figures.html"), "folder that exists"),

@@ -38,7 +38,7 @@ def alone(method, upload, store, seed=0):
 
 def test_what_runs_unasked():
     assert [method.name for method in diagnosis.default_methods()] == [
-        "sbc", "tarp", "within_x", "multiple", "c2st", "uniform", "colt"
+        "sbc", "tarp", "skl", "within_x", "multiple", "c2st", "uniform", "colt"
     ]  # fmt: skip
     further = diagnosis.further_methods()
     assert list(further) == ["dc", "automl", "lc2st", "mmd_fuse"]
@@ -51,7 +51,7 @@ def test_what_runs_unasked():
 
 def test_a_method_that_is_registered_runs(monkeypatch):
     monkeypatch.setitem(METHODS, "other", SBC)
-    assert len(diagnosis.default_methods()) == 8
+    assert len(diagnosis.default_methods()) == 9
 
 
 @pytest.mark.parametrize("method", [TARP(), TARP(reference="x"), *CHEAP], ids=lambda m: m.label)
@@ -287,7 +287,10 @@ def test_other_quantities_are_ranked_and_named(store):
 
 
 def test_every_record_has_its_figures(store):
-    methods = [*(m for m in diagnosis.default_methods() if m.name != "uniform"), *CHEAP]
+    methods = [
+        *(m for m in diagnosis.default_methods() if m.name not in ("uniform", "skl")),
+        *CHEAP,
+    ]
     upload = named(n=120, k=12, shift=0.5)
     found = run(upload, store, methods)
     drawn = {r.name: pictures(r, alpha=0.05, names=upload.names) for r in found.records}

@@ -6,6 +6,8 @@ from scipy.stats import genpareto, norm
 
 from validation_core import statistics
 from validation_core.statistics import divergence as nats
+from validation_core.statistics import slots
+from validation_core.statistics.permutation import share_beyond
 
 SHIFT, VARIANCE = 0.3, 0.8
 EXACT = 0.25875
@@ -186,3 +188,198 @@ def test_constant_logits_have_no_divergence():
     found = nats.from_logits(np.full(60, 3.0), np.full((60, 8), 3.0), np.random.default_rng(0))
     assert (found.d == 0).all()
     assert found.slope == 0
+
+
+NAMES = ("log_joint", "log_joint_draws", "log_q", "log_q_draws")
+TABLES = ("domke-conjugate-table", "domke-linear-gaussian", "domke-exact-posterior",
+          "domke-heavy-tail")  # fmt: skip
+
+
+def ratios(arrays, k=None):
+    """Log ratios (n,) and (n, K) of a table of log densities."""
+    joint, joint_draws, q, q_draws = (arrays[name] for name in NAMES)
+    return joint - q, (joint_draws - q_draws)[:, :k]
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_reference_importance_weighting(name, reference):
+    case, arrays, expected = reference(name)
+    truth, draws = ratios(arrays)
+    for m in (1, 2, 5):
+        first = np.column_stack([truth, draws[:, : m - 1]])
+        (d,) = nats.importance_weighted(first, draws[:, m - 1 : 2 * m - 1], [m])
+        np.testing.assert_allclose(d, expected[f"d_iw_M{m}"], rtol=1e-9, atol=1e-9)
+        told = case["outputs"][f"importance_weighted_M{m}"]
+        mean = nats.means(d)
+        assert float(mean.estimate) == pytest.approx(told["estimate"], rel=1e-9, abs=1e-9)
+        assert float(mean.low) == pytest.approx(told["ci_low"], abs=1e-5)  # 1.96 there
+        assert float(mean.high) == pytest.approx(told["ci_high"], abs=1e-5)
+        if m == 5:  # one group of 9 draws: the very same; more of them are averaged
+            np.testing.assert_allclose(nats.weighted(truth, draws[:, :9], m), d, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_reference_sign_flips(name, reference):
+    """The given signs give the given p; our own relabelings the same within their noise."""
+    case, arrays, expected = reference(name)
+    d, signs = expected["d_first_draw"], arrays["signs"]
+    null = slots.permuted(np.column_stack([d, -d]), (signs < 0).astype(np.int64))
+    np.testing.assert_allclose(null, (signs * d).mean(1), atol=1e-12)
+    told = case["outputs"]["sign_flip_p_first_draw"]
+    assert float(share_beyond(d.mean(), null, 1e-12)) == told
+    found = nats.relabelled(*ratios(arrays, 1), np.random.default_rng(0), len(signs))
+    assert float(found.pvalue) == pytest.approx(told, abs=0.01)
+    assert float(found.statistic) == pytest.approx(d.mean(), abs=1e-9)
+
+
+def test_importance_weighting_gives_the_exact_numbers(reference):
+    case, *_ = reference("domke-conjugate-normal")
+    joint, joint_draws, q, q_draws = conjugate(60_000, 39, np.random.default_rng(0))
+    truth, draws = joint - q, joint_draws - q_draws
+    for m, known in case["outputs"]["exact_importance_weighted"].items():
+        d = nats.weighted(truth, draws, int(m))
+        assert abs(d.mean() - known) < 4 * d.std() / np.sqrt(len(d)), m
+
+
+def test_importance_weighting_takes_all_m_at_once_over_leading_axes():
+    rng = np.random.default_rng(0)
+    first, second = rng.standard_normal((2, 3, 7, 10))
+    d = nats.importance_weighted(first, second, (1, 4, 10))
+    assert d.shape == (3, 3, 7)
+    for i, m in enumerate((1, 4, 10)):
+        known = np.log(np.exp(first[..., :m]).sum(-1) / np.exp(second[..., :m]).sum(-1))
+        np.testing.assert_allclose(d[i], known, atol=1e-12)
+    np.testing.assert_allclose(nats.importance_weighted(first + 800, second + 800, [4])[0], d[1],
+                               atol=1e-9)  # fmt: skip
+
+
+def test_without_weighing_nothing_changes_and_odd_draws_are_left_over():
+    joint, joint_draws, q, q_draws = conjugate(50, 8, np.random.default_rng(0))
+    truth, draws = joint - q, joint_draws - q_draws
+    np.testing.assert_allclose(
+        nats.weighted(truth, draws, 1), nats.differences(joint, joint_draws, q, q_draws), atol=1e-9
+    )
+    np.testing.assert_allclose(
+        nats.weighted(truth, draws, 2), nats.weighted(truth, draws[:, :6], 2), atol=1e-12
+    )
+
+
+def test_infinite_weights_stay_infinite_or_missing():
+    truth = np.array([[np.inf, 0.0], [0.0, -np.inf], [np.nan, 0.0]])
+    draws = np.array([[0.0, 0.0], [-np.inf, -np.inf], [0.0, 0.0]])
+    one, two = nats.importance_weighted(truth, draws, (1, 2))
+    assert list(one[:2]) == list(two[:2]) == [np.inf, np.inf]
+    assert np.isnan([one[2], two[2]]).all()
+
+
+def test_means_are_those_of_rows_and_missing_where_one_is():
+    d = np.array([[1.0, 2.0, 6.0], [0.0, np.nan, 1.0]])
+    found = nats.means(d)
+    reach = 1.959964 * np.std([1, 2, 6], ddof=1) / np.sqrt(3)
+    np.testing.assert_allclose([part[0] for part in found], [3, 3 - reach, 3 + reach], atol=1e-6)
+    assert np.isnan([part[1] for part in found]).all()
+    with pytest.raises(ValueError, match="got 1; bring more"):
+        nats.means([1.0])
+
+
+LAWS = {
+    "skewed": lambda rng, shape: -(rng.exponential(size=shape) ** 2),
+    "heavy": lambda rng, shape: rng.standard_t(1.5, shape),
+    "heavy and skewed": lambda rng, shape: -np.abs(rng.standard_t(1.2, shape)),
+}
+
+
+def flipped(truth, draws, rng):
+    """p-values of plain sign flips of the mean difference."""
+    d = truth - draws.mean(-1)
+    signs = rng.choice([-1.0, 1.0], size=(199, d.shape[-1]))
+    null = d @ signs.T / d.shape[-1]
+    return share_beyond(d.mean(-1), null, 1e-12)
+
+
+@pytest.mark.parametrize("k", [1, 20])
+@pytest.mark.parametrize("law", LAWS)
+def test_relabelling_holds_its_level(law, k):
+    """2000 tables in which the truth's ratio is one of q's, whatever function of x is added."""
+    rng, repeats = np.random.default_rng(k), 2000
+    values = LAWS[law](rng, (repeats, 30, k + 1)) + 50 * rng.standard_normal((repeats, 30, 1))
+    found = nats.relabelled(values[..., 0], values[..., 1:], rng, 199)
+    low, high = statistics.binomial_bounds(repeats, 0.05, 0.999)
+    assert low <= (found.pvalue <= 0.05).sum() <= high
+    assert found.null.shape == (repeats, 199)
+
+
+def test_flipping_signs_would_not_hold_it_with_more_draws_than_one():
+    """d is then not symmetric about 0: a mean of many draws against one truth."""
+    rng, repeats = np.random.default_rng(0), 2000
+    low, high = statistics.binomial_bounds(repeats, 0.05, 0.999)
+    rejections = {}
+    for k in (1, 20):
+        values = rng.exponential(size=(repeats, 30, k + 1)) ** 2
+        p = flipped(values[..., 0], values[..., 1:], rng)
+        rejections[k] = int((p <= 0.05).sum())
+    assert low <= rejections[1] <= high
+    assert not low <= rejections[20] <= high
+
+
+def test_rows_that_are_not_finite_do_not_break_the_level():
+    """Leaving them out treats truth and draws alike."""
+    rng, repeats = np.random.default_rng(0), 2000
+    values = rng.standard_t(2, (repeats, 30, 6))
+    values[rng.random(values.shape) < 0.05] = -np.inf
+    found = nats.relabelled(values[..., 0], values[..., 1:], rng, 199)
+    low, high = statistics.binomial_bounds(repeats, 0.05, 0.999)
+    assert low <= (found.pvalue <= 0.05).sum() <= high
+    kept = np.isfinite(values[0]).all(-1)
+    d = values[0, kept, 0] - values[0, kept, 1:].mean(-1)
+    assert found.statistic[0] == pytest.approx(d.mean())
+
+
+def test_relabelling_says_nothing_where_nothing_differs():
+    rng = np.random.default_rng(0)
+    off = 1e6 * rng.standard_normal((40, 1))
+    same = nats.relabelled(off[:, 0], np.repeat(off, 5, axis=1), rng, 99)
+    assert float(same.pvalue) == 1
+    assert float(same.statistic) == 0
+    lost = nats.relabelled(np.full(5, np.nan), np.zeros((5, 2)), rng, 99)
+    assert float(lost.pvalue) == 1
+    clear = nats.relabelled(np.full(40, 3.0), np.zeros((40, 5)), rng, 99)
+    assert float(clear.pvalue) == 1 / 100
+
+
+def test_relabelling_has_power():
+    rng = np.random.default_rng(0)
+    found = [
+        float(nats.relabelled(joint - q, joint_draws - q_draws, rng, 99).pvalue) <= 0.05
+        for joint, joint_draws, q, q_draws in (conjugate(100, 10, rng) for _ in range(100))
+    ]
+    assert np.mean(found) > 0.95
+
+
+def test_paired_auc_is_the_known_one():
+    """log N(t; 0, 1) - log N(t; g, 1) falls in t: P(truth's is higher) = Phi(g / sqrt 2)."""
+    rng, g = np.random.default_rng(0), 0.7
+    truth, draws = rng.standard_normal(40_000), g + rng.standard_normal((40_000, 5))
+    shares = nats.paired(-g * truth, -g * draws)
+    known = norm.cdf(g / np.sqrt(2))
+    assert abs(nats.paired_auc(-g * truth, -g * draws) - known) < 4 * shares.std() / 200
+    assert float(nats.paired_auc(np.zeros(9), np.zeros((9, 4)))) == 0.5
+    assert float(nats.paired_auc([2.0, 0.0], [[1.0, 2.0], [1.0, 0.0]])) == 0.5
+    assert np.isnan(nats.paired_auc([0.0, np.nan], np.zeros((2, 3))))
+    assert nats.paired_auc(np.zeros((3, 9)), np.zeros((3, 9, 4))).shape == (3,)
+
+
+def test_weights_and_ratios_that_do_not_fit_are_refused():
+    with pytest.raises(ValueError, match=r"one shape \(..., N, M\)"):
+        nats.importance_weighted(np.zeros((3, 2)), np.zeros((3, 3)), [1])
+    for wrong in ([0], [3], []):
+        with pytest.raises(ValueError, match="M lies among 1 to 2"):
+            nats.importance_weighted(np.zeros((3, 2)), np.zeros((3, 2)), wrong)
+    with pytest.raises(ValueError, match="got M = 3 and 4"):
+        nats.weighted(np.zeros(3), np.zeros((3, 4)), 3)
+    rng = np.random.default_rng(0)
+    for draws in (np.zeros(3), np.zeros((3, 0)), np.zeros((2, 4))):
+        with pytest.raises(ValueError, match="log ratios have shapes"):
+            nats.relabelled(np.zeros(3), draws, rng)
+    with pytest.raises(ValueError, match="at least one permutation"):
+        nats.relabelled(np.zeros(3), np.zeros((3, 2)), rng, 0)

@@ -11,7 +11,7 @@ from pages.components import compare_curves, compare_numbers
 from pages.components.compare_controls import Chosen
 from tests.conftest import ROOT
 from validation_core import comparisons, sweep
-from validation_core.benchmarks import Gaussian
+from validation_core.benchmarks import BayesModel, Gaussian
 from validation_core.methods import C2ST, METHODS, SBC
 from validation_core.power import Trials
 from validation_core.scores import classifier
@@ -142,6 +142,64 @@ def test_no_method_is_no_error(own):
     own.multiselect(key="methods").set_value([]).run()
     assert not own.exception
     assert any("at least one method" in info.value for info in own.info)
+
+
+@pytest.fixture
+def bayes(page):
+    """A small comparison on a Bayesian model."""
+    page.query_params["comparison"] = "A comparison of my own"
+    page.run()
+    page.selectbox(key="benchmark").set_value("bayes_model").run()
+    page.multiselect(key="methods").set_value(["sbc", "skl"]).run()
+    page.select_slider(key="n").set_value(100)
+    page.select_slider(key="k").set_value(10)
+    page.select_slider(key="trials-own").set_value(20).run()
+    return page
+
+
+def test_a_bayesian_model_is_compared_along_iterations(bayes):
+    assert not bayes.exception
+    assert bayes.selectbox(key="bayes-model").value == "heart_transplants"
+    grid = bayes.multiselect(key="gammas-bayes_model")
+    assert grid.label == "Iterations"
+    assert list(grid.value) == ["10", "30", "100", "300", "1000", "3000"]
+    grid.set_value(["30", "300"]).run()
+    bayes.button(key="run-compare").click().run()
+    bayes.run()
+    assert not bayes.exception
+    assert _charts(bayes)
+    assert "At 300 iterations, " in _texts(bayes)
+    assert "gamma =" not in _texts(bayes)
+
+
+def test_exact_is_offered_where_there_is_one(bayes):
+    names = bayes.selectbox(key="bayes-inference-heart_transplants").options
+    assert "Exact posterior" in names
+    bayes.selectbox(key="bayes-model").set_value("hospitals").run()
+    assert "Exact posterior" not in bayes.selectbox(key="bayes-inference-hospitals").options
+    bayes.selectbox(key="bayes-inference-hospitals").set_value("iwvi").run()
+    bayes.number_input(key="bayes-m").set_value(5).run()
+    assert not bayes.exception
+    for model in ("glm_binomial", "ionosphere", "concrete"):
+        bayes.selectbox(key="bayes-model").set_value(model).run()
+        assert not bayes.exception
+    assert "Stand-in: random numbers" in _texts(bayes)
+    bayes.selectbox(key="bayes-inference-concrete").set_value("exact").run()
+    assert not bayes.exception
+    assert "gammas-bayes_model" not in [one.key for one in bayes.multiselect]
+
+
+def test_iterations_are_drawn_by_their_logarithm():
+    wanted = Sweep(
+        benchmark=BayesModel(), methods=(SBC(),), gammas=(10.0, 100.0, 1000.0),
+        design=Trials(trials=100, n=100, k=10),
+    )  # fmt: skip
+    cells = [_cell("SBC", gamma, 50) for gamma in wanted.gammas]
+    progress = sweep.Progress(cells, {"SBC": 300}, 300, {"SBC": 0.0}, {})
+    (panel,) = json.loads(compare_curves.power(Chosen(wanted, None), progress).head)["panels"]
+    assert panel["x"]["ticks"] == [1, 2, 3]
+    assert panel["x"]["shown"] == ["10", "100", "1000"]
+    assert panel["x"]["label"] == "iterations"
 
 
 def test_a_method_that_fails_says_so_and_the_other_goes_on(own, monkeypatch):

@@ -30,10 +30,10 @@ def show() -> None:
     )
     live.chart(_chart(), key="augmented", default=(0.8,), url=("r-off",))
     st.caption(
-        f"The curve is the exact SKL(z, h) for every r, with estimates of Algorithm 3 from "
-        f"{SIMULATED:,} simulations each and their 95% intervals; the dashed line is SKL(z). "
-        "Were r right, it and q's own law of h given z would lie on one another, and the bound would touch the dashed line; were q right as "
-        "well, both would be 0."
+        "The curve is the exact SKL(z, h) for every r, with estimates of Algorithm 3 from "
+        f"{SIMULATED:,} simulations each and their 95% intervals; the dashed line is SKL(z). Were "
+        "r right, it and q's own law of h given z would lie on one another, and the bound would "
+        "touch the dashed line; were q right as well, both would be 0."
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -115,7 +115,9 @@ def along_training(plan: Plan, terms: Mapping[tuple[int, int], Terms]) -> Panels
     return panels
 
 
-def _each(plan: Plan, terms: Mapping[tuple[int, int], Terms], line) -> Panels:
+def _each(
+    plan: Plan, terms: Mapping[tuple[int, int], Terms], line: Callable[[Inference, Terms], Line]
+) -> Panels:
     return [
         [line(inference, terms[i, j]) for j, inference in enumerate(plan.inferences)]
         for i in range(len(plan.models))

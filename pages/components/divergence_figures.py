@@ -25,8 +25,8 @@ VIEWS = {"iterations": "Iterations", "weighted": "Importance sampling", "trained
 
 READ = {
     "iterations": "Each point is a mean over data sets, in nats; its bar is the 95% normal "
-    "interval, formed before the logarithm and cut at the lower edge where it reaches 0; rings are "
-    "medians. IWVI weighs as many draws as it was trained with, or more. Were q right, every "
+    "interval, formed before the logarithm and cut at the lower edge where it reaches 0; rings "
+    "are medians. IWVI weighs as many draws as it was trained with, or more. Were q right, every "
     "point would be 0: on the lower edge.",
     "weighted": "Along a curve more draws of the same q are weighed by p over q, which brings it "
     "nearer: a steep curve is a q that weighing repairs. Were q right, the curve would be on the "
@@ -36,7 +36,7 @@ READ = {
 }
 """How to read each view, and what it would look like if q were right."""
 
-_FLOOR, _CEILING = -4, 9  # decades of nats; what is nearer to 0 is not told apart
+_FLOOR, _CEILING = -4, 15  # decades of nats; what is nearer to 0 is not told apart
 _HEIGHT, _MARGIN = 250, 104
 _APART = 0.012  # of the axis: intervals do not hide one another
 
@@ -146,7 +146,7 @@ def _panel(
         ]
     a, p, _ = lines[0].numbers.mean.shape
     said = [[caption(lines, places, unit, i, j) for j in range(p)] for i in range(a)]
-    decades = np.arange(low, high + 1, 1 if high - low <= 5 else 2)
+    decades = np.arange(low, high + 1, -(-(high - low) // 5))
     return live.panel(
         marks, title=title, height=_HEIGHT, margin=_MARGIN,
         x=live.axis((at[0] - 0.04 * width, at[-1] + 0.04 * width),

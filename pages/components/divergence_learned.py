@@ -61,8 +61,8 @@ def _figures(key: str, found: Compared) -> None:
         )
     live.chart(_chart(key, found), key="learned")
     st.caption(
-        "Both divergences have their 95% intervals; below or beside them stands, for each of the "
-        "same simulations, the classifier's term against the exact one: on the dotted line they agree, and what lies "
+        "Both divergences have their 95% intervals. Term by term, each point is one of the same "
+        "simulations: on the dotted line the classifier agrees with the densities, and what lies "
         "below it for large terms is what the classifier overlooks. If q were right, both means "
         "would be 0 within their intervals, and the points would lie about the middle."
     )

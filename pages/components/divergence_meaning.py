@@ -95,9 +95,13 @@ def _shift(q: Apart) -> list[str]:
 def _scale(narrow: Apart, wide: Apart) -> list[str]:
     return [
         f"q has {narrow.sd[i]:.3g} of p's sd. {_tells(narrow, i)} Were q too wide by the same "
-        f"factor, {wide.misses[i]:.2%} would."
+        f"factor, {_share(float(wide.misses[i]))} would."
         for i in range(len(GRID))
     ]
+
+
+def _share(misses: float) -> str:
+    return f"{misses:.2%}" if misses >= 1e-4 else "fewer than 0.01%"
 
 
 def _tells(q: Apart, i: int) -> str:

@@ -58,9 +58,9 @@ def _table(found: pd.DataFrame, plan: Plan) -> None:
     wanted = found["inference"].map(own) if m == "own" else m
     shown = found[found["m"] == wanted]
     names = {
-        "model": "Model", "inference": "Inference", "iterations": "Iterations", "mean": "SKL, nats",
-        "low": "95% from", "high": "to", "median": "Median", "largest": "Largest",
-        "heavy": "Heavy tail", "failures": "Without q",
+        "model": "Model", "inference": "Inference", "iterations": "Iterations",
+        "mean": "SKL, nats", "low": "95% from", "high": "to", "median": "Median",
+        "largest": "Largest", "heavy": "Heavy tail", "failures": "Without q",
     }  # fmt: skip
     st.dataframe(shown[list(names)].rename(columns=names), hide_index=True)
     st.caption(

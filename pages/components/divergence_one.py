@@ -8,14 +8,21 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from pages.components import divergence_meaning, divergence_opened, divergence_terms, jobs
+from pages.components import (
+    divergence_augmented,
+    divergence_learned,
+    divergence_meaning,
+    divergence_opened,
+    divergence_terms,
+    jobs,
+)
 from pages.components.divergence_controls import possible
 from pages.components.services import services
 from validation_core.bayes import Hospitals
-from validation_core.simulations import MS, Found, Plan, Run, tested
+from validation_core.simulations import Found, Plan, Run, tested
 from validation_core.statistics.divergence import importance_weighted
 
-_FIRST = 1000  # iterations
+_FIRST = 3000  # iterations
 
 
 def choose(plan: Plan) -> Run:
@@ -74,13 +81,12 @@ def show(plan: Plan) -> None:
     left = found(run)
     divergence_terms.show(run, left)
     divergence_opened.show(run, left)
-    if left is not None:
-        divergence_meaning.show(mean(run, left))
+    divergence_meaning.show(mean(run, left) if left is not None else float("nan"))
+    divergence_augmented.show()
+    divergence_learned.show(run)
 
 
 def mean(run: Run, left: Found) -> float:
     """Its divergence in nats over the data sets with a q, at the M it was made for."""
-    d = importance_weighted(left.weights.truth, left.weights.draws, MS)[
-        MS.index(tested(run.inference))
-    ]
-    return float(np.mean(d[left.ok])) if left.ok.any() else float("nan")
+    d = importance_weighted(left.weights.truth, left.weights.draws, (tested(run.inference),))
+    return float(np.mean(d[0, left.ok])) if left.ok.any() else float("nan")

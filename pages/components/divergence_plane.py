@@ -1,8 +1,7 @@
 """A data set's posterior, q, and the two draws, in a plane of two coordinates."""
 
-from collections.abc import Sequence
-
 import numpy as np
+from numpy.typing import NDArray
 
 from pages.components import live
 from validation_core.figures.style import NULL, P, Q
@@ -15,6 +14,7 @@ SHARES = 0.5, 0.9
 _SHOWN = 160
 _TICKS = 4
 _TRIM = 0.005  # of the draws at each end, which a frame need not hold
+_HIDDEN = 0.05  # of half the frame: about the size of a mark
 _EDGE = 1.06  # half the picture, in half widths of the frame
 
 
@@ -54,7 +54,7 @@ def picture(
         y=live.axis((-_EDGE, _EDGE), names[pair[1]], ticks=()),
         legend=[("posterior", P, "circle"), q, ("true z", "", "cross"),
                 ("q's draw z~", Q, "diamond")],
-        caption=live.over(_waiting(draws), "k"),
+        caption=live.over(_remarks(draws, outlines[-1] if outlines else cloud, half), "k"),
     )  # fmt: skip
 
 
@@ -117,6 +117,21 @@ def _words(values: Array) -> list[str]:
     return [f"{value + 0.0:.{digits}f}".replace("-", "−") for value in np.round(values, 9)]
 
 
-def _waiting(draws: Array) -> Sequence[str]:
-    there = np.isfinite(draws).all((1, 2))
-    return ["" if one else "The posterior of this data set is being drawn." for one in there]
+def _remarks(draws: Array, q: Array, half: Array) -> list[str]:
+    """What cannot be seen at each place: draws of the posterior (V, S, 2), or q's points."""
+    waiting = ~np.isfinite(draws).all((1, 2))
+    cases = (
+        (waiting, "The posterior of this data set is being drawn."),
+        (_tiny(draws, half), "The posterior is too narrow to be seen at this scale."),
+        (_tiny(q, half), "q is too narrow to be seen at this scale: it lies about its draw."),
+    )
+    return [
+        " ".join(words for where, words in cases if where[v]) for v in range(len(half))
+    ]  # fmt: skip
+
+
+def _tiny(points: Array, half: Array) -> NDArray[np.bool_]:
+    """Where points (V, S, 2) are no wider than a mark (V,)."""
+    if not points.shape[1]:
+        return np.zeros(len(half), bool)
+    return np.asarray((np.ptp(points, axis=1) < _HIDDEN * half).all(1))

@@ -24,7 +24,7 @@ def nats(value: float) -> str:
         return "0"
     if size < 1e-4 or size >= 1e6:
         digits, power = f"{value:.1e}".split("e")
-        shown = f"{digits} × 10{str(int(power)).translate(_RAISED)}"
+        shown = f"{digits}\u00a0×\u00a010{str(int(power)).translate(_RAISED)}"
     elif size >= 100:
         shown = f"{float(f'{value:.3g}'):,.0f}"
     else:
@@ -37,7 +37,7 @@ def interval(line: Line, at: Place) -> str:
     mean, low, high = (float(getattr(line.numbers, name)[at]) for name in ("mean", "low", "high"))
     if max(abs(mean), abs(low), abs(high)) < _ROUNDING:
         return "0 nats, up to rounding"
-    return f"{nats(mean)} nats (95% interval {nats(low)} to {nats(high)})"
+    return f"{nats(mean)} nats, 95% interval {nats(low)} to {nats(high)}"
 
 
 def answer(titles: Sequence[str], panels: Panels, at: Place) -> str:
@@ -52,15 +52,18 @@ def answer(titles: Sequence[str], panels: Panels, at: Place) -> str:
     every.sort(key=lambda one: one[0])
     (_, near, best), (_, far, worst) = every[0], every[-1]
     if len(every) == 1:
-        found = f"{near}, is {interval(best, at)} away from the posterior"
-    else:
-        found = (
-            f"{near}, is nearest to its posterior, {interval(best, at)} away; {far}, is farthest, "
-            f"{interval(worst, at)}"
-        )
-    if not _dominated(worst, at):
-        return f"{found}."
-    return f"{found}, most of it from one data set: the median is {_median(worst, at)}."
+        return f"{near}, is {_away(best, at)} away from the posterior."
+    return (
+        f"{near}, is nearest to its posterior ({_away(best, at)}); {far}, is farthest "
+        f"({_away(worst, at)})."
+    )
+
+
+def _away(line: Line, at: Place) -> str:
+    """How far, and by how many data sets it is so."""
+    if not _dominated(line, at):
+        return interval(line, at)
+    return f"{interval(line, at)}, most of it from one data set: the median is {_median(line, at)}"
 
 
 def caption(lines: Sequence[Line], places: Sequence[int], unit: str, a: int, p: int) -> str:
@@ -73,7 +76,7 @@ def caption(lines: Sequence[Line], places: Sequence[int], unit: str, a: int, p: 
         best = lines[int(np.nanargmin(mean[:, x]))]
         where = f"M = {places[x]}" if unit == "M" else f"{places[x]:,} {unit}"
         said = [
-            f"Nearest at {where}: {best.label}, {interval(best, (a, p, x))}.",
+            f"Nearest at {where}: {best.label}: {interval(best, (a, p, x))}.",
             *_carried(lines, (a, p, x), where),
         ]
     if gaps := [_gap(line, places, unit, a, p) for line in lines if line.lost[a, p].any()]:

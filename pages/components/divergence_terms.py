@@ -35,10 +35,10 @@ def show(run: Run, found: Found | None) -> None:
                url=("weighed",))  # fmt: skip
     st.caption(
         f"The {len(terms.places)} terms are on an axis that is linear near 0 and logarithmic "
-        "beyond, with bins equally wide on it, so that none is cut off; their mean is shown "
-        f"again among {FLIPS:,} means whose terms had random signs, as many sds of these from 0. If q "
-        "were right, each term would be as often below 0 as above, and the red line would be a "
-        "draw of the grey histogram."
+        "beyond, with bins equally wide on it, so that none is cut off; their mean is shown again "
+        f"among {FLIPS:,} means whose terms had random signs, in sds of these. If q were right, "
+        "each term would be as often below 0 as above, and the red line among these means would "
+        "be a draw of the grey histogram."
     )
 
 
@@ -46,6 +46,10 @@ def _left_out(found: Found, terms: Spread | None) -> None:
     """What of the data sets has no term, in words."""
     k = len(found.ok)
     without = int((~found.ok).sum())
+    if terms is None:
+        lost = f": inference gave no q on {without} of {k}" if without else ""
+        st.info(f"Fewer than two data sets have a finite term{lost}. There is no mean to draw.")
+        return
     if without:
         st.warning(
             f"Inference gave no q on {without} of {k} data sets, and these are left out. What "
@@ -53,14 +57,12 @@ def _left_out(found: Found, terms: Spread | None) -> None:
             "data sets, though the test keeps its level.",
             icon=":material/warning:",
         )
-    if terms is not None and terms.infinite:
+    if terms.infinite:
         st.warning(
             f"A log density is not finite on {terms.infinite} further data sets, which are left "
             "out: the divergence over all of them has no finite estimate.",
             icon=":material/warning:",
         )
-    if terms is None:
-        st.info("Fewer than two data sets have a finite term: there is no mean to draw.")
 
 
 @st.cache_resource(show_spinner=False, max_entries=64)

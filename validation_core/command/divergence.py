@@ -106,9 +106,10 @@ def _plans(chosen: argparse.Namespace, store: Store) -> dict[int, Plan]:
         raise ValueError(
             f"Figures are 1, 2 and 3; got {', '.join(map(str, chosen.figure))}. Choose of them."
         )
-    if unknown := set(chosen.m or ()) - set(MS):
+    ms = chosen.m or ()
+    if set(ms) - set(MS) or len(set(ms)) < len(ms):
         raise ValueError(
-            f"M is one of {', '.join(map(str, MS))}; got {', '.join(map(str, sorted(unknown)))}. "
+            f"M is some of {', '.join(map(str, MS))}, each once; got {', '.join(map(str, ms))}. "
             f"Choose of them."
         )
     models = _models(chosen, store)

@@ -34,7 +34,7 @@ def obstacle(upload: Upload) -> str | None:
         lacking = [name for name in NAMES if name not in given]
         unread = [one for one in upload.warnings if one.startswith(tuple(lacking))]
         return (
-            f"It reads log_joint, log_q (N,) and log_joint_draws, log_q_draws (N, K); this table "
+            f"It needs log_joint, log_q (N,) and log_joint_draws, log_q_draws (N, K); this table "
             f"lacks {', '.join(lacking)}. Save log p(theta, x) and log q(theta | x) at the truths "
             f"and at q's draws to run it." + "".join(f" {one}" for one in unread)
         )

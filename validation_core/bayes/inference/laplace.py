@@ -9,7 +9,7 @@ posterior after any number of iterations. (The paper prints the mean as H^-1 g.)
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -30,18 +30,21 @@ FLATTEST = 1e-6
 
 @dataclass(frozen=True, kw_only=True)
 class Laplace:
-    """N(z^, -H^-1), or with the mean adjusted by a Newton step.
-
-    Args:
-        adjusted: move the mean by the Newton step.
-        clip: raise eigenvalues of -H to 1e-6, so that there is a q where H is not negative
-            definite: wide without reason along directions that curve the wrong way.
-    """
+    """N(z^, -H^-1), or with the mean adjusted by a Newton step."""
 
     version: ClassVar[int] = 1
 
-    adjusted: bool = False
-    clip: bool = False
+    adjusted: bool = field(
+        default=False, metadata={"label": "Adjusted", "help": "Mean moved by one Newton step"}
+    )
+    clip: bool = field(
+        default=False,
+        metadata={
+            "label": "Clip the curvature",
+            "help": f"Raise eigenvalues of -H to {FLATTEST:g}: a q where there is none, wide "
+            f"without reason along directions that curve the wrong way",
+        },
+    )
 
     @property
     def name(self) -> str:

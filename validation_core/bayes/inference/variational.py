@@ -22,7 +22,7 @@ References:
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Literal, get_args
 
 import numpy as np
@@ -49,9 +49,22 @@ class Variational:
 
     version: ClassVar[int] = 1
 
-    m: int = 1
-    samples: int = 10
-    estimator: Estimator = "dreg"
+    m: int = field(
+        default=1, metadata={"label": "M", "min": 1, "max": 100, "help": "Draws that are weighed"}
+    )
+    samples: int = field(
+        default=10,
+        metadata={
+            "label": "Draws of a step",
+            "min": 1,
+            "max": 1000,
+            "help": "Divided into groups of M, or one group of M where that is more",
+        },
+    )
+    estimator: Estimator = field(
+        default="dreg",
+        metadata={"label": "Gradient", "help": "doubly reparameterised, or plain"},
+    )
 
     def __post_init__(self) -> None:
         if self.m < 1 or self.samples < 1:

@@ -49,6 +49,7 @@ def relabelled(
     finite = np.asarray(np.isfinite(table).all(axis=-1))  # (..., n)
     table = np.where(finite[..., None], table, 0.0)
     size = np.abs(table).max(axis=-1).mean(axis=-1)
+    table = table - table.min(axis=-1, keepdims=True)  # equal values are exactly equal
     table = table - table.mean(axis=-1, keepdims=True)
     count, rows = table.shape[-1], table.shape[-2]
     found = slots.permutation(table * (count / (count - 1)), relabelings, rng)

@@ -1,0 +1,354 @@
+"""Parts of the Symmetric divergence page under AppTest: what they draw, and what they say."""
+
+import dataclasses
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from pages.components import divergence_words as words
+from pages.components.services import services
+from tests.conftest import ROOT
+from validation_core.bayes import MODELS
+from validation_core.bayes.inference import ALGORITHMS
+from validation_core.simulations import MS, Run, opened
+from validation_core.simulations.learned import Learned
+from validation_core.store import Store
+from validation_core.tasks import TrainTask
+
+K = 12
+
+
+@pytest.fixture(autouse=True)
+def _fresh():
+    st.cache_resource.clear()
+    yield
+    st.cache_resource.clear()
+
+
+def ran(model="heart_transplants", inference="laplace", iterations=300, **options):
+    run = Run(
+        model=MODELS[model](), inference=ALGORITHMS[inference], iterations=iterations,
+        **{"datasets": K, **options},
+    )  # fmt: skip
+    store = services().store
+    run.run(store, lambda *_: None)
+    return run, run.load(store)
+
+
+def spoiled(found, lost):
+    """As if inference had failed on some data sets."""
+    ok = found.ok.copy()
+    ok[lost] = False
+    weights = found.weights._replace(**{
+        side: np.where(ok[:, None], getattr(found.weights, side), np.nan)
+        for side in ("truth", "draws", "drawn")
+    })  # fmt: skip
+    q = found.q and dataclasses.replace(
+        found.q, mean=np.where(ok[:, None], found.q.mean, np.nan),
+        scale=np.where(ok[:, None, None], found.q.scale, np.nan),
+    )  # fmt: skip
+    return dataclasses.replace(found, ok=ok, weights=weights, q=q)
+
+
+def shown(part, *args):
+    app = AppTest.from_function(part, args=args, default_timeout=120).run()
+    assert not app.exception, app.exception
+    return app
+
+
+def said(app):
+    kinds = (app.markdown, app.caption, app.info, app.warning, app.error)
+    return "\n".join(one.value for kind in kinds for one in kind)
+
+
+def unpacked(app):
+    """The description of the only chart, and a function: a packed array -> its numbers."""
+    (node,) = app.get("bidi_component")
+    message = node.proto.bytes
+    size = int.from_bytes(message[:4], "little")
+    head, rest = json.loads(message[4 : 4 + size]), message[4 + size :]
+
+    def numbers(packed):
+        return np.frombuffer(
+            rest, "<f4", int(np.prod(packed["shape"])), 4 * packed["first"]
+        ).reshape(packed["shape"])  # fmt: skip
+
+    return head, numbers
+
+
+def sentences(head, numbers, value):
+    """A text over sliders at each of their places."""
+    return [value["strings"][int(i)] for i in numbers(value).ravel()]
+
+
+# Words
+
+
+@pytest.mark.parametrize(
+    ("nats", "written"), [(0.166, "0.17"), (0, "0"), (-0.04, "−0.04"), (1234.4, "1,234"),
+                          (1.2e10, "1.2e+10"), (-3e-16, "−3e−16"), (np.nan, "unknown"),
+                          (np.inf, "infinitely many")],
+)  # fmt: skip
+def test_sizes_in_words(nats, written):
+    assert words.size(nats) == written
+
+
+@pytest.mark.parametrize(
+    ("nats", "written"),
+    [(0, "0"), (0.01, "0.01"), (-100, "−100"), (1e6, "10⁶"), (-1e10, "−10¹⁰"), (1e-5, "10⁻⁵")],
+)
+def test_powers_of_ten_in_words(nats, written):
+    assert words.tick(nats) == written
+
+
+# The terms
+
+
+def terms_part(run, found):
+    from pages.components import divergence_terms
+
+    divergence_terms.show(run, found)
+
+
+@pytest.mark.parametrize("inference", ["laplace", "vi", "exact"])
+def test_terms_at_every_m(inference):
+    run, found = ran(inference=inference, iterations=30)
+    head, numbers = unpacked(shown(terms_part, run, found))
+    assert head["sliders"][0]["values"] == list(MS)
+    histogram, null = head["panels"]
+    bars = next(mark for mark in histogram["marks"] if mark["kind"] == "bars")
+    np.testing.assert_array_equal(numbers(bars["y"]).sum(-1), K)
+    grey = next(mark for mark in null["marks"] if mark["kind"] == "bars")
+    np.testing.assert_array_equal(numbers(grey["y"]).sum(-1), 1999)
+    text = sentences(head, numbers, head["headline"]["parts"]["said"])
+    expected = "0 but for rounding" if inference == "exact" else "flipping signs gives p"
+    assert all(expected in one for one in text)
+
+
+def test_terms_start_at_the_m_that_inference_was_made_for():
+    run, found = ran(inference="iwvi", iterations=3)
+    head, _ = unpacked(shown(terms_part, run, found))
+    assert head["at"] == [10.0]
+
+
+def test_terms_say_what_is_left_out():
+    run, found = ran()
+    app = shown(terms_part, run, spoiled(found, [2, 7]))
+    assert f"no q on 2 of {K} data sets" in said(app)
+    head, numbers = unpacked(app)
+    bars = next(mark for mark in head["panels"][0]["marks"] if mark["kind"] == "bars")
+    np.testing.assert_array_equal(numbers(bars["y"]).sum(-1), K - 2)
+
+
+def test_terms_without_any_q():
+    run, found = ran()
+    app = shown(terms_part, run, spoiled(found, np.arange(K)))
+    assert f"no q on {K} of {K}. There is no mean to draw" in said(app)
+    assert not app.get("bidi_component")
+
+
+def test_a_heavy_tail_is_said():
+    run, found = ran(datasets=60)
+    truth = found.weights.truth.copy()
+    truth[:, 0] += 1e3 * (1 - np.arange(60) / 60) ** -4.0  # quantiles of a Pareto law
+    heavy = dataclasses.replace(found, weights=found.weights._replace(truth=truth))
+    head, numbers = unpacked(shown(terms_part, run, heavy))
+    captions = sentences(head, numbers, head["panels"][0]["caption"])
+    assert "The tail is heavy" in captions[0]
+    limits = head["panels"][0]["x"]["limits"]
+    assert limits[1] - limits[0] < 30, "ten powers of ten fit on the axis"
+
+
+def test_parts_wait_for_a_run():
+    run = Run(model=MODELS["hospitals"](), inference=ALGORITHMS["vi"], iterations=5)
+    for part in (terms_part, opened_part):
+        app = shown(part, run, None)
+        assert "will stand here" in said(app)
+        assert not app.get("bidi_component")
+
+
+# One data set
+
+
+def opened_part(run, found):
+    from pages.components import divergence_opened
+
+    divergence_opened.show(run, found)
+
+
+@pytest.mark.parametrize("model", sorted(MODELS))
+@pytest.mark.parametrize("inference", ["laplace", "iwvi"])
+def test_one_data_set_of_every_model(model, inference):
+    run, found = ran(model, inference, iterations=2 if inference == "iwvi" else 200, datasets=3)
+    app = shown(opened_part, run, found)
+    head, _ = unpacked(app)
+    picture, written, order = head["panels"]
+    assert (picture["x"]["label"], picture["y"]["label"]) == run.model.names[:2]
+    assert order["click"] == "k"
+    assert len(app.selectbox) == 2 * (run.model.dims[0] > 2)
+    kinds = [mark["kind"] for mark in written["marks"]]
+    assert kinds.count("note") > 8
+    assert "z and z~ could swap places" in said(app)
+
+
+def test_the_posterior_comes_from_the_engine():
+    run, found = ran("hospitals", iterations=1000, datasets=3)
+    head, numbers = unpacked(shown(opened_part, run, found))
+    task = opened.tasks(run, np.arange(3))[0]
+    assert task.done(services().store)
+    blue = head["panels"][0]["marks"][0]
+    z = task.load(services().store)
+    order = opened.numbers(run, found).places
+    x, mark = z[order][:, :160, 0], numbers(blue["x"])
+    assert mark.shape == x.shape
+    for one, other in zip(mark, x, strict=True):  # framed anew at each place
+        assert np.corrcoef(one, other)[0, 1] > 0.99999
+
+
+def test_the_written_numbers_add_up():
+    run, found = ran()
+    head, numbers = unpacked(shown(opened_part, run, found))
+    notes = [m for m in head["panels"][1]["marks"] if isinstance(m["label"], dict)]
+    values = [
+        [float(s.replace("−", "-").replace(",", "").removesuffix(" nats")) for s in
+         sentences(head, numbers, mark["label"])]
+        for mark in notes
+    ]  # fmt: skip
+    p, p_q, q, q_q, w, w_q, d = np.array(values)
+    for whole, parts in ((w, p - q), (w_q, p_q - q_q), (d, w - w_q)):
+        np.testing.assert_allclose(parts, whole, atol=0.0021, rtol=1e-4)
+    assert (np.diff(d) >= 0).all()
+
+
+def test_jumps_move_the_slider():
+    run, found = ran()
+    app = shown(opened_part, run, found)
+    places = {"Largest d": K - 1, "Smallest d": 0, "Median d": K // 2}
+    for label, place in places.items():
+        button = next(one for one in app.button if one.label == label)
+        app = button.click().run()
+        assert not app.exception
+        assert unpacked(app)[0]["at"] == [float(place)]
+
+
+def test_data_sets_without_q_are_named():
+    run, found = ran()
+    app = shown(opened_part, run, spoiled(found, [0, 4]))
+    assert f"2 of {K} data sets (1, 5)" in said(app)
+    assert len(unpacked(app)[0]["sliders"][0]["values"]) == K - 2
+    app = shown(opened_part, dataclasses.replace(run, seed=1), spoiled(found, np.arange(K)))
+    assert "no q on any data set" in said(app)
+
+
+def test_an_exact_q_that_is_no_normal_shows_its_draws():
+    run, found = ran(inference="exact", iterations=1)
+    app = shown(opened_part, run, found)
+    head, numbers = unpacked(app)
+    rings = next(m for m in head["panels"][0]["marks"] if m.get("symbol") == "ring")
+    assert np.isfinite(numbers(rings["x"])).all()
+    assert "Orange circles are q" in said(app)
+
+
+def test_a_q_too_narrow_to_be_seen_is_said():
+    run, found = ran()
+    thin = dataclasses.replace(found, q=dataclasses.replace(found.q, scale=found.q.scale / 1e3))
+    head, numbers = unpacked(shown(opened_part, run, thin))
+    captions = sentences(head, numbers, head["panels"][0]["caption"])
+    assert all("q is too narrow" in one for one in captions)
+
+
+def test_covariates_that_are_gone_are_said():
+    run, found = ran("concrete", datasets=2)
+    gone = dataclasses.replace(run, model=MODELS["concrete"](design="0" * 16))
+    assert "covariates" in said(shown(opened_part, gone, found))
+
+
+# What it means
+
+
+def meaning_part(nats):
+    from pages.components import divergence_meaning
+
+    divergence_meaning.show(nats)
+
+
+@pytest.mark.parametrize(
+    ("nats", "start", "words"),
+    [(0.2, 0.2, "starts beside"), (4e7, 10, "beyond the slider"), (-0.1, 1e-3, "no estimate"),
+     (float("nan"), 1e-3, "no estimate"), (float("inf"), 10, "no estimate")],
+)  # fmt: skip
+def test_the_meaning_of_nats(nats, start, words):
+    app = shown(meaning_part, nats)
+    head, numbers = unpacked(app)
+    assert head["at"] == pytest.approx([start], rel=0.02)
+    assert words in said(app)
+    captions = sentences(head, numbers, head["panels"][0]["caption"])
+    assert "AUC 0.624" in captions[23], "Phi(sqrt(0.2 / 2)), at 0.1995"
+
+
+# Augmented
+
+
+def augmented_part():
+    from pages.components import divergence_augmented
+
+    divergence_augmented.show()
+
+
+def test_the_augmented_bound_is_above_and_touches():
+    head, numbers = unpacked(shown(augmented_part))
+    marks = head["panels"][0]["marks"]
+    level = next(m for m in marks if m["kind"] == "hline")["y"]
+    bound = numbers(next(m for m in marks if m["kind"] == "line")["y"])
+    off = np.array(head["sliders"][0]["values"])
+    np.testing.assert_allclose(bound - level, off**2, atol=1e-5)
+    estimates = next(m for m in marks if m["kind"] == "points" and m["symbol"] == "diamond")
+    low, high = (numbers(estimates[side]).ravel() for side in ("low", "high"))
+    missed = int(((bound < low) | (bound > high)).sum())
+    assert missed <= 6, "of 31 intervals, each of which misses one time in 20"
+    assert "no more, as r is right" in json.dumps(head)
+
+
+def test_parts_need_no_torch():
+    parts = "terms", "opened", "meaning", "augmented", "learned"
+    code = "import sys;" + "".join(f"import pages.components.divergence_{p};" for p in parts)
+    code += "assert 'torch' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
+
+
+# Learned
+
+
+def learned_part(run):
+    from pages.components import divergence_learned
+
+    divergence_learned.show(run)
+
+
+def test_a_classifier_is_asked_for_and_shown(monkeypatch):
+    monkeypatch.setattr("validation_core.simulations.learned.TESTED", 60)
+    run, _ = ran("concrete", iterations=1000, datasets=2)
+    monkeypatch.setattr(Learned.__init__, "__kwdefaults__", {"rows": 64})
+    app = shown(learned_part, run)
+    assert "will stand here" in said(app)
+    (button,) = app.button
+    app = button.click().run()
+    assert not app.exception
+    assert "**estimate** is" in said(app)
+    head, _ = unpacked(app)
+    assert [panel["title"] for panel in head["panels"]] == ["The divergence", "Term by term"]
+    assert isinstance(services().store, Store)
+    assert TrainTask(trainings=(Learned(of=run).training,)).done(services().store)
+
+
+def test_what_no_benchmark_has_is_said():
+    clipped = dataclasses.replace(ALGORITHMS["laplace"], clip=True)
+    run = Run(model=MODELS["hospitals"](), inference=clipped, iterations=10)
+    app = shown(learned_part, run)
+    assert app.info
+    assert not app.button

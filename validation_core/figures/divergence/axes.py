@@ -1,0 +1,67 @@
+"""Axes of a panel: what of its numbers fits on a logarithm, and where it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from validation_core.figures.style import Axis
+from validation_core.simulations.curves import Curve
+
+LOWEST = 1e-4
+"""Nats below which no axis goes: nothing that anybody would notice is smaller."""
+
+LARGEST = 1e37
+"""Nats above which nothing is drawn: numbers travel in single precision."""
+
+_TICKS = 6  # at most, along the divergence
+_NOTHING = 0.01  # nats: where a panel ends at most, of which an estimate is nothing
+
+
+def power(tick: float) -> str:
+    """A power of ten, in figures where it has few."""
+    exponent = round(np.log10(tick))
+    return f"{tick:g}" if -3 < exponent < 4 else f"10<sup>{exponent}</sup>".replace("-", "−")
+
+
+def along(curves: Sequence[Curve], name: str) -> Axis:
+    """The axis of iterations or of M."""
+    every = np.concatenate([curve.x for curve in curves])
+    low, high = float(every.min()), float(every.max())
+    room = (high / low) ** 0.07 if high > low else 2.0
+    ticks = sorted(set(every))
+    return Axis(name, (low / room, high * room), log=True, ticks=_fewer(ticks, high / low))
+
+
+def _fewer(ticks: Sequence[float], span: float) -> list[float]:
+    """Those of the places that do not write over one another."""
+    kept: list[float] = []
+    for tick in ticks:
+        if not kept or np.log(tick / kept[-1]) >= 0.09 * np.log(span) - 1e-9:
+            kept.append(float(tick))
+    return kept
+
+
+def foot(curves: Sequence[Curve]) -> float:
+    """The lowest power of ten that an estimate or an interval's end above 0 asks for; lower where
+    an estimate is nothing, which should not look like a hundred nats.
+    """
+    ends = np.concatenate([[*c.found.mean, *c.found.low] for c in curves])
+    above = ends[np.isfinite(ends) & (ends > LOWEST)]
+    low = float(10.0 ** np.floor(np.log10(above.min()))) if above.size else LOWEST
+    nothing = any((c.found.mean <= LOWEST).any() for c in curves)
+    return min(low, _NOTHING) if nothing else low
+
+
+def up(curves: Sequence[Curve]) -> Axis:
+    """The axis of the divergence, with room for crosses at its top."""
+    low = foot(curves)
+    ends = np.concatenate([[*c.found.mean, *c.found.high] for c in curves])
+    top = min(max(float(ends[np.isfinite(ends)].max(initial=0.0)), 10 * low), LARGEST)
+    decades = np.arange(np.log10(low).round(), np.floor(np.log10(top)) + 1)
+    ticks = 10.0 ** decades[:: -(-len(decades) // _TICKS)]
+    span = np.log10(top / low)
+    return Axis(
+        "SKL, nats", (low, top * 10 ** (0.12 * span)), log=True, ticks=list(map(float, ticks))
+    )

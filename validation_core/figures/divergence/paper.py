@@ -1,0 +1,93 @@
+"""The paper's figures, each with the sentence that says how to read it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from validation_core.figures.divergence import axes
+from validation_core.figures.divergence.sheet import Panel, sheet
+from validation_core.figures.outcome import Drawn
+from validation_core.simulations import MS, Plan, curves
+from validation_core.simulations.curves import Curve, Found
+
+
+def drawn(
+    number: int, plan: Plan, found: Found, ms: Sequence[int] | None = None
+) -> tuple[Drawn, ...]:  # fmt: skip
+    """One of the paper's figures, of what has run of its plan."""
+    if number == 1:
+        return (
+            against_iterations(_panels(plan, lambda i: curves.along_iterations(plan, found, i))),
+        )
+    if number == 2:
+        return tuple(
+            against_m(_panels(plan, partial(_weighed, plan, found, n, ms or MS)), n)
+            for n in plan.picked
+        )
+    last = plan.iterations[-1]
+    made = _panels(plan, lambda i: curves.trained_with_m(plan, found, i, last))
+    return (trained_with_m(made, last),)
+
+
+def _weighed(
+    plan: Plan, found: Found, iterations: int, ms: Sequence[int], model: int
+) -> list[Curve]:  # fmt: skip
+    return curves.along_m(plan, found, model, iterations, ms)
+
+
+def _panels(plan: Plan, lines: Callable[[int], Sequence[Curve]]) -> list[Panel]:
+    return [Panel(model.label, lines(i)) for i, model in enumerate(plan.models)]
+
+
+def against_iterations(panels: Sequence[Panel]) -> Drawn:
+    """Figure 1."""
+    caption = (
+        "Each point is the mean over the simulated data sets of an estimate of KL(p‖q) + KL(q‖p) "
+        "in nats, with the normal 95% interval of that mean; if q were right, each would be 0 and "
+        "every point would lie at the foot of its panel."
+    )
+    return Drawn(
+        "Figure 1: divergence against iterations of inference",
+        sheet(panels, "iterations"), caption + _marks(panels),
+    )  # fmt: skip
+
+
+def against_m(panels: Sequence[Panel], iterations: int) -> Drawn:
+    """Figure 2, of what inference gave after so many iterations."""
+    caption = (
+        "Lines fall as more draws of q are weighted, as far as importance sampling mends q, with "
+        "normal 95% intervals; if q were right, they would lie at the foot of the panel from M = "
+        "1 on."
+    )
+    return Drawn(
+        f"Figure 2: importance sampling of q after {iterations:,} iterations, M draws weighted",
+        sheet(panels, "M"), caption + _marks(panels),
+    )  # fmt: skip
+
+
+def trained_with_m(panels: Sequence[Panel], iterations: int) -> Drawn:
+    """Figure 3, after so many iterations."""
+    caption = (
+        "Where the line of VI trained with M is lower, training for M gained more than weighting "
+        "a q that was trained with M = 1, with normal 95% intervals; if q were right, both would "
+        "lie at the foot of the panel."
+    )
+    return Drawn(
+        f"Figure 3: VI trained and tested with M, {iterations:,} iterations",
+        sheet(panels, "M"), caption + _marks(panels),
+    )  # fmt: skip
+
+
+def _marks(panels: Sequence[Panel]) -> str:
+    """What the marks mean that are there."""
+    curves = [curve for panel in panels for curve in panel.curves]
+    low = any(
+        (curve.found.mean <= axes.foot(p.curves)).any() for p in panels for curve in p.curves
+    )
+    said = " Open marks: the estimate is at or below the foot, 0 or negative, say." * low
+    if any(curve.gap.any() for curve in curves):
+        said += (
+            " Crosses along the top, and a gap below them: inference gave no q on some data sets."
+        )
+    return said
