@@ -22,8 +22,8 @@ _EVERY = 1.0
 def divergence(chosen: Chosen, view: str) -> None:
     """A figure that refines, what is missing of it, and its numbers."""
     plan = chosen.trained if view == "trained" else chosen.plan
+    divergence_runs.begin(plan)
     left = divergence_runs.missing(plan)
-    divergence_runs.begin(plan, left)
     state = jobs.latest(left) if left else None
     active = state is not None and state.active
     if active:

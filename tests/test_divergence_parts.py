@@ -288,7 +288,7 @@ def test_the_meaning_of_nats(nats, start, words):
     assert head["at"] == pytest.approx([start], rel=0.02)
     assert words in said(app)
     captions = sentences(head, numbers, head["panels"][0]["caption"])
-    assert "AUC 0.624" in captions[23], "Phi(sqrt(0.2 / 2)), at 0.1995"
+    assert "AUC 0.624" in captions[46], "Phi(sqrt(0.2 / 2)), at 0.1995"
 
 
 # Augmented

@@ -92,15 +92,39 @@ def test_an_upload_gets_a_verdict(page):
     assert "60 rows, 8 draws" in texts(page)
     shown = page.table[0].value
     assert set(shown.index) == {
-        "SBC", "TARP", "Within x", "Multiple", "C2ST", "Uniform(50)", "CoLT fourier"
+        "SBC", "TARP", "Within x", "Multiple", "C2ST", "Uniform(50)", "CoLT fourier",
+        "Symmetric divergence",
     }  # fmt: skip
-    assert shown.index[-1] == "Uniform(50)"  # not run: those that ran come first
-    values = [float(p.replace("\u2011", "-").strip("\\<\u00a0")) for p in shown["p"][:-1]]
+    # Those that ran come first.
+    assert set(shown.index[-2:]) == {"Uniform(50)", "Symmetric divergence"}
+    values = [float(p.replace("\u2011", "-").strip("\\<\u00a0")) for p in shown["p"][:-2]]
     assert values == sorted(values)
     assert "Uniform\\(50\\) was not run" in texts(page) or "Uniform(50) was not run" in texts(page)
     figures = page.get("plotly_chart")
     assert len(figures) > 15
     assert all(json.loads(figure.proto.spec)["data"] for figure in figures)
+
+
+def test_log_densities_bring_the_symmetric_divergence(page):
+    rng = np.random.default_rng(1)
+    theta = rng.standard_normal((80, 1))
+    x = theta + rng.standard_normal((80, 1))
+    q = x[:, None] / 2 + 0.5 + rng.standard_normal((80, 10, 1))
+    logs = {
+        "log_q": -((theta - x / 2 - 0.5) ** 2).sum(-1) / 2 + 40,
+        "log_joint": -(theta**2).sum(-1) / 2 - ((x - theta) ** 2).sum(-1) / 2,
+        "log_q_draws": -((q - x[:, None] / 2 - 0.5) ** 2).sum(-1) / 2 + 40,
+        "log_joint_draws": -(q**2).sum(-1) / 2 - ((x[:, None] - q) ** 2).sum(-1) / 2,
+    }
+    upload(page, theta=theta, x=x, theta_q=q, **logs)
+    shown = page.table[0].value
+    assert "not run" not in str(shown.loc["Symmetric divergence"].tolist())
+    said = texts(page).replace("\\", "")
+    assert "Symmetric divergence KL(p || q) + KL(q || p), mean over x" in said
+    assert "relabelings within x" in said
+    assert "For comparison, an estimate without densities." in said
+    captions = ["lie about the dashed 0", "any of the K + 1 values", "An upper bound on"]
+    assert all(one in said for one in captions)
 
 
 def test_the_questions_are_answered_in_their_order(page):
@@ -220,7 +244,7 @@ def test_more_tests_are_asked_for(page, monkeypatch):
     for one in cheap.values():
         assert f"{one.method.title}: {one.adds}; about {one.seconds:g} s" in told
     assert "Holm's correction charges for each" in told
-    assert len(page.table[0].value) == 7
+    assert len(page.table[0].value) == 8
     more(page, "mmd_fuse", "dc")
     assert {"DC multiclass", "MMD-FUSE 30 rows"} <= set(page.table[0].value.index)
     box = page.selectbox(key="test")
@@ -228,7 +252,7 @@ def test_more_tests_are_asked_for(page, monkeypatch):
     assert not page.exception
     assert "from 39 relabelings" in texts(page)
     more(page)
-    assert len(page.table[0].value) == 7
+    assert len(page.table[0].value) == 8
 
 
 def test_more_tests_stand_in_the_address(monkeypatch):

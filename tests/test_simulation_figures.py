@@ -41,6 +41,10 @@ def limits(axis):
     return 10.0 ** np.array(axis.range)
 
 
+def foot(figure):
+    return figure.layout.yaxis.tickvals[0]
+
+
 def bars(figure):
     return next(trace for trace in figure.data if trace.mode == "lines")
 
@@ -50,7 +54,8 @@ def test_axes_are_logarithmic_and_hold_every_number():
     go.Figure(figure.to_dict())  # figures skip validation for speed: once here
     assert figure.layout.xaxis.type == figure.layout.yaxis.type == "log"
     low, high = limits(figure.layout.yaxis)
-    assert low == pytest.approx(0.1)
+    assert foot(figure) == pytest.approx(0.1)
+    assert 0.01 < low < 0.1
     assert high > 900
     assert limits(figure.layout.xaxis)[0] < 10
     assert limits(figure.layout.xaxis)[1] > 1000
@@ -62,10 +67,9 @@ def test_axes_are_logarithmic_and_hold_every_number():
 
 def test_intervals_are_formed_before_the_log_and_clipped_at_the_foot():
     figure = drawn(curve([300, 20, 4], low=[-100, 10, 2], high=[700, 30, 6])).figure
-    foot = limits(figure.layout.yaxis)[0]
-    assert foot == pytest.approx(1)
+    assert foot(figure) == pytest.approx(1)
     drawn_bars = np.asarray(bars(figure).y).reshape(3, 3)
-    np.testing.assert_allclose(drawn_bars[:, 0], [foot, 10, 2], rtol=1e-6)
+    np.testing.assert_allclose(drawn_bars[:, 0], [1, 10, 2], rtol=1e-6)
     np.testing.assert_allclose(drawn_bars[:, 1], [700, 30, 6], rtol=1e-6)
     assert np.isnan(drawn_bars[:, 2]).all()
     assert "[-100, 700]" in lines(figure).text[0]  # the number itself, for the pointer
@@ -73,10 +77,11 @@ def test_intervals_are_formed_before_the_log_and_clipped_at_the_foot():
 
 def test_what_is_not_above_0_is_an_open_mark_at_the_foot():
     told = drawn(curve([300, 1e-13, -2e-13]), curve([5, 5, 5], name="vi", label="VI"))
-    foot = limits(told.figure.layout.yaxis)[0]
-    assert LOWEST <= foot <= 0.01
+    low = foot(told.figure)
+    assert LOWEST <= low <= 0.01
+    assert limits(told.figure.layout.yaxis)[0] < low
     trace = lines(told.figure)
-    np.testing.assert_allclose(trace.y, [300, foot, foot], rtol=1e-6)
+    np.testing.assert_allclose(trace.y, [300, low, low], rtol=1e-6)
     assert list(trace.marker.symbol) == ["circle", "circle-open", "circle-open"]
     assert "-2e-13" in trace.text[2]
     assert "Open marks" in told.caption
@@ -117,6 +122,17 @@ def test_enormous_numbers_stay_finite():
     assert np.isfinite(figure.layout.yaxis.range).all()
     assert len(figure.layout.yaxis.tickvals) <= 7
     assert "1e+60" in lines(figure).text[0]
+
+
+def test_ticks_are_written_short_and_few_decades_get_more():
+    axis = drawn(curve([3e7, 2e5, 2e3])).figure.layout.yaxis
+    assert list(axis.ticktext) == [
+        "1000", "10<sup>4</sup>", "10<sup>5</sup>", "10<sup>6</sup>", "10<sup>7</sup>"
+    ]  # fmt: skip
+    axis = drawn(curve([30, 20, 13], low=[25, 15, 12], high=[35, 25, 14])).figure.layout.yaxis
+    assert list(axis.ticktext) == ["10", "20", "50", "100"]
+    axis = drawn(curve([3e4, 2e4, 2e4])).figure.layout.yaxis
+    assert list(axis.ticktext)[:2] == ["10<sup>4</sup>", "2 × 10<sup>4</sup>"]
 
 
 def test_lines_at_one_place_stand_beside_one_another():

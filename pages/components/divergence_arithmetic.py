@@ -64,6 +64,8 @@ def order(said: Numbers) -> dict:
     powers = axis.ticks(float(d.min()), float(d.max()), 7)
     at = axis.at(d)
     low, high = min(float(at.min()), 0.0), max(float(at.max()), 0.0)
+    if high - low < 0.4:  # all are 0 but for rounding
+        low, high = -0.4, 0.4
     room, side = 0.06 * (high - low) or 1.0, 0.04 * len(d)
     return live.panel(
         [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 from collections.abc import Callable
 from typing import Any
@@ -17,7 +16,7 @@ from validation_core.bayes import MODELS, designs
 from validation_core.uploads import local
 
 NAMES = tuple(designs.SHAPES)
-_SOURCES = {"stand-in": "Stand-in", "file": "Upload", "path": "On the server", "openml": "OpenML"}
+SOURCES = {"stand-in": "Stand-in", "file": "Upload", "path": "Server", "openml": "OpenML"}
 _FILES = {"ionosphere": "ionosphere.data", "concrete": "Concrete_Data.csv"}
 _MEGABYTES = 5
 
@@ -27,7 +26,7 @@ def choose(name: str) -> str:
     title = MODELS[name].title
     with st.expander(f"Covariates of {title}"):
         known = _addressed(name)
-        kinds = {kind: words for kind, words in _SOURCES.items() if kind != "path" or _allowed()}
+        kinds = {kind: words for kind, words in SOURCES.items() if kind != "path" or _allowed()}
         source = segmented("Source", kinds, f"covariates-{name}", label_visibility="collapsed")
         if source == "stand-in":
             rows, columns, _ = designs.SHAPES[name]
@@ -53,7 +52,12 @@ def _uploaded(name: str) -> str:
     )  # fmt: skip
     if sent is None:
         return ""
-    return _read(name, sent.file_id, lambda: designs.read(io.BytesIO(sent.getvalue())))
+    return _read(name, sent.file_id, lambda: designs.read(_opened(sent)))
+
+
+def _opened(sent: Any) -> Any:
+    sent.seek(0)
+    return sent
 
 
 def _below(name: str) -> str:

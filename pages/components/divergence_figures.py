@@ -160,7 +160,9 @@ def _panel(
 
 def _limits(lines: Sequence[Line]) -> tuple[int, int]:
     """Decades between which all curves lie, at every position of the sliders."""
-    means = np.concatenate([line.numbers.mean.ravel() for line in lines])
+    means = np.concatenate(
+        [of.ravel() for line in lines for of in (line.numbers.mean, line.numbers.median)]
+    )
     tops = np.concatenate([line.numbers.high.ravel() for line in lines])
     means, tops = means[means > 0], tops[tops > 0]
     if not means.size:

@@ -53,6 +53,11 @@ def _figures(key: str, found: Compared) -> None:
         f"{_said(found.exact)}. Its AUC is {found.auc.estimate:.3f}, of at most "
         f"{found.auc_exact.estimate:.3f} that the log ratio itself has."
     )
+    if found.estimate.high < found.exact.low / 2:
+        st.markdown(
+            "The classifier overlooks most of it: from draws alone an estimate near 0 is no "
+            "evidence that q is right."
+        )
     if found.exact.heavy:
         st.markdown(
             "The exact terms have a heavy tail: a few make the mean, and its interval says too "
@@ -96,7 +101,7 @@ def _means(found: Compared) -> dict:
     return live.panel(
         marks, title="The divergence", height=270, y=live.axis((0, 1), hidden=True),
         x=_axis(axis, ends, "nats (symmetric-log axis)", 0.35),
-        caption=f"Logits were multiplied by {found.slope:.2f} so that they are log ratios on "
+        caption=f"Logits were multiplied by {found.slope:.2g} so that they are log ratios on "
         "rows other than their own.",
     )  # fmt: skip
 

@@ -12,7 +12,7 @@ from validation_core.simulations import meaning
 from validation_core.simulations.meaning import GRID, Apart
 from validation_core.types import Array
 
-_X = np.linspace(-4, 6, 251)
+_X = np.linspace(-4, 6, 126)
 
 
 def show(nats: float) -> None:

@@ -33,10 +33,16 @@ def missing(plan: Plan) -> tuple[Run, ...]:
     )  # fmt: skip
 
 
-def begin(plan: Plan, left: Sequence[Run]) -> None:
-    """The quickest panel starts by itself, so that there is something to look at."""
-    heart = [run for run in left if isinstance(run.model, HeartTransplants)]
-    if heart and len(heart) <= len(plan.iterations) * len(plan.inferences):
+def begin(plan: Plan) -> None:
+    """The quickest panel starts by itself, so that there is something to look at.
+
+    All its runs make one job, whatever is there of them: one that failed is not begun anew.
+    """
+    heart = [
+        run for run in plan.runs()
+        if isinstance(run.model, HeartTransplants) and possible(run.model, run.inference)
+    ]  # fmt: skip
+    if heart:
         jobs.ensure(heart, f"{heart[0].model.label}, {len(heart)} runs", start=True)
 
 

@@ -87,16 +87,18 @@ class SKL:
         with np.errstate(invalid="ignore"):
             d = truth - draws.mean(axis=-1)
         arrays: dict[str, Array] = {"null": found.null}
+        statistic: Array = found.statistic
         effect: dict[str, float] = {}
         if d.ndim == 1:
             more, effect = _told(d, truth, draws, rng)
             arrays |= more
+            statistic = more["skl"]  # to the last digit
             d = d[np.isfinite(d)]
         else:
             each = nats.means(d)
             arrays |= {"skl": each.estimate, "ci_low": each.low, "ci_high": each.high}
         return Outcome(
-            found.statistic, found.pvalue, self.budget(*scores.draws.shape[-2:]),
+            statistic, found.pvalue, self.budget(*scores.draws.shape[-2:]),
             {**arrays, "d": d[..., :_KEPT]}, effect,
         )  # fmt: skip
 

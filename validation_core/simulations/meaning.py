@@ -15,8 +15,8 @@ from scipy.special import ndtr, ndtri
 Float = NDArray[np.float64]
 Width = Literal["narrow", "wide"]
 
-GRID = np.logspace(-3, 1, 41)
-"""Nats, ten to each power of ten."""
+GRID = np.logspace(-3, 1, 81)
+"""Nats, twenty to each power of ten."""
 LEVEL = 0.9
 """Of the intervals whose misses are counted; a tenth of them misses where q is right."""
 

@@ -15,14 +15,18 @@ LOWEST = 1e-4
 LARGEST = 1e37
 """Nats above which nothing is drawn: numbers travel in single precision."""
 
-_TICKS = 6  # at most, along the divergence
+_FEW, _TICKS = 2, 6  # ticks along the divergence
+_BELOW, _ABOVE = 0.06, 0.12  # of its axis, for open marks and for crosses
 _NOTHING = 0.01  # nats: where a panel ends at most, of which an estimate is nothing
 
 
-def power(tick: float) -> str:
-    """A power of ten, in figures where it has few."""
-    exponent = round(np.log10(tick))
-    return f"{tick:g}" if -3 < exponent < 4 else f"10<sup>{exponent}</sup>".replace("-", "−")
+def number(tick: float) -> str:
+    """A tick as it is written: in figures where it has few, else with a power of ten."""
+    exponent = int(np.floor(np.log10(tick) + 1e-9))
+    if -3 < exponent < 4:
+        return f"{tick:g}"
+    times = round(tick / 10.0**exponent)
+    return f"{times} × " * (times > 1) + f"10<sup>{exponent}</sup>".replace("-", "−")
 
 
 def along(curves: Sequence[Curve], name: str) -> Axis:
@@ -55,13 +59,19 @@ def foot(curves: Sequence[Curve]) -> float:
 
 
 def up(curves: Sequence[Curve]) -> Axis:
-    """The axis of the divergence, with room for crosses at its top."""
+    """The axis of the divergence, with room below its foot and for crosses at its top."""
     low = foot(curves)
     ends = np.concatenate([[*c.found.mean, *c.found.high] for c in curves])
     top = min(max(float(ends[np.isfinite(ends)].max(initial=0.0)), 10 * low), LARGEST)
-    decades = np.arange(np.log10(low).round(), np.floor(np.log10(top)) + 1)
-    ticks = 10.0 ** decades[:: -(-len(decades) // _TICKS)]
     span = np.log10(top / low)
-    return Axis(
-        "SKL, nats", (low, top * 10 ** (0.12 * span)), log=True, ticks=list(map(float, ticks))
-    )
+    limits = low * 10 ** (-_BELOW * span), top * 10 ** (_ABOVE * span)
+    return Axis("SKL, nats", limits, log=True, ticks=_ticks(low, top))
+
+
+def _ticks(low: float, top: float) -> list[float]:
+    """Powers of ten from the foot on, and what lies between where these are few."""
+    decades = 10.0 ** np.arange(np.round(np.log10(low)), np.floor(np.log10(top)) + 1)
+    if len(decades) > _FEW:
+        return list(map(float, decades[:: -(-len(decades) // _TICKS)]))
+    between = np.outer(decades, (1, 2, 5)).ravel()
+    return [float(tick) for tick in between if tick <= top]

@@ -14,7 +14,10 @@ from validation_core.figures.divergence.traces import traces
 from validation_core.figures.style import Axis, Trace
 from validation_core.simulations.curves import Curve
 
-_COLUMNS, _HEIGHT, _LEGEND, _TITLE = 3, 250, 58, 30  # pixels of a row, its heading, the legend
+_COLUMNS = 3
+_PANEL, _HEADING, _BETWEEN = 170, 26, 52  # pixels: of a panel, above it, below it to the next
+_TOP, _BOTTOM, _LEGEND = 8, 96, 60  # around all of them; the legend lies that far below
+_APART = 0.055  # of the sheet's width, between panels
 
 
 class Panel(NamedTuple):
@@ -27,17 +30,16 @@ class Panel(NamedTuple):
 def sheet(panels: Sequence[Panel], along: str) -> go.Figure:
     """All panels, what lies along them being iterations or M."""
     if not any(np.isfinite(c.found.mean).any() or c.gap.any() for p in panels for c in p.curves):
-        return style.empty("No run has ended yet", height=_HEIGHT)
+        return style.empty("No run has ended yet", height=_PANEL + _TOP + _BOTTOM)
     columns = min(_COLUMNS, len(panels))
     rows = -(-len(panels) // columns)
-    height = rows * _HEIGHT + _LEGEND + _TITLE
+    inside = rows * (_PANEL + _HEADING) + (rows - 1) * _BETWEEN
     put: list[Trace] = []
     layout: dict[str, object] = {
         "showlegend": True,
-        "legend": {"orientation": "h", "x": 0, "y": -(_LEGEND - 14) / (height - _LEGEND - 18),
-                   "yanchor": "top", "font": {"size": 12}, "itemclick": False,
-                   "itemdoubleclick": False},
-        "margin": {"l": 56, "r": 12, "t": 18, "b": _LEGEND + 30},
+        "legend": {"orientation": "h", "x": 0, "y": -_LEGEND / inside, "yanchor": "top",
+                   "font": {"size": 12}, "itemclick": False, "itemdoubleclick": False},
+        "margin": {"l": 56, "r": 12, "t": _TOP, "b": _BOTTOM},
     }  # fmt: skip
     notes, named = [], set[str]()
     for i, panel in enumerate(panels):
@@ -49,7 +51,7 @@ def sheet(panels: Sequence[Panel], along: str) -> go.Figure:
             shown = bool(trace.get("name")) and trace["name"] not in named
             named.add(str(trace.get("name", "")))
             put.append({**trace, "showlegend": shown, **place.refs})
-    return style.figure(put, x=x, y=y, height=height, notes=notes, extra=layout)
+    return style.figure(put, x=x, y=y, height=inside + _TOP + _BOTTOM, notes=notes, extra=layout)
 
 
 class _Place(NamedTuple):
@@ -64,13 +66,13 @@ class _Place(NamedTuple):
     @classmethod
     def of(cls, i: int, columns: int, rows: int) -> _Place:
         row, column = divmod(i, columns)
-        wide, tall = 1 / columns, 1 / rows
-        gap = 0.055 * (columns > 1)
-        left = column * wide
-        bottom = 1 - (row + 1) * tall
+        wide = (1 - _APART * (columns - 1)) / columns
+        left = column * (wide + _APART)
+        inside = rows * (_PANEL + _HEADING) + (rows - 1) * _BETWEEN
+        top = _HEADING + row * (_PANEL + _HEADING + _BETWEEN)
         return cls(
-            str(i + 1) if i else "", left + gap * (column > 0), left + wide - 0.005,
-            bottom + 0.22 * tall * (row < rows - 1), bottom + 0.9 * tall,
+            str(i + 1) if i else "", left, min(left + wide, 1.0), 1 - (top + _PANEL) / inside,
+            1 - top / inside,
         )  # fmt: skip
 
     @property
@@ -78,7 +80,7 @@ class _Place(NamedTuple):
         return {"xaxis": f"x{self.number}", "yaxis": f"y{self.number}"}
 
     def layout(self, x: Axis, y: Axis, *, first: bool) -> dict[str, object]:
-        up = {**y.layout(), "ticktext": [axes.power(tick) for tick in y.ticks or ()]}
+        up = {**y.layout(), "ticktext": [axes.number(tick) for tick in y.ticks or ()]}
         if not first:
             up["title"] = {"text": ""}
         return {

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from validation_core.figures import style
-from validation_core.figures.divergence.axes import LARGEST
+from validation_core.figures.divergence import axes
 from validation_core.figures.style import Axis, MethodStyle, Trace
 from validation_core.simulations.curves import Curve
 from validation_core.types import Array
@@ -16,8 +16,8 @@ _APART = 0.018  # of the axis' length, between the algorithms at one place
 
 
 def traces(curves: Sequence[Curve], x: Axis, y: Axis, along: str) -> Iterator[Trace]:
-    foot, roof = y.limits
-    top = roof / (roof / foot) ** 0.04
+    foot, (floor, roof) = axes.foot(curves), y.limits
+    top = roof / (roof / floor) ** 0.04
     step = (x.limits[1] / x.limits[0]) ** _APART
     for j, curve in enumerate(curves):
         look = style.algorithm_style(curve.name)
@@ -48,7 +48,7 @@ def traces(curves: Sequence[Curve], x: Axis, y: Axis, along: str) -> Iterator[Tr
 
 def _shown(values: Array, foot: float) -> Array:
     """On the axis: what lies below its foot at the foot, NaN where there is nothing."""
-    return np.where(np.isfinite(values), np.clip(values, foot, LARGEST), np.nan)
+    return np.where(np.isfinite(values), np.clip(values, foot, axes.LARGEST), np.nan)
 
 
 def _bars(x: Array, low: Array, high: Array, look: MethodStyle) -> Trace:

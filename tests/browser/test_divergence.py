@@ -1,0 +1,107 @@
+"""The Symmetric divergence page as a visitor uses it: it begins by itself, sliders are live."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.driving import LONG, WAIT, no_exception, overflow, settled
+
+PATH = "symmetric-divergence"
+# One small model, the quickest inference, few data sets: seconds.
+CHEAP = f"{PATH}?models=Heart+transplants&inference=Laplace&iterations=300&datasets=25&seed=3"
+
+
+def _chart(page):
+    return page.locator(".live").first
+
+
+def _lines(page):
+    """What the last panel draws."""
+    paths = _chart(page).locator("figure svg").last.locator("path")
+    return paths.evaluate_all("all => all.map((one) => one.getAttribute('d')).join()")
+
+
+def _slider(page, label):
+    return _chart(page).get_by_label(label)
+
+
+@pytest.fixture(scope="module")
+def ran(browser, server):
+    """The cheap runs, which the page begins by itself."""
+    page = browser.new_page()
+    page.goto(f"{server.url}/{CHEAP}")
+    expect(_chart(page)).to_contain_text("After 300 iterations", timeout=LONG)
+    expect(_chart(page)).to_contain_text(re.compile("away from the posterior"), timeout=LONG)
+    page.close()
+    return server.kept("results")
+
+
+def test_the_first_panel_begins_by_itself(ran, visit):
+    assert len(ran) >= 4
+    page = visit(CHEAP)
+    expect(_chart(page)).to_contain_text("95% interval")
+    expect(page.get_by_text("Were q right").first).to_be_visible()
+    no_exception(page)
+
+
+def test_m_and_k_move_in_the_browser_and_stand_in_the_address(ran, visit):
+    page = visit(CHEAP)
+    before = _lines(page)
+    _slider(page, "Draws weighed, M").fill("3")
+    expect(_chart(page)).to_contain_text("M = 10")
+    assert _lines(page) != before
+    page.wait_for_url(re.compile("weigh=10"), timeout=WAIT)
+    weighed = _lines(page)
+    _slider(page, "Data sets averaged, K").fill("0")
+    expect(_chart(page)).to_contain_text("over 10 data sets")
+    assert _lines(page) != weighed
+    page.wait_for_url(re.compile("first-k=10"), timeout=WAIT)
+    page.reload()
+    settled(page)
+    expect(_chart(page)).to_contain_text("over 10 data sets and with M = 10")
+    no_exception(page)
+
+
+def test_importance_sampling_has_a_slider_of_iterations(ran, visit):
+    page = visit(f"{CHEAP}&divergence-view=Importance+sampling")
+    expect(_chart(page)).to_contain_text("with M = 100")
+    before = _lines(page)
+    _slider(page, "Iterations of inference").fill("0")
+    expect(_chart(page)).to_contain_text("After 10 iterations")
+    assert _lines(page) != before
+    no_exception(page)
+
+
+def test_the_numbers_can_be_taken_away(ran, visit):
+    page = visit(CHEAP)
+    page.get_by_text("The numbers", exact=True).click()
+    with page.expect_download(timeout=WAIT) as started:
+        page.locator("[data-testid=stDownloadButton] button").first.click()
+    text = started.value.path().read_text()
+    assert text.startswith("model,inference,iterations,m,datasets,seed,mean,low,high")
+    assert text.count("\n") == 1 + 4 * 7
+
+
+def test_a_link_that_says_nonsense_is_read_as_none(ran, visit):
+    page = visit(f"{CHEAP}&models=Nonsense&weigh=none&first-k=inf&one-model=x&design-concrete=y")
+    expect(_chart(page)).to_contain_text("95% interval")
+    no_exception(page)
+
+
+def test_what_is_missing_waits_for_a_press(ran, visit):
+    page = visit(f"{CHEAP.replace('seed=3', 'seed=4')}&models=Concrete")
+    expect(page.get_by_role("button", name=re.compile("Run 4 runs"))).to_be_visible(timeout=LONG)
+    page.get_by_role("button", name=re.compile("Run 4 runs")).click()
+    expect(_chart(page).locator("figure").nth(1)).not_to_contain_text(
+        "to come", timeout=LONG
+    )  # fmt: skip
+    no_exception(page)
+
+
+@pytest.mark.parametrize("width", [400, 1280])
+def test_nothing_is_wider_than_the_window(ran, visit, width):
+    page = visit(CHEAP)
+    page.set_viewport_size({"width": width, "height": 900})
+    settled(page)
+    assert overflow(page) <= 0

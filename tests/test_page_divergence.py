@@ -1,0 +1,353 @@
+"""The Symmetric divergence page under AppTest: choose, run, read, look inside, take away."""
+
+import io
+
+import numpy as np
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from pages.components import divergence_covariates, divergence_curves, divergence_figures
+from pages.components import divergence_sentences as sentences
+from pages.components.divergence_controls import possible
+from pages.components.divergence_numbers import frame
+from tests.conftest import ROOT
+from validation_core import models
+from validation_core.bayes import MODELS, HeartTransplants, Hospitals, designs
+from validation_core.bayes.inference import ALGORITHMS
+from validation_core.bayes.inference.laplace import Laplace
+from validation_core.simulations import MS, Plan, Terms, figure
+from validation_core.simulations import tested as own_m
+from validation_core.store import Store
+
+PAGE = str(ROOT / "pages" / "divergence.py")
+LAPLACE = ALGORITHMS["laplace"]
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+@pytest.fixture(autouse=True)
+def _fresh():
+    st.cache_resource.clear()  # the store, and what was read of it
+    yield
+    st.cache_resource.clear()
+
+
+@pytest.fixture
+def page():
+    """Heart transplants by Laplace, few data sets: seconds."""
+    test = AppTest.from_file(PAGE, default_timeout=120)
+    test.query_params.update(
+        {"models": ["Heart transplants"], "inference": ["Laplace"], "iterations": "300",
+         "datasets": "25"}
+    )  # fmt: skip
+    return test
+
+
+def _texts(page):
+    return " ".join(
+        element.value
+        for kind in (page.markdown, page.caption, page.warning, page.error, page.info)
+        for element in kind
+    )
+
+
+def _charts(page):
+    return page.get("bidi_component")
+
+
+def _buttons(page):
+    return [button.key for button in page.button]
+
+
+def _terms(rng, plan, *, d=None, lost=()):
+    """Made up terms of a plan, one curve's failures at some iterations."""
+    found = {}
+    for i in range(len(plan.models)):
+        for j in range(len(plan.inferences)):
+            values = rng.normal(1, 1, (len(plan.iterations), len(MS), plan.datasets))
+            values = values if d is None else np.full(values.shape, d)
+            failures = np.zeros(len(plan.iterations), np.int64)
+            for at in lost:
+                values[at, :, -3:] = np.nan
+                failures[at] = 3
+            done = np.ones(len(plan.iterations), bool)
+            found[i, j] = Terms(values, done, failures, np.ones(len(plan.iterations)))
+    return found
+
+
+def _plan(**changes):
+    usual = {"models": (HeartTransplants(), Hospitals()), "inferences": (LAPLACE,)}
+    return Plan(**{**usual, "datasets": 50, **changes})
+
+
+def test_the_first_panel_runs_by_itself(page):
+    page.run()
+    page.run()
+    assert not page.exception
+    assert page.title[0].value.endswith("?")
+    assert len(_charts(page)) >= 3
+    assert "run-divergence" not in _buttons(page)
+    assert "Were q right" in _texts(page)
+
+
+def test_what_is_missing_is_run_at_a_press(page):
+    page.run()
+    page.multiselect(key="models").set_value(["heart_transplants", "concrete"]).run()
+    assert "missing" in _texts(page)
+    page.button(key="run-divergence").click().run()
+    page.run()
+    assert not page.exception
+    assert "run-divergence" not in _buttons(page)
+
+
+@pytest.mark.parametrize("view", ["weighted", "trained"])
+def test_the_other_views_are_drawn(page, view):
+    page.session_state["divergence-view"] = view
+    page.session_state["iterations"] = 300
+    page.run()
+    page.run()
+    assert not page.exception
+    assert divergence_figures.READ[view] in _texts(page)
+
+
+def test_the_numbers_can_be_taken_away(page):
+    page.session_state["divergence-numbers"] = True
+    page.run()
+    page.run()
+    assert not page.exception
+    shown = page.dataframe[0].value
+    assert list(shown["Iterations"]) == [10, 30, 100, 300]
+    assert (shown["95% from"] < shown["SKL, nats"]).all()
+    page.selectbox(key="table-m").set_value(100).run()
+    assert not page.exception
+    assert not page.dataframe[0].value["SKL, nats"].equals(shown["SKL, nats"])
+
+
+@pytest.mark.parametrize("key", ["models", "inference"])
+def test_nothing_chosen_is_no_error(page, key):
+    page.run()
+    page.multiselect(key=key).set_value([]).run()
+    assert not page.exception
+    assert "at least one model" in _texts(page)
+
+
+def test_unknown_names_in_the_address_are_left_out():
+    page = AppTest.from_file(PAGE, default_timeout=120)
+    page.query_params.update(
+        {"models": ["Heart transplants", "Nonsense"], "inference": ["Laplace", "x"],
+         "iterations": "300", "datasets": "25", "one-model": "Nonsense", "weigh": "many",
+         "first-k": "nan", "divergence-view": "?", "design-concrete": "none"}
+    )  # fmt: skip
+    page.run()
+    assert not page.exception
+
+
+def test_more_data_sets_than_there_are_begins_anew(page):
+    page.run()
+    page.select_slider(key="datasets").set_value(50).run()
+    page.run()
+    assert not page.exception
+    assert _charts(page)
+
+
+def test_a_picked_run_that_is_no_longer_there_gives_way(page):
+    page.run()
+    page.multiselect(key="inference").set_value(["laplace", "exact"]).run()
+    page.selectbox(key="one-inference").set_value("exact").run()
+    assert not page.exception
+    page.multiselect(key="inference").set_value(["laplace"]).run()
+    page.multiselect(key="models").set_value(["concrete"]).run()
+    assert not page.exception
+    assert page.selectbox(key="one-inference").value == "laplace"
+    assert page.selectbox(key="one-model").value == "concrete"
+
+
+def test_an_exact_posterior_is_not_asked_of_every_model(page):
+    page.run()
+    page.multiselect(key="inference").set_value(["exact"]).run()
+    page.multiselect(key="models").set_value(["heart_transplants", "hospitals"]).run()
+    assert not page.exception
+    assert "closed form on Hospitals" in _texts(page)
+    assert "run-divergence" not in _buttons(page)
+
+
+def test_a_run_that_fails_says_so_and_the_others_go_on(page, monkeypatch):
+    both, asked = Laplace.both, []
+
+    def refuse(self, model, y, iterations, *more):
+        asked.append(iterations)
+        if iterations == 30:
+            raise ValueError("This model needs *something* else; got this. Do that.")
+        return both(self, model, y, iterations, *more)
+
+    monkeypatch.setattr(Laplace, "both", refuse)
+    page.run()
+    page.run()
+    page.run()
+    assert not page.exception
+    said = _texts(page)
+    assert "30 iterations failed" in said
+    assert r"\*something\*" in said
+    assert asked.count(30) == 1  # and is not begun anew by itself
+    assert "run-divergence" in _buttons(page)
+    assert _charts(page)
+
+
+def test_wrong_covariates_are_refused_in_words(page):
+    page.run()
+    page.multiselect(key="models").set_value(["heart_transplants", "ionosphere"]).run()
+    page.session_state["covariates-ionosphere"] = "file"
+    page.run()
+    page.file_uploader(key="file-ionosphere").set_value(
+        ("ionosphere.data", b"1,2,3\n4,5,6\n", "text/csv")
+    ).run()
+    assert not page.exception
+    assert page.error
+    assert "stand-in is drawn" in _texts(page)
+
+
+def test_covariates_can_be_brought(page):
+    raw = designs.stand_in("concrete") + 1.0
+    table = io.BytesIO()
+    np.savetxt(table, np.column_stack([raw, np.ones(len(raw))]), delimiter=",")
+    page.run()
+    page.multiselect(key="models").set_value(["heart_transplants", "concrete"]).run()
+    page.session_state["covariates-concrete"] = "file"
+    page.run()
+    page.file_uploader(key="file-concrete").set_value(
+        ("Concrete_Data.csv", table.getvalue(), "text/csv")
+    ).run()
+    assert not page.exception
+    digest = page.query_params["design-concrete"][0]
+    assert MODELS["concrete"](design=digest).label == "Concrete"
+    assert "Real covariates" in _texts(page)
+    page.button(key="run-divergence").click().run()
+    page.run()
+    assert not page.exception
+
+
+def test_covariates_of_a_link_are_those_of_the_store(page, tmp_path):
+    raw = designs.stand_in("ionosphere") + 1.0
+    digest = models.keep_covariates(Store(), "ionosphere", raw)
+    page.query_params["models"] = ["Ionosphere", "Heart transplants"]
+    page.query_params["covariates-ionosphere"] = divergence_covariates.SOURCES["file"]
+    page.query_params["design-ionosphere"] = digest
+    page.run()
+    assert not page.exception
+    assert digest[:12] in _texts(page)
+
+
+def test_the_network_is_asked_only_by_a_button(page, monkeypatch):
+    asked = []
+
+    def refuse(name):
+        asked.append(name)
+        raise ValueError("OpenML is asked over the network; got nothing; check it")
+
+    monkeypatch.setattr(designs, "openml", refuse)
+    page.query_params["models"] = ["Heart transplants", "Concrete"]
+    page.query_params["covariates-concrete"] = divergence_covariates.SOURCES["openml"]
+    page.run()
+    assert not asked
+    page.button(key="fetch-concrete").click().run()
+    assert asked == ["concrete"]
+    assert not page.exception
+    assert "check it" in _texts(page)
+
+
+def test_curves_are_means_over_the_first_data_sets(rng):
+    plan = _plan()
+    terms = _terms(rng, plan)
+    ((line,), _) = divergence_curves.along_iterations(plan, terms)
+    assert line.first == (10, 25, 50)
+    d = terms[0, 0].d
+    np.testing.assert_allclose(line.numbers.mean[2, 1], d[:, 2, :25].mean(-1))
+    spread = 1.96 * d[:, 0].std(-1, ddof=1) / np.sqrt(50)
+    np.testing.assert_allclose(
+        line.numbers.high[0, 2] - line.numbers.mean[0, 2], spread, rtol=1e-4
+    )
+    ((along,), _) = divergence_curves.along_m(plan, terms)
+    np.testing.assert_allclose(along.numbers.mean[3, 2], d[3].mean(-1))
+
+
+def test_iwvi_is_never_tested_with_less_than_it_was_trained_with(rng):
+    plan = _plan(inferences=(LAPLACE, ALGORITHMS["iwvi"]))
+    terms = _terms(rng, plan)
+    (_, iwvi), _ = divergence_curves.along_iterations(plan, terms)
+    own = MS.index(own_m(ALGORITHMS["iwvi"]))
+    d = terms[0, 1].d
+    np.testing.assert_allclose(iwvi.numbers.mean[0, -1], d[:, own].mean(-1))
+    np.testing.assert_allclose(iwvi.numbers.mean[-1, -1], d[:, -1].mean(-1))
+
+
+def test_training_with_m_is_tested_with_the_same(rng):
+    plan = figure(3, (HeartTransplants(),), datasets=50)
+    terms = _terms(rng, plan)
+    ((trained, weighted),) = divergence_curves.along_training(plan, terms)
+    for x, inference in enumerate(plan.inferences):
+        at = MS.index(own_m(inference))
+        assert trained.numbers.mean[0, -1, x] == terms[0, x].d[0, at].mean()
+        assert weighted.numbers.mean[0, -1, x] == terms[0, 0].d[0, at].mean()
+
+
+def test_a_failure_is_a_gap_that_is_said(rng):
+    plan = _plan()
+    ((line,), _) = divergence_curves.along_iterations(plan, _terms(rng, plan, lost=(1,)))
+    assert np.isnan(line.numbers.mean[0, 2, 1])
+    assert np.isfinite(line.numbers.mean[0, 1, 1])  # it lies beyond the first 25
+    said = sentences.caption([line], plan.iterations, "iterations", 0, 2)
+    assert "No q, hence a gap: Laplace at 30 iterations (on 3 data sets)" in said
+    assert "gap" not in sentences.caption([line], plan.iterations, "iterations", 0, 1)
+
+
+def test_what_lies_at_zero_or_below_is_drawn_at_the_edge_and_kept_in_the_table(rng):
+    plan = _plan(models=(HeartTransplants(),))
+    terms = _terms(rng, plan, d=-0.5)
+    panels = divergence_curves.along_iterations(plan, terms)
+    drawn = np.frombuffer(divergence_figures.draw("iterations", plan, panels).body, "<f4")
+    assert np.isfinite(drawn).all()
+    assert (frame(plan, terms)["mean"] == -0.5).all()
+    assert "−0.500" in sentences.answer(["Heart"], panels, (0, 2, 0))
+
+
+def test_one_data_set_that_carries_a_mean_is_named(rng):
+    plan = _plan(models=(HeartTransplants(),))
+    terms = _terms(rng, plan, d=0.1)
+    terms[0, 0].d[..., 3] = 1e6
+    ((line,),) = divergence_curves.along_iterations(plan, terms)
+    said = sentences.caption([line], plan.iterations, "iterations", 0, 2)
+    assert "One data set" in said
+    assert "0.100 (Laplace)" in said
+    assert "one data set" in sentences.answer(["Heart"], [[line]], (0, 2, 0))
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(0.0, "0"), (0.166, "0.166"), (12.34, "12.3"), (-0.0123, "−0.0123"), (1234.0, "1,230"),
+     (9.999, "10.00"), (3.1e-7, "3.1 × 10⁻⁷"), (-2.5e8, "−2.5 × 10⁸")],
+)  # fmt: skip
+def test_nats_are_said_with_three_digits(value, shown):
+    assert sentences.nats(value).replace("\u00a0", " ") == shown
+
+
+def test_no_run_yet_is_an_empty_panel():
+    plan = _plan()
+    none = Terms(
+        np.full((6, len(MS), 50), np.nan), np.zeros(6, bool), np.zeros(6, np.int64), np.zeros(6)
+    )
+    panels = divergence_curves.along_iterations(plan, {(0, 0): none, (1, 0): none})
+    message = str(divergence_figures.draw("iterations", plan, panels).message((1.0, 50.0)))
+    assert "no run is there yet" in message
+    assert "6 of 6 of its runs are to come" in message
+    assert frame(plan, {(0, 0): none}).empty
+
+
+def test_which_posteriors_are_known():
+    exact = ALGORITHMS["exact"]
+    known = {name for name, kind in MODELS.items() if possible(kind(), exact)}
+    assert known == {"heart_transplants", "concrete"}
+    assert all(possible(kind(), LAPLACE) for kind in MODELS.values())
