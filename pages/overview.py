@@ -1,4 +1,4 @@
-"""Overview: what the tool answers, five doors, the methods and the benchmarks."""
+"""Overview: what the tool answers, six doors, the methods and the benchmarks."""
 
 from dataclasses import fields
 from itertools import product
@@ -23,6 +23,10 @@ DOORS = {
     "colt.py": (
         "Locate", "CoLT", ":material/target:",
         "Train a localizer and see the ball to which q gives the wrong mass, at every x.",
+    ),
+    "divergence.py": (
+        "Measure", "Symmetric divergence", ":material/balance:",
+        "Simulate from five Bayesian models and see how many nats an inference is off.",
     ),
     "compare.py": (
         "Compare", "Compare methods", ":material/stacked_line_chart:",

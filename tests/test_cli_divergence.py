@@ -38,6 +38,13 @@ def test_figure_1_gives_every_number(capsys):
     assert (row["k"], row["failures"]) == (6, 0)
 
 
+def test_iterations_are_read_in_any_order(capsys):
+    few = ("--figure", "1,3", "--inference", "laplace", "--m", "1")
+    found = printed(capsys, *HEART, *few, "--iterations", "20,5")
+    assert [row["iterations"] for row in found["figures"]["1"]] == [5, 20]
+    assert [row["iterations"] for row in found["figures"]["3"]] == [20]
+
+
 def test_a_second_run_takes_what_is_there(capsys, monkeypatch):
     first = printed(capsys, *HEART)
     monkeypatch.setattr(Run, "run", None)

@@ -66,13 +66,16 @@ def test_axes_are_logarithmic_and_hold_every_number():
 
 
 def test_intervals_are_formed_before_the_log_and_clipped_at_the_foot():
-    figure = drawn(curve([300, 20, 4], low=[-100, 10, 2], high=[700, 30, 6])).figure
+    told = drawn(curve([300, 20, 4], low=[-100, 10, 2], high=[700, 30, 6]))
+    figure = told.figure
     assert foot(figure) == pytest.approx(1)
     drawn_bars = np.asarray(bars(figure).y).reshape(3, 3)
     np.testing.assert_allclose(drawn_bars[:, 0], [1, 10, 2], rtol=1e-6)
     np.testing.assert_allclose(drawn_bars[:, 1], [700, 30, 6], rtol=1e-6)
     assert np.isnan(drawn_bars[:, 2]).all()
     assert "[-100, 700]" in lines(figure).text[0]  # the number itself, for the pointer
+    assert "go on below" in told.caption
+    assert "go on below" not in drawn(curve([300, 20, 4])).caption
 
 
 def test_what_is_not_above_0_is_an_open_mark_at_the_foot():

@@ -23,7 +23,6 @@ LEVELS = (0.01, 0.05, 0.1)
 OWN = "own"
 _FIRST = ("c2st", "multiple", "uniform", "sbc", "tarp")
 _DIMS = {f"({x}, {theta})": (x, theta) for x, theta in ((1, 1), (2, 2), *DIMENSIONS)}
-_AXES = {"gamma": "gamma", "beta": "beta"}
 _VARIANTS = 4
 
 
@@ -85,7 +84,8 @@ def take(name: str) -> None:
 
 def _own(problems: list[str]) -> Sweep:
     on = _benchmark()
-    axis = segmented("Along", _AXES, "along")
+    axes = {"gamma": "iterations" if strength.counts(on) else "gamma", "beta": "beta"}
+    axis = segmented("Along", axes, "along")
     if axis == "gamma":
         words = "Iterations" if strength.counts(on) else "Gammas"
         gammas = _some(words, on.gammas, f"gammas-{_name(on)}")

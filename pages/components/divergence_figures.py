@@ -160,14 +160,13 @@ def _panel(
 
 def _limits(lines: Sequence[Line]) -> tuple[int, int]:
     """Decades between which all curves lie, at every position of the sliders."""
-    means = np.concatenate(
-        [of.ravel() for line in lines for of in (line.numbers.mean, line.numbers.median)]
-    )
-    tops = np.concatenate([line.numbers.high.ravel() for line in lines])
-    means, tops = means[means > 0], tops[tops > 0]
-    if not means.size:
+    numbers = [line.numbers for line in lines]
+    drawn = np.concatenate([of.ravel() for one in numbers for of in (one.mean, one.median)])
+    tops = np.concatenate([one.high.ravel() for one in numbers])
+    drawn, tops = drawn[drawn > 0], tops[tops > 0]
+    if not (drawn.size and tops.size):
         return -2, 1
-    low = int(np.clip(np.floor(np.log10(means.min())), _FLOOR, _CEILING - 2))
+    low = int(np.clip(np.floor(np.log10(drawn.min())), _FLOOR, _CEILING - 2))
     high = int(np.clip(np.ceil(np.log10(tops.max())), low + 2, _CEILING))
     return low, high
 

@@ -12,11 +12,13 @@ import numpy as np
 from playwright.sync_api import Locator, Page, WebSocket, sync_playwright
 
 from tests.benchmarks import rows as table
-from tests.benchmarks.lab import Lab
+from tests.benchmarks.lab import Lab, say
 from tests.benchmarks.rows import Row
 from tests.benchmarks.servers import floor, product
 from validation_core.benchmarks.gaussian import Gaussian
 from validation_core.rng import stream
+from validation_core.simulations import MS, figure
+from validation_core.store import Store
 from validation_core.tasks import BETAS
 from validation_core.workbench import PAPER_M
 
@@ -27,6 +29,8 @@ _FLAGS = [
 ]  # fmt: skip
 _QUIET = 300  # ms without a change after which every figure is taken as drawn
 _MEDIAN, _P95 = 200.0, 450.0
+_DIVERGENCE = 300.0  # ms, of the Symmetric divergence page's figure
+_FEW = (10, 30, 100, 300)  # iterations that are cached for it
 _STEPS = 25  # releases of each slider
 _DRAG = 4.0  # seconds
 GAMMA = "st-key-gamma_mean_shift"
@@ -65,6 +69,30 @@ def rows(lab: Lab) -> Iterator[Row]:
         page.wait_for_timeout(1000)
         yield _judged("gamma (Scores)", _slide(page, GAMMA, gammas, "live"), low)
         yield from _dragged(page, sent)
+    yield _divergence(lab)
+
+
+def _divergence(lab: Lab) -> Row:
+    """The figure of the Symmetric divergence page from cache: five models, four algorithms."""
+    cache = lab.folder / "divergence"
+    store = Store(cache)
+    for run in figure(1, iterations=_FEW).runs():
+        if not run.done(store):
+            say(run.label)
+            run.run(store, lambda fraction, live: None)
+    path = f"symmetric-divergence?iterations={_FEW[-1]}&one-model=Heart+transplants"
+    with product(cache) as server, _page(f"{server.url}/{path}") as (page, _):
+        page.wait_for_selector(".live figure path")
+        stop = page.get_by_role("button", name="Cancel")
+        page.wait_for_timeout(2000)
+        stop.first.wait_for(state="detached", timeout=300_000)  # what is opened up is drawn
+        slider = page.locator(BETA).first
+        slider.scroll_into_view_if_needed()
+        times = _releases(page, Slider(slider, slider, len(MS), 8.0), "live", jump=True)
+    low, high = _summary(times.last)
+    note = f"every figure drawn: median {low:.0f}, p95 {high:.0f}"
+    what = "M slider of Symmetric divergence in Chromium, from cache: release to new figure"
+    return table.latency(what, times.first, _DIVERGENCE, 2 * _DIVERGENCE, note)
 
 
 def _judged(name: str, times: Times, low: float) -> Row:

@@ -114,15 +114,15 @@ def _plans(chosen: argparse.Namespace, store: Store) -> dict[int, Plan]:
         )
     models = _models(chosen, store)
     inferences = [_inference(text) for text in chosen.inference or ()]
-    last = chosen.iterations[-1:]
+    iterations = tuple(sorted(chosen.iterations))
     wanted = {
-        number: (last, trained(chosen.m) if chosen.m else ())
-        if number == 3 else (chosen.iterations, inferences)
+        number: (iterations[-1:], trained(chosen.m) if chosen.m else ())
+        if number == 3 else (iterations, inferences)
         for number in sorted(set(chosen.figure))
     }  # fmt: skip
     return {
-        number: figure(number, models, of, iterations, datasets=chosen.datasets, seed=chosen.seed)
-        for number, (iterations, of) in wanted.items()
+        number: figure(number, models, of, along, datasets=chosen.datasets, seed=chosen.seed)
+        for number, (along, of) in wanted.items()
     }
 
 

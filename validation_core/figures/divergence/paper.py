@@ -81,12 +81,13 @@ def trained_with_m(panels: Sequence[Panel], iterations: int) -> Drawn:
 
 def _marks(panels: Sequence[Panel]) -> str:
     """What the marks mean that are there."""
-    curves = [curve for panel in panels for curve in panel.curves]
-    low = any(
-        (curve.found.mean <= axes.foot(p.curves)).any() for p in panels for curve in p.curves
-    )
-    said = " Open marks: the estimate is at or below the foot, 0 or negative, say." * low
-    if any(curve.gap.any() for curve in curves):
+    several = [(c.found, axes.foot(p.curves)) for p in panels for c in p.curves]
+    said = ""
+    if any(((found.low <= foot) & (found.mean > foot)).any() for found, foot in several):
+        said += " Intervals that end at the foot go on below it, to 0 or further."
+    if any((found.mean <= foot).any() for found, foot in several):
+        said += " Open marks: the estimate is at or below the foot, 0 or negative, say."
+    if any(c.gap.any() for p in panels for c in p.curves):
         said += (
             " Crosses along the top, and a gap below them: inference gave no q on some data sets."
         )
