@@ -20,21 +20,23 @@ _EVERY = 1.0
 
 
 def divergence(chosen: Chosen, view: str) -> None:
-    """A figure that refines, what is missing of it, and its numbers."""
+    """A figure that refines, what is missing of it, its numbers, and one run opened up."""
     plan = chosen.trained if view == "trained" else chosen.plan
-    divergence_runs.begin(plan)
+    first = divergence_runs.begin(plan)
+    if first:
+        st.fragment(divergence_runs.awaited, run_every=_EVERY)(plan)
     left = divergence_runs.missing(plan)
     state = jobs.latest(left) if left else None
-    active = state is not None and state.active
-    if active:
-        jobs.panel(state)
-    elif left:
+    active = state if state is not None and state.active else None
+    jobs.panel(active)
+    if divergence_runs.unasked(left, state):
         divergence_runs.button(left)
     st.fragment(figure, run_every=_EVERY if active else None)(plan, view)
     if state is not None:
         divergence_runs.failures(left, state)
     divergence_runs.impossible(chosen)
     divergence_numbers.numbers(plan, _terms(plan))
+    divergence_one.show(chosen.plan, begin=not first, watched=active.key if active else "")
 
 
 def figure(plan: Plan, view: str) -> None:
@@ -58,4 +60,3 @@ else:
     view = segmented("View", divergence_figures.VIEWS, "divergence-view",
                      label_visibility="collapsed")  # fmt: skip
     divergence(chosen, view)
-    divergence_one.show(chosen.plan)

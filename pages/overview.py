@@ -40,13 +40,16 @@ DOORS = {
 
 
 def doors() -> None:
-    """One column per reason to be here."""
-    columns = st.columns(len(DOORS), gap="large")
-    for column, (page, (verb, title, icon, words)) in zip(columns, DOORS.items(), strict=True):
-        with column:
-            st.subheader(verb, anchor=False)
-            st.markdown(words)
-            st.page_link(page, label=title, icon=icon)
+    """A column for each reason to be here, three to a row."""
+    every = list(DOORS.items())
+    for row in (every[:3], every[3:]):
+        for column, (page, (verb, title, icon, words)) in zip(
+            st.columns(3, gap="large"), row, strict=True
+        ):
+            with column:
+                st.subheader(verb, anchor=False)
+                st.markdown(words)
+                st.page_link(page, label=title, icon=icon)
 
 
 def methods() -> pd.DataFrame:

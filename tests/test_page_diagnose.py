@@ -123,7 +123,7 @@ def test_log_densities_bring_the_symmetric_divergence(page):
     assert "Symmetric divergence KL(p || q) + KL(q || p), mean over x" in said
     assert "relabelings within x" in said
     assert "For comparison, an estimate without densities." in said
-    captions = ["lie about the dashed 0", "any of the K + 1 values", "An upper bound on"]
+    captions = ["lie on the dashed 0", "any of the K + 1 values", "An upper bound on"]
     assert all(one in said for one in captions)
 
 

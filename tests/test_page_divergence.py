@@ -12,7 +12,7 @@ from pages.components import divergence_sentences as sentences
 from pages.components.divergence_controls import possible
 from pages.components.divergence_numbers import frame
 from tests.conftest import ROOT
-from validation_core import models
+from validation_core import engine, models
 from validation_core.bayes import MODELS, HeartTransplants, Hospitals, designs
 from validation_core.bayes.inference import ALGORITHMS
 from validation_core.bayes.inference.laplace import Laplace
@@ -197,6 +197,22 @@ def test_a_run_that_fails_says_so_and_the_others_go_on(page, monkeypatch):
     assert _charts(page)
 
 
+def test_the_picked_run_is_watched_once(page, monkeypatch):
+    """It is one of the figure's: its progress stands at one place, or Streamlit would refuse."""
+    page.query_params["models"] = ["Hospitals"]
+    page.query_params["iterations"] = "300"
+    monkeypatch.setattr(engine.Engine, "_dispatch", lambda self: None)  # all of them wait
+    page.run()
+    page.run()
+    assert not page.exception
+    assert len([key for key in _buttons(page) if key.startswith("leave-")]) == 1
+    assert "run-divergence" in _buttons(page)
+    page.button(key="run-divergence").click().run()
+    assert not page.exception
+    assert "run-divergence" not in _buttons(page)
+    assert len([key for key in _buttons(page) if key.startswith("leave-")]) == 2
+
+
 def test_wrong_covariates_are_refused_in_words(page):
     page.run()
     page.multiselect(key="models").set_value(["heart_transplants", "ionosphere"]).run()
@@ -228,6 +244,29 @@ def test_covariates_can_be_brought(page):
     page.button(key="run-divergence").click().run()
     page.run()
     assert not page.exception
+
+
+def test_a_file_on_the_server_is_read_where_its_operator_allows(page, tmp_path, monkeypatch):
+    monkeypatch.setenv("NPTLAB_FILES", str(tmp_path))
+    raw = designs.stand_in("concrete") + 2.0
+    table = np.column_stack([raw, np.ones(len(raw))])
+    np.savetxt(tmp_path / "concrete.csv", table, delimiter=",")
+    page.query_params["models"] = ["Heart transplants", "Concrete"]
+    page.query_params["covariates-concrete"] = divergence_covariates.SOURCES["path"]
+    page.run()
+    page.selectbox(key="path-concrete").set_value("concrete.csv").run()
+    assert not page.exception
+    assert "Real covariates" in _texts(page)
+
+
+def test_a_path_out_of_the_folder_is_refused(page, tmp_path, monkeypatch):
+    monkeypatch.setenv("NPTLAB_FILES", str(tmp_path))
+    page.query_params["models"] = ["Heart transplants", "Concrete"]
+    page.query_params["covariates-concrete"] = divergence_covariates.SOURCES["path"]
+    page.session_state["path-concrete"] = "../elsewhere.csv"
+    page.run()
+    assert not page.exception
+    assert any("A path must name a file" in error.value for error in page.error)
 
 
 def test_covariates_of_a_link_are_those_of_the_store(page, tmp_path):

@@ -61,11 +61,12 @@ def _one(label: str, values: Sequence[Any], first: Any, key: str, shown: Any) ->
     )
 
 
-def found(run: Run) -> Found | None:
-    """What the run left; it is started where there is nothing yet, and watched."""
+def found(run: Run, begin: bool, watched: str) -> Found | None:
+    """What the run left; it is started where there is nothing yet and it may, and watched."""
     if not run.done(services().store):
-        state = jobs.ensure([run], run.label, start=True)
-        jobs.panel(state)
+        state = jobs.ensure([run], run.label, start=begin)
+        if state is not None and state.key != watched:
+            jobs.panel(state)
     return _load(run.key, run) if run.done(services().store) else None
 
 
@@ -74,13 +75,18 @@ def _load(key: str, _run: Run) -> Found | None:
     return _run.load(services().store)
 
 
-def show(plan: Plan) -> None:
-    """The picked run, in the order a reader asks: its terms, one data set, what its nats mean."""
+def show(plan: Plan, *, begin: bool, watched: str) -> None:
+    """The picked run, in the order a reader asks: its terms, one data set, what its nats mean.
+
+    Args:
+        begin: whether work may be started that nobody pressed a button for.
+        watched: the job whose progress the page shows already.
+    """
     st.header("Inside one run", anchor=False)
     run = choose(plan)
-    left = found(run)
+    left = found(run, begin, watched)
     divergence_terms.show(run, left)
-    divergence_opened.show(run, left)
+    divergence_opened.show(run, left if begin else None)
     divergence_meaning.show(mean(run, left) if left is not None else float("nan"))
     divergence_augmented.show()
     divergence_learned.show(run)

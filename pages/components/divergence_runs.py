@@ -33,17 +33,33 @@ def missing(plan: Plan) -> tuple[Run, ...]:
     )  # fmt: skip
 
 
-def begin(plan: Plan) -> None:
+def begin(plan: Plan) -> bool:
     """The quickest panel starts by itself, so that there is something to look at.
 
-    All its runs make one job, whatever is there of them: one that failed is not begun anew.
+    Whether it is under way: nothing else begins by itself before it is there. All its runs make
+    one job, whatever is there of them: one that failed is not begun anew.
     """
     heart = [
         run for run in plan.runs()
         if isinstance(run.model, HeartTransplants) and possible(run.model, run.inference)
     ]  # fmt: skip
-    if heart:
-        jobs.ensure(heart, f"{heart[0].model.label}, {len(heart)} runs", start=True)
+    if not heart:
+        return False
+    state = jobs.ensure(heart, f"{heart[0].model.label}, {len(heart)} runs", start=True)
+    return state is not None and state.active
+
+
+def awaited(plan: Plan) -> None:
+    """The page runs anew once the first panel is there; called again and again until then."""
+    if not begin(plan):
+        st.rerun()
+
+
+def unasked(left: Sequence[Run], state: JobState | None) -> bool:
+    """Whether a run is missing that the job under way does not make."""
+    job = services().engine.find(state.key) if state is not None and state.active else None
+    made = {task.key for task in job.tasks} if job else set()
+    return any(run.key not in made for run in left)
 
 
 def button(left: Sequence[Run]) -> None:
@@ -101,4 +117,4 @@ def impossible(chosen: Chosen) -> None:
         if any(not possible(model, inference) for inference in plan.inferences)
     ]  # fmt: skip
     if lacking:
-        st.caption(f"No exact posterior has a closed form on {' and '.join(lacking)}.")
+        st.caption(f"The exact posterior has no closed form on {' and '.join(lacking)}.")

@@ -32,7 +32,8 @@ def obstacle(upload: Upload) -> str | None:
     found = ratios(given)
     if found is None:
         lacking = [name for name in NAMES if name not in given]
-        unread = [one for one in upload.warnings if one.startswith(tuple(lacking))]
+        starts = tuple(f"{name} must " for name in lacking)
+        unread = [one for one in upload.warnings if one.startswith(starts)]
         return (
             f"It needs log_joint, log_q (N,) and log_joint_draws, log_q_draws (N, K); this table "
             f"lacks {', '.join(lacking)}. Save log p(theta, x) and log q(theta | x) at the truths "

@@ -202,9 +202,7 @@ def _whole(arrays: Mapping[str, Array], plain: Numbers) -> list[Drawn]:
     figure = skl.terms(
         arrays["d_edges"], arrays["d_counts"], nats["estimate"], *(nats[end] for end in interval)
     )
-    caption = skl.TERMS
-    if learned:
-        caption = caption.replace("log p / q", "calibrated log ratio by the classifier")
+    caption = skl.LEARNT if learned else skl.TERMS
     pictures = [Drawn("Symmetric divergence, simulation by simulation", figure, caption + more)]
     if "d_null_counts" in arrays:
         figure = skl.null(arrays["d_null_edges"], arrays["d_null_counts"], nats["estimate"])

@@ -105,12 +105,17 @@ def compared(exact: Numbers, estimate: Numbers, *, height: int = 150) -> go.Figu
 
 TERMS = (
     "Each simulation's log p / q at the truth less its mean over q's draws there; red: their "
-    "mean, the divergence, with its 95% interval. If q were right, the terms would lie about the "
-    "dashed 0, and the red strip on it."
+    "mean, the divergence, with its 95% interval. If q were right, all of them would lie on the "
+    "dashed 0, as far as the log densities are exact."
+)
+LEARNT = (
+    "Each simulation's log ratio by the classifier, calibrated, at the truth less its mean over "
+    "q's draws there; red: their mean with its 95% interval. If q were right, the terms would lie "
+    "about the dashed 0, and the red strip on it."
 )
 NULLS = (
     "Grey: the mean difference when any of the K + 1 values at an x, by chance, is taken for the "
-    "truth's. If q were right, the red line would fall anywhere among them."
+    "truth's. If q were right, the red line would fall anywhere among them, all of them near 0."
 )
 WEIGHTED = (
     "An upper bound on the divergence left when M draws of q are weighed by p / q and one is "
