@@ -74,6 +74,16 @@ def test_tail_shapes_are_the_known_ones(shape):
     assert nats.tail_shape(values) == pytest.approx(shape, abs=0.15)
 
 
+def test_a_tail_may_be_exponential_exactly():
+    """One of the rates that are weighed is then 0: 20 values over the threshold, the fifth a third
+    of the largest.
+    """
+    over = np.concatenate([np.linspace(0.2, 1, 5), np.linspace(1.1, 3, 15)])
+    values = np.concatenate([np.linspace(0, 1, 80), 1 + over])
+    beside = np.append(values[:-1], values[-1] + 1e-9)
+    assert nats.tail_shape(values) == pytest.approx(nats.tail_shape(beside), abs=1e-6)
+
+
 @pytest.mark.parametrize(
     "values", [np.zeros(100), np.ones(500), np.arange(10.0), [1.0] * 99 + [5]]
 )

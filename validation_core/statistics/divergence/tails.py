@@ -30,7 +30,10 @@ def tail_shape(values: ArrayLike) -> float:
     points = 30 + int(np.sqrt(m))
     rates = 1 / over[-1] + (1 - np.sqrt(points / (np.arange(1, points + 1) - 0.5))) / (3 * quarter)
     shapes = np.log1p(-rates[:, None] * over).mean(1)
-    likelihood = m * (np.log(-rates / shapes) - shapes - 1)
+    # At a rate of 0 the law is exponential: its scale is the mean.
+    scales = np.full_like(rates, 1 / over.mean())
+    np.divide(-rates, shapes, out=scales, where=shapes != 0)
+    likelihood = m * (np.log(scales) - shapes - 1)
     weights = np.exp(likelihood - likelihood.max())
     rate = float((rates * weights).sum() / weights.sum())
     shape = float(np.log1p(-rate * over).mean())
