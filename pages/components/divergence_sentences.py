@@ -83,8 +83,8 @@ def caption(lines: Sequence[Line], places: Sequence[int], unit: str, a: int, p: 
         said.append(f"No q, hence a gap: {'; '.join(gaps)}.")
     if left := sum(int((~line.done[a]).sum()) for line in lines):
         count = sum(line.done[a].size for line in lines)
-        some = "Some" if unit == "M" else f"{left} of {count}"
-        said.append(f"{some} of its runs are to come.")
+        some = "Some of its" if unit == "M" else f"{left} of its {count}"
+        said.append(f"{some} runs are to come.")
     return " ".join(said)
 
 

@@ -60,7 +60,7 @@ class References:
 
     def sample(self, benchmark: Benchmark, gamma: float, rng: np.random.Generator) -> Joint:
         """True pairs."""
-        return _pairs(sampling.table(benchmark, gamma, self.train, 1, rng))
+        return _pairs(sampling.pairs(benchmark, gamma, self.train, rng))
 
     def of_table(self, draws: Draws, rng: np.random.Generator) -> Joint:
         """A table's true pairs, of which all are used."""
@@ -129,7 +129,7 @@ class TrainedReferences:
         return noise if self.mean is None else self.mean(x) + self.mean.sd * ndtri(noise)
 
 
-def _pairs(draws: Draws) -> Joint:
+def _pairs(draws: Draws | Joint) -> Joint:
     if len(draws) < FEWEST:
         raise ValueError(
             f"References learn their box from at least {FEWEST} true pairs; got {len(draws)}. "
