@@ -60,8 +60,9 @@ def test_words_name_the_interval_and_the_failures(capsys):
     assert re.search(r"no q on [1-6] of 6 data sets", heard)
     heard = said(capsys, *HEART, "--figure", "2", "--inference", "iwvi:m=2", "--m", "1,5").out
     assert re.search(
-        r"Heart transplants +IWVI, M = 2 +20 iterations, M = 5 +SKL \S+ \[\S+, \S+\] nats", heard
+        r"Heart transplants, IWVI, M = 2\n.+95% interval.+\n +20 +1 +\S+ +\[\S+, \S+\]", heard
     )
+    assert max(map(len, heard.splitlines())) <= 80
     assert "M = 100" not in heard
 
 

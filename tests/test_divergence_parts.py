@@ -187,7 +187,7 @@ def test_one_data_set_of_every_model(model, inference):
     run, found = ran(model, inference, iterations=2 if inference == "iwvi" else 200, datasets=3)
     app = shown(opened_part, run, found)
     head, _ = unpacked(app)
-    picture, written, order = head["panels"]
+    picture, order, written = head["panels"]
     assert (picture["x"]["label"], picture["y"]["label"]) == run.model.names[:2]
     assert order["click"] == "k"
     assert len(app.selectbox) == 2 * (run.model.dims[0] > 2)
@@ -213,7 +213,7 @@ def test_the_posterior_comes_from_the_engine():
 def test_the_written_numbers_add_up():
     run, found = ran()
     head, numbers = unpacked(shown(opened_part, run, found))
-    notes = [m for m in head["panels"][1]["marks"] if isinstance(m["label"], dict)]
+    notes = [m for m in head["panels"][2]["marks"] if isinstance(m["label"], dict)]
     values = [
         [float(s.replace("−", "-").replace(",", "").removesuffix(" nats")) for s in
          sentences(head, numbers, mark["label"])]

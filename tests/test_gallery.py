@@ -2,11 +2,20 @@
 
 from itertools import pairwise
 
+import numpy as np
 import pytest
 
 from tests.benchmarks import gallery
 from tests.conftest import ROOT
-from validation_core import comparisons, keys, models, papers, statistics, sweep
+from validation_core import (
+    comparisons,
+    keys,
+    models,
+    papers,
+    simulations,
+    statistics,
+    sweep,
+)
 from validation_core.benchmarks.gaussian import DIMENSIONS
 from validation_core.benchmarks.perturbations import PERTURBATIONS
 from validation_core.store import Store
@@ -26,7 +35,7 @@ def tasks():
 
 
 def test_every_result_is_what_a_page_asks_for(store):
-    wanted = [*gallery.tasks(), *gallery.curves()]
+    wanted = [*gallery.tasks(), *gallery.curves(), *gallery.sums()]
     assert {path.stem for path in FILES} == {made.key for made in wanted}
     for path in FILES:
         spec = store.load("results", path.stem).spec
@@ -38,6 +47,25 @@ def test_every_model_is_what_a_benchmark_asks_for(store):
     assert shipped == {keys.key(training) for training in gallery.networks()}
     for training in gallery.networks():
         assert models.load(store, training).history["loss"][-1] < 0.01
+
+
+def test_the_divergence_page_opens_with_every_figure(store):
+    """Domke (2021), Figure 1: adjusted Laplace is exact on a normal posterior from the start, and
+    Laplace fails on hospitals where it has hardly climbed.
+    """
+    plan = simulations.figure(1)
+    assert not simulations.missing(plan, store)
+    assert not simulations.missing(simulations.figure(3, iterations=simulations.GRID), store)
+    found = simulations.collect(plan, store)
+    places = {(m.name, i.name): (a, b) for a, m in enumerate(plan.models)
+              for b, i in enumerate(plan.inferences)}  # fmt: skip
+    assert np.abs(found[places["concrete", "adjusted_laplace"]].d).max() < 1e-8
+    laplace = found[places["hospitals", "laplace"]]
+    assert laplace.failures[0] == 100
+    assert laplace.failures[-1] == 0
+    for model in ("ionosphere", "hospitals", "glm_binomial"):
+        last = simulations.summary(found[places[model, "laplace"]].d[:, 0])
+        assert last.mean[-1] < last.mean[-2] / 1.2, "it has not ceased to climb"
 
 
 def test_the_colt_page_opens_with_a_map(store):

@@ -28,7 +28,6 @@ _EMBEDDINGS = {
     "residual": ("#5C82D6", "3 3", "diamond"),
     "mlp": ("#B0579A", "9 3 2 3", "ring"),
 }
-_DASHES = {"solid": "", "dash": "7 5", "dot": "2 3", "longdash": "10 4", "dashdot": "8 3 2 3"}
 
 
 def power(chosen: Chosen) -> None:
@@ -114,9 +113,7 @@ def look(curve: Curve) -> tuple[str, str, str]:
         return style.NULL, "2 3", "cross"
     if curve.method == "colt":
         return _EMBEDDINGS[curve.label.split()[1]]
-    own = style.method_style(curve.method)
-    symbol = own.symbol if own.symbol in ("circle", "square", "diamond", "cross") else "circle"
-    return own.color, _DASHES.get(own.dash, ""), {"x": "cross"}.get(own.symbol, symbol)
+    return live.look(style.method_style(curve.method))
 
 
 def _marks(curve: Curve) -> list[dict]:

@@ -37,7 +37,7 @@ def written(said: Numbers) -> dict:
                   anchor="end"),
     ]  # fmt: skip
     return live.panel(
-        marks, title="d, written out", height=300, x=live.axis((0, 1), hidden=True),
+        marks, title="d, written out", height=190, x=live.axis((0, 1), hidden=True),
         y=live.axis((0.4, 1), hidden=True),
         caption=live.over([_says(float(d)) for d in said.d[said.places]], "k"),
     )  # fmt: skip
@@ -74,7 +74,7 @@ def order(said: Numbers) -> dict:
             live.points(live.over(places[:, None], "k"), live.over(at[:, None], "k"), color="",
                         size=12, symbol="ring"),
         ],
-        title="All d, from the smallest", height=300, click="k",
+        title="All d, from the smallest", height=380, click="k",
         x=live.axis((-1 - side, len(d) + side), "data sets in order of d: press one", ticks=()),
         y=live.axis((low - room, high + room), "d in nats (symmetric-log)", ticks=axis.at(powers),
                     shown=[tick(float(v)) for v in powers]),

@@ -23,10 +23,10 @@ def show() -> None:
     st.subheader("If q's density is an integral", anchor=False)
     st.markdown(
         "Some q draw a hidden h first and z given h (a mixture, a Markov chain, a latent "
-        "variable), and log q(z | x) cannot be had. Algorithm 3 gives the truth an h as well, "
-        "from any law r(h | z, x), and compares the pairs: SKL(z, h) = SKL(z) + SKL of h given z, "
-        "never below SKL(z). Here z ~ N(0, 1), x | z ~ N(z, 1), and q is a mixture whose integral "
-        "is known, so that the bound can be seen beside what it bounds."
+        "variable), and log q(z | y) cannot be had. Algorithm 3 of Domke (2021) gives the truth "
+        "an h as well, from any law r(h | z, y), and compares the pairs: SKL(z, h) = SKL(z) + SKL "
+        "of h given z, never below SKL(z). Here z ~ N(0, 1), y | z ~ N(z, 1), and q is a mixture "
+        "whose integral is known, so that the bound can be seen beside what it bounds."
     )
     live.chart(_chart(), key="augmented", default=(0.8,), url=("r-off",))
     st.caption(
@@ -107,5 +107,5 @@ def _laws() -> dict:
         ],
         title="h given z", height=260, legend=[("q's own", Q, "line"), ("r", P, "dash")],
         x=live.axis((-5, 5), "h, in sds of q's own law"), y=live.axis((0, 1.08), hidden=True),
-        caption="r may look at z and x, never at the h of q's draw.",
+        caption="r may look at z and y, never at the h of q's draw.",
     )  # fmt: skip

@@ -13,7 +13,7 @@ from pages.components.colt_controls import segmented
 from validation_core.bayes import MODELS, GLMBinomial, Model
 from validation_core.bayes.inference import ALGORITHMS, Inference
 from validation_core.rng import stream
-from validation_core.simulations import FOUR, GRID, Plan, Run, figure
+from validation_core.simulations import FOUR, GRID, Plan, figure
 
 DATASETS = (25, 50, 100, 200)
 MOST = (300, 1000, 3000, 10_000)
@@ -31,10 +31,6 @@ class Chosen:
     trained: Plan
     """Importance weighted VI for every M that it is trained with."""
 
-    def missing(self, runs: tuple[Run, ...], done: Any) -> tuple[Run, ...]:
-        """Those that are still to run; `done` says of one whether it is."""
-        return tuple(run for run in runs if possible(run.model, run.inference) and not done(run))
-
 
 def choose() -> Chosen | None:
     """Draw the rail in the sidebar; None where nothing is left to draw.
@@ -51,8 +47,11 @@ def choose() -> Chosen | None:
         algorithms = st.multiselect(
             "Inference", list(ALGORITHMS), known, key="inference", bind="query-params",
             format_func=lambda name: _SHORT.get(name, ALGORITHMS[name].label),
-            help="What makes q from the data alone. Exact is the posterior itself, where it has "
-            "a closed form.",
+            help="What makes q from the data alone. Laplace: a normal about the posterior's mode. "
+            "Adjusted Laplace: one Newton step on from where the search for it stopped. VI: the "
+            "normal with the smallest KL(q‖p). IWVI, importance-weighted VI: a normal made to be "
+            "good once M of its draws are weighed by p / q. Exact: the posterior itself, where it "
+            "has a closed form.",
         )  # fmt: skip
         most = st.select_slider(
             "Iterations, up to", MOST, 3000, key="iterations", bind="query-params",

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pages.components import live
 from validation_core.bayes.inference import Inference
 from validation_core.figures import style
 from validation_core.simulations import MS, Plan, Summary, Terms, summary, tested
@@ -15,14 +16,6 @@ from validation_core.types import Array
 
 PREFIXES = (10, 25, 50, 100, 200)
 """First data sets that are averaged, up to those that were simulated."""
-
-_LOOKS = {
-    "laplace": ("#CC6677", "", "circle"),
-    "adjusted_laplace": ("#A8791B", "7 5", "square"),
-    "vi": ("#2D8FBF", "", "diamond"),
-    "iwvi": ("#6A5ACD", "2 3", "cross"),
-    "exact": (style.NULL, "4 3", "ring"),
-}
 
 
 class Line(NamedTuple):
@@ -61,9 +54,9 @@ def prefixes(datasets: int) -> tuple[int, ...]:
 
 
 def look(inference: Inference) -> tuple[str, str, str]:
-    """Colour, dash and symbol."""
+    """Colour, dash and symbol; a variant has its algorithm's colour."""
     name = inference.name.removesuffix("_clipped")
-    color, dash, symbol = _LOOKS.get(name, (style.NULL, "", "ring"))
+    color, dash, symbol = live.look(style.algorithm_style(name))
     return (color, dash, symbol) if name == inference.name else (color, "1 3", "ring")
 
 
@@ -109,8 +102,10 @@ def along_training(plan: Plan, terms: Mapping[tuple[int, int], Terms]) -> Panels
         vi = _over_prefixes(row[0].d[:, ms], row[0].done)
         once = np.repeat(row[0].done[:, None], len(ms), 1)
         panels.append([
-            Line("Trained with M", *_LOOKS["iwvi"], *_by_iterations(*iwvi), done, first),
-            Line("VI, weighted", *_LOOKS["vi"], *_by_iterations(*vi), once, first),
+            Line(label, *live.look(style.algorithm_style(name)), *_by_iterations(*of), ran, first)
+            for label, name, of, ran in (
+                ("Trained with M", "iwvi", iwvi, done), ("VI, weighted", "vi", vi, once)
+            )
         ])  # fmt: skip
     return panels
 

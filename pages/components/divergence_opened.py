@@ -22,9 +22,9 @@ def show(run: Run, found: Found | None) -> None:
     """A slider over the data sets, in order of d, and what each is made of."""
     st.subheader("One data set opened up", anchor=False)
     st.markdown(
-        "Algorithm 1 on a single data set: a true z is drawn and data y are simulated from it; "
-        "inference sees y alone and gives q, from which z~ is drawn. The log weights of the two "
-        "differ by d."
+        "Algorithm 1 of Domke (2021) on a single data set: true parameters z are drawn and data y "
+        "simulated from them; inference sees y alone and gives q, from which z~ is drawn. The log "
+        "weights log p − log q of the two differ by d."
     )
     if found is None:
         st.caption("The data sets will stand here once this run is done.")
@@ -140,7 +140,7 @@ def _chart(
         sliders=[live.slider("k", np.arange(len(said.places)), label="Data set, in order of d",
                              shown=shown,
                              start=len(said.places) // 2, ends=("smallest d", "largest d"))],
-        panels=[picture(_run, _found, said, _posterior, pair), written(said), order(said)],
+        panels=[picture(_run, _found, said, _posterior, pair), order(said), written(said)],
         columns=3,
     )  # fmt: skip
 

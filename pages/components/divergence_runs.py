@@ -10,9 +10,10 @@ from pages.components import jobs
 from pages.components.colt_costs import about
 from pages.components.divergence_controls import Chosen, possible
 from pages.components.services import services
+from validation_core import simulations
 from validation_core.bayes import HeartTransplants
 from validation_core.engine import JobState
-from validation_core.simulations import Memory, Plan, Run
+from validation_core.simulations import Memory, Plan, Run, Summed
 
 _STEP = 1.5e-3  # seconds of a step of inference for a hundred data sets of a small model
 _POINT = 2.5e-4  # and of each further point at which a step looks at the model
@@ -26,11 +27,8 @@ def memory() -> Memory:
 
 def missing(plan: Plan) -> tuple[Run, ...]:
     """Runs that the store lacks, in the order in which they should run."""
-    store = services().store
-    return tuple(
-        run for run in plan.runs()
-        if possible(run.model, run.inference) and not run.done(store)
-    )  # fmt: skip
+    left = simulations.missing(plan, services().store)
+    return tuple(run for run in left if possible(run.model, run.inference))
 
 
 def begin(plan: Plan) -> bool:
@@ -39,11 +37,9 @@ def begin(plan: Plan) -> bool:
     Whether it is under way: nothing else begins by itself before it is there. All its runs make
     one job, whatever is there of them: one that failed is not begun anew.
     """
-    heart = [
-        run for run in plan.runs()
-        if isinstance(run.model, HeartTransplants) and possible(run.model, run.inference)
-    ]  # fmt: skip
-    if not heart:
+    first = [run for run in plan.runs() if isinstance(run.model, HeartTransplants)]
+    heart = [run for run in first if possible(run.model, run.inference)]
+    if all(Summed(of=run).done(services().store) for run in heart):
         return False
     state = jobs.ensure(heart, f"{heart[0].model.label}, {len(heart)} runs", start=True)
     return state is not None and state.active

@@ -32,18 +32,21 @@ def nats(value: float) -> str:
     return shown.replace("-", "−")
 
 
-def interval(line: Line, at: Place) -> str:
+def interval(line: Line, at: Place, more: str = "") -> str:
     """A mean with its interval."""
     mean, low, high = (float(getattr(line.numbers, name)[at]) for name in ("mean", "low", "high"))
     if max(abs(mean), abs(low), abs(high)) < _ROUNDING:
         return "0 nats, up to rounding"
-    return f"{nats(mean)} nats, 95% interval {nats(low)} to {nats(high)}"
+    return f"{nats(mean)} nats (95% interval {nats(low)} to {nats(high)}{more})"
 
 
 def answer(titles: Sequence[str], panels: Panels, at: Place) -> str:
-    """Which q is nearest its posterior and which farthest, at one position of the sliders."""
+    """The smallest mean and the largest, and whose, at one position of the sliders.
+
+    Means of different models, often with wide intervals: which q is nearer is left open.
+    """
     every = [
-        (float(line.numbers.mean[at]), f"{line.label}, on {title}", line)
+        (float(line.numbers.mean[at]), f"{line.label} on {title}", line)
         for title, lines in zip(titles, panels, strict=True) for line in lines
         if np.isfinite(line.numbers.mean[at])
     ]  # fmt: skip
@@ -52,22 +55,21 @@ def answer(titles: Sequence[str], panels: Panels, at: Place) -> str:
     every.sort(key=lambda one: one[0])
     (_, near, best), (_, far, worst) = every[0], every[-1]
     if len(every) == 1:
-        return f"{near}, is {_away(best, at)} away from the posterior."
+        return f"{near} is {_away(best, at)} away from the posterior."
     return (
-        f"{near}, is nearest to its posterior ({_away(best, at)}); {far}, is farthest "
-        f"({_away(worst, at)})."
+        f"the smallest mean is {_away(best, at)}, of {near}; the largest is {_away(worst, at)}, "
+        f"of {far}."
     )
 
 
 def _away(line: Line, at: Place) -> str:
     """How far, and by how many data sets it is so."""
-    if not _dominated(line, at):
-        return interval(line, at)
-    return f"{interval(line, at)}, most of it from one data set: the median is {_median(line, at)}"
+    most = f"; most of it from one data set, the median is {_median(line, at)}"
+    return interval(line, at, most if _dominated(line, at) else "")
 
 
 def caption(lines: Sequence[Line], places: Sequence[int], unit: str, a: int, p: int) -> str:
-    """What a panel shows at one position of its sliders: the nearest q, gaps, what is to come."""
+    """What a panel shows at one position of its sliders: the smallest mean, gaps, what is left."""
     said = []
     mean = np.array([line.numbers.mean[a, p] for line in lines])
     seen = np.flatnonzero(np.isfinite(mean).any(0))
@@ -76,7 +78,7 @@ def caption(lines: Sequence[Line], places: Sequence[int], unit: str, a: int, p: 
         best = lines[int(np.nanargmin(mean[:, x]))]
         where = f"M = {places[x]}" if unit == "M" else f"{places[x]:,} {unit}"
         said = [
-            f"Nearest at {where}: {best.label}: {interval(best, (a, p, x))}.",
+            f"Smallest mean at {where}, of {best.label}: {interval(best, (a, p, x))}.",
             *_carried(lines, (a, p, x), where),
         ]
     if gaps := [_gap(line, places, unit, a, p) for line in lines if line.lost[a, p].any()]:
@@ -84,7 +86,9 @@ def caption(lines: Sequence[Line], places: Sequence[int], unit: str, a: int, p: 
     if left := sum(int((~line.done[a]).sum()) for line in lines):
         count = sum(line.done[a].size for line in lines)
         some = "Some of its" if unit == "M" else f"{left} of its {count}"
-        said.append(f"{some} runs are to come.")
+        said.append(
+            f"{some} runs are to come." if left < count else "None of its runs is there yet."
+        )
     return " ".join(said)
 
 
@@ -109,7 +113,7 @@ def _carried(lines: Sequence[Line], at: Place, where: str) -> list[str]:
     medians = ", ".join(f"{_median(line, at)} ({line.label})" for line in one)
     return [
         f"One data set makes up more than {_MOST:.0%} of {'these means' if one[1:] else 'a mean'} "
-        f"at {where}: the median is {medians}."
+        f"at {where}: the median{'s are' if one[1:] else ' is'} {medians}."
     ]
 
 

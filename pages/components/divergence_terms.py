@@ -99,7 +99,7 @@ def _evidence(terms: Spread, i: int) -> str:
 
 def _histogram(terms: Spread) -> dict:
     axis = scale(terms.d)
-    edges, heights = counts(terms.d, axis)
+    edges, heights = _halved(*counts(terms.d, axis))
     top = 1.1 * float(heights.max())
     largest = terms.d.max(-1)
     ends = axis.at(np.stack([terms.low, terms.high], -1))
@@ -116,11 +116,22 @@ def _histogram(terms: Spread) -> dict:
                         symbol="diamond"),
         ],
         title="Terms d, one for each data set", height=270,
-        x=_ticks(axis, edges, terms.d), y=live.axis((0, top), "data sets"),
+        x=_ticks(axis, edges, terms.d),
+        y=live.axis((0, top), "data sets", ticks=_whole(top)),
         caption=live.over([_spread_out(terms, i) for i in range(len(MS))], "m"),
         legend=[("mean, 95% interval", OBSERVED, "line"), ("median", "", "dash"),
                 ("largest", SKL, "diamond")],
     )  # fmt: skip
+
+
+def _halved(edges: Array, heights: Array) -> tuple[Array, Array]:
+    """Pairs of bins in one, 0 still an edge: a hundred terms leave narrower ones nearly empty."""
+    zero = int(np.abs(edges).argmin())
+    room = (zero % 2, (heights.shape[-1] + zero % 2) % 2)
+    width = edges[1] - edges[0]
+    padded = np.pad(heights, [(0, 0)] * (heights.ndim - 1) + [room])
+    pairs = padded.reshape(*heights.shape[:-1], -1, 2).sum(-1)
+    return edges[0] - room[0] * width + 2 * width * np.arange(pairs.shape[-1] + 1), pairs
 
 
 def _ticks(axis: Scale, edges: Array, d: Array) -> dict:
@@ -129,6 +140,12 @@ def _ticks(axis: Scale, edges: Array, d: Array) -> dict:
     room = 0.02 * (edges[-1] - edges[0])
     ends = (float(edges[0] - room), float(edges[-1] + room))
     return live.axis(ends, "d in nats (symmetric-log axis)", ticks=axis.at(nats), shown=shown)
+
+
+def _whole(top: float) -> Array:
+    """At most six numbers of data sets, from 0 on."""
+    step = next(s * 10**e for e in range(9) for s in (1, 2, 5) if top < 6 * s * 10**e)
+    return np.arange(0, top, step, dtype=float)
 
 
 def _spread_out(terms: Spread, i: int) -> str:

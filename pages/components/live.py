@@ -35,16 +35,27 @@ import streamlit as st
 from numpy.typing import ArrayLike, NDArray
 
 from pages.components.packing import Over, Packer, Payload, Text
+from validation_core.figures.style import MethodStyle
 
 _HERE = Path(__file__).parent
 _SCRIPTS = ("live_marks.js", "live_controls.js", "live.js")
-SYMBOLS = ("circle", "square", "diamond", "cross", "ring", "line", "dash", "band")
-"""What a legend can show; the first five are also what `points` draws."""
+SYMBOLS = ("circle", "square", "diamond", "cross", "ring", "triangle", "line", "dash", "band")
+"""What a legend can show; the first six are also what `points` draws."""
+
+_DASHES = {"solid": "", "dash": "7 5", "dot": "2 3", "longdash": "10 4", "dashdot": "8 3 2 3"}
+_SHAPES = {"x": "cross", "triangle-up": "triangle"}
 
 
 Number = ArrayLike | Over
 Words = str | Over | Text
 Mark = dict[str, Any]
+
+
+def look(style: MethodStyle) -> tuple[str, str, str]:
+    """Colour, dash and symbol here of what plotly draws in a style; a circle for other symbols."""
+    symbol = _SHAPES.get(style.symbol, style.symbol)
+    shape = symbol if symbol in SYMBOLS[:6] else "circle"
+    return style.color, _DASHES.get(style.dash, ""), shape
 
 
 def over(values: ArrayLike, *sliders: str) -> Over:
@@ -170,7 +181,7 @@ def points(
     """Points (G,), with intervals from `low` to `high`; points that are NaN are left out.
 
     Args:
-        symbol: circle, square, diamond, cross (two strokes) or ring (a hollow circle).
+        symbol: circle, square, diamond, cross (two strokes), ring (a hollow circle), triangle.
     """
     return {"kind": "points", "x": x, "y": y, "low": low, "high": high, "color": color,
             "size": size, "opacity": opacity, "symbol": symbol, "label": label,

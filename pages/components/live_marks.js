@@ -55,6 +55,10 @@ const glyph = (symbol, x, y, r) => {
     const q = r * 1.3
     return `M${f(x)} ${f(y - q)}l${q} ${q}l${-q} ${q}l${-q} ${-q}Z`
   }
+  if (symbol === "triangle") {
+    const h = 0.9 * r
+    return `M${f(x)} ${f(y - 1.3 * r)}L${f(x + 1.2 * r)} ${f(y + h)}L${f(x - 1.2 * r)} ${f(y + h)}Z`
+  }
   if (symbol === "cross") {
     const w = 2 * r
     return `M${f(x - r)} ${f(y - r)}l${w} ${w}m0 ${-w}l${-w} ${w}`

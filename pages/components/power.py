@@ -31,7 +31,6 @@ _FIXED = {
     "beta": "gamma = {gamma:g}",
     "m": "gamma = {gamma:g}, beta = {beta:g}",
 }
-_DASHES = {"solid": "", "dash": "7 5", "dot": "2 3"}
 _WORDS = {"gamma": "over gamma", "beta": "over beta", "m": "over m"}
 
 
@@ -106,12 +105,12 @@ def _figure(drawn: list[PowerCell], axis: Axis, chosen: Chosen, beta: float) -> 
 
 
 def _marks(curve: Curve, x: np.ndarray) -> list[dict]:
-    look = style.method_style(curve.method)
+    color, dash, symbol = live.look(style.method_style(curve.method))
     low, high = curve.interval
     return [
-        live.band(x, low, high, color=look.color, opacity=0.16),
-        live.line(x, curve.rate, color=look.color, dash=_DASHES[look.dash], label=curve.label),
-        live.points(x, curve.rate, color=look.color, symbol=look.symbol, size=6),
+        live.band(x, low, high, color=color, opacity=0.16),
+        live.line(x, curve.rate, color=color, dash=dash, label=curve.label),
+        live.points(x, curve.rate, color=color, symbol=symbol, size=6),
     ]
 
 

@@ -32,7 +32,7 @@ GROUPS = {
     "browser": "sliders in Chromium, released and dragged",
     "upload": "a table of 40 MB in Chromium, to what was read of it",
     "colt": "training and testing localizers, divergences, memory",
-    "simulations": "symmetric divergence: first panel, Figure 1 complete, batched against a loop",
+    "simulations": "symmetric divergence: first panel, Figure 1 complete",
     "sweep": "eight methods over a grid: first picture, resumed, shared out, on a cluster",
     "against": "SBC, MMD-FUSE, DC and L-C2ST beside other packages' own",
     "inference": "Bayesian inference: data sets as one batch against a loop over them",

@@ -32,6 +32,7 @@ from validation_core.maps import MapTask
 from validation_core.methods.colt import CoLT
 from validation_core.models import Simulated, Training
 from validation_core.power import Trials
+from validation_core.simulations import GRID, Run, Summed, figure
 from validation_core.store import Store
 from validation_core.sweep import Curve
 from validation_core.tasks import PowerTask, TrainTask, sweep
@@ -69,6 +70,17 @@ def curves() -> list[Curve]:
     return [one.sweep.curve(method) for one in compared() for method in one.sweep.methods]
 
 
+def runs() -> list[Run]:
+    """Runs behind the Symmetric divergence page as it opens."""
+    plans = figure(1), figure(3, iterations=GRID)
+    return list(dict.fromkeys(run for plan in plans for run in plan.runs()))
+
+
+def sums() -> list[Summed]:
+    """What is shipped of them."""
+    return [Summed(of=run) for run in runs()]
+
+
 def networks() -> list[Training]:
     """Trained models that are shipped."""
     behind = models.network_behind(Spiral(model="diffusion"))
@@ -80,7 +92,7 @@ def tasks() -> list[PowerTask | MapTask]:
     return [*conformal(), *colt(), papers.opening()]
 
 
-def _make(task: PowerTask | MapTask | TrainTask, folder: Path) -> str:
+def _make(task: PowerTask | MapTask | TrainTask | Run, folder: Path) -> str:
     store = Store(folder)
     if not task.done(store):
         task.run(store, lambda fraction, live: None)
@@ -96,7 +108,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     asked = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as temporary:
         folder = asked.cache or Path(temporary)
-        wanted = [*(TrainTask(trainings=(one,)) for one in networks()), *tasks()]
+        wanted = [*(TrainTask(trainings=(one,)) for one in networks()), *tasks(), *runs()]
         with ProcessPoolExecutor(asked.workers, mp_context=get_context("spawn")) as pool:
             for said in pool.map(_make, wanted, [folder] * len(wanted)):
                 print(said, flush=True)
@@ -105,7 +117,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         shutil.rmtree(GALLERY, ignore_errors=True)
         for kind in ("results", "models"):
             (GALLERY / kind).mkdir(parents=True)
-        for made in (*tasks(), *curves()):
+        for made in (*tasks(), *curves(), *sums()):
             shutil.copy(folder / "results" / f"{made.key}.npz", GALLERY / "results")
         for one in networks():
             shutil.copy(folder / "models" / f"{keys.key(one)}.safetensors", GALLERY / "models")

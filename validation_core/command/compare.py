@@ -10,7 +10,7 @@ from typing import Any
 from validation_core import uploads
 from validation_core.answers import posteriors
 from validation_core.answers.posteriors import Measure, number
-from validation_core.command.options import json_option, tell, write
+from validation_core.command.options import json_option, tell, writable, write
 from validation_core.diagnosis import tasks
 from validation_core.store import Store
 
@@ -35,6 +35,7 @@ def run(chosen: argparse.Namespace) -> None:
         raise ValueError(
             f"A comparison needs at least two tables; got {len(chosen.files)}. Name another file."
         )
+    writable(chosen.json)
     given = [uploads.read(path, order=chosen.order) for path in chosen.files]
     for path, other in zip(chosen.files[1:], given[1:], strict=True):
         if reason := posteriors.unlike(given[0], other):

@@ -11,7 +11,7 @@ from typing import Any
 from validation_core import diagnosis, panels, report, uploads
 from validation_core.answers import Found
 from validation_core.command import memory
-from validation_core.command.options import json_option, level, methods, put, tell
+from validation_core.command.options import json_option, level, methods, put, tell, writable
 from validation_core.diagnosis import Diagnosis, equals, findings, tasks
 from validation_core.diagnosis.tasks import DiagnoseTask
 from validation_core.panels import Panel
@@ -91,15 +91,9 @@ def _writable(chosen: argparse.Namespace, upload: uploads.Upload) -> None:
     """Refuse what could not be written once all has run.
 
     Raises:
-        ValueError: for a folder that is not there, or the ranks of two samples.
+        ValueError: for a file that cannot be written, or the ranks of two samples.
     """
-    where = None if chosen.json in (None, "-") else Path(chosen.json)
-    for path in filter(None, (chosen.report, chosen.datatree, where)):
-        if not path.parent.is_dir():
-            raise ValueError(
-                f"A result is written into a folder that exists; got {path}. Make {path.parent} "
-                "first."
-            )
+    writable(chosen.report, chosen.datatree, chosen.json)
     if chosen.datatree and isinstance(upload.data, Blocks):
         raise ValueError(
             "A DataTree holds ranks of the truth among q's draws at each x; got two samples p and "

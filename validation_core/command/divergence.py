@@ -5,19 +5,28 @@ from __future__ import annotations
 import argparse
 import dataclasses
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Any, cast
 
 from validation_core.bayes import MODELS, Model, designs
 from validation_core.bayes.inference import ALGORITHMS, Inference
 from validation_core.command.engines import run_on_engine
-from validation_core.command.options import build, entry, json_option, put, values, whole
+from validation_core.command.options import (
+    build,
+    entry,
+    json_option,
+    put,
+    values,
+    whole,
+    writable,
+)
 from validation_core.figures.divergence import drawn
 from validation_core.models import keep_covariates
 from validation_core.report import versions
 from validation_core.report.numbers import dumps
 from validation_core.report.sheet import sheet
-from validation_core.simulations import GRID, MS, Plan, Run, collect, figure
+from validation_core.simulations import GRID, MS, Plan, collect, figure, missing
 from validation_core.simulations.numbers import Row, figure_rows
 from validation_core.simulations.plan import trained
 from validation_core.store import Store
@@ -25,6 +34,7 @@ from validation_core.store import Store
 _TITLE = "Symmetric divergence over simulations"
 _FIGURES = (1, 2, 3)
 _REAL = ("ionosphere", "concrete")
+_WIDTHS = (12, 5, 11, 26, 12, 12)  # of the columns of a table in words
 
 
 def add(parser: argparse.ArgumentParser) -> None:
@@ -63,12 +73,11 @@ def run(chosen: argparse.Namespace) -> None:
         ValueError: for options that cannot be used, or when a run fails; what the others found is
             printed and written first.
     """
-    _writable(chosen)
+    writable(chosen.html, chosen.json)
     store = Store()
     plans = _plans(chosen, store)
-    tasks = list(dict.fromkeys(task for plan in plans.values() for task in plan.runs()))
-    missing: list[Run] = [task for task in tasks if not task.done(store)]
-    state = run_on_engine(missing, store, chosen.engine, _TITLE)
+    left = dict.fromkeys(run for plan in plans.values() for run in missing(plan, store))
+    state = run_on_engine(tuple(left), store, chosen.engine, _TITLE)
     found = {number: collect(plan, store) for number, plan in plans.items()}
     told = {
         number: figure_rows(number, plan, found[number], chosen.m)
@@ -84,16 +93,6 @@ def run(chosen: argparse.Namespace) -> None:
     put(lambda: dumps(_json(chosen, told)), chosen.json, lambda: _print(told))
     if state.state != "done":
         raise ValueError(state.message)
-
-
-def _writable(chosen: argparse.Namespace) -> None:
-    where = None if chosen.json in (None, "-") else Path(chosen.json)
-    for path in filter(None, (chosen.html, where)):
-        if not path.parent.is_dir():
-            raise ValueError(
-                f"A result is written into a folder that exists; got {path}. Make {path.parent} "
-                f"first."
-            )
 
 
 def _plans(chosen: argparse.Namespace, store: Store) -> dict[int, Plan]:
@@ -148,7 +147,13 @@ def _with_covariates(model: Model, chosen: argparse.Namespace, store: Store) -> 
     path = getattr(chosen, model.name)
     if path is None and not chosen.openml:
         return model
-    raw = designs.read(path) if path else designs.openml(model.name)
+    try:
+        raw = designs.read(path) if path else designs.openml(model.name)
+    except OSError as error:
+        raise ValueError(
+            f"--{model.name} names a file that can be read; got {path}: {error.strerror}. Give "
+            f"the path of the UCI file."
+        ) from error
     digest = keep_covariates(store, model.name, raw)
     return cast("Model", dataclasses.replace(cast("Any", model), design=digest))
 
@@ -202,18 +207,28 @@ def _tables(told: Mapping[int, Sequence[Row]]) -> dict[str, list[Row]]:
 
 
 def _print(told: Mapping[int, Sequence[Row]]) -> None:
+    """A table for each figure, narrow enough for a terminal of 80 columns."""
     for number, of in told.items():
-        print(f"Figure {number}")
-        for row in of:
-            print(f"  {row['model_label']:<29}  {row['inference_label']:<16}  {_numbers(row)}")
+        about = f"symmetric divergence in nats, {of[0]['k']} data sets" if of else "nothing ran"
+        print(f"Figure {number}: {about}")
+        for labels, rows in groupby(of, lambda row: (row["model_label"], row["inference_label"])):
+            print(f"\n  {', '.join(labels)}")
+            print(_line("iterations", "M", "SKL", "95% interval", "median d", "largest d"))
+            for row in rows:
+                print(_numbers(row))
+        print()
 
 
 def _numbers(row: Row) -> str:
-    at = f"{row['iterations']:>5,} iterations, M = {row['m']:<3}"
+    at = f"{row['iterations']:,}", str(row["m"])
     if row["skl"] is None:
         why = f"no q on {row['failures']} of {row['k']} data sets" * bool(row["failures"])
-        return f"{at} {why or 'no finite estimate'}"
-    return (
-        f"{at} SKL {row['skl']:.4g} [{row['ci_low']:.4g}, {row['ci_high']:.4g}] nats, median of d "
-        f"{row['median']:.4g}, largest {row['largest']:.4g}, {row['k']} data sets"
+        return _line(*at) + f"   {why or 'no finite estimate'}"
+    between = f"[{row['ci_low']:.4g}, {row['ci_high']:.4g}]"
+    return _line(
+        *at, f"{row['skl']:.4g}", between, f"{row['median']:.4g}", f"{row['largest']:.4g}"
     )
+
+
+def _line(*cells: str) -> str:
+    return "".join(cell.rjust(width) for cell, width in zip(cells, _WIDTHS, strict=False))

@@ -50,6 +50,40 @@ def whole(text: str) -> tuple[int, ...]:
         ) from None
 
 
+def writable(*paths: Path | str | None) -> None:
+    """Refuse, before anything runs, files that could not be written afterwards.
+
+    Args:
+        paths: None and `-` are no files.
+
+    Raises:
+        ValueError: for a folder that is not there, what is no file, or one file named twice.
+    """
+    files = [Path(path) for path in paths if path not in (None, "", "-")]
+    for path in files:
+        if not path.parent.is_dir():
+            raise ValueError(
+                f"A result is written into a folder that exists; got {path}. Make {path.parent} "
+                f"first."
+            )
+        there = path.exists()
+        if there and not path.is_file() and not path.is_dir():
+            continue  # who reads a pipe takes its first closing for its end
+        try:
+            path.open("ab").close()
+        except OSError as error:
+            raise ValueError(
+                f"A result is written into a file; got {path}: {error.strerror}. Name a file "
+                f"that can be written."
+            ) from error
+        if not there:
+            path.unlink()
+    if len({path.resolve() for path in files}) < len(files):
+        raise ValueError(
+            f"Each result has a file of its own; got {', '.join(map(str, files))}. Name another."
+        )
+
+
 def methods(texts: Sequence[str] | None) -> list[Method]:
     """NAME[:field=value,...], each as a method.
 
@@ -83,7 +117,10 @@ def entry(registry: Mapping[Any, Any], name: str, what: str) -> Any:
         ValueError: when there is none.
     """
     if name not in registry:
-        raise ValueError(f"A {what} is one of {', '.join(registry)}; got {name!r}. Choose one.")
+        article = "An" if what[0] in "aeiou" else "A"
+        raise ValueError(
+            f"{article} {what} is one of {', '.join(registry)}; got {name!r}. Choose one."
+        )
     return registry[name]
 
 

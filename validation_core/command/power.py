@@ -15,6 +15,7 @@ from validation_core.command.options import (
     level,
     methods,
     numbers,
+    writable,
     write,
 )
 from validation_core.comparisons import by_name
@@ -60,6 +61,7 @@ def run(chosen: argparse.Namespace) -> None:
         ValueError: for options that cannot be used, or when the work of a method fails; what the
             others found is printed first.
     """
+    writable(chosen.json)
     wanted = chosen_sweep(chosen)
     store = Store()
     state = run_on_engine(missing(wanted, store), store, chosen.engine, wanted.label)

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 ENOUGH = 0.5
 """Shift in posterior sds that a silent test must have been able to see to count as an answer."""
 
+_SURE = 2.0  # half widths of a 95% interval, beyond which chance does not reach
+_SOME = 1e-3  # nats: float32 rounds to less
+_LONG = 1e6  # nats from which on digits are too many to read
 _NAMED = 3  # parameters named in the sentence; the table has them all
 _TIED = 0.01  # share of truths that tie with a draw above which something has collapsed
 
@@ -111,13 +114,19 @@ def nats(told: Mapping[str, Any]) -> tuple[str, ...]:
     rows = told["k"] + told["infinite"]
     drawn = "one draw" if told["draws"] == 1 else f"{told['draws']:,} draws"
     said = [
-        f"Symmetric divergence KL(p || q) + KL(q || p), mean over x: {told['skl']:.3f} nats "
+        f"Symmetric divergence KL(p || q) + KL(q || p), mean over x: {_nats(told['skl'])} nats "
         f"[{_ends(told, 'ci')}], from {told['k']:,} simulations with {drawn} of q at each; by the "
-        f"bootstrap [{_ends(told, 'boot')}]; median of its terms {told['median']:.3f}, largest "
-        f"{told['largest']:.3g}.",
+        f"bootstrap [{_ends(told, 'boot')}]; median of its terms {_nats(told['median'])}, "
+        f"largest {_nats(told['largest'])}.",
         f"log p / q is higher at the truth than at a draw of q in {_percent(told, 'auc')} of "
         f"pairs at the same x; 50% if q were right.",
     ]
+    if told["skl"] + _SURE * (told["ci_high"] - told["skl"]) < -_SOME:
+        said.append(
+            "No divergence is below 0, and this is, by more than chance: the log densities do not "
+            "belong together. Are log p and log q exchanged, in different coordinates, or off by "
+            "a constant at the truths that the draws lack?"
+        )
     if told["infinite"]:
         said.append(
             f"In {told['infinite']:,} of {rows:,} rows a log density is not finite: there the "
@@ -132,7 +141,12 @@ def nats(told: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _ends(told: Mapping[str, Any], name: str) -> str:
-    return f"{told[f'{name}_low']:.3f}, {told[f'{name}_high']:.3f}".replace("-", "−")
+    return f"{_nats(told[f'{name}_low'])}, {_nats(told[f'{name}_high'])}"
+
+
+def _nats(value: float) -> str:
+    text = f"{value:.3f}" if abs(value) < _LONG else f"{value:.4g}"
+    return f"−{text[1:]}" if value < 0 else text
 
 
 def _difference(record: Record, x_names: Sequence[str]) -> tuple[str, ...]:

@@ -113,7 +113,8 @@ def _told(
     arrays = {
         "skl": found.estimate, "ci_low": found.low, "ci_high": found.high,
         "boot_low": found.boot_low, "boot_high": found.boot_high, "median": found.median,
-        "largest": found.largest, "auc": auc.estimate, "auc_low": auc.low, "auc_high": auc.high,
+        "largest": found.largest, "auc": auc.estimate,
+        "auc_low": np.maximum(auc.low, 0.0), "auc_high": np.minimum(auc.high, 1.0),
     }  # fmt: skip
     effect: dict[str, float] = {
         "k": d.size - found.infinite, "draws": draws.shape[-1], "infinite": found.infinite,

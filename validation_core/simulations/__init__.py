@@ -4,9 +4,9 @@ One run is a model, an inference, a number of iterations and K simulated data se
 Domke (2021) is drawn from such runs.
 """
 
-from validation_core.simulations.collect import Memory, Summary, Terms, collect, summary
+from validation_core.simulations.collect import Memory, Summary, Terms, collect, missing, summary
 from validation_core.simulations.plan import FOUR, GRID, Plan, figure, tested
-from validation_core.simulations.runs import MS, Found, Run
+from validation_core.simulations.runs import MS, Found, Run, Summed
 
 __all__ = [
     "FOUR",
@@ -17,9 +17,11 @@ __all__ = [
     "Plan",
     "Run",
     "Summary",
+    "Summed",
     "Terms",
     "collect",
     "figure",
+    "missing",
     "summary",
     "tested",
 ]

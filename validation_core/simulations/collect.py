@@ -10,21 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.simulations.plan import Plan
-from validation_core.simulations.runs import MS, Run
+from validation_core.simulations.runs import MS, Kept, Run, Summed
 from validation_core.statistics import divergence as nats
 from validation_core.types import Array
 
 if TYPE_CHECKING:
     from validation_core.store import Store
-
-
-class Kept(NamedTuple):
-    """What figures need of one finished run."""
-
-    d: Array
-    """(len(MS), K)."""
-    failures: int
-    seconds: float
 
 
 Memory = MutableMapping[str, Kept]
@@ -45,6 +36,11 @@ class Terms:
     """That a run took (I,), NaN where there is none."""
 
 
+def missing(plan: Plan, store: Store) -> tuple[Run, ...]:
+    """Runs whose terms a store lacks, in the order in which they should run."""
+    return tuple(run for run in plan.runs() if not Summed(of=run).done(store))
+
+
 def collect(
     plan: Plan, store: Store, memory: Memory | None = None
 ) -> dict[tuple[int, int], Terms]:
@@ -62,20 +58,12 @@ def _terms(row: tuple[Run, ...], k: int, store: Store, known: Memory) -> Terms:
     done, failures = np.zeros(len(row), bool), np.zeros(len(row), np.int64)
     seconds = np.full(len(row), np.nan)
     for at, run in enumerate(row):
-        kept = known.get(run.key) or _read(run, store)
+        kept = known.get(run.key) or Summed(of=run).load(store)
         if kept is not None:
             known[run.key] = kept
             d[at], failures[at], seconds[at] = kept
             done[at] = True
     return Terms(d, done, failures, seconds)
-
-
-def _read(run: Run, store: Store) -> Kept | None:
-    found = run.load(store) if run.done(store) else None
-    if found is None:
-        return None
-    d = nats.importance_weighted(found.weights.truth, found.weights.draws, MS)
-    return Kept(np.asarray(d), int((~found.ok).sum()), found.seconds)
 
 
 class Summary(NamedTuple):

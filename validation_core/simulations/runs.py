@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from validation_core.bayes.inference import Inference, Laplace
 from validation_core.bayes.posterior import FullGaussian, Posterior
 from validation_core.models import covariates
 from validation_core.rng import stream
+from validation_core.statistics.divergence import importance_weighted
 from validation_core.tasks import Live
 from validation_core.types import Array, Joint
 
@@ -95,7 +96,7 @@ class Run:
         return [stream(self.seed, use, k) for k in range(self.datasets)]
 
     def done(self, store: Store) -> bool:
-        return store.has("results", self.key)
+        return store.has("results", self.key) and Summed(of=self).done(store)
 
     def run(self, store: Store, report: Live) -> None:
         """Simulate, infer, weigh, and keep it, with what else the same work gives.
@@ -138,6 +139,7 @@ class Run:
             arrays |= {"mean": q.mean, "scale": q.scale}
         meta = {"label": self.label, "seconds": seconds}
         store.save("results", self.key, arrays, spec=keys.text(self), meta=meta)
+        Summed(of=self).keep(store, found, q.ok, seconds)
 
     def load(self, store: Store) -> Found | None:
         """The stored result, or None."""
@@ -150,3 +152,44 @@ class Run:
             of["theta"], of["x"], Weights(*(of[name] for name in Weights._fields)),
             of["ok"].astype(bool), q, float(kept.meta["seconds"]),
         )  # fmt: skip
+
+
+class Kept(NamedTuple):
+    """What figures need of one finished run."""
+
+    d: Array
+    """Terms of the divergence in nats (len(MS), K)."""
+    failures: int
+    """Data sets without q."""
+    seconds: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Summed:
+    """The terms of a run, kept beside it: a hundredth of its size, so that figures can be shipped.
+    """
+
+    version: ClassVar[int] = 1
+
+    of: Run
+
+    @cached_property
+    def key(self) -> str:
+        return keys.key(self)
+
+    def done(self, store: Store) -> bool:
+        """Whether figures can be drawn of the run."""
+        return store.has("results", self.key)
+
+    def keep(self, store: Store, found: Weights, ok: NDArray[np.bool_], seconds: float) -> None:
+        """Save what the run has found."""
+        d = np.asarray(importance_weighted(found.truth, found.draws, MS))
+        meta = {"label": self.of.label, "failures": int((~ok).sum()), "seconds": seconds}
+        store.save("results", self.key, {"d": d}, spec=keys.text(self), meta=meta)
+
+    def load(self, store: Store) -> Kept | None:
+        """The stored terms, or None."""
+        kept = store.load("results", self.key)
+        if kept is None:
+            return None
+        return Kept(kept.arrays["d"], int(kept.meta["failures"]), float(kept.meta["seconds"]))

@@ -18,6 +18,8 @@ from validation_core.uploads.shapes import Order
 DENSITIES = ("log_q", "log_q_draws", "log_joint", "log_joint_draws")
 OBSERVED = ("x_o", "theta_o")
 
+_LARGEST = 1e100
+
 
 def densities(
     arrays: Mapping[str, NDArray[Any]], sizes: tuple[int, int], order: Order
@@ -31,7 +33,7 @@ def densities(
 
     Returns:
         arrays: (N,) at the truths and (N, K) at the draws, the draws' in the order NK.
-        warnings: one for each array that was left unread.
+        warnings: for each array that was left unread, or holds numbers that no log density is.
     """
     found: dict[str, Array] = {}
     said: list[str] = []
@@ -41,6 +43,9 @@ def densities(
             continue
         saved = (n,) if not name.endswith("_draws") else (n, k) if order == "NKD" else (k, n)
         array = _shaped(arrays[name], saved)
+        if array is not None:
+            array, huge = _bounded(array)
+            said += [_beyond(name, huge, array.size)] * bool(huge)
         if array is None:
             said.append(_unfit(name, arrays[name], f"real numbers of shape {saved}"))
         elif 2 * (lost := int((~np.isfinite(array)).sum())) > array.size:
@@ -59,6 +64,20 @@ def _shaped(array: NDArray[Any], shape: tuple[int, ...]) -> Array | None:
     """The array in this shape if it holds real numbers and differs only in axes of length 1."""
     fits = tuple(s for s in array.shape if s > 1) == tuple(s for s in shape if s > 1)
     return array.reshape(shape) if fits and array.dtype.kind == "f" and array.size else None
+
+
+def _bounded(array: Array) -> tuple[Array, int]:
+    """The array with infinities where it lies beyond what a sum of squares holds; how many."""
+    beyond = ((array > _LARGEST) | (array < -_LARGEST)) & np.isfinite(array)
+    huge = int(beyond.sum())
+    return (np.where(beyond, np.copysign(np.inf, array), array) if huge else array), huge
+
+
+def _beyond(name: str, huge: int, size: int) -> str:
+    return (
+        f"{name} is beyond {_LARGEST:g} in size at {huge:,} of {size:,} places: no log density is, "
+        f"and they are read as infinite. Find out why q or the simulator returns them."
+    )
 
 
 def _unfit(name: str, array: NDArray[Any], wanted: str) -> str:

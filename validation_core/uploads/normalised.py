@@ -63,10 +63,11 @@ def sentences(q: Array, log_q: Array | None) -> tuple[str, ...]:
     found = None if log_q is None else offset(q, log_q)
     if found is None:
         return ()
-    side = "small" if found.nats < 0 else "large"
+    side, size = "small" if found.nats < 0 else "large", abs(found.nats)
+    about = f"{size:.1f}" if size < 1e6 else f"{size:.1e}"
     return (
         f"log_q_draws cannot be a normalised density of theta_q: by the draws' own entropy it is "
-        f"about {abs(found.nats):.1f} nats too {side}, or more, in the mean over {found.rows} "
+        f"about {about} nats too {side}, or more, in the mean over {found.rows} "
         f"rows. Where the offset depends on x alone, the symmetric divergence and ranks of log q "
         f"within an x stay what they are. Where it is due to other coordinates (a Jacobian that "
         f"is missing), they are wrong: give log q in the coordinates of theta.",

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 _TOLD = "ionosphere.data (34 numbers and a label) or Concrete_Data.csv (8 numbers and a strength)"
 
+_MOST = 1 << 24
+"""Bytes that are read: far more than these files have, whatever their form."""
+
 _WORKBOOKS = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
 """How .xlsx and .xls begin."""
 
@@ -38,7 +41,15 @@ def read(file: Path | str | BinaryIO) -> Array:
         ValueError: when it holds no such table.
         OSError: when there is no such file.
     """
-    raw = Path(file).read_bytes() if isinstance(file, Path | str) else file.read()
+    if isinstance(file, Path | str):
+        with Path(file).open("rb") as opened:
+            raw = opened.read(_MOST + 1)
+    else:
+        raw = file.read(_MOST + 1)
+    if len(raw) > _MOST:
+        raise ValueError(
+            f"Covariates are read from {_TOLD}; got more than {_MOST >> 20} MiB; give one of these"
+        )
     frame = _workbook(raw) if raw.startswith(_WORKBOOKS) else _text(raw)
     widths = {shape.columns + 1: name for name, shape in SHAPES.items()}
     if frame.shape[1] not in widths:
@@ -100,7 +111,7 @@ def _workbook(raw: bytes) -> pd.DataFrame:
 
     try:
         return pd.read_excel(io.BytesIO(raw))
-    except (ImportError, ValueError, BadZipFile) as error:
+    except (ImportError, ValueError, KeyError, BadZipFile) as error:  # KeyError: another zip
         raise ValueError(
             f"A workbook is read where pandas has what it takes; got {error}; save it as csv and "
             f"give that"
