@@ -131,6 +131,19 @@ def test_other_files_are_refused_with_what_was_found(change, header, told):
         designs.read(io.BytesIO(change(text("concrete", header=header)).encode()))
 
 
+def test_an_archive_that_is_no_workbook_is_refused():
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        archive.writestr("Concrete_Data.csv", text("concrete"))
+    with pytest.raises(ValueError, match="save it as csv"):
+        designs.read(io.BytesIO(content.getvalue()))
+
+
+def test_no_more_is_read_than_such_a_file_can_hold():
+    with pytest.raises(ValueError, match="more than 16 MiB"):
+        designs.read(Path("/dev/zero"))
+
+
 def test_a_missing_file_is_said_to_be_missing(tmp_path):
     with pytest.raises(FileNotFoundError):
         designs.read(tmp_path / "none.csv")

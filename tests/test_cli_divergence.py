@@ -60,7 +60,7 @@ def test_words_name_the_interval_and_the_failures(capsys):
     assert re.search(r"no q on [1-6] of 6 data sets", heard)
     heard = said(capsys, *HEART, "--figure", "2", "--inference", "iwvi:m=2", "--m", "1,5").out
     assert re.search(
-        r"Heart transplants, IWVI, M = 2\n.+95% interval.+\n +20 +1 +\S+ +\[\S+, \S+\]", heard
+        r"Heart transplants, IWVI, M = 2\n.+95% interval.+\n +5 +1 +\S+ +\[\S+, \S+\]", heard
     )
     assert max(map(len, heard.splitlines())) <= 80
     assert "M = 100" not in heard
@@ -155,12 +155,23 @@ def test_what_cannot_be_run_is_told_after_what_can(capsys, tmp_path):
         (("--concrete", "no-such.csv"), "no-such.csv"),
         (("--html", "/no/such/folder/figures.html"), "folder that exists"),
         (("--json", "/no/such/folder/numbers.json"), "folder that exists"),
+        (("--html", "."), "written into a file; got ."),
+        (("--html", "one.html", "--json", "./one.html"), "a file of its own"),
+        (("--concrete", "."), "names a file that can be read; got ."),
         (("--engine", "cloud"), "'cloud'"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_2(capsys, monkeypatch, wrong, told):
     monkeypatch.setattr(Run, "run", None)
     assert told in refused(capsys, *SMALL, *wrong)
+
+
+def test_files_are_tried_and_left_as_they_were(capsys, tmp_path):
+    new, old = tmp_path / "new.json", tmp_path / "old.html"
+    old.write_text("as it was")
+    refused(capsys, *SMALL, "--json", str(new), "--html", str(old), "--datasets", "1")
+    assert not new.exists()
+    assert old.read_text() == "as it was"
 
 
 def test_a_table_that_is_no_design_matrix(capsys, tmp_path):

@@ -249,6 +249,36 @@ def test_one_draw_at_each_x_is_the_sign_flip_test(store):
     assert "one draw of q at each" in diagnosis.findings(record)[0]
 
 
+def test_a_share_of_pairs_lies_between_0_and_1(store):
+    (record,) = run(Upload.of(arrays(n=5, k=10, shift=2.0, seed=4)), [SKL()], store=store).records
+    told = record.effect
+    assert 0 <= told["auc_low"] <= told["auc"] <= told["auc_high"] <= 1
+    assert 2 * told["auc"] - told["auc_low"] > 1  # the normal interval itself leaves that range
+
+
+@pytest.mark.parametrize("wrong", ["exchanged", "a constant", "nothing"])
+def test_a_divergence_below_0_is_said_to_be_impossible(wrong, store):
+    made = arrays(seed=3)
+    if wrong == "exchanged":
+        made |= {a: made[b] for name in ("", "_draws")
+                 for a, b in ((f"log_q{name}", f"log_joint{name}"),
+                              (f"log_joint{name}", f"log_q{name}"))}  # fmt: skip
+    elif wrong == "a constant":
+        made["log_q"] = made["log_q"] + 5
+    (record,) = run(Upload.of(made), [SKL()], store=store).records
+    said = " ".join(diagnosis.findings(record))
+    assert (record.effect["skl"] < 0) == (wrong != "nothing")
+    assert ("No divergence is below 0" in said) == (wrong != "nothing")
+
+
+def test_right_densities_that_were_rounded_are_no_impossible_divergence(store):
+    for seed in range(5):
+        made = arrays(shift=0.0, variance=0.5, seed=seed)
+        rounded = {name: one.astype(np.float32) for name, one in made.items()}
+        (record,) = run(Upload.of(rounded), [SKL()], seed=seed, store=store).records
+        assert "below 0, and" not in " ".join(diagnosis.findings(record))
+
+
 def test_a_heavy_tail_is_warned_of(reference, store):
     _, found, _ = reference("domke-heavy-tail")
     n = len(found["log_joint"])
@@ -280,8 +310,10 @@ def test_what_is_made_of_a_tables_draws_leaves_it_out_and_says_so(store):
 
 
 def test_options_are_checked():
-    with pytest.raises(ValueError, match="relabelings is at least 1"):
+    with pytest.raises(ValueError, match="relabelings are 1 to 100,000; got 0"):
         SKL(relabelings=0)
+    with pytest.raises(ValueError, match="got 100,001"):
+        SKL(relabelings=100_001)
     table = given(n=5)
     lost = replace(table, truth=np.where(np.arange(5) < 4, np.nan, table.truth))
     with pytest.raises(ValueError, match="got 1 of 5"):

@@ -66,6 +66,18 @@ def test_densities_that_are_not_finite_are_counted_and_kept():
     assert "log_q_draws is NaN or infinite at 1 of" in said
 
 
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.filterwarnings("error")
+def test_numbers_that_no_log_density_is_are_read_as_infinite_and_said(dtype):
+    given = {name: array.astype(dtype) for name, array in logs().items()}
+    given["log_joint"] = given["log_joint"].astype(np.float64)
+    given["log_joint"][[0, 7]] = 1e300, -1e300
+    upload = uploads.read(npz(table() | given))
+    assert list(upload.densities["log_joint"][[0, 7]]) == [np.inf, -np.inf]
+    np.testing.assert_array_equal(upload.densities["log_joint"][1:7], given["log_joint"][1:7])
+    assert any("log_joint is beyond 1e+100 in size at 2 of 60" in one for one in upload.warnings)
+
+
 def test_mostly_infinite_densities_are_left_unread():
     given = logs()
     given["log_q"][: N // 2] = np.nan

@@ -31,6 +31,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (ValueError, OSError) as error:
         tell(f"error: {error}")
         return 2
+    except MemoryError as error:
+        tell(
+            f"error: Results are computed in memory; got {str(error) or 'too little of it'}. Ask "
+            f"for less, or take a machine that has more."
+        )
+        return 2
     except KeyboardInterrupt:
         tell("stopped")
         return 130

@@ -62,7 +62,13 @@ def _table(found: pd.DataFrame, plan: Plan) -> None:
         "mean": "SKL, nats", "low": "95% from", "high": "to", "median": "Median",
         "largest": "Largest", "heavy": "Heavy tail", "failures": "Without q",
     }  # fmt: skip
-    st.dataframe(shown[list(names)].rename(columns=names), hide_index=True)
+    st.dataframe(
+        shown[list(names)].rename(columns=names), hide_index=True,
+        column_config={
+            names[one]: st.column_config.NumberColumn(format="%.4g")
+            for one in ("mean", "low", "high", "median", "largest")
+        },
+    )  # fmt: skip
     st.caption(
         f"Over {plan.datasets} data sets; one without q leaves no mean of the others, which are "
         "the easier ones. A heavy tail (its shape is above one half) means that the variance of "

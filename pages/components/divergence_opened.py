@@ -27,7 +27,7 @@ def show(run: Run, found: Found | None) -> None:
         "weights log p − log q of the two differ by d."
     )
     if found is None:
-        st.caption("The data sets will stand here once this run is done.")
+        st.caption("The data sets will stand here once this run and the first panel are done.")
         return
     try:
         covariates(services().store, run.model)

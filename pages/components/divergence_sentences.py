@@ -41,7 +41,7 @@ def interval(line: Line, at: Place, more: str = "") -> str:
 
 
 def answer(titles: Sequence[str], panels: Panels, at: Place) -> str:
-    """The smallest mean and the largest, and whose, at one position of the sliders.
+    """The means nearest to 0 and farthest, and whose, at one position of the sliders.
 
     Means of different models, often with wide intervals: which q is nearer is left open.
     """
@@ -52,13 +52,13 @@ def answer(titles: Sequence[str], panels: Panels, at: Place) -> str:
     ]  # fmt: skip
     if not every:
         return "no run is there yet, or none has a q for every data set."
-    every.sort(key=lambda one: one[0])
+    every.sort(key=lambda one: abs(one[0]))  # noise takes some below 0
     (_, near, best), (_, far, worst) = every[0], every[-1]
     if len(every) == 1:
         return f"{near} is {_away(best, at)} away from the posterior."
     return (
-        f"the smallest mean is {_away(best, at)}, of {near}; the largest is {_away(worst, at)}, "
-        f"of {far}."
+        f"the mean nearest to 0 is {_away(best, at)}, of {near}; the farthest is "
+        f"{_away(worst, at)}, of {far}."
     )
 
 
@@ -69,16 +69,16 @@ def _away(line: Line, at: Place) -> str:
 
 
 def caption(lines: Sequence[Line], places: Sequence[int], unit: str, a: int, p: int) -> str:
-    """What a panel shows at one position of its sliders: the smallest mean, gaps, what is left."""
+    """What a panel shows at one position of its sliders: its best mean, gaps, what is left."""
     said = []
     mean = np.array([line.numbers.mean[a, p] for line in lines])
     seen = np.flatnonzero(np.isfinite(mean).any(0))
     if seen.size:
         x = int(seen[-1])
-        best = lines[int(np.nanargmin(mean[:, x]))]
+        best = lines[int(np.nanargmin(np.abs(mean[:, x])))]
         where = f"M = {places[x]}" if unit == "M" else f"{places[x]:,} {unit}"
         said = [
-            f"Smallest mean at {where}, of {best.label}: {interval(best, (a, p, x))}.",
+            f"Mean nearest to 0 at {where}, of {best.label}: {interval(best, (a, p, x))}.",
             *_carried(lines, (a, p, x), where),
         ]
     if gaps := [_gap(line, places, unit, a, p) for line in lines if line.lost[a, p].any()]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
+import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -33,11 +34,14 @@ def level(text: str) -> float:
 def numbers(text: str) -> tuple[float, ...]:
     """Numbers with commas between, for argparse."""
     try:
-        return tuple(float(part) for part in text.split(","))
+        found = tuple(float(part) for part in text.split(","))
     except ValueError:
+        found = ()
+    if not found or not all(map(math.isfinite, found)):
         raise argparse.ArgumentTypeError(
-            f"a grid is numbers with commas between; got {text!r}; try 0,0.1,0.2"
-        ) from None
+            f"a grid is finite numbers with commas between; got {text!r}; try 0,0.1,0.2"
+        )
+    return found
 
 
 def whole(text: str) -> tuple[int, ...]:

@@ -115,10 +115,10 @@ def _own(chosen: argparse.Namespace) -> Sweep:
 
 
 def _print_cells(cells: Sequence[Mapping[str, Any]]) -> None:
-
+    width = max((len(cell["label"]) for cell in cells), default=0)
     for cell in cells:
         print(
-            f"{cell['label']:<14} gamma {cell['gamma']:<6g} beta {cell['beta']:<6g} power "
+            f"{cell['label']:<{width}} gamma {cell['gamma']:<6g} beta {cell['beta']:<6g} power "
             f"{cell['rate']:.3f} [{cell['low']:.3f}, {cell['high']:.3f}], "
             f"{cell['trials']} trials, {cell['protocol']}{_mean(cell)}"
         )

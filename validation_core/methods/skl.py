@@ -19,6 +19,7 @@ from validation_core.types import (
     TableScores,
 )
 
+_MOST = 100_000  # relabelings
 _KEPT = 10_000
 """Rows whose d an outcome keeps for its histogram: bounds what a record of a large table holds."""
 
@@ -49,16 +50,16 @@ class SKL:
         metadata={
             "label": "Relabelings",
             "min": 19,
-            "max": 100_000,
+            "max": _MOST,
             "help": "The smallest p-value is 1 / (relabelings + 1).",
         },
     )
 
     def __post_init__(self) -> None:
-        if self.relabelings < 1:
+        if not 1 <= self.relabelings <= _MOST:
             raise ValueError(
-                f"relabelings is at least 1; got {self.relabelings}. The default is "
-                f"{nats.RELABELINGS}."
+                f"relabelings are 1 to {_MOST:,}; got {self.relabelings:,}. The default is "
+                f"{nats.RELABELINGS:,}."
             )
 
     @property

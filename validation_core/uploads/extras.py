@@ -68,6 +68,8 @@ def _shaped(array: NDArray[Any], shape: tuple[int, ...]) -> Array | None:
 
 def _bounded(array: Array) -> tuple[Array, int]:
     """The array with infinities where it lies beyond what a sum of squares holds; how many."""
+    if np.finfo(array.dtype).max < _LARGEST:
+        return array, 0
     beyond = ((array > _LARGEST) | (array < -_LARGEST)) & np.isfinite(array)
     huge = int(beyond.sum())
     return (np.where(beyond, np.copysign(np.inf, array), array) if huge else array), huge
@@ -75,8 +77,8 @@ def _bounded(array: Array) -> tuple[Array, int]:
 
 def _beyond(name: str, huge: int, size: int) -> str:
     return (
-        f"{name} is beyond {_LARGEST:g} in size at {huge:,} of {size:,} places: no log density is, "
-        f"and they are read as infinite. Find out why q or the simulator returns them."
+        f"{name} is beyond {_LARGEST:g} in size at {huge:,} of {size:,} places: no log density "
+        f"is, and they are read as infinite. Find out why q or the simulator returns them."
     )
 
 

@@ -47,12 +47,14 @@ def relabelled(
     """
     table = _table(truth, draws)
     finite = np.asarray(np.isfinite(table).all(axis=-1))  # (..., n)
-    table = np.where(finite[..., None], table, 0.0)
-    size = np.abs(table).max(axis=-1).mean(axis=-1)
-    table = table - table.min(axis=-1, keepdims=True)  # equal values are exactly equal
-    table = table - table.mean(axis=-1, keepdims=True)
+    table[~finite] = 0.0
+    least = table.min(axis=-1, keepdims=True)
+    size = np.maximum(table.max(axis=-1), -least[..., 0]).mean(axis=-1)
+    table -= least  # equal values are exactly equal
+    table -= table.mean(axis=-1, keepdims=True)
     count, rows = table.shape[-1], table.shape[-2]
-    found = slots.permutation(table * (count / (count - 1)), relabelings, rng)
+    table *= count / (count - 1)
+    found = slots.permutation(table, relabelings, rng)
     kept = finite.sum(axis=-1)
     with np.errstate(invalid="ignore", divide="ignore"):
         more = rows / kept  # from means over all rows to those over rows with finite values
@@ -63,7 +65,7 @@ def relabelled(
 
 
 def _table(truth: ArrayLike, draws: ArrayLike) -> Float:
-    """(..., n, K + 1), the truth first."""
+    """(..., n, K + 1), the truth first: a copy, to write into."""
     own, drawn = np.asarray(truth, dtype=np.float64), np.asarray(draws, dtype=np.float64)
     if not own.ndim or drawn.shape[:-1] != own.shape or not drawn.size:
         raise ValueError(
