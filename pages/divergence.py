@@ -62,7 +62,7 @@ st.markdown(_ABOUT)
 jobs.notices()
 chosen = divergence_controls.choose()
 if chosen is None:
-    st.info("Choose at least one model and one algorithm in the rail.", icon=":material/info:")
+    st.info("Choose at least one model and one inference in the sidebar.", icon=":material/info:")
 else:
     view = segmented("View", divergence_figures.VIEWS, "divergence-view",
                      label_visibility="collapsed")  # fmt: skip

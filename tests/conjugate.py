@@ -1,4 +1,4 @@
-"""Two small models whose posterior is known, for what is inferred with them."""
+"""Two small models whose posterior is known, and the exact divergence of normals."""
 
 from dataclasses import dataclass, field
 from typing import ClassVar
@@ -62,3 +62,17 @@ class Quadratic:
     def exact(self, y):
         scale = np.linalg.cholesky(np.linalg.inv(self.curvature))
         return FullGaussian(y, np.broadcast_to(scale, (len(y), *scale.shape)))
+
+
+def gaussian_skl(q1, q2):
+    """KL(q1 || q2) + KL(q2 || q1) at each data set (K,), in nats; NaN where either is missing."""
+    found = np.full(len(q1.mean), np.nan)
+    ok = q1.ok & q2.ok
+    off = (q1.mean - q2.mean)[ok, :, None]
+    one, two = q1.scale[ok], q2.scale[ok]
+    ratio, back = np.linalg.solve(two, one), np.linalg.solve(one, two)
+    # tr(S2^-1 S1) + tr(S1^-1 S2) - 2 D as a square, which is exact where the two hardly differ
+    spread = np.square(ratio - np.swapaxes(back, 1, 2)).sum((1, 2))
+    apart = [np.square(np.linalg.solve(scale, off)).sum((1, 2)) for scale in (one, two)]
+    found[ok] = 0.5 * (spread + apart[0] + apart[1])
+    return found

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal, norm
 
-from tests.conjugate import Conjugate, off
+from tests.conjugate import Conjugate, gaussian_skl, off
 from validation_core.bayes import HeartTransplants, algorithms
 from validation_core.bayes.algorithms import weights
-from validation_core.bayes.posterior import FullGaussian, gaussian_skl
+from validation_core.bayes.posterior import FullGaussian
 from validation_core.statistics.divergence import importance_weighted
 from validation_core.types import Joint
 

@@ -3,6 +3,8 @@
 import dataclasses
 import io
 import sys
+import zipfile
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np

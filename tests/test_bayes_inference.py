@@ -9,12 +9,12 @@ import torch
 from scipy.special import logsumexp
 
 from tests.conftest import ROOT
-from tests.conjugate import Conjugate, Quadratic
+from tests.conjugate import Conjugate, Quadratic, gaussian_skl
 from validation_core.bayes import MODELS, HeartTransplants
 from validation_core.bayes.algorithms import weights
 from validation_core.bayes.inference import ALGORITHMS, Exact, Laplace, Variational, variational
 from validation_core.bayes.model import gradient, hessian, log_joint
-from validation_core.bayes.posterior import FullGaussian, gaussian_skl
+from validation_core.bayes.posterior import FullGaussian
 from validation_core.optim import Adam
 from validation_core.rng import stream
 

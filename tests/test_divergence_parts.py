@@ -90,12 +90,12 @@ def sentences(head, numbers, value):
 
 
 @pytest.mark.parametrize(
-    ("nats", "written"), [(0.166, "0.17"), (0, "0"), (-0.04, "−0.04"), (1234.4, "1,234"),
-                          (1.2e10, "1.2e+10"), (-3e-16, "−3e−16"), (np.nan, "unknown"),
-                          (np.inf, "infinitely many")],
+    ("nats", "written"), [(0.166, "0.17"), (0, "0"), (99.7, "100"), (-0.04, "−0.04"),
+                          (1234.4, "1,230"), (1.2e10, "1.2 × 10¹⁰"), (-3e-16, "−3 × 10⁻¹⁶"),
+                          (np.nan, "unknown"), (np.inf, "infinitely many")],
 )  # fmt: skip
 def test_sizes_in_words(nats, written):
-    assert words.size(nats) == written
+    assert words.size(nats).replace("\u00a0", " ") == written
 
 
 @pytest.mark.parametrize(
@@ -123,6 +123,10 @@ def test_terms_at_every_m(inference):
     histogram, null = head["panels"]
     bars = next(mark for mark in histogram["marks"] if mark["kind"] == "bars")
     np.testing.assert_array_equal(numbers(bars["y"]).sum(-1), K)
+    edges = numbers(bars["x"])
+    assert np.abs(edges).min() < 1e-6, "no bin holds terms of both signs"
+    np.testing.assert_allclose(np.diff(edges), edges[1] - edges[0], rtol=1e-4)
+    assert all(tick == round(tick) for tick in histogram["y"]["ticks"])
     grey = next(mark for mark in null["marks"] if mark["kind"] == "bars")
     np.testing.assert_array_equal(numbers(grey["y"]).sum(-1), 1999)
     text = sentences(head, numbers, head["headline"]["parts"]["said"])

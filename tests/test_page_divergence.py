@@ -353,6 +353,16 @@ def test_what_lies_at_zero_or_below_is_drawn_at_the_edge_and_kept_in_the_table(r
     assert "−0.500" in sentences.answer(["Heart"], panels, (0, 2, 0))
 
 
+def test_the_mean_nearest_to_0_is_named_among_several(rng):
+    plan = _plan(inferences=(LAPLACE, ALGORITHMS["vi"]))
+    terms = _terms(rng, plan, d=0.1)
+    terms[0, 1].d[:] = -0.01
+    (two, _) = divergence_curves.along_iterations(plan, terms)
+    said = sentences.caption(two, plan.iterations, "iterations", 0, 2)
+    assert "Mean nearest to 0 at 3,000 iterations, of VI: −0.0100 nats" in said
+    assert "nearest" not in sentences.caption(two[:1], plan.iterations, "iterations", 0, 2)
+
+
 def test_one_data_set_that_carries_a_mean_is_named(rng):
     plan = _plan(models=(HeartTransplants(),))
     terms = _terms(rng, plan, d=0.1)

@@ -5,6 +5,7 @@ from typing import Any
 import streamlit as st
 
 from pages.components import divergence_covariates
+from pages.components.divergence_words import INFERENCES
 from validation_core.bayes import MODELS
 from validation_core.bayes.inference import ALGORITHMS
 from validation_core.benchmarks import BayesModel
@@ -24,7 +25,7 @@ def choose() -> BayesModel:
     inference: Any = st.selectbox(
         "Inference", names, key=f"bayes-inference-{model}", bind="query-params",
         format_func=lambda name: ALGORITHMS[name].label,
-        help="What makes q, at every x anew. The exact posterior shows each test's level.",
+        help=f"What makes q, at every x anew. {INFERENCES} It shows each test's level.",
     )  # fmt: skip
     more: dict[str, Any] = {}
     if inference == "iwvi":

@@ -10,6 +10,7 @@ import streamlit as st
 
 from pages.components import divergence_covariates
 from pages.components.colt_controls import segmented
+from pages.components.divergence_words import INFERENCES
 from validation_core.bayes import MODELS, GLMBinomial, Model
 from validation_core.bayes.inference import ALGORITHMS, Inference
 from validation_core.rng import stream
@@ -47,11 +48,7 @@ def choose() -> Chosen | None:
         algorithms = st.multiselect(
             "Inference", list(ALGORITHMS), known, key="inference", bind="query-params",
             format_func=lambda name: _SHORT.get(name, ALGORITHMS[name].label),
-            help="What makes q from the data alone. Laplace: a normal about the posterior's mode. "
-            "Adjusted Laplace: one Newton step on from where the search for it stopped. VI: the "
-            "normal with the smallest KL(q‖p). IWVI, importance-weighted VI: a normal made to be "
-            "good once M of its draws are weighed by p / q. Exact: the posterior itself, where it "
-            "has a closed form.",
+            help="What makes q from the data alone. " + INFERENCES,
         )  # fmt: skip
         most = st.select_slider(
             "Iterations, up to", MOST, 3000, key="iterations", bind="query-params",

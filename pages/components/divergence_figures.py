@@ -31,8 +31,10 @@ READ = {
     "weighted": "Along a curve more draws of the same q are weighed by p over q, which brings it "
     "nearer: a steep curve is a q that weighing repairs. Were q right, the curve would be on the "
     "lower edge from M = 1 on.",
-    "trained": "Where both curves lie together, training with M buys nothing that weighing the "
-    "draws of plain VI does not. Were q right, both would be on the lower edge from M = 1 on.",
+    "trained": "One curve is importance-weighted VI (IWVI), trained for the M draws that are "
+    "weighed; the other is plain VI, its draws weighed alike. Where both lie together, training "
+    "with M buys nothing that weighing does not. Were q right, both would be on the lower edge "
+    "from M = 1 on.",
 }
 """How to read each view, and what it would look like if q were right."""
 

@@ -1,6 +1,6 @@
 """What does 0.2 nats mean? Two pairs of normals with the divergence that a slider chooses."""
 
-from math import isfinite
+from math import isfinite, sqrt
 
 import numpy as np
 import streamlit as st
@@ -36,8 +36,8 @@ def _from(nats: float) -> str:
         return " Here there is no estimate above 0: the slider starts at its lowest value."
     if nats > GRID[-1]:
         return (
-            f" The {size(nats)} nats estimated here are beyond the slider: draws of two such "
-            "normals never overlap to the eye."
+            f" The {size(nats)} nats estimated here are beyond the slider: of two normals of one "
+            f"width, the means would be {size(sqrt(nats))} sd apart."
         )
     return (
         f" The slider starts beside the {size(nats)} nats estimated here."

@@ -150,10 +150,10 @@ def _reading(run: Run, found: Found, places: int) -> str:
     blue = (
         "Blue points are drawn from the exact posterior."
         if exact
-        else "Blue points are exact posterior draws: the true z of simulated data is one, and "
+        else "Blue points are posterior draws: the true z of simulated data is one, and "
         "Hamiltonian Monte Carlo that starts there keeps it one at every state, whatever it mixes "
         "like. (Who picks a data set by its d has looked at z, so the first states, which "
-        "remember it, are left out.)"
+        "remember it most, are left out.)"
     )
     few = f" Of {len(found.ok)} data sets, {places} evenly spaced ranks of d are shown." * (
         places == opened.MOST and len(found.ok) > places

@@ -77,8 +77,9 @@ def caption(lines: Sequence[Line], places: Sequence[int], unit: str, a: int, p: 
         x = int(seen[-1])
         best = lines[int(np.nanargmin(np.abs(mean[:, x])))]
         where = f"M = {places[x]}" if unit == "M" else f"{places[x]:,} {unit}"
+        whose = f"Mean nearest to 0 at {where}, of {best.label}" if lines[1:] else f"At {where}"
         said = [
-            f"Mean nearest to 0 at {where}, of {best.label}: {interval(best, (a, p, x))}.",
+            f"{whose}: {interval(best, (a, p, x))}.",
             *_carried(lines, (a, p, x), where),
         ]
     if gaps := [_gap(line, places, unit, a, p) for line in lines if line.lost[a, p].any()]:

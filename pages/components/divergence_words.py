@@ -2,19 +2,34 @@
 
 from math import isfinite, log10
 
+_HIGH = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+INFERENCES = (
+    "Laplace: a normal about the posterior's mode. Adjusted Laplace: one Newton step on from "
+    "where the search for it stopped. VI: the normal with the smallest KL(q‖p). IWVI, "
+    "importance-weighted VI: a normal made to be good once M of its draws are weighed by p / q. "
+    "Exact: the posterior itself, where it has a closed form."
+)
+"""The algorithms that make q, for a reader who meets them first."""
+
 
 def size(nats: float) -> str:
-    """Two significant digits: 0.166 as 0.17, 1234 as 1,234, 1.2e10 as 1.2e+10."""
+    """Two digits: 0.166 as 0.17; three from 100 on: 1234 as 1,230; 1.2e10 as 1.2 × 10¹⁰."""
     if not isfinite(nats):
         return "infinitely many" if nats == float("inf") else "unknown"
-    shown = f"{nats:,.0f}" if 100 <= abs(nats) < 1e5 else f"{nats:.2g}"
-    return shown.replace("-", "−")
+    if 99.5 <= abs(nats) < 1e6:
+        return f"{float(f'{nats:.3g}'):,.0f}".replace("-", "−")
+    digits, _, power = f"{nats:.2g}".partition("e")
+    shown = digits.replace("-", "−")
+    return f"{shown}\u00a0×\u00a010{_raised(int(power))}" if power else shown
 
 
 def tick(nats: float) -> str:
     """A power of ten on an axis: 0.01, 100, 10⁶."""
     if 1e-3 <= abs(nats) < 1e5 or nats == 0:
         return f"{nats:g}".replace("-", "−")
-    power = round(log10(abs(nats)))
-    raised = "".join("⁰¹²³⁴⁵⁶⁷⁸⁹"[int(digit)] for digit in str(abs(power)))
-    return "−" * (nats < 0) + "10" + "⁻" * (power < 0) + raised
+    return "−" * (nats < 0) + "10" + _raised(round(log10(abs(nats))))
+
+
+def _raised(power: int) -> str:
+    return str(power).translate(_HIGH)

@@ -8,15 +8,15 @@ first, so that w has 9 entries. The posterior is N(S X'y / s^2, S), S = (X'X / s
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from validation_core.bayes import designs
 from validation_core.bayes.posterior import FullGaussian
-from validation_core.types import Array, Joint, Paper
+from validation_core.bayes.regression import Regression
+from validation_core.types import Array, Joint
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -26,17 +26,12 @@ NOISE = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Concrete:
+class Concrete(Regression):
     """An intercept and 8 weights, whose posterior is normal and known."""
 
     name: ClassVar[str] = "concrete"
     title: ClassVar[str] = "Concrete"
-    paper: ClassVar[Paper] = Paper(
-        "Domke", 2021, "An easy to interpret diagnostic for approximate inference", "Section 7"
-    )
     version: ClassVar[int] = 1
-
-    design: str = field(default="", metadata=designs.OPTION)
 
     @property
     def summary(self) -> str:
@@ -45,22 +40,10 @@ class Concrete:
             "known covariates and noise"
         )
 
-    @property
-    def label(self) -> str:
-        return designs.label(self.title, self.design)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return "intercept", *(f"w {j}" for j in range(1, self.dims[0]))
-
-    @property
-    def dims(self) -> tuple[int, int]:
-        return designs.SHAPES[self.name].dims
-
     def simulate(self, n: int, rng: np.random.Generator) -> Joint:
         """theta = w (n, 9), x = strengths (n, 1030)."""
         w = rng.standard_normal((n, self.dims[0]))
-        mean = w @ designs.matrix(self.name, self.design).T
+        mean = w @ self.covariates.T
         return Joint(w, mean + np.sqrt(NOISE) * rng.standard_normal(mean.shape))
 
     def kernel(self, z: Tensor, y: Tensor) -> Tensor:
@@ -76,7 +59,7 @@ class Concrete:
 
     def exact(self, y: Array) -> FullGaussian:
         """N(S X'y / s^2, S) at each row of y (K, 1030)."""
-        x = designs.matrix(self.name, self.design)
+        x = self.covariates
         covariance = np.linalg.inv(x.T @ x / NOISE + np.eye(x.shape[1]))
         scale = np.linalg.cholesky((covariance + covariance.T) / 2)
         mean = y @ x @ covariance / NOISE
@@ -87,5 +70,5 @@ class Concrete:
         """X and X'X / s^2 + I."""
         import torch
 
-        x = torch.tensor(designs.matrix(self.name, self.design))
+        x = torch.tensor(self.covariates)
         return x, x.T @ x / NOISE + torch.eye(self.dims[0], dtype=x.dtype)

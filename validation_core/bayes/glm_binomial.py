@@ -16,6 +16,7 @@ import numpy as np
 from scipy.special import expit
 
 from validation_core.bayes.binomial import log_ways
+from validation_core.bayes.model import PAPER
 from validation_core.bayes.peregrines import BOOK, PEREGRINES, Counts
 from validation_core.types import Array, Joint, Paper
 
@@ -32,9 +33,7 @@ class GLMBinomial:
 
     name: ClassVar[str] = "glm_binomial"
     title: ClassVar[str] = "Peregrine falcons"
-    paper: ClassVar[Paper] = Paper(
-        "Domke", 2021, "An easy to interpret diagnostic for approximate inference", "Section 7"
-    )
+    paper: ClassVar[Paper] = PAPER
     version: ClassVar[int] = 1
 
     data: Literal["peregrine", "book"] = field(

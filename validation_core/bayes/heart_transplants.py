@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import digamma, gammaln, log_expit, polygamma
 
+from validation_core.bayes.model import PAPER
 from validation_core.bayes.transforms import log_uniform
 from validation_core.types import Array, Joint, Paper
 
@@ -35,9 +36,7 @@ class HeartTransplants:
 
     name: ClassVar[str] = "heart_transplants"
     title: ClassVar[str] = "Heart transplants"
-    paper: ClassVar[Paper] = Paper(
-        "Domke", 2021, "An easy to interpret diagnostic for approximate inference", "Section 7"
-    )
+    paper: ClassVar[Paper] = PAPER
     version: ClassVar[int] = 1
 
     @property

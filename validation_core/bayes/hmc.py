@@ -54,7 +54,6 @@ def draws(
     model: Model,
     y: Array,
     start: Array,
-    scale: Array | None,
     n: int,
     rngs: Sequence[np.random.Generator],
     *,
@@ -66,9 +65,6 @@ def draws(
         model: what has the density.
         y: simulated data.
         start: the z that they were simulated from.
-        scale: square root of a covariance for the pilot to begin with (K, D, D), which must not
-            know the truth. None, or NaN in a row, takes the curvature at the mode: a q that has
-            not converged does worse.
         n: states for each data set.
         rngs: a generator for each.
         chains: how many leave each truth.
@@ -81,9 +77,7 @@ def draws(
     if n < 1 or chains < 1:
         raise ValueError(f"draws come from one chain or more; got n = {n} and {chains} chains")
     data = torch.from_numpy(np.ascontiguousarray(y, dtype=np.float64))
-    mode, curved = highest(model, y, rngs)
-    root = curved if scale is None else torch.from_numpy(np.array(scale, dtype=np.float64))
-    root = torch.where(root.isfinite().all(-1).all(-1)[:, None, None], root, curved).contiguous()
+    mode, root = highest(model, y, rngs)
     target = _Target(model, data[:, None], root)
 
     several = min(chains, n)

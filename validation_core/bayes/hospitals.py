@@ -16,6 +16,7 @@ import numpy as np
 from scipy.special import expit
 
 from validation_core.bayes.binomial import log_ways
+from validation_core.bayes.model import PAPER
 from validation_core.bayes.transforms import log_uniform, to_interval
 from validation_core.types import Array, Joint, Paper
 
@@ -39,9 +40,7 @@ class Hospitals:
 
     name: ClassVar[str] = "hospitals"
     title: ClassVar[str] = "Hospitals"
-    paper: ClassVar[Paper] = Paper(
-        "Domke", 2021, "An easy to interpret diagnostic for approximate inference", "Section 7"
-    )
+    paper: ClassVar[Paper] = PAPER
     version: ClassVar[int] = 1
 
     @property

@@ -8,32 +8,27 @@ intercept comes first, so that w has 34 entries.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from scipy.special import expit
 
-from validation_core.bayes import designs
-from validation_core.types import Array, Joint, Paper
+from validation_core.bayes.regression import Regression
+from validation_core.types import Array, Joint
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ionosphere:
+class Ionosphere(Regression):
     """An intercept and 33 weights."""
 
     name: ClassVar[str] = "ionosphere"
     title: ClassVar[str] = "Ionosphere"
-    paper: ClassVar[Paper] = Paper(
-        "Domke", 2021, "An easy to interpret diagnostic for approximate inference", "Section 7"
-    )
     version: ClassVar[int] = 1
-
-    design: str = field(default="", metadata=designs.OPTION)
 
     @property
     def summary(self) -> str:
@@ -42,29 +37,17 @@ class Ionosphere:
             "covariates"
         )
 
-    @property
-    def label(self) -> str:
-        return designs.label(self.title, self.design)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return "intercept", *(f"w {j}" for j in range(1, self.dims[0]))
-
-    @property
-    def dims(self) -> tuple[int, int]:
-        return designs.SHAPES[self.name].dims
-
     def simulate(self, n: int, rng: np.random.Generator) -> Joint:
         """theta = w (n, 34), x = labels 0 or 1 (n, 351)."""
         w = rng.standard_normal((n, self.dims[0]))
-        chance = expit(w @ designs.matrix(self.name, self.design).T)
+        chance = expit(w @ self.covariates.T)
         return Joint(w, (rng.random(chance.shape) < chance).astype(float))
 
     def kernel(self, z: Tensor, y: Tensor) -> Tensor:
         """What depends on z (..., 34); the labels enter by their sums with each covariate."""
         from torch.nn.functional import logsigmoid
 
-        x, minus = self._covariates
+        x, minus = self._signed
         failures = logsigmoid(z @ minus.T).sum(-1)
         return (z * (y @ x)).sum(-1) + failures - 0.5 * z.square().sum(-1)
 
@@ -77,9 +60,9 @@ class Ionosphere:
         del y
 
     @cached_property
-    def _covariates(self) -> tuple[Tensor, Tensor]:
+    def _signed(self) -> tuple[Tensor, Tensor]:
         """X and -X: to negate every linear predictor instead takes a pass over all of them."""
         import torch
 
-        x = torch.tensor(designs.matrix(self.name, self.design))
+        x = torch.tensor(self.covariates)
         return x, -x

@@ -19,6 +19,12 @@ if TYPE_CHECKING:
     from validation_core.bayes.posterior import Posterior
 
 
+PAPER = Paper(
+    "Domke", 2021, "An easy to interpret diagnostic for approximate inference", "Section 7"
+)
+"""Where the models come from."""
+
+
 class Model(Protocol):
     """A prior and a likelihood: a frozen value, part of the key of what is inferred with it."""
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import expit, logit
+from scipy.special import expit
 
 from validation_core.types import Array
 
@@ -18,16 +18,11 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
-def from_interval(theta: Array, low: float, high: float) -> Array:
-    """u = logit((theta - low) / (high - low)).
+def to_interval(u: Array, low: float, high: float) -> Array:
+    """low + (high - low) sigmoid(u), so that u = logit((theta - low) / (high - low)).
 
     The paper divides by (low - high), where the logit has a negative argument.
     """
-    return np.asarray(logit((theta - low) / (high - low)))
-
-
-def to_interval(u: Array, low: float, high: float) -> Array:
-    """The way back: low + (high - low) sigmoid(u)."""
     return np.asarray(low + (high - low) * expit(u))
 
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from validation_core.bayes import MODELS, Model
 from validation_core.bayes.inference import ALGORITHMS, Inference, Variational
-from validation_core.bayes.model import log_joint
+from validation_core.bayes.model import PAPER, log_joint
 from validation_core.bayes.posterior import Posterior
 from validation_core.benchmarks.fits import fitted, runs
 from validation_core.types import Array, Joint, Paper
@@ -40,9 +40,7 @@ class BayesModel:
 
     name: ClassVar[str] = "bayes_model"
     title: ClassVar[str] = "Bayesian models"
-    paper: ClassVar[Paper] = Paper(
-        "Domke", 2021, "An easy to interpret diagnostic for approximate inference", "Section 7"
-    )
+    paper: ClassVar[Paper] = PAPER
     version: ClassVar[int] = (
         1 + sum(kind.version - 1 for kind in MODELS.values())
         + sum(one.version - 1 for one in ALGORITHMS.values())

@@ -40,20 +40,28 @@ _WIDTHS = (12, 5, 11, 26, 12, 12)  # of the columns of a table in words
 def add(parser: argparse.ArgumentParser) -> None:
     """Its arguments."""
     option = parser.add_argument
-    option("--figure", type=whole, default=_FIGURES, metavar="1,2,3")
-    option("--model", action="append", metavar="NAME[:field=value,...]", help="all five")
+    option(
+        "--figure", type=whole, default=_FIGURES, metavar="1,2,3", help="of the paper; all three"
+    )
+    option(
+        "--model", action="append", metavar="NAME[:field=value,...]",
+        help=f"{', '.join(MODELS)}; all five",
+    )  # fmt: skip
     option(
         "--inference", action="append", metavar="NAME[:field=value,...]",
-        help="of Figures 1 and 2; laplace, adjusted_laplace, vi and iwvi",
+        help="of Figures 1 and 2: laplace, adjusted_laplace, vi, iwvi, which are run unasked, or "
+        "exact",
     )  # fmt: skip
     option(
         "--iterations", type=whole, default=GRID, metavar="10,30,...",
-        help="Figure 2 shows the middle and the last of them, Figure 3 the last",
+        help=f"{','.join(map(str, GRID))}; Figure 2 shows the middle and the last of them, "
+        f"Figure 3 the last",
     )  # fmt: skip
-    option("--datasets", type=int, default=100, help="simulated for each model")
+    option("--datasets", type=int, default=100, metavar="K", help="simulated for each model; 100")
     option(
         "--m", type=whole, metavar="1,2,...",
-        help="draws that Figure 2 weighs and that Figure 3 trains with",
+        help=f"of {', '.join(map(str, MS))}: draws that Figure 2 weighs and that Figure 3 trains "
+        f"with",
     )  # fmt: skip
     option("--seed", type=int, default=0)
     for name in _REAL:

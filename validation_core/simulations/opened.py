@@ -105,7 +105,7 @@ class Opened:
 
         covariates(store, self.model)
         z, y = _pairs(self)
-        found = hmc.draws(self.model, y, z, None, self.draws, _streams(self), chains=CHAINS)
+        found = hmc.draws(self.model, y, z, self.draws, _streams(self), chains=CHAINS)
         arrays = {"z": found.z, "acceptance": found.acceptance}
         store.save(
             "results", self.key, arrays, spec=keys.text(self), meta={"label": self.label}

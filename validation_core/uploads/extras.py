@@ -68,7 +68,7 @@ def _shaped(array: NDArray[Any], shape: tuple[int, ...]) -> Array | None:
 
 def _bounded(array: Array) -> tuple[Array, int]:
     """The array with infinities where it lies beyond what a sum of squares holds; how many."""
-    if np.finfo(array.dtype).max < _LARGEST:
+    if array.itemsize < 8:  # these hold none as large
         return array, 0
     beyond = ((array > _LARGEST) | (array < -_LARGEST)) & np.isfinite(array)
     huge = int(beyond.sum())

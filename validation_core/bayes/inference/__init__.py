@@ -38,8 +38,8 @@ class Inference(Protocol):
     ) -> Posterior:  # fmt: skip
         """q at each row of y (K, M), K data sets as one batch; each has a generator of its own.
 
-        What is found for a data set does not depend on which others are there. Where inference
-        fails the posterior is not `ok`: it is never mended in silence.
+        What is found for a data set does not depend on which others are there, but for rounding.
+        Where inference fails the posterior is not `ok`: it is never mended in silence.
 
         Raises:
             ValueError: where this model has no such posterior.

@@ -23,6 +23,10 @@ def ascend(
     One Adam throughout: its moments live on where the rate changes. It works on each number by
     itself, so that data sets climb together as they would alone.
 
+    Adam divides by the root of what squared slopes were over the last thousand steps or so: where
+    the first are far steeper than the rest, steps stay much shorter than the rates. Log theta of
+    heart_transplants falls by 4.4 at most in Laplace's 3000 iterations, however far its mode.
+
     Args:
         at: where to start.
         slopes: of what is climbed, one for each tensor, at a step of which only the number is
