@@ -16,7 +16,8 @@ from pages.components.divergence_curves import (
     along_training,
     prefixes,
 )
-from pages.components.divergence_sentences import answer, caption, decade
+from pages.components.divergence_sentences import answer, caption
+from pages.components.divergence_words import tick
 from validation_core import keys
 from validation_core.simulations import MS, Plan, Terms, tested
 from validation_core.types import Array
@@ -155,7 +156,7 @@ def _panel(
                     "iterations" if unit == "iterations" else "draws weighed, M",
                     ticks=at, shown=[_short(n) for n in places]),
         y=live.axis((low - 0.05, high + 0.05), "symmetric divergence, nats", ticks=decades,
-                    shown=[decade(d) for d in decades]),
+                    shown=[tick(float(10.0**d)) for d in decades]),
         caption=live.over(said, *names),
     )  # fmt: skip
 

@@ -4,32 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
 import pandas as pd
 import streamlit as st
 
-from validation_core.simulations import MS, Plan, Terms, summary, tested
-from validation_core.statistics.divergence import HEAVY, tail_shape
-
-
-def frame(plan: Plan, terms: Mapping[tuple[int, int], Terms]) -> pd.DataFrame:
-    """A row for each run that is there and each M; raw numbers, below 0 too."""
-    rows = []
-    for (i, j), of in terms.items():
-        model, inference = plan.models[i], plan.inferences[j]
-        found = summary(of.d)
-        for at in np.flatnonzero(of.done):
-            for place, m in enumerate(MS):
-                tail = tail_shape(np.abs(of.d[at, place]))
-                rows.append(
-                    {"model": model.label, "inference": inference.label,
-                     "iterations": plan.iterations[at], "m": m, "datasets": plan.datasets,
-                     "seed": plan.seed,
-                     **{name: float(getattr(found, name)[at, place]) for name in found._fields},
-                     "tail": tail, "heavy": bool(tail > HEAVY),
-                     "failures": int(of.failures[at]), "seconds": float(of.seconds[at])}
-                )  # fmt: skip
-    return pd.DataFrame(rows)
+from validation_core.simulations import MS, Plan, Terms
+from validation_core.simulations.numbers import rows
 
 
 def numbers(plan: Plan, terms: Mapping[tuple[int, int], Terms]) -> None:
@@ -38,7 +17,7 @@ def numbers(plan: Plan, terms: Mapping[tuple[int, int], Terms]) -> None:
     if not opened.open:
         return
     with opened:
-        found = frame(plan, terms)
+        found = pd.DataFrame(rows(plan, terms, MS))
         if found.empty:
             st.caption("No run is there yet.")
             return
@@ -54,19 +33,17 @@ def _table(found: pd.DataFrame, plan: Plan) -> None:
         "Draws weighed, M", ["own", *MS], key="table-m",
         format_func=lambda m: "As inferred" if m == "own" else f"{m}",
     )  # fmt: skip
-    own = {inference.label: tested(inference) for inference in plan.inferences}
-    wanted = found["inference"].map(own) if m == "own" else m
-    shown = found[found["m"] == wanted]
+    shown = found[found["m"] == (found["trained_m"] if m == "own" else m)]
     names = {
-        "model": "Model", "inference": "Inference", "iterations": "Iterations",
-        "mean": "SKL, nats", "low": "95% from", "high": "to", "median": "Median",
+        "model_label": "Model", "inference_label": "Inference", "iterations": "Iterations",
+        "skl": "SKL, nats", "ci_low": "95% from", "ci_high": "to", "median": "Median",
         "largest": "Largest", "heavy": "Heavy tail", "failures": "Without q",
     }  # fmt: skip
     st.dataframe(
         shown[list(names)].rename(columns=names), hide_index=True,
         column_config={
             names[one]: st.column_config.NumberColumn(format="%.4g")
-            for one in ("mean", "low", "high", "median", "largest")
+            for one in ("skl", "ci_low", "ci_high", "median", "largest")
         },
     )  # fmt: skip
     st.caption(

@@ -7,29 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from pages.components.divergence_curves import Line, Panels
+from pages.components.divergence_words import size
 
 _ROUNDING = 1e-9
 _MOST = 0.5
 """Share of a sum from which on one term is said to carry it."""
-_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 Place = tuple[int, int, int]
 """Positions of the two sliders, and along the curve."""
-
-
-def nats(value: float) -> str:
-    """Three digits: 0.166, 12.3, 1,230; two beyond: 3.1 × 10⁻⁷."""
-    size = abs(value)
-    if size == 0:
-        return "0"
-    if size < 1e-4 or size >= 1e6:
-        digits, power = f"{value:.1e}".split("e")
-        shown = f"{digits}\u00a0×\u00a010{str(int(power)).translate(_RAISED)}"
-    elif size >= 100:
-        shown = f"{float(f'{value:.3g}'):,.0f}"
-    else:
-        shown = f"{value:.{2 - int(np.floor(np.log10(size)))}f}"
-    return shown.replace("-", "−")
 
 
 def interval(line: Line, at: Place, more: str = "") -> str:
@@ -37,7 +22,7 @@ def interval(line: Line, at: Place, more: str = "") -> str:
     mean, low, high = (float(getattr(line.numbers, name)[at]) for name in ("mean", "low", "high"))
     if max(abs(mean), abs(low), abs(high)) < _ROUNDING:
         return "0 nats, up to rounding"
-    return f"{nats(mean)} nats (95% interval {nats(low)} to {nats(high)}{more})"
+    return f"{size(mean)} nats (95% interval {size(low)} to {size(high)}{more})"
 
 
 def answer(titles: Sequence[str], panels: Panels, at: Place) -> str:
@@ -93,17 +78,12 @@ def caption(lines: Sequence[Line], places: Sequence[int], unit: str, a: int, p: 
     return " ".join(said)
 
 
-def decade(power: int) -> str:
-    """A power of ten as an axis shows it."""
-    return f"{10.0**power:g}" if -4 <= power <= 3 else f"10{str(power).translate(_RAISED)}"
-
-
 def _dominated(line: Line, at: Place) -> bool:
     return bool(line.carried[at] > _MOST and line.numbers.mean[at] > _ROUNDING)
 
 
 def _median(line: Line, at: Place) -> str:
-    return nats(float(line.numbers.median[at]))
+    return size(float(line.numbers.median[at]))
 
 
 def _carried(lines: Sequence[Line], at: Place, where: str) -> list[str]:

@@ -20,8 +20,10 @@ if TYPE_CHECKING:
 
 
 PAPER = Paper(
-    "Domke", 2021, "An easy to interpret diagnostic for approximate inference", "Section 7"
-)
+    "Domke", 2021,
+    "An easy to interpret diagnostic for approximate inference: symmetric divergence over "
+    "simulations", "Section 7",
+)  # fmt: skip
 """Where the models come from."""
 
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from validation_core.simulations.collect import summary
 from validation_core.simulations.curves import Found
 from validation_core.simulations.plan import Plan, tested
 from validation_core.simulations.runs import MS
+from validation_core.statistics.divergence import HEAVY, tail_shape
 
 Row = dict[str, Any]
 
@@ -24,7 +27,7 @@ def rows(plan: Plan, found: Found, ms: Sequence[int] | None = None) -> list[Row]
 
     Returns:
         Estimates in nats, None where a data set has no q; `k` data sets, `failures` of them
-        without q.
+        without q; `heavy` where the `tail` of the terms is one of infinite variance.
     """
     made = []
     for (i, j), terms in sorted(found.items()):
@@ -33,14 +36,16 @@ def rows(plan: Plan, found: Found, ms: Sequence[int] | None = None) -> list[Row]
         for at, iterations in enumerate(plan.iterations):
             for m in ms or (tested(inference),) if terms.done[at] else ():
                 got = [float(values[at, MS.index(m)]) for values in numbers]
-                skl, low, high, median, largest, sd = (v if v == v else None for v in got)
+                got.append(tail_shape(np.abs(terms.d[at, MS.index(m)])))
+                skl, low, high, median, largest, sd, tail = (v if v == v else None for v in got)
                 made.append({
                     "model": model.name, "model_label": model.label, "inference": inference.name,
                     "inference_label": inference.label, "iterations": iterations,
                     "trained_m": tested(inference), "m": m, "skl": skl, "ci_low": low,
                     "ci_high": high, "median": median, "largest": largest, "sd": sd,
+                    "tail": tail, "heavy": tail is not None and tail > HEAVY,
                     "k": plan.datasets, "failures": int(terms.failures[at]),
-                    "seconds": float(terms.seconds[at]),
+                    "seed": plan.seed, "seconds": float(terms.seconds[at]),
                 })  # fmt: skip
     return made
 

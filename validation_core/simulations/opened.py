@@ -21,7 +21,7 @@ from validation_core.bayes import Model
 from validation_core.bayes.posterior import Posterior
 from validation_core.models import covariates
 from validation_core.rng import stream
-from validation_core.simulations.runs import Found, Run
+from validation_core.simulations.runs import Found, Run, simulated
 from validation_core.statistics import divergence
 from validation_core.tasks import Live
 from validation_core.types import Array
@@ -104,8 +104,9 @@ class Opened:
         from validation_core.bayes import hmc
 
         covariates(store, self.model)
-        z, y = _pairs(self)
-        found = hmc.draws(self.model, y, z, self.draws, _streams(self), chains=CHAINS)
+        pairs = simulated(self.model, self.seed, self.which)
+        streams = _streams(self)
+        found = hmc.draws(self.model, pairs.x, pairs.theta, self.draws, streams, chains=CHAINS)
         arrays = {"z": found.z, "acceptance": found.acceptance}
         store.save(
             "results", self.key, arrays, spec=keys.text(self), meta={"label": self.label}
@@ -134,15 +135,8 @@ def tasks(run: Run, places: NDArray[np.int64]) -> tuple[Opened, ...]:
 
 def exact(task: Opened) -> Array | None:
     """Draws (len(which), draws, D) where the posterior has a closed form; covariates are lent."""
-    _, y = _pairs(task)
-    found = task.model.exact(y)
+    found = task.model.exact(simulated(task.model, task.seed, task.which).x)
     return None if found is None else found.sample(task.draws, _streams(task))
-
-
-def _pairs(task: Opened) -> tuple[Array, Array]:
-    """The true z (V, D) and the data (V, M) of the data sets, as `Run.pairs` simulates them."""
-    rows = [task.model.simulate(1, stream(task.seed, "data set", k)) for k in task.which]
-    return np.concatenate([r.theta for r in rows]), np.concatenate([r.x for r in rows])
 
 
 def _streams(task: Opened) -> list[np.random.Generator]:

@@ -84,12 +84,7 @@ class Run:
 
     def pairs(self) -> Joint:
         """The simulated truths and data, K rows."""
-        rows = [
-            self.model.simulate(1, stream(self.seed, "data set", k)) for k in range(self.datasets)
-        ]
-        return Joint(
-            *(np.concatenate([getattr(r, side) for r in rows]) for side in ("theta", "x"))
-        )
+        return simulated(self.model, self.seed, range(self.datasets))
 
     def streams(self, use: str) -> list[np.random.Generator]:
         """A generator for each data set."""
@@ -152,6 +147,12 @@ class Run:
             of["theta"], of["x"], Weights(*(of[name] for name in Weights._fields)),
             of["ok"].astype(bool), q, float(kept.meta["seconds"]),
         )  # fmt: skip
+
+
+def simulated(model: Model, seed: int, which: Sequence[int]) -> Joint:
+    """Data sets of these numbers, each from its own stream: z theta (V, D), y x (V, M')."""
+    rows = [model.simulate(1, stream(seed, "data set", k)) for k in which]
+    return Joint(np.concatenate([r.theta for r in rows]), np.concatenate([r.x for r in rows]))
 
 
 class Kept(NamedTuple):
