@@ -167,8 +167,7 @@ class Kept(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Summed:
-    """The terms of a run, kept beside it: a hundredth of its size, so that figures can be shipped.
-    """
+    """The terms of a run, kept beside it: a hundredth of its size, so that figures can be shipped."""
 
     version: ClassVar[int] = 1
 
