@@ -167,7 +167,7 @@ class Kept(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Summed:
-    """The terms of a run, kept beside it: a hundredth of its size, so that figures can be shipped."""
+    """The terms of a run, kept beside it: a hundredth of its size, small enough to ship."""
 
     version: ClassVar[int] = 1
 
