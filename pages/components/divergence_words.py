@@ -26,7 +26,7 @@ def size(nats: float) -> str:
 
 def tick(nats: float) -> str:
     """A power of ten on an axis: 0.01, 100, 10⁶."""
-    if 1e-3 <= abs(nats) < 1e5 or nats == 0:
+    if 1e-3 <= abs(nats) < 1e4 or nats == 0:
         return f"{nats:g}".replace("-", "−")
     return "−" * (nats < 0) + "10" + _raised(round(log10(abs(nats))))
 
