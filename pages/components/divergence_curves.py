@@ -104,7 +104,7 @@ def along_training(plan: Plan, terms: Mapping[tuple[int, int], Terms]) -> Panels
         panels.append([
             Line(label, *live.look(style.algorithm_style(name)), *_by_iterations(*of), ran, first)
             for label, name, of, ran in (
-                ("IWVI, trained", "iwvi", iwvi, done), ("VI, weighted", "vi", vi, once)
+                ("trained IWVI", "iwvi", iwvi, done), ("weighted VI", "vi", vi, once)
             )
         ])  # fmt: skip
     return panels

@@ -115,7 +115,7 @@ def read_line(diagnosis: Diagnosis) -> str:
     upload = diagnosis.upload
     dim_theta, dim_x = upload.dims
     said = (
-        f"{upload.n} rows with {upload.k} draws of q at each, "
+        f"{upload.n} rows with {upload.k} draw{'s' * (upload.k != 1)} of q at each, "
         f"{dim_theta} parameter{'s' * (dim_theta != 1)}, {dim_x} data"
         if upload.k
         else f"Two samples, {upload.n} points in the smaller one, {dim_theta} quantities"
