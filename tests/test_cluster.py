@@ -14,6 +14,8 @@ from tests.conftest import ROOT
 from tests.test_engine import LONG, eventually
 from validation_core import diagnosis, engine, keys
 from validation_core.__main__ import main
+from validation_core.bayes import Concrete, Hospitals, designs
+from validation_core.bayes.inference import Laplace, Variational
 from validation_core.benchmarks.gaussian import Gaussian
 from validation_core.command import engines
 from validation_core.diagnosis import tasks as diagnoses
@@ -22,9 +24,10 @@ from validation_core.engine.cluster import Unreachable, link, remote
 from validation_core.engine.cluster.link import Cluster, Link
 from validation_core.engine.tasks import TaskError, perform
 from validation_core.methods import C2ST, SBC, Multiple
-from validation_core.models import Simulated, Training
+from validation_core.models import Simulated, Training, keep_covariates
 from validation_core.power import Trials
 from validation_core.scores.classifier import Classifier
+from validation_core.simulations import Run, Summed
 from validation_core.store import Store
 from validation_core.tasks import PowerTask, TrainTask
 from validation_core.uploads import Upload
@@ -165,6 +168,23 @@ def test_a_worker_asks_for_the_table_of_an_upload(there, here):
     assert there.wait(job.key, "me").state == "done"
     here.submit(tasks, "me")
     assert same(there.store, here.store, tasks)
+
+
+def test_workers_infer_with_the_covariates_of_this_store(there, here):
+    raw = np.random.default_rng(0).normal(size=designs.SHAPES["concrete"][:2])
+    for store in (there.store, here.store):
+        digest = keep_covariates(store, "concrete", raw)
+    few = {"iterations": 20, "datasets": 3}
+    both = [Run(model=Concrete(design=digest), inference=Laplace(adjusted=one), **few)
+            for one in (False, True)]  # fmt: skip
+    tasks = [*both, Run(model=Hospitals(), inference=Variational(), **few)]
+    job = there.submit(tasks, "me")
+    state = there.wait(job.key, "me")
+    assert state.state == "done", state.message
+    here.submit(tasks, "me")
+    for task in tasks:
+        for one in (task, Summed(of=task)):
+            assert bits(there.store, "results", one.key) == bits(here.store, "results", one.key)
 
 
 def test_what_a_stopped_task_left_on_a_worker_is_brought_home(there, executor, tmp_path):
