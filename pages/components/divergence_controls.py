@@ -17,7 +17,7 @@ from validation_core.rng import stream
 from validation_core.simulations import FOUR, GRID, Plan, figure
 
 DATASETS = (25, 50, 100, 200)
-MOST = (300, 1000, 3000, 10_000)
+MOST = (300, 1000, 3000, 10_000, 30_000)
 """Iterations up to which the grid goes."""
 OWN_M = (2, 5, 10, 20)
 _SHORT = {"iwvi": "IWVI"}
@@ -62,7 +62,7 @@ def choose() -> Chosen | None:
         models = tuple(_model(name) for name in names)
     if not models or not algorithms:
         return None
-    grid = tuple(n for n in (*GRID, MOST[-1]) if n <= most)
+    grid = tuple(n for n in sorted({*GRID, *MOST}) if n <= most)
     size: dict[str, Any] = {"iterations": grid, "datasets": datasets, "seed": seed}
     inferences = tuple(_inference(name, m) for name in algorithms)
     plan = Plan(models=models, inferences=inferences, **size)
