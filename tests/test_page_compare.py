@@ -306,6 +306,18 @@ def test_a_refused_option_is_said_and_left_out(own):
     assert list(own.dataframe[0].value["Test"]) == ["SBC"]
 
 
+def test_a_divergence_that_nobody_knows_is_left_out_before_it_runs(own):
+    """The spiral has no densities: there is no log ratio to read."""
+    own.multiselect(key="methods").set_value(["sbc", "skl"]).run()
+    assert not own.error, "a shifted normal has one"
+    own.selectbox(key="benchmark").set_value("spiral").run()
+    assert not own.exception
+    (said,) = [one.value for one in own.error]
+    assert "log p(theta, x) - log q(theta | x)" in said
+    assert "left out" in said
+    assert "Symmetric divergence" not in list(own.dataframe[0].value["Test"])
+
+
 def test_some_gammas_are_enough(own):
     own.multiselect(key="gammas-gaussian-mean_shift").set_value(["0", "0.3"]).run()
     assert not own.exception

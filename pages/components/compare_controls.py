@@ -14,6 +14,7 @@ from validation_core.comparisons import BETAS, Comparison
 from validation_core.methods import METHODS
 from validation_core.power import Trials
 from validation_core.scores.classifier import PRESETS
+from validation_core.scores.ratio import Ratio
 from validation_core.sweep import Sweep
 from validation_core.types import Benchmark, Method
 
@@ -107,7 +108,10 @@ def _own(problems: list[str]) -> Sweep:
         help="Of the tests that read tables: SBC, TARP, CoLT, within x.",
     )  # fmt: skip
     with st.expander("Options of the methods"):
-        methods = tuple(made for name in kinds for made in _variants(name, problems))
+        methods = tuple(
+            made for name in kinds for made in _variants(name, problems)
+            if _readable(made, on, gammas, problems)
+        )  # fmt: skip
     with st.expander("Networks"):
         preset = st.segmented_control(
             "Training", list(PRESETS), default="interactive", required=True, key="preset",
@@ -152,6 +156,20 @@ def _variants(name: str, problems: list[str]) -> list[Method]:
             continue
         made[method.label] = method
     return list(made.values())
+
+
+def _readable(
+    method: Method, on: Benchmark, gammas: tuple[float, ...], problems: list[str]
+) -> bool:
+    """Whether the benchmark knows the ratio that a method may read; asked before anything runs."""
+    if method.reads != "ratio":
+        return True
+    try:
+        Ratio(on, gammas[-1])
+    except ValueError as error:
+        problems.append(str(error))
+        return False
+    return True
 
 
 def _benchmark() -> Benchmark:
