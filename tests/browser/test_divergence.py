@@ -79,7 +79,9 @@ def test_the_numbers_can_be_taken_away(ran, visit):
     with page.expect_download(timeout=WAIT) as started:
         page.locator("[data-testid=stDownloadButton] button").first.click()
     text = started.value.path().read_text()
-    assert text.startswith("model,inference,iterations,m,datasets,seed,mean,low,high")
+    assert text.startswith(
+        "model,model_label,inference,inference_label,iterations,trained_m,m,skl,ci_low"
+    )
     assert text.count("\n") == 1 + 4 * 7
 
 
