@@ -12,7 +12,7 @@ import pytest
 from tests.conftest import ROOT
 from validation_core import costs, keys, models, power, sampling, scores, statistics
 from validation_core.__main__ import main
-from validation_core.bayes import MODELS, algorithms, designs
+from validation_core.bayes import MODELS, algorithms, closed, designs
 from validation_core.bayes.inference import ALGORITHMS, Variational
 from validation_core.benchmarks import BayesModel, Gaussian, bayes_model, fits, strength
 from validation_core.command.line import line
@@ -31,7 +31,7 @@ EVERY = [
     BayesModel(model=model, inference=inference)
     for model in MODELS
     for inference in ALGORITHMS
-    if inference != "exact" or bayes_model.closed(model)
+    if inference != "exact" or closed(model)
 ]
 
 
@@ -61,9 +61,7 @@ def test_every_pair_draws_and_weighs(benchmark):
     assert (table.theta.shape, table.x.shape, table.q.shape) == ((6, d), (6, m), (6, 3, d))
     weight = benchmark.log_weight(table.theta, table.x, gamma)
     assert np.isfinite(weight).all()
-    assert (benchmark.log_p(table.theta, table.x, gamma) is None) == (
-        not bayes_model.closed(benchmark.model)
-    )
+    assert (benchmark.log_p(table.theta, table.x, gamma) is None) == (not closed(benchmark.model))
     assert keys.read(keys.text(benchmark)) == benchmark
     assert MODELS[benchmark.model].title in benchmark.label
     assert ALGORITHMS[benchmark.inference].label in benchmark.label

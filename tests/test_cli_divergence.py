@@ -11,6 +11,7 @@ import pytest
 from tests.test_cli import printed, refused, said
 from validation_core.bayes import Concrete, HeartTransplants, designs
 from validation_core.bayes.inference import Laplace
+from validation_core.bayes import Hospitals
 from validation_core.simulations import Plan, Run, collect
 from validation_core.store import Store
 
@@ -124,13 +125,21 @@ def test_openml_only_when_asked(capsys, monkeypatch):
     assert asked == ["concrete"]
 
 
-def test_what_cannot_be_run_is_told_after_what_can(capsys, tmp_path):
+def test_what_cannot_be_run_is_told_after_what_can(capsys, tmp_path, monkeypatch):
+    whole = Run.run
+
+    def run(self, store, report):
+        if isinstance(self.model, Hospitals):
+            raise ValueError("no bed is left")
+        whole(self, store, report)
+
+    monkeypatch.setattr(Run, "run", run)
     numbers = tmp_path / "numbers.json"
     heard = said(
         capsys, *SMALL, "--model", "heart_transplants", "--model", "hospitals", "--inference",
-        "exact", "--figure", "1", "--json", str(numbers), code=2,
+        "laplace", "--figure", "1", "--json", str(numbers), code=2,
     )  # fmt: skip
-    assert "closed form" in heard.err
+    assert "no bed is left" in heard.err
     rows = json.loads(numbers.read_text())["figures"]["1"]
     assert {row["model"] for row in rows} == {"heart_transplants"}
 
@@ -145,6 +154,7 @@ def test_what_cannot_be_run_is_told_after_what_can(capsys, tmp_path):
         (("--model", "heart_transplants", "--model", "heart_transplants"), "each once"),
         (("--inference", "gibbs"), "'gibbs'"),
         (("--inference", "vi:rate=1"), "'rate=1'"),
+        (("--model", "hospitals", "--inference", "exact"), "which Hospitals has not"),
         (("--inference", "iwvi:m=3"), "M = 3"),
         (("--iterations", "10,-1"), "1 or more; got -1"),
         (("--iterations", "10,10"), "each once"),

@@ -9,11 +9,10 @@ from streamlit.testing.v1 import AppTest
 
 from pages.components import divergence_covariates, divergence_curves, divergence_figures
 from pages.components import divergence_sentences as sentences
-from pages.components.divergence_controls import possible
 from tests.conftest import ROOT
 from validation_core import engine, models
 from validation_core.bayes import MODELS, HeartTransplants, Hospitals, designs
-from validation_core.bayes.inference import ALGORITHMS
+from validation_core.bayes.inference import ALGORITHMS, possible
 from validation_core.bayes.inference.laplace import Laplace
 from validation_core.simulations import MS, Plan, Terms, figure
 from validation_core.simulations import tested as own_m

@@ -6,10 +6,9 @@ import streamlit as st
 
 from pages.components import divergence_covariates
 from pages.components.divergence_words import INFERENCES
-from validation_core.bayes import MODELS
+from validation_core.bayes import MODELS, closed
 from validation_core.bayes.inference import ALGORITHMS
 from validation_core.benchmarks import BayesModel
-from validation_core.benchmarks.bayes_model import closed
 
 _FALCONS = {"peregrine": "Real counts", "book": "The book's simulation"}
 

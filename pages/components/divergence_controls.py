@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any
 
 import streamlit as st
@@ -13,7 +12,6 @@ from pages.components.colt_controls import segmented
 from pages.components.divergence_words import INFERENCES
 from validation_core.bayes import MODELS, GLMBinomial, Model
 from validation_core.bayes.inference import ALGORITHMS, Inference
-from validation_core.rng import stream
 from validation_core.simulations import FOUR, GRID, Plan, figure
 
 DATASETS = (25, 50, 100, 200)
@@ -67,18 +65,6 @@ def choose() -> Chosen | None:
     inferences = tuple(_inference(name, m) for name in algorithms)
     plan = Plan(models=models, inferences=inferences, **size)
     return Chosen(plan, figure(3, models, **size))
-
-
-@cache
-def _closed_form(name: str) -> bool:
-    """Whether a model's posterior is known."""
-    model: Model = MODELS[name]()
-    return model.exact(model.simulate(1, stream(0, "closed form")).x) is not None
-
-
-def possible(model: Model, inference: Inference) -> bool:
-    """Whether an inference is there for a model: the exact one is not for all."""
-    return inference.name != "exact" or _closed_form(model.name)
 
 
 def _inference(name: str, m: int) -> Inference:

@@ -16,9 +16,9 @@ from pages.components import (
     divergence_terms,
     jobs,
 )
-from pages.components.divergence_controls import possible
 from pages.components.services import services
 from validation_core.bayes import Hospitals
+from validation_core.bayes.inference import possible
 from validation_core.simulations import Found, Plan, Run, tested
 from validation_core.statistics.divergence import importance_weighted
 

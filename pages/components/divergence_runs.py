@@ -8,10 +8,11 @@ import streamlit as st
 
 from pages.components import jobs
 from pages.components.colt_costs import about
-from pages.components.divergence_controls import Chosen, possible
+from pages.components.divergence_controls import Chosen
 from pages.components.services import services
 from validation_core import simulations
 from validation_core.bayes import HeartTransplants
+from validation_core.bayes.inference import possible
 from validation_core.engine import JobState
 from validation_core.simulations import Memory, Plan, Run, Summed
 

@@ -1,5 +1,9 @@
 """Bayesian models whose posterior is inferred, and the inference: the models by name."""
 
+from functools import cache
+
+import numpy as np
+
 from validation_core.bayes.concrete import Concrete
 from validation_core.bayes.glm_binomial import GLMBinomial
 from validation_core.bayes.heart_transplants import HeartTransplants
@@ -15,8 +19,16 @@ __all__ = [
     "Hospitals",
     "Ionosphere",
     "Model",
+    "closed",
 ]
 
 MODELS: dict[str, type[Model]] = {
     kind.name: kind for kind in (GLMBinomial, HeartTransplants, Hospitals, Ionosphere, Concrete)
 }
+
+
+@cache
+def closed(name: str) -> bool:
+    """Whether a model's posterior has a closed form: covariates play no part in that."""
+    made = MODELS[name]()
+    return made.exact(np.zeros((1, made.dims[1]))) is not None

@@ -10,13 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
-from functools import cache
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core.bayes import MODELS, Model
+from validation_core.bayes import MODELS, Model, closed
 from validation_core.bayes.inference import ALGORITHMS, Inference, Variational
 from validation_core.bayes.model import PAPER, log_joint
 from validation_core.bayes.posterior import Posterior
@@ -264,10 +263,3 @@ class BayesModel:
 
 def _options(model: str) -> set[str]:
     return {one.name for one in fields(MODELS[model])}  # type: ignore[arg-type]
-
-
-@cache
-def closed(model: str) -> bool:
-    """Whether the posterior has a closed form: covariates play no part in that."""
-    made = MODELS[model]()
-    return made.exact(np.zeros((1, made.dims[1]))) is not None

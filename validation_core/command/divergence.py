@@ -9,8 +9,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, cast
 
-from validation_core.bayes import MODELS, Model, designs
-from validation_core.bayes.inference import ALGORITHMS, Inference
+from validation_core.bayes import MODELS, Model, closed, designs
+from validation_core.bayes.inference import ALGORITHMS, Inference, possible
 from validation_core.command.engines import run_on_engine
 from validation_core.command.options import (
     build,
@@ -121,6 +121,12 @@ def _plans(chosen: argparse.Namespace, store: Store) -> dict[int, Plan]:
         )
     models = _models(chosen, store)
     inferences = [_inference(text) for text in chosen.inference or ()]
+    for model in models:
+        if lacking := [one for one in inferences if not possible(model, one)]:
+            raise ValueError(
+                f"{lacking[0].label} needs a closed form, which {model.title} has not. Choose by "
+                f"--model of {', '.join(filter(closed, MODELS))}, or leave it out."
+            )
     iterations = tuple(sorted(chosen.iterations))
     wanted = {
         number: (iterations[-1:], trained(chosen.m) if chosen.m else ())

@@ -7,6 +7,7 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
+from validation_core.bayes import closed
 from validation_core.bayes.inference.exact import Exact
 from validation_core.bayes.inference.laplace import Laplace
 from validation_core.bayes.inference.variational import Variational
@@ -14,7 +15,7 @@ from validation_core.bayes.model import Model
 from validation_core.bayes.posterior import Posterior
 from validation_core.types import Array
 
-__all__ = ["ALGORITHMS", "Exact", "Inference", "Laplace", "Variational"]
+__all__ = ["ALGORITHMS", "Exact", "Inference", "Laplace", "Variational", "possible"]
 
 
 class Inference(Protocol):
@@ -45,6 +46,11 @@ class Inference(Protocol):
             ValueError: where this model has no such posterior.
         """
         ...
+
+
+def possible(model: Model, inference: Inference) -> bool:
+    """Whether an inference is there for a model: the exact one is not for all."""
+    return not isinstance(inference, Exact) or closed(model.name)
 
 
 ALGORITHMS: dict[str, Inference] = {
