@@ -50,7 +50,7 @@ def figure(plan: Plan, view: str) -> None:
     payload = divergence_figures.payload(view, plan, _terms(plan))
     key = f"divergence-{view}-{plan.datasets}"
     live.chart(payload, key=key, url=(divergence_figures.ADDRESS[view], "first-k"))
-    st.caption(divergence_figures.READ[view])
+    st.caption(divergence_figures.READ[view] + divergence_controls.unfinished(plan))
 
 
 def _terms(plan: Plan) -> dict[tuple[int, int], Terms]:

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from tests.test_cli import printed, refused, said
-from validation_core.bayes import Concrete, HeartTransplants, designs
+from validation_core.bayes import Concrete, HeartTransplants, Hospitals, designs
 from validation_core.bayes.inference import Laplace
-from validation_core.bayes import Hospitals
 from validation_core.simulations import Plan, Run, collect
 from validation_core.store import Store
 

@@ -9,6 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from pages.components import divergence_covariates, divergence_curves, divergence_figures
 from pages.components import divergence_sentences as sentences
+from pages.components.divergence_controls import MOST, unfinished
 from tests.conftest import ROOT
 from validation_core import engine, models
 from validation_core.bayes import MODELS, HeartTransplants, Hospitals, designs
@@ -371,6 +372,13 @@ def test_one_data_set_that_carries_a_mean_is_named(rng):
     assert "One data set" in said
     assert "0.1 (Laplace)" in said
     assert "one data set" in sentences.answer(["Heart"], [[line]], (0, 2, 0))
+
+
+def test_vi_that_could_go_on_is_said_to():
+    assert unfinished(_plan()) == "", "Laplace has settled"
+    vi = {"inferences": (ALGORITHMS["vi"],)}
+    assert "after 3,000 iterations" in unfinished(_plan(iterations=(100, 3000), **vi))
+    assert unfinished(_plan(iterations=(100, MOST[-1]), **vi)) == ""
 
 
 def test_no_run_yet_is_an_empty_panel():

@@ -11,7 +11,7 @@ from pages.components import divergence_covariates
 from pages.components.colt_controls import segmented
 from pages.components.divergence_words import INFERENCES
 from validation_core.bayes import MODELS, GLMBinomial, Model
-from validation_core.bayes.inference import ALGORITHMS, Inference
+from validation_core.bayes.inference import ALGORITHMS, Inference, Variational
 from validation_core.simulations import FOUR, GRID, Plan, figure
 
 DATASETS = (25, 50, 100, 200)
@@ -51,6 +51,8 @@ def choose() -> Chosen | None:
         most = st.select_slider(
             "Iterations, up to", MOST, 3000, key="iterations", bind="query-params",
             format_func="{:,}".format,
+            help="Step sizes are the paper's: Laplace settles within thousands of steps, VI and "
+            "IWVI only within tens of thousands. Each number of iterations is a run of its own.",
         )  # fmt: skip
         datasets = st.select_slider(
             "Simulated data sets, K", DATASETS, 100, key="datasets", bind="query-params",
@@ -65,6 +67,17 @@ def choose() -> Chosen | None:
     inferences = tuple(_inference(name, m) for name in algorithms)
     plan = Plan(models=models, inferences=inferences, **size)
     return Chosen(plan, figure(3, models, **size))
+
+
+def unfinished(plan: Plan) -> str:
+    """A hint where VI is not as far as the slider lets it go; empty otherwise."""
+    last, most = plan.iterations[-1], MOST[-1]
+    if last == most or not any(isinstance(one, Variational) for one in plan.inferences):
+        return ""
+    return (
+        f" At the paper's step sizes VI is still on its way after {last:,} iterations: in the "
+        f"sidebar they go up to {most:,}."
+    )
 
 
 def _inference(name: str, m: int) -> Inference:
