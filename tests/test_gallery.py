@@ -54,9 +54,10 @@ def test_the_divergence_page_opens_with_every_figure(store):
     """Domke (2021), Figure 1: adjusted Laplace is exact on a normal posterior from the start, and
     Laplace fails on hospitals where it has hardly climbed.
     """
-    plan = simulations.figure(1, iterations=sorted({*simulations.GRID, *MOST}))
+    grid = sorted({*simulations.GRID, *MOST})
+    plan = simulations.figure(1, iterations=grid)
     assert not simulations.missing(plan, store)
-    assert not simulations.missing(simulations.figure(3, iterations=simulations.GRID), store)
+    assert not simulations.missing(simulations.figure(3, iterations=grid), store)
     found = simulations.collect(plan, store)
     places = {(m.name, i.name): (a, b) for a, m in enumerate(plan.models)
               for b, i in enumerate(plan.inferences)}  # fmt: skip

@@ -72,8 +72,9 @@ def curves() -> list[Curve]:
 
 
 def runs() -> list[Run]:
-    """Runs behind the Symmetric divergence page: Figures 1 and 2 as far as its iterations go."""
-    plans = figure(1, iterations=sorted({*GRID, *MOST})), figure(3, iterations=GRID)
+    """Runs behind the Symmetric divergence page, as far as its iterations go."""
+    grid = sorted({*GRID, *MOST})
+    plans = figure(1, iterations=grid), figure(3, iterations=grid)
     return list(dict.fromkeys(run for plan in plans for run in plan.runs()))
 
 
