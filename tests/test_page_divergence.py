@@ -280,6 +280,19 @@ def test_covariates_of_a_link_are_those_of_the_store(page, tmp_path):
     assert digest[:12] in _texts(page)
 
 
+@pytest.mark.parametrize("asked", ["../../etc", "y", "concrete"])
+def test_a_link_to_other_covariates_is_no_crash(page, asked):
+    """A key that is none, one that nobody has, and one of another model's table."""
+    if asked == "concrete":
+        asked = models.keep_covariates(Store(), asked, designs.stand_in(asked) + 1.0)
+    page.query_params["models"] = ["Ionosphere", "Heart transplants"]
+    page.query_params["covariates-ionosphere"] = divergence_covariates.SOURCES["file"]
+    page.query_params["design-ionosphere"] = asked
+    page.run()
+    assert not page.exception
+    assert "does not have" in _texts(page)
+
+
 def test_the_network_is_asked_only_by_a_button(page, monkeypatch):
     asked = []
 

@@ -1,16 +1,16 @@
 """Tables from files: uploaded ones, or one below a folder that the server's operator allows."""
 
 import io
-import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
+from pages.components import folder
 from pages.components.jobs import plain
 from validation_core import export, uploads
-from validation_core.uploads import Order, Upload, local
+from validation_core.uploads import Order, Upload
 from validation_core.uploads.names import label
 
 Tables = list[tuple[str, Upload]]
@@ -77,24 +77,11 @@ def _snippets() -> None:
 
 def below() -> Tables:
     """A file below the folder that whoever runs this server allows."""
-    folder = local.folder()
-    assert folder is not None
-    known = local.listing(folder)
-    text = st.selectbox(
-        "File below the server's folder", known.files, index=None, key="path",
-        accept_new_options=True, placeholder="Choose one, or write its path",
-    )  # fmt: skip
-    if known.cut:
-        st.caption(plain(known.cut))
-    if not text:
+    picked = folder.pick("File below the server's folder", "path")
+    if picked is None:
         return []
-    try:
-        path = local.within(folder, text)
-    except ValueError as refusal:
-        st.error(plain(str(refusal)), icon=":material/error:")
-        return []
-    stamp = os.stat(path)
-    return _read([(path.name, path)], f"{path}:{stamp.st_mtime_ns}:{stamp.st_size}")
+    path, stamp = picked
+    return _read([(path.name, path)], stamp)
 
 
 def _read(sent: Sequence[tuple[str, Any]], stamp: str) -> Tables:

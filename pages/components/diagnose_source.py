@@ -6,14 +6,14 @@ from typing import Any
 
 import streamlit as st
 
-from pages.components import diagnose_files, recent
+from pages.components import diagnose_files, folder, recent
 from pages.components.diagnose_files import Tables
 from pages.components.jobs import plain
 from validation_core import sampling, uploads
 from validation_core.benchmarks import Gaussian
 from validation_core.benchmarks.perturbations import PERTURBATIONS
 from validation_core.rng import stream
-from validation_core.uploads import Upload, local, samples
+from validation_core.uploads import Upload, samples
 
 _SOURCES = {
     "file": "Upload files",
@@ -27,7 +27,7 @@ _SAMPLES = {"exact": "sample_well_trained", "narrow": "sample_undertrained"}
 
 def choose() -> Tables:
     """The table that the user chose, read and checked, with a label; none until there is one."""
-    kinds = [kind for kind in _SOURCES if kind != "path" or _allowed()]
+    kinds = [kind for kind in _SOURCES if kind != "path" or folder.allowed()]
     what = st.segmented_control(
         "What to diagnose", kinds, default="file", required=True, key="source",
         format_func=_SOURCES.get, bind="query-params", label_visibility="collapsed",
@@ -46,15 +46,6 @@ def choose() -> Tables:
         return [] if st.session_state.get("path" if path else "file") else _again()
     recent.remember(*found[0])
     return found
-
-
-def _allowed() -> bool:
-    """Whether files on the server may be read; says so when its operator named no folder."""
-    try:
-        return local.folder() is not None
-    except ValueError as refusal:
-        st.warning(plain(str(refusal)))
-        return False
 
 
 def _again() -> Tables:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from typing import Any
 
 import streamlit as st
 
+from pages.components import folder
 from pages.components.colt_controls import segmented
 from pages.components.jobs import plain
 from pages.components.services import services
 from validation_core import models
 from validation_core.bayes import MODELS, designs
-from validation_core.uploads import local
 
 NAMES = tuple(designs.SHAPES)
 SOURCES = {"stand-in": "Stand-in", "file": "Upload", "path": "Server", "openml": "OpenML"}
@@ -26,7 +25,9 @@ def choose(name: str) -> str:
     title = MODELS[name].title
     with st.expander(f"Covariates of {title}"):
         known = _addressed(name)
-        kinds = {kind: words for kind, words in SOURCES.items() if kind != "path" or _allowed()}
+        kinds = {
+            kind: words for kind, words in SOURCES.items() if kind != "path" or folder.allowed()
+        }  # fmt: skip
         source = segmented("Source", kinds, f"covariates-{name}", label_visibility="collapsed")
         if source == "stand-in":
             rows, columns, _ = designs.SHAPES[name]
@@ -61,21 +62,11 @@ def _opened(sent: Any) -> Any:
 
 
 def _below(name: str) -> str:
-    folder = local.folder()
-    assert folder is not None
-    text = st.selectbox(
-        f"{_FILES[name]} below the server's folder", local.listing(folder).files, index=None,
-        key=f"path-{name}", accept_new_options=True, placeholder="Choose one, or write its path",
-    )  # fmt: skip
-    if not text:
+    picked = folder.pick(f"{_FILES[name]} below the server's folder", f"path-{name}")
+    if picked is None:
         return ""
-    try:
-        path = local.within(folder, text)
-    except ValueError as refusal:
-        st.error(plain(str(refusal)), icon=":material/error:")
-        return ""
-    stamp = os.stat(path)
-    return _read(name, f"{path}:{stamp.st_mtime_ns}:{stamp.st_size}", lambda: designs.read(path))
+    path, stamp = picked
+    return _read(name, stamp, lambda: designs.read(path))
 
 
 def _fetched(name: str) -> str:
@@ -103,19 +94,14 @@ def _addressed(name: str) -> str:
     asked = st.query_params.get(f"design-{name}") or st.session_state.get(f"design-{name}", "")
     if not asked:
         return ""
-    if services().store.has("tables", asked):
-        return str(asked)
-    st.warning("The address names covariates that this server does not have.")
-    return ""
+    kind: Any = MODELS[name]
+    try:  # the store is asked by what also runs: an address may hold anything
+        models.covariates(services().store, kind(design=str(asked)))
+    except ValueError:
+        st.warning("The address names covariates that this server does not have.")
+        return ""
+    return str(asked)
 
 
 def _keep(name: str, digest: str) -> None:
     st.query_params[f"design-{name}"] = st.session_state[f"design-{name}"] = digest
-
-
-def _allowed() -> bool:
-    try:
-        return local.folder() is not None
-    except ValueError as refusal:
-        st.warning(plain(str(refusal)))
-        return False
