@@ -11,15 +11,13 @@ from validation_core.diagnosis import ratios
 from validation_core.diagnosis.records import SMALLEST
 from validation_core.methods import SKL
 from validation_core.rng import stream
+from validation_core.simulations import MS
 from validation_core.statistics import divergence as nats
 from validation_core.statistics import effects, hpd
 from validation_core.types import Array
 from validation_core.uploads import Upload
 
 _BARS = 40
-
-MS = (1, 2, 5, 10, 20, 50, 100)
-"""Draws of q that are weighed by p / q, as far as there are twice as many."""
 
 Numbers = dict[str, Any]
 
