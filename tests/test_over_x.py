@@ -14,7 +14,7 @@ from validation_core import diagnosis, statistics, uploads
 from validation_core.answers import over_x
 from validation_core.answers.base import Found
 from validation_core.answers.over_x import features, quotes, scan
-from validation_core.answers.over_x.coordinates import coordinates
+from validation_core.omnibus.coordinates import coordinates, moments
 from validation_core.answers.over_x.windows import windows
 from validation_core.diagnosis import tasks as diagnoses
 from validation_core.figures.over_x import drawn
@@ -46,7 +46,7 @@ def part(found):
 
 def both(table, seed, nulls=39):
     found = features.of_parameters(table, seed)
-    at = coordinates(table.x, table.q[:, :0])
+    at = coordinates(table.x, *moments(table.q[:, :0]))
     plane = table.x if table.x.shape[1] == 2 else None
     over = windows(at.values, np.random.default_rng(seed), plane)
     rng = np.random.default_rng(seed)
@@ -332,7 +332,7 @@ def test_coordinates_are_columns_and_means_that_vary():
     table = normals(n=50, k=3, m=5)
     x = table.x.copy()
     x[:, 2] = 1.0
-    at = coordinates(x, table.q)
+    at = coordinates(x, *moments(table.q))
     assert at.kinds == ("x",) * 4 + ("mean",) * 2
     assert at.which == (0, 1, 3, 4, 0, 1)
     np.testing.assert_allclose(at.values[:, 4:], table.q.mean(1))

@@ -12,7 +12,7 @@ from scipy.special import ndtri
 from validation_core import scores as scoring
 from validation_core.answers.base import Answer, Found
 from validation_core.answers.over_x import features, quotes, scan
-from validation_core.answers.over_x.coordinates import COLUMNS, Coordinates, aside, coordinates
+from validation_core.omnibus.coordinates import COLUMNS, Coordinates, aside, coordinates, moments
 from validation_core.answers.over_x.features import Features
 from validation_core.answers.over_x.windows import Windows, windows
 from validation_core.diagnosis import learning
@@ -80,7 +80,7 @@ class OverX(Answer):
         few = Draws(table.theta[rows], table.x[rows], table.q[rows, most])
         read = scoring.apply(network.at(), few)
         found = features.of_scores(read.truth[0], read.draws[0], self.seed)
-        at = coordinates(table.x, table.q[:, :kept_back])
+        at = coordinates(table.x, *moments(table.q[:, :kept_back]))
         looked = Looked(found, at._replace(values=at.values[rows]), _plane(few.x), rows)
         return told(looked, upload, self.seed, self.nulls, self.families, report, "learned")
 
@@ -103,7 +103,7 @@ def over_x(
         )
     found = features.of_parameters(Draws(few.theta, few.x, few.q[:, kept_back:]), seed)
     found = found._replace(parameters=tuple(int(chosen[one]) for one in found.parameters))
-    at = coordinates(few.x, few.q[:, :kept_back])
+    at = coordinates(few.x, *moments(few.q[:, :kept_back]))
     which = tuple(
         int(chosen[one]) if kind == "mean" else one
         for kind, one in zip(at.kinds, at.which, strict=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from validation_core.answers.base import Found, called
-from validation_core.answers.over_x.coordinates import CHOSEN, COLUMNS, COMPONENTS
+from validation_core.omnibus.coordinates import CHOSEN, COLUMNS, COMPONENTS
 from validation_core.diagnosis.words import equals
 
 LEVEL = 0.05

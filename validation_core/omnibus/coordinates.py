@@ -43,7 +43,7 @@ def aside(k: int, columns: int) -> int:
     return few if columns > 2 and few >= _FEWEST_ASIDE else 0
 
 
-def coordinates(x: Array, draws: Array) -> Coordinates:
+def coordinates(x: Array, means: Array, spread: Array) -> Coordinates:
     """What rows x (n, M) are ordered along; columns that never vary are left out.
 
     One or two columns: these. Up to COLUMNS: these, and q's mean of up to MEANS parameters.
@@ -52,10 +52,10 @@ def coordinates(x: Array, draws: Array) -> Coordinates:
 
     Args:
         x: data (n, M).
-        draws: draws of q that give its means (n, A, D); none are needed.
+        means: what q makes of each x (n, D); (n, 0) where they are not read.
+        spread: q's variances (n, D).
     """
     n, m = x.shape
-    means, spread = _moments(draws)
     columns, projected = (
         (np.arange(m), np.zeros((n, 0))) if m <= COLUMNS
         else _many(x, means[:, _told(means, spread)])
@@ -64,7 +64,7 @@ def coordinates(x: Array, draws: Array) -> Coordinates:
         ("x", columns, np.asarray(x[:, columns], np.float64)),
         ("component", np.arange(projected.shape[1]), projected),
     ]
-    if m > 2 and draws.shape[1]:
+    if m > 2 and means.shape[1]:
         told = _told(means, spread)
         parts.append(("mean", told, means[:, told]))
     values = np.concatenate([part[2] for part in parts], axis=1)
@@ -77,7 +77,7 @@ def coordinates(x: Array, draws: Array) -> Coordinates:
     )
 
 
-def _moments(draws: Array) -> tuple[Array, Array]:
+def moments(draws: Array) -> tuple[Array, Array]:
     """Mean and variance (n, D) of draws (n, A, D); (n, 0) of none."""
     if not draws.shape[1]:
         nothing = np.zeros((len(draws), 0))

@@ -1,0 +1,190 @@
+"""Where over x a feature is looked at: fixed functions of the rows' x.
+
+Along each coordinate: its rank, the rank's sign and square, and every stretch of 5% to 50% of the
+rows; products of two ranks; balls around rows. All are contrasts: what is the same at every x
+cancels from them and is looked at by itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import rankdata
+
+from validation_core.types import Array
+
+_BLOCKS = (40, 20, 10)
+_SECONDS = 2.0  # that a battery may take over x, about; then fewer blocks, then fewer coordinates
+_MULTIPLIED, _STRETCHED = 3e-11, 4e-9  # seconds for a multiplication, and for one stretch's sum
+_FEWEST = 4  # coordinates, whatever the time
+_SHORTEST, _LONGEST = 0.05, 0.5
+_LEAST_ROWS = 10
+_PRODUCTS = 6  # coordinates whose products are looked at
+_CENTRES = 48
+_SHARES = (0.05, 0.1, 0.2)
+_TINY = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Places:
+    """Functions of the x of n rows: H columns that sums are taken with."""
+
+    columns: NDArray[np.float32]
+    """(n, H): blocks of every coordinate, then smooth functions, products and balls."""
+    coordinates: int
+    blocks: int
+    """Blocks of each coordinate."""
+    first: NDArray[np.int64]
+    """(W,) blocks `first` to `last` - 1 are a stretch."""
+    last: NDArray[np.int64]
+    along: NDArray[np.int64]
+    """(H - C G,) of the other columns: the coordinate; -1 of products, -2 of balls."""
+
+    @property
+    def labels(self) -> list[int]:
+        """What a cell is along, in the order of `largest`: coordinates, then -1 and -2."""
+        return [
+            *range(self.coordinates),
+            *sorted({int(one) for one in self.along if one < 0})[::-1],
+        ]
+
+    def largest(self, sums: Array, whole: Array, weight: Weights, one_sided: Array) -> Array:
+        """The largest standardised contrast (F, B, A) along each coordinate, products and balls.
+
+        Args:
+            sums: of features with the columns, (F, B, H).
+            whole: of features over all rows, (F, B).
+            weight: what `weights` gave.
+            one_sided: (F,) features of which only large contrasts count.
+        """
+        f, b, _ = sums.shape
+        blocks = self.coordinates * self.blocks
+        inside = np.zeros((f, b, self.coordinates, self.blocks + 1), np.float32)
+        np.cumsum(
+            sums[..., :blocks].reshape(f, b, self.coordinates, -1), axis=-1, out=inside[..., 1:]
+        )
+        off = inside[..., self.last] - inside[..., self.first]
+        off -= weight.share[:, None] * whole[..., None, None]
+        off *= weight.scale[:, None]
+        best = self._most(off, one_sided)
+        other = sums[..., blocks:] - weight.other_mean[:, None] * whole[..., None]
+        other *= weight.other_scale[:, None]
+        other = np.where(one_sided[:, None, None], other, np.abs(other))
+        out = [best]
+        for at in self.labels[self.coordinates :]:
+            out.append(other[..., self.along == at].max(axis=-1)[..., None])
+        for at in range(self.coordinates):
+            smooth = other[..., self.along == at].max(axis=-1)
+            np.maximum(best[..., at], smooth, out=best[..., at])
+        return np.concatenate(out, axis=-1)
+
+    def _most(self, off: Array, one_sided: Array) -> Array:
+        high = off.max(axis=-1)
+        low = np.where(one_sided[:, None, None], high, -off.min(axis=-1))
+        return np.maximum(high, low)
+
+    def weights(self, variance: Array) -> Weights:
+        """Variances of the sums, from those of features (F, n) in each row."""
+        f = len(variance)
+        blocks = self.coordinates * self.blocks
+        whole = variance.sum(axis=1, dtype=np.float64)
+        safe = np.where(whole > _TINY, whole, 1.0)
+        by = np.zeros((f, self.coordinates, self.blocks + 1))
+        rows = np.zeros((self.coordinates, self.blocks + 1))
+        counted = self.columns[:, :blocks]
+        by[..., 1:] = (variance @ counted).reshape(f, self.coordinates, -1).cumsum(axis=-1)
+        rows[:, 1:] = counted.sum(axis=0, dtype=np.float64).reshape(self.coordinates, -1).cumsum(1)
+        share = (by[..., self.last] - by[..., self.first]) / safe[:, None, None]
+        count = rows[..., self.last] - rows[..., self.first]
+        n = len(self.columns)
+        enough = (count >= max(_LEAST_ROWS, 0.9 * _SHORTEST * n)) & (n - count >= _LEAST_ROWS)
+        spread = safe[:, None, None] * share * (1 - share)
+        enough = enough & (spread > _TINY) & (whole > _TINY)[:, None, None]
+        scale = np.where(enough, 1 / np.sqrt(np.where(enough, spread, 1.0)), 0.0)
+        other = self.columns[:, blocks:].astype(np.float64)
+        mean = variance @ other / safe[:, None]
+        squares = variance @ np.square(other) - safe[:, None] * mean**2
+        good = (squares > _TINY * safe[:, None]) & (whole > _TINY)[:, None]
+        other_scale = np.where(good, 1 / np.sqrt(np.where(good, squares, 1.0)), 0.0)
+        return Weights(*(
+            np.asarray(one, np.float32) for one in (share, scale, mean, other_scale)
+        ))  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Weights:
+    """What turns sums into standardised contrasts."""
+
+    share: NDArray[np.float32]
+    """(F, C, W) of the variance within a stretch."""
+    scale: NDArray[np.float32]
+    """(F, C, W) one over the sd; 0 where too few rows."""
+    other_mean: NDArray[np.float32]
+    """(F, H') weighted means of the other columns."""
+    other_scale: NDArray[np.float32]
+    """(F, H')."""
+
+
+def affordable(n: int, coordinates: int, features: int, labellings: int) -> tuple[int, int]:
+    """Blocks of each coordinate, and how many coordinates, that take no more than their time."""
+
+    def seconds(c: int, g: int) -> float:
+        columns = c * (g + 3) + _CENTRES * len(_SHARES)
+        work = _MULTIPLIED * n * columns + _STRETCHED * c * len(_stretches(g)[0])
+        return features * labellings * work
+
+    for g in _BLOCKS:
+        if seconds(coordinates, g) <= _SECONDS:
+            return g, coordinates
+    c = coordinates
+    while c > _FEWEST and seconds(c, g) > _SECONDS:
+        c -= 1
+    return g, c
+
+
+def _stretches(g: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """First and last block of every stretch of 5% to 50% of g blocks."""
+    first, last = np.triu_indices(g + 1, 1)
+    length = last - first
+    some = (length >= max(1, round(_SHORTEST * g))) & (length <= np.ceil(_LONGEST * g))
+    return first[some], last[some]
+
+
+def places(values: Array, rng: np.random.Generator, blocks: int = _BLOCKS[0]) -> Places:
+    """Functions of coordinates (n, C).
+
+    Equal values stay together: a coordinate of few values has fewer blocks with rows in them.
+    """
+    n, c = values.shape
+    g = max(2, min(blocks, n // _LEAST_ROWS))
+    rank = (rankdata(values, axis=0) - 0.5) / n if c else np.zeros((n, 0))
+    r = np.sqrt(12) * (rank - 0.5)
+    inside = np.zeros((n, c, g), np.float32)
+    at = np.minimum((rank * g).astype(int), g - 1)
+    np.put_along_axis(inside, at[..., None], 1.0, axis=2)
+    smooth = [r, np.sign(r), np.square(r)]
+    along = [*range(c)] * 3
+    several = list(combinations(range(min(c, _PRODUCTS)), 2))
+    if several:
+        a, b = np.array(several).T
+        smooth.append(r[:, a] * r[:, b])
+        along += [-1] * len(several)
+        discs = _balls(r[:, :_PRODUCTS], rng)
+        smooth.append(discs)
+        along += [-2] * discs.shape[1]
+    columns = np.concatenate([inside.reshape(n, c * g), *smooth], axis=1).astype(np.float32)
+    return Places(columns, c, g, *_stretches(g), np.array(along))
+
+
+def _balls(r: Array, rng: np.random.Generator) -> Array:
+    """1 where a row lies among the nearest to a centre: (n, V)."""
+    n = len(r)
+    centres = r[rng.permutation(n)[:_CENTRES]]
+    far = np.square(r[:, None] - centres).sum(axis=2)
+    counts = [max(_LEAST_ROWS, round(share * n)) for share in _SHARES]
+    ordered = np.sort(far, axis=0)
+    balls = [far <= ordered[min(count, n) - 1] for count in counts]
+    return np.concatenate(balls, axis=1).astype(np.float64)

@@ -1,0 +1,241 @@
+"""The slots of a table: at each x the truth and q's draws, any of which could play the truth.
+
+If q is right, truth and draws at one x are exchangeable. Rows that share one set of draws form one
+pool: all of its truths and draws are exchangeable together. A labelling says, for every row, which
+slot of its pool plays the truth; the observed one is as likely as any other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from validation_core.types import Array, Draws
+
+Slots = NDArray[np.int32]
+
+PLAYERS = 63
+"""Draws of each row that may play the truth: more would change no rank, only how often each of
+them is tried."""
+_RANKED = 3_000_000  # numbers of q's draws that are ranked; of larger tables fewer draws a row
+_FEWEST = 20  # draws of a row that are ranked, whatever the size
+_POOLED = 2000  # slots of a pool that rows share, at most
+_WHITENED = 60  # parameters up to which a row's covariance is worth its time
+_NUMBERS = 4_000_000  # of slots worked on at a time
+
+
+@dataclass(frozen=True, eq=False)
+class Pools:
+    """Which slots may play the truth of each row: slot numbers within the row's pool."""
+
+    size: NDArray[np.int64]
+    """(N,) slots of each row's pool."""
+    observed: Slots
+    """(N,) the slot that is the truth."""
+    first: NDArray[np.int64]
+    """(N,) where the row's pool begins among all slots."""
+    shared: tuple[NDArray[np.int64], ...] = ()
+    """Rows of each pool that several rows share."""
+
+    @cached_property
+    def total(self) -> int:
+        """Slots of all pools."""
+        return int((self.first + self.size).max())
+
+    def labellings(self, count: int, rng: np.random.Generator) -> Slots:
+        """Slots (count, N) that play the truth: in a shared pool each row has another one."""
+        slots = (rng.random((count, len(self.size)), np.float32) * self.size).astype(np.int32)
+        np.minimum(slots, (self.size - 1).astype(np.int32), out=slots)  # a float32 may round up
+        for rows in self.shared:
+            order = rng.random((count, int(self.size[rows[0]]))).argsort(axis=1)
+            slots[:, rows] = order[:, : len(rows)]
+        return slots
+
+
+@dataclass(frozen=True, eq=False)
+class SlotScore:
+    """One score of all slots as mid-ranks u in (0, 1) within the pool."""
+
+    of: str
+    """Whose score it is: theta, norm, log_q, log_ratio, or the learned score's name."""
+    which: int
+    """The parameter, from 0; -1 for a score of all of them."""
+    u: NDArray[np.float32]
+    """(E,) of all slots, pool after pool; NaN for those of rows that it says nothing of."""
+    raw: NDArray[np.float32] | None = None
+    """(E,) the score itself where it is a log ratio of p and q, up to a function of x."""
+
+
+def players(k: int, most: int = PLAYERS) -> NDArray[np.int64]:
+    """Columns of k draws that may play the truth, evenly spaced: chosen without a look at them."""
+    few = min(k, most)
+    return np.arange(few) * k // few
+
+
+def ranked(n: int, k: int, d: int) -> NDArray[np.int64]:
+    """Columns of k draws that truths are ranked among: all, or of large tables some."""
+    return players(k, max(_FEWEST, _RANKED // (n * d)))
+
+
+def pools_of(n: int, slots: int) -> Pools:
+    """Every row its own pool; the first slot is the truth."""
+    return Pools(np.full(n, slots), np.zeros(n, np.int32), np.arange(n) * slots)
+
+
+def mid_ranks(values: Array, columns: NDArray[np.int64] | None = None) -> NDArray[np.float32]:
+    """Mid-ranks u (..., C) in (0, 1) of values (..., P) along the last axis; equal values share one.
+
+    Nothing is drawn to break ties: labellings, not a law of ranks, say what is unusual.
+
+    Args:
+        values: of all slots of a pool.
+        columns: slots that are asked for; None for all.
+    """
+    points = values.shape[-1]
+    order = values.argsort(axis=-1, kind="stable")
+    ordered = np.take_along_axis(values, order, axis=-1)
+    place = np.broadcast_to(np.arange(points), values.shape)
+    new = np.ones(values.shape, bool)
+    new[..., 1:] = ordered[..., 1:] != ordered[..., :-1]
+    begin = np.maximum.accumulate(np.where(new, place, 0), axis=-1)
+    last = np.ones(values.shape, bool)
+    last[..., :-1] = new[..., 1:]
+    end = np.minimum.accumulate(np.where(last, place, points)[..., ::-1], axis=-1)[..., ::-1]
+    u = np.empty(values.shape, np.float32)
+    np.put_along_axis(u, order, ((begin + end + 1) / (2 * points)).astype(np.float32), axis=-1)
+    return u if columns is None else np.ascontiguousarray(u[..., columns])
+
+
+def normal(u: Array) -> Array:
+    """Normal scores of ranks in (0, 1)."""
+    return np.asarray(ndtri(u), np.float32)
+
+
+def norms(values: Array) -> Array:
+    """Squared Mahalanobis norms (n, P) of values (n, P, D) in the pool's own mean and covariance.
+
+    Both treat all slots alike. Few slots leave the covariance singular: it is shrunk to its
+    diagonal by (D / P)^2, at most to half; beyond _WHITENED parameters the diagonal stands alone.
+    """
+    n, points, d = values.shape
+    out = np.empty((n, points))
+    step = max(1, _NUMBERS // (points * d))
+    for begin in range(0, n, step):
+        part = slice(begin, begin + step)
+        off = values[part].astype(np.float64)
+        off -= off.mean(axis=1, keepdims=True)
+        sd = np.sqrt(np.square(off).mean(axis=1, keepdims=True))
+        off /= np.where(sd > 0, sd, 1.0)
+        if 1 < d <= _WHITENED:
+            shrink = min(0.5, (d / points) ** 2) + 1e-4
+            covariance = (1 - shrink) / points * (off.transpose(0, 2, 1) @ off)
+            covariance[:, np.arange(d), np.arange(d)] = 1.0
+            off = np.linalg.solve(np.linalg.cholesky(covariance), off.transpose(0, 2, 1))
+            out[part] = np.square(off).sum(axis=1)
+        else:
+            out[part] = np.square(off).sum(axis=2)
+    return out
+
+
+@dataclass(frozen=True, eq=False)
+class Slotted:
+    """A table's pools and the scores of their slots."""
+
+    pools: Pools
+    scores: tuple[SlotScore, ...]
+    mean: Array
+    """(N, D) of each row's pool: what q makes of x, alike whichever slot is the truth."""
+    spread: Array
+    """(N, D) variance within the pool."""
+
+
+def slotted(
+    table: Draws, parameters: NDArray[np.int64], groups: NDArray[np.int64] | None = None, *,
+    truths: bool = True,
+) -> Slotted:  # fmt: skip
+    """Every parameter's score and, of several parameters, that of their norm.
+
+    Args:
+        table: theta (N, D), q (N, K, D).
+        parameters: those that are looked at.
+        groups: (N,) of each row, the same for rows that share one set of draws; None where none
+            do.
+        truths: whether the truth is a slot; else pools are q's draws alone.
+    """
+    if groups is not None:
+        return _shared(table, parameters, groups)
+    n, k, _ = table.q.shape
+    among = ranked(n, k, len(parameters))
+    values = table.q[:, among][..., parameters]
+    chosen = players(len(among))
+    if truths:
+        values = np.concatenate([table.theta[:, None, parameters], values], axis=1)
+        chosen = np.append(0, 1 + chosen)
+    mean, spread = (of(values, axis=1, dtype=np.float64) for of in (np.mean, np.var))
+    scores = _scores(values, parameters, chosen)
+    return Slotted(pools_of(n, len(chosen)), scores, mean, spread)
+
+
+def _scores(
+    values: Array, parameters: NDArray[np.int64], chosen: NDArray[np.int64]
+) -> tuple[SlotScore, ...]:
+    """Scores of pools (n, P, D) at the chosen slots."""
+    n, points, d = values.shape
+    u = np.empty((d, n, len(chosen)), np.float32)
+    step = max(1, _NUMBERS // points)
+    for one in range(d):
+        for begin in range(0, n, step):
+            part = slice(begin, begin + step)
+            u[one, part] = mid_ranks(np.ascontiguousarray(values[part, :, one]), chosen)
+    scores = [
+        SlotScore("theta", int(which), u[one].ravel()) for one, which in enumerate(parameters)
+    ]
+    if d > 1:
+        scores.append(SlotScore("norm", -1, mid_ranks(norms(values), chosen).ravel()))
+    return tuple(scores)
+
+
+def _shared(table: Draws, parameters: NDArray[np.int64], groups: NDArray[np.int64]) -> Slotted:
+    """Pools of rows that share their draws: every truth of a group, then its draws."""
+    n, k, _ = table.q.shape
+    _, group = np.unique(groups, return_inverse=True)
+    rows_of = [np.flatnonzero(group == one) for one in range(group.max() + 1)]
+    size, observed, first = np.zeros(n, np.int64), np.zeros(n, np.int32), np.zeros(n, np.int64)
+    mean, spread = (np.zeros((n, len(parameters))) for _ in range(2))
+    parts: list[tuple[SlotScore, ...]] = []
+    begin = 0
+    for rows in rows_of:
+        draws = players(k, max(_FEWEST, _POOLED - len(rows)))
+        values = np.concatenate(
+            [table.theta[rows][:, parameters], table.q[rows[0]][draws][:, parameters]]
+        )[None]
+        chosen = np.arange(values.shape[1])
+        parts.append(_scores(values, parameters, chosen))
+        size[rows], observed[rows], first[rows] = len(chosen), np.arange(len(rows)), begin
+        mean[rows] = values[0].mean(axis=0, dtype=np.float64)
+        spread[rows] = values[0].var(axis=0, dtype=np.float64)
+        begin += len(chosen)
+    joined = tuple(
+        SlotScore(some[0].of, some[0].which, np.concatenate([one.u for one in some]))
+        for some in zip(*parts, strict=True)
+    )
+    shared = tuple(rows for rows in rows_of if len(rows) > 1)
+    return Slotted(Pools(size, observed, first, shared), joined, mean, spread)
+
+
+def of_rows(
+    name: str, pools: Pools, rows: NDArray[np.int64], values: Array, *, ratio: bool = False
+) -> SlotScore:
+    """A score that is known at some rows: values (n, J + 1) of their slots, the truth first."""
+    u = np.full(pools.total, np.nan, np.float32)
+    places = pools.first[rows][:, None] + np.arange(values.shape[1])
+    u[places] = mid_ranks(values)
+    raw = None
+    if ratio:
+        raw = np.full(pools.total, np.nan, np.float32)
+        raw[places] = values - values.max(axis=1, keepdims=True)
+    return SlotScore(name, -1, u, raw)

@@ -1,0 +1,178 @@
+"""The test of a table: its scores, the functions of x, and all labellings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from validation_core.omnibus import battery, features, slots
+from validation_core.omnibus.battery import Battery
+from validation_core.omnibus.coordinates import Coordinates, coordinates
+from validation_core.omnibus.features import Block
+from validation_core.omnibus.places import Places, affordable, places
+from validation_core.omnibus.result import Omnibus
+from validation_core.omnibus.slots import Slotted, SlotScore
+from validation_core.rng import stream
+from validation_core.types import Array, Draws
+
+MOST = 50
+"""Parameters that are looked at; of more, those that the rows set aside for learning point at."""
+RELABELINGS = 999
+FEWEST = 5
+"""Rows of a table, at least."""
+_NEAR, _LEAST_NEAR = 0.1, 20  # share of the rows that are near an observation; at least so many
+_RANKED_AT_ONCE = 50  # parameters
+
+Rows = NDArray[np.int64]
+
+
+class Learned(NamedTuple):
+    """A learned score of some rows that it did not learn from."""
+
+    name: str
+    """One of `features.LEARNED`."""
+    rows: Rows
+    """(n,) of the table."""
+    values: Array
+    """(n, J + 1): of the truth, then of the draws in `columns`."""
+    ratio: bool
+    """Whether it estimates log p / q, up to a function of x."""
+
+
+class Observed(NamedTuple):
+    """Rows near the observation that a user cares about."""
+
+    rows: Rows
+
+
+class Asked(NamedTuple):
+    """All statistics of a table, and where over x they look."""
+
+    battery: Battery
+    coordinates: Coordinates
+    slotted: Slotted
+
+
+def columns(n: int, k: int, d: int) -> Rows:
+    """Draws (J,) of k that may play the truth, of a table of n rows and d parameters."""
+    among = slots.ranked(n, k, min(d, MOST))
+    return among[slots.players(len(among))]
+
+
+def relabelled(
+    table: Draws, seed: int, *, relabelings: int = RELABELINGS, learned: Sequence[Learned] = (),
+    densities: Mapping[str, Array] | None = None, groups: Rows | None = None,
+    training: Rows | None = None, near: Rows | None = None, over_x: bool = True,
+    report: Callable[[float], None] = lambda done: None,
+) -> Omnibus:  # fmt: skip
+    """The exact test of a table by relabelling within x.
+
+    Args:
+        table: theta (N, D), x (N, M), q (N, K, D).
+        seed: fixes the labellings and the centres of balls.
+        relabelings: B; no p is below 1 / (B + 1).
+        learned: scores learned on other rows.
+        densities: log_q, log_q_draws and, with log_joint, log_joint_draws, the log ratio.
+        groups: (N,) the same for rows that share one set of draws; None where none do.
+        training: rows that choose the parameters to look at, where there are more than MOST.
+        near: rows nearest to the observation that is asked about.
+        over_x: whether features are looked at over x.
+        report: told the fraction done.
+    """
+    asked = statistics_of(
+        table, seed, relabelings=relabelings, learned=learned, densities=densities,
+        groups=groups, training=training, near=near, over_x=over_x,
+    )  # fmt: skip
+    tested = battery.test(
+        asked.battery, relabelings, stream(seed, "omnibus", "labellings"), report
+    )
+    return Omnibus.of(tested, asked.battery.cells, asked.coordinates)
+
+
+def statistics_of(
+    table: Draws, seed: int, *, relabelings: int = RELABELINGS, learned: Sequence[Learned] = (),
+    densities: Mapping[str, Array] | None = None, groups: Rows | None = None,
+    training: Rows | None = None, near: Rows | None = None, over_x: bool = True,
+    truths: bool = True,
+) -> Asked:  # fmt: skip
+    """What `relabelled` looks at; without `truths`, that of tables made of q's draws alone."""
+    n, d = table.theta.shape
+    every, rows = np.arange(d), np.arange(n)
+    if d > MOST:
+        training = _half(n, seed) if training is None else training
+        every, rows = _chosen(table, training), np.setdiff1d(rows, training)
+    read = slots.slotted(table, every, groups, truths=truths)
+    scores = [*read.scores, *_known(read, densities or {}, columns(n, table.q.shape[1], d))]
+    blocks = [features.block(read.pools, rows, scores)]
+    for one in learned:
+        score = slots.of_rows(one.name, read.pools, one.rows, one.values, ratio=one.ratio)
+        blocks.append(features.block(read.pools, one.rows, [score]))
+    if near is not None:
+        blocks.append(features.near(read.pools, near, read.scores))
+    at = coordinates(table.x, read.mean, read.spread)
+    where, kept = _places(at, blocks, relabelings, seed) if over_x else (None, at)
+    return Asked(battery.battery(read.pools, blocks, where, read.scores), kept, read)
+
+
+def nearest(far: Array) -> Rows:
+    """The rows near an observation, from the distances (N,) of all."""
+    count = min(len(far), max(_LEAST_NEAR, round(_NEAR * len(far))))
+    return np.sort(np.argsort(far, kind="stable")[:count])
+
+
+def _half(n: int, seed: int) -> Rows:
+    return np.sort(stream(seed, "omnibus", "parameters").permutation(n)[: n // 2])
+
+
+def _chosen(table: Draws, rows: Rows) -> Rows:
+    """Parameters whose truths, at some rows, are farthest from ranks of a right q."""
+    d = table.theta.shape[1]
+    off = np.zeros(d)
+    for first in range(0, d, _RANKED_AT_ONCE):
+        part = slice(first, first + _RANKED_AT_ONCE)
+        among = table.q[rows][:, slots.players(table.q.shape[1]), part]
+        values = np.concatenate([table.theta[rows, None, part], among], axis=1)
+        u = slots.mid_ranks(np.ascontiguousarray(values.transpose(2, 0, 1)), np.array([0]))[..., 0]
+        wide = ndtri(np.clip(np.abs(2 * u - 1), 1e-6, 1 - 1e-6))
+        off[part] = np.maximum(np.abs(ndtri(u).mean(1)), np.abs(wide.mean(1)))
+    return np.sort(np.argsort(-off, kind="stable")[:MOST])
+
+
+def _known(read: Slotted, densities: Mapping[str, Array], among: Rows) -> list[SlotScore]:
+    """Scores from log densities that came with the table, at the rows where they are known."""
+    if read.pools.shared or not {"log_q", "log_q_draws"} <= densities.keys():
+        return []
+    named = {"log_q": _slots(densities, "log_q", among)}
+    if {"log_joint", "log_joint_draws"} <= densities.keys():
+        with np.errstate(invalid="ignore"):
+            named["log_ratio"] = _slots(densities, "log_joint", among) - named["log_q"]
+    scores = []
+    for name, values in named.items():
+        rows = np.flatnonzero(~np.isnan(values).any(axis=1))
+        if len(rows) >= FEWEST:
+            scores.append(slots.of_rows(name, read.pools, rows, values[rows]))
+    return scores
+
+
+def _slots(densities: Mapping[str, Array], name: str, among: Rows) -> Array:
+    truth, draws = densities[name], densities[f"{name}_draws"]
+    return np.concatenate([truth[:, None], draws[:, among]], axis=1).astype(np.float64)
+
+
+def _places(
+    at: Coordinates, blocks: Sequence[Block], relabelings: int, seed: int
+) -> tuple[Places, Coordinates]:
+    """Functions of x that can be paid for, and the coordinates that they look along."""
+    n, count = at.values.shape
+    features_over = sum(len(one.over) * len(one.rows) for one in blocks) / max(n, 1)
+    each, some = affordable(n, count, round(features_over), relabelings)
+    kept = np.unique(np.round(np.linspace(0, count - 1, some)).astype(int))
+    at = at._replace(
+        values=at.values[:, kept], kinds=tuple(at.kinds[i] for i in kept),
+        which=tuple(at.which[i] for i in kept),
+    )  # fmt: skip
+    return places(at.values, stream(seed, "omnibus", "centres"), each), at
