@@ -14,11 +14,11 @@ from validation_core import diagnosis, statistics, uploads
 from validation_core.answers import over_x
 from validation_core.answers.base import Found
 from validation_core.answers.over_x import features, quotes, scan
-from validation_core.omnibus.coordinates import coordinates, moments
 from validation_core.answers.over_x.windows import windows
 from validation_core.diagnosis import tasks as diagnoses
 from validation_core.figures.over_x import drawn
 from validation_core.maps import over_x as smoothing
+from validation_core.omnibus.coordinates import coordinates, moments
 from validation_core.scores.classifier import Classifier
 from validation_core.store import Store
 from validation_core.types import Draws

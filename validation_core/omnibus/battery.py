@@ -23,7 +23,7 @@ from scipy.special import log_ndtr, ndtri_exp
 
 from validation_core.omnibus.features import Block, Family, Feature, Kind
 from validation_core.omnibus.places import Places, Weights
-from validation_core.omnibus.slots import Pools, SlotScore, Slots, normal
+from validation_core.omnibus.slots import Pools, Slots, SlotScore, normal
 from validation_core.types import Array
 
 SHARES: Mapping[Family, float] = {
@@ -134,7 +134,7 @@ def largest(part: _Part, picked: NDArray[np.float32]) -> Array:
     if part.places is None or part.weights is None:
         return cells
     over = part.block.over
-    f, b, n = picked.shape
+    _, b, n = picked.shape
     taken = np.ascontiguousarray(picked[over]).reshape(-1, n) @ part.places.columns
     best = part.places.largest(
         taken.reshape(len(over), b, -1), sums[over], part.weights, part.sided[over]
@@ -163,7 +163,7 @@ def battery(
     parts = tuple(_part(block, where) for block in blocks)
     paired = any(feature.kind == "pair" for block in blocks for feature in block.features)
     theta = [score for score in scores if score.of == "theta"][:_PAIRS]
-    gram = _gram(pools, theta) if 1 < len(theta) and not paired else None
+    gram = _gram(pools, theta) if len(theta) > 1 and not paired else None
     return Battery(pools, parts, gram)
 
 
@@ -279,10 +279,9 @@ class Tested:
         return float(self.adjusted.min())
 
 
-def test(
-    every: Battery, count: int, rng: np.random.Generator,
-    progress: Callable[[float], None] = lambda done: None,
-) -> Tested:  # fmt: skip
+def calibrated(
+    every: Battery, count: int, rng: np.random.Generator, progress: Callable[[float], None]
+) -> Tested:
     """The observed labelling against `count` others."""
     slots = every.pools.labellings(count, rng)
     cells = every.cells

@@ -122,13 +122,13 @@ def block(pools: Pools, rows: NDArray[np.int64], scores: Sequence[SlotScore]) ->
         features += some
         values += [np.asarray(one, np.float32) for one in numbers]
     theta = [score for score in scores if score.of == "theta"]
-    if 1 < len(theta):
-        features.append(Feature("widths", "width", "theta", over_x=True))  # of all together
-        values.append(sum(
-            one for feature, one in zip(features, values, strict=False)
+    if len(theta) > 1:
+        wide = [
+            one for feature, one in zip(features, values, strict=True)
             if feature.of == "theta" and feature.kind == "width" and feature.over_x
-            and feature.which
-        ))  # fmt: skip
+        ]  # fmt: skip
+        features.append(Feature("widths", "width", "theta", over_x=True))  # of all together
+        values.append(np.sum(wide, axis=0))
     if 1 < len(theta) <= _PAIRED_OVER_X:
         z = [normal(score.u) for score in theta]
         for a, b in combinations(range(len(theta)), 2):

@@ -16,6 +16,8 @@ from scipy.stats import rankdata
 
 from validation_core.types import Array
 
+Mask = NDArray[np.bool_]
+
 _BLOCKS = (40, 20, 10)
 _SECONDS = 2.0  # that a battery may take over x, about; then fewer blocks, then fewer coordinates
 _MULTIPLIED, _STRETCHED = 3e-11, 4e-9  # seconds for a multiplication, and for one stretch's sum
@@ -46,12 +48,10 @@ class Places:
     @property
     def labels(self) -> list[int]:
         """What a cell is along, in the order of `largest`: coordinates, then -1 and -2."""
-        return [
-            *range(self.coordinates),
-            *sorted({int(one) for one in self.along if one < 0})[::-1],
-        ]
+        others = sorted({int(one) for one in self.along if one < 0}, reverse=True)
+        return [*range(self.coordinates), *others]
 
-    def largest(self, sums: Array, whole: Array, weight: Weights, one_sided: Array) -> Array:
+    def largest(self, sums: Array, whole: Array, weight: Weights, one_sided: Mask) -> Array:
         """The largest standardised contrast (F, B, A) along each coordinate, products and balls.
 
         Args:
@@ -81,7 +81,7 @@ class Places:
             np.maximum(best[..., at], smooth, out=best[..., at])
         return np.concatenate(out, axis=-1)
 
-    def _most(self, off: Array, one_sided: Array) -> Array:
+    def _most(self, off: Array, one_sided: Mask) -> Array:
         high = off.max(axis=-1)
         low = np.where(one_sided[:, None, None], high, -off.min(axis=-1))
         return np.maximum(high, low)

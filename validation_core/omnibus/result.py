@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import get_args
 
 import numpy as np
@@ -85,7 +86,7 @@ class Omnibus:
     def families(self) -> Mapping[Family, float]:
         """Adjusted p of each family, the smallest first; among equal ones the clearest."""
         names = dict.fromkeys(claim.family for claim in self.claims)
-        lead = {name: self.first(lambda claim, name=name: claim.family == name) for name in names}
+        lead = {name: self.first(partial(_belongs, name)) for name in names}
         order = sorted(names, key=lambda name: self._order(lead[name]))
         return {name: float(self.adjusted[lead[name]]) for name in order}
 
@@ -141,6 +142,10 @@ class Omnibus:
             claims.append(Claim(_FAMILIES[family], _KINDS[kind], _OF[of], which, where))
         rest = (arrays[name] for name in ("z", "adjusted", "evidence", "null", "offset"))
         return cls(tuple(claims), *rest)
+
+
+def _belongs(family: Family, claim: Claim) -> bool:
+    return claim.family == family
 
 
 def _along(cell: Cell, at: Coordinates | None) -> Along | None:

@@ -87,7 +87,7 @@ def pools_of(n: int, slots: int) -> Pools:
 
 
 def mid_ranks(values: Array, columns: NDArray[np.int64] | None = None) -> NDArray[np.float32]:
-    """Mid-ranks u (..., C) in (0, 1) of values (..., P) along the last axis; equal values share one.
+    """Mid-ranks u (..., C) in (0, 1) of values (..., P); equal values share one.
 
     Nothing is drawn to break ties: labellings, not a law of ranks, say what is unusual.
 
@@ -126,7 +126,7 @@ def norms(values: Array) -> Array:
     step = max(1, _NUMBERS // (points * d))
     for begin in range(0, n, step):
         part = slice(begin, begin + step)
-        off = values[part].astype(np.float64)
+        off: Array = values[part].astype(np.float64)
         off -= off.mean(axis=1, keepdims=True)
         sd = np.sqrt(np.square(off).mean(axis=1, keepdims=True))
         off /= np.where(sd > 0, sd, 1.0)
@@ -175,7 +175,8 @@ def slotted(
     if truths:
         values = np.concatenate([table.theta[:, None, parameters], values], axis=1)
         chosen = np.append(0, 1 + chosen)
-    mean, spread = (of(values, axis=1, dtype=np.float64) for of in (np.mean, np.var))
+    mean = np.asarray(values.mean(axis=1, dtype=np.float64))
+    spread = np.asarray(values.var(axis=1, dtype=np.float64))
     scores = _scores(values, parameters, chosen)
     return Slotted(pools_of(n, len(chosen)), scores, mean, spread)
 

@@ -15,7 +15,7 @@ from validation_core.omnibus.coordinates import Coordinates, coordinates
 from validation_core.omnibus.features import Block
 from validation_core.omnibus.places import Places, affordable, places
 from validation_core.omnibus.result import Omnibus
-from validation_core.omnibus.slots import Slotted, SlotScore
+from validation_core.omnibus.slots import SlotScore, Slotted
 from validation_core.rng import stream
 from validation_core.types import Array, Draws
 
@@ -87,7 +87,7 @@ def relabelled(
         table, seed, relabelings=relabelings, learned=learned, densities=densities,
         groups=groups, training=training, near=near, over_x=over_x,
     )  # fmt: skip
-    tested = battery.test(
+    tested = battery.calibrated(
         asked.battery, relabelings, stream(seed, "omnibus", "labellings"), report
     )
     return Omnibus.of(tested, asked.battery.cells, asked.coordinates)

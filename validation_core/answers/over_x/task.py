@@ -12,11 +12,11 @@ from scipy.special import ndtri
 from validation_core import scores as scoring
 from validation_core.answers.base import Answer, Found
 from validation_core.answers.over_x import features, quotes, scan
-from validation_core.omnibus.coordinates import COLUMNS, Coordinates, aside, coordinates, moments
 from validation_core.answers.over_x.features import Features
 from validation_core.answers.over_x.windows import Windows, windows
 from validation_core.diagnosis import learning
 from validation_core.maps import over_x as smoothing
+from validation_core.omnibus.coordinates import COLUMNS, Coordinates, aside, coordinates, moments
 from validation_core.rng import stream
 from validation_core.tasks import Live
 from validation_core.types import Array, Draws

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from validation_core.answers.base import Found, called
-from validation_core.omnibus.coordinates import CHOSEN, COLUMNS, COMPONENTS
 from validation_core.diagnosis.words import equals
+from validation_core.omnibus.coordinates import CHOSEN, COLUMNS, COMPONENTS
 
 LEVEL = 0.05
 _MANY_BEYOND = 0.25  # share of truths beyond all draws from which a shift is told as a bound
