@@ -12,7 +12,8 @@ import pytest
 
 from validation_core import diagnosis, keys, statistics, uploads
 from validation_core.answers import Found, observation
-from validation_core.answers.observation import near, networks
+from validation_core.answers.observation import networks
+from validation_core.maps import near
 from validation_core.answers.observation import task as observing
 from validation_core.diagnosis import learning
 from validation_core.diagnosis import tasks as diagnoses

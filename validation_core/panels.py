@@ -22,7 +22,7 @@ from validation_core.answers import (
     sensitivity,
     size,
 )
-from validation_core.diagnosis import Diagnosis, distances
+from validation_core.diagnosis import Diagnosis, distances, equals
 from validation_core.figures import cause as draw_cause
 from validation_core.figures import checker as draw_checker
 from validation_core.figures import in_theta as draw_in_theta
@@ -123,10 +123,23 @@ def answered(
 
 
 def told(panel: Panel, answer: Found, diagnosis: Diagnosis) -> tuple[str, ...]:
-    """What a panel says, the first sentence first; they may hold names that a user chose."""
-    said = [*panel.module.say(answer, *_names(panel.module.say, diagnosis.upload))]
+    """What a panel says, the first sentence first; they may hold names that a user chose.
+
+    Where relabelling ran a panel claims no more than the verdict does, with p adjusted in its
+    family.
+    """
+    say, claims = panel.module.say, diagnosis.claims
+    under = {"claims": claims} if "claims" in signature(say).parameters else {}
+    said = [*say(answer, *_names(say, diagnosis.upload), **under)]
     if panel.name == "size":
         said += distances(diagnosis.records)
+    if claims is not None:
+        if panel.name == "cause" and not claims.found:
+            return (
+                f"No cause is named: nothing speaks against q (p {equals(claims.pvalue)} over "
+                "everything that was looked at).",
+            )
+        return tuple(said)
     if diagnosis.verdict != "problem found" and not diagnosis.pending and _finds(panel, answer):
         said.append(
             "This panel has a level of its own. The verdict, which corrects for every test that "
@@ -142,9 +155,11 @@ def _finds(panel: Panel, answer: Found) -> bool:
     return named or (finds is not None and finds(answer))
 
 
-def rows(panel: Panel, answer: Found, upload: Upload) -> Rows:
+def rows(panel: Panel, answer: Found, diagnosis: Diagnosis) -> Rows:
     """The table of a panel, the worst first."""
-    listed: Rows = panel.module.table(answer, *_names(panel.module.table, upload))
+    table = panel.module.table
+    under = {"claims": diagnosis.claims} if "claims" in signature(table).parameters else {}
+    listed: Rows = table(answer, *_names(table, diagnosis.upload), **under)
     return listed
 
 
@@ -155,4 +170,5 @@ def drawings(panel: Panel, answer: Found, upload: Upload) -> tuple[Drawn, ...]:
 
 def _names(function: Callable[..., Any], upload: Upload) -> tuple[tuple[str, ...], ...]:
     """Names of the parameters, and those of x for a function that speaks of x."""
-    return (upload.names, upload.x_names)[: len(signature(function).parameters) - 1]
+    places = [name for name in signature(function).parameters if name != "claims"]
+    return (upload.names, upload.x_names)[: len(places) - 1]

@@ -28,6 +28,7 @@ Reads = Literal[
     "scorer",
     "witness",
     "local",
+    "table",
 ]
 
 
@@ -109,6 +110,8 @@ class TableScores:
 
     truth: Array
     draws: Array
+    x: Array | None = None
+    """Data (..., n, M), for a test that looks over x; else None."""
 
 
 Scores = BlockScores | TableScores
@@ -160,9 +163,9 @@ class Method(Protocol):
     statistic: ClassVar[str]
     layout: ClassVar[Layout]
     reads: ClassVar[Reads]
-    """Its score: coordinates of theta, whole rows of theta and x, the log ratio of p and q where
-    that is known, the logit of the classifier that several methods share, or what its own recipe
-    learns (see `Own` and `Anew`)."""
+    """Its score: coordinates of theta, the whole table, rows of theta and x, the log ratio of p
+    and q where that is known, the logit of the classifier that several methods share, or what its
+    own recipe learns (see `Own` and `Anew`)."""
     version: ClassVar[int]
 
     @property

@@ -6,13 +6,14 @@ called. Names come in where an answer is told or drawn.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from validation_core import keys, models
 from validation_core.diagnosis import tasks
+from validation_core.diagnosis.called import called
 from validation_core.models import Training
 from validation_core.tasks import Live
 from validation_core.types import Array
@@ -21,6 +22,8 @@ from validation_core.uploads import Upload
 if TYPE_CHECKING:
     from validation_core.store import Store
 
+__all__ = ["Answer", "Found", "called"]
+
 
 @dataclass(frozen=True, eq=False)
 class Found:
@@ -28,11 +31,6 @@ class Found:
 
     plain: Mapping[str, Any]
     arrays: Mapping[str, Array]
-
-
-def called(names: Sequence[str], which: int) -> str:
-    """The name of a parameter, by its place; a number where the names do not reach."""
-    return names[which] if which < len(names) else f"theta_{which + 1}"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from validation_core.methods import DC, LC2ST, METHODS, AutoML, MMDFuse
 from validation_core.types import Method
 
-_DEFAULT = ("sbc", "tarp", "skl", "within_x", "multiple", "c2st", "uniform", "colt")
+_DEFAULT = ("omnibus", "sbc", "tarp", "skl", "within_x", "multiple", "c2st", "uniform", "colt")
 
 WHY_NOT_ALL = (
     "Not every test runs unasked: Holm's correction charges for each one that does, so that a "

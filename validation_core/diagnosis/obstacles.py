@@ -36,6 +36,7 @@ def _too_few(method: Method, upload: Upload) -> str | None:
     table = isinstance(upload.data, Draws)
     least, does = {
         "coordinates": (_RANK_ROWS, "ranks every row"),
+        "table": (_RANK_ROWS, "ranks every row"),
         "ratio": (_RANK_ROWS, "averages over rows"),
         "reference": (2 * _RANK_ROWS, "learns the box of its references on half of the rows"),
         "rows": (

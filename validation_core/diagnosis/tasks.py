@@ -8,77 +8,26 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
-from weakref import WeakValueDictionary
-
-import numpy as np
 
 from validation_core import keys, models
-from validation_core.diagnosis import learning, run
+from validation_core.diagnosis import learning, relabelling, run
 from validation_core.diagnosis.obstacles import obstacle
 from validation_core.diagnosis.records import Record
+from validation_core.diagnosis.relabelling import RelabelTask
+from validation_core.diagnosis.sources import Uploaded, hold, keep, table
 from validation_core.maps import MapTask
+from validation_core.methods import Omnibus
 from validation_core.models import Recipe, Training
 from validation_core.tasks import Live, TrainTask
-from validation_core.types import Draws, Method
+from validation_core.types import Method
 from validation_core.uploads import Upload
 
 if TYPE_CHECKING:
     from validation_core.store import Store
 
-_here: WeakValueDictionary[str, Upload] = WeakValueDictionary()  # not read again by this process
-
-
-def hold(upload: Upload) -> None:
-    """Let tasks of this process use an upload for as long as it is alive, without the store."""
-    _here[upload.digest] = upload
-
-
-def keep(store: Store, upload: Upload) -> None:
-    """Put an upload where worker processes find it."""
-    if not store.has("tables", upload.digest):
-        meta = {"label": f"{upload.n} rows", "names": list(upload.names)}
-        store.save("tables", upload.digest, upload.arrays(), spec="upload", meta=meta)
-
-
-def table(store: Store, digest: str) -> Upload:
-    """The upload of a digest.
-
-    Raises:
-        ValueError: when the store has let it go.
-    """
-    if digest in _here:
-        return _here[digest]
-    found = store.load("tables", digest)
-    if found is None:
-        raise ValueError(
-            f"A diagnosis needs its table in the store; got none for {digest}. Upload it again."
-        )
-    upload = Upload.of(found.arrays, order="NKD")
-    hold(upload)
-    return upload
-
-
-@dataclass(frozen=True, kw_only=True)
-class Uploaded:
-    """An upload as the source of a network's training rows (see `models.Source`)."""
-
-    digest: str
-
-    @property
-    def label(self) -> str:
-        """What it is, for a list of trained models."""
-        return f"Uploaded table {self.digest[:8]}"
-
-    def training_set(self, recipe: Recipe, seed: int, store: Store) -> Any:
-        """The rows that no test looks at."""
-        return learning.training_set(table(store, self.digest), recipe, seed)
-
-    def test_table(
-        self, n: int, k: int, rng: np.random.Generator, *, seed: int, store: Store
-    ) -> Draws:
-        """The rows that no network of this seed learns from, however many were asked for."""
-        del n, k, rng
-        return run.test_table(table(store, self.digest), seed)
+__all__ = [
+    "DiagnoseTask", "Uploaded", "hold", "keep", "maps", "records", "table", "tasks", "training",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,20 +94,33 @@ How = Callable[[Upload, Method], Recipe | None]
 """A recipe for the network that a method reads on an upload."""
 
 
+Work = DiagnoseTask | RelabelTask | TrainTask
+
+
 def tasks(
     upload: Upload, methods: Sequence[Method], seed: int, how: How = learning.recipe
-) -> tuple[DiagnoseTask | TrainTask, ...]:
+) -> tuple[Work, ...]:
     """What runs for these methods, in turn: each network is followed by all that read it.
 
-    Methods that meet an obstacle are left out: their record is known without work.
+    Relabelling answers first and, with what all networks have learned, last. Methods that meet an
+    obstacle are left out: their record is known without work.
     """
-    queues: dict[Training | str, list[DiagnoseTask | TrainTask]] = {}
+    queues: dict[Training | str, list[Work]] = {}
+    last: list[RelabelTask] = []
     for method in methods:
-        if obstacle(method, upload) is None:
-            task = _task(upload, method, seed, how)
-            network = [TrainTask(trainings=(task.training,))] if task.training else []
-            queues.setdefault(task.training or method.label, [*network]).append(task)
-    return tuple(task for queue in queues.values() for task in queue)
+        if obstacle(method, upload) is not None:
+            continue
+        if isinstance(method, Omnibus):
+            first, *whole = relabelling.tasks(upload, method, seed, how)
+            queues[method.label] = [first]
+            last += whole
+            continue
+        task = _task(upload, method, seed, how)
+        before = [TrainTask(trainings=(task.training,))] if task.training else []
+        queues.setdefault(task.training or method.label, [*before]).append(task)
+    for network in (one for task in last for one in task.trainings):
+        queues.setdefault(network, [TrainTask(trainings=(network,))])
+    return (*(task for queue in queues.values() for task in queue), *last)
 
 
 def maps(
@@ -175,15 +137,27 @@ def maps(
 def records(
     store: Store, upload: Upload, methods: Sequence[Method], seed: int, how: How = learning.recipe
 ) -> tuple[list[Record], int]:
-    """Records of the methods that have answered or cannot run, and how many are to come."""
-    found: list[Record] = []
+    """Records of the methods that have answered or cannot run, and how many are to come.
+
+    Relabelling's answer without learned scores stands in for the whole one until that is there.
+    """
+    answers: list[Record] = []
+    waiting = 0
     for method in methods:
         reason = obstacle(method, upload)
         if reason is not None:
-            found.append(Record.not_run(method, reason))
-        elif record := _task(upload, method, seed, how).load(store):
-            found.append(record)
-    return found, len(methods) - len(found)
+            answers.append(Record.not_run(method, reason))
+            continue
+        if isinstance(method, Omnibus):
+            loaded = [one.load(store) for one in relabelling.tasks(upload, method, seed, how)]
+            waiting += loaded[-1] is None
+            record = next((one for one in reversed(loaded) if one), None)
+        else:
+            record = _task(upload, method, seed, how).load(store)
+            waiting += record is None
+        if record is not None:
+            answers.append(record)
+    return answers, waiting
 
 
 def training(upload: Upload, method: Method, seed: int) -> Training | None:

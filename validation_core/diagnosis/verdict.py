@@ -1,23 +1,28 @@
 """From the records of all methods to one verdict, in words that never say more than was found.
 
-p-values are adjusted by Holm over the tests that ran: if q is right, any of them rejects in at
+Where relabelling within x ran, it alone is the verdict: one exact test of everything that is
+looked at, under whose error rate every claim is made. The tests of the papers stand beside it,
+each with its own p-value. Without it (two samples, or tests that were asked for by name) p-values
+are adjusted by Holm over the tests that ran. Either way, if q is right, a problem is found in at
 most a share alpha of uploads.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 
 from validation_core import __version__, statistics
 from validation_core.diagnosis import sensitivity, words
+from validation_core.diagnosis.claims import Claims
 from validation_core.diagnosis.effects import LISTED
 from validation_core.diagnosis.records import SMALLEST, Record
 from validation_core.diagnosis.sensitivity import Shift
 from validation_core.diagnosis.words import ENOUGH
+from validation_core.omnibus import Omnibus
 from validation_core.scores.quantities import LOG_Q, QUANTITIES, labels
 from validation_core.types import Array
 from validation_core.uploads import Upload
@@ -33,12 +38,14 @@ class Parameter:
     statistic: float
     pvalue: float
     pvalue_adjusted: float
-    """Bonferroni over parameters and over the tests that ran."""
+    """In the verdict's family; without relabelling, by Bonferroni over parameters and tests."""
     mean_rank: float
     spread: float
     """Variance of the ranks times 12: 1 if q is right, above 1 if q is too narrow."""
     reading: str
     """What the ranks look like, in words; a hint at the cause, not a test of its own."""
+    family: str = "marginals"
+    """The kind of test quantity."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,9 +58,11 @@ class Diagnosis:
     upload: Upload
     records: tuple[Record, ...]
     adjusted: Mapping[str, float]
-    """Holm-adjusted p-value by the label of each method that ran."""
+    """By the label of each method that ran: relabelling's own p, and Holm's over the others."""
     parameters: tuple[Parameter, ...]
     shift: Shift | None
+    claims: Claims | None = None
+    """What may be claimed, where relabelling ran."""
     pending: int = 0
     """Methods whose results are still to come."""
 
@@ -74,9 +83,21 @@ class Diagnosis:
         distances = [one.statistic for one in self.parameters]
         return int(np.argmax(distances)) if distances else None
 
+    def counts(self, record: Record) -> bool:
+        """Whether the verdict rests on a method."""
+        return record.status == "ran" and (self.claims is None or record.name == "omnibus")
+
     def remark(self, record: Record) -> str | None:
         """What makes a method's answer weaker than it looks, beside these others."""
         tests = len(self.adjusted) + self.pending
+        if self.claims is not None:
+            beside = self.adjusted.get(record.label, 1.0) <= self.alpha and not self.counts(record)
+            if beside and not self.claims.found and not self.pending:
+                return (
+                    f"{record.label} rejects by itself. The verdict, which is exact over "
+                    f"everything that is looked at, does not: take this for a hint."
+                )
+            tests = 1 if record.name == "omnibus" else tests - 1
         return words.remark(record, tests=tests, alpha=self.alpha)
 
     def to_json(self) -> dict[str, Any]:
@@ -91,6 +112,10 @@ class Diagnosis:
             "k": self.upload.k,
             "dim_theta": dim_theta,
             "dim_x": dim_x,
+            "pvalue": self.pvalue,
+            "families": (
+                self.claims.families(self.upload.names, self.upload.x_names) if self.claims else []
+            ),
             "methods": [self._method(record) for record in self.records],
             "parameters": [asdict(one) for one in self.parameters],
             "where": [self._where(record) for record in self.records if _mapped(record)],
@@ -105,7 +130,17 @@ class Diagnosis:
 
     def _method(self, record: Record) -> dict[str, Any]:
         adjusted = self.adjusted.get(record.label)
-        return {**record.plain(), "pvalue_adjusted": adjusted, "remark": self.remark(record)}
+        return {
+            **record.plain(), "pvalue_adjusted": adjusted, "counts": self.counts(record),
+            "remark": self.remark(record),
+        }  # fmt: skip
+
+    @property
+    def pvalue(self) -> float | None:
+        """Of the verdict: relabelling's, or the smallest after Holm; None where no test ran."""
+        if self.claims is not None:
+            return self.claims.pvalue
+        return min(self.adjusted.values(), default=None)
 
     def _where(self, record: Record) -> dict[str, Any]:
         """The ball to which q gives the wrong mass, if it gives any: CoLT's."""
@@ -149,16 +184,59 @@ def verdict(
     if not 0 < alpha < 1:
         raise ValueError(f"The level lies between 0 and 1; got {alpha}. 0.05 is usual.")
     ran = [record for record in records if record.status == "ran"]
+    claims = _claims(ran, alpha)
+    if claims is not None:
+        return _relabelled(claims, records, upload, alpha, seed, pending)
     raw = np.array([record.pvalue for record in ran] + [1.0] * pending, dtype=float)
     raw[raw <= SMALLEST] = 0.0  # a bound, not a number to multiply
     holm = np.maximum(statistics.holm(raw), SMALLEST) if len(raw) else raw
     adjusted = {record.label: float(p) for record, p in zip(ran, holm, strict=False)}
     parameters = _parameters(ran, upload.names, len(raw))
     shift = _shift(ran, upload, alpha / max(1, len(raw)))
-    said = _say(adjusted, shift, alpha, pending)
+    state = _state(min(adjusted.values(), default=None), shift, alpha, pending)
     return Diagnosis(
-        said, alpha, seed, upload, tuple(records), adjusted, parameters, shift, pending
+        state, alpha, seed, upload, tuple(records), adjusted, parameters, shift, pending=pending
     )
+
+
+def _claims(ran: Sequence[Record], alpha: float) -> Claims | None:
+    for record in ran:
+        if record.name == "omnibus":
+            return Claims(Omnibus.read(record.arrays), alpha, float(record.effect["share"]))
+    return None
+
+
+def _relabelled(
+    claims: Claims, records: Sequence[Record], upload: Upload, alpha: float, seed: int,
+    pending: int,
+) -> Diagnosis:  # fmt: skip
+    """The verdict of relabelling within x, other tests beside it."""
+    ran = [record for record in records if record.status == "ran"]
+    others = [record for record in ran if record.name != "omnibus"]
+    raw = np.array([record.pvalue for record in others], dtype=float)
+    raw[raw <= SMALLEST] = 0.0
+    holm = np.maximum(statistics.holm(raw), SMALLEST) if len(raw) else raw
+    adjusted = {one.label: claims.pvalue for one in ran if one.name == "omnibus"}
+    adjusted |= {one.label: float(p) for one, p in zip(others, holm, strict=True)}
+    parameters = tuple(
+        replace(one, pvalue_adjusted=_of_quantity(one, i, claims))
+        for i, one in enumerate(_parameters(ran, upload.names, 1))
+    )
+    critical = claims.result.critical(alpha * claims.share, "means")
+    size = sensitivity.by_relabelling(upload.n, upload.k, critical)
+    shift = Shift(size, sensitivity.POWER, "omnibus")
+    state = _state(claims.pvalue, shift, alpha, pending)
+    return Diagnosis(
+        state, alpha, seed, upload, tuple(records), adjusted, parameters, shift, claims, pending
+    )
+
+
+def _of_quantity(one: Parameter, at: int, claims: Claims) -> float:
+    """A test quantity's p in the verdict's family."""
+    kind = one.family
+    if kind == "marginals":
+        return claims.parameter(at)
+    return claims.densities() if kind == LOG_Q else claims.together()
 
 
 _SHIFTED = {
@@ -190,7 +268,7 @@ def _parameters(ran: Sequence[Record], names: Sequence[str], tests: int) -> tupl
         Parameter(
             name, float(distance), max(float(p), SMALLEST),
             float(np.clip(count * p, SMALLEST, 1.0)),
-            float(ranks.mean()), float(12 * ranks.var()), reading(ranks, kind),
+            float(ranks.mean()), float(12 * ranks.var()), reading(ranks, kind), kind,
         )
         for (kind, name), ranks, distance, p in zip(called, u, distances, pvalues, strict=True)
     )  # fmt: skip
@@ -238,10 +316,8 @@ def _shift(ran: Sequence[Record], upload: Upload, level: float) -> Shift | None:
     return None
 
 
-def _say(
-    adjusted: Mapping[str, float], shift: Shift | None, alpha: float, pending: int
-) -> Verdict:
-    if adjusted and min(adjusted.values()) <= alpha:
+def _state(p: float | None, shift: Shift | None, alpha: float, pending: int) -> Verdict:
+    if p is not None and p <= alpha:
         return "problem found"
-    blind = shift.size > ENOUGH if shift else not adjusted
+    blind = shift.size > ENOUGH if shift else p is None
     return "not enough data" if blind and not pending else "no problem found"

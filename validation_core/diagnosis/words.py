@@ -231,7 +231,7 @@ def sentence(found: Diagnosis) -> str:
     if found.verdict == "problem found":
         return _problem(found)
     if found.pending:
-        return f"No test rejects q so far; {found.pending} still to answer."
+        return f"Nothing speaks against q so far; {found.pending} still to answer."
     if found.verdict == "not enough data":
         return _too_little(found)
     return _silent(found)
@@ -243,7 +243,14 @@ def _problem(found: Diagnosis) -> str:
 
 
 def rejection(found: Diagnosis) -> str:
-    """Which test rejects q most clearly, in a sentence without what its ranks look like."""
+    """What rejects q most clearly, in a sentence without what ranks look like."""
+    if found.claims is not None:
+        upload = found.upload
+        return (
+            f"At level {100 * found.alpha:.3g}% the truth and q's draws differ "
+            f"(p {equals(found.claims.pvalue)}, exact over everything that was looked at). What "
+            f"stands out most: {found.claims.clearest(upload.names, upload.x_names)}."
+        )
     titles = {record.label: record.title for record in found.records}
     label = min(found.adjusted, key=lambda each: found.adjusted[each])
     tests = len(found.adjusted) + found.pending
@@ -260,10 +267,12 @@ def _silent(found: Diagnosis) -> str:
             "No test rejects q. What shift these would have caught is not known: SBC or Multiple "
             "beside them would tell."
         )
-    best = "" if found.shift.test == "sbc" else ", with the best possible classifier,"
+    best = ", with the best possible classifier," if found.shift.test == "multiple" else ""
+    one = " in one parameter" if found.claims is not None else ""
+    p = f" (p {equals(found.claims.pvalue)})" if found.claims is not None else ""
     return (
-        f"No evidence against q: a test of this size{best} would have caught a shift of "
-        f"{found.shift.size:.2f} posterior sd with {found.shift.power:.0%} power."
+        f"No evidence against q{p}: a test of this size{best} would have caught a shift of "
+        f"{found.shift.size:.2f} posterior sd{one} with {found.shift.power:.0%} power."
     )
 
 

@@ -7,6 +7,7 @@ from validation_core.methods.dc import DC
 from validation_core.methods.lc2st import LC2ST
 from validation_core.methods.mmd_fuse import MMDFuse
 from validation_core.methods.multiple import Multiple
+from validation_core.methods.omnibus import Omnibus
 from validation_core.methods.sbc import SBC
 from validation_core.methods.skl import SKL
 from validation_core.methods.tarp import TARP
@@ -26,6 +27,7 @@ __all__ = [
     "CoLT",
     "MMDFuse",
     "Multiple",
+    "Omnibus",
     "Uniform",
     "WithinX",
 ]
@@ -33,6 +35,7 @@ __all__ = [
 METHODS: dict[str, type[Method]] = {
     kind.name: kind
     for kind in (
-        C2ST, Multiple, Uniform, WithinX, CoLT, SBC, TARP, SKL, DC, AutoML, MMDFuse, LC2ST,
+        Omnibus, C2ST, Multiple, Uniform, WithinX, CoLT, SBC, TARP, SKL, DC, AutoML, MMDFuse,
+        LC2ST,
     )
 }  # fmt: skip

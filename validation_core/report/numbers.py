@@ -72,7 +72,8 @@ def _causes(told: Mapping[str, Any], found: Diagnosis) -> list[dict[str, Any]]:
     """The cause that is named, or that it is unclear, then the likeliest ones; none of nothing."""
     from validation_core.answers.cause import TITLES
 
-    if told["cause"] == "none":
+    silent = found.claims is not None and not found.claims.found
+    if told["cause"] == "none" or silent:
         return []
     worst = found.flagged[0].name if found.flagged else None
     first = {

@@ -164,7 +164,7 @@ def _panel(told: Told, panel: Panel, places: Places) -> Iterator[str]:
     yield "".join(f"<p>{escape(said)}</p>" for said in more)
     yield places.of(panels.drawings(panel, found, told.found.upload))
     yield f'<p class="how"><b>How to read it.</b> {escape(panel.module.HOW)}</p>'
-    yield table(panels.rows(panel, found, told.found.upload), told.rows)
+    yield table(panels.rows(panel, found, told.found), told.rows)
     python = code(panel, path=told.path, seed=told.found.seed)
     yield f"<details><summary>Code</summary><pre><code>{escape(python)}</code></pre></details>"
 
@@ -207,10 +207,17 @@ def _read(told: Told) -> Iterator[str]:
 
 
 def _methods(told: Told) -> Iterator[str]:
+    rests = (
+        "p-values are adjusted by Holm over the tests that ran" if told.found.claims is None
+        else "The verdict is one exact test of everything that is looked at: which of the truth "
+        "and q's draws at each x plays the truth is drawn anew, and every claim is adjusted in "
+        "that one family. The tests of the papers stand beside it, adjusted by Holm among "
+        "themselves, and do not count"
+    )  # fmt: skip
     yield (
-        "<p>p-values are adjusted by Holm over the tests that ran: if q is right, a problem is "
-        f"found in at most {100 * told.found.alpha:.3g}% of tables. No answer says that a "
-        "posterior is right: each says what would have been seen.</p><dl>"
+        f"<p>{rests}: if q is right, a problem is found in at most "
+        f"{100 * told.found.alpha:.3g}% of tables. No answer says that a posterior is right: each "
+        "says what would have been seen.</p><dl>"
     )
     further = {name: one.method for name, one in further_methods().items()}
     for record in told.found.records:

@@ -7,15 +7,24 @@ from typing import Any
 
 from validation_core.answers.base import Found, called
 from validation_core.answers.in_theta.shares import FACTOR, STRIPS
+from validation_core.diagnosis.claims import Claims
 from validation_core.diagnosis.words import equals
 
 LEVEL = 0.05
 
 
-def say(found: Found, names: Sequence[str]) -> tuple[str, ...]:
-    """The answer first; then the strip of a parameter that is off most, and what was done."""
+def say(found: Found, names: Sequence[str], claims: Claims | None = None) -> tuple[str, ...]:
+    """The answer first; then the strip of a parameter that is off most, and what was done.
+
+    Args:
+        found: shares and their intervals.
+        names: of the parameters.
+        claims: what may be claimed; None leaves this panel a level of its own.
+    """
     told = found.plain
     off = _off(told["strips"])
+    if claims is not None:
+        return (*_claimed(told, off, names, claims), _tenths(told), _how(told))
     if told["pvalue"] > LEVEL and off:
         first = (
             "Strips of single parameters show a place in theta where q's mass is wrong, the "
@@ -35,6 +44,33 @@ def say(found: Found, names: Sequence[str]) -> tuple[str, ...]:
         )
     place = [_strip(off[0], names)] if off else []
     return (first, *place, _tenths(told), _how(told))
+
+
+def _claimed(
+    told: Mapping[str, Any], off: Sequence[Mapping[str, Any]], names: Sequence[str],
+    claims: Claims,
+) -> tuple[str, ...]:  # fmt: skip
+    """What may be said under the verdict's error rate."""
+    allowed = [one for one in off if claims.parameter(one["parameter"]) <= claims.alpha]
+    place = [_strip(allowed[0], names)] if allowed else []
+    p = claims.score()
+    if p <= claims.alpha:
+        return (
+            f"q's mass is wrong in theta (p {equals(p)}, adjusted in the verdict's family, on "
+            f"rows that no score has seen). {_regions(told)}",
+            *place,
+        )
+    if place:
+        return (
+            "Strips of single parameters show a place in theta where q's mass is wrong, no "
+            f"learned score does (p {equals(p)}).",
+            *place,
+        )
+    return (
+        "No place in theta is found where q's mass is wrong: the truth ranks anywhere among q's "
+        f"draws at the same x by every learned score (p {equals(p)}, adjusted in the verdict's "
+        "family).",
+    )
 
 
 def finds(found: Found) -> bool:

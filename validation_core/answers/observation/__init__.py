@@ -10,12 +10,12 @@ import numpy as np
 
 from validation_core import keys
 from validation_core.answers.base import Found, called
-from validation_core.answers.observation import near
 from validation_core.answers.observation.networks import Half, Locals
 from validation_core.answers.observation.task import ObservationTask
 from validation_core.answers.observation.words import finds, number, say, worst
 from validation_core.diagnosis import learning, obstacles
 from validation_core.diagnosis.tasks import training
+from validation_core.maps import near
 from validation_core.models import Training
 from validation_core.types import Blocks, Draws, Method
 from validation_core.uploads import Upload

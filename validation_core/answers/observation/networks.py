@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from validation_core import sampling
-from validation_core.answers.observation.near import Reduced, reduced
 from validation_core.diagnosis import learning, tasks
+from validation_core.maps.near import Reduced, reduced
 from validation_core.rng import stream
 from validation_core.scores.local import Local, LocalScore
 from validation_core.types import Array, Benchmark, Draws

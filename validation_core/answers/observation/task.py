@@ -12,10 +12,9 @@ from scipy.special import expit
 from validation_core import sampling
 from validation_core.answers.base import Answer, Found
 from validation_core.answers.in_theta import binned
-from validation_core.answers.observation import near
 from validation_core.answers.over_x import features, quotes
 from validation_core.diagnosis import learning
-from validation_core.maps import ball, scene
+from validation_core.maps import ball, near, scene
 from validation_core.maps import over_x as smoothing
 from validation_core.rng import stream
 from validation_core.statistics import ball as ball_of

@@ -7,6 +7,7 @@ from typing import Any
 
 from validation_core.answers.base import Found, called
 from validation_core.answers.over_x import column
+from validation_core.diagnosis.claims import Claims
 from validation_core.diagnosis.words import equals
 
 LEVEL = 0.05
@@ -14,12 +15,25 @@ _TOLD = 8  # draws of q from which quarters of them mean something
 _NAMED = 5  # columns named in a warning
 
 
-def say(found: Found, names: Sequence[str], x_names: Sequence[str] = ()) -> tuple[str, ...]:
-    """The answer first, then where it was looked, and what the numbers rest on."""
+def say(
+    found: Found, names: Sequence[str], x_names: Sequence[str] = (), claims: Claims | None = None
+) -> tuple[str, ...]:
+    """The answer first, then where it was looked, and what the numbers rest on.
+
+    Args:
+        found: both parts, or one.
+        names: of the parameters.
+        x_names: of the columns of x.
+        claims: what may be claimed; None leaves this panel a level of its own.
+    """
     told = found.plain
     said: list[str] = []
     if "local" in told:
-        said.append(_answer(told["local"], told["near"], names))
+        own = told["place"]["kind"] == "observed"
+        if claims is None or (claims.observation() if own else claims.pvalue) <= claims.alpha:
+            said.append(_answer(told["local"], told["near"], names))
+        else:
+            said.append(_unclaimed(told["local"], told["near"], names, claims, own=own))
         said += _where(told["place"], x_names)
         said.append(_basis(told["local"], told["near"]))
     if "ball" in told:
@@ -59,6 +73,25 @@ def _answer(local: Mapping[str, Any], near: Mapping[str, Any], names: Sequence[s
     else:
         first = f"L-C2ST finds nothing against q at this observation ({p})."
     return f"{first} {_near(near, names)}"
+
+
+def _unclaimed(
+    local: Mapping[str, Any], near: Mapping[str, Any], names: Sequence[str], claims: Claims, *,
+    own: bool,
+) -> str:  # fmt: skip
+    """What the numbers here are where the verdict claims nothing."""
+    one = worst(near)[0]
+    why = (
+        f"at the rows nearest to this observation p {equals(claims.observation())}, adjusted in "
+        "the verdict's family" if own
+        else f"over everything that was looked at p {equals(claims.pvalue)}"
+    )  # fmt: skip
+    return (
+        f"Nothing is claimed against q here: {why}. By themselves, L-C2ST gives "
+        f"p {equals(local['pvalue'])} and the {near['rows']} rows nearest in x "
+        f"p {equals(near['pvalue'])}; among their parameters {called(names, one['parameter'])} "
+        f"differs most: shift {number(one, 'shift')} posterior sd, width {number(one, 'width')}."
+    )
 
 
 def _ends(ends: Sequence[float]) -> str:

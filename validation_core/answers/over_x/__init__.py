@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from validation_core.answers.base import Found
 from validation_core.answers.over_x.task import OverX, over_x
 from validation_core.answers.over_x.words import (
-    column,
     coordinate,
     feature,
     finds,
@@ -18,6 +17,7 @@ from validation_core.answers.over_x.words import (
     worst_row,
 )
 from validation_core.diagnosis import obstacles
+from validation_core.diagnosis.called import column
 from validation_core.diagnosis.tasks import training
 from validation_core.methods import WithinX
 from validation_core.types import Blocks, Method

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from validation_core.answers.base import Found, called
+from validation_core.diagnosis.called import column
+from validation_core.diagnosis.claims import Claims
 from validation_core.diagnosis.words import equals
 from validation_core.omnibus.coordinates import CHOSEN, COLUMNS, COMPONENTS
 
@@ -15,9 +17,20 @@ _MANY_BEYOND = 0.25  # share of truths beyond all draws from which a shift is to
 Parts = Sequence[Mapping[str, Any]]
 
 
-def say(found: Found, names: Sequence[str], x_names: Sequence[str] = ()) -> tuple[str, ...]:
-    """The answer first; then the next worst place, what the p-values are of, and what was done."""
+def say(
+    found: Found, names: Sequence[str], x_names: Sequence[str] = (), claims: Claims | None = None
+) -> tuple[str, ...]:
+    """The answer first; then the next worst place, what the p-values are of, and what was done.
+
+    Args:
+        found: the parts that are done.
+        names: of the parameters.
+        x_names: of the columns of x.
+        claims: what may be claimed; None leaves this panel a level of its own.
+    """
     parts: Parts = found.plain["parts"]
+    if claims is not None:
+        return (*_claimed(parts, names, x_names, claims), _how(parts, claims), *_notes(parts))
     pairs = [pair for pair in worst(parts) if pair["p_varies"] <= LEVEL]
     if pairs:
         first = (
@@ -30,6 +43,44 @@ def say(found: Found, names: Sequence[str], x_names: Sequence[str] = ()) -> tupl
     else:
         said = [_silent(parts)]
     return (*said, _how(parts), *_notes(parts))
+
+
+def _claimed(
+    parts: Parts, names: Sequence[str], x_names: Sequence[str], claims: Claims
+) -> list[str]:
+    """What may be said under the verdict's error rate."""
+    pairs = claimed(parts, claims)
+    if claims.over_x() <= claims.alpha:
+        p = f"p {equals(claims.over_x())}, adjusted in the verdict's family"
+        if pairs:
+            place = _place(pairs[0], names, x_names)
+            return [f"q's error changes over x ({p}). {place}", *_next(pairs, names, x_names)]
+        return [
+            f"q's error changes over x ({p}), in how parameters depend on one another or in "
+            "places that no single coordinate shows."
+        ]
+    if claims.found:
+        return [
+            f"q is wrong, but no sign that its error changes over x "
+            f"(p {equals(claims.over_x())}, adjusted in the verdict's family)."
+            f"{_overall(parts, names)}"
+        ]
+    return [
+        f"No sign of an error at any place of x (p {equals(claims.over_x())} that something "
+        f"changes over x, adjusted in the verdict's family).{_caught(parts)}"
+    ]
+
+
+def claimed(parts: Parts, claims: Claims) -> list[Mapping[str, Any]]:
+    """Pairs that may be claimed, the smallest p first, then a parameter before the classifier."""
+
+    def p(pair: Mapping[str, Any]) -> float:
+        return claims.place(pair["kind"], pair["parameter"], pair["along"], int(pair["which"]))
+
+    every = [(p(pair), pair) for part in parts for pair in part["pairs"]]
+    allowed = [(value, pair) for value, pair in every if value <= claims.alpha]
+    allowed.sort(key=lambda one: (one[0], one[1]["kind"] == "learned", -_contrast(one[1])))
+    return [pair for _, pair in allowed]
 
 
 def finds(found: Found) -> bool:
@@ -75,11 +126,6 @@ def coordinate(pair: Mapping[str, Any], names: Sequence[str], x_names: Sequence[
     if along == "plane":
         return f"({column(0, x_names)}, {column(1, x_names)})"
     return column(which, x_names)
-
-
-def column(which: int, x_names: Sequence[str] = ()) -> str:
-    """The name of a column of x; numbered from 1 where it has none."""
-    return x_names[which] if which < len(x_names) else f"x_{which + 1}"
 
 
 def feature(pair: Mapping[str, Any], names: Sequence[str]) -> str:
@@ -175,30 +221,39 @@ def _next(
 
 def _alike(parts: Parts, names: Sequence[str]) -> str:
     """Wrong, but nowhere more than elsewhere."""
-    every = [one for part in parts for one in part["overall"] if one["value"] is not None]
-    most = max(every, key=lambda one: (_off_at_all(one), _distance(one)), default=None)
     rows = max(part["rows"] for part in parts)
-    told = f" Over all x, {_off(most, most, names)}{_or_more(most)}." if most else ""
     return (
         f"q is wrong (p {equals(right(parts))}), but as far as {rows} rows tell, alike at every x "
-        f"(p {equals(varies(parts))} that its error changes over x).{told}"
+        f"(p {equals(varies(parts))} that its error changes over x).{_overall(parts, names)}"
+    )
+
+
+def _overall(parts: Parts, names: Sequence[str]) -> str:
+    """What is farthest from a right q over all x."""
+    every = [one for part in parts for one in part["overall"] if one["value"] is not None]
+    most = max(every, key=lambda one: (_off_at_all(one), _distance(one)), default=None)
+    return f" Over all x, {_off(most, most, names)}{_or_more(most)}." if most else ""
+
+
+def _caught(parts: Parts) -> str:
+    anywhere = [] if parts[0]["constant"] else parts
+    sees = [part["sees"] for part in anywhere if part["sees"] is not None]
+    if not sees:
+        return ""
+    return (
+        f" An error of {max(sees):.2f} posterior sd over a fifth of x would have been found in "
+        "about 80 of 100 such tables."
     )
 
 
 def _silent(parts: Parts) -> str:
-    anywhere = [] if parts[0]["constant"] else parts
-    sees = [part["sees"] for part in anywhere if part["sees"] is not None]
-    caught = (
-        f" An error of {max(sees):.2f} posterior sd over a fifth of x would have been found in "
-        "about 80 of 100 such tables." if sees else ""
-    )  # fmt: skip
     return (
         f"No sign of an error at any place of x: p {equals(right(parts))} against a right q, "
-        f"p {equals(varies(parts))} that something changes over x.{caught}"
+        f"p {equals(varies(parts))} that something changes over x.{_caught(parts)}"
     )
 
 
-def _how(parts: Parts) -> str:
+def _how(parts: Parts, claims: Claims | None = None) -> str:
     pairs = sum(part["pairs_looked_at"] for part in parts)
     nulls = " and ".join(f"{part['nulls']:,}" for part in parts)
     sources = {
@@ -206,9 +261,14 @@ def _how(parts: Parts) -> str:
         "learned": "its rank under the classifier's score on {rows} rows that no network saw",
     }
     looked = " and ".join(sources[part["name"]].format(rows=part["rows"]) for part in parts)
+    adjusted = (
+        f"p is adjusted for all {pairs} pairs of an error and a coordinate, by {nulls} null "
+        "tables each" if claims is None
+        else "what is claimed is adjusted for everything that the verdict looked at; p-values of "
+        f"the table below are this panel's own, over {pairs} pairs"
+    )  # fmt: skip
     return (
-        f"Looked at {looked}, over every stretch of each coordinate; p is adjusted for all "
-        f"{pairs} pairs of an error and a coordinate, by {nulls} null tables each. Places were "
+        f"Looked at {looked}, over every stretch of each coordinate; {adjusted}. Places were "
         "chosen by half of the rows and are quoted by the other half, in normal scores: one is "
         "one posterior sd where q is Gaussian. Brackets are 95% intervals."
     )  # fmt: skip

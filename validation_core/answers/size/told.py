@@ -8,6 +8,7 @@ from typing import Any
 from validation_core.answers.base import Found, called
 from validation_core.answers.size.marginals import ALPHA
 from validation_core.diagnosis import words
+from validation_core.diagnosis.claims import Claims
 from validation_core.statistics.effects import WIDEST
 
 _NAMED = 5
@@ -46,19 +47,27 @@ for row in size.table(found, upload.names):
 Numbers = Mapping[str, Any]
 
 
-def say(found: Found, names: Sequence[str]) -> tuple[str, ...]:
-    """What is worst and by how much; then what else is off, and the whole of q."""
+def say(found: Found, names: Sequence[str], claims: Claims | None = None) -> tuple[str, ...]:
+    """What is worst and by how much; then what else is off, and the whole of q.
+
+    Args:
+        found: the numbers.
+        names: of the parameters.
+        claims: what may be claimed; None leaves this panel a level of its own.
+    """
     every = found.plain.get("parameters", ())
-    off = [one for one in every if one["pvalue_adjusted"] <= ALPHA]
+    level = ALPHA if claims is None else claims.alpha
+    off = [one for one in every if _pvalue(one, claims) <= level]
     said = []
     if off:
         said.append(_worst(off[0], names, found.plain["k"]))
-        said += _others(off, every, names)
+        said += _others(off, every, names, claims)
     elif every:
         said += _bounded(every)
-    said += _wider(every, names) or _blind(every, names)
+    free = claims is None or claims.found
+    said += (_wider(every, names) if free else []) or _blind(every, names)
     if mass := found.plain.get("regions"):
-        said.append(_mass(mass))
+        said.append(_mass(mass, claims))
     if nats := found.plain.get("divergence"):
         said += _nats(nats)
     if estimate := found.plain.get("estimate"):
@@ -73,7 +82,15 @@ def finds(found: Found) -> bool:
     return any(one["pvalue_adjusted"] <= ALPHA for one in found.plain.get("parameters", ()))
 
 
-def table(found: Found, names: Sequence[str]) -> list[dict[str, str | float | int]]:
+def _pvalue(one: Numbers, claims: Claims | None) -> float:
+    """That a parameter is off: in the verdict's family, or corrected over parameters."""
+    adjusted: float = one["pvalue_adjusted"]
+    return adjusted if claims is None else claims.parameter(int(one["index"]))
+
+
+def table(
+    found: Found, names: Sequence[str], claims: Claims | None = None
+) -> list[dict[str, str | float | int]]:
     """A row for each parameter, the worst first: every number and its interval."""
     rows: list[dict[str, str | float | int]] = []
     for one in found.plain.get("parameters", ()):
@@ -90,7 +107,7 @@ def table(found: Found, names: Sequence[str]) -> list[dict[str, str | float | in
             "mean z-score": _rounded(one["z_mean"], 3), "sd of z-scores": _rounded(one["z_sd"], 3),
             "outside all draws, %": round(100 * one["outside"], 1),
             "p": float(f"{one['pvalue']:.3g}"),
-            "p, corrected": float(f"{one['pvalue_adjusted']:.3g}"),
+            "p, corrected": float(f"{_pvalue(one, claims):.3g}"),
         }  # fmt: skip
         rows.append(row)
     return rows
@@ -167,14 +184,18 @@ def _width(one: Numbers) -> str:
     return f" and its width is {told} times what it should be"
 
 
-def _others(off: Sequence[Numbers], every: Sequence[Numbers], names: Sequence[str]) -> list[str]:
+def _others(
+    off: Sequence[Numbers], every: Sequence[Numbers], names: Sequence[str], claims: Claims | None
+) -> list[str]:
     if len(every) == 1:
         return []
+    level = ALPHA if claims is None else claims.alpha
+    over = f"for {len(every)}" if claims is None else "for everything that was looked at"
     listed = ", ".join(_name(one, names) for one in off[:_NAMED])
     more = f" and {len(off) - _NAMED} more" if len(off) > _NAMED else ""
     return [
         f"{len(off)} of {len(every)} parameters {'is' if len(off) == 1 else 'are'} off at level "
-        f"{100 * ALPHA:g}%, corrected for {len(every)}: {listed}{more}."
+        f"{100 * level:g}%, corrected {over}: {listed}{more}."
     ]
 
 
@@ -235,7 +256,14 @@ def _blind(every: Sequence[Numbers], names: Sequence[str]) -> list[str]:
     ]
 
 
-def _mass(mass: Numbers) -> str:
+def _mass(mass: Numbers, claims: Claims | None) -> str:
+    p = (
+        f"p {_p(mass['pvalue'])} by exact KS, which is not part of the verdict unless SBC is "
+        "asked to rank log q"
+        if claims is None
+        else f"p {_p(claims.densities())} for the truth's rank by log densities, adjusted in the "
+        "verdict's family"
+    )
     rates = ", ".join(
         f"{100 * rate['level']:g}%: {_percent(rate, 'covers')}" for rate in mass["coverage"]
     )
@@ -243,8 +271,7 @@ def _mass(mass: Numbers) -> str:
     return (
         f"Highest-density regions of q hold the truth in (nominal: true) {rates}; area between "
         f"coverage and level {_signed(mass['area'], 3)} [{_signed(mass['area_low'], 3)}, "
-        f"{_signed(mass['area_high'], 3)}], p {_p(mass['pvalue'])} by exact KS, which is not part "
-        f"of the verdict unless SBC is asked to rank log q.{left}"
+        f"{_signed(mass['area_high'], 3)}], {p}.{left}"
     )
 
 

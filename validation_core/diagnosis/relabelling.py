@@ -1,0 +1,179 @@
+"""Relabelling within x on an upload: with every score that the other tests learn, in one maximum.
+
+It answers twice: at once without learned scores, then with all of them. The first answer uses only
+the share of the level that these families have in the whole.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from validation_core import keys, models, scores
+from validation_core.diagnosis import learning
+from validation_core.diagnosis.obstacles import obstacle
+from validation_core.diagnosis.records import Record
+from validation_core.diagnosis.sources import Uploaded, table
+from validation_core.maps import near
+from validation_core.methods import DC, TARP, CoLT, Omnibus, WithinX
+from validation_core.models import Recipe, Training
+from validation_core.omnibus import Learned, columns, nearest, relabelled
+from validation_core.omnibus.battery import SHARES
+from validation_core.tasks import Live
+from validation_core.types import Draws, Method
+from validation_core.uploads import Upload
+
+if TYPE_CHECKING:
+    from validation_core.store import Store
+
+DC_ROWS = 5000
+"""Rows up to which the score of discriminative calibration is learned unasked: within 3 s."""
+
+_RATIOS = ("classifier", "dc")
+How = Callable[[Upload, Method], Recipe | None]
+
+
+def learned(upload: Upload, how: How = learning.recipe) -> Mapping[str, Recipe]:
+    """How each learned score that counts in the verdict is trained, by its name."""
+    methods: dict[str, Method] = {
+        "tarp": TARP(), "classifier": WithinX(), "dc": DC(), "colt": CoLT(),
+    }  # fmt: skip
+    recipes: dict[str, Recipe] = {}
+    for name, method in methods.items():
+        if obstacle(method, upload) is not None:
+            continue
+        if name == "dc" and upload.n > DC_ROWS:
+            continue
+        recipe = how(upload, method)
+        assert recipe is not None
+        recipes[name] = recipe
+    return recipes
+
+
+def record(
+    upload: Upload, method: Omnibus, seed: int, networks: Mapping[str, Any], *,
+    whole: bool = True, report: Callable[[float], None] = lambda done: None,
+) -> Record:  # fmt: skip
+    """The test of a table with the learned scores of these networks, by name.
+
+    Args:
+        whole: whether these are all that there will be.
+        report: told the fraction done.
+    """
+    reason = obstacle(method, upload)
+    if reason is not None:
+        return Record.not_run(method, reason)
+    assert isinstance(upload.data, Draws)
+    start = time.perf_counter()
+    rows = upload.data
+    given = [_read(upload, name, network, seed) for name, network in networks.items()]
+    train, _ = learning.places(upload, seed) if upload.n >= 4 else (None, None)
+    observed = None
+    if upload.observed is not None:
+        observed = nearest(near.distances(rows.x, upload.observed[0][None])[0])
+    result = relabelled(
+        rows, seed, relabelings=method.relabelings, learned=given,
+        densities=upload.densities, groups=getattr(upload, "groups", None), training=train,
+        near=observed, report=report,
+    )  # fmt: skip
+    families = {claim.family for claim in result.claims}
+    there = sum(SHARES[one] for one in families)
+    later = 0.0 if whole else sum(SHARES[one] for one in ("learned", "learned_over_x"))
+    effect = {
+        "relabelings": result.relabelings, "least_pvalue": 1 / (result.relabelings + 1),
+        "share": there / (there + later), "scores": list(networks), "whole": whole,
+        "claims": len(result.claims),
+    }  # fmt: skip
+    return Record(
+        name=method.name, label=method.label, title=method.title, status="ran",
+        about=method.statistic, statistic=float(result.evidence.max()), pvalue=result.pvalue,
+        draws_p=upload.n, draws_q=upload.n * upload.k, seconds=time.perf_counter() - start,
+        effect=effect, arrays=result.arrays(),
+    )  # fmt: skip
+
+
+def _read(upload: Upload, name: str, network: Any, seed: int) -> Learned:
+    """What a network says of the truths and of those draws that may play them."""
+    assert isinstance(upload.data, Draws)
+    data, rows = upload.data, learning.kept(upload, seed)
+    among = columns(*data.q.shape)
+    few = Draws(data.theta[rows], data.x[rows], data.q[np.ix_(rows, among)])
+    read = scores.apply(network.at(), few)
+    values = np.concatenate([read.truth[0][:, None], read.draws[0]], axis=1)
+    return Learned(name, rows, values, name in _RATIOS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RelabelTask:
+    """The test on one upload: at once, or with the learned scores."""
+
+    version: ClassVar[int] = 1
+
+    digest: str
+    method: Omnibus
+    seed: int = 0
+    names: tuple[str, ...] = ()
+    """Learned scores; none for the answer at once."""
+    recipes: tuple[Recipe, ...] = ()
+    whole: bool = True
+
+    @property
+    def key(self) -> str:
+        return keys.key(self)
+
+    @property
+    def label(self) -> str:
+        return f"{self.method.label} {'with learned scores, ' * bool(self.names)}an uploaded table"
+
+    @property
+    def trainings(self) -> tuple[Training, ...]:
+        """The networks that it reads."""
+        source = Uploaded(digest=self.digest)
+        return tuple(Training(source=source, recipe=one, seed=self.seed) for one in self.recipes)
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """Keys of the networks: the engine lets their training come first."""
+        return frozenset(keys.key(one) for one in self.trainings)
+
+    def done(self, store: Store) -> bool:
+        return store.has("results", self.key)
+
+    def run(self, store: Store, report: Live) -> None:
+        """Test, training the networks that the store lacks."""
+        upload = table(store, self.digest)
+        networks = {
+            name: models.trained(store, one, report)
+            for name, one in zip(self.names, self.trainings, strict=True)
+        }
+        made = record(upload, self.method, self.seed, networks, whole=self.whole,
+                      report=lambda done: report(done, {}))  # fmt: skip
+        store.save(
+            "results", self.key, made.arrays, spec=keys.text(self),
+            meta={"label": self.label, "record": made.plain()},
+        )  # fmt: skip
+        report(1.0, {})
+
+    def load(self, store: Store) -> Record | None:
+        """The stored record, or None."""
+        kept = store.load("results", self.key)
+        return None if kept is None else Record(**kept.meta["record"], arrays=kept.arrays)
+
+
+def tasks(
+    upload: Upload, method: Omnibus, seed: int, how: How = learning.recipe
+) -> tuple[RelabelTask, ...]:
+    """The answer at once and, where something can be learned, the whole one."""
+    recipes = learned(upload, how)
+    first = RelabelTask(digest=upload.digest, method=method, seed=seed, whole=not recipes)
+    if not recipes:
+        return (first,)
+    whole = RelabelTask(
+        digest=upload.digest, method=method, seed=seed, names=tuple(recipes),
+        recipes=tuple(recipes.values()),
+    )  # fmt: skip
+    return first, whole
