@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import binom
 
 from validation_core import diagnosis, uploads
-from validation_core.diagnosis import Record, learning, sensitivity, tasks, words
+from validation_core.diagnosis import Record, learning, sensitivity, sources, tasks, words
 from validation_core.diagnosis.run import test_table as rows_of_tests
 from validation_core.engine import Engine, SerialExecutor
 from validation_core.figures.diagnosis import pictures
@@ -142,7 +142,7 @@ def test_two_samples(store):
     longer = Classifier(epochs=40, lr=1e-2, hidden=16)
     found = run(two_samples(shift=1.0), store, how=lambda upload, method: longer)
     status = {record.name: record.status for record in found.records}
-    assert status == {"sbc": "not run", "tarp": "not run", "skl": "not run", "within_x": "not run",
+    assert status == {"omnibus": "not run", "sbc": "not run", "tarp": "not run", "skl": "not run", "within_x": "not run",
                       "multiple": "ran", "c2st": "ran", "uniform": "not run",
                       "colt": "not run"}  # fmt: skip
     assert "have no x" in by_name(found)["colt"].reason
@@ -157,16 +157,16 @@ def test_two_samples(store):
 @pytest.mark.parametrize(
     ("upload", "ran"),
     [
-        (exact(n=49), {"sbc", "tarp", "colt"}),
-        (exact(n=40, k=1), {"sbc", "tarp", "colt"}),
-        (exact(n=39), {"sbc", "tarp"}),
-        (exact(n=10, k=9), {"sbc", "tarp"}),
-        (exact(n=9), {"sbc"}),
-        (exact(n=5), {"sbc"}),
+        (exact(n=49), {"omnibus", "sbc", "tarp", "colt"}),
+        (exact(n=40, k=1), {"omnibus", "sbc", "tarp", "colt"}),
+        (exact(n=39), {"omnibus", "sbc", "tarp"}),
+        (exact(n=10, k=9), {"omnibus", "sbc", "tarp"}),
+        (exact(n=9), {"omnibus", "sbc"}),
+        (exact(n=5), {"omnibus", "sbc"}),
         (exact(n=4), set()),
         (exact(n=1), set()),
-        (exact(n=50, k=1), {"sbc", "tarp", "within_x", "multiple", "c2st", "colt"}),
-        (exact(n=51, k=2), {"sbc", "tarp", "within_x", "multiple", "c2st", "colt"}),
+        (exact(n=50, k=1), {"omnibus", "sbc", "tarp", "within_x", "multiple", "c2st", "colt"}),
+        (exact(n=51, k=2), {"omnibus", "sbc", "tarp", "within_x", "multiple", "c2st", "colt"}),
         (two_samples(n=20), set()),
     ],
 )
@@ -199,10 +199,10 @@ def test_uniform_runs_where_rows_suffice(store):
 
 
 def test_methods_that_read_a_classifier_share_one(store):
-    """TARP's references and CoLT's localizer are the other two."""
+    """TARP's references, CoLT's localizer and DC's score are the other three."""
     upload = exact()
     run(upload, store)
-    assert len(list((store.root / "models").iterdir())) == 3
+    assert len(list((store.root / "models").iterdir())) == 4
 
 
 def test_a_result_does_not_depend_on_the_others(store, tmp_path):
@@ -220,7 +220,7 @@ def test_the_engine_runs_a_diagnosis_from_the_store(store):
     tasks.keep(store, upload)
     digest, direct = upload.digest, run(exact(seed=7), Store(store.root / "direct"))
     wanted = tasks.tasks(upload, METHODS_RUN, 0, quick)
-    assert digest not in tasks._here or tasks._here.pop(digest)
+    assert digest not in sources._here or sources._here.pop(digest)
     engine = Engine(store, SerialExecutor())
     try:
         assert engine.submit(wanted, "test").snapshot().state == "done"
@@ -304,7 +304,8 @@ def test_what_json_holds(store):
     fields = {"name", "status", "reason", "statistic", "pvalue", "pvalue_adjusted", "draws_p",
               "draws_q", "seconds", "effect"}  # fmt: skip
     assert all(fields <= set(method) for method in read["methods"])
-    assert read["methods"][0]["name"] == "sbc"
+    assert [one["name"] for one in read["methods"] if one["counts"]] == ["omnibus"]
+    assert read["pvalue"] == min(one["pvalue"] for one in read["families"])
     within = next(method for method in read["methods"] if method["name"] == "within_x")
     assert (within["draws_p"], within["draws_q"]) == (30, 300)
 
