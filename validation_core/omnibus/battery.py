@@ -70,6 +70,8 @@ class _Part:
 class _Gram:
     """Products of parameters' scores, all pairs at once, where there are too many to keep."""
 
+    rows: NDArray[np.int64]
+    """(n,) of the table."""
     z: NDArray[np.float32]
     """(D, E)."""
     mean: NDArray[np.float32]
@@ -99,7 +101,8 @@ class Battery:
         """The largest |z| of every cell, (B, C), for labellings (B, N)."""
         out = [self._of(part, slots) for part in self.parts]
         if self.gram is not None:
-            out.append(_products(self.gram, slots + self.pools.first))
+            rows = self.gram.rows
+            out.append(_products(self.gram, slots[:, rows] + self.pools.first[rows]))
         return np.concatenate(out, axis=1)
 
     def _of(self, part: _Part, slots: Slots) -> Array:
@@ -156,14 +159,14 @@ def battery(
 
     Args:
         pools: of the table.
-        blocks: features of some rows each.
+        blocks: features of some rows each; the first one's rows are those of the pairs.
         where: functions of x of all rows; None looks at no x.
         scores: of which those of parameters are paired, where no block has their products.
     """
     parts = tuple(_part(block, where) for block in blocks)
     paired = any(feature.kind == "pair" for block in blocks for feature in block.features)
     theta = [score for score in scores if score.of == "theta"][:_PAIRS]
-    gram = _gram(pools, theta) if len(theta) > 1 and not paired else None
+    gram = _gram(pools, blocks[0].rows, theta) if len(theta) > 1 and not paired else None
     return Battery(pools, parts, gram)
 
 
@@ -200,25 +203,24 @@ def _sortable(cell: Cell) -> tuple[str, str, str, tuple[int, ...]]:
     return cell.family, cell.of, cell.kind, cell.which
 
 
-def _gram(pools: Pools, theta: Sequence[SlotScore]) -> _Gram:
+def _gram(pools: Pools, rows: NDArray[np.int64], theta: Sequence[SlotScore]) -> _Gram:
     z = np.stack([normal(score.u) for score in theta])
     a, b = np.array(list(combinations(range(len(theta)), 2))).T
-    first = np.unique(pools.first)
-    size = np.diff(np.append(first, pools.total))
-    members = np.bincount(np.searchsorted(first, pools.first), minlength=len(first))
+    first, which, members = np.unique(pools.first[rows], return_index=True, return_counts=True)
     mean, variance = np.zeros((2, len(a)))
-    for one, (i, j) in enumerate(zip(a, b, strict=True)):
-        product = z[i] * z[j]
-        here = np.add.reduceat(product, first, dtype=np.float64) / size
-        squares = np.add.reduceat(np.square(product), first, dtype=np.float64) / size
-        mean[one] = here @ members
-        variance[one] = (squares - here**2) @ members
+    # Products of z are products of matrices, and so are their squares.
+    for begin, size, count in zip(first, pools.size[rows][which], members, strict=True):
+        here = z[:, begin : begin + size]
+        squared = np.square(here)
+        middle = (here @ here.T)[a, b] / size
+        mean += count * middle
+        variance += count * ((squared @ squared.T)[a, b] / size - np.square(middle))
     scale = np.where(variance > _TINY, 1 / np.sqrt(np.maximum(variance, _TINY)), 0.0)
     cells = tuple(
         Cell("pairs", "pair", "theta", (theta[i].which, theta[j].which))
         for i, j in zip(a, b, strict=True)
     )
-    return _Gram(z, mean.astype(np.float32), scale.astype(np.float32), a, b, cells)
+    return _Gram(rows, z, mean.astype(np.float32), scale.astype(np.float32), a, b, cells)
 
 
 @dataclass(frozen=True, eq=False)

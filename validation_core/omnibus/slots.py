@@ -26,6 +26,8 @@ _FEWEST = 20  # draws of a row that are ranked, whatever the size
 _POOLED = 2000  # slots of a pool that rows share, at most
 _WHITENED = 60  # parameters up to which a row's covariance is worth its time
 _NUMBERS = 4_000_000  # of slots worked on at a time
+_FARTHEST = 50.0  # nats below the largest: no evidence is stronger
+_INFINITE = 1e30
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +83,11 @@ def ranked(n: int, k: int, d: int) -> NDArray[np.int64]:
     return players(k, max(_FEWEST, _RANKED // (n * d)))
 
 
+def halves(k: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Every other of k draws, and the rest."""
+    return np.arange(0, k, 2), np.arange(1, k, 2)
+
+
 def pools_of(n: int, slots: int) -> Pools:
     """Every row its own pool; the first slot is the truth."""
     return Pools(np.full(n, slots), np.zeros(n, np.int32), np.arange(n) * slots)
@@ -120,6 +127,7 @@ def norms(values: Array) -> Array:
 
     Both treat all slots alike. Few slots leave the covariance singular: it is shrunk to its
     diagonal by (D / P)^2, at most to half; beyond _WHITENED parameters the diagonal stands alone.
+    In single precision.
     """
     n, points, d = values.shape
     out = np.empty((n, points))
@@ -138,7 +146,8 @@ def norms(values: Array) -> Array:
             out[part] = np.square(off).sum(axis=1)
         else:
             out[part] = np.square(off).sum(axis=2)
-    return out
+    # Equal points are worked out in different lanes: single precision makes them ties again.
+    return out.astype(np.float32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,7 +164,7 @@ class Slotted:
 
 def slotted(
     table: Draws, parameters: NDArray[np.int64], groups: NDArray[np.int64] | None = None, *,
-    truths: bool = True,
+    truths: bool = True, rows: NDArray[np.int64] | None = None,
 ) -> Slotted:  # fmt: skip
     """Every parameter's score and, of several parameters, that of their norm.
 
@@ -165,9 +174,15 @@ def slotted(
         groups: (N,) of each row, the same for rows that share one set of draws; None where none
             do.
         truths: whether the truth is a slot; else pools are q's draws alone.
+        rows: those that are tested; None for all. Where others chose the parameters, their
+            truths, and the draws they were compared with, are no slots of a shared pool.
     """
     if groups is not None:
-        return _shared(table, parameters, groups)
+        tested = np.ones(len(table), bool)
+        if rows is not None:
+            tested[:] = False
+            tested[rows] = True
+        return _shared(table, parameters, groups, tested)
     n, k, _ = table.q.shape
     among = ranked(n, k, len(parameters))
     values = table.q[:, among][..., parameters]
@@ -200,32 +215,43 @@ def _scores(
     return tuple(scores)
 
 
-def _shared(table: Draws, parameters: NDArray[np.int64], groups: NDArray[np.int64]) -> Slotted:
-    """Pools of rows that share their draws: every truth of a group, then its draws."""
+def _shared(
+    table: Draws, parameters: NDArray[np.int64], groups: NDArray[np.int64],
+    tested: NDArray[np.bool_],
+) -> Slotted:  # fmt: skip
+    """Pools of rows that share their draws: every tested truth of a group, then its draws."""
     n, k, _ = table.q.shape
+    free = np.arange(k) if tested.all() else halves(k)[1]
     _, group = np.unique(groups, return_inverse=True)
     rows_of = [np.flatnonzero(group == one) for one in range(group.max() + 1)]
     size, observed, first = np.zeros(n, np.int64), np.zeros(n, np.int32), np.zeros(n, np.int64)
     mean, spread = (np.zeros((n, len(parameters))) for _ in range(2))
     parts: list[tuple[SlotScore, ...]] = []
+    shared: list[NDArray[np.int64]] = []
     begin = 0
     for rows in rows_of:
-        draws = players(k, max(_FEWEST, _POOLED - len(rows)))
-        values = np.concatenate(
-            [table.theta[rows][:, parameters], table.q[rows[0]][draws][:, parameters]]
-        )[None]
+        own = rows[tested[rows]]
+        draws = free[players(len(free), _most(len(rows)))]
+        among = table.q[rows[0]][draws] if len(draws) or len(own) else table.q[rows[0]][:1]
+        values = np.concatenate([table.theta[own], among])[None, :, parameters]
         chosen = np.arange(values.shape[1])
         parts.append(_scores(values, parameters, chosen))
-        size[rows], observed[rows], first[rows] = len(chosen), np.arange(len(rows)), begin
+        size[rows], observed[own], first[rows] = len(chosen), np.arange(len(own)), begin
         mean[rows] = values[0].mean(axis=0, dtype=np.float64)
         spread[rows] = values[0].var(axis=0, dtype=np.float64)
         begin += len(chosen)
+        if len(own) > 1:
+            shared.append(own)
     joined = tuple(
         SlotScore(some[0].of, some[0].which, np.concatenate([one.u for one in some]))
         for some in zip(*parts, strict=True)
     )
-    shared = tuple(rows for rows in rows_of if len(rows) > 1)
-    return Slotted(Pools(size, observed, first, shared), joined, mean, spread)
+    return Slotted(Pools(size, observed, first, tuple(shared)), joined, mean, spread)
+
+
+def _most(rows: int) -> int:
+    """Draws of a pool of so many rows, at most: a row of its own has as many as elsewhere."""
+    return PLAYERS if rows == 1 else max(_FEWEST, _POOLED - rows)
 
 
 def of_rows(
@@ -238,5 +264,6 @@ def of_rows(
     raw = None
     if ratio:
         raw = np.full(pools.total, np.nan, np.float32)
-        raw[places] = values - values.max(axis=1, keepdims=True)
+        finite = np.clip(values, -_INFINITE, _INFINITE)
+        raw[places] = np.maximum(finite - finite.max(axis=1, keepdims=True), -_FARTHEST)
     return SlotScore(name, -1, u, raw)

@@ -15,7 +15,7 @@ from validation_core.omnibus.coordinates import Coordinates, coordinates
 from validation_core.omnibus.features import Block
 from validation_core.omnibus.places import Places, affordable, places
 from validation_core.omnibus.result import Omnibus
-from validation_core.omnibus.slots import SlotScore, Slotted
+from validation_core.omnibus.slots import Slotted
 from validation_core.rng import stream
 from validation_core.types import Array, Draws
 
@@ -31,14 +31,14 @@ Rows = NDArray[np.int64]
 
 
 class Learned(NamedTuple):
-    """A learned score of some rows that it did not learn from."""
+    """A score of some rows that it did not learn from."""
 
     name: str
-    """One of `features.LEARNED`."""
+    """One of `features.LEARNED`; of densities that came with the table log_q, log_ratio."""
     rows: Rows
     """(n,) of the table."""
     values: Array
-    """(n, J + 1): of the truth, then of the draws in `columns`."""
+    """(n, J + 1): of the truth, then of the draws in `columns`; rows with a NaN are left out."""
     ratio: bool
     """Whether it estimates log p / q, up to a function of x."""
 
@@ -101,21 +101,40 @@ def statistics_of(
 ) -> Asked:  # fmt: skip
     """What `relabelled` looks at; without `truths`, that of tables made of q's draws alone."""
     n, d = table.theta.shape
-    every, rows = np.arange(d), np.arange(n)
+    every, rows, groups = np.arange(d), np.arange(n), _own(groups)
     if d > MOST:
         training = _half(n, seed) if training is None else training
-        every, rows = _chosen(table, training), np.setdiff1d(rows, training)
-    read = slots.slotted(table, every, groups, truths=truths)
-    scores = [*read.scores, *_known(read, densities or {}, columns(n, table.q.shape[1], d))]
-    blocks = [features.block(read.pools, rows, scores)]
-    for one in learned:
-        score = slots.of_rows(one.name, read.pools, one.rows, one.values, ratio=one.ratio)
-        blocks.append(features.block(read.pools, one.rows, [score]))
+        every, rows = _chosen(table, training, groups), np.setdiff1d(rows, training)
+    if groups is not None and learned:
+        raise ValueError(
+            f"A learned score needs rows with draws of their own; got {learned[0].name} and rows "
+            "that share theirs. Leave the scores or the groups out."
+        )
+    read = slots.slotted(table, every, groups, truths=truths, rows=rows)
+    known = _known(densities or {}, columns(n, table.q.shape[1], d)) if groups is None else []
+    blocks = [features.block(read.pools, rows, read.scores)]
+    for one in (*learned, *known):
+        blocks += _scored(one, read)
     if near is not None:
-        blocks.append(features.near(read.pools, near, read.scores))
+        blocks.append(features.near(read.pools, np.intersect1d(near, rows), read.scores))
     at = coordinates(table.x, read.mean, read.spread)
     where, kept = _places(at, blocks, relabelings, seed) if over_x else (None, at)
     return Asked(battery.battery(read.pools, blocks, where, read.scores), kept, read)
+
+
+def _own(groups: Rows | None) -> Rows | None:
+    """Groups of rows that share draws; None where every row has draws of its own."""
+    return None if groups is None or len(np.unique(groups)) == len(groups) else groups
+
+
+def _scored(one: Learned, read: Slotted) -> list[Block]:
+    """The block of a score, at the rows where it is known of every slot."""
+    known = ~np.isnan(one.values).any(axis=1)
+    rows = one.rows[known]
+    if len(rows) < FEWEST:
+        return []
+    score = slots.of_rows(one.name, read.pools, rows, one.values[known], ratio=one.ratio)
+    return [features.block(read.pools, rows, [score])]
 
 
 def nearest(far: Array) -> Rows:
@@ -128,13 +147,18 @@ def _half(n: int, seed: int) -> Rows:
     return np.sort(stream(seed, "omnibus", "parameters").permutation(n)[: n // 2])
 
 
-def _chosen(table: Draws, rows: Rows) -> Rows:
-    """Parameters whose truths, at some rows, are farthest from ranks of a right q."""
-    d = table.theta.shape[1]
+def _chosen(table: Draws, rows: Rows, groups: Rows | None) -> Rows:
+    """Parameters whose truths, at some rows, are farthest from ranks of a right q.
+
+    Draws that rows share are halved: those that are looked at here are not among the slots.
+    """
+    k, d = table.q.shape[1:]
+    read = np.arange(k) if groups is None else slots.halves(k)[0]
+    read = read[slots.players(len(read))]
     off = np.zeros(d)
     for first in range(0, d, _RANKED_AT_ONCE):
         part = slice(first, first + _RANKED_AT_ONCE)
-        among = table.q[rows][:, slots.players(table.q.shape[1]), part]
+        among = table.q[rows[:, None], read, part]
         values = np.concatenate([table.theta[rows, None, part], among], axis=1)
         u = slots.mid_ranks(np.ascontiguousarray(values.transpose(2, 0, 1)), np.array([0]))[..., 0]
         wide = ndtri(np.clip(np.abs(2 * u - 1), 1e-6, 1 - 1e-6))
@@ -142,19 +166,17 @@ def _chosen(table: Draws, rows: Rows) -> Rows:
     return np.sort(np.argsort(-off, kind="stable")[:MOST])
 
 
-def _known(read: Slotted, densities: Mapping[str, Array], among: Rows) -> list[SlotScore]:
-    """Scores from log densities that came with the table, at the rows where they are known."""
-    if read.pools.shared or not {"log_q", "log_q_draws"} <= densities.keys():
+def _known(densities: Mapping[str, Array], among: Rows) -> list[Learned]:
+    """Scores from log densities that came with the table; NaN where they are not known."""
+    if not {"log_q", "log_q_draws"} <= densities.keys():
         return []
-    named = {"log_q": _slots(densities, "log_q", among)}
+    rows = np.arange(len(densities["log_q"]))
+    log_q = _slots(densities, "log_q", among)
+    scores = [Learned("log_q", rows, log_q, ratio=False)]
     if {"log_joint", "log_joint_draws"} <= densities.keys():
         with np.errstate(invalid="ignore"):
-            named["log_ratio"] = _slots(densities, "log_joint", among) - named["log_q"]
-    scores = []
-    for name, values in named.items():
-        rows = np.flatnonzero(~np.isnan(values).any(axis=1))
-        if len(rows) >= FEWEST:
-            scores.append(slots.of_rows(name, read.pools, rows, values[rows]))
+            ratio = _slots(densities, "log_joint", among) - log_q
+        scores.append(Learned("log_ratio", rows, ratio, ratio=False))
     return scores
 
 
