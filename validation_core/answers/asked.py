@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from validation_core import statistics
+from validation_core.answers.relabelled import Lookers, NullVerdict
 from validation_core.answers.selfnull import (
     Float,
     Places,
@@ -20,6 +21,7 @@ from validation_core.answers.selfnull import (
 )
 from validation_core.diagnosis import learning
 from validation_core.diagnosis.obstacles import obstacle
+from validation_core.methods.omnibus import Omnibus
 from validation_core.methods.sbc import SBC
 from validation_core.rng import stream
 from validation_core.types import Draws, Fixed, Method
@@ -81,15 +83,18 @@ class Panel:
     """Methods, the rows that each looks at and all draws there under the score that it reads."""
 
     methods: tuple[Method, ...]
-    pools: tuple[Pooled, ...]
-    """One for each method; methods that read one network share one."""
+    pools: tuple[Pooled | None, ...]
+    """One for each method; methods that read one network share one, relabelling has its own."""
     places: tuple[Places | None, ...]
     """The rows that each looks at; None for all."""
+    relabelled: NullVerdict | None = None
+    """What relabelling looks at, where it is among the methods."""
 
     @classmethod
     def of(
         cls, upload: Upload, methods: Sequence[Method], seed: int,
         network: Callable[[Method], Any], known: Mapping[Any, Pooled] | None = None,
+        unlearned: Callable[[], NullVerdict] | None = None,
     ) -> Panel:  # fmt: skip
         """What these methods read.
 
@@ -99,49 +104,75 @@ class Panel:
             seed: fixes which rows are tested on.
             network: the trained network that a method reads.
             known: pools by the score or network that they were made with.
+            unlearned: relabelling without learned scores, where it has been worked out before.
         """
         assert isinstance(upload.data, Draws)
         data, places = upload.data, learning.kept(upload, seed)
         test = Draws(data.theta[places], data.x[places], data.q[places])
         made: dict[Any, Pooled] = dict(known or {})
-        pools = []
+        pools: list[Pooled | None] = []
+        learned: dict[str, Pooled] = {}
         for method in methods:
+            if isinstance(method, Omnibus):
+                pools.append(None)
+                continue
             read: Any = method.score() if isinstance(method, Fixed) else network(method)
             if read not in made:
                 everywhere = isinstance(method, Fixed)
                 rows = Draws(data.theta, data.x[:, :0], data.q) if everywhere else test
                 made[read] = Pooled.of(read if everywhere else read.at(), rows)
             pools.append(made[read])
+            if method.reads in _LEARNED:
+                learned[_LEARNED[method.reads]] = made[read]
         at = tuple(None if isinstance(method, Fixed) else places for method in methods)
-        return cls(tuple(methods), tuple(pools), at)
+        relabelled = None
+        if any(isinstance(method, Omnibus) for method in methods):
+            if unlearned is not None and not learned:
+                relabelled = unlearned()
+            else:
+                lookers = Lookers(learned, places) if learned else None
+                relabelled = NullVerdict.of(upload, seed, lookers)
+        return cls(tuple(methods), tuple(pools), at, relabelled)
 
     def pvalues(self, trials: Trials, seed: int, *names: str | int) -> Float:
         """The p-values (methods, T); each method has a stream of its own."""
-        found = [
-            pvalues(method, scored, stream(seed, *names, method.label))
-            for method, scored in zip(self.methods, self._scored(trials), strict=True)
-        ]
-        return np.stack(found) if found else np.empty((0, len(trials)))
+        each = []
+        for method, scored in zip(self.methods, self._scored(trials), strict=True):
+            if scored is None:
+                assert self.relabelled is not None
+                each.append(self.relabelled.pvalues(trials))
+            else:
+                each.append(pvalues(method, scored, stream(seed, *names, method.label)))
+        return np.stack(each) if each else np.empty((0, len(trials)))
 
     def ranks(self, trials: Trials, seed: int, *names: str | int) -> list[Float]:
         """Randomised ranks (T, S, n) of each method's rows."""
         return [
             scored.ranks(stream(seed, *names, method.label))
             for method, scored in zip(self.methods, self._scored(trials), strict=True)
+            if scored is not None
         ]
 
-    def _scored(self, trials: Trials) -> list[Scored]:
+    def _scored(self, trials: Trials) -> list[Scored | None]:
         made: dict[int, Scored] = {}
         for pool, places in zip(self.pools, self.places, strict=True):
-            if id(pool) not in made:  # methods that read one network share its scores
+            if pool is not None and id(pool) not in made:  # methods share a network's scores
                 made[id(pool)] = pool.on(trials if places is None else trials.at(places))
-        return [made[id(pool)] for pool in self.pools]
+        return [None if pool is None else made[id(pool)] for pool in self.pools]
 
 
-def together(pvalue: Float, tests: int) -> Float:
-    """The smallest p-value (T,) of p-values (methods, T), adjusted by Holm over so many tests.
+_LEARNED = {"classifier": "classifier", "localizer": "colt", "reference": "tarp", "scorer": "dc"}
+"""The verdict's name of a learned score, by what the methods that read it read."""
 
-    Those that were not asked count as if they had p = 1, as in a verdict that still waits.
+
+def together(pvalue: Float, methods: Sequence[Method], tests: int) -> Float:
+    """The verdict's p-value (T,) of p-values (methods, T).
+
+    Relabelling's own where it is among the methods; else the smallest, adjusted by Holm over so
+    many tests. Those that were not asked count as if they had p = 1.
     """
+    for method, own in zip(methods, pvalue, strict=True):
+        if isinstance(method, Omnibus):
+            return own
     missing = np.ones((max(0, tests - len(pvalue)), pvalue.shape[1]))
     return statistics.holm(np.concatenate([pvalue, missing]).T).min(-1)

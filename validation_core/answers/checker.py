@@ -43,8 +43,8 @@ class Checker(Answer):
         """Test every self-made table.
 
         plain: trials, alpha, draws beside a truth, verdict and tests (rejections, rate, low, high,
-        outside: too often, too seldom or empty), left_out. arrays: pvalues (methods, T), of the
-        verdict adjusted by Holm (T,).
+        outside: too often, too seldom or empty), left_out. arrays: pvalues (methods, T), and the
+        verdict's (T,).
         """
         few = thinned(upload)
         data = few.data
@@ -66,7 +66,7 @@ class Checker(Answer):
             pieces.append(panel.pvalues(piece, self.seed, "checker", i))
             report(sum(part.shape[1] for part in pieces) / count, {})
         pvalue = np.concatenate(pieces, axis=1)
-        adjusted = together(pvalue, len(asked))
+        adjusted = together(pvalue, asked, len(asked))
         labels = [{"name": one.name, "label": one.label, "title": one.title} for one in asked]
         rates = [
             _rate(p, self.alpha, len(asked) + 1) for p in (*pvalue, adjusted)
@@ -162,7 +162,7 @@ def table(found: Found, names: Sequence[str]) -> list[dict[str, str | float | in
     """One row for each test and one for the verdict, the highest rate first."""
     del names
     told = found.plain
-    every = [*told["tests"], {"title": "Verdict (Holm)", **told["verdict"]}]
+    every = [*told["tests"], {"title": "Verdict", **told["verdict"]}]
     return [
         {
             "test": one["title"], "rejections": one["rejections"], "tables": told["trials"],

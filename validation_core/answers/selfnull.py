@@ -175,11 +175,22 @@ class Scored:
     own: Array
     """Scores (S, n, T) of the picked draws."""
 
-    def ranks(self, rng: np.random.Generator) -> Float:
-        """Randomised ranks u (T, S, n) of the truths, each among the other K - 1 draws."""
+    def mid_ranks(self) -> NDArray[np.float32]:
+        """Mid-ranks u (S, T, n) of the truths, each among the other K - 1 draws and itself."""
+        below, equal = self._others()
+        u = (below + 0.5 * (1 + equal)) / self.pooled.draws.shape[-1]
+        return np.ascontiguousarray(np.moveaxis(u, -1, 1), np.float32)
+
+    def _others(self) -> tuple[Counts, Counts]:
+        """Draws below and equal to each truth (S, n, T), the picked draw not among them."""
         below, equal = self._counts()
         below -= self.own < self.truth
         equal -= self.own == self.truth
+        return below, equal
+
+    def ranks(self, rng: np.random.Generator) -> Float:
+        """Randomised ranks u (T, S, n) of the truths, each among the other K - 1 draws."""
+        below, equal = self._others()
         k = self.pooled.draws.shape[-1]
         u = (below + rng.random(self.truth.shape) * (1 + equal)) / k
         return np.ascontiguousarray(np.moveaxis(u, -1, 0))

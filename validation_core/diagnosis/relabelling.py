@@ -23,6 +23,7 @@ from validation_core.methods import DC, TARP, CoLT, Omnibus, WithinX
 from validation_core.models import Recipe, Training
 from validation_core.omnibus import Learned, columns, nearest, relabelled
 from validation_core.omnibus.battery import SHARES
+from validation_core.omnibus.features import RATIOS
 from validation_core.tasks import Live
 from validation_core.types import Draws, Method
 from validation_core.uploads import Upload
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 DC_ROWS = 5000
 """Rows up to which the score of discriminative calibration is learned unasked: within 3 s."""
 
-_RATIOS = ("classifier", "dc")
 How = Callable[[Upload, Method], Recipe | None]
 
 
@@ -104,7 +104,7 @@ def _read(upload: Upload, name: str, network: Any, seed: int) -> Learned:
     few = Draws(data.theta[rows], data.x[rows], data.q[np.ix_(rows, among)])
     read = scores.apply(network.at(), few)
     values = np.concatenate([read.truth[0][:, None], read.draws[0]], axis=1)
-    return Learned(name, rows, values, name in _RATIOS)
+    return Learned(name, rows, values, name in RATIOS)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -72,6 +72,8 @@ class _Gram:
 
     rows: NDArray[np.int64]
     """(n,) of the table."""
+    which: tuple[int, ...]
+    """(D,) parameters."""
     z: NDArray[np.float32]
     """(D, E)."""
     mean: NDArray[np.float32]
@@ -103,6 +105,24 @@ class Battery:
         if self.gram is not None:
             rows = self.gram.rows
             out.append(_products(self.gram, slots[:, rows] + self.pools.first[rows]))
+        return np.concatenate(out, axis=1)
+
+    def of_truths(self, scores: Sequence[SlotScore]) -> NDArray[np.float32]:
+        """What `statistics` gives of truths beside the pools: (T, C).
+
+        Args:
+            scores: of T tables, u (T, N) of all rows, or (T, n) of those a score speaks of.
+        """
+        named = {(score.of, score.which): score for score in scores}
+        out = []
+        for part in self.parts:
+            rows = part.block.rows
+            own = [named[name].at(rows) for name in part.block.names]
+            out.append(largest(part, part.block.truths(own)))
+        if self.gram is not None:
+            gram = self.gram
+            z = np.stack([normal(named["theta", one].at(gram.rows).u) for one in gram.which])
+            out.append(_standardised(gram, z.transpose(1, 0, 2)))
         return np.concatenate(out, axis=1)
 
     def _of(self, part: _Part, slots: Slots) -> Array:
@@ -146,7 +166,11 @@ def largest(part: _Part, picked: NDArray[np.float32]) -> Array:
 
 
 def _products(gram: _Gram, at: NDArray[np.int64]) -> Array:
-    picked = np.take(gram.z, at, axis=1).transpose(1, 0, 2)  # (B, D, N)
+    return _standardised(gram, np.take(gram.z, at, axis=1).transpose(1, 0, 2))
+
+
+def _standardised(gram: _Gram, picked: Array) -> Array:
+    """|z| (B, P) of products of scores (B, D, n)."""
     products = picked @ picked.transpose(0, 2, 1)
     return np.abs(products[:, gram.a, gram.b] - gram.mean) * gram.scale
 
@@ -175,8 +199,8 @@ def _part(block: Block, where: Places | None) -> _Part:
         return Cell(feature.family, feature.kind, feature.of, feature.which)
 
     order = sorted(range(len(block.features)), key=lambda i: _sortable(cell(block.features[i])))
-    features = tuple(block.features[i] for i in order)
-    block = Block(block.rows, features, block.values[order], block.variance[order])
+    block = block.some(np.array(order))
+    features = block.features
     sided = np.array([one.one_sided for one in features])
     whole = block.variance.sum(axis=1, dtype=np.float64)
     scale = np.where(whole > _TINY, 1 / np.sqrt(np.where(whole > _TINY, whole, 1.0)), 0.0)
@@ -206,10 +230,10 @@ def _sortable(cell: Cell) -> tuple[str, str, str, tuple[int, ...]]:
 def _gram(pools: Pools, rows: NDArray[np.int64], theta: Sequence[SlotScore]) -> _Gram:
     z = np.stack([normal(score.u) for score in theta])
     a, b = np.array(list(combinations(range(len(theta)), 2))).T
-    first, which, members = np.unique(pools.first[rows], return_index=True, return_counts=True)
+    first, at, members = np.unique(pools.first[rows], return_index=True, return_counts=True)
     mean, variance = np.zeros((2, len(a)))
     # Products of z are products of matrices, and so are their squares.
-    for begin, size, count in zip(first, pools.size[rows][which], members, strict=True):
+    for begin, size, count in zip(first, pools.size[rows][at], members, strict=True):
         here = z[:, begin : begin + size]
         squared = np.square(here)
         middle = (here @ here.T)[a, b] / size
@@ -220,7 +244,8 @@ def _gram(pools: Pools, rows: NDArray[np.int64], theta: Sequence[SlotScore]) -> 
         Cell("pairs", "pair", "theta", (theta[i].which, theta[j].which))
         for i, j in zip(a, b, strict=True)
     )
-    return _Gram(rows, z, mean.astype(np.float32), scale.astype(np.float32), a, b, cells)
+    which = tuple(score.which for score in theta)
+    return _Gram(rows, which, z, mean.astype(np.float32), scale.astype(np.float32), a, b, cells)
 
 
 @dataclass(frozen=True, eq=False)

@@ -31,7 +31,7 @@ Family = Literal[
 
 LEARNED = ("classifier", "slots", "dc", "colt", "tarp")
 """Scores that are learned on other rows, by name."""
-_RATIOS = ("classifier", "slots", "dc", "log_ratio")  # high looks like the truth
+RATIOS = ("classifier", "slots", "dc", "log_ratio")  # high looks like the truth
 _STEPS = (0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95, 0.98)
 _OUTER = 0.96  # of |2 u - 1|
 _EDGE = 1e-6
@@ -62,11 +62,31 @@ class Block:
     """(F, E) of all slots of all pools, mean 0 over every pool."""
     variance: NDArray[np.float32]
     """(F, n) of each row, over its pool."""
+    mean: NDArray[np.float32]
+    """(F, n) of each row, over its pool, that the values have been freed of."""
+    names: tuple[tuple[str, int], ...]
+    """Of whom, and of which parameter, the scores are that they are made of."""
+    of: NDArray[np.int64]
+    """(F,) which of what `measured` gives of these scores."""
 
     @property
     def over(self) -> NDArray[np.int64]:
         """Features that are looked at over x."""
         return np.array([i for i, one in enumerate(self.features) if one.over_x], np.int64)
+
+    def some(self, which: NDArray[np.int64], family: Family | None = None) -> Block:
+        """Some of the features in this order, as features of another family where one is given."""
+        features = tuple(self.features[i] for i in which)
+        if family is not None:
+            features = tuple(replace(one, family=family, over_x=False) for one in features)
+        return Block(
+            self.rows, features, self.values[which], self.variance[which], self.mean[which],
+            self.names, self.of[which],
+        )  # fmt: skip
+
+    def truths(self, scores: Sequence[SlotScore]) -> NDArray[np.float32]:
+        """Features (F, T, n) of truths with scores u (T, n), beside these rows' pools."""
+        return measured(scores)[1][self.of] - self.mean[:, None]
 
 
 Of = Callable[[Array], Array]
@@ -93,7 +113,7 @@ def of_score(score: SlotScore) -> tuple[list[Feature], list[Array]]:
             values.append(function(score.u))
         return features, values
     group = "learned" if score.of in LEARNED else "densities"
-    sided = score.of in _RATIOS
+    sided = score.of in RATIOS
     features.append(Feature(group, "score", score.of, own, one_sided=sided, over_x=True))
     values.append(ndtri(score.u))
     for step in _STEPS:
@@ -105,16 +125,8 @@ def of_score(score: SlotScore) -> tuple[list[Feature], list[Array]]:
     return features, values
 
 
-def near(pools: Pools, rows: NDArray[np.int64], scores: Sequence[SlotScore]) -> Block:
-    """Place and width of every parameter at the rows nearest to an observation."""
-    whole = block(pools, rows, [score for score in scores if score.of in ("theta", "norm")])
-    some = [i for i, one in enumerate(whole.features) if one.kind in ("mean", "width")]
-    features = tuple(replace(whole.features[i], family="observation", over_x=False) for i in some)
-    return Block(rows, features, whole.values[some], whole.variance[some])
-
-
-def block(pools: Pools, rows: NDArray[np.int64], scores: Sequence[SlotScore]) -> Block:
-    """All features of these scores, which say something of these rows."""
+def measured(scores: Sequence[SlotScore]) -> tuple[tuple[Feature, ...], NDArray[np.float32]]:
+    """All functions of these scores, and their values (F, ...) at ranks u (...)."""
     features: list[Feature] = []
     values: list[Array] = []
     for score in scores:
@@ -135,18 +147,33 @@ def block(pools: Pools, rows: NDArray[np.int64], scores: Sequence[SlotScore]) ->
             which = (theta[a].which, theta[b].which)
             features.append(Feature("pairs", "pair", "theta", which, over_x=True))
             values.append(z[a] * z[b])
-    stacked = np.stack(values).astype(np.float32)
-    return Block(rows, tuple(features), *_centred(stacked, pools, rows))
+    return tuple(features), np.stack(values).astype(np.float32)
+
+
+def block(pools: Pools, rows: NDArray[np.int64], scores: Sequence[SlotScore]) -> Block:
+    """All features of these scores, which say something of these rows."""
+    features, values = measured(scores)
+    names = tuple((score.of, score.which) for score in scores)
+    every = np.arange(len(features))
+    return Block(rows, features, *_centred(values, pools, rows), names, every)
+
+
+def near(pools: Pools, rows: NDArray[np.int64], scores: Sequence[SlotScore]) -> Block:
+    """Place and width of every parameter at the rows nearest to an observation."""
+    whole = block(pools, rows, [score for score in scores if score.of in ("theta", "norm")])
+    some = [i for i, one in enumerate(whole.features) if one.kind in ("mean", "width")]
+    return whole.some(np.array(some), "observation")
 
 
 def _centred(
     values: NDArray[np.float32], pools: Pools, rows: NDArray[np.int64]
-) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Values (F, E) less their mean over each pool, and the variances (F, n) there."""
+) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
+    """Values (F, E) less their mean over each pool, and variances and means (F, n) there."""
     first, inverse = np.unique(pools.first, return_inverse=True)
     size = np.diff(np.append(first, pools.total))
     with np.errstate(invalid="ignore"):  # NaN where a score says nothing of a row
         mean = np.add.reduceat(values, first, axis=1, dtype=np.float64) / size
         centred = values - np.repeat(mean, size, axis=1).astype(np.float32)
         variance = np.add.reduceat(np.square(centred), first, axis=1, dtype=np.float64) / size
-    return centred, variance[:, inverse[rows]].astype(np.float32)
+    here = inverse[rows]
+    return centred, variance[:, here].astype(np.float32), mean[:, here].astype(np.float32)

@@ -71,6 +71,13 @@ class SlotScore:
     raw: NDArray[np.float32] | None = None
     """(E,) the score itself where it is a log ratio of p and q, up to a function of x."""
 
+    def at(self, rows: NDArray[np.int64]) -> SlotScore:
+        """Of tables' truths (T, N) those of some rows (T, n); all where it speaks of no others."""
+        if self.u.shape[-1] == len(rows):
+            return self
+        raw = None if self.raw is None else self.raw[..., rows]
+        return SlotScore(self.of, self.which, self.u[..., rows], raw)
+
 
 def players(k: int, most: int = PLAYERS) -> NDArray[np.int64]:
     """Columns of k draws that may play the truth, evenly spaced: chosen without a look at them."""
@@ -122,30 +129,38 @@ def normal(u: Array) -> Array:
     return np.asarray(ndtri(u), np.float32)
 
 
-def norms(values: Array) -> Array:
+def norms(values: Array, points: Array | None = None) -> Array:
     """Squared Mahalanobis norms (n, P) of values (n, P, D) in the pool's own mean and covariance.
 
     Both treat all slots alike. Few slots leave the covariance singular: it is shrunk to its
     diagonal by (D / P)^2, at most to half; beyond _WHITENED parameters the diagonal stands alone.
     In single precision.
+
+    Args:
+        values: of all slots of a pool.
+        points: (n, T, D) whose norms are asked for; None for the slots themselves.
     """
-    n, points, d = values.shape
-    out = np.empty((n, points))
-    step = max(1, _NUMBERS // (points * d))
+    n, slots, d = values.shape
+    asked = values if points is None else points
+    out = np.empty(asked.shape[:2])
+    step = max(1, _NUMBERS // (max(slots, asked.shape[1]) * d))
     for begin in range(0, n, step):
         part = slice(begin, begin + step)
         off: Array = values[part].astype(np.float64)
-        off -= off.mean(axis=1, keepdims=True)
+        mean = off.mean(axis=1, keepdims=True)
+        off -= mean
         sd = np.sqrt(np.square(off).mean(axis=1, keepdims=True))
-        off /= np.where(sd > 0, sd, 1.0)
+        sd = np.where(sd > 0, sd, 1.0)
+        off /= sd
+        to = off if points is None else (points[part].astype(np.float64) - mean) / sd
         if 1 < d <= _WHITENED:
-            shrink = min(0.5, (d / points) ** 2) + 1e-4
-            covariance = (1 - shrink) / points * (off.transpose(0, 2, 1) @ off)
+            shrink = min(0.5, (d / slots) ** 2) + 1e-4
+            covariance = (1 - shrink) / slots * (off.transpose(0, 2, 1) @ off)
             covariance[:, np.arange(d), np.arange(d)] = 1.0
-            off = np.linalg.solve(np.linalg.cholesky(covariance), off.transpose(0, 2, 1))
-            out[part] = np.square(off).sum(axis=1)
+            white = np.linalg.solve(np.linalg.cholesky(covariance), to.transpose(0, 2, 1))
+            out[part] = np.square(white).sum(axis=1)
         else:
-            out[part] = np.square(off).sum(axis=2)
+            out[part] = np.square(to).sum(axis=2)
     # Equal points are worked out in different lanes: single precision makes them ties again.
     return out.astype(np.float32)
 
@@ -255,15 +270,32 @@ def _most(rows: int) -> int:
 
 
 def of_rows(
-    name: str, pools: Pools, rows: NDArray[np.int64], values: Array, *, ratio: bool = False
-) -> SlotScore:
-    """A score that is known at some rows: values (n, J + 1) of their slots, the truth first."""
+    name: str, pools: Pools, rows: NDArray[np.int64], values: Array, *, ratio: bool = False,
+    chosen: NDArray[np.int64] | None = None,
+) -> SlotScore:  # fmt: skip
+    """A score that is known at some rows.
+
+    Args:
+        name: whose it is.
+        pools: of the table.
+        rows: (n,) at which it is known.
+        values: (n, P) of all that it ranks at a row, the slots among them.
+        ratio: whether it is a log ratio of p and q, up to a function of x.
+        chosen: which of the P are the slots; None for all.
+    """
     u = np.full(pools.total, np.nan, np.float32)
-    places = pools.first[rows][:, None] + np.arange(values.shape[1])
-    u[places] = mid_ranks(values)
+    own = np.arange(values.shape[1]) if chosen is None else chosen
+    places = pools.first[rows][:, None] + np.arange(len(own))
+    u[places] = mid_ranks(values, chosen)
     raw = None
     if ratio:
         raw = np.full(pools.total, np.nan, np.float32)
-        finite = np.clip(values, -_INFINITE, _INFINITE)
-        raw[places] = np.maximum(finite - finite.max(axis=1, keepdims=True), -_FARTHEST)
+        raw[places] = log_ratios(values[:, own], values.max(axis=1))
     return SlotScore(name, -1, u, raw)
+
+
+def log_ratios(values: Array, largest: Array) -> NDArray[np.float32]:
+    """Log ratios (n, S) less the largest (n,) of their rows, within what single precision sums."""
+    top = np.clip(largest, -_INFINITE, _INFINITE)[:, None]
+    off = np.clip(values, -_INFINITE, _INFINITE) - top
+    return np.asarray(np.clip(off, -_FARTHEST, _FARTHEST), np.float32)

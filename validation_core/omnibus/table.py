@@ -41,6 +41,8 @@ class Learned(NamedTuple):
     """(n, J + 1): of the truth, then of the draws in `columns`; rows with a NaN are left out."""
     ratio: bool
     """Whether it estimates log p / q, up to a function of x."""
+    players: Rows | None = None
+    """Which of the values are those of slots; None for all."""
 
 
 class Observed(NamedTuple):
@@ -54,7 +56,8 @@ class Asked(NamedTuple):
 
     battery: Battery
     coordinates: Coordinates
-    slotted: Slotted
+    parameters: Rows
+    """Those that are looked at."""
 
 
 def columns(n: int, k: int, d: int) -> Rows:
@@ -119,7 +122,7 @@ def statistics_of(
         blocks.append(features.near(read.pools, np.intersect1d(near, rows), read.scores))
     at = coordinates(table.x, read.mean, read.spread)
     where, kept = _places(at, blocks, relabelings, seed) if over_x else (None, at)
-    return Asked(battery.battery(read.pools, blocks, where, read.scores), kept, read)
+    return Asked(battery.battery(read.pools, blocks, where, read.scores), kept, every)
 
 
 def _own(groups: Rows | None) -> Rows | None:
@@ -133,7 +136,8 @@ def _scored(one: Learned, read: Slotted) -> list[Block]:
     rows = one.rows[known]
     if len(rows) < FEWEST:
         return []
-    score = slots.of_rows(one.name, read.pools, rows, one.values[known], ratio=one.ratio)
+    score = slots.of_rows(one.name, read.pools, rows, one.values[known], ratio=one.ratio,
+                          chosen=one.players)  # fmt: skip
     return [features.block(read.pools, rows, [score])]
 
 

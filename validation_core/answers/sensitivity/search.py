@@ -163,7 +163,7 @@ def _resampled(panel: Panel, ranks: Sequence[Float], times: float, course: Cours
     step, rejected = max(1, int(_NUMBERS / columns)), 0
     for first in range(0, _TABLES, step):
         p = _longer(panel, ranks, times, min(step, _TABLES - first), rng)
-        rejected += int((together(p, course.tests) <= course.alpha).sum())
+        rejected += int((together(p, panel.methods, course.tests) <= course.alpha).sum())
     return rejected / _TABLES
 
 

@@ -30,7 +30,7 @@ STAGES = ("ranks", "classifier", "localizer")
 """In the order of cost; each goes on from the one before."""
 
 _READS: Mapping[str, tuple[str, ...]] = {
-    "ranks": ("coordinates", "reference"), "classifier": ("classifier",),
+    "ranks": ("coordinates", "table", "reference"), "classifier": ("classifier",),
     "localizer": ("localizer",),
 }  # fmt: skip
 

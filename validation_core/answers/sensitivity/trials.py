@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 
 from validation_core.answers.asked import Panel, together
+from validation_core.answers.relabelled import NullVerdict
 from validation_core.answers.injections import Injection, Pool
 from validation_core.answers.selfnull import Float, Pooled, Trials, at_once, picked, trials_of
 from validation_core.diagnosis import learning
 from validation_core.rng import stream
-from validation_core.types import Array, Draws, Fixed, Method
+from validation_core.methods import Omnibus
+from validation_core.types import Array, Draws, Fixed, Method, learnt
 from validation_core.uploads import Upload
 
 FIRST = 50
@@ -41,6 +43,11 @@ class Bench:
         self.pool = Pool(self.data.q, self.data.x, way=seed)
         self.trials = trials_of(upload.n, upload.dims[0], _RANKED)
         self._pools: dict[Any, Pooled] = {}
+
+    @cached_property
+    def unlearned(self) -> NullVerdict:
+        """Relabelling without learned scores: the same at every strength."""
+        return NullVerdict.of(self.upload, self.seed)
 
     @cached_property
     def which(self) -> Any:
@@ -97,9 +104,11 @@ class Bench:
                 (trained[how],) = how.learn_all([data], [self.seed])
             return trained[how]
 
-        found = Panel.of(self.upload, methods, self.seed, network, self._pools)
+        found = Panel.of(
+            self.upload, methods, self.seed, network, self._pools, lambda: self.unlearned
+        )
         for method, pool in zip(found.methods, found.pools, strict=True):
-            if isinstance(method, Fixed):
+            if isinstance(method, Fixed) and pool is not None:
                 self._pools[method.score()] = pool
         return found
 
@@ -139,9 +148,17 @@ class Course:
 
         lacking = [one for one in methods if any(lacks(one, batch) for batch in batches)]
         missing = [batch for batch in batches if any(lacks(one, batch) for one in lacking)]
-        if lacking:
-            found = self.bench.ask(strength, lacking, missing)
-            np.copyto(known, found, where=np.isnan(known))
+        if not lacking:
+            return
+        # With a score that was not there before, relabelling answers anew.
+        again = [
+            one for one in methods if isinstance(one, Omnibus) and one not in lacking
+            and any(learnt(other) for other in lacking)
+        ]  # fmt: skip
+        answers = self.bench.ask(strength, [*again, *lacking], missing)
+        np.copyto(known, answers, where=np.isnan(known))
+        for one in again:
+            np.copyto(known[rows[one]], answers[rows[one]], where=~np.isnan(answers[rows[one]]))
 
     @property
     def strengths(self) -> Float:
@@ -157,15 +174,15 @@ class Course:
 
     def power(self, strength: float) -> float:
         """Share of trials in which the verdict finds the defect; tests not asked find nothing."""
-        rejected = verdicts(self.found[strength], self.tests, self.alpha)
+        rejected = verdicts(self.found[strength], self.bench.methods, self.tests, self.alpha)
         return float(rejected.mean()) if rejected.size else 0.0
 
 
-def verdicts(pvalues: Float, tests: int, alpha: float) -> Any:
+def verdicts(pvalues: Float, methods: Sequence[Method], tests: int, alpha: float) -> Any:
     """Whether the verdict rejects, in those trials (t,) in which any of methods (M, T) was asked.
 
     Holm's correction is over `tests`; those not asked count with p = 1.
     """
     asked = ~np.isnan(pvalues).all(axis=0)
     known = np.where(np.isnan(pvalues), 1.0, pvalues)[:, asked]
-    return together(known, tests) <= alpha
+    return together(known, methods, tests) <= alpha
