@@ -14,7 +14,7 @@ from validation_core import sampling, statistics, uploads
 from validation_core.answers import cause
 from validation_core.answers.cause import clouds, evidence, groups, weigh, words
 from validation_core.answers.cause.ranks import Ranked
-from validation_core.answers.injections import INJECTIONS
+from validation_core.answers.injections import CAUSES
 from validation_core.benchmarks import Gaussian
 from validation_core.diagnosis import tasks as diagnoses
 from validation_core.figures.cause import drawn
@@ -215,7 +215,7 @@ def test_hard_tables_are_answered(kind):
     found = cause.cause_of(hard(kind), 0)
     json.dumps(found.plain, allow_nan=False)
     assert all(np.isfinite(array).all() for array in found.arrays.values())
-    assert found.plain["cause"] in {*INJECTIONS, "unclear", "none"}
+    assert found.plain["cause"] in {*CAUSES, "unclear", "none"}
     if kind not in ("leaked", "collapsed"):
         assert found.plain["cause"] in ("unclear", "none")
     cause.say(found, NAMES)
@@ -247,19 +247,19 @@ def test_a_table_without_a_defect_is_told_so():
 
 
 def test_every_cause_has_words_and_a_next_step():
-    assert set(words.NEXT) == set(words.TITLES) == {*INJECTIONS, "unclear", "none"}
-    assert all(words.NEXT[name] for name in INJECTIONS)
+    assert set(words.NEXT) == set(words.TITLES) == {*CAUSES, "unclear", "none"}
+    assert all(words.NEXT[name] for name in CAUSES)
     exact = normal(n=150, k=30)
     ranked, pool, features = clouds.ready(exact, 0)
     read = evidence.Table(ranked, pool, features, 0)
-    for name in INJECTIONS:
+    for name in CAUSES:
         for one in evidence.of(name, read):
             assert one["low"] <= one["value"] <= one["high"]
             assert words.evidence(one, NAMES)
             assert one["what"] in words.KINDS
     units = {v.unit for v in clouds.variants(ranked, pool)}
     assert units <= set(words.STRENGTHS)
-    assert {v.cause for v in clouds.variants(ranked, pool)} == set(INJECTIONS)
+    assert {v.cause for v in clouds.variants(ranked, pool)} == set(CAUSES)
 
 
 def test_figures_are_valid(named):

@@ -3,15 +3,17 @@
 import numpy as np
 import pytest
 
-from validation_core.answers.injections import INJECTIONS, Pool
+from validation_core.answers.injections import CAUSES, INJECTIONS, Pool, precision
 from validation_core.rng import stream
+from validation_core.statistics import binomial_bounds
 
 N, K, D = 400, 60, 3
 NAMES = (
-    "bias", "too_wide", "too_narrow", "wrong_correlation", "heavy_tails", "light_tails",
-    "missing_mode", "spurious_mode", "ignores_x", "support_leak",
+    "bias", "bias_all", "too_wide_one", "too_wide", "too_narrow_one", "too_narrow",
+    "wrong_correlation", "heavy_tails", "light_tails", "missing_mode", "spurious_mode",
+    "ignores_x", "support_leak",
 )  # fmt: skip
-NOTHING = {"too_wide": 1.0, "too_narrow": 1.0, "wrong_correlation": 1.0}
+NOTHING = {name: 1.0 for name in NAMES if name.startswith("too_") or name == "wrong_correlation"}
 
 
 def pool(n=N, k=K, d=D, m=2, rho=0.6):
@@ -33,8 +35,12 @@ def injected(name, strength, of=None, trials=5):
     return of.standard(truth), of.standard(of.take(places)), of
 
 
-def test_the_ten_causes():
+def test_ten_causes_and_those_in_one_parameter_first():
     assert tuple(INJECTIONS) == NAMES
+    assert CAUSES == (
+        "bias", "too_wide", "too_narrow", "wrong_correlation", "heavy_tails", "light_tails",
+        "missing_mode", "spurious_mode", "ignores_x", "support_leak",
+    )  # fmt: skip
     for one in INJECTIONS.values():
         assert list(one.strengths) == sorted(set(one.strengths))
         assert one.title
@@ -85,7 +91,7 @@ def test_the_same_generator_gives_the_same_truths():
 
 
 def test_bias_is_in_posterior_sd():
-    moved, own, _ = injected("bias", 0.4)
+    moved, own, _ = injected("bias_all", 0.4)
     size = np.abs(moved - own)  # widths are quantiles of the draws, near their sd
     np.testing.assert_allclose(size, 0.4, atol=0.15)
     assert size.mean() == pytest.approx(0.4, abs=0.01)
@@ -95,6 +101,80 @@ def test_bias_is_in_posterior_sd():
 def test_width_is_a_factor_about_the_mean(name, factor):
     moved, own, _ = injected(name, 1.4)
     np.testing.assert_allclose(moved, factor * own, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("name", "every", "strength"),
+    [("bias", "bias_all", 0.4), ("too_wide_one", "too_wide", 1.4),
+     ("too_narrow_one", "too_narrow", 1.4)],
+)  # fmt: skip
+def test_one_parameter_is_drawn_evenly_and_the_others_stay(name, every, strength):
+    """Each trial has its own, as large as where all have it; with one way all have the same."""
+    of = pool()
+    moved, own, _ = injected(name, strength, of, trials=300)
+    off = (moved != own).any(1)  # (T, D)
+    assert (off.sum(1) == 1).all()
+    low, high = binomial_bounds(300, 1 / D, 1 - 1e-4)
+    assert ((off.sum(0) >= low) & (off.sum(0) <= high)).all()
+    whole, again, _ = injected(every, strength, of, trials=300)
+    size = np.abs(whole - again).mean((0, 1))
+    np.testing.assert_allclose(np.abs(moved - own).mean(1)[off].mean(), size.mean(), rtol=0.05)
+    fixed = Pool(of.q, of.x, way=3)
+    moved, own, _ = injected(name, strength, fixed, trials=8)
+    assert (moved != own).any((0, 1)).nonzero()[0].tolist() == [fixed.parameter]
+    assert of.parameter is None
+    assert {Pool(of.q, of.x, way=way).parameter for way in range(40)} == set(range(D))
+
+
+def normal_kl(moment, r, mean):
+    """KL of N(mean, moment) from N(0, r)."""
+    inverse = np.linalg.inv(r)
+    determinants = np.linalg.slogdet(r)[1] - np.linalg.slogdet(moment)[1]
+    return (np.trace(inverse @ moment) - len(r) + determinants + mean @ inverse @ mean) / 2
+
+
+def test_nats_of_what_is_moved_are_those_of_normals():
+    """Correlated parameters: a bias in one of them is farther off than it looks alone."""
+    of = pool(n=60, k=2000, rho=0.6)
+    r, ones = 0.4 * np.eye(D) + 0.6, np.ones(D)
+    np.testing.assert_allclose(precision(of), np.diag(np.linalg.inv(r)), rtol=0.02)
+    one = np.eye(D)[0]
+    wanted = {
+        "bias": normal_kl(r, r, 0.3 * one),
+        "bias_all": np.mean([
+            normal_kl(r, r, 0.3 * np.array([a, b, c]))
+            for a in (-1, 1) for b in (-1, 1) for c in (-1, 1)
+        ]),
+        "too_wide": normal_kl(r / 1.3**2, r, 0 * ones),
+        "too_narrow": normal_kl(r * 1.3**2, r, 0 * ones),
+    }  # fmt: skip
+    for name, factor in (("too_wide_one", 1 / 1.3), ("too_narrow_one", 1.3)):
+        scale = np.diag(ones + (factor - 1) * one)
+        wanted[name] = normal_kl(scale @ r @ scale, r, 0 * ones)
+    for name, nats in wanted.items():
+        got = INJECTIONS[name].nats(of, 0.3 if name.startswith("bias") else 1.3)
+        assert got == pytest.approx(nats, rel=0.03), name
+    assert INJECTIONS["bias"].nats(pool(rho=0.0, d=1, k=2000), 0.2) == pytest.approx(0.02)
+    assert INJECTIONS["bias"].nats(pool(k=5), 0.2) is None
+    assert INJECTIONS["spurious_mode"].nats(of, 0.1) == pytest.approx(-np.log(0.9))
+
+
+def test_nats_of_a_missing_mode_and_of_what_follows_x_are_those_of_draws():
+    rng = stream(0, "mode")
+    z = rng.standard_normal(400_000) + 6 * (rng.random(400_000) < 0.1)
+    log_ratio = np.logaddexp(np.log(0.9), np.log(0.1) + 6 * z - 18)
+    error = 5 * log_ratio.std() / np.sqrt(len(z))
+    assert abs(INJECTIONS["missing_mode"].nats(pool(), 0.1) - log_ratio.mean()) < error
+    # Residuals s x + sqrt(1 - s^2) e beside e, in two coordinates: x has two.
+    assert INJECTIONS["ignores_x"].nats(pool(), 0.6) == pytest.approx(-np.log(1 - 0.36))
+
+
+def test_nothing_is_no_nats():
+    for name, one in INJECTIONS.items():
+        if one.nats is not None:
+            assert one.nats(pool(), NOTHING.get(name, 0.0)) == pytest.approx(0.0, abs=1e-9)
+            sizes = [one.nats(pool(), strength) for strength in one.strengths]
+            assert sizes == sorted(sizes)
 
 
 def test_wrong_correlation_keeps_the_marginals():
@@ -170,6 +250,6 @@ def test_a_bias_is_told_in_widths_that_no_far_draw_moves():
     q[..., 2] = 7.0
     pool = Pool(q, np.zeros((50, 1)))
     which = np.full((1, 50), 10)
-    moved = INJECTIONS["bias"].apply(pool, which, 0.5, rng)[0] - q[:, 10]
+    moved = INJECTIONS["bias_all"].apply(pool, which, 0.5, rng)[0] - q[:, 10]
     assert np.allclose(np.abs(moved[:, :2]), 0.5, atol=0.12)
     assert (moved[:, 2] == 0).all()

@@ -41,17 +41,6 @@ class Variant:
         return np.asarray((np.log(strengths - self.nothing) - low) / (high - low))
 
 
-def one_parameter(apply: Apply) -> Apply:
-    """The injection in one parameter of each trial."""
-
-    def alone(pool: Pool, which: Which, s: float, rng: np.random.Generator) -> Array:
-        d = pool.q.shape[2]
-        mark = np.eye(d, dtype=bool)[rng.integers(d, size=len(which))][:, None]
-        return np.where(mark, apply(pool, which, s, rng), pool.take(which))
-
-    return alone
-
-
 def inverse(apply: Apply) -> Apply:
     """Too wide by s is too narrow by 1 / s."""
 
@@ -117,10 +106,9 @@ def _made() -> tuple[Variant, ...]:
     own = {name: one.apply for name, one in INJECTIONS.items()}
     bias, corr = "bias", "wrong_correlation"
     sd, along, part = "sd", "along", "correlation"
-    wide = one_parameter(own["too_wide"])
     return (
-        _v(bias, "all", 0.05, 2, own["bias"], sd),
-        _v(bias, "one", 0.1, 2, one_parameter(own["bias"]), sd, least=2),
+        _v(bias, "all", 0.05, 2, own["bias_all"], sd),
+        _v(bias, "one", 0.1, 2, own["bias"], sd, least=2),
         _v(bias, "white", 0.05, 3, biases.whitened, sd, least=2),
         _v(bias, "mean", 0.05, 2, biases.proportional, sd),
         _v(bias, "x", 0.05, 2, biases.following, sd, x=True),
@@ -129,10 +117,10 @@ def _made() -> tuple[Variant, ...]:
         _v("ignores_x", "unread", 0.1, 0.99, biases.unread, "follows", x=True),
         _v(bias, "misread", 0.05, 2, biases.misread, sd, x=True),
         _v("too_wide", "all", 1.03, 3, own["too_wide"], "times"),
-        _v("too_wide", "one", 1.05, 3, wide, "times", least=2),
+        _v("too_wide", "one", 1.05, 3, own["too_wide_one"], "times", least=2),
         _v("too_wide", "uneven", 1.05, 2, uneven, "times", x=True),
         _v("too_narrow", "all", 1.03, 3, own["too_narrow"], "times"),
-        _v("too_narrow", "one", 1.05, 3, inverse(wide), "times", least=2),
+        _v("too_narrow", "one", 1.05, 3, own["too_narrow_one"], "times", least=2),
         _v("too_narrow", "uneven", 1.05, 2, inverse(uneven), "times", x=True),
         _v(corr, "marginals", 1.1, 5, own[corr], along, least=2),
         _v(corr, "white", 1.1, 5, directions.whitened, along, least=2),
