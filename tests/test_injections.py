@@ -1,11 +1,18 @@
 """Injected defects: nothing at no strength, what they say at a known one, any shape of table."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
+from validation_core.answers import tilts
 from validation_core.answers.injections import CAUSES, INJECTIONS, Pool, precision
+from validation_core.answers.selfnull import Pooled, Trials, pvalues
+from validation_core.answers.tilts import DEFECTS, TILTS, Direction
+from validation_core.methods import SBC
 from validation_core.rng import stream
 from validation_core.statistics import binomial_bounds
+from validation_core.types import Draws
 
 N, K, D = 400, 60, 3
 NAMES = (
@@ -253,3 +260,125 @@ def test_a_bias_is_told_in_widths_that_no_far_draw_moves():
     moved = INJECTIONS["bias_all"].apply(pool, which, 0.5, rng)[0] - q[:, 10]
     assert np.allclose(np.abs(moved[:, :2]), 0.5, atol=0.12)
     assert (moved[:, 2] == 0).all()
+
+
+DIRECTIONS = (Direction((1,)), Direction((0,), -1.0), Direction((2, 2)), Direction((0, 2), -1.0))
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_nats_of_a_tilt_by_brute_force(direction):
+    of, tau = pool(n=30, k=25), 0.7
+    total = 0.0
+    for row in of.q:
+        z = (row - row.mean(0)) / row.std(0)
+        g = direction.sign * np.prod([z[:, j] for j in direction.columns], axis=0)
+        g = (g - g.mean()) / g.std()
+        chance = np.exp(tau * g) / np.exp(tau * g).sum()
+        total += sum(p * np.log(p * len(row)) for p in chance)
+    assert tilts.nats(of, direction, tau) == pytest.approx(total / 30, rel=1e-10)
+
+
+def test_a_tilted_normal_is_a_shifted_one():
+    """KL is tau^2 / 2 where draws are many, and the truths lie tau sd off."""
+    rng = stream(0, "tilted")
+    of = Pool(rng.standard_normal((40, 4000, 2)), rng.standard_normal((40, 1)))
+    for tau in (0.1, 0.4, 1.0):
+        assert tilts.nats(of, Direction((0,)), tau) == pytest.approx(tau**2 / 2, rel=0.02)
+    made = tilts.chosen(of, Direction((0,)), 0.4, rng.random((200, 40)))
+    z = of.standard(of.take(made))
+    error = 1 / np.sqrt(z[..., 0].size)
+    assert abs(z[..., 0].mean() - 0.4) < 5 * error
+    assert abs(z[..., 1].mean()) < 5 * error
+
+
+def test_a_tilted_square_is_a_wider_normal():
+    """exp(tau (z^2 - 1) / sqrt 2) times a normal: variance 1 / (1 - sqrt 2 tau)."""
+    rng = stream(0, "square")
+    of = Pool(rng.standard_normal((20, 20_000, 1)), np.zeros((20, 1)))
+    tau, variance = 0.2, 1 / (1 - np.sqrt(2) * 0.2)
+    wanted = (variance - 1 - np.log(variance)) / 2
+    assert tilts.nats(of, Direction((0, 0)), tau) == pytest.approx(wanted, rel=0.05)
+
+
+@pytest.mark.parametrize("name", TILTS)
+def test_a_tilt_of_nothing_chooses_every_draw_as_often(name):
+    """Level: chances are even to the bit, and counts lie within binomial bounds."""
+    of = pool(n=50, k=8)
+    which, moved = TILTS[name].tables(of, np.zeros((4000, 50), np.intp), 0.0, stream(0, name))
+    assert moved is None
+    assert TILTS[name].nats(of, 0.0) == pytest.approx(0.0, abs=1e-12)
+    low, high = binomial_bounds(which.size, 1 / 8, 1 - 1e-3 / 8)
+    counts = np.bincount(which.ravel(), minlength=8)
+    assert ((counts >= low) & (counts <= high)).all()
+    each = np.stack([np.bincount(one, minlength=8) for one in which.T])  # rows, draws
+    low, high = binomial_bounds(4000, 1 / 8, 1 - 1e-3 / each.size)
+    assert ((each >= low) & (each <= high)).all()
+
+
+@pytest.mark.parametrize("name", TILTS)
+def test_what_a_tilt_chooses_has_its_chances(name):
+    """Draw by draw, in the one direction that all trials share."""
+    of = Pool(pool(n=5, k=6).q, pool(n=5, k=6).x, way=4)
+    which, _ = TILTS[name].tables(of, np.zeros((40_000, 5), np.intp), 0.9, stream(1, name))
+    counts = np.stack([np.bincount(one, minlength=6) for one in which.T])
+    share = counts / 40_000
+    kl = np.mean(np.sum(share * np.log(np.maximum(6 * share, 1e-12)), axis=1))
+    assert kl == pytest.approx(TILTS[name].nats(of, 0.9), abs=0.01)
+    if name != "tilt_correlation":
+        z = of.standard(of.take(which))  # (T, n, D)
+        lean = np.abs(z.mean((0, 1))) if name == "tilt_bias" else np.abs(z.var((0, 1)) - 1)
+        assert int(lean.argmax()) == of.parameter
+
+
+@pytest.mark.parametrize("name", TILTS)
+def test_a_stronger_tilt_chooses_no_draw_that_leans_less(name):
+    of = Pool(pool().q, pool().x, way=2)
+    made = [
+        TILTS[name].tables(of, which(), tau, stream(3, name))[0] for tau in (0.0, 0.2, 0.5, 1.0)
+    ]
+    _, own = of.ways(which(), stream(0, "unused"))
+    draw = {"tilt_bias": tilts._one, "tilt_narrow": tilts._out, "tilt_wide": tilts._in,
+            "tilt_correlation": tilts._two}[name]  # fmt: skip
+    g = draw(D, own).of(of.standard(np.swapaxes(of.q, 0, 1)).swapaxes(0, 1))
+    leans = [g[np.arange(N), one] for one in made]
+    for weaker, stronger in pairwise(leans):
+        assert (stronger >= weaker - 1e-12).all()
+    assert (leans[-1] > leans[0]).any()
+
+
+def test_tilted_tables_keep_their_level_and_lose_it_with_strength():
+    """SBC on tables whose truth was chosen; a draw that plays the truth is no draw there."""
+    of = pool(n=200, k=40)
+    rows = Draws(of.q[:, 0], of.x, of.q)
+    pooled = Pooled.of(SBC().score(), rows)
+    found = []
+    for tau in (0.0, 0.4):
+        places, moved = TILTS["tilt_bias"].tables(of, which(400, 200, 40), tau, stream(5, "level"))
+        p = pvalues(SBC(), pooled.on(Trials(rows, places, moved)), stream(6, "ties"))
+        found.append(int((p <= 0.05).sum()))
+    low, high = binomial_bounds(400, 0.05, 0.999)
+    assert low <= found[0] <= high
+    assert found[1] > 360
+
+
+def test_what_is_chosen_has_no_place_where_it_was_moved_to():
+    with pytest.raises(ValueError, match=r"got a call for.*Call `tables`"):
+        TILTS["tilt_bias"].apply(pool(), which(), 0.1, stream(0, "moved"))
+    assert set(DEFECTS) == {*INJECTIONS, *TILTS}
+    assert {one.cause for one in TILTS.values()} <= set(CAUSES)
+    truths = INJECTIONS["bias"].tables(pool(), which(), 0.1, stream(0, "moved"))
+    np.testing.assert_array_equal(truths[0], which())
+    assert truths[1].shape == (5, N, D)
+
+
+@pytest.mark.parametrize(("n", "k", "d"), [(30, 1, 2), (20, 2, 2), (300, 5, 7)])
+def test_any_shape_of_table_is_tilted(n, k, d):
+    of = pool(n, k, d)
+    of.q[..., 0] = 7.0  # a parameter that never varies leans nowhere
+    for one in TILTS.values():
+        for strength in one.strengths:
+            places, _ = one.tables(of, which(3, n, k), strength, stream(0, "any"))
+            assert places.shape == (3, n)
+            assert places.min() >= 0
+            assert places.max() < k
+            assert 0 <= one.nats(of, strength) <= np.log(k) + 1e-12

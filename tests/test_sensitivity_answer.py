@@ -129,7 +129,11 @@ def test_networks_find_what_ranks_cannot(store, monkeypatch):
     upload = made(400, 30)
     ranks = run(upload, store, methods, ("wrong_correlation",), stages=(0,))
     assert ranks.plain["injections"][0]["smallest"] is None
-    assert sensitivity.say(ranks, ())[0].startswith("Tests that train no network would not")
+    assert sensitivity.say(ranks, ())[0].endswith("of the tables.")
+    assert (
+        "would not be found with 80% power by the tests that train no"
+        in sensitivity.say(ranks, ())[0]
+    )
     found = run(upload, store, methods, ("wrong_correlation",), stages=(1,))
     (one,) = found.plain["injections"]
     assert 1.1 < one["smallest"] <= 4.0
@@ -160,8 +164,9 @@ def test_tasks_come_cheap_ones_first():
     names = [(t.stage, t.injection) for t in sensitivity.tasks(made(), (SBC(), C2ST()), 0)]
     assert names == [(s, name) for s in (0, 1) for name in sensitivity.DEFAULT]
     later = sensitivity.tasks(made(), diagnosis.default_methods(), 0)
-    assert [task.stage for task in later] == [0, 0, 0, 1, 1, 1, 2, 2, 2]
-    assert later[3].needs == later[0].makes
+    assert [task.stage for task in later] == [0] * 4 + [1] * 4 + [2] * 4
+    assert later[4].needs == later[0].makes
+    assert later[0].injection == "bias"
     assert not sensitivity.tasks(made(d=1), (SBC(),), 0, ("wrong_correlation",))
     with pytest.raises(ValueError, match=r"one of bias.*got 'biass'"):
         sensitivity.tasks(made(), (SBC(),), 0, ("biass",))
@@ -173,7 +178,12 @@ def test_every_injection_is_answered_and_told(store):
     assert [one["injection"] for one in told] == list(INJECTIONS)
     said = sensitivity.say(found, ())
     for one, sentence in zip(told, said, strict=False):
-        assert one["smallest"] is None or "would have caught" in sentence
+        assert one["smallest"] is None or "would be found with 80% power" in sentence
+        if one["spread"] == "all":
+            assert "all 2 parameters at once" in sentence
+        if one["spread"] == "one":
+            assert "in one parameter (theta_" in sentence
+            assert ", drawn at random)" in sentence
         assert "None" not in sentence
         assert one["strengths"] == sorted(one["strengths"])
     json.dumps(found.plain, allow_nan=False)
@@ -187,8 +197,35 @@ def test_every_injection_is_answered_and_told(store):
 def test_the_main_sentence(store):
     found = run(made(), store, (SBC(),), ("bias",), stages=(0, 1))
     sentence = sensitivity.say(found, ())[0]
-    assert sentence.startswith("These tests would have caught a bias of 0.")
-    assert "posterior sd with 80% power; half of that would need about" in sentence
+    assert sentence.startswith("A bias of 0.")
+    assert "posterior sd in one parameter (theta_" in sentence
+    assert "nats if q is near normal. Half of it would need about" in sentence
+    (one,) = found.plain["injections"]
+    # Two uncorrelated parameters: b^2 / 2, whichever of them holds it.
+    assert one["nats"]["smallest"] == pytest.approx(one["smallest"] ** 2 / 2, rel=0.1)
+    assert one["parameter"] in (0, 1)
+    assert sensitivity.say(found, ("mass", "radius"))[0].count(
+        ("mass", "radius")[one["parameter"]]
+    ) == 1  # fmt: skip
+    assert sensitivity.say(found, ())[1].startswith("What could have been missed, in nats: a bias")
+
+
+def test_all_parameters_at_once_are_found_sooner_and_told_apart(store):
+    found = run(made(200, 30, d=3), store, (SBC(),), ("bias", "bias_all"), stages=(0,))
+    one, every = found.plain["injections"]
+    assert every["smallest"] < one["smallest"]
+    said = sensitivity.say(found, ("a", "b", "c"))
+    assert "in all 3 parameters at once would be found" in said[1]
+    rows = sensitivity.table(found, ())
+    assert {row["q is"] for row in rows} == {
+        "biased in one parameter", "biased in all parameters"
+    }  # fmt: skip
+    assert all(row["nats"] > 0 for row in rows)
+    alone = run(made(100, 20, d=1), store, (SBC(),), stages=(0,))
+    assert [o["injection"] for o in alone.plain["injections"]] == [
+        "bias", "too_narrow", "missing_mode"
+    ]  # fmt: skip
+    assert "in the one parameter that there is" in sensitivity.say(alone, ())[0]
 
 
 @pytest.mark.parametrize(
@@ -203,9 +240,9 @@ def test_obstacles(upload, word):
 @pytest.mark.parametrize(("n", "k", "d"), [(5, 2, 1), (12, 2, 3), (60, 2, 1), (60, 3, 2)])
 def test_small_tables_are_answered(n, k, d, store):
     found = run(made(n, k, d), store)
-    assert len(found.plain["injections"]) == 3
+    assert len(found.plain["injections"]) == 3 + (d > 1)
     assert len(sensitivity.say(found, ())) >= 4
-    assert len(figures.drawn(found, ())) == 3
+    assert len(figures.drawn(found, ())) == 3 + (d > 1)
 
 
 def test_methods_that_all_train_networks_are_answered(store):
@@ -233,7 +270,7 @@ def test_whole_numbers_and_constants_are_answered(store):
     arrays["theta_q"] = np.round(2 * arrays["theta_q"])
     arrays["theta_q"][..., 1] = 0.0
     found = run(Upload.of(arrays), store, stages=(0, 1))
-    assert len(found.plain["injections"]) == 3
+    assert len(found.plain["injections"]) == 4
 
 
 def test_the_same_seed_says_the_same(store, tmp_path):

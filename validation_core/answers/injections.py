@@ -158,7 +158,7 @@ class Injection:
     title: str
     """What q is, as in `q is TITLE`, or `q TITLE`: too wide; misses a mode."""
     unit: str
-    """What the strength counts."""
+    """What the strength counts; `nats` for one whose strength is shown as its `nats`."""
     strengths: tuple[float, ...]
     """Growing: the first is caught by nobody, the last by everybody."""
     apply: Apply = _by_tables
