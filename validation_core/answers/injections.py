@@ -258,19 +258,22 @@ def _light_tails(pool: Pool, which: Which, strength: float, rng: np.random.Gener
 
 
 def radial(
-    pool: Pool, which: Which, strength: float, *, heavy: bool, centred: float = 0.0
-) -> Array:
+    pool: Pool, which: Which, strength: float, *, heavy: bool, wider: float = 1.0,
+    each: bool = False,
+) -> Array:  # fmt: skip
     """Whitened radii mapped from t's law with 1 / strength degrees of freedom to the normal's.
 
     Args:
         heavy: that way (q's tails are too heavy), or back (too light).
-        centred: 0 keeps the scale matrix, 1 keeps the median radius; in between for between.
+        wider: how many times the scale of the normal is that of t.
+        each: map every whitened coordinate by itself instead of the radius of all.
     """
-    z, d, nu = pool.white(pool.take(which)), pool.q.shape[2], 1 / strength
-    r = np.linalg.norm(z, axis=2, keepdims=True)
-    middle, normal = np.sqrt(d * fdtri(d, nu, 0.5)), np.sqrt(chdtri(d, 0.5))
+    z, nu = pool.white(pool.take(which)), 1 / strength
+    d = 1 if each else pool.q.shape[2]
+    r = np.abs(z) if each else np.linalg.norm(z, axis=2, keepdims=True)
+    start = np.sqrt(d * fdtri(d, nu, 0.5)) if heavy else np.sqrt(chdtri(d, 0.5))
     median = np.median(r)
-    r = r * (middle if heavy else normal) / (median if median > 0 else 1.0)
+    r = r * start / (median if median > 0 else 1.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         if heavy:
             new = np.sqrt(chdtri(d, np.maximum(1 - fdtr(d, nu, r**2 / d), 1e-300)))
@@ -278,8 +281,17 @@ def radial(
             below = np.minimum(chdtr(d, r**2), 1 - 1e-15)
             new = np.sqrt(d * fdtri(d, nu, below))
         factor = np.where(r > 0, new / r, 1.0)
-    kept = (middle / normal) ** centred  # t's median radius is larger about the same scale
-    return pool.coloured(z * factor * (kept if heavy else 1 / kept))
+    return pool.coloured(z * factor * (wider if heavy else 1 / wider))
+
+
+def with_median(d: int, nu: float) -> float:
+    """How many times wider a normal in d dimensions has the median radius of t."""
+    return float(np.sqrt(d * fdtri(d, nu, 0.5) / chdtri(d, 0.5)))
+
+
+def with_variance(nu: float) -> float:
+    """How many times wider a normal has the variance of t: nu above 2."""
+    return float(np.sqrt(nu / (nu - 2)))
 
 
 def _missing_mode(pool: Pool, which: Which, strength: float, rng: np.random.Generator) -> Array:

@@ -10,7 +10,15 @@ from numpy.typing import NDArray
 
 from validation_core.answers.cause import biases, directions, modes
 from validation_core.answers.cause.ranks import Ranked
-from validation_core.answers.injections import INJECTIONS, Apply, Pool, Which, radial
+from validation_core.answers.injections import (
+    INJECTIONS,
+    Apply,
+    Pool,
+    Which,
+    radial,
+    with_median,
+    with_variance,
+)
 from validation_core.types import Array
 
 
@@ -62,7 +70,18 @@ def tails(*, heavy: bool) -> Apply:
     """Anything between keeping the scale matrix and keeping the median radius."""
 
     def apply(pool: Pool, which: Which, s: float, rng: np.random.Generator) -> Array:
-        return radial(pool, which, s, heavy=heavy, centred=rng.random())
+        wider = with_median(pool.q.shape[2], 1 / s) ** rng.random()
+        return radial(pool, which, s, heavy=heavy, wider=wider)
+
+    return apply
+
+
+def even_tails(*, heavy: bool, each: bool = False) -> Apply:
+    """At the right variance: a t that is too heavy is too narrow in its middle as well."""
+
+    def apply(pool: Pool, which: Which, s: float, rng: np.random.Generator) -> Array:
+        del rng
+        return radial(pool, which, s, heavy=heavy, wider=with_variance(1 / s), each=each)
 
     return apply
 
@@ -132,6 +151,8 @@ def _made() -> tuple[Variant, ...]:
         _v(corr, "independent", 0.05, 0.95, directions.independent, part, least=2),
         _v("heavy_tails", "radius", 0.03, 1, tails(heavy=True), "degrees"),
         _v("light_tails", "radius", 0.03, 0.7, tails(heavy=False), "degrees"),
+        _v("heavy_tails", "heavy_even", 0.03, 0.42, even_tails(heavy=True), "degrees"),
+        _v("light_tails", "light_even", 0.03, 0.42, even_tails(heavy=False), "degrees"),
         _v("missing_mode", "offset", 0.01, 0.6, modes.offset, "share of the truth"),
         _v("missing_mode", "mirrored", 0.01, 0.6, modes.mirrored, "share of the truth"),
         _v("missing_mode", "elsewhere", 0.01, 0.6, modes.elsewhere, "share of the truth"),
