@@ -257,20 +257,15 @@ def _light_tails(pool: Pool, which: Which, strength: float, rng: np.random.Gener
     return radial(pool, which, strength, heavy=False)
 
 
-def radial(
-    pool: Pool, which: Which, strength: float, *, heavy: bool, wider: float = 1.0,
-    each: bool = False,
-) -> Array:  # fmt: skip
+def radial(pool: Pool, which: Which, strength: float, *, heavy: bool, wider: float = 1.0) -> Array:
     """Whitened radii mapped from t's law with 1 / strength degrees of freedom to the normal's.
 
     Args:
         heavy: that way (q's tails are too heavy), or back (too light).
         wider: how many times the scale of the normal is that of t.
-        each: map every whitened coordinate by itself instead of the radius of all.
     """
-    z, nu = pool.white(pool.take(which)), 1 / strength
-    d = 1 if each else pool.q.shape[2]
-    r = np.abs(z) if each else np.linalg.norm(z, axis=2, keepdims=True)
+    z, d, nu = pool.white(pool.take(which)), pool.q.shape[2], 1 / strength
+    r = np.linalg.norm(z, axis=2, keepdims=True)
     start = np.sqrt(d * fdtri(d, nu, 0.5)) if heavy else np.sqrt(chdtri(d, 0.5))
     median = np.median(r)
     r = r * start / (median if median > 0 else 1.0)

@@ -76,12 +76,12 @@ def tails(*, heavy: bool) -> Apply:
     return apply
 
 
-def even_tails(*, heavy: bool, each: bool = False) -> Apply:
+def even_tails(*, heavy: bool) -> Apply:
     """At the right variance: a t that is too heavy is too narrow in its middle as well."""
 
     def apply(pool: Pool, which: Which, s: float, rng: np.random.Generator) -> Array:
         del rng
-        return radial(pool, which, s, heavy=heavy, wider=with_variance(1 / s), each=each)
+        return radial(pool, which, s, heavy=heavy, wider=with_variance(1 / s))
 
     return apply
 
