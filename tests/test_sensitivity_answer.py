@@ -11,12 +11,15 @@ from scipy.stats import binom
 from validation_core import diagnosis, statistics, uploads
 from validation_core.answers import sensitivity
 from validation_core.answers.injections import INJECTIONS
+from validation_core.answers.selfnull import Trials, picked
 from validation_core.answers.sensitivity.curve import crossing, smallest, told_by
 from validation_core.answers.sensitivity.trials import Bench, Course, verdicts
+from validation_core.answers.tilts import TILTS
 from validation_core.diagnosis import learning, tasks
 from validation_core.diagnosis.sensitivity import by_ranks
 from validation_core.figures import sensitivity as figures
 from validation_core.methods import C2ST, SBC, TARP, CoLT, Multiple, WithinX
+from validation_core.rng import stream
 from validation_core.scores.classifier import Classifier
 from validation_core.store import Store
 from validation_core.uploads import Upload
@@ -208,6 +211,67 @@ def test_the_main_sentence(store):
         ("mass", "radius")[one["parameter"]]
     ) == 1  # fmt: skip
     assert sensitivity.say(found, ())[1].startswith("What could have been missed, in nats: a bias")
+
+
+@pytest.fixture
+def choosing(monkeypatch):
+    """A bench that asks an injection for whole tables: which draw plays the truth, and where."""
+
+    def made(self, strength, batch):
+        rng = stream(self.seed, "sensitivity", self.injection.name, batch.start)
+        which, truths = self.injection.tables(self.pool, self.which[batch], strength, rng)
+        return Trials(self.data, which, truths)
+
+    def taught(self, strength):
+        n, k, _ = self.data.q.shape
+        names = ("sensitivity", self.injection.name, "training")
+        which = picked(n, k, 1, stream(self.seed, *names, "draws"))
+        rng = stream(self.seed, *names)
+        which, truths = self.injection.tables(self.pool, which, strength, rng)
+        truths = self.pool.take(which) if truths is None else truths
+        table = Trials(self.data, which, truths).table(0)
+        return replace(self.upload, data=table)
+
+    monkeypatch.setattr(Bench, "made", made)
+    monkeypatch.setattr(Bench, "taught", taught)
+
+
+def test_a_tilt_is_found_at_the_nats_of_the_bias_that_it_is_like(store, choosing):
+    """q is normal: the sizes agree, one moved and one chosen, and so do their nats."""
+    found = run(made(300, 60, d=2), store, (SBC(),), ("bias", "tilt_bias"), stages=(0,))
+    bias, tilt = found.plain["injections"]
+    assert tilt["exact"]
+    assert tilt["parameter"] == bias["parameter"]
+    assert np.sqrt(2 * tilt["nats"]["smallest"]) == pytest.approx(bias["smallest"], rel=0.12)
+    low, high = (bias[f"smallest_{end}"] ** 2 / 2 for end in ("low", "high"))
+    assert tilt["nats"]["smallest_low"] < high
+    assert tilt["nats"]["smallest_high"] > low
+    sentence = sensitivity.say(found, ("mass", "radius"))[1]
+    assert sentence.startswith("A defect of 0.0")
+    assert " nats along one parameter (" in sentence
+    assert "would be found with 80% power, like a bias of 0." in sentence
+    assert "A quarter of it would need about" in sentence
+    assert "if q is near normal" not in sentence
+    figure = figures.drawn(found, ())[1].figure
+    assert "nats" in figure.layout.xaxis.title.text
+    rows = [r for r in sensitivity.table(found, ()) if r["q is"] == "tilted along one parameter"]
+    assert all(row["strength"] == row["nats"] for row in rows)
+    json.dumps(found.plain, allow_nan=False)
+
+
+@pytest.mark.parametrize("name", TILTS)
+def test_every_tilt_is_answered_and_told(name, store, choosing):
+    found = run(made(100, 20), store, (SBC(), TARP(), WithinX()), (name,), stages=(0, 1))
+    (one,) = found.plain["injections"]
+    assert one["nats"]["strengths"] == sorted(one["nats"]["strengths"])
+    assert one["nats"]["strengths"][-1] <= np.log(20)
+    assert " nats " in sensitivity.say(found, ())[0]
+    assert figures.drawn(found, ())
+    still = made(100, 20)
+    still.data.q[:] = 1.0  # nothing leans anywhere
+    found = run(replace(still, digest="still"), store, (SBC(),), (name,), stages=(0,))
+    assert sensitivity.say(found, ())[0].startswith("A defect of 0 nats")
+    assert figures.drawn(found, ())
 
 
 def test_all_parameters_at_once_are_found_sooner_and_told_apart(store):
