@@ -12,16 +12,16 @@ import pytest
 from tests.conftest import ROOT
 from validation_core import sampling, statistics, uploads
 from validation_core.answers import cause
-from validation_core.answers.cause import clouds, evidence, groups, weigh, words
+from validation_core.answers.cause import clouds, evidence, groups, seen, weigh, words
 from validation_core.answers.cause.ranks import Ranked
-from validation_core.answers.injections import INJECTIONS
+from validation_core.answers.injections import CAUSES
 from validation_core.benchmarks import Gaussian
 from validation_core.diagnosis import tasks as diagnoses
 from validation_core.figures.cause import drawn
 from validation_core.rng import stream
 from validation_core.store import Store
 from validation_core.types import Blocks, Draws, Joint
-from validation_core.uploads import Upload
+from validation_core.uploads import Upload, repeats
 
 N, K = 400, 60
 NAMES = ("a", "b", "c")
@@ -215,7 +215,7 @@ def test_hard_tables_are_answered(kind):
     found = cause.cause_of(hard(kind), 0)
     json.dumps(found.plain, allow_nan=False)
     assert all(np.isfinite(array).all() for array in found.arrays.values())
-    assert found.plain["cause"] in {*INJECTIONS, "unclear", "none"}
+    assert found.plain["cause"] in {*CAUSES, "unclear", "none"}
     if kind not in ("leaked", "collapsed"):
         assert found.plain["cause"] in ("unclear", "none")
     cause.say(found, NAMES)
@@ -227,12 +227,172 @@ def named():
     return cause.cause_of(normal(narrow=1.7, n=200, k=40, d=3), 0)
 
 
+def even(nu, *, heavy, seed, n=1000, k=200, d=3):
+    """Student's t beside a normal of the same variance: the draws', or the truth's."""
+    rng = stream(seed, "even")
+    x = rng.standard_normal((n, d))
+    mean = x @ rng.standard_normal((d, d)) / np.sqrt(d)
+    root = np.linalg.cholesky(0.6 * np.eye(d) + 0.4) if seed % 2 else np.eye(d)
+
+    def student(*shape):
+        spread = np.sqrt((nu - 2) / rng.chisquare(nu, (*shape[:-1], 1)))
+        return rng.standard_normal(shape) * spread
+
+    truth = rng.standard_normal((n, d)) if heavy else student(n, d)
+    draws = student(n, k, d) if heavy else rng.standard_normal((n, k, d))
+    return Draws(mean + truth @ root.T, x, mean[:, None] + draws @ root.T)
+
+
+@pytest.mark.parametrize("heavy", [True, False])
+@pytest.mark.parametrize("nu", [5, 3])
+def test_tails_at_the_right_width_are_told_as_tails(nu, heavy):
+    """Neither a width nor a mode, and their degrees of freedom are those of the t."""
+    found = cause.cause_of(even(nu, heavy=heavy, seed=nu), 0)
+    assert found.plain["cause"] == ("heavy_tails" if heavy else "light_tails")
+    first = cause.say(found, NAMES)[0]
+    assert f"q's tails are too {'heavy' if heavy else 'light'} at the right width" in first
+    assert "degrees of freedom" in first
+    assert found.plain["strength"]["value"] == pytest.approx(1 / nu, rel=0.5)
+
+
+def chained(seed=0, n=N, k=K, rho=0.9, d=2):
+    """Draws that are a chain at each x, with the right law, far too few of them independent."""
+    exact = normal(seed, n, k, d)
+    rng = stream(seed, "chain")
+    mean = exact.q.mean(1) * 0 + exact.x @ np.eye(d)
+    steps = rng.standard_normal((n, k, d))
+    for i in range(1, k):
+        steps[:, i] = rho * steps[:, i - 1] + np.sqrt(1 - rho**2) * steps[:, i]
+    return Draws(mean + rng.standard_normal((n, d)), exact.x, mean[:, None] + steps)
+
+
+def faulty(kind):
+    if kind == "chain":
+        return chained()
+    wrong = normal(narrow=1.7)
+    if kind == "repeated draws":
+        return replace(
+            wrong, q=np.repeat(wrong.q[:, ::2], 2, axis=1)[:, stream(0, "o").permutation(K)]
+        )
+    if kind == "truth among draws":
+        q = wrong.q.copy()
+        q[: N // 2, 3] = wrong.theta[: N // 2]
+        return replace(wrong, q=q)
+    return Draws(*(np.repeat(a[: N // 2], 2, axis=0) for a in (wrong.theta, wrong.x, wrong.q)))
+
+
+@pytest.mark.parametrize(
+    "kind", ["chain", "repeated draws", "repeated simulations", "truth among draws"]
+)
+def test_draws_that_a_warning_is_about_leave_the_cause_open(kind):
+    broken = faulty(kind)
+    assert repeats.faults(broken) == (kind,)
+    found = cause.cause_of(broken, 0)
+    assert found.plain["cause"] == "unclear"
+    assert found.plain["why"] == "draws"
+    first = cause.say(found, NAMES)[0]
+    assert first.startswith(f"The draws come first: {words.FAULTS[kind]}")
+    assert "left open" in first
+    json.dumps(found.plain, allow_nan=False)
+
+
+def test_faults_are_those_that_the_upload_warns_of():
+    """And draws that are independent, sorted or on a grid have none."""
+    for kind, word in (("chain", "are correlated"), ("repeated draws", "repeat within rows"),
+                       ("truth among draws", "contain the truth")):  # fmt: skip
+        broken = faulty(kind)
+        arrays = {"theta": broken.theta, "x": broken.x, "theta_q": broken.q}
+        assert any(word in one for one in Upload.of(arrays).warnings)
+    for seed in range(20):
+        assert repeats.faults(normal(seed)) == ()
+    exact = normal()
+    assert repeats.faults(replace(exact, q=np.sort(exact.q, axis=1))) == ()
+    assert repeats.faults(Draws(np.round(exact.theta), exact.x, np.round(exact.q))) == ()
+
+
+def seen_in(draws, seed=0):
+    ranked, pool, features = clouds.ready(draws, seed)
+    return seen.seen(evidence.Table(ranked, pool, features, seed))
+
+
+def turned(exact, way):
+    """q too low where x is, too high where it is not."""
+    return replace(exact, theta=exact.theta + way * np.sign(exact.x[:, :1]))
+
+
+@pytest.mark.parametrize(
+    ("what", "draws"),
+    [
+        ("bias", lambda: replace(normal(), theta=normal().theta + np.array([0.0, 0.4]))),
+        ("width", lambda: normal(narrow=1.5)),
+        ("inner_half", lambda: even(3, heavy=False, seed=1, n=1000, k=200)),
+        ("pair", lambda: normal(rho=0.6, rho_q=-0.6)),
+        ("follows_x", lambda: turned(normal(), 0.5)),
+    ],
+)  # fmt: skip
+def test_what_is_seen_is_what_is_off(what, draws):
+    told = seen_in(draws())
+    first = next(one for one in told if one["what"] == what)
+    assert told.index(first) < (
+        2 if what == "width" else 1
+    )  # too narrow shows beyond the draws too
+    assert first["pvalue"] < 1e-4
+    assert not first["low"] <= first["right"] <= first["high"]
+    if what == "bias":
+        assert first["at"] == [1]
+        assert first["value"] == pytest.approx(-0.4, abs=0.15)  # q's centre is too low
+    assert words.departure(first, NAMES)
+
+
+def test_width_that_changes_with_x_is_seen():
+    exact = normal(n=800)
+    wide = np.where(exact.x[:, :1] > 0, 2.0, 0.5)
+    off = exact.theta - exact.q.mean(1)
+    found = seen_in(replace(exact, theta=exact.q.mean(1) + wide * off))
+    assert {one["what"]: one["pvalue"] for one in found}["spread_x"] < 1e-6
+
+
+@pytest.mark.parametrize("shape", ["normal", "skewed", "student"])
+def test_what_is_seen_keeps_its_level(shape):
+    """Whatever shape q has: the least adjusted p-value of exact tables."""
+    trials, rejected = 300, 0
+    for seed in range(trials):
+        rng = stream(seed, "seen", shape)
+        draws = rng.standard_normal((80, 41, 2))
+        if shape == "student":
+            draws = rng.standard_t(2.5, draws.shape)
+        elif shape == "skewed":
+            draws = np.exp(draws)
+        draws[..., 1] += 0.7 * draws[..., 0]
+        exact = Draws(draws[:, 0], rng.standard_normal((80, 2)), draws[:, 1:])
+        rejected += seen_in(exact, seed)[0]["pvalue"] <= seen.LEVEL
+    assert rejected <= statistics.binomial_bounds(trials, 0.05, 0.999)[1]
+
+
+@pytest.mark.parametrize("why", ["weak", "several", "far"])
+def test_where_no_cause_stands_out_what_was_seen_does(why, named):
+    """Also where the test that ranks the table among its nulls sees nothing."""
+    plain = {**named.plain, "cause": "unclear", "why": why, "faults": []}
+    first = cause.say(replace(named, plain=plain), ("<b>", "b", "c"))[0]
+    assert first.startswith("No single cause stands out: 1 of 299 simulated tables")
+    assert "What was seen: " in first
+    assert "q's width for" in first
+    assert "adjusted p " in first
+    quiet = {**plain, "cause": "none", "pvalue": 0.4}
+    first = cause.say(replace(named, plain=quiet), NAMES)[0]
+    assert first.startswith("No cause is named: 119 of 299 simulated tables with a correct q look")
+    assert "What was seen: " in first
+    nothing = {**quiet, "seen": [{**one, "pvalue": 0.6} for one in plain["seen"]]}
+    first = cause.say(replace(named, plain=nothing), NAMES)[0]
+    assert "departs by more than chance (smallest adjusted p = 0.6" in first
+
+
 def test_it_is_told_in_words(named):
     said = cause.say(named, ("<b>", "b", "c"))
     assert said[0].startswith("Most likely, q is too narrow (over-confident)")
     assert "about 1." in said[0]
     text = " ".join(said)
-    for forbidden in ("correct", "pass", "accept", "p = 0)"):
+    for forbidden in ("q is correct", "pass", "accept", "p = 0)"):
         assert forbidden not in text
     assert any("if q were right" in one for one in said)
     rows = cause.table(named, NAMES)
@@ -247,27 +407,29 @@ def test_a_table_without_a_defect_is_told_so():
 
 
 def test_every_cause_has_words_and_a_next_step():
-    assert set(words.NEXT) == set(words.TITLES) == {*INJECTIONS, "unclear", "none"}
-    assert all(words.NEXT[name] for name in INJECTIONS)
+    assert set(words.NEXT) == set(words.TITLES) == {*CAUSES, "unclear", "none"}
+    assert all(words.NEXT[name] for name in CAUSES)
     exact = normal(n=150, k=30)
     ranked, pool, features = clouds.ready(exact, 0)
     read = evidence.Table(ranked, pool, features, 0)
-    for name in INJECTIONS:
+    for name in CAUSES:
         for one in evidence.of(name, read):
             assert one["low"] <= one["value"] <= one["high"]
             assert words.evidence(one, NAMES)
             assert one["what"] in words.KINDS
     units = {v.unit for v in clouds.variants(ranked, pool)}
     assert units <= set(words.STRENGTHS)
-    assert {v.cause for v in clouds.variants(ranked, pool)} == set(INJECTIONS)
+    assert {v.cause for v in clouds.variants(ranked, pool)} == set(CAUSES)
 
 
 def test_figures_are_valid(named):
     shown = drawn(named, NAMES)
-    assert [one.title for one in shown] == ["How like each cause", "The table among injected ones"]
+    assert [one.title for one in shown] == [
+        "Which known defect does it resemble?", "Your table among simulated defects"
+    ]  # fmt: skip
     for one in shown:
         go.Figure(one.figure.to_dict())  # plotly's own validation
-        assert "if q were right" in one.caption.lower()
+        assert "if q were correct" in one.caption.lower()
 
 
 def test_a_large_table_is_looked_at_in_part():

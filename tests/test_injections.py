@@ -1,17 +1,26 @@
 """Injected defects: nothing at no strength, what they say at a known one, any shape of table."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
-from validation_core.answers.injections import INJECTIONS, Pool
+from validation_core.answers import tilts
+from validation_core.answers.injections import CAUSES, INJECTIONS, Pool, precision
+from validation_core.answers.selfnull import Pooled, Trials, pvalues
+from validation_core.answers.tilts import DEFECTS, TILTS, Direction
+from validation_core.methods import SBC
 from validation_core.rng import stream
+from validation_core.statistics import binomial_bounds
+from validation_core.types import Draws
 
 N, K, D = 400, 60, 3
 NAMES = (
-    "bias", "too_wide", "too_narrow", "wrong_correlation", "heavy_tails", "light_tails",
-    "missing_mode", "spurious_mode", "ignores_x", "support_leak",
+    "bias", "bias_all", "too_wide_one", "too_wide", "too_narrow_one", "too_narrow",
+    "wrong_correlation", "heavy_tails", "light_tails", "missing_mode", "spurious_mode",
+    "ignores_x", "support_leak",
 )  # fmt: skip
-NOTHING = {"too_wide": 1.0, "too_narrow": 1.0, "wrong_correlation": 1.0}
+NOTHING = {name: 1.0 for name in NAMES if name.startswith("too_") or name == "wrong_correlation"}
 
 
 def pool(n=N, k=K, d=D, m=2, rho=0.6):
@@ -33,8 +42,12 @@ def injected(name, strength, of=None, trials=5):
     return of.standard(truth), of.standard(of.take(places)), of
 
 
-def test_the_ten_causes():
+def test_ten_causes_and_those_in_one_parameter_first():
     assert tuple(INJECTIONS) == NAMES
+    assert CAUSES == (
+        "bias", "too_wide", "too_narrow", "wrong_correlation", "heavy_tails", "light_tails",
+        "missing_mode", "spurious_mode", "ignores_x", "support_leak",
+    )  # fmt: skip
     for one in INJECTIONS.values():
         assert list(one.strengths) == sorted(set(one.strengths))
         assert one.title
@@ -85,7 +98,7 @@ def test_the_same_generator_gives_the_same_truths():
 
 
 def test_bias_is_in_posterior_sd():
-    moved, own, _ = injected("bias", 0.4)
+    moved, own, _ = injected("bias_all", 0.4)
     size = np.abs(moved - own)  # widths are quantiles of the draws, near their sd
     np.testing.assert_allclose(size, 0.4, atol=0.15)
     assert size.mean() == pytest.approx(0.4, abs=0.01)
@@ -95,6 +108,80 @@ def test_bias_is_in_posterior_sd():
 def test_width_is_a_factor_about_the_mean(name, factor):
     moved, own, _ = injected(name, 1.4)
     np.testing.assert_allclose(moved, factor * own, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("name", "every", "strength"),
+    [("bias", "bias_all", 0.4), ("too_wide_one", "too_wide", 1.4),
+     ("too_narrow_one", "too_narrow", 1.4)],
+)  # fmt: skip
+def test_one_parameter_is_drawn_evenly_and_the_others_stay(name, every, strength):
+    """Each trial has its own, as large as where all have it; with one way all have the same."""
+    of = pool()
+    moved, own, _ = injected(name, strength, of, trials=300)
+    off = (moved != own).any(1)  # (T, D)
+    assert (off.sum(1) == 1).all()
+    low, high = binomial_bounds(300, 1 / D, 1 - 1e-4)
+    assert ((off.sum(0) >= low) & (off.sum(0) <= high)).all()
+    whole, again, _ = injected(every, strength, of, trials=300)
+    size = np.abs(whole - again).mean((0, 1))
+    np.testing.assert_allclose(np.abs(moved - own).mean(1)[off].mean(), size.mean(), rtol=0.05)
+    fixed = Pool(of.q, of.x, way=3)
+    moved, own, _ = injected(name, strength, fixed, trials=8)
+    assert (moved != own).any((0, 1)).nonzero()[0].tolist() == [fixed.parameter]
+    assert of.parameter is None
+    assert {Pool(of.q, of.x, way=way).parameter for way in range(40)} == set(range(D))
+
+
+def normal_kl(moment, r, mean):
+    """KL of N(mean, moment) from N(0, r)."""
+    inverse = np.linalg.inv(r)
+    determinants = np.linalg.slogdet(r)[1] - np.linalg.slogdet(moment)[1]
+    return (np.trace(inverse @ moment) - len(r) + determinants + mean @ inverse @ mean) / 2
+
+
+def test_nats_of_what_is_moved_are_those_of_normals():
+    """Correlated parameters: a bias in one of them is farther off than it looks alone."""
+    of = pool(n=60, k=2000, rho=0.6)
+    r, ones = 0.4 * np.eye(D) + 0.6, np.ones(D)
+    np.testing.assert_allclose(precision(of), np.diag(np.linalg.inv(r)), rtol=0.02)
+    one = np.eye(D)[0]
+    wanted = {
+        "bias": normal_kl(r, r, 0.3 * one),
+        "bias_all": np.mean([
+            normal_kl(r, r, 0.3 * np.array([a, b, c]))
+            for a in (-1, 1) for b in (-1, 1) for c in (-1, 1)
+        ]),
+        "too_wide": normal_kl(r / 1.3**2, r, 0 * ones),
+        "too_narrow": normal_kl(r * 1.3**2, r, 0 * ones),
+    }  # fmt: skip
+    for name, factor in (("too_wide_one", 1 / 1.3), ("too_narrow_one", 1.3)):
+        scale = np.diag(ones + (factor - 1) * one)
+        wanted[name] = normal_kl(scale @ r @ scale, r, 0 * ones)
+    for name, nats in wanted.items():
+        got = INJECTIONS[name].nats(of, 0.3 if name.startswith("bias") else 1.3)
+        assert got == pytest.approx(nats, rel=0.03), name
+    assert INJECTIONS["bias"].nats(pool(rho=0.0, d=1, k=2000), 0.2) == pytest.approx(0.02)
+    assert INJECTIONS["bias"].nats(pool(k=5), 0.2) is None
+    assert INJECTIONS["spurious_mode"].nats(of, 0.1) == pytest.approx(-np.log(0.9))
+
+
+def test_nats_of_a_missing_mode_and_of_what_follows_x_are_those_of_draws():
+    rng = stream(0, "mode")
+    z = rng.standard_normal(400_000) + 6 * (rng.random(400_000) < 0.1)
+    log_ratio = np.logaddexp(np.log(0.9), np.log(0.1) + 6 * z - 18)
+    error = 5 * log_ratio.std() / np.sqrt(len(z))
+    assert abs(INJECTIONS["missing_mode"].nats(pool(), 0.1) - log_ratio.mean()) < error
+    # Residuals s x + sqrt(1 - s^2) e beside e, in two coordinates: x has two.
+    assert INJECTIONS["ignores_x"].nats(pool(), 0.6) == pytest.approx(-np.log(1 - 0.36))
+
+
+def test_nothing_is_no_nats():
+    for name, one in INJECTIONS.items():
+        if one.nats is not None:
+            assert one.nats(pool(), NOTHING.get(name, 0.0)) == pytest.approx(0.0, abs=1e-9)
+            sizes = [one.nats(pool(), strength) for strength in one.strengths]
+            assert sizes == sorted(sizes)
 
 
 def test_wrong_correlation_keeps_the_marginals():
@@ -170,6 +257,128 @@ def test_a_bias_is_told_in_widths_that_no_far_draw_moves():
     q[..., 2] = 7.0
     pool = Pool(q, np.zeros((50, 1)))
     which = np.full((1, 50), 10)
-    moved = INJECTIONS["bias"].apply(pool, which, 0.5, rng)[0] - q[:, 10]
+    moved = INJECTIONS["bias_all"].apply(pool, which, 0.5, rng)[0] - q[:, 10]
     assert np.allclose(np.abs(moved[:, :2]), 0.5, atol=0.12)
     assert (moved[:, 2] == 0).all()
+
+
+DIRECTIONS = (Direction((1,)), Direction((0,), -1.0), Direction((2, 2)), Direction((0, 2), -1.0))
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_nats_of_a_tilt_by_brute_force(direction):
+    of, tau = pool(n=30, k=25), 0.7
+    total = 0.0
+    for row in of.q:
+        z = (row - row.mean(0)) / row.std(0)
+        g = direction.sign * np.prod([z[:, j] for j in direction.columns], axis=0)
+        g = (g - g.mean()) / g.std()
+        chance = np.exp(tau * g) / np.exp(tau * g).sum()
+        total += sum(p * np.log(p * len(row)) for p in chance)
+    assert tilts.nats(of, direction, tau) == pytest.approx(total / 30, rel=1e-10)
+
+
+def test_a_tilted_normal_is_a_shifted_one():
+    """KL is tau^2 / 2 where draws are many, and the truths lie tau sd off."""
+    rng = stream(0, "tilted")
+    of = Pool(rng.standard_normal((40, 4000, 2)), rng.standard_normal((40, 1)))
+    for tau in (0.1, 0.4, 1.0):
+        assert tilts.nats(of, Direction((0,)), tau) == pytest.approx(tau**2 / 2, rel=0.02)
+    made = tilts.chosen(of, Direction((0,)), 0.4, rng.random((200, 40)))
+    z = of.standard(of.take(made))
+    error = 1 / np.sqrt(z[..., 0].size)
+    assert abs(z[..., 0].mean() - 0.4) < 5 * error
+    assert abs(z[..., 1].mean()) < 5 * error
+
+
+def test_a_tilted_square_is_a_wider_normal():
+    """exp(tau (z^2 - 1) / sqrt 2) times a normal: variance 1 / (1 - sqrt 2 tau)."""
+    rng = stream(0, "square")
+    of = Pool(rng.standard_normal((20, 20_000, 1)), np.zeros((20, 1)))
+    tau, variance = 0.2, 1 / (1 - np.sqrt(2) * 0.2)
+    wanted = (variance - 1 - np.log(variance)) / 2
+    assert tilts.nats(of, Direction((0, 0)), tau) == pytest.approx(wanted, rel=0.05)
+
+
+@pytest.mark.parametrize("name", TILTS)
+def test_a_tilt_of_nothing_chooses_every_draw_as_often(name):
+    """Level: chances are even to the bit, and counts lie within binomial bounds."""
+    of = pool(n=50, k=8)
+    which, moved = TILTS[name].tables(of, np.zeros((4000, 50), np.intp), 0.0, stream(0, name))
+    assert moved is None
+    assert TILTS[name].nats(of, 0.0) == pytest.approx(0.0, abs=1e-12)
+    low, high = binomial_bounds(which.size, 1 / 8, 1 - 1e-3 / 8)
+    counts = np.bincount(which.ravel(), minlength=8)
+    assert ((counts >= low) & (counts <= high)).all()
+    each = np.stack([np.bincount(one, minlength=8) for one in which.T])  # rows, draws
+    low, high = binomial_bounds(4000, 1 / 8, 1 - 1e-3 / each.size)
+    assert ((each >= low) & (each <= high)).all()
+
+
+@pytest.mark.parametrize("name", TILTS)
+def test_what_a_tilt_chooses_has_its_chances(name):
+    """Draw by draw, in the one direction that all trials share."""
+    of = Pool(pool(n=5, k=6).q, pool(n=5, k=6).x, way=4)
+    which, _ = TILTS[name].tables(of, np.zeros((40_000, 5), np.intp), 0.9, stream(1, name))
+    counts = np.stack([np.bincount(one, minlength=6) for one in which.T])
+    share = counts / 40_000
+    kl = np.mean(np.sum(share * np.log(np.maximum(6 * share, 1e-12)), axis=1))
+    assert kl == pytest.approx(TILTS[name].nats(of, 0.9), abs=0.01)
+    if name != "tilt_correlation":
+        z = of.standard(of.take(which))  # (T, n, D)
+        lean = np.abs(z.mean((0, 1))) if name == "tilt_bias" else np.abs(z.var((0, 1)) - 1)
+        assert int(lean.argmax()) == of.parameter
+
+
+@pytest.mark.parametrize("name", TILTS)
+def test_a_stronger_tilt_chooses_no_draw_that_leans_less(name):
+    of = Pool(pool().q, pool().x, way=2)
+    made = [
+        TILTS[name].tables(of, which(), tau, stream(3, name))[0] for tau in (0.0, 0.2, 0.5, 1.0)
+    ]
+    _, own = of.ways(which(), stream(0, "unused"))
+    draw = {"tilt_bias": tilts._one, "tilt_narrow": tilts._out, "tilt_wide": tilts._in,
+            "tilt_correlation": tilts._two}[name]  # fmt: skip
+    g = draw(D, own).of(of.standard(np.swapaxes(of.q, 0, 1)).swapaxes(0, 1))
+    leans = [g[np.arange(N), one] for one in made]
+    for weaker, stronger in pairwise(leans):
+        assert (stronger >= weaker - 1e-12).all()
+    assert (leans[-1] > leans[0]).any()
+
+
+def test_tilted_tables_keep_their_level_and_lose_it_with_strength():
+    """SBC on tables whose truth was chosen; a draw that plays the truth is no draw there."""
+    of = pool(n=200, k=40)
+    rows = Draws(of.q[:, 0], of.x, of.q)
+    pooled = Pooled.of(SBC().score(), rows)
+    found = []
+    for tau in (0.0, 0.4):
+        places, moved = TILTS["tilt_bias"].tables(of, which(400, 200, 40), tau, stream(5, "level"))
+        p = pvalues(SBC(), pooled.on(Trials(rows, places, moved)), stream(6, "ties"))
+        found.append(int((p <= 0.05).sum()))
+    low, high = binomial_bounds(400, 0.05, 0.999)
+    assert low <= found[0] <= high
+    assert found[1] > 360
+
+
+def test_what_is_chosen_has_no_place_where_it_was_moved_to():
+    with pytest.raises(ValueError, match=r"got a call for.*Call `tables`"):
+        TILTS["tilt_bias"].apply(pool(), which(), 0.1, stream(0, "moved"))
+    assert set(DEFECTS) == {*INJECTIONS, *TILTS}
+    assert {one.cause for one in TILTS.values()} <= set(CAUSES)
+    truths = INJECTIONS["bias"].tables(pool(), which(), 0.1, stream(0, "moved"))
+    np.testing.assert_array_equal(truths[0], which())
+    assert truths[1].shape == (5, N, D)
+
+
+@pytest.mark.parametrize(("n", "k", "d"), [(30, 1, 2), (20, 2, 2), (300, 5, 7)])
+def test_any_shape_of_table_is_tilted(n, k, d):
+    of = pool(n, k, d)
+    of.q[..., 0] = 7.0  # a parameter that never varies leans nowhere
+    for one in TILTS.values():
+        for strength in one.strengths:
+            places, _ = one.tables(of, which(3, n, k), strength, stream(0, "any"))
+            assert places.shape == (3, n)
+            assert places.min() >= 0
+            assert places.max() < k
+            assert 0 <= one.nats(of, strength) <= np.log(k) + 1e-12

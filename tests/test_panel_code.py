@@ -55,6 +55,6 @@ def test_the_code_of_a_panel_prints_what_it_says(panel, asked, tmp_path):
     assert said
     if panel.long:  # its code goes through all stages, of which the first alone is here
         assert len(printed.splitlines()) == len(said)
-        assert all("would have caught" in one for one in printed.splitlines()[:-1])
+        assert all("with 80% power" in one for one in printed.splitlines()[:-2])
     else:
         assert [one for one in said if one not in printed.splitlines()] == []

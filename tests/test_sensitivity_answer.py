@@ -11,12 +11,15 @@ from scipy.stats import binom
 from validation_core import diagnosis, statistics, uploads
 from validation_core.answers import sensitivity
 from validation_core.answers.injections import INJECTIONS
+from validation_core.answers.selfnull import Trials, picked
 from validation_core.answers.sensitivity.curve import crossing, smallest, told_by
 from validation_core.answers.sensitivity.trials import Bench, Course, verdicts
+from validation_core.answers.tilts import TILTS
 from validation_core.diagnosis import learning, tasks
 from validation_core.diagnosis.sensitivity import by_ranks
 from validation_core.figures import sensitivity as figures
 from validation_core.methods import C2ST, SBC, TARP, CoLT, Multiple, WithinX
+from validation_core.rng import stream
 from validation_core.scores.classifier import Classifier
 from validation_core.store import Store
 from validation_core.uploads import Upload
@@ -129,7 +132,11 @@ def test_networks_find_what_ranks_cannot(store, monkeypatch):
     upload = made(400, 30)
     ranks = run(upload, store, methods, ("wrong_correlation",), stages=(0,))
     assert ranks.plain["injections"][0]["smallest"] is None
-    assert sensitivity.say(ranks, ())[0].startswith("Tests that train no network would not")
+    assert sensitivity.say(ranks, ())[0].endswith("of the tables.")
+    assert (
+        "would not be found with 80% power by the tests that train no"
+        in sensitivity.say(ranks, ())[0]
+    )
     found = run(upload, store, methods, ("wrong_correlation",), stages=(1,))
     (one,) = found.plain["injections"]
     assert 1.1 < one["smallest"] <= 4.0
@@ -160,8 +167,9 @@ def test_tasks_come_cheap_ones_first():
     names = [(t.stage, t.injection) for t in sensitivity.tasks(made(), (SBC(), C2ST()), 0)]
     assert names == [(s, name) for s in (0, 1) for name in sensitivity.DEFAULT]
     later = sensitivity.tasks(made(), diagnosis.default_methods(), 0)
-    assert [task.stage for task in later] == [0, 0, 0, 1, 1, 1, 2, 2, 2]
-    assert later[3].needs == later[0].makes
+    assert [task.stage for task in later] == [0] * 4 + [1] * 4 + [2] * 4
+    assert later[4].needs == later[0].makes
+    assert later[0].injection == "bias"
     assert not sensitivity.tasks(made(d=1), (SBC(),), 0, ("wrong_correlation",))
     with pytest.raises(ValueError, match=r"one of bias.*got 'biass'"):
         sensitivity.tasks(made(), (SBC(),), 0, ("biass",))
@@ -173,7 +181,12 @@ def test_every_injection_is_answered_and_told(store):
     assert [one["injection"] for one in told] == list(INJECTIONS)
     said = sensitivity.say(found, ())
     for one, sentence in zip(told, said, strict=False):
-        assert one["smallest"] is None or "would have caught" in sentence
+        assert one["smallest"] is None or "would be found with 80% power" in sentence
+        if one["spread"] == "all":
+            assert "all 2 parameters at once" in sentence
+        if one["spread"] == "one":
+            assert "in one parameter (theta_" in sentence
+            assert ", drawn at random)" in sentence
         assert "None" not in sentence
         assert one["strengths"] == sorted(one["strengths"])
     json.dumps(found.plain, allow_nan=False)
@@ -187,8 +200,96 @@ def test_every_injection_is_answered_and_told(store):
 def test_the_main_sentence(store):
     found = run(made(), store, (SBC(),), ("bias",), stages=(0, 1))
     sentence = sensitivity.say(found, ())[0]
-    assert sentence.startswith("These tests would have caught a bias of 0.")
-    assert "posterior sd with 80% power; half of that would need about" in sentence
+    assert sentence.startswith("A bias of 0.")
+    assert "posterior sd in one parameter (theta_" in sentence
+    assert "nats if q is near normal. Half of it would need about" in sentence
+    (one,) = found.plain["injections"]
+    # Two uncorrelated parameters: b^2 / 2, whichever of them holds it.
+    assert one["nats"]["smallest"] == pytest.approx(one["smallest"] ** 2 / 2, rel=0.1)
+    assert one["parameter"] in (0, 1)
+    assert sensitivity.say(found, ("mass", "radius"))[0].count(
+        ("mass", "radius")[one["parameter"]]
+    ) == 1  # fmt: skip
+    assert sensitivity.say(found, ())[1].startswith("What could have been missed, in nats: a bias")
+
+
+@pytest.fixture
+def choosing(monkeypatch):
+    """A bench that asks an injection for whole tables: which draw plays the truth, and where."""
+
+    def made(self, strength, batch):
+        rng = stream(self.seed, "sensitivity", self.injection.name, batch.start)
+        which, truths = self.injection.tables(self.pool, self.which[batch], strength, rng)
+        return Trials(self.data, which, truths)
+
+    def taught(self, strength):
+        n, k, _ = self.data.q.shape
+        names = ("sensitivity", self.injection.name, "training")
+        which = picked(n, k, 1, stream(self.seed, *names, "draws"))
+        rng = stream(self.seed, *names)
+        which, truths = self.injection.tables(self.pool, which, strength, rng)
+        truths = self.pool.take(which) if truths is None else truths
+        table = Trials(self.data, which, truths).table(0)
+        return replace(self.upload, data=table)
+
+    monkeypatch.setattr(Bench, "made", made)
+    monkeypatch.setattr(Bench, "taught", taught)
+
+
+def test_a_tilt_is_found_at_the_nats_of_the_bias_that_it_is_like(store, choosing):
+    """q is normal: the sizes agree, one moved and one chosen, and so do their nats."""
+    found = run(made(300, 60, d=2), store, (SBC(),), ("bias", "tilt_bias"), stages=(0,))
+    bias, tilt = found.plain["injections"]
+    assert tilt["exact"]
+    assert tilt["parameter"] == bias["parameter"]
+    assert np.sqrt(2 * tilt["nats"]["smallest"]) == pytest.approx(bias["smallest"], rel=0.12)
+    low, high = (bias[f"smallest_{end}"] ** 2 / 2 for end in ("low", "high"))
+    assert tilt["nats"]["smallest_low"] < high
+    assert tilt["nats"]["smallest_high"] > low
+    sentence = sensitivity.say(found, ("mass", "radius"))[1]
+    assert sentence.startswith("A defect of 0.0")
+    assert " nats along one parameter (" in sentence
+    assert "would be found with 80% power, like a bias of 0." in sentence
+    assert "A quarter of it would need about" in sentence
+    assert "if q is near normal" not in sentence
+    figure = figures.drawn(found, ())[1].figure
+    assert "nats" in figure.layout.xaxis.title.text
+    rows = [r for r in sensitivity.table(found, ()) if r["q is"] == "tilted along one parameter"]
+    assert all(row["strength"] == row["nats"] for row in rows)
+    json.dumps(found.plain, allow_nan=False)
+
+
+@pytest.mark.parametrize("name", TILTS)
+def test_every_tilt_is_answered_and_told(name, store, choosing):
+    found = run(made(100, 20), store, (SBC(), TARP(), WithinX()), (name,), stages=(0, 1))
+    (one,) = found.plain["injections"]
+    assert one["nats"]["strengths"] == sorted(one["nats"]["strengths"])
+    assert one["nats"]["strengths"][-1] <= np.log(20)
+    assert " nats " in sensitivity.say(found, ())[0]
+    assert figures.drawn(found, ())
+    still = made(100, 20)
+    still.data.q[:] = 1.0  # nothing leans anywhere
+    found = run(replace(still, digest="still"), store, (SBC(),), (name,), stages=(0,))
+    assert sensitivity.say(found, ())[0].startswith("A defect of 0 nats")
+    assert figures.drawn(found, ())
+
+
+def test_all_parameters_at_once_are_found_sooner_and_told_apart(store):
+    found = run(made(200, 30, d=3), store, (SBC(),), ("bias", "bias_all"), stages=(0,))
+    one, every = found.plain["injections"]
+    assert every["smallest"] < one["smallest"]
+    said = sensitivity.say(found, ("a", "b", "c"))
+    assert "in all 3 parameters at once would be found" in said[1]
+    rows = sensitivity.table(found, ())
+    assert {row["q is"] for row in rows} == {
+        "biased in one parameter", "biased in all parameters"
+    }  # fmt: skip
+    assert all(row["nats"] > 0 for row in rows)
+    alone = run(made(100, 20, d=1), store, (SBC(),), stages=(0,))
+    assert [o["injection"] for o in alone.plain["injections"]] == [
+        "bias", "too_narrow", "missing_mode"
+    ]  # fmt: skip
+    assert "in the one parameter that there is" in sensitivity.say(alone, ())[0]
 
 
 @pytest.mark.parametrize(
@@ -203,9 +304,9 @@ def test_obstacles(upload, word):
 @pytest.mark.parametrize(("n", "k", "d"), [(5, 2, 1), (12, 2, 3), (60, 2, 1), (60, 3, 2)])
 def test_small_tables_are_answered(n, k, d, store):
     found = run(made(n, k, d), store)
-    assert len(found.plain["injections"]) == 3
+    assert len(found.plain["injections"]) == 3 + (d > 1)
     assert len(sensitivity.say(found, ())) >= 4
-    assert len(figures.drawn(found, ())) == 3
+    assert len(figures.drawn(found, ())) == 3 + (d > 1)
 
 
 def test_methods_that_all_train_networks_are_answered(store):
@@ -233,7 +334,7 @@ def test_whole_numbers_and_constants_are_answered(store):
     arrays["theta_q"] = np.round(2 * arrays["theta_q"])
     arrays["theta_q"][..., 1] = 0.0
     found = run(Upload.of(arrays), store, stages=(0, 1))
-    assert len(found.plain["injections"]) == 3
+    assert len(found.plain["injections"]) == 4
 
 
 def test_the_same_seed_says_the_same(store, tmp_path):

@@ -1,8 +1,8 @@
-"""Known defects put into a table by moving the truth: which q would have relative to it.
+"""Known defects put into a table by moving or by choosing the truth: which q would have beside it.
 
-A draw of q that plays the truth makes an exact table; moved, it makes one whose q has a named
-defect of a known size. The K draws themselves are never touched, so that whatever is worked out
-from them is worked out once for all injections.
+A draw of q that plays the truth makes an exact table; moved, or chosen with unequal chances, it
+makes one whose q has a named defect of a known size. The K draws themselves are never touched, so
+that whatever is worked out from them is worked out once for all injections.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +40,13 @@ class Pool:
     def ways(self, which: Which, rng: np.random.Generator) -> tuple[int, np.random.Generator]:
         """How many directions the trials take, and what draws them."""
         return (len(which), rng) if self.way is None else (1, stream(self.way, "way"))
+
+    @cached_property
+    def parameter(self) -> int | None:
+        """The one parameter that holds what is put into one; None where trials differ in it."""
+        if self.way is None:
+            return None
+        return int(stream(self.way, "way").integers(self.q.shape[2], size=1)[0])
 
     @cached_property
     def mean(self) -> Array:
@@ -124,22 +132,62 @@ def by_row(matrices: Array, vectors: Array) -> Array:
 
 
 Apply = Callable[[Pool, Which, float, np.random.Generator], Array]
+Pick = Callable[[Pool, Which, float, np.random.Generator], Which]
+Nats = Callable[[Pool, float], float | None]
+Spread = Literal["one", "two", "all", ""]
+
+
+def _by_tables(pool: Pool, which: Which, strength: float, rng: np.random.Generator) -> Array:
+    del pool, which, strength, rng
+    raise ValueError(
+        "A truth that is chosen leaves other draws beside it, and is not moved; got a call for "
+        "where it was moved to. Call `tables`, which says what was chosen."
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Injection:
-    """One defect at a size: `apply` makes the truths (T, n, D) of T trials."""
+    """One defect at a size: `tables` makes the truths of T trials.
+
+    It moves the draws that play the truth (`apply`), or has others play it (`pick`): one of both.
+    """
 
     name: str
+    cause: str
+    """The cause that it is a case of: a name of `CAUSES`."""
     title: str
     """What q is, as in `q is TITLE`, or `q TITLE`: too wide; misses a mode."""
     unit: str
-    """What the strength counts."""
+    """What the strength counts; `nats` for one whose strength is shown as its `nats`."""
     strengths: tuple[float, ...]
     """Growing: the first is caught by nobody, the last by everybody."""
-    apply: Apply
+    apply: Apply = _by_tables
+    """Truths (T, n, D) from the places (T, n) of draws."""
+    pick: Pick | None = None
+    """Instead, other places (T, n) of draws, from the same numbers at all strengths."""
+    spread: Spread = ""
+    """In how many parameters it sits; empty for what sits in none, or in a direction."""
+    nats: Nats | None = None
+    """KL of truth from q, mean over rows, at a strength; None where it is not known."""
+    exact: bool = False
+    """Whether `nats` holds whatever q is; otherwise it holds if q is near normal."""
     least_dims: int = 1
     """Parameters that it needs."""
+
+    def tables(
+        self, pool: Pool, which: Which, strength: float, rng: np.random.Generator
+    ) -> tuple[Which, Array | None]:
+        """Which draws play the truth (T, n), and where they were moved (T, n, D): None for not.
+
+        Args:
+            pool: the table's draws.
+            which: draws picked evenly (T, n): (T, n) of the answer too.
+            strength: how much of it.
+            rng: the same state at all strengths, so that they differ by the strength alone.
+        """
+        if self.pick is not None:
+            return self.pick(pool, which, strength, rng), None
+        return which, self.apply(pool, which, strength, rng)
 
 
 def signs(shape: tuple[int, ...], rng: np.random.Generator) -> Array:
@@ -154,7 +202,19 @@ def directions(pool: Pool, which: Which, rng: np.random.Generator) -> Array:
     return drawn / np.linalg.norm(drawn, axis=2, keepdims=True)
 
 
-def _bias(pool: Pool, which: Which, strength: float, rng: np.random.Generator) -> Array:
+def one_parameter(apply: Apply) -> Apply:
+    """The injection in one parameter: drawn anew in each trial, or the one of all trials."""
+
+    def alone(pool: Pool, which: Which, strength: float, rng: np.random.Generator) -> Array:
+        count, own = pool.ways(which, rng)
+        d = pool.q.shape[2]
+        mark = np.eye(d, dtype=bool)[own.integers(d, size=count)][:, None]  # (T or 1, 1, D)
+        return np.where(mark, apply(pool, which, strength, rng), pool.take(which))
+
+    return alone
+
+
+def _bias_all(pool: Pool, which: Which, strength: float, rng: np.random.Generator) -> Array:
     """Every parameter's mean is off by so many posterior sd, up or down."""
     count, own = pool.ways(which, rng)
     way = signs((count, 1, pool.q.shape[2]), own)
@@ -197,20 +257,18 @@ def _light_tails(pool: Pool, which: Which, strength: float, rng: np.random.Gener
     return radial(pool, which, strength, heavy=False)
 
 
-def radial(
-    pool: Pool, which: Which, strength: float, *, heavy: bool, centred: float = 0.0
-) -> Array:
+def radial(pool: Pool, which: Which, strength: float, *, heavy: bool, wider: float = 1.0) -> Array:
     """Whitened radii mapped from t's law with 1 / strength degrees of freedom to the normal's.
 
     Args:
         heavy: that way (q's tails are too heavy), or back (too light).
-        centred: 0 keeps the scale matrix, 1 keeps the median radius; in between for between.
+        wider: how many times the scale of the normal is that of t.
     """
     z, d, nu = pool.white(pool.take(which)), pool.q.shape[2], 1 / strength
     r = np.linalg.norm(z, axis=2, keepdims=True)
-    middle, normal = np.sqrt(d * fdtri(d, nu, 0.5)), np.sqrt(chdtri(d, 0.5))
+    start = np.sqrt(d * fdtri(d, nu, 0.5)) if heavy else np.sqrt(chdtri(d, 0.5))
     median = np.median(r)
-    r = r * (middle if heavy else normal) / (median if median > 0 else 1.0)
+    r = r * start / (median if median > 0 else 1.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         if heavy:
             new = np.sqrt(chdtri(d, np.maximum(1 - fdtr(d, nu, r**2 / d), 1e-300)))
@@ -218,8 +276,17 @@ def radial(
             below = np.minimum(chdtr(d, r**2), 1 - 1e-15)
             new = np.sqrt(d * fdtri(d, nu, below))
         factor = np.where(r > 0, new / r, 1.0)
-    kept = (middle / normal) ** centred  # t's median radius is larger about the same scale
-    return pool.coloured(z * factor * (kept if heavy else 1 / kept))
+    return pool.coloured(z * factor * (wider if heavy else 1 / wider))
+
+
+def with_median(d: int, nu: float) -> float:
+    """How many times wider a normal in d dimensions has the median radius of t."""
+    return float(np.sqrt(d * fdtri(d, nu, 0.5) / chdtri(d, 0.5)))
+
+
+def with_variance(nu: float) -> float:
+    """How many times wider a normal has the variance of t: nu above 2."""
+    return float(np.sqrt(nu / (nu - 2)))
 
 
 def _missing_mode(pool: Pool, which: Which, strength: float, rng: np.random.Generator) -> Array:
@@ -294,53 +361,151 @@ def _support_leak(pool: Pool, which: Which, strength: float, rng: np.random.Gene
     return np.clip(inside, low, high)
 
 
+def precision(pool: Pool) -> Array | None:
+    """Diagonal (D,) of the inverse of the rows' correlation matrices, mean over rows.
+
+    What a bias of one sd in one parameter costs beside the others, times two. None where K draws
+    are too few to tell.
+    """
+    k, d = pool.q.shape[1:]
+    if k <= d + 2:
+        return None
+    inverse = np.square(pool.inverse).sum(1).mean(0)  # of C C': the columns of C^-1, squared
+    # The inverse of a sample's covariance is too large on average, by this factor if normal.
+    return np.asarray(np.maximum(inverse * (k - d - 2) / (k - 1), 1.0))
+
+
+def _in_one(pool: Pool) -> float | None:
+    """The precision in the parameter that holds the defect, or the mean over all."""
+    found = precision(pool)
+    if found is None:
+        return None
+    return float(found.mean() if pool.parameter is None else found[pool.parameter])
+
+
+def _bias_one_nats(pool: Pool, strength: float) -> float | None:
+    weight = _in_one(pool)
+    return None if weight is None else strength**2 / 2 * weight
+
+
+def _bias_all_nats(pool: Pool, strength: float) -> float | None:
+    """Mean over signs, of which a pair of correlated parameters has better and worse ones."""
+    found = precision(pool)
+    return None if found is None else strength**2 / 2 * float(found.sum())
+
+
+def _scaled_nats(factor: float, weight: float = 1.0) -> float:
+    """KL of a normal whose coordinate of this precision is so many times as wide, from it."""
+    mixed = (factor**2 - 1) * weight + 2 * (factor - 1) * (1 - weight)
+    return float(mixed / 2 - np.log(factor))
+
+
+def _width_nats(*, one: bool, wide: bool) -> Nats:
+    def nats(pool: Pool, strength: float) -> float | None:
+        factor = 1 / strength if wide else strength
+        if not one:
+            return pool.q.shape[2] * _scaled_nats(factor)
+        weight = _in_one(pool)
+        return None if weight is None else _scaled_nats(factor, weight)
+
+    return nats
+
+
+def _missing_nats(pool: Pool, strength: float) -> float:
+    """KL of (1 - s) N(0, 1) + s N(6, 1) from N(0, 1), by quadrature."""
+    del pool
+    z, step = np.linspace(-10.0, _FAR + 10.0, 4001, retstep=True)
+    normal = np.exp(-np.square(z) / 2) / np.sqrt(2 * np.pi)
+    log_ratio = np.logaddexp(
+        np.log1p(-strength), np.log(max(strength, 1e-300)) + _FAR * z - _FAR**2 / 2
+    )
+    return float(step * (normal * np.exp(log_ratio) * log_ratio).sum())
+
+
+def _spurious_nats(pool: Pool, strength: float) -> float:
+    """Of q without a share of its mass, from q."""
+    del pool
+    return float(-np.log1p(-strength))
+
+
+def _follows_nats(pool: Pool, strength: float) -> float:
+    """Of residuals that follow x with this correlation, in as many coordinates as x has."""
+    used = min(pool.q.shape[2], pool.followed.shape[1])
+    return float(-used / 2 * np.log1p(-(strength**2)))
+
+
 _SHARES = (0.001, 0.003, 0.01, 0.03, 0.1, 0.2, 0.4)
+_SD = (0.01, 0.03, 0.06, 0.1, 0.2, 0.4, 1.0)
+_TIMES = (1.01, 1.03, 1.06, 1.1, 1.2, 1.4, 2.0)
+_DEGREES = (0.005, 0.02, 0.05, 0.1, 0.2, 0.4, 1.0)
 
 INJECTIONS: Mapping[str, Injection] = {
     one.name: one
     for one in (
         Injection(
-            name="bias", title="biased", unit="posterior sd", apply=_bias,
-            strengths=(0.01, 0.03, 0.06, 0.1, 0.2, 0.4, 1.0),
+            name="bias", cause="bias", title="biased in one parameter", unit="posterior sd",
+            apply=one_parameter(_bias_all), strengths=_SD, spread="one", nats=_bias_one_nats,
         ),
         Injection(
-            name="too_wide", title="too wide", unit="times", apply=_too_wide,
-            strengths=(1.01, 1.03, 1.06, 1.1, 1.2, 1.4, 2.0),
+            name="bias_all", cause="bias", title="biased in all parameters", unit="posterior sd",
+            apply=_bias_all, strengths=_SD, spread="all", nats=_bias_all_nats, least_dims=2,
         ),
         Injection(
-            name="too_narrow", title="too narrow", unit="times", apply=_too_narrow,
-            strengths=(1.01, 1.03, 1.06, 1.1, 1.2, 1.4, 2.0),
+            name="too_wide_one", cause="too_wide", title="too wide in one parameter",
+            unit="times", apply=one_parameter(_too_wide), strengths=_TIMES, spread="one",
+            nats=_width_nats(one=True, wide=True), least_dims=2,
         ),
         Injection(
-            name="wrong_correlation", title="wrongly correlated", apply=_correlation,
-            unit="times too wide along a direction", least_dims=2,
+            name="too_wide", cause="too_wide", title="too wide in all parameters", unit="times",
+            apply=_too_wide, strengths=_TIMES, spread="all",
+            nats=_width_nats(one=False, wide=True),
+        ),
+        Injection(
+            name="too_narrow_one", cause="too_narrow", title="too narrow in one parameter",
+            unit="times", apply=one_parameter(_too_narrow), strengths=_TIMES, spread="one",
+            nats=_width_nats(one=True, wide=False), least_dims=2,
+        ),
+        Injection(
+            name="too_narrow", cause="too_narrow", title="too narrow in all parameters",
+            unit="times", apply=_too_narrow, strengths=_TIMES, spread="all",
+            nats=_width_nats(one=False, wide=False),
+        ),
+        Injection(
+            name="wrong_correlation", cause="wrong_correlation", title="wrongly correlated",
+            apply=_correlation, unit="times too wide along a direction", least_dims=2,
             strengths=(1.02, 1.05, 1.1, 1.2, 1.5, 2.0, 4.0),
         ),
         Injection(
-            name="heavy_tails", title="too heavy in its tails", apply=_heavy_tails,
-            unit="1 / degrees of freedom", strengths=(0.005, 0.02, 0.05, 0.1, 0.2, 0.4, 1.0),
+            name="heavy_tails", cause="heavy_tails", title="too heavy in its tails",
+            apply=_heavy_tails, unit="1 / degrees of freedom", strengths=_DEGREES, spread="all",
         ),
         Injection(
-            name="light_tails", title="too light in its tails", apply=_light_tails,
-            unit="1 / degrees of freedom", strengths=(0.005, 0.02, 0.05, 0.1, 0.2, 0.4, 1.0),
+            name="light_tails", cause="light_tails", title="too light in its tails",
+            apply=_light_tails, unit="1 / degrees of freedom", strengths=_DEGREES, spread="all",
         ),
         Injection(
-            name="missing_mode", title="missing a mode", unit="share of the truth's mass",
-            strengths=_SHARES, apply=_missing_mode,
+            name="missing_mode", cause="missing_mode", title="missing a mode",
+            unit="share of the truth's mass", strengths=_SHARES, apply=_missing_mode,
+            nats=_missing_nats,
         ),
         Injection(
-            name="spurious_mode", title="putting mass where the truth never is",
-            unit="share of q's mass", strengths=_SHARES, apply=_spurious_mode,
+            name="spurious_mode", cause="spurious_mode",
+            title="putting mass where the truth never is", unit="share of q's mass",
+            strengths=_SHARES, apply=_spurious_mode, nats=_spurious_nats,
         ),
         Injection(
-            name="ignores_x", title="blind to x",
+            name="ignores_x", cause="ignores_x", title="blind to x",
             unit="correlation of the truth's residuals with x", apply=_ignores_x,
-            strengths=(0.01, 0.03, 0.06, 0.1, 0.2, 0.4, 0.9),
+            strengths=(0.01, 0.03, 0.06, 0.1, 0.2, 0.4, 0.9), nats=_follows_nats,
         ),
         Injection(
-            name="support_leak", title="leaking out of the truth's support",
-            unit="share of q's mass", strengths=_SHARES, apply=_support_leak,
+            name="support_leak", cause="support_leak",
+            title="leaking out of the truth's support", unit="share of q's mass",
+            strengths=_SHARES, apply=_support_leak, spread="all",
         ),
     )
 }  # fmt: skip
+"""Defects that move the truth, those in one parameter before those in all."""
+
+CAUSES: tuple[str, ...] = tuple(dict.fromkeys(one.cause for one in INJECTIONS.values()))
 """The ten causes that can be named."""

@@ -41,9 +41,9 @@ def _weights(found: Found) -> Drawn:
                "margin": {"l": 150, "r": 16, "t": 18, "b": 44}},
     )  # fmt: skip
     return Drawn(
-        "How like each cause", sheet,
-        "A bar is how like the tables with this defect the table is; they sum to 1 whether or "
-        f"not anything is off. If q were right, no cause would be named (here p = "
+        "Which known defect does it resemble?", sheet,
+        "Each bar: resemblance to tables with that defect; they sum to 1 whether or not anything "
+        "is off. If q were correct, no cause would be named (here p = "
         f"{found.plain['pvalue']:.2g} for standing out at all).",
     )  # fmt: skip
 
@@ -70,11 +70,10 @@ def _plane(found: Found) -> Drawn:
         extra={"showlegend": True, "legend": {"orientation": "h", "y": -0.2}},
     )  # fmt: skip
     return Drawn(
-        "The table among injected ones", sheet,
-        "Each point is a table: the star is this one, crosses are those in which a draw of q "
-        "plays the truth, dots those with a defect injected at some size. The plane is the one in "
-        "which the likeliest causes lie apart. If q were right, the star would lie among the "
-        "crosses.",
+        "Your table among simulated defects", sheet,
+        "Each point is a table: the star is yours, crosses are simulated tables with a correct q, "
+        "dots those with a simulated defect of some size. The plane is the one in which the "
+        "likeliest causes lie apart. If q were correct, the star would lie among the crosses.",
     )  # fmt: skip
 
 

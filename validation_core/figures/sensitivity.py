@@ -30,15 +30,19 @@ def _curves(one: Mapping[str, Any], told: Mapping[str, Any]) -> Drawn:
     title = f"If q were {one['title']}"
     if not one["strengths"]:
         return Drawn(title, style.empty("Nothing has been asked yet", height=_HEIGHT), _CAPTION)
-    sizes = np.array(one["strengths"]) - one["neutral"]
+    in_nats = one["unit"] == "nats" and one["nats"] is not None
+    smallest = one["smallest"]
+    sizes = np.array(one["nats"]["strengths"] if in_nats else one["strengths"]) - one["neutral"]
+    if in_nats and smallest is not None:
+        smallest = one["nats"]["smallest"]
     traces = _verdict(sizes, one["verdict"])
     traces += [
         trace for test in one["tests"]
         if (trace := _test(sizes, test["power"], test["name"], test["title"]))
     ]  # fmt: skip
     shapes = [style.level(told["power"]), style.level(told["alpha"], dash="dot")]
-    if one["smallest"] is not None:
-        shapes.append(style.upright(one["smallest"] - one["neutral"], style.P, dash="dash"))
+    if smallest is not None:
+        shapes.append(style.upright(smallest - one["neutral"], style.P, dash="dash"))
     beyond = f" beyond {one['neutral']:g}" if one["neutral"] else ""
     decades = 10.0 ** np.arange(np.floor(np.log10(sizes[0])), np.ceil(np.log10(sizes[-1])) + 1)
     ticks = [float(t) for t in np.outer(decades, [1, 3]).ravel() if sizes[0] <= t <= sizes[-1]]

@@ -49,9 +49,7 @@ def sentences(data: Draws, names: Sequence[str]) -> Iterator[str]:
     if len(data) < 2:
         return
     moving = np.flatnonzero(data.theta.max(axis=0) > data.theta.min(axis=0))
-    fine = np.array(
-        [j for j in moving[:_CHECKED] if not repeats.on_a_grid(data.theta[:, j])], np.intp
-    )
+    fine = repeats.smooth(data.theta)
     whole = np.array([j for j in moving if not np.any(data.theta[:, j] % 1)], np.intp)
     seen = _look(data, fine)
     yield from still(seen.low.min(axis=0), seen.high.max(axis=0), "theta_q", names)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.types import Array, Draws
+
+Fault = Literal["chain", "repeated draws", "repeated simulations", "truth among draws"]
+"""What makes ranks mislead whatever q is."""
 
 _FEW = 4  # distinct values: too few to tell a grid from chance
 _SHARE = 0.01  # of rows: fewer hardly make a test surer
@@ -89,28 +93,80 @@ def rows(data: Draws, fine: NDArray[np.intp]) -> Iterator[str]:
         )
 
 
-def draws(data: Draws, fine: NDArray[np.intp]) -> Iterator[str]:
-    """Draws that are sorted, a chain, or repeated: ranks take them for independent."""
+class Order(NamedTuple):
+    """What draws within rows are like, at the worst parameter."""
+
+    lag: float
+    """Correlation of consecutive draws."""
+    sorted_: bool
+    distinct: float
+    """Share of draws."""
+    correlated: bool
+    repeated: bool
+
+
+def order(data: Draws, fine: NDArray[np.intp]) -> Order | None:
+    """How draws at one x follow each other, from some rows; None where they are too few."""
     n, k = data.q.shape[:2]
     rows = np.unique(np.linspace(0, n - 1, min(n, _ROWS)).astype(np.intp))
     if k < _FEW or not len(fine):
-        return
+        return None
     columns = (data.q[rows, : min(k, _DRAWS), j].astype(np.float64) for j in fine[:_COLUMNS])
     found = [_order(column[np.ptp(column, axis=1) > 0]) for column in columns]
     lag, rising, distinct = (list(each) for each in zip(*found, strict=True))
-    if max(lag) > max(_CORRELATED, _SURE / np.sqrt(len(rows) * min(k, _DRAWS))):
-        yield f"Consecutive draws of q at one x are correlated ({max(lag):.2f}): " + (
+    least = max(_CORRELATED, _SURE / np.sqrt(len(rows) * min(k, _DRAWS)))
+    few = min(distinct) < _DISTINCT
+    at = fine[int(np.argmin(distinct))]
+    return Order(
+        max(lag), max(rising) > _MOST, min(distinct), max(lag) > least,
+        few and not on_a_grid(data.q[rows, 0, at]),
+    )  # fmt: skip
+
+
+def draws(data: Draws, fine: NDArray[np.intp]) -> Iterator[str]:
+    """Draws that are sorted, a chain, or repeated: ranks take them for independent."""
+    found = order(data, fine)
+    if found is None:
+        return
+    if found.correlated:
+        yield f"Consecutive draws of q at one x are correlated ({found.lag:.2f}): " + (
             "they are sorted. Shuffle them within each row, each draw as a whole."
-            if max(rising) > _MOST
+            if found.sorted_
             else "a chain that was not thinned? Ranks take them for independent draws, and may "
             "reject a q that is right; thin them until the correlation is gone."
         )
-    if min(distinct) < _DISTINCT and not on_a_grid(data.q[rows, 0, fine[np.argmin(distinct)]]):
+    if found.repeated:
         yield (
-            f"Draws of q repeat within rows (about {min(distinct):.0%} are distinct), as after "
+            f"Draws of q repeat within rows (about {found.distinct:.0%} are distinct), as after "
             f"resampling or in a chain that stays: there are fewer independent draws than "
-            f"K = {k}, and ranks are coarser than they look."
+            f"K = {data.q.shape[1]}, and ranks are coarser than they look."
         )
+
+
+def smooth(theta: Array) -> NDArray[np.intp]:
+    """Parameters that vary and do not lie on a grid, of the first hundred that vary."""
+    moving = np.flatnonzero(theta.max(axis=0) > theta.min(axis=0))[:_PARAMETERS]
+    return np.array([j for j in moving if not on_a_grid(theta[:, j])], np.intp)
+
+
+def faults(data: Draws) -> tuple[Fault, ...]:
+    """What a user is warned of that can look like a defect of q: the warnings, typed.
+
+    Sorted draws are none: their ranks are those of the same draws in any order.
+    """
+    fine = smooth(data.theta)
+    if len(data) < 2 or not len(fine):
+        return ()
+    found, (n, k) = order(data, fine), data.q.shape[:2]
+    known = codes(data.theta)
+    there = (data.q[..., fine[0]] == data.theta[:, None, fine[0]]).any(axis=1).sum()
+    every: dict[Fault, bool] = {
+        "chain": found is not None and found.correlated and not found.sorted_,
+        "repeated draws": found is not None and found.repeated,
+        "repeated simulations": n - len(np.unique(known)) > _SHARE * n,
+        "truth among draws": k > 1 and there > max(1, _SHARE * n),
+    }
+    return tuple(fault for fault, yes in every.items() if yes)
 
 
 def _order(column: Array) -> tuple[float, float, float]:

@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.answers.base import Answer, Found
-from validation_core.answers.cause import clouds, evidence, weigh
+from validation_core.answers.cause import clouds, evidence, seen, weigh
 from validation_core.answers.cause.told import CODE, HOW, say, table
 from validation_core.answers.cause.words import NEXT, TITLES, steps
 from validation_core.tasks import Live
 from validation_core.types import Array, Draws, Method
-from validation_core.uploads import Upload
+from validation_core.uploads import Upload, repeats
 
 if TYPE_CHECKING:
     from validation_core.store import Store
@@ -46,7 +46,7 @@ _TOLD = 3  # causes whose evidence is worked out
 class Cause(Answer):
     """A table beside injected ones."""
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     about: ClassVar[str] = "Likely cause"
 
     def answer(self, upload: Upload, store: Store, report: Live) -> Found:
@@ -69,7 +69,8 @@ def cause_of(table: Draws, seed: int, report: Live = lambda fraction, live: None
         first, injector, near, seed, report=lambda done: report(0.7 + 0.25 * done, {})
     )
     found, p = weigh.weigh(every, contraction), weigh.pvalue(every.null)
-    name, why = named(found, p)
+    faults = repeats.faults(table)
+    name, why = named(found, p, faults)
     read = evidence.Table(ranked, pool, features, seed)
     causes: list[dict[str, Any]] = [
         {
@@ -86,7 +87,8 @@ def cause_of(table: Draws, seed: int, report: Live = lambda fraction, live: None
     ]  # fmt: skip
     plain = {
         "cause": name, "why": why, "pvalue": p, "level": LEVEL, "weights": dict(found.weights),
-        "causes": causes, "nulls": len(every.null) - 1, "injected": len(every.injected),
+        "causes": causes, "faults": list(faults), "seen": _renamed(seen.seen(read), columns),
+        "nulls": len(every.null) - 1, "injected": len(every.injected),
         "nearest": weigh.COUNTED, "contraction": contraction, "parameters": columns.tolist(),
         "used": list(some.q.shape), "full": list(table.q.shape),
         "evidence": causes[0]["evidence"], "strength": causes[0]["strength"],
@@ -103,10 +105,12 @@ def cause_of(table: Draws, seed: int, report: Live = lambda fraction, live: None
     return Found(plain, arrays)
 
 
-def named(found: weigh.Weighed, p: float) -> tuple[str, str]:
+def named(found: weigh.Weighed, p: float, faults: Sequence[repeats.Fault]) -> tuple[str, str]:
     """The cause, `unclear` or `none`; and why it is unclear, else an empty text."""
     if p > LEVEL:
         return "none", ""
+    if faults:  # a chain is wider or narrower than its draws, whatever q is
+        return "unclear", "draws"
     (first, weight), (_, then) = list(found.weights.items())[:2]
     if p > STRONG:
         return "unclear", "weak"

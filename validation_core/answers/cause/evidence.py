@@ -92,12 +92,12 @@ def of(cause: str, table: Table) -> list[Told]:
     return _FOR[cause](table)
 
 
-def _share(inside: NDArray[np.bool_]) -> tuple[float, float, float]:
+def share(inside: NDArray[np.bool_]) -> tuple[float, float, float]:
     low, high = wilson(inside.sum(), inside.size)
     return float(inside.mean()), float(low), float(high)
 
 
-def _correlated(a: Array, b: Array) -> tuple[float, float, float]:
+def correlated(a: Array, b: Array) -> tuple[float, float, float]:
     """Correlation of two columns with Fisher's interval; 0 with no interval for a constant."""
     if not (a.std() > 0 and b.std() > 0):
         return 0.0, -1.0, 1.0
@@ -106,10 +106,17 @@ def _correlated(a: Array, b: Array) -> tuple[float, float, float]:
     return r, float(np.tanh(np.arctanh(r) - reach)), float(np.tanh(np.arctanh(r) + reach))
 
 
-def _follows(table: Table) -> Told:
-    """How well errors of some rows are foretold from x and q's mean by the others."""
-    u = np.clip(table.ranks[:, : table.errors.shape[1]], 1e-4, 1 - 1e-4)
-    score, basis = ndtri(u), np.concatenate([table.features.linear, table.features.bent], 1)
+def follows(table: Table, score: Array | None = None) -> Told:
+    """How well errors of some rows are foretold from x and q's mean by the others.
+
+    Args:
+        table: the rows.
+        score: normal scores (n, c) of the ranks to foretell; those in each parameter unless given.
+    """
+    if score is None:
+        u = np.clip(table.ranks[:, : table.errors.shape[1]], 1e-4, 1 - 1e-4)
+        score = ndtri(u)
+    basis = np.concatenate([table.features.linear, table.features.bent], 1)
     basis = np.concatenate([np.ones((len(basis), 1)), basis * np.sqrt(len(basis))], axis=1)
     fold = stream(table.seed, "cause", "folds").integers(5, size=len(score))
     foretold = np.empty_like(score)
@@ -117,7 +124,7 @@ def _follows(table: Table) -> Told:
         out = fold == k
         gram = basis[~out].T @ basis[~out] + 1e-2 * len(score) * np.eye(basis.shape[1])
         foretold[out] = basis[out] @ np.linalg.solve(gram, basis[~out].T @ score[~out])
-    every = [_correlated(foretold[:, j], score[:, j]) for j in range(score.shape[1])]
+    every = [correlated(foretold[:, j], score[:, j]) for j in range(score.shape[1])]
     j = int(np.argmax([one[0] for one in every]))
     return told("follows_x", every[j], 0.0, (j,))
 
@@ -126,7 +133,7 @@ def _bias(table: Table) -> list[Told]:
     mean, se = table.errors.mean(0), table.errors.std(0) / np.sqrt(len(table.errors))
     j = int(np.argmax(np.abs(mean) / np.maximum(se, 1e-12)))
     numbers = (float(mean[j]), float(mean[j] - _Z * se[j]), float(mean[j] + _Z * se[j]))
-    return [told("bias", numbers, 0.0, (j,)), _follows(table)]
+    return [told("bias", numbers, 0.0, (j,)), follows(table)]
 
 
 def _width(table: Table, way: int) -> list[Told]:
@@ -135,8 +142,8 @@ def _width(table: Table, way: int) -> list[Told]:
     inside = np.abs(u - 0.5) < 0.4
     return [
         told("width", table.sd_ratio(table.errors[:, j]), 1.0, (j,)),
-        told("covered", _share(inside), 0.8, (j,), level=0.8),
-        told("inner_half", _share(table.radius < 0.5), 0.5),
+        told("covered", share(inside), 0.8, (j,), level=0.8),
+        told("inner_half", share(table.radius < 0.5), 0.5),
     ]
 
 
@@ -152,7 +159,7 @@ def _correlation(table: Table) -> list[Told]:
         off = np.asarray(np.nan_to_num(np.corrcoef(table.errors[choose].T)))[i, j] - own
     k = int(np.argmax(np.abs(off)))
     pair = (int(i[k]), int(j[k]))
-    found = _correlated(*(table.errors[quote][:, one] for one in pair))
+    found = correlated(*(table.errors[quote][:, one] for one in pair))
     white = table.pool.white(table.ranked.points[None, :, 0])[0]
     values, vectors = np.linalg.eigh(np.cov(np.clip(white[choose], -10, 10).T))
     worst = vectors[:, int(np.argmax(np.abs(np.log(np.maximum(values, 1e-6)))))]
@@ -165,16 +172,16 @@ def _correlation(table: Table) -> list[Told]:
 def _tails(table: Table) -> list[Told]:
     u = table.radius
     return [
-        told("tail", _share(u > 1 - _TAIL), _TAIL, share=_TAIL),
-        told("tail", _share(u > 1 - _OUTER), _OUTER, share=_OUTER),
-        told("inner_half", _share(u < 0.5), 0.5),
+        told("tail", share(u > 1 - _TAIL), _TAIL, share=_TAIL),
+        told("tail", share(u > 1 - _OUTER), _OUTER, share=_OUTER),
+        told("inner_half", share(u < 0.5), 0.5),
     ]
 
 
 def _missing(table: Table) -> list[Told]:
     size = table.ranked.ranks.shape[2]
     beyond = table.ranked.ranks[:, -1, 0] == size - 1
-    pieces = [told("beyond_all", _share(beyond), 1 / size)]
+    pieces = [told("beyond_all", share(beyond), 1 / size)]
     if beyond.sum() >= 5:
         edge = np.quantile(table.ranked.coordinates[:, -1, 1:], 0.95, axis=1)
         times = np.sort(np.exp(np.minimum(table.ranked.coordinates[:, -1, 0] - edge, 20))[beyond])
@@ -183,7 +190,7 @@ def _missing(table: Table) -> list[Told]:
         median = (float(np.median(times)), float(times[ends[0]]), float(times[ends[1]]))
         pieces.append(told("how_far", median, None))
     if not beyond.all():
-        pieces.append(told("inner_half", _share(table.radius[~beyond] < 0.5), 0.5))
+        pieces.append(told("inner_half", share(table.radius[~beyond] < 0.5), 0.5))
     return pieces
 
 
@@ -194,7 +201,7 @@ def _spurious(table: Table) -> list[Told]:
     if rows.mean() > 0.02:
         minor = table.ranked.minor(table.ranked.points[None, :, 0])[0]
         pieces.append(
-            told("minor", _share(minor[rows]), float(groups.share[rows].mean()),
+            told("minor", share(minor[rows]), float(groups.share[rows].mean()),
                  rows=float(rows.mean()))
         )  # fmt: skip
     choose, quote = table.halves
@@ -203,8 +210,8 @@ def _spurious(table: Table) -> list[Told]:
     way = way / max(float(np.linalg.norm(way)), 1e-12)
     at = np.einsum("nkd,d->nk", _white_rows(table, quote), way)
     beyond = truth[quote] @ way > np.quantile(at, 0.9, axis=1)
-    pieces.append(told("outer_tenth", _share(beyond), 0.1))
-    pieces.append(told("inner_half", _share(table.radius < 0.5), 0.5))
+    pieces.append(told("outer_tenth", share(beyond), 0.1))
+    pieces.append(told("inner_half", share(table.radius < 0.5), 0.5))
     # A gap that q fills leaves more truths elsewhere: what lies above speaks for something else.
     return [one for one in pieces if one["value"] <= one["right"]] or pieces
 
@@ -229,11 +236,11 @@ def _blind(table: Table) -> list[Told]:
     j = int(np.argmin(own))
     again = [contraction(rng.integers(n, size=n))[j] for _ in range(100)]
     low, high = np.quantile(again, [0.025, 0.975])
-    agrees = _correlated(table.ranked.points[:, 0, j], mean[:, j])
+    agrees = correlated(table.ranked.points[:, 0, j], mean[:, j])
     return [
         told("contraction", (float(own[j]), float(low), float(high)), None, (j,)),
         told("agrees", agrees, float(np.sqrt(own[j])), (j,)),
-        _follows(table),
+        follows(table),
     ]
 
 
@@ -251,7 +258,7 @@ def _leak(table: Table) -> list[Told]:
     numbers = (float(outside[:, j].mean()), float(ends[0]), float(ends[1]))
     return [
         told("leak", numbers, 2 / (n + 1), (j,)),
-        told("edge", _share(crowd), None, (j,), room=_EDGE),
+        told("edge", share(crowd), None, (j,), room=_EDGE),
     ]
 
 

@@ -117,7 +117,7 @@ class Features:
         i, j = np.triu_indices(w.shape[2], 1)
         if not len(i):
             return {}
-        usual = self._usual[i, j]
+        usual = self.usual[i, j]
         off = _correlations(w)[:, i, j] - usual
         return {
             "cor_w": np.sqrt(np.square(off).mean(1)), "cor_w_max": np.abs(off).max(1),
@@ -176,7 +176,7 @@ class Features:
         return np.sort(every[:: max(1, len(every) // _LOOKED)], axis=0)
 
     @cached_property
-    def _usual(self) -> Array:
+    def usual(self) -> Array:
         """Correlation of the normal scores of a row's points, over all rows: (D, D)."""
         d, size = self.ranked.points.shape[2], self.ranked.ranks.shape[2]
         w = ndtri((self.ranked.ranks[:, :d] + 0.5) / size)  # (n, D, K + 1)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from validation_core.answers.base import Found
-from validation_core.answers.cause import words
+from validation_core.answers.cause import seen, words
 from validation_core.diagnosis.words import equals
 
 HOW = (
@@ -13,7 +14,7 @@ HOW = (
     "compared with what came out: a weight is how like it each defect is, and all weights sum to "
     "1. If q were right, the table would lie among those in which a draw of q plays the truth, "
     "and no cause would be named in 99 of 100 such tables. Causes resemble one another where "
-    "they are weak; several at once are told as unclear."
+    "they are weak; where several act at once none is named, and what was seen is listed."
 )
 
 CODE = """\
@@ -37,29 +38,59 @@ for row in cause.table(found, upload.names):
 
 
 def say(found: Found, names: Sequence[str]) -> tuple[str, ...]:
-    """The cause with its size, what it was told apart from, what speaks for it, what to do."""
+    """The cause with its size, what it was told apart from, what speaks for it, what to do.
+
+    Where none is named the first sentence says what was seen instead: it may stand alone.
+    """
     plain = found.plain
-    stands = (
-        f"beside {plain['nulls']} tables in which a draw of q plays the truth (p "
-        f"{equals(plain['pvalue'])})"
-    )
+    if plain["faults"]:
+        return (_open(plain), _seen(plain, names), *_part(plain))
     if plain["cause"] == "none":
-        return (f"No cause is named: the table does not stand out {stands}.", *_part(plain))
+        return (f"No cause is named: {_stands(plain)}. {_seen(plain, names)}", *_part(plain))
     first = plain["causes"][0]
     if plain["cause"] == "unclear":
         return (
-            f"Unclear: the table stands out {stands}, {_why(plain)}.", *_part(plain),
-            *words.NEXT["unclear"],
+            f"No single cause stands out: {_stands(plain)}, {_why(plain)}. "
+            f"{_seen(plain, names)}", *_part(plain), *words.NEXT["unclear"],
         )  # fmt: skip
     said = [
-        f"Most likely, {words.title(first)}: {words.strength(first['strength'])}; it "
-        f"stands out {stands}.",
-        f"Weights of the causes by how like their injected tables it is: {_weights(plain)}. Of "
-        f"the {plain['nearest']} injected tables nearest to it, "
-        f"{first['share']:.0%} have this defect.",
+        f"Most likely, {words.title(first)}: {words.strength(first['strength'])}; "
+        f"{_stands(plain)}.",
+        f"Similarity to simulated defects: {_weights(plain)}. Of the {plain['nearest']} simulated "
+        f"tables most like it, {first['share']:.0%} have this defect.",
     ]
     said += [words.evidence(one, names) for one in first["evidence"]]
     return (*said, f"Next: {plain['next'][0]}", *_part(plain))
+
+
+def _stands(plain: Mapping[str, Any]) -> str:
+    """How many tables with a correct q look as bad."""
+    nulls = plain["nulls"]
+    worse = max(0, round(plain["pvalue"] * (nulls + 1)) - 1)
+    many = "none" if worse == 0 else f"{worse}"
+    verb = "looks" if worse < 2 else "look"
+    p = equals(plain["pvalue"])
+    return f"{many} of {nulls} simulated tables with a correct q {verb} this bad (p {p})"
+
+
+def _open(plain: Mapping[str, Any]) -> str:
+    faults = " and ".join(words.FAULTS[one] for one in plain["faults"])
+    return (
+        f"The draws come first: {faults}. The cause is left open for that, since it can look like "
+        "a defect of q by itself: mend the draws and ask again."
+    )
+
+
+def _seen(plain: Mapping[str, Any], names: Sequence[str]) -> str:
+    """The departures that are not chance, or that there is none."""
+    told = [one for one in plain["seen"] if one["pvalue"] <= seen.LEVEL][: seen.MOST]
+    if told:
+        return f"What was seen: {'; '.join(words.departure(one, names) for one in told)}."
+    least = min(one["pvalue"] for one in plain["seen"])
+    return (
+        "Looked at alone, no shift, width, tail, dependence or change over x departs by more than "
+        f"chance (smallest adjusted p {equals(least)})."
+    )
 
 
 def table(found: Found, names: Sequence[str]) -> list[dict[str, str | float | int]]:
@@ -90,27 +121,24 @@ def table(found: Found, names: Sequence[str]) -> list[dict[str, str | float | in
     return rows
 
 
-def _weights(plain: object) -> str:
-    assert isinstance(plain, dict)
+def _weights(plain: Mapping[str, Any]) -> str:
     leading = [one for one in plain["causes"][:3] if one["weight"] >= 0.005] or plain["causes"][:1]
     return ", ".join(f"{words.title(one)} ({one['weight']:.0%})" for one in leading)
 
 
-def _why(plain: object) -> str:
-    assert isinstance(plain, dict)
+def _why(plain: Mapping[str, Any]) -> str:
     if plain["why"] == "weak":
-        return "but not by enough to name what is off"
+        return "which is too weak to name what is off"
     if plain["why"] == "far":
         return (
-            "but it is far from all injected defects; several may act together. Nearest: "
+            "and yours is far from all simulated defects; several may act together. Nearest: "
             f"{_weights(plain)}"
         )
-    return f"but looks like more than one defect: {_weights(plain)}"
+    return f"and yours looks like more than one defect: {_weights(plain)}"
 
 
-def _part(plain: object) -> tuple[str, ...]:
+def _part(plain: Mapping[str, Any]) -> tuple[str, ...]:
     """What of a large table was looked at; nothing where it was all."""
-    assert isinstance(plain, dict)
     used, full = plain["used"], plain["full"]
     if used == full:
         return ()

@@ -10,7 +10,15 @@ from numpy.typing import NDArray
 
 from validation_core.answers.cause import biases, directions, modes
 from validation_core.answers.cause.ranks import Ranked
-from validation_core.answers.injections import INJECTIONS, Apply, Pool, Which, radial
+from validation_core.answers.injections import (
+    INJECTIONS,
+    Apply,
+    Pool,
+    Which,
+    radial,
+    with_median,
+    with_variance,
+)
 from validation_core.types import Array
 
 
@@ -41,17 +49,6 @@ class Variant:
         return np.asarray((np.log(strengths - self.nothing) - low) / (high - low))
 
 
-def one_parameter(apply: Apply) -> Apply:
-    """The injection in one parameter of each trial."""
-
-    def alone(pool: Pool, which: Which, s: float, rng: np.random.Generator) -> Array:
-        d = pool.q.shape[2]
-        mark = np.eye(d, dtype=bool)[rng.integers(d, size=len(which))][:, None]
-        return np.where(mark, apply(pool, which, s, rng), pool.take(which))
-
-    return alone
-
-
 def inverse(apply: Apply) -> Apply:
     """Too wide by s is too narrow by 1 / s."""
 
@@ -73,7 +70,18 @@ def tails(*, heavy: bool) -> Apply:
     """Anything between keeping the scale matrix and keeping the median radius."""
 
     def apply(pool: Pool, which: Which, s: float, rng: np.random.Generator) -> Array:
-        return radial(pool, which, s, heavy=heavy, centred=rng.random())
+        wider = with_median(pool.q.shape[2], 1 / s) ** rng.random()
+        return radial(pool, which, s, heavy=heavy, wider=wider)
+
+    return apply
+
+
+def even_tails(*, heavy: bool) -> Apply:
+    """At the right variance: a t that is too heavy is too narrow in its middle as well."""
+
+    def apply(pool: Pool, which: Which, s: float, rng: np.random.Generator) -> Array:
+        del rng
+        return radial(pool, which, s, heavy=heavy, wider=with_variance(1 / s))
 
     return apply
 
@@ -117,10 +125,9 @@ def _made() -> tuple[Variant, ...]:
     own = {name: one.apply for name, one in INJECTIONS.items()}
     bias, corr = "bias", "wrong_correlation"
     sd, along, part = "sd", "along", "correlation"
-    wide = one_parameter(own["too_wide"])
     return (
-        _v(bias, "all", 0.05, 2, own["bias"], sd),
-        _v(bias, "one", 0.1, 2, one_parameter(own["bias"]), sd, least=2),
+        _v(bias, "all", 0.05, 2, own["bias_all"], sd),
+        _v(bias, "one", 0.1, 2, own["bias"], sd, least=2),
         _v(bias, "white", 0.05, 3, biases.whitened, sd, least=2),
         _v(bias, "mean", 0.05, 2, biases.proportional, sd),
         _v(bias, "x", 0.05, 2, biases.following, sd, x=True),
@@ -129,10 +136,10 @@ def _made() -> tuple[Variant, ...]:
         _v("ignores_x", "unread", 0.1, 0.99, biases.unread, "follows", x=True),
         _v(bias, "misread", 0.05, 2, biases.misread, sd, x=True),
         _v("too_wide", "all", 1.03, 3, own["too_wide"], "times"),
-        _v("too_wide", "one", 1.05, 3, wide, "times", least=2),
+        _v("too_wide", "one", 1.05, 3, own["too_wide_one"], "times", least=2),
         _v("too_wide", "uneven", 1.05, 2, uneven, "times", x=True),
         _v("too_narrow", "all", 1.03, 3, own["too_narrow"], "times"),
-        _v("too_narrow", "one", 1.05, 3, inverse(wide), "times", least=2),
+        _v("too_narrow", "one", 1.05, 3, own["too_narrow_one"], "times", least=2),
         _v("too_narrow", "uneven", 1.05, 2, inverse(uneven), "times", x=True),
         _v(corr, "marginals", 1.1, 5, own[corr], along, least=2),
         _v(corr, "white", 1.1, 5, directions.whitened, along, least=2),
@@ -144,6 +151,8 @@ def _made() -> tuple[Variant, ...]:
         _v(corr, "independent", 0.05, 0.95, directions.independent, part, least=2),
         _v("heavy_tails", "radius", 0.03, 1, tails(heavy=True), "degrees"),
         _v("light_tails", "radius", 0.03, 0.7, tails(heavy=False), "degrees"),
+        _v("heavy_tails", "heavy_even", 0.03, 0.42, even_tails(heavy=True), "degrees"),
+        _v("light_tails", "light_even", 0.03, 0.42, even_tails(heavy=False), "degrees"),
         _v("missing_mode", "offset", 0.01, 0.6, modes.offset, "share of the truth"),
         _v("missing_mode", "mirrored", 0.01, 0.6, modes.mirrored, "share of the truth"),
         _v("missing_mode", "elsewhere", 0.01, 0.6, modes.elsewhere, "share of the truth"),

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from validation_core.diagnosis.words import equals
+from validation_core.uploads.repeats import Fault
+
 TITLES: Mapping[str, str] = {
     "bias": "q is biased",
     "too_wide": "q is too wide (under-confident)",
@@ -33,7 +36,7 @@ NEXT: Mapping[str, tuple[str, ...]] = {
         "Check that x reaches the network with its full precision and no added noise.",
     ),
     "too_narrow": (
-        "Bring more simulations: too few of them are learnt by heart.",
+        "Train on more simulations: the network has overfitted those it has.",
         "Stop earlier, or use weight decay, dropout or an ensemble.",
         "Check that the validation loss, not the training loss, chose the network.",
     ),
@@ -87,6 +90,8 @@ SHAPES: Mapping[str, str] = {
     "halfspace": "q has mass where the truth never is, on one side",
     "blurred": "q is too wide (under-confident): it blurs what is fine",
     "misread": "q is biased, as if it misread x",
+    "heavy_even": "q's tails are too heavy at the right width",
+    "light_even": "q's tails are too light at the right width",
 }
 """Shapes whose title says more than their cause's."""
 
@@ -139,6 +144,21 @@ def evidence(one: Mapping[str, Any], names: Sequence[str]) -> str:
     return _EVIDENCE[one["what"]](one, called)
 
 
+FAULTS: Mapping[Fault, str] = {
+    "chain": "consecutive draws of q at one x are correlated, as in a chain that was not thinned",
+    "repeated draws": "draws of q repeat within rows",
+    "repeated simulations": "simulations share theta and are not independent",
+    "truth among draws": "q's draws contain the true values",
+}
+"""What is wrong with the draws themselves."""
+
+
+def departure(one: Mapping[str, Any], names: Sequence[str]) -> str:
+    """What was seen of one kind, to stand in a list."""
+    text = evidence(one, names).removesuffix(".").replace("; ", ", ")
+    return f"{text} (adjusted p {equals(one['pvalue'])})"
+
+
 def _numbers(one: Mapping[str, Any]) -> str:
     return f"{one['value']:.2f} [{one['low']:.2f}, {one['high']:.2f}]"
 
@@ -158,8 +178,12 @@ _EVIDENCE: Mapping[str, Callable[[Piece, list[str]], str]] = {
         f"q's centre for {n[0]} is off by {_numbers(e)} posterior sd; 0 if q were right."
     ),
     "follows_x": lambda e, n: (
-        f"What x and q's mean foretell of the truth's rank in {n[0]}, on "
-        f"rows not learnt from, has correlation {_numbers(e)} with it; about 0 if q were right."
+        f"{n[0]}'s rank can be predicted from x and q's mean (correlation {_numbers(e)} on rows "
+        "not learnt from; about 0 if q were right)."
+    ),
+    "spread_x": lambda e, n: (
+        f"How far out true values lie can be predicted from x and q's mean (correlation "
+        f"{_numbers(e)} on rows not learnt from; about 0 if q were right)."
     ),
     "width": lambda e, n: (
         f"q's width for {n[0]} is {_numbers(e)} times the one it needs; 1 if q were right."
@@ -169,7 +193,7 @@ _EVIDENCE: Mapping[str, Callable[[Piece, list[str]], str]] = {
         f"{_percent(e)} of simulations."
     ),
     "inner_half": lambda e, n: (
-        f"{_percent(e)} of truths lie within the inner half of q's draws "
+        f"{_percent(e)} of true values lie within the inner half of q's draws "
         "around its centre; 50% if q were right."
     ),
     "pair": lambda e, n: (
@@ -181,20 +205,20 @@ _EVIDENCE: Mapping[str, Callable[[Piece, list[str]], str]] = {
         "times as wide as it needs to be; 1 if q were right."
     ),
     "tail": lambda e, n: (
-        f"{_percent(e)} of truths lie among q's outermost {e['share']:.0%}; "
+        f"{_percent(e)} of true values lie among q's outermost {e['share']:.0%}; "
         f"{e['share']:.0%} if q were right."
     ),
     "beyond_all": lambda e, n: (
-        f"{_percent(e)} of truths lie farther out than all draws; "
+        f"{_percent(e)} of true values lie farther out than all draws; "
         f"{_rate(e['right'])} if q were right."
     ),
     "how_far": lambda e, n: f"They lie {_numbers(e)} times as far out as 95% of q's draws do.",
     "minor": lambda e, n: (
         f"In the {_rate(e['rows'])} of simulations where q has two modes, the "
-        f"smaller holds {_rate(e['right'])} of its draws and {_percent(e)} of truths."
+        f"smaller holds {_rate(e['right'])} of its draws and {_percent(e)} of true values."
     ),
     "outer_tenth": lambda e, n: (
-        f"{_percent(e)} of truths lie in the outermost 10% of q on the "
+        f"{_percent(e)} of true values lie in the outermost 10% of q on the "
         "side that they avoid most, chosen on other rows; 10% if q were right."
     ),
     "contraction": lambda e, n: (
@@ -209,7 +233,7 @@ _EVIDENCE: Mapping[str, Callable[[Piece, list[str]], str]] = {
         f"about {_rate(e['right'])} if q were right."
     ),
     "edge": lambda e, n: (
-        f"{_percent(e)} of truths of {n[0]} stand within the outermost "
+        f"{_percent(e)} of true values of {n[0]} stand within the outermost "
         f"{e['room']:.0%} of their range at either end: it ends sharply."
     ),
 }
@@ -223,6 +247,7 @@ def right(one: Mapping[str, Any]) -> float | str:
 KINDS: Mapping[str, str] = {
     "bias": "error of q's centre, posterior sd",
     "follows_x": "correlation of ranks with what x foretells",
+    "spread_x": "correlation of the ranks of distances with what x foretells",
     "width": "q's width by the width needed",
     "covered": "coverage of the central 80% interval",
     "inner_half": "truths within the inner half of q",

@@ -11,10 +11,10 @@ import numpy as np
 from validation_core import keys, statistics
 from validation_core.answers.asked import needs_draws, parted, thinned
 from validation_core.answers.base import Answer, Found
-from validation_core.answers.injections import INJECTIONS
 from validation_core.answers.sensitivity import search
 from validation_core.answers.sensitivity.curve import POWER, smallest, told_by
 from validation_core.answers.sensitivity.trials import Bench, Course, verdicts
+from validation_core.answers.tilts import DEFECTS
 from validation_core.diagnosis.obstacles import obstacle as cannot
 from validation_core.tasks import Live
 from validation_core.types import Array, Method
@@ -23,8 +23,8 @@ from validation_core.uploads import Upload
 if TYPE_CHECKING:
     from validation_core.store import Store
 
-DEFAULT = ("bias", "too_narrow", "missing_mode")
-"""What is injected unasked."""
+DEFAULT = ("bias", "bias_all", "too_narrow", "missing_mode")
+"""What is injected unasked: what is in one parameter comes first."""
 
 STAGES = ("ranks", "classifier", "localizer")
 """In the order of cost; each goes on from the one before."""
@@ -40,6 +40,7 @@ class Sensitivity(Answer):
     """The power of the tests against one injection on one table, up to one stage."""
 
     about: ClassVar[str] = "Sensitivity"
+    version: ClassVar[int] = 2
 
     injection: str
     methods: tuple[Method, ...]
@@ -72,7 +73,7 @@ class Sensitivity(Answer):
         """
         few = thinned(upload)
         asked, left = _asked(few, self.methods)
-        bench = Bench(few, INJECTIONS[self.injection], asked, self.seed)
+        bench = Bench(few, DEFECTS[self.injection], asked, self.seed)
         tests = sum(cannot(method, upload) is None for method in self.methods)
         course, ratio = Course(bench, tests, self.alpha), None
         if self.before is not None:
@@ -114,9 +115,10 @@ class Sensitivity(Answer):
     ) -> dict[str, Any]:  # fmt: skip
         """Every number as JSON.
 
-        injections: one, with injection, title, unit, neutral, strengths, powers of the verdict
-        and of each test at each (None where it was not asked), smallest and its interval, ratio
-        and rows_for_half, networks, localizer. Beside it what holds for all.
+        injections: one, with injection, title, unit, neutral, strengths, in how many parameters
+        it sits and in which, nats and whether they are exact, powers of the verdict and of each
+        test at each strength (None where it was not asked), smallest and its interval, ratio and
+        rows_for_half, networks, localizer. Beside it what holds for all.
         """
         bench = course.bench
         strengths, pvalues = course.strengths, course.pvalues
@@ -130,7 +132,9 @@ class Sensitivity(Answer):
             "injection": bench.injection.name, "title": bench.injection.title,
             "unit": bench.injection.unit, "stage": self.stage,
             "neutral": search.neutral(bench.injection.strengths),
-            "strengths": strengths.tolist(),
+            "strengths": strengths.tolist(), "spread": bench.injection.spread,
+            "parameter": bench.pool.parameter if bench.injection.spread == "one" else None,
+            "nats": _nats(bench, strengths.tolist(), found), "exact": bench.injection.exact,
             "verdict": [
                 None if power is None else {**power, "bound": not kept}
                 for power, kept in zip(
@@ -153,8 +157,23 @@ class Sensitivity(Answer):
         return {
             "injections": [one], "alpha": self.alpha, "power": POWER, "n": bench.upload.n,
             "draws": bench.upload.k - 1, "tests": course.tests,
+            "parameters": bench.upload.dims[0],
             "left_out": [{"label": label, "reason": reason} for label, reason in left.items()],
         }  # fmt: skip
+
+
+def _nats(
+    bench: Bench, strengths: Sequence[float], sizes: Mapping[str, float | None]
+) -> dict[str, Any] | None:
+    """What the strengths and the smallest one found are in nats; None where it is not known, or
+    where nothing changes at any strength."""
+    nats = bench.injection.nats
+    if nats is None or not nats(bench.pool, bench.injection.strengths[-1]):
+        return None
+    return {
+        "strengths": [nats(bench.pool, one) for one in strengths],
+        **{name: None if one is None else nats(bench.pool, one) for name, one in sizes.items()},
+    }
 
 
 def _power(rejected: Array) -> dict[str, Any] | None:
@@ -210,15 +229,15 @@ def tasks(
     Raises:
         ValueError: for an injection that is not known.
     """
-    if unknown := [name for name in injections if name not in INJECTIONS]:
+    if unknown := [name for name in injections if name not in DEFECTS]:
         raise ValueError(
-            f"What is injected is one of {', '.join(INJECTIONS)}; got {unknown[0]!r}. Choose "
+            f"What is injected is one of {', '.join(DEFECTS)}; got {unknown[0]!r}. Choose "
             "some of those."
         )
     asked, _ = _asked(thinned(upload), methods)
     if not asked:
         return ()
-    wanted = [name for name in injections if INJECTIONS[name].least_dims <= upload.dims[0]]
+    wanted = [name for name in injections if DEFECTS[name].least_dims <= upload.dims[0]]
     stages = [
         stage for stage, name in enumerate(STAGES)
         if stage < 2 or any(method.reads in _READS[name] for method in asked)

@@ -6,20 +6,42 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from validation_core.answers.base import Found
+from validation_core.answers.base import Found, called
 
 _PHRASES: Mapping[str, str] = {
-    "bias": "a bias of {} posterior sd",
-    "too_wide": "a q that is {} times too wide",
-    "too_narrow": "a q that is {} times too narrow",
+    "bias": "a bias of {} posterior sd in {}",
+    "bias_all": "a bias of {} posterior sd in {}",
+    "too_wide_one": "a q that is {} times too wide in {}",
+    "too_wide": "a q that is {} times too wide in {}",
+    "too_narrow_one": "a q that is {} times too narrow in {}",
+    "too_narrow": "a q that is {} times too narrow in {}",
     "wrong_correlation": "a q that is {} times too wide along a direction that no parameter shows",
-    "heavy_tails": "a q with tails of a Student's t of 1 / {} degrees of freedom",
-    "light_tails": "a truth with tails of a Student's t of 1 / {} degrees of freedom",
+    "heavy_tails": "a q with tails of a Student's t of 1 / {} degrees of freedom in {}",
+    "light_tails": "a truth with tails of a Student's t of 1 / {} degrees of freedom in {}",
     "missing_mode": "a missing mode with a share of {} of the truth's mass",
     "spurious_mode": "a share of {} of q's mass where the truth never is",
     "ignores_x": "a q blind to x, with a correlation of {} between the truth's residuals and x",
-    "support_leak": "a share of {} of q's mass outside the truth's support",
+    "support_leak": "a share of {} of q's mass outside the truth's support, over {}",
+    "tilt_bias": "a defect of {} nats along {}",
+    "tilt_narrow": "a defect of {} nats that draws q together in {}",
+    "tilt_wide": "a defect of {} nats that spreads q out in {}",
+    "tilt_correlation": "a defect of {} nats along the product of {}",
 }
+"""With its size and, after it, the parameters that it sits in."""
+
+_NOUNS: Mapping[str, str] = {
+    "bias": "a bias in one parameter", "bias_all": "a bias in all parameters",
+    "too_wide_one": "too wide a q in one parameter", "too_wide": "too wide a q in all parameters",
+    "too_narrow_one": "too narrow a q in one parameter",
+    "too_narrow": "too narrow a q in all parameters", "missing_mode": "a missing mode",
+    "spurious_mode": "mass where the truth never is", "ignores_x": "blindness to x",
+    "tilt_bias": "a tilt along one parameter", "tilt_correlation": "a wrong correlation",
+    "tilt_narrow": "a q drawn together in one parameter",
+    "tilt_wide": "a q spread out in one parameter",
+}  # fmt: skip
+
+
+_SIZES = ("smallest", "smallest_low", "smallest_high")
 
 
 def gather(founds: Sequence[Found]) -> Found:
@@ -40,40 +62,107 @@ def gather(founds: Sequence[Found]) -> Found:
     return Found(plain, arrays)
 
 
-def phrase(one: Mapping[str, Any], size: str) -> str:
-    """A defect of a size in words."""
-    return _PHRASES.get(one["injection"], f"{one['title']} ({{}} {one['unit']})").format(size)
+def phrase(one: Mapping[str, Any], size: str, where: str) -> str:
+    """A defect of a size in words, and in which parameters it sits."""
+    unknown = f"{one['title']} ({{}} {one['unit']})"
+    return _PHRASES.get(one["injection"], unknown).format(size, where)
 
 
 def say(found: Found, names: Sequence[str]) -> tuple[str, ...]:
-    """What would have been caught, the best known first, and what half of it would take."""
-    del names
+    """What would be found, and what half of it would take; then what could have been missed."""
     told = found.plain
-    said = [_caught(one, told) for one in told["injections"]]
-    return (*said, _how(told), *_left(told))
+    said = [_sentence(one, told, names) for one in told["injections"]]
+    return (*said, *_missed(told["injections"]), _how(told), *_left(told))
 
 
-def _caught(one: Mapping[str, Any], told: Mapping[str, Any]) -> str:
-    power = f"{told['power']:.0%} power"
+def _where(one: Mapping[str, Any], told: Mapping[str, Any], names: Sequence[str]) -> str:
+    """In how many parameters a defect sits, and by which rule they were chosen."""
+    d = told["parameters"]
+    if d == 1:
+        return "the one parameter that there is"
+    if one["spread"] == "all":
+        return f"all {d} parameters at once"
+    if one["spread"] == "two":
+        return "two parameters, drawn at random"
+    if one["parameter"] is None:
+        return "one parameter, drawn at random in each table"
+    return f"one parameter ({called(names, one['parameter'])}, drawn at random)"
+
+
+def _sentence(one: Mapping[str, Any], told: Mapping[str, Any], names: Sequence[str]) -> str:
+    power, where = f"{told['power']:.0%} power", _where(one, told, names)
     if not one["strengths"]:
-        return f"What would have been caught of a q that is {one['title']} is still to be asked."
+        return f"What would be found of a q that is {one['title']} is still to be asked."
     last = one["verdict"][-1]
     if one["smallest"] is None:
-        most = phrase(one, _number(one["strengths"][-1], one))
-        who = "These tests" if one["networks"] else "Tests that train no network"
+        most = phrase(one, _shown(one, one["strengths"][-1]), where)
+        who = "these tests" if one["networks"] else "the tests that train no network"
         return (
-            f"{who} would not have caught {most}, the strongest tried, with {power}: they "
-            f"found it in {100 * last['rate']:.0f}% [{100 * last['low']:.0f}, "
+            f"{_capital(most)}, the strongest tried, would not be found with {power} by {who}: "
+            f"they found it in {100 * last['rate']:.0f}% [{100 * last['low']:.0f}, "
             f"{100 * last['high']:.0f}] of the tables."
         )
-    low = "below" if one["smallest_low"] is None else _number(one["smallest_low"], one)
-    high = "above" if one["smallest_high"] is None else _number(one["smallest_high"], one)
-    size = f"{_number(one['smallest'], one)} [{low}, {high}]"
-    law = "" if one["rows_by"] == "resampling" else ", if what is found shrinks as 1 / sqrt(rows)"
-    return (
-        f"These tests would have caught {phrase(one, size)} with {power}; half of that would need "
-        f"about {_rounded(one['rows_for_half']):,} simulations{law}."
+    ends = (one["smallest_low"], one["smallest_high"])
+    low, high = (
+        edge if end is None else _shown(one, end)
+        for end, edge in zip(ends, ("below", "above"), strict=True)
     )
+    size = f"{_shown(one, one['smallest'])} [{low}, {high}]"
+    law = "" if one["rows_by"] == "resampling" else ", if what is found shrinks as 1 / sqrt(rows)"
+    share = "A quarter" if one["unit"] == "nats" else "Half"
+    return (
+        f"{_capital(phrase(one, size, where))} would be found with {power}{_beside(one)}. {share} "
+        f"of it would need about {_rounded(one['rows_for_half']):,} simulations{law}."
+    )
+
+
+def _beside(one: Mapping[str, Any]) -> str:
+    """The smallest size in nats, or where it is nats already, what bias is as far off."""
+    nats = None if one["nats"] is None else one["nats"]["smallest"]
+    if nats is None:
+        return ""
+    if one["unit"] == "nats":
+        bias = f", like a bias of {_two_digits(math.sqrt(2 * nats))} posterior sd"
+        return bias if one["injection"] == "tilt_bias" else ""
+    return f": {_two_digits(nats)} nats" + ("" if one["exact"] else " if q is near normal")
+
+
+def _missed(every: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    """What these sizes leave open, in nats; nothing before anything is found."""
+    open_ = [
+        f"{_NOUNS[one['injection']]} of up to {_two_digits(one['nats']['smallest'])}"
+        for one in every
+        if one["nats"] is not None and one["nats"]["smallest"] is not None
+        and one["injection"] in _NOUNS
+    ]  # fmt: skip
+    if not open_:
+        return ()
+    return (
+        f"What could have been missed, in nats: {'; '.join(open_)}; and defects of other kinds.",
+    )
+
+
+def _shown(one: Mapping[str, Any], strength: float) -> str:
+    """A strength in its unit; one that is shown in nats, in those."""
+    if one["unit"] != "nats":
+        return _number(strength, one)
+    told = one["nats"]
+    if told is None:  # the parameter never varies, and nothing leans anywhere
+        return "0"
+    every = dict(zip(one["strengths"], told["strengths"], strict=True))
+    every |= {one[name]: told[name] for name in _SIZES if one[name] is not None}
+    return _two_digits(every[strength])
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _two_digits(value: float) -> str:
+    """Two digits that tell, never as a power of ten."""
+    if value <= 0:
+        return "0"
+    return f"{float(f'{value:.2g}'):.{max(0, 1 - math.floor(math.log10(value)))}f}"
 
 
 def _number(value: float, one: Mapping[str, Any]) -> str:
@@ -119,9 +208,12 @@ def table(found: Found, names: Sequence[str]) -> list[dict[str, str | float | in
             for test in (verdict, *one["tests"]):
                 power = test["power"][i]
                 if power is not None:
+                    nats = "" if one["nats"] is None else round(one["nats"]["strengths"][i], 6)
                     rows.append({
-                        "q is": one["title"], "strength": one["strengths"][i],
-                        "unit": one["unit"], "test": test["title"], "found": power["rate"],
+                        "q is": one["title"],
+                        "strength": nats if one["unit"] == "nats" else one["strengths"][i],
+                        "unit": one["unit"], "nats": nats,
+                        "test": test["title"], "found": power["rate"],
                         "95% low": power["low"], "95% high": power["high"],
                         "tables": power["trials"],
                     })  # fmt: skip
