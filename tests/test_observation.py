@@ -13,11 +13,11 @@ import pytest
 from validation_core import diagnosis, keys, statistics, uploads
 from validation_core.answers import Found, observation
 from validation_core.answers.observation import networks
-from validation_core.maps import near
 from validation_core.answers.observation import task as observing
 from validation_core.diagnosis import learning
 from validation_core.diagnosis import tasks as diagnoses
 from validation_core.figures.observation import drawn
+from validation_core.maps import near
 from validation_core.methods import SBC, CoLT
 from validation_core.scores.local import Local
 from validation_core.store import Store

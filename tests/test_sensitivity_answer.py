@@ -11,7 +11,6 @@ from scipy.stats import binom
 from validation_core import diagnosis, statistics, uploads
 from validation_core.answers import sensitivity
 from validation_core.answers.injections import INJECTIONS
-from validation_core.answers.selfnull import Trials, picked
 from validation_core.answers.sensitivity.curve import crossing, smallest, told_by
 from validation_core.answers.sensitivity.trials import Bench, Course, verdicts
 from validation_core.answers.tilts import TILTS
@@ -19,7 +18,6 @@ from validation_core.diagnosis import learning, tasks
 from validation_core.diagnosis.sensitivity import by_ranks
 from validation_core.figures import sensitivity as figures
 from validation_core.methods import C2ST, SBC, TARP, CoLT, Multiple, WithinX
-from validation_core.rng import stream
 from validation_core.scores.classifier import Classifier
 from validation_core.store import Store
 from validation_core.uploads import Upload
@@ -213,30 +211,7 @@ def test_the_main_sentence(store):
     assert sensitivity.say(found, ())[1].startswith("What could have been missed, in nats: a bias")
 
 
-@pytest.fixture
-def choosing(monkeypatch):
-    """A bench that asks an injection for whole tables: which draw plays the truth, and where."""
-
-    def made(self, strength, batch):
-        rng = stream(self.seed, "sensitivity", self.injection.name, batch.start)
-        which, truths = self.injection.tables(self.pool, self.which[batch], strength, rng)
-        return Trials(self.data, which, truths)
-
-    def taught(self, strength):
-        n, k, _ = self.data.q.shape
-        names = ("sensitivity", self.injection.name, "training")
-        which = picked(n, k, 1, stream(self.seed, *names, "draws"))
-        rng = stream(self.seed, *names)
-        which, truths = self.injection.tables(self.pool, which, strength, rng)
-        truths = self.pool.take(which) if truths is None else truths
-        table = Trials(self.data, which, truths).table(0)
-        return replace(self.upload, data=table)
-
-    monkeypatch.setattr(Bench, "made", made)
-    monkeypatch.setattr(Bench, "taught", taught)
-
-
-def test_a_tilt_is_found_at_the_nats_of_the_bias_that_it_is_like(store, choosing):
+def test_a_tilt_is_found_at_the_nats_of_the_bias_that_it_is_like(store):
     """q is normal: the sizes agree, one moved and one chosen, and so do their nats."""
     found = run(made(300, 60, d=2), store, (SBC(),), ("bias", "tilt_bias"), stages=(0,))
     bias, tilt = found.plain["injections"]
@@ -260,7 +235,7 @@ def test_a_tilt_is_found_at_the_nats_of_the_bias_that_it_is_like(store, choosing
 
 
 @pytest.mark.parametrize("name", TILTS)
-def test_every_tilt_is_answered_and_told(name, store, choosing):
+def test_every_tilt_is_answered_and_told(name, store):
     found = run(made(100, 20), store, (SBC(), TARP(), WithinX()), (name,), stages=(0, 1))
     (one,) = found.plain["injections"]
     assert one["nats"]["strengths"] == sorted(one["nats"]["strengths"])

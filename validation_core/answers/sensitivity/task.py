@@ -16,6 +16,7 @@ from validation_core.answers.sensitivity.curve import POWER, smallest, told_by
 from validation_core.answers.sensitivity.trials import Bench, Course, verdicts
 from validation_core.answers.tilts import DEFECTS
 from validation_core.diagnosis.obstacles import obstacle as cannot
+from validation_core.methods import Omnibus
 from validation_core.tasks import Live
 from validation_core.types import Array, Method
 from validation_core.uploads import Upload
@@ -105,7 +106,8 @@ class Sensitivity(Answer):
     def _ratio(self, bench: Bench, course: Course) -> float | None:
         """How many times the rows half of what ranks find takes; None where only the law says."""
         methods = [one for one in bench.methods if one.reads in _READS["ranks"]]
-        if not methods:
+        # Relabelling is not of ranks alone: rows that are drawn again would repeat their x.
+        if not methods or any(isinstance(one, Omnibus) for one in methods):
             return None
         size = _smallest(course)["smallest"]
         return None if size is None else search.times_the_rows(bench, course, methods, size)
@@ -138,7 +140,10 @@ class Sensitivity(Answer):
             "verdict": [
                 None if power is None else {**power, "bound": not kept}
                 for power, kept in zip(
-                    (_power(verdicts(p, course.tests, self.alpha)) for p in pvalues),
+                    (
+                        _power(verdicts(p, bench.methods, course.tests, self.alpha))
+                        for p in pvalues
+                    ),
                     keep.tolist(), strict=True,
                 )
             ],
@@ -157,6 +162,7 @@ class Sensitivity(Answer):
         return {
             "injections": [one], "alpha": self.alpha, "power": POWER, "n": bench.upload.n,
             "draws": bench.upload.k - 1, "tests": course.tests,
+            "relabelled": any(isinstance(one, Omnibus) for one in bench.methods),
             "parameters": bench.upload.dims[0],
             "left_out": [{"label": label, "reason": reason} for label, reason in left.items()],
         }  # fmt: skip
@@ -189,7 +195,8 @@ def _power(rejected: Array) -> dict[str, Any] | None:
 def _counts(course: Course) -> tuple[Array, Array, Any]:
     """Verdicts that reject and trials at each strength (L,), and which strengths tell."""
     pvalues = course.pvalues
-    rejected = [verdicts(p, course.tests, course.alpha) for p in pvalues]
+    methods = course.bench.methods
+    rejected = [verdicts(p, methods, course.tests, course.alpha) for p in pvalues]
     trials = np.array([len(one) for one in rejected], dtype=np.float64)
     counts = np.array([one.sum() for one in rejected], dtype=np.float64)
     asked = np.sum(~np.isnan(pvalues).all(-1), axis=-1)

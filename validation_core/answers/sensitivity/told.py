@@ -181,8 +181,11 @@ def _how(told: Mapping[str, Any]) -> str:
     stages = [one for one in told["injections"] if not one["networks"]]
     trials = min(one["trials"] for one in told["injections"])
     open_ = [one["title"] for one in told["injections"] if not one["localizer"]]
+    rests = (
+        "relabelling within x" if told.get("relabelled") else f"Holm over {told['tests']} tests"
+    )
     said = (
-        f"Power of the verdict at level {told['alpha']:.3g}, Holm over {told['tests']} tests, on "
+        f"Power of the verdict at level {told['alpha']:.3g}, {rests}, on "
         f"{trials} tables for each strength; brackets are 95% intervals."
     )
     if told["thinned"]:
@@ -203,7 +206,7 @@ def table(found: Found, names: Sequence[str]) -> list[dict[str, str | float | in
     del names
     rows: list[dict[str, str | float | int]] = []
     for one in found.plain["injections"]:
-        verdict = {"title": "Verdict (Holm)", "power": one["verdict"]}
+        verdict = {"title": "Verdict", "power": one["verdict"]}
         for i in reversed(range(len(one["strengths"]))):
             for test in (verdict, *one["tests"]):
                 power = test["power"][i]

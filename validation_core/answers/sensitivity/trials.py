@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from validation_core.answers.asked import Panel, together
-from validation_core.answers.relabelled import NullVerdict
 from validation_core.answers.injections import Injection, Pool
+from validation_core.answers.relabelled import NullVerdict
 from validation_core.answers.selfnull import Float, Pooled, Trials, at_once, picked, trials_of
 from validation_core.diagnosis import learning
-from validation_core.rng import stream
 from validation_core.methods import Omnibus
+from validation_core.rng import stream
 from validation_core.types import Array, Draws, Fixed, Method, learnt
 from validation_core.uploads import Upload
 
@@ -72,8 +72,7 @@ class Bench:
         """Tables of a batch of trials."""
         which = self.which[batch]
         rng = stream(self.seed, "sensitivity", self.injection.name, batch.start)
-        truths = self.injection.apply(self.pool, which, strength, rng)
-        return Trials(self.data, which, truths)
+        return Trials(self.data, *self.injection.tables(self.pool, which, strength, rng))
 
     def taught(self, strength: float) -> Upload:
         """The table that networks learn from: the same defect in other draws, all rows of it.
@@ -83,12 +82,11 @@ class Bench:
         n, k, _ = self.data.q.shape
         names = ("sensitivity", self.injection.name, "training")
         which = picked(n, k, 1, stream(self.seed, *names, "draws"))
-        truth = self.injection.apply(self.pool, which, strength, stream(self.seed, *names))[0]
-        first = np.arange(k - 1)
-        others = np.take_along_axis(
-            self.data.q, (first + (first >= which[0][:, None]))[..., None], axis=1
+        places, truths = self.injection.tables(
+            self.pool, which, strength, stream(self.seed, *names)
         )
-        return replace(self.upload, data=Draws(truth, self.data.x, others))
+        table = Trials(self.data, places, truths).table(0)
+        return replace(self.upload, data=table)
 
     def panel(self, strength: float, methods: Sequence[Method]) -> Panel:
         """What these methods read where the defect has this strength, networks trained on it."""
