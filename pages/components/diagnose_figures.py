@@ -20,14 +20,15 @@ def one_by_one(found: Diagnosis) -> None:
     if not ran:
         return
     st.header("Each test", anchor="tests")
-    order = sorted(ran, key=lambda record: found.adjusted[record.label])
+    # What the verdict rests on comes first.
+    order = sorted(ran, key=lambda one: (not found.counts(one), found.adjusted[one.label]))
     _opened(found, order)
 
 
 @st.fragment
 def _opened(found: Diagnosis, order: Sequence[Record]) -> None:
     chosen = st.selectbox(
-        "Test, the smallest p first", range(len(order)), key="test", width=420,
+        "Test, the verdict's own first", range(len(order)), key="test", width=420,
         format_func=lambda i: f"{order[i].title}: p {equals(found.adjusted[order[i].label])}",
     )  # fmt: skip
     record = order[chosen]

@@ -101,9 +101,17 @@ def verdict(found: Diagnosis, answers: Mapping[str, Found], *, working: bool) ->
 
 
 def table(found: Diagnosis) -> None:
-    """One row per method, the smallest p first, those that were not run with their reason."""
-    order = sorted(found.records, key=lambda one: found.adjusted.get(one.label, 2.0))
+    """One row per method, what the verdict rests on first, then the smallest p."""
+    order = sorted(
+        found.records, key=lambda one: (not found.counts(one), found.adjusted.get(one.label, 2.0))
+    )
     st.table(pd.DataFrame([_row(record, found) for record in order]).set_index("Test"))
+    if found.claims is not None:
+        st.caption(plain(
+            "Relabelling within x is the verdict: one exact test of everything that is looked at, "
+            "under whose error rate every claim on this page is made. The other tests stand "
+            "beside it, adjusted by Holm among themselves; they do not count."
+        ))  # fmt: skip
     reading = [record for record in found.records if "classifier_auc" in record.effect]
     if reading:
         learned = reading[0].effect

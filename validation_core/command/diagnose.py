@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from validation_core import diagnosis, panels, report, uploads
 from validation_core.answers import Found
 from validation_core.command import memory
 from validation_core.command.options import json_option, level, methods, put, tell, writable
-from validation_core.diagnosis import Diagnosis, equals, findings, tasks
+from validation_core.diagnosis import Diagnosis, Record, equals, findings, tasks
 from validation_core.diagnosis.tasks import DiagnoseTask
 from validation_core.panels import Panel
 from validation_core.report.datatree import datatree
@@ -155,6 +155,15 @@ def _run_in_turn(queue: Sequence[Any], store: Store, budget: float | None) -> No
         tell(f"{time.perf_counter() - start:6.1f} s  {task.label}{said}")
 
 
+def _claimed(found: Diagnosis, record: Record) -> Iterator[str]:
+    """Each kind of claim that is made, with its clearest one."""
+    if found.claims is None or not found.counts(record):
+        return
+    for one in found.claims.families(found.upload.names, found.upload.x_names):
+        if one["pvalue"] <= found.alpha:
+            yield f"{one['title']}: p {equals(one['pvalue'])}; most of all {one['claim']}."
+
+
 def _read_aloud(
     found: Diagnosis, answers: Mapping[str, Found], asked: Sequence[Panel]
 ) -> None:  # fmt: skip
@@ -170,7 +179,8 @@ def _read_aloud(
             else f"not run: {record.reason}"
         )
         print(f"  {record.label:<14} {said}")
-        more = (*findings(record, found.upload.x_names), found.remark(record))
+        more = (*findings(record, found.upload.x_names), *_claimed(found, record),
+                found.remark(record))  # fmt: skip
         for line in filter(None, more):
             print(f"{'':<17}{line}")
     for panel in asked:

@@ -11,8 +11,8 @@ from validation_core.types import Method
 _DEFAULT = ("omnibus", "sbc", "tarp", "skl", "within_x", "multiple", "c2st", "uniform", "colt")
 
 WHY_NOT_ALL = (
-    "Not every test runs unasked: Holm's correction charges for each one that does, so that a "
-    "test that asks what others ask makes all of them see less."
+    "These stand beside the verdict, which already asks what they ask, and do not count in it. On "
+    "two samples they do: there Holm's correction charges for each test that runs."
 )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from validation_core.figures import automl, dc, lc2st, mmd_fuse, sbc, skl, tarp
+from validation_core.figures import automl, dc, lc2st, mmd_fuse, omnibus, sbc, skl, tarp
 from validation_core.figures.outcome import Drawn
 from validation_core.figures.ranks import ecdf_difference, rank_histogram
 from validation_core.types import Array
@@ -36,7 +36,7 @@ def ranks(arrays: Mapping[str, Array], names: Sequence[str] = ()) -> list[Drawn]
 _FIGURES: dict[str, Figures] = {
     "uniform": ranks, "within_x": ranks, "colt": ranks, "sbc": sbc.outcome, "tarp": tarp.outcome,
     "dc": dc.outcome, "automl": automl.outcome, "mmd_fuse": mmd_fuse.outcome,
-    "lc2st": lc2st.outcome, "skl": skl.outcome,
+    "lc2st": lc2st.outcome, "skl": skl.outcome, "omnibus": omnibus.outcome,
 }  # fmt: skip
 
 

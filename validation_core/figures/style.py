@@ -34,6 +34,7 @@ class MethodStyle(NamedTuple):
 
 
 METHOD_STYLES: Mapping[str, MethodStyle] = {
+    "omnibus": MethodStyle("#7B5EA7", "solid", "star-diamond"),
     "c2st": MethodStyle("#CC6677", "solid", "circle"),
     "multiple": MethodStyle("#2E9B8A", "dash", "square"),
     "uniform": MethodStyle("#AA4499", "dot", "diamond"),

@@ -90,7 +90,8 @@ class Omnibus:
     def test(self, scores: Scores, rng: np.random.Generator) -> Outcome:
         """The largest evidence of each trial's table, among that of its other labellings.
 
-        arrays: null (..., B), the largest evidence of each labelling.
+        arrays: null (..., B), the largest evidence of each labelling; evidence (...), that of
+        the observed one.
         """
         assert isinstance(scores, TableScores)
         *lead, d, n, k = scores.draws.shape
@@ -111,5 +112,8 @@ class Omnibus:
             np.array([one.evidence.max() for one in results]).reshape(lead),
             np.array([one.pvalue for one in results]).reshape(lead),
             self.budget(n, k),
-            arrays={"null": np.stack([one.null for one in results]).reshape(*lead, -1)},
+            arrays={
+                "null": np.stack([one.null for one in results]).reshape(*lead, -1),
+                "evidence": np.array([one.evidence.max() for one in results]).reshape(lead),
+            },
         )

@@ -12,6 +12,7 @@ import plotly.graph_objects as go
 
 from validation_core.answers import Found
 from validation_core.diagnosis import Diagnosis, Record, findings, further_methods, pvalue_text
+from validation_core.diagnosis.claims import Claims
 from validation_core.figures.diagnosis import pictures
 from validation_core.figures.outcome import Drawn
 from validation_core.methods import METHODS
@@ -131,12 +132,24 @@ def _verdict(told: Told) -> Iterator[str]:
     yield f'<h1 class="{state}">{escape(headline(found))}</h1>'
     yield f'<p class="lead">{escape(found.sentence)}</p><p>{escape(read_line(found))}</p>'
     yield table([_row(record, found) for record in found.records], told.rows)
+    if found.claims is not None:
+        yield "<h3>What is claimed</h3>"
+        yield table(_claims(found.claims, found), told.rows)
     for record in found.records:
         if record.status == "not run":
             said = f"{record.label} was not run. {record.reason}"
             yield f'<p class="aside">{escape(said)}</p>'
         elif weaker := found.remark(record):
             yield f'<p class="aside">{escape(weaker)}</p>'
+
+
+def _claims(claims: Claims, found: Diagnosis) -> list[dict[str, Any]]:
+    """Each kind of claim with its p in the verdict's family, the smallest first."""
+    return [
+        {"Claims of": one["title"], "p, adjusted": pvalue_text(one["pvalue"]),
+         "Most of all": one["claim"], "|z|": f"{one['z']:.2f}", "Claims": one["claims"]}
+        for one in claims.families(found.upload.names, found.upload.x_names)
+    ]  # fmt: skip
 
 
 def _row(record: Record, found: Diagnosis) -> dict[str, Any]:
