@@ -63,7 +63,7 @@ def test_a_panel_is_told_drawn_and_listed(panel, answered):
     assert drawn
     assert all(one.caption.endswith(".") and len(one.caption) > 60 for one in drawn)
     assert not any("<b>spin" in one.figure.to_json() for one in drawn)
-    listed = panels.rows(panel, answer, found.upload)
+    listed = panels.rows(panel, answer, found)
     assert listed
     assert all(isinstance(value, str | int | float) or value is None
                for row in listed for value in row.values())  # fmt: skip
@@ -113,8 +113,9 @@ def test_two_samples_say_why_not():
 
 
 def test_what_the_verdict_does_not_find_is_a_hint(answered):
-    """Each panel has its own level: beside a verdict without a problem a claim is told as less."""
+    """Without relabelling each panel has its own level: a claim beside a silent verdict is less."""
     found, answers, _ = answered
+    found = replace(found, claims=None)
     quiet = replace(found, verdict="no problem found")
     claims = {"size", "over_x", "in_theta", "observation", "cause"}
     for panel in panels.PANELS:
@@ -124,3 +125,22 @@ def test_what_the_verdict_does_not_find_is_a_hint(answered):
         waiting = panels.told(panel, answers[panel.name], replace(quiet, pending=1))
         assert "take this for a hint" not in " ".join(waiting)
     assert "take this for a hint" in panels.told(panels.PANELS[0], answers["size"], quiet)[-1]
+
+
+def test_a_panel_claims_no_more_than_the_verdict(answered):
+    """With p at 1 for everything no panel says that q is wrong anywhere."""
+    found, answers, _ = answered
+    assert found.claims is not None
+    result = found.claims.result
+    silent = replace(result, adjusted=np.ones_like(result.adjusted))
+    quiet = replace(
+        found, verdict="no problem found", claims=replace(found.claims, result=silent)
+    )  # fmt: skip
+    wrong = ("is wrong", "changes over x (", "is the worst", "objects to q", "Most likely",
+             "is wider than the prior", "may claim", "too little mass where")  # fmt: skip
+    for panel in panels.PANELS:
+        said = " ".join(panels.told(panel, answers[panel.name], quiet))
+        assert not any(words in said for words in wrong), said
+    loud = panels.told(panels.PANELS[0], answers["size"], found)
+    assert "is the worst" in loud[0]
+    assert found.claims.parameter(0) == found.parameters[0].pvalue_adjusted
