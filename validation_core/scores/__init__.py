@@ -39,16 +39,22 @@ def apply(score: Score, draws: Blocks | Draws) -> BlockScores | TableScores:
     if isinstance(score, TableScore):
         return score.table(draws)
     truth = np.atleast_2d(score(draws.theta, draws.x))
-    return TableScores(truth, _drawn(score, draws, like=truth))
+    return TableScores(truth, _drawn(score, draws, truth))
 
 
-def _drawn(score: Score, draws: Draws, like: Array) -> Array:
+def _drawn(score: Score, draws: Draws, truth: Array) -> Array:
+    """Scores (S, n, K) of q's draws; one that is the truth has its score (S, n) to the bit.
+
+    What a matrix product rounds depends on a row's place in its batch.
+    """
     n, k, d = draws.q.shape
-    out = np.empty((len(like), n, k), dtype=like.dtype)
+    out = np.empty((len(truth), n, k), dtype=truth.dtype)
     step = max(1, _NUMBERS // (k * (d + draws.x.shape[1])))
     for first in range(0, n, step):
         part = slice(first, min(first + step, n))
         rows = draws.q[part].reshape(-1, d)
         scored = score(rows, np.repeat(draws.x[part], k, axis=0))
-        out[:, part] = np.atleast_2d(scored).reshape(len(like), -1, k)
+        same = (draws.q[part] == draws.theta[part, None]).all(axis=-1)
+        scored = np.atleast_2d(scored).reshape(len(truth), -1, k)
+        out[:, part] = np.where(same, truth[:, part, None], scored)
     return out

@@ -6,7 +6,7 @@ p: a sigmoid would saturate in float32 and make ties.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -17,7 +17,7 @@ from validation_core import sampling
 from validation_core.keys import part
 from validation_core.rng import stream
 from validation_core.sampling import TrainingSet
-from validation_core.types import Array, Benchmark, Joint
+from validation_core.types import Array, Benchmark, Draws, Joint, TableScores
 
 if TYPE_CHECKING:
     from validation_core.training import Problem, Report
@@ -171,22 +171,62 @@ class Logit:
 
     def all(self, theta: Array, x: Array) -> Array:
         """Logits (betas, n), float32."""
+        out = np.empty((len(self.betas), len(theta)), dtype=np.float32)
+        size, forward = self._passes()
+        for first in range(0, len(theta), size):
+            part = slice(first, first + size)
+            out[:, part] = forward(
+                scaled(theta[part], x[part], self.classifier.shift, self.classifier.scale)
+            )
+        return out
+
+    def table(self, draws: Draws) -> TableScores:
+        """Logits of the truth (1, n) and of q's draws (1, n, K), at the first beta.
+
+        Both come out of the same passes, and a draw that the network cannot tell from the truth
+        ties with it: what a matrix product rounds depends on a row's place in its pass.
+        """
+        n, k, d = draws.q.shape
+        truth, drawn = np.empty(n, np.float32), np.empty((n, k), np.float32)
+        size, forward = self._passes()
+        step = max(1, size // (k + 1))
+        for first in range(0, n, step):
+            part = slice(first, min(first + step, n))
+            z = self._slots(
+                Draws(draws.theta[part], draws.x[part], draws.q[part])
+            )  # (rows, K + 1, D + M)
+            flat = z.reshape(-1, z.shape[-1])
+            passes = [forward(flat[i : i + size])[0] for i in range(0, len(flat), size)]
+            g = np.concatenate(passes).reshape(-1, k + 1)
+            same = (z[:, 1:, :d] == z[:, :1, :d]).all(axis=-1)
+            truth[part], drawn[part] = g[:, 0], np.where(same, g[:, :1], g[:, 1:])
+        return TableScores(truth[None], drawn[None])
+
+    def _passes(self) -> tuple[int, Callable[[NDArray[np.float32]], Array]]:
+        """Rows of a pass, and logits (betas, n) of inputs (n, D + M)."""
         import torch
 
         from validation_core import nets
 
         device = nets.pick_device()
-        out = np.empty((len(self.betas), len(theta)), dtype=np.float32)
-        size = _CPU_ROWS if device == "cpu" else _GPU_ROWS
         networks = [nets.stack([self._mixed(beta)], device) for beta in self.betas]
-        with torch.inference_mode():
-            for first in range(0, len(theta), size):
-                part = slice(first, first + size)
-                inputs = scaled(theta[part], x[part], self.classifier.shift, self.classifier.scale)
+
+        def forward(inputs: NDArray[np.float32]) -> Array:
+            with torch.inference_mode():
                 z = torch.from_numpy(inputs).to(device).unsqueeze(0)
-                for i, network in enumerate(networks):
-                    out[i, part] = nets.forward(network, z)[0].cpu().numpy()
-        return out
+                return np.stack([nets.forward(one, z)[0].cpu().numpy() for one in networks])
+
+        return (_CPU_ROWS if device == "cpu" else _GPU_ROWS), forward
+
+    def _slots(self, draws: Draws) -> NDArray[np.float32]:
+        """Inputs (n, K + 1, D + M), the truth first; x is scaled once."""
+        n, k, d = draws.q.shape
+        shift, scale = self.classifier.shift, self.classifier.scale
+        z = np.empty((n, k + 1, len(shift)), np.float32)
+        z[:, 0, :d] = _standard(draws.theta, shift[:d], scale[:d])
+        z[:, 1:, :d] = _standard(draws.q, shift[:d], scale[:d])
+        z[:, :, d:] = _standard(draws.x, shift[d:], scale[d:])[:, None]
+        return z
 
     def _mixed(self, beta: float) -> dict[str, NDArray[np.float32]]:
         trained, initial = self.classifier.trained, self.classifier.initial
@@ -202,9 +242,13 @@ def scaled(
     for first in range(0, len(theta), _SCALED):
         part = slice(first, first + _SCALED)
         z = np.concatenate([theta[part], x[part]], axis=1, dtype=np.float64)
-        # Standardise before narrowing: heavy tails overflow float32.
-        out[part] = np.clip((z - shift) / scale, -_CLIP, _CLIP)
+        out[part] = _standard(z, shift, scale)
     return out
+
+
+def _standard(values: Array, shift: Array, scale: Array) -> Array:
+    """Columns (..., C) in robust sds, clipped; before narrowing, which tails would overflow."""
+    return np.clip((np.asarray(values, np.float64) - shift) / scale, -_CLIP, _CLIP)
 
 
 def learn(
