@@ -88,6 +88,15 @@ def test_within_x_keeps_its_level_table_by_table(trained):
     assert (np.array(pvalues) <= 0.05).sum() <= binomial_bounds(trials, 0.05, 0.999)[1]
 
 
+def test_draws_that_are_equal_tie_with_each_other(trained):
+    """Where a draw plays the truth among the others."""
+    kind, network = trained
+    draws = table(kind, stream(11, kind), 30, 100)
+    found = scores.apply(network.at(), draws).draws[0]
+    equal = (draws.q[:, :, None] == draws.q[:, None]).all(-1)
+    assert (found[:, :, None] == found[:, None])[equal].all()
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_score_without_a_table_of_its_own_ties(kind):
     """The local networks, and any function that rounds by its place in a batch."""

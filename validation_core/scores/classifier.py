@@ -17,6 +17,7 @@ from validation_core import sampling
 from validation_core.keys import part
 from validation_core.rng import stream
 from validation_core.sampling import TrainingSet
+from validation_core.scores import ties
 from validation_core.types import Array, Benchmark, Draws, Joint, TableScores
 
 if TYPE_CHECKING:
@@ -183,8 +184,7 @@ class Logit:
     def table(self, draws: Draws) -> TableScores:
         """Logits of the truth (1, n) and of q's draws (1, n, K), at the first beta.
 
-        Both come out of the same passes, and a draw that the network cannot tell from the truth
-        ties with it: what a matrix product rounds depends on a row's place in its pass.
+        Both come out of the same passes, and what the network cannot tell apart at one x ties.
         """
         n, k, d = draws.q.shape
         truth, drawn = np.empty(n, np.float32), np.empty((n, k), np.float32)
@@ -197,9 +197,8 @@ class Logit:
             )  # (rows, K + 1, D + M)
             flat = z.reshape(-1, z.shape[-1])
             passes = [forward(flat[i : i + size])[0] for i in range(0, len(flat), size)]
-            g = np.concatenate(passes).reshape(-1, k + 1)
-            same = (z[:, 1:, :d] == z[:, :1, :d]).all(axis=-1)
-            truth[part], drawn[part] = g[:, 0], np.where(same, g[:, :1], g[:, 1:])
+            g = ties.shared(z[:, :, :d], np.concatenate(passes).reshape(-1, k + 1))
+            truth[part], drawn[part] = g[:, 0], g[:, 1:]
         return TableScores(truth[None], drawn[None])
 
     def _passes(self) -> tuple[int, Callable[[NDArray[np.float32]], Array]]:
