@@ -19,7 +19,7 @@ from validation_core.answers.selfnull import (
     unfit,
 )
 from validation_core.diagnosis import learning
-from validation_core.diagnosis.obstacles import obstacle
+from validation_core.diagnosis.obstacles import obstacle, unusable
 from validation_core.methods.sbc import SBC
 from validation_core.rng import stream
 from validation_core.types import Draws, Fixed, Method
@@ -41,7 +41,7 @@ def needs_draws(upload: Upload) -> str | None:
             f"A draw of q plays the truth, so that each row needs at least 2; got {upload.k}. "
             "Upload more draws at each x."
         )
-    return obstacle(SBC(), upload)
+    return obstacle(SBC(), upload) or unusable(upload)
 
 
 def thinned(upload: Upload) -> Upload:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from validation_core import sampling
 from validation_core.keys import part
+from validation_core.narrow import narrowed
 from validation_core.rng import stream
 from validation_core.sampling import TrainingSet
 from validation_core.scores import ties
@@ -115,8 +116,8 @@ class TrainedClassifier:
 
     trained: Mapping[str, NDArray[np.float32]]
     initial: Mapping[str, NDArray[np.float32]]
-    shift: NDArray[np.float32]  # (D + M,)
-    scale: NDArray[np.float32]  # (D + M,)
+    shift: Array  # (D + M,), float64: a level may dwarf the spread
+    scale: Array  # (D + M,)
     history: Mapping[str, NDArray[np.floating]]
     """epoch, loss, held_loss, auc at every check of the training."""
     kept: int = -1
@@ -233,9 +234,7 @@ class Logit:
         return {name: keep * trained[name] + add * initial[name] for name in trained}
 
 
-def scaled(
-    theta: Array, x: Array, shift: NDArray[np.float32], scale: NDArray[np.float32]
-) -> NDArray[np.float32]:
+def scaled(theta: Array, x: Array, shift: Array, scale: Array) -> NDArray[np.float32]:
     """Inputs (n, D + M) of the network: robustly standardised and clipped."""
     out = np.empty((len(theta), theta.shape[1] + x.shape[1]), np.float32)
     for first in range(0, len(theta), _SCALED):
@@ -304,7 +303,7 @@ def learn_all(
     ]
 
 
-def _scaling(data: TrainingSet) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+def _scaling(data: TrainingSet) -> tuple[Array, Array]:
     """Median and robust sd of the pooled training inputs: t with nu <= 2 ruins mean and sd."""
     # A table's q rows come K to an x: a stride takes every x, as p does.
     stride = max(1, len(data.q) // len(data.p))
@@ -313,10 +312,10 @@ def _scaling(data: TrainingSet) -> tuple[NDArray[np.float32], NDArray[np.float32
     )
     low, middle, high = np.quantile(pooled, [0.25, 0.5, 0.75], axis=0)
     spread = (high - low) / 1.349
-    return middle.astype(np.float32), np.where(spread > 0, spread, 1.0).astype(np.float32)
+    return narrowed(middle, np.where(spread > 0, spread, 1.0))
 
 
-def _problem(data: TrainingSet, shift: NDArray[np.float32], scale: NDArray[np.float32]) -> Problem:
+def _problem(data: TrainingSet, shift: Array, scale: Array) -> Problem:
     from validation_core import training
 
     parts = (data.p, data.q, data.held_p, data.held_q)

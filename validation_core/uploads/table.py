@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,12 +16,15 @@ from validation_core.uploads import (
     checks,
     extras,
     floats,
+    groups,
     names,
     normalised,
+    ranges,
     repeats,
     shapes,
     source,
 )
+from validation_core.uploads.ranges import Range
 from validation_core.uploads.shapes import Order
 
 
@@ -43,6 +47,19 @@ class Upload:
     values may be infinite or NaN."""
     observed: tuple[Array, Array] | None = None
     """A real observation x_o (M,) and q's draws there, theta_o (K_o, D)."""
+
+    @cached_property
+    def extreme(self) -> tuple[tuple[Range, ...], tuple[Range, ...]]:
+        """Columns of theta and of x whose squares no float holds; two samples have no x."""
+        if isinstance(self.data, Draws):
+            return ranges.extreme(self.data, self.names, self.x_names)
+        both = Draws(self.data.p.theta, self.data.p.x, self.data.q.theta[:, None])
+        return ranges.extreme(both, self.names, ())
+
+    @cached_property
+    def groups(self) -> NDArray[np.int64] | None:
+        """The group (N,) of each row, whose rows hold one set of draws; None where none share."""
+        return groups.shared(self.data) if isinstance(self.data, Draws) else None
 
     @property
     def n(self) -> int:
