@@ -11,7 +11,7 @@ from tests.conftest import ROOT
 CORE = ROOT / "validation_core"
 # Each layer may import itself and the layers above it in this list.
 LAYERS = (
-    {"types", "keys", "rng"},
+    {"types", "keys", "rng", "hashing", "narrow"},
     {"statistics", "nets", "optim"},
     {"sampling"},
     {"training", "scores", "diffusion", "bayes"},

@@ -30,11 +30,10 @@ def _scores(shape, kind, *names):
     return {"any": values**3, "tied": np.round(values), "flat": np.full(shape, 0.1)}[kind]
 
 
-@pytest.mark.parametrize("pvalue", ["permutation", "normal"])
 @pytest.mark.parametrize("kind", ["any", "tied", "flat"])
-def test_level(kind, pvalue):
+def test_level(kind):
     p, q = _scores((TRIALS, 60), kind, "p"), _scores((TRIALS, 45), kind, "q")
-    found = AutoML(permutations=99, pvalue=pvalue).test(BlockScores(p, q), stream(1, kind))
+    found = AutoML(permutations=99).test(BlockScores(p, q), stream(1, kind))
     low, high = statistics.binomial_bounds(TRIALS, 0.05, 0.999)
     rejections = int((found.pvalue <= 0.05).sum())
     assert found.pvalue.min() > 0
@@ -104,9 +103,6 @@ def test_reference(reference, name):
     shares = share_beyond(found.statistic, null, witness.slack(predictions))
     assert float(shares) == pytest.approx(said["permutation_p"], abs=1e-15)
 
-    limit = witness.normal(p, q)
-    assert float(limit.z) == pytest.approx(said["z_ddof1"], rel=1e-10, abs=1e-12)
-    assert float(limit.pvalue) == pytest.approx(said["p_normal_ddof1"], rel=1e-8)
     peers = np.array(said["package_p_10000_permutations_5_seeds"])
     own = float(witness.permuted(p, q, 10_000, stream(10)).pvalue)
     error = np.sqrt(max(own * (1 - own), 1e-4) / 10_000)
@@ -123,7 +119,6 @@ def test_scale_and_place_of_the_witness_change_nothing():
     after = AutoML().test(BlockScores(1e6 + 250 * p, 1e6 + 250 * q), stream(12))
     np.testing.assert_allclose(after.statistic, 250 * before.statistic, rtol=1e-8)
     np.testing.assert_array_equal(after.pvalue, before.pvalue)
-    np.testing.assert_allclose(after.arrays["z"], before.arrays["z"], rtol=1e-8)
 
 
 def test_one_sided():
@@ -133,10 +128,22 @@ def test_one_sided():
     assert down == 1.0
 
 
-def test_both_pvalues_agree_where_there_is_much_to_count():
-    p, q = stream(15, "p").standard_normal((30, 800)), stream(15, "q").standard_normal((30, 500))
-    found = AutoML(permutations=5000).test(BlockScores(p + 0.05, q), stream(16))
-    np.testing.assert_allclose(found.arrays["p_normal"], found.arrays["p_permutation"], atol=0.03)
+SKEWED = {
+    "lognormal": lambda rng, shape: rng.lognormal(size=shape),
+    "chi2": lambda rng, shape: rng.chisquare(1, shape),
+    "pareto": lambda rng, shape: rng.pareto(1.5, shape),
+}
+
+
+@pytest.mark.parametrize("sides", [(20, 500), (50, 50), (500, 20)])
+@pytest.mark.parametrize("draw", SKEWED.values(), ids=SKEWED)
+def test_a_skewed_witness_keeps_its_level_on_unequal_sides(draw, sides):
+    """The normal limit rejected up to 0.3 here at 5%, which is why there is none."""
+    rng = stream(15, *sides)
+    p, q = (draw(rng, (TRIALS, n)) for n in sides)
+    found = AutoML(permutations=199).test(BlockScores(p, q), rng)
+    low, high = statistics.binomial_bounds(TRIALS, 0.05, 0.999)
+    assert low <= (found.pvalue <= 0.05).sum() <= high
 
 
 def test_identical_and_separated_samples():
@@ -144,9 +151,8 @@ def test_identical_and_separated_samples():
     found = AutoML().test(BlockScores(same, same), stream(18))
     assert float(found.statistic) == 0
     assert 0.35 < float(found.pvalue) < 0.65
-    apart = AutoML(pvalue="normal").test(BlockScores(np.ones(80), np.zeros(80)), stream(19))
-    assert 0 < float(apart.pvalue) < 1e-20
-    assert np.isfinite(apart.arrays["z"])
+    apart = AutoML().test(BlockScores(np.ones(80), np.zeros(80)), stream(19))
+    assert float(apart.pvalue) == 1 / 1000
 
 
 @pytest.mark.parametrize(
@@ -158,13 +164,12 @@ def test_identical_and_separated_samples():
     ],
 )
 def test_scores_that_are_refused(p, q, rule):
-    for test in (lambda: witness.permuted(p, q, 9, stream(0)), lambda: witness.normal(p, q)):
-        with pytest.raises(ValueError, match=rule):
-            test()
+    with pytest.raises(ValueError, match=rule):
+        witness.permuted(p, q, 9, stream(0))
 
 
 def test_options_that_are_refused():
-    for bad in ({"permutations": 0}, {"engine": "sklearn"}, {"pvalue": "exact"}, {"seconds": -1}):
+    for bad in ({"permutations": 0}, {"engine": "sklearn"}, {"seconds": -1}):
         with pytest.raises(ValueError, match=next(iter(bad))):
             AutoML(**bad)
     with pytest.raises(ValueError, match="at least one permutation"):
@@ -172,8 +177,8 @@ def test_options_that_are_refused():
 
 
 def test_describes_itself():
-    method = AutoML(seconds=30, pvalue="normal")
-    assert method.label == "AutoML-style normal"
+    method = AutoML(seconds=30)
+    assert method.label == "AutoML-style"
     assert method.budget(70, 9) == (70, 70)
     assert keys.read(keys.text(method)) == method
     recipe = method.recipe(70, 9)

@@ -50,9 +50,9 @@ def test_placement_variance_is_that_of_a_uniform_under_the_null():
     assert boundary.placement_variance(0.0) == pytest.approx(draws.var(), rel=0.01)
 
 
+@pytest.mark.parametrize("n", [12, 120])
 @pytest.mark.parametrize("per_class", [False, True])
-def test_rejection_region_is_the_tests_own(per_class):
-    n = 12
+def test_rejection_region_is_the_tests_own(per_class, n):
     region = boundary.rejection_region(n, 0.05, per_class)
     hits = np.arange(n + 1)
     rows = np.where(np.arange(n) < hits[:, None], 1.0, -1.0)  # (n + 1, n): so many right

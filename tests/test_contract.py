@@ -51,8 +51,8 @@ SMALL = {"m": 5, "permutations": 39, "relabelings": 39, "nulls": 19}
 """Options small enough for thousands of trials; p-values of 1/40 and 1/20 reach the level."""
 CONSERVATIVE = ("c2st", "sbc")
 """A normal approximation at n = 60, or Bonferroni over correlated parameters, may be below."""
-PERMUTES = ("omnibus", "skl", "dc", "automl", "mmd_fuse", "lc2st")
-"""Ties count against rejection: with tied scores these may be below as well."""
+PERMUTES = ("omnibus", "multiple", "skl", "dc", "automl", "mmd_fuse", "lc2st")
+"""Ties count against rejection: with tied scores (Multiple: few of them) these may be below."""
 RANKS = [
     n for n, kind in METHODS.items() if kind.reads in ("classifier", "localizer", "reference")
 ]

@@ -113,7 +113,7 @@ def test_two_samples_say_why_not():
 
 
 def test_what_the_verdict_does_not_find_is_a_hint(answered):
-    """Without relabelling each panel has its own level: a claim beside a silent verdict is less."""
+    """Without relabelling each panel has a level of its own: a claim is then told as less."""
     found, answers, _ = answered
     found = replace(found, claims=None)
     quiet = replace(found, verdict="no problem found")

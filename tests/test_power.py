@@ -32,9 +32,9 @@ def test_pooled_agrees_with_fresh(gamma):
 
 def test_c2st_and_multiple_share_nothing_between_trials():
     """Pooled and fresh are one protocol for them; each trial's draws are its own."""
-    tested = power.run(Boundary(), 0.0, SCORE, (C2ST(), Multiple()), Trials(trials=40, n=50))
+    tested = power.run(Boundary(), 0.0, SCORE, (C2ST(), Multiple()), Trials(trials=40, n=100))
     assert len(np.unique(tested.pvalues[1])) == 40
-    assert tested.draws == ((2000, 2000), (2000, 2000))
+    assert tested.draws == ((4000, 4000), (4000, 4000))
 
 
 def test_a_longer_run_begins_with_the_shorter():

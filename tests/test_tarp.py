@@ -10,10 +10,10 @@ from scipy.stats import ks_2samp
 from validation_core import keys, models, sampling, scores, statistics
 from validation_core.benchmarks import BENCHMARKS
 from validation_core.figures import tarp as figures
+from validation_core.hashing import again, hashed, occurrences, uniforms
 from validation_core.methods.tarp import TARP
 from validation_core.rng import stream
 from validation_core.scores.reference import References, distances, regression
-from validation_core.scores.reference.hashing import again, hashed, occurrences, uniforms
 from validation_core.scores.reference.regression import ROWS, fit
 from validation_core.statistics import coverage as cover
 from validation_core.store import Store
@@ -394,7 +394,7 @@ def test_pieces_of_memory_do_not_matter(monkeypatch):
     score = learn(TARP(reference="x"), Joint(draws.theta, draws.x)).at()
     whole = scores.apply(score, draws)
     monkeypatch.setattr("validation_core.scores.reference.distance._NUMBERS", 60)
-    monkeypatch.setattr("validation_core.scores.reference.hashing._NUMBERS", 7)
+    monkeypatch.setattr("validation_core.hashing._NUMBERS", 7)
     parts = scores.apply(score, draws)
     np.testing.assert_array_equal(parts.truth, whole.truth)
     np.testing.assert_array_equal(parts.draws, whole.draws)

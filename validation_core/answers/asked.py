@@ -20,7 +20,7 @@ from validation_core.answers.selfnull import (
     unfit,
 )
 from validation_core.diagnosis import learning
-from validation_core.diagnosis.obstacles import obstacle
+from validation_core.diagnosis.obstacles import obstacle, unusable
 from validation_core.methods.omnibus import Omnibus
 from validation_core.methods.sbc import SBC
 from validation_core.rng import stream
@@ -43,7 +43,7 @@ def needs_draws(upload: Upload) -> str | None:
             f"A draw of q plays the truth, so that each row needs at least 2; got {upload.k}. "
             "Upload more draws at each x."
         )
-    return obstacle(SBC(), upload)
+    return obstacle(SBC(), upload) or unusable(upload)
 
 
 def thinned(upload: Upload) -> Upload:

@@ -102,7 +102,7 @@ def obstacle(upload: Upload) -> str | None:
 
 def tasks(upload: Upload, methods: Sequence[Method], seed: int) -> tuple[Checker, ...]:
     """One task, with the networks that the diagnosis trains; none where no method can be asked."""
-    asked, _ = parted(thinned(upload), methods)
+    asked = [] if obstacle(upload) else parted(thinned(upload), methods)[0]
     if not asked:
         return ()
     learnt = [diagnosing.training(upload, one, seed) for one in asked if not _fixed(one)]

@@ -15,6 +15,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from scipy.special import gammaln, ndtr, ndtri, owens_t, xlog1py, xlogy
 
+from validation_core.statistics import exact
 from validation_core.types import Array, Paper
 
 GAMMA = 0.5
@@ -127,6 +128,10 @@ def _binomial(n: int, rate: Array) -> Array:
 @lru_cache(maxsize=32)
 def rejection_region(n: int, alpha: float, per_class: bool) -> Array:
     """Which pairs of hits (of p's draws, of q's) reject: (n + 1, n + 1) of 0 and 1."""
+    if n < exact.SMALL:
+        p_hits, q_hits = np.meshgrid(*[np.arange(n + 1.0)] * 2, indexing="ij")
+        law = exact.conditional if per_class else exact.accuracy
+        return (law(p_hits, n - q_hits, n, n) <= alpha).astype(float)
     share = np.arange(n + 1) / n
     excess = (share[:, None] + share) / 2 - 0.5
     if not per_class:

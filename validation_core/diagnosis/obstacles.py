@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from validation_core.diagnosis import ratios
-from validation_core.methods import SBC
+from validation_core.methods import SBC, Omnibus
 from validation_core.methods.colt import CoLT
 from validation_core.methods.uniform import Uniform
 from validation_core.scores.quantities import LOG_Q, chosen, labels
 from validation_core.types import Anew, Blocks, Draws, Method
 from validation_core.uploads import Upload
+from validation_core.uploads.ranges import Range
 
 LEARN_ROWS = 50  # below this, half of the rows teach a network nothing
 LOCALIZER_ROWS = 40  # half of them learn, a quarter of those are held out
 _RANK_ROWS = 5
 _SIDE_ROWS = 10  # of each sample: fewer have too few relabelings to be sure of anything
+_UNSQUARED = ("classifier", "witness", "rows")
+"""Scores that read numbers in units of a column's quantiles: no square of them is taken."""
+_RANGE = "which must lie below 1e150 and vary by more than 1e-150"
+_RESCALE = "Change the unit of the column or take its logarithm."
+_SHOWN = 3
 _UNIFORM_POINTS = 50  # test points below which Uniform's KS test sees nothing
 
 
@@ -26,9 +34,11 @@ def obstacle(method: Method, upload: Upload) -> str | None:
             "It compares the truth with q's draws at the same x; two samples p and q have no x. "
             "Upload theta, x and theta_q to run it."
         )
+    if not isinstance(method, Omnibus) and (reason := dependent(upload)):
+        return reason  # relabelling takes rows that share their draws for one pool
     if upload.n < _RANK_ROWS:
         return f"It needs at least {_RANK_ROWS} rows; got {upload.n}."
-    return _too_few(method, upload) or _unsuited(method, upload)
+    return _too_few(method, upload) or _unsuited(method, upload) or _too_far(method, upload)
 
 
 def _too_few(method: Method, upload: Upload) -> str | None:
@@ -73,6 +83,55 @@ def _unsuited(method: Method, upload: Upload) -> str | None:
             f"more draws or set m={upload.k}."
         )
     return None
+
+
+def dependent(upload: Upload) -> str | None:
+    """Why rows of an upload cannot be counted as independent; or None."""
+    if upload.groups is None:
+        return None
+    sizes = np.bincount(upload.groups)
+    several = sizes[sizes > 1]
+    return (
+        f"Rows must be independent, each with draws of q of its own; got {several.sum():,} rows "
+        f"that share {len(several):,} set{'s' * (len(several) > 1)} of draws. Sample q anew at "
+        f"every row, or keep one row of each set."
+    )
+
+
+def unusable(upload: Upload) -> str | None:
+    """Why no answer beyond the ranks can be told of this upload; or None."""
+    return dependent(upload) or unsquarable(upload)
+
+
+def unsquarable(upload: Upload) -> str | None:
+    """Why nothing that squares this upload's numbers can be told of it; or None."""
+    found = [one for columns in upload.extreme for one in columns]
+    return f"It squares numbers, {_RANGE}; got {_some(found)}. {_RESCALE}" if found else None
+
+
+def _too_far(method: Method, upload: Upload) -> str | None:
+    """Whether a column reaches where the method's arithmetic ends."""
+    theta, x = upload.extreme
+    if isinstance(method, SBC):  # ranks of a coordinate compare numbers, whatever their size
+        squares = set(chosen(method.quantities)) - {"marginals", LOG_Q}
+        found = theta if squares else ()
+    elif method.reads == "reference":
+        found = tuple(one for one in theta if one.infinite)
+        found += x if getattr(method, "reference", "random") == "x" else ()
+    elif method.reads in _UNSQUARED:
+        found = tuple(one for one in (*theta, *x) if one.infinite)
+        if found:
+            return (
+                f"It measures every column in units of its spread, which must be finite; got "
+                f"{_some(found)}. {_RESCALE}"
+            )
+    else:
+        found = () if method.reads in ("ratio", "table") else (*theta, *x)
+    return f"It squares numbers, {_RANGE}; got {_some(found)}. {_RESCALE}" if found else None
+
+
+def _some(found: Sequence[Range]) -> str:
+    return ", ".join(map(str, found[:_SHOWN])) + ", …" * (len(found) > _SHOWN)
 
 
 def _no_quantity(method: SBC, upload: Upload) -> str | None:

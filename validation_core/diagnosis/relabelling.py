@@ -77,7 +77,7 @@ def record(
         observed = nearest(near.distances(rows.x, upload.observed[0][None])[0])
     result = relabelled(
         rows, seed, relabelings=method.relabelings, learned=given,
-        densities=upload.densities, groups=getattr(upload, "groups", None), training=train,
+        densities=upload.densities, groups=upload.groups, training=train,
         near=observed, report=report,
     )  # fmt: skip
     families = {claim.family for claim in result.claims}

@@ -20,8 +20,8 @@ _LABELS = 250
 
 _NULL = (
     "Grey is the clearest of all claims, as −log p, when another of truth and draws plays the "
-    "truth at every x; dashed is what 1 in 20 of those exceed, red what was seen. If q were right, "
-    "red would be anywhere in the grey."
+    "truth at every x; dashed is what 1 in 20 of those exceed, red what was seen. If q were "
+    "right, red would be anywhere in the grey."
 )
 _FAMILIES = (
     "p of each kind of claim, adjusted for all of them together: left of the dashed level it is "

@@ -12,7 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import plotly.graph_objects as go
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
+
+from validation_core.narrow import narrow
+from validation_core.types import Array
 
 P = "#0072B2"
 Q = "#D55E00"
@@ -130,9 +133,9 @@ def empty(title: str, *, height: int = HEIGHT) -> go.Figure:
     )  # fmt: skip
 
 
-def f4(values: ArrayLike) -> NDArray[np.float32]:
-    """Numbers as they travel: half the bytes of float64."""
-    return np.asarray(values, dtype=np.float32)
+def f4(values: ArrayLike) -> Array:
+    """Numbers as they travel: half the bytes of float64, where that tells them apart."""
+    return narrow(values)
 
 
 def line(

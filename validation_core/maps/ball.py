@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from validation_core import statistics
 from validation_core.maps import grid
 from validation_core.maps.scene import Places
+from validation_core.narrow import narrow
 from validation_core.scores.localizer import STARTS
 from validation_core.types import Array, Draws
 
@@ -79,7 +80,7 @@ def film(
     seen = localizer.history
     return {
         "film_step": seen["step"], "film_train": seen["train"], "film_held": seen["held"],
-        "film_centre": np.array([ball.centre for ball in balls], dtype=np.float32),
+        "film_centre": narrow([ball.centre for ball in balls]),
         "film_radius": np.array([ball.radius for ball in balls], dtype=np.float32),
         "film_inside": np.array([ball.q_inside for ball in balls], dtype=np.uint8),
         "film_field": np.array(fields, dtype=np.float16),

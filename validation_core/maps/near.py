@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from validation_core.maps import over_x as smoothing
 from validation_core.types import Array
@@ -24,9 +23,9 @@ _ALONE = 0.2  # of the nearest rows' number: below it, one of them outweighs the
 class Reduced(NamedTuple):
     """A linear map of x (n, M) to few numbers (n, C), learnt from rows that no test looks at."""
 
-    shift: NDArray[np.float32]
+    shift: Array
     """(M,)."""
-    matrix: NDArray[np.float32]
+    matrix: Array
     """(M, C); (M, 0) where x stays as it is."""
 
     def __call__(self, x: Array) -> Array:
@@ -54,12 +53,12 @@ def reduced(x: Array) -> Reduced:
     value, vector = np.linalg.eigh(gram)
     some = np.flatnonzero(value > 1e-9 * max(float(value[-1]), 1e-300))[::-1][:COMPONENTS]
     turn = vector[:, some] / np.sqrt(value[some])  # (n, C)
-    matrix = np.zeros((m, len(some)), np.float32)
+    matrix = np.zeros((m, len(some)))
     inverse = 1 / np.where(scale > 0, scale, np.inf)
     for part in columns(few):
         z = (few[:, part] - shift[part]) * inverse[part]
         matrix[part] = (z.T @ turn) * inverse[part][:, None]
-    return Reduced(shift.astype(np.float32), matrix)
+    return Reduced(shift, matrix)
 
 
 def distances(x: Array, at: Array) -> Array:
@@ -67,9 +66,10 @@ def distances(x: Array, at: Array) -> Array:
     total = np.zeros((len(at), len(x)))
     for part in columns(x):
         rows = x[:, part].astype(np.float64)
-        scale = rows.std(0)
+        scale, level = rows.std(0), rows.mean(0)
         safe = np.where(scale > 0, scale, np.inf)
-        z, here = rows / safe, at[:, part].astype(np.float64) / safe
+        # About their mean: squares of a level that dwarfs the spread leave nothing of it.
+        z, here = (rows - level) / safe, (at[:, part].astype(np.float64) - level) / safe
         cross = np.square(z).sum(1) - 2 * here @ z.T + np.square(here).sum(1)[:, None]
         total += np.maximum(cross, 0)
     return np.sqrt(total / max(1, x.shape[1]))

@@ -13,6 +13,7 @@ from validation_core import keys, models, statistics
 from validation_core.maps import ball, grid, scene
 from validation_core.maps.record import Maps
 from validation_core.models import Simulated, Training
+from validation_core.narrow import narrow
 from validation_core.rng import stream
 from validation_core.tasks import Live, trace
 from validation_core.types import Array, Draws
@@ -124,7 +125,7 @@ class MapTask:
         film = ball.film(localizer, places, u_star, axes, lambda done: tell(0.5 + 0.5 * done))
         numbers: dict[str, Array] = {
             # A p-value may be too small for float32.
-            name: np.asarray(array, np.float32 if np.ndim(array) else np.float64)
+            name: narrow(array) if np.ndim(array) else np.asarray(array, np.float64)
             for name, array in (told | mapped).items()
         }
         numbers |= {name: numbers[name].astype(np.float16) for name in ("field", "difference")}

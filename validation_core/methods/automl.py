@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 
 from validation_core.scores import witness
 from validation_core.scores.witness import Engine, Witness
-from validation_core.statistics.witness import normal, permuted
+from validation_core.statistics.witness import permuted
 from validation_core.types import (
     Benchmark,
     BlockScores,
@@ -40,7 +40,7 @@ class AutoML:
     statistic: ClassVar[str] = "difference of the witness's means"
     layout: ClassVar[Layout] = "blocks"
     reads: ClassVar[Reads] = "witness"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     engine: Engine = field(
         default="ensemble",
@@ -68,26 +68,17 @@ class AutoML:
             "help": "The smallest p-value is 1 / (permutations + 1).",
         },
     )
-    pvalue: Literal["permutation", "normal"] = field(
-        default="permutation",
-        metadata={"label": "P-value", "help": "Exact by permutation, or the normal limit."},
-    )
 
     def __post_init__(self) -> None:
         if self.permutations < 1:
             raise ValueError(
                 f"permutations is at least 1; got {self.permutations}. 999 serves most levels."
             )
-        if self.pvalue not in ("permutation", "normal"):
-            raise ValueError(
-                f"pvalue is permutation or normal; got {self.pvalue!r}. Choose one of those."
-            )
         self.recipe(witness.FEWEST, 1)
 
     @property
     def label(self) -> str:
-        kind = witness.NAMES[self.engine]
-        return f"{kind} normal" if self.pvalue == "normal" else kind
+        return witness.NAMES[self.engine]
 
     def recipe(self, n: int, k: int, benchmark: Benchmark | None = None) -> Witness:
         """How its witness is trained: on as many rows of p and of q as a test has."""
@@ -102,17 +93,13 @@ class AutoML:
         """One-sided: large tau = mean_p h - mean_q h.
 
         arrays: p (..., n_p), q (..., n_q), the witness's values; null (..., B), tau of each
-        relabelling; z, p_permutation, p_normal (...): both readings of the same difference.
+        relabelling.
         """
         assert isinstance(scores, BlockScores)
         found = permuted(scores.p, scores.q, self.permutations, rng)
-        limit = normal(scores.p, scores.q)
         return Outcome(
             found.statistic,
-            limit.pvalue if self.pvalue == "normal" else found.pvalue,
+            found.pvalue,
             Budget(scores.p.shape[-1], scores.q.shape[-1]),
-            arrays={
-                "p": scores.p, "q": scores.q, "null": found.null, "z": limit.z,
-                "p_permutation": found.pvalue, "p_normal": limit.pvalue,
-            },
-        )  # fmt: skip
+            arrays={"p": scores.p, "q": scores.q, "null": found.null},
+        )

@@ -35,7 +35,10 @@ class C2ST:
         return Budget(n, n)
 
     def test(self, scores: Scores, rng: np.random.Generator) -> Outcome:
-        """One-sided normal p-value at the nominal variance; `pvalue_per_class` beside it."""
+        """One-sided p-value at the nominal variance, exact where a side is small.
+
+        arrays: pvalue_per_class (...), at both sides' own variances; p_hits, q_hits (...).
+        """
         del rng
         assert isinstance(scores, BlockScores)
         found = statistics.c2st(scores.p, scores.q)

@@ -13,7 +13,7 @@ from validation_core.types import BlockScores, Budget, Layout, Outcome, Paper, R
 
 @dataclass(frozen=True, kw_only=True)
 class Multiple:
-    """Asymptotic conformal test with the variance of A.4."""
+    """Conformal test with the variance of A.4: asymptotic, exact where a side is small."""
 
     name: ClassVar[str] = "multiple"
     title: ClassVar[str] = "Conformal C2ST, Multiple"

@@ -147,12 +147,15 @@ def norms(values: Array, points: Array | None = None) -> Array:
     for begin in range(0, n, step):
         part = slice(begin, begin + step)
         off: Array = values[part].astype(np.float64)
+        # Of any size: norms are the same in any unit, squares are not.
+        unit = np.maximum(np.abs(off).max(axis=1, keepdims=True), np.finfo(np.float64).tiny)
+        off /= unit
         mean = off.mean(axis=1, keepdims=True)
         off -= mean
         sd = np.sqrt(np.square(off).mean(axis=1, keepdims=True))
         sd = np.where(sd > 0, sd, 1.0)
         off /= sd
-        to = off if points is None else (points[part].astype(np.float64) - mean) / sd
+        to = off if points is None else (points[part].astype(np.float64) / unit - mean) / sd
         if 1 < d <= _WHITENED:
             shrink = min(0.5, (d / slots) ** 2) + 1e-4
             covariance = (1 - shrink) / slots * (off.transpose(0, 2, 1) @ off)
@@ -205,10 +208,24 @@ def slotted(
     if truths:
         values = np.concatenate([table.theta[:, None, parameters], values], axis=1)
         chosen = np.append(0, 1 + chosen)
-    mean = np.asarray(values.mean(axis=1, dtype=np.float64))
-    spread = np.asarray(values.var(axis=1, dtype=np.float64))
     scores = _scores(values, parameters, chosen)
-    return Slotted(pools_of(n, len(chosen)), scores, mean, spread)
+    return Slotted(pools_of(n, len(chosen)), scores, *_moments(values))
+
+
+def in_units(values: Array) -> Array:
+    """Columns (..., C) that no square leaves the floats of, as they are or by a power of two."""
+    large = np.abs(values).max(axis=tuple(range(values.ndim - 1)), initial=0.0).astype(np.float64)
+    far = (large > 1e100) | ((large < 1e-100) & (large > 0))
+    if not far.any():
+        return values
+    unit = np.where(far, np.exp2(np.floor(np.log2(np.where(far, large, 1.0)))), 1.0)
+    return np.asarray(values / unit)
+
+
+def _moments(values: Array) -> tuple[Array, Array]:
+    """Mean and variance (n, D) of pools (n, P, D), in units of each column."""
+    own = in_units(values)
+    return own.mean(axis=1, dtype=np.float64), own.var(axis=1, dtype=np.float64)
 
 
 def _scores(
@@ -252,8 +269,7 @@ def _shared(
         chosen = np.arange(values.shape[1])
         parts.append(_scores(values, parameters, chosen))
         size[rows], observed[own], first[rows] = len(chosen), np.arange(len(own)), begin
-        mean[rows] = values[0].mean(axis=0, dtype=np.float64)
-        spread[rows] = values[0].var(axis=0, dtype=np.float64)
+        mean[rows], spread[rows] = (one[0] for one in _moments(values))
         begin += len(chosen)
         if len(own) > 1:
             shared.append(own)

@@ -120,7 +120,7 @@ def statistics_of(
         blocks += _scored(one, read)
     if near is not None:
         blocks.append(features.near(read.pools, np.intersect1d(near, rows), read.scores))
-    at = coordinates(table.x, read.mean, read.spread)
+    at = coordinates(slots.in_units(table.x), read.mean, read.spread)
     where, kept = _places(at, blocks, relabelings, seed) if over_x else (None, at)
     return Asked(battery.battery(read.pools, blocks, where, read.scores), kept, every)
 

@@ -19,6 +19,7 @@ import numpy as np
 
 from validation_core.answers import Found
 from validation_core.diagnosis import Diagnosis
+from validation_core.narrow import narrow
 from validation_core.report import drawings, packing, sections
 from validation_core.report import notes as noted
 from validation_core.report.numbers import as_json, text
@@ -175,7 +176,7 @@ def _numbers(told: Told, room: int) -> Section:
 def _draws(draws: Mapping[str, Array] | None, room: int) -> str:
     if draws is None:
         return '<p class="aside">The raw draws are not in this file.</p>'
-    small = {name: np.asarray(array, np.float32) for name, array in draws.items()}
+    small = {name: narrow(array) for name, array in draws.items()}
     size = sum(array.nbytes for array in small.values())
     inside = ""
     if size < 4 * room:  # what compresses further is too rare to wait for

@@ -10,6 +10,7 @@ from typing import overload
 
 import numpy as np
 
+from validation_core.scores import ties
 from validation_core.types import (
     Array,
     Blocks,
@@ -39,16 +40,20 @@ def apply(score: Score, draws: Blocks | Draws) -> BlockScores | TableScores:
     if isinstance(score, TableScore):
         return score.table(draws)
     truth = np.atleast_2d(score(draws.theta, draws.x))
-    return TableScores(truth, _drawn(score, draws, like=truth))
+    return _tied(score, draws, truth)
 
 
-def _drawn(score: Score, draws: Draws, like: Array) -> Array:
+def _tied(score: Score, draws: Draws, truth: Array) -> TableScores:
+    """Scores of the truth (S, n) and of q's draws (S, n, K); equal ones at an x share one."""
     n, k, d = draws.q.shape
-    out = np.empty((len(like), n, k), dtype=like.dtype)
+    both = np.empty((len(truth), n, k + 1), dtype=truth.dtype)
+    both[..., 0] = truth
     step = max(1, _NUMBERS // (k * (d + draws.x.shape[1])))
     for first in range(0, n, step):
         part = slice(first, min(first + step, n))
         rows = draws.q[part].reshape(-1, d)
         scored = score(rows, np.repeat(draws.x[part], k, axis=0))
-        out[:, part] = np.atleast_2d(scored).reshape(len(like), -1, k)
-    return out
+        both[:, part, 1:] = np.atleast_2d(scored).reshape(len(truth), -1, k)
+        slots = np.concatenate([draws.theta[part, None], draws.q[part]], axis=1)
+        both[:, part] = ties.shared(slots, both[:, part])
+    return TableScores(both[..., 0], both[..., 1:])

@@ -6,7 +6,7 @@ p: a sigmoid would saturate in float32 and make ties.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -15,9 +15,11 @@ from numpy.typing import NDArray
 
 from validation_core import sampling
 from validation_core.keys import part
+from validation_core.narrow import narrowed
 from validation_core.rng import stream
 from validation_core.sampling import TrainingSet
-from validation_core.types import Array, Benchmark, Joint
+from validation_core.scores import ties
+from validation_core.types import Array, Benchmark, Draws, Joint, TableScores
 
 if TYPE_CHECKING:
     from validation_core.training import Problem, Report
@@ -114,8 +116,8 @@ class TrainedClassifier:
 
     trained: Mapping[str, NDArray[np.float32]]
     initial: Mapping[str, NDArray[np.float32]]
-    shift: NDArray[np.float32]  # (D + M,)
-    scale: NDArray[np.float32]  # (D + M,)
+    shift: Array  # (D + M,), float64: a level may dwarf the spread
+    scale: Array  # (D + M,)
     history: Mapping[str, NDArray[np.floating]]
     """epoch, loss, held_loss, auc at every check of the training."""
     kept: int = -1
@@ -171,22 +173,60 @@ class Logit:
 
     def all(self, theta: Array, x: Array) -> Array:
         """Logits (betas, n), float32."""
+        out = np.empty((len(self.betas), len(theta)), dtype=np.float32)
+        size, forward = self._passes()
+        for first in range(0, len(theta), size):
+            part = slice(first, first + size)
+            out[:, part] = forward(
+                scaled(theta[part], x[part], self.classifier.shift, self.classifier.scale)
+            )
+        return out
+
+    def table(self, draws: Draws) -> TableScores:
+        """Logits of the truth (1, n) and of q's draws (1, n, K), at the first beta.
+
+        Both come out of the same passes, and what the network cannot tell apart at one x ties.
+        """
+        n, k, d = draws.q.shape
+        truth, drawn = np.empty(n, np.float32), np.empty((n, k), np.float32)
+        size, forward = self._passes()
+        step = max(1, size // (k + 1))
+        for first in range(0, n, step):
+            part = slice(first, min(first + step, n))
+            z = self._slots(
+                Draws(draws.theta[part], draws.x[part], draws.q[part])
+            )  # (rows, K + 1, D + M)
+            flat = z.reshape(-1, z.shape[-1])
+            passes = [forward(flat[i : i + size])[0] for i in range(0, len(flat), size)]
+            g = ties.shared(z[:, :, :d], np.concatenate(passes).reshape(-1, k + 1))
+            truth[part], drawn[part] = g[:, 0], g[:, 1:]
+        return TableScores(truth[None], drawn[None])
+
+    def _passes(self) -> tuple[int, Callable[[NDArray[np.float32]], Array]]:
+        """Rows of a pass, and logits (betas, n) of inputs (n, D + M)."""
         import torch
 
         from validation_core import nets
 
         device = nets.pick_device()
-        out = np.empty((len(self.betas), len(theta)), dtype=np.float32)
-        size = _CPU_ROWS if device == "cpu" else _GPU_ROWS
         networks = [nets.stack([self._mixed(beta)], device) for beta in self.betas]
-        with torch.inference_mode():
-            for first in range(0, len(theta), size):
-                part = slice(first, first + size)
-                inputs = scaled(theta[part], x[part], self.classifier.shift, self.classifier.scale)
+
+        def forward(inputs: NDArray[np.float32]) -> Array:
+            with torch.inference_mode():
                 z = torch.from_numpy(inputs).to(device).unsqueeze(0)
-                for i, network in enumerate(networks):
-                    out[i, part] = nets.forward(network, z)[0].cpu().numpy()
-        return out
+                return np.stack([nets.forward(one, z)[0].cpu().numpy() for one in networks])
+
+        return (_CPU_ROWS if device == "cpu" else _GPU_ROWS), forward
+
+    def _slots(self, draws: Draws) -> NDArray[np.float32]:
+        """Inputs (n, K + 1, D + M), the truth first; x is scaled once."""
+        n, k, d = draws.q.shape
+        shift, scale = self.classifier.shift, self.classifier.scale
+        z = np.empty((n, k + 1, len(shift)), np.float32)
+        z[:, 0, :d] = _standard(draws.theta, shift[:d], scale[:d])
+        z[:, 1:, :d] = _standard(draws.q, shift[:d], scale[:d])
+        z[:, :, d:] = _standard(draws.x, shift[d:], scale[d:])[:, None]
+        return z
 
     def _mixed(self, beta: float) -> dict[str, NDArray[np.float32]]:
         trained, initial = self.classifier.trained, self.classifier.initial
@@ -194,17 +234,19 @@ class Logit:
         return {name: keep * trained[name] + add * initial[name] for name in trained}
 
 
-def scaled(
-    theta: Array, x: Array, shift: NDArray[np.float32], scale: NDArray[np.float32]
-) -> NDArray[np.float32]:
+def scaled(theta: Array, x: Array, shift: Array, scale: Array) -> NDArray[np.float32]:
     """Inputs (n, D + M) of the network: robustly standardised and clipped."""
     out = np.empty((len(theta), theta.shape[1] + x.shape[1]), np.float32)
     for first in range(0, len(theta), _SCALED):
         part = slice(first, first + _SCALED)
         z = np.concatenate([theta[part], x[part]], axis=1, dtype=np.float64)
-        # Standardise before narrowing: heavy tails overflow float32.
-        out[part] = np.clip((z - shift) / scale, -_CLIP, _CLIP)
+        out[part] = _standard(z, shift, scale)
     return out
+
+
+def _standard(values: Array, shift: Array, scale: Array) -> Array:
+    """Columns (..., C) in robust sds, clipped; before narrowing, which tails would overflow."""
+    return np.clip((np.asarray(values, np.float64) - shift) / scale, -_CLIP, _CLIP)
 
 
 def learn(
@@ -261,7 +303,7 @@ def learn_all(
     ]
 
 
-def _scaling(data: TrainingSet) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+def _scaling(data: TrainingSet) -> tuple[Array, Array]:
     """Median and robust sd of the pooled training inputs: t with nu <= 2 ruins mean and sd."""
     # A table's q rows come K to an x: a stride takes every x, as p does.
     stride = max(1, len(data.q) // len(data.p))
@@ -270,10 +312,10 @@ def _scaling(data: TrainingSet) -> tuple[NDArray[np.float32], NDArray[np.float32
     )
     low, middle, high = np.quantile(pooled, [0.25, 0.5, 0.75], axis=0)
     spread = (high - low) / 1.349
-    return middle.astype(np.float32), np.where(spread > 0, spread, 1.0).astype(np.float32)
+    return narrowed(middle, np.where(spread > 0, spread, 1.0))
 
 
-def _problem(data: TrainingSet, shift: NDArray[np.float32], scale: NDArray[np.float32]) -> Problem:
+def _problem(data: TrainingSet, shift: Array, scale: Array) -> Problem:
     from validation_core import training
 
     parts = (data.p, data.q, data.held_p, data.held_q)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr
 
+from validation_core.statistics import exact
 from validation_core.statistics.ranks import require_numbers
 
 Float = NDArray[np.float64]
@@ -17,7 +18,7 @@ class C2ST(NamedTuple):
     """Accuracy (...) with two p-values (...), and how many of each side were called right.
 
     `pvalue` takes the nominal variance of a fair coin, as C2ST is used; `pvalue_per_class` the
-    binomial variances of both sides, which a biased threshold makes far smaller.
+    binomial variances of both sides, which a biased threshold makes far smaller. None is 0.
     """
 
     accuracy: Float
@@ -28,11 +29,13 @@ class C2ST(NamedTuple):
 
 
 def c2st(p: ArrayLike, q: ArrayLike, threshold: float = 0.0) -> C2ST:
-    """Accuracy of calling p what scores above the threshold, and its one-sided normal p-values.
+    """Accuracy of calling p what scores above the threshold, and its one-sided p-values.
 
     A score at the threshold is called q. With n_p != n_q the accuracy is balanced, so that a
     constant score has 1/2 whichever side is larger; with equal sizes that is the plain accuracy.
-    Where neither side varies, the per-class p-value is the nominal one.
+    P-values are normal; where a side has fewer than `exact.SMALL` scores they are exact: the
+    nominal one by both sides' binomial laws, the per-class one given how many scores lie above
+    the threshold. Where neither side varies, the normal per-class p-value is the nominal one.
 
     Args:
         p: held-out scores (..., n_p) of draws from p.
@@ -52,16 +55,21 @@ def c2st(p: ArrayLike, q: ArrayLike, threshold: float = 0.0) -> C2ST:
     p_hits = np.count_nonzero(p > threshold, axis=-1).astype(np.float64)
     q_hits = np.count_nonzero(q <= threshold, axis=-1).astype(np.float64)
     p_hits, q_hits = np.broadcast_arrays(p_hits, q_hits)
+    accuracy = (p_hits / n_p + q_hits / n_q) / 2
+    pvalues = (_exact if min(n_p, n_q) < exact.SMALL else _normal)(p_hits, q_hits, n_p, n_q)
+    return C2ST(accuracy, *pvalues, p_hits, q_hits)
+
+
+def _exact(p_hits: Float, q_hits: Float, n_p: int, n_q: int) -> tuple[Float, Float]:
+    above = p_hits, n_q - q_hits
+    return exact.accuracy(*above, n_p, n_q), exact.conditional(*above, n_p, n_q)
+
+
+def _normal(p_hits: Float, q_hits: Float, n_p: int, n_q: int) -> tuple[Float, Float]:
     rate_p, rate_q = p_hits / n_p, q_hits / n_q
-    accuracy = (rate_p + rate_q) / 2
     nominal = (1 / n_p + 1 / n_q) / 16
     per_class = (rate_p * (1 - rate_p) / n_p + rate_q * (1 - rate_q) / n_q) / 4
     per_class = np.where(per_class > 0, per_class, nominal)
-    excess = accuracy - 0.5
-    return C2ST(
-        accuracy,
-        ndtr(-excess / np.sqrt(nominal)),
-        ndtr(-excess / np.sqrt(per_class)),
-        p_hits,
-        q_hits,
-    )
+    excess = (rate_p + rate_q) / 2 - 0.5
+    nominal_p, per_class_p = (ndtr(-excess / np.sqrt(each)) for each in (nominal, per_class))
+    return np.maximum(nominal_p, exact.TINY), np.maximum(per_class_p, exact.TINY)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr
 
+from validation_core.statistics import exact
 from validation_core.statistics.ranks import require_numbers
 
 Float = NDArray[np.float64]
@@ -54,11 +55,14 @@ def multiple(p: ArrayLike, q: ArrayLike, rng: np.random.Generator) -> Multiple:
 
     U_j = (#{p < q_j} + xi_j #{p = q_j}) / n_p, sigma^2 = var_i F_half(p_i) + n_p / (12 n_q) and
     T = (1/2 - mean U) sqrt(n_p) / sigma, normal under H0 for independent samples; p = 1 - Phi(T).
+    Where a side has fewer than `exact.SMALL` scores p is that of the area under the curve by its
+    exact law. No p-value is smaller than one arrangement of all scores has.
 
     Args:
         p: scores (..., n_p) of draws from p.
         q: scores (..., n_q) of draws from q, independent of p's.
-        rng: breaks ties, one xi per q score in the order of the array.
+        rng: breaks ties, one xi per q score in the order of the array; relabels small samples
+            with ties.
 
     Raises:
         ValueError: if either side has fewer than two scores, or one is NaN.
@@ -71,7 +75,11 @@ def multiple(p: ArrayLike, q: ArrayLike, rng: np.random.Generator) -> Multiple:
     variance = (crossed.q_middle / n_q).var(axis=-1, ddof=1) + n_p / (12 * n_q)
     sigma = np.sqrt(variance)
     statistic = (0.5 - mean_u) * np.sqrt(n_p) / sigma
-    return Multiple(statistic, ndtr(-statistic), crossed.auc, sigma)
+    if min(n_p, n_q) < exact.SMALL:
+        pvalue = exact.mann_whitney(sides.p, sides.q, rng)
+    else:
+        pvalue = np.maximum(ndtr(-statistic), exact.least(n_p, n_q))
+    return Multiple(statistic, pvalue, crossed.auc, sigma)
 
 
 def auc(p: ArrayLike, q: ArrayLike) -> Float:

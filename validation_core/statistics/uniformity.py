@@ -73,11 +73,15 @@ def ks(u: ArrayLike) -> Uniformity:
     above, below = _gaps(ordered)
     distance = np.maximum(above.max(axis=-1), below.max(axis=-1))
     pvalue = kolmogorov_sf(distance, ordered.shape[-1])
-    return Uniformity(distance, np.maximum(pvalue, np.finfo(np.float64).tiny))
+    return Uniformity(distance, _positive(pvalue))
+
+
+def _positive(pvalue: Float) -> Float:
+    return np.maximum(pvalue, np.finfo(np.float64).tiny)
 
 
 def anderson_darling(u: ArrayLike) -> Uniformity:
-    """Anderson-Darling test of u (..., n), which looks hardest at both ends.
+    """Anderson-Darling test of u (..., n), which looks hardest at both ends; p is never 0.
 
     Raises:
         ValueError: if n < 2 or a rank lies outside [0, 1].
@@ -88,11 +92,11 @@ def anderson_darling(u: ArrayLike) -> Uniformity:
     odd = 2 * np.arange(1, n + 1) - 1
     logs = np.log(ordered) + np.log1p(-ordered[..., ::-1])
     statistic = -n - (logs * odd).mean(axis=-1)
-    return Uniformity(statistic, anderson_darling_sf(statistic, n))
+    return Uniformity(statistic, _positive(anderson_darling_sf(statistic, n)))
 
 
 def cramer_von_mises(u: ArrayLike) -> Uniformity:
-    """Cramer-von Mises test of u (..., n): the mean squared deviation of F_n.
+    """Cramer-von Mises test of u (..., n): the mean squared deviation of F_n; p is never 0.
 
     Raises:
         ValueError: if n < 2 or a rank lies outside [0, 1].
@@ -101,7 +105,7 @@ def cramer_von_mises(u: ArrayLike) -> Uniformity:
     n = ordered.shape[-1]
     middle = (2 * np.arange(1, n + 1) - 1) / (2 * n)
     statistic = 1 / (12 * n) + ((middle - ordered) ** 2).sum(axis=-1)
-    return Uniformity(statistic, cramer_von_mises_sf(statistic, n))
+    return Uniformity(statistic, _positive(cramer_von_mises_sf(statistic, n)))
 
 
 def ks_location(u: ArrayLike) -> tuple[Float, Float]:

@@ -1,9 +1,8 @@
-"""Does a witness lie higher under p than under q? The difference of means and its two nulls.
+"""Does a witness lie higher under p than under q? The difference of means and its null.
 
 References:
     AutoML two-sample test, Kuebler, Stimper, Buchholz, Muandet & Schoelkopf (2022), Sections 2
-    and 3: tau = mean_p h - mean_q h, one-sided, by permutation of h's values or by its normal
-    limit.
+    and 3: tau = mean_p h - mean_q h, one-sided, by permutation of the values of h.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtr
 
 from validation_core.statistics.permutation import share_beyond
 from validation_core.statistics.ranks import require_numbers
@@ -30,13 +28,6 @@ class Permuted(NamedTuple):
     statistic: Float
     pvalue: Float
     null: Float
-
-
-class Normal(NamedTuple):
-    """The normal approximation: z (...) and its one-sided p-value (...)."""
-
-    z: Float
-    pvalue: Float
 
 
 def permuted(p: ArrayLike, q: ArrayLike, permutations: int, rng: np.random.Generator) -> Permuted:
@@ -88,29 +79,6 @@ def relabelled(scores: ArrayLike, is_p: NDArray[np.bool_]) -> Float:
 def slack(scores: ArrayLike) -> Float:
     """By how much equal differences of means may differ as computed: (..., N) to (...)."""
     return _ROUNDING * np.abs(np.asarray(scores, dtype=np.float64)).max(axis=-1)
-
-
-def normal(p: ArrayLike, q: ArrayLike) -> Normal:
-    """z = tau / sqrt(var_p / n_p + var_q / n_q), its p-value by the normal law: large n only.
-
-    Where neither side varies the variance of the pooled scores takes its place: separated
-    constants are far apart, not infinitely far. Scores that are all equal say nothing: p = 1.
-
-    Raises:
-        ValueError: if a side has fewer than two scores, or one is not finite.
-    """
-    both, n_p = _pooled(p, q)
-    sizes = _sizes(both, n_p)
-    within = sum(
-        part.var(axis=-1, ddof=1) / n
-        for part, n in zip(np.split(both, [n_p], axis=-1), sizes, strict=True)
-    )
-    pooled = both.var(axis=-1, ddof=1) * sum(1 / n for n in sizes)
-    tiny = slack(both) ** 2
-    variance = np.where(within > tiny, within, np.where(pooled > tiny, pooled, np.inf))
-    z = _differences(both, n_p) / np.sqrt(variance)
-    pvalue = np.where(np.isinf(variance), 1.0, ndtr(-z))
-    return Normal(z, np.maximum(pvalue, np.finfo(np.float64).tiny))
 
 
 def _pooled(p: ArrayLike, q: ArrayLike) -> tuple[Float, int]:

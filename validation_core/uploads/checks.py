@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.types import Array, Blocks, Draws
-from validation_core.uploads import contents
+from validation_core.uploads import contents, ranges
 
 FEW_ROWS = 50
 FEW_DRAWS = 10
@@ -74,6 +74,9 @@ def _table(data: Draws, names: Sequence[str]) -> Iterator[str]:
     yield from _constant(data.theta, "theta", names)
     numbered = [f"column {i + 1}" for i in range(data.x.shape[1])]
     yield from _constant(data.x, "x", numbered)
+    yield from ranges.coarse(data.theta, "theta", names)
+    yield from ranges.coarse(data.q.reshape(-1, data.q.shape[-1]), "theta_q", names)
+    yield from ranges.coarse(data.x, "x", numbered)
     yield from contents.sentences(data, names)
 
 
@@ -86,6 +89,8 @@ def _samples(data: Blocks, names: Sequence[str]) -> Iterator[str]:
         )
     yield from _constant(data.p.theta, "p", names)
     yield from _constant(data.q.theta, "q", names)
+    yield from ranges.coarse(data.p.theta, "p", names)
+    yield from ranges.coarse(data.q.theta, "q", names)
 
 
 def _constant(array: Array, name: str, columns: Sequence[str]) -> Iterator[str]:

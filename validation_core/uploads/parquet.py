@@ -77,8 +77,11 @@ def _column(field: Any) -> Column:
 
     kind = field.type
     plain = types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)
+    if not plain:
+        return Column(field.name, None)
+    dtype = np.dtype(kind.to_pandas_dtype())
     # Missing values become NaN: whole numbers and truth values are held as floats from the start.
-    return Column(field.name, source.working(np.dtype(kind.to_pandas_dtype())) if plain else None)
+    return Column(field.name, dtype if dtype.kind == "f" else source.working(dtype))
 
 
 def _numbers(column: Any) -> NDArray[Any]:

@@ -50,7 +50,8 @@ def read(file: File, *, order: Order | None = None, limit: int = LIMIT, name: st
         table.require(known.found, tuple(declared))
         arrays = {role: found.load(name) for role, name in known.found.items()}
         notes = known.notes + found.notes
-        return table.assemble(arrays, notes, order or found.order, tuple(declared))
+        types = {role: declared[array].dtype for role, array in known.found.items()}
+        return table.assemble(arrays, notes, order or found.order, types)
 
 
 @contextmanager

@@ -121,7 +121,10 @@ def _upload(members: Sequence[_Part], order: Order | None) -> Upload:
     # Labels are no reason for anything; an order is told by the file that holds the draws.
     told = next((part.source.order for part in members if "theta_q" in part.roles), None)
     notes = tuple(note for part in members for note in part.notes)
-    return table.assemble(arrays, notes, order or told, tuple(arrays))
+    types = {
+        role: part.headers[name].dtype for part in members for role, name in part.roles.items()
+    }
+    return table.assemble(arrays, notes, order or told, types)
 
 
 def _different(labels: Sequence[str]) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,12 +15,16 @@ from validation_core.types import Array, Blocks, Draws, Joint
 from validation_core.uploads import (
     checks,
     extras,
+    floats,
+    groups,
     names,
     normalised,
+    ranges,
     repeats,
     shapes,
     source,
 )
+from validation_core.uploads.ranges import Range
 from validation_core.uploads.shapes import Order
 
 
@@ -42,6 +47,19 @@ class Upload:
     values may be infinite or NaN."""
     observed: tuple[Array, Array] | None = None
     """A real observation x_o (M,) and q's draws there, theta_o (K_o, D)."""
+
+    @cached_property
+    def extreme(self) -> tuple[tuple[Range, ...], tuple[Range, ...]]:
+        """Columns of theta and of x whose squares no float holds; two samples have no x."""
+        if isinstance(self.data, Draws):
+            return ranges.extreme(self.data, self.names, self.x_names)
+        both = Draws(self.data.p.theta, self.data.p.x, self.data.q.theta[:, None])
+        return ranges.extreme(both, self.names, ())
+
+    @cached_property
+    def groups(self) -> NDArray[np.int64] | None:
+        """The group (N,) of each row, whose rows hold one set of draws; None where none share."""
+        return groups.shared(self.data) if isinstance(self.data, Draws) else None
 
     @property
     def n(self) -> int:
@@ -77,11 +95,13 @@ class Upload:
             ValueError: as `read` does.
         """
         known = names.roles(arrays)
-        floats = {
+        numbers = {
             role: arrays[name].astype(source.working(arrays[name].dtype), copy=False)
             for role, name in known.found.items()
         }
-        return assemble(floats, known.notes, order, tuple(arrays))
+        require(known.found, tuple(arrays))
+        declared = {role: arrays[name].dtype for role, name in known.found.items()}
+        return assemble(numbers, known.notes, order, declared)
 
 
 def require(found: Collection[str], present: Collection[str]) -> None:
@@ -113,22 +133,24 @@ def assemble(
     arrays: Mapping[str, NDArray[Any]],
     notes: tuple[str, ...],
     order: Order | None,
-    present: Collection[str],
+    declared: Mapping[str, np.dtype[Any]],
 ) -> Upload:
-    """The upload that these arrays make, by role; `present` names all that the file holds.
+    """The upload that these arrays make, by role; `declared` is the type that each was saved in.
 
     Raises:
         AmbiguousOrder: when N = K and no order is given.
         ValueError: for everything else that cannot be diagnosed.
     """
-    require(arrays, present)
     if "theta" in arrays and "theta_q" in arrays:
-        return _table(arrays, notes, order)
-    return _samples(arrays, notes)
+        return _table(arrays, notes, order, declared)
+    return _samples(arrays, notes, declared)
 
 
 def _table(
-    arrays: Mapping[str, NDArray[Any]], notes: tuple[str, ...], order: Order | None
+    arrays: Mapping[str, NDArray[Any]],
+    notes: tuple[str, ...],
+    order: Order | None,
+    declared: Mapping[str, np.dtype[Any]],
 ) -> Upload:
     theta = shapes.matrix("theta", shapes.numbers("theta", arrays["theta"]))
     x = shapes.data(shapes.numbers("x", arrays["x"]), len(theta))
@@ -139,26 +161,48 @@ def _table(
     if not keep.all():
         theta, x, q = theta[keep], x[keep], q[keep]
         densities = {name: array[keep] for name, array in densities.items()}
+    observed, told_observed = extras.observed(arrays, x.shape[1], d)
+    drawn = {"theta_o": observed[1]} if observed else {}
+    same = floats.alike({"theta": theta, "theta_q": q, **drawn}, declared)
+    theta, q = same.arrays["theta"], same.arrays["theta_q"]
+    observed = observed and (observed[0], same.arrays["theta_o"])
+    densities, told_log = _one_log_q(densities, declared)
     again = repeats.again(theta, x)
     if again.any():
         theta, x, q = theta[~again], x[~again], q[~again]
         densities = {name: array[~again] for name, array in densities.items()}
         dropped |= {"theta and x of another row": int(again.sum())}
-    observed, told_observed = extras.observed(arrays, x.shape[1], d)
     said = (
-        *repeats.once(again), *told, *extras.unfinished(densities),
+        *same.warnings, *repeats.once(again), *told, *extras.unfinished(densities),
         *normalised.sentences(q, densities.get("log_q_draws")), *told_observed,
     )  # fmt: skip
     numbers = {"0": theta, "1": x, "2": q, **densities}
     numbers |= dict(zip(("x_o", "theta_o"), observed or (), strict=False))
     whole = Upload(
         data=Draws(theta, x, q), names=(), digest=keys.digest(**numbers), dropped=dropped,
-        warnings=said, notes=notes, densities=densities, observed=observed,
+        warnings=said, notes=(*notes, *same.notes, *told_log), densities=densities,
+        observed=observed,
     )  # fmt: skip
     return _labelled(whole, arrays)
 
 
-def _samples(arrays: Mapping[str, NDArray[Any]], notes: tuple[str, ...]) -> Upload:
+def _one_log_q(
+    densities: dict[str, Array], declared: Mapping[str, np.dtype[Any]]
+) -> tuple[dict[str, Array], tuple[str, ...]]:
+    """log q at the truths and at the draws in one type: their ranks tie as theirs do."""
+    both = {name: densities[name] for name in ("log_q", "log_q_draws") if name in densities}
+    if len(both) < 2:
+        return densities, ()
+    # Columns are what `floats` rounds: log q is one, whatever the shape.
+    same = floats.alike({name: array[..., None] for name, array in both.items()}, declared)
+    return densities | {name: a[..., 0] for name, a in same.arrays.items()}, same.notes
+
+
+def _samples(
+    arrays: Mapping[str, NDArray[Any]],
+    notes: tuple[str, ...],
+    declared: Mapping[str, np.dtype[Any]],
+) -> Upload:
     p, q = (shapes.matrix(name, shapes.numbers(name, arrays[name])) for name in ("p", "q"))
     if p.shape[1] != q.shape[1]:
         raise ValueError(
@@ -167,10 +211,12 @@ def _samples(arrays: Mapping[str, NDArray[Any]], notes: tuple[str, ...]) -> Uplo
         )
     (keep_p, dropped_p), (keep_q, dropped_q) = checks.finite({"p": p}), checks.finite({"q": q})
     p, q = (a if keep.all() else a[keep] for a, keep in ((p, keep_p), (q, keep_q)))
+    same = floats.alike({"p": p, "q": q}, declared)
+    p, q = same.arrays["p"], same.arrays["q"]
     whole = Upload(
         data=Blocks(_unconditional(p), _unconditional(q)), names=(),
         digest=keys.digest(**{"0": p, "1": q}), dropped=dropped_p | dropped_q,
-        warnings=extras.unused(arrays), notes=notes,
+        warnings=(*same.warnings, *extras.unused(arrays)), notes=(*notes, *same.notes),
     )  # fmt: skip
     return _labelled(whole, arrays)
 

@@ -151,9 +151,9 @@ class Tree:
         d, m = (sum(v.columns for v in many) for many in (self._drawn, self._data))
         truth = [self._truth[v.name] for v in self._drawn]
         return {
-            "theta": Header((n, d), _common(truth)),
-            "x": Header((n, m), _common(self._data)),
-            "theta_q": Header((n, k, d), _common(self._drawn)),
+            "theta": Header((n, d), _declared(truth)),
+            "x": Header((n, m), _declared(self._data)),
+            "theta_q": Header((n, k, d), _declared(self._drawn)),
             "theta_names": Header((d,), np.dtype("U40")),
             "x_names": Header((m,), np.dtype("U40")),
         }
@@ -198,3 +198,7 @@ def _sorted(name: str, dataset: Any, header: Header, dims: tuple[str, ...]) -> _
 
 def _common(variables: Sequence[_Variable]) -> np.dtype[Any]:
     return np.result_type(*(working(v.dtype) for v in variables))
+
+
+def _declared(variables: Sequence[_Variable]) -> np.dtype[Any]:
+    return np.result_type(*(v.dtype for v in variables))

@@ -18,6 +18,7 @@ from validation_core.answers.base import Answer, Found
 from validation_core.answers.cause import clouds, evidence, seen, weigh
 from validation_core.answers.cause.told import CODE, HOW, say, table
 from validation_core.answers.cause.words import NEXT, TITLES, steps
+from validation_core.diagnosis.obstacles import unusable
 from validation_core.tasks import Live
 from validation_core.types import Array, Draws, Method
 from validation_core.uploads import Upload, repeats
@@ -143,7 +144,7 @@ def obstacle(upload: Upload) -> str | None:
             f"A cause needs at least {LEAST_ROWS} simulations with {LEAST_DRAWS} draws of q at "
             f"each; got {upload.n} with {upload.k}. Bring more."
         )
-    return None
+    return unusable(upload)
 
 
 def tasks(upload: Upload, methods: Sequence[Method], seed: int) -> tuple[Answer, ...]:

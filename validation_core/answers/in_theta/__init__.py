@@ -53,7 +53,7 @@ def obstacle(upload: Upload) -> str | None:
             "A map over theta compares the truth with q's draws at the same x; two samples p and "
             "q have no x. Upload theta, x and theta_q."
         )
-    return obstacles.obstacle(WithinX(), upload)
+    return obstacles.obstacle(WithinX(), upload) or obstacles.unusable(upload)
 
 
 def tasks(upload: Upload, methods: Sequence[Method], seed: int) -> tuple[InTheta, ...]:

@@ -12,6 +12,7 @@ from validation_core import scores, statistics
 from validation_core.answers.base import Answer, Found
 from validation_core.answers.in_theta import binned, shares
 from validation_core.diagnosis import learning, run
+from validation_core.narrow import narrow
 from validation_core.rng import stream
 from validation_core.tasks import Live
 from validation_core.types import Array, Draws
@@ -71,7 +72,7 @@ def in_theta(table: Draws, truth: Array, draws: Array, k: int, seed: int) -> Fou
         _map(plain, arrays, theirs.reshape(-1, d), mine, ratio, chosen, True, _MAPS)
     own = _OWN if plain["maps"] else _MAPS
     _map(plain, arrays, table.q.reshape(-1, d), table.theta, ratio, chosen, False, own)
-    return Found(plain, {name: array.astype(np.float32) for name, array in arrays.items()})
+    return Found(plain, {name: narrow(array) for name, array in arrays.items()})
 
 
 def _standardised(table: Draws) -> tuple[Array, Array]:

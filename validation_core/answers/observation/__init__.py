@@ -73,7 +73,7 @@ def obstacle(upload: Upload) -> str | None:
             f"A local test learns on half of the rows and needs at least {FEWEST} rows; got "
             f"{upload.n}. Upload more rows."
         )
-    return None
+    return obstacles.unusable(upload)
 
 
 def tasks(

@@ -16,6 +16,7 @@ from validation_core.answers.over_x import features, quotes
 from validation_core.diagnosis import learning
 from validation_core.maps import ball, near, scene
 from validation_core.maps import over_x as smoothing
+from validation_core.narrow import narrow
 from validation_core.rng import stream
 from validation_core.statistics import ball as ball_of
 from validation_core.statistics.local import distance_of_logits, local
@@ -121,7 +122,7 @@ def _local(
         "null_d": expit(logits[1 : 1 + _CURVES, :shown].astype(np.float64)),
     }  # fmt: skip
     nearby = _nearby(table, which, x, seed)
-    small = {name: np.asarray(array, np.float32) for name, array in arrays.items()}
+    small = {name: narrow(array) for name, array in arrays.items()}
     return Found({"place": place, "local": told, "near": nearby}, small)
 
 
@@ -215,7 +216,7 @@ def _ball(
         "mapped": [int(one) for one in mapped],
     }  # fmt: skip
     arrays = {
-        "ball.theta": draws[:shown][:, mapped].astype(np.float32),
+        "ball.theta": narrow(draws[:shown][:, mapped]),
         "ball.inside": inside.astype(np.float32),
     }
     return Found({"ball": told}, arrays)

@@ -71,7 +71,7 @@ def obstacle(upload: Upload) -> str | None:
             f"A map over x compares stretches of at least 10 rows each and needs {FEWEST} rows; "
             f"got {upload.n}. Upload more rows."
         )
-    return None
+    return obstacles.unusable(upload)
 
 
 def tasks(upload: Upload, methods: Sequence[Method], seed: int) -> tuple[OverX, ...]:

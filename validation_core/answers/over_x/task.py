@@ -16,6 +16,7 @@ from validation_core.answers.over_x.features import Features
 from validation_core.answers.over_x.windows import Windows, windows
 from validation_core.diagnosis import learning
 from validation_core.maps import over_x as smoothing
+from validation_core.narrow import narrow
 from validation_core.omnibus.coordinates import COLUMNS, Coordinates, aside, coordinates, moments
 from validation_core.rng import stream
 from validation_core.tasks import Live
@@ -249,4 +250,4 @@ def _drawing(looked: Looked, kind: str, raw: Array, c: int, label: str) -> dict[
         arrays[f"{label}.heat"] = found.reshape(len(found), len(up), len(across))
         some = np.linspace(0, len(looked.plane) - 1, min(_DOTS, len(looked.plane)))
         arrays[f"{label}.dots"] = looked.plane[some.astype(int)]
-    return {name: array.astype(np.float32) for name, array in arrays.items()}
+    return {name: narrow(array) for name, array in arrays.items()}

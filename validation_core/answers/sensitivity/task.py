@@ -241,7 +241,7 @@ def tasks(
             f"What is injected is one of {', '.join(DEFECTS)}; got {unknown[0]!r}. Choose "
             "some of those."
         )
-    asked, _ = _asked(thinned(upload), methods)
+    asked = [] if obstacle(upload) else _asked(thinned(upload), methods)[0]
     if not asked:
         return ()
     wanted = [name for name in injections if DEFECTS[name].least_dims <= upload.dims[0]]

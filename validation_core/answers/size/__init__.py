@@ -19,6 +19,7 @@ from validation_core.answers.size.told import CODE, HOW, finds, say, table
 from validation_core.answers.size.whole import by_densities, regions, told
 from validation_core.diagnosis import tasks as diagnoses
 from validation_core.diagnosis.obstacles import obstacle as hinders
+from validation_core.diagnosis.obstacles import unusable
 from validation_core.diagnosis.run import held_back
 from validation_core.rng import stream
 from validation_core.statistics import divergence
@@ -94,7 +95,7 @@ def obstacle(upload: Upload) -> str | None:
         return (
             f"Sizes of errors need at least {LEAST_ROWS} simulations; got {upload.n}. Bring more."
         )
-    return None
+    return unusable(upload)
 
 
 def tasks(upload: Upload, methods: Sequence[Method], seed: int) -> tuple[Answer, ...]:

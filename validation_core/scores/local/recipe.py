@@ -12,8 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from validation_core.narrow import narrowed
 from validation_core.scores.classifier import scaled
 from validation_core.scores.local.score import LocalScore
 from validation_core.types import Array, Draws
@@ -89,13 +89,11 @@ def _require(train: Draws) -> None:
             )
 
 
-def _scaling(
-    theta: Array, drawn: Array, x: Array
-) -> tuple[NDArray[np.float32], NDArray[np.float32]]:  # fmt: skip
+def _scaling(theta: Array, drawn: Array, x: Array) -> tuple[Array, Array]:
     """Median and robust sd of each column, of both rows of all pairs alike."""
     both = np.concatenate([theta, drawn]).astype(np.float64)  # (2 n, D)
     pooled = np.concatenate([both, np.concatenate([x, x])], axis=1)
     low, middle, high = np.quantile(pooled, [0.25, 0.5, 0.75], axis=0)
     spread = (high - low) / 1.349
     spread = np.where(spread > 0, spread, pooled.std(axis=0))  # a column that is mostly one value
-    return middle.astype(np.float32), np.where(spread > 0, spread, 1.0).astype(np.float32)
+    return narrowed(middle, np.where(spread > 0, spread, 1.0))

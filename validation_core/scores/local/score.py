@@ -23,8 +23,8 @@ class LocalScore:
 
     parameters: Mapping[str, NDArray[np.float32]]
     """weight0, bias0, ...: (H + 1, fan in, fan out) and (H + 1, 1, fan out)."""
-    shift: NDArray[np.float32]  # (D + M,)
-    scale: NDArray[np.float32]  # (D + M,)
+    shift: Array  # (D + M,), float64: a level may dwarf the spread
+    scale: Array  # (D + M,)
 
     @property
     def nulls(self) -> int:

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from validation_core.keys import part
 from validation_core.nets import Parameters
+from validation_core.scores import ties
 from validation_core.scores.localizer import networks
 from validation_core.scores.localizer.frame import Frame
 from validation_core.scores.localizer.recipe import Embedding
@@ -115,9 +116,9 @@ class Distance:
             q = draws.q[part]
             phi = self.embed(q.reshape(-1, d)).reshape(-1, k, centre.shape[1])
             far = _lengths(phi - centre[part, None])
-            # A draw that is the truth ties with it, whatever a matrix product rounds.
-            same = (q == draws.theta[part, None]).all(-1)
-            drawn[part] = np.where(same, truth[part, None], far)
+            slots = np.concatenate([draws.theta[part, None], q], axis=1)
+            both = np.concatenate([truth[part, None], far], axis=1)
+            drawn[part] = ties.shared(slots, both)[:, 1:]
         return TableScores(truth[None], drawn[None])
 
     def centre(self, x: Array) -> Array:

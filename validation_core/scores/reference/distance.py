@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core.scores.reference.hashing import Words, again, hashed, occurrences
+from validation_core.hashing import Words, again, hashed, occurrences
 from validation_core.types import Array, Draws, TableScores
 
 Metric = Literal["euclidean", "manhattan"]

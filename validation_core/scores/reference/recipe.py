@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from validation_core import sampling
+from validation_core.hashing import Words, uniforms
 from validation_core.rng import stream
 from validation_core.scores.reference.distance import Distance, Metric
-from validation_core.scores.reference.hashing import Words, uniforms
 from validation_core.scores.reference.regression import Mean, fit
 from validation_core.types import Array, Benchmark, Draws, Joint
 

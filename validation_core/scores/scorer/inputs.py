@@ -89,7 +89,9 @@ def _robust(rows: Array) -> tuple[Float, Float]:
     """Medians and robust sds of the columns: t with nu <= 2 ruins mean and sd."""
     low, middle, high = np.quantile(rows, [0.25, 0.5, 0.75], axis=0)
     spread = (high - low) / 1.349
-    spread = np.where(spread > 0, spread, rows.std(axis=0))
+    # Squares of float32 overflow where those of float64 do not.
+    sd = rows.std(axis=0, dtype=np.float64).astype(rows.dtype)
+    spread = np.where(spread > 0, spread, sd)
     return middle, np.where(spread > 0, spread, 1.0)
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from validation_core.keys import part
 from validation_core.nets import Parameters
+from validation_core.scores import ties
 from validation_core.scores.scorer import objective
 from validation_core.scores.scorer.inputs import Inputs
 from validation_core.types import Array, Draws, TableScores
@@ -77,11 +78,8 @@ class SlotScore:
     def table(self, draws: Draws) -> TableScores:
         """Scores of the truth (1, n) and of q's draws (1, n, K)."""
         theta = np.concatenate([draws.theta[:, None], draws.q], axis=1)
-        g = self._scores(theta, draws.x)
-        # A draw that is the truth ties with it, whatever a matrix product rounds.
-        same = (draws.q == draws.theta[:, None]).all(axis=-1)
-        drawn = np.where(same, g[:, :1], g[:, 1:])
-        return TableScores(g[None, :, 0], drawn[None])
+        g = ties.shared(theta, self._scores(theta, draws.x))
+        return TableScores(g[None, :, 0], g[None, :, 1:])
 
     def _scores(self, theta: Array, x: Array) -> NDArray[np.float64]:
         """g (n, K) of theta (n, K, D) at x (n, M), in double precision: ties stay ties."""

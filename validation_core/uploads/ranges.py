@@ -1,0 +1,88 @@
+"""How far the numbers of a table reach: columns that floats hold but cannot square, or have lost.
+
+Ranks read any finite number. What learns squares distances: above 1e150 a square is infinite, and
+differences below 1e-150 square to nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from validation_core.types import Array, Draws
+
+_LARGEST, _SMALLEST = 1e150, 1e-150  # whose squares a double holds
+_WIDEST = 1e307  # of which a sum of a few is finite
+_STEPS = 100  # that a column's float type has within its range: fewer have lost it
+_BLOCK = 2**20
+
+
+class Range(NamedTuple):
+    """A column that cannot be squared: its name, largest size and width."""
+
+    name: str
+    largest: float
+    width: float
+
+    @property
+    def infinite(self) -> bool:
+        """Whether not even its width is a number to work with."""
+        return not self.width < _WIDEST or self.largest > _WIDEST
+
+    def __str__(self) -> str:
+        return f"{self.name} of size {self.largest:.3g} and range {self.width:.3g}"
+
+
+def extreme(
+    data: Draws, names: Sequence[str], x_names: Sequence[str]
+) -> tuple[tuple[Range, ...], tuple[Range, ...]]:
+    """Columns of theta (with q's draws) and of x whose squares a double cannot hold."""
+    theta = [ends(data.theta), ends(data.q.reshape(-1, data.q.shape[-1]))]
+    low = np.minimum(theta[0][0], theta[1][0])
+    high = np.maximum(theta[0][1], theta[1][1])
+    return tuple(_beyond(low, high, names)), tuple(_beyond(*ends(data.x), x_names))
+
+
+def _beyond(low: Array, high: Array, names: Sequence[str]) -> Iterator[Range]:
+    with np.errstate(over="ignore"):
+        width = high - low
+    size = np.maximum(np.abs(low), np.abs(high))
+    for j in map(int, np.flatnonzero((size > _LARGEST) | ((width > 0) & (width < _SMALLEST)))):
+        name = names[j] if j < len(names) else f"column {j + 1}"
+        yield Range(name, float(size[j]), float(width[j]))
+
+
+def ends(rows: Array) -> tuple[Array, Array]:
+    """The smallest and the largest number of each column of rows (n, C), in float64."""
+    c = rows.shape[1]
+    low, high = np.full(c, np.inf), np.full(c, -np.inf)
+    step = max(1, _BLOCK // max(1, c))
+    for first in range(0, len(rows), step):
+        block = rows[first : first + step]
+        low, high = np.minimum(low, block.min(axis=0)), np.maximum(high, block.max(axis=0))
+    return low, high
+
+
+def coarse(rows: Array, name: str, columns: Sequence[str]) -> Iterator[str]:
+    """Columns whose float type has few numbers within their range: their digits are lost."""
+    low, high = ends(rows)
+    level = np.maximum(np.abs(low), np.abs(high))
+    with np.errstate(all="ignore"):
+        own = rows.dtype if rows.dtype.kind == "f" else np.dtype(np.float64)
+        for j in map(int, np.flatnonzero(high > low)):
+            kind = own
+            if own == np.float64 and np.spacing(np.float32(level[j])) * _STEPS > high[j] - low[j]:
+                column = rows[:, j]
+                if (column.astype(np.float32) == column).all():
+                    kind = np.dtype(np.float32)
+            step = float(np.spacing(np.asarray(level[j], kind)))
+            if not step * _STEPS > high[j] - low[j]:
+                continue
+            count = len(np.unique(rows[:, j]))
+            yield (
+                f"{name} holds only {count:,} different values in {columns[j]}: it lies near "
+                f"{level[j]:.6g}, where {kind} has steps of {step:.2g}, and its digits are lost. "
+                f"Subtract the offset (or change the unit) before saving, or save it as float64."
+            )
