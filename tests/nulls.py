@@ -172,7 +172,7 @@ def near(rng: np.random.Generator, n: int, k: int) -> tuple[Draws, Given]:
 
 def _many_shared(rng: np.random.Generator, n: int, k: int) -> tuple[Draws, Given]:
     """One group, and many more parameters than are looked at: those of half of the rows."""
-    one, given = shared((1.0,), d=300)(rng, n, k)
+    one, given = shared((1.0,), d=300, draws=16)(rng, n, k)
     return one, given | {"training": np.sort(rng.permutation(n)[: n // 2])}
 
 
