@@ -2,218 +2,34 @@
 
 from collections.abc import Callable
 from functools import cache
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy.special import ndtr, ndtri
 
-from validation_core.omnibus import Learned, columns, nearest, relabelled
+from tests.nulls import DISCRETE, NULLS, densities, gaussian, learned, near, shared
+from validation_core.omnibus import (
+    Along,
+    Claim,
+    Learned,
+    Omnibus,
+    battery,
+    columns,
+    relabelled,
+)
+from validation_core.omnibus.battery import SHARES
+from validation_core.omnibus.table import statistics_of
 from validation_core.rng import stream
 from validation_core.statistics import binomial_bounds
 from validation_core.types import Array, Draws
 
-TABLES = 200
+N, K, TABLES = 60, 12, 200
 RELABELINGS = 99
 ALPHAS = (0.05, 0.2)
 CONFIDENCE = 1 - 1e-4
 """Of each bound: some hundred of them are looked at together."""
-
-Null = Callable[[np.random.Generator], tuple[Draws, dict[str, Any]]]
-
-
-def table(slots: Array, x: Array) -> Draws:
-    """The first of slots (N, K + 1, D), alike given x, plays the truth."""
-    return Draws(slots[:, 0], x, slots[:, 1:])
-
-
-def law(noise: Array, x: Array) -> Array:
-    """Slots (N, K + 1, D) around the first columns of x (N, M), D of them at most."""
-    shared = min(noise.shape[2], x.shape[1])
-    out = np.array(noise)
-    out[..., :shared] += x[:, None, :shared]
-    return out
-
-
-def gaussian(rng: np.random.Generator, n: int = 60, k: int = 12, d: int = 2, m: int = 1) -> Draws:
-    x = rng.standard_normal((n, m))
-    return table(law(rng.standard_normal((n, k + 1, d)), x), x)
-
-
-def sized(n: int = 60, k: int = 12, d: int = 2, m: int = 1) -> Null:
-    return lambda rng: (gaussian(rng, n, k, d, m), {})
-
-
-def shaped(change: Callable[[Array], Array]) -> Null:
-    """All slots changed alike."""
-
-    def null(rng: np.random.Generator) -> tuple[Draws, dict[str, Any]]:
-        one = gaussian(rng)
-        return Draws(change(one.theta), one.x, change(one.q)), {}
-
-    return null
-
-
-def noisy(noise: Callable[[np.random.Generator, tuple[int, ...]], Array]) -> Null:
-    def null(rng: np.random.Generator) -> tuple[Draws, dict[str, Any]]:
-        x = rng.standard_normal((60, 2))
-        return table(law(noise(rng, (60, 13, 2)), x), x), {}
-
-    return null
-
-
-def over(x: Callable[[np.random.Generator], Array]) -> Null:
-    def null(rng: np.random.Generator) -> tuple[Draws, dict[str, Any]]:
-        data = x(rng)
-        return table(law(rng.standard_normal((len(data), 13, 2)), data), data), {}
-
-    return null
-
-
-def correlated(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
-    common = rng.standard_normal((*shape[:2], 1))
-    return np.sqrt(0.999) * common + np.sqrt(0.001) * rng.standard_normal(shape)
-
-
-def mixture(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
-    return 4 * rng.integers(0, 2, (*shape[:2], 1)) + rng.standard_normal(shape)
-
-
-def point_masses(rng: np.random.Generator) -> tuple[Draws, dict[str, Any]]:
-    x = rng.standard_normal((60, 1))
-    noise = rng.standard_normal((60, 13, 2)) * (rng.random(60) < 0.6)[:, None, None]
-    return table(law(noise, x), x), {}
-
-
-def heteroscedastic(rng: np.random.Generator) -> tuple[Draws, dict[str, Any]]:
-    x = rng.standard_normal((60, 1))
-    return table(rng.standard_normal((60, 13, 2)) * np.exp(2 * x)[:, None], x), {}
-
-
-def shared(sizes: tuple[int, ...], k: int = 12, d: int = 2) -> Null:
-    """Groups of rows of one x and one set of draws."""
-
-    def null(rng: np.random.Generator) -> tuple[Draws, dict[str, Any]]:
-        groups = np.repeat(np.arange(len(sizes)), sizes)
-        n = len(groups)
-        x = rng.standard_normal((len(sizes), 1))[groups]
-        draws = rng.standard_normal((len(sizes), k, d))[groups]
-        order = rng.permutation(n)  # rows of a group need not stand together
-        one = table(law(np.concatenate([rng.standard_normal((n, 1, d)), draws], axis=1), x), x)
-        return Draws(one.theta[order], one.x[order], one.q[order]), {"groups": groups[order]}
-
-    return null
-
-
-def of_slots(one: Draws, score: Callable[[Array, Array], Array]) -> Array:
-    """A score (N, J + 1) of the truth and of the draws that may play it."""
-    some = columns(len(one), one.q.shape[1], one.theta.shape[1])
-    slots = np.concatenate([one.theta[:, None], one.q[:, some]], axis=1)
-    return score(slots, one.x[:, None])
-
-
-def learned(digits: int | None = None, d: int = 2) -> Null:
-    """Arbitrary functions as learned scores, of some rows each."""
-
-    def null(rng: np.random.Generator) -> tuple[Draws, dict[str, Any]]:
-        one = gaussian(rng, d=d)
-        turn = rng.standard_normal((d, 3))
-        values = of_slots(one, lambda slots, x: np.sin(slots @ turn + x).sum(-1))
-        values = values if digits is None else np.round(values, digits)
-        rows = np.sort(rng.permutation(60)[:30])
-        scores = [
-            Learned("classifier", rows, values[rows], ratio=True),
-            Learned("tarp", rows[:20], np.square(values[rows[:20]]), ratio=False),
-        ]
-        return one, {"learned": scores, "training": np.setdiff1d(np.arange(60), rows)}
-
-    return null
-
-
-def densities(unknown: float = 0.0, outside: float = 0.0, joint: bool = True, d: int = 2) -> Null:
-    """log q that is known of most rows, and a log joint that is -inf outside of its support."""
-
-    def null(rng: np.random.Generator) -> tuple[Draws, dict[str, Any]]:
-        one = gaussian(rng, d=d)
-
-        def log_q(theta: Array) -> Array:
-            out = -0.4 * np.square(theta).sum(-1)
-            out[rng_unknown] = np.nan
-            return out
-
-        def log_joint(theta: Array) -> Array:
-            inside = theta[..., 0] > np.quantile(one.q[..., 0], outside)
-            return np.where(inside, -np.abs(theta).sum(-1), -np.inf)
-
-        rng_unknown = rng.random(60) < unknown
-        given = {"log_q": log_q(one.theta), "log_q_draws": log_q(one.q)}
-        if joint:
-            given |= {"log_joint": log_joint(one.theta), "log_joint_draws": log_joint(one.q)}
-        return one, {"densities": given}
-
-    return null
-
-
-def near(rng: np.random.Generator) -> tuple[Draws, dict[str, Any]]:
-    one = gaussian(rng)
-    return one, {"near": nearest(np.abs(one.x[:, 0] - 0.5))}
-
-
-def shared_with_training(rng: np.random.Generator) -> tuple[Draws, dict[str, Any]]:
-    """One group, and many more parameters than are looked at: those of half of the rows."""
-    one, more = shared((80,), k=16, d=300)(rng)
-    return one, more | {"training": np.sort(rng.permutation(80)[:40])}
-
-
-def groups_of_many(rng: np.random.Generator) -> tuple[Draws, dict[str, Any]]:
-    """Groups, and more parameters than are looked at."""
-    return shared((30, 20, 10), d=60)(rng)
-
-
-NULLS: dict[str, Null] = {
-    "gaussian": sized(),
-    "one digit": shaped(lambda theta: np.round(theta, 1)),
-    "two digits": shaped(lambda theta: np.round(theta, 2)),
-    "binary": shaped(lambda theta: (theta > 0) * 1.0),
-    "K = 1": sized(k=1),
-    "K = 2": sized(k=2),
-    "N = 5": sized(n=5),
-    "N = 12": sized(n=12),
-    "N = 50": sized(n=50, m=3),
-    "Cauchy": noisy(lambda rng, shape: rng.standard_cauchy(shape)),
-    "t2": noisy(lambda rng, shape: rng.standard_t(2, shape)),
-    "correlation .999": noisy(correlated),
-    "scales": shaped(lambda theta: theta * np.array([1e-12, 1e12])),
-    "offsets": shaped(lambda theta: theta + 1e8),
-    "float32": shaped(lambda theta: theta.astype(np.float32)),
-    "mixture": noisy(mixture),
-    "bounded": shaped(lambda theta: np.clip(theta, -0.5, 1)),
-    "point masses": point_masses,
-    "heteroscedastic": heteroscedastic,
-    "repeated x": over(lambda rng: np.repeat(rng.standard_normal((20, 2)), 3, axis=0)),
-    "constant x": over(lambda rng: np.ones((60, 1))),
-    "discrete x": over(lambda rng: rng.integers(0, 3, (60, 2)) * 1.0),
-    "heavy-tailed x": over(lambda rng: rng.standard_cauchy((60, 2))),
-    "40 columns": over(lambda rng: rng.standard_normal((40, 40))),
-    "D = 30": sized(k=8, d=30),
-    "D = 60": sized(k=8, d=60),
-    "one group": shared((60,)),
-    "ten groups": shared((2, 3, 3, 4, 5, 6, 7, 8, 10, 12)),
-    "some singletons": shared((20, 10, *[1] * 30)),
-    "only singletons": shared((1,) * 60, k=80),
-    "groups, D = 60": groups_of_many,
-    "one group, D = 300": shared_with_training,
-    "learned": learned(),
-    "learned, ties": learned(digits=0),
-    "learned, D = 60": learned(d=60),
-    "densities": densities(),
-    "densities, ties": densities(joint=False),
-    "densities, NaN rows": densities(unknown=0.3),
-    "densities, D = 60": densities(unknown=0.3, d=60),
-    "joint -inf": densities(outside=0.3),
-    "near": near,
-}
-DISCRETE = {"binary", "K = 1", "N = 5", "point masses"}
-"""Kinds of which the largest statistics of many labellings are equal."""
 
 
 @cache
@@ -221,7 +37,7 @@ def null_pvalues(kind: str) -> Array:
     """Of fresh tables: (TABLES,)."""
     out = []
     for trial in range(TABLES):
-        one, more = NULLS[kind](stream(trial, "omnibus", kind))
+        one, more = NULLS[kind](stream(trial, "omnibus", kind), N, K)
         out.append(relabelled(one, trial, relabelings=RELABELINGS, **more).pvalue)
     return np.array(out)
 
@@ -244,3 +60,262 @@ def test_the_level_is_exact_over_all_kinds_together(alpha):
     rest = [count[kind] for kind in NULLS if kind not in DISCRETE]
     low, _ = binomial_bounds(TABLES * len(rest), alpha, CONFIDENCE)
     assert sum(rest) >= low
+
+
+def every_labelling(sizes: Array) -> Array:
+    """All labellings (B, N) of rows with so many slots."""
+    return np.array(list(product(*(range(size) for size in sizes))), np.int32)
+
+
+def test_p_is_the_share_of_all_labellings():
+    count = 1999
+    for trial in range(20):
+        rng = stream(trial, "omnibus", "every")
+        asked = statistics_of(gaussian(rng, n=4, k=2), trial, relabelings=count)
+        pools = asked.battery.pools
+        tested = battery.calibrated(asked.battery, count, rng, lambda done: None)
+        slots = every_labelling(pools.size)
+        largest = tested.scale.evidence(asked.battery.statistics(slots)).max(axis=1)
+        share = np.mean(largest >= largest[(slots == pools.observed).all(axis=1)] - 1e-4)
+        assert abs(tested.pvalue - share) < 4.5 * np.sqrt(share * (1 - share) / count) + 1 / count
+
+
+def test_labellings_of_rows_and_of_shared_pools_are_uniform():
+    one, more = shared((0.6, 0.2, 0.2))(np.random.default_rng(0), 5, 2)
+    pools = statistics_of(one, 0, **more).battery.pools
+    slots = pools.labellings(40_000, np.random.default_rng(1))
+    trio = np.flatnonzero(pools.size == 5)
+    assert [len(rows) for rows in pools.shared] == [3]
+    assert all(len(set(some)) == 3 for some in slots[:200, trio])
+    codes = slots[:, trio] @ np.array([25, 5, 1])
+    found = np.unique(codes, return_counts=True)[1]
+    assert len(found) == 5 * 4 * 3
+    low, high = binomial_bounds(40_000, 1 / 60, CONFIDENCE)
+    assert low <= found.min() <= found.max() <= high
+    alone = np.bincount(slots[:, pools.size == 3][:, 0], minlength=3)
+    low, high = binomial_bounds(40_000, 1 / 3, CONFIDENCE)
+    assert low <= alone.min() <= alone.max() <= high
+
+
+def test_an_equal_labelling_has_equal_evidence_however_many_are_worked_out_together():
+    one, more = learned()(np.random.default_rng(0), N, K)
+    asked = statistics_of(one, 0, **more)
+    slots = np.repeat(asked.battery.pools.observed[None], 50, axis=0)
+    alone = asked.battery.statistics(asked.battery.pools.observed[None])
+    np.testing.assert_allclose(asked.battery.statistics(slots), alone.repeat(50, 0), atol=2e-6)
+
+
+def by_claim(one: Omnibus) -> dict[Claim, float]:
+    return {claim: float(z) for claim, z in zip(one.claims, one.z, strict=True)}
+
+
+def test_the_order_of_draws_and_of_rows_does_not_matter():
+    one = gaussian(np.random.default_rng(0), d=3, m=2)
+    before = by_claim(relabelled(one, 0, relabelings=99))
+    draws, rows = np.random.default_rng(1).permutation(12), np.arange(60)[::-1]
+    permuted = relabelled(Draws(one.theta, one.x, one.q[:, draws]), 0, relabelings=99)
+    assert by_claim(permuted) == pytest.approx(before, abs=1e-5)
+    turned = by_claim(relabelled(Draws(one.theta[rows], one.x[rows], one.q[rows]), 0))
+    for claim, z in before.items():
+        if claim.along != Along("balls"):  # around rows that are drawn by their number
+            assert turned[claim] == pytest.approx(z, abs=1e-5)
+
+
+def test_sorted_draws_are_as_good_as_any_others():
+    """Those that may play the truth stand evenly among them."""
+    few = columns(1000, 200, 2)
+    assert len(few) == 63
+    assert abs(few.mean() - 99.5) < 0.5
+    assert abs(few[0] + few[-1] - 199) <= 1
+    assert (columns(60, 12, 2) == np.arange(12)).all()
+
+
+def test_ranks_do_not_see_monotone_transforms():
+    one = gaussian(np.random.default_rng(0), d=2, m=2)
+    bent = [
+        np.stack([np.exp(theta[..., 0]), theta[..., 1] ** 3], -1) for theta in (one.theta, one.q)
+    ]
+    a = relabelled(one, 0, relabelings=99)
+    b = relabelled(Draws(bent[0], one.x, bent[1]), 0, relabelings=99)
+    assert a.claims == b.claims
+    ranks = [claim.of == "theta" for claim in a.claims]
+    assert sum(ranks) > 20
+    np.testing.assert_array_equal(a.z[ranks], b.z[ranks])
+    assert (a.z[~np.array(ranks)] != b.z[~np.array(ranks)]).any()
+
+
+def scored(one: Draws, which: int) -> Array:
+    """Normal scores (N, K + 1) of mid-ranks, one slot at a time."""
+    slots = np.concatenate([one.theta[:, None], one.q], axis=1)[..., which]
+    z = np.zeros_like(slots)
+    for i, row in enumerate(slots):
+        for j, value in enumerate(row):
+            below, equal = np.sum(row < value), np.sum(row == value)
+            z[i, j] = ndtri((below + equal / 2) / len(row))
+    return z
+
+
+def standardised(values: Array) -> float:
+    """The sum over rows of the truth's value (N, K + 1), first in each row, in its own sd."""
+    total = sum(row[0] - row.mean() for row in values)
+    return total / np.sqrt(sum(row.var() for row in values))
+
+
+def test_statistics_are_those_of_plain_loops():
+    one = gaussian(np.random.default_rng(3), d=2)
+    one = Draws(np.round(one.theta, 1), one.x, np.round(one.q, 1))  # ties too
+    z = by_claim(relabelled(one, 0, relabelings=99))
+    scores = [scored(one, which) for which in range(2)]
+    for which, score in enumerate(scores):
+        assert z[Claim("means", "mean", "theta", (which,), None)] == pytest.approx(
+            abs(standardised(score)), abs=1e-4
+        )
+        wide = ndtri(np.clip(np.abs(2 * ndtr(score) - 1), 1e-6, 1 - 1e-6))
+        widths = [abs(standardised(one)) for one in (wide, score**2)]
+        assert z[Claim("widths", "width", "theta", (which,), None)] == pytest.approx(
+            max(widths), abs=1e-4
+        )
+    assert z[Claim("pairs", "pair", "theta", (0, 1), None)] == pytest.approx(
+        abs(standardised(scores[0] * scores[1])), abs=1e-4
+    )
+
+
+def test_contrasts_over_x_are_those_of_plain_loops():
+    n, g = 60, 6  # ten rows in each block
+    one = gaussian(np.random.default_rng(4), n=n, d=2)
+    score = scored(one, 0)
+    off = np.array([row[0] - row.mean() for row in score])
+    variance = np.array([row.var() for row in score])
+    order = np.empty(n)
+    order[np.argsort(one.x[:, 0])] = np.arange(n)
+    r = np.sqrt(12) * ((order + 0.5) / n - 0.5)
+
+    def contrast(along: Array) -> float:
+        mean = np.sum(along * variance) / variance.sum()
+        return np.sum((along - mean) * off) / np.sqrt(np.sum((along - mean) ** 2 * variance))
+
+    stretches = [
+        (order // (n / g) >= first) & (order // (n / g) < last)
+        for first in range(g) for last in range(first + 1, g + 1) if last - first <= g / 2
+    ]  # fmt: skip
+    largest = max(abs(contrast(one)) for one in (*stretches, r, np.sign(r), r**2))
+    z = by_claim(relabelled(one, 0, relabelings=99))
+    assert z[Claim("over_x", "mean", "theta", (0,), Along("x", 0))] == pytest.approx(
+        largest, abs=1e-4
+    )
+
+
+def test_what_is_stored_is_what_is_read():
+    given, more = learned()(np.random.default_rng(0), N, K)
+    more |= (
+        densities()(np.random.default_rng(0), N, K)[1] | near(np.random.default_rng(0), N, K)[1]
+    )
+    one = relabelled(given, 0, relabelings=99, **more)
+    again = Omnibus.read(one.arrays())
+    assert again.claims == one.claims
+    for name, values in one.arrays().items():
+        np.testing.assert_array_equal(again.arrays()[name], values)
+    assert {claim.family for claim in one.claims} == set(SHARES)
+    assert again.families == one.families
+    assert again.pvalue == one.pvalue == min(one.families.values())
+    assert list(one.families.values()) == sorted(one.families.values())
+
+
+def test_claims_are_asked_for_by_what_they_are():
+    one = shifted(np.random.default_rng(0), shift=0.5)
+    first = one.first()
+    assert one.claims[first] == Claim("means", "mean", "theta", (0,), None)
+    assert next(iter(one.families)) == "means"
+    assert one.p(lambda claim: claim.family == "means") == one.pvalue == 1 / 100
+    assert one.p(lambda claim: claim.which == (1,)) == min(
+        p for p, claim in zip(one.adjusted, one.claims, strict=True) if claim.which == (1,)
+    )
+    assert one.first(lambda claim: claim.family == "learned") is None
+    assert one.p(lambda claim: claim.family == "learned") == 1
+    assert one.critical(0.05, "learned") == one.critical(0.001, "means") == np.inf
+
+
+def shifted(rng: np.random.Generator, shift: float, n: int = 200, **more: Any) -> Omnibus:
+    one = gaussian(rng, n=n, k=60)
+    theta = one.theta + np.array([shift, 0])
+    return relabelled(Draws(theta, one.x, one.q), 0, relabelings=RELABELINGS, **more)
+
+
+def test_the_critical_shift_is_found_half_of_the_time():
+    critical = np.mean([
+        shifted(stream(trial, "omnibus", "null"), 0).critical(0.05, "means") for trial in range(20)
+    ])  # fmt: skip
+    assert 2.5 < critical < 4
+    found = [
+        shifted(stream(trial, "omnibus", "shift"), critical / np.sqrt(200))
+        .p(lambda claim: claim.family == "means") <= 0.05
+        for trial in range(TABLES)
+    ]  # fmt: skip
+    assert 0.38 < np.mean(found) < 0.62
+
+
+def test_a_statistic_beyond_the_critical_one_is_found():
+    """By itself the largest: p is at most the level exactly where |z| is at least critical."""
+    for trial in range(40):
+        one = shifted(stream(trial, "omnibus", "critical"), 0.2)
+        at = one.first()
+        family = one.claims[at].family
+        assert (one.pvalue <= 0.05) == (one.z[at] >= one.critical(0.05, family) - 1e-4)
+
+
+def test_step_down_looks_at_those_that_are_not_larger():
+    seen = np.array([3.0, 1.0, 2.0])
+    nulls = np.array([[0, 0, 0], [4, 0, 0], [0, 3, 0], [0, 0, 2.5], [0, 0, 2], [0, 1.5, 0]])
+    # The largest of all: 0 4 3 2.5 2 1.5; of the last two: 0 0 3 2.5 2 1.5; of the least:
+    # 0 0 3 0 0 1.5, raised to what the larger one has.
+    np.testing.assert_allclose(battery.step_down(seen, nulls), np.array([3, 4, 4]) / 7)
+    least = np.array([1.0, 1.0])
+    np.testing.assert_allclose(battery.step_down(least, np.zeros((3, 2))), [0.25, 0.25])
+    np.testing.assert_allclose(battery.step_down(least, np.ones((3, 2))), [1, 1])
+
+
+def wrong(change: Callable[[Array, Array], Array], n: int = 400) -> Omnibus:
+    """The test of a table whose truths are changed: of (theta, x)."""
+    one = gaussian(np.random.default_rng(7), n=n, k=60)
+    return relabelled(Draws(change(one.theta, one.x), one.x, one.q), 0, relabelings=199)
+
+
+ERRORS: dict[str, tuple[str, Callable[[Array, Array], Array]]] = {
+    "shift": ("means", lambda theta, x: theta + np.array([0.4, 0])),
+    "width": ("widths", lambda theta, x: x + (theta - x) * 1.5),
+    "pair": ("pairs", lambda theta, x: theta + 0.4 * np.stack(
+        [theta[:, 1], theta[:, 0] - x[:, 0]], -1)),
+    "local": ("over_x", lambda theta, x: theta + 1.5 * (x > np.quantile(x, 0.9))),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("error", ERRORS)
+def test_planted_errors_are_found_at_the_floor_and_named(error):
+    family, change = ERRORS[error]
+    one = wrong(change)
+    assert one.pvalue == 1 / 200
+    assert one.families[family] == 1 / 200
+    if error in ("pair", "local"):
+        assert next(iter(one.families)) == family
+
+
+@pytest.mark.parametrize("shares", [(1.0,), (0.3, 0.3, 0.2, 0.1, 0.1)])
+def test_a_shift_from_shared_draws_is_found(shares):
+    one, more = shared(shares)(np.random.default_rng(1), 120, 100)
+    assert relabelled(one, 0, relabelings=199, **more).pvalue > 0.05
+    one = Draws(one.theta + 1, one.x, one.q)
+    assert relabelled(one, 0, relabelings=199, **more).pvalue == 1 / 200
+
+
+def test_a_learned_score_needs_draws_of_its_own():
+    one, more = shared((0.5, 0.5))(np.random.default_rng(0), N, K)
+    score = Learned("classifier", np.arange(60), np.zeros((60, 13)), ratio=True)
+    with pytest.raises(ValueError, match="got classifier and rows that share theirs"):
+        relabelled(one, 0, learned=[score], **more)
+
+
+def test_progress_ends_at_one():
+    seen: list[float] = []
+    relabelled(gaussian(np.random.default_rng(0)), 0, relabelings=99, report=seen.append)
+    assert seen == sorted(seen)
+    assert seen[-1] == 1

@@ -80,9 +80,12 @@ class SlotScore:
 
 
 def players(k: int, most: int = PLAYERS) -> NDArray[np.int64]:
-    """Columns of k draws that may play the truth, evenly spaced: chosen without a look at them."""
+    """Columns of k draws that may play the truth, evenly spaced: chosen without a look at them.
+
+    Neither end is nearer than the other, so that sorted draws have no bias.
+    """
     few = min(k, most)
-    return np.arange(few) * k // few
+    return (2 * np.arange(few) + 1) * k // max(2 * few, 1)
 
 
 def ranked(n: int, k: int, d: int) -> NDArray[np.int64]:
