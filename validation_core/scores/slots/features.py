@@ -171,7 +171,7 @@ def _factor(off: Float, share: float) -> Float:
     scatter = (1 - share) * (by_row @ by_row.transpose(0, 2, 1))
     i = np.arange(len(off))
     scatter[:, i, i] = 1.0
-    return np.linalg.cholesky(scatter)
+    return np.asarray(np.linalg.cholesky(scatter), dtype=np.float64)
 
 
 def _solved(lower: Float, d: Float) -> Float:

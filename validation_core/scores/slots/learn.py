@@ -1,4 +1,4 @@
-"""Learning a score within x: folds of simulations answer for each other, and weigh the learners."""
+"""Learning a score within x: folds answer for each other, and weigh the learners."""
 
 from __future__ import annotations
 
@@ -38,7 +38,9 @@ def learn(data: Draws, recipe: Slots, seed: int, report: Report | None = None) -
     weights, constant = _weights(np.stack(held), recipe.loss)
     rows = slots.contributions(np.tensordot(weights, held, 1) + constant, recipe.loss)[:, 0]
     both = np.zeros(2)
-    both[{"best": slice(None), "trees": slice(0, 1), "network": slice(1, 2)}[recipe.kind]] = weights
+    both[{"best": slice(None), "trees": slice(0, 1), "network": slice(1, 2)}[recipe.kind]] = (
+        weights
+    )
     if report:
         report(1.0, {"divergence": float(rows.mean())})
     return TrainedSlots(

@@ -36,7 +36,7 @@ class Network:
     """g (n, A) of features: standardised ones beside their squares, and tanh units that see x."""
 
     def __init__(self, arrays: Mapping[str, Array], parameters: int) -> None:
-        """Take what `Fitted.arrays` holds, and of how many parameters theta is the last feature."""
+        """Take what `Fitted.arrays` holds; so many of the features, the last, are theta."""
         self._arrays, self._parameters = arrays, parameters
 
     def __call__(self, seen: Seen) -> Float:
@@ -64,9 +64,7 @@ def fit(seen: Seen, frame: Frame, kind: Kind, rng: np.random.Generator) -> Fitte
     tried: list[tuple[float, list[Flat]]] = []
     for penalty in _PENALTIES:
         # A weaker penalty goes on from where the stronger one ended.
-        starts = [
-            _minimum(near, at, penalty) for (near, _), at in zip(pairs, starts, strict=True)
-        ]
+        starts = [_minimum(near, at, penalty) for (near, _), at in zip(pairs, starts, strict=True)]
         losses = [far.loss(at) for (_, far), at in zip(pairs, starts, strict=True)]
         found = most(kind, inputs.shape[1] - 1) - float(np.mean(losses))
         tried.append((found, starts))
@@ -116,5 +114,3 @@ def _answers(parameters: Mapping[str, Array], inputs: Float, linear: Float) -> F
     wide = {name: parameters[name].astype(np.float64) for name in objective.NAMES}
     hidden = np.tanh(inputs @ wide["weight"] + wide["bias"])
     return hidden @ wide["out"] + linear @ wide["linear"] + wide["constant"]
-
-

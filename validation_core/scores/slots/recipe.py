@@ -85,7 +85,7 @@ class Slots:
         return sampling.table(benchmark, gamma, self.n, self.k, rng)
 
     def of_table(self, draws: Draws, rng: np.random.Generator) -> Draws:
-        """A table's first n rows, which are in no order.
+        """A table's first n rows, which are in no order, with the draws that are looked at.
 
         Raises:
             ValueError: when there are too few rows or draws.
@@ -101,7 +101,7 @@ class Slots:
                 f"A score within x sees each draw among at least {FEWEST_DRAWS} others at its x; "
                 f"got {k}. Bring more draws."
             )
-        return Draws(draws.theta[: self.n], draws.x[: self.n], draws.q[: self.n])
+        return Draws(draws.theta[: self.n], draws.x[: self.n], draws.q[: self.n, : self.whole])
 
     def learn_all(
         self, data: Sequence[Draws], seeds: Sequence[int], report: Report | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -73,10 +74,11 @@ class TrainedSlots:
     ) -> TrainedSlots:
         """What `arrays` gave."""
         seen, forest, network = (part(arrays, name) for name in ("frame", "forest", "network"))
-        counts = {name: int(seen.pop(name)) for name in ("whole", "context")}
+        whole, context = int(seen.pop("whole")), int(seen.pop("context"))
         constant, penalty = (float(one) for one in arrays["numbers"])
         return cls(
-            Frame(**seen, **counts), Forest.read(forest) if forest else None, network or None,
+            Frame(**cast("Any", seen), whole=whole, context=context),
+            Forest.read(forest) if forest else None, network or None,
             np.asarray(arrays["weights"], np.float64), constant,
             np.asarray(arrays["rows"], np.float64), penalty, scored, seconds, device,
         )  # fmt: skip
@@ -132,7 +134,7 @@ def tied(scores: Float, theta: Array) -> Float:
 
     A matrix product may round equal rows differently by their place.
     """
-    n, count, d = theta.shape
+    count, d = theta.shape[1:]
     first = np.sort(theta[..., 0], axis=1)
     some = np.flatnonzero((first[:, 1:] == first[:, :-1]).any(axis=1))
     if not len(some):

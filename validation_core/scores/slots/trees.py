@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,7 +74,7 @@ class Forest:
     @classmethod
     def read(cls, arrays: Mapping[str, Array]) -> Forest:
         """What `arrays` gave."""
-        return cls(**{f.name: arrays[f.name] for f in fields(cls)})
+        return cls(**cast("Any", {f.name: arrays[f.name] for f in fields(cls)}))
 
     @classmethod
     def of(cls, trees: Sequence[Tree]) -> Forest:
@@ -121,7 +121,10 @@ def grow(columns: Single, truth: NDArray[np.bool_], how: Growth, rng: np.random.
     counted = np.where(truth, _TRUTH, 1.0)
     heavy = (n - truth.sum()) / max(1, truth.sum())  # a truth's weight beside a draw's
     level = _Level(np.arange(n), np.array([n]), counted.sum(keepdims=True))
-    feature, cut, child, total = [], [], [], []
+    feature: list[NDArray[Any]] = []
+    cut: list[NDArray[Any]] = []
+    child: list[NDArray[Any]] = []
+    total: list[Float] = []
     first = 0
     for _ in range(_DEPTH + 1):
         nodes = len(level.counts)
@@ -176,7 +179,14 @@ def _cuts(
     best, each = pure.argmax(axis=0), np.arange(nodes)
     mixed = (all_truths > 0) & (all_draws > 0)
     parts = (pure[best, each] >= 0) & mixed
-    return _Cuts(feature[best, each], at[best, each], parts, above[best[node], np.arange(len(node))])
+    return _Cuts(
+        feature[best, each], at[best, each], parts, above[best[node], np.arange(len(node))]
+    )
+
+
+def _narrow(most: int) -> type[np.int16] | type[np.int64]:
+    """A type for numbers below `most`: short ones are sorted by counting."""
+    return np.int16 if most < 1 << 15 else np.int64
 
 
 def _pure(truths: Float, draws: Float) -> Float:
@@ -189,7 +199,7 @@ def _children(counted: Float, level: _Level, found: _Cuts) -> _Level:
     stay = np.repeat(found.parts, level.counts)
     rank = np.cumsum(found.parts) - 1
     node = 2 * np.repeat(rank, level.counts)[stay] + found.above[stay]
-    order = np.argsort(node.astype(np.int16), kind="stable")  # of small integers: by counting
+    order = np.argsort(node.astype(_narrow(2 * len(rank))), kind="stable")  # by counting
     rows, size = level.rows[stay][order], 2 * int(found.parts.sum())
-    total = np.bincount(node, counted[level.rows[stay]], size)
+    total = np.bincount(node, counted[level.rows[stay]], size).astype(np.float64)
     return _Level(rows, np.bincount(node, minlength=size), total)
