@@ -25,6 +25,7 @@ GROUPS = {
     "verdict": "a verdict on an uploaded table, and its memory",
     "verdict_level": "false alarms of the whole verdict on exact posteriors of five shapes",
     "large": "a 200 MB table and the usual one on the command line: time and memory",
+    "slot_scores": "the score within x: power beside the classifier and DC, seconds, memory",
     "sensitivity": "what the tests would have caught on a table, and their level there",
     "cause": "the cause named for random defects, confusion table",
     "startup": "server start, first page",

@@ -22,6 +22,7 @@ Single = NDArray[np.float32]
 NEAREST = (3, 7, 16)
 """Neighbours whose distances are features, as far as there are so many others."""
 
+_FAR = 1e60  # sds
 _CLIP = 8.0  # sds: what lies farther out is "far out", not 1e6
 _SHRUNK = 1e-4  # share of the diagonal in a row's covariance, at least
 _PARAMETERS = 32  # that are standardised and whitened, at most: those whose truths are off most
@@ -78,16 +79,17 @@ class Frame:
         """Features of some rows."""
         seen = draws.theta[rows][:, self.parameters], draws.q[rows, : self.whole - 1]
         theta = np.concatenate([seen[0][:, None], seen[1][:, :, self.parameters]], axis=1)
-        # Standardise before narrowing: heavy tails overflow float32.
+        # Standardise before narrowing: heavy tails overflow float32, and far ones their squares.
         theta = (theta.astype(np.float64) - self.theta_shift) / self.theta_scale
+        np.clip(theta, -_FAR, _FAR, out=theta)
         z = np.ascontiguousarray(np.moveaxis(theta, 2, 0))  # (P, r, K + 1)
         scored = min(most, z.shape[2] - 1) + 1
         alone, white, norm = among(z, scored)
         own = [alone, white, norm, near(z, scored, self.context), *_products(alone, white)]
-        features = np.concatenate([*own, z[:, :, :scored]], dtype=np.float32, casting="same_kind")
+        features = np.clip(np.concatenate([*own, z[:, :, :scored]]), -_CLIP, _CLIP)
         data = (np.asarray(draws.x[rows], np.float64) - self.x_shift) / self.x_scale
         data = np.clip(data, -_CLIP, _CLIP) @ self.axes
-        return Seen(np.clip(features, -_CLIP, _CLIP), data.T.astype(np.float32))
+        return Seen(features.astype(np.float32), data.T.astype(np.float32))
 
     def chance(self, slots: int) -> Float:
         """With which a tree asks for each of `Seen.rows`, where a row has so many slots.
