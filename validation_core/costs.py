@@ -19,6 +19,7 @@ from validation_core.diagnosis import learning
 from validation_core.rng import stream
 from validation_core.scores.classifier import Classifier, TableClassifier
 from validation_core.scores.localizer import Localizer
+from validation_core.scores.slots import Slots
 from validation_core.sweep import Progress, Sweep, TrialsTask
 from validation_core.tasks import TrainTask
 from validation_core.types import Anew, Benchmark, Method, Pairs, learnt
@@ -42,6 +43,8 @@ _ENTRY = 2e-9  # seconds for one entry of a kernel matrix
 _FLOP = 1e-11  # seconds for a multiplication in a matrix product
 _STEP = 4.2e-5  # of a classifier's training, for each row of each epoch
 _OWN = {"scorer": 1.5, "witness": 2.6, "reference": 0.05}
+_SLOT = 1.3e-4  # of a score within x's training, for each slot that it learns from
+_WITHIN = 5.0  # seconds for a million slots that it scores
 _NULL = 2.5e-5  # of training one of L-C2ST's networks, for each row
 _LOCALIZER = {"identity": 1e-4, "residual": 9e-4, "mlp": 9e-4, "fourier": 3e-4}
 
@@ -120,6 +123,16 @@ def on_table(upload: Upload, method: Method) -> Cost:
         trial = _NULL * train * (1 + int(getattr(method, "nulls", 0)))
     held = 4.0 * (n + half) * k * d + 8.0 * half * k
     return Cost(machine() * training, machine() * trial, _PROCESS + held)
+
+
+def within(upload: Upload) -> Cost:
+    """What the score costs that sees each draw among the others at its x."""
+    recipe = learning.slot_recipe(upload)
+    n, k, (d, m) = upload.n, max(1, upload.k), upload.dims
+    slots = (n - n // 2) * (recipe.scored + 1) / 1e6
+    trial = (_WITHIN + _RANKED) * slots * max(1, (d + m) / 6)
+    held = 4.0 * n * k * d + 150e6  # of features and forest, bounded
+    return Cost(machine() * _learning(recipe), machine() * trial, _PROCESS + held)
 
 
 def estimate(
@@ -230,6 +243,8 @@ def _learning(recipe: object) -> float:
         steps = recipe.steps * recipe.stages + recipe.blur_steps * (recipe.start == "best")
         few = recipe.draws_step or recipe.draws
         return 3.0 + steps * rows * (few / 32) * _LOCALIZER[recipe.embedding]
+    if isinstance(recipe, Slots):
+        return 0.3 + _SLOT * recipe.n * (recipe.m + 1)
     return _OWN.get(_reads(recipe), 1.0)
 
 

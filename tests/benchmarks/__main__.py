@@ -26,6 +26,7 @@ GROUPS = {
     "verdict_level": "false alarms of the whole verdict on exact posteriors of five shapes",
     "verdict_power": "errors that the verdict finds, with and without learned scores",
     "large": "a 200 MB table and the usual one on the command line: time and memory",
+    "slot_scores": "the score within x: power beside the classifier and DC, seconds, memory",
     "sensitivity": "what the tests would have caught on a table, and their level there",
     "cause": "the cause named for random defects, confusion table",
     "startup": "server start, first page",

@@ -18,9 +18,11 @@ from validation_core.methods.colt import CoLT
 from validation_core.models import Recipe
 from validation_core.rng import stream
 from validation_core.sampling import TrainingSet
+from validation_core.scores import slots
 from validation_core.scores.classifier import Classifier
 from validation_core.scores.localizer import Localizer
 from validation_core.scores.localizer.recipe import Anchors
+from validation_core.scores.slots import Slots
 from validation_core.types import Blocks, Draws, Joint, Method, Own, learnt
 from validation_core.uploads import Upload
 
@@ -34,6 +36,14 @@ and on half of 1000 rows nearly their power (measured; fewer blur steps miss wro
 _RECIPE_ROWS = 1000  # rows of a table at which RECIPE was chosen
 _FEWEST_EPOCHS = 20
 _OFFERED = 4_000_000  # numbers of q's draws that a training is offered: bounds its memory
+_SLOT_ROWS = 3000  # that a score within x learns from
+_LEARNT = 12_000  # draws of q in all that it learns from
+_ANSWERED = 50_000  # draws of q in all that it scores
+_SLOTS, _FEWEST_SLOTS, _SCORED = 15, 4, 64  # draws at each x that it learns from, and scores
+_SEEN = 20_000_000  # numbers of q's draws that its means and covariances are made of
+_WHOLE, _CONTEXT = 400, 200  # slots for those, and for distances: more tell little (measured)
+_DISTANCES = 400_000_000  # numbers subtracted for distances
+_NEAR_DIMENSIONS = 32
 _PAIRS = 50_000  # draws of q, at all anchors, that a localizer is offered: bounds its time
 _FEWEST_DRAWS = 16  # at an anchor: longer tables give more anchors with fewer draws
 
@@ -68,6 +78,32 @@ def _localizer(upload: Upload, method: CoLT) -> Localizer:
     if method.embedding != "fourier":  # a step of the others' third start is dearer
         changes["blur_steps"] = chosen.blur_steps
     return replace(chosen, **changes)
+
+
+def slot_recipe(upload: Upload) -> Slots:
+    """How the score that sees each draw among the others at its x is learnt on this table.
+
+    On long tables of fewer draws at each x, so that it takes seconds: rows tell more than draws.
+    `obstacles.within` says where there is none.
+    """
+    learn, k, d = max(1, round(upload.n / 2)), max(1, upload.k), upload.dims[0]
+    test = max(1, upload.n - learn)
+    rows = max(slots.FEWEST, min(learn, _SLOT_ROWS))
+    m = min(k, max(_FEWEST_SLOTS, min(_SLOTS, _LEARNT // rows)))
+    scored = min(k, max(_FEWEST_DRAWS, min(_SCORED, _ANSWERED // test)))
+    least = 1 + max(m, scored)
+    near = _DISTANCES // (test * (scored + 1) * min(d, _NEAR_DIMENSIONS))
+    return Slots(
+        n=rows, k=k, m=m, scored=scored,
+        whole=max(least, min(_WHOLE, k + 1, _SEEN // (upload.n * d))),
+        context=max(least, min(_CONTEXT, k + 1, near)),
+    )  # fmt: skip
+
+
+def watched(upload: Upload, seed: int) -> NDArray[np.int64]:
+    """Rows that the classifier of a table is watched on: places in the learning half's order."""
+    rows, _ = places(upload, seed)
+    return sampling.split(len(rows), stream(seed, "diagnose", "training rows"), 0.8)[1]
 
 
 def training_set(upload: Upload, how: Recipe, seed: int) -> Any:

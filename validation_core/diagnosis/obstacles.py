@@ -11,6 +11,7 @@ from validation_core.methods import SBC, Omnibus
 from validation_core.methods.colt import CoLT
 from validation_core.methods.uniform import Uniform
 from validation_core.scores.quantities import LOG_Q, chosen, labels
+from validation_core.scores.slots import FEWEST_DRAWS
 from validation_core.types import Anew, Blocks, Draws, Method
 from validation_core.uploads import Upload
 from validation_core.uploads.ranges import Range
@@ -39,6 +40,23 @@ def obstacle(method: Method, upload: Upload) -> str | None:
     if upload.n < _RANK_ROWS:
         return f"It needs at least {_RANK_ROWS} rows; got {upload.n}."
     return _too_few(method, upload) or _unsuited(method, upload) or _too_far(method, upload)
+
+
+def within(upload: Upload) -> str | None:
+    """Why no score is learnt that sees each draw among the others at its x; or None."""
+    if isinstance(upload.data, Blocks):
+        return (
+            "It sees each draw among the others at its x; two samples p and q have no x. Upload "
+            "theta, x and theta_q."
+        )
+    if upload.n < LEARN_ROWS:
+        return f"It learns on half of the rows and needs at least {LEARN_ROWS}; got {upload.n}."
+    if upload.k < FEWEST_DRAWS:
+        return (
+            f"It sees each draw among at least {FEWEST_DRAWS} others at its x; got {upload.k}. "
+            "Upload more draws."
+        )
+    return None
 
 
 def _too_few(method: Method, upload: Upload) -> str | None:

@@ -165,6 +165,12 @@ def training(upload: Upload, method: Method, seed: int) -> Training | None:
     return _task(upload, method, seed, learning.recipe).training
 
 
+def slot_training(upload: Upload, seed: int) -> Training:
+    """The score that sees each draw among the others at its x; see `obstacles.within`."""
+    source = Uploaded(digest=upload.digest)
+    return Training(source=source, recipe=learning.slot_recipe(upload), seed=seed)
+
+
 def _task(upload: Upload, method: Method, seed: int, how: How) -> DiagnoseTask:
     recipe = how(upload, method)
     return DiagnoseTask(digest=upload.digest, method=method, seed=seed, recipe=recipe)

@@ -53,7 +53,7 @@ def _tenths(told: Mapping[str, Any]) -> Drawn:
         "Points: the share of held-out truths, with exact intervals that hold together. If q were "
         "right, all would lie at the dashed 10% within their intervals. On the right, above it: q "
         "puts too little mass there; on the left, below it: too much. Grey line: what the "
-        "classifier claims.",
+        "score claims.",
     )  # fmt: skip
 
 
@@ -68,7 +68,7 @@ def _map(one: Mapping[str, Any], found: Found, names: Sequence[str]) -> Drawn:
             f"Learned ratio over {labels[0]}, {where}", figure,
             f"Logarithm of the truth's mass over q's, as learned, by {points} draws of q; band: "
             "95%, of this average alone. Above 0: q puts too little mass there; below 0: too "
-            "much. If q were right, the line would stay near 0 but for the classifier's noise. "
+            "much. If q were right, the line would stay near 0 but for the score's noise. "
             "Ticks below: held-out truths.",
         )  # fmt: skip
     figure = _plane(found.arrays, label, [f"{_short(name)}, {frame}" for name in labels])
@@ -76,7 +76,7 @@ def _map(one: Mapping[str, Any], found: Found, names: Sequence[str]) -> Drawn:
         f"Learned ratio over {labels[0]} and {labels[1]}, {where}", figure,
         f"Colour: logarithm of the truth's mass over q's in each cell, as learned, by {points} "
         "draws of q; blank below ten. Blue: q puts too little mass there; orange: too much. If q "
-        "were right, all would be grey but for the classifier's noise. Dots: held-out truths.",
+        "were right, all would be grey but for the score's noise. Dots: held-out truths.",
     )  # fmt: skip
 
 

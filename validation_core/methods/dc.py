@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from validation_core.scores import scorer
-from validation_core.scores.scorer import Net, Scorer
+from validation_core.scores import slots as slots_score
+from validation_core.scores.scorer import Scorer
+from validation_core.scores.slots import Slots
 from validation_core.statistics import slots
 from validation_core.statistics.slots import Kind
 from validation_core.types import (
@@ -21,6 +24,11 @@ from validation_core.types import (
     Scores,
     TableScores,
 )
+
+Net = Literal["quadratic", "paper", "within"]
+
+_SHOWN: Mapping[Net, str] = {"paper": "paper", "within": "within x"}
+_WHOLE = 400  # draws at an x that a score within x sees, at most
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,8 +76,8 @@ class DC:
         default="quadratic",
         metadata={
             "label": "Score",
-            "help": "Products of whitened coordinates beside 32 hidden units, or the authors' "
-            "units alone.",
+            "help": "Products of whitened coordinates beside 32 hidden units, the authors' units "
+            "alone, or trees and units that see each draw among all others at its x.",
         },
     )
 
@@ -80,20 +88,25 @@ class DC:
                     f"{name} is at least 1; got {getattr(self, name)}. The defaults are 10 draws "
                     "and 999 permutations."
                 )
-        self.recipe(scorer.FEWEST, self.m)
+        self.recipe(max(scorer.FEWEST, slots_score.FEWEST), self.m)
 
     @property
     def label(self) -> str:
-        return f"DC {self.kind}" + " paper" * (self.net == "paper")
+        return f"DC {self.kind}" + f" {_SHOWN.get(self.net, '')}".rstrip()
 
-    def recipe(self, n: int, k: int, benchmark: Benchmark | None = None) -> Scorer:
+    def recipe(self, n: int, k: int, benchmark: Benchmark | None = None) -> Scorer | Slots:
         """How its scorer is trained: on a table as large as a test's."""
-        del k, benchmark
+        del benchmark
+        if self.net == "within":
+            whole = 1 + max(self.m, _WHOLE)
+            return Slots(
+                loss=self.kind, n=n, k=max(k, self.m), m=self.m, scored=self.m, whole=whole
+            )
         return Scorer(kind=self.kind, n=n, m=self.m, net=self.net)
 
     def budget(self, n: int, k: int = 1) -> Budget:
-        del k
-        return Budget(n, n * self.m)
+        """m draws at each x; all where a score sees them, if only m are told from the truth."""
+        return Budget(n, n * (max(k, self.m) if self.net == "within" else self.m))
 
     def test(self, scores: Scores, rng: np.random.Generator) -> Outcome:
         """One-sided: a large divergence; of more than m draws the first m are taken.
@@ -120,7 +133,7 @@ class DC:
         rows = values[..., 0]
         low, high = slots.mean_interval(rows)
         return Outcome(
-            found.statistic, found.pvalue, self.budget(n),
+            found.statistic, found.pvalue, self.budget(n, k),
             arrays={
                 "rows": rows, "null": found.null, "low": low, "high": high,
                 "most": np.full(low.shape, slots.most(self.kind, self.m)),

@@ -8,7 +8,7 @@ from validation_core.answers.base import Found, called
 from validation_core.answers.in_theta.task import InTheta, in_theta
 from validation_core.answers.in_theta.words import finds, interval, ratio, say, strip
 from validation_core.diagnosis import obstacles
-from validation_core.diagnosis.tasks import training
+from validation_core.diagnosis.tasks import slot_training, training
 from validation_core.methods import WithinX
 from validation_core.types import Blocks, Method
 from validation_core.uploads import Upload
@@ -19,11 +19,13 @@ __all__ = [
 ]  # fmt: skip
 
 HOW = (
-    "A classifier learnt, on other rows, how much more frequent the truth is than q's draws at "
-    "each theta and x; maps average that ratio over q's draws in each cell, on a scale of "
-    "logarithms: blue where q puts too little mass, orange where too much. The learned ratio is "
-    "checked by counting held-out truths. If q were right, every tenth of q's draws would hold a "
-    "tenth of the truths within its interval; maps would be grey but for the classifier's noise."
+    "A score learnt, on other rows, how much more frequent the truth is than q's draws at each "
+    "theta and x: a classifier of theta and x, or trees and a network that see each draw among "
+    "the others at its x, whichever told truths better on rows held out of learning. Maps "
+    "average that ratio over q's draws in each cell, on a scale of logarithms: blue where "
+    "q puts too little mass, orange where too much. The learned ratio is checked by counting "
+    "held-out truths. If q were right, every tenth of q's draws would hold a tenth of the truths "
+    "within its interval; maps would be grey but for the score's noise."
 )
 
 CODE = """\
@@ -57,12 +59,17 @@ def obstacle(upload: Upload) -> str | None:
 
 
 def tasks(upload: Upload, methods: Sequence[Method], seed: int) -> tuple[InTheta, ...]:
-    """One, reading the classifier that the tests share."""
+    """One, reading the classifier that the tests share and, where there is one, the score within
+    x: it shows whichever tells truths better on rows that neither learnt from.
+    """
     if obstacle(upload) is not None:
         return ()
     network = training(upload, WithinX(), seed)
     assert network is not None
-    return (InTheta(digest=upload.digest, seed=seed, trainings=(network,)),)
+    both = [network]
+    if obstacles.within(upload) is None:
+        both.append(slot_training(upload, seed))
+    return (InTheta(digest=upload.digest, seed=seed, trainings=tuple(both)),)
 
 
 def gather(founds: Sequence[Found]) -> Found:

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core import scores, statistics
+from validation_core import sampling, scores, statistics
 from validation_core.answers.base import Answer, Found
 from validation_core.answers.in_theta import binned, shares
 from validation_core.diagnosis import learning, run
 from validation_core.narrow import narrow
 from validation_core.rng import stream
+from validation_core.scores.slots.trained import TrainedSlots
+from validation_core.statistics import slots
 from validation_core.tasks import Live
-from validation_core.types import Array, Draws
+from validation_core.types import Array, Draws, TableScores
 from validation_core.uploads import Upload
 
 if TYPE_CHECKING:
@@ -34,19 +36,56 @@ _NUMBERS = 4_000_000  # of theta and x that a row is scored with, at most
 
 @dataclass(frozen=True, kw_only=True)
 class InTheta(Answer):
-    """Where in theta q puts too much or too little mass, by the classifier that tests share."""
+    """Where in theta q puts too much or too little mass, by the score that tells truths better.
 
-    version: ClassVar[int] = 2
+    `trainings` are the classifier that tests share and, where there is one, the score within x.
+    """
+
+    version: ClassVar[int] = 3
     about: ClassVar[str] = "Where in theta"
 
     def answer(self, upload: Upload, store: Store, report: Live) -> Found:
-        """On rows that the classifier has not seen."""
-        (network,) = self.networks(store, report)
+        """On rows that no score has seen."""
+        classifier, *within = self.networks(store, report)
+        held = _held(upload, self.seed, classifier, *within) if within else {}
+        if within and held["within"] >= held["classifier"]:
+            kind, (few, read) = "within", self._within(upload, within[0])
+        else:
+            kind, (few, read) = "classifier", self._classified(upload, classifier)
+        found = in_theta(few, read.truth[0], read.draws[0], upload.k, self.seed)
+        return Found({**found.plain, "score": kind, "held": held}, found.arrays)
+
+    def _within(self, upload: Upload, network: TrainedSlots) -> tuple[Draws, TableScores]:
+        """Held-out rows with as many draws as are scored, seen among all of them."""
+        assert isinstance(upload.data, Draws)
+        rows = learning.kept(upload, self.seed)
+        read = scores.apply(network.at(), sampling.lent(upload.data, rows))
+        most = min(read.draws.shape[-1], max(1, SCORED // len(rows)))
+        return sampling.take(upload.data, rows, most), replace(read, draws=read.draws[..., :most])
+
+    def _classified(self, upload: Upload, network: Any) -> tuple[Draws, TableScores]:
+        """Held-out rows with as many draws as are scored, and their logits."""
         n = len(learning.kept(upload, self.seed))
         most = min(upload.k, max(1, SCORED // n), max(1, _NUMBERS // sum(upload.dims)))
         few = run.held_back(upload, self.seed, most)
-        read = scores.apply(network.at(), few)
-        return in_theta(few, read.truth[0], read.draws[0], upload.k, self.seed)
+        return few, scores.apply(network.at(), few)
+
+
+def _held(upload: Upload, seed: int, classifier: Any, within: TrainedSlots) -> dict[str, float]:
+    """Nats by which each score tells the truth among its row's draws, on the same rows.
+
+    They are rows of the learning half that the classifier was watched on, and that the folds of
+    the score within x answered for while they were held out.
+    """
+    assert isinstance(upload.data, Draws)
+    m = learning.slot_recipe(upload).m
+    watched = learning.watched(upload, seed)
+    watched = watched[watched < len(within.rows)]
+    rows = learning.places(upload, seed)[0][watched]
+    read = scores.apply(classifier.at(), sampling.take(upload.data, rows, m))
+    both = np.concatenate([read.truth[0][:, None], read.draws[0]], axis=1)
+    told = slots.contributions(both, "multiclass")[:, 0]
+    return {"within": float(within.rows[watched].mean()), "classifier": float(told.mean())}
 
 
 def in_theta(table: Draws, truth: Array, draws: Array, k: int, seed: int) -> Found:

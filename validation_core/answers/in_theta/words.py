@@ -28,7 +28,7 @@ def say(found: Found, names: Sequence[str], claims: Claims | None = None) -> tup
     if told["pvalue"] > LEVEL and off:
         first = (
             "Strips of single parameters show a place in theta where q's mass is wrong, the "
-            f"classifier's score does not (p {equals(told['pvalue'])}, exact, {told['rows']} "
+            f"learned score does not (p {equals(told['pvalue'])}, exact, {told['rows']} "
             "rows)."
         )
     elif told["pvalue"] > LEVEL:
@@ -40,7 +40,7 @@ def say(found: Found, names: Sequence[str], claims: Claims | None = None) -> tup
     else:
         first = (
             f"q's mass is wrong in theta (p {equals(told['pvalue'])}, exact, on rows that the "
-            f"classifier has not seen). {_regions(told)}"
+            f"score has not seen). {_regions(told)}"
         )
     place = [_strip(off[0], names)] if off else []
     return (first, *place, _tenths(told), _how(told))
@@ -109,11 +109,11 @@ def _regions(told: Mapping[str, Any]) -> str:
     ):
         one = told[key]
         if one["ratio"] is None:
-            said.append(f"Nowhere does the classifier hold the truth for {claim}.")
+            said.append(f"Nowhere does the score hold the truth for {claim}.")
             continue
         found = f"{ratio(one)} times as many" if _differs(one) else "which may be as many"
         said.append(
-            f"{one['q']:.1%} of q's draws lie where the classifier holds the truth for {claim}: "
+            f"{one['q']:.1%} of q's draws lie where the score holds the truth for {claim}: "
             f"{interval(one)} of the truths do, {found}."
         )
     if not any(map(_differs, (told["missing"], told["excess"], *told["deciles"]))):
@@ -153,6 +153,26 @@ def _tenths(told: Mapping[str, Any]) -> str:
     )
 
 
+def _score(told: Mapping[str, Any]) -> str:
+    """Which score was taken, and why."""
+    held = told.get("held")
+    if not held:
+        return "The score is the classifier that tests share. "
+    within, classifier = (
+        f"{held[name]:+.3f}".replace("-", "−") for name in ("within", "classifier")
+    )
+    if told["score"] == "within":
+        return (
+            "The score sees each draw among the others at its x: on rows held out of learning it "
+            f"told the truth by {within} nats, the classifier that tests share by {classifier}. "
+        )
+    return (
+        "The score is the classifier that tests share: on rows held out of learning it told the "
+        f"truth by {classifier} nats, one that sees each draw among the others at its x by "
+        f"{within}. "
+    )
+
+
 def _how(told: Mapping[str, Any]) -> str:
     few = (
         f" Of {told['parameters']:,} parameters, maps and strips show the "
@@ -160,6 +180,7 @@ def _how(told: Mapping[str, Any]) -> str:
         if told["parameters"] > len(told["chosen"]) else ""
     )  # fmt: skip
     return (
-        f"{told['scored']:,} draws of q at {told['rows']} held-out rows were scored.{few} "
+        f"{_score(told)}{told['scored']:,} draws of q at {told['rows']} held-out rows were "
+        f"scored.{few} "
         "Brackets are exact 95% intervals, of all tenths, or of all strips, together."
     )
