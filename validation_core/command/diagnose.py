@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +15,17 @@ from validation_core.answers import Found
 from validation_core.command import memory
 from validation_core.command.options import json_option, level, methods, put, tell, writable
 from validation_core.diagnosis import Diagnosis, Record, equals, findings, tasks
+from validation_core.diagnosis.relabelling import RelabelTask
 from validation_core.diagnosis.tasks import DiagnoseTask
+from validation_core.engine import WorkerPool
+from validation_core.engine.tasks import perform
 from validation_core.panels import Panel
 from validation_core.report.datatree import datatree
 from validation_core.store import Store
 from validation_core.types import Blocks, Method
+from validation_core.uploads import Upload
+
+_SHARED = 64e6  # bytes of a table that is worth copying to a second process
 
 
 class _Spent(Exception):
@@ -66,7 +74,10 @@ def run(chosen: argparse.Namespace) -> None:
         long = panels.tasks([one for one in asked if one.long], upload, wanted, chosen.seed)
         further = [task for task in further if task not in long or not task.needs]
     queue = [*tasks.tasks(upload, wanted, chosen.seed), *further]
-    _run_in_turn(queue, store, chosen.budget)
+    if chosen.budget is None:  # nobody waits for relabelling's answer without learned scores
+        queue = [one for one in queue if not (isinstance(one, RelabelTask) and not one.whole)]
+    with _beside(queue, store, upload):
+        _run_in_turn(queue, store, chosen.budget)
     records, _ = tasks.records(store, upload, wanted, chosen.seed)
     answered = {record.label: record for record in records}
     late = f"The budget of {chosen.budget or 0:g} s was spent before it could run."
@@ -132,6 +143,27 @@ def _wanted(texts: Sequence[str] | None) -> Sequence[Method]:
     unasked = diagnosis.default_methods() if not named else ()
     every = diagnosis.with_further(tuple(further)) if "all" in (texts or ()) else unasked
     return [*(method for method in every if method.label not in labels), *made]
+
+
+@contextmanager
+def _beside(queue: Sequence[Any], store: Store, upload: Upload) -> Iterator[None]:
+    """The dearest training in a process of its own, while this one goes on with the others.
+
+    Whoever comes to it first trains, and the other waits for it: without a second core, or where
+    the table is large, this process does both.
+    """
+    dear = tasks.dearest(queue)
+    size = sum(array.nbytes for array in upload.arrays().values())
+    if dear is None or dear.done(store) or (os.cpu_count() or 1) < 2 or size > _SHARED:
+        yield
+        return
+    tasks.keep(store, upload)
+    pool = WorkerPool(1)
+    try:
+        pool.submit(perform, dear, store, lambda fraction, live: None)
+        yield
+    finally:
+        pool.shutdown()
 
 
 def _run_in_turn(queue: Sequence[Any], store: Store, budget: float | None) -> None:

@@ -56,7 +56,7 @@ def within(upload: Upload) -> str | None:
             f"It sees each draw among at least {FEWEST_DRAWS} others at its x; got {upload.k}. "
             "Upload more draws."
         )
-    return None
+    return unusable(upload)
 
 
 def _too_few(method: Method, upload: Upload) -> str | None:

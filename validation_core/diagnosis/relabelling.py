@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from validation_core import keys, models, scores
 from validation_core.diagnosis import learning
-from validation_core.diagnosis.obstacles import obstacle
+from validation_core.diagnosis.obstacles import obstacle, within
 from validation_core.diagnosis.records import Record
 from validation_core.diagnosis.sources import Uploaded, table
 from validation_core.maps import near
@@ -24,6 +24,7 @@ from validation_core.models import Recipe, Training
 from validation_core.omnibus import Learned, columns, nearest, relabelled
 from validation_core.omnibus.battery import SHARES
 from validation_core.omnibus.features import RATIOS
+from validation_core.scores.slots.trained import TrainedSlots
 from validation_core.tasks import Live
 from validation_core.types import Draws, Method
 from validation_core.uploads import Upload
@@ -51,6 +52,8 @@ def learned(upload: Upload, how: How = learning.recipe) -> Mapping[str, Recipe]:
         recipe = how(upload, method)
         assert recipe is not None
         recipes[name] = recipe
+    if within(upload) is None:
+        recipes["slots"] = learning.slot_recipe(upload)
     return recipes
 
 
@@ -101,7 +104,13 @@ def _read(upload: Upload, name: str, network: Any, seed: int) -> Learned:
     assert isinstance(upload.data, Draws)
     data, rows = upload.data, learning.kept(upload, seed)
     among = columns(*data.q.shape)
-    few = Draws(data.theta[rows], data.x[rows], data.q[np.ix_(rows, among)])
+    if isinstance(network, TrainedSlots):  # the players first, seen among the others
+        network = replace(network, scored=len(among))
+        rest = np.setdiff1d(np.arange(upload.k), among)[: network.frame.whole]
+        looked = np.concatenate([among, rest])
+    else:
+        looked = among
+    few = Draws(data.theta[rows], data.x[rows], data.q[np.ix_(rows, looked)])
     read = scores.apply(network.at(), few)
     values = np.concatenate([read.truth[0][:, None], read.draws[0]], axis=1)
     return Learned(name, rows, values, name in RATIOS)

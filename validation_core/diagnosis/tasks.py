@@ -18,6 +18,7 @@ from validation_core.diagnosis.sources import Uploaded, hold, keep, table
 from validation_core.maps import MapTask
 from validation_core.methods import Omnibus
 from validation_core.models import Recipe, Training
+from validation_core.scores.localizer import Localizer
 from validation_core.tasks import Live, TrainTask
 from validation_core.types import Method
 from validation_core.uploads import Upload
@@ -102,8 +103,9 @@ def tasks(
 ) -> tuple[Work, ...]:
     """What runs for these methods, in turn: each network is followed by all that read it.
 
-    Relabelling answers first and, with what all networks have learned, last. Methods that meet an
-    obstacle are left out: their record is known without work.
+    Relabelling answers first and, with what all networks have learned, last; before it the
+    localizer, which takes longest. Methods that meet an obstacle are left out: their record is
+    known without work.
     """
     queues: dict[Training | str, list[Work]] = {}
     last: list[RelabelTask] = []
@@ -120,7 +122,17 @@ def tasks(
         queues.setdefault(task.training or method.label, [*before]).append(task)
     for network in (one for task in last for one in task.trainings):
         queues.setdefault(network, [TrainTask(trainings=(network,))])
-    return (*(task for queue in queues.values() for task in queue), *last)
+    ordered = sorted(queues.values(), key=lambda queue: _localizes(queue[0]))
+    return (*(task for queue in ordered for task in queue), *last)
+
+
+def _localizes(task: Work) -> bool:
+    return isinstance(task, TrainTask) and isinstance(task.trainings[0].recipe, Localizer)
+
+
+def dearest(work: Sequence[object]) -> TrainTask | None:
+    """The training that takes longest, if one of these does: a localizer's."""
+    return next((one for one in work if isinstance(one, TrainTask) and _localizes(one)), None)
 
 
 def maps(

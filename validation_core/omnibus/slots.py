@@ -21,6 +21,7 @@ Slots = NDArray[np.int32]
 PLAYERS = 63
 """Draws of each row that may play the truth: more would change no rank, only how often each of
 them is tried."""
+_PLAYED = 100_000  # draws that may play the truth, of all rows
 _RANKED = 3_000_000  # numbers of q's draws that are ranked; of larger tables fewer draws a row
 _FEWEST = 20  # draws of a row that are ranked, whatever the size
 _POOLED = 2000  # slots of a pool that rows share, at most
@@ -77,6 +78,11 @@ class SlotScore:
             return self
         raw = None if self.raw is None else self.raw[..., rows]
         return SlotScore(self.of, self.which, self.u[..., rows], raw)
+
+
+def able(n: int) -> int:
+    """Draws of each of n rows that may play the truth, at most: fewer where rows are many."""
+    return max(_FEWEST, min(PLAYERS, _PLAYED // max(n, 1)))
 
 
 def players(k: int, most: int = PLAYERS) -> NDArray[np.int64]:
@@ -207,7 +213,7 @@ def slotted(
     n, k, _ = table.q.shape
     among = ranked(n, k, len(parameters))
     values = table.q[:, among][..., parameters]
-    chosen = players(len(among))
+    chosen = players(len(among), able(n))
     if truths:
         values = np.concatenate([table.theta[:, None, parameters], values], axis=1)
         chosen = np.append(0, 1 + chosen)

@@ -63,7 +63,7 @@ class Asked(NamedTuple):
 def columns(n: int, k: int, d: int) -> Rows:
     """Draws (J,) of k that may play the truth, of a table of n rows and d parameters."""
     among = slots.ranked(n, k, min(d, MOST))
-    return among[slots.players(len(among))]
+    return among[slots.players(len(among), slots.able(n))]
 
 
 def relabelled(
