@@ -57,6 +57,15 @@ def learned(upload: Upload, how: How = learning.recipe) -> Mapping[str, Recipe]:
     return recipes
 
 
+def networks(upload: Upload, seed: int, how: How = learning.recipe) -> dict[str, Any]:
+    """Every learned score that counts in the verdict, trained here and kept nowhere."""
+    trained = {}
+    for name, recipe in learned(upload, how).items():
+        data = learning.training_set(upload, recipe, seed)
+        (trained[name],) = recipe.learn_all([data], [seed])
+    return trained
+
+
 def record(
     upload: Upload, method: Omnibus, seed: int, networks: Mapping[str, Any], *,
     whole: bool = True, report: Callable[[float], None] = lambda done: None,
