@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from validation_core import costs, keys, models, sampling, scores, statistics
+from validation_core import costs, diagnosis, keys, models, sampling, scores, statistics
+from validation_core.answers import in_theta, selfnull
 from validation_core.diagnosis import learning, obstacles, tasks
 from validation_core.methods import DC
 from validation_core.rng import stream
@@ -382,3 +383,67 @@ def test_discriminative_calibration_sees_all_draws():
     recipe = learning.recipe(_upload(k=40), method)
     assert isinstance(recipe, Slots)
     assert (recipe.n, recipe.k, recipe.scored) == (60, 40, 10)
+    assert "scored anew" in selfnull.unfit(method, 200)
+    with pytest.raises(ValueError, match="n is at least 25; got 20"):
+        method.recipe(20, 40)
+
+
+def test_a_table_is_calibrated_by_what_sees_all_its_draws(tmp_path):
+    """From the recipe to the record, through the store, on a defect that it finds."""
+    upload = _upload(n=300, k=30, correlation=0.6)
+    tasks.hold(upload)
+    (train, task) = tasks.tasks(upload, [DC(net="within", permutations=199)], 0)
+    store = Store(tmp_path)
+    train.run(store, lambda done, live: None)
+    task.run(store, lambda done, live: None)
+    record = task.load(store)
+    assert record.pvalue == 1 / 200
+    assert record.statistic > 0.1
+    assert record.draws_q == 150 * 10
+
+
+# Where in theta
+
+
+def _answer(upload, store):
+    tasks.hold(upload)
+    (task,) = in_theta.tasks(upload, diagnosis.default_methods(), 0)
+    task.run(store, lambda done, live: None)
+    return task, task.load(store)
+
+
+def test_the_map_in_theta_takes_the_score_that_tells_more(monkeypatch, tmp_path):
+    """A correlation is one cut deep within x; a classifier trained shortly is blind to it."""
+    monkeypatch.setattr(learning, "RECIPE", replace(learning.RECIPE, epochs=20, hidden=8))
+    upload = _upload(n=600, k=60, correlation=0.6)
+    task, found = _answer(upload, Store(tmp_path))
+    assert len(task.trainings) == 2
+    assert found.plain["score"] == "within"
+    assert found.plain["held"]["within"] > 0.1 > found.plain["held"]["classifier"]
+    assert found.plain["pvalue"] < 1e-4
+    assert found.plain["deciles"][0]["ratio_high"] < 1 < found.plain["deciles"][-1]["ratio_low"]
+    said = " ".join(in_theta.say(found, upload.names))
+    assert "The score sees each draw among the others at its x: on rows held out" in said
+    # The claimed ratio is calibrated: its mean over q's draws is 1.
+    claimed = np.mean([one["claimed"] for one in found.plain["deciles"]])
+    assert claimed == pytest.approx(1, abs=0.15)
+
+
+def test_the_map_in_theta_keeps_a_classifier_that_tells_more(monkeypatch, tmp_path):
+    monkeypatch.setattr(learning, "RECIPE", replace(learning.RECIPE, epochs=20, hidden=8))
+    monkeypatch.setattr(
+        "validation_core.answers.in_theta.task._held",
+        lambda *_: {"within": -0.01, "classifier": 0.02},
+    )
+    _, found = _answer(_upload(n=120, k=20), Store(tmp_path))
+    assert found.plain["score"] == "classifier"
+    said = " ".join(in_theta.say(found, ()))
+    assert "by +0.020 nats, one that sees each draw among the others at its x by −0.010" in said
+
+
+def test_few_draws_leave_the_classifier_alone(monkeypatch, tmp_path):
+    monkeypatch.setattr(learning, "RECIPE", replace(learning.RECIPE, epochs=20, hidden=8))
+    task, found = _answer(_upload(n=120, k=7), Store(tmp_path))
+    assert len(task.trainings) == 1
+    assert found.plain["score"] == "classifier"
+    assert "The score is the classifier that tests share." in " ".join(in_theta.say(found, ()))

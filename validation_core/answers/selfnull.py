@@ -81,6 +81,8 @@ def unfit(method: Method, k: int) -> str | None:
         return "it compares all rows by kernels, which takes seconds a table"
     if method.reads == "coordinates" and getattr(method, "quantities", "marginals") != "marginals":
         return "its test quantities are measured among the truth and the draws together"
+    if getattr(method, "net", "") == "within":
+        return "its score sees each draw among the others, so that every table is scored anew"
     wanted = method.budget(1, k - 1).q if method.reads == "scorer" else 0
     if wanted > k - 1:
         return f"it wants {wanted} draws beside the one that plays the truth; there are {k - 1}"

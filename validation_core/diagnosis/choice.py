@@ -34,7 +34,7 @@ def further_methods() -> dict[str, Further]:
     """
     return {
         "dc": Further(
-            DC(permutations=1999), 2,
+            DC(permutations=1999, net="within"), 2,
             "how far q is from the truth, as a divergence in nats with its interval",
         ),
         "automl": Further(

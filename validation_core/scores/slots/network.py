@@ -17,6 +17,7 @@ from validation_core.types import Array
 Float = NDArray[np.float64]
 
 _HIDDEN = 16
+_CROSSED = 64  # products of a standardised coordinate with one of x, at most
 _PENALTIES = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003)  # from strong to weak
 _FOLDS = 2  # that choose the penalty
 _STEPS = 60  # of L-BFGS
@@ -90,7 +91,11 @@ def _inputs(seen: Seen, parameters: int) -> tuple[Float, Float]:
     theta = np.moveaxis(seen.own[-parameters:], 0, 2)
     x = np.broadcast_to(seen.x.T[:, None], (*own.shape[:2], len(seen.x)))
     coordinates = own[..., : 2 * parameters]
-    linear = np.concatenate([own, np.square(coordinates)], axis=2)
+    # What a slot is moved by follows x: without these a shift that x brings needs hidden units.
+    crossed = x[..., : max(1, _CROSSED // parameters)]
+    cross = coordinates[..., :parameters, None] * crossed[..., None, :]
+    cross = cross.reshape(*own.shape[:2], -1)
+    linear = np.concatenate([own, np.square(coordinates), cross], axis=2)
     return np.concatenate([own, theta, x], axis=2, dtype=np.float64), linear
 
 
