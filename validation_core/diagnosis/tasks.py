@@ -62,6 +62,8 @@ def table(store: Store, digest: str) -> Upload:
 class Uploaded:
     """An upload as the source of a network's training rows (see `models.Source`)."""
 
+    version: ClassVar[int] = 2
+
     digest: str
 
     @property
@@ -85,7 +87,7 @@ class Uploaded:
 class DiagnoseTask:
     """One method on one upload."""
 
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
 
     digest: str
     method: Method
