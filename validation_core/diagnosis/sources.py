@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -52,6 +52,8 @@ def table(store: Store, digest: str) -> Upload:
 @dataclass(frozen=True, kw_only=True)
 class Uploaded:
     """An upload as the source of a network's training rows (see `models.Source`)."""
+
+    version: ClassVar[int] = 2
 
     digest: str
 

@@ -35,7 +35,7 @@ __all__ = [
 class DiagnoseTask:
     """One method on one upload."""
 
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
 
     digest: str
     method: Method

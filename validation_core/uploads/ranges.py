@@ -16,6 +16,7 @@ from validation_core.types import Array, Draws
 _LARGEST, _SMALLEST = 1e150, 1e-150  # whose squares a double holds
 _WIDEST = 1e307  # of which a sum of a few is finite
 _STEPS = 100  # that a column's float type has within its range: fewer have lost it
+_FAR = 2.0**20  # a level at which a constant may be a number that lost its digits
 _BLOCK = 2**20
 
 
@@ -67,22 +68,30 @@ def ends(rows: Array) -> tuple[Array, Array]:
 
 def coarse(rows: Array, name: str, columns: Sequence[str]) -> Iterator[str]:
     """Columns whose float type has few numbers within their range: their digits are lost."""
+    if len(rows) < 2:
+        return
     low, high = ends(rows)
     level = np.maximum(np.abs(low), np.abs(high))
-    with np.errstate(all="ignore"):
-        own = rows.dtype if rows.dtype.kind == "f" else np.dtype(np.float64)
-        for j in map(int, np.flatnonzero(high > low)):
-            kind = own
-            if own == np.float64 and np.spacing(np.float32(level[j])) * _STEPS > high[j] - low[j]:
-                column = rows[:, j]
-                if (column.astype(np.float32) == column).all():
-                    kind = np.dtype(np.float32)
-            step = float(np.spacing(np.asarray(level[j], kind)))
-            if not step * _STEPS > high[j] - low[j]:
-                continue
-            count = len(np.unique(rows[:, j]))
-            yield (
-                f"{name} holds only {count:,} different values in {columns[j]}: it lies near "
-                f"{level[j]:.6g}, where {kind} has steps of {step:.2g}, and its digits are lost. "
-                f"Subtract the offset (or change the unit) before saving, or save it as float64."
-            )
+    for j in range(rows.shape[1]):
+        kind = _kind(rows[:, j], float(level[j]), float(high[j] / 2 - low[j] / 2))
+        with np.errstate(over="ignore", under="ignore"):
+            step = float(np.spacing(level[j].astype(kind)))
+        flat = high[j] == low[j]
+        if level[j] < _FAR if flat else not step * _STEPS > high[j] - low[j]:
+            continue
+        count = len(np.unique(rows[:, j]))
+        yield (
+            f"{name} holds only {count:,} different value{'s' * (count > 1)} in {columns[j]}: it "
+            f"lies near {level[j]:.10g}, where {kind} has steps of {step:.2g}, so that digits may "
+            f"be lost. Subtract the offset (or change the unit) before saving, or save it as "
+            f"float64."
+        )
+
+
+def _kind(column: Array, level: float, half: float) -> np.dtype[np.floating]:
+    """float32 for a column that holds nothing but its numbers, where these are few."""
+    with np.errstate(over="ignore", under="ignore"):
+        near = np.float32(level)
+        few = bool(np.isfinite(near)) and float(np.spacing(near)) * _STEPS > 2 * half
+        narrow = few and bool((column.astype(np.float32) == column).all())
+    return np.dtype(np.float32) if narrow else column.dtype

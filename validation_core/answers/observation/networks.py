@@ -35,6 +35,8 @@ _RECIPE = Local(nulls=299)
 class Half:
     """One half of an uploaded table as a source of training rows: the other is looked at."""
 
+    version: ClassVar[int] = 2
+
     digest: str
     second: bool = False
     """Learn from the rows that the tests look at, to look at one of those they learn from."""
