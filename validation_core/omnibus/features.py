@@ -13,12 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from validation_core.omnibus.slots import Pools, SlotScore, normal
 from validation_core.types import Array
@@ -59,94 +59,131 @@ class Block:
     """(n,) of the table."""
     features: tuple[Feature, ...]
     values: NDArray[np.float32]
-    """(F, E) of all slots of all pools, mean 0 over every pool."""
+    """(E, F') of all slots of all pools, mean 0 over every pool, of the features that are looked
+    at over x, which come first; one slot's stand together, so that a labelling gathers rows."""
+    others: NDArray[np.float32]
+    """(E, F - F') of the other features."""
     variance: NDArray[np.float32]
-    """(F, n) of each row, over its pool."""
+    """(n, F) of each row, over its pool."""
 
     @property
-    def over(self) -> NDArray[np.int64]:
-        """Features that are looked at over x."""
-        return np.array([i for i, one in enumerate(self.features) if one.over_x], np.int64)
+    def over(self) -> int:
+        """F'."""
+        return self.values.shape[1]
+
+    @property
+    def means(self) -> int:
+        """Places of parameters, which come first of all."""
+        return sum(one.family == "means" for one in self.features)
 
 
-Of = Callable[[Array], Array]
+Of = Callable[[Array], Array | NDArray[np.bool_]]
+Valued = tuple[Feature, Callable[[], Array | NDArray[np.bool_]]]
+"""A feature, and what works out its values (E,)."""
+
+
+def width(u: Array) -> Array:
+    """Normal scores of |2 u - 1|: above 0 where u is farther out than half of all are."""
+    return normal(np.clip(np.abs(2 * u - 1), _EDGE, 1 - _EDGE))
+
+
+def _skew(u: Array) -> Array:
+    z = normal(u)
+    return z * (np.square(z) - 3)
+
 
 _MARGINAL: tuple[tuple[Kind, Of, bool], ...] = (
-    ("mean", lambda u: ndtri(u), True),
-    ("width", lambda u: ndtri(np.clip(np.abs(2 * u - 1), _EDGE, 1 - _EDGE)), True),
-    ("width", lambda u: ndtri(u) ** 2 - 1, False),
-    ("shape", lambda u: ndtri(u) ** 3 - 3 * ndtri(u), False),
-    ("shape", lambda u: (np.abs(2 * u - 1) > _OUTER) * 1.0, False),
+    ("mean", normal, True),
+    ("width", width, True),
+    ("width", lambda u: np.square(normal(u)) - 1, False),
+    ("shape", _skew, False),
+    ("shape", lambda u: np.abs(2 * u - 1) > _OUTER, False),
 )
 
 
-def of_score(score: SlotScore) -> tuple[list[Feature], list[Array]]:
-    """The functions of one score's ranks, and their values (E,)."""
-    features: list[Feature] = []
-    values: list[Array] = []
+def of_score(score: SlotScore) -> list[Valued]:
+    """The functions of one score's ranks."""
     own = () if score.which < 0 else (score.which,)
+    u = score.u
     if score.of in ("theta", "norm"):
         family: dict[str, Family] = {"mean": "means", "width": "widths", "shape": "shapes"}
-        for kind, function, over in _MARGINAL:
-            group: Family = "norm" if score.of == "norm" else family[kind]
-            features.append(Feature(group, kind, score.of, own, over_x=over))
-            values.append(function(score.u))
-        return features, values
-    group = "learned" if score.of in LEARNED else "densities"
+        return [
+            (
+                Feature("norm" if score.of == "norm" else family[kind], kind, score.of, own,
+                        over_x=over),
+                partial(function, u),
+            )
+            for kind, function, over in _MARGINAL
+        ]  # fmt: skip
+    group: Family = "learned" if score.of in LEARNED else "densities"
     sided = score.of in _RATIOS
-    features.append(Feature(group, "score", score.of, own, one_sided=sided, over_x=True))
-    values.append(ndtri(score.u))
-    for step in _STEPS:
-        features.append(Feature(group, "score", score.of, own))
-        values.append((score.u > step) * 1.0)
+    some: list[Valued] = [
+        (Feature(group, "score", score.of, own, one_sided=sided, over_x=True), partial(normal, u))
+    ]
+    some += [(Feature(group, "score", score.of, own), partial(np.greater, u, step))
+             for step in _STEPS]  # fmt: skip
     if score.raw is not None:
-        features.append(Feature(group, "score", score.of, own, one_sided=True))
-        values.append(score.raw)
-    return features, values
+        raw = score.raw
+        some.append((Feature(group, "score", score.of, own, one_sided=True), lambda: raw))
+    return some
 
 
 def near(pools: Pools, rows: NDArray[np.int64], scores: Sequence[SlotScore]) -> Block:
     """Place and width of every parameter at the rows nearest to an observation."""
-    whole = block(pools, rows, [score for score in scores if score.of in ("theta", "norm")])
-    some = [i for i, one in enumerate(whole.features) if one.kind in ("mean", "width")]
-    features = tuple(replace(whole.features[i], family="observation", over_x=False) for i in some)
-    return Block(rows, features, whole.values[some], whole.variance[some])
+    every = [
+        (replace(feature, family="observation", over_x=False), values)
+        for score in scores if score.of in ("theta", "norm")
+        for feature, values in of_score(score) if feature.kind in ("mean", "width")
+    ]  # fmt: skip
+    return _block(pools, rows, [*every, *_together(scores, "observation", over_x=False)])
 
 
 def block(pools: Pools, rows: NDArray[np.int64], scores: Sequence[SlotScore]) -> Block:
     """All features of these scores, which say something of these rows."""
-    features: list[Feature] = []
-    values: list[Array] = []
-    for score in scores:
-        some, numbers = of_score(score)
-        features += some
-        values += [np.asarray(one, np.float32) for one in numbers]
+    every = [one for score in scores for one in of_score(score)]
+    every += _together(scores, "widths", over_x=True)
     theta = [score for score in scores if score.of == "theta"]
-    if len(theta) > 1:
-        wide = [
-            one for feature, one in zip(features, values, strict=True)
-            if feature.of == "theta" and feature.kind == "width" and feature.over_x
-        ]  # fmt: skip
-        features.append(Feature("widths", "width", "theta", over_x=True))  # of all together
-        values.append(np.sum(wide, axis=0))
     if 1 < len(theta) <= _PAIRED_OVER_X:
-        z = [normal(score.u) for score in theta]
-        for a, b in combinations(range(len(theta)), 2):
-            which = (theta[a].which, theta[b].which)
-            features.append(Feature("pairs", "pair", "theta", which, over_x=True))
-            values.append(z[a] * z[b])
-    stacked = np.stack(values).astype(np.float32)
-    return Block(rows, tuple(features), *_centred(stacked, pools, rows))
+        for a, b in combinations(theta, 2):
+            pair = Feature("pairs", "pair", "theta", (a.which, b.which), over_x=True)
+            every.append((pair, partial(_product, a, b)))
+    return _block(pools, rows, every)
 
 
-def _centred(
-    values: NDArray[np.float32], pools: Pools, rows: NDArray[np.int64]
-) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Values (F, E) less their mean over each pool, and the variances (F, n) there."""
+def _together(scores: Sequence[SlotScore], family: Family, *, over_x: bool) -> list[Valued]:
+    """The width of all parameters together, where there are several."""
+    theta = [score for score in scores if score.of == "theta"]
+
+    def wide() -> Array:
+        out = np.zeros(len(theta[0].u), np.float32)
+        for score in theta:
+            out += width(score.u)
+        return out
+
+    return [(Feature(family, "width", "theta", over_x=over_x), wide)] if len(theta) > 1 else []
+
+
+def _product(a: SlotScore, b: SlotScore) -> Array:
+    return normal(a.u) * normal(b.u)
+
+
+def _block(pools: Pools, rows: NDArray[np.int64], every: list[Valued]) -> Block:
+    """Features in their order, one after the other: of large tables two copies would not fit."""
+    every = sorted(every, key=lambda one: (one[0].family != "means", not one[0].over_x))
     first, inverse = np.unique(pools.first, return_inverse=True)
     size = np.diff(np.append(first, pools.total))
-    with np.errstate(invalid="ignore"):  # NaN where a score says nothing of a row
-        mean = np.add.reduceat(values, first, axis=1, dtype=np.float64) / size
-        centred = values - np.repeat(mean, size, axis=1).astype(np.float32)
-        variance = np.add.reduceat(np.square(centred), first, axis=1, dtype=np.float64) / size
-    return centred, variance[:, inverse[rows]].astype(np.float32)
+    over = sum(feature.over_x for feature, _ in every)
+    values = np.empty((pools.total, over), np.float32)
+    others = np.empty((pools.total, len(every) - over), np.float32)
+    variance = np.empty((len(rows), len(every)), np.float32)
+    for at, (_, function) in enumerate(every):
+        one = np.array(function(), np.float32)
+        with np.errstate(invalid="ignore"):  # NaN where a score says nothing of a row
+            one -= np.repeat(np.add.reduceat(one, first, dtype=np.float64) / size, size)
+            squares = np.add.reduceat(np.square(one), first, dtype=np.float64) / size
+        if at < over:
+            values[:, at] = one
+        else:
+            others[:, at - over] = one
+        variance[:, at] = squares[inverse[rows]]
+    return Block(rows, tuple(feature for feature, _ in every), values, others, variance)
