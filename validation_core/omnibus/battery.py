@@ -33,7 +33,7 @@ SHARES: Mapping[Family, float] = {
 """Shares of the level, of those families that there are: what is most often wrong, and what can
 be told of at once, has most."""
 
-_NUMBERS = 2_000_000  # of features times rows gathered at a time
+_NUMBERS = 1_000_000  # of features times rows gathered at a time
 _ROUNDING = 1e-5  # what single-precision sums in another order differ by
 _TINY = 1e-9
 _PAIRS = 40  # parameters up to which all pairs are looked at
@@ -184,10 +184,7 @@ def _part(block: Block, where: Places | None) -> _Part:
     scale = np.where(whole > _TINY, 1 / np.sqrt(np.where(whole > _TINY, whole, 1.0)), 0.0)
     near, weights = None, None
     if where is not None and block.over:
-        near = Places(
-            where.columns[block.rows], where.coordinates, where.blocks, where.first, where.last,
-            where.along,
-        )  # fmt: skip
+        near = where.of(block.rows)
         weights = near.weights(block.variance[:, : block.over].T.astype(np.float64))
         for one in block.features[: block.over]:
             family: Family = "over_x" if one.of in ("theta", "norm") else "learned_over_x"

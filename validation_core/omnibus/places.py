@@ -7,7 +7,7 @@ cancels from them and is looked at by itself.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -19,8 +19,8 @@ from validation_core.types import Array
 Mask = NDArray[np.bool_]
 
 _BLOCKS = (40, 20, 10)
-_SECONDS = 2.0  # that a battery may take over x, about; then fewer blocks, then fewer coordinates
-_MULTIPLIED, _STRETCHED = 3e-11, 4e-9  # seconds for a multiplication, and for one stretch's sum
+_SECONDS = 1.2  # that a battery may take over x, about; then fewer blocks, then fewer coordinates
+_MULTIPLIED, _STRETCHED = 2e-11, 2.5e-9  # seconds for a multiplication, and for one stretch's sum
 _FEWEST = 4  # coordinates, whatever the time
 _SHORTEST, _LONGEST = 0.05, 0.5
 _LEAST_ROWS = 10
@@ -50,6 +50,12 @@ class Places:
         """What a cell is along, in the order of `largest`: coordinates, then -1 and -2."""
         others = sorted({int(one) for one in self.along if one < 0}, reverse=True)
         return [*range(self.coordinates), *others]
+
+    def of(self, rows: NDArray[np.int64]) -> Places:
+        """At some of the rows."""
+        if np.array_equal(rows, np.arange(len(self.columns))):
+            return self
+        return replace(self, columns=self.columns[rows])
 
     def largest(
         self, sums: NDArray[np.float32], whole: NDArray[np.float32], weight: Weights,
@@ -200,7 +206,8 @@ def places(values: Array, rng: np.random.Generator, blocks: int = _BLOCKS[0]) ->
         discs = _balls(r[:, :_PRODUCTS], rng)
         smooth.append(discs)
         along += [-2] * discs.shape[1]
-    columns = np.concatenate([inside.reshape(n, c * g), *smooth], axis=1).astype(np.float32)
+    parts = [inside.reshape(n, c * g), *(one.astype(np.float32) for one in smooth)]
+    columns = np.concatenate(parts, axis=1)
     return Places(columns, c, g, *_stretches(g), np.array(along))
 
 

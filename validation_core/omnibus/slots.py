@@ -21,7 +21,7 @@ Slots = NDArray[np.int32]
 PLAYERS = 63
 """Draws of each row that may play the truth: more would change no rank, only how often each of
 them is tried."""
-_RANKED = 3_000_000  # numbers of q's draws that are ranked; of larger tables fewer draws a row
+_RANKED = 2_500_000  # numbers of q's draws that are ranked; of larger tables fewer draws a row
 _FEWEST = 20  # draws of a row that are ranked, whatever the size
 _POOLED = 2000  # slots of a pool that rows share, at most
 _WHITENED = 60  # parameters up to which a row's covariance is worth its time
