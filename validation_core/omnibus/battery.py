@@ -23,7 +23,7 @@ from scipy.special import log_ndtr, ndtri_exp
 
 from validation_core.omnibus.features import Block, Family, Feature, Kind
 from validation_core.omnibus.places import Places, Weights
-from validation_core.omnibus.slots import Pools, Slots, SlotScore, normal
+from validation_core.omnibus.slots import Pools, Slots, SlotScore
 from validation_core.types import Array
 
 SHARES: Mapping[Family, float] = {
@@ -33,7 +33,7 @@ SHARES: Mapping[Family, float] = {
 """Shares of the level, of those families that there are: what is most often wrong, and what can
 be told of at once, has most."""
 
-_NUMBERS = 6_000_000  # of features times rows gathered at a time
+_NUMBERS = 1_000_000  # of features times rows gathered at a time
 _ROUNDING = 1e-5  # what single-precision sums in another order differ by
 _TINY = 1e-9
 _PAIRS = 40  # parameters up to which all pairs are looked at
@@ -56,11 +56,14 @@ class _Part:
     """A block with its places: features looked at over x come last in `cells`."""
 
     block: Block
+    order: NDArray[np.int64]
+    """(F,) of features, those of one cell together."""
     sided: NDArray[np.bool_]
+    """(F,) features of which only large sums count."""
     scale: NDArray[np.float32]
     """(F,) one over the sd of each sum."""
     starts: NDArray[np.int64]
-    """Where each cell's features begin."""
+    """Where each cell's features begin in `order`."""
     places: Places | None
     weights: Weights | None
     cells: tuple[Cell, ...]
@@ -68,14 +71,11 @@ class _Part:
 
 @dataclass(frozen=True, eq=False)
 class _Gram:
-    """Products of parameters' scores, all pairs at once, where there are too many to keep."""
+    """Products of parameters' places, the first features of the first part: all pairs at once,
+    where there are too many to keep."""
 
-    rows: NDArray[np.int64]
-    """(n,) of the table."""
-    which: tuple[int, ...]
-    """(D,) parameters."""
-    z: NDArray[np.float32]
-    """(D, E)."""
+    count: int
+    """Parameters."""
     mean: NDArray[np.float32]
     """(P,) sum over rows of the pools' means."""
     scale: NDArray[np.float32]
@@ -101,11 +101,15 @@ class Battery:
 
     def statistics(self, slots: Slots) -> NDArray[np.float32]:
         """The largest |z| of every cell, (B, C), for labellings (B, N)."""
-        out = [self._of(part, slots) for part in self.parts]
-        if self.gram is not None:
-            rows = self.gram.rows
-            out.append(_products(self.gram, slots[:, rows] + self.pools.first[rows]))
-        return np.concatenate(out, axis=1)
+        out = []
+        for part in self.parts:
+            block = part.block
+            at = (slots[:, block.rows] + self.pools.first[block.rows]).T
+            picked, others = (np.take(one, at, axis=0) for one in (block.values, block.others))
+            out.append(largest(part, picked, others))
+            if part is self.parts[0] and self.gram is not None:
+                last = _products(self.gram, picked)
+        return np.concatenate([*out, last] if self.gram is not None else out, axis=1)
 
     def of_truths(self, scores: Sequence[SlotScore]) -> NDArray[np.float32]:
         """What `statistics` gives of truths beside the pools: (T, C).
@@ -116,19 +120,12 @@ class Battery:
         named = {(score.of, score.which): score for score in scores}
         out = []
         for part in self.parts:
-            rows = part.block.rows
-            own = [named[name].at(rows) for name in part.block.names]
-            out.append(largest(part, part.block.truths(own)))
-        if self.gram is not None:
-            gram = self.gram
-            z = np.stack([normal(named["theta", one].at(gram.rows).u) for one in gram.which])
-            out.append(_standardised(gram, z.transpose(1, 0, 2)))
-        return np.concatenate(out, axis=1)
-
-    def _of(self, part: _Part, slots: Slots) -> Array:
-        rows = part.block.rows
-        at = slots[:, rows] + self.pools.first[rows]
-        return largest(part, np.take(part.block.values, at, axis=1))  # faster than an index
+            block = part.block
+            picked, others = block.truths([named[name].at(block.rows) for name in block.names])
+            out.append(largest(part, picked, others))
+            if part is self.parts[0] and self.gram is not None:
+                last = _products(self.gram, picked)
+        return np.concatenate([*out, last] if self.gram is not None else out, axis=1)
 
     def pieces(self, count: int) -> Iterator[slice]:
         """Labellings that fit in memory together."""
@@ -144,53 +141,49 @@ def _over(part: _Part) -> int:
     """Numbers that one labelling needs over x."""
     if part.places is None:
         return 0
-    stretches = part.places.coordinates * len(part.places.first)
-    return 2 * len(part.block.over) * (part.places.columns.shape[1] + stretches)
+    return 4 * part.block.over * part.places.columns.shape[1]
 
 
-def largest(part: _Part, picked: NDArray[np.float32]) -> Array:
-    """The largest |z| (B, C) of each cell, for features (F, B, n) of the slots that are picked."""
-    sums = picked.sum(axis=2)  # (F, B)
-    z = sums * part.scale[:, None]
-    np.copyto(z, np.abs(z), where=~part.sided[:, None])
-    cells = np.maximum.reduceat(z, part.starts, axis=0).T
+def largest(
+    part: _Part, picked: NDArray[np.float32], others: NDArray[np.float32]
+) -> NDArray[np.float32]:
+    """The largest |z| (B, C) of each cell, for features (n, B, F') and others (n, B, F - F') of
+    the slots that are picked."""
+    sums = np.concatenate([picked.sum(axis=0), others.sum(axis=0)], axis=1)  # (B, F)
+    z = sums * part.scale
+    np.abs(z, out=z, where=~part.sided)
+    cells = np.maximum.reduceat(z[:, part.order], part.starts, axis=1)
     if part.places is None or part.weights is None:
         return cells
-    over = part.block.over
-    _, b, n = picked.shape
-    taken = np.ascontiguousarray(picked[over]).reshape(-1, n) @ part.places.columns
+    n, b, over = picked.shape
+    # One product of large matrices, many times faster than one for each labelling.
+    along = (part.places.columns.T @ picked.reshape(n, -1)).reshape(-1, b, over)
     best = part.places.largest(
-        taken.reshape(len(over), b, -1), sums[over], part.weights, part.sided[over]
-    )
-    return np.concatenate([cells, best.transpose(1, 0, 2).reshape(b, -1)], axis=1)
+        np.ascontiguousarray(along.transpose(0, 2, 1)), np.ascontiguousarray(sums[:, :over].T),
+        part.weights, part.sided[:over],
+    )  # fmt: skip
+    return np.concatenate([cells, best.transpose(2, 1, 0).reshape(b, -1)], axis=1)
 
 
-def _products(gram: _Gram, at: NDArray[np.int64]) -> Array:
-    return _standardised(gram, np.take(gram.z, at, axis=1).transpose(1, 0, 2))
-
-
-def _standardised(gram: _Gram, picked: Array) -> Array:
-    """|z| (B, P) of products of scores (B, D, n)."""
-    products = picked @ picked.transpose(0, 2, 1)
+def _products(gram: _Gram, picked: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The |z| (B, P) of all pairs, for features (n, B, F') of the slots that are picked."""
+    z = np.ascontiguousarray(picked[..., : gram.count].transpose(1, 2, 0))  # (B, D, n)
+    products = z @ z.transpose(0, 2, 1)
     return np.abs(products[:, gram.a, gram.b] - gram.mean) * gram.scale
 
 
-def battery(
-    pools: Pools, blocks: Sequence[Block], where: Places | None,
-    scores: Sequence[SlotScore] = (),
-) -> Battery:  # fmt: skip
+def battery(pools: Pools, blocks: Sequence[Block], where: Places | None) -> Battery:
     """The statistics of these blocks.
 
     Args:
         pools: of the table.
-        blocks: features of some rows each; the first one's rows are those of the pairs.
+        blocks: features of some rows each; the first one's parameters are paired.
         where: functions of x of all rows; None looks at no x.
-        scores: of which those of parameters are paired, where no block has their products.
     """
     parts = tuple(_part(block, where) for block in blocks)
-    paired = any(feature.kind == "pair" for block in blocks for feature in block.features)
-    theta = [score for score in scores if score.of == "theta"][:_PAIRS]
-    gram = _gram(pools, blocks[0].rows, theta) if len(theta) > 1 and not paired else None
+    paired = any(feature.kind == "pair" for feature in blocks[0].features)
+    count = min(blocks[0].means, _PAIRS)
+    gram = _gram(pools, blocks[0], count) if count > 1 and not paired else None
     return Battery(pools, parts, gram)
 
 
@@ -198,54 +191,51 @@ def _part(block: Block, where: Places | None) -> _Part:
     def cell(feature: Feature) -> Cell:
         return Cell(feature.family, feature.kind, feature.of, feature.which)
 
-    order = sorted(range(len(block.features)), key=lambda i: _sortable(cell(block.features[i])))
-    block = block.some(np.array(order))
-    features = block.features
-    sided = np.array([one.one_sided for one in features])
-    whole = block.variance.sum(axis=1, dtype=np.float64)
+    every = [cell(one) for one in block.features]
+    order = sorted(range(len(every)), key=lambda i: _sortable(every[i]))
+    starts = [at for at, i in enumerate(order) if at == 0 or every[i] != every[order[at - 1]]]
+    cells = [every[order[at]] for at in starts]
+    sided = np.array([one.one_sided for one in block.features])
+    whole = block.variance.sum(axis=0, dtype=np.float64)
     scale = np.where(whole > _TINY, 1 / np.sqrt(np.where(whole > _TINY, whole, 1.0)), 0.0)
-    every = [cell(one) for one in features]
-    starts = [i for i, one in enumerate(every) if i == 0 or one != every[i - 1]]
-    cells = [every[i] for i in starts]
-    over, near, weights = block.over, None, None
-    if where is not None and len(over):
-        near = Places(
-            where.columns[block.rows], where.coordinates, where.blocks, where.first, where.last,
-            where.along,
-        )  # fmt: skip
-        weights = near.weights(block.variance[over].astype(np.float64))
-        for i in over:
-            one = features[i]
+    near, weights = None, None
+    if where is not None and block.over:
+        near = where.of(block.rows)
+        weights = near.weights(block.variance[:, : block.over].T.astype(np.float64))
+        for one in block.features[: block.over]:
             family: Family = "over_x" if one.of in ("theta", "norm") else "learned_over_x"
             cells += [Cell(family, one.kind, one.of, one.which, at) for at in near.labels]
     return _Part(
-        block, sided, scale.astype(np.float32), np.array(starts), near, weights, tuple(cells)
-    )
+        block, np.array(order), sided, scale.astype(np.float32), np.array(starts), near, weights,
+        tuple(cells),
+    )  # fmt: skip
 
 
 def _sortable(cell: Cell) -> tuple[str, str, str, tuple[int, ...]]:
     return cell.family, cell.of, cell.kind, cell.which
 
 
-def _gram(pools: Pools, rows: NDArray[np.int64], theta: Sequence[SlotScore]) -> _Gram:
-    z = np.stack([normal(score.u) for score in theta])
-    a, b = np.array(list(combinations(range(len(theta)), 2))).T
-    first, at, members = np.unique(pools.first[rows], return_index=True, return_counts=True)
-    mean, variance = np.zeros((2, len(a)))
-    # Products of z are products of matrices, and so are their squares.
-    for begin, size, count in zip(first, pools.size[rows][at], members, strict=True):
-        here = z[:, begin : begin + size]
-        squared = np.square(here)
-        middle = (here @ here.T)[a, b] / size
-        mean += count * middle
-        variance += count * ((squared @ squared.T)[a, b] / size - np.square(middle))
+def _gram(pools: Pools, block: Block, count: int) -> _Gram:
+    """The products of so many parameters' places: block's first features."""
+    a, b = np.array(list(combinations(range(count), 2))).T
+    rows = block.rows
+    first, which, members = np.unique(pools.first[rows], return_index=True, return_counts=True)
+    mean, variance = np.zeros((2, count, count))
+    # Products of places are products of matrices, and so are their squares.
+    for begin, size, number in zip(first, pools.size[rows][which], members, strict=True):
+        z = block.values[begin : begin + size, :count]
+        squared = np.square(z)
+        middle = z.T @ z / size
+        mean += number * middle
+        variance += number * (squared.T @ squared / size - np.square(middle))
+    mean, variance = mean[a, b], variance[a, b]
     scale = np.where(variance > _TINY, 1 / np.sqrt(np.maximum(variance, _TINY)), 0.0)
+    which_of = [one.which[0] for one in block.features[:count]]
     cells = tuple(
-        Cell("pairs", "pair", "theta", (theta[i].which, theta[j].which))
+        Cell("pairs", "pair", "theta", (which_of[i], which_of[j]))
         for i, j in zip(a, b, strict=True)
     )
-    which = tuple(score.which for score in theta)
-    return _Gram(rows, which, z, mean.astype(np.float32), scale.astype(np.float32), a, b, cells)
+    return _Gram(count, mean.astype(np.float32), scale.astype(np.float32), a, b, cells)
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,12 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from validation_core.omnibus.slots import Pools, SlotScore, normal
 from validation_core.types import Array
@@ -51,6 +51,11 @@ class Feature:
     """Whether it is looked at over x too; its first function of each kind is."""
 
 
+Of = Callable[[Array], Array | NDArray[np.bool_]]
+Valued = tuple[Feature, Callable[[], Array | NDArray[np.bool_]]]
+"""A feature, and what works out its values (E,)."""
+
+
 @dataclass(frozen=True, eq=False)
 class Block:
     """Features of the slots of some rows."""
@@ -59,121 +64,162 @@ class Block:
     """(n,) of the table."""
     features: tuple[Feature, ...]
     values: NDArray[np.float32]
-    """(F, E) of all slots of all pools, mean 0 over every pool."""
+    """(E, F') of all slots of all pools, mean 0 over every pool, of the features that are looked
+    at over x, which come first; one slot's stand together, so that a labelling gathers rows."""
+    others: NDArray[np.float32]
+    """(E, F - F') of the other features."""
     variance: NDArray[np.float32]
-    """(F, n) of each row, over its pool."""
+    """(n, F) of each row, over its pool."""
     mean: NDArray[np.float32]
-    """(F, n) of each row, over its pool, that the values have been freed of."""
+    """(n, F) of each row, over its pool, that the values have been freed of."""
     names: tuple[tuple[str, int], ...]
     """Of whom, and of which parameter, the scores are that they are made of."""
-    of: NDArray[np.int64]
-    """(F,) which of what `measured` gives of these scores."""
+    measured: Callable[[Sequence[SlotScore]], list[Valued]]
+    """The features of scores."""
+
+    def truths(
+        self, scores: Sequence[SlotScore]
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Features (n, T, F') and (n, T, F - F') of truths with scores u (T, n) beside these
+        rows' pools."""
+        every = _ordered(self.measured(scores))
+        out = np.empty((*scores[0].u.shape[::-1], len(every)), np.float32)
+        for at, (_, function) in enumerate(every):
+            out[..., at] = np.asarray(function(), np.float32).T - self.mean[:, at, None]
+        return np.ascontiguousarray(out[..., : self.over]), out[..., self.over :]
 
     @property
-    def over(self) -> NDArray[np.int64]:
-        """Features that are looked at over x."""
-        return np.array([i for i, one in enumerate(self.features) if one.over_x], np.int64)
+    def over(self) -> int:
+        """F'."""
+        return self.values.shape[1]
 
-    def some(self, which: NDArray[np.int64], family: Family | None = None) -> Block:
-        """Some of the features in this order, as features of another family where one is given."""
-        features = tuple(self.features[i] for i in which)
-        if family is not None:
-            features = tuple(replace(one, family=family, over_x=False) for one in features)
-        return Block(
-            self.rows, features, self.values[which], self.variance[which], self.mean[which],
-            self.names, self.of[which],
-        )  # fmt: skip
-
-    def truths(self, scores: Sequence[SlotScore]) -> NDArray[np.float32]:
-        """Features (F, T, n) of truths with scores u (T, n), beside these rows' pools."""
-        return measured(scores)[1][self.of] - self.mean[:, None]
+    @property
+    def means(self) -> int:
+        """Places of parameters, which come first of all."""
+        return sum(one.family == "means" for one in self.features)
 
 
-Of = Callable[[Array], Array]
+def width(u: Array) -> Array:
+    """Normal scores of |2 u - 1|: above 0 where u is farther out than half of all are."""
+    return normal(np.clip(np.abs(2 * u - 1), _EDGE, 1 - _EDGE))
+
+
+def _skew(u: Array) -> Array:
+    z = normal(u)
+    return z * (np.square(z) - 3)
+
 
 _MARGINAL: tuple[tuple[Kind, Of, bool], ...] = (
-    ("mean", lambda u: ndtri(u), True),
-    ("width", lambda u: ndtri(np.clip(np.abs(2 * u - 1), _EDGE, 1 - _EDGE)), True),
-    ("width", lambda u: ndtri(u) ** 2 - 1, False),
-    ("shape", lambda u: ndtri(u) ** 3 - 3 * ndtri(u), False),
-    ("shape", lambda u: (np.abs(2 * u - 1) > _OUTER) * 1.0, False),
+    ("mean", normal, True),
+    ("width", width, True),
+    ("width", lambda u: np.square(normal(u)) - 1, False),
+    ("shape", _skew, False),
+    ("shape", lambda u: np.abs(2 * u - 1) > _OUTER, False),
 )
 
 
-def of_score(score: SlotScore) -> tuple[list[Feature], list[Array]]:
-    """The functions of one score's ranks, and their values (E,)."""
-    features: list[Feature] = []
-    values: list[Array] = []
+def of_score(score: SlotScore) -> list[Valued]:
+    """The functions of one score's ranks."""
     own = () if score.which < 0 else (score.which,)
+    u = score.u
     if score.of in ("theta", "norm"):
         family: dict[str, Family] = {"mean": "means", "width": "widths", "shape": "shapes"}
-        for kind, function, over in _MARGINAL:
-            group: Family = "norm" if score.of == "norm" else family[kind]
-            features.append(Feature(group, kind, score.of, own, over_x=over))
-            values.append(function(score.u))
-        return features, values
-    group = "learned" if score.of in LEARNED else "densities"
-    sided = score.of in RATIOS
-    features.append(Feature(group, "score", score.of, own, one_sided=sided, over_x=True))
-    values.append(ndtri(score.u))
-    for step in _STEPS:
-        features.append(Feature(group, "score", score.of, own))
-        values.append((score.u > step) * 1.0)
-    if score.raw is not None:
-        features.append(Feature(group, "score", score.of, own, one_sided=True))
-        values.append(score.raw)
-    return features, values
-
-
-def measured(scores: Sequence[SlotScore]) -> tuple[tuple[Feature, ...], NDArray[np.float32]]:
-    """All functions of these scores, and their values (F, ...) at ranks u (...)."""
-    features: list[Feature] = []
-    values: list[Array] = []
-    for score in scores:
-        some, numbers = of_score(score)
-        features += some
-        values += [np.asarray(one, np.float32) for one in numbers]
-    theta = [score for score in scores if score.of == "theta"]
-    if len(theta) > 1:
-        wide = [
-            one for feature, one in zip(features, values, strict=True)
-            if feature.of == "theta" and feature.kind == "width" and feature.over_x
+        return [
+            (
+                Feature("norm" if score.of == "norm" else family[kind], kind, score.of, own,
+                        over_x=over),
+                partial(function, u),
+            )
+            for kind, function, over in _MARGINAL
         ]  # fmt: skip
-        features.append(Feature("widths", "width", "theta", over_x=True))  # of all together
-        values.append(np.sum(wide, axis=0))
-    if 1 < len(theta) <= _PAIRED_OVER_X:
-        z = [normal(score.u) for score in theta]
-        for a, b in combinations(range(len(theta)), 2):
-            which = (theta[a].which, theta[b].which)
-            features.append(Feature("pairs", "pair", "theta", which, over_x=True))
-            values.append(z[a] * z[b])
-    return tuple(features), np.stack(values).astype(np.float32)
-
-
-def block(pools: Pools, rows: NDArray[np.int64], scores: Sequence[SlotScore]) -> Block:
-    """All features of these scores, which say something of these rows."""
-    features, values = measured(scores)
-    names = tuple((score.of, score.which) for score in scores)
-    every = np.arange(len(features))
-    return Block(rows, features, *_centred(values, pools, rows), names, every)
+    group: Family = "learned" if score.of in LEARNED else "densities"
+    sided = score.of in RATIOS
+    some: list[Valued] = [
+        (Feature(group, "score", score.of, own, one_sided=sided, over_x=True), partial(normal, u))
+    ]
+    some += [(Feature(group, "score", score.of, own), partial(np.greater, u, step))
+             for step in _STEPS]  # fmt: skip
+    if score.raw is not None:
+        raw = score.raw
+        some.append((Feature(group, "score", score.of, own, one_sided=True), lambda: raw))
+    return some
 
 
 def near(pools: Pools, rows: NDArray[np.int64], scores: Sequence[SlotScore]) -> Block:
     """Place and width of every parameter at the rows nearest to an observation."""
-    whole = block(pools, rows, [score for score in scores if score.of in ("theta", "norm")])
-    some = [i for i, one in enumerate(whole.features) if one.kind in ("mean", "width")]
-    return whole.some(np.array(some), "observation")
+
+    def measured(scores: Sequence[SlotScore]) -> list[Valued]:
+        every = [
+            (replace(feature, family="observation", over_x=False), values)
+            for score in scores
+            for feature, values in of_score(score) if feature.kind in ("mean", "width")
+        ]  # fmt: skip
+        return [*every, *_together(scores, "observation", over_x=False)]
+
+    some = [score for score in scores if score.of in ("theta", "norm")]
+    return _block(pools, rows, some, measured)
 
 
-def _centred(
-    values: NDArray[np.float32], pools: Pools, rows: NDArray[np.int64]
-) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
-    """Values (F, E) less their mean over each pool, and variances and means (F, n) there."""
+def block(pools: Pools, rows: NDArray[np.int64], scores: Sequence[SlotScore]) -> Block:
+    """All features of these scores, which say something of these rows."""
+    return _block(pools, rows, scores, _measured)
+
+
+def _measured(scores: Sequence[SlotScore]) -> list[Valued]:
+    every = [one for score in scores for one in of_score(score)]
+    every += _together(scores, "widths", over_x=True)
+    theta = [score for score in scores if score.of == "theta"]
+    if 1 < len(theta) <= _PAIRED_OVER_X:
+        for a, b in combinations(theta, 2):
+            pair = Feature("pairs", "pair", "theta", (a.which, b.which), over_x=True)
+            every.append((pair, partial(_product, a, b)))
+    return every
+
+
+def _together(scores: Sequence[SlotScore], family: Family, *, over_x: bool) -> list[Valued]:
+    """The width of all parameters together, where there are several."""
+    theta = [score for score in scores if score.of == "theta"]
+
+    def wide() -> Array:
+        out = np.zeros(theta[0].u.shape, np.float32)
+        for score in theta:
+            out += width(score.u)
+        return out
+
+    return [(Feature(family, "width", "theta", over_x=over_x), wide)] if len(theta) > 1 else []
+
+
+def _product(a: SlotScore, b: SlotScore) -> Array:
+    return normal(a.u) * normal(b.u)
+
+
+def _ordered(every: Sequence[Valued]) -> list[Valued]:
+    return sorted(every, key=lambda one: (one[0].family != "means", not one[0].over_x))
+
+
+def _block(
+    pools: Pools, rows: NDArray[np.int64], scores: Sequence[SlotScore],
+    measured: Callable[[Sequence[SlotScore]], list[Valued]],
+) -> Block:  # fmt: skip
+    """Features in their order, one after the other: of large tables two copies would not fit."""
+    every = _ordered(measured(scores))
     first, inverse = np.unique(pools.first, return_inverse=True)
     size = np.diff(np.append(first, pools.total))
-    with np.errstate(invalid="ignore"):  # NaN where a score says nothing of a row
-        mean = np.add.reduceat(values, first, axis=1, dtype=np.float64) / size
-        centred = values - np.repeat(mean, size, axis=1).astype(np.float32)
-        variance = np.add.reduceat(np.square(centred), first, axis=1, dtype=np.float64) / size
-    here = inverse[rows]
-    return centred, variance[:, here].astype(np.float32), mean[:, here].astype(np.float32)
+    over = sum(feature.over_x for feature, _ in every)
+    values = np.empty((pools.total, over), np.float32)
+    others = np.empty((pools.total, len(every) - over), np.float32)
+    variance, mean = (np.empty((len(rows), len(every)), np.float32) for _ in range(2))
+    for at, (_, function) in enumerate(every):
+        one = np.array(function(), np.float32)
+        with np.errstate(invalid="ignore"):  # NaN where a score says nothing of a row
+            middle = np.add.reduceat(one, first, dtype=np.float64) / size
+            one -= np.repeat(middle, size)
+            squares = np.add.reduceat(np.square(one), first, dtype=np.float64) / size
+        if at < over:
+            values[:, at] = one
+        else:
+            others[:, at - over] = one
+        variance[:, at], mean[:, at] = squares[inverse[rows]], middle[inverse[rows]]
+    names = tuple((score.of, score.which) for score in scores)
+    features = tuple(feature for feature, _ in every)
+    return Block(rows, features, values, others, variance, mean, names, measured)

@@ -7,7 +7,7 @@ cancels from them and is looked at by itself.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -19,8 +19,8 @@ from validation_core.types import Array
 Mask = NDArray[np.bool_]
 
 _BLOCKS = (40, 20, 10)
-_SECONDS = 2.0  # that a battery may take over x, about; then fewer blocks, then fewer coordinates
-_MULTIPLIED, _STRETCHED = 3e-11, 4e-9  # seconds for a multiplication, and for one stretch's sum
+_SECONDS = 1.2  # that a battery may take over x, about; then fewer blocks, then fewer coordinates
+_MULTIPLIED, _STRETCHED = 2e-11, 2.5e-9  # seconds for a multiplication, and for one stretch's sum
 _FEWEST = 4  # coordinates, whatever the time
 _SHORTEST, _LONGEST = 0.05, 0.5
 _LEAST_ROWS = 10
@@ -40,7 +40,7 @@ class Places:
     blocks: int
     """Blocks of each coordinate."""
     first: NDArray[np.int64]
-    """(W,) blocks `first` to `last` - 1 are a stretch."""
+    """(W,) blocks `first` to `last` - 1 are a stretch; all of one length, then of the next."""
     last: NDArray[np.int64]
     along: NDArray[np.int64]
     """(H - C G,) of the other columns: the coordinate; -1 of products, -2 of balls."""
@@ -51,40 +51,63 @@ class Places:
         others = sorted({int(one) for one in self.along if one < 0}, reverse=True)
         return [*range(self.coordinates), *others]
 
-    def largest(self, sums: Array, whole: Array, weight: Weights, one_sided: Mask) -> Array:
-        """The largest standardised contrast (F, B, A) along each coordinate, products and balls.
+    def of(self, rows: NDArray[np.int64]) -> Places:
+        """At some of the rows."""
+        if np.array_equal(rows, np.arange(len(self.columns))):
+            return self
+        return replace(self, columns=self.columns[rows])
+
+    def largest(
+        self, sums: NDArray[np.float32], whole: NDArray[np.float32], weight: Weights,
+        one_sided: Mask,
+    ) -> NDArray[np.float32]:  # fmt: skip
+        """The largest standardised contrast (A, F, B) along each coordinate, products and balls.
 
         Args:
-            sums: of features with the columns, (F, B, H).
+            sums: with the columns, of features, (H, F, B).
             whole: of features over all rows, (F, B).
             weight: what `weights` gave.
             one_sided: (F,) features of which only large contrasts count.
         """
-        f, b, _ = sums.shape
         blocks = self.coordinates * self.blocks
-        inside = np.zeros((f, b, self.coordinates, self.blocks + 1), np.float32)
-        np.cumsum(
-            sums[..., :blocks].reshape(f, b, self.coordinates, -1), axis=-1, out=inside[..., 1:]
-        )
-        off = inside[..., self.last] - inside[..., self.first]
-        off -= weight.share[:, None] * whole[..., None, None]
-        off *= weight.scale[:, None]
-        best = self._most(off, one_sided)
-        other = sums[..., blocks:] - weight.other_mean[:, None] * whole[..., None]
-        other *= weight.other_scale[:, None]
-        other = np.where(one_sided[:, None, None], other, np.abs(other))
+        best = self._stretched(sums[:blocks], whole, weight, one_sided)
+        other = sums[blocks:] - weight.other_mean[..., None] * whole
+        other *= weight.other_scale[..., None]
+        _unsigned(other, one_sided)
         out = [best]
         for at in self.labels[self.coordinates :]:
-            out.append(other[..., self.along == at].max(axis=-1)[..., None])
+            out.append(other[self.along == at].max(axis=0)[None])
         for at in range(self.coordinates):
-            smooth = other[..., self.along == at].max(axis=-1)
-            np.maximum(best[..., at], smooth, out=best[..., at])
-        return np.concatenate(out, axis=-1)
+            np.maximum(best[at], other[self.along == at].max(axis=0), out=best[at])
+        return np.concatenate(out)
 
-    def _most(self, off: Array, one_sided: Mask) -> Array:
-        high = off.max(axis=-1)
-        low = np.where(one_sided[:, None, None], high, -off.min(axis=-1))
-        return np.maximum(high, low)
+    def _stretched(
+        self, sums: NDArray[np.float32], whole: NDArray[np.float32], weight: Weights,
+        one_sided: Mask,
+    ) -> NDArray[np.float32]:  # fmt: skip
+        """The largest contrast (C, F, B) of all stretches, those of one length at a time.
+
+        A length's contrasts are a difference of two slices: no gather, and small enough to stay
+        in a core's cache.
+        """
+        c, g = self.coordinates, self.blocks
+        _, f, b = sums.shape
+        inside = np.zeros((c, g + 1, f, b), np.float32)
+        np.cumsum(sums.reshape(c, g, f, b), axis=1, out=inside[:, 1:])
+        inside -= weight.share[..., None] * whole
+        best = np.full((c, f, b), -np.inf, np.float32)
+        work = np.empty((g, f, b), np.float32)
+        for at in range(c):
+            begin = 0
+            for length in np.unique(self.last - self.first):
+                count = g + 1 - length
+                off = work[:count]
+                np.subtract(inside[at, length:], inside[at, :count], out=off)
+                off *= weight.scale[at, begin : begin + count, :, None]
+                _unsigned(off, one_sided)
+                np.maximum(best[at], off.max(axis=0), out=best[at])
+                begin += count
+        return best
 
     def weights(self, variance: Array) -> Weights:
         """Variances of the sums, from those of features (F, n) in each row."""
@@ -97,7 +120,8 @@ class Places:
         counted = self.columns[:, :blocks]
         by[..., 1:] = (variance @ counted).reshape(f, self.coordinates, -1).cumsum(axis=-1)
         rows[:, 1:] = counted.sum(axis=0, dtype=np.float64).reshape(self.coordinates, -1).cumsum(1)
-        share = (by[..., self.last] - by[..., self.first]) / safe[:, None, None]
+        by /= safe[:, None, None]
+        share = by[..., self.last] - by[..., self.first]
         count = rows[..., self.last] - rows[..., self.first]
         n = len(self.columns)
         enough = (count >= max(_LEAST_ROWS, 0.9 * _SHORTEST * n)) & (n - count >= _LEAST_ROWS)
@@ -109,9 +133,8 @@ class Places:
         squares = variance @ np.square(other) - safe[:, None] * mean**2
         good = (squares > _TINY * safe[:, None]) & (whole > _TINY)[:, None]
         other_scale = np.where(good, 1 / np.sqrt(np.where(good, squares, 1.0)), 0.0)
-        return Weights(*(
-            np.asarray(one, np.float32) for one in (share, scale, mean, other_scale)
-        ))  # fmt: skip
+        turned = (by.transpose(1, 2, 0), scale.transpose(1, 2, 0), mean.T, other_scale.T)
+        return Weights(*(np.ascontiguousarray(one, np.float32) for one in turned))
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,13 +142,21 @@ class Weights:
     """What turns sums into standardised contrasts."""
 
     share: NDArray[np.float32]
-    """(F, C, W) of the variance within a stretch."""
+    """(C, G + 1, F) of the variance before each block."""
     scale: NDArray[np.float32]
-    """(F, C, W) one over the sd; 0 where too few rows."""
+    """(C, W, F) one over the sd; 0 where too few rows."""
     other_mean: NDArray[np.float32]
-    """(F, H') weighted means of the other columns."""
+    """(H', F) weighted means of the other columns."""
     other_scale: NDArray[np.float32]
-    """(F, H')."""
+    """(H', F)."""
+
+
+def _unsigned(contrasts: NDArray[np.float32], one_sided: Mask) -> None:
+    """Absolute values, in place, of the two-sided features of contrasts (H, F, B)."""
+    if not one_sided.any():
+        np.abs(contrasts, out=contrasts)
+    elif not one_sided.all():
+        np.abs(contrasts, out=contrasts, where=~one_sided[:, None])
 
 
 def affordable(n: int, coordinates: int, features: int, labellings: int) -> tuple[int, int]:
@@ -146,11 +177,11 @@ def affordable(n: int, coordinates: int, features: int, labellings: int) -> tupl
 
 
 def _stretches(g: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """First and last block of every stretch of 5% to 50% of g blocks."""
-    first, last = np.triu_indices(g + 1, 1)
-    length = last - first
-    some = (length >= max(1, round(_SHORTEST * g))) & (length <= np.ceil(_LONGEST * g))
-    return first[some], last[some]
+    """First and last block of every stretch of 5% to 50% of g blocks, the shortest first."""
+    lengths = range(max(1, round(_SHORTEST * g)), int(np.ceil(_LONGEST * g)) + 1)
+    first = [np.arange(g + 1 - length) for length in lengths]
+    last = [length + one for length, one in zip(lengths, first, strict=True)]
+    return np.concatenate(first), np.concatenate(last)
 
 
 def places(values: Array, rng: np.random.Generator, blocks: int = _BLOCKS[0]) -> Places:
@@ -175,7 +206,8 @@ def places(values: Array, rng: np.random.Generator, blocks: int = _BLOCKS[0]) ->
         discs = _balls(r[:, :_PRODUCTS], rng)
         smooth.append(discs)
         along += [-2] * discs.shape[1]
-    columns = np.concatenate([inside.reshape(n, c * g), *smooth], axis=1).astype(np.float32)
+    parts = [inside.reshape(n, c * g), *(one.astype(np.float32) for one in smooth)]
+    columns = np.concatenate(parts, axis=1)
     return Places(columns, c, g, *_stretches(g), np.array(along))
 
 

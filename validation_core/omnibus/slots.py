@@ -22,11 +22,12 @@ PLAYERS = 63
 """Draws of each row that may play the truth: more would change no rank, only how often each of
 them is tried."""
 _PLAYED = 100_000  # draws that may play the truth, of all rows
-_RANKED = 3_000_000  # numbers of q's draws that are ranked; of larger tables fewer draws a row
+_RANKED = 2_500_000  # numbers of q's draws that are ranked; of larger tables fewer draws a row
 _FEWEST = 20  # draws of a row that are ranked, whatever the size
 _POOLED = 2000  # slots of a pool that rows share, at most
 _WHITENED = 60  # parameters up to which a row's covariance is worth its time
-_NUMBERS = 4_000_000  # of slots worked on at a time
+_NUMBERS = 1_000_000  # of slots worked on at a time
+_DRAWN = 64  # labellings drawn at a time
 _FARTHEST = 50.0  # nats below the largest: no evidence is stronger
 _INFINITE = 1e30
 
@@ -51,8 +52,12 @@ class Pools:
 
     def labellings(self, count: int, rng: np.random.Generator) -> Slots:
         """Slots (count, N) that play the truth: in a shared pool each row has another one."""
-        slots = (rng.random((count, len(self.size)), np.float32) * self.size).astype(np.int32)
-        np.minimum(slots, (self.size - 1).astype(np.int32), out=slots)  # a float32 may round up
+        slots = np.empty((count, len(self.size)), np.int32)
+        size, last = self.size.astype(np.float32), (self.size - 1).astype(np.int32)
+        for begin in range(0, count, _DRAWN):
+            some = slots[begin : begin + _DRAWN]
+            some[:] = rng.random(some.shape, np.float32) * size
+            np.minimum(some, last, out=some)  # a float32 may round up
         for rows in self.shared:
             order = rng.random((count, int(self.size[rows[0]]))).argsort(axis=1)
             slots[:, rows] = order[:, : len(rows)]
@@ -212,10 +217,14 @@ def slotted(
         return _shared(table, parameters, groups, tested)
     n, k, _ = table.q.shape
     among = ranked(n, k, len(parameters))
-    values = table.q[:, among][..., parameters]
     chosen = players(len(among), able(n))
+    ahead = int(truths)
+    values = np.empty(
+        (n, ahead + len(among), len(parameters)), np.result_type(table.theta, table.q)
+    )
+    values[:, ahead:] = table.q[:, among[:, None], parameters]
     if truths:
-        values = np.concatenate([table.theta[:, None, parameters], values], axis=1)
+        values[:, 0] = table.theta[:, parameters]
         chosen = np.append(0, 1 + chosen)
     scores = _scores(values, parameters, chosen)
     return Slotted(pools_of(n, len(chosen)), scores, *_moments(values))

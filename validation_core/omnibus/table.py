@@ -122,7 +122,7 @@ def statistics_of(
         blocks.append(features.near(read.pools, np.intersect1d(near, rows), read.scores))
     at = coordinates(slots.in_units(table.x), read.mean, read.spread)
     where, kept = _places(at, blocks, relabelings, seed) if over_x else (None, at)
-    return Asked(battery.battery(read.pools, blocks, where, read.scores), kept, every)
+    return Asked(battery.battery(read.pools, blocks, where), kept, every)
 
 
 def _own(groups: Rows | None) -> Rows | None:
@@ -194,7 +194,7 @@ def _places(
 ) -> tuple[Places, Coordinates]:
     """Functions of x that can be paid for, and the coordinates that they look along."""
     n, count = at.values.shape
-    features_over = sum(len(one.over) * len(one.rows) for one in blocks) / max(n, 1)
+    features_over = sum(one.over * len(one.rows) for one in blocks) / max(n, 1)
     each, some = affordable(n, count, round(features_over), relabelings)
     kept = np.unique(np.round(np.linspace(0, count - 1, some)).astype(int))
     at = at._replace(
