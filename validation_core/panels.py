@@ -22,7 +22,7 @@ from validation_core.answers import (
     sensitivity,
     size,
 )
-from validation_core.diagnosis import Diagnosis, distances, equals
+from validation_core.diagnosis import Diagnosis, distances
 from validation_core.figures import cause as draw_cause
 from validation_core.figures import checker as draw_checker
 from validation_core.figures import in_theta as draw_in_theta
@@ -134,11 +134,6 @@ def told(panel: Panel, answer: Found, diagnosis: Diagnosis) -> tuple[str, ...]:
     if panel.name == "size":
         said += distances(diagnosis.records)
     if claims is not None:
-        if panel.name == "cause" and not claims.found:
-            return (
-                f"No cause is named: nothing speaks against q (p {equals(claims.pvalue)} over "
-                "everything that was looked at).",
-            )
         return tuple(said)
     if diagnosis.verdict != "problem found" and not diagnosis.pending and _finds(panel, answer):
         said.append(

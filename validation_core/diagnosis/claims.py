@@ -75,9 +75,9 @@ class Claims:
         return smallest
 
     def together(self) -> float:
-        """That parameters are wrong together: pairs, or their distance from q's centre."""
+        """That parameters are wrong together: pairs, their distance from q's centre, or tails."""
         return self._p(self.result.p(
-            lambda one: one.along is None and one.family in ("norm", "pairs")
+            lambda one: one.along is None and one.family in ("norm", "pairs", "shapes")
         ))  # fmt: skip
 
     def densities(self) -> float:

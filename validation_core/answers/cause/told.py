@@ -7,6 +7,7 @@ from typing import Any
 
 from validation_core.answers.base import Found
 from validation_core.answers.cause import seen, words
+from validation_core.diagnosis.claims import Claims
 from validation_core.diagnosis.words import equals
 
 HOW = (
@@ -37,21 +38,33 @@ for row in cause.table(found, upload.names):
 """
 
 
-def say(found: Found, names: Sequence[str]) -> tuple[str, ...]:
+def say(found: Found, names: Sequence[str], claims: Claims | None = None) -> tuple[str, ...]:
     """The cause with its size, what it was told apart from, what speaks for it, what to do.
 
     Where none is named the first sentence says what was seen instead: it may stand alone.
+
+    Args:
+        found: the table beside injected ones.
+        names: of the parameters.
+        claims: what may be claimed; None leaves this panel a level of its own.
     """
     plain = found.plain
+    if claims is not None and not claims.found:
+        return (
+            f"No cause is named: nothing speaks against q (p {equals(claims.pvalue)} over "
+            "everything that was looked at).",
+        )
     if plain["faults"]:
-        return (_open(plain), _seen(plain, names), *_part(plain))
+        return (_open(plain), _seen(plain, names, claims), *_part(plain))
     if plain["cause"] == "none":
-        return (f"No cause is named: {_stands(plain)}. {_seen(plain, names)}", *_part(plain))
+        return (
+            f"No cause is named: {_stands(plain)}. {_seen(plain, names, claims)}", *_part(plain),
+        )  # fmt: skip
     first = plain["causes"][0]
     if plain["cause"] == "unclear":
         return (
             f"No single cause stands out: {_stands(plain)}, {_why(plain)}. "
-            f"{_seen(plain, names)}", *_part(plain), *words.NEXT["unclear"],
+            f"{_seen(plain, names, claims)}", *_part(plain), *words.NEXT["unclear"],
         )  # fmt: skip
     said = [
         f"Most likely, {words.title(first)}: {words.strength(first['strength'])}; "
@@ -81,8 +94,15 @@ def _open(plain: Mapping[str, Any]) -> str:
     )
 
 
-def _seen(plain: Mapping[str, Any], names: Sequence[str]) -> str:
+def _seen(plain: Mapping[str, Any], names: Sequence[str], claims: Claims | None) -> str:
     """The departures that are not chance, or that there is none."""
+    if claims is not None:
+        both = [{**one, "pvalue": _adjusted(one, claims)} for one in plain["seen"]
+                if one["pvalue"] <= seen.LEVEL]  # fmt: skip
+        allowed = [one for one in both if one["pvalue"] <= claims.alpha][: seen.MOST]
+        if allowed:
+            return f"What was seen: {'; '.join(words.departure(one, names) for one in allowed)}."
+        return f"What was seen most clearly: {claims.clearest(names)}."
     told = [one for one in plain["seen"] if one["pvalue"] <= seen.LEVEL][: seen.MOST]
     if told:
         return f"What was seen: {'; '.join(words.departure(one, names) for one in told)}."
@@ -91,6 +111,16 @@ def _seen(plain: Mapping[str, Any], names: Sequence[str]) -> str:
         "Looked at alone, no shift, width, tail, dependence or change over x departs by more than "
         f"chance (smallest adjusted p {equals(least)})."
     )
+
+
+def _adjusted(one: Mapping[str, Any], claims: Claims) -> float:
+    """The p of a departure in the verdict's family."""
+    what, at = one["what"], one["at"]
+    if what in ("follows_x", "spread_x"):
+        return claims.over_x()
+    if what in ("bias", "width"):
+        return claims.parameter(int(at[0]))
+    return claims.together()
 
 
 def table(found: Found, names: Sequence[str]) -> list[dict[str, str | float | int]]:
