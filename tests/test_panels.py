@@ -59,7 +59,7 @@ def test_a_panel_is_told_drawn_and_listed(panel, answered):
     assert not any(
         word in sentence.split() for sentence in said for word in ("nan", "None", "inf")
     )
-    drawn = panels.drawings(panel, answer, found.upload)
+    drawn = panels.drawings(panel, answer, found)
     assert drawn
     assert all(one.caption.endswith(".") and len(one.caption) > 60 for one in drawn)
     assert not any("<b>spin" in one.figure.to_json() for one in drawn)

@@ -23,6 +23,7 @@ from validation_core.answers import (
     size,
 )
 from validation_core.diagnosis import Diagnosis, distances
+from validation_core.diagnosis.claims import Claims
 from validation_core.figures import cause as draw_cause
 from validation_core.figures import checker as draw_checker
 from validation_core.figures import in_theta as draw_in_theta
@@ -128,12 +129,11 @@ def told(panel: Panel, answer: Found, diagnosis: Diagnosis) -> tuple[str, ...]:
     Where relabelling ran a panel claims no more than the verdict does, with p adjusted in its
     family.
     """
-    say, claims = panel.module.say, diagnosis.claims
-    under = {"claims": claims} if "claims" in signature(say).parameters else {}
-    said = [*say(answer, *_names(say, diagnosis.upload), **under)]
+    say = panel.module.say
+    said = [*say(answer, *_names(say, diagnosis.upload), **_under(say, diagnosis))]
     if panel.name == "size":
         said += distances(diagnosis.records)
-    if claims is not None:
+    if diagnosis.claims is not None:
         return tuple(said)
     if diagnosis.verdict != "problem found" and not diagnosis.pending and _finds(panel, answer):
         said.append(
@@ -153,14 +153,20 @@ def _finds(panel: Panel, answer: Found) -> bool:
 def rows(panel: Panel, answer: Found, diagnosis: Diagnosis) -> Rows:
     """The table of a panel, the worst first."""
     table = panel.module.table
-    under = {"claims": diagnosis.claims} if "claims" in signature(table).parameters else {}
-    listed: Rows = table(answer, *_names(table, diagnosis.upload), **under)
+    listed: Rows = table(answer, *_names(table, diagnosis.upload), **_under(table, diagnosis))
     return listed
 
 
-def drawings(panel: Panel, answer: Found, upload: Upload) -> tuple[Drawn, ...]:
+def drawings(panel: Panel, answer: Found, diagnosis: Diagnosis) -> tuple[Drawn, ...]:
     """The figures of a panel."""
-    return panel.drawn(answer, *_names(panel.drawn, upload))
+    return panel.drawn(
+        answer, *_names(panel.drawn, diagnosis.upload), **_under(panel.drawn, diagnosis)
+    )
+
+
+def _under(function: Callable[..., Any], diagnosis: Diagnosis) -> dict[str, Claims | None]:
+    """The verdict's claims, for a function that makes some."""
+    return {"claims": diagnosis.claims} if "claims" in signature(function).parameters else {}
 
 
 def _names(function: Callable[..., Any], upload: Upload) -> tuple[tuple[str, ...], ...]:

@@ -75,7 +75,7 @@ def _one(
         return
     panel.panel(
         one.title, said=told(one, answer, found), how=one.module.HOW,
-        table=rows(one, answer, found), drawn=drawings(one, answer, found.upload),
+        table=rows(one, answer, found), drawn=drawings(one, answer, found),
         code=code(one, path=label, seed=found.seed), key=one.name,
     )  # fmt: skip
 

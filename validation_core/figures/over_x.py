@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from validation_core.answers.base import Found
-from validation_core.answers.over_x import column, coordinate, feature, worst
+from validation_core.answers.over_x import column, coordinate, feature, judged, worst
+from validation_core.diagnosis.claims import Claims
 from validation_core.diagnosis.words import equals
 from validation_core.figures import style
 from validation_core.figures.outcome import Drawn
@@ -33,10 +34,11 @@ _MEANING = {
 
 
 def drawn(
-    found: Found, names: Sequence[str] = (), x_names: Sequence[str] = ()
-) -> tuple[Drawn, ...]:
+    found: Found, names: Sequence[str] = (), x_names: Sequence[str] = (),
+    claims: Claims | None = None,
+) -> tuple[Drawn, ...]:  # fmt: skip
     """The worst pairs, at most six: a curve along a coordinate, a heat map over two."""
-    kept = [pair for pair in worst(found.plain["parts"]) if "drawn" in pair]
+    kept = [pair for pair in worst(judged(found.plain["parts"], claims)) if "drawn" in pair]
     return tuple(_one(pair, found.arrays, names, x_names) for pair in kept[:_MOST])
 
 
@@ -47,7 +49,7 @@ def _one(
     label = pair["drawn"]
     what, along = feature(pair, names), coordinate(pair, names, x_names)
     title = f"{what[:1].upper()}{what[1:]} over {along}"
-    p = f"p {equals(pair['p_varies'])} that it changes over x, adjusted for all pairs looked at."
+    p = f"p {equals(pair['p_varies'])} that it changes over x, adjusted for all looked at."
     if f"{label}.curve" in arrays:
         figure = _curve(
             pair["kind"], arrays[f"{label}.curve"], arrays[f"{label}.dots"], _short(along)

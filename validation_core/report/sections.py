@@ -175,7 +175,7 @@ def _panel(told: Told, panel: Panel, places: Places) -> Iterator[str]:
     answer, *more = panels.told(panel, found, told.found) or ("Nothing to tell.",)
     yield f'<p class="lead">{escape(answer)}</p>'
     yield "".join(f"<p>{escape(said)}</p>" for said in more)
-    yield places.of(panels.drawings(panel, found, told.found.upload))
+    yield places.of(panels.drawings(panel, found, told.found))
     yield f'<p class="how"><b>How to read it.</b> {escape(panel.module.HOW)}</p>'
     yield table(panels.rows(panel, found, told.found), told.rows)
     python = code(panel, path=told.path, seed=told.found.seed)

@@ -10,6 +10,7 @@ from validation_core.answers.over_x.words import (
     coordinate,
     feature,
     finds,
+    judged,
     region,
     say,
     size,
@@ -18,13 +19,14 @@ from validation_core.answers.over_x.words import (
 )
 from validation_core.diagnosis import obstacles
 from validation_core.diagnosis.called import column
+from validation_core.diagnosis.claims import Claims
 from validation_core.diagnosis.tasks import training
 from validation_core.methods import WithinX
 from validation_core.types import Blocks, Method
 from validation_core.uploads import Upload
 
 __all__ = [
-    "CODE", "FEWEST", "HOW", "OverX", "column", "coordinate", "feature", "finds", "gather",
+    "CODE", "FEWEST", "HOW", "OverX", "column", "coordinate", "feature", "finds", "gather", "judged",
     "obstacle", "over_x", "region", "say", "table", "tasks", "worst", "worst_row",
 ]  # fmt: skip
 
@@ -101,7 +103,7 @@ def gather(founds: Sequence[Found]) -> Found:
 
 
 def table(
-    found: Found, names: Sequence[str], x_names: Sequence[str] = ()
+    found: Found, names: Sequence[str], x_names: Sequence[str] = (), claims: Claims | None = None
 ) -> list[dict[str, str | float | int]]:
     """A row for each pair of a feature and a coordinate, the smallest p first."""
     return [
@@ -112,5 +114,5 @@ def table(
             "size there": size(pair["kind"], pair["inside"]),
             "size elsewhere": size(pair["kind"], pair["outside"]),
         }
-        for pair in worst(found.plain["parts"])
+        for pair in worst(judged(found.plain["parts"], claims))
     ]  # fmt: skip

@@ -49,7 +49,7 @@ def _claimed(
     parts: Parts, names: Sequence[str], x_names: Sequence[str], claims: Claims
 ) -> list[str]:
     """What may be said under the verdict's error rate."""
-    pairs = claimed(parts, claims)
+    pairs = [one for one in worst(judged(parts, claims)) if one["p_varies"] <= claims.alpha]
     if claims.over_x() <= claims.alpha:
         p = f"p {equals(claims.over_x())}, adjusted in the verdict's family"
         if pairs:
@@ -71,16 +71,16 @@ def _claimed(
     ]
 
 
-def claimed(parts: Parts, claims: Claims) -> list[Mapping[str, Any]]:
-    """Pairs that may be claimed, the smallest p first, then a parameter before the classifier."""
+def judged(parts: Parts, claims: Claims | None) -> Parts:
+    """The parts with p-values of the verdict's family, where there is one."""
+    if claims is None:
+        return parts
 
-    def p(pair: Mapping[str, Any]) -> float:
-        return claims.place(pair["kind"], pair["parameter"], pair["along"], int(pair["which"]))
+    def pair(one: Mapping[str, Any]) -> Mapping[str, Any]:
+        p = claims.place(one["kind"], one["parameter"], one["along"], int(one["which"]))
+        return {**one, "p_varies": p, "p_right": claims.pvalue}
 
-    every = [(p(pair), pair) for part in parts for pair in part["pairs"]]
-    allowed = [(value, pair) for value, pair in every if value <= claims.alpha]
-    allowed.sort(key=lambda one: (one[0], one[1]["kind"] == "learned", -_contrast(one[1])))
-    return [pair for _, pair in allowed]
+    return [{**part, "pairs": [pair(one) for one in part["pairs"]]} for part in parts]
 
 
 def finds(found: Found) -> bool:
@@ -264,8 +264,8 @@ def _how(parts: Parts, claims: Claims | None = None) -> str:
     adjusted = (
         f"p is adjusted for all {pairs} pairs of an error and a coordinate, by {nulls} null "
         "tables each" if claims is None
-        else "what is claimed is adjusted for everything that the verdict looked at; p-values of "
-        f"the table below are this panel's own, over {pairs} pairs"
+        else "p is adjusted for everything that the verdict looked at, these "
+        f"{pairs} pairs of an error and a coordinate among it"
     )  # fmt: skip
     return (
         f"Looked at {looked}, over every stretch of each coordinate; {adjusted}. Places were "
