@@ -26,7 +26,8 @@ from validation_core.types import Blocks, Method
 from validation_core.uploads import Upload
 
 __all__ = [
-    "CODE", "FEWEST", "HOW", "OverX", "column", "coordinate", "feature", "finds", "gather", "judged",
+    "CODE", "FEWEST", "HOW", "OverX", "column", "coordinate", "feature", "finds", "gather",
+    "judged",
     "obstacle", "over_x", "region", "say", "table", "tasks", "worst", "worst_row",
 ]  # fmt: skip
 
