@@ -53,7 +53,7 @@ def test_diagnose_gives_the_object_of_the_design(capsys, tmp_path):
     assert found["verdict"] == "problem found"
     assert (found["n"], found["k"], found["dim_theta"], found["dim_x"]) == (400, 50, 2, 5)
     assert [m["name"] for m in found["methods"]] == [
-        "sbc", "tarp", "skl", "within_x", "multiple", "c2st", "uniform", "colt"
+        "omnibus", "sbc", "tarp", "skl", "within_x", "multiple", "c2st", "uniform", "colt"
     ]  # fmt: skip
     assert found["methods"][1]["effect"]["reading"] == "over-confident"
     assert found["cause"][0]["parameter"] in ("intercept", "slope")
@@ -122,7 +122,9 @@ def test_all_is_what_runs_unasked_and_what_may_be_asked_for(capsys, cheap, tmp_p
     unasked = [method.name for method in diagnosis.default_methods()]
     found = printed(capsys, "diagnose", str(path), "--method", "all")["methods"]
     assert [m["name"] for m in found] == [*unasked, *cheap]
-    assert {m["name"] for m in found if m["status"] == "ran"} == {"sbc", "tarp", "mmd_fuse"}
+    assert {m["name"] for m in found if m["status"] == "ran"} == {
+        "omnibus", "sbc", "tarp", "mmd_fuse"
+    }  # fmt: skip
     mixed = ("--method", "sbc", "--method", "all", "--method", "tarp:reference=x")
     labels = [m["label"] for m in printed(capsys, "diagnose", str(path), *mixed)["methods"]]
     assert labels.count("SBC") == 1
@@ -160,7 +162,7 @@ def test_diagnose_asks_for_the_order(capsys, tmp_path):
         (["diagnose", "nowhere.npz"], "readable"),
         (["diagnose", __file__], "got"),
         (["diagnose", SAMPLE, "--answers", "why"], "one of size"),
-        (["diagnose", SAMPLE, "--method", "sb"], "one of c2st"),
+        (["diagnose", SAMPLE, "--method", "sb"], "one of omnibus, c2st"),
         (["diagnose", SAMPLE, "--method", "uniform:n=3"], "Options of Uniform are m"),
         (["diagnose", SAMPLE, "--method", "uniform:m=x"], "m must be int"),
         (["diagnose", SAMPLE, "--method", "uniform:m=0"], "between 1 and 1000"),

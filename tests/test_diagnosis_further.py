@@ -11,10 +11,12 @@ from scipy.stats import binom
 from tests.test_diagnosis import QUICK, by_name, exact, quick, run, two_samples
 from validation_core import diagnosis
 from validation_core.diagnosis import learning, tasks
+from validation_core.diagnosis.relabelling import RelabelTask
 from validation_core.figures.diagnosis import pictures
 from validation_core.methods import DC, LC2ST, METHODS, SBC, TARP, AutoML, CoLT, MMDFuse
 from validation_core.report import html
 from validation_core.store import Store
+from validation_core.tasks import TrainTask
 from validation_core.uploads import Upload
 
 CHEAP = (DC(m=4, permutations=39), AutoML(permutations=39), LC2ST(nulls=39),
@@ -38,7 +40,7 @@ def alone(method, upload, store, seed=0):
 
 def test_what_runs_unasked():
     assert [method.name for method in diagnosis.default_methods()] == [
-        "sbc", "tarp", "skl", "within_x", "multiple", "c2st", "uniform", "colt"
+        "omnibus", "sbc", "tarp", "skl", "within_x", "multiple", "c2st", "uniform", "colt"
     ]  # fmt: skip
     further = diagnosis.further_methods()
     assert list(further) == ["dc", "automl", "lc2st", "mmd_fuse"]
@@ -51,7 +53,7 @@ def test_what_runs_unasked():
 
 def test_a_method_that_is_registered_runs(monkeypatch):
     monkeypatch.setitem(METHODS, "other", SBC)
-    assert len(diagnosis.default_methods()) == 9
+    assert len(diagnosis.default_methods()) == 10
 
 
 @pytest.mark.parametrize("method", [TARP(), TARP(reference="x"), *CHEAP], ids=lambda m: m.label)
@@ -312,9 +314,11 @@ def test_every_record_has_its_figures(store):
 def test_what_answers_first_learns_nothing():
     upload = exact(n=100)
     queue = tasks.tasks(upload, [*diagnosis.default_methods(), *CHEAP], 0, quick)
-    order = [task.method.name for task in queue if isinstance(task, tasks.DiagnoseTask)]
-    assert order == ["sbc", "tarp", "within_x", "multiple", "c2st", "colt",
-                     *(method.name for method in CHEAP)]  # fmt: skip
+    order = [task.method.name for task in queue if not isinstance(task, TrainTask)]
+    cheap = [method.name for method in CHEAP]
+    assert order == ["omnibus", "sbc", "tarp", "within_x", "multiple", "c2st", *cheap, "colt",
+                     "omnibus"]  # fmt: skip
+    assert [one.whole for one in queue if isinstance(one, RelabelTask)] == [False, True]
 
 
 def test_two_of_a_kind_are_two_tests(store):

@@ -96,7 +96,7 @@ def test_no_defect_is_found_at_the_level(name):
     course = Course(bench, len(methods), 0.05)
     course.ask(zero, methods, bench.batches)
     p = course.found[zero]
-    assert verdicts(p, 5, 0.05).sum() <= statistics.binomial_bounds(200, 0.05, 0.999)[1]
+    assert verdicts(p, methods, 5, 0.05).sum() <= statistics.binomial_bounds(200, 0.05, 0.999)[1]
     rejected = (p <= 0.05).sum(1)
     assert (rejected <= binom.isf(1e-4, 200, 0.06)).all()
 
@@ -113,8 +113,8 @@ def test_stages_go_on_from_one_another(store):
     assert all(power is not None for power in asked["sbc"])
     for strength, power in zip(first["strengths"], first["verdict"], strict=True):
         later = last["verdict"][last["strengths"].index(strength)]
-        if later["trials"] == power["trials"]:  # tests that join can only find more
-            assert later["rejections"] >= power["rejections"]
+        if later["trials"] == power["trials"]:  # what joins takes a share of the level
+            assert later["rejections"] >= power["rejections"] - 0.1 * power["trials"]
 
 
 def test_a_later_stage_by_itself_does_the_earlier_ones(store, tmp_path):
@@ -154,11 +154,16 @@ def test_a_localizer_is_trained_where_the_others_leave_it_open(store):
 
 
 def test_power_counts_every_test_of_the_verdict(store):
-    """Holm over all that the diagnosis runs, so that silent ones cost power."""
+    """Holm over all that were asked for by name; relabelling, where it is among them, alone."""
     alone = run(made(200, d=1), store, (SBC(),), ("bias",), stages=(0,))
-    among = run(made(200, d=1), store, injections=("bias",), stages=(0,))
-    assert among.plain["tests"] == 6
+    among = run(made(200, d=1), store, (SBC(), TARP(), C2ST()), ("bias",), stages=(0,))
+    assert among.plain["tests"] == 3
     assert among.plain["injections"][0]["smallest"] > alone.plain["injections"][0]["smallest"]
+    every = run(made(200, d=1), store, injections=("bias",), stages=(0,)).plain
+    (one,) = every["injections"]
+    own = next(test for test in one["tests"] if test["name"] == "omnibus")
+    assert every["relabelled"]
+    assert [x["rejections"] for x in one["verdict"]] == [x["rejections"] for x in own["power"]]
 
 
 def test_tasks_come_cheap_ones_first():

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from validation_core.answers.selfnull import Float, Pooled, Trials
 from validation_core.methods.omnibus import WholeTable
-from validation_core.omnibus import Learned, columns
+from validation_core.omnibus import Learned
 from validation_core.omnibus.battery import Battery, Scale, scale
 from validation_core.omnibus.features import RATIOS
 from validation_core.omnibus.slots import Slots, SlotScore, log_ratios, norms
@@ -60,7 +60,7 @@ class NullVerdict:
         assert isinstance(data, Draws)
         theta = Pooled.of(WholeTable(), data)
         given = [] if learned is None else [
-            Learned(name, learned.rows, pool.draws[0], name in RATIOS, columns(*data.q.shape))
+            Learned(name, learned.rows, pool.draws[0], name in RATIOS)
             for name, pool in learned.pools.items()
         ]  # fmt: skip
         asked = statistics_of(data, seed, learned=given, truths=False)

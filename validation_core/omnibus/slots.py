@@ -30,6 +30,7 @@ _NUMBERS = 1_000_000  # of slots worked on at a time
 _DRAWN = 64  # labellings drawn at a time
 _FARTHEST = 50.0  # nats below the largest: no evidence is stronger
 _INFINITE = 1e30
+_OUT = 1e6  # sds: no point lies farther out
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,14 +163,19 @@ def norms(values: Array, points: Array | None = None) -> Array:
         part = slice(begin, begin + step)
         off: Array = values[part].astype(np.float64)
         # Of any size: norms are the same in any unit, squares are not.
-        unit = np.maximum(np.abs(off).max(axis=1, keepdims=True), np.finfo(np.float64).tiny)
+        unit = np.abs(off).max(axis=1, keepdims=True)
+        unit = np.where(unit > 0, unit, 1.0)
         off /= unit
         mean = off.mean(axis=1, keepdims=True)
         off -= mean
         sd = np.sqrt(np.square(off).mean(axis=1, keepdims=True))
         sd = np.where(sd > 0, sd, 1.0)
         off /= sd
-        to = off if points is None else (points[part].astype(np.float64) / unit - mean) / sd
+        to = off
+        if points is not None:  # truths that were moved may lie anywhere
+            with np.errstate(over="ignore"):
+                to = (points[part].astype(np.float64) / unit - mean) / sd
+            to = np.clip(to, -_OUT, _OUT)
         if 1 < d <= _WHITENED:
             shrink = min(0.5, (d / slots) ** 2) + 1e-4
             covariance = (1 - shrink) / slots * (off.transpose(0, 2, 1) @ off)
@@ -205,7 +211,7 @@ def slotted(
         parameters: those that are looked at.
         groups: (N,) of each row, the same for rows that share one set of draws; None where none
             do.
-        truths: whether the truth is a slot; else pools are q's draws alone.
+        truths: whether the truth is a slot; else pools are q's draws alone, and all of them.
         rows: those that are tested; None for all. Where others chose the parameters, their
             truths, and the draws they were compared with, are no slots of a shared pool.
     """
@@ -216,8 +222,8 @@ def slotted(
             tested[rows] = True
         return _shared(table, parameters, groups, tested)
     n, k, _ = table.q.shape
-    among = ranked(n, k, len(parameters))
-    chosen = players(len(among), able(n))
+    among = ranked(n, k, len(parameters)) if truths else np.arange(k)
+    chosen = players(len(among), able(n)) if truths else np.arange(len(among))
     ahead = int(truths)
     values = np.empty(
         (n, ahead + len(among), len(parameters)), np.result_type(table.theta, table.q)
