@@ -140,11 +140,11 @@ def learned(digits: int | None = None, d: int = 2) -> Null:
     return null
 
 
-def densities(unknown: float = 0.0, outside: float = 0.0, joint: bool = True, d: int = 2) -> Null:
+def densities(unknown: float = 0.0, outside: float = 0.0, joint: bool = True) -> Null:
     """log q, NaN in a share of the rows, and a log joint, -inf at a share of the slots."""
 
     def null(rng: np.random.Generator, n: int, k: int) -> tuple[Draws, Given]:
-        one = gaussian(rng, n, k, d)
+        one = gaussian(rng, n, k)
         missing = rng.random(n) < unknown
         edge = np.quantile(one.q[..., 0], outside)
 
@@ -215,7 +215,6 @@ NULLS: Mapping[str, Null] = {
     "densities": densities(),
     "log q alone": densities(joint=False),
     "densities, NaN rows": densities(unknown=0.3),
-    "densities, D = 60": densities(unknown=0.3, d=60),
     "log joint -inf": densities(outside=0.3),
     "near": near,
 }

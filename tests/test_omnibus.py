@@ -249,9 +249,9 @@ def test_the_critical_shift_is_found_half_of_the_time():
     found = [
         shifted(stream(trial, "omnibus", "shift"), critical / np.sqrt(200))
         .p(lambda claim: claim.family == "means") <= 0.05
-        for trial in range(TABLES)
+        for trial in range(TABLES // 2)
     ]  # fmt: skip
-    assert 0.38 < np.mean(found) < 0.62
+    assert 0.32 < np.mean(found) < 0.68
 
 
 def test_a_statistic_beyond_the_critical_one_is_found():
