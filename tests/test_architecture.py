@@ -13,7 +13,7 @@ CORE = ROOT / "validation_core"
 LAYERS = (
     {"types", "keys", "rng", "hashing", "narrow"},
     {"statistics", "nets", "optim"},
-    {"sampling"},
+    {"sampling", "omnibus"},
     {"training", "scores", "diffusion", "bayes"},
     {"benchmarks", "methods"},
     {"store"},
