@@ -24,7 +24,6 @@ from validation_core.models import Recipe, Training
 from validation_core.omnibus import Learned, columns, nearest, relabelled
 from validation_core.omnibus.battery import SHARES
 from validation_core.omnibus.features import RATIOS
-from validation_core.scores.slots.trained import TrainedSlots
 from validation_core.tasks import Live
 from validation_core.types import Draws, Method
 from validation_core.uploads import Upload
@@ -113,7 +112,7 @@ def _read(upload: Upload, name: str, network: Any, seed: int) -> Learned:
     assert isinstance(upload.data, Draws)
     data, rows = upload.data, learning.kept(upload, seed)
     among = columns(*data.q.shape)
-    if isinstance(network, TrainedSlots):  # the players first, seen among the others
+    if name == "slots":  # the players first, seen among the others
         network = replace(network, scored=len(among))
         rest = np.setdiff1d(np.arange(upload.k), among)[: network.frame.whole]
         looked = np.concatenate([among, rest])

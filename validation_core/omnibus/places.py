@@ -12,8 +12,8 @@ from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
+from validation_core.omnibus.slots import mid_ranks
 from validation_core.types import Array
 
 Mask = NDArray[np.bool_]
@@ -191,7 +191,7 @@ def places(values: Array, rng: np.random.Generator, blocks: int = _BLOCKS[0]) ->
     """
     n, c = values.shape
     g = max(2, min(blocks, n // _LEAST_ROWS))
-    rank = (rankdata(values, axis=0) - 0.5) / n if c else np.zeros((n, 0))
+    rank = mid_ranks(values.T).T.astype(np.float64)
     r = np.sqrt(12) * (rank - 0.5)
     inside = np.zeros((n, c, g), np.float32)
     at = np.minimum((rank * g).astype(int), g - 1)

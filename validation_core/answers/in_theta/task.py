@@ -14,13 +14,13 @@ from validation_core.answers.in_theta import binned, shares
 from validation_core.diagnosis import learning, run
 from validation_core.narrow import narrow
 from validation_core.rng import stream
-from validation_core.scores.slots.trained import TrainedSlots
 from validation_core.statistics import slots
 from validation_core.tasks import Live
 from validation_core.types import Array, Draws, TableScores
 from validation_core.uploads import Upload
 
 if TYPE_CHECKING:
+    from validation_core.scores.slots.trained import TrainedSlots
     from validation_core.store import Store
 
 PARAMETERS = 5
