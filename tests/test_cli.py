@@ -55,7 +55,7 @@ def test_diagnose_gives_the_object_of_the_design(capsys, tmp_path):
     assert [m["name"] for m in found["methods"]] == [
         "omnibus", "sbc", "tarp", "skl", "within_x", "multiple", "c2st", "uniform", "colt"
     ]  # fmt: skip
-    assert found["methods"][1]["effect"]["reading"] == "over-confident"
+    assert found["methods"][2]["effect"]["reading"] == "over-confident"
     assert found["cause"][0]["parameter"] in ("intercept", "slope")
     assert found["cause"][0]["cause"] == "too_narrow"
     assert found["cause"][0]["evidence"]

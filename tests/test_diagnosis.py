@@ -199,10 +199,10 @@ def test_uniform_runs_where_rows_suffice(store):
 
 
 def test_methods_that_read_a_classifier_share_one(store):
-    """TARP's references, CoLT's localizer and DC's score are the other three."""
+    """TARP's references, CoLT's localizer, DC's score and the one within x are the others."""
     upload = exact()
     run(upload, store)
-    assert len(list((store.root / "models").iterdir())) == 4
+    assert len(list((store.root / "models").iterdir())) == 5
 
 
 def test_a_result_does_not_depend_on_the_others(store, tmp_path):

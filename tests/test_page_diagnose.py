@@ -92,12 +92,13 @@ def test_an_upload_gets_a_verdict(page):
     assert "60 rows, 8 draws" in texts(page)
     shown = page.table[0].value
     assert set(shown.index) == {
-        "SBC", "TARP", "Within x", "Multiple", "C2ST", "Uniform(50)", "CoLT fourier",
-        "Symmetric divergence",
+        "Relabelling", "SBC", "TARP", "Within x", "Multiple", "C2ST", "Uniform(50)",
+        "CoLT fourier", "Symmetric divergence",
     }  # fmt: skip
-    # Those that ran come first.
+    # The verdict's own comes first, then those that ran.
+    assert shown.index[0] == "Relabelling"
     assert set(shown.index[-2:]) == {"Uniform(50)", "Symmetric divergence"}
-    values = [float(p.replace("\u2011", "-").strip("\\<\u00a0")) for p in shown["p"][:-2]]
+    values = [float(p.replace("\u2011", "-").strip("\\<\u00a0")) for p in shown["p"][1:-2]]
     assert values == sorted(values)
     assert "Uniform\\(50\\) was not run" in texts(page) or "Uniform(50) was not run" in texts(page)
     figures = page.get("plotly_chart")
@@ -243,8 +244,8 @@ def test_more_tests_are_asked_for(page, monkeypatch):
     told = texts(page).replace("\\", "")
     for one in cheap.values():
         assert f"{one.method.title}: {one.adds}; about {one.seconds:g} s" in told
-    assert "Holm's correction charges for each" in told
-    assert len(page.table[0].value) == 8
+    assert "These stand beside the verdict" in told
+    assert len(page.table[0].value) == 9
     more(page, "mmd_fuse", "dc")
     assert {"DC multiclass", "MMD-FUSE 30 rows"} <= set(page.table[0].value.index)
     box = page.selectbox(key="test")
@@ -252,7 +253,7 @@ def test_more_tests_are_asked_for(page, monkeypatch):
     assert not page.exception
     assert "from 39 relabelings" in texts(page)
     more(page)
-    assert len(page.table[0].value) == 8
+    assert len(page.table[0].value) == 9
 
 
 def test_more_tests_stand_in_the_address(monkeypatch):
@@ -299,7 +300,7 @@ def test_bad_files_are_refused_and_the_page_goes_on(content, words, page):
     assert page.table
 
 
-@pytest.mark.parametrize("sizes", [{"n": 4}, {"n": 30}, {"k": 1}])
+@pytest.mark.parametrize("sizes", [{"n": 4}, {"n": 30}, {"n": 80, "k": 1}])
 def test_small_tables_are_answered(sizes, page):
     upload(page, **table(**sizes))
     assert page.table

@@ -38,6 +38,7 @@ _EMBEDDED = {"identity": 0.1, "residual": 3.7, "mlp": 3.7, "fourier": 1.2}
 _RANKED = 0.02  # seconds for a million draws ranked
 _TEST = 1e-3  # of a test's own bookkeeping
 _PERMUTED = 1.5e-8  # for each simulation and permutation
+_RELABELLED = 1.5e-7, 8e-8  # for each row and labelling, and for each parameter of those
 _KERNELS = 20
 _ENTRY = 2e-9  # seconds for one entry of a kernel matrix
 _FLOP = 1e-11  # seconds for a multiplication in a matrix product
@@ -113,7 +114,7 @@ def on_table(upload: Upload, method: Method) -> Cost:
     training = _learning(recipe)
     if isinstance(recipe, Classifier):
         training = _STEP * 2 * 0.8 * half * recipe.epochs
-    permuted = half * _relabelings(method) * _PERMUTED
+    permuted = half * _relabelings(method) * _permuted(method, d)
     trial = _TEST + permuted + rows * _scoring(method) * max(1, (d + m) / 6)
     if method.name == "mmd_fuse":
         points, permutations = 2 * min(budget.p, n // 2), int(getattr(method, "permutations", 0))
@@ -197,13 +198,21 @@ def _read(sweep: Sweep, method: Method) -> float:
         return seconds + _NULL * train * (1 + int(getattr(method, "nulls", 0)))
     if method.reads == "localizer":
         return seconds + rows * _scoring(method)
-    permuted = sweep.design.n * _relabelings(method) * _PERMUTED
+    permuted = sweep.design.n * _relabelings(method) * _permuted(method, d)
     return seconds + permuted + rows * _scoring(method)
 
 
 def _relabelings(method: Method) -> int:
     """Times that a test puts other draws in the truth's place."""
     return int(getattr(method, "permutations", getattr(method, "relabelings", 0)))
+
+
+def _permuted(method: Method, d: int) -> float:
+    """Seconds for one row of one relabeling of d parameters."""
+    if method.reads != "table":
+        return _PERMUTED
+    each, of_parameter = _RELABELLED
+    return each + of_parameter * min(d, 50)
 
 
 def _scoring(method: Method) -> float:

@@ -168,7 +168,7 @@ def test_more_tests_are_asked_for_and_stay_in_the_address(page, wrong):
     expect(_numbers(page)).to_be_visible(timeout=LONG)
     page.get_by_text("More tests", exact=True).click()
     expect(page.get_by_text("about 1 s for 1,000 rows")).to_be_visible()
-    expect(page.get_by_text("correction charges for each one")).to_be_visible()
+    expect(page.get_by_text("These stand beside the verdict")).to_be_visible()
     page.get_by_role("button", name="MMD-FUSE").click()
     ran = page.get_by_role("row").filter(has_text="MMD-FUSE").filter(has_not_text="not run")
     expect(ran.first).to_be_visible(timeout=LONG)
