@@ -1,8 +1,9 @@
 """A real estimator whose error is known in nats: a spline flow on two moons, found or missed.
 
 The flow (zuko's NSF, 3 transforms of 64 x 64, Adam 5e-4, batch 128) learns from 9,000 simulations,
-the best step on 1,000 others is kept, and it ends some .2 nats from the truth. Trained once, some minutes on one core, and kept below
---cache; its tables go through relabelling alone and through the whole verdict.
+the best step on 1,000 others is kept, and it ends some .2 nats from the truth. Trained once, some
+minutes on one core, and kept below --cache; its tables go through relabelling alone and through
+the whole verdict.
 """
 
 from __future__ import annotations
