@@ -12,11 +12,19 @@ from validation_core.figures import style
 from validation_core.figures.mmd_fuse import null
 from validation_core.figures.outcome import Drawn
 from validation_core.omnibus import Omnibus
+from validation_core.omnibus.features import Family
 from validation_core.types import Array
 
 _LEVEL = 0.05
 _LINE = 26  # pixels of one family
-_LABELS = 250
+_LABELS = 128
+
+_SHORT: Mapping[Family, str] = {
+    "means": "Place", "widths": "Width", "shapes": "Skew and tails", "pairs": "Pairs",
+    "norm": "From q's centre", "densities": "Densities", "learned": "Learned scores",
+    "over_x": "Over x", "learned_over_x": "Learned, over x", "observation": "Near x_o",
+}  # fmt: skip
+"""Families beside an axis, that a phone has room for."""
 
 _NULL = (
     "Grey is the clearest of all claims, as −log p, when another of truth and draws plays the "
@@ -60,12 +68,15 @@ def families(claims: Claims) -> go.Figure:
     marks = {
         "type": "scatter", "mode": "markers", "x": style.f4(p),
         "y": list(range(len(rows))), "marker": marker, "name": "adjusted p",
-        "text": [one["claim"] for one in rows],
+        "text": [f"{one['title']}: {one['claim']}" for one in rows],
         "hovertemplate": "%{text}: p = %{x:.3g}<extra></extra>",
     }  # fmt: skip
     height = 80 + _LINE * len(rows)
     limits = (-0.6, len(rows) - 0.4)
-    ticks = {"tickvals": list(range(len(rows))), "ticktext": [one["title"] for one in rows]}
+    ticks = {
+        "tickvals": list(range(len(rows))),
+        "ticktext": [_SHORT[one["family"]] for one in rows],
+    }
     return style.figure(
         [*lines, marks], x=style.Axis("adjusted p", (least, 1.2)), y=style.Axis("", limits),
         height=height,

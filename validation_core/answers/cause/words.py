@@ -156,6 +156,7 @@ FAULTS: Mapping[Fault, str] = {
 def departure(one: Mapping[str, Any], names: Sequence[str]) -> str:
     """What was seen of one kind, to stand in a list."""
     text = evidence(one, names).removesuffix(".").replace("; ", ", ")
+    text = text.replace("How far", "how far", 1)  # it stands within a sentence
     return f"{text} (adjusted p {equals(one['pvalue'])})"
 
 
