@@ -65,7 +65,7 @@ def test_a_wrong_table_can_be_taken_away_as_json(page, wrong):
     _upload(page, _file(wrong))
     expect(_verdict(page)).to_be_visible(timeout=LONG)
     expect(_numbers(page)).to_be_visible(timeout=LONG)
-    with page.expect_download() as started:
+    with page.expect_download(timeout=LONG) as started:
         _numbers(page).click()
     found = json.loads(started.value.path().read_text())
     assert found["verdict"] == "problem found"

@@ -74,7 +74,7 @@ def test_importance_sampling_has_a_slider_of_iterations(ran, visit):
 
 
 def test_the_numbers_can_be_taken_away(ran, visit):
-    page = visit(CHEAP)
+    page = settled(visit(CHEAP))
     page.get_by_text("The numbers", exact=True).click()
     with page.expect_download(timeout=WAIT) as started:
         page.locator("[data-testid=stDownloadButton] button").first.click()

@@ -49,7 +49,7 @@ def offline(window, written):
 
 
 def saved(page, button):
-    with page.expect_download() as started:
+    with page.expect_download(timeout=LONG) as started:
         button.click()
     return started.value
 
