@@ -25,6 +25,7 @@ from validation_core.store import Store
 from validation_core.types import Blocks, Method
 from validation_core.uploads import Upload
 
+_QUICK = 30_000  # numbers of the truths from which on a long answer is asked for by name
 _SHARED = 64e6  # bytes of a table that is worth copying to a second process
 
 
@@ -72,7 +73,10 @@ def run(chosen: argparse.Namespace) -> None:
     further = panels.tasks(asked, upload, wanted, chosen.seed)
     if chosen.answers == "usual":  # what waits for nothing: of a long answer, its first stage
         long = panels.tasks([one for one in asked if one.long], upload, wanted, chosen.seed)
-        further = [task for task in further if task not in long or not task.needs]
+        quick = upload.n * upload.dims[0] <= _QUICK
+        further = [task for task in further if task not in long or (quick and not task.needs)]
+        if long and not quick:
+            tell("left out of a table this large: sensitivity (--answers sensitivity asks for it)")
     queue = [*tasks.tasks(upload, wanted, chosen.seed), *further]
     if chosen.budget is None:  # nobody waits for relabelling's answer without learned scores
         queue = [one for one in queue if not (isinstance(one, RelabelTask) and not one.whole)]
