@@ -12,19 +12,19 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core.answers.selfnull import Float, Pooled, Trials
+from validation_core.answers.selfnull import Float, Pooled, Scored, Trials
 from validation_core.methods.omnibus import WholeTable
 from validation_core.omnibus import Learned
-from validation_core.omnibus.battery import Battery, Scale, scale
+from validation_core.omnibus.battery import ROUNDING, Battery, Scale, scale
 from validation_core.omnibus.features import RATIOS
-from validation_core.omnibus.slots import Slots, SlotScore, log_ratios, norms
+from validation_core.omnibus.slots import SlotScore, log_ratios, norms
 from validation_core.omnibus.table import statistics_of
 from validation_core.rng import stream
+from validation_core.statistics.permutation import share_beyond
 from validation_core.types import Draws
 from validation_core.uploads import Upload
 
 LABELLINGS = 999
-_ROUNDING = 1e-5  # what single-precision sums in another order differ by
 
 Places = NDArray[np.int64]
 
@@ -49,8 +49,10 @@ class NullVerdict:
     """(B,) the largest evidence of each labelling."""
     theta: Pooled
     """Every parameter of all rows."""
-    norm: NDArray[np.float32]
-    """(N, K) of q's draws, in ascending order; (N, 0) for one parameter."""
+    parameters: Places
+    """Those that are looked at."""
+    norm: Pooled | None
+    """Of all rows; None for one parameter."""
     learned: Lookers | None
 
     @classmethod
@@ -67,22 +69,21 @@ class NullVerdict:
         labellings = asked.battery.pools.labellings(
             LABELLINGS, stream(seed, "null verdict", "labellings")
         )
-        z = _statistics(asked.battery, labellings)
+        z = asked.battery.labelled(labellings)
         comparable = scale(z, asked.battery.cells)
-        ordered = np.zeros((len(data), 0), np.float32)
+        norm = None
         if len(asked.parameters) > 1:
-            ordered = np.sort(norms(data.q[..., asked.parameters]), axis=1)
-        return cls(
-            asked.battery, comparable, comparable.evidence(z).max(axis=1), theta, ordered, learned
-        )
+            norm = Pooled.ranked(WholeTable(), norms(data.q[..., asked.parameters])[None])
+        null = comparable.evidence(z).max(axis=1)
+        return cls(asked.battery, comparable, null, theta, asked.parameters, norm, learned)
 
     def pvalues(self, trials: Trials) -> Float:
         """The verdict's p (T,) of tables; none is below 1 / (B + 1)."""
         z = self.battery.of_truths(self._scores(trials))
         seen = self.scale.evidence(z).max(axis=1)
-        least = seen - _ROUNDING * np.maximum(np.abs(seen), 1.0)
-        at_least = (self.null >= least[:, None]).sum(axis=1)
-        return np.asarray((1 + at_least) / (len(self.null) + 1))
+        slack = ROUNDING * np.maximum(np.abs(seen), 1.0)
+        null = np.broadcast_to(self.null, (len(seen), len(self.null)))
+        return share_beyond(seen, null, slack)
 
     def _scores(self, trials: Trials) -> list[SlotScore]:
         """Ranks of the truths among the other draws, by every score that is looked at."""
@@ -104,25 +105,10 @@ class NullVerdict:
 
     def _norms(self, trials: Trials) -> NDArray[np.float32]:
         """Mid-ranks u (T, N) of the truths' norms among the other draws."""
-        q = trials.rows.q
-        own = np.take_along_axis(q, trials.which.T[..., None], axis=1)  # (N, T, D)
-        truth = own if trials.truths is None else np.moveaxis(trials.truths, 0, 1)
-        which = sorted(one for part in self.battery.parts for of, one in part.block.names
-                       if of == "theta")  # fmt: skip
-        which = sorted(set(which))
-        values = q[..., which]
-        mine = norms(values, own[..., which])
-        theirs = mine if trials.truths is None else norms(values, truth[..., which])
-        u = np.empty((trials.which.shape), np.float32)
-        for row, ordered in enumerate(self.norm):
-            below = ordered.searchsorted(theirs[row]) - (mine[row] < theirs[row])
-            until = ordered.searchsorted(theirs[row], side="right") - (mine[row] <= theirs[row])
-            u[:, row] = (0.5 * (below + until + 1)) / len(ordered)
-        return u
-
-
-def _statistics(battery: Battery, labellings: Slots) -> NDArray[np.float32]:
-    z = np.empty((len(labellings), len(battery.cells)), np.float32)
-    for part in battery.pieces(len(labellings)):
-        z[part] = battery.statistics(labellings[part])
-    return z
+        assert self.norm is not None
+        own = np.take_along_axis(self.norm.draws, trials.which.T[None], axis=-1)
+        truth = own
+        if trials.truths is not None:
+            moved = np.moveaxis(trials.truths, 0, 1)[..., self.parameters]
+            truth = norms(trials.rows.q[..., self.parameters], moved)[None]
+        return Scored(self.norm, trials.which, truth, own).mid_ranks()[0]

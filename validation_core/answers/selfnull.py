@@ -147,10 +147,15 @@ class Pooled:
     @classmethod
     def of(cls, score: Score, rows: Draws) -> Pooled:
         """Score every draw of a table."""
-        found = require_numbers(_scored(score, rows, rows.q))
-        ordered = np.array(found, order="C")
+        return cls.ranked(score, _scored(score, rows, rows.q))
+
+    @classmethod
+    def ranked(cls, score: Score, draws: Array) -> Pooled:
+        """The scores (S, n, K) that a score has given."""
+        values = require_numbers(draws)
+        ordered = np.array(values, order="C")
         ordered.sort(axis=-1)
-        return cls(score, found, ordered, (ordered[..., 1:] == ordered[..., :-1]).any(-1))
+        return cls(score, values, ordered, (ordered[..., 1:] == ordered[..., :-1]).any(-1))
 
     def on(self, trials: Trials) -> Scored:
         """The scores of these tables' truths: rows as here."""

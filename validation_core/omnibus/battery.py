@@ -19,7 +19,7 @@ from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_ndtr, ndtri_exp
+from scipy.special import log_ndtr
 
 from validation_core.omnibus.features import Block, Family, Feature, Kind
 from validation_core.omnibus.places import Places, Weights
@@ -35,7 +35,7 @@ be told of at once, has most. Only a shift of all rows by a tenth of a sd is nea
 a thousand rows show, so that means are worth more than all others (tests/benchmarks)."""
 
 _NUMBERS = 1_000_000  # of features times rows gathered at a time
-_ROUNDING = 1e-5  # what single-precision sums in another order differ by
+ROUNDING = 1e-5  # what single-precision sums in another order differ by
 _TINY = 1e-9
 _TAIL = 0.9  # quantile of the largest of a family by which families are compared
 _PAIRS = 40  # parameters up to which all pairs are looked at
@@ -112,6 +112,16 @@ class Battery:
             if part is self.parts[0] and self.gram is not None:
                 last = _products(self.gram, picked)
         return np.concatenate([*out, last] if self.gram is not None else out, axis=1)
+
+    def labelled(
+        self, slots: Slots, progress: Callable[[float], None] = lambda done: None
+    ) -> NDArray[np.float32]:
+        """What `statistics` gives of any number of labellings (B, N), some at a time."""
+        z = np.empty((len(slots), len(self.cells)), np.float32)
+        for part in self.pieces(len(slots)):
+            z[part] = self.statistics(slots[part])
+            progress(part.stop / len(slots))
+        return z
 
     def of_truths(self, scores: Sequence[SlotScore]) -> NDArray[np.float32]:
         """What `statistics` gives of truths beside the pools: (T, C).
@@ -246,19 +256,11 @@ class Scale:
 
     offset: NDArray[np.float64]
     """(C,) log of each cell's effective number, less that of its family's share of the level."""
-    index: NDArray[np.int64]
-    """(C,) the family, among `families`."""
-    families: tuple[Family, ...]
 
     def evidence(self, z: Array) -> NDArray[np.float32]:
         """Approximate -log p (..., C) of cells, comparable over families."""
         return np.asarray(-(np.log(2) + log_ndtr(-np.asarray(z, np.float64)) + self.offset),
                           np.float32)  # fmt: skip
-
-    def critical(self, evidence: float, family: Family) -> float:
-        """The |z| at which a cell of a family has this evidence."""
-        at = int(np.flatnonzero(self.index == self.families.index(family))[0])
-        return float(-ndtri_exp(-evidence - np.log(2) - self.offset[at]))
 
 
 def scale(z: Array, cells: Sequence[Cell]) -> Scale:
@@ -276,7 +278,7 @@ def scale(z: Array, cells: Sequence[Cell]) -> Scale:
         tail = np.exp(np.log(2) + log_ndtr(-high))
         count = max(1.0, np.log(_TAIL) / np.log1p(-min(tail, 1 - 1e-12)))
         offset[i] = np.log(count) - np.log(SHARES[family] / total)
-    return Scale(offset[index], index, families)
+    return Scale(offset[index])
 
 
 @dataclass(frozen=True, eq=False)
@@ -305,12 +307,8 @@ def calibrated(
     """The observed labelling against `count` others."""
     slots = every.pools.labellings(count, rng)
     cells = every.cells
-    z = np.empty((count + 1, len(cells)), np.float32)
-    z[0] = every.statistics(every.pools.observed[None])[0]
-    for part in every.pieces(count):
-        z[1:][part] = every.statistics(slots[part])
-        progress(part.stop / count)
-    return against(z, cells)
+    observed = every.statistics(every.pools.observed[None])
+    return against(np.concatenate([observed, every.labelled(slots, progress)]), cells)
 
 
 def against(z: NDArray[np.float32], cells: Sequence[Cell]) -> Tested:
@@ -326,7 +324,7 @@ def step_down(seen: Array, nulls: Array) -> Array:
     order = np.argsort(-seen, kind="stable")
     # The largest of those that are not larger, in each null table.
     tail = np.maximum.accumulate(nulls[:, order[::-1]], axis=1)[:, ::-1]
-    least = seen[order] - _ROUNDING * np.maximum(np.abs(seen[order]), 1.0)
+    least = seen[order] - ROUNDING * np.maximum(np.abs(seen[order]), 1.0)
     raw = (1 + (tail >= least).sum(0)) / (len(nulls) + 1)
     out = np.empty(len(seen))
     out[order] = np.maximum.accumulate(raw)

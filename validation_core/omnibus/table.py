@@ -45,12 +45,6 @@ class Learned(NamedTuple):
     """Which of the values are those of slots; None for all."""
 
 
-class Observed(NamedTuple):
-    """Rows near the observation that a user cares about."""
-
-    rows: Rows
-
-
 class Asked(NamedTuple):
     """All statistics of a table, and where over x they look."""
 
