@@ -127,11 +127,9 @@ class Panel:
         at = tuple(None if isinstance(method, Fixed) else places for method in methods)
         relabelled = None
         if any(isinstance(method, Omnibus) for method in methods):
-            if unlearned is not None and not learned:
-                relabelled = unlearned()
-            else:
-                lookers = Lookers(learned, places) if learned else None
-                relabelled = NullVerdict.of(upload, seed, lookers)
+            relabelled = unlearned() if unlearned else NullVerdict.of(upload, seed)
+            if learned:
+                relabelled = relabelled.beside(Lookers(learned, places))
         return cls(tuple(methods), tuple(pools), at, relabelled)
 
     def pvalues(self, trials: Trials, seed: int, *names: str | int) -> Float:

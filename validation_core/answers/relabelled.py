@@ -7,7 +7,8 @@ of the draws calibrates every such table, and every one whose truths were moved.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +18,8 @@ from validation_core.methods.omnibus import WholeTable
 from validation_core.omnibus import Learned
 from validation_core.omnibus.battery import ROUNDING, Battery, Scale, scale
 from validation_core.omnibus.features import RATIOS
-from validation_core.omnibus.slots import SlotScore, log_ratios, norms
-from validation_core.omnibus.table import statistics_of
+from validation_core.omnibus.slots import Slots, SlotScore, log_ratios, norms
+from validation_core.omnibus.table import Asked, statistics_of
 from validation_core.rng import stream
 from validation_core.statistics.permutation import share_beyond
 from validation_core.types import Draws
@@ -43,54 +44,67 @@ class Lookers:
 class NullVerdict:
     """What is looked at, its pools being q's draws alone, and how large the largest of it gets."""
 
-    battery: Battery
-    scale: Scale
-    null: NDArray[np.float32]
-    """(B,) the largest evidence of each labelling."""
+    asked: Asked
+    """Without learned scores."""
+    labellings: Slots
+    """(B, N)."""
+    z: NDArray[np.float32]
+    """(B, C) of the labellings, without learned scores."""
     theta: Pooled
     """Every parameter of all rows."""
-    parameters: Places
-    """Those that are looked at."""
     norm: Pooled | None
     """Of all rows; None for one parameter."""
-    learned: Lookers | None
+    learned: Lookers | None = None
+    others: Battery | None = None
+    """The statistics of learned scores."""
 
     @classmethod
-    def of(cls, upload: Upload, seed: int, learned: Lookers | None = None) -> NullVerdict:
-        """What the verdict looks at on this table, with these learned scores."""
+    def of(cls, upload: Upload, seed: int) -> NullVerdict:
+        """What the verdict looks at on this table without learned scores."""
         data = upload.data
         assert isinstance(data, Draws)
-        theta = Pooled.of(WholeTable(), data)
-        given = [] if learned is None else [
-            Learned(name, learned.rows, pool.draws[0], name in RATIOS)
-            for name, pool in learned.pools.items()
-        ]  # fmt: skip
-        asked = statistics_of(data, seed, learned=given, truths=False)
+        asked = statistics_of(data, seed, truths=False)
         labellings = asked.battery.pools.labellings(
             LABELLINGS, stream(seed, "null verdict", "labellings")
         )
-        z = asked.battery.labelled(labellings)
-        comparable = scale(z, asked.battery.cells)
         norm = None
         if len(asked.parameters) > 1:
             norm = Pooled.ranked(WholeTable(), norms(data.q[..., asked.parameters])[None])
-        null = comparable.evidence(z).max(axis=1)
-        return cls(asked.battery, comparable, null, theta, asked.parameters, norm, learned)
+        z = asked.battery.labelled(labellings)
+        return cls(asked, labellings, z, Pooled.of(WholeTable(), data), norm)
+
+    def beside(self, learned: Lookers) -> NullVerdict:
+        """With these learned scores too: only theirs are worked out for every labelling."""
+        scores = [
+            Learned(name, learned.rows, pool.draws[0], name in RATIOS)
+            for name, pool in learned.pools.items()
+        ]
+        return replace(self, learned=learned, others=self.asked.beside(scores))
+
+    @cached_property
+    def _null(self) -> tuple[Scale, NDArray[np.float32]]:
+        """How families compare, and the largest evidence (B,) of each labelling."""
+        z, cells = self.z, self.asked.battery.cells
+        if self.others is not None:
+            z = np.concatenate([z, self.others.labelled(self.labellings)], axis=1)
+            cells = (*cells, *self.others.cells)
+        comparable = scale(z, cells)
+        return comparable, comparable.evidence(z).max(axis=1)
 
     def pvalues(self, trials: Trials) -> Float:
         """The verdict's p (T,) of tables; none is below 1 / (B + 1)."""
-        z = self.battery.of_truths(self._scores(trials))
-        seen = self.scale.evidence(z).max(axis=1)
+        scores, (comparable, null) = self._scores(trials), self._null
+        both = [one for one in (self.asked.battery, self.others) if one is not None]
+        z = np.concatenate([one.of_truths(scores) for one in both], axis=1)
+        seen = comparable.evidence(z).max(axis=1)
         slack = ROUNDING * np.maximum(np.abs(seen), 1.0)
-        null = np.broadcast_to(self.null, (len(seen), len(self.null)))
-        return share_beyond(seen, null, slack)
+        return share_beyond(seen, np.broadcast_to(null, (len(seen), len(null))), slack)
 
     def _scores(self, trials: Trials) -> list[SlotScore]:
         """Ranks of the truths among the other draws, by every score that is looked at."""
-        names = {name for part in self.battery.parts for name in part.block.names}
         u = self.theta.on(trials).mid_ranks()
-        scores = [SlotScore("theta", one, u[one]) for of, one in sorted(names) if of == "theta"]
-        if ("norm", -1) in names:
+        scores = [SlotScore("theta", int(one), u[one]) for one in self.asked.parameters]
+        if self.norm is not None:
             scores.append(SlotScore("norm", -1, self._norms(trials)))
         if self.learned is None:
             return scores
@@ -109,6 +123,6 @@ class NullVerdict:
         own = np.take_along_axis(self.norm.draws, trials.which.T[None], axis=-1)
         truth = own
         if trials.truths is not None:
-            moved = np.moveaxis(trials.truths, 0, 1)[..., self.parameters]
-            truth = norms(trials.rows.q[..., self.parameters], moved)[None]
+            moved = np.moveaxis(trials.truths, 0, 1)[..., self.asked.parameters]
+            truth = norms(trials.rows.q[..., self.asked.parameters], moved)[None]
         return Scored(self.norm, trials.which, truth, own).mid_ranks()[0]

@@ -310,27 +310,24 @@ def _most(rows: int) -> int:
 
 
 def of_rows(
-    name: str, pools: Pools, rows: NDArray[np.int64], values: Array, *, ratio: bool = False,
-    chosen: NDArray[np.int64] | None = None,
-) -> SlotScore:  # fmt: skip
+    name: str, pools: Pools, rows: NDArray[np.int64], values: Array, *, ratio: bool = False
+) -> SlotScore:
     """A score that is known at some rows.
 
     Args:
         name: whose it is.
         pools: of the table.
         rows: (n,) at which it is known.
-        values: (n, P) of all that it ranks at a row, the slots among them.
+        values: (n, P) of the slots.
         ratio: whether it is a log ratio of p and q, up to a function of x.
-        chosen: which of the P are the slots; None for all.
     """
     u = np.full(pools.total, np.nan, np.float32)
-    own = np.arange(values.shape[1]) if chosen is None else chosen
-    places = pools.first[rows][:, None] + np.arange(len(own))
-    u[places] = mid_ranks(values, chosen)
+    places = pools.first[rows][:, None] + np.arange(values.shape[1])
+    u[places] = mid_ranks(values)
     raw = None
     if ratio:
         raw = np.full(pools.total, np.nan, np.float32)
-        raw[places] = log_ratios(values[:, own], values.max(axis=1))
+        raw[places] = log_ratios(values, values.max(axis=1))
     return SlotScore(name, -1, u, raw)
 
 

@@ -15,7 +15,7 @@ from validation_core.omnibus.coordinates import Coordinates, coordinates
 from validation_core.omnibus.features import Block
 from validation_core.omnibus.places import Places, affordable, places
 from validation_core.omnibus.result import Omnibus
-from validation_core.omnibus.slots import Slotted
+from validation_core.omnibus.slots import Pools
 from validation_core.rng import stream
 from validation_core.types import Array, Draws
 
@@ -41,8 +41,6 @@ class Learned(NamedTuple):
     """(n, J + 1): of the truth, then of the draws in `columns`; rows with a NaN are left out."""
     ratio: bool
     """Whether it estimates log p / q, up to a function of x."""
-    players: Rows | None = None
-    """Which of the values are those of slots; None for all."""
 
 
 class Asked(NamedTuple):
@@ -52,6 +50,14 @@ class Asked(NamedTuple):
     coordinates: Coordinates
     parameters: Rows
     """Those that are looked at."""
+    places: Places | None
+    """Functions of x that they look along."""
+
+    def beside(self, learned: Sequence[Learned]) -> Battery:
+        """The statistics of learned scores alone, of the same slots and over the same places."""
+        pools = self.battery.pools
+        blocks = [block for one in learned for block in _scored(one, pools)]
+        return battery.battery(pools, blocks, self.places)
 
 
 def columns(n: int, k: int, d: int) -> Rows:
@@ -111,12 +117,12 @@ def statistics_of(
     known = _known(densities or {}, columns(n, table.q.shape[1], d)) if groups is None else []
     blocks = [features.block(read.pools, rows, read.scores)]
     for one in (*learned, *known):
-        blocks += _scored(one, read)
+        blocks += _scored(one, read.pools)
     if near is not None:
         blocks.append(features.near(read.pools, np.intersect1d(near, rows), read.scores))
     at = coordinates(slots.in_units(table.x), read.mean, read.spread)
     where, kept = _places(at, blocks, relabelings, seed) if over_x else (None, at)
-    return Asked(battery.battery(read.pools, blocks, where), kept, every)
+    return Asked(battery.battery(read.pools, blocks, where), kept, every, where)
 
 
 def _own(groups: Rows | None) -> Rows | None:
@@ -124,15 +130,14 @@ def _own(groups: Rows | None) -> Rows | None:
     return None if groups is None or len(np.unique(groups)) == len(groups) else groups
 
 
-def _scored(one: Learned, read: Slotted) -> list[Block]:
+def _scored(one: Learned, pools: Pools) -> list[Block]:
     """The block of a score, at the rows where it is known of every slot."""
     known = ~np.isnan(one.values).any(axis=1)
     rows = one.rows[known]
     if len(rows) < FEWEST:
         return []
-    score = slots.of_rows(one.name, read.pools, rows, one.values[known], ratio=one.ratio,
-                          chosen=one.players)  # fmt: skip
-    return [features.block(read.pools, rows, [score])]
+    score = slots.of_rows(one.name, pools, rows, one.values[known], ratio=one.ratio)
+    return [features.block(pools, rows, [score])]
 
 
 def nearest(far: Array) -> Rows:
