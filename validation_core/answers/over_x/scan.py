@@ -19,10 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.answers.over_x.windows import Windows
+from validation_core.omnibus.battery import step_down
 from validation_core.types import Array
 
 _NUMBERS = 2_000_000  # of all stretches at a time
-_ROUNDING = 1e-5  # what single-precision sums in another order differ by
 
 
 class Tested(NamedTuple):
@@ -74,17 +74,6 @@ def right(
     return _against(
         seen, scores.reshape(f, j * n), swapped, over, factors, count, progress
     )  # fmt: skip
-
-
-def step_down(seen: Array, nulls: Array) -> Array:
-    """Westfall and Young's adjusted p of statistics (T,) from nulls (B, T)."""
-    order = np.argsort(-seen, kind="stable")
-    # The largest of those that are not larger, in each null table.
-    tail = np.maximum.accumulate(nulls[:, order[::-1]], axis=1)[:, ::-1]
-    raw = (1 + (tail >= seen[order] * (1 - _ROUNDING)).sum(0)) / (len(nulls) + 1)
-    out = np.empty(len(seen))
-    out[order] = np.maximum.accumulate(raw)
-    return out
 
 
 def z(values: NDArray[np.float32], over: Windows, *, n: int | None = None) -> list[Array]:
