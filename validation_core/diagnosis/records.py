@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from validation_core.types import Array, Method, Outcome
+
+if TYPE_CHECKING:
+    from validation_core.store import Store
 
 SMALLEST = 1e-300
 """What a p-value is written as when it is too small for a float: never 0."""
@@ -62,6 +65,20 @@ class Record:
             effect={**outcome.effect, **_numbers(outcome.arrays), **effect},
             arrays={**outcome.arrays, **(arrays or {})},
         )
+
+    def keep(self, store: Store, key: str, *, spec: str, label: str) -> None:
+        """Put it into the store."""
+        meta = {"label": label, "record": self.plain()}
+        store.save("results", key, self.arrays, spec=spec, meta=meta)
+
+    @classmethod
+    def load(cls, store: Store, key: str) -> Record | None:
+        """What was kept under a key, or None."""
+        stored = store.load("results", key)
+        if stored is None:
+            return None
+        plain: Any = stored.meta["record"]
+        return cls(**plain, arrays=stored.arrays)
 
     def plain(self) -> dict[str, Any]:
         """All but the arrays, as JSON holds it."""

@@ -35,6 +35,7 @@ DC_ROWS = 5000
 """Rows up to which the score of discriminative calibration is learned unasked: within 3 s."""
 
 How = Callable[[Upload, Method], Recipe | None]
+"""A recipe for the network that a method reads on an upload."""
 
 
 def learned(upload: Upload, how: How = learning.recipe) -> Mapping[str, Recipe]:
@@ -82,7 +83,7 @@ def record(
     start = time.perf_counter()
     rows = upload.data
     given = [_read(upload, name, network, seed) for name, network in networks.items()]
-    train, _ = learning.places(upload, seed) if upload.n >= 4 else (None, None)
+    train, _ = learning.places(upload, seed)
     observed = None
     if upload.observed is not None:
         observed = nearest(near.distances(rows.x, upload.observed[0][None])[0])
@@ -167,18 +168,16 @@ class RelabelTask:
             name: models.trained(store, one, report)
             for name, one in zip(self.names, self.trainings, strict=True)
         }
-        made = record(upload, self.method, self.seed, networks, whole=self.whole,
-                      report=lambda done: report(done, {}))  # fmt: skip
-        store.save(
-            "results", self.key, made.arrays, spec=keys.text(self),
-            meta={"label": self.label, "record": made.plain()},
+        answer = record(
+            upload, self.method, self.seed, networks, whole=self.whole,
+            report=lambda done: report(done, {}),
         )  # fmt: skip
+        answer.keep(store, self.key, spec=keys.text(self), label=self.label)
         report(1.0, {})
 
     def load(self, store: Store) -> Record | None:
         """The stored record, or None."""
-        kept = store.load("results", self.key)
-        return None if kept is None else Record(**kept.meta["record"], arrays=kept.arrays)
+        return Record.load(store, self.key)
 
 
 def tasks(

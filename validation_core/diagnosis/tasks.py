@@ -5,7 +5,7 @@ Methods that read a classifier share one network under one key; whichever starts
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -13,7 +13,7 @@ from validation_core import keys, models
 from validation_core.diagnosis import learning, relabelling, run
 from validation_core.diagnosis.obstacles import obstacle
 from validation_core.diagnosis.records import Record
-from validation_core.diagnosis.relabelling import RelabelTask
+from validation_core.diagnosis.relabelling import How, RelabelTask
 from validation_core.diagnosis.sources import Uploaded, hold, keep, table
 from validation_core.maps import MapTask
 from validation_core.methods import Omnibus
@@ -76,23 +76,12 @@ class DiagnoseTask:
 
         upload = table(store, self.digest)
         record = run.run_method(upload, self.method, self.seed, network=network)
-        store.save(
-            "results", self.key, record.arrays, spec=keys.text(self),
-            meta={"label": self.label, "record": record.plain()},
-        )  # fmt: skip
+        record.keep(store, self.key, spec=keys.text(self), label=self.label)
         report(1.0, {})
 
     def load(self, store: Store) -> Record | None:
         """The stored record, or None."""
-        found = store.load("results", self.key)
-        if found is None:
-            return None
-        plain: Any = found.meta["record"]
-        return Record(**plain, arrays=found.arrays)
-
-
-How = Callable[[Upload, Method], Recipe | None]
-"""A recipe for the network that a method reads on an upload."""
+        return Record.load(store, self.key)
 
 
 Work = DiagnoseTask | RelabelTask | TrainTask

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from validation_core.statistics.ranks import midranks
 from validation_core.types import Array, Draws
 
 Slots = NDArray[np.int32]
@@ -124,18 +125,7 @@ def mid_ranks(values: Array, columns: NDArray[np.int64] | None = None) -> NDArra
         values: of all slots of a pool.
         columns: slots that are asked for; None for all.
     """
-    points = values.shape[-1]
-    order = values.argsort(axis=-1, kind="stable")
-    ordered = np.take_along_axis(values, order, axis=-1)
-    place = np.broadcast_to(np.arange(points), values.shape)
-    new = np.ones(values.shape, bool)
-    new[..., 1:] = ordered[..., 1:] != ordered[..., :-1]
-    begin = np.maximum.accumulate(np.where(new, place, 0), axis=-1)
-    last = np.ones(values.shape, bool)
-    last[..., :-1] = new[..., 1:]
-    end = np.minimum.accumulate(np.where(last, place, points)[..., ::-1], axis=-1)[..., ::-1]
-    u = np.empty(values.shape, np.float32)
-    np.put_along_axis(u, order, ((begin + end + 1) / (2 * points)).astype(np.float32), axis=-1)
+    u = ((midranks(values) - 0.5) / values.shape[-1]).astype(np.float32)
     return u if columns is None else np.ascontiguousarray(u[..., columns])
 
 

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaln, ndtr
 
 from validation_core.statistics.permutation import share_beyond
+from validation_core.statistics.ranks import midranks
 from validation_core.statistics.witness import permuted, relabelled, slack
 from validation_core.types import Array
 
@@ -67,7 +68,7 @@ def mann_whitney(p: Array, q: Array, rng: np.random.Generator) -> Float:
     pairs = (place * (order < n_p)).sum(axis=-1) - n_p * (n_p + 1) / 2
     pvalue = _above(pairs, n_p, n_q)
     if ties.any():
-        pvalue[ties] = _relabelled(_midranks(flat[ties]), n_p, rng)
+        pvalue[ties] = _relabelled(midranks(flat[ties]), n_p, rng)
     return pvalue.reshape(lead)
 
 
@@ -98,13 +99,6 @@ def _arrangements(m: int, n: int) -> Float:
     tail = np.minimum(law[m, ::-1].cumsum()[::-1], 1.0)
     tail.flags.writeable = False
     return tail
-
-
-def _midranks(rows: Float) -> Float:
-    """Ranks (r, N) of scores (r, N), equal ones sharing their mean."""
-    low = np.array([np.searchsorted(np.sort(row), row) for row in rows])
-    high = np.array([np.searchsorted(np.sort(row), row, side="right") for row in rows])
-    return (low + high + 1) / 2
 
 
 def _relabelled(ranks: Float, n_p: int, rng: np.random.Generator) -> Float:

@@ -223,3 +223,20 @@ class Pool:
         rate = np.minimum(equal_share[tied] / (1 - below_share[tied]), 1.0)
         equal[tied] = rng.binomial(m - below[tied], rate)
         return below.astype(np.float64), equal
+
+
+def midranks(values: Array) -> Float:
+    """Ranks (..., P) from 1 of values (..., P); equal ones share their mean."""
+    points = values.shape[-1]
+    order = values.argsort(axis=-1, kind="stable")
+    ordered = np.take_along_axis(values, order, axis=-1)
+    place = np.broadcast_to(np.arange(points), values.shape)
+    new = np.ones(values.shape, bool)
+    new[..., 1:] = ordered[..., 1:] != ordered[..., :-1]
+    begin = np.maximum.accumulate(np.where(new, place, 0), axis=-1)
+    last = np.ones(values.shape, bool)
+    last[..., :-1] = new[..., 1:]
+    end = np.minimum.accumulate(np.where(last, place, points)[..., ::-1], axis=-1)[..., ::-1]
+    out = np.empty(values.shape)
+    np.put_along_axis(out, order, (begin + end) / 2 + 1, axis=-1)
+    return out
