@@ -9,10 +9,10 @@ from __future__ import annotations
 import gc
 import importlib
 import inspect
-import pkgutil
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import streamlit as st
 from starlette.datastructures import MutableHeaders
@@ -78,12 +78,12 @@ def warm() -> None:
     import PIL.Image
     import plotly.io
 
-    import pages.components
-    from pages.components.services import services
+    from pages.ui.services import services
     from validation_core.figures import ranks
 
-    for module in pkgutil.iter_modules(pages.components.__path__):
-        importlib.import_module(f"pages.components.{module.name}")
+    for path in sorted(Path(__file__).parent.glob("pages/*/*.py")):
+        if path.stem != "page":  # a script, which draws where it is imported
+            importlib.import_module(f"pages.{path.parent.name}.{path.stem}")
     del PIL  # Streamlit reads the page's icon with it
     inspect.stack()  # Streamlit asks in its first run, and the first answer reads every module
     pd.DataFrame({"ready": [True]}).to_dict()

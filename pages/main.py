@@ -10,32 +10,58 @@ ICON = Path(__file__).parents[1] / "assets" / "icon.svg"
 st.set_page_config(page_title="NPT Lab", page_icon=str(ICON), layout="wide")
 
 PAGES = {
-    "": [
-        st.Page("overview.py", title="Overview", icon=":material/home:", default=True),
-    ],
+    "": [st.Page("overview.py", title="Overview", icon=":material/home:", default=True)],
     "Learn": [
-        st.Page("weak.py", title="Weak classifiers", icon=":material/school:",
-                url_path="weak-classifiers"),
+        st.Page(
+            "weak/page.py",
+            title="Weak classifiers",
+            icon=":material/school:",
+            url_path="weak-classifiers",
+        )
     ],
     "Explore": [
-        st.Page("conformal.py", title="Conformal C2ST", icon=":material/tune:",
-                url_path="conformal-c2st"),
-        st.Page("colt.py", title="CoLT", icon=":material/target:", url_path="colt"),
-        st.Page("divergence.py", title="Symmetric divergence", icon=":material/balance:",
-                url_path="symmetric-divergence"),
-        st.Page("compare.py", title="Compare methods", icon=":material/stacked_line_chart:",
-                url_path="compare"),
+        st.Page(
+            "conformal/page.py",
+            title="Conformal C2ST",
+            icon=":material/tune:",
+            url_path="conformal-c2st",
+        ),
+        st.Page("colt/page.py", title="CoLT", icon=":material/target:", url_path="colt"),
+        st.Page(
+            "divergence/page.py",
+            title="Symmetric divergence",
+            icon=":material/balance:",
+            url_path="symmetric-divergence",
+        ),
+        st.Page(
+            "compare/page.py",
+            title="Compare methods",
+            icon=":material/stacked_line_chart:",
+            url_path="compare",
+        ),
     ],
     "Diagnose": [
-        st.Page("diagnose.py", title="My posterior", icon=":material/troubleshoot:",
-                url_path="diagnose"),
-        st.Page("posteriors.py", title="Compare posteriors", icon=":material/compare_arrows:",
-                url_path="compare-posteriors"),
+        st.Page(
+            "diagnose/page.py",
+            title="My posterior",
+            icon=":material/troubleshoot:",
+            url_path="diagnose",
+        ),
+        st.Page(
+            "posteriors.py",
+            title="Compare posteriors",
+            icon=":material/compare_arrows:",
+            url_path="compare-posteriors",
+        ),
     ],
     "Lab": [
-        st.Page("models.py", title="Models and jobs", icon=":material/inventory_2:",
-                url_path="models"),
+        st.Page(
+            "models/page.py",
+            title="Models and jobs",
+            icon=":material/inventory_2:",
+            url_path="models",
+        )
     ],
-}  # fmt: skip
+}
 
 st.navigation(PAGES).run()

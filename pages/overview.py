@@ -2,7 +2,7 @@
 
 from dataclasses import fields
 from itertools import product
-from typing import Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal, cast, get_args, get_origin, get_type_hints
 
 import pandas as pd
 import streamlit as st
@@ -12,37 +12,49 @@ from validation_core.methods import METHODS
 from validation_core.types import Benchmark, Paper
 
 DOORS = {
-    "weak.py": (
-        "Learn", "Weak classifiers", ":material/school:",
+    "weak/page.py": (
+        "Learn",
+        "Weak classifiers",
+        ":material/school:",
         "Move a decision boundary and watch one test fall silent while others keep their power.",
     ),
-    "conformal.py": (
-        "Explore", "Conformal C2ST", ":material/tune:",
+    "conformal/page.py": (
+        "Explore",
+        "Conformal C2ST",
+        ":material/tune:",
         "Perturb a known posterior, train a classifier, degrade it, and compare the tests.",
     ),
-    "colt.py": (
-        "Locate", "CoLT", ":material/target:",
+    "colt/page.py": (
+        "Locate",
+        "CoLT",
+        ":material/target:",
         "Train a localizer and see the ball to which q gives the wrong mass, at every x.",
     ),
-    "divergence.py": (
-        "Measure", "Symmetric divergence", ":material/balance:",
+    "divergence/page.py": (
+        "Measure",
+        "Symmetric divergence",
+        ":material/balance:",
         "Simulate from five Bayesian models and see how many nats an inference is off.",
     ),
-    "compare.py": (
-        "Compare", "Compare methods", ":material/stacked_line_chart:",
+    "compare/page.py": (
+        "Compare",
+        "Compare methods",
+        ":material/stacked_line_chart:",
         "Run every test on the same trials: who sees it, how often, and at what price.",
     ),
-    "diagnose.py": (
-        "Diagnose", "My posterior", ":material/troubleshoot:",
+    "diagnose/page.py": (
+        "Diagnose",
+        "My posterior",
+        ":material/troubleshoot:",
         "Upload draws of your own estimator and get a verdict, with how sure it is.",
     ),
-}  # fmt: skip
+}
 
 
 def doors() -> None:
     """A column for each reason to be here, three to a row."""
-    every = list(DOORS.items())
-    for row in (every[:3], every[3:]):
+    entries = list(DOORS.items())
+    for row in (entries[:3], entries[3:]):
         for column, (page, (verb, title, icon, words)) in zip(
             st.columns(3, gap="large"), row, strict=True
         ):
@@ -55,10 +67,14 @@ def doors() -> None:
 def methods() -> pd.DataFrame:
     """The registered methods as a table."""
     return pd.DataFrame(
-        {"Method": kind.title, "What it asks": kind.summary, "Statistic": kind.statistic,
-         "Source": short(kind.paper)}
+        {
+            "Method": kind.title,
+            "What it asks": kind.summary,
+            "Statistic": kind.statistic,
+            "Source": short(kind.paper),
+        }
         for kind in METHODS.values()
-    )  # fmt: skip
+    )
 
 
 def short(paper: Paper) -> str:
@@ -71,9 +87,9 @@ def variants(kind: type[Benchmark]) -> list[Benchmark]:
     """One of each kind that a benchmark's choices (a perturbation) allow, those listed apart."""
     hints = get_type_hints(kind)
     kinds = {
-        one.name: get_args(hints[one.name])
-        for one in fields(kind)
-        if get_origin(hints[one.name]) is Literal and one.metadata.get("listed", True)
+        field.name: get_args(hints[field.name])
+        for field in fields(cast(Any, kind))
+        if get_origin(hints[field.name]) is Literal and field.metadata.get("listed", True)
     }
     return [kind(**dict(zip(kinds, chosen, strict=True))) for chosen in product(*kinds.values())]
 
@@ -87,10 +103,15 @@ def strengths(benchmark: Benchmark) -> str:
 def benchmarks() -> pd.DataFrame:
     """The registered benchmarks as a table."""
     return pd.DataFrame(
-        {"Benchmark": made.label, "What γ does": made.summary,
-         "γ": strengths(made), "Source": short(made.paper)}
-        for kind in BENCHMARKS.values() for made in variants(kind)
-    )  # fmt: skip
+        {
+            "Benchmark": benchmark.label,
+            "What γ does": benchmark.summary,
+            "γ": strengths(benchmark),
+            "Source": short(benchmark.paper),
+        }
+        for kind in BENCHMARKS.values()
+        for benchmark in variants(kind)
+    )
 
 
 st.title("Is a learned posterior right?", anchor=False)
@@ -110,6 +131,7 @@ st.caption(
     "level and power can be counted. Bayesian models are the other way round: data are simulated "
     "from them, and γ iterations of an inference make q."
 )
-papers = {str(kind.paper._replace(where="")) for kind in (*METHODS.values(), *BENCHMARKS.values())}
+kinds: tuple[Any, ...] = (*METHODS.values(), *BENCHMARKS.values())
+papers = {str(kind.paper._replace(where="")) for kind in kinds}
 st.subheader("Papers", anchor=False)
 st.markdown("\n".join(f"- {paper}" for paper in sorted(papers)))

@@ -5,18 +5,17 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
-from pages.components import charts, diagnose_files, jobs
-from pages.components import diagnose_source as source
-from pages.components import diagnose_view as view
-from pages.components.diagnose_files import Tables
-from pages.components.jobs import plain
-from pages.components.services import services
-from validation_core.answers import Found, posteriors
-from validation_core.answers.posteriors import Measure, number
+from pages.diagnose import files, source, view
+from pages.diagnose.files import Tables
+from pages.ui import charts, jobs
+from pages.ui.jobs import plain
+from pages.ui.services import services
 from validation_core.diagnosis import tasks
+from validation_core.diagnosis.questions import posteriors
+from validation_core.diagnosis.questions.posteriors import Measure, RowScores, number
 from validation_core.figures import posteriors as draw
 from validation_core.figures.outcome import Drawn
-from validation_core.uploads import Upload
+from validation_core.tables import Upload
 
 _MOST = 12
 _SAMPLES = "An exact posterior and one that is too narrow"
@@ -26,10 +25,15 @@ _FILES = "Upload tables"
 def chosen() -> Tables:
     """The tables to compare: uploaded ones, or a pair to try it on."""
     what = st.segmented_control(
-        "What to compare", [_FILES, _SAMPLES], default=_FILES, required=True, key="pair",
-        bind="query-params", label_visibility="collapsed",
-    )  # fmt: skip
-    return source.pair() if what == _SAMPLES else diagnose_files.uploaded()
+        "What to compare",
+        [_FILES, _SAMPLES],
+        default=_FILES,
+        required=True,
+        key="pair",
+        bind="query-params",
+        label_visibility="collapsed",
+    )
+    return source.pair() if what == _SAMPLES else files.uploaded()
 
 
 def comparable(tables: Tables, reference: int) -> tuple[Tables, int]:
@@ -38,17 +42,17 @@ def comparable(tables: Tables, reference: int) -> tuple[Tables, int]:
     Says why others are left out.
     """
     label, first = tables[reference]
-    kept: Tables = []
+    matching: Tables = []
     at = 0
     for i, (other, upload) in enumerate(tables):
         if i == reference:
-            at = len(kept)
+            at = len(matching)
         reason = None if i == reference else posteriors.unlike(first, upload)
         if reason is None:
-            kept.append((other, upload))
+            matching.append((other, upload))
         else:
             st.warning(plain(f"{other} cannot be compared with {label}. {reason}"))
-    return kept, at
+    return matching, at
 
 
 def compare(tables: Tables, reference: int, seed: int) -> None:
@@ -57,74 +61,74 @@ def compare(tables: Tables, reference: int, seed: int) -> None:
     for _, upload in tables:
         tasks.hold(upload)
         tasks.keep(store, upload)
-        wanted += [*tasks.tasks(upload, METHODS, seed), *posteriors.tasks(upload, seed)]
+        wanted += [*tasks.tasks(upload, METHODS, seed), *posteriors.studies(upload, seed)]
     state = jobs.ensure(wanted, f"Compare {len(tables)} posteriors", start=True)
     records = [tasks.records(store, upload, METHODS, seed)[0] for _, upload in tables]
     scores = [_scores(upload, seed) for _, upload in tables]
-    found = posteriors.measures([u for _, u in tables], records, scores, reference)
+    measures = posteriors.measures([u for _, u in tables], records, scores, reference)
     labels = [label for label, _ in tables]
-    for said in posteriors.say(found, labels, reference) if found else ():
-        st.markdown(plain(said))
+    for sentence in posteriors.describe(measures, labels, reference) if measures else ():
+        st.markdown(plain(sentence))
     jobs.panel(state, follow=True)
-    if not found:
+    if not measures:
         return
     st.subheader("Differences", anchor=False)
-    rows = _rows(found, labels, reference)
+    rows = _rows(measures, labels, reference)
     st.dataframe(rows, hide_index=True)
     st.caption(
         "Brackets are 95% intervals; those of differences hold for all tables together. Energy "
         "score and log score are proper: the true posterior has the best of them, and a "
         "difference says which table is nearer, not that either is right."
     )
-    _side_by_side(
+    charts.side_by_side(
         "differences",
-        [*draw.differences(found, labels, reference), *_parameters(tables, scores, reference)],
+        [*draw.differences(measures, labels, reference), *_parameters(tables, scores, reference)],
     )
     st.subheader("In the order given", anchor=False)
-    _side_by_side("history", draw.history(found, labels))
+    charts.side_by_side("history", draw.history(measures, labels))
     st.download_button(
-        "Data (CSV)", rows.to_csv(index=False), "posteriors.csv", "text/csv", on_click="ignore",
+        "Data (CSV)",
+        rows.to_csv(index=False),
+        "posteriors.csv",
+        "text/csv",
+        on_click="ignore",
         icon=":material/download:",
-    )  # fmt: skip
+    )
 
 
-def _scores(upload: Upload, seed: int) -> Found | None:
-    return next((task.load(store) for task in posteriors.tasks(upload, seed)), None)
+def _scores(upload: Upload, seed: int) -> RowScores | None:
+    return next((task.load(store) for task in posteriors.studies(upload, seed)), None)
 
 
-def _parameters(tables: Tables, scores: Sequence[Found | None], reference: int) -> list[Drawn]:
-    told = posteriors.parameters(scores, reference)
+def _parameters(tables: Tables, scores: Sequence[RowScores | None], reference: int) -> list[Drawn]:
+    differences = posteriors.parameters(scores, reference)
     labels, names = [label for label, _ in tables], tables[0][1].names
     return [
-        drawn
+        drawing
         for i in range(len(tables))
         if i != reference
-        for drawn in draw.parameters(told[i], names, labels[i], labels[reference])
+        for drawing in draw.parameters(differences[i], names, labels[i], labels[reference])
     ]
 
 
 def _rows(found: Sequence[Measure], labels: Sequence[str], reference: int) -> pd.DataFrame:
     rows = []
-    for one in found:
+    for measure in found:
         for i, label in enumerate(labels):
             other = i != reference
-            closer = one.closer(i) if other else None
-            rows.append({
-                "Measure": one.title,
-                "Table": label,
-                "Value": number(one.values[i]),
-                f"Less {labels[reference]}": number(one.differences[i]) if other else "",
-                "Nearer the truth": "" if not other else
-                {True: "yes", False: "no, farther", None: "cannot be told"}[closer],
-            })  # fmt: skip
+            closer = measure.closer(i) if other else None
+            rows.append(
+                {
+                    "Measure": measure.title,
+                    "Table": label,
+                    "Value": number(measure.values[i]),
+                    f"Less {labels[reference]}": number(measure.differences[i]) if other else "",
+                    "Nearer the truth": ""
+                    if not other
+                    else {True: "yes", False: "no, farther", None: "cannot be told"}[closer],
+                }
+            )
     return pd.DataFrame(rows)
-
-
-def _side_by_side(key: str, shown: Sequence[Drawn]) -> None:
-    for row in range(0, len(shown), 2):
-        columns = st.columns(2, gap="large")
-        for i, (column, one) in enumerate(zip(columns, shown[row : row + 2], strict=False)):
-            charts.captioned(column, one.title, one.figure, f"{key}-{row + i}", one.caption)
 
 
 store = services().store
@@ -143,8 +147,13 @@ elif len(given) > _MOST:
     st.error(f"At most {_MOST} tables are compared at once; got {len(given)}. Leave some out.")
 elif given:
     names = [label for label, _ in given]
-    reference = st.selectbox("Compare with", range(len(given)), format_func=names.__getitem__,
-                             key="reference", width=420)  # fmt: skip
+    reference = st.selectbox(
+        "Compare with",
+        range(len(given)),
+        format_func=names.__getitem__,
+        key="reference",
+        width=420,
+    )
     kept, at = comparable(given, reference)
     if len(kept) > 1:
         compare(kept, at, seed)

@@ -3,7 +3,7 @@
 import os
 
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(_name, "1")
+    os.environ[_name] = "1"  # of each worker of pytest-xdist
 os.environ.setdefault("NPTLAB_ENGINE", "serial")
 
 import json  # noqa: E402
@@ -11,15 +11,36 @@ from pathlib import Path  # noqa: E402
 
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402
+from hypothesis import settings  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared"
+
+# Fresh examples in each run; those that fail are printed. `--hypothesis-profile thousands` tries
+# more, and the same ones every time.
+settings.register_profile("hundreds", max_examples=500, deadline=None, derandomize=False)
+settings.register_profile(
+    "thousands", max_examples=5000, deadline=None, derandomize=True, database=None
+)
+settings.load_profile("hundreds")
 
 
 @pytest.fixture(autouse=True)
 def _own_cache(tmp_path, monkeypatch):
     """No test reads or writes the user's cache."""
     monkeypatch.setenv("NPTLAB_CACHE", str(tmp_path / "cache"))
+
+
+def few_trials(patch: pytest.MonkeyPatch) -> None:
+    """Few simulated tables tell what would have been caught: enough to have an answer."""
+    from validation_core.diagnosis.questions.sensitivity import experiment
+
+    patch.setattr(experiment, "trials_of", lambda *sizes: 50)
+
+
+@pytest.fixture
+def _few_trials(monkeypatch):
+    few_trials(monkeypatch)
 
 
 @pytest.fixture

@@ -7,11 +7,12 @@ import numpy as np
 import torch
 
 from validation_core.bayes.posterior import FullGaussian
+from validation_core.keys import Specification
 from validation_core.types import Joint, Paper
 
 
 @dataclass(frozen=True, kw_only=True)
-class Conjugate:
+class Conjugate(Specification):
     """z ~ N(0, 1), x | z ~ N(z, 1): the posterior is N(x / 2, 1 / 2)."""
 
     name: ClassVar[str] = "conjugate"
@@ -43,7 +44,7 @@ def off(y, shift, variance):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Quadratic:
+class Quadratic(Specification):
     """log p(z, y) = -(z - y)' A (z - y) / 2 up to a constant: the posterior is N(y, A^-1)."""
 
     curvature: np.ndarray = field(default_factory=lambda: np.array([[3.0, 1.2], [1.2, 2.0]]))

@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 
 from validation_core.omnibus import Learned, columns, nearest
-from validation_core.types import Array, Draws
+from validation_core.types import Array, PosteriorTable
 
 Given = dict[str, Any]
 """What `omnibus.relabelled` is given beside the table."""
-Null = Callable[[np.random.Generator, int, int], tuple[Draws, Given]]
+Null = Callable[[np.random.Generator, int, int], tuple[PosteriorTable, Given]]
 """Of rows n and draws k, which a kind about few rows or draws does not heed."""
 
 
-def table(slots: Array, x: Array) -> Draws:
+def table(slots: Array, x: Array) -> PosteriorTable:
     """The first of slots (N, K + 1, D), alike given x, plays the truth."""
-    return Draws(slots[:, 0], x, slots[:, 1:])
+    return PosteriorTable(slots[:, 0], x, slots[:, 1:])
 
 
 def law(noise: Array, x: Array) -> Array:
@@ -29,7 +29,9 @@ def law(noise: Array, x: Array) -> Array:
     return out
 
 
-def gaussian(rng: np.random.Generator, n: int = 60, k: int = 12, d: int = 2, m: int = 1) -> Draws:
+def gaussian(
+    rng: np.random.Generator, n: int = 60, k: int = 12, d: int = 2, m: int = 1
+) -> PosteriorTable:
     """theta ~ N(x, 1)."""
     x = rng.standard_normal((n, m))
     return table(law(rng.standard_normal((n, k + 1, d)), x), x)
@@ -41,15 +43,15 @@ def _plain(
 ) -> Null:  # fmt: skip
     """Gaussian tables, all slots changed alike."""
 
-    def null(rng: np.random.Generator, n: int, k: int) -> tuple[Draws, Given]:
+    def null(rng: np.random.Generator, n: int, k: int) -> tuple[PosteriorTable, Given]:
         one = gaussian(rng, rows or n, draws or k, d, m)
-        return Draws(change(one.theta), one.x, change(one.q)), {}
+        return PosteriorTable(change(one.theta), one.x, change(one.q)), {}
 
     return null
 
 
 def _noisy(noise: Callable[[np.random.Generator, tuple[int, int, int]], Array]) -> Null:
-    def null(rng: np.random.Generator, n: int, k: int) -> tuple[Draws, Given]:
+    def null(rng: np.random.Generator, n: int, k: int) -> tuple[PosteriorTable, Given]:
         x = rng.standard_normal((n, 2))
         return table(law(noise(rng, (n, k + 1, 2)), x), x), {}
 
@@ -57,7 +59,7 @@ def _noisy(noise: Callable[[np.random.Generator, tuple[int, int, int]], Array]) 
 
 
 def _over(x: Callable[[np.random.Generator, int], Array]) -> Null:
-    def null(rng: np.random.Generator, n: int, k: int) -> tuple[Draws, Given]:
+    def null(rng: np.random.Generator, n: int, k: int) -> tuple[PosteriorTable, Given]:
         data = x(rng, n)
         return table(law(rng.standard_normal((n, k + 1, 2)), data), data), {}
 
@@ -73,14 +75,14 @@ def _mixture(rng: np.random.Generator, shape: tuple[int, int, int]) -> Array:
     return 4 * rng.integers(0, 2, (*shape[:2], 1)) + rng.standard_normal(shape)
 
 
-def _point_masses(rng: np.random.Generator, n: int, k: int) -> tuple[Draws, Given]:
+def _point_masses(rng: np.random.Generator, n: int, k: int) -> tuple[PosteriorTable, Given]:
     """All slots of two rows in five are equal."""
     x = rng.standard_normal((n, 1))
     noise = rng.standard_normal((n, k + 1, 2)) * (rng.random(n) < 0.6)[:, None, None]
     return table(law(noise, x), x), {}
 
 
-def _heteroscedastic(rng: np.random.Generator, n: int, k: int) -> tuple[Draws, Given]:
+def _heteroscedastic(rng: np.random.Generator, n: int, k: int) -> tuple[PosteriorTable, Given]:
     x = rng.standard_normal((n, 1))
     return table(rng.standard_normal((n, k + 1, 2)) * np.exp(2 * x)[:, None], x), {}
 
@@ -88,7 +90,7 @@ def _heteroscedastic(rng: np.random.Generator, n: int, k: int) -> tuple[Draws, G
 def shared(shares: tuple[float, ...], d: int = 2, draws: int | None = None) -> Null:
     """Groups of these shares of the rows, of one x and one set of draws each."""
 
-    def null(rng: np.random.Generator, n: int, k: int) -> tuple[Draws, Given]:
+    def null(rng: np.random.Generator, n: int, k: int) -> tuple[PosteriorTable, Given]:
         sizes = np.diff(np.round(n * np.append(0, np.cumsum(shares))).astype(int))
         k = draws or k
         groups = np.repeat(np.arange(len(sizes)), sizes)
@@ -97,24 +99,26 @@ def shared(shares: tuple[float, ...], d: int = 2, draws: int | None = None) -> N
         rows = np.concatenate([rng.standard_normal((len(groups), 1, d)), q], axis=1)
         one = table(law(rows, x), x)
         order = rng.permutation(len(groups))  # rows of a group need not stand together
-        return Draws(one.theta[order], one.x[order], one.q[order]), {"groups": groups[order]}
+        return PosteriorTable(one.theta[order], one.x[order], one.q[order]), {
+            "groups": groups[order]
+        }
 
     return null
 
 
-def _some_alone(rng: np.random.Generator, n: int, k: int) -> tuple[Draws, Given]:
+def _some_alone(rng: np.random.Generator, n: int, k: int) -> tuple[PosteriorTable, Given]:
     """Two groups of half of the rows; the others have draws of their own."""
     one, _ = shared((1 / 3, 1 / 6, *[1 / n] * (n // 2)))(rng, n, k)
     _, groups = np.unique(one.x, return_inverse=True)
     return one, {"groups": groups.ravel()}
 
 
-def _all_alone(rng: np.random.Generator, n: int, k: int) -> tuple[Draws, Given]:
+def _all_alone(rng: np.random.Generator, n: int, k: int) -> tuple[PosteriorTable, Given]:
     """Every row is a group, of more draws than may play the truth."""
     return gaussian(rng, n, max(k, 80)), {"groups": rng.permutation(n)}
 
 
-def _of_slots(one: Draws, score: Callable[[Array, Array], Array]) -> Array:
+def _of_slots(one: PosteriorTable, score: Callable[[Array, Array], Array]) -> Array:
     """A score (N, J + 1) of the truth and of the draws that may play it."""
     some = columns(len(one), one.q.shape[1], one.theta.shape[1])
     slots = np.concatenate([one.theta[:, None], one.q[:, some]], axis=1)
@@ -124,7 +128,7 @@ def _of_slots(one: Draws, score: Callable[[Array, Array], Array]) -> Array:
 def learned(digits: int | None = None, d: int = 2) -> Null:
     """Arbitrary functions as learned scores, of some rows each."""
 
-    def null(rng: np.random.Generator, n: int, k: int) -> tuple[Draws, Given]:
+    def null(rng: np.random.Generator, n: int, k: int) -> tuple[PosteriorTable, Given]:
         one = gaussian(rng, n, k, d)
         turn = rng.standard_normal((d, 3))
         values = _of_slots(one, lambda slots, x: np.sin(slots @ turn + x).sum(-1))
@@ -143,7 +147,7 @@ def learned(digits: int | None = None, d: int = 2) -> Null:
 def densities(unknown: float = 0.0, outside: float = 0.0, joint: bool = True) -> Null:
     """log q, NaN in a share of the rows, and a log joint, -inf at a share of the slots."""
 
-    def null(rng: np.random.Generator, n: int, k: int) -> tuple[Draws, Given]:
+    def null(rng: np.random.Generator, n: int, k: int) -> tuple[PosteriorTable, Given]:
         one = gaussian(rng, n, k)
         missing = rng.random(n) < unknown
         edge = np.quantile(one.q[..., 0], outside)
@@ -164,13 +168,13 @@ def densities(unknown: float = 0.0, outside: float = 0.0, joint: bool = True) ->
     return null
 
 
-def near(rng: np.random.Generator, n: int, k: int) -> tuple[Draws, Given]:
+def near(rng: np.random.Generator, n: int, k: int) -> tuple[PosteriorTable, Given]:
     """Rows near an observation."""
     one = gaussian(rng, n, k)
     return one, {"near": nearest(np.abs(one.x[:, 0] - 0.5))}
 
 
-def _many_shared(rng: np.random.Generator, n: int, k: int) -> tuple[Draws, Given]:
+def _many_shared(rng: np.random.Generator, n: int, k: int) -> tuple[PosteriorTable, Given]:
     """One group, and many more parameters than are looked at: those of half of the rows."""
     one, given = shared((1.0,), d=300, draws=16)(rng, n, k)
     return one, given | {"training": np.sort(rng.permutation(n)[: n // 2])}

@@ -1,17 +1,13 @@
 """What the tests of reports are about: small tables, panels that draw, names that mean harm."""
 
-from types import SimpleNamespace
-
 import numpy as np
 
-from validation_core import diagnosis, panels
-from validation_core.answers import Found
-from validation_core.diagnosis import run_method
+from validation_core import diagnosis
+from validation_core.diagnosis import questions, run_method
 from validation_core.figures import style
 from validation_core.figures.outcome import Drawn
 from validation_core.methods import SBC
-from validation_core.panels import Panel
-from validation_core.uploads import Upload
+from validation_core.tables import Upload
 
 HOSTILE = ("<b>bold</b>", "</script><script>alert(1)</script>", "=cmd|' /C calc'!A0", "a/b", "a/b",
            "µ, σ \"q\" 'p'", "draw", "\x00", "", "{seed}")  # fmt: skip
@@ -42,29 +38,43 @@ def cloud(points, seed=0):
     return style.figure([trace], x=style.Axis("x", (0, 1)), y=style.Axis("y", (0, 1)))
 
 
-def fake(points=50, figures=1, name="size", obstacle=None):
-    """A panel with a row for each parameter."""
+class Fake(questions.Question):
+    """A question with a row for each parameter; its result is a mapping."""
 
-    def rows(found, names):
-        return [{"Parameter": one, "Error": i / 3, "Reading": "too wide"}
-                for i, one in enumerate(names)]  # fmt: skip
+    reading_guide = "Were q right, all would be 0."
+    title = "How <wrong>"
+    code = "from pathlib import Path\nprint(Path({path}).name, {seed})\n"
 
-    module = SimpleNamespace(
-        HOW="Were q right, all would be 0.", obstacle=lambda upload: obstacle, table=rows,
-        say=lambda found, names: (f"The worst is {names[0]}.", "It is <i>wide</i>."),
-        CODE="from pathlib import Path\nprint(Path({path}).name, {seed})\n",
-    )  # fmt: skip
+    def __init__(self, points=50, figures=1, name="size", obstacle=None):
+        self.name, self.points, self.count, self.reason = name, points, figures, obstacle
 
-    def drawn(found, names):
-        return tuple(Drawn(f"Cloud of {names[0]}", cloud(points, i), f"How {names[0]} lies.")
-                     for i in range(figures))  # fmt: skip
+    def obstacle(self, upload):
+        return self.reason
 
-    return Panel(name, "How <wrong>", module, drawn)
+    def describe(self, result, names, claims=None):
+        return f"The worst is {names.theta[0]}.", "It is <i>wide</i>."
+
+    def rows(self, result, names, claims=None):
+        return [
+            {"Parameter": name, "Error": i / 3, "Reading": "too wide"}
+            for i, name in enumerate(names.theta)
+        ]
+
+    def figures(self, result, names, claims=None):
+        name = names.theta[0]
+        return tuple(
+            Drawn(f"Cloud of {name}", cloud(self.points, i), f"How {name} lies.")
+            for i in range(self.count)
+        )
+
+    def to_json(self, result):
+        return dict(result)
 
 
-FOUND = Found({"error": 0.25, "nothing": float("nan")}, {"x": np.zeros(3)})
+def answer(numbers, question=None):
+    """These numbers as the result of a question made up."""
+    return questions.Answer(question or Fake(), numbers)
 
 
-def known(monkeypatch):
-    """Let panels made up for a test be found by their names."""
-    monkeypatch.setattr(panels, "by_name", lambda name: fake(name=name))
+NUMBERS = {"error": 0.25, "nothing": float("nan")}
+ANSWER = answer(NUMBERS)

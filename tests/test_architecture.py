@@ -4,28 +4,72 @@ import ast
 import subprocess
 import sys
 
-import pytest
-
 from tests.conftest import ROOT
 
 CORE = ROOT / "validation_core"
 # Each layer may import itself and the layers above it in this list.
 LAYERS = (
-    {"types", "keys", "rng", "hashing", "narrow"},
-    {"statistics", "nets", "optim"},
-    {"sampling", "omnibus"},
-    {"training", "scores", "diffusion", "bayes"},
-    {"benchmarks", "methods"},
-    {"store"},
-    {"models", "power", "trials", "uploads"},
-    {"tasks", "diagnosis", "maps", "simulations"},
-    {"answers"},
-    {"sweep"},
-    {"advice", "comparisons", "costs", "export", "looks"},
-    {"engine", "figures", "papers", "workbench", "toy", "panels", "report"},
-    {"worker", "command"},
+    {"types", "keys", "rng", "hashing", "narrow", "codec"},
+    {"statistics", "learn", "store"},
+    {"sampling", "omnibus", "tables", "figures.style", "figures.ranks", "figures.nulls",
+     "figures.outcome", "diagnosis.claims", "diagnosis.called"},
+    {"scores", "benchmarks.diffusion", "bayes"},
+    {"benchmarks", "methods", "diagnosis.records"},
+    {"study"},
+    {"models", "sweep"},
+    {"tasks", "diagnosis", "localization", "simulations"},
+    {"sweep.parts", "sweep.plan", "sweep.gather"},
+    {"sweep.advice", "sweep.presets", "sweep.costs", "export", "sweep.trial_detail"},
+    {"engine", "figures", "sweep.published", "sweep.conformal_explorer",
+     "sweep.weak_classifiers", "diagnosis.questions", "report"},
+    {"engine.worker", "front"},
+    {"cli"},
     {"__main__"},
-)
+)  # fmt: skip
+
+
+# What must do without some modules -> code of it, in the order that it runs: what is forbidden
+# once may be imported further down.
+HEAVY = {"torch", "streamlit"}
+LIGHT = (
+    (
+        "listing and simulating Bayesian models", {*HEAVY, "pandas"},
+        "import numpy; from validation_core.bayes import MODELS\n"
+        "for kind in MODELS.values(): kind().simulate(1, numpy.random.default_rng(0))",
+    ),
+    (
+        "listing algorithms of inference", HEAVY,
+        "import validation_core.bayes.inference, validation_core.bayes.hmc,"
+        " validation_core.bayes.augmented",
+    ),
+    (
+        "reading a table, listing methods and drawing figures", HEAVY,
+        "import validation_core.methods, validation_core.benchmarks,"
+        " validation_core.sweep.trials, validation_core.tables, validation_core.store,"
+        " validation_core.figures",
+    ),
+    (
+        "sampling a Bayesian model before its inference", HEAVY,
+        "from validation_core import cli, sampling\n"
+        "from validation_core.benchmarks import BayesModel\n"
+        "from validation_core.rng import stream\n"
+        "exact = BayesModel(inference='exact')\n"
+        "drawn = sampling.table(exact, 0.0, 3, 2, stream(0))\n"
+        "exact.log_ratio(drawn.theta, drawn.x, 0.0); BayesModel(model='hospitals').label",
+    ),
+    ("recipes of diffusion", HEAVY, "import validation_core.benchmarks.diffusion"),
+    (
+        "answers and their figures", HEAVY,
+        "from importlib import import_module\n"
+        "for name in ('over_x', 'in_theta', 'observation', 'cause'):\n"
+        "    import_module(f'validation_core.diagnosis.questions.{name}.figures')",
+    ),
+    (
+        "parts of pages", {"torch"},
+        "from pages.divergence import terms, opened, meaning, augmented, learned\n"
+        "from pages.colt import papers, film, maps",
+    ),
+)  # fmt: skip
 
 
 def _modules():
@@ -37,43 +81,71 @@ def _imports(path):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
-            yield node.module
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+            for alias in node.names:
+                name = f"{node.module}.{alias.name}"
+                yield name if _is_module(name) else node.module
+
+
+def _is_module(name):
+    path = ROOT / name.replace(".", "/")
+    return path.is_dir() or path.with_suffix(".py").is_file()
 
 
 def _part(path):
-    return path.relative_to(CORE).parts[0].removesuffix(".py")
+    """The place of a module: the longest name of a layer that it is, or is in."""
+    return _placed(".".join(path.relative_to(CORE).with_suffix("").parts))
+
+
+def _placed(name):
+    parts = name.split(".")
+    prefixes = [".".join(parts[:i]) for i in range(len(parts), 0, -1)]
+    return next((p for p in prefixes if _level(p) is not None), parts[0])
 
 
 def _level(part):
     return next((i for i, layer in enumerate(LAYERS) if part in layer), None)
 
 
-@pytest.mark.parametrize("path", _modules(), ids=lambda p: str(p.relative_to(CORE)))
-def test_imports_run_one_way(path):
-    part = _part(path)
-    if part == "__init__":
-        return
-    assert _level(part) is not None, f"{part} is in no layer: give it a place in LAYERS"
-    for name in _imports(path):
-        if name.startswith("validation_core."):
-            other = name.split(".")[1]
-            if _level(other) is not None:
-                assert _level(other) <= _level(part), f"{part} imports {other}, which is above it"
+def test_imports_run_one_way():
+    modules = [path for path in _modules() if _part(path) != "__init__"]
+    nowhere = {_part(path) for path in modules if _level(_part(path)) is None}
+    assert not nowhere, f"{sorted(nowhere)} are in no layer: give them a place in LAYERS"
+    above = [
+        f"{path.relative_to(CORE)} imports {name}"
+        for path in modules
+        for name in _imports(path)
+        if name.startswith("validation_core.")
+        and (_level(_placed(name.removeprefix("validation_core."))) or 0) > _level(_part(path))
+    ]
+    assert above == []
 
 
-@pytest.mark.parametrize("path", _modules(), ids=lambda p: str(p.relative_to(CORE)))
-def test_core_knows_no_page(path):
-    used = {name.split(".")[0] for name in _imports(path)}
-    assert not used & {"streamlit", "pages", "app", "pickle"}
+def test_core_knows_no_page():
+    """Nor does it pickle."""
+    banned = {"streamlit", "pages", "app", "pickle"}
+    found = [
+        f"{path.relative_to(CORE)} imports {name}"
+        for path in _modules()
+        for name in _imports(path)
+        if name.split(".")[0] in banned
+    ]
+    assert found == []
+
+
+def test_pages_compute_nothing():
+    """Forms, jobs and pictures: arrays and networks stay in the core."""
+    for path in (ROOT / "pages").rglob("*.py"):
+        used = {name.split(".")[0] for name in _imports(path)}
+        assert not used & {"numpy", "scipy", "torch"}, path
 
 
 def test_light_imports_stay_light():
-    """Reading a table, listing methods and drawing figures need no torch."""
-    code = (
-        "import sys, validation_core.methods, validation_core.benchmarks, validation_core.power,"
-        "validation_core.uploads, validation_core.store, validation_core.figures;"
-        "assert 'torch' not in sys.modules and 'streamlit' not in sys.modules"
+    """Torch takes seconds of every process: who learns nothing does without it."""
+    code = "import sys\n" + "".join(
+        f"{source}\nfound = {sorted(banned)!r}\n"
+        f"found = [name for name in found if name in sys.modules]\n"
+        f"assert not found, f'{what}: imported {{found}}'\n"
+        for what, banned, source in LIGHT
     )
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
 
@@ -86,7 +158,6 @@ def test_top_level_holds_what_it_should():
     top = {name.split("/")[0] for name in listed}
     code = {"app.py", "pages", "validation_core", "tests", "assets"}
     documents = {"README.md", "LICENSE"}
-    extras = {f"requirements-{extra}.txt" for extra in ("automl", "dask", "sbi")}
-    settings = {"requirements.txt", "requirements-dev.txt", "pyproject.toml", ".gitignore"}
-    assert top <= code | documents | settings | extras | {".streamlit", ".ci"}
+    settings = {"requirements.txt", "pyproject.toml", ".gitignore"}
+    assert top <= code | documents | settings | {".streamlit", ".ci"}
     assert code <= top

@@ -9,15 +9,14 @@ import pytest
 
 from validation_core import keys, sampling, scores, statistics
 from validation_core.benchmarks import BENCHMARKS
-from validation_core.figures import automl as figures
-from validation_core.methods.automl import AutoML
+from validation_core.methods.automl import AutoML, figures
 from validation_core.rng import stream
 from validation_core.scores.witness import Witness, ensemble, problem
-from validation_core.scores.witness.member import Fit
-from validation_core.statistics import witness
+from validation_core.scores.witness.problem import MemberFit
+from validation_core.statistics import permutation
 from validation_core.statistics.permutation import share_beyond
 from validation_core.store import Store
-from validation_core.types import Blocks, BlockScores, Joint
+from validation_core.types import BlockScores, Joint, TwoSamples
 
 TRIALS = 2000
 GAUSSIAN = BENCHMARKS["gaussian"](perturbation="covariance_scaling")
@@ -47,7 +46,7 @@ def test_level(kind):
 def test_level_of_few_scores_is_that_of_all_relabellings():
     """Two against two: 6 relabellings, each as likely; the smallest p-value is near 1/6."""
     p, q = stream(2, "p").standard_normal((TRIALS, 2)), stream(2, "q").standard_normal((TRIALS, 2))
-    found = witness.permuted(p, q, 199, stream(3))
+    found = permutation.permuted(p, q, 199, stream(3))
     first = (p[:, :, None] > q[:, None, :]).all(axis=(1, 2))  # the one that ranks first of 6
     low, high = statistics.binomial_bounds(199, 1 / 6, 0.99999)
     share = found.pvalue[first] * 200 - 1
@@ -59,14 +58,16 @@ def test_level_of_few_scores_is_that_of_all_relabellings():
 def test_trials_meet_relabellings_of_their_own():
     """One label set for all trials would give equal scores equal nulls."""
     row = stream(4).standard_normal(40)
-    found = witness.permuted(np.tile(row[:20], (50, 1)), np.tile(row[20:], (50, 1)), 99, stream(5))
+    found = permutation.permuted(
+        np.tile(row[:20], (50, 1)), np.tile(row[20:], (50, 1)), 99, stream(5)
+    )
     assert np.ptp(found.statistic) == 0
     assert len(np.unique(found.null[:, 0])) == 50
 
 
 def test_relabelling_is_uniform():
     """Every label set of 2 of 4 as often as any other."""
-    found = witness.permuted([1.0, 2.0], [4.0, 8.0], 6000, stream(6))
+    found = permutation.permuted([1.0, 2.0], [4.0, 8.0], 6000, stream(6))
     expected = [np.mean(one) - (15 - sum(one)) / 2
                 for one in itertools.combinations((1.0, 2.0, 4.0, 8.0), 2)]  # fmt: skip
     values, counts = np.unique(np.round(found.null, 9), return_counts=True)
@@ -78,9 +79,9 @@ def test_relabelling_is_uniform():
 
 def test_pieces_of_memory_do_not_matter(monkeypatch):
     p, q = stream(7).standard_normal((2, 3, 30))
-    whole = witness.permuted(p, q, 150, stream(8))
-    monkeypatch.setattr(witness, "_NUMBERS", 500)
-    parts = witness.permuted(p, q, 150, stream(8))
+    whole = permutation.permuted(p, q, 150, stream(8))
+    monkeypatch.setattr(permutation, "_NUMBERS", 500)
+    parts = permutation.permuted(p, q, 150, stream(8))
     np.testing.assert_allclose(parts.null, whole.null, atol=1e-14)
     np.testing.assert_array_equal(parts.pvalue, whole.pvalue)
 
@@ -93,24 +94,23 @@ def test_reference(reference, name):
     said = case["outputs"]
     predictions, labels = arrays["predictions"], arrays["labels"] == 1
     p, q = predictions[labels], predictions[~labels]
-    found = witness.permuted(p, q, 9, stream(9))
+    found = permutation.permuted(p, q, 9, stream(9))
     assert found.statistic == pytest.approx(said["tau"], rel=1e-11, abs=1e-13)
 
     # predictions[perm] meets the labels: place perm[i] is p's where labels[i] is.
     is_p = np.zeros(arrays["permutations"].shape, dtype=bool)
     np.put_along_axis(is_p, arrays["permutations"].astype(int), labels[None], axis=1)
-    null = witness.relabelled(predictions, is_p)
-    shares = share_beyond(found.statistic, null, witness.slack(predictions))
+    null = permutation.relabelled(predictions, is_p)
+    shares = share_beyond(found.statistic, null, permutation.slack(predictions))
     assert float(shares) == pytest.approx(said["permutation_p"], abs=1e-15)
 
     peers = np.array(said["package_p_10000_permutations_5_seeds"])
-    own = float(witness.permuted(p, q, 10_000, stream(10)).pvalue)
+    own = float(permutation.permuted(p, q, 10_000, stream(10)).pvalue)
     error = np.sqrt(max(own * (1 - own), 1e-4) / 10_000)
     assert abs(own - peers.mean()) < 5 * error
     np.testing.assert_allclose(
-        said["class_weights_package"],
-        [len(q) / len(predictions), len(p) / len(predictions)],
-    )  # what makes the classes count alike, as `problem.problem` does
+        said["class_weights_package"], [len(q) / len(predictions), len(p) / len(predictions)]
+    )  # what makes the classes count alike, as `problem.regression` does
 
 
 def test_scale_and_place_of_the_witness_change_nothing():
@@ -165,7 +165,7 @@ def test_identical_and_separated_samples():
 )
 def test_scores_that_are_refused(p, q, rule):
     with pytest.raises(ValueError, match=rule):
-        witness.permuted(p, q, 9, stream(0))
+        permutation.permuted(p, q, 9, stream(0))
 
 
 def test_options_that_are_refused():
@@ -173,7 +173,7 @@ def test_options_that_are_refused():
         with pytest.raises(ValueError, match=next(iter(bad))):
             AutoML(**bad)
     with pytest.raises(ValueError, match="at least one permutation"):
-        witness.permuted([0.0, 1.0], [0.0, 1.0], 0, stream(0))
+        permutation.permuted([0.0, 1.0], [0.0, 1.0], 0, stream(0))
 
 
 def test_describes_itself():
@@ -254,16 +254,14 @@ def test_no_member_is_begun_after_the_time(rows, monkeypatch):
         def fit(asked, rng):
             begun.append(name)
             clock[0] += 10
-            return Fit(np.zeros(len(asked.y)), 0.0, {})
+            return MemberFit(np.zeros(len(asked.y)), 0.0, {})
 
         return fit
 
     clock = [0.0]
     monkeypatch.setattr(ensemble.time, "perf_counter", lambda: clock[0])
     monkeypatch.setattr(
-        ensemble,
-        "MEMBERS",
-        {name: ensemble.Member(slow(name), None) for name in ensemble.MEMBERS},
+        ensemble, "MEMBERS", {name: ensemble.Member(slow(name), None) for name in ensemble.MEMBERS}
     )
     ensemble.learn(rows, 25, 0)
     assert begun == list(ensemble.MEMBERS)[:3]
@@ -273,7 +271,8 @@ def test_a_useless_member_gets_no_weight():
     rng = stream(24)
     n = 2000
     y = np.repeat([0.5, -0.5], n // 2)
-    asked = problem.Problem(np.zeros((n, 1)), y, np.full(n, 1 / n), np.arange(n) % problem.FOLDS)
+    fold = np.arange(n) % problem.FOLDS
+    asked = problem.Regression(np.zeros((n, 1)), y, np.full(n, 1 / n), fold)
     good = 0.3 * y + 0.2 * rng.standard_normal(n)
     held = {"noise": 0.3 * rng.standard_normal(n), "good": good, "wrong": -y,
             "zero": np.zeros(n)}  # fmt: skip
@@ -285,7 +284,7 @@ def test_a_useless_member_gets_no_weight():
 def test_loudness_of_a_member_does_not_matter():
     rng = stream(51)
     y = np.repeat([0.5, -0.5], 300)
-    asked = problem.Problem(np.zeros((600, 1)), y, np.full(600, 1 / 600), np.arange(600) % 5)
+    asked = problem.Regression(np.zeros((600, 1)), y, np.full(600, 1 / 600), np.arange(600) % 5)
     one, two = (y + 2 * rng.standard_normal(600) for _ in range(2))
     before = ensemble.stacked(asked, {"one": one, "two": two})
     after = ensemble.stacked(asked, {"one": 1e-3 * one, "two": 50 * two - 7})
@@ -299,7 +298,7 @@ def test_loudness_of_a_member_does_not_matter():
 
 def test_where_no_member_explains_anything_one_is_the_witness():
     y = np.repeat([0.5, -0.5], 50)
-    asked = problem.Problem(np.zeros((100, 1)), y, np.full(100, 0.01), np.arange(100) % 5)
+    asked = problem.Regression(np.zeros((100, 1)), y, np.full(100, 0.01), np.arange(100) % 5)
     less = np.where(np.arange(100) % 10 < 4, y, -y)
     weights = ensemble.stacked(asked, {"wrong": -y, "less wrong": less})
     assert weights == {"wrong": 0.0, "less wrong": 1.0}
@@ -309,7 +308,7 @@ def test_folds_of_a_table_share_no_x():
     table = sampling.table(GAUSSIAN, GAMMA, 40, 3, stream(25))
     made = Witness().of_table(table, stream(26))
     assert (len(made.p), len(made.q)) == (40, 120)
-    asked = problem.problem(made, *problem.scaling(made), stream(27))
+    asked = problem.regression(made, *problem.scaling(made), stream(27))
     for i in range(40):
         assert len({asked.fold[i], *asked.fold[40 + 3 * i : 43 + 3 * i]}) == 1
     np.testing.assert_array_equal(np.bincount(asked.fold[:40]), [8] * 5)
@@ -348,10 +347,10 @@ def test_poor_rows(kind):
         p, q = 1e200 * p, 1e-200 * q
     none = np.empty((problem.FEWEST, 0))
     recipe = Witness()
-    made = recipe.of_blocks(Blocks(Joint(p, none), Joint(q, none)), rng)
+    made = recipe.of_blocks(TwoSamples(Joint(p, none), Joint(q, none)), rng)
     found = recipe.learn_all([made], [0])[0]
     again = recipe.read(found.arrays(), seconds=0.0, device="cpu")
-    drawn = scores.apply(again.at(), Blocks(Joint(p, none), Joint(q, none)))
+    drawn = scores.apply(again.at(), TwoSamples(Joint(p, none), Joint(q, none)))
     assert np.isfinite(drawn.p).all()
     assert np.isfinite(drawn.q).all()
     assert 0 < float(AutoML(permutations=99).test(drawn, rng).pvalue) <= 1
@@ -366,7 +365,7 @@ def test_rows_that_are_refused():
     with pytest.raises(ValueError, match=f"at least {problem.FEWEST} simulations"):
         Witness().of_table(table, stream(36))
     missing = Joint(np.full((20, 1), np.nan), np.zeros((20, 1)))
-    rows = Witness().of_blocks(Blocks(missing, missing), stream(37))
+    rows = Witness().of_blocks(TwoSamples(missing, missing), stream(37))
     with pytest.raises(ValueError, match="NaN or infinity in 40 of 40 rows"):
         Witness().learn_all([rows], [0])
 
@@ -378,7 +377,7 @@ def test_products_give_way_to_random_squares(monkeypatch):
     rng = stream(38)
     z = rng.standard_normal((1200, 4))
     y = np.where(z[:, 0] * z[:, 1] > 0, 0.5, -0.5)
-    asked = problem.Problem(z, y, np.full(1200, 1 / 1200), np.arange(1200) % problem.FOLDS)
+    asked = problem.Regression(z, y, np.full(1200, 1 / 1200), np.arange(1200) % problem.FOLDS)
     full = ridge.quadratic(asked, stream(39))
     monkeypatch.setattr(ridge, "_PRODUCTS", 9)
     random = ridge.quadratic(asked, stream(39))
@@ -392,7 +391,7 @@ def test_products_give_way_to_random_squares(monkeypatch):
 def test_a_stored_member_is_the_one_whose_folds_were_judged(name):
     """It fits the rows that it learnt from better than the folds were predicted, in their way."""
     rows = Witness(n=500).sample(GAUSSIAN, GAMMA, stream(40))
-    asked = problem.problem(rows, *problem.scaling(rows), stream(41))
+    asked = problem.regression(rows, *problem.scaling(rows), stream(41))
     member = ensemble.MEMBERS[name]
     fit = member.fit(asked, stream(42))
     own = member.predict(fit.arrays, asked.z)
@@ -431,7 +430,7 @@ AUTOGLUON = importlib.util.find_spec("autogluon") is not None
 @pytest.mark.parametrize(
     ("engine", "install"),
     [
-        pytest.param("flaml", "requirements-automl.txt",
+        pytest.param("flaml", r"\.\[automl\]",
                      marks=pytest.mark.skipif(FLAML, reason="FLAML is installed")),
         pytest.param("autogluon", "autogluon.tabular",
                      marks=pytest.mark.skipif(AUTOGLUON, reason="AutoGluon is installed")),
@@ -444,7 +443,7 @@ def test_an_absent_library_is_said(engine, install, rows):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not FLAML, reason="FLAML is not installed: requirements-automl.txt")
+@pytest.mark.skipif(not FLAML, reason="FLAML is not installed: pip install .[automl]")
 @pytest.mark.filterwarnings("ignore")  # the library's own
 def test_flaml_finds_a_witness(rows, tmp_path):
     from validation_core.scores.witness import search

@@ -10,21 +10,23 @@ import numpy as np
 import pytest
 
 from tests.conftest import ROOT
-from validation_core import costs, keys, models, power, sampling, scores, statistics
+from validation_core import keys, models, sampling, scores, statistics
 from validation_core.__main__ import main
 from validation_core.bayes import MODELS, algorithms, closed, designs
 from validation_core.bayes.inference import ALGORITHMS, Variational
 from validation_core.benchmarks import BayesModel, Gaussian, bayes_model, fits, strength
-from validation_core.command.line import line
-from validation_core.comparisons import remarks
-from validation_core.maps import scene
+from validation_core.cli.line import line
+from validation_core.localization import scene
 from validation_core.methods import METHODS, SBC, CoLT, WithinX
 from validation_core.models import Simulated
-from validation_core.power import Trials
 from validation_core.rng import stream
 from validation_core.store import Store
-from validation_core.sweep import Sweep
-from validation_core.types import Draws, PowerCell, TableScores
+from validation_core.sweep import costs
+from validation_core.sweep import trials as engine
+from validation_core.sweep.plan import Sweep
+from validation_core.sweep.presets import remarks
+from validation_core.sweep.trials import Trials
+from validation_core.types import PosteriorTable, PowerCell, TableScores
 
 HEART = BayesModel()
 EVERY = [
@@ -259,7 +261,7 @@ def _wiggle(theta, x):
 def test_level_where_q_is_the_posterior(benchmark, method):
     trials, n, k = (2000, 20, 19) if benchmark.model == "heart_transplants" else (400, 10, 19)
     drawn = sampling.table(benchmark, 0.0, trials * n, k, stream(19, method.name))
-    score = _wiggle if method.reads == "classifier" else power.score_of(method, benchmark, 0.0, {})
+    score = _wiggle if method.reads_classifier else engine.score_of(method, benchmark, 0.0, {})
     made = scores.apply(score, drawn)
     cut = TableScores(
         *(np.stack(np.split(part, trials, axis=1)) for part in (made.truth, made.draws))
@@ -280,7 +282,7 @@ def test_laplace_misplaces_the_chance_to_survive(gamma, least):
     def outwards(theta, x):
         return theta[:, 0] * np.sign(x[:, 0] - 5)
 
-    found = power.run(HEART, gamma, outwards, [WithinX()], design)
+    (found,) = engine.run(HEART, gamma, outwards, [WithinX()], design)
     rejected = int((found.pvalues <= 0.05).sum())
     assert rejected >= least
     assert gamma or rejected <= 3
@@ -290,7 +292,7 @@ def test_ranks_far_out_stay_numbers():
     """Years of e^30 and a log theta of -30 pass through every scaling."""
     x = np.array([[4.0, *np.exp(np.linspace(20, 32, 8))], [10.0, *np.full(8, 1e-9)]])
     q = HEART.draws(x, 30, 3000.0, stream(21))
-    table = Draws(q[:, 0], x, q[:, 1:])
+    table = PosteriorTable(q[:, 0], x, q[:, 1:])
     assert np.isfinite(table.q).all()
     weights = HEART.log_weight(q.reshape(60, 2), np.repeat(x, 30, axis=0), 3000.0)
     assert np.isfinite(weights).all()
@@ -330,17 +332,6 @@ def test_real_covariates_are_lent_where_a_task_draws(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="The store keeps covariates"):
         models.ready(store, elsewhere)
     assert designs.lent("concrete", digest)
-
-
-def test_no_torch_before_inference():
-    code = (
-        "import sys; from validation_core.benchmarks import BayesModel;"
-        "from validation_core import sampling, command; from validation_core.rng import stream;"
-        "b = BayesModel(inference='exact'); t = sampling.table(b, 0.0, 3, 2, stream(0));"
-        "b.log_ratio(t.theta, t.x, 0.0); BayesModel(model='hospitals').label;"
-        "assert 'torch' not in sys.modules"
-    )
-    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
 
 
 def test_gamma_has_a_name():

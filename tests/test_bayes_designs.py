@@ -13,7 +13,6 @@ import pytest
 
 from validation_core import keys, models
 from validation_core.bayes import Concrete, HeartTransplants, Ionosphere, designs
-from validation_core.bayes.designs import matrices
 from validation_core.bayes.inference import Exact
 from validation_core.benchmarks.bayes_model import BayesModel
 from validation_core.simulations import Run
@@ -26,10 +25,10 @@ each_name = pytest.mark.parametrize("name", list(KINDS))
 @pytest.fixture(autouse=True)
 def another_process(monkeypatch):
     """What one test lends, another does not have."""
-    monkeypatch.setattr(matrices, "_LENT", {})
-    matrices.matrix.cache_clear()
+    monkeypatch.setattr(designs, "_LENT", {})
+    designs.matrix.cache_clear()
     yield
-    matrices.matrix.cache_clear()
+    designs.matrix.cache_clear()
 
 
 def raw(name, seed=1):
@@ -269,7 +268,7 @@ def test_wrong_numbers_are_refused_before_anything_is_lent(name):
             designs.lend(name, bad)
     with pytest.raises(ValueError, match="belong to ionosphere or concrete; got 'iris'"):
         designs.lend("iris", good)
-    assert not matrices._LENT
+    assert not designs._LENT
 
 
 # Digests.
@@ -311,8 +310,8 @@ def test_another_process_finds_them_in_the_store(name, tmp_path, monkeypatch):
     digest = models.keep_covariates(store, name, raw(name))
     model = KINDS[name](design=digest)
     told = model.simulate(2, np.random.default_rng(0)).x
-    monkeypatch.setattr(matrices, "_LENT", {})
-    matrices.matrix.cache_clear()
+    monkeypatch.setattr(designs, "_LENT", {})
+    designs.matrix.cache_clear()
     models.covariates(Store(tmp_path), model)
     again = dataclasses.replace(model)
     np.testing.assert_array_equal(again.simulate(2, np.random.default_rng(0)).x, told)
@@ -333,20 +332,20 @@ def test_a_digest_of_another_table_is_refused(tmp_path):
 @pytest.mark.parametrize("model", [Concrete(), Ionosphere(), HeartTransplants(), None])
 def test_models_that_name_none_need_none(model, tmp_path):
     models.covariates(Store(tmp_path), model)
-    assert not matrices._LENT
+    assert not designs._LENT
 
 
 def test_a_benchmark_s_model_is_lent_its_covariates(tmp_path, monkeypatch):
     store = Store(tmp_path)
     digest = models.keep_covariates(store, "concrete", raw("concrete"))
-    monkeypatch.setattr(matrices, "_LENT", {})
+    monkeypatch.setattr(designs, "_LENT", {})
     models.ready(store, BayesModel(model="concrete", inference="exact", design=digest))
     assert designs.lent("concrete", digest)
 
 
 def test_a_run_of_another_process_simulates_with_them(tmp_path, monkeypatch):
     digest = models.keep_covariates(Store(tmp_path), "concrete", raw("concrete"))
-    monkeypatch.setattr(matrices, "_LENT", {})
+    monkeypatch.setattr(designs, "_LENT", {})
     run = Run(model=Concrete(design=digest), inference=Exact(), iterations=1, datasets=3)
     run.run(Store(tmp_path), lambda fraction, live: None)
     found = run.load(Store(tmp_path))

@@ -7,9 +7,9 @@ from scipy.stats import beta, gamma, kstest, logistic
 
 from tests.conjugate import Quadratic
 from validation_core.bayes import MODELS, hmc
-from validation_core.bayes.effective import effective
-from validation_core.bayes.mode import highest
+from validation_core.bayes.hmc import effective
 from validation_core.bayes.model import gradient, hessian
+from validation_core.bayes.posterior import highest
 from validation_core.rng import stream
 
 MANY = 400
@@ -56,6 +56,7 @@ def test_draws_of_hearts_follow_its_posterior():
     assert abs(np.corrcoef(true, p)[0, 1]) < 4 / np.sqrt(MANY)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["hospitals", "glm_binomial"])
 def test_pooled_over_simulated_data_sets_they_follow_the_prior(name):
     """The mean of p(z | y) over p(y) is p(z): whatever bias a chain had would show."""

@@ -7,17 +7,20 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from validation_core import diagnosis, statistics, uploads
-from validation_core.answers import checker
-from validation_core.answers.asked import together
+from validation_core import diagnosis, statistics
+from validation_core import tables as uploads
 from validation_core.diagnosis import learning, tasks
-from validation_core.figures import checker as figures
+from validation_core.diagnosis.questions import Names, by_name
+from validation_core.diagnosis.questions.base import as_numbers
+from validation_core.diagnosis.questions.battery import together
+from validation_core.diagnosis.questions.type1_error.figures import figures
 from validation_core.methods import DC, LC2ST, SBC, TARP, Multiple, Omnibus
 from validation_core.scores.classifier import Classifier
 from validation_core.statistics import Uniformity
 from validation_core.store import Store
-from validation_core.uploads import Upload
+from validation_core.tables import Upload
 
+QUESTION = by_name("checker")
 QUICK = Classifier(epochs=4, lr=1e-2, batch=64, hidden=8, layers=2)
 SMALL = {"steps": 8, "batch": 16, "draws_step": 4, "hidden": 8, "layers": 1, "start": "origin"}
 REAL = learning.recipe
@@ -25,9 +28,9 @@ REAL = learning.recipe
 
 def quick(upload, method):
     how = REAL(upload, method)
-    if method.reads == "classifier":
+    if method.reads_classifier:
         return QUICK
-    return replace(how, **SMALL) if method.reads == "localizer" else how
+    return replace(how, **SMALL) if method.localizes else how
 
 
 @pytest.fixture(autouse=True)
@@ -51,25 +54,25 @@ def wrong(n=100, k=8, d=2, seed=0):
 
 def found_of(upload, store, methods=None, seed=0):
     tasks.hold(upload)
-    (task,) = checker.tasks(upload, methods or diagnosis.default_methods(), seed)
+    (task,) = QUESTION.studies(upload, methods or diagnosis.default_methods(), seed)
     task.run(store, lambda fraction, live: None)
-    return checker.gather([task.load(store)])
+    return QUESTION.gather([task.load(store)])
 
 
 def test_tests_keep_their_level_whatever_q_is(store):
     found = found_of(wrong(), store)
-    told = found.plain
-    assert [test["name"] for test in told["tests"]] == [
+    assert [test.name for test in found.tests] == [
         "omnibus", "sbc", "tarp", "within_x", "multiple", "c2st", "colt"
     ]  # fmt: skip
-    assert told["trials"] == 200
-    assert told["draws"] == 7
-    assert told["verdict"]["rejections"] <= statistics.binomial_bounds(200, 0.05, 0.999)[1]
-    for test in told["tests"]:
-        assert test["low"] <= test["rate"] <= test["high"]
-        assert test["rejections"] == round(test["rate"] * 200)
-    json.dumps(told, allow_nan=False)
-    assert found.arrays["pvalues"].shape == (7, 200)
+    assert found.trials == 200
+    assert found.draws == 7
+    assert found.verdict.rejections <= statistics.binomial_bounds(200, 0.05, 0.999)[1]
+    for test in found.tests:
+        rate = test.rejections
+        assert rate.low <= rate.rate <= rate.high
+        assert rate.rejections == round(rate.rate * 200)
+    json.dumps(QUESTION.to_json(found), allow_nan=False)
+    assert found.pvalues.shape == (7, 200)
 
 
 def test_levels_over_many_tables(store):
@@ -77,8 +80,8 @@ def test_levels_over_many_tables(store):
     counts = np.zeros(3)
     for seed in range(20):
         found = found_of(wrong(seed=seed), store, (SBC(), TARP(), Multiple()), seed)
-        counts += [test["rejections"] for test in found.plain["tests"][1:]] + [
-            found.plain["verdict"]["rejections"]
+        counts += [test.rejections.rejections for test in found.tests[1:]] + [
+            found.verdict.rejections
         ]
     low, high = statistics.binomial_bounds(4000, 0.05, 0.999)
     assert low <= counts[0] <= high
@@ -104,27 +107,27 @@ class Eager(SBC):
 @pytest.mark.parametrize(("factor", "outside"), [(0.2, "too often"), (30.0, "too seldom")])
 def test_a_wrong_level_is_seen_and_said(factor, outside, store):
     found = found_of(wrong(d=1), store, (Eager(factor=factor),))
-    (test,) = found.plain["tests"]
-    assert test["outside"] == outside
-    said = " ".join(checker.say(found, ()))
+    (test,) = found.tests
+    assert test.rejections.outside == outside
+    said = " ".join(QUESTION.describe(found, Names(())))
     assert f"rejected {outside}" in said
     assert ("do not rely on the verdict" in said) == (outside == "too often")
-    assert {row["rejects"] for row in checker.table(found, ())} == {outside}
+    assert {row["rejects"] for row in QUESTION.rows(found, Names(()))} == {outside}
 
 
 def test_what_is_left_out_is_said(store):
     methods = (SBC(), LC2ST(), DC(m=10), SBC(quantities="products"))
     found = found_of(wrong(), store, methods)
-    assert [test["name"] for test in found.plain["tests"]] == ["sbc"]
+    assert [test.name for test in found.tests] == ["sbc"]
     # With 8 draws the diagnosis itself cannot run DC with m = 10: it is no part of the answer.
-    left = {one["label"] for one in found.plain["left_out"]}
+    left = {one.label for one in found.left_out}
     assert left == {LC2ST().label, "SBC products"}
-    assert sum("was left out" in line for line in checker.say(found, ())) == 2
+    assert sum("was left out" in line for line in QUESTION.describe(found, Names(()))) == 2
 
 
 def test_the_diagnosis_network_is_used(store):
     upload = wrong()
-    (task,) = checker.tasks(upload, diagnosis.default_methods(), 3)
+    (task,) = QUESTION.studies(upload, diagnosis.default_methods(), 3)
     wanted = [
         tasks.training(upload, method, 3)
         for method in diagnosis.default_methods()
@@ -137,8 +140,8 @@ def test_the_diagnosis_network_is_used(store):
 def test_a_run_again_says_the_same(store, tmp_path):
     upload = wrong()
     one, other = found_of(upload, store), found_of(upload, Store(tmp_path / "other"))
-    assert one.plain == other.plain
-    np.testing.assert_array_equal(one.arrays["pvalues"], other.arrays["pvalues"])
+    assert as_numbers(one) == as_numbers(other)
+    np.testing.assert_array_equal(one.pvalues, other.pvalues)
 
 
 @pytest.mark.parametrize(
@@ -150,16 +153,16 @@ def test_a_run_again_says_the_same(store, tmp_path):
     ],
 )
 def test_obstacles(upload, word):
-    assert word in checker.obstacle(upload)
+    assert word in QUESTION.obstacle(upload)
 
 
 @pytest.mark.parametrize(("n", "k", "d"), [(5, 2, 1), (12, 2, 3), (60, 2, 1)])
 def test_small_tables_are_answered(n, k, d, store):
     upload = wrong(n=n, k=k, d=d)
-    assert checker.obstacle(upload) is None
+    assert QUESTION.obstacle(upload) is None
     found = found_of(upload, store)
-    assert 0 <= found.plain["verdict"]["rate"] <= 0.2
-    assert len(figures.drawn(found, ())) == 1 + min(6, len(found.plain["tests"]))
+    assert 0 <= found.verdict.rate <= 0.2
+    assert len(figures(found)) == 1 + min(6, len(found.tests))
 
 
 def test_constant_and_whole_numbers_keep_the_level(store):
@@ -167,23 +170,23 @@ def test_constant_and_whole_numbers_keep_the_level(store):
     arrays["theta_q"] = np.round(arrays["theta_q"])
     arrays["theta_q"][..., 1] = 0.0
     found = found_of(Upload.of(arrays), store)
-    assert found.plain["verdict"]["rejections"] <= statistics.binomial_bounds(200, 0.05, 0.999)[1]
+    assert found.verdict.rejections <= statistics.binomial_bounds(200, 0.05, 0.999)[1]
 
 
 @pytest.mark.parametrize("name", ["two_moons_undertrained", "sir_undertrained"])
 def test_real_tables(name, shared, store):
     found = found_of(uploads.read(shared / "data" / f"{name}.npz"), store)
-    assert found.plain["verdict"]["outside"] != "too often"
+    assert found.verdict.outside != "too often"
 
 
 def test_figures_and_rows(store):
     found = found_of(wrong(), store)
-    drawings = figures.drawn(found, ())
+    drawings = figures(found)
     assert len(drawings) == 7  # rates, and the six tests that are off most
     for one in drawings:
         go.Figure(one.figure.to_plotly_json())  # validates
         assert one.caption.endswith(".")
-    rows = checker.table(found, ())
+    rows = QUESTION.rows(found, Names(()))
     assert [row["rate"] for row in rows] == sorted((row["rate"] for row in rows), reverse=True)
     assert {"Verdict", "SBC"} <= {row["test"] for row in rows}
 
@@ -191,10 +194,11 @@ def test_figures_and_rows(store):
 def test_the_code_runs_as_it_stands(tmp_path, capsys):
     upload, path = wrong(), tmp_path / "table.npz"
     np.savez(path, **upload.arrays())
-    exec(checker.CODE.format(path=path, seed=1), {})
+    exec(QUESTION.code.format(path=path, seed=1), {})
     said = capsys.readouterr().out.strip().splitlines()
     found = found_of(uploads.read(path), Store(tmp_path / "again"), seed=1)
-    assert said == list(checker.say(found, ()))
+    again = list(QUESTION.describe(found, Names(())))
+    assert said[: len(again)] == again
 
 
 def test_methods_that_were_not_asked_count_as_silent():

@@ -3,14 +3,16 @@
 import numpy as np
 import pytest
 
-from validation_core import diagnosis, panels, uploads
-from validation_core.answers import over_x, size
-from validation_core.diagnosis import relabelling, tasks
+from validation_core import diagnosis
+from validation_core import tables as uploads
+from validation_core.diagnosis import questions, relabelling, tasks
 from validation_core.diagnosis.claims import TITLES
+from validation_core.diagnosis.questions.calibration import RowErrorStudy
+from validation_core.diagnosis.questions.over_x import over_x
 from validation_core.methods import SBC, Omnibus
 from validation_core.omnibus.battery import SHARES
 from validation_core.statistics import binomial_bounds
-from validation_core.uploads import Upload
+from validation_core.tables import Upload
 
 WRONG = ("is the worst", "changes over x (", "q is wrong", "is off at level", "are off at level",
          "is wider than the prior")  # fmt: skip
@@ -34,15 +36,17 @@ def answered(upload, seed):
     found = diagnosis.verdict(
         [relabelling.record(upload, QUICK, seed, {}), sbc], upload, seed=seed
     )
+    sizes = RowErrorStudy(digest=upload.digest, seed=seed)
+    results = {
+        "size": sizes.answer(upload, None, lambda done, live: None),
+        "over_x": over_x(upload, seed, nulls=99),
+    }
     answers = {
-        "size": size.Sizes(digest=upload.digest, seed=seed).answer(
-            upload, None, lambda done, live: None
-        ),
-        "over_x": over_x.gather([over_x.over_x(upload, seed, nulls=99)]),
+        name: questions.Answer(questions.by_name(name), result) for name, result in results.items()
     }
     said = [
         sentence for name, answer in answers.items()
-        for sentence in panels.told(panels.by_name(name), answer, found)
+        for sentence in answer.describe(found)
     ]  # fmt: skip
     return found, " ".join(said)
 

@@ -12,11 +12,12 @@ from validation_core import diagnosis
 from validation_core.__main__ import main
 from validation_core.benchmarks import BENCHMARKS
 from validation_core.diagnosis import choice, learning
+from validation_core.diagnosis.questions import QUESTIONS
 from validation_core.methods import DC, LC2ST, METHODS, MMDFuse
-from validation_core.panels import PANELS
-from validation_core.uploads import samples
+from validation_core.tables import samples
 
 SAMPLE = str(samples.path("sample_undertrained"))
+pytestmark = pytest.mark.usefixtures("_few_trials")
 
 
 @pytest.fixture(autouse=True)
@@ -24,6 +25,13 @@ def _short(monkeypatch):
     """Few steps of a localizer: what is tested here is the command line."""
     for name in ("steps", "blur_steps"):
         monkeypatch.setitem(learning.LOCALIZER, name, 20)
+
+
+@pytest.fixture
+def kept(monkeypatch, tmp_path_factory):
+    """One store for all tests of the sample: what one of them answered is there for the others."""
+    folder = tmp_path_factory.getbasetemp() / "cli"
+    monkeypatch.setenv("NPTLAB_CACHE", str(folder))
 
 
 def said(capsys, *arguments, code=0):
@@ -48,6 +56,7 @@ def refused(capsys, *arguments):
     return heard.err
 
 
+@pytest.mark.usefixtures("kept")
 def test_diagnose_gives_the_object_of_the_design(capsys, tmp_path):
     found = printed(capsys, "diagnose", SAMPLE)
     assert found["verdict"] == "problem found"
@@ -64,7 +73,7 @@ def test_diagnose_gives_the_object_of_the_design(capsys, tmp_path):
     assert [one["method"] for one in others] == ["over_x", "in_theta", "observation"]
     assert all(one["sentences"] for one in others)
     assert {one["kind"] for one in found["sensitivity"]} >= {"shift", "bias"}
-    assert set(found["answers"]) == {panel.name for panel in PANELS}
+    assert set(found["answers"]) == {panel.name for panel in QUESTIONS}
     assert [one["parameter"] for one in where["centre"]] == ["intercept", "slope"]
     assert where["distance_low"] <= where["distance"] <= where["distance_high"]
     assert where["inside_low"] <= where["inside"] <= where["inside_high"]
@@ -79,9 +88,20 @@ def test_diagnose_gives_the_object_of_the_design(capsys, tmp_path):
     assert "<html" in page.read_text(encoding="utf-8")
 
 
+@pytest.mark.usefixtures("kept")
 def test_diagnose_with_chosen_methods(capsys):
     found = printed(
-        capsys, "diagnose", SAMPLE, "--method", "sbc", "--alpha", "0.01", "--seed", "3"
+        capsys,
+        "diagnose",
+        SAMPLE,
+        "--method",
+        "sbc",
+        "--alpha",
+        "0.01",
+        "--seed",
+        "3",
+        "--answers",
+        "none",
     )
     assert [m["name"] for m in found["methods"]] == ["sbc"]
     assert (found["alpha"], found["seed"]) == (0.01, 3)
@@ -99,6 +119,7 @@ def cheap(monkeypatch):
     return found
 
 
+@pytest.mark.usefixtures("kept")
 def test_further_methods_run_when_they_are_asked_for(capsys, cheap):
     """A bare name is the page's test; with options it is what they say."""
     options = ("--method", "mmd_fuse", "--method", "dc:m=2,permutations=59", "--method", "lc2st")
@@ -131,6 +152,7 @@ def test_all_is_what_runs_unasked_and_what_may_be_asked_for(capsys, cheap, tmp_p
     assert {"TARP", "TARP x"} <= set(labels)
 
 
+@pytest.mark.usefixtures("kept")
 def test_diagnose_with_another_embedding(capsys):
     options = ("--method", "colt:embedding=identity", "--method", "colt:embedding=residual")
     found = printed(capsys, "diagnose", SAMPLE, *options)
@@ -207,6 +229,7 @@ def test_power_counts_rejections(capsys):
     assert "10 trials" in said(capsys, *arguments).out
 
 
+@pytest.mark.slow
 def test_power_trains_every_network(capsys):
     """At beta = 1 both localizers are as they began."""
     arguments = [
@@ -263,6 +286,7 @@ def test_store_lists_what_a_diagnosis_left(capsys):
     assert "sbc" in said(capsys, "store", "ls").out
 
 
+@pytest.mark.usefixtures("kept")
 def test_as_a_program():
     """Progress goes to standard error: what is printed parses."""
     command = [sys.executable, "-m", "validation_core", "diagnose", SAMPLE, "--method", "sbc"]
@@ -274,7 +298,7 @@ def test_as_a_program():
 
 
 def test_what_cannot_be_written_is_refused_before_anything_runs(capsys, tmp_path, monkeypatch):
-    monkeypatch.setattr("validation_core.command.diagnose._run_in_turn", None)
+    monkeypatch.setattr("validation_core.front.diagnose.run_in_turn", None)
     where = tmp_path / "not there" / "out"
     for option in ("--report", "--datatree", "--json"):
         assert "a folder that exists" in refused(capsys, "diagnose", SAMPLE, option, str(where))

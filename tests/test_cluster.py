@@ -10,29 +10,29 @@ from concurrent.futures import CancelledError
 import numpy as np
 import pytest
 
-from tests.conftest import ROOT
 from tests.test_engine import LONG, eventually
 from validation_core import diagnosis, engine, keys
 from validation_core.__main__ import main
 from validation_core.bayes import Concrete, Hospitals, designs
 from validation_core.bayes.inference import Laplace, Variational
 from validation_core.benchmarks.gaussian import Gaussian
-from validation_core.command import engines
+from validation_core.cli.options import Counted
 from validation_core.diagnosis import tasks as diagnoses
 from validation_core.engine import DaskExecutor, Engine, SelfCheck, SerialExecutor
 from validation_core.engine.cluster import Unreachable, link, remote
 from validation_core.engine.cluster.link import Cluster, Link
-from validation_core.engine.tasks import TaskError, perform
-from validation_core.methods import C2ST, SBC, Multiple
-from validation_core.models import Simulated, Training, keep_covariates
-from validation_core.power import Trials
+from validation_core.engine.job import TaskError, perform
+from validation_core.front.work import run_on_engine
+from validation_core.methods import C2ST, SBC, Multiple, Uniform
+from validation_core.models import Simulated, Training, TrainTask, keep_covariates
 from validation_core.scores.classifier import Classifier
 from validation_core.simulations import Run, Summed
 from validation_core.store import Store
-from validation_core.tasks import PowerTask, TrainTask
-from validation_core.uploads import Upload
+from validation_core.sweep.parts import Batch, Part
+from validation_core.sweep.trials import Trials
+from validation_core.tables import Upload
 
-distributed = pytest.importorskip("distributed", reason="requirements-dask.txt is not installed")
+distributed = pytest.importorskip("distributed", reason="pip install .[dask]")
 pytestmark = [
     # Dask's own: sockets and loops of processes that are ended, ports that are taken
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
@@ -99,10 +99,11 @@ def sweep(trials=12, gammas=(0.0, 0.3)):
         training = Training(source=Simulated(benchmark=benchmark, gamma=gamma), recipe=QUICK)
         made += [
             TrainTask(trainings=(training,)),
-            PowerTask(
-                training=training, beta=0.0, methods=(C2ST(), Multiple(), SBC()),
-                design=Trials(trials=trials, n=50, k=10),
-            ),
+            Batch(parts=tuple(
+                Part(source=training.source, method=method, network=training, beta=0.0,
+                     design=Trials(trials=1, n=50, k=1), first=0, count=trials)
+                for method in (C2ST(), Multiple(), Uniform(m=5))
+            )),
         ]  # fmt: skip
     return made
 
@@ -114,7 +115,8 @@ def bits(store, kind, key):
 def same(one, other, tasks):
     """Whether two stores hold the same bits for every network and result of these tasks."""
     models = [key for task in tasks for key in getattr(task, "makes", ())]
-    results = [task.key for task in tasks if not isinstance(task, TrainTask)]
+    results = [part.key for task in tasks if not isinstance(task, TrainTask)
+               for part in getattr(task, "parts", [task])]  # fmt: skip
     names = [*(("models", key) for key in models), *(("results", key) for key in results)]
     return all(bits(one, *name) == bits(other, *name) for name in names)
 
@@ -128,19 +130,16 @@ def test_workers_agree_with_this_process_to_the_bit(there, here):
     assert same(there.store, here.store, tasks)
     pids = {there.store.load("results", task.key).meta["pid"] for task in tasks[:4]}
     assert os.getpid() not in pids
-    powers = [task for task in tasks if isinstance(task, PowerTask)]
-    for task in powers:
-        counts = [
-            [(cell.label, cell.rejections, cell.trials) for cell in task.load(engine.store)]
-            for engine in (there, here)
-        ]
-        assert counts[0] == counts[1]
+    parts = [part for task in tasks if isinstance(task, Batch) for part in task.parts]
+    for part in parts:
+        one, other = (part.load(engine.store).pvalues for engine in (there, here))
+        np.testing.assert_array_equal(one, other)
 
 
 def test_a_worker_uses_the_network_that_is_sent(there, here):
     """The network under this key is another one, which no worker would have trained."""
     train, power = sweep(gammas=(0.25,))
-    other = Training(source=power.training.source, recipe=QUICK, seed=9)
+    other = Training(source=power.parts[0].source, recipe=QUICK, seed=9)
     here.submit([TrainTask(trainings=(other,))], "me")
     found = here.store.load("models", keys.key(other))
     for store in (there.store, here.store):
@@ -401,9 +400,8 @@ def test_it_falls_back_only_when_told_and_says_so(monkeypatch, store, impatient)
 
 def test_the_package_that_is_missing_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(Unreachable, match=r"pip install -r requirements-dask\.txt"):
+    with pytest.raises(Unreachable, match=r"pip install '\.\[dask\]'"):
         Link(NOBODY, "topic", print).client()
-    assert (ROOT / "requirements-dask.txt").exists()
 
 
 def test_the_command_line_refuses_a_cluster_that_does_not_answer(capsys, impatient, monkeypatch):
@@ -415,7 +413,8 @@ def test_the_command_line_refuses_a_cluster_that_does_not_answer(capsys, impatie
     (said,) = heard.err.strip().splitlines()
     for words in (NOBODY, "dask scheduler", "`,local`"):
         assert words in said
-    monkeypatch.setattr(engines, "local_pool", SerialExecutor)
+    module = sys.modules["validation_core.engine.start"]  # `engine.start` is its function
+    monkeypatch.setattr(module, "local_pool", SerialExecutor)
     assert main([*command, "--engine", f"dask:{NOBODY},local"]) == 0
     heard = capsys.readouterr()
     assert "runs on this machine instead" in heard.err
@@ -425,13 +424,13 @@ def test_the_command_line_refuses_a_cluster_that_does_not_answer(capsys, impatie
 @pytest.mark.parametrize("name", ["cloud", "dask", "dask:", "dask:tcp://a:1,cloud", "local:1"])
 def test_an_engine_is_one_of_four(name, store):
     with pytest.raises(ValueError, match="dask:ADDRESS,local"):
-        engines.run_on_engine([], store, name, "Nothing")
+        run_on_engine([], store, Counted(), "Nothing", name)
 
 
 def test_the_command_line_runs_on_a_cluster(cluster, store, capsys):
     tasks = [SelfCheck(seed=seed, rounds=2) for seed in range(3)]
-    state = engines.run_on_engine(
-        tasks, store, f"dask:{cluster.scheduler_address}", "Three checks"
+    state = run_on_engine(
+        tasks, store, Counted(), "Three checks", f"dask:{cluster.scheduler_address}"
     )
     assert (state.state, state.label) == ("done", "Three checks")
     assert "3 of 3 done" in capsys.readouterr().err

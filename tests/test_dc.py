@@ -6,16 +6,15 @@ import pytest
 
 from validation_core import keys, sampling, scores, statistics
 from validation_core.benchmarks import BENCHMARKS
-from validation_core.figures import dc as figures
-from validation_core.methods.dc import DC
+from validation_core.methods.dc import DC, figures
 from validation_core.rng import stream
-from validation_core.scores.scorer import Scorer
-from validation_core.scores.scorer.inputs import Inputs
-from validation_core.scores.scorer.objective import Objective, flat, start
+from validation_core.scores.slot_classifier import SlotClassifier
+from validation_core.scores.slot_classifier.inputs import Inputs
+from validation_core.scores.slot_classifier.objective import Objective, flat, start
 from validation_core.statistics import slots
 from validation_core.statistics.permutation import share_beyond
 from validation_core.store import Store
-from validation_core.types import Budget, Draws, TableScores
+from validation_core.types import Budget, PosteriorTable, TableScores
 
 TRIALS = 2000
 KINDS = ["multiclass", "binary"]
@@ -235,13 +234,14 @@ def test_worse_than_guessing_is_shown():
 # The score
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("net", ["quadratic", "paper"])
 @pytest.mark.parametrize("case", FITTED)
 def test_learned_divergence(reference, case, net):
     """Where the authors' package gets to on the same tables, or beyond."""
     case, arrays, _ = reference(case)
     learn, test = (
-        Draws(arrays[f"theta_{part}"], arrays[f"x_{part}"], arrays[f"theta_q_{part}"])
+        PosteriorTable(arrays[f"theta_{part}"], arrays[f"x_{part}"], arrays[f"theta_q_{part}"])
         for part in ("train", "validation")
     )
     for kind in KINDS:
@@ -299,10 +299,10 @@ def test_no_parameter_knows_of_slots():
 
 def test_scores_follow_their_draws():
     """Truth and draws may change places: each keeps its score."""
-    recipe = Scorer(n=60, m=3)
+    recipe = SlotClassifier(n=60, m=3)
     trained = _learn(recipe, recipe.sample(GAUSSIAN, 1.0, stream(30)))
     table = sampling.table(GAUSSIAN, 1.0, 50, 3, stream(31))
-    swapped = Draws(
+    swapped = PosteriorTable(
         table.q[:, 0], table.x, np.stack([table.theta, *table.q[:, 1:].swapaxes(0, 1)], 1)
     )
     one, other = (scores.apply(trained.at(0.0), t) for t in (table, swapped))
@@ -346,7 +346,7 @@ def test_inputs_are_white_and_robust():
     frame = Inputs.fit(table, whiten=True)
     z = frame(table.q, table.x[:, None])[0][..., :3].reshape(-1, 3)
     np.testing.assert_allclose(np.cov(np.clip(z, -4, 4).T), np.eye(3), atol=0.4)
-    far = Draws(
+    far = PosteriorTable(
         table.theta, table.x, np.where(table.q > np.quantile(table.q, 0.999), 1e9, table.q)
     )
     seen = Inputs.fit(far, whiten=True)(far.q, far.x[:, None])
@@ -357,7 +357,7 @@ def test_inputs_are_white_and_robust():
 @pytest.mark.parametrize(("d", "m"), [(1, 1), (2, 40), (40, 2), (60, 60)])
 def test_features_stay_few(d, m):
     rng = stream(35, d, m)
-    table = Draws(*(rng.standard_normal(s) for s in [(40, d), (40, m), (40, 3, d)]))
+    table = PosteriorTable(*(rng.standard_normal(s) for s in [(40, d), (40, m), (40, 3, d)]))
     inputs, features = Inputs.fit(table, whiten=True)(table.q, table.x[:, None])
     assert inputs.shape == (40, 3, d + m)
     assert features.shape[-1] <= 512 + d
@@ -365,7 +365,7 @@ def test_features_stay_few(d, m):
 
 
 def test_stored_and_read_again(tmp_path):
-    recipe = Scorer(n=60, m=3, kind="binary")
+    recipe = SlotClassifier(n=60, m=3, kind="binary")
     trained = _learn(recipe, recipe.sample(GAUSSIAN, 1.0, stream(36)))
     store = Store(tmp_path)
     store.save("models", "scorer", trained.arrays(), spec=keys.text(recipe), meta={})
@@ -379,7 +379,7 @@ def test_stored_and_read_again(tmp_path):
 
 
 def test_seed_fixes_the_network():
-    recipe = Scorer(n=60, m=3)
+    recipe = SlotClassifier(n=60, m=3)
     data = recipe.sample(GAUSSIAN, 1.0, stream(38))
     one, again = recipe.learn_all([data, data], [1, 1])
     other = _learn(recipe, data, seed=2)
@@ -389,7 +389,7 @@ def test_seed_fixes_the_network():
 
 
 def test_degraded_scores_mix_parameters():
-    recipe = Scorer(n=60, m=3)
+    recipe = SlotClassifier(n=60, m=3)
     trained = _learn(recipe, recipe.sample(GAUSSIAN, 1.0, stream(39)))
     half = trained.at(0.5).parameters
     for name in half:
@@ -402,7 +402,7 @@ def test_degraded_scores_mix_parameters():
 
 def test_progress_is_told():
     told = []
-    recipe = Scorer(n=60, m=3)
+    recipe = SlotClassifier(n=60, m=3)
     data = recipe.sample(GAUSSIAN, 1.0, stream(41))
     recipe.learn_all([data], [0], lambda done, live: told.append((done, dict(live))))
     fractions = [done for done, _ in told]
@@ -421,9 +421,9 @@ def test_samples_without_anything_to_learn(kind, net):
     rng = stream(42)
     theta, x = rng.standard_normal((30, 1)), rng.standard_normal((30, 2))
     tables = [
-        Draws(theta, x, np.repeat(theta[:, None], 4, axis=1)),
-        Draws(np.ones((30, 1)), x, np.ones((30, 4, 1))),
-        Draws(np.ones((30, 2)), np.zeros((30, 1)), np.ones((30, 4, 2))),
+        PosteriorTable(theta, x, np.repeat(theta[:, None], 4, axis=1)),
+        PosteriorTable(np.ones((30, 1)), x, np.ones((30, 4, 1))),
+        PosteriorTable(np.ones((30, 2)), np.zeros((30, 1)), np.ones((30, 4, 2))),
     ]
     method = DC(kind=kind, net=net, m=4, permutations=19)
     for table in tables:
@@ -436,7 +436,7 @@ def test_samples_without_anything_to_learn(kind, net):
 def test_one_parameter():
     rng = stream(44)
     x = rng.standard_normal((400, 1))
-    table = Draws(x + rng.standard_normal((400, 1)), x,
+    table = PosteriorTable(x + rng.standard_normal((400, 1)), x,
                   x[:, None] + 2 * rng.standard_normal((400, 5, 1)))  # fmt: skip
     learn, test = sampling.split_rows(table, stream(45))
     method = DC(m=5, permutations=199)
@@ -459,7 +459,7 @@ def test_bad_input():
     table = sampling.table(GAUSSIAN, 0.0, 20, 4, rng)
     with pytest.raises(ValueError, match="needs 10 draws at each x; got 4"):
         DC().recipe(20, 4).of_table(table, rng)
-    few = Draws(table.theta[:5], table.x[:5], table.q[:5])
+    few = PosteriorTable(table.theta[:5], table.x[:5], table.q[:5])
     with pytest.raises(ValueError, match="at least 8 simulations; got 5"):
         DC(m=4).recipe(8, 4).of_table(few, rng)
     for wrong, said in (({"kind": "pairs"}, "multiclass, binary"), ({"m": 0}, "m is at least 1"),

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from validation_core import diagnosis, uploads
+from validation_core import diagnosis
+from validation_core import tables as uploads
 from validation_core.diagnosis import Record, learning, sensitivity, sources, tasks, words
 from validation_core.diagnosis.run import test_table as rows_of_tests
 from validation_core.engine import Engine, SerialExecutor
@@ -17,8 +18,8 @@ from validation_core.methods import C2ST, METHODS, SBC, TARP, CoLT, Multiple, Un
 from validation_core.report import html
 from validation_core.scores.classifier import Classifier
 from validation_core.store import Store
+from validation_core.tables import Upload, samples
 from validation_core.types import TableScores
-from validation_core.uploads import Upload, samples
 
 QUICK = Classifier(epochs=4, lr=1e-2, batch=64, hidden=8, layers=2)
 SMALL = {"steps": 8, "batch": 16, "draws_step": 4, "hidden": 8, "layers": 1, "start": "origin"}
@@ -28,16 +29,16 @@ METHODS_RUN = diagnosis.default_methods()
 def quick(upload, method):
     """Recipes that cost little: what is tested here is the diagnosis."""
     how = learning.recipe(upload, method)
-    if method.reads == "classifier":
+    if method.reads_classifier:
         return QUICK
-    changes = {"localizer": SMALL, "witness": {"seconds": 0.0}}.get(method.reads)
+    changes = {"colt": SMALL, "automl": {"seconds": 0.0}}.get(method.name)
     return replace(how, **changes) if changes else how
 
 
 def shorter(upload, method):
     """An upload's own recipes, with fewer steps of its localizer."""
     how = learning.recipe(upload, method)
-    return replace(how, steps=40, blur_steps=40) if method.reads == "localizer" else how
+    return replace(how, steps=40, blur_steps=40) if method.localizes else how
 
 
 def exact(n=60, k=10, seed=0, shift=0.0, width=1.0):
@@ -75,9 +76,10 @@ def by_name(found):
     return {record.name: record for record in found.records}
 
 
+@pytest.mark.slow
 def test_exact_posteriors_are_flagged_within_the_level(store):
     """The whole diagnosis, trained networks and Holm included."""
-    repeats = 60
+    repeats = 40
     flagged = sum(
         run(exact(seed=seed), store, seed=seed).verdict == "problem found"
         for seed in range(repeats)
@@ -106,6 +108,7 @@ def test_ties_keep_the_level():
     assert low <= rejected <= high
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["two_moons_undertrained", "sir_undertrained"])
 def test_undertrained_estimators_are_found(name, shared, store):
     upload = uploads.read(shared / "data" / f"{name}.npz")
@@ -419,7 +422,7 @@ def test_colt_says_where(store):
     # The posterior mean at an x near the median is near 0.
     assert all(abs(one["value"]) < 0.5 for one in where["centre"])
     assert np.abs(where["x"]).max() < 0.5
-    said = " ".join(diagnosis.ball(record))
+    said = " ".join(record.kind.findings(record))
     assert f"q puts {told['u_star']:.0%} of its mass" in said
     assert "Kolmogorov distance d~ for the learned ball" in said
     assert "ACLD" not in html(found)
@@ -434,8 +437,8 @@ def test_colt_says_where(store):
 def test_where_is_empty_without_colt(store):
     assert run(exact(), store, [SBC()]).to_json()["where"] == []
     assert run(exact(n=39), store, [CoLT()]).to_json()["where"] == []
-    assert diagnosis.ball(record("sbc", 0.5)) == ()
-    assert diagnosis.ball(record("colt", 0, status="not run")) == ()
+    assert diagnosis.findings(record("sbc", 0.5)) == ()
+    assert diagnosis.findings(record("colt", 0, status="not run")) == ()
 
 
 def test_two_localizers_are_two_tests(store):

@@ -14,10 +14,10 @@ from validation_core.diagnosis import learning, tasks
 from validation_core.diagnosis.relabelling import RelabelTask
 from validation_core.figures.diagnosis import pictures
 from validation_core.methods import DC, LC2ST, METHODS, SBC, TARP, AutoML, CoLT, MMDFuse
+from validation_core.models import TrainTask
 from validation_core.report import html
 from validation_core.store import Store
-from validation_core.tasks import TrainTask
-from validation_core.uploads import Upload
+from validation_core.tables import Upload
 
 CHEAP = (DC(m=4, permutations=39), AutoML(permutations=39), LC2ST(nulls=39),
          MMDFuse(points=30, permutations=39))  # fmt: skip
@@ -56,9 +56,10 @@ def test_a_method_that_is_registered_runs(monkeypatch):
     assert len(diagnosis.default_methods()) == 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", [TARP(), TARP(reference="x"), *CHEAP], ids=lambda m: m.label)
 def test_exact_posteriors_are_rejected_within_the_level(method, store):
-    repeats = 60
+    repeats = 40
     pvalues = [alone(method, exact(seed=s), store, seed=s).pvalue for s in range(repeats)]
     assert sum(p <= 0.05 for p in pvalues) <= binom.isf(1e-3, repeats, 0.05)
     assert min(pvalues) > 0
@@ -72,9 +73,7 @@ def test_a_plain_shift_is_found(method, store):
 
 @pytest.mark.parametrize("method", CHEAP, ids=lambda m: m.label)
 @pytest.mark.parametrize(
-    "change",
-    [{"n": 60, "k": 1}, {"n": 51, "k": 4}, {"n": 50, "k": 5}],
-    ids=str,
+    "change", [{"n": 60, "k": 1}, {"n": 51, "k": 4}, {"n": 50, "k": 5}], ids=str
 )
 def test_small_tables(method, change, store):
     found = alone(method, exact(**change), store)

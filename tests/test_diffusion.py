@@ -1,23 +1,21 @@
 """The diffusion model: EDM's numbers, a sampler against closed forms, a network that learns."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 
-from tests.conftest import ROOT
 from validation_core import keys
-from validation_core.diffusion import (
+from validation_core.benchmarks.diffusion import (
     PRESETS,
+    SIGMA_DATA,
     STEPS,
     Diffusion,
-    TrainedDiffusion,
-    learn,
     levels,
-    noise,
-    sampler,
+    network,
+    scalings,
+    trajectory,
 )
+from validation_core.benchmarks.diffusion.network import Shape, examples
+from validation_core.benchmarks.diffusion.trained import TrainedDiffusion, learn
 from validation_core.rng import stream
 from validation_core.types import Joint
 
@@ -68,17 +66,17 @@ def test_levels_are_those_of_edm():
 def test_scalings_undo_the_target():
     """skip noisy + out target is theta again: a network without error is a perfect denoiser."""
     theta = stream(1).normal(0.3, 0.5, (1000, 2))
-    made = noise.examples(theta, stream(2))
-    scale = noise.scalings(np.exp(4 * made.code.astype(float)))
+    made = examples(theta, stream(2))
+    scale = scalings(np.exp(4 * made.code.astype(float)))
     again = scale.skip * made.into / scale.into + scale.out * made.target
     np.testing.assert_allclose(again, theta, atol=2e-5)
 
 
 def test_network_sees_and_gives_unit_variance_at_every_level():
     rng = stream(3)
-    theta = noise.SIGMA_DATA * rng.standard_normal(200_000)
+    theta = SIGMA_DATA * rng.standard_normal(200_000)
     for sigma in levels()[:-1]:
-        scale = noise.scalings(sigma)
+        scale = scalings(sigma)
         noisy = theta + sigma * rng.standard_normal(len(theta))
         assert np.std(scale.into * noisy) == pytest.approx(1, abs=0.01)
         assert np.std((theta - scale.skip * noisy) / scale.out) == pytest.approx(1, abs=0.01)
@@ -88,7 +86,7 @@ def test_network_sees_and_gives_unit_variance_at_every_level():
 
 
 def test_training_noise_is_lognormal():
-    made = noise.examples(np.zeros((100_000, 2)), stream(4))
+    made = examples(np.zeros((100_000, 2)), stream(4))
     log_sigma = 4 * made.code[:, 0]
     assert log_sigma.mean() == pytest.approx(-1.2, abs=0.02)
     assert log_sigma.std() == pytest.approx(1.2, abs=0.02)
@@ -100,7 +98,7 @@ def test_training_noise_is_lognormal():
 def test_sampler_is_exact_for_a_point():
     """D = theta makes straight trajectories: the state after step k is N(theta(..), t_k^2 I)."""
     theta, z = np.array([0.7, -0.4]), _latents(500)
-    states = list(sampler.trajectory(lambda state, sigma: theta + 0 * state, z))
+    states = list(trajectory(lambda state, sigma: theta + 0 * state, z))
     assert len(states) == STEPS + 1
     for state, t in zip(states, levels(), strict=True):
         np.testing.assert_allclose(state, theta * (1 - t / 80) + t * z, atol=1e-12)
@@ -120,7 +118,7 @@ def test_sampler_has_the_mean_and_sd_of_gaussian_data_at_every_step(total, withi
     mean, sd = np.array([0.5, -1.0]), 0.5
     z = _latents(20_000)
     z = (z - z.mean(0)) / z.std(0)  # so that what is left is the sampler's own error
-    states = sampler.trajectory(_gaussian(mean, sd**2), z, total)
+    states = trajectory(_gaussian(mean, sd**2), z, total)
     for state, t in zip(states, levels(total), strict=True):
         # the flow of N(mean, sd^2) from 80 z, not from mean + 80 z
         shrunk = np.sqrt((sd**2 + t**2) / (sd**2 + 80**2))
@@ -135,7 +133,7 @@ def test_sampler_takes_heun_steps():
     gains = 1 + h / 2 * (a[:-1] + a[1:] * (1 + h * a[:-1]))
     gains[-1] = 1 + h[-1] * a[-2]  # Euler's, at 0
     z = _latents(10)
-    states = list(sampler.trajectory(_gaussian(0.0, variance), z))
+    states = list(trajectory(_gaussian(0.0, variance), z))
     for state, gain in zip(states[1:], np.cumprod(gains), strict=True):
         np.testing.assert_allclose(state, 80 * gain * z, rtol=1e-9)
 
@@ -144,7 +142,7 @@ def test_sampler_is_of_second_order():
     z, mean, variance = _latents(100), 0.3, 0.25
     errors = []
     for total in (20, 40, 80):
-        *_, end = sampler.trajectory(_gaussian(mean, variance), z, total)
+        *_, end = trajectory(_gaussian(mean, variance), z, total)
         errors.append(np.abs(end - _flow(z, mean, variance, 0.0)).max())
     assert errors[0] / errors[1] > 3.5
     assert errors[1] / errors[2] > 3.5
@@ -157,7 +155,7 @@ def test_sampler_evaluates_the_network_no_more_than_it_needs():
         seen.append(sigma)
         return state
 
-    states = sampler.trajectory(denoise, _latents(3))
+    states = trajectory(denoise, _latents(3))
     for _ in range(16):
         next(states)
     assert len(seen) == 30
@@ -170,10 +168,8 @@ def test_network_is_what_it_says():
     """A sum of three parts, silu, and skips from the second hidden layer on."""
     import torch
 
-    from validation_core.diffusion import network
-
     rng = stream(5)
-    p = network.Shape(theta=2, x=3, hidden=8, layers=3).initial(rng)
+    p = Shape(theta=2, x=3, hidden=8, layers=3).initial(rng)
     into, x, code = (rng.standard_normal((6, k)).astype(np.float32) for k in (2, 3, 1))
 
     def silu(a):
@@ -270,9 +266,9 @@ def test_same_seed_same_bits_other_seed_other_network():
     recipe = Diffusion(pairs=500, epochs=2, hidden=16)
     first, again = (learn(_data(500), recipe, seed=3) for _ in range(2))
     other = learn(_data(500), recipe, seed=4)
-    for name, array in first.parameters.items():
-        np.testing.assert_array_equal(array, again.parameters[name])
-        assert not np.array_equal(array, other.parameters[name])
+    for name, array in first.network.items():
+        np.testing.assert_array_equal(array, again.network[name])
+        assert not np.array_equal(array, other.network[name])
     np.testing.assert_array_equal(first.history["loss"], again.history["loss"])
 
 
@@ -304,8 +300,6 @@ def test_arrays_survive_the_store(trained, tmp_path):
 
 
 def test_default_network_is_small():
-    from validation_core.diffusion.network import Shape
-
     recipe = Diffusion()
     start = Shape(theta=2, x=1, hidden=recipe.hidden, layers=recipe.layers).initial(stream(0))
     assert sum(array.nbytes for array in start.values()) < 300_000
@@ -337,8 +331,3 @@ def test_recipe():
     assert keys.key(paper) != keys.key(PRESETS["interactive"])
     with pytest.raises(ValueError, match="hidden lies between 8 and 1024; got 4"):
         Diffusion(hidden=4)
-
-
-def test_import_is_light():
-    code = "import sys, validation_core.diffusion; assert 'torch' not in sys.modules"
-    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)

@@ -2,23 +2,20 @@
 
 import dataclasses
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from pages.components import divergence_words as words
-from pages.components.services import services
-from tests.conftest import ROOT
+from pages.ui.services import services
 from validation_core.bayes import MODELS
 from validation_core.bayes.inference import ALGORITHMS
+from validation_core.figures.divergence import nats as words
+from validation_core.models import TrainTask
 from validation_core.simulations import MS, Run, opened
 from validation_core.simulations.learned import Learned
 from validation_core.store import Store
-from validation_core.tasks import TrainTask
 
 K = 12
 
@@ -110,9 +107,9 @@ def test_powers_of_ten_in_words(nats, written):
 
 
 def terms_part(run, found):
-    from pages.components import divergence_terms
+    from pages.divergence import terms
 
-    divergence_terms.show(run, found)
+    terms.show(run, found)
 
 
 @pytest.mark.parametrize("inference", ["laplace", "vi", "exact"])
@@ -180,7 +177,7 @@ def test_parts_wait_for_a_run():
 
 
 def opened_part(run, found):
-    from pages.components import divergence_opened
+    from pages.divergence import opened as divergence_opened
 
     divergence_opened.show(run, found)
 
@@ -276,9 +273,9 @@ def test_covariates_that_are_gone_are_said():
 
 
 def meaning_part(nats):
-    from pages.components import divergence_meaning
+    from pages.divergence import meaning
 
-    divergence_meaning.show(nats)
+    meaning.show(nats)
 
 
 @pytest.mark.parametrize(
@@ -299,9 +296,9 @@ def test_the_meaning_of_nats(nats, start, words):
 
 
 def augmented_part():
-    from pages.components import divergence_augmented
+    from pages.divergence import augmented
 
-    divergence_augmented.show()
+    augmented.show()
 
 
 def test_the_augmented_bound_is_above_and_touches():
@@ -318,20 +315,13 @@ def test_the_augmented_bound_is_above_and_touches():
     assert "no more, as r is right" in json.dumps(head)
 
 
-def test_parts_need_no_torch():
-    parts = "terms", "opened", "meaning", "augmented", "learned"
-    code = "import sys;" + "".join(f"import pages.components.divergence_{p};" for p in parts)
-    code += "assert 'torch' not in sys.modules"
-    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
-
-
 # Learned
 
 
 def learned_part(run):
-    from pages.components import divergence_learned
+    from pages.divergence import learned
 
-    divergence_learned.show(run)
+    learned.show(run)
 
 
 def test_a_classifier_is_asked_for_and_shown(monkeypatch):

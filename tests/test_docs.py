@@ -2,6 +2,7 @@
 
 import dataclasses
 import re
+import shutil
 import subprocess
 import sys
 import types
@@ -10,10 +11,13 @@ import numpy as np
 import pytest
 
 from tests.conftest import ROOT
-from validation_core import keys, methods, power, statistics
+from validation_core import keys, methods, statistics
 from validation_core.benchmarks import BENCHMARKS
 from validation_core.benchmarks.perturbations import PERTURBATIONS
+from validation_core.diagnosis import learning
 from validation_core.methods import METHODS
+from validation_core.sweep import trials
+from validation_core.tables import samples
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 SETTING = re.compile(r"\bNPTLAB_[A-Z]+\b")
@@ -22,8 +26,8 @@ RUN = (
     "&& .venv/bin/streamlit run app.py"
 )
 TEST = (
-    "python3 -m venv .venv-test && .venv-test/bin/pip install -r requirements-dev.txt "
-    "&& .venv-test/bin/python -m pytest"
+    'python3 -m venv .venv-test && .venv-test/bin/pip install -e ".[dev]" '
+    "&& .venv-test/bin/python -m pytest -n logical --dist worksteal"
 )
 
 
@@ -85,6 +89,24 @@ def test_nothing_is_listed_that_is_not_there():
     assert listed <= set(BENCHMARKS) | set(PERTURBATIONS)
 
 
+def test_it_is_short():
+    assert len(README.splitlines()) <= 200
+
+
+@pytest.mark.slow
+def test_the_front_door_runs_as_shown(tmp_path, monkeypatch):
+    """Its lines, on a table that is there."""
+    (source,) = [block for block in _blocks("python") if "import validation_core as npt" in block]
+    assert len(source.splitlines()) <= 10
+    shutil.copy(samples.path("sample_undertrained"), tmp_path / "table.npz")
+    monkeypatch.chdir(tmp_path)
+    for name in ("steps", "blur_steps"):
+        monkeypatch.setitem(learning.LOCALIZER, name, 20)
+    source = source.replace("gamma=[0, 0.3]", "gamma=[0.3], trials=10, n=50, k=20")
+    exec(compile(source, "README.md", "exec"), {})
+    assert (tmp_path / "report.html").stat().st_size > 100_000
+
+
 def test_every_setting_is_described():
     used = {name for path in _sources() for name in SETTING.findall(path.read_text("utf-8"))}
     described = {re.findall(r"`(\w+)`", cells[0])[0] for cells in _rows("Settings")}
@@ -132,6 +154,7 @@ def example(monkeypatch):
     (source,) = [block for block in _blocks("python") if "class " in block]
     module = types.ModuleType("validation_core.methods.weighed")
     monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setattr(keys, "_KNOWN", dict(keys.known()))
     exec(compile(source, "README.md", "exec"), module.__dict__)
     kinds = [
         kind
@@ -157,13 +180,13 @@ def test_the_example_holds_its_level_and_finds_a_fault(example):
     method = methods.METHODS["weighed"]()
     assert keys.read(keys.text(method)) == method
     benchmark = BENCHMARKS["gaussian"](perturbation="covariance_scaling")
-    design = power.Trials(trials=600, n=50, k=19)
-    null = power.run(benchmark, 0.0, _wiggle, [method], design)
+    design = trials.Trials(trials=600, n=50, k=19)
+    (null,) = trials.run(benchmark, 0.0, _wiggle, [method], design)
     low, high = statistics.binomial_bounds(600, 0.05, 0.999)
     assert low <= (null.pvalues <= 0.05).sum() <= high
 
     def oracle(theta, x):
         return benchmark.log_ratio(theta, x, 1.4)
 
-    found = power.run(benchmark, 1.4, oracle, [method], power.Trials(trials=20, n=300, k=20))
+    (found,) = trials.run(benchmark, 1.4, oracle, [method], trials.Trials(trials=20, n=300, k=20))
     assert (found.pvalues <= 0.05).mean() >= 0.8

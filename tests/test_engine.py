@@ -15,14 +15,15 @@ from tests.conftest import ROOT
 from validation_core import engine as engines
 from validation_core import keys
 from validation_core.engine import Engine, SelfCheck, SerialExecutor, WorkerPool, job_key
-from validation_core.engine.tasks import TaskError, perform
+from validation_core.engine.job import TaskError, perform
+from validation_core.keys import Specification
 from validation_core.store import Store
 
 LONG = 10**7
 
 
 @dataclass(frozen=True)
-class Step:
+class Step(Specification):
     """A task of the tests, for executors that run in this process."""
 
     name: str = "a"
@@ -34,10 +35,6 @@ class Step:
     @property
     def label(self):
         return f"Step {self.name}"
-
-    @property
-    def key(self):
-        return keys.key(self)
 
     def done(self, store):
         return store.has("results", self.key)
@@ -89,7 +86,6 @@ class Threads(SerialExecutor):
 @pytest.fixture(autouse=True)
 def gate(monkeypatch):
     monkeypatch.setattr("tests.test_engine.GATE", Gate())
-    monkeypatch.setattr(keys, "_PACKAGE", "tests.test_engine")
     yield GATE
     GATE.open.set()
 
@@ -353,7 +349,7 @@ def test_a_record_that_cannot_be_read_says_so(serial, store):
     store.save("jobs", "k", {}, spec=gone, meta={"label": "Old <b>job</b>", "created": 1.0})
     (left,) = serial.interrupted()
     assert left.label == "Old <b>job</b>"
-    assert "Only types of" in left.problem
+    assert "Only specifications" in left.problem
     serial.forget("k")
     assert serial.interrupted() == []
 
@@ -370,7 +366,6 @@ def pool():
 
 @pytest.fixture
 def workers(pool, store, monkeypatch):
-    monkeypatch.setattr(keys, "_PACKAGE", "validation_core")
     eventually(lambda: pool.ready > 0, 90)
     engine = Engine(store, pool)
     yield engine
@@ -456,7 +451,6 @@ def test_two_crashes_lose_one_task(workers, pool, store):
 
 
 def test_what_waits_for_a_second_process_may_be_cancelled(store, monkeypatch):
-    monkeypatch.setattr(keys, "_PACKAGE", "validation_core")
     pool = WorkerPool(1)
     told = []
     future = pool.submit(
@@ -472,7 +466,6 @@ def test_what_waits_for_a_second_process_may_be_cancelled(store, monkeypatch):
 
 
 def test_a_pool_on_a_gpu_gives_it_to_one_task_at_a_time(pool, store, monkeypatch):
-    monkeypatch.setattr(keys, "_PACKAGE", "validation_core")
     eventually(lambda: pool.ready == 2, 90)
     monkeypatch.setattr(pool, "device", "cuda")
     monkeypatch.setattr(SelfCheck, "gpu", True)
@@ -497,7 +490,6 @@ def test_an_error_in_a_worker_is_told_in_its_words(workers):
 
 
 def test_a_store_notice_of_a_worker_reaches_this_process(pool, store, monkeypatch):
-    monkeypatch.setattr(keys, "_PACKAGE", "validation_core")
     eventually(lambda: pool.ready > 0, 90)
     blocked = store.root / "file"
     blocked.write_text("")
@@ -530,7 +522,7 @@ def test_workers_use_one_thread_and_never_see_a_page(workers, pool):
         ("OPENBLAS_NUM_THREADS", "1"),
         ("MKL_NUM_THREADS", "1"),
     }
-    for path in (ROOT / "validation_core" / "worker.py", *ROOT.glob("validation_core/engine/*")):
+    for path in ROOT.glob("validation_core/engine/*"):
         if path.suffix == ".py":
             names = [
                 node.module if isinstance(node, ast.ImportFrom) else node.names[0].name
@@ -560,7 +552,6 @@ def test_workers_end_with_their_input(monkeypatch):
 
 def test_workers_that_cannot_start_are_said_and_not_tried_for_ever(store, monkeypatch):
     monkeypatch.setattr("sys.executable", "/bin/false")
-    monkeypatch.setattr(keys, "_PACKAGE", "validation_core")
     pool = WorkerPool(1)
     future = pool.submit(perform, SelfCheck(), store, lambda fraction, live: None)
     with pytest.raises(TaskError, match="No worker process could be started"):

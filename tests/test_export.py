@@ -18,12 +18,12 @@ import pytest
 import torch
 from scipy.stats import norm
 
-from validation_core import export, uploads
+from validation_core import export
+from validation_core import tables as uploads
 from validation_core.export import from_bayesflow, from_callable, from_sbi, save
 
 WITH_SBI = pytest.mark.skipif(
-    importlib.util.find_spec("sbi") is None,
-    reason="sbi is not installed: pip install -r requirements-sbi.txt",
+    importlib.util.find_spec("sbi") is None, reason="sbi is not installed: pip install .[sbi]"
 )
 WITH_BAYESFLOW = pytest.mark.skipif(
     importlib.util.find_spec("bayesflow") is None,
@@ -483,7 +483,7 @@ def test_the_snippet_for_bayesflow(tmp_path):
 @pytest.fixture(scope="module")
 def leaky(tmp_path_factory):
     """A small NPE of sbi on a box that its posteriors reach across: theta in [-1, 1]."""
-    pytest.importorskip("sbi", reason="sbi is not installed: pip install -r requirements-sbi.txt")
+    pytest.importorskip("sbi", reason="sbi is not installed: pip install .[sbi]")
     folder = tmp_path_factory.mktemp("sbi")  # where sbi writes its logs
     with chdir(folder), warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -4,7 +4,22 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from validation_core.figures import nulls, power, ranks, style, training
+from validation_core.figures import nulls, plotly, power, ranks, style, training
+from validation_core.figures.marks import (
+    Axis,
+    Band,
+    Bars,
+    Heat,
+    HLine,
+    Line,
+    Note,
+    Panel,
+    Points,
+    VLine,
+    over,
+    text,
+)
+from validation_core.methods import METHODS
 from validation_core.rng import stream
 from validation_core.types import PowerCell
 
@@ -14,6 +29,8 @@ EPOCHS = np.arange(1, 41)
 HISTORY = {"epoch": EPOCHS, "loss": 0.69 - 0.002 * EPOCHS, "auc": 0.5 + 0.004 * EPOCHS,
            "held_loss": 0.69 - 0.001 * EPOCHS}  # fmt: skip
 NONE = np.empty(0)
+
+_STYLES = [kind.style for kind in METHODS.values()]
 
 
 def cell(method="uniform", gamma=0.1, beta=0.0, rejections=20, m=50, trials=100, label="U"):
@@ -69,14 +86,7 @@ def luminance(color):
 
 
 @pytest.mark.parametrize(
-    "color",
-    [
-        style.P,
-        style.Q,
-        style.NULL,
-        style.OBSERVED,
-        *(s.color for s in style.METHOD_STYLES.values()),
-    ],
+    "color", [style.P, style.Q, style.NULL, style.OBSERVED, *(s.color for s in _STYLES)]
 )
 @pytest.mark.parametrize("background", ["#FFFFFF", "#14171C"])
 def test_colours_stand_out_on_light_and_dark(color, background):
@@ -85,7 +95,7 @@ def test_colours_stand_out_on_light_and_dark(color, background):
 
 
 def test_methods_differ_in_more_than_colour():
-    looks = list(style.METHOD_STYLES.values())
+    looks = list(_STYLES)
     assert len({look.color for look in looks}) == len(looks)
     assert len({look.symbol for look in looks}) == len(looks)
 
@@ -109,3 +119,55 @@ def test_histogram_band_holds_all_bins_together():
     counts = stream(1, "band").multinomial(1000, [0.05] * 20, size=4000)
     inside = ((counts >= low) & (counts <= high)).all(1).mean()
     assert inside >= 0.95
+
+
+def standing(*marks, **panel):
+    unit = Axis((0, 1), "u")
+    return plotly.figure(Panel(marks, x=unit, y=unit, **panel), {"a": 1})
+
+
+def test_every_mark_is_drawn_by_plotly_too():
+    edges, x = np.linspace(0, 1, 4), np.linspace(0, 1, 3)
+    heat = Heat(edges, edges, over(np.eye(3)[None].repeat(2, 0), "a"), limit=1, low=style.Q,
+                high=style.P, label="heat")  # fmt: skip
+    figure = standing(
+        heat,
+        Band(edges, np.zeros(3), over(np.ones((2, 3)), "a")),
+        Bars(edges, over([[1, 2, 3], [4, 5, 6]], "a"), color=style.P, shift=over([0, 0.5], "a"),
+             label="bars", label_at=(0.1, 0.9)),
+        Line(x, over([x, 1 - x], "a"), color=style.Q, dash="6 3", label="falls"),
+        Points(x, x, low=x - 0.1, high=x + 0.1, color="", symbol="ring"),
+        VLine(over([0.2, 0.8], "a"), label="here"),
+        HLine(0.5, label="level"),
+        Note(0.5, 0.5, text("at {a}", a=over(["one", "two"], "a")), anchor="middle"),
+        legend=[("p", style.P, "circle")],
+    )  # fmt: skip
+    go.Figure(figure.to_dict())  # validated
+    _, band, bars, line, points = figure.data
+    assert len(band.x) == 12
+    np.testing.assert_allclose(bars.y, [4, 5, 6])
+    np.testing.assert_allclose(bars.x, [4 / 6, 1, 8 / 6], rtol=1e-6)
+    np.testing.assert_allclose(line.y, 1 - x)
+    assert (line.line.dash, points.marker.symbol) == ("6px,3px", "circle-open")
+    np.testing.assert_allclose(points.error_y.array, 0.1, rtol=1e-5)
+    assert [shape.x0 for shape in figure.layout.shapes] == [0.8, 0]
+    words = {note.text for note in figure.layout.annotations}
+    assert {"bars", "falls", "here", "level", "at two"} < words
+
+
+def test_labels_of_lines_that_end_together_stand_apart():
+    lines = [Line([0, 1], [0, y], color=style.P, label=f"{y}") for y in (0.5, 0.5, 0.9)]
+    heights = [note.y for note in standing(*lines).layout.annotations]
+    assert heights[0] == 0.5
+    assert heights[1] - heights[0] > 0.05
+    assert heights[2] == 0.9
+
+
+def test_power_stands_still_as_it_is_sent_to_the_browser():
+    cells = [cell(gamma=gamma, rejections=count) for gamma, count in ((0, 5), (0.2, 60))]
+    lines = power.curves(cells, "gamma")
+    drawn = power.drawn(lines, "gamma", "m = 50", 0.05)
+    go.Figure(drawn.figure.to_dict())
+    (line,) = (trace for trace in drawn.figure.data if trace.mode == "lines" and not trace.fill)
+    np.testing.assert_allclose(line.y, [0.05, 0.6], rtol=1e-6)
+    assert "gamma" in drawn.title

@@ -5,14 +5,14 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from validation_core.answers import tilts
-from validation_core.answers.injections import CAUSES, INJECTIONS, Pool, precision
-from validation_core.answers.selfnull import Pooled, Trials, pvalues
-from validation_core.answers.tilts import DEFECTS, TILTS, Direction
+from validation_core.diagnosis.questions import tilts
+from validation_core.diagnosis.questions.injections import CAUSES, INJECTIONS, Pool, precision
+from validation_core.diagnosis.questions.null_tables import Pooled, Trials, pvalues
+from validation_core.diagnosis.questions.tilts import DEFECTS, TILTS, Direction
 from validation_core.methods import SBC
 from validation_core.rng import stream
 from validation_core.statistics import binomial_bounds
-from validation_core.types import Draws
+from validation_core.types import PosteriorTable
 
 N, K, D = 400, 60, 3
 NAMES = (
@@ -349,7 +349,7 @@ def test_a_stronger_tilt_chooses_no_draw_that_leans_less(name):
 def test_tilted_tables_keep_their_level_and_lose_it_with_strength():
     """SBC on tables whose truth was chosen; a draw that plays the truth is no draw there."""
     of = pool(n=200, k=40)
-    rows = Draws(of.q[:, 0], of.x, of.q)
+    rows = PosteriorTable(of.q[:, 0], of.x, of.q)
     pooled = Pooled.of(SBC().score(), rows)
     found = []
     for tau in (0.0, 0.4):

@@ -1,16 +1,24 @@
 """Keys tell specifications apart, whatever their nesting, and read back what they wrote."""
 
+import subprocess
+import sys
+from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from pkgutil import walk_packages
+
 import numpy as np
 import pytest
 
+import validation_core
 from validation_core import keys
 from validation_core.benchmarks import BENCHMARKS
 from validation_core.benchmarks.gaussian import Gaussian
-from validation_core.methods import METHODS, Uniform
+from validation_core.methods import METHODS, Uniform, uniform
 from validation_core.models import Simulated, Training
 from validation_core.rng import stream
 from validation_core.scores.classifier import Classifier
-from validation_core.tasks import GridTask
+from validation_core.sweep.conformal_explorer import GridTask
 
 TRAINING = Training(source=Simulated(benchmark=Gaussian(), gamma=0.1))
 
@@ -47,10 +55,48 @@ def test_an_integer_gamma_is_the_same_gamma():
 
 
 def test_foreign_types_are_not_read():
-    with pytest.raises(ValueError, match="Only types of validation_core"):
-        keys.decode({"type": "subprocess:Popen", "version": 1, "args": ["true"]})
-    with pytest.raises(ValueError, match="must be a dataclass"):
-        keys.decode({"type": "validation_core.keys:read", "version": 1})
+    for name in ("subprocess:Popen", "validation_core.keys:read"):
+        with pytest.raises(ValueError, match="Only specifications are read back"):
+            keys.decode({"type": name, "version": 1, "args": ["true"]})
+
+
+def test_moving_a_file_changes_no_key(monkeypatch):
+    """The whole file of a method under another name: the same value has the same key."""
+    before = keys.key(Uniform(m=20))
+    source = Path(uniform.__file__)
+    spec = spec_from_file_location("validation_core.elsewhere.uniform_moved", source)
+    moved = module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, spec.name, moved)
+    spec.loader.exec_module(moved)
+    try:
+        assert moved.Uniform is not Uniform
+        assert keys.key(moved.Uniform(m=20)) == before
+        assert type(keys.read(keys.text(Uniform(m=20)))) is moved.Uniform
+    finally:
+        keys.register(Uniform)
+
+
+def test_two_classes_cannot_share_a_name():
+    with pytest.raises(ValueError, match="'method:uniform' is Uniform as well as Other"):
+
+        class Other(keys.Specification, spec="method:uniform"):
+            pass
+
+
+def test_every_name_is_known_to_a_fresh_process():
+    """Also to one that has imported nothing but `keys`, as a worker has."""
+    for module in walk_packages(validation_core.__path__, "validation_core."):
+        if not module.name.endswith("__main__"):
+            import_module(module.name)
+    known = keys.known().items()
+    named = [n for n, kind in known if n != _place(kind) and _place(kind).startswith("validation")]
+    assert len(named) > 60
+    code = "import sys; from validation_core import keys; [keys.named(n) for n in sys.argv[1:]]"
+    subprocess.run([sys.executable, "-c", code, *named], check=True)
+
+
+def _place(kind):
+    return f"{kind.__module__}:{kind.__qualname__}"
 
 
 def test_an_old_version_is_refused():

@@ -8,15 +8,14 @@ import pytest
 from scipy.special import logit
 
 from validation_core import keys, scores
-from validation_core.figures import lc2st as figures
-from validation_core.methods.lc2st import LC2ST
+from validation_core.methods.lc2st import LC2ST, figures
 from validation_core.rng import stream
-from validation_core.scores.local import FEWEST, Local
+from validation_core.scores.lc2st import FEWEST, LC2STClassifier
 from validation_core.statistics import binomial_bounds, holm
 from validation_core.statistics import local as statistics
-from validation_core.types import Draws, TableScores
+from validation_core.types import PosteriorTable, TableScores
 
-TRIALS = 1000
+TRIALS = 600
 TINY = LC2ST(nulls=19, hidden=4, epochs=3)
 SMALL = LC2ST(nulls=59, points=3)
 
@@ -27,7 +26,7 @@ def _table(n, rng, wrong=0.0, d=2, k=1):
     theta = x + rng.standard_normal((n, d))
     q = x[:, None] + rng.standard_normal((n, k, d))
     q[..., 0] += wrong * (x[:, None, 0] > 0)
-    return Draws(theta, x, q)
+    return PosteriorTable(theta, x, q)
 
 
 def _look(x_o, k, rng, wrong=0.0):
@@ -42,20 +41,21 @@ X_O = np.array([[-1.5, 0.0], [0.9, 0.3], [1.5, -0.5]])
 def _given(reference, name):
     case, arrays, _ = reference(name)
     wide = {key: array.astype(np.float64) for key, array in arrays.items()}
-    train = Draws(wide["theta"], wide["x"], wide["theta_q"][:, None])
+    train = PosteriorTable(wide["theta"], wide["x"], wide["theta_q"][:, None])
     return case, train, wide["x_o"], wide["theta_q_at_x_o"]
 
 
 # Level
 
 
+@pytest.mark.slow
 def test_level():
     """The whole test, training included, at a size whose swaps are few: exactly 1 in 20."""
     pvalues = np.empty(TRIALS)
     for trial in range(TRIALS):
         rng = stream(1, "level", trial)
         drawn = _table(13, rng)
-        train, look = (Draws(drawn.theta[p], drawn.x[p], drawn.q[p])
+        train, look = (PosteriorTable(drawn.theta[p], drawn.x[p], drawn.q[p])
                        for p in (slice(12), slice(12, None)))  # fmt: skip
         at = _look(look.x, 20, rng)[0]
         pvalues[trial] = TINY.at(train, look.x[0], at, rng).pvalue
@@ -90,7 +90,7 @@ def test_networks_are_alike_but_for_their_labels():
     for trial in range(300):
         rng = stream(4, trial)
         train = _table(16, rng)
-        made = Local(nulls=9, hidden=3, epochs=2).learn(train, rng)
+        made = LC2STClassifier(nulls=9, hidden=3, epochs=2).learn(train, rng)
         at = _look(X_O[:1], 20, rng)[0]
         t = statistics.distance_of_logits(made(at, np.repeat(X_O[:1], 20, axis=0)))
         ranks.append(np.argsort(np.argsort(t)))
@@ -202,7 +202,7 @@ def test_units_and_origin_do_not_matter():
     def moved(theta):
         return theta * [1000.0, 0.5] + [3.0, -7.0]
 
-    other = Draws(moved(train.theta), 4 * train.x - 1, moved(train.q))
+    other = PosteriorTable(moved(train.theta), 4 * train.x - 1, moved(train.q))
     one = SMALL.at(train, X_O, draws, stream(8))
     two = SMALL.at(other, 4 * X_O - 1, moved(draws), stream(8))
     np.testing.assert_allclose(two.arrays["t"], one.arrays["t"], rtol=0.02)
@@ -211,10 +211,10 @@ def test_units_and_origin_do_not_matter():
 
 def test_order_of_the_draws_does_not_matter():
     rng = stream(9)
-    made = Local(nulls=19, hidden=4, epochs=2).learn(_table(30, rng), rng)
+    made = LC2STClassifier(nulls=19, hidden=4, epochs=2).learn(_table(30, rng), rng)
     draws = _look(X_O, 40, rng)
     outcomes = [
-        SMALL.test(scores.apply(made, Draws(draws[:, 0], X_O, one)), rng)
+        SMALL.test(scores.apply(made, PosteriorTable(draws[:, 0], X_O, one)), rng)
         for one in (draws, draws[:, ::-1])
     ]
     np.testing.assert_allclose(outcomes[1].arrays["t"], outcomes[0].arrays["t"], rtol=1e-4)
@@ -252,7 +252,7 @@ def test_given_observations_are_what_the_pieces_give():
     train, draws = _table(40, stream(16)), _look(X_O, 20, stream(17))
     rng = stream(18)
     made = SMALL.learn(train, rng)
-    pieces = SMALL.test(scores.apply(made, Draws(draws[:, 0], X_O, draws)), rng)
+    pieces = SMALL.test(scores.apply(made, PosteriorTable(draws[:, 0], X_O, draws)), rng)
     whole = SMALL.at(train, X_O, draws, stream(18))
     np.testing.assert_array_equal(pieces.arrays["t"], whole.arrays["t"])
     assert made.nulls == SMALL.nulls
@@ -264,7 +264,7 @@ def test_given_observations_are_what_the_pieces_give():
 @pytest.mark.parametrize("columns", [0, 1, 5])
 def test_any_width_of_x(columns):
     rng = stream(19, columns)
-    train = Draws(*(rng.standard_normal(s) for s in ((30, 1), (30, columns), (30, 2, 1))))
+    train = PosteriorTable(*(rng.standard_normal(s) for s in ((30, 1), (30, columns), (30, 2, 1))))
     outcome = TINY.at(train, np.zeros(columns), rng.standard_normal((1, 1)), rng)
     assert 0 < outcome.pvalue <= 1
     assert np.isfinite(outcome.statistic)
@@ -274,7 +274,7 @@ def test_any_width_of_x(columns):
 def test_constants_and_identical_samples(size):
     """Truth and draw are the same: labels cancel, nothing can be learnt."""
     theta = np.full((30, 2), size)
-    train = Draws(theta, theta, theta[:, None])
+    train = PosteriorTable(theta, theta, theta[:, None])
     p = [float(TINY.at(train, theta[0], theta[:5], stream(20, i)).pvalue) for i in range(40)]
     assert np.mean(np.array(p) <= 0.05) <= 0.2
     assert min(p) > 0
@@ -283,7 +283,7 @@ def test_constants_and_identical_samples(size):
 def test_heavy_tails_and_mostly_equal_columns():
     rng = stream(21)
     theta = np.stack([rng.standard_cauchy(60) ** 5, rng.random(60) < 0.1], axis=1)
-    train = Draws(theta, rng.standard_normal((60, 1)), rng.permutation(theta)[:, None])
+    train = PosteriorTable(theta, rng.standard_normal((60, 1)), rng.permutation(theta)[:, None])
     outcome = TINY.at(train, np.zeros(1), theta[:10], rng)
     assert all(np.isfinite(array).all() for array in outcome.arrays.values())
 

@@ -5,17 +5,18 @@ import json
 import numpy as np
 import pytest
 
-from pages.components import live
+from validation_core.figures import live
+from validation_core.figures.marks import SYMBOLS, Axis, Heat, Line, Panel, Points, Slider, over
 
 X = np.linspace(0, 1, 5)
 EDGES = np.linspace(-1, 1, 4)
 ROWS = np.linspace(0, 1, 3)
-UNIT = live.axis((0, 1))
+UNIT = Axis((0, 1))
 
 
 def made(*marks, sliders=None, **panel):
-    sliders = sliders or [live.slider("x", X, label="X")]
-    return live.payload(sliders=sliders, panels=[live.panel(marks, x=UNIT, y=UNIT, **panel)])
+    sliders = sliders or [Slider("x", X, label="X")]
+    return live.payload(sliders=sliders, panels=[Panel(marks, x=UNIT, y=UNIT, **panel)])
 
 
 def unpacked(payload):
@@ -35,7 +36,7 @@ def unpacked(payload):
 
 def heat(values, **options):
     options = {"limit": 2, "low": "#D55E00", "high": "#0072B2", **options}
-    return live.heat(EDGES, ROWS, values, **options)
+    return Heat(EDGES, ROWS, values, **options)
 
 
 def test_heat_travels_as_bytes():
@@ -51,9 +52,9 @@ def test_heat_travels_as_bytes():
 
 
 def test_heat_over_sliders_is_off_by_half_a_step_at_most():
-    sliders = [live.slider("x", X, label="X"), live.slider("a", [1, 2], label="A")]
+    sliders = [Slider("x", X, label="X"), Slider("a", [1, 2], label="A")]
     values = np.random.default_rng(0).uniform(-2, 2, (2, 5, 2, 3))
-    payload = made(heat(live.over(values, "a", "x")), sliders=sliders)
+    payload = made(heat(over(values, "a", "x")), sliders=sliders)
     head, numbers = unpacked(payload)
     packed = head["panels"][0]["marks"][0]["values"]
     assert packed["by"] == [1, 0]
@@ -65,11 +66,11 @@ def test_heat_over_sliders_is_off_by_half_a_step_at_most():
 def test_numbers_after_bytes_are_read_where_they_lie():
     """Three bytes over five places end between two float32."""
     line = np.arange(10.0).reshape(5, 2)
-    tall = live.heat([0, 1], EDGES, live.over(np.full((5, 3, 1), 2.0), "x"), limit=2,
+    tall = Heat([0, 1], EDGES, over(np.full((5, 3, 1), 2.0), "x"), limit=2,
                      low="#000000", high="#ffffff")  # fmt: skip
     head, numbers = unpacked(
-        made(live.line([0, 1], [2, 3], color=""), tall,
-             live.line([0, 1], live.over(line, "x"), color=""))
+        made(Line([0, 1], [2, 3], color=""), tall,
+             Line([0, 1], over(line, "x"), color=""))
     )  # fmt: skip
     first, colors, last = head["panels"][0]["marks"]
     np.testing.assert_array_equal(numbers(first["y"]), [2, 3])
@@ -91,15 +92,15 @@ def test_the_values_of_a_heat_fit_its_edges(values):
 
 def test_the_values_of_a_heat_fit_its_edges_after_the_sliders():
     with pytest.raises(ValueError, match=r"got \(2, 3\) over \['x'\]"):
-        heat(live.over(np.zeros((2, 3)), "x"))
+        heat(over(np.zeros((2, 3)), "x"))
     with pytest.raises(ValueError, match="leading axes"):
-        made(heat(live.over(np.zeros((4, 2, 3)), "x")))
+        made(heat(over(np.zeros((4, 2, 3)), "x")))
 
 
 @pytest.mark.parametrize("edges", [[0], [0, 0, 0], [2, 1, 0], [0, 1, 4], [[0, 1]], [0, np.nan]])
 def test_the_edges_of_a_heat_rise_evenly(edges):
     with pytest.raises(ValueError, match=r"x edges .* even steps; got .*Take"):
-        live.heat(edges, ROWS, np.zeros((2, 3)), limit=1, low="", high="")
+        Heat(edges, ROWS, np.zeros((2, 3)), limit=1, low="", high="")
 
 
 def test_places_of_a_press_are_packed():
@@ -113,8 +114,8 @@ def test_places_of_a_press_are_packed():
 
 
 def test_places_of_a_press_may_run_over_another_slider():
-    sliders = [live.slider("x", X, label="X"), live.slider("a", [1, 2], label="A")]
-    head, _ = unpacked(made(sliders=sliders, click="x", at=live.over(np.ones((2, 5, 2)), "a")))
+    sliders = [Slider("x", X, label="X"), Slider("a", [1, 2], label="A")]
+    head, _ = unpacked(made(sliders=sliders, click="x", at=over(np.ones((2, 5, 2)), "a")))
     packed = head["panels"][0]["at"]
     assert (packed["by"], packed["shape"]) == ([1], [2, 5, 2])
 
@@ -126,14 +127,14 @@ def test_a_press_moves_a_slider_that_is_there():
         made(at=np.ones((5, 2)))
 
 
-@pytest.mark.parametrize("at", [np.ones((4, 2)), np.ones(5), live.over(np.ones((5, 2)), "x")])
+@pytest.mark.parametrize("at", [np.ones((4, 2)), np.ones(5), over(np.ones((5, 2)), "x")])
 def test_a_press_has_a_place_for_every_value(at):
     with pytest.raises(ValueError, match=r"shape \(5, 2\).*got .*Leave `at` out"):
         made(click="x", at=at)
 
 
 def test_legends_travel_in_their_order():
-    told = live.over([f"at {x:g}" for x in X], "x")
+    told = over([f"at {x:g}" for x in X], "x")
     head, numbers = unpacked(made(legend=[("p", "#0072B2", "cross"), (told, "", "dash")]))
     first, second = head["panels"][0]["legend"]
     assert first == {"label": "p", "color": "#0072B2", "symbol": "cross"}
@@ -142,19 +143,19 @@ def test_legends_travel_in_their_order():
 
 
 def test_legends_show_known_symbols():
-    for symbol in live.SYMBOLS:
+    for symbol in SYMBOLS:
         made(legend=[("p", "", symbol)])
     with pytest.raises(ValueError, match=r"got 'heart'. Take the one nearest"):
         made(legend=[("p", "", "heart")])
 
 
 def test_nothing_new_unless_asked_for():
-    head, _ = unpacked(made(live.points([0], [1], color="")))
+    head, _ = unpacked(made(Points([0], [1], color="")))
     assert head["sliders"][0]["play"] is False
     (panel,) = head["panels"]
     assert (panel["square"], panel["click"], panel["legend"]) == (False, None, [])
     assert panel["height"] == 230
-    assert live.slider("x", X, label="X", play=True)["play"] is True
+    assert Slider("x", X, label="X", play=True).play is True
 
 
 def test_int8_payloads_have_digests_of_their_own():

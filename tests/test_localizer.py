@@ -1,7 +1,6 @@
 """The localizer: repeats to the bit, survives the store, spends what it says, never peeks."""
 
 import dataclasses
-import importlib
 from collections import Counter
 
 import numpy as np
@@ -12,19 +11,12 @@ from validation_core.benchmarks.boundary import Boundary
 from validation_core.benchmarks.gaussian import Gaussian
 from validation_core.benchmarks.spiral import Spiral
 from validation_core.rng import stream
-from validation_core.scores.localizer import (
-    FEWEST,
-    Anchors,
-    Localizer,
-    networks,
-    recipe,
-    starts,
-)
-from validation_core.scores.localizer.frame import Frame
+from validation_core.scores.localizer import FEWEST, Anchors, Localizer, networks, recipe
+from validation_core.scores.localizer import learn as learning
 from validation_core.scores.localizer.learn import CHECKS, learn
-from validation_core.scores.localizer.rows import distances, in_frame
+from validation_core.scores.localizer.networks import Whitening, distances, in_frame
 from validation_core.scores.localizer.trained import TrainedLocalizer
-from validation_core.types import Draws, TableScore
+from validation_core.types import PosteriorTable, TableScore
 
 EMBEDDINGS = ("identity", "mlp", "residual", "fourier")
 SHIFTED = Gaussian()
@@ -83,14 +75,14 @@ def test_arrays_read_back(trained):
     rows = _table(seed=5)
     again = _short(trained.embedding).read(trained.arrays(), seconds=1.0, device="cpu")
     assert isinstance(again, TrainedLocalizer)
-    assert (again.kept, again.frames, again.embedding) == (
-        trained.kept, trained.frames, trained.embedding,
+    assert (again.kept, again.checks, again.embedding) == (
+        trained.kept, trained.checks, trained.embedding,
     )  # fmt: skip
     for beta in (0.0, 0.3, 1.0):
         before, after = trained.at(beta).table(rows), again.at(beta).table(rows)
         np.testing.assert_array_equal(after.truth, before.truth)
         np.testing.assert_array_equal(after.draws, before.draws)
-    film = again.frame_of_film(2), trained.frame_of_film(2)
+    film = again.at_checkpoint(2), trained.at_checkpoint(2)
     np.testing.assert_array_equal(*(one(rows.theta, rows.x) for one in film))
     assert again.summary == trained.summary
 
@@ -130,7 +122,7 @@ def test_a_large_table_is_its_parts(trained):
     """Pieces of thousands of rows, whatever their boundaries."""
     rows = _table(n=450, k=300, seed=7)
     whole = trained.at().table(rows)
-    part = trained.at().table(Draws(rows.theta[420:], rows.x[420:], rows.q[420:]))
+    part = trained.at().table(PosteriorTable(rows.theta[420:], rows.x[420:], rows.q[420:]))
     np.testing.assert_allclose(whole.draws[:, 420:], part.draws, rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(whole.truth[:, 420:], part.truth, rtol=1e-4, atol=1e-5)
 
@@ -216,13 +208,14 @@ def test_history_and_film(steps):
     assert step[-1] == steps
     assert len(step) <= CHECKS + 1
     assert (np.diff(step) > 0).all()
-    assert made.frames == len(step)
+    assert made.checks == len(step)
     for name in ("train", "held", "w2"):
         assert made.history[name].shape == step.shape
     assert all((made.history[name] >= 0).all() for name in ("train", "held", "w2"))
     assert made.history["w2"].max() <= 1 / 3
-    assert set(made.film) == {f"centre.{n}" for n in made.centre} | {f"phi.{n}" for n in made.phi}
-    for name, film in made.film.items():
+    names = {f"centre.{n}" for n in made.centre} | {f"phi.{n}" for n in made.phi}
+    assert set(made.checkpoints) == names
+    for name, film in made.checkpoints.items():
         part, key = name.split(".")
         assert film.shape == (len(step), *getattr(made, part)[key].shape)
         np.testing.assert_allclose(film[0], getattr(made, f"initial_{part}")[key], atol=1e-3)
@@ -236,14 +229,14 @@ def test_stages_follow_one_another(trained):
     assert steps[-1] == stages * SHORT.steps
     assert (np.diff(steps) >= 0).all()
     assert (np.diff(steps) == 0).sum() == stages - 1
-    assert trained.frames == len(steps) <= stages * (CHECKS + 1)
-    for name, film in trained.film.items():
+    assert trained.checks == len(steps) <= stages * (CHECKS + 1)
+    for name, film in trained.checkpoints.items():
         part, key = name.split(".")
         np.testing.assert_allclose(
             film[trained.kept], getattr(trained, part)[key], rtol=1e-3, atol=1e-3
         )
     rows = _table(seed=13)
-    alone = trained.frame_of_film(trained.frames // 2 - 1)
+    alone = trained.at_checkpoint(trained.checks // 2 - 1)
     if stages == 2:
         np.testing.assert_allclose(
             alone.embed(rows.theta), alone.frame.theta(rows.theta), atol=1e-3
@@ -254,8 +247,8 @@ def test_history_says_what_was_measured():
     """The ranks of the held-out anchors at the step that was kept, among all their draws."""
     chosen = _short("fourier", start="origin", keep_best=False)
     table = _table()
-    data = Anchors(Draws(table.theta[:45], table.x[:45], table.q[:45]),
-                   Draws(table.theta[45:], table.x[45:], table.q[45:]))  # fmt: skip
+    data = Anchors(PosteriorTable(table.theta[:45], table.x[:45], table.q[:45]),
+                   PosteriorTable(table.theta[45:], table.x[45:], table.q[45:]))  # fmt: skip
     made = learn(data, chosen, 0)
     for part, name in ((data.learn, "train"), (data.watch, "held")):
         scored = made.at().table(part)
@@ -266,11 +259,11 @@ def test_history_says_what_was_measured():
 
 def test_film_shows_the_training(trained):
     rows = _table(seed=12)
-    last = trained.frame_of_film(trained.kept)(rows.theta, rows.x)
+    last = trained.at_checkpoint(trained.kept)(rows.theta, rows.x)
     np.testing.assert_allclose(last, trained.at()(rows.theta, rows.x), rtol=0.05, atol=0.02)
     first = _learnt(trained.embedding, start="origin", steps=3)
     np.testing.assert_allclose(
-        first.frame_of_film(0)(rows.theta, rows.x), first.at(1)(rows.theta, rows.x),
+        first.at_checkpoint(0)(rows.theta, rows.x), first.at(1)(rows.theta, rows.x),
         rtol=0.05, atol=0.02,
     )  # fmt: skip
 
@@ -297,7 +290,7 @@ def test_report_is_told_of_every_step(embedding):
     live = [now for _, now in said if now]
     assert all(set(now) == {"step", "train", "held"} for now in live)
     # Each stage's first look comes before any of its steps, and is not told.
-    assert len(live) == made.frames - chosen.stages
+    assert len(live) == made.checks - chosen.stages
     assert [now["held"] for now in live][-1] == pytest.approx(float(made.history["held"][-1]))
 
 
@@ -306,8 +299,8 @@ def test_report_is_told_of_every_step(embedding):
 
 def _halves(table, n=45):
     return (
-        Draws(table.theta[:n], table.x[:n], table.q[:n]),
-        Draws(table.theta[n:], table.x[n:], table.q[n:]),
+        PosteriorTable(table.theta[:n], table.x[:n], table.q[:n]),
+        PosteriorTable(table.theta[n:], table.x[n:], table.q[n:]),
     )
 
 
@@ -328,7 +321,7 @@ def test_too_few_anchors_say_how_many_are_needed():
     with pytest.raises(ValueError, match=rf"at least {FEWEST} simulations.*got {FEWEST - 1}\."):
         _short().of_table(_table(n=FEWEST - 1), stream(0))
     made = _learnt("fourier", table=_table(n=FEWEST))
-    assert made.frames > 1
+    assert made.checks > 1
     with pytest.raises(ValueError, match="at least"):
         dataclasses.replace(SHORT, anchors=4).sample(SHIFTED, 0.3, stream(0))
 
@@ -340,8 +333,8 @@ def test_a_step_is_chosen_by_held_out_anchors_alone():
     learn_on, watch = _halves(table)
     first = learn(Anchors(learn_on, watch), chosen, 0)
     second = learn(Anchors(learn_on, _halves(other)[1]), chosen, 0)
-    for name, film in first.film.items():
-        np.testing.assert_array_equal(second.film[name], film)
+    for name, film in first.checkpoints.items():
+        np.testing.assert_array_equal(second.checkpoints[name], film)
     np.testing.assert_array_equal(second.history["train"], first.history["train"])
     assert not np.array_equal(second.history["held"], first.history["held"])
     for one in (first, second):
@@ -364,19 +357,19 @@ def test_the_start_stays_unless_a_step_clearly_beats_it(seed):
 
 @pytest.mark.parametrize("embedding", EMBEDDINGS)
 def test_no_truth_shapes_a_start(embedding):
-    """Frame, centre at q's mean, embedding that knows q's detail: from draws of q and x alone."""
+    """Whitening, centre at q's mean, an embedding of q's detail: from draws of q and x alone."""
     chosen, table = _short(embedding), _table()
     centre = networks.centre_parameters(chosen, 3, 3, stream(0))
     phi = networks.embedding_parameters(embedding, 3, stream(1))
     made = []
     for theta in (table.theta, np.full_like(table.theta, np.nan)):
-        parts = _halves(Draws(theta, table.x, table.q))
-        frame = Frame.fit(parts[0], whiten=True)
+        parts = _halves(PosteriorTable(theta, table.x, table.q))
+        frame = Whitening.fit(parts[0], whiten=True)
         learn_on, watch = (in_frame(frame, part, "cpu") for part in parts)
-        at_mean = starts.mean(centre, learn_on, watch, stream(2))
+        at_mean = learning.at_mean(centre, learn_on, watch, stream(2))
         arrays = [vars(frame), at_mean]
         if phi:
-            arrays += starts.blurred(chosen, at_mean, phi, learn_on, stream(3), lambda *_: None)
+            arrays += learning.blurred(chosen, at_mean, phi, learn_on, stream(3), lambda *_: None)
         made.append({f"{i}{n}": a for i, part in enumerate(arrays) for n, a in part.items()})
     assert all(np.isfinite(array).all() for array in made[0].values())
     for name, array in made[0].items():
@@ -393,7 +386,7 @@ def test_the_mean_start_is_at_qs_middle(bend):
     x = rng.standard_normal((400, 2))
     middle = np.stack([x[:, 0], x[:, 1] + bend * np.sin(2 * x[:, 0])], axis=1)
     q = middle[:, None] + 0.3 * rng.standard_normal((400, 60, 2))
-    table = Draws(middle, x, q)
+    table = PosteriorTable(middle, x, q)
     made = _learnt(table=table, steps=0, hidden=64)
     assert made.history["start_mean"] > made.history["start_origin"] + 0.1
     error = np.sqrt(((made.at().centre(x) - middle) ** 2).mean(0))
@@ -463,7 +456,7 @@ def test_paper_preset():
     assert len(data.learn) == 50
     assert chosen.spent() == (50, 2000)
     made = learn(data, chosen, 0)
-    assert made.kept == made.frames - 1
+    assert made.kept == made.checks - 1
     assert made.history["step"][made.kept] == 25
     linear = made.frame.linear
     np.testing.assert_array_equal(linear, np.diag(np.diag(linear)))
@@ -473,13 +466,13 @@ def test_paper_preset():
 def test_paper_preset_learns_nothing_from_the_watched(embedding):
     chosen = recipe("paper", embedding, 40, 20, None, steps=12, lr=1e-3, lr_embedding=1e-3)
     learn_on, watch = _halves(_table(), 40)
-    other = Draws(watch.theta + 5, watch.x - 3, watch.q * 2)
+    other = PosteriorTable(watch.theta + 5, watch.x - 3, watch.q * 2)
     made, again = (learn(Anchors(learn_on, part), chosen, 0) for part in (watch, other))
-    for name, film in made.film.items():
-        np.testing.assert_array_equal(again.film[name], film)
+    for name, film in made.checkpoints.items():
+        np.testing.assert_array_equal(again.checkpoints[name], film)
     for name, array in made.centre.items():
         np.testing.assert_array_equal(again.centre[name], array)
-    assert (made.kept, again.kept) == (made.frames - 1, made.frames - 1)
+    assert (made.kept, again.kept) == (made.checks - 1, made.checks - 1)
     np.testing.assert_array_equal(again.history["train"], made.history["train"])
     assert not np.array_equal(again.history["held"], made.history["held"])
 
@@ -516,7 +509,6 @@ def test_a_step_takes_some_anchors_and_some_of_their_draws(monkeypatch, draws_st
         seen.append(rows)
         return distances(recipe, centre, phi, rows)
 
-    learning = importlib.import_module("validation_core.scores.localizer.learn")
     monkeypatch.setattr(learning, "distances", spy)
     made = _learnt(table=table, draws_step=draws_step, batch=batch, steps=4, start="origin")
     n, k = min(batch, 45), 8 if draws_step == 8 else 20
@@ -538,7 +530,7 @@ def test_draws_of_a_step(draws_step):
     made = _learnt(draws_step=draws_step, start="origin")
     _finite(made, _table(seed=1))
     every = _learnt(draws_step=0, start="origin")
-    same = np.array_equal(made.film["centre.weight1"], every.film["centre.weight1"])
+    same = np.array_equal(made.checkpoints["centre.weight1"], every.checkpoints["centre.weight1"])
     assert same == (draws_step in (0, 20, 50))
 
 
@@ -553,12 +545,12 @@ def test_odd_tables(embedding, divergence, shape):
     """Few columns, few draws, columns without any spread: a localizer all the same."""
     table = _table(n=30, k=8)
     cut = {
-        "one theta": lambda: Draws(table.theta[:, :1], table.x, table.q[..., :1]),
-        "one draw": lambda: Draws(table.theta, table.x, table.q[:, :1]),
-        "two draws": lambda: Draws(table.theta, table.x, table.q[:, :2]),
-        "no x": lambda: Draws(table.theta, table.x[:, :0], table.q),
+        "one theta": lambda: PosteriorTable(table.theta[:, :1], table.x, table.q[..., :1]),
+        "one draw": lambda: PosteriorTable(table.theta, table.x, table.q[:, :1]),
+        "two draws": lambda: PosteriorTable(table.theta, table.x, table.q[:, :2]),
+        "no x": lambda: PosteriorTable(table.theta, table.x[:, :0], table.q),
         "constant theta": lambda: _constant(table, theta=1, value=0.5),  # its sd is exactly 0
-        "constant x": lambda: Draws(table.theta, np.full_like(table.x, 0.1), table.q),
+        "constant x": lambda: PosteriorTable(table.theta, np.full_like(table.x, 0.1), table.q),
         "all constant": lambda: _constant(table, theta=slice(None)),
     }[shape]()
     steps = {"steps": 6, "blur_steps": 4, "divergence": divergence}
@@ -573,7 +565,7 @@ def test_odd_tables(embedding, divergence, shape):
 def _constant(table, theta, value=0.1):
     truth, q = table.theta.copy(), table.q.copy()
     truth[:, theta] = q[..., theta] = value
-    return Draws(truth, table.x, q)
+    return PosteriorTable(truth, table.x, q)
 
 
 def test_ties_earn_nothing_in_training():
@@ -589,7 +581,7 @@ def test_ties_earn_nothing_in_training():
 def test_learns_without_x():
     """One posterior for all x: a shifted q is still found."""
     rng = stream(3)
-    table = Draws(
+    table = PosteriorTable(
         rng.standard_normal((80, 2)), np.zeros((80, 0)), rng.standard_normal((80, 50, 2))
     )
     table.q[..., 0] += 1.5
@@ -628,9 +620,9 @@ def _spread(frame, draws):
 def test_whitening_makes_qs_spread_a_sphere():
     """Correlations of .9 and units a factor of 1000 apart: gone, the mean size kept."""
     draws = _table(200, 100)
-    draws = Draws(draws.theta * [1, 1000, 0.1], draws.x, draws.q * [1, 1000, 0.1])
-    scaled, raw = _spread(Frame.fit(draws, whiten=False), draws)
-    whitened, condition = _spread(Frame.fit(draws, whiten=True), draws)
+    draws = PosteriorTable(draws.theta * [1, 1000, 0.1], draws.x, draws.q * [1, 1000, 0.1])
+    scaled, raw = _spread(Whitening.fit(draws, whiten=False), draws)
+    whitened, condition = _spread(Whitening.fit(draws, whiten=True), draws)
     assert raw > 15
     assert condition < 1.5
     assert np.trace(whitened) == pytest.approx(np.trace(scaled), rel=0.2)
@@ -644,7 +636,7 @@ def test_heavy_tails_do_not_ruin_the_whitening(gamma):
     """nu = 1 / gamma below 2: no variance, at 1 no mean; the bulk still becomes a sphere."""
     draws = _table(200, 100, gamma=gamma, benchmark=Gaussian(perturbation="heavy_tail"))
     plain = _table(200, 100, gamma=0.0)
-    frame = Frame.fit(draws, whiten=True)
+    frame = Whitening.fit(draws, whiten=True)
     _, condition = _spread(frame, plain)
     assert condition < 2
     size = np.median(
@@ -656,7 +648,7 @@ def test_heavy_tails_do_not_ruin_the_whitening(gamma):
 
 def test_a_frame_is_affine_and_invertible():
     draws = _table(50, 30)
-    frame = Frame.fit(draws, whiten=True)
+    frame = Whitening.fit(draws, whiten=True)
     np.testing.assert_allclose(frame.back(frame.theta(draws.theta)), draws.theta, atol=1e-5)
     x = frame.x(draws.x)
     np.testing.assert_allclose(x.mean(0), 0, atol=1e-6)
@@ -666,7 +658,7 @@ def test_a_frame_is_affine_and_invertible():
 def test_units_change_nothing():
     """The same table in other units: the same ranks, to rounding."""
     table, seen = _table(), []
-    other = Draws(table.theta * 1024 + 4096, table.x * 8 - 16, table.q * 1024 + 4096)
+    other = PosteriorTable(table.theta * 1024 + 4096, table.x * 8 - 16, table.q * 1024 + 4096)
     for draws in (table, other):
         made = _learnt("identity", table=draws, steps=0)
         scored = made.at().table(draws)
@@ -676,10 +668,11 @@ def test_units_change_nothing():
 
 def test_a_constant_column_weighs_nothing():
     table = _constant(_table(), theta=1)
-    frame = Frame.fit(table, whiten=True)
+    frame = Whitening.fit(table, whiten=True)
     assert np.isfinite(frame.linear).all()
     z = frame.theta(table.q)
-    two = Frame.fit(Draws(table.theta[:, ::2], table.x, table.q[..., ::2]), whiten=True)
+    fewer = PosteriorTable(table.theta[:, ::2], table.x, table.q[..., ::2])
+    two = Whitening.fit(fewer, whiten=True)
     lengths = [
         np.linalg.norm(one.theta(q), axis=-1)
         for one, q in ((frame, table.q), (two, table.q[..., ::2]))

@@ -13,12 +13,13 @@ from validation_core.benchmarks.gaussian import Gaussian
 from validation_core.benchmarks.spiral import Spiral
 from validation_core.diagnosis import run as diagnosing
 from validation_core.diagnosis import tasks as diagnoses
-from validation_core.maps import (
+from validation_core.keys import Specification
+from validation_core.localization import (
     Maps,
     MapTask,
+    ball,
     bend,
     contours,
-    grid,
     intervals,
     local_rate,
     over_x,
@@ -28,20 +29,21 @@ from validation_core.maps import (
 from validation_core.models import Simulated, Training
 from validation_core.rng import stream
 from validation_core.scores.localizer import Localizer
-from validation_core.scores.localizer.frame import Frame
+from validation_core.scores.localizer.networks import Whitening
 from validation_core.scores.localizer.trained import TrainedLocalizer
 from validation_core.store import Store
+from validation_core.tables import Upload
 from validation_core.types import Paper
-from validation_core.uploads import Upload
 
 TINY = Localizer(
-    embedding="identity", anchors=40, draws=20, steps=15, batch=32, hidden=8, layers=1
-)
+    embedding="identity", anchors=40, draws=20, steps=15, blur_steps=15, batch=32, hidden=8,
+    layers=1,
+)  # fmt: skip
 PLAIN = Localizer(embedding="identity", hidden=2, layers=1)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Normals:
+class Normals(Specification):
     """p = N(x_1, 1) in each coordinate; q shifts by gamma and scales the sd, perhaps at x > 0."""
 
     name: ClassVar[str] = "normals"
@@ -114,7 +116,7 @@ def by_hand(d, m, offset=0.0, frames=3):
             for name, a in centre.items()}  # fmt: skip
     told = {name: share.astype(np.float32) for name in ("step", "train", "held", "w2")}
     starts = {f"start_{name}": np.array([0.1]) for name in ("origin", "mean", "blur")}
-    frame = Frame(np.zeros(d), np.eye(d), np.zeros(m), np.ones(m))
+    frame = Whitening(np.zeros(d), np.eye(d), np.zeros(m), np.ones(m))
     return TrainedLocalizer(
         "identity", centre, {}, centre, {}, frame, {**told, **starts}, film, kept=frames - 1
     )
@@ -275,11 +277,12 @@ def test_a_map_is_kept_small_and_the_same_twice(store, tmp_path):
 @pytest.mark.parametrize("embedding", ["identity", "fourier"])
 def test_the_film_ends_where_the_kept_localizer_is(store, embedding, monkeypatch):
     """To half precision; and its flags hold u* of q in every frame."""
-    recipes = import_module("validation_core.scores.localizer.recipe")  # a function has its name
+    recipes = import_module("validation_core.scores.localizer")
     monkeypatch.setattr(recipes, "_WATCHED", 50)
     recipe = Localizer(
-        embedding=embedding, anchors=60, draws=30, steps=20, hidden=8, layers=1, keep_best=False
-    )
+        embedding=embedding, anchors=60, draws=30, steps=20, blur_steps=20, hidden=8, layers=1,
+        keep_best=False,
+    )  # fmt: skip
     source = Simulated(benchmark=Gaussian(dim_x=2, dim_theta=2), gamma=0.3)
     task = MapTask(training=Training(source=source, recipe=recipe), n=200, k=40, places=5)
     task.run(store, lambda fraction, live: None)
@@ -349,13 +352,13 @@ def test_the_difference_of_a_law_that_ignores_x():
     source = Simulated(benchmark=benchmark, gamma=1.0)
     x = benchmark.x(3, stream(2))
     axis = np.linspace(-3, 3, 9)
-    places = grid.points(axis, axis)
-    found = grid.difference(source, x, places)
+    places = ball.points(axis, axis)
+    found = ball.difference(source, x, places)
     rows = np.tile(places, (3, 1)), np.repeat(x, 81, axis=0)
     log_p = benchmark.log_p(*rows, 1.0)
     expected = np.exp(log_p) - np.exp(log_p - benchmark.log_ratio(*rows, 1.0))
     np.testing.assert_allclose(found.ravel(), expected, rtol=1e-6, atol=1e-9)
-    assert grid.difference(Simulated(benchmark=Spiral(), gamma=1.0), x[:, :1], places) is None
+    assert ball.difference(Simulated(benchmark=Spiral(), gamma=1.0), x[:, :1], places) is None
 
 
 @pytest.mark.parametrize("bad", [{"n": 1}, {"k": 1}, {"places": 1}])
@@ -576,9 +579,9 @@ def test_contours_of_circles():
 
 def test_rows_of_a_field_are_y():
     axis, other = np.linspace(0, 1, 3), np.linspace(5, 8, 4)
-    places = grid.points(axis, other)
-    np.testing.assert_array_equal(grid.shaped(places[:, 0], axis, other), np.tile(axis, (4, 1)))
-    np.testing.assert_array_equal(grid.shaped(places[:, 1], axis, other)[:, 0], other)
+    places = ball.points(axis, other)
+    np.testing.assert_array_equal(ball.shaped(places[:, 0], axis, other), np.tile(axis, (4, 1)))
+    np.testing.assert_array_equal(ball.shaped(places[:, 1], axis, other)[:, 0], other)
 
 
 def test_the_outline_is_where_the_ball_ends(store):

@@ -13,8 +13,8 @@ from validation_core.diagnosis import learning, run
 from validation_core.methods import C2ST, SBC, TARP, CoLT, Multiple, WithinX
 from validation_core.rng import stream
 from validation_core.scores.quantities import Quantities
-from validation_core.types import Draws
-from validation_core.uploads import Upload
+from validation_core.tables import Upload
+from validation_core.types import PosteriorTable
 
 N, K, D, M = 600, 2000, 8, 2
 
@@ -92,7 +92,7 @@ def test_test_rows_are_copied_as_far_as_they_are_asked_for():
 def _table(n=30, k=7, d=3):
     rng = stream(1, "lent")
     theta, x, q = (rng.standard_normal(shape) for shape in ((n, d), (n, 2), (n, k, d)))
-    return Draws(theta, x, q)
+    return PosteriorTable(theta, x, q)
 
 
 @pytest.mark.parametrize("most", [None, 4, 100])
@@ -159,7 +159,7 @@ def test_training_leaves_the_compiler_of_torch_alone():
         "import sys, numpy as np\n"
         "from validation_core import diagnosis\n"
         "from validation_core.methods import CoLT, WithinX\n"
-        "from validation_core.uploads import Upload\n"
+        "from validation_core.tables import Upload\n"
         "rng = np.random.default_rng(0)\n"
         "arrays = {'theta': rng.normal(size=(60, 1)), 'x': rng.normal(size=(60, 1)),"
         " 'theta_q': rng.normal(size=(60, 5, 1))}\n"

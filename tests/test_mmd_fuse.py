@@ -8,10 +8,9 @@ import plotly.graph_objects as go
 import pytest
 
 from validation_core import keys, statistics
-from validation_core.figures import mmd_fuse as figures
-from validation_core.methods.mmd_fuse import MMDFuse
+from validation_core.methods.mmd_fuse import MMDFuse, figures
 from validation_core.rng import stream
-from validation_core.scores.rows import Rows
+from validation_core.scores.fixed import Rows
 from validation_core.statistics import mmd
 from validation_core.types import BlockScores
 

@@ -10,35 +10,41 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from validation_core import diagnosis, keys, statistics, uploads
-from validation_core.answers import Found, observation
-from validation_core.answers.observation import networks
-from validation_core.answers.observation import task as observing
+from validation_core import codec, diagnosis, keys, statistics
+from validation_core import tables as uploads
 from validation_core.diagnosis import learning
 from validation_core.diagnosis import tasks as diagnoses
-from validation_core.figures.observation import drawn
-from validation_core.maps import near
+from validation_core.diagnosis.questions import Names, by_name, observation
+from validation_core.diagnosis.questions.base import Interval
+from validation_core.diagnosis.questions.observation import networks
+from validation_core.diagnosis.questions.observation import study as observing
+from validation_core.localization import near
 from validation_core.methods import SBC, CoLT
-from validation_core.scores.local import Local
+from validation_core.scores.lc2st import LC2STClassifier
 from validation_core.store import Store
-from validation_core.types import Draws
-from validation_core.uploads import Upload
+from validation_core.tables import Upload
+from validation_core.types import PosteriorTable
 
 NAMES = ("mass", "<b>spin</b>")
-QUICK = networks.Locals(local=Local(nulls=39, hidden=8, epochs=5))
+QUICK = networks.LC2STEnsemble(local=LC2STClassifier(nulls=39, hidden=8, epochs=5))
 NOTHING_LEARNT = (SBC(),)
+QUESTION = by_name("observation")
 SMALL = {"steps": 8, "batch": 16, "draws_step": 4, "hidden": 8, "layers": 1, "start": "origin"}
 
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch):
     monkeypatch.setattr(learning, "LOCALIZER", SMALL)
-    monkeypatch.setattr(observation, "Locals", lambda: QUICK)
+    monkeypatch.setattr(observation, "LC2STEnsemble", lambda: QUICK)
+
+
+def say(result, *names):
+    return QUESTION.describe(result, Names(*names))
 
 
 def normals(n=200, k=20, d=2, m=2, seed=0):
     rng = np.random.default_rng(seed)
-    return Draws(
+    return PosteriorTable(
         rng.standard_normal((n, d)), rng.standard_normal((n, m)), rng.standard_normal((n, k, d))
     )
 
@@ -50,28 +56,28 @@ def upload_of(table, **more):
 def run(upload, store, where=None, methods=NOTHING_LEARNT, seed=0):
     diagnoses.hold(upload)
     founds = []
-    for task in observation.tasks(upload, methods, seed, where):
+    for task in QUESTION.studies(upload, methods, seed, where):
         task.run(store, lambda done, live: None)
         founds.append(task.load(store))
-    return observation.gather(founds)
+    return QUESTION.gather(founds)
 
 
 def test_the_p_of_the_rows_nearby_keeps_its_level():
     tables, rejected = 400, 0
     for seed in range(tables):
         table = normals(n=60, k=4, seed=seed)
-        rejected += observing._nearby(table, np.arange(2), table.x[0], seed)["pvalue"] <= 0.05
+        rejected += observing._nearby(table, np.arange(2), table.x[0], seed).pvalue <= 0.05
     low, high = statistics.binomial_bounds(tables, 0.05, 0.999)
     assert low <= rejected <= high
 
 
 def test_lc2st_keeps_its_level_where_q_is_right_everywhere(store, monkeypatch):
-    least = networks.Locals(local=Local(nulls=39, hidden=4, epochs=2))
-    monkeypatch.setattr(observation, "Locals", lambda: least)
+    least = networks.LC2STEnsemble(local=LC2STClassifier(nulls=39, hidden=4, epochs=2))
+    monkeypatch.setattr(observation, "LC2STEnsemble", lambda: least)
     tables, rejected = 150, 0
     for seed in range(tables):
         upload = upload_of(normals(n=60, k=5, d=1, m=1, seed=seed))
-        rejected += run(upload, store, where=0, seed=seed).plain["local"]["pvalue"] <= 0.05
+        rejected += run(upload, store, where=0, seed=seed).local.test.pvalue <= 0.05
     low, high = statistics.binomial_bounds(tables, 0.05, 0.999)
     assert low <= rejected <= high
 
@@ -85,22 +91,22 @@ def wrong_on_the_right(n=800, seed=1):
     table = normals(n=n, k=40, d=2, m=1, seed=seed)
     theta = table.theta.copy()
     theta[:, 1] += 1.5 * (table.x[:, 0] > 0.5)
-    return upload_of(Draws(theta, table.x, table.q))
+    return upload_of(PosteriorTable(theta, table.x, table.q))
 
 
 def test_q_is_found_wrong_where_it_is_and_not_elsewhere(store):
     upload = wrong_on_the_right()
     there, elsewhere = (run(upload, store, where=[at]) for at in (1.2, -1.2))
-    assert there.plain["local"]["pvalue"] == 1 / 40
-    assert there.plain["near"]["pvalue"] == 1 / 1000
-    assert elsewhere.plain["near"]["pvalue"] > 0.01
-    worst = observation.worst(there.plain["near"])[0]
-    assert worst["parameter"] == 1
-    assert worst["shift_low"] <= 1.5 + 0.2
-    assert worst["shift"] > 1
-    assert there.plain["local"]["parameter"] == 1
-    assert there.plain["local"]["little"][0] > there.plain["local"]["much"][0]
-    said = observation.say(there, ("a", "b"), ("dose",))
+    assert there.local.test.pvalue == 1 / 40
+    assert there.local.nearby.pvalue == 1 / 1000
+    assert elsewhere.local.nearby.pvalue > 0.01
+    worst = there.local.nearby.worst[0]
+    assert worst.parameter == 1
+    assert worst.shift.low <= 1.5 + 0.2
+    assert worst.shift.estimate > 1
+    assert there.local.test.parameter == 1
+    assert there.local.test.little[0] > there.local.test.much[0]
+    said = say(there, ("a", "b"), ("dose",))
     assert said[0].startswith("L-C2ST objects to q around this observation")
     assert "q's b sits" in said[0]
     assert "too low" in said[0]
@@ -111,7 +117,7 @@ def test_classifiers_never_learn_from_the_row_that_is_looked_at(store):
     upload = upload_of(normals(n=80))
     diagnoses.hold(upload)
     for row in range(80):
-        (task,) = observation.tasks(upload, (SBC(),), 0, row)
+        (task,) = QUESTION.studies(upload, (SBC(),), 0, row)
         source, recipe = task.trainings[0].source, task.trainings[0].recipe
         learnt = source.training_set(recipe, 0, store)
         assert len(learnt) == 40
@@ -122,13 +128,13 @@ def test_another_observation_asks_the_same_networks(store, monkeypatch):
     upload = upload_of(normals(n=120))
     run(upload, store, where=[0.0, 0.0])
     kept = {row for row in learning.kept(upload, 0).tolist()}
-    first = next(task for task in observation.tasks(upload, (), 0, [0.0, 0.0]))
+    first = next(task for task in QUESTION.studies(upload, (), 0, [0.0, 0.0]))
     same = [row for row in range(120) if (row in kept) == (first.row in kept)]
     monkeypatch.setattr(
-        networks.Locals, "learn_all", lambda *a, **k: pytest.fail("trained once more")
+        networks.LC2STEnsemble, "learn_all", lambda *a, **k: pytest.fail("trained once more")
     )
     for row in same[:5]:
-        assert run(upload, store, where=row).plain["place"]["row"] == row
+        assert run(upload, store, where=row).local.site.row == row
 
 
 def test_networks_are_kept_as_they_were(store):
@@ -144,107 +150,108 @@ def test_networks_are_kept_as_they_were(store):
 def test_the_nearest_row_serves_a_typed_observation(store):
     upload = upload_of(normals(n=100))
     asked = upload.data.x[17] + 1e-3
-    place = run(upload, store, where=asked).plain["place"]
-    assert (place["kind"], place["row"], place["outside_count"]) == ("typed", 17, 0)
-    assert place["nearest"] < 2e-3
-    assert place["asked"] == pytest.approx(asked.tolist())
-    assert place["x"] == pytest.approx(upload.data.x[17].tolist())
+    site = run(upload, store, where=asked).local.site
+    assert (site.kind, site.row, site.standing.outside_count) == ("typed", 17, 0)
+    assert site.standing.nearest < 2e-3
+    assert site.asked == pytest.approx(asked.tolist())
+    assert site.x == pytest.approx(upload.data.x[17].tolist())
 
 
 def test_an_observation_like_no_simulation_is_warned_of(store):
     upload = upload_of(normals(n=100))
     found = run(upload, store, where=[0.0, 9.0])
-    assert found.plain["place"]["outside"] == [1]
-    said = " ".join(observation.say(found, NAMES, ("left", "right")))
+    assert found.local.site.standing.outside == (1,)
+    said = " ".join(say(found, NAMES, ("left", "right")))
     assert "outside the range of all rows in right" in said
-    inside = " ".join(observation.say(run(upload, store, where=[0.0, 0.0]), NAMES))
+    inside = " ".join(say(run(upload, store, where=[0.0, 0.0]), NAMES))
     assert "outside the range" not in inside
 
 
 def test_a_hole_among_the_rows_is_warned_of(store):
     table = normals(n=300, seed=2)
     ring = table.x / np.linalg.norm(table.x, axis=1, keepdims=True) * 5
-    found = run(upload_of(Draws(table.theta, ring, table.q)), store, where=[0.0, 0.0])
-    assert found.plain["place"]["outside_count"] == 0
-    assert "farther from every row" in " ".join(observation.say(found, NAMES))
+    found = run(upload_of(PosteriorTable(table.theta, ring, table.q)), store, where=[0.0, 0.0])
+    assert found.local.site.standing.outside_count == 0
+    assert "farther from every row" in " ".join(say(found, NAMES))
 
 
 def test_the_uploads_own_observation_is_looked_at_with_its_own_draws(store):
     table = normals(n=100)
     own = {"x_o": np.array([0.3, -0.2]), "theta_o": 5 + np.random.default_rng(0).random((60, 2))}
     upload = upload_of(table, **own)
-    (task,) = observation.tasks(upload, (SBC(),), 0)
+    (task,) = QUESTION.studies(upload, (SBC(),), 0)
     assert task.observed
     found = run(upload, store)
-    assert found.plain["place"]["kind"] == "observed"
-    assert found.plain["local"]["draws"] == 60
-    assert found.arrays["theta"].min() >= 5
-    assert "came with the table" in " ".join(observation.say(found, NAMES))
-    assert observation.tasks(upload, (SBC(),), 0, 3)[0].row == 3
+    assert found.local.site.kind == "observed"
+    assert found.local.test.draws == 60
+    assert found.local.test.theta.min() >= 5
+    assert "came with the table" in " ".join(say(found, NAMES))
+    assert QUESTION.studies(upload, (SBC(),), 0, 3)[0].row == 3
 
 
 def test_without_a_place_the_middle_of_x_is_taken():
     table = normals(n=101, m=1)
-    (task,) = observation.tasks(upload_of(table), (), 0)
+    (task,) = QUESTION.studies(upload_of(table), (), 0)
     assert table.x[task.row, 0] == np.median(table.x)
 
 
 @pytest.mark.parametrize("where", [-1, 100, [0.0], [0.0, np.nan], [0.0, 1.0, 2.0]])
 def test_places_that_are_not_there_are_refused(where):
     with pytest.raises(ValueError, match="got"):
-        observation.tasks(upload_of(normals(n=100)), (), 0, where)
+        QUESTION.studies(upload_of(normals(n=100)), (), 0, where)
 
 
 def test_obstacles_say_what_to_do():
     rng = np.random.default_rng(0)
     two = Upload.of({"p": rng.standard_normal((90, 2)), "q": rng.standard_normal((90, 2))})
-    assert "Upload theta, x and theta_q" in observation.obstacle(two)
-    assert "got 49" in observation.obstacle(upload_of(normals(n=49)))
-    assert observation.tasks(two, (), 0) == ()
+    assert "Upload theta, x and theta_q" in QUESTION.obstacle(two)
+    assert "got 49" in QUESTION.obstacle(upload_of(normals(n=49)))
+    assert QUESTION.studies(two, (), 0) == ()
 
 
 @pytest.mark.parametrize(("d", "m", "k"), [(1, 1, 1), (1, 3, 9), (3, 1, 2), (2, 2, 30)])
 def test_every_shape_is_told_drawn_and_listed(d, m, k, store):
     found = run(upload_of(normals(n=60, d=d, m=m, k=k)), store, methods=(CoLT(),))
-    json.dumps(found.plain, allow_nan=False)
-    assert set(found.plain) == {"place", "local", "near", "ball"}
-    assert sum(array.size for array in found.arrays.values()) < 200_000
-    figures = drawn(found, NAMES)
+    fields = QUESTION.to_json(found)
+    json.dumps(fields, allow_nan=False)
+    assert set(fields) == {"place", "local", "near", "ball"}
+    assert sum(array.size for array in codec.dump(found)[0].values()) < 200_000
+    figures = QUESTION.figures(found, Names(NAMES))
     assert len(figures) == 4
     for one in figures:
         go.Figure(one.figure.to_dict())  # plotly's own validation
         assert "f q were right" in one.caption
         assert "<b>" not in one.figure.to_json()
-    assert len(observation.table(found, NAMES)) == d
-    assert "CoLT's ball here" in observation.say(found, NAMES)[-1]
+    assert len(QUESTION.rows(found, Names(NAMES))) == d
+    assert "CoLT's ball here" in say(found, NAMES)[-1]
 
 
 def test_either_part_can_be_shown_before_the_other(store):
     upload = upload_of(normals(n=60))
     diagnoses.hold(upload)
-    for task in observation.tasks(upload, (CoLT(),), 0, 5):
+    for task in QUESTION.studies(upload, (CoLT(),), 0, 5):
         task.run(store, lambda done, live: None)
-        alone = observation.gather([task.load(store)])
-        assert observation.say(alone, NAMES)
-        assert drawn(alone, NAMES)
-        assert isinstance(observation.table(alone, NAMES), list)
+        alone = QUESTION.gather([task.load(store)])
+        assert say(alone, NAMES)
+        assert QUESTION.figures(alone, Names(NAMES))
+        assert isinstance(QUESTION.rows(alone, Names(NAMES)), list)
 
 
 def test_the_ball_has_its_mass_and_its_interval(store):
-    found = run(wrong_on_the_right(n=300), store, where=[1.0], methods=(CoLT(),)).plain["ball"]
-    assert 0 < found["u_star"] < 1
-    assert found["low"] <= found["rate"] <= found["high"]
-    assert found["low"] >= -found["u_star"] - 1e-9
+    found = run(wrong_on_the_right(n=300), store, where=[1.0], methods=(CoLT(),)).ball
+    assert 0 < found.u_star < 1
+    assert found.low <= found.rate <= found.high
+    assert found.low >= -found.u_star - 1e-9
 
 
 def test_columns_that_never_vary_are_no_trouble(store):
     table = normals(n=80, m=3)
     x = table.x.copy()
     x[:, 1] = 4.0
-    found = run(upload_of(Draws(table.theta, x, table.q)), store, where=3)
-    assert np.isfinite(found.plain["local"]["pvalue"])
-    still = run(upload_of(Draws(table.theta, 0 * x, table.q)), store, where=3)
-    assert still.plain["near"]["rows"] == 80
+    found = run(upload_of(PosteriorTable(table.theta, x, table.q)), store, where=3)
+    assert np.isfinite(found.local.test.pvalue)
+    still = run(upload_of(PosteriorTable(table.theta, 0 * x, table.q)), store, where=3)
+    assert still.local.nearby.rows == 80
 
 
 def test_distances_are_in_sds_a_column():
@@ -269,29 +276,22 @@ def test_a_hundred_thousand_columns_fit_in_memory(store):
     n, m = 60, 100_000
     rng = np.random.default_rng(0)
     x = rng.standard_normal((n, m)).astype(np.float32)
-    upload = upload_of(Draws(rng.standard_normal((n, 2)), x, rng.standard_normal((n, 5, 2))))
+    upload = upload_of(
+        PosteriorTable(rng.standard_normal((n, 2)), x, rng.standard_normal((n, 5, 2)))
+    )
     tracemalloc.start()
     found = run(upload, store)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 3 * x.nbytes + 300e6
-    assert "100,000 columns" in " ".join(observation.say(found, NAMES))
-
-
-def test_importing_answers_and_figures_leaves_torch_alone():
-    code = (
-        "import sys; from validation_core.answers import observation, in_theta, over_x; "
-        "from validation_core.figures import observation, in_theta, over_x; "
-        "assert 'torch' not in sys.modules"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)
+    assert "100,000 columns" in " ".join(say(found, NAMES))
 
 
 def test_tasks_have_keys_of_their_own():
     upload = upload_of(normals(n=100))
     tasks = [
-        *observation.tasks(upload, (CoLT(),), 0, 3), *observation.tasks(upload, (), 0, 4),
-        *observation.tasks(upload, (), 1, 3), *observation.tasks(upload, (), 0, [0.0, 0.0]),
+        *QUESTION.studies(upload, (CoLT(),), 0, 3), *QUESTION.studies(upload, (), 0, 4),
+        *QUESTION.studies(upload, (), 1, 3), *QUESTION.studies(upload, (), 0, [0.0, 0.0]),
     ]  # fmt: skip
     assert len({task.key for task in tasks}) == len(tasks)
     assert keys.read(keys.text(tasks[0])) == tasks[0]
@@ -302,7 +302,7 @@ def test_the_code_runs(tmp_path):
     table = normals(n=60, k=3)
     path = tmp_path / "a table.npz"
     np.savez(path, theta=table.theta, x=table.x, theta_q=table.q)
-    code = observation.CODE.format(path=path, seed=0).replace("default_methods()", "()")
+    code = QUESTION.code.format(path=path, seed=0).replace(", seed=", ", methods=(), seed=")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "L-C2ST" in done.stdout
@@ -312,8 +312,8 @@ def test_a_real_table(shared, store):
     upload = uploads.read(shared / "data" / "sir_undertrained.npz")
     means = upload.data.q[:, :, 1].mean(1)
     found = run(upload, store, where=int(means.argmax()), methods=diagnosis.default_methods())
-    assert found.plain["near"]["pvalue"] <= 0.05
-    assert observation.worst(found.plain["near"])[0]["shift_high"] < 0  # q sits too high there
+    assert found.local.nearby.pvalue <= 0.05
+    assert found.local.nearby.worst[0].shift.high < 0  # q sits too high there
 
 
 def test_neighbours_weigh_alike_where_all_are_about_as_far():
@@ -326,15 +326,18 @@ def test_neighbours_weigh_alike_where_all_are_about_as_far():
     assert len(np.unique(plain)) > 20
 
 
-def test_a_single_draw_is_not_said_to_lie_somewhere():
-    local = {"pvalue": 0.003, "nulls": 299, "parameter": 0, "much": [0.3, 0.3], "rows": 50,
-             "little": [0.3, 0.3], "d_low": 0.2, "d_high": 0.2, "draws": 1}  # fmt: skip
-    one = {"parameter": 0, "shift": 0.0, "shift_low": -0.2, "shift_high": 0.2,
-           "width": 1.0, "width_low": 0.8, "width_high": 1.3}  # fmt: skip
-    around = {"rows": 30, "worth": 20.0, "pvalue": 0.5, "all": 1, "parameters": [one]}
-    place = {"kind": "row", "row": 0, "x": [0.1], "columns": 1}
-    found = Found({"local": local, "near": around, "place": place}, {})
-    said = " ".join(observation.say(found, NAMES))
+def test_a_single_draw_is_not_said_to_lie_somewhere(store):
+    found = run(upload_of(normals(n=60, k=1)), store, where=0)
+    local = found.local
+    nearby = replace(
+        local.nearby, pvalue=0.5,
+        parameters=(
+            observing.NearbyRanks(0, Interval(0.0, -0.2, 0.2), Interval(1.0, 0.8, 1.3)),
+        ),
+    )  # fmt: skip
+    test = replace(local.test, pvalue=0.003)
+    found = replace(found, local=replace(local, test=test, nearby=nearby))
+    said = " ".join(say(found, NAMES))
     assert "1 draw of q there cannot say where" in said
     assert "between" not in said
     assert "looks at 1 draw of q" in said

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from validation_core import diagnosis, panels
-from validation_core.diagnosis import Record, obstacle, tasks
+from validation_core import diagnosis
+from validation_core.diagnosis import Record, obstacle, questions, tasks
 from validation_core.methods import DC, LC2ST, SBC, TARP, AutoML, CoLT, MMDFuse, WithinX
 from validation_core.narrow import narrow, narrowed
 from validation_core.rng import stream
@@ -12,8 +12,8 @@ from validation_core.sampling import TrainingSet
 from validation_core.scores import classifier
 from validation_core.scores.classifier import Classifier, TrainedClassifier
 from validation_core.store import Store
+from validation_core.tables import Upload
 from validation_core.types import Joint
-from validation_core.uploads import Upload
 
 MOVES = {"gps": (1126259462.0, 0.02), "julian day": (2460000.5, 1e-3), "tiny": (5e-46, 1e-46)}
 METHODS = diagnosis.with_further(tuple(diagnosis.further_methods()))
@@ -49,21 +49,28 @@ def ran(upload, methods, folder):
     return {record.name: record for record in found}
 
 
+FEW = (WithinX(), DC(m=10, permutations=99), LC2ST(nulls=39))
+OTHERS = (TARP(reference="x"), AutoML(permutations=99, seconds=1),
+          MMDFuse(points=100, permutations=99))  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory):
+    """What all methods say of the table as it stands."""
+    return ran(Upload.of(blind()), (*FEW, *OTHERS), tmp_path_factory.mktemp("here"))
+
+
 @pytest.mark.parametrize("which", ["theta", "x"])
 @pytest.mark.parametrize("move", MOVES)
-def test_a_blind_posterior_is_found_whatever_the_offset(move, which, tmp_path):
-    plain = Upload.of(blind())
+def test_a_blind_posterior_is_found_whatever_the_offset(move, which, here, tmp_path):
     other = Upload.of(moved(blind(), move, which))
-    methods = (WithinX(), DC(m=10, permutations=99), LC2ST(nulls=39))
-    others = (TARP(reference="x"), AutoML(permutations=99, seconds=1),
-              MMDFuse(points=100, permutations=99))  # fmt: skip
-    few = (*methods, *others) if (move, which) == ("gps", "theta") else methods
-    here, there = ran(plain, few, tmp_path / "a"), ran(other, few, tmp_path / "b")
+    methods = (*FEW, *OTHERS) if (move, which) == ("gps", "theta") else FEW
+    there = ran(other, methods, tmp_path)
     assert here["within_x"].pvalue < 1e-10
     assert there["within_x"].pvalue < 1e-10
-    for name, record in here.items():
-        if record.pvalue < 0.03:
-            assert there[name].pvalue < 0.03, name
+    for name, record in there.items():
+        if here[name].pvalue < 0.03:
+            assert record.pvalue < 0.03, name
 
 
 def classified(data):
@@ -152,9 +159,9 @@ def test_what_cannot_be_squared_is_said_and_the_others_run(move, which, tmp_path
         assert "finite" in records["within_x"].reason
     assert records["tarp"].status == ("not run" if infinite and which == "theta" else "ran")
     assert (obstacle(TARP(reference="x"), upload) is None) == (which == "theta" and not infinite)
-    for panel in panels.PANELS:
-        assert "Change the unit" in panel.module.obstacle(upload)
-        assert panel.module.tasks(upload, methods, 0) == ()
+    for panel in questions.QUESTIONS:
+        assert "Change the unit" in panel.obstacle(upload)
+        assert panel.studies(upload, methods, 0) == ()
 
 
 def test_a_verdict_is_reached_beside_numbers_that_cannot_be_squared(tmp_path):

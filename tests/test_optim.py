@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from validation_core.optim import Adam
+from validation_core.learn.optim import Adam
 from validation_core.rng import stream
 
 
@@ -31,21 +31,22 @@ def _run(named, adam, cool, steps):
     return {name: tensor.detach().numpy() for name, tensor in named.items()}
 
 
+@pytest.mark.parametrize("fused", [True, False])
 @pytest.mark.parametrize("decay", [0.0, 0.01])
 @pytest.mark.parametrize(("over", "steps"), [(40, 40), (40, 41), (100, 60), (None, 30)])
-def test_it_is_the_adam_of_torch(decay, over, steps):
+def test_it_is_the_adam_of_torch(decay, over, steps, fused):
     named = _parameters()
     mine = Adam(
         [((named["first"], named["bias"]), 1e-2), ((named["second"],), 3e-3)],
-        over=over, decay=decay,
+        over=over, decay=decay, fused=fused,
     )  # fmt: skip
-    found = _run(named, mine, mine.cool, steps)
+    found = _run(named, mine, mine.step_schedule, steps)
     named = _parameters()
     groups = [
         {"params": [named["first"], named["bias"]], "lr": 1e-2},
         {"params": [named["second"]], "lr": 3e-3},
     ]
-    theirs = torch.optim.AdamW(groups, weight_decay=decay, fused=True)
+    theirs = torch.optim.AdamW(groups, weight_decay=decay, fused=fused)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(theirs, over) if over else None
     wanted = _run(named, theirs, schedule.step if schedule else lambda: None, steps)
     for name in wanted:
@@ -66,7 +67,7 @@ def test_rates_end_at_zero():
     tensor = torch.ones(3, requires_grad=True)
     adam = Adam([([tensor], 0.1)], over=2)
     for _ in range(3):
-        adam.cool()
+        adam.step_schedule()
     tensor.sum().backward()
     adam.step()
     assert (tensor == 1).all()

@@ -5,32 +5,40 @@ import math
 import subprocess
 import sys
 import tracemalloc
+from dataclasses import replace
 
 import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from validation_core import diagnosis, statistics, uploads
-from validation_core.answers import over_x
-from validation_core.answers.base import Found
-from validation_core.answers.over_x import features, quotes, scan
-from validation_core.answers.over_x.windows import windows
+from validation_core import codec, diagnosis, statistics
+from validation_core import tables as uploads
 from validation_core.diagnosis import tasks as diagnoses
-from validation_core.figures.over_x import drawn
-from validation_core.maps import over_x as smoothing
+from validation_core.diagnosis.questions import Names, by_name
+from validation_core.diagnosis.questions import over_x as room
+from validation_core.diagnosis.questions.over_x import features, over_x, scan
+from validation_core.diagnosis.questions.over_x.features import Estimate
+from validation_core.diagnosis.questions.over_x.scan import windows
+from validation_core.diagnosis.questions.over_x.study import Overall
+from validation_core.localization import over_x as smoothing
 from validation_core.omnibus.coordinates import coordinates, moments
 from validation_core.scores.classifier import Classifier
 from validation_core.store import Store
-from validation_core.types import Draws
-from validation_core.uploads import Upload
+from validation_core.tables import Upload
+from validation_core.types import PosteriorTable
 
 NAMES = ("mass", "<b>spin</b>")
+QUESTION = by_name("over_x")
+
+
+def say(result, *names):
+    return QUESTION.describe(result, Names(*names))
 
 
 def normals(n=600, k=60, d=2, m=3, seed=0):
     """theta and q standard normal at every x, which tells nothing."""
     rng = np.random.default_rng(seed)
-    return Draws(
+    return PosteriorTable(
         rng.standard_normal((n, d)), rng.standard_normal((n, m)), rng.standard_normal((n, k, d))
     )
 
@@ -40,7 +48,7 @@ def upload_of(table):
 
 
 def part(found):
-    (one,) = found.plain["parts"]
+    (one,) = found.parts
     return one
 
 
@@ -71,7 +79,7 @@ def test_the_level_holds_where_parameters_are_tied_differently_at_every_x():
         x = rng.standard_normal((n, 2))
         every = rng.standard_normal((n, k + 1, 1))
         every = np.concatenate([every, every * np.sign(x[:, None, :1])], axis=2)
-        found = both(Draws(every[:, 0], x, every[:, 1:]), seed)
+        found = both(PosteriorTable(every[:, 0], x, every[:, 1:]), seed)
         rejected += [one.pvalue <= 0.05 for one in found]
     _, high = statistics.binomial_bounds(tables, 0.05, 0.999)
     assert rejected[0] <= high
@@ -82,11 +90,11 @@ def test_the_permutation_test_keeps_its_level_where_q_is_wrong_alike_everywhere(
     tables, rejected, seen = 300, 0, 0
     for seed in range(tables):
         table = normals(n=60, k=24, seed=seed)
-        off = upload_of(Draws(1.5 * table.theta + 0.8, table.x, table.q))
-        told = part(over_x.over_x(off, seed, nulls=39))
-        assert told["aside"] == 6
-        rejected += told["p_varies"] <= 0.05
-        seen += told["p_right"] <= 0.05
+        off = upload_of(PosteriorTable(1.5 * table.theta + 0.8, table.x, table.q))
+        told = part(over_x(off, seed, nulls=39))
+        assert told.aside == 6
+        rejected += told.p_varies <= 0.05
+        seen += told.p_right <= 0.05
     low, high = statistics.binomial_bounds(tables, 0.05, 0.999)
     assert low <= rejected <= high
     assert seen > 0.95 * tables
@@ -104,14 +112,14 @@ def test_ranks_of_truth_and_stand_ins_are_uniform_together(k):
 
 
 def test_the_truths_rank_counts_the_draws_below_it():
-    table = Draws(np.array([[2.5]]), np.zeros((1, 1)), np.arange(9.0)[None, :, None])
+    table = PosteriorTable(np.array([[2.5]]), np.zeros((1, 1)), np.arange(9.0)[None, :, None])
     u = features.ranks(table, 0, np.random.default_rng(0))
     assert 3 / 10 <= u.item() <= 4 / 10
 
 
 def test_tied_draws_are_ranked_at_random():
     table = normals(n=4000, k=9, d=1)
-    rounded = Draws(np.round(table.theta), table.x, np.round(table.q))
+    rounded = PosteriorTable(np.round(table.theta), table.x, np.round(table.q))
     u = features.ranks(rounded, 0, np.random.default_rng(0))[0, 0]
     assert statistics.ks(u).pvalue > 1e-4
 
@@ -137,18 +145,18 @@ def test_an_error_on_one_side_of_one_column_is_found_with_its_place_and_sign(see
     table = normals(n=800, d=3, m=4, seed=seed)
     theta = table.theta.copy()
     theta[:, 1] += 0.9 * (table.x[:, 0] > 1)
-    found = over_x.over_x(upload_of(Draws(theta, table.x, table.q)), seed, nulls=199)
-    first = part(found)["pairs"][0]
-    assert (first["kind"], first["parameter"], first["along"], first["which"]) == (
+    found = over_x(upload_of(PosteriorTable(theta, table.x, table.q)), seed, nulls=199)
+    first = part(found).pairs[0]
+    assert (first.kind, first.parameter, first.along, first.which) == (
         "shift", 1, "x", 0,
     )  # fmt: skip
-    assert first["p_varies"] == 1 / 200
-    assert first["high"] is None or first["high"] > 1.3
-    assert 0.5 < first["low"] < 1.4
-    assert first["inside"]["low"] <= 0.9 <= first["inside"]["high"] + 0.1
-    assert first["outside"]["low"] <= 0.05
-    assert table.x[over_x.worst_row(found), 0] > 0.9
-    said = over_x.say(found, ("a", "b", "c"), ("left", "y", "z", "w"))
+    assert first.p_varies == 1 / 200
+    assert first.region.high is None or first.region.high > 1.3
+    assert 0.5 < first.region.low < 1.4
+    assert first.inside.low <= 0.9 <= first.inside.high + 0.1
+    assert first.outside.low <= 0.05
+    assert table.x[found.worst_row, 0] > 0.9
+    said = say(found, ("a", "b", "c"), ("left", "y", "z", "w"))
     assert "left" in said[0]
     assert "q's b sits" in said[0]
     assert "too low; elsewhere" in said[0]
@@ -162,9 +170,9 @@ def test_the_interval_there_is_of_rows_that_did_not_choose_the_place():
         values = np.random.default_rng(seed + 999).standard_normal((200, 1))
         over = windows(values, np.random.default_rng(0))
         choose = np.arange(200) % 2 == 0
-        _, inside = quotes.place(over, w[0], 0, choose)
-        quoted = quotes.quote("shift", w[0, inside & ~choose])
-        covered += quoted["value"] is None or quoted["low"] <= 0 <= quoted["high"]
+        _, inside = scan.worst_region(over, w[0], 0, choose)
+        quoted = features.estimate("shift", w[0, inside & ~choose])
+        covered += quoted.value is None or quoted.low <= 0 <= quoted.high
     low, high = statistics.binomial_bounds(repeats, 0.95, 0.999)
     assert low <= covered <= high
 
@@ -173,40 +181,40 @@ def test_a_width_that_changes_is_read_as_too_narrow():
     table = normals(n=900, m=1, k=100, seed=5)
     theta = table.theta.copy()
     theta[:, 0] *= np.where(table.x[:, 0] < -0.5, 2.0, 1.0)
-    found = over_x.over_x(upload_of(Draws(theta, table.x, table.q)), 0, nulls=199)
-    first = part(found)["pairs"][0]
-    assert (first["kind"], first["parameter"]) == ("width", 0)
-    assert first["inside"]["low"] > 1.2
-    assert "too narrow" in over_x.say(found, NAMES)[0]
+    found = over_x(upload_of(PosteriorTable(theta, table.x, table.q)), 0, nulls=199)
+    first = part(found).pairs[0]
+    assert (first.kind, first.parameter) == ("width", 0)
+    assert first.inside.low > 1.2
+    assert "too narrow" in say(found, NAMES)[0]
 
 
 def test_an_error_that_is_alike_everywhere_is_called_so():
     table = normals(n=500, m=2, seed=3)
     theta = table.theta + np.array([0.4, 0.0])
-    found = over_x.over_x(upload_of(Draws(theta, table.x, table.q)), 0, nulls=199)
-    assert part(found)["p_varies"] > 0.05
-    assert part(found)["p_right"] == 1 / 200
-    said = over_x.say(found, NAMES)[0]
+    found = over_x(upload_of(PosteriorTable(theta, table.x, table.q)), 0, nulls=199)
+    assert part(found).p_varies > 0.05
+    assert part(found).p_right == 1 / 200
+    said = say(found, NAMES)[0]
     assert "alike at every x" in said
     assert "q's mass sits 0.4" in said or "q's mass sits 0.3" in said
 
 
 def test_a_right_q_is_not_called_right():
-    found = over_x.over_x(upload_of(normals(n=300, seed=11)), 0, nulls=199)
-    said = over_x.say(found, NAMES)
+    found = over_x(upload_of(normals(n=300, seed=11)), 0, nulls=199)
+    said = say(found, NAMES)
     assert said[0].startswith("No sign of an error")
-    assert over_x.worst_row(found) is None
+    assert found.worst_row is None
     assert "would have been found in about 80 of 100" in said[0]
     assert "correct" not in " ".join(said)
 
 
 def test_the_error_that_would_be_found_is_found_that_often():
     n, trials, found = 300, 60, 0
-    size = part(over_x.over_x(upload_of(normals(n=n, m=1, d=1)), 0, nulls=199))["sees"]
+    size = part(over_x(upload_of(normals(n=n, m=1, d=1)), 0, nulls=199)).sees
     for seed in range(trials):
         table = normals(n=n, m=1, d=1, seed=100 + seed)
         fifth = table.x[:, :1] > np.quantile(table.x, 0.8)
-        wrong = Draws(table.theta + size * fifth, table.x, table.q)
+        wrong = PosteriorTable(table.theta + size * fifth, table.x, table.q)
         _, right = both(wrong, seed, nulls=99)
         found += right.pvalue <= 0.05
     assert found >= statistics.binomial_bounds(trials, 0.7, 0.99)[0]
@@ -216,12 +224,12 @@ def test_a_disc_in_the_plane_is_found_and_drawn_as_a_map():
     table = normals(n=1000, m=2, d=1, seed=4)
     off = np.square(table.x - [1.0, 1.0]).sum(1) < 0.7
     theta = table.theta - 1.2 * off[:, None]
-    found = over_x.over_x(upload_of(Draws(theta, table.x, table.q)), 0, nulls=199)
-    first = part(found)["pairs"][0]
-    assert first["along"] == "plane"
-    assert np.abs(np.array(first["centre"]) - 1).max() < 0.7
-    assert first["inside"]["high"] < -0.4
-    figures = drawn(found, NAMES)
+    found = over_x(upload_of(PosteriorTable(theta, table.x, table.q)), 0, nulls=199)
+    first = part(found).pairs[0]
+    assert first.along == "plane"
+    assert np.abs(np.array(first.region.centre) - 1).max() < 0.7
+    assert first.inside.high < -0.4
+    figures = QUESTION.figures(found, Names(NAMES))
     heat = figures[0].figure.data[0]
     assert heat.type == "heatmap"
     away = np.asarray(heat.z, float)
@@ -234,12 +242,12 @@ def test_the_smoothed_course_has_the_size_that_was_put_in():
     rng = np.random.default_rng(0)
     x, w = np.sort(rng.random(4000)), rng.standard_normal(4000)
     at, weights = smoothing.line(x)
-    value, low, high, room = quotes.course("shift", w + (x > 0.5), weights)
+    value, low, high, room = features.smoothed("shift", w + (x > 0.5), weights)
     right = at > 0.75
     assert np.abs(value[right] - 1).max() < 0.25
     assert ((low < value) & (value < high)).all()
     assert np.mean(np.abs(value[at < 0.25]) < room[at < 0.25]) > 0.7
-    spread = quotes.course("width", w * np.where(x > 0.5, 2.0, 1.0), weights)
+    spread = features.smoothed("width", w * np.where(x > 0.5, 2.0, 1.0), weights)
     assert np.abs(spread[0][right] - 2).max() < 0.4
 
 
@@ -247,26 +255,26 @@ def test_the_smoothed_course_has_the_size_that_was_put_in():
 @pytest.mark.parametrize("m", [1, 2, 5, 30])
 def test_every_shape_is_told_drawn_and_listed(d, m):
     table = normals(n=80, k=4, d=d, m=m)
-    found = over_x.over_x(upload_of(table), 0, nulls=39)
-    json.dumps(found.plain, allow_nan=False)
-    assert sum(array.size for array in found.arrays.values()) < 200_000
-    figures = drawn(found, NAMES)
+    found = over_x(upload_of(table), 0, nulls=39)
+    json.dumps(QUESTION.to_json(found), allow_nan=False)
+    assert sum(array.size for array in codec.dump(found)[0].values()) < 200_000
+    figures = QUESTION.figures(found, Names(NAMES))
     assert 1 <= len(figures) <= 6
     for one in figures:
         go.Figure(one.figure.to_dict())  # plotly's own validation
         assert "If q were right" in one.caption
-    rows = over_x.table(found, NAMES)
+    rows = QUESTION.rows(found, Names(NAMES))
     assert [row["p, changes over x"] for row in rows] == sorted(
         row["p, changes over x"] for row in rows
     )
-    assert over_x.say(found, NAMES)
+    assert say(found, NAMES)
 
 
 def test_one_draw_a_row_is_enough_to_find_a_shift():
     table = normals(n=800, k=1, m=1, d=1)
     theta = table.theta + 2.0 * (table.x > 0)
-    found = over_x.over_x(upload_of(Draws(theta, table.x, table.q)), 0, nulls=99)
-    assert part(found)["p_varies"] == 1 / 100
+    found = over_x(upload_of(PosteriorTable(theta, table.x, table.q)), 0, nulls=99)
+    assert part(found).p_varies == 1 / 100
 
 
 def test_columns_that_never_vary_and_few_values_are_no_trouble():
@@ -274,36 +282,36 @@ def test_columns_that_never_vary_and_few_values_are_no_trouble():
     x = table.x.copy()
     x[:, 0], x[:, 1] = 7.0, np.round(x[:, 1])
     theta = table.theta + 1.2 * (x[:, 1:2] >= 1)
-    found = over_x.over_x(upload_of(Draws(theta, x, table.q)), 0, nulls=99)
-    assert ("x", 0) not in {(one["along"], one["which"]) for one in part(found)["pairs"]}
-    first = part(found)["pairs"][0]
-    assert (first["along"], first["which"]) == ("x", 1)
+    found = over_x(upload_of(PosteriorTable(theta, x, table.q)), 0, nulls=99)
+    assert ("x", 0) not in {(one.along, one.which) for one in part(found).pairs}
+    first = part(found).pairs[0]
+    assert (first.along, first.which) == ("x", 1)
     # A row or two below -2 may be told of together with those from 1 on.
-    assert first["high" if first["outside_of"] else "low"] == 1.0
+    assert (first.region.high if first.region.outside_of else first.region.low) == 1.0
 
 
 def test_an_x_that_never_varies_is_one_place():
     table = normals(n=100, m=1, d=1)
-    found = over_x.over_x(upload_of(Draws(table.theta + 1, 0 * table.x, table.q)), 0, nulls=99)
-    assert part(found)["p_varies"] == 1
-    assert part(found)["p_right"] == 1 / 100
-    assert "x never varies" in " ".join(over_x.say(found, NAMES))
+    found = over_x(upload_of(PosteriorTable(table.theta + 1, 0 * table.x, table.q)), 0, nulls=99)
+    assert part(found).p_varies == 1
+    assert part(found).p_right == 1 / 100
+    assert "x never varies" in " ".join(say(found, NAMES))
 
 
 def test_a_hundred_thousand_columns_fit_in_memory_and_are_said():
     n, m = 60, 100_000
     rng = np.random.default_rng(0)
     x = rng.standard_normal((n, m)).astype(np.float32)
-    table = Draws(rng.standard_normal((n, 2)), x, rng.standard_normal((n, 20, 2)))
+    table = PosteriorTable(rng.standard_normal((n, 2)), x, rng.standard_normal((n, 20, 2)))
     uploaded = upload_of(table)
     tracemalloc.start()
-    found = over_x.over_x(uploaded, 0, nulls=39)
+    found = over_x(uploaded, 0, nulls=39)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 3 * x.nbytes + 300e6
-    kinds = {one["along"] for one in part(found)["pairs"]}
+    kinds = {one.along for one in part(found).pairs}
     assert kinds == {"x", "component", "mean"}
-    assert "100,000 columns" in " ".join(over_x.say(found, NAMES))
+    assert "100,000 columns" in " ".join(say(found, NAMES))
 
 
 def test_an_error_along_a_component_of_many_columns_is_found():
@@ -312,20 +320,20 @@ def test_an_error_along_a_component_of_many_columns_is_found():
     hidden = rng.standard_normal(500)
     x = table.x + 2 * hidden[:, None] * rng.standard_normal(200)
     theta = table.theta + 1.5 * (hidden > 0.8)[:, None]
-    found = over_x.over_x(upload_of(Draws(theta, x, table.q)), 0, nulls=99)
-    assert part(found)["p_varies"] == 1 / 100
-    assert "component" in {one["along"] for one in part(found)["pairs"] if one["p_varies"] <= 0.05}
+    found = over_x(upload_of(PosteriorTable(theta, x, table.q)), 0, nulls=99)
+    assert part(found).p_varies == 1 / 100
+    assert "component" in {one.along for one in part(found).pairs if one.p_varies <= 0.05}
 
 
 def test_of_many_parameters_half_of_the_rows_choose_those_that_are_both():
     table = normals(n=300, k=4, d=130, m=1)
     theta = table.theta.copy()
     theta[:, 117] += 1.5 * (table.x[:, 0] > 0)
-    found = over_x.over_x(upload_of(Draws(theta, table.x, table.q)), 0, nulls=99)
-    assert part(found)["rows"] == 150
-    assert part(found)["looked_at"] == features.MOST
-    assert part(found)["pairs"][0]["parameter"] == 117
-    assert "130 parameters" in " ".join(over_x.say(found, ()))
+    found = over_x(upload_of(PosteriorTable(theta, table.x, table.q)), 0, nulls=99)
+    assert part(found).rows == 150
+    assert part(found).looked_at == features.MOST
+    assert part(found).pairs[0].parameter == 117
+    assert "130 parameters" in " ".join(say(found, ()))
 
 
 def test_coordinates_are_columns_and_means_that_vary():
@@ -341,11 +349,11 @@ def test_coordinates_are_columns_and_means_that_vary():
 def test_obstacles_say_what_to_do():
     rng = np.random.default_rng(0)
     two = Upload.of({"p": rng.standard_normal((90, 2)), "q": rng.standard_normal((90, 2))})
-    few = upload_of(normals(n=over_x.FEWEST - 1))
-    assert "Upload theta, x and theta_q" in over_x.obstacle(two)
-    assert f"got {over_x.FEWEST - 1}" in over_x.obstacle(few)
-    assert over_x.obstacle(upload_of(normals(n=over_x.FEWEST))) is None
-    assert over_x.tasks(two, diagnosis.default_methods(), 0) == ()
+    few = upload_of(normals(n=room.FEWEST - 1))
+    assert "Upload theta, x and theta_q" in QUESTION.obstacle(two)
+    assert f"got {room.FEWEST - 1}" in QUESTION.obstacle(few)
+    assert QUESTION.obstacle(upload_of(normals(n=room.FEWEST))) is None
+    assert QUESTION.studies(two, diagnosis.default_methods(), 0) == ()
 
 
 def test_ranks_come_first_and_the_classifier_shares_the_level(tmp_path, monkeypatch):
@@ -355,37 +363,37 @@ def test_ranks_come_first_and_the_classifier_shares_the_level(tmp_path, monkeypa
     )
     table = normals(n=400, m=1, d=1)
     theta = table.theta + 1.5 * (table.x > 0.5)
-    uploaded = upload_of(Draws(theta, table.x, table.q))
+    uploaded = upload_of(PosteriorTable(theta, table.x, table.q))
     diagnoses.hold(uploaded)
     store = Store(tmp_path)
-    first, second = over_x.tasks(uploaded, diagnosis.default_methods(), 0)
+    first, second = QUESTION.studies(uploaded, diagnosis.default_methods(), 0)
     assert (first.trainings, len(second.trainings)) == ((), 1)
     founds = []
     for task in (first, second):
         task.run(store, lambda done, live: None)
         founds.append(task.load(store))
-    assert part(founds[0])["p_varies"] == 2 / 1000  # of 999 null tables, for two answers
-    both = over_x.gather(founds)
-    kinds = {one["kind"] for one in over_x.worst(both.plain["parts"])}
+    assert part(founds[0]).p_varies == 2 / 1000  # of 999 null tables, for two answers
+    both = QUESTION.gather(founds)
+    kinds = {one.kind for one in both.worst}
     assert kinds == {"shift", "width", "learned"}
-    learned = part(founds[1])["pairs"][0]
-    assert learned["p_varies"] < 0.05
-    assert learned["inside"]["value"] is not None
-    assert len(drawn(both, NAMES)) == 6 or len(drawn(both, NAMES)) == len(
-        [one for one in over_x.worst(both.plain["parts"]) if "drawn" in one]
-    )
-    assert "no network saw" in " ".join(over_x.say(both, NAMES))
+    learned = part(founds[1]).pairs[0]
+    assert learned.p_varies < 0.05
+    assert learned.inside.value is not None
+    assert len(QUESTION.figures(both, Names(NAMES))) == 6 or len(
+        QUESTION.figures(both, Names(NAMES))
+    ) == len([one for one in both.worst if one.picture is not None])
+    assert "no network saw" in " ".join(say(both, NAMES))
 
 
 def test_the_same_seed_gives_the_same_answer():
     uploaded = upload_of(normals(n=100))
-    once, again = (over_x.over_x(uploaded, 3, nulls=39) for _ in range(2))
-    assert once.plain == again.plain
+    once, again = (over_x(uploaded, 3, nulls=39) for _ in range(2))
+    assert QUESTION.to_json(once) == QUESTION.to_json(again)
 
 
 def test_names_are_escaped_in_figures():
-    found = over_x.over_x(upload_of(normals(n=80, m=1, d=2)), 0, nulls=39)
-    for one in drawn(found, NAMES, ("<script>",)):
+    found = over_x(upload_of(normals(n=80, m=1, d=2)), 0, nulls=39)
+    for one in QUESTION.figures(found, Names(NAMES, ("<script>",))):
         assert "<script>" not in one.figure.to_json()
 
 
@@ -393,10 +401,10 @@ def test_the_code_runs(tmp_path):
     table = normals(n=45, k=3)  # too few rows for a classifier: ranks alone
     path = tmp_path / "a table.npz"
     np.savez(path, theta=table.theta, x=table.x, theta_q=table.q)
-    code = over_x.CODE.format(path=path, seed=4)
+    code = QUESTION.code.format(path=path, seed=4)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    wanted = over_x.say(over_x.over_x(uploads.read(path), 4), ())
+    wanted = say(over_x(uploads.read(path), 4), ())
     assert done.stdout.splitlines()[0] == wanted[0]
 
 
@@ -406,74 +414,85 @@ def test_the_code_runs(tmp_path):
      ("two_moons_undertrained", "q's error changes over x")],
 )  # fmt: skip
 def test_real_tables(shared, name, starts):
-    found = over_x.over_x(uploads.read(shared / "data" / f"{name}.npz"), 0)
-    said = over_x.say(found, ("beta", "gamma"))
+    found = over_x(uploads.read(shared / "data" / f"{name}.npz"), 0)
+    said = say(found, ("beta", "gamma"))
     assert said[0].startswith(starts)
-    assert part(found)["p_right"] <= 0.05
+    assert part(found).p_right <= 0.05
 
 
 def test_intervals_of_a_width_hold_the_sd_they_quote():
     covered, repeats = 0, 400
     for seed in range(repeats):
-        quoted = quotes.quote("width", 1.5 * np.random.default_rng(seed).standard_normal(60))
-        covered += quoted["low"] <= 1.5 <= quoted["high"]
+        quoted = features.estimate("width", 1.5 * np.random.default_rng(seed).standard_normal(60))
+        covered += quoted.low <= 1.5 <= quoted.high
     assert covered >= statistics.binomial_bounds(repeats, 0.93, 0.999)[0]
 
 
 def test_too_few_rows_are_not_quoted():
-    quoted = quotes.quote("shift", np.ones(3))
-    assert (quoted["value"], quoted["n"]) == (None, 3)
-    assert math.isfinite(quotes.quote("width", np.zeros(9))["value"])
+    quoted = features.estimate("shift", np.ones(3))
+    assert (quoted.value, quoted.n) == (None, 3)
+    assert math.isfinite(features.estimate("width", np.zeros(9)).value)
 
 
-def test_gathering_keeps_every_part():
-    one = Found({"parts": [{"name": "ranks"}]}, {"a": np.zeros(1)})
-    other = Found({"parts": [{"name": "learned"}]}, {"b": np.zeros(1)})
-    both = over_x.gather([one, other])
-    assert [part["name"] for part in both.plain["parts"]] == ["ranks", "learned"]
-    assert set(both.arrays) == {"a", "b"}
+@pytest.fixture(scope="module")
+def ranks():
+    """What ranks say of a small table."""
+    return over_x(upload_of(normals(n=80, m=1)), 0, nulls=39)
 
 
-def test_a_parameter_is_named_before_the_score_of_a_classifier():
-    learned = {"kind": "learned", "parameter": -1, "p_varies": 0.002,
-               "inside": {"value": 2.0}, "outside": {"value": 0.0}}  # fmt: skip
-    shift = {**learned, "kind": "shift", "parameter": 1, "inside": {"value": 1.0}}
-    assert over_x.worst([{"pairs": [learned]}, {"pairs": [shift]}])[0] is shift
-    surer = {**learned, "p_varies": 0.001}
-    assert over_x.worst([{"pairs": [surer]}, {"pairs": [shift]}])[0] is surer
+def test_gathering_keeps_every_part(ranks):
+    learned = room.ErrorsOverX((replace(part(ranks), name="learned"),))
+    both = QUESTION.gather([ranks, learned])
+    assert [part.name for part in both.parts] == ["ranks", "learned"]
+    assert {"ranks0", "learned0"} <= {
+        place.get("drawn") for part in QUESTION.to_json(both)["parts"] for place in part["pairs"]
+    }
+
+
+def test_a_parameter_is_named_before_the_score_of_a_classifier(ranks):
+    place = part(ranks).pairs[0]
+    none = Estimate(9, 0.0, -1.0, 1.0)
+    learned = replace(
+        place, kind="learned", p_varies=0.002, inside=replace(none, value=2.0), outside=none
+    )
+    shift = replace(learned, kind="shift", inside=replace(none, value=1.0))
+    surer = replace(learned, p_varies=0.001)
+    for first, second in ((shift, learned), (surer, shift)):
+        parts = (replace(part(ranks), pairs=(one,)) for one in (second, first))
+        assert room.ErrorsOverX(tuple(parts)).worst[0] is first
 
 
 def test_a_shift_beyond_all_draws_is_the_least_it_can_be():
     table = normals(n=300, m=1, k=50, seed=2)
-    far = Draws(table.theta + np.array([6.0, 0.0]), table.x, table.q)
-    said = over_x.say(over_x.over_x(upload_of(far), 0, nulls=199), NAMES)[0]
+    far = PosteriorTable(table.theta + np.array([6.0, 0.0]), table.x, table.q)
+    said = say(over_x(upload_of(far), 0, nulls=199), NAMES)[0]
     assert "(or more: 100% of the truths there lie beyond all of q's draws)" in said
 
 
 def test_few_draws_are_not_called_beyond():
     """Of two draws a right q's truth lies outside both in two rows of three."""
     table = normals(n=400, m=1, k=2, seed=4)
-    off = Draws(table.theta + np.array([0.8, 0.0]), table.x, table.q)
-    said = over_x.say(over_x.over_x(upload_of(off), 0, nulls=199), NAMES)
+    off = PosteriorTable(table.theta + np.array([0.8, 0.0]), table.x, table.q)
+    said = say(over_x(upload_of(off), 0, nulls=199), NAMES)
     assert "or more" not in " ".join(said)
 
 
 def test_x_that_never_varies_promises_no_power_over_x():
     table = normals(n=200, m=1, seed=6)
-    still = Draws(table.theta, np.zeros_like(table.x), table.q)
-    said = " ".join(over_x.say(over_x.over_x(upload_of(still), 0, nulls=199), NAMES))
+    still = PosteriorTable(table.theta, np.zeros_like(table.x), table.q)
+    said = " ".join(say(over_x(upload_of(still), 0, nulls=199), NAMES))
     assert "over a fifth of x" not in said
 
 
-def test_an_error_alike_at_every_x_is_told_of_a_parameter_where_one_is_off():
-    learned = {"kind": "learned", "parameter": -1, "value": 1.2, "low": 1.1, "high": 1.3}
-    shift = {"kind": "shift", "parameter": 0, "value": 0.3, "low": 0.1, "high": 0.5}
-    width = {"kind": "width", "parameter": 0, "value": 1.0, "low": 0.9, "high": 1.1}
-    of = {"name": "ranks", "p_varies": 0.4, "p_right": 0.01, "pairs": [], "rows": 90,
-          "pairs_looked_at": 4, "nulls": 99, "first": 0, "many": False, "aside": 0,
-          "constant": False, "looked_at": 1, "parameters": 1}  # fmt: skip
-    told = over_x.say(Found({"parts": [{**of, "overall": [learned, shift, width]}]}, {}), NAMES)
-    assert "sits 0.30" in told[0]
-    right = {**shift, "low": -0.1}
-    told = over_x.say(Found({"parts": [{**of, "overall": [learned, right, width]}]}, {}), NAMES)
-    assert "the truth's score lies" in told[0]
+def test_an_error_alike_at_every_x_is_told_of_a_parameter_where_one_is_off(ranks):
+    learned = Overall("learned", -1, Estimate(90, 1.2, 1.1, 1.3))
+    shift = Overall("shift", 0, Estimate(90, 0.3, 0.1, 0.5))
+    width = Overall("width", 0, Estimate(90, 1.0, 0.9, 1.1))
+    right = replace(shift, size=replace(shift.size, low=-0.1))
+    scan = replace(part(ranks), p_varies=0.4, p_right=0.01)
+
+    def told(*overall):
+        return say(room.ErrorsOverX((replace(scan, overall=overall),)), NAMES)[0]
+
+    assert "sits 0.30" in told(learned, shift, width)
+    assert "the truth's score lies" in told(learned, right, width)

@@ -1,8 +1,6 @@
 """The CoLT page under AppTest: train, look at every view, change the rail, stop, misuse."""
 
 import itertools
-import subprocess
-import sys
 from functools import partial
 
 import numpy as np
@@ -10,21 +8,26 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.components import colt_controls, colt_film, colt_maps, colt_papers, colt_power
-from pages.components import colt_over_x as over_x
-from pages.components import colt_theta as theta
-from pages.components.services import services
+from pages.colt import controls, power
+from pages.colt import papers as colt_papers
+from pages.colt.data import cells
+from pages.ui.services import services
 from tests.conftest import ROOT
 from tests.test_page_models import Held
-from validation_core import models, papers
+from validation_core import models
 from validation_core.benchmarks import Gaussian, Spiral, Tree
-from validation_core.maps import Maps, MapTask, scene
+from validation_core.figures.colt import film, over_x, theta, where
+from validation_core.figures.colt import power as power_figures
+from validation_core.figures.power import curves
+from validation_core.localization import Maps, MapTask, scene
 from validation_core.methods.colt import CoLT
 from validation_core.models import Simulated, Training
 from validation_core.scores.classifier import Classifier
 from validation_core.scores.localizer import Localizer
+from validation_core.sweep import published as papers
+from validation_core.sweep.gather import missing
 
-PAGE = str(ROOT / "pages" / "colt.py")
+PAGE = str(ROOT / "pages" / "colt/page.py")
 SMALL = {"n": 60, "k": 20, "places": 5}
 VIEWS = ("Where", "Ranks", "Training")
 CASES = {
@@ -37,15 +40,15 @@ CASES = {
 def _recipe(self, n, k, benchmark=None):
     """A few anchors and steps: what is tested here is the page."""
     return Localizer(
-        embedding=self.embedding, anchors=24, draws=20, steps=6, hidden=8, fresh=self.fresh,
-        divergence=self.divergence,
+        embedding=self.embedding, anchors=24, draws=20, steps=6, blur_steps=6, hidden=8,
+        fresh=self.fresh, divergence=self.divergence,
     )  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch):
     monkeypatch.setattr(CoLT, "recipe", _recipe)
-    monkeypatch.setattr(colt_controls, "MapTask", partial(MapTask, **SMALL))
+    monkeypatch.setattr(controls, "MapTask", partial(MapTask, **SMALL))
     monkeypatch.setattr(papers, "MapTask", partial(MapTask, **SMALL))
     monkeypatch.setattr(papers, "FINE", {})
     monkeypatch.setattr(papers, "CLASSIFIER", Classifier(epochs=3, batch=32, hidden=8, layers=2))
@@ -77,7 +80,7 @@ def _mapped(benchmark=CASES["plane"], gamma=0.15) -> Maps:
 
 
 def _address(page, benchmark):
-    page.query_params["benchmark"] = colt_controls.BENCHMARKS[benchmark.name]
+    page.query_params["benchmark"] = controls.BENCHMARKS[benchmark.name]
     if isinstance(benchmark, Gaussian):
         page.query_params["dimensions"] = f"({benchmark.dim_x}, {benchmark.dim_theta})"
         page.query_params["curved"] = str(benchmark.curved).lower()
@@ -188,8 +191,8 @@ def _payloads(page):
 
 
 def test_power_of_all_who_compete(page, monkeypatch):
-    monkeypatch.setattr(colt_power, "STAGES", (2, 5))
-    monkeypatch.setattr(colt_controls, "N", (100,))
+    monkeypatch.setattr(power, "TRIALS", 5)
+    monkeypatch.setattr(controls, "N", (100,))
     monkeypatch.setattr(papers, "SIZES", {"gaussian": (100, 50)})
     page.query_params["perturbation"] = "Blind prior"  # one gamma
     page.query_params["view"] = "Power"
@@ -201,16 +204,17 @@ def test_power_of_all_who_compete(page, monkeypatch):
     assert not page.exception
     assert len(_charts(page)) == 1
     table = page.dataframe[0].value
-    wanted = {colt_power.UNTRAINED, "SBC", "C2ST", *(f"CoLT {e}" for e in papers.EMBEDDINGS)}
+    wanted = {power_figures.UNTRAINED, "SBC", "C2ST", *(f"CoLT {e}" for e in papers.EMBEDDINGS)}
     assert wanted <= set(table["Test"])
     assert set(table["Trials"]) == {5}
     assert not [button for button in page.button if button.key == "run-power"]
 
 
+@pytest.mark.slow
 def test_the_tables_stand_beside_what_was_published(page, monkeypatch):
     monkeypatch.setattr(papers, "TRIALS", 3)
-    monkeypatch.setattr(colt_controls, "N", (10, 12))
-    monkeypatch.setattr(colt_controls, "K", (5,))
+    monkeypatch.setattr(controls, "N", (10, 12))
+    monkeypatch.setattr(controls, "K", (5,))
     monkeypatch.setattr(papers, "SIZES", {"gaussian": (10, 5), "tree": (12, 5), "spiral": (12, 5)})
     page.query_params["view"] = "Papers"
     page.run()
@@ -295,16 +299,8 @@ def test_a_first_visit_finds_what_is_shipped(page, monkeypatch):
     assert papers.opening().key in asked
 
 
-def test_a_page_needs_no_torch():
-    code = (
-        "import sys, pages.components.colt_papers, pages.components.colt_film,"
-        "pages.components.colt_maps; assert 'torch' not in sys.modules"
-    )
-    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
-
-
 def _headline(found, alpha=0.05):
-    text = colt_maps.headline(found, alpha)
+    text = where.headline(found, alpha)
     return text.template, text.parts
 
 
@@ -344,10 +340,10 @@ def test_the_slider_begins_where_q_is_wrong_and_x_is_usual():
         truth_inside=(np.arange(20) < 20 * inside[:, None]).astype(np.uint8),
     )  # fmt: skip
     wide = found._replace(q=q * np.array([1, 9, 1, 9, 9])[:, None, None])
-    assert colt_maps.telling(wide) == 1  # 40 is far out
-    assert colt_maps.telling(wide._replace(pvalue=np.array(0.3))) == 2  # the middle of x
+    assert where.telling(wide) == 1  # 40 is far out
+    assert where.telling(wide._replace(pvalue=np.array(0.3))) == 2  # the middle of x
     narrow = found._replace(q=q * np.array([1, 0.01, 9, 9, 9])[:, None, None])
-    assert colt_maps.telling(narrow) != 1
+    assert where.telling(narrow) != 1
 
 
 def test_points_go_in_or_out_and_never_both():
@@ -382,28 +378,25 @@ def test_outlines_that_the_grid_cannot_resolve_are_left_out():
 def test_the_film_says_which_step_was_kept():
     found = _mapped()
     tried = found._replace(starts=np.array([0.2, 0.1, 0.3]))
-    assert colt_film._kept(tried, 0) == (
+    assert film._kept(tried, 0) == (
         "No step beat the start, a centre at the origin: the start was kept."
     )
     later = tried._replace(film_step=np.array([0.0, 40.0, 40.0, 80.0]))
-    assert "an embedding that tells" in colt_film._kept(later, 2)  # the second stage's start
-    assert colt_film._kept(later, 3) == "Step 80 was kept."
+    assert "an embedding that tells" in film._kept(later, 2)  # the second stage's start
+    assert film._kept(later, 3) == "Step 80 was kept."
 
 
 def test_untrained_cells_have_a_curve_of_their_own():
-    source = Simulated(benchmark=Gaussian(), gamma=0.1)
-    design = colt_controls.Trials(trials=2, n=20, k=5)
-    floor, *rest = papers.contest(source, CoLT(), design, embeddings=("identity",))
-    for task in (floor, *rest):
-        task.run(services().store, lambda fraction, live: None)
-    found = [colt_power.named(task.load(services().store), task) for task in (floor, *rest)]
+    design = controls.Trials(trials=2, n=20, k=5)
+    floor, *rest = papers.contest(Gaussian(), [0.1], CoLT(), design, embeddings=("identity",))
+    for sweep in (floor, *rest):
+        for task in missing(sweep, services().store):
+            task.run(services().store, lambda fraction, live: None)
+    found = [cells(sweep) for sweep in (floor, *rest)]
     labels = [cell.label for cell in itertools.chain(*found)]
-    assert labels[0] == colt_power.UNTRAINED
+    assert labels[0] == power_figures.UNTRAINED
     assert labels.count("CoLT identity") == 1
-    looks = {
-        colt_power.look(curve)
-        for curve in colt_power.curves(list(itertools.chain(*found)), "gamma")
-    }
+    looks = {power_figures.look(curve) for curve in curves(list(itertools.chain(*found)), "gamma")}
     assert len(looks) == len(labels)
 
 
@@ -412,14 +405,14 @@ def test_a_table_of_nothing_shows_what_was_published():
     assert isinstance(frame, pd.DataFrame)
     assert list(frame.columns) == ["(3, 3)", "(10, 10)", "(50, 10)", "(100, 100)"]
     assert frame.loc["C2ST"].tolist() == ["– (0.077)", "– (0.043)", "– (0.02)", "– (0.023)"]
-    assert frame.loc[colt_power.UNTRAINED].tolist() == ["–"] * 4
-    assert list(frame.index)[-1] == colt_power.UNTRAINED
+    assert frame.loc[power_figures.UNTRAINED].tolist() == ["–"] * 4
+    assert list(frame.index)[-1] == power_figures.UNTRAINED
 
 
 def test_trainings_are_those_that_power_asks_for():
     """The map's localizer is the one that the power of the same settings tests."""
-    chosen = colt_controls.Chosen(CASES["plane"], 0.15, CoLT(), 100, 500, 0.05, 0)
-    tasks = chosen.contest(0.15, 20)
+    chosen = controls.Chosen(CASES["plane"], 0.15, CoLT(), 100, 500, 0.05, 0)
+    sweeps = chosen.contest(20)
     own: Training = chosen.training()
-    assert own in {training for task in tasks for training in task.trainings.values()}
-    assert len({task.key for task in tasks}) == len(tasks) == 6
+    assert own in {sweep.network(sweep.methods[0], 0.15) for sweep in sweeps}
+    assert len(set(sweeps)) == len(sweeps) == 6

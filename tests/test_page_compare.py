@@ -7,18 +7,20 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from pages.components import compare_curves, compare_numbers
-from pages.components.compare_controls import Chosen
+from pages.compare import numbers
+from pages.compare.controls import Chosen
 from tests.conftest import ROOT
-from validation_core import comparisons, sweep
 from validation_core.benchmarks import BayesModel, Gaussian
+from validation_core.figures import compare as curves
 from validation_core.methods import C2ST, METHODS, SBC
-from validation_core.power import Trials
 from validation_core.scores import classifier
-from validation_core.sweep import Sweep
+from validation_core.sweep import gather
+from validation_core.sweep import presets as comparisons
+from validation_core.sweep.plan import Sweep
+from validation_core.sweep.trials import Trials
 from validation_core.types import PowerCell
 
-PAGE = str(ROOT / "pages" / "compare.py")
+PAGE = str(ROOT / "pages" / "compare/page.py")
 QUICK = classifier.Classifier(train=200, epochs=3, hidden=16)
 
 
@@ -195,8 +197,8 @@ def test_iterations_are_drawn_by_their_logarithm():
         design=Trials(trials=100, n=100, k=10),
     )  # fmt: skip
     cells = [_cell("SBC", gamma, 50) for gamma in wanted.gammas]
-    progress = sweep.Progress(cells, {"SBC": 300}, 300, {"SBC": 0.0}, {})
-    (panel,) = json.loads(compare_curves.power(Chosen(wanted, None), progress).head)["panels"]
+    progress = gather.Progress(cells, {"SBC": 300}, 300, {"SBC": 0.0}, {})
+    (panel,) = json.loads(curves.power(wanted, progress).head)["panels"]
     assert panel["x"]["ticks"] == [1, 2, 3]
     assert panel["x"]["shown"] == ["10", "100", "1000"]
     assert panel["x"]["label"] == "iterations"
@@ -220,7 +222,7 @@ def _chosen(cells=(), **changes):
         design=Trials(trials=100), **changes,
     )  # fmt: skip
     counts = {method.label: 0 for method in wanted.methods}
-    return Chosen(wanted, None), sweep.Progress(list(cells), counts, 1, counts, {})
+    return Chosen(wanted, None), gather.Progress(list(cells), counts, 1, counts, {})
 
 
 def _cell(label, gamma, rejections, trials=100):
@@ -236,10 +238,10 @@ def test_a_broken_level_is_marked():
     fine, bad = _cell("SBC", 0.0, 8), _cell("C2ST", 0.0, 30)
     assert comparisons.broken([fine, bad, _cell("SBC", 0.3, 90)]) == [bad]
     chosen, progress = _chosen([fine, bad, _cell("SBC", 0.3, 90)])
-    marked = compare_curves.power(chosen, progress).message((0.0,))
+    marked = curves.power(chosen.sweep, progress).message((0.0,))
     assert "level broken" in str(marked)
     _, honest = _chosen([fine])
-    assert "level broken" not in str(compare_curves.power(chosen, honest).message((0.0,)))
+    assert "level broken" not in str(curves.power(chosen.sweep, honest).message((0.0,)))
 
 
 def test_an_honest_test_is_seldom_marked():
@@ -250,22 +252,24 @@ def test_an_honest_test_is_seldom_marked():
 
 def test_the_answer_has_its_numbers():
     chosen, progress = _chosen([_cell("SBC", 0.3, 20), _cell("C2ST", 0.3, 80)])
-    said = compare_curves.answer(chosen, progress)
+    said = curves.answer(chosen.sweep, progress)
     assert "C2ST rejects q most often" in said
     assert "80%" in said
     assert "SBC in 20%" in said
-    assert compare_curves.answer(*_chosen()) == ""
+    chosen, progress = _chosen()
+    assert curves.answer(chosen.sweep, progress) == ""
 
 
 def test_what_is_taken_away_can_be_read_back():
     _, progress = _chosen([_cell("SBC", 0.3, 20)])
-    found = compare_numbers.frame(progress)
+    found = numbers.frame(progress)
     assert json.loads(found["options"][0]) == {"m": 3}
     assert found["rate"][0] == 0.2
     assert found.to_csv(index=False).count("\n") == 2
     assert len(found.to_parquet(index=False)) > 100
 
 
+@pytest.mark.slow
 def test_a_test_of_every_kind_can_be_opened(page):
     """Cheap options for all of them: what their figures draw is what this test gave."""
     page.query_params["comparison"] = "A comparison of my own"
@@ -341,6 +345,6 @@ def test_a_stopped_run_does_not_block_another(own, monkeypatch):
 def test_variants_look_different():
     cells = [_cell(label, 0.3, 5) for label in ("TARP", "TARP x", "SBC")]
     cells = [replace(cell, method="tarp" if "TARP" in cell.label else "sbc") for cell in cells]
-    found = compare_curves.looks(cells)
+    found = curves.looks(cells)
     assert found["TARP"][0] == found["TARP x"][0] != found["SBC"][0]
     assert found["TARP"] != found["TARP x"]

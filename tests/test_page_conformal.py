@@ -3,15 +3,15 @@
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.components.services import services
+from pages.ui.services import services
 from tests.conftest import ROOT
 from validation_core import models
 from validation_core.benchmarks.gaussian import Gaussian
 from validation_core.models import Simulated, Training
 from validation_core.scores import classifier
-from validation_core.tasks import GridTask
+from validation_core.sweep.conformal_explorer import GridTask
 
-PAGE = str(ROOT / "pages" / "conformal.py")
+PAGE = str(ROOT / "pages" / "conformal/page.py")
 QUICK = classifier.Classifier(train=200, epochs=3, hidden=16)
 
 
@@ -139,7 +139,7 @@ def test_nonsense_in_the_address_is_ignored(page):
     assert page.select_slider(key="m").value == 50
 
 
-@pytest.mark.parametrize("name", ["conformal.py", "diagnose.py", "models.py"])
+@pytest.mark.parametrize("name", ["conformal/page.py", "diagnose/page.py", "models/page.py"])
 def test_a_folder_that_cannot_be_written_is_said_on_every_page(name, tmp_path, monkeypatch):
     (tmp_path / "file").write_text("a file where the folder should be")
     monkeypatch.setenv("NPTLAB_CACHE", str(tmp_path / "file" / "cache"))

@@ -7,22 +7,26 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.components.services import services
+from pages.ui.services import services
 from tests.conftest import ROOT
-from validation_core import diagnosis, panels
-from validation_core.diagnosis import choice, learning
+from validation_core import diagnosis
+from validation_core.diagnosis import choice, learning, questions
 from validation_core.methods import DC, MMDFuse
 from validation_core.scores.classifier import Classifier
-from validation_core.uploads import local, samples
+from validation_core.tables import local
 
-PAGE = str(ROOT / "pages" / "diagnose.py")
+PAGE = str(ROOT / "pages" / "diagnose/page.py")
 QUICK = Classifier(epochs=4, lr=1e-2, batch=64, hidden=8, layers=2)
 SMALL = {"steps": 8, "batch": 16, "draws_step": 4, "hidden": 8, "layers": 1, "start": "origin"}
 
 
+pytestmark = pytest.mark.usefixtures("_few_trials")
+
+
 @pytest.fixture(autouse=True)
-def _small(monkeypatch):
-    """Small networks: what is tested here is the page."""
+def _small(monkeypatch, tmp_path_factory):
+    """Small networks, and one store: what is tested here is the page."""
+    monkeypatch.setenv("NPTLAB_CACHE", str(tmp_path_factory.getbasetemp() / "diagnose"))
     monkeypatch.setattr(learning, "RECIPE", QUICK)
     monkeypatch.setattr(learning, "LOCALIZER", SMALL)
     services.clear()
@@ -47,10 +51,20 @@ def table(n=60, k=8, **more):
     return arrays | more
 
 
-def upload(at, name="table.npz", **arrays):
+def far():
+    """The same with draws far from the truth, and names."""
+    q = 3 + np.random.default_rng(1).standard_normal((60, 8, 2))
+    return table(theta_q=q, theta_names=np.array(["mass", "spin"]))
+
+
+def saved(**arrays):
     file = io.BytesIO()
     np.savez(file, **arrays)
-    return send(at, file.getvalue(), name)
+    return file.getvalue()
+
+
+def upload(at, name="table.npz", **arrays):
+    return send(at, saved(**arrays), name)
 
 
 def send(at, content, name="table.npz"):
@@ -86,8 +100,7 @@ def test_the_page_waits_for_a_file(page):
 
 
 def test_an_upload_gets_a_verdict(page):
-    rng = np.random.default_rng(1)
-    upload(page, **table(theta_q=3 + rng.standard_normal((60, 8, 2))))
+    upload(page, **far())
     assert page.header[0].value == "Problem found"
     assert "60 rows, 8 draws" in texts(page)
     shown = page.table[0].value
@@ -135,7 +148,7 @@ def test_the_questions_are_answered_in_their_order(page):
            theta_q=3 + rng.standard_normal((120, 20, 2)))  # fmt: skip
     asked = [part.value for part in page.header]
     assert asked == [
-        "Problem found", *(one.title for one in panels.PANELS), "Each test", "Take it away"
+        "Problem found", *(one.title for one in questions.QUESTIONS), "Each test", "Take it away"
     ]  # fmt: skip
     said = texts(page)
     assert "Not worked out" not in said
@@ -177,11 +190,12 @@ def test_a_file_on_the_server(page, tmp_path, monkeypatch):
 
 
 def test_a_p_value_is_never_zero(page):
-    upload(page, **table(n=800, theta_q=np.full((800, 8, 2), 9.0)))
+    upload(page, **table(n=500, theta_q=np.full((500, 8, 2), 9.0)))
     shown = page.table[0].value
     assert not any(value in ("0", "0.0") for value in [*shown["p"], *shown["p, adjusted"]])
 
 
+@pytest.mark.slow
 def test_samples_say_what_they_are(page):
     choose(page, "exact")
     assert "exact posterior of a straight line" in texts(page)
@@ -193,7 +207,7 @@ def test_samples_say_what_they_are(page):
 
 
 def test_level_and_seed_are_asked(page):
-    choose(page, "narrow")
+    upload(page, **far())
     before = page.table[0].value["p"].tolist()
     page.number_input(key="seed").set_value(1).run()
     assert page.table[0].value["p"].tolist() != before
@@ -219,7 +233,7 @@ def test_another_parameter_can_be_looked_at(page):
     after = opened(page)
     assert "b\\u003cbr\\u003ep = " in after
     assert "shifted" not in after
-    choose(page, "narrow")
+    upload(page, **far())
     assert not [box for box in page.selectbox if box.key == "parameter"]
 
 
@@ -316,8 +330,7 @@ def test_two_samples(page):
 
 def test_names_are_shown_as_text(page):
     hostile = np.array(["<img src=x onerror=alert(1)>", "![a](http://b/c.png)"])
-    rng = np.random.default_rng(1)
-    upload(page, **table(theta_names=hostile, theta_q=3 + rng.standard_normal((60, 8, 2))))
+    upload(page, **far() | {"theta_names": hostile})
     said = texts(page)
     assert "\\<img src=x" in said
     assert " <img" not in said
@@ -327,7 +340,7 @@ def test_names_are_shown_as_text(page):
 
 
 def test_a_refresh_computes_nothing_again(page):
-    content = samples.path("sample_undertrained").read_bytes()
+    content = saved(**table(n=61))
     send(page, content).run()  # the second run begins what takes long
     first = worked_out()
     again = send(AppTest.from_file(PAGE, default_timeout=60).run(), content)
@@ -348,9 +361,7 @@ def live(at):
 
 
 def test_the_ball_is_shown_below_the_verdict(page):
-    rng = np.random.default_rng(1)
-    upload(page, **table(theta_q=3 + rng.standard_normal((60, 8, 2)),
-                         theta_names=np.array(["mass", "spin"])))  # fmt: skip
+    upload(page, **far())
     said = texts(page).replace("\\", "")
     assert "of its mass into the ball around the learnt centre" in said
     assert "Estimate of the Kolmogorov distance d~ for the learned ball" in said

@@ -7,20 +7,19 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from pages.components import divergence_covariates, divergence_curves, divergence_figures
-from pages.components import divergence_sentences as sentences
-from pages.components.divergence_controls import MOST, unfinished
+from pages.divergence import covariates, figures
+from pages.divergence.controls import MOST, unfinished
 from tests.conftest import ROOT
 from validation_core import engine, models
 from validation_core.bayes import MODELS, HeartTransplants, Hospitals, designs
-from validation_core.bayes.inference import ALGORITHMS, possible
-from validation_core.bayes.inference.laplace import Laplace
+from validation_core.bayes.inference import ALGORITHMS, Laplace, possible
+from validation_core.figures.divergence import curves, live, sentences
 from validation_core.simulations import MS, Plan, Terms, figure
 from validation_core.simulations import tested as own_m
 from validation_core.simulations.numbers import rows
 from validation_core.store import Store
 
-PAGE = str(ROOT / "pages" / "divergence.py")
+PAGE = str(ROOT / "pages" / "divergence/page.py")
 LAPLACE = ALGORITHMS["laplace"]
 
 
@@ -111,7 +110,7 @@ def test_the_other_views_are_drawn(page, view):
     page.run()
     page.run()
     assert not page.exception
-    assert divergence_figures.READ[view] in _texts(page)
+    assert figures.READ[view] in _texts(page)
 
 
 def test_the_numbers_can_be_taken_away(page):
@@ -252,7 +251,7 @@ def test_a_file_on_the_server_is_read_where_its_operator_allows(page, tmp_path, 
     table = np.column_stack([raw, np.ones(len(raw))])
     np.savetxt(tmp_path / "concrete.csv", table, delimiter=",")
     page.query_params["models"] = ["Heart transplants", "Concrete"]
-    page.query_params["covariates-concrete"] = divergence_covariates.SOURCES["path"]
+    page.query_params["covariates-concrete"] = covariates.SOURCES["path"]
     page.run()
     page.selectbox(key="path-concrete").set_value("concrete.csv").run()
     assert not page.exception
@@ -262,7 +261,7 @@ def test_a_file_on_the_server_is_read_where_its_operator_allows(page, tmp_path, 
 def test_a_path_out_of_the_folder_is_refused(page, tmp_path, monkeypatch):
     monkeypatch.setenv("NPTLAB_FILES", str(tmp_path))
     page.query_params["models"] = ["Heart transplants", "Concrete"]
-    page.query_params["covariates-concrete"] = divergence_covariates.SOURCES["path"]
+    page.query_params["covariates-concrete"] = covariates.SOURCES["path"]
     page.session_state["path-concrete"] = "../elsewhere.csv"
     page.run()
     assert not page.exception
@@ -273,24 +272,23 @@ def test_covariates_of_a_link_are_those_of_the_store(page, tmp_path):
     raw = designs.stand_in("ionosphere") + 1.0
     digest = models.keep_covariates(Store(), "ionosphere", raw)
     page.query_params["models"] = ["Ionosphere", "Heart transplants"]
-    page.query_params["covariates-ionosphere"] = divergence_covariates.SOURCES["file"]
+    page.query_params["covariates-ionosphere"] = covariates.SOURCES["file"]
     page.query_params["design-ionosphere"] = digest
     page.run()
     assert not page.exception
     assert digest[:12] in _texts(page)
 
 
-@pytest.mark.parametrize("asked", ["../../etc", "y", "concrete"])
-def test_a_link_to_other_covariates_is_no_crash(page, asked):
+def test_a_link_to_other_covariates_is_no_crash(page):
     """A key that is none, one that nobody has, and one of another model's table."""
-    if asked == "concrete":
-        asked = models.keep_covariates(Store(), asked, designs.stand_in(asked) + 1.0)
+    other = models.keep_covariates(Store(), "concrete", designs.stand_in("concrete") + 1.0)
     page.query_params["models"] = ["Ionosphere", "Heart transplants"]
-    page.query_params["covariates-ionosphere"] = divergence_covariates.SOURCES["file"]
-    page.query_params["design-ionosphere"] = asked
-    page.run()
-    assert not page.exception
-    assert "does not have" in _texts(page)
+    page.query_params["covariates-ionosphere"] = covariates.SOURCES["file"]
+    for asked in ("../../etc", "y", other):
+        page.query_params["design-ionosphere"] = asked
+        page.run()
+        assert not page.exception, asked
+        assert "does not have" in _texts(page), asked
 
 
 def test_the_network_is_asked_only_by_a_button(page, monkeypatch):
@@ -302,7 +300,7 @@ def test_the_network_is_asked_only_by_a_button(page, monkeypatch):
 
     monkeypatch.setattr(designs, "openml", refuse)
     page.query_params["models"] = ["Heart transplants", "Concrete"]
-    page.query_params["covariates-concrete"] = divergence_covariates.SOURCES["openml"]
+    page.query_params["covariates-concrete"] = covariates.SOURCES["openml"]
     page.run()
     assert not asked
     page.button(key="fetch-concrete").click().run()
@@ -314,7 +312,7 @@ def test_the_network_is_asked_only_by_a_button(page, monkeypatch):
 def test_curves_are_means_over_the_first_data_sets(rng):
     plan = _plan()
     terms = _terms(rng, plan)
-    ((line,), _) = divergence_curves.along_iterations(plan, terms)
+    ((line,), _) = curves.along_iterations(plan, terms)
     assert line.first == (10, 25, 50)
     d = terms[0, 0].d
     np.testing.assert_allclose(line.numbers.mean[2, 1], d[:, 2, :25].mean(-1))
@@ -322,14 +320,14 @@ def test_curves_are_means_over_the_first_data_sets(rng):
     np.testing.assert_allclose(
         line.numbers.high[0, 2] - line.numbers.mean[0, 2], spread, rtol=1e-4
     )
-    ((along,), _) = divergence_curves.along_m(plan, terms)
+    ((along,), _) = curves.along_m(plan, terms)
     np.testing.assert_allclose(along.numbers.mean[3, 2], d[3].mean(-1))
 
 
 def test_iwvi_is_never_tested_with_less_than_it_was_trained_with(rng):
     plan = _plan(inferences=(LAPLACE, ALGORITHMS["iwvi"]))
     terms = _terms(rng, plan)
-    (_, iwvi), _ = divergence_curves.along_iterations(plan, terms)
+    (_, iwvi), _ = curves.along_iterations(plan, terms)
     own = MS.index(own_m(ALGORITHMS["iwvi"]))
     d = terms[0, 1].d
     np.testing.assert_allclose(iwvi.numbers.mean[0, -1], d[:, own].mean(-1))
@@ -339,7 +337,7 @@ def test_iwvi_is_never_tested_with_less_than_it_was_trained_with(rng):
 def test_training_with_m_is_tested_with_the_same(rng):
     plan = figure(3, (HeartTransplants(),), datasets=50)
     terms = _terms(rng, plan)
-    ((trained, weighted),) = divergence_curves.along_training(plan, terms)
+    ((trained, weighted),) = curves.along_training(plan, terms)
     for x, inference in enumerate(plan.inferences):
         at = MS.index(own_m(inference))
         assert trained.numbers.mean[0, -1, x] == terms[0, x].d[0, at].mean()
@@ -348,7 +346,7 @@ def test_training_with_m_is_tested_with_the_same(rng):
 
 def test_a_failure_is_a_gap_that_is_said(rng):
     plan = _plan()
-    ((line,), _) = divergence_curves.along_iterations(plan, _terms(rng, plan, lost=(1,)))
+    ((line,), _) = curves.along_iterations(plan, _terms(rng, plan, lost=(1,)))
     assert np.isnan(line.numbers.mean[0, 2, 1])
     assert np.isfinite(line.numbers.mean[0, 1, 1])  # it lies beyond the first 25
     said = sentences.caption([line], plan.iterations, "iterations", 0, 2)
@@ -359,8 +357,8 @@ def test_a_failure_is_a_gap_that_is_said(rng):
 def test_what_lies_at_zero_or_below_is_drawn_at_the_edge_and_kept_in_the_table(rng):
     plan = _plan(models=(HeartTransplants(),))
     terms = _terms(rng, plan, d=-0.5)
-    panels = divergence_curves.along_iterations(plan, terms)
-    drawn = np.frombuffer(divergence_figures.draw("iterations", plan, panels).body, "<f4")
+    panels = curves.along_iterations(plan, terms)
+    drawn = np.frombuffer(live.draw("iterations", plan, panels).body, "<f4")
     assert np.isfinite(drawn).all()
     assert {row["skl"] for row in rows(plan, terms)} == {-0.5}
     assert "−0.5 nats" in sentences.answer(["Heart"], panels, (0, 2, 0))
@@ -370,7 +368,7 @@ def test_the_mean_nearest_to_0_is_named_among_several(rng):
     plan = _plan(inferences=(LAPLACE, ALGORITHMS["vi"]))
     terms = _terms(rng, plan, d=0.1)
     terms[0, 1].d[:] = -0.01
-    (two, _) = divergence_curves.along_iterations(plan, terms)
+    (two, _) = curves.along_iterations(plan, terms)
     said = sentences.caption(two, plan.iterations, "iterations", 0, 2)
     assert "Mean nearest to 0 at 3,000 iterations, of VI: −0.01 nats" in said
     assert "nearest" not in sentences.caption(two[:1], plan.iterations, "iterations", 0, 2)
@@ -380,7 +378,7 @@ def test_one_data_set_that_carries_a_mean_is_named(rng):
     plan = _plan(models=(HeartTransplants(),))
     terms = _terms(rng, plan, d=0.1)
     terms[0, 0].d[..., 3] = 1e6
-    ((line,),) = divergence_curves.along_iterations(plan, terms)
+    ((line,),) = curves.along_iterations(plan, terms)
     said = sentences.caption([line], plan.iterations, "iterations", 0, 2)
     assert "One data set" in said
     assert "0.1 (Laplace)" in said
@@ -399,8 +397,8 @@ def test_no_run_yet_is_an_empty_panel():
     none = Terms(
         np.full((6, len(MS), 50), np.nan), np.zeros(6, bool), np.zeros(6, np.int64), np.zeros(6)
     )
-    panels = divergence_curves.along_iterations(plan, {(0, 0): none, (1, 0): none})
-    message = str(divergence_figures.draw("iterations", plan, panels).message((1.0, 50.0)))
+    panels = curves.along_iterations(plan, {(0, 0): none, (1, 0): none})
+    message = str(live.draw("iterations", plan, panels).message((1.0, 50.0)))
     assert "no run is there yet" in message
     assert "None of its runs is there yet" in message
     assert not rows(plan, {(0, 0): none})

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.components import jobs
-from pages.components import services as shared
+from pages.ui import jobs
+from pages.ui import services as shared
 from tests.conftest import ROOT
 from validation_core import engine as engines
 from validation_core import keys
@@ -16,7 +16,7 @@ from validation_core.engine import SelfCheck
 from validation_core.engine.pool import Future
 from validation_core.store import Store
 
-PAGE = str(ROOT / "pages" / "models.py")
+PAGE = str(ROOT / "pages" / "models/page.py")
 HTML = "<script>alert(1)</script>.npz"
 
 
@@ -183,7 +183,7 @@ def test_the_workers_are_checked(services):
 
 
 def failing_page():
-    from pages.components import jobs
+    from pages.ui import jobs
     from validation_core.engine import SelfCheck
 
     state = jobs.ensure([SelfCheck(rounds=0)], "A <b>check</b>", start=True)
@@ -205,7 +205,7 @@ def test_a_failed_job_is_said_and_started_again_by_hand_only(services):
 def watching_page():
     import streamlit as st
 
-    from pages.components import jobs
+    from pages.ui import jobs
     from validation_core.engine import SelfCheck
 
     tasks = [SelfCheck(seed=1, rounds=1), SelfCheck(seed=2, rounds=1)]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.components.services import services
+from pages.ui.services import services
 from tests.conftest import ROOT
 from validation_core.diagnosis import learning
 from validation_core.scores.classifier import Classifier

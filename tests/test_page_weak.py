@@ -7,18 +7,20 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.components import live, toy_chart
-from validation_core import toy
+from validation_core.figures import live
+from validation_core.figures import weak as chart
+from validation_core.figures.marks import Axis, Line, Panel, Slider, VLine, over
+from validation_core.sweep import weak_classifiers as toy
 
 MAIN = Path(__file__).parents[1] / "pages" / "main.py"
 GRID = [0.0, 0.5, 1.0]
 
 
 def made(**panel):
-    marks = [live.line([0, 1], live.over(np.arange(6).reshape(3, 2), "a"), color="#000000")]
+    marks = [Line([0, 1], over(np.arange(6).reshape(3, 2), "a"), color="#000000")]
     return live.payload(
-        sliders=[live.slider("a", GRID, label="A", start=0.5)],
-        panels=[live.panel(marks, x=live.axis((0, 1)), y=live.axis((0, 5)), **panel)],
+        sliders=[Slider("a", GRID, label="A", start=0.5)],
+        panels=[Panel(marks, x=Axis((0, 1)), y=Axis((0, 5)), **panel)],
     )
 
 
@@ -46,7 +48,7 @@ def page():
 
 
 def opened(page):
-    return page.run().switch_page("weak.py").run()
+    return page.run().switch_page("weak/page.py").run()
 
 
 def chart_of(page):
@@ -63,7 +65,7 @@ def test_message_holds_the_numbers():
 
 
 def test_captions_travel_once_each():
-    packed = made(caption=live.over(["low", "high", "low"], "a"))
+    packed = made(caption=over(["low", "high", "low"], "a"))
     head, numbers = unpacked(packed.message((0.0,)))
     caption = head["panels"][0]["caption"]
     assert caption["strings"] == ["high", "low"]
@@ -76,13 +78,11 @@ def test_equal_payloads_have_equal_digests():
 
 
 def test_values_must_fit_the_sliders():
-    axes = {"x": live.axis((0, 1)), "y": live.axis((0, 1))}
+    axes = {"x": Axis((0, 1)), "y": Axis((0, 1))}
     for values, name in (([1.0, 2.0], "a"), (GRID, "b")):
-        mark = live.vline(live.over(values, name))
+        mark = VLine(over(values, name))
         with pytest.raises(ValueError, match="sliders"):
-            live.payload(
-                sliders=[live.slider("a", GRID, label="A")], panels=[live.panel([mark], **axes)]
-            )
+            live.payload(sliders=[Slider("a", GRID, label="A")], panels=[Panel([mark], **axes)])
 
 
 def test_nearest_value_of_the_grid():
@@ -98,7 +98,7 @@ def test_the_answer_of_the_paper(page):
 
 def test_headline_at_a_hundred_draws():
     exact = toy.closed_forms(100)
-    text = toy_chart.headline(exact)
+    text = chart.headline(exact)
     at = {name: part.values[(20, 0)[: part.values.ndim]] if part.sliders[0] == "c" else
           part.values[0] for name, part in text.parts.items()}  # fmt: skip
     assert text.template.format(**at) == (
@@ -132,6 +132,6 @@ def test_m_changes_only_uniform(page):
 
 
 def test_pvalues_and_shares_are_never_shown_as_nothing():
-    assert list(toy_chart._pvalues(np.array([0.0, 0.0312, 1.0]))) == ["< .001", ".031", ".999"]
-    shares = toy_chart._percents(np.array([0.001, 0.544, 0.999, 1.0]))
+    assert list(chart._pvalues(np.array([0.0, 0.0312, 1.0]))) == ["< .001", ".031", ".999"]
+    shares = chart._percents(np.array([0.001, 0.544, 0.999, 1.0]))
     assert list(shares) == ["under 1%", "54%", "over 99%", "100%"]

@@ -8,9 +8,11 @@ import runpy
 import numpy as np
 import pytest
 
-from validation_core import diagnosis, panels, report, uploads
-from validation_core.answers.sensitivity import task as sensitivity
-from validation_core.diagnosis import learning, tasks
+from tests.conftest import few_trials
+from validation_core import diagnosis, report
+from validation_core import tables as uploads
+from validation_core.diagnosis import learning, questions, tasks
+from validation_core.diagnosis.questions.sensitivity import SensitivityStudy
 from validation_core.rng import stream
 from validation_core.scores.classifier import Classifier
 from validation_core.store import Store
@@ -25,6 +27,7 @@ def asked(tmp_path_factory):
     patch = pytest.MonkeyPatch()
     patch.setattr(learning, "RECIPE", Classifier(epochs=4, lr=1e-2, batch=64, hidden=8, layers=2))
     patch.setattr(learning, "LOCALIZER", SMALL)
+    few_trials(patch)
     rng = stream(0, "code test")
     theta = rng.standard_normal((120, 2))
     x = theta + 0.5 * rng.standard_normal((120, 2))
@@ -34,27 +37,26 @@ def asked(tmp_path_factory):
     upload, store = uploads.read(path), Store(tmp_path_factory.mktemp("store"))
     tasks.hold(upload)
     methods = diagnosis.default_methods()
-    for task in panels.tasks(panels.PANELS, upload, methods, SEED):
-        if not (isinstance(task, sensitivity.Sensitivity) and task.stage):
+    for task in questions.studies(questions.QUESTIONS, upload, methods, SEED):
+        if not (isinstance(task, SensitivityStudy) and task.stage):
             task.run(store, lambda fraction, live: None)
-    yield path, upload, panels.answered(store, upload, methods, SEED)
+    yield path, upload, questions.answered(store, upload, methods, SEED)
     patch.undo()
 
 
-@pytest.mark.parametrize("panel", panels.PANELS, ids=lambda panel: panel.name)
+@pytest.mark.parametrize("panel", questions.QUESTIONS, ids=lambda panel: panel.name)
 def test_the_code_of_a_panel_prints_what_it_says(panel, asked, tmp_path):
     path, upload, answers = asked
     script, heard = tmp_path / "script.py", io.StringIO()
-    script.write_text(report.code(panel, path=str(path), seed=SEED), encoding="utf-8")
+    script.write_text(report.code(panel.code, path=str(path), seed=SEED), encoding="utf-8")
     with contextlib.redirect_stdout(heard):
         runpy.run_path(str(script), run_name="__main__")
     printed = heard.getvalue()
     found = answers[panel.name]
-    names = [upload.names, upload.x_names][: 1 + (panel.name in ("over_x", "observation"))]
-    said = panel.module.say(found, *names)
+    said = panel.describe(found.result, questions.Names(upload.names, upload.x_names))
     assert said
     if panel.long:  # its code goes through all stages, of which the first alone is here
-        assert len(printed.splitlines()) == len(said)
-        assert all("with 80% power" in one for one in printed.splitlines()[:-2])
+        sentences = printed.splitlines()[: len(said)]  # rows of its table follow
+        assert all("with 80% power" in one for one in sentences[:-2])
     else:
         assert [one for one in said if one not in printed.splitlines()] == []

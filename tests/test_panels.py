@@ -6,13 +6,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from validation_core import diagnosis, panels, report
-from validation_core.answers.sensitivity import task as sensitivity
-from validation_core.diagnosis import learning, tasks
+from tests.conftest import few_trials
+from validation_core import diagnosis, report
+from validation_core.diagnosis import learning, questions, tasks
+from validation_core.diagnosis.questions.sensitivity import SensitivityStudy
 from validation_core.rng import stream
 from validation_core.scores.classifier import Classifier
 from validation_core.store import Store
-from validation_core.uploads import Upload
+from validation_core.tables import Upload
 
 SMALL = {"steps": 8, "batch": 16, "draws_step": 4, "hidden": 8, "layers": 1, "start": "origin"}
 NAMES = ("zeta", "<b>spin")
@@ -24,6 +25,7 @@ def answered(tmp_path_factory):
     patch = pytest.MonkeyPatch()
     patch.setattr(learning, "RECIPE", Classifier(epochs=4, lr=1e-2, batch=64, hidden=8, layers=2))
     patch.setattr(learning, "LOCALIZER", SMALL)
+    few_trials(patch)
     rng = stream(0, "panels test")
     theta = rng.standard_normal((160, 2))
     x = theta + 0.5 * rng.standard_normal((160, 2))
@@ -34,53 +36,53 @@ def answered(tmp_path_factory):
     tasks.hold(upload)
     for task in tasks.tasks(upload, methods, 0):
         task.run(store, lambda fraction, live: None)
-    for task in panels.tasks(panels.PANELS, upload, methods, 0):
-        if not (isinstance(task, sensitivity.Sensitivity) and task.stage):
+    for task in questions.studies(questions.QUESTIONS, upload, methods, 0):
+        if not (isinstance(task, SensitivityStudy) and task.stage):
             task.run(store, lambda fraction, live: None)
     records, _ = tasks.records(store, upload, methods, 0)
     found = diagnosis.verdict(records, upload)
-    yield found, panels.answered(store, upload, methods, 0), store
+    yield found, questions.answered(store, upload, methods, 0), store
     patch.undo()
 
 
 def test_every_panel_answers(answered):
     found, answers, _ = answered
-    assert set(answers) == {panel.name for panel in panels.PANELS}
+    assert set(answers) == {panel.name for panel in questions.QUESTIONS}
     assert found.verdict == "problem found"
 
 
-@pytest.mark.parametrize("panel", panels.PANELS, ids=lambda panel: panel.name)
+@pytest.mark.parametrize("panel", questions.QUESTIONS, ids=lambda panel: panel.name)
 def test_a_panel_is_told_drawn_and_listed(panel, answered):
     found, answers, _ = answered
     answer = answers[panel.name]
-    said = panels.told(panel, answer, found)
+    said = answer.describe(found)
     assert said
     assert all(sentence.strip().endswith((".", "!")) for sentence in said), said
     assert not any(
         word in sentence.split() for sentence in said for word in ("nan", "None", "inf")
     )
-    drawn = panels.drawings(panel, answer, found)
+    drawn = answer.figures(found)
     assert drawn
     assert all(one.caption.endswith(".") and len(one.caption) > 60 for one in drawn)
     assert not any("<b>spin" in one.figure.to_json() for one in drawn)
-    listed = panels.rows(panel, answer, found)
+    listed = answer.rows(found)
     assert listed
     assert all(isinstance(value, str | int | float) or value is None
                for row in listed for value in row.values())  # fmt: skip
-    assert len(panel.module.HOW.split(". ")) > 1
-    assert "{path}" in panel.module.CODE
+    assert len(panel.reading_guide.split(". ")) > 1
+    assert "{path}" in panel.code
 
 
 def test_plain_numbers_are_json(answered):
     _, answers, _ = answered
     for name, answer in answers.items():
-        text = json.dumps(dict(answer.plain))
+        text = json.dumps(answer.to_json())
         assert "zeta" not in text, f"{name} holds a parameter's name"
 
 
 def test_names_of_x_are_told(answered):
     found, answers, _ = answered
-    said = " ".join(panels.told(panels.by_name("observation"), answers["observation"], found))
+    said = " ".join(answers["observation"].describe(found))
     assert "left" in said
     assert "x_1" not in said
 
@@ -89,7 +91,7 @@ def test_one_json_for_page_and_command_line(answered):
     found, answers, _ = answered
     told = json.loads(report.as_json(found, answers))
     assert told["verdict"] == "problem found"
-    assert told["cause"][0]["cause"] == answers["cause"].plain["cause"] or not told["cause"]
+    assert told["cause"][0]["cause"] == answers["cause"].to_json()["cause"] or not told["cause"]
     kinds = [one["kind"] for one in told["sensitivity"]]
     assert kinds[0] == "shift"
     assert "bias" in kinds
@@ -97,19 +99,19 @@ def test_one_json_for_page_and_command_line(answered):
 
 
 def test_a_panel_is_found_by_its_name():
-    assert panels.by_name("size").title == "How wrong"
+    assert questions.by_name("size").title == "How wrong"
     with pytest.raises(ValueError, match="one of size"):
-        panels.by_name("why")
+        questions.by_name("why")
 
 
 def test_two_samples_say_why_not():
     rng = np.random.default_rng(0)
     upload = Upload.of({"p": rng.standard_normal((80, 2)), "q": rng.standard_normal((80, 2))})
-    for panel in panels.PANELS:
-        reason = panel.module.obstacle(upload)
+    for panel in questions.QUESTIONS:
+        reason = panel.obstacle(upload)
         assert reason
         assert "two samples" in reason.lower() or "two plain samples" in reason.lower()
-    assert panels.tasks(panels.PANELS, upload, diagnosis.default_methods(), 0) == []
+    assert questions.studies(questions.QUESTIONS, upload, diagnosis.default_methods(), 0) == []
 
 
 def test_what_the_verdict_does_not_find_is_a_hint(answered):
@@ -118,13 +120,13 @@ def test_what_the_verdict_does_not_find_is_a_hint(answered):
     found = replace(found, claims=None)
     quiet = replace(found, verdict="no problem found")
     claims = {"size", "over_x", "in_theta", "observation", "cause"}
-    for panel in panels.PANELS:
-        hinted = "take this for a hint" in " ".join(panels.told(panel, answers[panel.name], quiet))
+    for panel in questions.QUESTIONS:
+        hinted = "take this for a hint" in " ".join(answers[panel.name].describe(quiet))
         assert hinted <= (panel.name in claims)
-        assert "hint" not in " ".join(panels.told(panel, answers[panel.name], found))
-        waiting = panels.told(panel, answers[panel.name], replace(quiet, pending=1))
+        assert "hint" not in " ".join(answers[panel.name].describe(found))
+        waiting = answers[panel.name].describe(replace(quiet, pending=1))
         assert "take this for a hint" not in " ".join(waiting)
-    assert "take this for a hint" in panels.told(panels.PANELS[0], answers["size"], quiet)[-1]
+    assert "take this for a hint" in answers["size"].describe(quiet)[-1]
 
 
 def test_a_panel_claims_no_more_than_the_verdict(answered):
@@ -138,9 +140,9 @@ def test_a_panel_claims_no_more_than_the_verdict(answered):
     )  # fmt: skip
     wrong = ("q is wrong", "mass is wrong in theta", "q's error changes over x", "is the worst",
              "objects to q", "Most likely", "is wider than the prior", "q puts too")  # fmt: skip
-    for panel in panels.PANELS:
-        said = " ".join(panels.told(panel, answers[panel.name], quiet))
+    for panel in questions.QUESTIONS:
+        said = " ".join(answers[panel.name].describe(quiet))
         assert not any(words in said for words in wrong), said
-    loud = panels.told(panels.PANELS[0], answers["size"], found)
+    loud = answers["size"].describe(found)
     assert "is the worst" in loud[0]
     assert found.claims.parameter(0) == found.parameters[0].pvalue_adjusted

@@ -18,22 +18,16 @@ import xarray
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.reports import FOUND, HOSTILE, cloud, diagnosed, fake, known, table
+from tests.reports import ANSWER, HOSTILE, NUMBERS, Fake, answer, cloud, diagnosed, table
 from validation_core import diagnosis, report, statistics
-from validation_core.answers import Found
 from validation_core.diagnosis import Record
 from validation_core.methods import SBC, MMDFuse
 from validation_core.report import csv, datatree, drawings, notes, packing
 from validation_core.store import Store
-from validation_core.uploads import Upload
+from validation_core.tables import Upload
 
 QUICK = MMDFuse(points=40, permutations=99)
 WHEN = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
-
-
-@pytest.fixture(autouse=True)
-def _made_up(monkeypatch):
-    known(monkeypatch)
 
 
 def part(document, name):
@@ -59,7 +53,7 @@ def size(document):
 
 def test_a_report_holds_everything_and_asks_for_nothing():
     found = diagnosed(table(shift=1.0), (SBC(), QUICK))
-    document = report.html(found, {"size": FOUND}, panels=[fake()], path="run 7.npz", made=WHEN)
+    document = report.html(found, {"size": ANSWER}, panels=[Fake()], path="run 7.npz", made=WHEN)
     assert size(document) <= report.LIMIT
     for said in ("Problem found", found.sentence.split(",")[0], found.upload.digest, "run 7.npz",
                  "2026-01-02 03:04", "Level", "Seed", "numpy", "python", "torch", "nptlab",
@@ -74,8 +68,8 @@ def test_a_report_holds_everything_and_asks_for_nothing():
 
 
 def test_the_parts_stand_in_the_order_of_the_page():
-    chosen = [fake(name="size"), fake(name="over_x"), fake(name="checker")]
-    answers = {one.name: FOUND for one in chosen}
+    chosen = [Fake(name="size"), Fake(name="over_x"), Fake(name="checker")]
+    answers = {one.name: answer(NUMBERS, one) for one in chosen}
     document = report.html(diagnosed(table()), answers, panels=chosen, notes="Mine")
     parts = re.findall(r'<section id="([^"]+)">', document)
     assert parts == ["verdict", "notes", "panel-size", "panel-over-x", "panel-checker", "tests",
@@ -84,7 +78,7 @@ def test_the_parts_stand_in_the_order_of_the_page():
 
 
 def test_a_panel_without_an_answer_says_why():
-    chosen = [fake(obstacle="It needs x; got <none>. Upload x."), fake(name="later")]
+    chosen = [Fake(obstacle="It needs x; got <none>. Upload x."), Fake(name="later")]
     document = report.html(diagnosed(table()), panels=chosen)
     assert "It needs x; got &lt;none&gt;. Upload x." in document
     assert "had not been worked out" in document
@@ -108,7 +102,7 @@ def test_what_a_user_named_is_text_everywhere():
     upload = table(d=len(HOSTILE), shift=0.5, names=HOSTILE)
     words = "</script><script>alert(2)</script>\n<img src=x onerror=alert(3)>"
     document = report.html(
-        diagnosed(upload), {"size": FOUND}, panels=[fake()], notes=words,
+        diagnosed(upload), {"size": ANSWER}, panels=[Fake()], notes=words,
         path="<img src=x onerror=alert(4)>.npz",
     )  # fmt: skip
     for planted in ("<script>alert", "<img", "<b>bold", "<i>wide"):
@@ -119,25 +113,25 @@ def test_what_a_user_named_is_text_everywhere():
 
 
 def test_half_a_letter_does_not_stop_a_report(tmp_path):
-    found = diagnosed(table(names=["\ud800", "b"]))
-    document = report.html(found, {"a\udfff": FOUND}, panels=[], notes="\ud800", path="\udcff.npz")
+    found, answers = diagnosed(table(names=["\ud800", "b"])), {"a\udfff": ANSWER}
+    document = report.html(found, answers, panels=[], notes="\ud800", path="\udcff.npz")
     (tmp_path / "page.html").write_text(document, encoding="utf-8")
-    assert json.loads(report.as_json(found, {"a\udfff": FOUND}))["answers"]["a?"]["error"] == 0.25
+    assert json.loads(report.as_json(found, answers))["answers"]["a?"]["error"] == 0.25
 
 
 @pytest.mark.parametrize("name", ["table.npz", "it's.npz", 'a"b.npz', "a\\b\n.npz", "{seed}.npz"])
 def test_the_code_runs_whatever_a_file_is_called(name, tmp_path, capsys):
     for quotes in ("{path}", '"{path}"', "'{path}'"):
-        panel = fake()
-        panel.module.CODE = panel.module.CODE.replace("{path}", quotes)
-        (tmp_path / "code.py").write_text(report.code(panel, path=name, seed=7))
+        panel = Fake()
+        panel.code = panel.code.replace("{path}", quotes)
+        (tmp_path / "code.py").write_text(report.code(panel.code, path=name, seed=7))
         runpy.run_path(str(tmp_path / "code.py"))
         assert capsys.readouterr().out == f"{name} 7\n"
 
 
 def test_the_same_diagnosis_gives_the_same_file():
     found = diagnosed(table())
-    same = [report.html(found, {"size": FOUND}, panels=[fake()], made=WHEN) for _ in range(2)]
+    same = [report.html(found, {"size": ANSWER}, panels=[Fake()], made=WHEN) for _ in range(2)]
     assert same[0] == same[1]
 
 
@@ -165,9 +159,9 @@ def test_draws_that_do_not_fit_stay_out_and_it_says_so(n, k):
 def test_a_report_stays_small_whatever_it_is_about():
     """200 parameters, panels whose figures hold five million points."""
     upload = table(n=2000, k=4, d=200, names=[f"parameter number {i}" for i in range(200)])
-    chosen = [fake(100_000, 7, name=f"panel {i}") for i in range(7)]
+    chosen = [Fake(100_000, 7, name=f"panel {i}") for i in range(7)]
     document = report.html(
-        diagnosed(upload), {one.name: FOUND for one in chosen}, panels=chosen,
+        diagnosed(upload), {one.name: answer(NUMBERS, one) for one in chosen}, panels=chosen,
         draws=upload.arrays(),
     )  # fmt: skip
     assert size(document) <= report.LIMIT
@@ -191,7 +185,7 @@ def test_ten_thousand_parameters_fit():
     record = Record("sbc", "SBC", "SBC", "ran", statistic=0.1, pvalue=0.5, arrays=arrays)
     found = diagnosis.verdict([record], upload)
     each = {"each": [{"a": float(one), "b": float(other)} for one, other in u[:, :2]]}
-    document = report.html(found, {"size": Found(each, {})}, panels=[fake()])
+    document = report.html(found, {"size": answer(each)}, panels=[Fake()])
     assert size(document) <= report.LIMIT
     shown = re.findall(r"The first ([\d,]+) of 10,000 rows", document)
     assert len(shown) == 2
@@ -202,8 +196,8 @@ def test_ten_thousand_parameters_fit():
 
 def test_numbers_that_do_not_fit_are_said():
     rng = np.random.default_rng(0)
-    answer = Found({"numbers": list(rng.random(400_000))}, {})
-    document = report.html(diagnosed(table()), {"size": answer}, panels=[])
+    numbers = answer({"numbers": list(rng.random(400_000))})
+    document = report.html(diagnosed(table()), {"size": numbers}, panels=[])
     assert size(document) <= report.LIMIT
     assert 'id="json"' not in document
     assert "Every number as JSON takes" in document
@@ -289,8 +283,8 @@ def test_figures_that_never_fit_are_left_out_from_the_end():
 
 def test_json_has_every_number_and_null_for_none():
     found = diagnosed(table())
-    answer = Found({"a": np.float32(0.5), "b": [np.nan, np.inf], "c": np.arange(3), 4: None}, {})
-    told = orjson.loads(report.as_json(found, {"size": answer}))
+    numbers = {"a": np.float32(0.5), "b": [np.nan, np.inf], "c": np.arange(3), 4: None}
+    told = orjson.loads(report.as_json(found, {"size": answer(numbers)}))
     said = told["answers"]["size"].pop("sentences")
     assert said == ["The worst is theta_1.", "It is <i>wide</i>."]
     assert told["answers"]["size"] == {"a": 0.5, "b": [None, None], "c": [0, 1, 2], "4": None}
@@ -301,7 +295,7 @@ def test_json_has_every_number_and_null_for_none():
 
 def test_json_of_what_is_no_number_is_refused():
     with pytest.raises(TypeError, match="serializable"):
-        report.as_json(diagnosed(table()), {"size": Found({"a": object()}, {})})
+        report.as_json(diagnosed(table()), {"size": answer({"a": object()})})
 
 
 # CSV

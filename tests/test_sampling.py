@@ -5,7 +5,7 @@ import pytest
 
 from validation_core import sampling, scores, statistics
 from validation_core.rng import stream
-from validation_core.types import Draws
+from validation_core.types import PosteriorTable
 
 
 def _table(n=40, k=6, seed=0):
@@ -13,7 +13,7 @@ def _table(n=40, k=6, seed=0):
     number = np.arange(n, dtype=float)
     theta = np.column_stack([number, -np.ones(n)])
     q = np.stack([np.repeat(number[:, None], k, 1), np.tile(np.arange(k), (n, 1))], axis=-1)
-    return Draws(theta, number[:, None], q)
+    return PosteriorTable(theta, number[:, None], q)
 
 
 def test_split_rows_is_a_partition():

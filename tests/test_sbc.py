@@ -5,14 +5,13 @@ import plotly.graph_objects as go
 import pytest
 
 from validation_core import keys, scores, statistics
-from validation_core.figures import sbc as figures
 from validation_core.figures.ranks import rank_histogram
-from validation_core.methods.sbc import SBC
+from validation_core.methods.sbc import SBC, figures
 from validation_core.rng import stream
 from validation_core.scores.quantities import QUANTITIES, Quantities, chosen, labels
 from validation_core.statistics import ranks
-from validation_core.statistics.histogram import bins, histogram, histogram_band
-from validation_core.types import Draws, TableScore, TableScores
+from validation_core.statistics.curves import bins, histogram, histogram_band
+from validation_core.types import PosteriorTable, TableScore, TableScores
 
 TRIALS = 1200
 EVERYTHING = "marginals+squared_norm+products+log_q"
@@ -32,7 +31,7 @@ def normal(n, k, d=3, *, seed=0, width=1.0, correlation=0.4, told=0.4, digits=No
     theta = x[:, :1] + around((n,), correlation)
     q = x[:, None, :1] + width * around((n, k), told)
     rounded = (theta, q) if digits is None else (theta.round(digits), q.round(digits))
-    return Draws(rounded[0], x, rounded[1])
+    return PosteriorTable(rounded[0], x, rounded[1])
 
 
 def density(theta, x):
@@ -114,7 +113,7 @@ def test_products_see_a_correlation_that_marginals_cannot():
 
 def test_products_see_it_far_from_the_origin_too():
     table = normal(200 * 50, 50, d=2, seed=5, correlation=0.7, told=0.0)
-    moved = Draws(table.theta + 1e4, table.x, table.q + 1e4)
+    moved = PosteriorTable(table.theta + 1e4, table.x, table.q + 1e4)
     assert _rate(SBC(quantities="products"), moved, 50) > 0.9
 
 
@@ -180,7 +179,7 @@ _MARGINALS = [SBC().score(), lambda theta, x: theta.T]
 def test_it_is_the_slow_loop(reference, name, score):
     case, given, expected = reference(f"sbc-{name}")
     theta, q = (given[key].astype(np.float64) for key in ("theta", "theta_q"))
-    table = Draws(theta, np.zeros((len(theta), 0)), q)
+    table = PosteriorTable(theta, np.zeros((len(theta), 0)), q)
     found = SBC().test(scores.apply(score, table), Given(given["v"].T))
     out = case["outputs"]
     np.testing.assert_allclose(found.arrays["u"].T, expected["u"], atol=1e-14, rtol=0)
@@ -260,7 +259,7 @@ def test_no_unit_and_no_origin_changes_a_rank():
     table = normal(200, 20, seed=14)
     rng = stream(14, "units")
     shift, scale = 5 * rng.standard_normal((200, 3)), np.exp(3 * rng.standard_normal((200, 3)))
-    moved = Draws(shift + scale * table.theta, table.x,
+    moved = PosteriorTable(shift + scale * table.theta, table.x,
                   shift[:, None] + scale[:, None] * table.q)  # fmt: skip
     before, after = (run(SBC(quantities=WITHOUT_LOG_Q), one) for one in (table, moved))
     np.testing.assert_array_equal(before.arrays["u"], after.arrays["u"])
@@ -268,7 +267,7 @@ def test_no_unit_and_no_origin_changes_a_rank():
 
 def test_the_order_of_draws_changes_nothing():
     table = normal(100, 15, seed=15)
-    turned = Draws(table.theta, table.x, table.q[:, stream(15, "order").permutation(15)])
+    turned = PosteriorTable(table.theta, table.x, table.q[:, stream(15, "order").permutation(15)])
     before, after = (run(SBC(quantities=EVERYTHING), one) for one in (table, turned))
     np.testing.assert_array_equal(before.arrays["u"], after.arrays["u"])
 
@@ -284,8 +283,8 @@ def test_equal_points_tie():
 
 def test_single_precision_ranks_as_double():
     table = normal(100, 20, seed=17)
-    small = Draws(*(a.astype(np.float32) for a in (table.theta, table.x, table.q)))
-    wide = Draws(*(a.astype(np.float64) for a in (small.theta, small.x, small.q)))
+    small = PosteriorTable(*(a.astype(np.float32) for a in (table.theta, table.x, table.q)))
+    wide = PosteriorTable(*(a.astype(np.float64) for a in (small.theta, small.x, small.q)))
     ours, theirs = (run(SBC(quantities=WITHOUT_LOG_Q), one) for one in (small, wide))
     np.testing.assert_allclose(ours.arrays["u"], theirs.arrays["u"])
     assert scores.apply(SBC(quantities="products").score(), small).draws.dtype == np.float32
@@ -319,14 +318,14 @@ def test_few_draws_and_one_parameter(quantities, k, d):
 
 def test_identical_samples_say_nothing():
     table = normal(400, 10, d=2, seed=20)
-    same = Draws(table.theta, table.x, np.repeat(table.theta[:, None], 10, axis=1))
+    same = PosteriorTable(table.theta, table.x, np.repeat(table.theta[:, None], 10, axis=1))
     found = run(SBC(quantities=EVERYTHING), same, seed=20)
     np.testing.assert_allclose(found.arrays["u"], stream(20, "ties").random((5, 400)))
 
 
 def test_p_is_never_zero():
     table = normal(2000, 500, d=2, seed=21)
-    far = Draws(table.theta + 1e6, table.x, table.q)
+    far = PosteriorTable(table.theta + 1e6, table.x, table.q)
     found = run(SBC(), far)
     assert 0 < found.pvalue < 1e-300
     assert (found.arrays["pvalues"] > 0).all()
@@ -336,7 +335,9 @@ def test_p_is_never_zero():
 def test_heavy_tails_do_not_overflow():
     rng = stream(22)
     q = np.exp(200 * rng.standard_normal((50, 20, 2)))
-    found = run(SBC(quantities=WITHOUT_LOG_Q), Draws(q[:, 0].copy(), np.zeros((50, 1)), q))
+    found = run(
+        SBC(quantities=WITHOUT_LOG_Q), PosteriorTable(q[:, 0].copy(), np.zeros((50, 1)), q)
+    )
     assert np.isfinite(found.arrays["u"]).all()
 
 

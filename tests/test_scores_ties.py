@@ -8,9 +8,9 @@ from validation_core.methods.within_x import WithinX
 from validation_core.rng import stream
 from validation_core.sampling import TrainingSet
 from validation_core.scores.classifier import Classifier, learn
-from validation_core.scores.local.recipe import Local
+from validation_core.scores.lc2st import LC2STClassifier
 from validation_core.statistics import binomial_bounds
-from validation_core.types import Draws, Joint, TableScores
+from validation_core.types import Joint, PosteriorTable, TableScores
 
 N, K = 60, 19
 KINDS = ("point masses", "rounded", "binary")
@@ -30,7 +30,7 @@ def table(kind, rng, n=N, k=K):
     """A right q: truth and draws of one law at each x."""
     x = rng.standard_normal((n, 2))
     theta = drawn(kind, rng, (n, k + 1))
-    return Draws(theta[:, 0], x, theta[:, 1:])
+    return PosteriorTable(theta[:, 0], x, theta[:, 1:])
 
 
 @pytest.fixture(scope="module", params=KINDS)
@@ -58,7 +58,7 @@ def test_what_the_network_cannot_tell_apart_ties(trained):
     """Numbers beyond the clip are one input, though they differ."""
     _, network = trained
     rng = stream(3)
-    draws = Draws(1e6 + rng.random((N, 3)), rng.standard_normal((N, 2)),
+    draws = PosteriorTable(1e6 + rng.random((N, 3)), rng.standard_normal((N, 2)),
                   1e6 + rng.random((N, K, 3)))  # fmt: skip
     found = scores.apply(network.at(), draws)
     np.testing.assert_array_equal(found.draws[0], np.repeat(found.truth[0][:, None], K, axis=1))
@@ -101,7 +101,7 @@ def test_draws_that_are_equal_tie_with_each_other(trained):
 def test_every_score_without_a_table_of_its_own_ties(kind):
     """The local networks, and any function that rounds by its place in a batch."""
     draws = table(kind, stream(8, kind), 40, 12)
-    local = Local(nulls=5, epochs=1).learn(draws, stream(9))
+    local = LC2STClassifier(nulls=5, epochs=1).learn(draws, stream(9))
 
     def by_place(theta, x):
         return theta.sum(1) + 1e-9 * np.arange(len(theta))
@@ -116,7 +116,7 @@ def test_every_score_without_a_table_of_its_own_ties(kind):
 def test_scores_of_ordinary_tables_are_what_rows_score(trained):
     _, network = trained
     rng = stream(10)
-    draws = Draws(rng.standard_normal((N, 3)), rng.standard_normal((N, 2)),
+    draws = PosteriorTable(rng.standard_normal((N, 3)), rng.standard_normal((N, 2)),
                   rng.standard_normal((N, K, 3)))  # fmt: skip
     found, score = scores.apply(network.at(), draws), network.at()
     np.testing.assert_allclose(found.truth[0], score(draws.theta, draws.x), rtol=1e-4, atol=1e-5)

@@ -10,17 +10,7 @@ from validation_core.bayes import MODELS, Concrete, HeartTransplants, Hospitals
 from validation_core.bayes.inference import ALGORITHMS, Laplace, Variational
 from validation_core.bayes.model import log_joint
 from validation_core.engine import Engine, SerialExecutor
-from validation_core.simulations import (
-    FOUR,
-    GRID,
-    MS,
-    Plan,
-    Run,
-    collect,
-    curves,
-    figure,
-    summary,
-)
+from validation_core.simulations import FOUR, GRID, MS, Plan, Run, collect, curves, figure, summary
 from validation_core.simulations import tested as made_for  # pytest collects test*
 from validation_core.simulations.numbers import figure_rows, rows
 from validation_core.simulations.plan import price, trained

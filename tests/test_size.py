@@ -2,25 +2,45 @@
 
 import json
 import tracemalloc
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
 from scipy.special import ndtr, ndtri
 from scipy.stats import norm
 
-from validation_core import diagnosis, keys, statistics, uploads
-from validation_core.answers import Found, size
-from validation_core.answers.size.marginals import marginals
+from validation_core import diagnosis, keys, statistics
+from validation_core import tables as uploads
 from validation_core.diagnosis import tasks
-from validation_core.figures import size as figures
+from validation_core.diagnosis.questions import Names, by_name
+from validation_core.diagnosis.questions.base import as_numbers
+from validation_core.diagnosis.questions.calibration import (
+    Calibration,
+    LearnedDivergenceStudy,
+    RowErrorStudy,
+)
+from validation_core.diagnosis.questions.calibration.errors import (
+    Interval,
+    LearnedDivergence,
+    marginals,
+)
+from validation_core.diagnosis.questions.calibration.figures import SHOWN, figures
 from validation_core.methods import SBC, SKL
-from validation_core.statistics import contraction, effects, hpd
+from validation_core.statistics import coverage, effects
 from validation_core.store import Store
-from validation_core.types import Draws
-from validation_core.uploads import Upload
+from validation_core.tables import Upload
+from validation_core.types import PosteriorTable
 
 NAMES = ("alpha", "beta", "gamma")
+QUESTION = by_name("size")
+
+
+def say(found, names):
+    return QUESTION.describe(found, Names(names))
+
+
+def rows_of(found, names):
+    return QUESTION.rows(found, Names(names))
 
 
 def ranks(shift, width, n, k, trials, rng):
@@ -45,9 +65,9 @@ def gaussian(n=400, k=100, d=1, shift=0.0, width=1.0, seed=0, dtype=np.float64, 
 def answered(upload, seed=0):
     """What ranks, moments and densities say, without a network."""
     tasks.hold(upload)
-    task = size.Sizes(digest=upload.digest, seed=seed)
+    task = RowErrorStudy(digest=upload.digest, seed=seed)
     found = task.answer(upload, None, lambda fraction, live: None)
-    json.dumps(found.plain, allow_nan=False)
+    json.dumps(QUESTION.to_json(found), allow_nan=False)
     return found
 
 
@@ -151,7 +171,7 @@ def test_moments_tell_a_bias_and_a_width_without_the_noise_of_few_draws():
     rng = np.random.default_rng(0)
     n, k, shift, width = 60_000, 8, 0.6, 0.5
     q = shift + width * rng.standard_normal((n, k, 1))
-    z = contraction.zscores(contraction.moments(q), rng.standard_normal((n, 1)))[:, 0]
+    z = effects.zscores(effects.moments(q), rng.standard_normal((n, 1)))[:, 0]
     found = effects.by_moments(z, k)
     assert float(found.bias.estimate) == pytest.approx(shift / width, abs=0.03)
     needed = np.sqrt(1 + width**2 / k)  # the truth's spread about a mean of k draws
@@ -166,7 +186,7 @@ def test_moments_of_three_draws_say_nothing():
 def test_contraction_is_not_cut_off_at_the_prior():
     rng = np.random.default_rng(0)
     theta, q = rng.standard_normal((4000, 2)), rng.standard_normal((4000, 50, 2)) * [0.5, 1.5]
-    found = contraction.contraction(contraction.moments(q), theta)
+    found = effects.contraction(effects.moments(q), theta)
     assert found.estimate == pytest.approx([0.75, 1 - 1.5**2], abs=0.12)
     assert found.high[1] < 0 < found.low[0]
 
@@ -175,8 +195,8 @@ def test_contraction_intervals_hold():
     rng, inside, trials = np.random.default_rng(0), 0, 400
     for _ in range(trials):
         theta, scale = rng.standard_normal((200, 1)), rng.uniform(0.3, 0.7, (200, 1, 1))
-        found = contraction.contraction(
-            contraction.moments(scale * rng.standard_normal((200, 20, 1))), theta
+        found = effects.contraction(
+            effects.moments(scale * rng.standard_normal((200, 20, 1))), theta
         )
         inside += bool(found.low[0] <= 1 - (0.25 + 0.16 / 12) <= found.high[0])
     assert inside >= statistics.binomial_bounds(trials, 0.94, 0.999)[0]
@@ -186,20 +206,22 @@ def test_moments_do_not_lose_digits_or_copy_the_table():
     rng = np.random.default_rng(0)
     draws = (1e4 + rng.standard_normal((3000, 200, 8))).astype(np.float32)
     tracemalloc.start()
-    found = contraction.moments(draws)
+    found = effects.moments(draws)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < draws.nbytes
     whole = draws.astype(np.float64)
     np.testing.assert_allclose(found.mean, whole.mean(1), rtol=1e-12)
     np.testing.assert_allclose(found.variance, whole.var(1, ddof=1), rtol=1e-9)
-    assert (contraction.moments(np.full((4, 7, 1), 0.1, np.float32)).variance == 0).all()
+    assert (effects.moments(np.full((4, 7, 1), 0.1, np.float32)).variance == 0).all()
 
 
 def test_marginals_hold_no_second_copy_of_the_draws():
     rng = np.random.default_rng(0)
     n, k, d = 2000, 400, 10
-    draws = Draws(*(rng.standard_normal(s, dtype=np.float32) for s in ((n, d), (n, 1), (n, k, d))))
+    draws = PosteriorTable(
+        *(rng.standard_normal(s, dtype=np.float32) for s in ((n, d), (n, 1), (n, k, d)))
+    )
     marginals(draws, 0)  # what is remembered between calls
     tracemalloc.start()
     marginals(draws, 0)
@@ -214,26 +236,26 @@ def test_ranks_are_those_of_sbc_itself(tmp_path):
     for task in tasks.tasks(upload, [SBC()], 4):
         task.run(store, lambda fraction, live: None)
     (record,), _ = tasks.records(store, upload, [SBC()], 4)
-    for one in found.plain["parameters"]:
-        u = record.arrays["u"][one["index"]]
-        assert one["pvalue"] == pytest.approx(float(effects.off_pvalue(u)))
-        assert one["below_median"] == pytest.approx((u <= 0.5).mean())
+    for one in found.parameters:
+        u = record.arrays["u"][one.index]
+        assert one.pvalue == pytest.approx(float(effects.off_pvalue(u)))
+        assert one.below_median.estimate == pytest.approx((u <= 0.5).mean())
 
 
 def test_the_worst_stands_first_and_is_told():
     width, shift = np.array([1.0, 0.5, 0.8]), np.array([0, 0.3, 0])
     upload = gaussian(n=1000, d=3, width=width, shift=shift, seed=1)
     found = answered(upload)
-    every = found.plain["parameters"]
-    assert [one["index"] for one in every] == [1, 2, 0]
-    assert every[0]["bias"] == pytest.approx(0.6, abs=0.15)
-    assert every[0]["ratio"] == pytest.approx(0.5, rel=0.1)
-    said = size.say(found, NAMES)
+    every = found.parameters
+    assert [one.index for one in every] == [1, 2, 0]
+    assert every[0].bias.estimate == pytest.approx(0.6, abs=0.15)
+    assert every[0].ratio.estimate == pytest.approx(0.5, rel=0.1)
+    said = say(found, NAMES)
     assert said[0].startswith("beta is the worst: its nominal 80% interval covers ")
     assert "posterior sd too high" in said[0]
     assert "over-confident" in said[0]
     assert said[1] == "2 of 3 parameters are off at level 5%, corrected for 3: beta, gamma."
-    rows = size.table(found, NAMES)
+    rows = rows_of(found, NAMES)
     assert [row["parameter"] for row in rows] == ["beta", "gamma", "alpha"]
     assert rows[0]["width / needed width"] == pytest.approx(0.5, rel=0.1)
 
@@ -241,43 +263,43 @@ def test_the_worst_stands_first_and_is_told():
 @pytest.mark.parametrize(("shift", "word"), [(-0.5, "too low"), (0.5, "too high")])
 def test_a_pure_bias_is_seen_below_the_median(shift, word):
     upload = gaussian(n=800, shift=shift)
-    first = size.say(answered(upload), NAMES)[0]
+    first = say(answered(upload), NAMES)[0]
     assert "of the truths lie below its median, not half" in first
     assert f"posterior sd {word}" in first
 
 
 def test_where_nothing_is_off_what_is_left_open_is_told():
     found = answered(gaussian(n=1000, d=2))
-    assert all(one["pvalue_adjusted"] > 0.05 for one in found.plain["parameters"])
-    said = size.say(found, NAMES)
+    assert all(one.pvalue_adjusted > 0.05 for one in found.parameters)
+    said = say(found, NAMES)
     assert said[0].startswith("No parameter is found off: nominal 80% intervals cover between ")
     assert "a bias of at most 0." in said[0]
     assert "correct" not in " ".join(said)
 
 
 def test_severity_is_positive_where_a_nominal_rate_lies_outside_its_interval():
-    for one in answered(gaussian(n=600, d=2, width=np.array([0.6, 1.0]))).plain["parameters"]:
-        ends = [(rate["level"], rate["covers_low"], rate["covers_high"])
-                for rate in one["coverage"]]  # fmt: skip
-        ends.append((0.5, one["below_median_low"], one["below_median_high"]))
-        assert one["severity"] == pytest.approx(max(max(lo - at, at - hi) for at, lo, hi in ends))
-        assert (one["severity"] > 0) == any(not lo <= at <= hi for at, lo, hi in ends)
+    for one in answered(gaussian(n=600, d=2, width=np.array([0.6, 1.0]))).parameters:
+        ends = [(rate.level, rate.covers.low, rate.covers.high)
+                for rate in one.coverage]  # fmt: skip
+        ends.append((0.5, one.below_median.low, one.below_median.high))
+        assert one.severity == pytest.approx(max(max(lo - at, at - hi) for at, lo, hi in ends))
+        assert (one.severity > 0) == any(not lo <= at <= hi for at, lo, hi in ends)
 
 
 @pytest.mark.parametrize(("k", "by"), [(100, "moments"), (3, "ranks")])
 def test_saturated_ranks_are_said_to_be(k, by):
     upload = gaussian(n=500, k=k, shift=0.5, width=0.02)
     found = answered(upload)
-    (one,) = found.plain["parameters"]
-    assert one["by"] == by
-    said = size.say(found, NAMES)[0]
+    (one,) = found.parameters
+    assert one.by == by
+    said = say(found, NAMES)[0]
     if by == "moments":
-        assert one["saturated"]
-        assert one["ratio"] == pytest.approx(0.02, rel=0.15)
-        assert one["bias"] == pytest.approx(25, rel=0.2)
+        assert one.saturated
+        assert one.ratio.estimate == pytest.approx(0.02, rel=0.15)
+        assert one.bias.estimate == pytest.approx(25, rel=0.2)
         assert "lie outside all 100 draws of q, so that its bias and width are told by" in said
     else:
-        assert not one["saturated"] or "least" in said
+        assert not one.saturated or "least" in said
 
 
 def test_an_estimator_wider_than_the_prior_is_told():
@@ -286,7 +308,7 @@ def test_an_estimator_wider_than_the_prior_is_told():
     upload = Upload.of(
         {"theta": theta, "x": theta, "theta_q": 2 * rng.standard_normal((500, 50, 1))}
     )
-    said = size.say(answered(upload), NAMES)
+    said = say(answered(upload), NAMES)
     assert any("q is wider than the prior for alpha (contraction −" in one for one in said)
 
 
@@ -315,9 +337,9 @@ ODD = {
 def test_odd_tables_have_numbers_sentences_and_figures(make):
     upload = make()
     found = answered(upload)
-    assert size.say(found, NAMES)
-    assert len(size.table(found, NAMES)) == upload.dims[0]
-    for picture in figures.drawn(found, NAMES):
+    assert say(found, NAMES)
+    assert len(rows_of(found, NAMES)) == upload.dims[0]
+    for picture in figures(found, NAMES):
         type(picture.figure)(picture.figure.to_plotly_json())  # plotly accepts it
 
 
@@ -326,8 +348,8 @@ def test_discrete_parameters_keep_the_level():
     trials, off = 300, 0
     for _ in range(trials):
         theta, q = rng.poisson(1.5, (60, 1)), rng.poisson(1.5, (60, 9, 1))
-        draws = Draws(theta.astype(float), np.zeros((60, 1)), q.astype(float))
-        off += marginals(draws, int(rng.integers(1 << 30)))[0]["pvalue_adjusted"] <= 0.05
+        draws = PosteriorTable(theta.astype(float), np.zeros((60, 1)), q.astype(float))
+        off += marginals(draws, int(rng.integers(1 << 30)))[0].pvalue_adjusted <= 0.05
     assert off <= statistics.binomial_bounds(trials, 0.05, 0.999)[1]
 
 
@@ -335,8 +357,8 @@ def test_holm_holds_over_parameters():
     trials, off = 300, 0
     for seed in range(trials):
         rng = np.random.default_rng(seed)
-        draws = Draws(*(rng.standard_normal(s) for s in ((40, 6), (40, 1), (40, 10, 6))))
-        off += marginals(draws, seed)[0]["pvalue_adjusted"] <= 0.05
+        draws = PosteriorTable(*(rng.standard_normal(s) for s in ((40, 6), (40, 1), (40, 10, 6))))
+        off += marginals(draws, seed)[0].pvalue_adjusted <= 0.05
     assert off <= statistics.binomial_bounds(trials, 0.05, 0.999)[1]
 
 
@@ -346,12 +368,12 @@ def test_highest_density_regions_cover_what_is_known(width):
     n, k = 20_000, 100
     truth, draws = rng.standard_normal(n), width * rng.standard_normal((n, k))
     log_q, log_q_draws = (norm.logpdf(one, scale=width) for one in (truth, draws))
-    found = hpd.regions(log_q, log_q_draws, rng)
+    found = coverage.regions(log_q, log_q_draws, rng)
     known = 2 * ndtr(width * ndtri((1 + np.array(effects.LEVELS)) / 2)) - 1
     assert found.rates.estimate == pytest.approx(known, abs=0.015)
     assert (found.pvalue < 1e-6) == (width != 1.0)
     assert np.sign(found.area.estimate) == np.sign(width - 1) or width == 1.0
-    levels, share, low, high = hpd.curve(found.needed)
+    levels, share, low, high = coverage.curve(found.needed)
     outside = ((share < low - 1e-12) | (share > high + 1e-12)).any()
     assert outside == (width != 1.0)
     assert levels[0] == 0
@@ -362,7 +384,7 @@ def test_highest_density_regions_cover_what_is_known(width):
 def test_regions_of_a_right_q_are_exact_with_ties(k):
     rng, trials = np.random.default_rng(k), 2000
     rejected = sum(
-        hpd.ks(1 - statistics.conformal_ranks(
+        coverage.ks(1 - statistics.conformal_ranks(
             np.round(rng.standard_normal(40)), np.round(rng.standard_normal((40, k))), rng
         )).pvalue <= 0.05
         for _ in range(trials)
@@ -391,20 +413,20 @@ def with_densities(n=600, k=40, shift=0.3, width=0.8, seed=0):
 
 def test_densities_bring_regions_and_the_divergence():
     upload = with_densities()
-    task, estimate = size.tasks(upload, diagnosis.default_methods(), 0)
+    task, estimate = QUESTION.studies(upload, diagnosis.default_methods(), 0)
     assert task.densities
-    assert isinstance(estimate, size.Learned)
+    assert isinstance(estimate, LearnedDivergenceStudy)
     found = answered(upload)
     variance = 0.8**2
     known = 0.5 * (1 / variance + variance - 2) + 0.3**2 / 2 * (1 + 1 / variance)
-    nats = found.plain["divergence"]
-    assert nats["source"] == "densities"
-    assert abs(nats["estimate"] - known) < 4 * nats["sd"] / np.sqrt(600)
-    said = " ".join(size.say(found, NAMES))
+    nats = found.divergence
+    assert nats.source == "densities"
+    assert abs(nats.estimate - known) < 4 * nats.sd / np.sqrt(600)
+    said = " ".join(say(found, NAMES))
     assert "Highest-density regions of q hold the truth in (nominal: true) 50%: " in said
     assert "not part of the verdict" in said
     assert "Symmetric divergence KL(p || q) + KL(q || p), mean over x: " in said
-    assert len(figures.drawn(found, NAMES)) == 7
+    assert len(figures(found, NAMES)) == 7
 
 
 def test_the_divergence_is_that_of_the_record(tmp_path):
@@ -415,25 +437,25 @@ def test_the_divergence_is_that_of_the_record(tmp_path):
     (work,) = tasks.tasks(upload, [SKL()], 3)
     work.run(store, lambda fraction, live: None)
     record = work.load(store)
-    nats = answered(upload, seed=3).plain["divergence"]
+    nats = answered(upload, seed=3).divergence
     named = {"estimate": "skl", "low": "ci_low", "high": "ci_high"}
     same = ("boot_low", "boot_high", "median", "largest", "auc", "k", "draws", "infinite")
-    assert nats["pvalue"] == record.pvalue
+    assert nats.pvalue == record.pvalue
     assert 0.0005 < record.pvalue < 1
     for own, other in {**named, **{name: name for name in same}}.items():
-        assert nats[own] == record.effect[other], own
+        assert getattr(nats, own) == record.effect[other], own
 
 
 def test_weighing_more_draws_leaves_less_and_takes_twice_as_many():
-    nats = answered(with_densities(n=2000, k=40, shift=0.6)).plain["divergence"]
-    left = nats["weighted"]
-    assert [one["m"] for one in left] == [2, 5, 10, 20]
-    values = [nats["estimate"], *(one["estimate"] for one in left)]
+    nats = answered(with_densities(n=2000, k=40, shift=0.6)).divergence
+    left = nats.weighted
+    assert [one.m for one in left] == [2, 5, 10, 20]
+    values = [nats.estimate, *(one.estimate for one in left)]
     assert values == sorted(values, reverse=True)
-    assert all(one["low"] < one["estimate"] < one["high"] for one in left)
-    few = answered(with_densities(n=50, k=2)).plain["divergence"]
-    assert few["weighted"] == []
-    assert "Importance" not in " ".join(size.say(answered(with_densities(n=50, k=2)), NAMES))
+    assert all(one.low < one.estimate < one.high for one in left)
+    few = answered(with_densities(n=50, k=2)).divergence
+    assert few.weighted == ()
+    assert "Importance" not in " ".join(say(answered(with_densities(n=50, k=2)), NAMES))
 
 
 def test_a_classifier_stands_beside_as_an_estimate(tmp_path):
@@ -441,21 +463,21 @@ def test_a_classifier_stands_beside_as_an_estimate(tmp_path):
     tasks.hold(upload)
     store = Store(tmp_path)
     founds = []
-    for task in size.tasks(upload, diagnosis.default_methods(), 0):
+    for task in QUESTION.studies(upload, diagnosis.default_methods(), 0):
         task.run(store, lambda fraction, live: None)
         founds.append(task.load(store))
-    both = size.gather(founds)
-    assert both.plain["divergence"]["source"] == "densities"
-    assert both.plain["estimate"]["source"] == "classifier"
-    said = size.say(both, NAMES)
+    both = QUESTION.gather(founds)
+    assert both.divergence.source == "densities"
+    assert both.estimate.source == "classifier"
+    said = say(both, NAMES)
     assert any(one.startswith("For comparison, an estimate without densities.") for one in said)
-    drawn = figures.drawn(both, NAMES)
+    drawn = figures(both, NAMES)
     assert drawn[-1].title == "Beside a classifier's estimate"
     ticks = drawn[-1].figure.layout.yaxis.ticktext
     assert list(ticks) == ["log densities", "classifier (estimate)"]
     exact, estimate = drawn[-1].figure.data[0].x
-    assert exact == pytest.approx(both.plain["divergence"]["estimate"], rel=1e-6)
-    assert estimate == pytest.approx(both.plain["estimate"]["estimate"], rel=1e-6)
+    assert exact == pytest.approx(both.divergence.estimate, rel=1e-6)
+    assert estimate == pytest.approx(both.estimate.estimate, rel=1e-6)
 
 
 def test_where_many_densities_are_infinite_no_divergence_is_told():
@@ -463,7 +485,7 @@ def test_where_many_densities_are_infinite_no_divergence_is_told():
     log_q = np.array(upload.densities["log_q"])
     log_q[:61] = -np.inf
     found = answered(replace(upload, densities={**upload.densities, "log_q": log_q}))
-    assert found.plain["divergence"] is None
+    assert found.divergence is None
 
 
 def test_an_infinite_density_is_said():
@@ -471,49 +493,49 @@ def test_an_infinite_density_is_said():
     log_q = np.array(upload.densities["log_q"])
     log_q[:3] = -np.inf
     found = answered(replace(upload, densities={**upload.densities, "log_q": log_q}))
-    assert found.plain["divergence"]["infinite"] == 3
-    assert any("In 3 of 600 rows" in one for one in size.say(found, NAMES))
+    assert found.divergence.infinite == 3
+    assert any("In 3 of 600 rows" in one for one in say(found, NAMES))
 
 
 def test_without_densities_a_classifier_estimates_the_divergence(tmp_path):
     upload = gaussian(n=300, k=20, shift=1.5)
     tasks.hold(upload)
     store = Store(tmp_path)
-    planned = size.tasks(upload, diagnosis.default_methods(), 0)
-    assert [type(task) for task in planned] == [size.Sizes, size.Learned]
+    planned = QUESTION.studies(upload, diagnosis.default_methods(), 0)
+    assert [type(task) for task in planned] == [RowErrorStudy, LearnedDivergenceStudy]
     assert planned[1].needs == {keys.key(planned[1].trainings[0])}
     founds = []
     for task in planned:
         task.run(store, lambda fraction, live: None)
         founds.append(task.load(store))
-    both = size.gather(founds)
-    nats = both.plain["divergence"]
-    assert nats["source"] == "classifier"
-    assert nats["rows"] == 150
-    assert 1.0 < nats["estimate"] < 3.0  # exact: 1.5^2 = 2.25
-    assert any("as far as the shared classifier sees" in one for one in size.say(both, NAMES))
+    both = QUESTION.gather(founds)
+    nats = both.divergence
+    assert nats.source == "classifier"
+    assert nats.rows == 150
+    assert 1.0 < nats.estimate < 3.0  # exact: 1.5^2 = 2.25
+    assert any("as far as the shared classifier sees" in one for one in say(both, NAMES))
     for part in founds:  # what is there can be shown before the rest
-        shown = size.gather([part])
-        assert size.say(shown, NAMES)
-        assert figures.drawn(shown, NAMES)
+        shown = QUESTION.gather([part])
+        assert say(shown, NAMES)
+        assert figures(shown, NAMES)
 
 
 def test_without_a_classifier_among_the_methods_there_is_no_estimate():
-    assert [type(task) for task in size.tasks(gaussian(), [SBC()], 0)] == [size.Sizes]
+    assert [type(task) for task in QUESTION.studies(gaussian(), [SBC()], 0)] == [RowErrorStudy]
 
 
 def test_obstacles_say_the_rule():
     pair = Upload.of({"p": np.zeros((9, 1)), "q": np.ones((9, 1))})
-    assert "two samples p and q have no x" in size.obstacle(pair)
-    assert size.tasks(pair, diagnosis.default_methods(), 0) == ()
-    assert "at least 5 simulations; got 4" in size.obstacle(gaussian(n=4))
-    assert size.obstacle(gaussian(n=5)) is None
+    assert "two samples p and q have no x" in QUESTION.obstacle(pair)
+    assert QUESTION.studies(pair, diagnosis.default_methods(), 0) == ()
+    assert "at least 5 simulations; got 4" in QUESTION.obstacle(gaussian(n=4))
+    assert QUESTION.obstacle(gaussian(n=5)) is None
 
 
 def test_keys_follow_the_densities_and_the_seed():
     plain = gaussian(n=20)
     rich = replace(plain, densities={"log_q": np.zeros(20), "log_q_draws": np.zeros((20, 100))})
-    first = {size.tasks(one, (), seed)[0].key for one in (plain, rich) for seed in (0, 1)}
+    first = {QUESTION.studies(one, (), seed)[0].key for one in (plain, rich) for seed in (0, 1)}
     assert len(first) == 4
 
 
@@ -522,15 +544,15 @@ def test_keys_follow_the_densities_and_the_seed():
 def test_real_tables(name, state, shared):
     upload = uploads.read(shared / "data" / f"{name}_{state}.npz")
     found = answered(upload)
-    every = found.plain["parameters"]
-    assert any(one["pvalue_adjusted"] <= 0.05 for one in every)
+    every = found.parameters
+    assert any(one.pvalue_adjusted <= 0.05 for one in every)
     if state == "undertrained":
-        assert every[0]["pvalue_adjusted"] < 1e-4
-        assert every[0]["severity"] > 0
+        assert every[0].pvalue_adjusted < 1e-4
+        assert every[0].severity > 0
     for one in every:
-        assert one["ratio_low"] <= one["ratio"] <= one["ratio_high"]
-        assert 0.7 < one["ratio"] < 1.4
-    assert size.say(found, upload.names)
+        assert one.ratio.low <= one.ratio.estimate <= one.ratio.high
+        assert 0.7 < one.ratio.estimate < 1.4
+    assert say(found, upload.names)
 
 
 def test_ranks_agree_with_the_reference(reference):
@@ -552,39 +574,40 @@ def test_figures_draw_six_and_escape_names():
         "theta_q": 0.5 * rng.standard_normal((n, 20, d)),
     })  # fmt: skip
     names = tuple(f"<b>{i}</b>" for i in range(d))
-    drawn = figures.drawn(answered(upload), names)
+    drawn = figures(answered(upload), names)
     assert len(drawn) == 3
     for picture in drawn:
         assert "<b>" not in picture.figure.to_json().replace("\\u003c", "<")
         assert picture.caption
         assert "If q were right" in picture.caption or "If q" in picture.caption
         assert picture.figure.layout.height <= 400
-    assert len(drawn[0].figure.layout.yaxis.ticktext) == figures.SHOWN
+    assert len(drawn[0].figure.layout.yaxis.ticktext) == SHOWN
     assert "3 more parameters are in the table" in drawn[0].caption
 
 
 def test_nothing_found_draws_and_says_nothing():
-    empty = Found({}, {})
-    assert figures.drawn(empty, NAMES) == ()
-    assert size.say(empty, NAMES) == ()
-    assert size.table(empty, NAMES) == []
+    empty = Calibration()
+    assert figures(empty, NAMES) == ()
+    assert say(empty, NAMES) == ()
+    assert rows_of(empty, NAMES) == []
 
 
 def test_the_code_runs_as_it_stands(tmp_path, capsys):
     upload = gaussian(n=40, k=5, d=2)
     path = tmp_path / "table.npz"
     np.savez(path, **upload.arrays())
-    text = size.CODE.replace("{path}", str(path)).replace("{seed}", "3")
-    assert text == size.CODE.format(path=path, seed=3)
+    text = QUESTION.code.replace("{path}", str(path)).replace("{seed}", "3")
+    assert text == QUESTION.code.format(path=path, seed=3)
     exec(compile(text, "code", "exec"), {})
     said = capsys.readouterr().out
-    assert size.say(answered(uploads.read(path), seed=3), upload.names)[0] in said
+    assert say(answered(uploads.read(path), seed=3), upload.names)[0] in said
 
 
 def test_the_same_seed_gives_the_same_numbers():
     upload = gaussian(n=60, k=7, d=2)
-    assert answered(upload, 5).plain == answered(upload, 5).plain
-    assert answered(upload, 5).plain != answered(upload, 6).plain
+    first, again, other = (as_numbers(answered(upload, seed)) for seed in (5, 5, 6))
+    assert first == again
+    assert first != other
 
 
 def test_an_estimator_that_is_the_prior_is_told():
@@ -595,15 +618,17 @@ def test_an_estimator_that_is_the_prior_is_told():
     q = rng.standard_normal((400, 60, 2))
     q[..., 0] = x / 1.01 + 0.1 * q[..., 0]
     upload = Upload.of({"theta": theta, "x": x, "theta_q": q})
-    (told,) = [one for one in size.say(answered(upload), NAMES) if "prior" in one]
+    (told,) = [one for one in say(answered(upload), NAMES) if "prior" in one]
     assert told.startswith(f"q is hardly narrower than the prior for {NAMES[1]} (contraction")
     assert "x says little of it" in told
 
 
 def test_a_classifier_that_points_the_wrong_way_sees_nothing():
-    nats = {"estimate": 0.003, "boot_low": -0.003, "boot_high": 0.01, "source": "classifier",
-            "rows": 250, "slope": -0.35}  # fmt: skip
-    (said,) = size.say(Found({"parameters": [], "divergence": nats}, {}), NAMES)
+    others = {
+        field.name: 0 for field in fields(LearnedDivergence) if field.name not in ("slope", "rows")
+    }
+    nats = LearnedDivergence(**{**others, "rows": 250, "slope": -0.35})
+    (said,) = say(Calibration(divergence=nats), NAMES)
     assert "the shared classifier sees none" in said
     assert "multiplied by" not in said
 
@@ -612,17 +637,17 @@ def test_one_open_error_is_one():
     rng = np.random.default_rng(1)
     upload = table_of(rng.standard_normal((60, 1)), rng.standard_normal((60, 1, 1)))
     found = answered(upload)
-    assert found.plain["parameters"][0]["ratio"] is None  # a single draw has no width
-    assert "posterior sd is left open" in size.say(found, NAMES)[0]
+    assert not found.parameters[0].ratio.known  # a single draw has no width
+    assert "posterior sd is left open" in say(found, NAMES)[0]
 
 
 def test_ends_that_nothing_bounds_are_not_numbers():
     rng = np.random.default_rng(2)
     five = table_of(rng.standard_normal((5, 1)), rng.standard_normal((5, 4, 1)))
-    (one,) = answered(five).plain["parameters"]
-    ends = {"ratio_low": 0.05, "ratio_high": 20.0, "bias_low": -20.0, "bias_high": 3.0}
-    open_ = {**one, **ends, "pvalue_adjusted": 1.0}
-    said = size.say(Found({"parameters": [open_], "k": 4}, {}), NAMES)[0]
+    (one,) = answered(five).parameters
+    ratio, bias = Interval(one.ratio.estimate, 0.05, 20.0), Interval(one.bias.estimate, -20.0, 3.0)
+    open_ = replace(one, ratio=ratio, bias=bias, pvalue_adjusted=1.0)
+    said = say(Calibration(parameters=(open_,), k=4), NAMES)[0]
     assert "a bias of any size and widths of 0 to ∞ times the right one" in said
-    off = {**one, "ratio": 2.58, "ratio_low": 1.21, "ratio_high": 20.0, "pvalue_adjusted": 0.01}
-    assert "2.58 [1.21, ∞] times" in size.say(Found({"parameters": [off], "k": 4}, {}), NAMES)[0]
+    off = replace(one, ratio=Interval(2.58, 1.21, 20.0), pvalue_adjusted=0.01)
+    assert "2.58 [1.21, ∞] times" in say(Calibration(parameters=(off,), k=4), NAMES)[0]

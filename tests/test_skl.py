@@ -7,17 +7,19 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from validation_core import diagnosis, power, statistics, trials
-from validation_core.answers import checker, sensitivity
+from validation_core import diagnosis, statistics
 from validation_core.benchmarks import BENCHMARKS, Boundary, Gaussian, Spiral
-from validation_core.diagnosis import ratios, tasks
-from validation_core.figures.outcomes import figures
+from validation_core.diagnosis import tasks
+from validation_core.diagnosis.questions import Names, by_name
+from validation_core.figures.diagnosis import figures
 from validation_core.methods import SBC, SKL
 from validation_core.rng import stream
+from validation_core.scores import ratio as ratios
 from validation_core.statistics import divergence as nats
 from validation_core.store import Store
+from validation_core.sweep import trials
+from validation_core.tables import Upload
 from validation_core.types import TableScores
-from validation_core.uploads import Upload
 
 SHIFT, VARIANCE = 0.3, 0.8
 EXACT = 0.25875
@@ -40,7 +42,7 @@ def arrays(n=200, k=20, shift=SHIFT, variance=VARIANCE, seed=0):
 
 
 def given(**more):
-    found = ratios.ratios(arrays(**more))
+    found = ratios.of_densities(arrays(**more))
     assert found is not None
     return found
 
@@ -110,7 +112,7 @@ def test_a_stack_of_trials_gives_each_its_own():
 def test_the_benchmarks_ratio_is_read_and_gives_the_known_divergence():
     """Boundary at gamma: N(0, 1) against N(gamma, 1), gamma^2 nats."""
     gamma = 0.5
-    design = power.Trials(n=2000, k=20, seed=1)
+    design = trials.Trials(n=2000, k=20, seed=1)
     outcome, _ = trials.one(Boundary(), gamma, None, SKL(), design, 0)
     error = (float(outcome.arrays["ci_high"]) - float(outcome.arrays["ci_low"])) / 3.92
     assert abs(float(outcome.statistic) - gamma**2) < 4 * error
@@ -123,7 +125,7 @@ def test_a_benchmark_may_give_the_joint_ratio_instead():
             return self.log_ratio(theta, x, gamma) + 100 * x.sum(1)
 
     gamma = Gaussian().gammas[-1]
-    design = power.Trials(n=100, k=5, seed=2)
+    design = trials.Trials(n=100, k=5, seed=2)
     plain, joint = (trials.one(kind(), gamma, None, SKL(), design, 0)[0]
                     for kind in (Gaussian, Joint))  # fmt: skip
     assert float(joint.statistic) == pytest.approx(float(plain.statistic))
@@ -132,7 +134,7 @@ def test_a_benchmark_may_give_the_joint_ratio_instead():
 
 def test_a_benchmark_without_densities_is_refused():
     with pytest.raises(ValueError, match="does not know it at gamma"):
-        power.score_of(SKL(), Spiral(), Spiral().gammas[0], None)
+        trials.score_of(SKL(), Spiral(), Spiral().gammas[0], None)
 
 
 @pytest.mark.parametrize("name", BENCHMARKS)
@@ -141,8 +143,8 @@ def test_power_where_the_ratio_is_known_and_gamma_large(name):
     probe = made.log_ratio(*(np.zeros((1, width)) for width in made.dims), made.gammas[-1])
     if probe is None:
         pytest.skip("its densities are not known")
-    design = power.Trials(n=50, k=10, seed=3)
-    last = trials.run(made, made.gammas[-1], None, SKL(relabelings=99), design, range(5))
+    design = trials.Trials(n=50, k=10, seed=3)
+    (last,) = trials.run(made, made.gammas[-1], None, [SKL(relabelings=99)], design, range(5))
     assert (last.pvalues <= 0.05).mean() >= 0.8
 
 
@@ -297,16 +299,16 @@ def test_what_is_made_of_a_tables_draws_leaves_it_out_and_says_so(store):
     upload = Upload.of(arrays(n=60, k=10))
     tasks.hold(upload)
     asked = [SBC(), SKL()]
-    (task,) = checker.tasks(upload, asked, 0)
+    (task,) = by_name("checker").studies(upload, asked, 0)
     task.run(store, lambda fraction, live: None)
     found = task.load(store)
-    assert [one["name"] for one in found.plain["tests"]] == ["sbc"]
-    said = " ".join(checker.say(found, ("z",)))
+    assert [test.name for test in found.tests] == ["sbc"]
+    said = " ".join(by_name("checker").describe(found, Names(("z",))))
     assert "Symmetric divergence was left out: it reads log densities" in said
-    first = sensitivity.tasks(upload, asked, 0)[0]
+    first = by_name("sensitivity").studies(upload, asked, 0)[0]
     first.run(store, lambda fraction, live: None)
-    left = first.load(store).plain["left_out"]
-    assert [one["label"] for one in left] == ["Symmetric divergence"]
+    left = first.load(store).left_out
+    assert [one.label for one in left] == ["Symmetric divergence"]
 
 
 def test_options_are_checked():

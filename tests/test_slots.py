@@ -5,17 +5,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from validation_core import costs, diagnosis, keys, models, sampling, scores, statistics
-from validation_core.answers import in_theta, selfnull
+from validation_core import diagnosis, keys, models, sampling, scores, statistics
 from validation_core.diagnosis import learning, obstacles, tasks
+from validation_core.diagnosis.questions import Names, by_name
+from validation_core.diagnosis.questions.in_theta.study import Nats
 from validation_core.methods import DC
 from validation_core.rng import stream
 from validation_core.scores.slots import Slots, features, trees
 from validation_core.scores.slots.trained import tied
 from validation_core.statistics import slots as divergences
 from validation_core.store import Store
-from validation_core.types import Blocks, Draws, Joint
-from validation_core.uploads import Upload
+from validation_core.sweep import costs
+from validation_core.tables import Upload
+from validation_core.types import Joint, PosteriorTable, TwoSamples
 
 TRIALS, ROWS = 400, 30
 
@@ -44,7 +46,9 @@ def normals(n, k, d=3, seed=0, correlation=0.0):
     x, z = rng.standard_normal((n, 3)), rng.standard_normal((n, d))
     z = z @ np.linalg.cholesky((1 - correlation) * np.eye(d) + correlation).T
     at = np.resize(np.arange(3), d)
-    return Draws(x[:, at] + 0.7 * z, x, x[:, None, at] + 0.7 * rng.standard_normal((n, k, d)))
+    return PosteriorTable(
+        x[:, at] + 0.7 * z, x, x[:, None, at] + 0.7 * rng.standard_normal((n, k, d))
+    )
 
 
 # What a slot is seen as
@@ -95,7 +99,7 @@ def test_the_place_of_a_slot_is_not_seen():
     order = stream(3).permutation(17)
     every = np.concatenate([table.theta[:, None], table.q], axis=1)
     every[:, :17] = every[:, order]
-    read = scores.apply(trained.at(), Draws(every[:, 0], table.x, every[:, 1:]))
+    read = scores.apply(trained.at(), PosteriorTable(every[:, 0], table.x, every[:, 1:]))
     after = np.concatenate([read.truth[0][:, None], read.draws[0]], axis=1)
     off = np.abs(after - before[:, order])
     assert np.quantile(off, 0.99) < 1e-6  # a sum in another order may pass a tree's cut
@@ -113,7 +117,7 @@ def test_pieces_of_a_table_are_scored_alike(monkeypatch):
 
 def test_equal_slots_have_equal_scores_to_the_bit():
     table = normals(200, 24, correlation=0.5)
-    coarse = Draws(np.round(table.theta), table.x, np.round(table.q))
+    coarse = PosteriorTable(np.round(table.theta), table.x, np.round(table.q))
     read = scores.apply(_learnt(_quick(200, 24), coarse).at(), coarse)
     same = (coarse.q[:, :16] == coarse.theta[:, None]).all(axis=-1)
     assert same.sum() > 100
@@ -134,7 +138,7 @@ def test_many_parameters_keep_those_that_are_off():
     frame = features.fit(table, whole=21, context=21)
     assert len(frame.parameters) == 32
     assert 41 in frame.parameters
-    wide = Draws(table.theta, stream(0).standard_normal((60, 90)), table.q)
+    wide = PosteriorTable(table.theta, stream(0).standard_normal((60, 90)), table.q)
     seen = features.fit(wide, whole=21, context=21)(wide, 4)
     assert seen.own.shape[1:] == (60, 5)
     assert seen.x.shape == (20, 60)
@@ -274,10 +278,10 @@ def test_level(name, kind):
     rng = stream(0, "level", name)
     x, theta = _law(name, 120, k, rng)
     wrong = theta[:, 0] * 1.5 + 0.5 if name != "binary" else 1 - theta[:, 0] * theta[:, 1]
-    trained = _learnt(_quick(120, k, kind=kind), Draws(wrong, x, theta[:, 1:]))
+    trained = _learnt(_quick(120, k, kind=kind), PosteriorTable(wrong, x, theta[:, 1:]))
     assert trained.weights.any()
     x, theta = _law(name, TRIALS * ROWS, k, rng)
-    u = _ranks(trained, Draws(theta[:, 0], x, theta[:, 1:]), name, kind)
+    u = _ranks(trained, PosteriorTable(theta[:, 0], x, theta[:, 1:]), name, kind)
     _within(int((statistics.ks(u.reshape(TRIALS, ROWS)).pvalue <= 0.05).sum()), TRIALS)
 
 
@@ -286,9 +290,9 @@ def test_level_of_discriminative_calibration(kind):
     method = DC(kind=kind, net="within", m=6, permutations=99)
     rng = stream(0, "level", kind)
     x, theta = _law("gaussian", 200, 30, rng)
-    trained = _learnt(method.recipe(200, 30), Draws(theta[:, 0] * 1.3, x, theta[:, 1:]))
+    trained = _learnt(method.recipe(200, 30), PosteriorTable(theta[:, 0] * 1.3, x, theta[:, 1:]))
     x, theta = _law("gaussian", TRIALS * ROWS, 30, rng)
-    read = scores.apply(trained.at(), Draws(theta[:, 0], x, theta[:, 1:]))
+    read = scores.apply(trained.at(), PosteriorTable(theta[:, 0], x, theta[:, 1:]))
     assert read.draws.shape[-1] == 6
     tables = type(read)(
         read.truth.reshape(TRIALS, 1, ROWS), read.draws.reshape(TRIALS, 1, ROWS, -1)
@@ -335,7 +339,7 @@ def test_two_samples_and_small_tables_have_none(tmp_path):
     rng = stream(0)
     sides = (Joint(rng.standard_normal((90, 2)), np.zeros((90, 0))) for _ in range(2))
     two = Upload.of({name: side.theta for name, side in zip("pq", sides, strict=True)})
-    assert isinstance(two.data, Blocks)
+    assert isinstance(two.data, TwoSamples)
     assert "two samples p and q have no x" in obstacles.within(two)
     assert "needs at least 50; got 49" in obstacles.within(_upload(n=49))
     assert "at least 8 others at its x; got 7" in obstacles.within(_upload(k=7))
@@ -383,7 +387,7 @@ def test_discriminative_calibration_sees_all_draws():
     recipe = learning.recipe(_upload(k=40), method)
     assert isinstance(recipe, Slots)
     assert (recipe.n, recipe.k, recipe.scored) == (60, 40, 10)
-    assert "scored anew" in selfnull.unfit(method, 200)
+    assert "scored anew" in method.unfit(200)
     with pytest.raises(ValueError, match="n is at least 25; got 20"):
         method.recipe(20, 40)
 
@@ -405,9 +409,13 @@ def test_a_table_is_calibrated_by_what_sees_all_its_draws(tmp_path):
 # Where in theta
 
 
+def _said(result, names):
+    return " ".join(by_name("in_theta").describe(result, Names(names)))
+
+
 def _answer(upload, store):
     tasks.hold(upload)
-    (task,) = in_theta.tasks(upload, diagnosis.default_methods(), 0)
+    (task,) = by_name("in_theta").studies(upload, diagnosis.default_methods(), 0)
     task.run(store, lambda done, live: None)
     return task, task.load(store)
 
@@ -418,26 +426,26 @@ def test_the_map_in_theta_takes_the_score_that_tells_more(monkeypatch, tmp_path)
     upload = _upload(n=600, k=60, correlation=0.6)
     task, found = _answer(upload, Store(tmp_path))
     assert len(task.trainings) == 2
-    assert found.plain["score"] == "within"
-    assert found.plain["held"]["within"] > 0.1 > found.plain["held"]["classifier"]
-    assert found.plain["pvalue"] < 1e-4
-    assert found.plain["deciles"][0]["ratio_high"] < 1 < found.plain["deciles"][-1]["ratio_low"]
-    said = " ".join(in_theta.say(found, upload.names))
+    assert found.score == "within"
+    assert found.held.within > 0.1 > found.held.classifier
+    assert found.pvalue < 1e-4
+    assert found.deciles[0].share.ratio_high < 1 < found.deciles[-1].share.ratio_low
+    said = _said(found, upload.names)
     assert "The score sees each draw among the others at its x: on rows held out" in said
     # The claimed ratio is calibrated: its mean over q's draws is 1.
-    claimed = np.mean([one["claimed"] for one in found.plain["deciles"]])
+    claimed = np.mean([tenth.claimed for tenth in found.deciles])
     assert claimed == pytest.approx(1, abs=0.15)
 
 
 def test_the_map_in_theta_keeps_a_classifier_that_tells_more(monkeypatch, tmp_path):
     monkeypatch.setattr(learning, "RECIPE", replace(learning.RECIPE, epochs=20, hidden=8))
     monkeypatch.setattr(
-        "validation_core.answers.in_theta.task._held",
-        lambda *_: {"within": -0.01, "classifier": 0.02},
+        "validation_core.diagnosis.questions.in_theta.study._held",
+        lambda *_: Nats(within=-0.01, classifier=0.02),
     )
     _, found = _answer(_upload(n=120, k=20), Store(tmp_path))
-    assert found.plain["score"] == "classifier"
-    said = " ".join(in_theta.say(found, ()))
+    assert found.score == "classifier"
+    said = _said(found, ())
     assert "by +0.020 nats, one that sees each draw among the others at its x by −0.010" in said
 
 
@@ -445,5 +453,5 @@ def test_few_draws_leave_the_classifier_alone(monkeypatch, tmp_path):
     monkeypatch.setattr(learning, "RECIPE", replace(learning.RECIPE, epochs=20, hidden=8))
     task, found = _answer(_upload(n=120, k=7), Store(tmp_path))
     assert len(task.trainings) == 1
-    assert found.plain["score"] == "classifier"
-    assert "The score is the classifier that tests share." in " ".join(in_theta.say(found, ()))
+    assert found.score == "classifier"
+    assert "The score is the classifier that tests share." in _said(found, ())

@@ -5,17 +5,18 @@ import dataclasses
 import numpy as np
 import pytest
 
-from validation_core import keys, sweep, trials
+from validation_core import keys
 from validation_core.benchmarks.gaussian import Gaussian
 from validation_core.engine import Engine, SerialExecutor
-from validation_core.looks import LookTask, look
 from validation_core.methods import C2ST, SBC, MMDFuse, Multiple, Uniform, WithinX
-from validation_core.models import Simulated, Training
-from validation_core.power import Trials
+from validation_core.models import Simulated, Training, TrainTask
 from validation_core.scores.classifier import Classifier
 from validation_core.store import Store
-from validation_core.sweep import Place, Sweep, TrialsTask
-from validation_core.tasks import TrainTask
+from validation_core.sweep import gather, trials
+from validation_core.sweep.parts import Batch, Part
+from validation_core.sweep.plan import Place, Sweep
+from validation_core.sweep.trial_detail import TrialStudy, first_trial
+from validation_core.sweep.trials import Trials
 
 QUICK = Classifier(train=200, epochs=3, hidden=16)
 DESIGN = Trials(trials=70, n=60, k=12)
@@ -30,7 +31,7 @@ def _sweep(*methods, **changes):
 
 
 def _run(wanted, store):
-    for task in sweep.missing(wanted, store):
+    for task in gather.missing(wanted, store):
         task.run(store, lambda fraction, live: None)
 
 
@@ -41,9 +42,9 @@ def store():
 
 def test_a_sweep_runs_and_tells(store):
     wanted = _sweep()
-    assert sweep.collect(wanted, store).cells == []
+    assert gather.collect(wanted, store).cells == []
     _run(wanted, store)
-    found = sweep.collect(wanted, store)
+    found = gather.collect(wanted, store)
     assert found.complete
     assert [(c.label, c.gamma) for c in found.cells] == [
         (m.label, g) for m in wanted.methods for g in wanted.gammas
@@ -53,16 +54,16 @@ def test_a_sweep_runs_and_tells(store):
     sbc = [cell for cell in found.cells if cell.method == "sbc"]
     assert sbc[0].rejections < sbc[1].rejections
     assert sbc[0].draws_q == 70 * 60 * 12
-    rows = sweep.rows(found)
+    rows = gather.rows(found)
     assert all(row["low"] <= row["rate"] <= row["high"] for row in rows)
 
 
 def test_first_a_picture_of_everything():
     """Ten trials of every method everywhere stand before any further trial."""
-    order = [t for t in _sweep().tasks if isinstance(t, TrialsTask)]
+    order = [t.parts[0] for t in _sweep().tasks if isinstance(t, Batch)]
     firsts = [task.first for task in order]
     assert firsts == sorted(firsts)
-    assert [task.count for task in order[:6]] == [10] * 6
+    assert [task.count for task in order[:4]] == [10] * 4
     assert {(t.first, t.first + t.count) for t in order} == {(0, 10), (10, 20), (20, 50), (50, 70)}
 
 
@@ -86,8 +87,8 @@ def test_trials_do_not_depend_on_the_cut(method):
     def score(theta, x):
         return theta[:, 0] + 0.3 * x[:, 0] * theta[:, 1]
 
-    whole = trials.run(BENCHMARK, 0.4, score, method, design, range(12))
-    parts = [trials.run(BENCHMARK, 0.4, score, method, design, r)
+    (whole,) = trials.run(BENCHMARK, 0.4, score, [method], design, range(12))
+    parts = [trials.run(BENCHMARK, 0.4, score, [method], design, r)[0]
              for r in (range(5), range(5, 12))]  # fmt: skip
     joined = trials.together(parts)
     np.testing.assert_array_equal(joined.pvalues, whole.pvalues)
@@ -98,8 +99,8 @@ def test_more_trials_add_to_those_that_are_there(store):
     _run(_sweep(design=dataclasses.replace(DESIGN, trials=50)), store)
     before = {entry.key for entry in store.entries()}
     longer = _sweep(design=dataclasses.replace(DESIGN, trials=100))
-    left = sweep.missing(longer, store)
-    assert {(t.first, t.count) for t in left} == {(50, 50)}
+    left = gather.missing(longer, store)
+    assert {(p.first, p.count) for t in left for p in t.parts} == {(50, 50)}
     _run(longer, store)
     assert before <= {entry.key for entry in store.entries()}
     # Where a sweep of twenty was run first, none of its trials is run again either.
@@ -110,7 +111,7 @@ def test_more_trials_add_to_those_that_are_there(store):
         ).parts["SBC", Place(0.0, 0.0)][-1:]
     }
     assert few in {part.first for part in longer.parts["SBC", Place(0.0, 0.0)]}
-    short, long = (sweep.collect(_sweep(design=dataclasses.replace(DESIGN, trials=n)), store)
+    short, long = (gather.collect(_sweep(design=dataclasses.replace(DESIGN, trials=n)), store)
                    for n in (50, 100))  # fmt: skip
     place = ("SBC", Place(0.0, 0.0))
     np.testing.assert_array_equal(long.pvalues[place][:50], short.pvalues[place])
@@ -118,16 +119,16 @@ def test_more_trials_add_to_those_that_are_there(store):
 
 def test_a_further_method_adds_its_own_trials_only(store):
     _run(_sweep(SBC()), store)
-    left = sweep.missing(_sweep(SBC(), C2ST()), store)
-    assert {t.method.name for t in left if isinstance(t, TrialsTask)} == {"c2st"}
+    left = gather.missing(_sweep(SBC(), C2ST()), store)
+    assert {p.method.name for t in left if isinstance(t, Batch) for p in t.parts} == {"c2st"}
 
 
 def test_the_level_costs_no_trial(store):
     _run(_sweep(SBC()), store)
     strict = _sweep(SBC(), design=dataclasses.replace(DESIGN, alpha=0.01))
-    assert sweep.missing(strict, store) == ()
-    loose = sweep.collect(_sweep(SBC()), store).cells
-    assert sweep.collect(strict, store).cells[1].rejections <= loose[1].rejections
+    assert gather.missing(strict, store) == ()
+    loose = gather.collect(_sweep(SBC()), store).cells
+    assert gather.collect(strict, store).cells[1].rejections <= loose[1].rejections
 
 
 def test_what_plays_no_part_costs_no_trial():
@@ -146,7 +147,7 @@ def test_beta_degrades(store):
     wanted = _sweep(C2ST(), gammas=(1.4,), betas=(0.0, 1.0), recipe=Classifier(train=400),
                     design=dataclasses.replace(DESIGN, trials=20, n=300))  # fmt: skip
     _run(wanted, store)
-    sound, dead = sweep.collect(wanted, store).cells
+    sound, dead = gather.collect(wanted, store).cells
     assert sound.rejections > 15
     assert dead.rejections < 5
 
@@ -154,29 +155,29 @@ def test_beta_degrades(store):
 def test_a_finished_curve_is_one_record(store):
     wanted = _sweep()
     _run(wanted, store)
-    before = sweep.rows(sweep.collect(wanted, store))
-    sweep.keep(wanted, store)
+    before = gather.rows(gather.collect(wanted, store))
+    gather.keep(wanted, store)
     for parts in wanted.parts.values():
         for part in parts:
             store.delete("results", part.key)
-    assert sweep.missing(wanted, store) == ()
-    assert sweep.rows(sweep.collect(wanted, store)) == before
+    assert gather.missing(wanted, store) == ()
+    assert gather.rows(gather.collect(wanted, store)) == before
 
 
 def test_an_unfinished_curve_is_not_kept(store):
     wanted = _sweep(SBC())
-    sweep.missing(wanted, store)[0].run(store, lambda fraction, live: None)
-    sweep.keep(wanted, store)
+    gather.missing(wanted, store)[0].run(store, lambda fraction, live: None)
+    gather.keep(wanted, store)
     assert not store.has("results", wanted.curve(SBC()).key)
-    assert len(sweep.collect(wanted, store).cells) == 1
+    assert len(gather.collect(wanted, store).cells) == 1
 
 
 def test_memory_is_read_once(store, monkeypatch):
     wanted, memory = _sweep(SBC()), {}
     _run(wanted, store)
-    first = sweep.rows(sweep.collect(wanted, store, memory))
-    monkeypatch.setattr(TrialsTask, "load", lambda *a: pytest.fail("read again"))
-    assert sweep.rows(sweep.collect(wanted, store, memory)) == first
+    first = gather.rows(gather.collect(wanted, store, memory))
+    monkeypatch.setattr(Part, "load", lambda *a: pytest.fail("read again"))
+    assert gather.rows(gather.collect(wanted, store, memory)) == first
 
 
 def test_a_method_that_fails_stops_no_other(store, monkeypatch):
@@ -192,18 +193,18 @@ def test_a_method_that_fails_stops_no_other(store, monkeypatch):
         engine.close()
     assert state.state == "failed"
     assert "needs something else" in state.message
-    assert sweep.collect(wanted, store).done == {"Within x": 0, "SBC": 70}
+    assert gather.collect(wanted, store).done == {"Within x": 0, "SBC": 70}
 
 
 def test_a_learned_method_without_a_score_is_refused():
     with pytest.raises(ValueError, match="reads a trained classifier"):
-        trials.run(BENCHMARK, 0.0, None, C2ST(), DESIGN, range(1))
+        trials.run(BENCHMARK, 0.0, None, [C2ST()], DESIGN, range(1))
 
 
 @pytest.mark.parametrize("method", [SBC(), C2ST(), Uniform(m=3)], ids=lambda m: m.name)
 def test_one_test_is_kept_whole(method, store):
     wanted = _sweep(method)
-    task = look(wanted, method, Place(1.4, 0.0))
+    task = first_trial(wanted, method, Place(1.4, 0.0))
     assert task.load(store) is None
     task.run(store, lambda fraction, live: None)
     found = task.load(store)
@@ -219,7 +220,7 @@ def test_one_test_is_kept_whole(method, store):
 def test_specifications_can_be_read_back():
     """Records of interrupted sweeps, and tasks sent to workers, are these texts."""
     wanted = _sweep()
-    for task in (*wanted.tasks, look(wanted, SBC(), wanted.places[0])):
+    for task in (*wanted.tasks, first_trial(wanted, SBC(), wanted.places[0])):
         again = keys.read(keys.text(task))
         assert again == task
         assert again.key == task.key
@@ -229,9 +230,9 @@ def test_specifications_can_be_read_back():
 
 def test_only_networks_queue_for_a_gpu():
     wanted = _sweep(SBC(), C2ST(), MMDFuse())
-    needs = {t.method.name: t.gpu for t in wanted.tasks if isinstance(t, TrialsTask)}
+    needs = {p.method.name: t.gpu for t in wanted.tasks if isinstance(t, Batch) for p in t.parts}
     assert needs == {"sbc": False, "c2st": True, "mmd_fuse": False}
-    assert isinstance(look(wanted, SBC(), wanted.places[0]), LookTask)
+    assert isinstance(first_trial(wanted, SBC(), wanted.places[0]), TrialStudy)
 
 
 def test_fresh_and_pooled_agree(store):
@@ -241,7 +242,7 @@ def test_fresh_and_pooled_agree(store):
     rates = []
     for protocol in ("pooled", "fresh"):
         design = Trials(n=60, protocol=protocol)
-        task = TrialsTask(
+        task = Part(
             source=source, method=Uniform(m=5), network=training, beta=0.0, design=design,
             first=0, count=200,
         )  # fmt: skip

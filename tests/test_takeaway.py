@@ -9,15 +9,14 @@ import streamlit
 import xarray
 from streamlit.testing.v1 import AppTest
 
-from pages.components.services import services
-from tests.reports import FOUND, HOSTILE, diagnosed, known, table
+from pages.ui.services import services
+from tests.reports import ANSWER, HOSTILE, diagnosed, table
 from validation_core.report import notes
-from validation_core.uploads import Upload
+from validation_core.tables import Upload
 
 
 @pytest.fixture(autouse=True)
-def _fresh(monkeypatch):
-    known(monkeypatch)
+def _fresh():
     services.clear()
     yield
     services.clear()
@@ -39,7 +38,7 @@ def downloads(monkeypatch):
 
 
 def _panel(rows, said, captions):
-    from pages.components.panel import panel
+    from pages.ui.panel import panel
     from validation_core.figures.outcome import Drawn
     from validation_core.figures.style import empty
 
@@ -120,13 +119,13 @@ def test_hostile_names_are_text_in_a_panel():
 
 
 def _section(found, answers, label):
-    from pages.components.takeaway import section
+    from pages.diagnose.takeaway import section
 
     section(found, answers, label)
 
 
 def taken(found, label="run 7.npz", query=()):
-    app = AppTest.from_function(_section, args=(found, {"size": FOUND}, label))
+    app = AppTest.from_function(_section, args=(found, {"size": ANSWER}, label))
     for name, value in dict(query).items():
         app.query_params[name] = value
     app = app.run(timeout=30)

@@ -9,15 +9,14 @@ from scipy.stats import ks_2samp
 
 from validation_core import keys, models, sampling, scores, statistics
 from validation_core.benchmarks import BENCHMARKS
-from validation_core.figures import tarp as figures
 from validation_core.hashing import again, hashed, occurrences, uniforms
-from validation_core.methods.tarp import TARP
+from validation_core.methods.tarp import TARP, figures
 from validation_core.rng import stream
-from validation_core.scores.reference import References, distances, regression
-from validation_core.scores.reference.regression import ROWS, fit
-from validation_core.statistics import coverage as cover
+from validation_core.scores import reference as regression
+from validation_core.scores.reference import ROWS, References, distances, fit
+from validation_core.statistics import coverage
 from validation_core.store import Store
-from validation_core.types import Draws, Joint, TableScores
+from validation_core.types import Joint, PosteriorTable, TableScores
 
 TRIALS = 2000
 CASES = (
@@ -106,7 +105,7 @@ def test_level_where_x_repeats(columns):
     for reference in ("random", "x"):
         method = TARP(reference=reference)
         score = learn(method, Joint(rng.standard_normal((50, 2)), x[:50])).at()
-        within_level(run(method, score, Draws(theta, x, q), TRIALS, columns).pvalue)
+        within_level(run(method, score, PosteriorTable(theta, x, q), TRIALS, columns).pvalue)
 
 
 @pytest.mark.parametrize(("reference", "metric"), KINDS)
@@ -118,7 +117,7 @@ def test_power(reference, metric, gamma):
     found = run(method, learnt(method, benchmark).at(), draws, 20, "power")
     assert (found.pvalue <= 0.05).mean() >= 0.9
     ends = [found.arrays[name] for name in ("atc_low", "atc_high")]
-    named = [cover.reading(*each) for each in zip(*ends, strict=True)]
+    named = [coverage.reading(*each) for each in zip(*ends, strict=True)]
     assert named.count("over-confident" if gamma < 0 else "under-confident") >= 18
 
 
@@ -157,7 +156,7 @@ def test_outcome():
 def test_identical_samples_do_not_reject():
     """All draws are the truth: every rank is a coin's."""
     theta = stream(9).standard_normal((TRIALS * 20, 2))
-    draws = Draws(theta, stream(10).standard_normal((TRIALS * 20, 1)),
+    draws = PosteriorTable(theta, stream(10).standard_normal((TRIALS * 20, 1)),
                   np.repeat(theta[:, None], 5, axis=1))  # fmt: skip
     for reference in ("random", "x"):
         method = TARP(reference=reference)
@@ -219,7 +218,7 @@ def test_curve_agrees_with_the_packages(reference, name):
     case, arrays, expected = reference(name)
     k, bins = arrays["theta_q"].shape[1], case["parameters"]["num_alpha_bins"]
     levels = np.arange(bins + 1) / bins
-    curve = cover.counted(expected["counts"], k, bins)
+    curve = coverage.counted(expected["counts"], k, bins)
     np.testing.assert_allclose(curve, expected["ecp_exact"], rtol=0, atol=1e-12)
     np.testing.assert_allclose(levels, expected["alpha"], rtol=0, atol=1e-12)
     loose = case["tolerance"]["ecp"]["atol"]  # float bin edges: up to 0.02 off
@@ -227,7 +226,7 @@ def test_curve_agrees_with_the_packages(reference, name):
     largest = np.abs(curve - levels).max()
     assert largest == pytest.approx(case["outputs"]["max_abs_ecp_minus_alpha"], abs=1e-12)
     # The curve of the ranks is the same but for ranks that a level cuts.
-    of_ranks = cover.coverage(expected["u"], levels)
+    of_ranks = coverage.coverage(expected["u"], levels)
     assert np.abs(of_ranks - curve).max() <= 0.05
 
 
@@ -248,9 +247,9 @@ def test_points_of_a_curve_are_no_sample():
     theta = x + rng.standard_normal(x.shape)
     q = x[:, None] + 0.7 * rng.standard_normal((trials * n, k, 2))
     trained = learn(TARP(), Joint(theta[:500], x[:500]))
-    found = run(TARP(), trained.at(), Draws(theta, x, q), trials, "narrow")
+    found = run(TARP(), trained.at(), PosteriorTable(theta, x, q), trials, "narrow")
     assert (found.pvalue <= 0.05).all()
-    curves = cover.coverage(found.arrays["u"])
+    curves = coverage.coverage(found.arrays["u"])
     assert all(ks_2samp(curve, statistics.GRID).pvalue > 0.05 for curve in curves)
 
 
@@ -261,7 +260,7 @@ def table(n=60, k=7, d=3, m=2, seed=12):
     rng = stream(seed)
     x = rng.standard_normal((n, m))
     theta = x[:, :1] + rng.standard_normal((n, d))
-    return Draws(theta, x, x[:, None, :1] + rng.standard_normal((n, k, d)))
+    return PosteriorTable(theta, x, x[:, None, :1] + rng.standard_normal((n, k, d)))
 
 
 @pytest.mark.parametrize(("reference", "metric"), KINDS)
@@ -364,7 +363,7 @@ def test_leaving_one_row_out_is_what_it_says(n, f):
 def test_units_and_origin_of_a_parameter_do_not_matter(reference):
     draws = table(n=300, k=20)
     scale, shift = np.array([1e-3, 7.0, 1e5]), np.array([5.0, -3.0, 1e4])
-    moved = Draws(draws.theta * scale + shift, draws.x, draws.q * scale + shift)
+    moved = PosteriorTable(draws.theta * scale + shift, draws.x, draws.q * scale + shift)
     counts = []
     for one in (draws, moved):
         score = learn(TARP(reference=reference), Joint(one.theta[:100], one.x[:100])).at()
@@ -384,7 +383,7 @@ def test_order_of_draws_and_of_simulations_does_not_matter():
         statistics.count(again_made.truth, again_made.draws),
     )
     order = stream(18).permutation(100)
-    other = scores.apply(score, Draws(draws.theta[order], draws.x[order], draws.q[order]))
+    other = scores.apply(score, PosteriorTable(draws.theta[order], draws.x[order], draws.q[order]))
     np.testing.assert_array_equal(other.truth, made.truth[:, order])
     np.testing.assert_array_equal(other.draws, made.draws[:, order])
 
@@ -393,7 +392,7 @@ def test_pieces_of_memory_do_not_matter(monkeypatch):
     draws = table(n=50)
     score = learn(TARP(reference="x"), Joint(draws.theta, draws.x)).at()
     whole = scores.apply(score, draws)
-    monkeypatch.setattr("validation_core.scores.reference.distance._NUMBERS", 60)
+    monkeypatch.setattr("validation_core.scores.reference._NUMBERS", 60)
     monkeypatch.setattr("validation_core.hashing._NUMBERS", 7)
     parts = scores.apply(score, draws)
     np.testing.assert_array_equal(parts.truth, whole.truth)
@@ -411,7 +410,7 @@ def test_stored_and_read(reference, metric):
     read = models.load(store, training)
     assert read.summary == made.summary
     x = stream(19).standard_normal((len(draws), 3))
-    before, after = (scores.apply(one.at(0.7), Draws(draws.theta, x, draws.q))
+    before, after = (scores.apply(one.at(0.7), PosteriorTable(draws.theta, x, draws.q))
                      for one in (made, read))  # fmt: skip
     np.testing.assert_array_equal(before.truth, after.truth)
     np.testing.assert_array_equal(before.draws, after.draws)
@@ -476,12 +475,12 @@ def test_a_parameter_that_never_changes(reference):
     draws = table(n=200)
     theta, q = draws.theta.copy(), draws.q.copy()
     theta[:, 1] = q[..., 1] = 3.0
-    stuck = Draws(theta, draws.x, q)
+    stuck = PosteriorTable(theta, draws.x, q)
     score = learn(TARP(reference=reference), Joint(theta, draws.x)).at()
     made = scores.apply(score, stuck)
     assert np.isfinite(made.draws).all()
     # It adds the same to every distance at an x: the others decide.
-    free = Draws(theta[:, ::2], draws.x, q[..., ::2])
+    free = PosteriorTable(theta[:, ::2], draws.x, q[..., ::2])
     unit = (free.q - score.points(draws.x)[:, None, ::2]) / score.width[::2]
     rest = made.draws[0] - (unit**2).sum(-1)
     np.testing.assert_allclose(rest, np.broadcast_to(rest[:, :1], rest.shape), atol=1e-9)
@@ -506,7 +505,7 @@ def test_few_pairs(reference):
     recipe = method.recipe(2, 1)
     score = recipe.learn_all([recipe.of_table(draws, stream(24))], [0])[0].at()
     assert 0 < float(method.test(scores.apply(score, draws), stream(25)).pvalue) <= 1
-    one = Draws(draws.theta[:1], draws.x[:1], draws.q[:1])
+    one = PosteriorTable(draws.theta[:1], draws.x[:1], draws.q[:1])
     with pytest.raises(ValueError, match="at least 2 true pairs; got 1"):
         recipe.of_table(one, stream(26))
     with pytest.raises(ValueError, match="at least two ranks"):
@@ -538,11 +537,11 @@ def test_area_is_that_of_the_curve():
     fine = np.linspace(0.5, 1, 20_001)
     share = (u[..., None] <= fine).mean(1)
     expected = ((share - fine)[:, 1:] + (share - fine)[:, :-1]).mean(-1) / 4
-    found = cover.atc(u, stream(30))
+    found = coverage.atc(u, stream(30))
     np.testing.assert_allclose(found.estimate, expected, atol=1e-4)
     assert ((found.low < found.estimate) & (found.estimate < found.high)).all()
-    assert cover.atc(np.full(5, 0.25), stream(31)).estimate == pytest.approx(1 / 8)
-    assert cover.atc(np.ones(5), stream(31)).estimate == pytest.approx(-3 / 8)
+    assert coverage.atc(np.full(5, 0.25), stream(31)).estimate == pytest.approx(1 / 8)
+    assert coverage.atc(np.ones(5), stream(31)).estimate == pytest.approx(-3 / 8)
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (1.3, 1.3), (0.8, 0.8), (1, 1.5)])
@@ -551,7 +550,7 @@ def test_area_lies_in_its_interval(shape):
 
     fine = np.linspace(0.5, 1, 10_001)
     truth = (betainc(*shape, fine) - fine).mean() / 2
-    found = cover.atc(stream(32, *shape).beta(*shape, size=(3000, 200)), stream(33))
+    found = coverage.atc(stream(32, *shape).beta(*shape, size=(3000, 200)), stream(33))
     inside = ((found.low <= truth) & (truth <= found.high)).mean()
     assert 0.93 <= inside <= 0.965
 
@@ -559,43 +558,43 @@ def test_area_lies_in_its_interval(shape):
 def test_resamples_in_pieces(monkeypatch):
     """Every resample draws n of n; memory bounds how many at once, not which."""
     u = stream(34).random((2, 40))
-    whole = cover.atc(u, stream(35))
-    for times in cover._drawn_again(40, 9, stream(36)):
+    whole = coverage.atc(u, stream(35))
+    for times in coverage._drawn_again(40, 9, stream(36)):
         assert (times.sum(1) == 40).all()
-    monkeypatch.setattr(cover, "_NUMBERS", 200)
-    np.testing.assert_allclose(cover.atc(u, stream(35)), whole)
+    monkeypatch.setattr(coverage, "_NUMBERS", 200)
+    np.testing.assert_allclose(coverage.atc(u, stream(35)), whole)
 
 
 def test_reading():
-    assert cover.reading(0.01, 0.1) == "under-confident"
-    assert cover.reading(-0.1, -0.01) == "over-confident"
-    assert cover.reading(-0.01, 0.01) == "neither"
+    assert coverage.reading(0.01, 0.1) == "under-confident"
+    assert coverage.reading(-0.1, -0.01) == "over-confident"
+    assert coverage.reading(-0.01, 0.01) == "neither"
 
 
 def test_bootstrap_band_is_that_of_resampled_curves():
     """The multinomial short cut against simulations that are named one by one."""
     u = stream(37).beta(1.5, 1, size=80)
-    low, high = cover.bootstrap_band(u, stream(38), resamples=20_000)
+    low, high = coverage.bootstrap_band(u, stream(38), resamples=20_000)
     named = stream(39).choice(u, size=(20_000, 80))
-    ends = np.quantile(cover.coverage(named), [0.025, 0.975], axis=0)
+    ends = np.quantile(coverage.coverage(named), [0.025, 0.975], axis=0)
     np.testing.assert_allclose([low, high], ends, atol=1.01 / 80)
     assert np.abs(np.array([low, high]) - ends).mean() < 0.003
     assert (low[0], high[-1]) == (0, 1)
-    several = cover.bootstrap_band(np.stack([u, u**2]), stream(40))
+    several = coverage.bootstrap_band(np.stack([u, u**2]), stream(40))
     assert [part.shape for part in several] == [(2, 101), (2, 101)]
 
 
 def test_replicates_differ():
     """A generator made anew in every replicate would repeat one resample."""
     u = stream(41).random(50)
-    low, high = cover.bootstrap_band(u, stream(42))
+    low, high = coverage.bootstrap_band(u, stream(42))
     assert (high - low)[20:80].min() > 0.1
 
 
 def test_whole_curve_stays_in_its_band():
     u = stream(43).random((4000, 100))
     low, high = (statistics.GRID + end for end in statistics.ecdf_band(100))
-    curve = cover.coverage(u)
+    curve = coverage.coverage(u)
     slack = 1e-9  # shares are k/100 on both sides
     inside = ((low - slack <= curve) & (curve <= high + slack)).all(-1).mean()
     assert 0.95 - 0.012 <= inside <= 0.985
@@ -605,31 +604,31 @@ def test_counted_without_rounding():
     """k a multiple of the bins: a fraction that is a level is not under it, as floats may say."""
     for k, bins in ((100, 50), (30, 10), (7, 7), (5, 12)):
         counts = np.arange(k + 1)
-        curve = cover.counted(counts, k, bins)
+        curve = coverage.counted(counts, k, bins)
         expected = [(counts * bins < edge * k).mean() for edge in range(bins)] + [1.0]
         np.testing.assert_allclose(curve, expected, rtol=0, atol=1e-15)
-    two = cover.counted([[0, 1], [2, 2]], 2, 2)
+    two = coverage.counted([[0, 1], [2, 2]], 2, 2)
     np.testing.assert_array_equal(two, [[0, 0.5, 1], [0, 0, 1]])
 
 
 def test_bad_coverage():
     for bad in ([0, 3], [-1, 1], [0.5, 1]):
         with pytest.raises(ValueError, match="counts draws, from 0 to k"):
-            cover.counted(bad, 2, 4)
+            coverage.counted(bad, 2, 4)
     with pytest.raises(ValueError, match="has a bin for them"):
-        cover.counted([0, 1], 2, 0)
+        coverage.counted([0, 1], 2, 0)
     for bad in ([0.5], [0.2, 1.5], [np.nan, 0.5], 0.5):
         with pytest.raises(ValueError, match="at least two ranks"):
-            cover.atc(bad, stream(44))
+            coverage.atc(bad, stream(44))
     with pytest.raises(ValueError, match="at least two ranks"):
-        cover.coverage([0.5])
+        coverage.coverage([0.5])
 
 
 # Figures
 
 
 def arrays_of(u):
-    made = cover.atc(u, stream(45))
+    made = coverage.atc(u, stream(45))
     return {"u": u, "k": np.array(20), "atc": made.estimate, "atc_low": made.low,
             "atc_high": made.high, "tied": np.array(0.0)}  # fmt: skip
 
@@ -670,7 +669,7 @@ def test_axes_do_not_hide_a_wide_posterior():
     """Truths all in the middle of q: the axis still runs from 0 to 1, and the curve leaves."""
     rng = stream(48)
     x = rng.standard_normal((400, 1))
-    wide = Draws(x + 0.1 * rng.standard_normal((400, 1)), x,
+    wide = PosteriorTable(x + 0.1 * rng.standard_normal((400, 1)), x,
                  x[:, None] + 3 * rng.standard_normal((400, 50, 1)))  # fmt: skip
     # A box far beyond the draws: distances from its points are ranks along a line.
     score = learn(TARP(), Joint(100 * wide.theta, wide.x)).at()

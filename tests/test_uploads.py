@@ -7,9 +7,9 @@ import zipfile
 import numpy as np
 import pytest
 
-from validation_core import uploads
-from validation_core.types import Blocks, Draws
-from validation_core.uploads import AmbiguousOrder, Upload, samples
+from validation_core import tables as uploads
+from validation_core.tables import AmbiguousOrder, Upload, samples
+from validation_core.types import PosteriorTable, TwoSamples
 
 N, K, D, M = 60, 12, 2, 3
 
@@ -55,7 +55,7 @@ def refusal(source, **options):
 def test_a_table_is_read_as_it_was_saved():
     arrays = table()
     upload = uploads.read(packed(**arrays))
-    assert isinstance(upload.data, Draws)
+    assert isinstance(upload.data, PosteriorTable)
     assert (upload.n, upload.k, upload.dims) == (N, K, (D, M))
     for name, array in upload.arrays().items():
         np.testing.assert_array_equal(array, arrays[name])
@@ -146,7 +146,7 @@ def test_a_missing_sample_is_named():
 def test_two_samples():
     rng = np.random.default_rng(0)
     upload = uploads.read(packed(p=rng.standard_normal((80, 3)), q=rng.standard_normal((70, 3))))
-    assert isinstance(upload.data, Blocks)
+    assert isinstance(upload.data, TwoSamples)
     assert (upload.n, upload.k, upload.dims) == (70, 0, (3, 0))
     assert "same columns" in refusal(packed(p=np.zeros((60, 2)), q=np.zeros((60, 3))))
 

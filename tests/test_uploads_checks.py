@@ -7,9 +7,9 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from validation_core import uploads
-from validation_core.types import Draws
-from validation_core.uploads import Upload, checks, repeats, samples
+from validation_core import tables as uploads
+from validation_core.tables import Upload, checks, repeats, samples
+from validation_core.types import PosteriorTable
 
 N, K = 300, 40
 
@@ -240,7 +240,7 @@ def test_no_second_copy_is_made():
     rng = np.random.default_rng(0)
     theta = rng.standard_normal((1000, 10), dtype=np.float32)
     q = theta[:, None] + rng.standard_normal((1000, 500, 10), dtype=np.float32)
-    data = Draws(theta, theta + 1, q)
+    data = PosteriorTable(theta, theta + 1, q)
     tracemalloc.start()
     checks.warnings(data, [f"theta_{i}" for i in range(10)])
     checks.finite({"theta_q": q})
@@ -269,7 +269,7 @@ def test_odd_numbers_are_a_table_or_a_refusal(seed):
     q = np.stack([odd((n, k)) for _ in range(d)], axis=-1)
     names = [f"theta_{j + 1}" for j in range(d)]
     try:
-        found = checks.warnings(Draws(theta, odd((n, m)), q), names)
+        found = checks.warnings(PosteriorTable(theta, odd((n, m)), q), names)
     except ValueError as refusal:
         found = (str(refusal),)
     assert all(text.endswith((".", "?")) and "nan" not in text for text in found)

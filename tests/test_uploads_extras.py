@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from tests.files import npz, table
-from validation_core import uploads
+from validation_core import tables as uploads
 from validation_core.diagnosis import sources, tasks
 from validation_core.store import Store
-from validation_core.uploads import Upload
+from validation_core.tables import Upload
 
 N, K, D, M = 60, 12, 2, 3
 

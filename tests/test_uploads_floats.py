@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from tests.files import arviz, hdf5, netcdf, npy, npz, parquet_file
-from validation_core import uploads
+from validation_core import tables as uploads
 from validation_core.methods.sbc import SBC
 from validation_core.methods.tarp import TARP
 from validation_core.scores import apply
 from validation_core.statistics import binomial_bounds
+from validation_core.tables import Upload
 from validation_core.types import TableScores
-from validation_core.uploads import Upload
 
 GRID = np.array([0.1, 0.2, 0.3])
 

@@ -11,9 +11,9 @@ from pyarrow import parquet
 
 from tests import files
 from tests.files import arviz, columns, csv, hdf5, netcdf, npy, npz, parquet_file, table
-from validation_core import uploads
-from validation_core.types import Blocks
-from validation_core.uploads import guarded
+from validation_core import tables as uploads
+from validation_core.tables import guarded
+from validation_core.types import TwoSamples
 
 N, K, D, M = 60, 12, 2, 3
 
@@ -166,7 +166,7 @@ def test_two_samples_in_a_column():
     made = {"sample": np.array(["p", "q"])[np.arange(140) % 2], "a": rng.standard_normal(140)}
     for content in (csv(made), parquet_file(made)):
         upload = uploads.read(content)
-        assert isinstance(upload.data, Blocks)
+        assert isinstance(upload.data, TwoSamples)
         assert upload.names == ("a",)
         np.testing.assert_allclose(upload.data.q.theta[:, 0], made["a"][1::2])
     wrong = made | {"sample": np.where(np.arange(140) < 3, "r", made["sample"])}
@@ -441,7 +441,7 @@ def test_this_process_imports_no_reader_written_in_c():
     import sys
 
     code = (
-        "import sys; from validation_core import uploads;"
+        "import sys; from validation_core import tables as uploads;"
         "uploads.read(sys.stdin.buffer.read());"
         "assert not {'h5py', 'pyarrow', 'torch'} & sys.modules.keys()"
     )

@@ -5,15 +5,15 @@ import time
 import numpy as np
 import pytest
 
-from validation_core import diagnosis, panels
-from validation_core.diagnosis import obstacle, tasks, verdict
+from validation_core import diagnosis
+from validation_core.diagnosis import obstacle, questions, tasks, verdict
 from validation_core.methods import SBC, Omnibus
 from validation_core.rng import stream
 from validation_core.scores import apply
 from validation_core.statistics import binomial_bounds
 from validation_core.store import Store
-from validation_core.types import Draws
-from validation_core.uploads import Upload
+from validation_core.tables import Upload
+from validation_core.types import PosteriorTable
 
 METHODS = diagnosis.with_further(tuple(diagnosis.further_methods()))
 
@@ -125,9 +125,9 @@ def test_nothing_claims_a_problem_of_a_right_q(places, tmp_path):
     (task,) = tasks.tasks(table, METHODS, 0)
     assert task.whole
     task.run(store, lambda done, live: None)
-    for panel in panels.PANELS:
-        assert "must be independent" in panel.module.obstacle(table)
-        assert panel.module.tasks(table, METHODS, 0) == ()
+    for panel in questions.QUESTIONS:
+        assert "must be independent" in panel.obstacle(table)
+        assert panel.studies(table, METHODS, 0) == ()
     records, waiting = tasks.records(store, table, METHODS, 0)
     assert waiting == 0
     assert [record.name for record in records if record.status == "ran"] == ["omnibus"]
@@ -142,7 +142,7 @@ def test_counted_as_independent_such_rows_would_reject():
     rejected = 0
     for seed in range(60):
         theta, x, q = conjugate(400, 100, stream(8, seed), 1)
-        scored = apply(SBC().score(), Draws(theta, x[:, :0], q))
+        scored = apply(SBC().score(), PosteriorTable(theta, x[:, :0], q))
         rejected += SBC().test(scored, stream(9, seed)).pvalue < 0.05
     assert rejected > binomial_bounds(60, 0.05, 0.999)[1]
 

@@ -1,4 +1,7 @@
-"""Thousands of files, right and wrong: the only outcomes are an upload or a one-line refusal."""
+"""Files right and wrong by the hundred: the only outcomes are an upload or a one-line refusal.
+
+`--hypothesis-profile thousands` tries ten times as many of each format, the same ones every time.
+"""
 
 import io
 from functools import lru_cache
@@ -10,21 +13,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests import files
-from validation_core import uploads
-from validation_core.uploads import Upload, guarded
+from validation_core import tables as uploads
+from validation_core.tables import Upload, guarded
 
-EXAMPLES = 5000
 LIMIT = 2**20
 VARIANTS = 300  # structures of a file; their bytes are changed further
 NAMES = ("theta", "thetas", "x", "theta_q", "samples", "p", "q", "log_q", "log_joint_draws", "x_o",
          "theta_o", "theta_names", "x_names", "../../theta", "a/b", "\u202e", "sim", "sample",
          " ")  # fmt: skip
 KINDS = ("f2", "f4", "f8", ">f4", "i1", "i8", "u8", "?", "c8", "U3", "S2", "M8[s]")
-
-settings.register_profile(
-    "uploads", max_examples=EXAMPLES, derandomize=True, deadline=None, database=None,
-    suppress_health_check=list(HealthCheck),
-)  # fmt: skip
 
 
 def arrays(rng):
@@ -217,7 +214,7 @@ def test_only_an_upload_or_a_refusal_comes_out(kind, monkeypatch):
     def variant(number):
         return FORMATS[kind](np.random.default_rng(number))
 
-    @settings(settings.get_profile("uploads"))
+    @settings(suppress_health_check=list(HealthCheck))
     @given(st.integers(0, VARIANTS - 1), st.integers(0, 2**62), st.booleans())
     def tried(number, seed, damaged):
         rng = np.random.default_rng(seed)
@@ -245,6 +242,7 @@ def test_only_an_upload_or_a_refusal_comes_out(kind, monkeypatch):
             seen["read"] += 1
 
     tried()
-    assert sum(seen.values()) >= EXAMPLES
-    assert seen["refused"] > EXAMPLES // 10
+    examples = settings.default.max_examples
+    assert sum(seen.values()) >= examples
+    assert seen["refused"] > examples // 10
     assert seen["read"] > 0 or kind == "npy"  # one array alone is no table

@@ -5,8 +5,8 @@ import pytest
 from scipy.special import gammaln, logsumexp
 from scipy.stats import norm
 
-from validation_core.uploads import Upload
-from validation_core.uploads.normalised import offset, sentences
+from validation_core.tables import Upload
+from validation_core.tables.normalised import offset, sentences
 
 
 def log_normal(z):

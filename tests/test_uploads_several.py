@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from tests.files import columns, csv, hdf5, npy, npz, parquet_file, table
-from validation_core import uploads
-from validation_core.types import Blocks
-from validation_core.uploads import AmbiguousOrder, local
+from validation_core import tables as uploads
+from validation_core.tables import AmbiguousOrder, local
+from validation_core.types import TwoSamples
 
 N, K, D, M = 60, 12, 2, 3
 
@@ -65,7 +65,7 @@ def test_two_samples_in_two_files():
     p, q = rng.standard_normal((60, 2)), rng.standard_normal((70, 2))
     named = [("p.csv", csv({"a": p[:, 0], "b": p[:, 1]})), ("q.npy", npy(q))]
     ((_, upload),) = uploads.read_files(named)
-    assert isinstance(upload.data, Blocks)
+    assert isinstance(upload.data, TwoSamples)
     np.testing.assert_allclose(upload.data.p.theta, p)
 
 

@@ -1,21 +1,24 @@
 """The workbench's numbers, from cached scores alone, and the tasks that make them."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
 
-from validation_core import keys, models, statistics, workbench
+from validation_core import keys, models, statistics
 from validation_core.benchmarks.boundary import Boundary
 from validation_core.benchmarks.gaussian import Gaussian
 from validation_core.engine import Engine, SerialExecutor, WorkerPool
 from validation_core.methods import C2ST, Multiple, Uniform
-from validation_core.models import Simulated, Training
-from validation_core.power import Trials
+from validation_core.models import Simulated, Training, TrainTask
 from validation_core.rng import stream
 from validation_core.scores.classifier import Classifier
 from validation_core.store import Store
-from validation_core.tasks import GridTask, PowerTask, ScoreGrid, TrainTask, sweep, with_training
+from validation_core.sweep import conformal_explorer as workbench
+from validation_core.sweep.conformal_explorer import GridTask, ScoreGrid, with_training
+from validation_core.sweep.gather import collect, keep, missing
+from validation_core.sweep.plan import Sweep
+from validation_core.sweep.trials import Trials
 
 RECIPE = Classifier(train=300, epochs=8, lr=2e-3, hidden=32)
 TRAINING = Training(source=Simulated(benchmark=Boundary(), gamma=0.5), recipe=RECIPE)
@@ -24,8 +27,19 @@ METHODS = (C2ST(), Multiple(), Uniform(m=10))
 DESIGN = Trials(trials=12, n=100)
 
 
+SWEEP = Sweep(
+    benchmark=TRAINING.source.benchmark, methods=METHODS, gammas=(0.5,), design=DESIGN,
+    recipe=RECIPE,
+)  # fmt: skip
+
+
 def _quiet(fraction, live):
     pass
+
+
+def _run(sweep, store):
+    for task in missing(sweep, store):
+        task.run(store, _quiet)
 
 
 @pytest.fixture(scope="module")
@@ -123,27 +137,39 @@ def test_one_network_for_all_who_ask(store, grid, monkeypatch):
 
     monkeypatch.setattr(models, "train", never)
     assert store.has("models", keys.key(TRAINING))
-    PowerTask(training=TRAINING, beta=0.0, methods=METHODS, design=DESIGN).run(store, _quiet)
+    _run(SWEEP, store)
     assert TrainTask(trainings=(TRAINING,)).done(store)
 
 
-def test_power_task_reads_back(store, grid):
-    task = PowerTask(training=TRAINING, beta=0.5, methods=METHODS, design=DESIGN)
-    task.run(store, _quiet)
-    cells = task.load(store)
+def test_the_power_of_a_place_reads_back(store, grid):
+    at = replace(SWEEP, betas=(0.5,))
+    _run(at, store)
+    cells = collect(at, store).cells
     assert [cell.method for cell in cells] == ["c2st", "multiple", "uniform"]
     assert cells[2].options == {"m": 10}
     assert cells[0].beta == 0.5
-    assert task.done(store)
+    assert missing(at, store) == ()
 
 
-def test_sweeps():
-    over_gamma = sweep(TRAINING, "gamma", (0.0, 0.5), beta=0.2, methods=METHODS, design=DESIGN)
-    assert [task.training.source.gamma for task in over_gamma] == [0.0, 0.5]
-    assert {task.beta for task in over_gamma} == {0.2}
-    over_beta = sweep(TRAINING, "beta", (0.0, 0.5), beta=0.2, methods=METHODS, design=DESIGN)
-    assert [task.beta for task in over_beta] == [0.0, 0.5]
-    assert len({task.training for task in over_beta}) == 1
+def test_what_was_kept_along_one_axis_is_found_along_another(store, grid):
+    """The page's three axes cross at a place."""
+    across = replace(SWEEP, betas=(0.0, 0.5))
+    _run(across, store)
+    keep(across, store)
+    fresh = Store(store.root.parent / "fresh")
+    for method in METHODS:
+        curve = across.curve(method)
+        curve.keep(fresh, curve.load(store))
+    here = replace(SWEEP, betas=(0.5,))
+    assert missing(here, fresh)
+    assert missing(here, fresh, [across]) == ()
+    cells = collect(here, fresh, None, [across]).cells
+    found = collect(across, store).cells
+    assert [*map(asdict, cells)] == [asdict(cell) for cell in found if cell.beta == 0.5]
+    further = replace(SWEEP, betas=(0.5, 1.0))
+    places = {part.beta for task in missing(further, fresh, [across])
+              for part in getattr(task, "parts", ())}  # fmt: skip
+    assert places == {1.0}
 
 
 def test_a_gpu_trains_one_batch_first():
@@ -171,17 +197,19 @@ def test_progress_tells_the_course_of_the_training(tmp_path):
 @pytest.mark.slow
 def test_serial_and_workers_agree_to_the_bit_and_cold_with_warm(tmp_path):
     """One result, whoever computes it, whether its network was stored or trained on the way."""
-    tasks = sweep(TRAINING, "beta", (0.0, 0.6), beta=0.0, methods=METHODS, design=DESIGN)
+    wanted = replace(SWEEP, betas=(0.0, 0.6))
+    tasks = [task for task in wanted.tasks if not isinstance(task, TrainTask)]
+    parts = [part for task in tasks for part in task.parts]
     found = {}
     for name, executor in (("serial", SerialExecutor()), ("workers", WorkerPool(2))):
         engine = Engine(Store(tmp_path / name), executor)
         for who in ("cold", "warm"):
             if who == "warm":
-                for task in tasks:
-                    engine.store.delete("results", task.key)
+                for part in parts:
+                    engine.store.delete("results", part.key)
             job = engine.submit([TASK, *tasks], "test")
             assert engine.wait(job.key, "test", 120).state == "done"
-            arrays = [engine.store.load("results", t.key).arrays["pvalues"] for t in tasks]
+            arrays = [engine.store.load("results", p.key).arrays["pvalues"] for p in parts]
             arrays.append(engine.store.load("results", TASK.key).arrays["q"])
             found[name, who] = arrays
         engine.close()

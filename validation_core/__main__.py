@@ -1,8 +1,18 @@
-"""The command line: `python -m validation_core diagnose | compare | power | divergence | methods |
-benchmarks | store`.
+"""NPT Lab on the command line.
+
+    nptlab diagnose table.npz                     the verdict in words
+    nptlab diagnose table.npz --json -            the same for programs
+    nptlab diagnose table.npz --report page.html  the same to show
+    nptlab diagnose table.npz --method all        with DC, AutoML, MMD-FUSE, L-C2ST
+    nptlab compare a.npz b.npz                    which of two is nearer the truth
+    nptlab power --comparison colt_tree           a paper's figure, made anew
+    nptlab power --benchmark gaussian --set perturbation=heavy_tail --method c2st --gamma 0,0.1
+    nptlab divergence --html figures.html         Domke's three figures
+    nptlab methods                                with their options and papers
 
 Results go to standard output, progress to standard error. Exit codes: 0 ran; 2 bad input, with one
-line that says the rule, what was got, and what to do.
+line that says the rule, what was got, and what to do. Networks and results are kept in the user's
+cache folder, or in NPTLAB_CACHE: what was worked out once is there at once.
 """
 
 from __future__ import annotations
@@ -10,11 +20,12 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NoReturn
 
 from validation_core.benchmarks import BENCHMARKS
-from validation_core.command import compare, diagnose, divergence, listing, power
-from validation_core.command.options import json_option, tell
+from validation_core.cli import compare, diagnose, divergence, listing, power
+from validation_core.cli.options import json_option, tell
 from validation_core.methods import METHODS
 
 
@@ -25,6 +36,9 @@ class _Parser(argparse.ArgumentParser):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and give its exit code."""
+    if arguments is None and _program() == "nptlab" and len(sys.argv) == 1:
+        parser().print_help()
+        return 0
     chosen = parser().parse_args(arguments)
     try:
         chosen.run(chosen)
@@ -43,10 +57,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
+def _program() -> str:
+    """What was typed: the installed command, or this package."""
+    return "nptlab" if Path(sys.argv[0]).stem == "nptlab" else "python -m validation_core"
+
+
 def parser() -> argparse.ArgumentParser:
     """What the command line understands."""
-    made = _Parser(prog="python -m validation_core", description="Neural posterior testing.")
-    commands = made.add_subparsers(required=True, metavar="COMMAND")
+    command_line = _Parser(
+        prog=_program(),
+        description="Is a learned posterior right, and if not, where and how is it wrong?",
+        epilog=str(__doc__).partition("\n\n")[2],
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = command_line.add_subparsers(required=True, metavar="COMMAND")
     diagnose.add(commands.add_parser("diagnose", help="a verdict on a table of draws"))
     compare.add(commands.add_parser("compare", help="several posteriors of the same simulations"))
     power.add(commands.add_parser("power", help="how often methods reject on a benchmark"))
@@ -60,7 +84,7 @@ def parser() -> argparse.ArgumentParser:
     store.add_argument("action", choices=("ls", "prune", "verify"))
     json_option(store)
     store.set_defaults(run=listing.store)
-    return made
+    return command_line
 
 
 if __name__ == "__main__":

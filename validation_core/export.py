@@ -38,9 +38,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
-    "NEEDS", "SNIPPETS", "Table", "from_bayesflow", "from_callable", "from_sbi", "needs", "save",
+    "NEEDS",
+    "SNIPPETS",
+    "Table",
+    "from_bayesflow",
+    "from_callable",
+    "from_sbi",
+    "needs",
+    "save",
     "suggest",
-]  # fmt: skip
+]
 
 Array = NDArray[Any]
 Log = Callable[[str], None]
@@ -147,12 +154,18 @@ class Table:
             more: what else `save` takes: x_o and theta_o, log_joint and log_joint_draws.
         """
         return save(
-            path, self.theta, self.x, self.theta_q,
+            path,
+            self.theta,
+            self.x,
+            self.theta_q,
             **{
-                "log_q": self.log_q, "log_q_draws": self.log_q_draws,
-                "theta_names": self.theta_names, "x_names": self.x_names, **more,
+                "log_q": self.log_q,
+                "log_q_draws": self.log_q_draws,
+                "theta_names": self.theta_names,
+                "x_names": self.x_names,
+                **more,
             },
-        )  # fmt: skip
+        )
 
 
 def save(
@@ -205,21 +218,25 @@ def save(
     arrays = {"theta": truth, "x": data.reshape(n, width), "theta_q": draws}
     kinds = {"theta": _kind(truth, draws), "x": _kind(data.reshape(n, width))}
     kinds["theta_q"] = kinds["theta"]  # a truth rounded otherwise than its draws would stand out
-    given = {"log_q": log_q, "log_q_draws": log_q_draws, "log_joint": log_joint,
-             "log_joint_draws": log_joint_draws}  # fmt: skip
-    for name, values in given.items():
+    densities = {
+        "log_q": log_q,
+        "log_q_draws": log_q_draws,
+        "log_joint": log_joint,
+        "log_joint_draws": log_joint_draws,
+    }
+    for name, values in densities.items():
         if values is not None:
             shape = draws.shape[:2] if name.endswith("draws") else (n,)
             arrays[name] = _shaped(name, _numpy(values), shape)
     if x_o is not None or theta_o is not None:
-        seen, there = _numpy(x_o), _numpy(theta_o)
+        observation, there = _numpy(x_o), _numpy(theta_o)
         lone = x_o is None or theta_o is None
-        if lone or seen.size != width or there.ndim != 2 or there.shape[1] != d:
+        if lone or observation.size != width or there.ndim != 2 or there.shape[1] != d:
             raise ValueError(
                 f"x_o must be shaped like one x, {data.shape[1:]}, and theta_o (K_o, {d}); got "
-                f"{seen.shape} and {there.shape}. Give both, or neither."
+                f"{observation.shape} and {there.shape}. Give both, or neither."
             )
-        arrays |= {"x_o": seen.reshape(-1), "theta_o": there}
+        arrays |= {"x_o": observation.reshape(-1), "theta_o": there}
         kinds |= {"x_o": kinds["x"], "theta_o": kinds["theta"]}
     packed: dict[str, Any] = {
         name: array.astype(kinds.get(name, np.float32)) for name, array in arrays.items()
@@ -284,11 +301,11 @@ def from_sbi(
     def draw(rows: Array) -> Array:
         own = {"show_progress_bars": False, **timed}
         if batched is None or len(rows) == 1:
-            found = posterior.sample((k,), x=at(rows), **_known(posterior.sample, own))
-            return _numpy(found)[None]
+            samples = posterior.sample((k,), x=at(rows), **_known(posterior.sample, own))
+            return _numpy(samples)[None]
         own["max_sampling_batch_size"] = max(1, min(10_000, _AT_ONCE // len(rows)))
-        found = batched((k,), x=at(rows), **_known(batched, own))
-        return np.swapaxes(_numpy(found), 0, 1)
+        samples = batched((k,), x=at(rows), **_known(batched, own))
+        return np.swapaxes(_numpy(samples), 0, 1)
 
     density: Any = getattr(posterior, "log_prob_batched", None)
 
@@ -297,17 +314,25 @@ def from_sbi(
         points = torch.as_tensor(both.swapaxes(0, 1).copy(), device=device)
         leak = {"leakage_correction_params": {"num_rejection_samples": max(k, _PROPOSED)}}
         with torch.no_grad():
-            found = density(
-                points, x=at(rows), norm_posterior=norm_posterior,
+            log_densities = density(
+                points,
+                x=at(rows),
+                norm_posterior=norm_posterior,
                 **_known(density, leak if norm_posterior else {}),
-            )  # fmt: skip
-        return np.swapaxes(_numpy(found), 0, 1)
+            )
+        return np.swapaxes(_numpy(log_densities), 0, 1)
 
     known = density is not None and "norm_posterior" in inspect.signature(density).parameters
     run = _Run(
-        draw=draw, log_prob=log_prob if log_q and known else None, theta=truth, x=data, k=k,
-        memory_mb=memory_mb, max_seconds=max_seconds, say=_sayer(progress),
-    )  # fmt: skip
+        draw=draw,
+        log_prob=log_prob if log_q and known else None,
+        theta=truth,
+        x=data,
+        k=k,
+        memory_mb=memory_mb,
+        max_seconds=max_seconds,
+        say=_sayer(progress),
+    )
     if log_q and not known:
         run.say(f"log q is left out: {type(posterior).__name__} has no normalised density.")
     with torch.random.fork_rng(), warnings.catch_warnings():
@@ -359,17 +384,17 @@ def from_bayesflow(
     if not takes_seed and "keras" in sys.modules:
         sys.modules["keras"].utils.set_random_seed(seed)
 
-    def given(rows: Array) -> dict[str, Array]:
+    def conditions_at(rows: Array) -> dict[str, Array]:
         return {name: a[rows] for name, a in conditions.items()}
 
     def draw(rows: Array) -> Array:
         own = {"seed": seed + int(rows[0])} if takes_seed else {}
-        found = approximator.sample(num_samples=k, conditions=given(rows), **own)
-        arrays = {name: _numpy(a) for name, a in found.items() if not parts or name in parts}
+        samples = approximator.sample(num_samples=k, conditions=conditions_at(rows), **own)
+        arrays = {name: _numpy(a) for name, a in samples.items() if not parts or name in parts}
         missing = [name for name in parts if name not in arrays]
         if missing:
             raise _Misfit(
-                f"`sample` must return every variable of theta; got {', '.join(found)} without "
+                f"`sample` must return every variable of theta; got {', '.join(samples)} without "
                 f"{', '.join(missing)}. Name theta's variables as the simulator does."
             )
         ordered = [arrays[name] for name in parts or arrays]
@@ -380,14 +405,20 @@ def from_bayesflow(
         flat = both.reshape(-1, both.shape[2])
         edges = np.cumsum([a.shape[1] for a in parts.values()])[:-1]
         points = dict(zip(parts, np.split(flat, edges, axis=1), strict=True))
-        repeated = {n: np.repeat(a, both.shape[1], axis=0) for n, a in given(rows).items()}
+        repeated = {n: np.repeat(a, both.shape[1], axis=0) for n, a in conditions_at(rows).items()}
         return _numpy(approximator.log_prob({**repeated, **points})).reshape(both.shape[:2])
 
     known = bool(parts) and hasattr(approximator, "log_prob")
     run = _Run(
-        draw=draw, log_prob=log_prob if log_q and known else None, theta=truth, x=data, k=k,
-        memory_mb=memory_mb, max_seconds=max_seconds, say=_sayer(progress),
-    )  # fmt: skip
+        draw=draw,
+        log_prob=log_prob if log_q and known else None,
+        theta=truth,
+        x=data,
+        k=k,
+        memory_mb=memory_mb,
+        max_seconds=max_seconds,
+        say=_sayer(progress),
+    )
     if log_q and not known:
         run.say("log q is left out: it needs theta by variable and an approximator with log_prob.")
     labels = [label for name, a in parts.items() for label in _labels(name, a)]
@@ -442,10 +473,16 @@ def from_callable(
         return np.stack([_numpy(log_q(r, data[i])) for r, i in zip(both, rows, strict=True)])
 
     run = _Run(
-        draw=draw, log_prob=log_prob if log_q else None, theta=truth, x=data, k=k,
-        memory_mb=memory_mb, max_seconds=max_seconds, say=_sayer(progress),
+        draw=draw,
+        log_prob=log_prob if log_q else None,
+        theta=truth,
+        x=data,
+        k=k,
+        memory_mb=memory_mb,
+        max_seconds=max_seconds,
+        say=_sayer(progress),
         alone=sample_batch is None,
-    )  # fmt: skip
+    )
     return run.table(theta_names, x_names)
 
 
@@ -481,16 +518,16 @@ class _Run:
         (n, d), k = self.theta.shape, self.k
         draws = np.empty((n, k, d), np.float32)
         logs = np.empty((n, k + 1), np.float32) if self.log_prob else None
-        kept, done, started = np.empty(n, np.intp), 0, time.monotonic()
+        indices, done, started = np.empty(n, np.intp), 0, time.monotonic()
         start = 0
         try:
             while start < n:
                 rows = np.arange(start, min(start + (1 if self.alone else batch), n))
-                good, found, whole = self._drawn(rows, first=done == 0)
+                good, samples, whole = self._drawn(rows, first=done == 0)
                 place = slice(done, done + len(good))
-                draws[place], kept[place] = found, good
+                draws[place], indices[place] = samples, good
                 if logs is not None and len(good):
-                    logs = self._densities(logs, place, good, found)
+                    logs = self._densities(logs, place, good, samples)
                 done, start = done + len(good), start + len(rows)
                 batch = min(2 * batch, most) if whole else max(1, batch // 2)
                 self.say("\r" + _progress(start, n, time.monotonic() - started))
@@ -501,11 +538,15 @@ class _Run:
             self.say(f"Interrupted: the {done:,} rows that are done are kept.")
         self._tell(done)
         return Table(
-            theta=self.theta[kept[:done]], x=self.x[kept[:done]], theta_q=draws[:done],
+            theta=self.theta[indices[:done]],
+            x=self.x[indices[:done]],
+            theta_q=draws[:done],
             log_q=None if logs is None else logs[:done, 0],
             log_q_draws=None if logs is None else logs[:done, 1:],
-            theta_names=theta_names, x_names=x_names, left_out=dict(self.lost),
-        )  # fmt: skip
+            theta_names=theta_names,
+            x_names=x_names,
+            left_out=dict(self.lost),
+        )
 
     def _plan(self) -> int:
         """Rows in a batch; says the sizes first, refuses what cannot fit."""
@@ -537,29 +578,29 @@ class _Run:
 
     def _drawn(self, rows: Array, first: bool) -> tuple[Array, Array, bool]:
         """Rows that succeeded, their draws, and whether they did as one batch."""
-        found = self._attempt(rows)
-        if found is not None:
-            return *self._finite(rows, found), True
+        samples = self._attempt(rows)
+        if samples is not None:
+            return *self._finite(rows, samples), True
         if len(rows) == 1:
             self._fail(first)
             return rows[:0], np.empty((0, self.k, self.theta.shape[1])), False
         pieces: list[tuple[Array, Array]] = []
         for row in rows:
-            good, one, _ = self._drawn(row[None], first and not pieces)
+            good, draws, _ = self._drawn(row[None], first and not pieces)
             if len(good):
-                pieces.append((good, one))
+                pieces.append((good, draws))
         if not pieces:
             return rows[:0], np.empty((0, self.k, self.theta.shape[1])), False
         return (
             np.concatenate([good for good, _ in pieces]),
-            np.concatenate([one for _, one in pieces]),
+            np.concatenate([draws for _, draws in pieces]),
             False,
         )
 
     def _attempt(self, rows: Array) -> Array | None:
         try:
             with _within(self.max_seconds):
-                found = np.asarray(self.draw(rows))
+                samples = np.asarray(self.draw(rows))
         except _Misfit:
             raise
         except Exception as error:  # whatever a model raises at some x
@@ -567,14 +608,14 @@ class _Run:
             self.alone |= isinstance(error, NotImplementedError)
             return None
         shape = (len(rows), self.k, self.theta.shape[1])
-        if found.shape == shape[:2] and shape[2] == 1:
-            found = found[..., None]
-        if found.shape != shape:
+        if samples.shape == shape[:2] and shape[2] == 1:
+            samples = samples[..., None]
+        if samples.shape != shape:
             raise _Misfit(
                 f"Draws must come as {shape}: {shape[1]} at each x, one column for each of "
-                f"theta's {shape[2]}; got {found.shape}. Check what the sampler returns."
+                f"theta's {shape[2]}; got {samples.shape}. Check what the sampler returns."
             )
-        return found
+        return samples
 
     def _finite(self, rows: Array, found: Array) -> tuple[Array, Array]:
         with np.errstate(over="ignore"):
@@ -587,17 +628,18 @@ class _Run:
     def _fail(self, first: bool) -> None:
         error = self.error
         late = isinstance(error, TimeoutError) or "max_sampling_time" in str(error)
-        told = f"longer than {self.max_seconds:g} s" if late else f"{type(error).__name__}"
-        self.lost[told] += 1
+        reason = f"longer than {self.max_seconds:g} s" if late else f"{type(error).__name__}"
+        self.lost[reason] += 1
         if first and sum(self.lost.values()) >= min(_GIVE_UP, len(self.theta)):
             raise ValueError(
                 f"q must give {self.k} draws at each x; got none at the first "
-                f"{sum(self.lost.values())} rows ({told}: {_line(error)}). "
+                f"{sum(self.lost.values())} rows ({reason}: {_line(error)}). "
                 + (
                     "Its mass may lie outside the prior, or it is slow: raise max_seconds."
-                    if late else "Try the sampler on one row by itself."
+                    if late
+                    else "Try the sampler on one row by itself."
                 )
-            ) from error  # fmt: skip
+            ) from error
 
     def _densities(self, logs: Array, place: slice, rows: Array, found: Array) -> Array | None:
         assert self.log_prob is not None
@@ -744,8 +786,8 @@ def _labels(name: str, array: Array) -> list[str]:
 
 def _known(function: Callable[..., Any], options: dict[str, Any]) -> dict[str, Any]:
     """The options that this version of a function takes."""
-    taken = inspect.signature(function).parameters
-    return {name: value for name, value in options.items() if name in taken}
+    parameters = inspect.signature(function).parameters
+    return {name: value for name, value in options.items() if name in parameters}
 
 
 def _write(path: Path, arrays: Mapping[str, Any]) -> Path:
@@ -847,9 +889,5 @@ table = from_callable(sample, theta, x, k=200, log_q=log_q)
 table.save("posterior.npz")
 '''
 
-SNIPPETS: Mapping[str, str] = {
-    "sbi": _SBI,
-    "BayesFlow": _BAYESFLOW,
-    "any sample(x, k)": _ANY,
-}
+SNIPPETS: Mapping[str, str] = {"sbi": _SBI, "BayesFlow": _BAYESFLOW, "any sample(x, k)": _ANY}
 """Complete examples by the tool they are for, each ending in a file to upload."""

@@ -1,8 +1,8 @@
-"""Canonical text of a frozen value, its key, and the way back.
+"""Specifications: frozen values with a stable name, their canonical text, their key, the way back.
 
-The text is JSON: every dataclass carries its type's name at its own level and its class's
-`version`, so that two types with equal fields never share a key (Streamlit's hashing of nested
-dataclasses does). Only dataclasses of this package are read back.
+The text is JSON: every specification carries its name and its class's `version`, so that two
+types with equal fields never share a key (Streamlit's hashing of nested dataclasses does). A name
+is given once, where the class is written; moving the class changes no key.
 """
 
 from __future__ import annotations
@@ -12,34 +12,95 @@ import hashlib
 import importlib
 import json
 from collections.abc import Mapping
-from typing import Any, cast
+from functools import cached_property
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 _PACKAGE = __name__.rpartition(".")[0]
+_ROOMS = (
+    "methods",
+    "benchmarks",
+    "sweep.plan",
+    "localization",
+    "simulations",
+    "diagnosis.questions",
+    "diagnosis.questions.posteriors",
+    "simulations.learned",
+    "simulations.opened",
+    "sweep.trial_detail",
+    "sweep.conformal_explorer",
+    "engine.check",
+)
+"""Imported in this order until a name is known: together they hold every specification."""
+
+
+class Specification:
+    """A frozen dataclass that names itself: `class Training(Specification, spec="training")`.
+
+    Its name is what stored text and keys say of its type, whatever file the class is in. A class
+    without one (a base, a test's own method) is known by its module and name.
+    """
+
+    spec: ClassVar[str] = ""
+    version: ClassVar[int] = 1
+    """Raised when the same fields come to mean another result."""
+
+    def __init_subclass__(cls, *, spec: str | None = None, **options: Any) -> None:
+        """Register the class under its name."""
+        super().__init_subclass__(**options)
+        cls.spec = spec or f"{cls.__module__}:{cls.__qualname__}"
+        register(cls)
+
+    @cached_property
+    def key(self) -> str:
+        """Its name in the store."""
+        return key(self)
+
+
+_KNOWN: dict[str, type[Specification]] = {}
+
+
+def register(kind: type[Specification]) -> None:
+    """Read the name of a class back as that class, also where its file is run a second time.
+
+    Raises:
+        ValueError: when a class of another name has it.
+    """
+    known = _KNOWN.get(kind.spec, kind)
+    if known.__qualname__ != kind.__qualname__:
+        raise ValueError(
+            f"A specification's name is its own; {kind.spec!r} is {known.__name__} as well as "
+            f"{kind.__name__}. Choose another."
+        )
+    _KNOWN[kind.spec] = kind
+
+
+def known() -> Mapping[str, type[Specification]]:
+    """Every specification imported so far, by name."""
+    return _KNOWN
 
 
 def encode(value: Any) -> Any:
-    """A JSON value that says everything about a frozen specification.
+    """A JSON value that says everything about a specification.
 
     Raises:
-        TypeError: for anything but None, bool, int, float, str, tuples and frozen dataclasses.
+        TypeError: for anything but None, bool, int, float, str, tuples and specifications.
     """
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        kind = type(value)
-        fields = {f.name: _field(f, getattr(value, f.name)) for f in dataclasses.fields(value)}
+    if isinstance(value, Specification):
+        fields = dataclasses.fields(cast("Any", value))
         return {
-            "type": f"{kind.__module__}:{kind.__qualname__}",
-            "version": getattr(kind, "version", 1),
-            **fields,
+            "type": type(value).spec,
+            "version": type(value).version,
+            **{f.name: _field(f, getattr(value, f.name)) for f in fields},
         }
     if isinstance(value, tuple):
         return [encode(item) for item in value]
     if value is None or isinstance(value, bool | int | float | str):
         return value
     raise TypeError(
-        f"A specification holds plain values, tuples and frozen dataclasses; got "
+        f"A specification holds plain values, tuples and specifications; got "
         f"{type(value).__name__}. Turn it into one of those."
     )
 
@@ -67,31 +128,35 @@ def decode(encoded: Any) -> Any:
     """The value that `encode` described.
 
     Raises:
-        ValueError: when a type is not a dataclass of this package or its version has moved on.
+        ValueError: when no specification has that name or its version has moved on.
     """
     if isinstance(encoded, list):
         return tuple(decode(item) for item in encoded)
     if not isinstance(encoded, dict):
         return encoded
-    kind = _kind(encoded["type"])
-    if getattr(kind, "version", 1) != encoded["version"]:
+    kind = named(encoded["type"])
+    if kind.version != encoded["version"]:
         raise ValueError(
             f"A stored specification has the version of its class; {encoded['type']} is at "
-            f"{getattr(kind, 'version', 1)}, the stored one at {encoded['version']}. "
-            "Ask for it anew."
+            f"{kind.version}, the stored one at {encoded['version']}. Ask for it anew."
         )
-    fields = {f.name for f in dataclasses.fields(kind)}
+    fields = {f.name for f in dataclasses.fields(cast("Any", kind))}
     return kind(**{name: decode(item) for name, item in encoded.items() if name in fields})
 
 
-def _kind(name: str) -> Any:
-    module, _, qualname = name.partition(":")
-    if module != _PACKAGE and not module.startswith(_PACKAGE + "."):
-        raise ValueError(f"Only types of {_PACKAGE} are read back; got {name!r}.")
-    kind = getattr(importlib.import_module(module), qualname, None)
-    if not (isinstance(kind, type) and dataclasses.is_dataclass(kind)):
-        raise ValueError(f"A stored type must be a dataclass; got {name!r}.")
-    return kind
+def named(name: str) -> type[Specification]:
+    """The specification of that name.
+
+    Raises:
+        ValueError: when there is none.
+    """
+    for room in _ROOMS:
+        if name in _KNOWN:
+            break
+        importlib.import_module(f"{_PACKAGE}.{room}")
+    if name not in _KNOWN:
+        raise ValueError(f"Only specifications are read back; got {name!r}. Ask for it anew.")
+    return _KNOWN[name]
 
 
 def read(canonical: str) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import filelock
 import numpy as np
@@ -13,54 +13,15 @@ from validation_core import keys, sampling
 from validation_core.bayes import designs
 from validation_core.benchmarks.bayes_model import BayesModel
 from validation_core.benchmarks.strength import counts, place
+from validation_core.keys import Specification
 from validation_core.rng import stream
+from validation_core.scores.base import Recipe
 from validation_core.scores.classifier import Classifier
-from validation_core.types import Array, Benchmark, Draws
+from validation_core.study import Report
+from validation_core.types import Array, Benchmark, PosteriorTable
 
 if TYPE_CHECKING:
     from validation_core.store import Store
-    from validation_core.training import Report
-
-
-class Trained(Protocol):
-    """A network as it is kept; one that scores has `at(beta) -> Score` as well."""
-
-    @property
-    def seconds(self) -> float:
-        """How long it was trained."""
-        ...
-
-    @property
-    def device(self) -> str:
-        """Where."""
-        ...
-
-    @property
-    def summary(self) -> Mapping[str, float]:
-        """What training said of it: held-out numbers."""
-        ...
-
-    def arrays(self) -> dict[str, Array]:
-        """Everything to store, by flat names."""
-        ...
-
-
-class Recipe(Protocol):
-    """How a score is learnt: a frozen value, part of the network's key."""
-
-    def sample(self, benchmark: Benchmark, gamma: float, rng: np.random.Generator) -> Any:
-        """What it learns from, drawn from a benchmark."""
-        ...
-
-    def learn_all(
-        self, data: Sequence[Any], seeds: Sequence[int], report: Report | None = None
-    ) -> Sequence[Trained]:
-        """One network for each set of data and seed."""
-        ...
-
-    def read(self, arrays: Mapping[str, Array], *, seconds: float, device: str) -> Trained:
-        """What `Trained.arrays` gave."""
-        ...
 
 
 class Source(Protocol):
@@ -77,7 +38,7 @@ class Source(Protocol):
 
     def test_table(
         self, n: int, k: int, rng: np.random.Generator, *, seed: int, store: Store
-    ) -> Draws:
+    ) -> PosteriorTable:
         """Simulations that no network of this seed learns from, in no order.
 
         n new ones with k draws of q at each, or, where none can be made, those kept for tests.
@@ -86,7 +47,7 @@ class Source(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Simulated:
+class Simulated(Specification, spec="simulated"):
     """A benchmark at one gamma."""
 
     benchmark: Benchmark
@@ -104,7 +65,7 @@ class Simulated:
 
     def test_table(
         self, n: int, k: int, rng: np.random.Generator, *, seed: int, store: Store
-    ) -> Draws:
+    ) -> PosteriorTable:
         """n new simulations, k draws of q at each."""
         del seed  # every draw is new
         ready(store, self.benchmark)
@@ -112,10 +73,8 @@ class Simulated:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Training:
+class Training(Specification, spec="training"):
     """One network: what it learns from, how, and its seed. Its key is the network's."""
-
-    version: ClassVar[int] = 1
 
     source: Source
     recipe: Recipe = field(default_factory=Classifier)
@@ -168,13 +127,13 @@ def covariates(store: Store, model: Any) -> None:
     name, design = getattr(model, "name", ""), getattr(model, "design", "")
     if name not in designs.SHAPES or designs.lent(name, design):
         return
-    kept = store.load("tables", design)
-    if kept is None or "raw" not in kept.arrays:
+    stored = store.load("tables", design)
+    if stored is None or "raw" not in stored.arrays:
         raise ValueError(
             f"The store keeps covariates under their digest; got {design!r} of {name}, which is "
             f"not in {store.root}; read the file again, or take the stand-in"
         )
-    designs.lend(name, kept.arrays["raw"])
+    designs.lend(name, stored.arrays["raw"])
 
 
 def keep_covariates(store: Store, name: str, raw: Array) -> str:
@@ -201,11 +160,11 @@ def network_behind(benchmark: Benchmark) -> Training | None:
 
 def load(store: Store, training: Training) -> Any:
     """The stored network, or None."""
-    found = store.load("models", keys.key(training))
-    if found is None:
+    stored = store.load("models", keys.key(training))
+    if stored is None:
         return None
-    seconds, device = float(found.meta["seconds"]), str(found.meta["device"])
-    return training.recipe.read(found.arrays, seconds=seconds, device=device)
+    seconds, device = float(stored.meta["seconds"]), str(stored.meta["device"])
+    return training.recipe.read(stored.arrays, seconds=seconds, device=device)
 
 
 def trained(store: Store, training: Training, report: Report | None = None) -> Any:
@@ -213,24 +172,80 @@ def trained(store: Store, training: Training, report: Report | None = None) -> A
 
     Tasks that read one network may run side by side: the second waits for the first one's.
     """
-    found = load(store, training)
-    if found is not None:
-        return found
+    network = load(store, training)
+    if network is not None:
+        return network
+    with locked(store, keys.key(training)):
+        return load(store, training) or train(store, [training], report)[0]
+
+
+def locked(store: Store, key: str) -> filelock.BaseFileLock:
+    """A lock on what is being made under a key: who asks for the same waits."""
     locks = store.root / "locks"
     locks.mkdir(parents=True, exist_ok=True)
-    with filelock.FileLock(locks / f"{keys.key(training)}.lock"):
-        return load(store, training) or train(store, [training], report)[0]
+    return filelock.FileLock(locks / f"{key}.lock")
 
 
 def train(store: Store, trainings: Sequence[Training], report: Report | None = None) -> list[Any]:
     """Train networks of one recipe and one input size as one batch, and store each."""
     recipe = trainings[0].recipe
-    sets = [one.source.training_set(one.recipe, one.seed, store) for one in trainings]
-    networks = list(recipe.learn_all(sets, [one.seed for one in trainings], report))
-    for one, network in zip(trainings, networks, strict=True):
+    sets = [
+        training.source.training_set(training.recipe, training.seed, store)
+        for training in trainings
+    ]
+    networks = list(recipe.learn_all(sets, [training.seed for training in trainings], report))
+    for training, network in zip(trainings, networks, strict=True):
         meta = {
-            "label": one.label, "seconds": network.seconds, "device": network.device,
+            "label": training.label,
+            "seconds": network.seconds,
+            "device": network.device,
             **network.summary,
-        }  # fmt: skip
-        store.save("models", keys.key(one), network.arrays(), spec=keys.text(one), meta=meta)
+        }
+        store.save(
+            "models", keys.key(training), network.arrays(), spec=keys.text(training), meta=meta
+        )
     return networks
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainTask(Specification, spec="train"):
+    """Train classifiers; several of one recipe become one batch, which pays on a GPU."""
+
+    trainings: tuple[Training, ...]
+
+    @property
+    def label(self) -> str:
+        first = self.trainings[0].label
+        more = len(self.trainings) - 1
+        return f"Train {first}" + (f" and {more} more" if more else "")
+
+    @property
+    def makes(self) -> frozenset[str]:
+        """Keys of the networks: tasks that need one wait for it."""
+        return frozenset(keys.key(training) for training in self.trainings)
+
+    def done(self, store: Store) -> bool:
+        return not self._missing(store)
+
+    def run(self, store: Store, report: Report) -> None:
+        """Train those networks that the store lacks."""
+        missing = self._missing(store)
+        if missing:
+            train(store, missing, trace(report))
+
+    def _missing(self, store: Store) -> list[Training]:
+        return [
+            training for training in self.trainings if not store.has("models", keys.key(training))
+        ]
+
+
+def trace(report: Report) -> Report:
+    """Tells the whole course of a training at each check, so that a page can draw it."""
+    course: dict[str, list[float]] = {}
+
+    def tell(fraction: float, now: Mapping[str, Any]) -> None:
+        for name, value in now.items():
+            course.setdefault(name, []).append(value)
+        report(fraction, {"history": course})
+
+    return tell

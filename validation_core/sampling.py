@@ -11,7 +11,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core.types import Array, Benchmark, Blocks, Draws, Joint, Pairs
+from validation_core.types import Array, Benchmark, Joint, Pairs, PosteriorTable, TwoSamples
 
 _WATCHED = 10  # draws of q per held-out x: enough to watch a training by, cheap to score
 
@@ -39,10 +39,10 @@ def pairs(benchmark: Benchmark, gamma: float, n: int, rng: np.random.Generator) 
 
 def blocks(
     benchmark: Benchmark, gamma: float, n_p: int, n_q: int, rng: np.random.Generator
-) -> Blocks:
+) -> TwoSamples:
     """n_p independent rows from p and n_q from q_gamma, each with an x of its own."""
     p, x = _sides(benchmark, gamma, n_p, n_q, rng)
-    return Blocks(p=p, q=Joint(benchmark.q(x, gamma, rng), x))
+    return TwoSamples(p=p, q=Joint(benchmark.q(x, gamma, rng), x))
 
 
 def truths(
@@ -62,24 +62,28 @@ def _sides(
     return Joint(benchmark.theta(x_p, gamma, rng), x_p), x_q
 
 
-def table(benchmark: Benchmark, gamma: float, n: int, k: int, rng: np.random.Generator) -> Draws:
+def table(
+    benchmark: Benchmark, gamma: float, n: int, k: int, rng: np.random.Generator
+) -> PosteriorTable:
     """n simulations with the truth and k draws of q_gamma at each x, like a user's table."""
     p = pairs(benchmark, gamma, n, rng)
     if isinstance(benchmark, Pairs):
-        return Draws(p.theta, p.x, benchmark.draws(p.x, k, gamma, rng))
+        return PosteriorTable(p.theta, p.x, benchmark.draws(p.x, k, gamma, rng))
     q = benchmark.q(np.repeat(p.x, k, axis=0), gamma, rng)  # (n k, D)
-    return Draws(p.theta, p.x, q.reshape(n, k, -1))
+    return PosteriorTable(p.theta, p.x, q.reshape(n, k, -1))
 
 
 def training_set(
     benchmark: Benchmark, gamma: float, n: int, held: int, rng: np.random.Generator
 ) -> TrainingSet:
     """n + n rows to learn from and held + held to watch, all independent."""
-    drawn = blocks(benchmark, gamma, n + held, n + held, rng)
+    sample = blocks(benchmark, gamma, n + held, n + held, rng)
     return TrainingSet(
-        p=rows(drawn.p, slice(n)), q=rows(drawn.q, slice(n)),
-        held_p=rows(drawn.p, slice(n, None)), held_q=rows(drawn.q, slice(n, None)),
-    )  # fmt: skip
+        p=rows(sample.p, slice(n)),
+        q=rows(sample.q, slice(n)),
+        held_p=rows(sample.p, slice(n, None)),
+        held_q=rows(sample.q, slice(n, None)),
+    )
 
 
 def rows(joint: Joint, which: slice | np.ndarray) -> Joint:
@@ -87,7 +91,9 @@ def rows(joint: Joint, which: slice | np.ndarray) -> Joint:
     return Joint(joint.theta[which], joint.x[which])
 
 
-def split_rows(draws: Draws, rng: np.random.Generator, train: float = 0.5) -> tuple[Draws, Draws]:
+def split_rows(
+    draws: PosteriorTable, rng: np.random.Generator, train: float = 0.5
+) -> tuple[PosteriorTable, PosteriorTable]:
     """A table cut by simulation into a part to learn from and a part to test on.
 
     Raises:
@@ -115,21 +121,23 @@ def split(
     return order[:n], order[n:]
 
 
-def take(draws: Draws, which: np.ndarray, most: int | None = None) -> Draws:
+def take(draws: PosteriorTable, which: np.ndarray, most: int | None = None) -> PosteriorTable:
     """Some rows of a table, and at most so many of q's draws at each: a copy of those alone."""
-    return Draws(draws.theta[which], draws.x[which], draws.q[which, :most])
+    return PosteriorTable(draws.theta[which], draws.x[which], draws.q[which, :most])
 
 
-def lent(draws: Draws, which: np.ndarray, most: int | None = None) -> Draws:
+def lent(draws: PosteriorTable, which: np.ndarray, most: int | None = None) -> PosteriorTable:
     """What `take` gives, but q's draws stay where they are: for scores, which read pieces.
 
     A copy of half of a large table's draws for each method would be what takes most memory.
     """
     k = draws.q.shape[1] if most is None else min(most, draws.q.shape[1])
-    return Draws(draws.theta[which], draws.x[which], cast("Array", Lent(draws.q, which, k)))
+    return PosteriorTable(
+        draws.theta[which], draws.x[which], cast("Array", RowView(draws.q, which, k))
+    )
 
 
-class Lent:
+class RowView:
     """Rows (n,) of draws of q, the first k at each, that are copied when they are read.
 
     Slices of rows and of draws give that piece (m, k', D) alone; any other index, and numpy's
@@ -146,10 +154,10 @@ class Lent:
 
     def __getitem__(self, key: Any) -> Array:
         rows, *rest = key if isinstance(key, tuple) else (key,)
-        drawn = rest[0] if rest else slice(None)
+        columns = rest[0] if rest else slice(None)
         piece: Array
-        if len(rest) < 2 and isinstance(rows, slice) and isinstance(drawn, slice):
-            low, high, step = drawn.indices(self.shape[1])
+        if len(rest) < 2 and isinstance(rows, slice) and isinstance(columns, slice):
+            low, high, step = columns.indices(self.shape[1])
             if step > 0:
                 piece = self._q[self._which[rows], low:high:step]
                 return piece
@@ -167,8 +175,8 @@ class Lent:
 
 
 def blocks_of_rows(
-    draws: Draws, rng: np.random.Generator, among: np.ndarray | None = None
-) -> Blocks:
+    draws: PosteriorTable, rng: np.random.Generator, among: np.ndarray | None = None
+) -> TwoSamples:
     """Independent blocks from a table: half of its x give the truth, the other half one draw of q.
 
     Half of the rows is the price of independence: with a shared x the tests lose most of their
@@ -183,24 +191,28 @@ def blocks_of_rows(
     order = rows[rng.permutation(len(rows))]
     half = len(rows) // 2
     for_p, for_q = order[:half], order[half : 2 * half]
-    one = rng.integers(draws.q.shape[1], size=half)
-    return Blocks(
-        p=Joint(draws.theta[for_p], draws.x[for_p]), q=Joint(draws.q[for_q, one], draws.x[for_q])
+    draw = rng.integers(draws.q.shape[1], size=half)
+    return TwoSamples(
+        p=Joint(draws.theta[for_p], draws.x[for_p]), q=Joint(draws.q[for_q, draw], draws.x[for_q])
     )
 
 
-def training_rows(train: Draws, rng: np.random.Generator, held: float = 0.2) -> TrainingSet:
+def training_rows(
+    train: PosteriorTable, rng: np.random.Generator, held: float = 0.2
+) -> TrainingSet:
     """A table's training part for a classifier: rows watched and rows learnt from share no x.
 
     All K draws of q are offered; learning may share x between the classes, only tests may not.
     """
     learn, watch = split_rows(train, rng, train=1 - held)
     return TrainingSet(
-        p=Joint(learn.theta, learn.x), q=_draws_of(learn, learn.q.shape[1]),
-        held_p=Joint(watch.theta, watch.x), held_q=_draws_of(watch, _WATCHED),
-    )  # fmt: skip
+        p=Joint(learn.theta, learn.x),
+        q=_draws_of(learn, learn.q.shape[1]),
+        held_p=Joint(watch.theta, watch.x),
+        held_q=_draws_of(watch, _WATCHED),
+    )
 
 
-def _draws_of(draws: Draws, most: int) -> Joint:
+def _draws_of(draws: PosteriorTable, most: int) -> Joint:
     q = draws.q[:, :most]  # (n, k, D)
     return Joint(q.reshape(-1, q.shape[2]), np.repeat(draws.x, q.shape[1], axis=0))

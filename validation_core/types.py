@@ -1,7 +1,8 @@
 """The values that travel through NPT Lab: draws, scores, outcomes, and what makes them.
 
-    benchmark or upload --sample--> Draws or Blocks --apply(score)--> TableScores or BlockScores
-        --method.test--> Outcome --collect over trials--> PowerCell --figures--> page
+    benchmark or upload --sample--> PosteriorTable or TwoSamples
+        --apply(score)--> TableScores or BlockScores --method.test--> Outcome
+        --collect over trials--> PowerCell --figures--> page
 
 Shapes: N simulations, K draws of q at each, D parameters, M data, S test quantities. Every
 statistic works on the last axis and broadcasts over leading ones, so that R trials are one array.
@@ -9,27 +10,14 @@ statistic works on the last axis and broadcasts over leading ones, so that R tri
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, NamedTuple, Protocol, runtime_checkable
+from typing import ClassVar, Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.floating]
-Layout = Literal["blocks", "table"]
-Reads = Literal[
-    "coordinates",
-    "rows",
-    "ratio",
-    "classifier",
-    "localizer",
-    "reference",
-    "scorer",
-    "witness",
-    "local",
-    "table",
-]
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +32,7 @@ class Joint:
 
 
 @dataclass(frozen=True, eq=False)
-class Blocks:
+class TwoSamples:
     """Two independent samples of (theta, x): p with theta from the truth, q from the estimator.
 
     The two never share an x: C2ST, Multiple and Uniform are conservative otherwise.
@@ -55,7 +43,7 @@ class Blocks:
 
 
 @dataclass(frozen=True, eq=False)
-class Draws:
+class PosteriorTable:
     """A table: at each x the truth and K draws of q. theta (N, D), x (N, M), q (N, K, D)."""
 
     theta: Array
@@ -78,7 +66,7 @@ class Score(Protocol):
 class TableScore(Protocol):
     """A score that reads a whole table at once, where what depends on x alone is dear."""
 
-    def table(self, draws: Draws) -> TableScores:
+    def table(self, draws: PosteriorTable) -> TableScores:
         """Scores of the truth and of q's draws, as row by row."""
         ...
 
@@ -96,7 +84,7 @@ class BlockScores:
     """Scores of independent blocks: p (..., n_p), q (..., n_q), and what calibrates Uniform(m).
 
     A score of S test quantities puts an axis S before the last. With `reference` None the p
-    scores themselves are split into disjoint calibration sets.
+    scores themselves are split into disjoint calibration sets; with one, p may be empty.
     """
 
     p: Array
@@ -139,6 +127,14 @@ class Outcome:
     seconds: float = 0.0
 
 
+class MethodStyle(NamedTuple):
+    """How one method is drawn everywhere: grey until it says otherwise."""
+
+    color: str = "#8A8F98"
+    dash: str = "solid"
+    symbol: str = "circle-open"
+
+
 class Paper(NamedTuple):
     """Where something comes from."""
 
@@ -151,71 +147,6 @@ class Paper(NamedTuple):
         return f"{self.authors} ({self.year}), {self.title}" + (
             f", {self.where}" * bool(self.where)
         )
-
-
-class Method(Protocol):
-    """A test: which score it reads, laid out how, and what it makes of it."""
-
-    name: ClassVar[str]
-    title: ClassVar[str]
-    paper: ClassVar[Paper]
-    summary: ClassVar[str]
-    statistic: ClassVar[str]
-    layout: ClassVar[Layout]
-    reads: ClassVar[Reads]
-    """Its score: coordinates of theta, the whole table, rows of theta and x, the log ratio of p
-    and q where that is known, the logit of the classifier that several methods share, or what its
-    own recipe learns (see `Own` and `Anew`)."""
-    version: ClassVar[int]
-
-    @property
-    def label(self) -> str:
-        """Name with its options, as a legend shows it."""
-        ...
-
-    def budget(self, n: int, k: int) -> Budget:
-        """Draws used by one test of n points (with k draws of q at each x, for tables)."""
-        ...
-
-    def test(self, scores: Scores, rng: np.random.Generator) -> Outcome:
-        """Statistic and p-value for each leading index of the scores."""
-        ...
-
-
-@runtime_checkable
-class Fixed(Protocol):
-    """A method whose score is made without learning."""
-
-    def score(self, log_q: Callable[[Array, Array], Array] | None = None) -> Score:
-        """The score; `log_q` is the estimator's log density of (theta, x), where it has one."""
-        ...
-
-
-@runtime_checkable
-class Own(Protocol):
-    """A method whose score is learnt by a recipe of its own, once for all trials."""
-
-    def recipe(self, n: int, k: int, benchmark: Benchmark | None = None) -> Any:
-        """The `models.Recipe` for tests of n simulations with k draws of q at each."""
-        ...
-
-
-@runtime_checkable
-class Anew(Protocol):
-    """A method that learns in every trial: its test and its training cannot be parted."""
-
-    def sizes(self, n: int, k: int) -> tuple[tuple[int, int], tuple[int, int]]:
-        """Rows and draws per row of the table it learns from, and of the one it looks at."""
-        ...
-
-    def learn(self, train: Draws, rng: np.random.Generator) -> Score:
-        """The score of one trial."""
-        ...
-
-
-def learnt(method: Method) -> bool:
-    """Whether what a method reads is learnt once for all trials: by a network, kept by its key."""
-    return not isinstance(method, Fixed | Anew) and method.reads not in ("rows", "ratio")
 
 
 class Benchmark(Protocol):

@@ -19,8 +19,7 @@ from validation_core.benchmarks.gaussian import Gaussian
 from validation_core.rng import stream
 from validation_core.simulations import MS, figure
 from validation_core.store import Store
-from validation_core.tasks import BETAS
-from validation_core.workbench import PAPER_M
+from validation_core.sweep.conformal_explorer import BETAS, PAPER_M
 
 CHROMIUM = "/usr/bin/chromium"
 _FLAGS = [

@@ -11,14 +11,14 @@ from tests.benchmarks import rows as table
 from tests.benchmarks.lab import Lab, say
 from tests.benchmarks.rows import Row
 from validation_core import diagnosis, sampling
-from validation_core.answers import cause
 from validation_core.benchmarks import Gaussian
 from validation_core.diagnosis import tasks
+from validation_core.diagnosis.questions import cause
 from validation_core.methods import SBC, WithinX
 from validation_core.rng import stream
 from validation_core.store import Store
-from validation_core.types import Draws
-from validation_core.uploads import Upload
+from validation_core.tables import Upload
+from validation_core.types import PosteriorTable
 
 N, K = 1000, 200
 DEFECTS, FEW, EXACT = 200, 42, 20
@@ -53,7 +53,7 @@ class Defect(NamedTuple):
 
     cause: str
     label: str
-    draws: Draws
+    draws: PosteriorTable
 
 
 def defect(i: int) -> Defect:
@@ -72,7 +72,7 @@ def defect(i: int) -> Defect:
     return Defect(CAUSES[perturbation], f"{benchmark.label}, gamma {gamma:.2f}", draws)
 
 
-def exact(i: int) -> Draws:
+def exact(i: int) -> PosteriorTable:
     """An exact posterior, straight and curved in turn."""
     rng = stream(i, "cause", "exact")
     dim_x, dim_theta = SIZES[rng.integers(len(SIZES))]
@@ -80,7 +80,7 @@ def exact(i: int) -> Draws:
     return sampling.table(benchmark, 0.0, N, K, rng)
 
 
-def found_by_tests(draws: Draws, folder: str) -> bool:
+def found_by_tests(draws: PosteriorTable, folder: str) -> bool:
     """Whether SBC or the rank of the truth within x finds it at 5%, after Holm's correction."""
     upload = Upload.of({"theta": draws.theta, "x": draws.x, "theta_q": draws.q}, order="NKD")
     store = Store(folder)
@@ -105,7 +105,7 @@ def rows(lab: Lab) -> Iterator[Row]:
         if not found_by_tests(one.draws, str(lab.folder / "cause")):
             skipped += 1
             continue
-        got = cause.cause_of(one.draws, i).plain["cause"]
+        got = cause.cause_of(one.draws, i).cause
         confusion[one.cause, got] += 1
         if got != one.cause:
             say(f"{one.label}: {one.cause} told as {got}")
@@ -117,7 +117,7 @@ def rows(lab: Lab) -> Iterator[Row]:
         f"counted: no test finds them; {_table(confusion)}", right=(right, 0.8),
     )  # fmt: skip
     yield row._replace(numbers={**row.numbers, "confusion": _plain(confusion)})
-    named = Counter(cause.cause_of(exact(FIRST + i), i).plain["cause"] for i in range(EXACT))
+    named = Counter(cause.cause_of(exact(FIRST + i), i).cause for i in range(EXACT))
     wrong = EXACT - named["none"] - named["unclear"]
     yield table.at_most(
         f"causes named for {EXACT} exact posteriors", "", str(dict(named)), wrong=(wrong, 1)
@@ -128,7 +128,7 @@ def rows(lab: Lab) -> Iterator[Row]:
     yield table.at_most(f"cause, N = {N}, K = {K}, D = 10", "s", "", all=(seconds, 12.0))
 
 
-def exact_of_ten() -> Draws:
+def exact_of_ten() -> PosteriorTable:
     """Ten parameters."""
     return sampling.table(Gaussian(dim_x=10, dim_theta=10), 0.0, N, K, stream(0, "ten"))
 

@@ -15,12 +15,12 @@ import torch
 from tests.benchmarks import rows as table
 from tests.benchmarks.lab import ROOT, Lab, say
 from tests.benchmarks.rows import Row
-from validation_core import power
 from validation_core.benchmarks.gaussian import Gaussian
 from validation_core.benchmarks.tree import Tree
 from validation_core.methods.colt import CoLT
 from validation_core.rng import stream
-from validation_core.scores.localizer import Embedding, divergence
+from validation_core.scores.localizer import Embedding, networks
+from validation_core.sweep import trials
 
 N, K = 100, 500
 _SHIFT = Gaussian(perturbation="covariance_scaling")
@@ -53,8 +53,8 @@ def _training(
 
 
 def _trials(network: Any) -> Row:
-    design = power.Trials(trials=200, n=N, k=K)
-    found = power.run(_SHIFT, 0.8, network.at(), [CoLT(embedding="identity")], design)
+    design = trials.Trials(trials=200, n=N, k=K)
+    (found,) = trials.run(_SHIFT, 0.8, network.at(), [CoLT(embedding="identity")], design)
     what = f"200 test trials of CoLT ID, N = {N}, K = {K}, drawing included"
     return table.at_most(what, "s", seconds=(found.seconds, 3.0))
 
@@ -67,7 +67,7 @@ def _divergences() -> Row:
         u.grad = None
 
     times = []
-    for away in (divergence.w2, divergence.sinkhorn):
+    for away in (networks.w2, networks.sinkhorn):
         once(away)
         start, count = time.perf_counter(), 0
         while time.perf_counter() - start < 1.0:
@@ -88,8 +88,8 @@ def _same_optimum() -> Iterator[Row]:
         recipe = method.recipe(N, K, _SHIFT)
         data = recipe.sample(_SHIFT, 0.8, stream(0, "training rows"))
         (network,) = recipe.learn_all([data], [0])
-        design = power.Trials(trials=200, n=N, k=K)
-        tested = power.run(_SHIFT, 0.8, network.at(), [method], design)
+        design = trials.Trials(trials=200, n=N, k=K)
+        (tested,) = trials.run(_SHIFT, 0.8, network.at(), [method], design)
         rates[name] = float((tested.pvalues <= 0.05).mean())
         say(f"{name}: power {rates[name]:.3f}, {network.seconds:.1f} s")
     gap = abs(rates["w2"] - rates["sinkhorn"])

@@ -10,7 +10,8 @@ import sys
 import time
 from pathlib import Path
 
-from validation_core import diagnosis, engine, uploads
+from validation_core import diagnosis, engine
+from validation_core import tables as uploads
 from validation_core.diagnosis import tasks as work
 from validation_core.store import Store
 

@@ -4,6 +4,24 @@
 
 Prints a table of powers with 95% Wilson intervals and says which levels break their bound. About
 an hour on two cores; what a cache holds is not run again.
+
+Share of trials rejected at 5%, n = 1000, (3, 3), budgets of the conformal paper's Table 1 but for
+MMD-FUSE (250 rows of each side instead of 2000):
+
+| test | nothing wrong, of 1000 | mean shift .05 | covariance .4 | anisotropic .5 | heavy tail .2 |
+|---|---|---|---|---|---|
+| C2ST | .057 | .525 | .635 | 1 | .480 |
+| Multiple | .049 | .705 | .860 | 1 | .715 |
+| Uniform(50) | .060 | .805 | .935 | 1 | .920 |
+| SBC | .040 | .780 | .970 | .525 | .335 |
+| TARP | .060 | .100 | .950 | .800 | .755 |
+| DC, our quadratic score | .052 | .990 | 1 | 1 | 1 |
+| AutoML-style | .049 | .865 | 1 | 1 | .925 |
+| MMD-FUSE, 250 rows | .057 | .100 | .115 | .110 | .075 |
+
+Of 1000 true nulls within x rejects .051, TARP with references that follow x .062, binary DC .048,
+CoLT .051, L-C2ST .061: all within the binomial bounds of 5%. One network stands behind each cell
+of the others, 200 trials each; DC's score was chosen on this family of benchmarks.
 """
 
 from __future__ import annotations
@@ -17,27 +35,29 @@ from pathlib import Path
 
 import plotly.graph_objects as go
 
-from validation_core import comparisons, statistics, sweep
-from validation_core.command.engines import run_on_engine
-from validation_core.comparisons import Comparison
+from validation_core import statistics
+from validation_core.cli.options import Counted
 from validation_core.figures import style
 from validation_core.figures.power import curves
+from validation_core.front.work import run_on_engine
 from validation_core.store import Store
-from validation_core.sweep import Progress
+from validation_core.sweep import gather
+from validation_core.sweep import presets as comparisons
+from validation_core.sweep.gather import Progress
+from validation_core.sweep.plan import Sweep
 
 NAMES = (*(f"conformal_{name}" for name in comparisons.PERTURBATIONS), "type_one")
 
 
-def compute(one: Comparison, store: Store, trials: int | None = None) -> Progress:
-    """Run what is missing of a comparison and keep its finished curves."""
-    wanted = one.sweep
+def compute(title: str, wanted: Sweep, store: Store, trials: int | None = None) -> Progress:
+    """Run what is missing of a sweep and keep its finished curves."""
     if trials is not None:
         wanted = replace(wanted, design=replace(wanted.design, trials=trials))
-    state = run_on_engine(sweep.missing(wanted, store), store, "local", one.title)
+    state = run_on_engine(gather.missing(wanted, store), store, Counted(), title, "local")
     for why in set(state.failures.values()):
-        print(f"{one.title}: {why}", file=sys.stderr)
-    sweep.keep(wanted, store)
-    return sweep.collect(wanted, store)
+        print(f"{title}: {why}", file=sys.stderr)
+    gather.keep(wanted, store)
+    return gather.collect(wanted, store)
 
 
 def table(progress: Progress) -> str:
@@ -64,7 +84,7 @@ def figure(title: str, progress: Progress) -> go.Figure:
         look = style.method_style(curve.method)
         low, high = curve.interval
         traces += [
-            style.area(curve.x, low, high, look.color, 0.08),
+            style.band(curve.x, low, high, look.color, 0.08),
             style.line(curve.x, curve.rate, look.color, dash=look.dash, name=curve.label),
         ]
         notes.append(style.note(curve.label, 1.02, 1 - 0.06 * i, look.color, paper=True))
@@ -72,7 +92,7 @@ def figure(title: str, progress: Progress) -> go.Figure:
     made = style.figure(
         traces, x=style.Axis("gamma", (min(gammas), max(gammas) or 1.0)), height=380,
         y=style.Axis("share rejected", (0, 1.02), percent=True), right=150, notes=notes,
-        shapes=[style.level(progress.cells[0].alpha)],
+        shapes=[style.hline(progress.cells[0].alpha)],
     )  # fmt: skip
     made.layout.title = {"text": title}
     return made
@@ -91,7 +111,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         store = Store(asked.cache or Path(temporary))
         for name in asked.names:
             one = comparisons.by_name(name)
-            progress = compute(one, store, asked.trials)
+            progress = compute(one.title, one.sweep, store, asked.trials)
             print(f"\n**{one.title}** {one.differs}\n\n{table(progress)}", flush=True)
             wrong += [
                 f"{cell.label}: {cell.rejections} of {cell.trials}"

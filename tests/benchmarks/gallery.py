@@ -1,4 +1,4 @@
-"""Makes assets/gallery anew: the results that a first visit shows.
+"""Makes validation_core/data/gallery anew: the results that a first visit shows.
 
     python -m tests.benchmarks.gallery [--cache FOLDER] [--workers 2]
 
@@ -20,44 +20,53 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 
-from pages.components.divergence_controls import MOST
-from pages.components.power import METHODS, PAPER_BETAS, STAGES
+from pages.conformal.power import METHODS, PAPER_BETAS, TRIALS
+from pages.divergence.controls import MOST
 from tests.benchmarks.figures import NAMES, compute
 from tests.conftest import ROOT
-from validation_core import comparisons, keys, models, papers
+from validation_core import keys, models
 from validation_core.benchmarks.gaussian import Gaussian
 from validation_core.benchmarks.perturbations import PERTURBATIONS
 from validation_core.benchmarks.spiral import Spiral
-from validation_core.comparisons import Comparison
-from validation_core.maps import MapTask
+from validation_core.localization import MapTask
 from validation_core.methods.colt import CoLT
-from validation_core.models import Simulated, Training
-from validation_core.power import Trials
+from validation_core.models import Training, TrainTask
+from validation_core.scores.classifier import PRESETS
 from validation_core.simulations import GRID, Run, Summed, figure
 from validation_core.store import Store
-from validation_core.sweep import Curve
-from validation_core.tasks import PowerTask, TrainTask, sweep
+from validation_core.sweep import presets as comparisons
+from validation_core.sweep import published as papers
+from validation_core.sweep.parts import Curve
+from validation_core.sweep.plan import Sweep
+from validation_core.sweep.presets import Comparison
+from validation_core.sweep.trials import Trials
 
-GALLERY = ROOT / "assets" / "gallery"
-DESIGN = Trials(trials=STAGES[-1])
+GALLERY = ROOT / "validation_core" / "data" / "gallery"
+DESIGN = Trials(trials=TRIALS)
 
 
-def conformal() -> list[PowerTask]:
-    """Power curves of the Conformal C2ST workbench."""
-    found = []
+def conformal() -> list[Sweep]:
+    """Power curves of the Conformal C2ST page, along gamma and along beta."""
+    sweeps = []
     for name, kind in PERTURBATIONS.items():
+        if len(kind.gammas) == 1:
+            continue
         middle = kind.gammas[len(kind.gammas) // 2]
-        training = Training(source=Simulated(benchmark=Gaussian(perturbation=name), gamma=middle))
-        axes = (("gamma", kind.gammas), ("beta", PAPER_BETAS)) if len(kind.gammas) > 1 else ()
-        for axis, values in axes:
-            found += sweep(training, axis, values, beta=0.0, methods=METHODS, design=DESIGN)
-    return list(dict.fromkeys(found))
+        for gammas, betas in ((kind.gammas, (0.0,)), ((middle,), PAPER_BETAS)):
+            benchmark = Gaussian(perturbation=name)
+            sweeps.append(
+                Sweep(
+                    benchmark=benchmark, methods=METHODS, gammas=gammas, betas=betas,
+                    design=DESIGN, recipe=PRESETS["interactive"],
+                )
+            )  # fmt: skip
+    return sweeps
 
 
-def colt() -> list[PowerTask]:
+def colt() -> list[Sweep]:
     """CoLT's Table 3, but for the wide embedding, whose tests take minutes."""
-    found = dict.fromkeys(compared.task for compared in papers.blind_prior_tasks())
-    return [task for task in found if CoLT(embedding="mlp") not in task.methods]
+    sweeps = dict.fromkeys(compared.sweep for compared in papers.blind_prior_tasks())
+    return [sweep for sweep in sweeps if CoLT(embedding="mlp") not in sweep.methods]
 
 
 def compared() -> list[Comparison]:
@@ -66,9 +75,16 @@ def compared() -> list[Comparison]:
     return [*map(comparisons.by_name, shipped), *comparisons.demonstrations()]
 
 
+def sweeps() -> dict[str, Sweep]:
+    """All sweeps whose curves are shipped, with what they are called."""
+    pages = {f"{sweep.label}, gammas {sweep.gammas}, betas {sweep.betas}": sweep
+             for sweep in (*conformal(), *colt())}  # fmt: skip
+    return {**pages, **{one.title: one.sweep for one in compared()}}
+
+
 def curves() -> list[Curve]:
     """The records of those curves."""
-    return [one.sweep.curve(method) for one in compared() for method in one.sweep.methods]
+    return [sweep.curve(method) for sweep in sweeps().values() for method in sweep.methods]
 
 
 def runs() -> list[Run]:
@@ -89,17 +105,11 @@ def networks() -> list[Training]:
     return [behind] if behind else []
 
 
-def tasks() -> list[PowerTask | MapTask]:
-    """Every result that the gallery holds."""
-    return [*conformal(), *colt(), papers.opening()]
-
-
-def _make(task: PowerTask | MapTask | TrainTask | Run, folder: Path) -> str:
+def _make(task: MapTask | TrainTask | Run, folder: Path) -> str:
     store = Store(folder)
     if not task.done(store):
         task.run(store, lambda fraction, live: None)
-    cells = task.load(store) if isinstance(task, PowerTask) else None
-    return ", ".join([task.label, *(f"{cell.label} {cell.rate:.3f}" for cell in cells or ())])
+    return task.label
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -110,16 +120,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     asked = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as temporary:
         folder = asked.cache or Path(temporary)
-        wanted = [*(TrainTask(trainings=(one,)) for one in networks()), *tasks(), *runs()]
+        wanted = [*(TrainTask(trainings=(one,)) for one in networks()), papers.opening(), *runs()]
         with ProcessPoolExecutor(asked.workers, mp_context=get_context("spawn")) as pool:
             for said in pool.map(_make, wanted, [folder] * len(wanted)):
                 print(said, flush=True)
-        for one in compared():
-            print(one.title, compute(one, Store(folder)).done, flush=True)
+        for title, sweep in sweeps().items():
+            print(title, compute(title, sweep, Store(folder)).done, flush=True)
         shutil.rmtree(GALLERY, ignore_errors=True)
         for kind in ("results", "models"):
             (GALLERY / kind).mkdir(parents=True)
-        for made in (*tasks(), *curves(), *sums()):
+        for made in (papers.opening(), *curves(), *sums()):
             shutil.copy(folder / "results" / f"{made.key}.npz", GALLERY / "results")
         for one in networks():
             shutil.copy(folder / "models" / f"{keys.key(one)}.safetensors", GALLERY / "models")

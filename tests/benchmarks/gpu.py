@@ -9,11 +9,13 @@ from typing import NamedTuple
 from tests.benchmarks import rows as table
 from tests.benchmarks.lab import METHODS, Lab, say
 from tests.benchmarks.rows import Row
-from validation_core import nets, power, sampling
+from validation_core import sampling
 from validation_core.benchmarks.gaussian import Gaussian
 from validation_core.benchmarks.perturbations import PERTURBATIONS
+from validation_core.learn import nets
 from validation_core.rng import stream
 from validation_core.scores.classifier import Classifier, TrainedClassifier, learn_all
+from validation_core.sweep import trials
 
 SIX = tuple(name for name in PERTURBATIONS if name != "blind_prior")
 
@@ -51,8 +53,8 @@ def rows(lab: Lab) -> Iterator[Row]:
     say(f"{len(points)} classifiers for the figure: {training:.1f} s")
     start = time.perf_counter()
     for (benchmark, gamma, _), network in zip(points, networks, strict=True):
-        design = power.Trials(trials=size.trials, n=1000)
-        power.run(benchmark, gamma, network.at(), METHODS, design)
+        design = trials.Trials(trials=size.trials, n=1000)
+        trials.run(benchmark, gamma, network.at(), METHODS, design)
     yield _judged(
         "the whole power figure, six perturbations, all m, R = 200", 60.0,
         time.perf_counter() - start, device,

@@ -10,11 +10,11 @@ from pathlib import Path
 from validation_core.benchmarks.gaussian import Gaussian
 from validation_core.methods import C2ST, Multiple, Uniform
 from validation_core.models import Simulated, Training
-from validation_core.power import Trials
 from validation_core.scores.classifier import PRESETS
 from validation_core.store import Store
-from validation_core.tasks import GridTask, sweep
-from validation_core.workbench import PAPER_M
+from validation_core.sweep.conformal_explorer import PAPER_M, GridTask
+from validation_core.sweep.plan import Sweep
+from validation_core.sweep.trials import Trials
 
 ROOT = Path(__file__).resolve().parents[2]
 METHODS = (C2ST(), Multiple(), *(Uniform(m=m) for m in PAPER_M))
@@ -44,11 +44,11 @@ class Lab:
         root = self.kept or self.folder / "trained"
         store = Store(root)
         tasks = [GridTask(training=training(gamma)) for gamma in Gaussian().gammas]
-        power = sweep(
-            training(0.0), "gamma", Gaussian().gammas, beta=0.0, methods=METHODS,
-            design=Trials(trials=20, n=1000),
+        power = Sweep(
+            benchmark=Gaussian(), methods=METHODS, gammas=Gaussian().gammas,
+            design=Trials(trials=20, n=1000), recipe=training(0.0).recipe,
         )  # fmt: skip
-        for task in [*tasks, *power]:
+        for task in [*tasks, *power.tasks]:
             if not task.done(store):
                 say(task.label)
                 task.run(store, lambda fraction, live: None)

@@ -13,7 +13,7 @@ from tests.benchmarks.rows import Row
 from validation_core import scores, statistics
 from validation_core.methods import SBC
 from validation_core.rng import stream
-from validation_core.types import Draws
+from validation_core.types import PosteriorTable
 
 N, K, D = 1000, 1000, 10
 _REPEATS = 7
@@ -29,12 +29,12 @@ def rows(lab: Lab) -> Iterator[Row]:
     what = f"ranks and their statistics on N = {N}, K = {K}, D = {D}"
     note = f"KS, Anderson-Darling, Cramér-von Mises; median of {_REPEATS}, one thread"
     yield table.at_most(what, "s", note, seconds=(seconds, 0.2))
-    drawn = Draws(truth.T.copy(), np.zeros((N, 0)), np.moveaxis(draws, 0, -1).copy())
+    drawn = PosteriorTable(truth.T.copy(), np.zeros((N, 0)), np.moveaxis(draws, 0, -1).copy())
     from_table = _median(lambda: _from_table(drawn))
     yield table.told("the same from a table (N, K, D)", f"{from_table:.3f} s", seconds=from_table)
 
 
-def _from_table(drawn: Draws) -> None:
+def _from_table(drawn: PosteriorTable) -> None:
     made = scores.apply(SBC().score(), drawn)
     _statistics(made.truth, made.draws, stream(0, "ties"))
 

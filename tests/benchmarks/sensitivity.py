@@ -20,10 +20,12 @@ from tests.benchmarks import rows as table
 from tests.benchmarks.lab import Lab
 from tests.benchmarks.rows import Row
 from tests.benchmarks.verdict import watched
-from validation_core import diagnosis, engine, sampling, uploads
-from validation_core.answers import Answer, checker, sensitivity
+from validation_core import diagnosis, engine, sampling
+from validation_core import tables as uploads
 from validation_core.benchmarks.gaussian import Gaussian
 from validation_core.diagnosis import tasks as work
+from validation_core.diagnosis.questions import Names, TableStudy, by_name
+from validation_core.diagnosis.questions.sensitivity import DEFAULT
 from validation_core.rng import stream
 from validation_core.store import Store
 
@@ -46,9 +48,9 @@ def rows(lab: Lab) -> Iterator[Row]:
         f"200 self-made tables of {SIZE}, all tests, networks trained", "s",
         found["level"], all=(found["checker"], 8.0),
     )  # fmt: skip
-    ranks = max(found["came"][: len(sensitivity.DEFAULT)])
+    ranks = max(found["came"][: len(DEFAULT)])
     yield table.at_most(
-        f"sensitivity of that table to {', '.join(sensitivity.DEFAULT)}", "s",
+        f"sensitivity of that table to {', '.join(DEFAULT)}", "s",
         f"CPU of all, diagnosis included, {found['cpu']:.0f} s",
         by_ranks=(ranks, 3.0), all=(found["all"], 60.0),
     )  # fmt: skip
@@ -68,19 +70,21 @@ def main(file: Path, cache: Path) -> None:
     methods = diagnosis.default_methods()
     _done(services, work.tasks(upload, methods, SEED))
 
-    level = checker.tasks(upload, methods, SEED)
+    checker, sensitivity = by_name("checker"), by_name("sensitivity")
+    level = checker.studies(upload, methods, SEED)
     (took,) = _done(services, level)
-    asked = sensitivity.tasks(upload, methods, SEED)
+    asked = sensitivity.studies(upload, methods, SEED)
     came = _done(services, asked)
     services.engine.close()
     found = sensitivity.gather([_kept(task, store) for task in asked])
+    sentence = checker.describe(_kept(level[0], store), Names(()))[0]
     print(json.dumps({
-        "checker": took, "level": checker.say(_kept(level[0], store), ())[0], "came": came,
-        "all": max(came), "said": sensitivity.say(found, ()), "cpu": _cpu(),
+        "checker": took, "level": sentence, "came": came,
+        "all": max(came), "said": sensitivity.describe(found, Names(())), "cpu": _cpu(),
     }))  # fmt: skip
 
 
-def _kept(task: Answer, store: Store) -> Any:
+def _kept(task: TableStudy[Any], store: Store) -> Any:
     found = task.load(store)
     assert found is not None
     return found

@@ -25,10 +25,11 @@ from tests.benchmarks.rows import Row
 from validation_core import sampling, scores
 from validation_core.diagnosis import learning
 from validation_core.methods import DC, WithinX
+from validation_core.methods.base import Method
 from validation_core.rng import stream
 from validation_core.statistics import binomial_bounds
-from validation_core.types import Array, Draws, Method
-from validation_core.uploads import Upload
+from validation_core.tables import Upload
+from validation_core.types import Array, PosteriorTable
 
 N, K, D = 1000, 200, 3
 SIGMA = 0.7
@@ -107,7 +108,7 @@ def real(name: str) -> Upload:
 def pvalues(upload: Upload, seed: int) -> dict[str, float]:
     """The p-value of every method, and the seconds of both scores."""
     found: dict[str, float] = {}
-    assert isinstance(upload.data, Draws)
+    assert isinstance(upload.data, PosteriorTable)
     for name, method in METHODS.items():
         start = time.process_time()
         recipe: Any = learning.recipe(upload, method)
@@ -197,7 +198,7 @@ def _measure(n: int, k: int, d: int) -> dict[str, float]:
         x, theta = rng.standard_normal((size[0], 3)), rng.standard_normal((size[0], size[2]))
         q = rng.standard_normal(size, dtype=np.float32)
         upload = Upload.of({"theta": theta.astype(np.float32), "x": x, "theta_q": q})
-        assert isinstance(upload.data, Draws)
+        assert isinstance(upload.data, PosteriorTable)
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         start = time.process_time()
         recipe = learning.slot_recipe(upload)

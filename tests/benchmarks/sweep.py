@@ -15,11 +15,14 @@ from typing import NamedTuple
 from tests.benchmarks import rows as table
 from tests.benchmarks.lab import ROOT, Lab, say
 from tests.benchmarks.rows import Row
-from validation_core import comparisons, costs
-from validation_core.command.line import line
+from validation_core.cli.line import line
 from validation_core.methods import C2ST, SBC, Multiple
+from validation_core.models import TrainTask
 from validation_core.store import Store
-from validation_core.sweep import Sweep, TrialsTask, collect, missing
+from validation_core.sweep import costs
+from validation_core.sweep import presets as comparisons
+from validation_core.sweep.gather import collect, missing
+from validation_core.sweep.plan import Sweep
 
 COMPARISON = comparisons.by_name("conformal_mean_shift")
 _POLL = 0.2
@@ -139,7 +142,7 @@ def _shared(lab: Lab) -> Iterator[Row]:
 def _prepare(sweep: Sweep, folder: Path) -> None:
     store = Store(folder)
     for task in sweep.tasks:
-        if not isinstance(task, TrialsTask) and not task.done(store):
+        if isinstance(task, TrainTask) and not task.done(store):
             task.run(store, lambda fraction, live: None)
 
 
@@ -147,7 +150,7 @@ def _killed(lab: Lab) -> Row:
     """A cluster of two workers, one killed in mid-sweep: the counts are those of this machine."""
     what = "Dask, two workers, one killed in mid-sweep"
     if find_spec("distributed") is None:
-        return table.told(what, "not run: pip install -r requirements-dask.txt")
+        return table.told(what, "not run: pip install '.[dask]'")
     from distributed import LocalCluster
 
     sweep = replace(

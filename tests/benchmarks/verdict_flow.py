@@ -21,7 +21,7 @@ from tests.benchmarks.lab import Lab, say
 from tests.benchmarks.rows import Row
 from tests.benchmarks.verdict_power import ALPHA, VERDICTS, WORDS
 from validation_core.rng import stream
-from validation_core.types import Array, Draws
+from validation_core.types import Array, PosteriorTable
 
 SIMULATIONS, HELD, EPOCHS, BATCH, RATE = 9000, 1000, 80, 128, 5e-4
 SIZES = (1000, 5000)
@@ -95,13 +95,15 @@ def nats(network: NSF, n: int = 20_000) -> tuple[float, float]:
     return float(off.mean()), float(off.std() / np.sqrt(len(off)))
 
 
-def draws(network: NSF, n: int, seed: int) -> Draws:
+def draws(network: NSF, n: int, seed: int) -> PosteriorTable:
     """A fresh table."""
     theta, x = two_moons(n, stream(seed, "flow", n))
     torch.manual_seed(seed)
     with torch.inference_mode():
         q = network(torch.from_numpy(x).float()).sample((DRAWS,))
-    return Draws(theta.astype(np.float32), x, np.ascontiguousarray(q.numpy().transpose(1, 0, 2)))
+    return PosteriorTable(
+        theta.astype(np.float32), x, np.ascontiguousarray(q.numpy().transpose(1, 0, 2))
+    )
 
 
 def rows(lab: Lab) -> Iterator[Row]:

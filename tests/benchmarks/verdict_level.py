@@ -28,12 +28,13 @@ from tests.benchmarks import rows as table
 from tests.benchmarks.lab import Lab, say
 from tests.benchmarks.rows import Row
 from validation_core import keys
+from validation_core.methods.base import Method
 from validation_core.rng import stream
 from validation_core.statistics import binomial_bounds
-from validation_core.types import Array, Method
+from validation_core.types import Array
 
 if TYPE_CHECKING:
-    from validation_core.uploads import Upload
+    from validation_core.tables import Upload
 
 ALPHA = 0.05
 FULL, QUICK = 400, 20
@@ -188,7 +189,7 @@ def some_tables(name: str, training: int | None, trials: list[int]) -> list[dict
 
 def _exact(name: str, trial: int, *part: str) -> Upload:
     """A table of a shape: the first draw at each x plays the truth."""
-    from validation_core.uploads import Upload
+    from validation_core.tables import Upload
 
     n, k, _, m, law = SHAPES[name]
     rng = stream(trial, "exact", name, *part)

@@ -29,8 +29,8 @@ from validation_core.methods import Omnibus
 from validation_core.omnibus.table import RELABELINGS
 from validation_core.rng import stream
 from validation_core.statistics import binomial_bounds
-from validation_core.types import Array, Draws
-from validation_core.uploads import Upload
+from validation_core.tables import Upload
+from validation_core.types import Array, PosteriorTable
 
 ALPHA = 0.05
 N, K, D = 1000, 200, 3
@@ -46,12 +46,12 @@ Column = Literal["alone", "complete"]
 WORDS: Mapping[Column, str] = {"alone": "without learned scores", "complete": "complete"}
 
 
-def alone(draws: Draws, seed: int, **given: Any) -> float:
+def alone(draws: PosteriorTable, seed: int, **given: Any) -> float:
     """The p-value of relabelling without learned scores."""
     return omnibus.relabelled(draws, seed, **given).pvalue
 
 
-def complete(draws: Draws, seed: int, **given: Any) -> float:
+def complete(draws: PosteriorTable, seed: int, **given: Any) -> float:
     """The p-value of the whole verdict: every score trained on half of the table."""
     arrays = {"theta": draws.theta, "x": draws.x, "theta_q": draws.q}
     upload = Upload.of(arrays | dict(given.get("densities") or {}), order="NKD")
@@ -159,7 +159,7 @@ ERRORS: Mapping[str, Error] = {
 }  # fmt: skip
 
 
-def wrong(name: str, trial: int) -> Draws:
+def wrong(name: str, trial: int) -> PosteriorTable:
     """A fresh table of an error: q is N(x, 1), changed."""
     error = ERRORS[name]
     rng = stream(trial, "verdict power", name)
@@ -167,7 +167,7 @@ def wrong(name: str, trial: int) -> Draws:
     z, e = error.change(
         rng.standard_normal((N, error.d)), rng.standard_normal((N, K, error.d)), x, rng
     )
-    return Draws(x + z, x, x[:, None] + e)
+    return PosteriorTable(x + z, x, x[:, None] + e)
 
 
 class Asked(NamedTuple):

@@ -5,6 +5,7 @@ Both end with the folder's last test: Playwright keeps an event loop running whi
 
 from urllib.parse import urlsplit
 
+import numpy as np
 import pytest
 from playwright.sync_api import sync_playwright
 
@@ -14,11 +15,10 @@ SIZE = {"width": 1280, "height": 900}
 
 
 def pytest_collection_modifyitems(items):
-    """One worker of pytest-xdist drives the browser: its tests share a server."""
+    """They wait for servers and workers: what hangs ends."""
     for item in items:
         if item.path.parent.name == "browser":
             item.add_marker(pytest.mark.browser)
-            item.add_marker(pytest.mark.xdist_group("browser"))
             item.add_marker(pytest.mark.timeout(180))
 
 
@@ -39,6 +39,16 @@ def server(tmp_path_factory):
     """The server that most tests share."""
     with serving(tmp_path_factory.mktemp("served") / "cache") as started:
         yield started
+
+
+@pytest.fixture(scope="package")
+def wrong():
+    """Draws that anyone can see are wrong: far too narrow, and beside the truth."""
+    rng = np.random.default_rng(1)
+    theta = rng.standard_normal((100, 2))
+    x = theta + 0.5 * rng.standard_normal((100, 2))
+    q = 0.8 * x[:, None] + 0.5 + 0.1 * rng.standard_normal((100, 20, 2))
+    return {"theta": theta, "x": x, "theta_q": q}
 
 
 @pytest.fixture

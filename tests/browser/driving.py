@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import io
 import os
 import re
 import shutil
@@ -10,14 +11,16 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from playwright.sync_api import BrowserContext, ConsoleMessage, Page, expect
+import numpy as np
+from numpy.typing import NDArray
+from playwright.sync_api import BrowserContext, ConsoleMessage, FilePayload, Page, expect
 
 from tests.conftest import ROOT
 from tests.server import free_port, stop
@@ -87,7 +90,7 @@ class Server:
             capture_output=True, text=True, check=False,
         ).stdout  # fmt: skip
         lines = (line.split(None, 1) for line in asked.splitlines())
-        return {int(pid) for pid, command in lines if "validation_core.worker" in command}
+        return {int(pid) for pid, command in lines if "validation_core.engine.worker" in command}
 
     def kept(self, kind: str) -> set[str]:
         """Names of the files that its store holds of a kind."""
@@ -157,6 +160,13 @@ class Watch:
         place = str(message.location.get("url", ""))
         if message.type == "error" and not _PROBED.search(urlsplit(place).path):
             self.errors.append(f"{message.text} ({place})")
+
+
+def npz(arrays: Mapping[str, NDArray[Any]], name: str = "table.npz") -> FilePayload:
+    """A file of a table, as a visitor's browser sends it."""
+    held = io.BytesIO()
+    np.savez(held, **arrays)
+    return {"name": name, "mimeType": "application/octet-stream", "buffer": held.getvalue()}
 
 
 def settled(page: Page) -> Page:

@@ -3,8 +3,19 @@
 import numpy as np
 import streamlit as st
 
-from pages.components import live
-from validation_core.figures import style
+from pages.ui.live import chart
+from validation_core.figures import live, style
+from validation_core.figures.marks import (
+    Axis,
+    Heat,
+    Line,
+    Panel,
+    Points,
+    Slider,
+    VLine,
+    over,
+    text,
+)
 
 CELLS = 13
 PLACES = np.linspace(0, 1, CELLS)
@@ -21,32 +32,32 @@ def payload(title: str) -> live.Payload:
     # A diagonal: places of which neither coordinate alone is the slider's.
     path = np.stack([CENTRES, CENTRES[::-1]], 1)
     short = np.where(CENTRES <= 0.5, CENTRES, np.nan)
-    gone = live.over(np.where(PLACES < 0.9, PLACES, np.nan), "x")
-    unit = live.axis((0, 1))
+    gone = over(np.where(PLACES < 0.9, PLACES, np.nan), "x")
+    unit = Axis((0, 1))
     return live.payload(
-        sliders=[live.slider("x", PLACES, label="Place", play=True)],
+        sliders=[Slider("x", PLACES, label="Place", play=True)],
         panels=[
-            live.panel(
+            Panel(
                 [
-                    live.heat(EDGES, EDGES, live.over(heat, "x"), limit=2, low=style.Q,
+                    Heat(EDGES, EDGES, over(heat, "x"), limit=2, low=style.Q,
                               high=style.P, label="p less q"),
-                    live.points(live.over(path[:, :1], "x"), live.over(path[:, 1:], "x"),
+                    Points(over(path[:, :1], "x"), over(path[:, 1:], "x"),
                                 color=style.P, symbol="ring"),
-                    live.points(path[:, 0], path[:, 1], color=style.Q, symbol="cross"),
+                    Points(path[:, 0], path[:, 1], color=style.Q, symbol="cross"),
                 ],
                 title="Map", x=unit, y=unit, square=True, click="x", at=path,
                 legend=[("here", style.P, "ring"), ("the way", style.Q, "cross")],
             ),
-            live.panel(
+            Panel(
                 [
-                    live.line(CENTRES, short, color=style.P, label="short"),
-                    live.line(CENTRES, np.nan * CENTRES, color=style.Q, label="nowhere"),
-                    live.vline(gone, label="here"),
+                    Line(CENTRES, short, color=style.P, label="short"),
+                    Line(CENTRES, np.nan * CENTRES, color=style.Q, label="nowhere"),
+                    VLine(gone, label="here"),
                 ],
                 title=title, x=unit, y=unit, click="x",
             ),
         ],
-        headline=live.text("At {x}.", x=live.over([f"{x:.2f}" for x in PLACES], "x")),
+        headline=text("At {x}.", x=over([f"{x:.2f}" for x in PLACES], "x")),
     )  # fmt: skip
 
 
@@ -54,5 +65,5 @@ if __name__ == "__main__":
     st.session_state.runs = st.session_state.get("runs", 0) + 1
     st.title("Live")
     title = "Other line" if st.toggle("Another payload") else "Line"
-    (x,) = live.chart(payload(title), key="live")
+    (x,) = chart(payload(title), key="live")
     st.markdown(f"Run {st.session_state.runs}: x = {x:.2f}")

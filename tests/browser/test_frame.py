@@ -60,9 +60,10 @@ def test_a_link_is_the_first_request_of_a_fresh_server(listed_page, window, tmp_
 
 
 @pages
-def test_dark(listed_page, visit):
-    page = visit(listed_page.path, color_scheme="dark")
-    _in_frame(page)
+def test_dark_and_narrow(listed_page, visit):
+    page = visit(listed_page.path, color_scheme="dark", viewport={"width": 400, "height": 800})
+    no_exception(page)
+    assert overflow(page) <= 0
     paper, ink = page.evaluate(
         """() => {
           const light = (color) => color.match(/[\\d.]+/g).slice(0, 3)
@@ -73,10 +74,3 @@ def test_dark(listed_page, visit):
         }"""
     )
     assert paper < 60 < 160 < ink
-
-
-@pages
-def test_narrow(listed_page, visit):
-    page = visit(listed_page.path, viewport={"width": 400, "height": 800})
-    assert overflow(page) <= 0
-    no_exception(page)

@@ -30,5 +30,5 @@ MODELS: dict[str, type[Model]] = {
 @cache
 def closed(name: str) -> bool:
     """Whether a model's posterior has a closed form: covariates play no part in that."""
-    made = MODELS[name]()
-    return made.exact(np.zeros((1, made.dims[1]))) is not None
+    model = MODELS[name]()
+    return model.exact(np.zeros((1, model.dims[1]))) is not None

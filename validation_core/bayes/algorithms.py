@@ -36,19 +36,22 @@ class Weights(NamedTuple):
 
 
 def weights(
-    model: Model, posterior: Posterior, pairs: Joint, most: int,
+    model: Model,
+    posterior: Posterior,
+    pairs: Joint,
+    most: int,
     rngs: Sequence[np.random.Generator],
-) -> Weights:  # fmt: skip
+) -> Weights:
     """Log weights of K simulated pairs, z theta (K, D) and y x (K, M'), for M up to `most`.
 
     What depends on y alone may be missing from either density; all that depends on z must be
     there, Jacobians too. Where there is no q they are NaN.
     """
-    drawn = posterior.sample(2 * most - 1, rngs)
+    draws = posterior.sample(2 * most - 1, rngs)
     # the truth is one of the first M, the rest of them follow it: z_2 .. z_M, not z_1 .. z_M
-    every = np.concatenate([pairs.theta[:, None], drawn], axis=1)
-    found = _log_joint(model, every, pairs.x) - posterior.log_density(every)
-    return Weights(found[:, :most], found[:, most:], drawn[:, most - 1])
+    points = np.concatenate([pairs.theta[:, None], draws], axis=1)
+    log_weights = _log_joint(model, points, pairs.x) - posterior.log_density(points)
+    return Weights(log_weights[:, :most], log_weights[:, most:], draws[:, most - 1])
 
 
 def _log_joint(model: Model, z: Array, y: Array) -> Array:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from validation_core.bayes.model import Regression
 from validation_core.bayes.posterior import FullGaussian
-from validation_core.bayes.regression import Regression
 from validation_core.types import Array, Joint
 
 if TYPE_CHECKING:
@@ -26,12 +26,11 @@ NOISE = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Concrete(Regression):
+class Concrete(Regression, spec="concrete"):
     """An intercept and 8 weights, whose posterior is normal and known."""
 
     name: ClassVar[str] = "concrete"
     title: ClassVar[str] = "Concrete"
-    version: ClassVar[int] = 1
 
     @property
     def summary(self) -> str:

@@ -15,27 +15,26 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 from scipy.special import expit
 
-from validation_core.bayes.binomial import log_ways
 from validation_core.bayes.model import PAPER
 from validation_core.bayes.peregrines import BOOK, PEREGRINES, Counts
+from validation_core.keys import Specification
 from validation_core.types import Array, Joint, Paper
 
 if TYPE_CHECKING:
     from torch import Tensor
+
 
 SD = 10.0
 """Of each coefficient under the prior."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class GLMBinomial:
+class GLMBinomial(Specification, spec="glm_binomial"):
     """Three coefficients of a parabola in time, on the scale of log odds."""
 
     name: ClassVar[str] = "glm_binomial"
     title: ClassVar[str] = "Peregrine falcons"
     paper: ClassVar[Paper] = PAPER
-    version: ClassVar[int] = 1
-
     data: Literal["peregrine", "book"] = field(
         default="peregrine",
         metadata={
@@ -109,3 +108,13 @@ class GLMBinomial:
         import torch
 
         return torch.tensor(self.powers), torch.tensor(self.counts.n)
+
+
+# ---- What log Binomial(y | n, sigmoid(eta)) has in common wherever a model uses it ----
+
+
+def log_ways(n: Tensor, y: Tensor) -> Tensor:
+    """log of n choose y, summed over the last axis: (..., I) gives (...)."""
+    import torch
+
+    return (torch.lgamma(n + 1) - torch.lgamma(y + 1) - torch.lgamma(n - y + 1)).sum(-1)

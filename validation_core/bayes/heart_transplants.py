@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from scipy.special import digamma, gammaln, log_expit, polygamma
 
 from validation_core.bayes.model import PAPER
-from validation_core.bayes.transforms import log_uniform
+from validation_core.bayes.posterior import log_uniform
+from validation_core.keys import Specification
 from validation_core.types import Array, Joint, Paper
 
 if TYPE_CHECKING:
@@ -31,13 +32,12 @@ OBSERVED = np.array([8.0, 2, 3, 4, 4, 6, 7, 10, 12])
 
 
 @dataclass(frozen=True, kw_only=True)
-class HeartTransplants:
+class HeartTransplants(Specification, spec="heart_transplants"):
     """Two parameters, independent in the posterior, which is known exactly."""
 
     name: ClassVar[str] = "heart_transplants"
     title: ClassVar[str] = "Heart transplants"
     paper: ClassVar[Paper] = PAPER
-    version: ClassVar[int] = 1
 
     @property
     def summary(self) -> str:
@@ -103,12 +103,17 @@ class Exact:
 
     def sample(self, s: int, rngs: Sequence[np.random.Generator]) -> Array:
         """s draws for each data set: (K, s, 2)."""
-        drawn = [
-            np.stack([_log_gamma(a, s, rng) - _log_gamma(b, s, rng),
-                      _log_gamma(SHAPE + SURVIVORS, s, rng) - np.log(rate)], 1)
+        draws = [
+            np.stack(
+                [
+                    _log_gamma(a, s, rng) - _log_gamma(b, s, rng),
+                    _log_gamma(SHAPE + SURVIVORS, s, rng) - np.log(rate),
+                ],
+                1,
+            )
             for a, b, rate, rng in zip(self.a, self.b, self.rate, rngs, strict=True)
-        ]  # fmt: skip
-        return np.stack(drawn)
+        ]
+        return np.stack(draws)
 
     def log_density(self, z: Array) -> Array:
         """Of z (K, S, 2): (K, S)."""

@@ -10,8 +10,7 @@ Several chains leave the truth side by side and are kept once they have forgotte
 
 References:
     MCMC using Hamiltonian dynamics, Neal (2011).
-    The no-U-turn sampler, Hoffman & Gelman (2014), Section 3.2: the tuning of the step.
-"""
+    The no-U-turn sampler, Hoffman & Gelman (2014), Section 3.2: the tuning of the step."""
 
 from __future__ import annotations
 
@@ -22,13 +21,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core.bayes.effective import effective
-from validation_core.bayes.mode import highest
 from validation_core.bayes.model import Model, value_and_gradient
+from validation_core.bayes.posterior import highest
 from validation_core.types import Array
 
 if TYPE_CHECKING:
     from torch import Tensor
+
 
 _TARGET = 0.8  # acceptance that the step is tuned to
 _LENGTH = np.pi  # of the longest trajectory, where the posterior has sd 1: half a turn
@@ -94,9 +93,12 @@ def draws(
         )
     long = -(-n // several)
     chain.run(_APART)
-    kept = chain.run(long)  # (K, several, long, D)
+    states = chain.run(long)  # (K, several, long, D)
     return Chains(
-        kept.reshape(len(y), several * long, -1)[:, :n], chain.acceptance, effective(kept), step
+        states.reshape(len(y), several * long, -1)[:, :n],
+        chain.acceptance,
+        effective(states),
+        step,
     )
 
 
@@ -134,11 +136,11 @@ class _Chain:
 
     def run(self, states: int) -> Array:
         """The states that follow (K, C, states, D)."""
-        kept = []
+        positions = []
         for _ in range(states):
             self.advance()
-            kept.append(self.z.numpy())
-        return np.stack(kept, axis=2)
+            positions.append(self.z.numpy())
+        return np.stack(positions, axis=2)
 
     def advance(self) -> Array:
         """One state on; the mean chance of the proposals (K,)."""
@@ -161,9 +163,9 @@ class _Chain:
         self.z = torch.where(yes[..., None], z, self.z)
         self.value = torch.where(yes, value, self.value)
         self.slope = torch.where(yes[..., None], slope, self.slope)
-        found = chance.mean(1).numpy()
-        self._accepted.append(found)
-        return found
+        acceptance = chance.mean(1).numpy()
+        self._accepted.append(acceptance)
+        return acceptance
 
     def _trajectory(
         self, p: Tensor, steps: NDArray[np.int_]
@@ -192,9 +194,9 @@ def _tuned(pilot: _Chain) -> tuple[_Target, Array]:
     import torch
 
     _tune(pilot)
-    kept = pilot.run(_SPREAD).swapaxes(1, 2)  # (K, states, C, D)
-    kept = kept.reshape(len(kept), -1, kept.shape[-1])
-    root = _spread(kept, pilot.target.root.numpy())
+    states = pilot.run(_SPREAD).swapaxes(1, 2)  # (K, states, C, D)
+    states = states.reshape(len(states), -1, states.shape[-1])
+    root = _spread(states, pilot.target.root.numpy())
     target = _Target(pilot.target.model, pilot.target.y, torch.from_numpy(root))
     pilot = _Chain(target, pilot.z, pilot.rngs, pilot.step)
     return target, _tune(pilot)
@@ -203,13 +205,13 @@ def _tuned(pilot: _Chain) -> tuple[_Target, Array]:
 def _tune(chain: _Chain) -> Array:
     """Dual averaging of the step to the acceptance aimed at; the average of its second half."""
     centre = np.log(10 * chain.step)
-    behind, kept = np.zeros(len(centre)), []
+    behind, log_steps = np.zeros(len(centre)), []
     for i in range(_TUNE):
         behind += (_TARGET - chain.advance() - behind) / (i + 1 + 10)
         log_step = centre - np.sqrt(i + 1) / 0.05 * behind
         chain.step = np.exp(log_step)
-        kept.append(log_step)
-    chain.step = np.exp(np.mean(kept[_TUNE // 2 :], axis=0))
+        log_steps.append(log_step)
+    chain.step = np.exp(np.mean(log_steps[_TUNE // 2 :], axis=0))
     return chain.step
 
 
@@ -221,3 +223,37 @@ def _spread(states: Array, before: Array) -> Array:
     covariance = share * np.swapaxes(off, 1, 2) @ off / n
     covariance += (1 - share) * before @ np.swapaxes(before, 1, 2)
     return np.linalg.cholesky(covariance)
+
+
+# ---- How many independent draws a set of Markov chains is worth ----
+
+
+def effective(chains: Array) -> Array:
+    """Independent draws whose mean would be as exact as that of chains (..., C, n, D): (..., D).
+
+    Autocovariances by the Fourier transform, averaged over chains about their common mean, and
+    summed in pairs while these are positive and do not grow. NaN where all states are the same or
+    a chain has fewer than four; at most what independent draws would often seem to be worth.
+
+    References:
+        Practical Markov chain Monte Carlo, Geyer (1992): the initial monotone sequence.
+    """
+    c, n, d = chains.shape[-3:]
+    if n < 4:
+        return np.full((*chains.shape[:-3], d), np.nan)
+    off = chains - chains.mean((-3, -2), keepdims=True)
+    power = np.square(np.abs(np.fft.rfft(off, 2 * n, axis=-2)))
+    summed = np.fft.irfft(power, 2 * n, axis=-2)[..., :n, :].mean(-3)
+    # Divided by the products that there are, not by n: chains are many and short here.
+    covariance = summed / np.arange(n, 0, -1)[:, None]
+    variance = covariance[..., :1, :]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        correlation = np.where(variance > 0, covariance / variance, np.nan)
+    pairs = correlation[..., : n // 2 * 2, :]
+    pairs = pairs.reshape(*pairs.shape[:-2], n // 2, 2, d).sum(-2)
+    pairs = np.minimum.accumulate(pairs, axis=-2)
+    pairs = np.where(
+        np.minimum.accumulate(pairs > 0, axis=-2), pairs, np.where(np.isnan(pairs), np.nan, 0.0)
+    )
+    time = np.maximum(2 * pairs.sum(-2) - 1, 1 / np.log10(c * n))
+    return np.asarray(c * n / time)

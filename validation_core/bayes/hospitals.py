@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from scipy.special import expit
 
-from validation_core.bayes.binomial import log_ways
+from validation_core.bayes.glm_binomial import log_ways
 from validation_core.bayes.model import PAPER
-from validation_core.bayes.transforms import log_uniform, to_interval
+from validation_core.bayes.posterior import log_uniform, to_interval
+from validation_core.keys import Specification
 from validation_core.types import Array, Joint, Paper
 
 if TYPE_CHECKING:
@@ -35,13 +36,12 @@ UNITS = len(OPERATIONS)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Hospitals:
+class Hospitals(Specification, spec="hospitals"):
     """A spread, a centre, and twelve log odds around it."""
 
     name: ClassVar[str] = "hospitals"
     title: ClassVar[str] = "Hospitals"
     paper: ClassVar[Paper] = PAPER
-    version: ClassVar[int] = 1
 
     @property
     def summary(self) -> str:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from scipy.special import expit
 
-from validation_core.bayes.regression import Regression
+from validation_core.bayes.model import Regression
 from validation_core.types import Array, Joint
 
 if TYPE_CHECKING:
@@ -23,12 +23,11 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ionosphere(Regression):
+class Ionosphere(Regression, spec="ionosphere"):
     """An intercept and 33 weights."""
 
     name: ClassVar[str] = "ionosphere"
     title: ClassVar[str] = "Ionosphere"
-    version: ClassVar[int] = 1
 
     @property
     def summary(self) -> str:

@@ -2,15 +2,17 @@
 
 z are unconstrained coordinates, so that every density of z carries the Jacobian of the way back to
 the parameters' own scale. Everything is float64, and any leading axes broadcast: K data sets and
-S points at each are one array, z (K, S, D) with y (K, 1, M).
-"""
+S points at each are one array, z (K, S, D) with y (K, 1, M)."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 import numpy as np
 
+from validation_core.bayes import designs
+from validation_core.keys import Specification
 from validation_core.types import Array, Joint, Paper
 
 if TYPE_CHECKING:
@@ -20,10 +22,12 @@ if TYPE_CHECKING:
 
 
 PAPER = Paper(
-    "Domke", 2021,
+    "Domke",
+    2021,
     "An easy to interpret diagnostic for approximate inference: symmetric divergence over "
-    "simulations", "Section 7",
-)  # fmt: skip
+    "simulations",
+    "Section 7",
+)
 """Where the models come from."""
 
 
@@ -78,8 +82,8 @@ def log_joint(model: Model, z: Array, y: Array) -> Array:
 
     at, data = _tensor(z), _tensor(y)
     with torch.no_grad():
-        found: Array = (model.kernel(at, data) + model.constant(data)).numpy()
-    return found
+        log_density: Array = (model.kernel(at, data) + model.constant(data)).numpy()
+    return log_density
 
 
 def gradient(model: Model, z: Tensor, y: Tensor) -> Tensor:
@@ -113,3 +117,38 @@ def _tensor(array: Array) -> Tensor:
     import torch
 
     return torch.from_numpy(np.ascontiguousarray(array, dtype=np.float64))
+
+
+# ---- Regressions on covariates, each of which has a weight ----
+
+
+@dataclass(frozen=True, kw_only=True)
+class Regression(Specification):
+    """An intercept and a weight for each covariate that varies."""
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    paper: ClassVar[Paper] = PAPER
+
+    design: str = field(default="", metadata=designs.OPTION)
+
+    @property
+    def label(self) -> str:
+        return designs.label(self.title, self.design)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return "intercept", *(f"w {j}" for j in range(1, self.dims[0]))
+
+    @property
+    def dims(self) -> tuple[int, int]:
+        return designs.SHAPES[self.name].dims
+
+    @property
+    def covariates(self) -> Array:
+        """X (n, D).
+
+        Raises:
+            ValueError: when those of the design were not lent to this process.
+        """
+        return designs.matrix(self.name, self.design)

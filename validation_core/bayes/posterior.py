@@ -1,19 +1,23 @@
 """Approximate posteriors of K data sets at once: what inference gives, and what it can be asked.
 
-No torch: pages read them from the store.
-"""
+No torch: pages read them from the store."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 
+from validation_core.bayes.model import Model, hessian, value_and_gradient
 from validation_core.types import Array
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 class Posterior(Protocol):
@@ -59,11 +63,74 @@ class FullGaussian:
 
     def log_density(self, z: Array) -> Array:
         """Of z (K, S, D): (K, S)."""
-        found = np.full(z.shape[:2], np.nan)
+        log_density = np.full(z.shape[:2], np.nan)
         ok = self.ok
         scale, off = self.scale[ok], z[ok] - self.mean[ok, None]
         whitened = np.linalg.solve(scale, np.swapaxes(off, 1, 2))  # (K, D, S)
         size = np.log(np.abs(np.diagonal(scale, axis1=-2, axis2=-1))).sum(-1)
         constant = size + 0.5 * z.shape[2] * np.log(2 * np.pi)
-        found[ok] = -0.5 * np.square(whitened).sum(1) - constant[:, None]
-        return found
+        log_density[ok] = -0.5 * np.square(whitened).sum(1) - constant[:, None]
+        return log_density
+
+
+# ---- Log densities of a parameter's unconstrained coordinate: the Jacobian is in them ----
+
+
+def to_interval(u: Array, low: float, high: float) -> Array:
+    """low + (high - low) sigmoid(u), so that u = logit((theta - low) / (high - low)).
+
+    The paper divides by (low - high), where the logit has a negative argument.
+    """
+    return np.asarray(low + (high - low) * expit(u))
+
+
+def log_uniform(u: Tensor) -> Tensor:
+    """log density of u where theta is uniform on its interval: standard logistic."""
+    from torch.nn.functional import logsigmoid
+
+    return logsigmoid(u) + logsigmoid(-u)
+
+
+# ---- Where a posterior is highest, and how it curves there ----
+
+
+_PRIOR = 200  # draws among which the way up starts
+_STEPS, _HALVINGS = 50, 12
+_FLAT = 1e-3  # curvature that a direction has at least: nothing is wider than 30
+_GAIN = 1e-8  # nats that a step must promise
+
+
+def highest(model: Model, y: Array, rngs: Sequence[np.random.Generator]) -> tuple[Tensor, Tensor]:
+    """The mode of log p(z, y) for each row of y (K, M), and a scale (K, D, D) whose covariance is
+    the inverse curvature there, without its signs. The truth plays no part.
+
+    Newton's method from the likeliest of some draws of the prior, which each data set's own
+    generator gives; of each step as much as climbs most.
+    """
+    import torch
+
+    data = torch.from_numpy(np.ascontiguousarray(y, dtype=np.float64))
+    prior = np.stack([model.simulate(_PRIOR, rng).theta for rng in rngs])
+    z = _likeliest(model, torch.from_numpy(prior), data)
+    shares = 0.5 ** torch.arange(_HALVINGS, dtype=z.dtype)[:, None]
+    for step in range(_STEPS + 1):
+        _, slope = value_and_gradient(model, z, data)
+        values, vectors = torch.linalg.eigh(hessian(model, z, data))
+        root = vectors * values.abs().clamp(min=_FLAT).rsqrt()[:, None]
+        move = torch.einsum("kij,klj,kl->ki", root, root, slope)
+        # Those that have arrived stay, however long the others take.
+        moving = (slope * move).sum(-1, keepdim=True) > _GAIN
+        if step == _STEPS or not moving.any():
+            break
+        tried = torch.cat([z[:, None], z[:, None] + shares * move[:, None]], 1)
+        z = torch.where(moving, _likeliest(model, tried, data), z)
+    return z, root.contiguous()
+
+
+def _likeliest(model: Model, z: Tensor, y: Tensor) -> Tensor:
+    """Of the points z (K, S, D) the one with the highest density, for y (K, M): (K, D)."""
+    import torch
+
+    with torch.no_grad():
+        value = model.kernel(z, y[:, None]).nan_to_num(-torch.inf)
+    return z[torch.arange(len(z)), value.argmax(1)]

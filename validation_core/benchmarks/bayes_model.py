@@ -20,6 +20,7 @@ from validation_core.bayes.inference import ALGORITHMS, Inference, Variational
 from validation_core.bayes.model import PAPER, log_joint
 from validation_core.bayes.posterior import Posterior
 from validation_core.benchmarks.fits import fitted, runs
+from validation_core.keys import Specification
 from validation_core.types import Array, Joint, Paper
 
 ModelName = Literal["glm_binomial", "heart_transplants", "hospitals", "ionosphere", "concrete"]
@@ -34,42 +35,48 @@ _NUMBERS = 1 << 20  # of theta and x whose densities are computed at a time
 
 
 @dataclass(frozen=True, kw_only=True)
-class BayesModel:
+class BayesModel(Specification, spec="benchmark:bayes_model"):
     """A Bayesian model, and q by an inference that is run anew at each x."""
 
     name: ClassVar[str] = "bayes_model"
     title: ClassVar[str] = "Bayesian models"
     paper: ClassVar[Paper] = PAPER
     version: ClassVar[int] = (
-        1 + sum(kind.version - 1 for kind in MODELS.values())
-        + sum(one.version - 1 for one in ALGORITHMS.values())
-    )  # fmt: skip
+        1
+        + sum(kind.version - 1 for kind in MODELS.values())
+        + sum(inference.version - 1 for inference in ALGORITHMS.values())
+    )
     """Rises with that of any model or inference: fields hold their names alone."""
 
     model: ModelName = field(default="heart_transplants", metadata={"label": "Model"})
     inference: InferenceName = field(
         default="laplace",
         metadata={
-            "label": "Inference", "listed": False,
+            "label": "Inference",
+            "listed": False,
             "help": "What finds q at each x. exact: the posterior itself, for heart_transplants "
             "and concrete.",
         },
-    )  # fmt: skip
+    )
     m: int = field(
         default=_M,
         metadata={
-            "label": "Draws weighed, M", "min": 2, "max": 100, "listed": False,
+            "label": "Draws weighed, M",
+            "min": 2,
+            "max": 100,
+            "listed": False,
             "help": "Of iwvi: draws of q in each of the groups that training weighs.",
         },
-    )  # fmt: skip
+    )
     data: Literal["peregrine", "book"] = field(
         default="peregrine",
         metadata={
-            "label": "Years and pairs", "listed": False,
+            "label": "Years and pairs",
+            "listed": False,
             "help": "Of glm_binomial: the real counts of pairs of falcons, or the simulated ones "
             "of the book.",
         },
-    )  # fmt: skip
+    )
     design: str = field(
         default="",
         metadata={
@@ -89,13 +96,13 @@ class BayesModel:
         own = {name: getattr(model, name) for name in _OPTIONS & _options(model.name)}
         if isinstance(inference, Variational) and inference.m > 1:
             own["m"] = inference.m
-        found = cls(**{"model": model.name, "inference": inference.name, **own})
-        if found.by != inference:
+        benchmark = cls(**{"model": model.name, "inference": inference.name, **own})
+        if benchmark.by != inference:
             raise ValueError(
                 f"A benchmark runs an inference with its usual options; got {inference.label} "
-                f"where it has {found.by.label}. Choose that one."
+                f"where it has {benchmark.by.label}. Choose that one."
             )
-        return found
+        return benchmark
 
     def __post_init__(self) -> None:
         for what, known in (("model", tuple(MODELS)), ("inference", tuple(ALGORITHMS))):
@@ -123,16 +130,17 @@ class BayesModel:
     @property
     def of(self) -> Model:
         """The model itself."""
-        found: Model = MODELS[self.model](**{name: getattr(self, name) for name in self._changed})
-        return found
+        model: Model = MODELS[self.model](**{name: getattr(self, name) for name in self._changed})
+        return model
 
     @property
     def _changed(self) -> set[str]:
         """Options of the model that are not at their defaults."""
         return {
-            one.name for one in fields(self)
-            if one.name in _OPTIONS and getattr(self, one.name) != one.default
-        }  # fmt: skip
+            option.name
+            for option in fields(self)
+            if option.name in _OPTIONS and getattr(self, option.name) != option.default
+        }
 
     @property
     def by(self) -> Inference:
@@ -204,14 +212,14 @@ class BayesModel:
             ValueError: where inference fails, or gamma is no number of iterations.
         """
         if gamma == 0:
-            found = self.of.exact(x)
-            if found is None:
+            posterior = self.of.exact(x)
+            if posterior is None:
                 raise ValueError(
                     f"theta at a given x, and gamma = 0, need a posterior in closed form, which "
                     f"{self.of.title} has not; draw pairs of theta and x, and take gamma = "
                     f"{GAMMAS[0]:g} or more"
                 )
-            return found
+            return posterior
         if self.inference == "exact" or gamma < 1 or gamma != int(gamma):
             rule = "0, as q is exact" if self.inference == "exact" else "a number of iterations"
             raise ValueError(f"gamma is {rule}; got {gamma:g}. Choose from {self.gammas}.")
@@ -254,12 +262,14 @@ class BayesModel:
     def _at(self, x: Array, gamma: float) -> Iterator[tuple[NDArray[np.intp], Posterior]]:
         """Places (k, c) of rows of x, c of each of k distinct ones, and q at these k."""
         starts, counts = runs(x)
-        found: Any = self.posterior(x[starts], gamma)
+        posterior: Any = self.posterior(x[starts], gamma)
         for count in np.unique(counts):
             which = np.flatnonzero(counts == count)
-            some = type(found)(*(getattr(found, one.name)[which] for one in fields(found)))
+            some = type(posterior)(
+                *(getattr(posterior, attribute.name)[which] for attribute in fields(posterior))
+            )
             yield starts[which][:, None] + np.arange(count), some
 
 
 def _options(model: str) -> set[str]:
-    return {one.name for one in fields(MODELS[model])}  # type: ignore[arg-type]
+    return {option.name for option in fields(MODELS[model])}  # type: ignore[arg-type]

@@ -15,7 +15,8 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from scipy.special import gammaln, ndtr, ndtri, owens_t, xlog1py, xlogy
 
-from validation_core.statistics import exact
+from validation_core.keys import Specification
+from validation_core.statistics import laws
 from validation_core.types import Array, Paper
 
 GAMMA = 0.5
@@ -26,13 +27,12 @@ MIDPOINT = 0.25
 
 
 @dataclass(frozen=True, kw_only=True)
-class Boundary:
+class Boundary(Specification, spec="benchmark:boundary"):
     """Two normals a shift apart: the posterior ignores x, q moves its mean by gamma."""
 
     name: ClassVar[str] = "boundary"
     title: ClassVar[str] = "Two shifted normals"
     paper: ClassVar[Paper] = Paper("Bansal, Chen, Scott", 2025, "Conformal C2ST", "Fig. 1")
-    version: ClassVar[int] = 1
 
     @property
     def summary(self) -> str:
@@ -103,9 +103,14 @@ def auc(angle: Array | float, gamma: float = GAMMA) -> Array:
 
 
 def c2st_power(
-    offset: Array | float, angle: Array | float, n: int, *, gamma: float = GAMMA,
-    alpha: float = 0.05, per_class: bool = False,
-) -> Array:  # fmt: skip
+    offset: Array | float,
+    angle: Array | float,
+    n: int,
+    *,
+    gamma: float = GAMMA,
+    alpha: float = 0.05,
+    per_class: bool = False,
+) -> Array:
     """Exact power of C2ST with n draws of each class: the binomials summed over what rejects.
 
     Args:
@@ -128,9 +133,9 @@ def _binomial(n: int, rate: Array) -> Array:
 @lru_cache(maxsize=32)
 def rejection_region(n: int, alpha: float, per_class: bool) -> Array:
     """Which pairs of hits (of p's draws, of q's) reject: (n + 1, n + 1) of 0 and 1."""
-    if n < exact.SMALL:
+    if n < laws.SMALL:
         p_hits, q_hits = np.meshgrid(*[np.arange(n + 1.0)] * 2, indexing="ij")
-        law = exact.conditional if per_class else exact.accuracy
+        law = laws.conditional if per_class else laws.accuracy
         return (law(p_hits, n - q_hits, n, n) <= alpha).astype(float)
     share = np.arange(n + 1) / n
     excess = (share[:, None] + share) / 2 - 0.5

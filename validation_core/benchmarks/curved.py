@@ -43,11 +43,12 @@ def bend(dim: int) -> Bend:
     """The map of R^dim to itself; the seed is the dimension."""
     rng = stream(0, "curved", dim)
     first, second = 1 / np.sqrt(dim), 1 / np.sqrt(HIDDEN)
-    made = Bend(
-        inward=rng.uniform(-first, first, (HIDDEN, dim)), phase=rng.uniform(-first, first, HIDDEN),
+    mapping = Bend(
+        inward=rng.uniform(-first, first, (HIDDEN, dim)),
+        phase=rng.uniform(-first, first, HIDDEN),
         outward=rng.uniform(-second, second, (dim, HIDDEN)),
         offset=rng.uniform(-second, second, dim),
-    )  # fmt: skip
-    for weights in made:
+    )
+    for weights in mapping:
         weights.flags.writeable = False
-    return made
+    return mapping

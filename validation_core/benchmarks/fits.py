@@ -38,24 +38,24 @@ def fitted(model: Model, inference: Inference, iterations: int, x: Array) -> Ful
     x = np.ascontiguousarray(x, np.float64) + 0.0  # one zero, whatever its sign
     names = _names(model, inference, iterations, x)
     new = {name: row for row, name in enumerate(names) if name not in _KEPT}
-    found: dict[str, Array] = {}
+    fits: dict[str, Array] = {}
     for some in _batches(list(new), model):
         rngs = [stream(0, "bayes_model", name) for name in some]
         q = inference.fit(model, x[[new[name] for name in some]], iterations, rngs)
         assert isinstance(q, FullGaussian)
         flat = np.concatenate([q.mean, q.scale.reshape(len(some), -1)], axis=1)
-        found |= dict(zip(some, flat, strict=True))
-    rows = np.stack([found[name] if name in found else _KEPT.take(name) for name in names])
-    _KEPT.keep(found)
+        fits |= dict(zip(some, flat, strict=True))
+    rows = np.stack([fits[name] if name in fits else _KEPT.take(name) for name in names])
+    _KEPT.keep(fits)
     d = model.dims[0]
-    every = FullGaussian(rows[:, :d], rows[:, d:].reshape(-1, d, d))
-    if not every.ok.all():
+    posterior = FullGaussian(rows[:, :d], rows[:, d:].reshape(-1, d, d))
+    if not posterior.ok.all():
         raise ValueError(
-            f"Tests draw from q at every x; got none at {(~every.ok).sum():,} of {len(x):,} after "
-            f"{iterations:,} iterations of {inference.label} on {model.label}. Take more "
-            f"iterations, or another inference."
+            f"Tests draw from q at every x; got none at {(~posterior.ok).sum():,} of "
+            f"{len(x):,} after {iterations:,} iterations of {inference.label} on {model.label}. "
+            "Take more iterations, or another inference."
         )
-    return every
+    return posterior
 
 
 def _names(model: Model, inference: Inference, iterations: int, x: Array) -> list[str]:
@@ -91,9 +91,9 @@ class Kept:
     def keep(self, found: dict[str, Array]) -> None:
         """Remember these, and forget the oldest where there are too many."""
         with self._lock:
-            for name, one in found.items():
-                self._numbers += one.size if name not in self._fits else 0
-                self._fits[name] = one
+            for name, fit in found.items():
+                self._numbers += fit.size if name not in self._fits else 0
+                self._fits[name] = fit
             while self._numbers > self.most:
                 self._numbers -= self._fits.popitem(last=False)[1].size
 

@@ -24,6 +24,7 @@ from validation_core.benchmarks.perturbations import (
     log_mixture,
     with_mirror,
 )
+from validation_core.keys import Specification
 from validation_core.rng import stream
 from validation_core.types import Array, Paper
 
@@ -51,13 +52,16 @@ def geometry(dim_x: int, dim_theta: int) -> Geometry:
     sigma = 0.9 ** np.abs(index[:, None] - index)
     values, vectors = np.linalg.eigh(sigma)
     return Geometry(
-        w1=rng.standard_normal((dim_theta, dim_x)), w2=rng.standard_normal(dim_x),
-        chol=np.linalg.cholesky(sigma), narrow=vectors[:, 0], lam_min=float(values[0]),
-    )  # fmt: skip
+        w1=rng.standard_normal((dim_theta, dim_x)),
+        w2=rng.standard_normal(dim_x),
+        chol=np.linalg.cholesky(sigma),
+        narrow=vectors[:, 0],
+        lam_min=float(values[0]),
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
-class Gaussian:
+class Gaussian(Specification, spec="benchmark:gaussian"):
     """Gaussian posterior with a perturbed estimator, straight or bent by a fixed map."""
 
     name: ClassVar[str] = "gaussian"
@@ -65,8 +69,6 @@ class Gaussian:
     paper: ClassVar[Paper] = Paper(
         "Chen, Bansal, Scott", 2025, "Conditional localization test", "Section 4, Appendix C.2"
     )
-    version: ClassVar[int] = 1
-
     perturbation: Perturbation = field(
         default="mean_shift",
         metadata={"label": "Perturbation", "help": "How q departs from p as gamma grows."},

@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
-from validation_core.diffusion import Diffusion
+from validation_core.benchmarks.diffusion import Diffusion
+from validation_core.keys import Specification
 from validation_core.types import Array, Paper
 
 if TYPE_CHECKING:
-    from validation_core.diffusion import TrainedDiffusion
+    from validation_core.benchmarks.diffusion.trained import TrainedDiffusion
 
 _LENT: dict[str, TrainedDiffusion] = {}
 
@@ -70,7 +71,7 @@ def ideal_state(x: Array, step: int, rng: np.random.Generator) -> Array:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Spiral:
+class Spiral(Specification, spec="benchmark:spiral"):
     """A point on a spiral, and a sampler that stops gamma steps early."""
 
     name: ClassVar[str] = "spiral"
@@ -78,8 +79,6 @@ class Spiral:
     paper: ClassVar[Paper] = Paper(
         "Chen, Bansal, Scott", 2025, "Conditional localization test", "Appendix C.3"
     )
-    version: ClassVar[int] = 1
-
     model: Literal["ideal", "diffusion"] = field(
         default="ideal",
         metadata={

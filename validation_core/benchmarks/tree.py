@@ -17,6 +17,7 @@ from typing import ClassVar, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from validation_core.keys import Specification
 from validation_core.types import Array, Paper
 
 Noise = Literal["scaled", "added"]
@@ -133,7 +134,7 @@ def log_density(theta: Array, classes: Classes, sd: float) -> Array:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tree:
+class Tree(Specification, spec="benchmark:tree"):
     """Two branching mixtures, told apart by the sign of x; q is blurred more than p."""
 
     name: ClassVar[str] = "tree"
@@ -141,8 +142,6 @@ class Tree:
     paper: ClassVar[Paper] = Paper(
         "Chen, Bansal, Scott", 2025, "Conditional localization test", "Section 1, Appendix C.1"
     )
-    version: ClassVar[int] = 1
-
     noise: Noise = field(
         default="scaled",
         metadata={

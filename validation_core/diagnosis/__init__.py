@@ -2,7 +2,6 @@
 
 from validation_core.diagnosis.choice import (
     WHY_NOT_ALL,
-    Further,
     default_methods,
     further_methods,
     with_further,
@@ -14,7 +13,6 @@ from validation_core.diagnosis.run import run_method
 from validation_core.diagnosis.verdict import Diagnosis, Parameter, verdict
 from validation_core.diagnosis.words import (
     ENOUGH,
-    ball,
     distances,
     equals,
     findings,
@@ -29,10 +27,8 @@ __all__ = [
     "SMALLEST",
     "WHY_NOT_ALL",
     "Diagnosis",
-    "Further",
     "Parameter",
     "Record",
-    "ball",
     "default_methods",
     "distances",
     "equals",

@@ -36,9 +36,12 @@ _SCORES = {
     "log_ratio": "log p − log q",
 }
 _KINDS = {
-    "mean": "place", "width": "width", "shape": "skew or tails", "pair": "dependence",
+    "mean": "place",
+    "width": "width",
+    "shape": "skew or tails",
+    "pair": "dependence",
     "score": "rank",
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,17 +71,19 @@ class Claims:
     def _parameters(self) -> Mapping[int, float]:
         """The smallest p of each parameter's own claims: thousands of them are asked for."""
         smallest: dict[int, float] = {}
-        for one, p in zip(self.result.claims, self.result.adjusted, strict=True):
-            if one.of == "theta" and one.along is None and len(one.which) == 1:
-                which = one.which[0]
+        for claim, p in zip(self.result.claims, self.result.adjusted, strict=True):
+            if claim.of == "theta" and claim.along is None and len(claim.which) == 1:
+                which = claim.which[0]
                 smallest[which] = min(smallest.get(which, 1.0), float(p))
         return smallest
 
     def together(self) -> float:
         """That parameters are wrong together: pairs, their distance from q's centre, or tails."""
-        return self._p(self.result.p(
-            lambda one: one.along is None and one.family in ("norm", "pairs", "shapes")
-        ))  # fmt: skip
+        return self._p(
+            self.result.p(
+                lambda one: one.along is None and one.family in ("norm", "pairs", "shapes")
+            )
+        )
 
     def densities(self) -> float:
         """That log densities which came with the table rank wrongly."""
@@ -106,9 +111,10 @@ class Claims:
             if one.along is None or "over_x" not in one.family:
                 return False
             there = (
-                one.along.kind in ("balls", "products") if along == "plane"
+                one.along.kind in ("balls", "products")
+                if along == "plane"
                 else (one.along.kind, one.along.which) == (along, which)
-            )  # fmt: skip
+            )
             if kind == "learned":
                 return there and one.of in LEARNED
             own = one.kind == ("mean" if kind == "shift" else "width")
@@ -130,12 +136,16 @@ class Claims:
         rows = []
         for family, p in self.result.families.items():
             at = _lead(self.result, family)
-            rows.append({
-                "family": family, "title": TITLES[family], "pvalue": self._p(p),
-                "z": float(self.result.z[at]),
-                "claim": claim_text(self.result.claims[at], names, x_names),
-                "claims": sum(one.family == family for one in self.result.claims),
-            })  # fmt: skip
+            rows.append(
+                {
+                    "family": family,
+                    "title": TITLES[family],
+                    "pvalue": self._p(p),
+                    "z": float(self.result.z[at]),
+                    "claim": claim_text(self.result.claims[at], names, x_names),
+                    "claims": sum(claim.family == family for claim in self.result.claims),
+                }
+            )
         return rows
 
     def clearest(self, names: Sequence[str] = (), x_names: Sequence[str] = ()) -> str:
@@ -151,7 +161,7 @@ def _lead(result: Omnibus, family: Family) -> int:
 
 def claim_text(claim: Claim, names: Sequence[str] = (), x_names: Sequence[str] = ()) -> str:
     """What a claim is of: `width of theta_1, changing along x_2`."""
-    parameters = [called(names, one) for one in claim.which]
+    parameters = [called(names, index) for index in claim.which]
     if claim.of in _SCORES:
         what = f"rank of the truth by {_SCORES[claim.of]}"
     elif claim.of == "norm":

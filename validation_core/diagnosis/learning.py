@@ -14,17 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core import sampling
+from validation_core.methods.base import Method
 from validation_core.methods.colt import CoLT
-from validation_core.models import Recipe
 from validation_core.rng import stream
 from validation_core.sampling import TrainingSet
 from validation_core.scores import slots
+from validation_core.scores.base import Recipe
 from validation_core.scores.classifier import Classifier
-from validation_core.scores.localizer import Localizer
-from validation_core.scores.localizer.recipe import Anchors
+from validation_core.scores.localizer import Anchors, Localizer
 from validation_core.scores.slots import Slots
-from validation_core.types import Blocks, Draws, Joint, Method, Own, learnt
-from validation_core.uploads import Upload
+from validation_core.tables import Upload
+from validation_core.types import Joint, PosteriorTable, TwoSamples
 
 RECIPE = Classifier(epochs=200, lr=3e-3, batch=128, hidden=128, keep_best=True)
 """How an upload's classifier is trained: few rows, so a faster rate and the best held-out step."""
@@ -51,11 +51,11 @@ _FEWEST_DRAWS = 16  # at an anchor: longer tables give more anchors with fewer d
 
 def recipe(upload: Upload, method: Method) -> Recipe | None:
     """How the network that a method reads on this upload is trained; None if it reads none."""
-    if not learnt(method):
+    if not method.needs_training:
         return None
     if isinstance(method, CoLT):
         return _localizer(upload, method)
-    if isinstance(method, Own):
+    if method.score_kind == "recipe":
         own: Recipe = method.recipe(max(1, round(upload.n / 2)), max(1, upload.k))
         return own
     return _classifier(upload)
@@ -95,10 +95,13 @@ def slot_recipe(upload: Upload) -> Slots:
     least = 1 + max(m, scored)
     near = _DISTANCES // (test * (scored + 1) * min(d, _NEAR_DIMENSIONS))
     return Slots(
-        n=rows, k=k, m=m, scored=scored,
+        n=rows,
+        k=k,
+        m=m,
+        scored=scored,
         whole=max(least, min(_WHOLE, k + 1, _SEEN // (upload.n * d))),
         context=max(least, min(_CONTEXT, k + 1, near)),
-    )  # fmt: skip
+    )
 
 
 def watched(upload: Upload, seed: int) -> NDArray[np.int64]:
@@ -118,7 +121,7 @@ def training_set(upload: Upload, how: Recipe, seed: int) -> Any:
     rng = stream(seed, "diagnose", "training rows")
     if not isinstance(how, Classifier):
         return _own(_train(upload, seed), how, rng)
-    if isinstance(upload.data, Blocks):
+    if isinstance(upload.data, TwoSamples):
         train, _ = _halves(upload.data, seed)
         learn, watch = _cut(train, 0.8, rng)
         return TrainingSet(p=learn.p, q=learn.q, held_p=watch.p, held_q=watch.q)
@@ -127,25 +130,23 @@ def training_set(upload: Upload, how: Recipe, seed: int) -> Any:
     return sampling.training_rows(sampling.take(upload.data, rows, most), rng)
 
 
-def _train(upload: Upload, seed: int) -> Draws | Blocks:
-    if isinstance(upload.data, Blocks):
+def _train(upload: Upload, seed: int) -> PosteriorTable | TwoSamples:
+    if isinstance(upload.data, TwoSamples):
         return _halves(upload.data, seed)[0]
     return sampling.lent(upload.data, places(upload, seed)[0])
 
 
-def _own(train: Draws | Blocks, how: Recipe, rng: np.random.Generator) -> Any:
+def _own(train: PosteriorTable | TwoSamples, how: Recipe, rng: np.random.Generator) -> Any:
     """What a method's own recipe takes from a table, or from two samples if it can."""
-    of = getattr(how, "of_table" if isinstance(train, Draws) else "of_blocks", None)
-    if of is None:
-        raise ValueError(
-            "This method learns from draws of q at each x; got two samples p and q, which have "
-            "none. Upload a table of theta, x and theta_q."
-        )
-    return of(train, rng)
+    return (
+        how.of_table(train, rng)
+        if isinstance(train, PosteriorTable)
+        else how.of_blocks(train, rng)
+    )
 
 
 def _anchors(upload: Upload, how: Localizer, seed: int) -> Anchors:
-    if isinstance(upload.data, Blocks):
+    if isinstance(upload.data, TwoSamples):
         raise ValueError(
             "A localizer learns a centre at each x; got two samples p and q, which have none. "
             "Upload a table of theta, x and theta_q."
@@ -153,13 +154,15 @@ def _anchors(upload: Upload, how: Localizer, seed: int) -> Anchors:
     rows, _ = places(upload, seed)
     few = sampling.take(upload.data, rows[: how.anchors], how.draws)
     # Squares of large parameters in small units overflow float32.
-    wide = Draws(*(part.astype(np.float64) for part in (few.theta, few.x, few.q)))
+    wide = PosteriorTable(*(part.astype(np.float64) for part in (few.theta, few.x, few.q)))
     return how.of_table(wide, stream(seed, "diagnose", "anchors"))
 
 
-def parts(upload: Upload, seed: int) -> tuple[Draws, Draws] | tuple[Blocks, Blocks]:
+def parts(
+    upload: Upload, seed: int
+) -> tuple[PosteriorTable, PosteriorTable] | tuple[TwoSamples, TwoSamples]:
     """(training rows, test rows), each in no order, the same for every method of this seed."""
-    if isinstance(upload.data, Blocks):
+    if isinstance(upload.data, TwoSamples):
         return _halves(upload.data, seed)
     train, test = places(upload, seed)
     return sampling.take(upload.data, train), sampling.take(upload.data, test)
@@ -175,11 +178,13 @@ def kept(upload: Upload, seed: int) -> NDArray[np.int64]:
     return places(upload, seed)[1]
 
 
-def _halves(data: Blocks, seed: int) -> tuple[Blocks, Blocks]:
+def _halves(data: TwoSamples, seed: int) -> tuple[TwoSamples, TwoSamples]:
     return _cut(data, 0.5, stream(seed, "diagnose", "rows"))
 
 
-def _cut(blocks: Blocks, share: float, rng: np.random.Generator) -> tuple[Blocks, Blocks]:
+def _cut(
+    blocks: TwoSamples, share: float, rng: np.random.Generator
+) -> tuple[TwoSamples, TwoSamples]:
     """Two samples cut into equally many training rows of each, and the rest."""
     n = round(share * min(len(blocks.p), len(blocks.q)))
 
@@ -188,4 +193,4 @@ def _cut(blocks: Blocks, share: float, rng: np.random.Generator) -> tuple[Blocks
         return sampling.rows(joint, order[:n]), sampling.rows(joint, order[n:])
 
     (p, other_p), (q, other_q) = halves(blocks.p), halves(blocks.q)
-    return Blocks(p, q), Blocks(other_p, other_q)
+    return TwoSamples(p, q), TwoSamples(other_p, other_q)

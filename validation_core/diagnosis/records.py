@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from validation_core.types import Array, Method, Outcome
+from validation_core.methods.base import Method, kind_of
+from validation_core.types import Array, Outcome
 
 if TYPE_CHECKING:
     from validation_core.store import Store
@@ -47,9 +48,13 @@ class Record:
 
     @classmethod
     def ran(
-        cls, method: Method, outcome: Outcome, seconds: float, effect: Mapping[str, Effect],
+        cls,
+        method: Method,
+        outcome: Outcome,
+        seconds: float,
+        effect: Mapping[str, Effect],
         arrays: Mapping[str, Array] | None = None,
-    ) -> Record:  # fmt: skip
+    ) -> Record:
         """A method's outcome on one upload, no leading axes; `arrays` join the outcome's own."""
         return cls(
             name=method.name,
@@ -66,6 +71,11 @@ class Record:
             arrays={**outcome.arrays, **(arrays or {})},
         )
 
+    @property
+    def kind(self) -> type[Method]:
+        """The method that it is of; `Method` itself for one that is no longer there."""
+        return kind_of(self.name)
+
     def keep(self, store: Store, key: str, *, spec: str, label: str) -> None:
         """Put it into the store."""
         meta = {"label": label, "record": self.plain()}
@@ -77,13 +87,13 @@ class Record:
         stored = store.load("results", key)
         if stored is None:
             return None
-        plain: Any = stored.meta["record"]
-        return cls(**plain, arrays=stored.arrays)
+        record: Any = stored.meta["record"]
+        return cls(**record, arrays=stored.arrays)
 
     def plain(self) -> dict[str, Any]:
         """All but the arrays, as JSON holds it."""
-        kept = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "arrays"}
-        return {**kept, "effect": dict(self.effect)}
+        attributes = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "arrays"}
+        return {**attributes, "effect": dict(self.effect)}
 
 
 def _numbers(arrays: Mapping[str, Array]) -> dict[str, float]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,15 +18,18 @@ from validation_core.diagnosis import learning
 from validation_core.diagnosis.obstacles import obstacle, within
 from validation_core.diagnosis.records import Record
 from validation_core.diagnosis.sources import Uploaded, table
-from validation_core.maps import near
+from validation_core.keys import Specification
+from validation_core.localization import near
 from validation_core.methods import DC, TARP, CoLT, Omnibus, WithinX
-from validation_core.models import Recipe, Training
+from validation_core.methods.base import Method
+from validation_core.models import Training
 from validation_core.omnibus import Learned, columns, nearest, relabelled
 from validation_core.omnibus.battery import SHARES
 from validation_core.omnibus.features import RATIOS
-from validation_core.tasks import Live
-from validation_core.types import Draws, Method
-from validation_core.uploads import Upload
+from validation_core.scores.base import Recipe
+from validation_core.study import Report
+from validation_core.tables import Upload
+from validation_core.types import PosteriorTable
 
 if TYPE_CHECKING:
     from validation_core.store import Store
@@ -41,8 +44,11 @@ How = Callable[[Upload, Method], Recipe | None]
 def learned(upload: Upload, how: How = learning.recipe) -> Mapping[str, Recipe]:
     """How each learned score that counts in the verdict is trained, by its name."""
     methods: dict[str, Method] = {
-        "tarp": TARP(), "classifier": WithinX(), "dc": DC(), "colt": CoLT(),
-    }  # fmt: skip
+        "tarp": TARP(),
+        "classifier": WithinX(),
+        "dc": DC(),
+        "colt": CoLT(),
+    }
     recipes: dict[str, Recipe] = {}
     for name, method in methods.items():
         if obstacle(method, upload) is not None:
@@ -67,9 +73,14 @@ def networks(upload: Upload, seed: int, how: How = learning.recipe) -> dict[str,
 
 
 def record(
-    upload: Upload, method: Omnibus, seed: int, networks: Mapping[str, Any], *,
-    whole: bool = True, report: Callable[[float], None] = lambda done: None,
-) -> Record:  # fmt: skip
+    upload: Upload,
+    method: Omnibus,
+    seed: int,
+    networks: Mapping[str, Any],
+    *,
+    whole: bool = True,
+    report: Callable[[float], None] = lambda done: None,
+) -> Record:
     """The test of a table with the learned scores of these networks, by name.
 
     Args:
@@ -79,57 +90,72 @@ def record(
     reason = obstacle(method, upload)
     if reason is not None:
         return Record.not_run(method, reason)
-    assert isinstance(upload.data, Draws)
+    assert isinstance(upload.data, PosteriorTable)
     start = time.perf_counter()
     rows = upload.data
-    given = [_read(upload, name, network, seed) for name, network in networks.items()]
+    learned_scores = [_read(upload, name, network, seed) for name, network in networks.items()]
     train, _ = learning.places(upload, seed)
     observed = None
     if upload.observed is not None:
         observed = nearest(near.distances(rows.x, upload.observed[0][None])[0])
     result = relabelled(
-        rows, seed, relabelings=method.relabelings, learned=given,
-        densities=upload.densities, groups=upload.groups, training=train,
-        near=observed, report=report,
-    )  # fmt: skip
+        rows,
+        seed,
+        relabelings=method.relabelings,
+        learned=learned_scores,
+        densities=upload.densities,
+        groups=upload.groups,
+        training=train,
+        near=observed,
+        report=report,
+    )
     families = {claim.family for claim in result.claims}
-    there = sum(SHARES[one] for one in families)
-    later = 0.0 if whole else sum(SHARES[one] for one in ("learned", "learned_over_x"))
+    there = sum(SHARES[family] for family in families)
+    later = 0.0 if whole else sum(SHARES[family] for family in ("learned", "learned_over_x"))
     effect = {
-        "relabelings": result.relabelings, "least_pvalue": 1 / (result.relabelings + 1),
-        "share": there / (there + later), "scores": list(networks), "whole": whole,
+        "relabelings": result.relabelings,
+        "least_pvalue": 1 / (result.relabelings + 1),
+        "share": there / (there + later),
+        "scores": list(networks),
+        "whole": whole,
         "claims": len(result.claims),
-    }  # fmt: skip
+    }
     return Record(
-        name=method.name, label=method.label, title=method.title, status="ran",
-        about=method.statistic, statistic=float(result.evidence.max()), pvalue=result.pvalue,
-        draws_p=upload.n, draws_q=upload.n * upload.k, seconds=time.perf_counter() - start,
-        effect=effect, arrays=result.arrays(),
-    )  # fmt: skip
+        name=method.name,
+        label=method.label,
+        title=method.title,
+        status="ran",
+        about=method.statistic,
+        statistic=float(result.evidence.max()),
+        pvalue=result.pvalue,
+        draws_p=upload.n,
+        draws_q=upload.n * upload.k,
+        seconds=time.perf_counter() - start,
+        effect=effect,
+        arrays=result.arrays(),
+    )
 
 
 def _read(upload: Upload, name: str, network: Any, seed: int) -> Learned:
     """What a network says of the truths and of those draws that may play them."""
-    assert isinstance(upload.data, Draws)
+    assert isinstance(upload.data, PosteriorTable)
     data, rows = upload.data, learning.kept(upload, seed)
     among = columns(*data.q.shape)
     if name == "slots":  # the players first, seen among the others
         network = replace(network, scored=len(among))
         rest = np.setdiff1d(np.arange(upload.k), among)[: network.frame.whole]
-        looked = np.concatenate([among, rest])
+        indices = np.concatenate([among, rest])
     else:
-        looked = among
-    few = Draws(data.theta[rows], data.x[rows], data.q[np.ix_(rows, looked)])
+        indices = among
+    few = PosteriorTable(data.theta[rows], data.x[rows], data.q[np.ix_(rows, indices)])
     read = scores.apply(network.at(), few)
     values = np.concatenate([read.truth[0][:, None], read.draws[0]], axis=1)
     return Learned(name, rows, values, name in RATIOS)
 
 
 @dataclass(frozen=True, kw_only=True)
-class RelabelTask:
+class RelabelTask(Specification, spec="relabel"):
     """The test on one upload: at once, or with the learned scores."""
-
-    version: ClassVar[int] = 1
 
     digest: str
     method: Omnibus
@@ -140,10 +166,6 @@ class RelabelTask:
     whole: bool = True
 
     @property
-    def key(self) -> str:
-        return keys.key(self)
-
-    @property
     def label(self) -> str:
         return f"{self.method.label} {'with learned scores, ' * bool(self.names)}an uploaded table"
 
@@ -151,27 +173,33 @@ class RelabelTask:
     def trainings(self) -> tuple[Training, ...]:
         """The networks that it reads."""
         source = Uploaded(digest=self.digest)
-        return tuple(Training(source=source, recipe=one, seed=self.seed) for one in self.recipes)
+        return tuple(
+            Training(source=source, recipe=recipe, seed=self.seed) for recipe in self.recipes
+        )
 
     @property
     def needs(self) -> frozenset[str]:
         """Keys of the networks: the engine lets their training come first."""
-        return frozenset(keys.key(one) for one in self.trainings)
+        return frozenset(keys.key(training) for training in self.trainings)
 
     def done(self, store: Store) -> bool:
         return store.has("results", self.key)
 
-    def run(self, store: Store, report: Live) -> None:
+    def run(self, store: Store, report: Report) -> None:
         """Test, training the networks that the store lacks."""
         upload = table(store, self.digest)
         networks = {
-            name: models.trained(store, one, report)
-            for name, one in zip(self.names, self.trainings, strict=True)
+            name: models.trained(store, training, report)
+            for name, training in zip(self.names, self.trainings, strict=True)
         }
         answer = record(
-            upload, self.method, self.seed, networks, whole=self.whole,
+            upload,
+            self.method,
+            self.seed,
+            networks,
+            whole=self.whole,
             report=lambda done: report(done, {}),
-        )  # fmt: skip
+        )
         answer.keep(store, self.key, spec=keys.text(self), label=self.label)
         report(1.0, {})
 
@@ -189,7 +217,10 @@ def tasks(
     if not recipes:
         return (first,)
     whole = RelabelTask(
-        digest=upload.digest, method=method, seed=seed, names=tuple(recipes),
+        digest=upload.digest,
+        method=method,
+        seed=seed,
+        names=tuple(recipes),
         recipes=tuple(recipes.values()),
-    )  # fmt: skip
+    )
     return first, whole

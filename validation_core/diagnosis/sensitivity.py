@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from validation_core.rng import stream
-from validation_core.statistics.quantiles import kolmogorov_quantile
+from validation_core.statistics.laws import kolmogorov_quantile
 
 POWER = 0.8
 _WIDEST = 4.0  # posterior sds: a larger shift needs no test
@@ -48,8 +48,8 @@ def by_ranks(n: int, k: int, level: float) -> float:
     low, high = 0.0, min(2 * critical * np.sqrt(2 * np.pi) * (k + 1) / k, _WIDEST)
     for _ in range(_STEPS):
         middle = (low + high) / 2
-        found = _power(z + middle, k, critical)
-        low, high = (low, middle) if found >= POWER else (middle, high)
+        power = _power(z + middle, k, critical)
+        low, high = (low, middle) if power >= POWER else (middle, high)
     return float(high * np.sqrt(rows / n))
 
 

@@ -9,9 +9,10 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from validation_core.diagnosis import learning, run
-from validation_core.models import Recipe
-from validation_core.types import Draws
-from validation_core.uploads import Upload
+from validation_core.keys import Specification
+from validation_core.scores.base import Recipe
+from validation_core.tables import Upload
+from validation_core.types import PosteriorTable
 
 if TYPE_CHECKING:
     from validation_core.store import Store
@@ -39,18 +40,18 @@ def table(store: Store, digest: str) -> Upload:
     """
     if digest in _here:
         return _here[digest]
-    kept = store.load("tables", digest)
-    if kept is None:
+    stored = store.load("tables", digest)
+    if stored is None:
         raise ValueError(
             f"A diagnosis needs its table in the store; got none for {digest}. Upload it again."
         )
-    upload = Upload.of(kept.arrays, order="NKD")
+    upload = Upload.of(stored.arrays, order="NKD")
     hold(upload)
     return upload
 
 
 @dataclass(frozen=True, kw_only=True)
-class Uploaded:
+class Uploaded(Specification, spec="uploaded"):
     """An upload as the source of a network's training rows (see `models.Source`)."""
 
     version: ClassVar[int] = 2
@@ -68,7 +69,7 @@ class Uploaded:
 
     def test_table(
         self, n: int, k: int, rng: np.random.Generator, *, seed: int, store: Store
-    ) -> Draws:
+    ) -> PosteriorTable:
         """The rows that no network of this seed learns from, however many were asked for."""
         del n, k, rng
         return run.test_table(table(store, self.digest), seed)

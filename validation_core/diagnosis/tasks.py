@@ -15,24 +15,34 @@ from validation_core.diagnosis.obstacles import obstacle
 from validation_core.diagnosis.records import Record
 from validation_core.diagnosis.relabelling import How, RelabelTask
 from validation_core.diagnosis.sources import Uploaded, hold, keep, table
-from validation_core.maps import MapTask
+from validation_core.keys import Specification
+from validation_core.localization import MapTask
 from validation_core.methods import Omnibus
-from validation_core.models import Recipe, Training
+from validation_core.methods.base import Method
+from validation_core.models import Training, TrainTask
+from validation_core.scores.base import Recipe
 from validation_core.scores.localizer import Localizer
-from validation_core.tasks import Live, TrainTask
-from validation_core.types import Method
-from validation_core.uploads import Upload
+from validation_core.study import Report
+from validation_core.tables import Upload
 
 if TYPE_CHECKING:
     from validation_core.store import Store
 
 __all__ = [
-    "DiagnoseTask", "Uploaded", "hold", "keep", "maps", "records", "table", "tasks", "training",
-]  # fmt: skip
+    "DiagnoseTask",
+    "Uploaded",
+    "hold",
+    "keep",
+    "maps",
+    "records",
+    "table",
+    "tasks",
+    "training",
+]
 
 
 @dataclass(frozen=True, kw_only=True)
-class DiagnoseTask:
+class DiagnoseTask(Specification, spec="diagnose"):
     """One method on one upload."""
 
     version: ClassVar[int] = 4
@@ -42,10 +52,6 @@ class DiagnoseTask:
     seed: int = 0
     recipe: Recipe | None = None
     """How the network that the method reads is trained; None where it reads none."""
-
-    @property
-    def key(self) -> str:
-        return keys.key(self)
 
     @property
     def label(self) -> str:
@@ -67,7 +73,7 @@ class DiagnoseTask:
     def done(self, store: Store) -> bool:
         return store.has("results", self.key)
 
-    def run(self, store: Store, report: Live) -> None:
+    def run(self, store: Store, report: Report) -> None:
         """Test, training the network where the store lacks it."""
 
         def network() -> Any:
@@ -109,7 +115,7 @@ def tasks(
         task = _task(upload, method, seed, how)
         before = [TrainTask(trainings=(task.training,))] if task.training else []
         queues.setdefault(task.training or method.label, [*before]).append(task)
-    for network in (one for task in last for one in task.trainings):
+    for network in (network for task in last for network in task.trainings):
         queues.setdefault(network, [TrainTask(trainings=(network,))])
     ordered = sorted(queues.values(), key=lambda queue: _localizes(queue[0]))
     return (*(task for queue in ordered for task in queue), *last)
@@ -121,7 +127,7 @@ def _localizes(task: Work) -> bool:
 
 def dearest(work: Sequence[object]) -> TrainTask | None:
     """The training that takes longest, if one of these does: a localizer's."""
-    return next((one for one in work if isinstance(one, TrainTask) and _localizes(one)), None)
+    return next((task for task in work if isinstance(task, TrainTask) and _localizes(task)), None)
 
 
 def maps(
@@ -129,7 +135,7 @@ def maps(
 ) -> tuple[MapTask, ...]:
     """A map of the ball of the first localizer that these methods train; none without one."""
     for method in methods:
-        if method.reads == "localizer" and obstacle(method, upload) is None:
+        if method.localizes and obstacle(method, upload) is None:
             training = _task(upload, method, seed, how).training
             return (MapTask(training=training, seed=seed),) if training else ()
     return ()
@@ -150,9 +156,9 @@ def records(
             answers.append(Record.not_run(method, reason))
             continue
         if isinstance(method, Omnibus):
-            loaded = [one.load(store) for one in relabelling.tasks(upload, method, seed, how)]
+            loaded = [task.load(store) for task in relabelling.tasks(upload, method, seed, how)]
             waiting += loaded[-1] is None
-            record = next((one for one in reversed(loaded) if one), None)
+            record = next((answer for answer in reversed(loaded) if answer), None)
         else:
             record = _task(upload, method, seed, how).load(store)
             waiting += record is None

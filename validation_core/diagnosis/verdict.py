@@ -24,8 +24,8 @@ from validation_core.diagnosis.sensitivity import Shift
 from validation_core.diagnosis.words import ENOUGH
 from validation_core.omnibus import Omnibus
 from validation_core.scores.quantities import LOG_Q, QUANTITIES, labels
+from validation_core.tables import Upload
 from validation_core.types import Array
-from validation_core.uploads import Upload
 
 Verdict = Literal["problem found", "no problem found", "not enough data"]
 
@@ -74,18 +74,20 @@ class Diagnosis:
     @property
     def flagged(self) -> tuple[Parameter, ...]:
         """Parameters that SBC rejects after all corrections, the worst first."""
-        bad = [one for one in self.parameters if one.pvalue_adjusted <= self.alpha]
+        bad = [
+            parameter for parameter in self.parameters if parameter.pvalue_adjusted <= self.alpha
+        ]
         return tuple(sorted(bad, key=lambda one: one.pvalue_adjusted))
 
     @property
     def worst(self) -> int | None:
         """Index of the parameter whose ranks are farthest from uniform; None without SBC."""
-        distances = [one.statistic for one in self.parameters]
+        distances = [parameter.statistic for parameter in self.parameters]
         return int(np.argmax(distances)) if distances else None
 
     def counts(self, record: Record) -> bool:
         """Whether the verdict rests on a method."""
-        return record.status == "ran" and (self.claims is None or record.name == "omnibus")
+        return record.status == "ran" and (self.claims is None or record.kind.decides)
 
     def remark(self, record: Record) -> str | None:
         """What makes a method's answer weaker than it looks, beside these others."""
@@ -97,7 +99,7 @@ class Diagnosis:
                     f"{record.label} rejects by itself. The verdict, which is exact over "
                     f"everything that is looked at, does not: take this for a hint."
                 )
-            tests = 1 if record.name == "omnibus" else tests - 1
+            tests = 1 if record.kind.decides else tests - 1
         return words.remark(record, tests=tests, alpha=self.alpha)
 
     def to_json(self) -> dict[str, Any]:
@@ -117,7 +119,7 @@ class Diagnosis:
                 self.claims.families(self.upload.names, self.upload.x_names) if self.claims else []
             ),
             "methods": [self._method(record) for record in self.records],
-            "parameters": [asdict(one) for one in self.parameters],
+            "parameters": [asdict(parameter) for parameter in self.parameters],
             "where": [self._where(record) for record in self.records if _mapped(record)],
             "cause": [{"parameter": p.name, "reading": p.reading} for p in self.flagged],
             "sensitivity": self._sensitivity(),
@@ -131,9 +133,11 @@ class Diagnosis:
     def _method(self, record: Record) -> dict[str, Any]:
         adjusted = self.adjusted.get(record.label)
         return {
-            **record.plain(), "pvalue_adjusted": adjusted, "counts": self.counts(record),
+            **record.plain(),
+            "pvalue_adjusted": adjusted,
+            "counts": self.counts(record),
             "remark": self.remark(record),
-        }  # fmt: skip
+        }
 
     @property
     def pvalue(self) -> float | None:
@@ -144,17 +148,17 @@ class Diagnosis:
 
     def _where(self, record: Record) -> dict[str, Any]:
         """The ball to which q gives the wrong mass, if it gives any: CoLT's."""
-        told, x, centre = record.effect, record.arrays["x_median"], record.arrays["centre"]
+        effect, x, centre = record.effect, record.arrays["x_median"], record.arrays["centre"]
         pairs = zip(self.upload.names, centre, strict=True)
         return {
             "method": record.name,
             "label": record.label,
-            **{name: told[name] for name in ("u_star", "inside", "inside_low", "inside_high")},
+            **{name: effect[name] for name in ("u_star", "inside", "inside_low", "inside_high")},
             "centre": [{"parameter": name, "value": float(value)} for name, value in pairs],
             "x": [float(value) for value in x] if len(x) <= LISTED else None,
             "distance": record.statistic,
-            "distance_low": told["low"],
-            "distance_high": told["high"],
+            "distance_low": effect["low"],
+            "distance_high": effect["high"],
         }
 
     def _sensitivity(self) -> list[dict[str, Any]]:
@@ -165,9 +169,13 @@ class Diagnosis:
 
 
 def verdict(
-    records: Sequence[Record], upload: Upload, *, alpha: float = 0.05, seed: int = 0,
+    records: Sequence[Record],
+    upload: Upload,
+    *,
+    alpha: float = 0.05,
+    seed: int = 0,
     pending: int = 0,
-) -> Diagnosis:  # fmt: skip
+) -> Diagnosis:
     """The diagnosis that these records support.
 
     Args:
@@ -201,26 +209,30 @@ def verdict(
 
 def _claims(ran: Sequence[Record], alpha: float) -> Claims | None:
     for record in ran:
-        if record.name == "omnibus":
+        if record.kind.decides:
             return Claims(Omnibus.read(record.arrays), alpha, float(record.effect["share"]))
     return None
 
 
 def _relabelled(
-    claims: Claims, records: Sequence[Record], upload: Upload, alpha: float, seed: int,
+    claims: Claims,
+    records: Sequence[Record],
+    upload: Upload,
+    alpha: float,
+    seed: int,
     pending: int,
-) -> Diagnosis:  # fmt: skip
+) -> Diagnosis:
     """The verdict of relabelling within x, other tests beside it."""
     ran = [record for record in records if record.status == "ran"]
-    others = [record for record in ran if record.name != "omnibus"]
+    others = [record for record in ran if not record.kind.decides]
     raw = np.array([record.pvalue for record in others], dtype=float)
     raw[raw <= SMALLEST] = 0.0
     holm = np.maximum(statistics.holm(raw), SMALLEST) if len(raw) else raw
-    adjusted = {one.label: claims.pvalue for one in ran if one.name == "omnibus"}
-    adjusted |= {one.label: float(p) for one, p in zip(others, holm, strict=True)}
+    adjusted = {record.label: claims.pvalue for record in ran if record.kind.decides}
+    adjusted |= {record.label: float(p) for record, p in zip(others, holm, strict=True)}
     parameters = tuple(
-        replace(one, pvalue_adjusted=_of_quantity(one, i, claims))
-        for i, one in enumerate(_parameters(ran, upload.names, 1))
+        replace(parameter, pvalue_adjusted=_of_quantity(parameter, i, claims))
+        for i, parameter in enumerate(_parameters(ran, upload.names, 1))
     )
     critical = claims.result.critical(alpha * claims.share, "means")
     size = sensitivity.by_relabelling(upload.n, upload.k, critical)
@@ -254,24 +266,29 @@ _SHIFTED = {
 
 
 def _mapped(record: Record) -> bool:
-    return record.name == "colt" and record.status == "ran"
+    return record.kind.localizes and record.status == "ran"
 
 
 def _parameters(ran: Sequence[Record], names: Sequence[str], tests: int) -> tuple[Parameter, ...]:
-    sbc = next((record for record in ran if record.name == "sbc"), None)
+    sbc = next((record for record in ran if record.kind.ranks_parameters), None)
     if sbc is None:
         return ()
     u, distances, pvalues = (sbc.arrays[name] for name in ("u", "statistics", "pvalues"))
-    called = [(kind, name) for kind in _families(sbc) for name in labels([kind], names)]
+    quantities = [(kind, name) for kind in _families(sbc) for name in labels([kind], names)]
     count = len(pvalues) * tests
     return tuple(
         Parameter(
-            name, float(distance), max(float(p), SMALLEST),
+            name,
+            float(distance),
+            max(float(p), SMALLEST),
             float(np.clip(count * p, SMALLEST, 1.0)),
-            float(ranks.mean()), float(12 * ranks.var()), reading(ranks, kind), kind,
+            float(ranks.mean()),
+            float(12 * ranks.var()),
+            reading(ranks, kind),
+            kind,
         )
-        for (kind, name), ranks, distance, p in zip(called, u, distances, pvalues, strict=True)
-    )  # fmt: skip
+        for (kind, name), ranks, distance, p in zip(quantities, u, distances, pvalues, strict=True)
+    )
 
 
 def _families(sbc: Record) -> list[str]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from validation_core.diagnosis.records import SMALLEST
 
@@ -15,9 +15,6 @@ if TYPE_CHECKING:
 ENOUGH = 0.5
 """Shift in posterior sds that a silent test must have been able to see to count as an answer."""
 
-_SURE = 2.0  # half widths of a 95% interval, beyond which chance does not reach
-_SOME = 1e-3  # nats: float32 rounds to less
-_LONG = 1e6  # nats from which on digits are too many to read
 _NAMED = 3  # parameters named in the sentence; the table has them all
 _TIED = 0.01  # share of truths that tie with a draw above which something has collapsed
 
@@ -47,27 +44,7 @@ def findings(record: Record, x_names: Sequence[str] = ()) -> tuple[str, ...]:
     """
     if record.status != "ran":
         return ()
-    said = _FINDINGS.get(record.name)
-    own = said(record, x_names) if said else ()
-    return (*own, *_relabeled(record))
-
-
-def ball(record: Record, x_names: Sequence[str] = ()) -> tuple[str, ...]:
-    """What CoLT found, in sentences; none for other methods or where it did not run."""
-    del x_names
-    if record.name != "colt" or record.status != "ran":
-        return ()
-    told = record.effect
-    return (
-        f"q puts {told['u_star']:.0%} of its mass into the ball around the learnt centre; the "
-        f"truth lies inside in {_percent(told, 'inside')} of the simulations that did not choose "
-        f"it.",
-        f"Estimate of the Kolmogorov distance d~ for the learned ball: {record.statistic:.3f} "
-        f"[{told['low']:.3f}, {told['high']:.3f}].",
-        f"Centre and embedding were learnt on rows that no test reads, in "
-        f"{told['training_seconds']:.1f} s; on rows held out meanwhile the distance was "
-        f"{told['localizer_distance']:.3f}. Brackets are 95% intervals.",
-    )
+    return (*record.kind.findings(record, x_names), *_relabeled(record))
 
 
 def distances(records: Sequence[Record]) -> tuple[str, ...]:
@@ -77,124 +54,16 @@ def distances(records: Sequence[Record]) -> tuple[str, ...]:
         f"the learned centre: {record.statistic:.3f} [{record.effect['low']:.3f}, "
         f"{record.effect['high']:.3f}]; 0 if q were right."
         for record in records
-        if record.name == "colt" and record.status == "ran"
-    )
-
-
-def _coverage(record: Record, x_names: Sequence[str]) -> tuple[str, ...]:
-    del x_names
-    told = record.effect
-    said = told["reading"]
-    word = f"q is {said}" if said != "neither" else "neither over- nor under-confident"
-    return (
-        f"Area between expected coverage and level (ATC): {_signed(told['atc'])} "
-        f"[{_signed(told['atc_low'])}, {_signed(told['atc_high'])}]; by this 95% interval alone, "
-        f"{word}.",
-    )
-
-
-def _divergence(record: Record, x_names: Sequence[str]) -> tuple[str, ...]:
-    del x_names
-    told = record.effect
-    return (
-        f"Divergence of q's draws from the truth, as far as this score tells them apart: "
-        f"{_signed(told['divergence'])} nats [{_signed(told['divergence_low'])}, "
-        f"{_signed(told['divergence_high'])}], a 95% interval; 0 is guessing, "
-        f"{told['divergence_most']:.2f} the most there can be.",
-    )
-
-
-def _symmetric(record: Record, x_names: Sequence[str]) -> tuple[str, ...]:
-    del x_names
-    return nats(record.effect)
-
-
-def nats(told: Mapping[str, Any]) -> tuple[str, ...]:
-    """A symmetric divergence in sentences, from the numbers of its record."""
-    rows = told["k"] + told["infinite"]
-    drawn = "one draw" if told["draws"] == 1 else f"{told['draws']:,} draws"
-    said = [
-        f"Symmetric divergence KL(p || q) + KL(q || p), mean over x: {_nats(told['skl'])} nats "
-        f"[{_ends(told, 'ci')}], from {told['k']:,} simulations with {drawn} of q at each; by the "
-        f"bootstrap [{_ends(told, 'boot')}]; median of its terms {_nats(told['median'])}, "
-        f"largest {_nats(told['largest'])}.",
-        f"log p / q is higher at the truth than at a draw of q in {_percent(told, 'auc')} of "
-        f"pairs at the same x; 50% if q were right.",
-    ]
-    if told["skl"] + _SURE * (told["ci_high"] - told["skl"]) < -_SOME:
-        said.append(
-            "No divergence is below 0, and this is, by more than chance: the log densities do not "
-            "belong together. Are log p and log q exchanged, in different coordinates, or off by "
-            "a constant at the truths that the draws lack?"
-        )
-    if told["infinite"]:
-        said.append(
-            f"In {told['infinite']:,} of {rows:,} rows a log density is not finite: there the "
-            f"divergence is infinite, and the number is that of the other rows."
-        )
-    if told["heavy"]:
-        said.append(
-            f"Its terms have a heavy tail (Pareto k = {told['tail']:.2f}, above 0.5): few rows "
-            f"carry the mean, and the intervals are too short. The p-value stays valid."
-        )
-    return tuple(said)
-
-
-def _ends(told: Mapping[str, Any], name: str) -> str:
-    return f"{_nats(told[f'{name}_low'])}, {_nats(told[f'{name}_high'])}"
-
-
-def _nats(value: float) -> str:
-    text = f"{value:.3f}" if abs(value) < _LONG else f"{value:.4g}"
-    return f"−{text[1:]}" if value < 0 else text
-
-
-def _difference(record: Record, x_names: Sequence[str]) -> tuple[str, ...]:
-    del x_names
-    told = record.effect
-    took = f" It was learnt in {told['training_seconds']:.1f} s on rows that no test reads."
-    return (f"The witness is higher under p than under q by {_signed(told['tau'])}.{took}",)
-
-
-def _local(record: Record, x_names: Sequence[str]) -> tuple[str, ...]:
-    told = record.effect
-    x = told.get("x_o", [])
-    called = x_names if len(x_names) == len(x) else [f"x_{i + 1}" for i in range(len(x))]
-    values = ", ".join(f"{name} = {value:.3g}" for name, value in zip(called, x, strict=True))
-    points = len(told.get("rows", [0]))
-    where = (
-        "Looked at one held-out observation, the nearest to the median of x:" if points == 1
-        else f"Looked at the {points} held-out observations nearest to the median of x, the worst "
-        "of which is"
-    )  # fmt: skip
-    return (
-        f"{where} row {told['row']}, counted from 0{f' ({values})' if values else ''}. There T, "
-        f"the mean squared distance from 1/2 of the learned chance that a draw is the truth, is "
-        f"{told['T']:.3g}. Its classifiers learnt from the rows that are not held out.",
+        if record.kind.localizes and record.status == "ran"
     )
 
 
 def _relabeled(record: Record) -> tuple[str, ...]:
-    told = record.effect
-    if "relabelings" not in told:
+    effect = record.effect
+    if "relabelings" not in effect:
         return ()
-    least = pvalue_text(told["least_pvalue"])
-    return (f"p is from {told['relabelings']:,} relabelings, so that none is below {least}.",)
-
-
-_FINDINGS: Mapping[str, Callable[[Record, Sequence[str]], tuple[str, ...]]] = {
-    "colt": ball, "tarp": _coverage, "skl": _symmetric, "dc": _divergence, "automl": _difference,
-    "lc2st": _local,
-}  # fmt: skip
-
-
-def _signed(value: float) -> str:
-    return f"{value:+.3f}".replace("-", "−")
-
-
-def _percent(told: Mapping[str, Any], name: str) -> str:
-    low, high = (100 * told[f"{name}_{end}"] for end in ("low", "high"))
-    return f"{100 * told[name]:.1f}% [{low:.1f}, {high:.1f}]"
+    least = pvalue_text(effect["least_pvalue"])
+    return (f"p is from {effect['relabelings']:,} relabelings, so that none is below {least}.",)
 
 
 def remark(record: Record, *, tests: int = 1, alpha: float = 1.0) -> str | None:
@@ -207,18 +76,18 @@ def remark(record: Record, *, tests: int = 1, alpha: float = 1.0) -> str | None:
     """
     if record.status != "ran":
         return None
-    told = record.effect
-    least = told.get("least_pvalue", 0.0)
+    effect = record.effect
+    least = effect.get("least_pvalue", 0.0)
     if tests * least > alpha:
         return (
             f"{record.label} cannot reject by itself at level {100 * alpha:.3g}%: from "
-            f"{told['relabelings']:,} relabelings no p is below {pvalue_text(least)}, and the "
+            f"{effect['relabelings']:,} relabelings no p is below {pvalue_text(least)}, and the "
             f"correction for {tests} tests multiplies it. Ask for more relabelings or fewer tests."
         )
-    tied = told.get("tied", 0.0)
+    tied = effect.get("tied", 0.0)
     if tied <= _TIED:
         return None
-    place = "the reference" if record.name == "tarp" else "the centre"
+    place = record.kind.about
     return (
         f"{record.label}: {tied:.0%} of the truths are exactly as far from {place} as a draw "
         f"of q. Such ties are broken at random, so that the test stays valid but sees less: are "
@@ -238,8 +107,10 @@ def sentence(found: Diagnosis) -> str:
 
 
 def _problem(found: Diagnosis) -> str:
-    named = [f"{one.name}: {one.reading}" for one in found.flagged[:_NAMED]]
-    return " ".join([rejection(found), *([f"By rank, {'; '.join(named)}."] if named else [])])
+    readings = [f"{parameter.name}: {parameter.reading}" for parameter in found.flagged[:_NAMED]]
+    return " ".join(
+        [rejection(found), *([f"By rank, {'; '.join(readings)}."] if readings else [])]
+    )
 
 
 def rejection(found: Diagnosis) -> str:
@@ -268,11 +139,11 @@ def _silent(found: Diagnosis) -> str:
             "beside them would tell."
         )
     best = ", with the best possible classifier," if found.shift.test == "multiple" else ""
-    one = " in one parameter" if found.claims is not None else ""
+    where = " in one parameter" if found.claims is not None else ""
     p = f" (p {equals(found.claims.pvalue)})" if found.claims is not None else ""
     return (
         f"No evidence against q{p}: a test of this size{best} would have caught a shift of "
-        f"{found.shift.size:.2f} posterior sd{one} with {found.shift.power:.0%} power."
+        f"{found.shift.size:.2f} posterior sd{where} with {found.shift.power:.0%} power."
     )
 
 

@@ -2,11 +2,10 @@
 
 from .check import SelfCheck
 from .cluster import DaskExecutor
-from .job import Interrupted, Job, JobState, job_key
+from .job import Interrupted, Job, JobState, Report, SerialExecutor, Task, TaskError, job_key
 from .pool import WorkerPool
 from .runner import Engine
 from .start import Services, local_pool, on_cluster, start
-from .tasks import Report, SerialExecutor, Task, TaskError
 
 __all__ = [
     "DaskExecutor",

@@ -11,7 +11,8 @@ from typing import ClassVar
 import numpy as np
 
 from validation_core import keys
-from validation_core.engine.tasks import Report
+from validation_core.engine.job import Report
+from validation_core.keys import Specification
 from validation_core.rng import stream
 from validation_core.store import Arrays, Store
 
@@ -19,10 +20,9 @@ _SIZE = 50_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class SelfCheck:
+class SelfCheck(Specification, spec="self_check"):
     """Draw random numbers, sort them, and store a fingerprint of every bit."""
 
-    version: ClassVar[int] = 1
     gpu: ClassVar[bool] = False
 
     seed: int = 0
@@ -32,11 +32,6 @@ class SelfCheck:
     def label(self) -> str:
         """What it does, in a line."""
         return f"Check of a worker, seed {self.seed}"
-
-    @property
-    def key(self) -> str:
-        """Its name in the store."""
-        return keys.key(self)
 
     def done(self, store: Store) -> bool:
         """Whether the store holds its fingerprint."""
@@ -55,9 +50,9 @@ class SelfCheck:
 
     def agrees(self, store: Store) -> bool:
         """Whether the stored fingerprint is what this process computes, to the bit."""
-        found = store.load("results", self.key)
+        stored = store.load("results", self.key)
         here = self._numbers(lambda fraction, live: None)
-        return found is not None and keys.digest(**found.arrays) == keys.digest(**here)
+        return stored is not None and keys.digest(**stored.arrays) == keys.digest(**here)
 
     def _numbers(self, report: Report) -> Arrays:
         if self.rounds < 1:

@@ -1,8 +1,8 @@
 """Worker processes: warm, one thread each, ended at once when their work is cancelled.
 
-They are started as `python -m validation_core.worker` and speak JSON lines over their standard
-input and output; a spawned child of multiprocessing would run the app's script again. A worker
-ends when its input does, so none outlives this process however it ends.
+They are started as `python -m validation_core.engine.worker` and speak JSON lines over their
+standard input and output; a spawned child of multiprocessing would run the app's script again. A
+worker ends when its input does, so none outlives this process however it ends.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO, Any, TypeVar, cast
 
 from validation_core import keys
-from validation_core.engine.tasks import Report, Stopped, Task, TaskError, needs_gpu, perform
+from validation_core.engine.job import Report, Stopped, Task, TaskError, needs_gpu, perform
 from validation_core.store import Store
 
 T = TypeVar("T")
@@ -58,7 +58,7 @@ class _Worker:
         self.killed = False
         package = Path(__file__).parents[1]
         self.process = subprocess.Popen(
-            [sys.executable, "-m", f"{package.name}.worker"],
+            [sys.executable, "-m", f"{package.name}.engine.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             encoding="utf-8",
@@ -257,8 +257,8 @@ class WorkerPool(Executor):
     def _next(self) -> Pending | None:
         """The first that may start; what would be a second one on the GPU waits."""
         at_work = [worker.task for worker in self._workers if worker.task]
-        taken = self.device == "cuda" and any(task.gpu for task in at_work)
-        for pending in [task for task in self._queue if not (taken and task.gpu)]:
+        gpu_busy = self.device == "cuda" and any(task.gpu for task in at_work)
+        for pending in [task for task in self._queue if not (gpu_busy and task.gpu)]:
             self._queue.remove(pending)
             if pending.running() or pending.set_running_or_notify_cancel():
                 return pending

@@ -18,8 +18,18 @@ from typing import Any
 import filelock
 
 from validation_core import keys
-from validation_core.engine.job import ACTIVE, Interrupted, Job, JobState, Run, job_key
-from validation_core.engine.tasks import Stopped, Task, perform, readable
+from validation_core.engine.job import (
+    ACTIVE,
+    Interrupted,
+    Job,
+    JobState,
+    Run,
+    Stopped,
+    Task,
+    job_key,
+    perform,
+    readable,
+)
 from validation_core.store import JSON, Store
 
 _PATIENCE = 15 * 60.0  # seconds that a job goes on with nobody watching
@@ -139,12 +149,12 @@ class Engine:
     def interrupted(self) -> list[Interrupted]:
         """Jobs that a server which is gone left unfinished, the latest first."""
         records = self.store.records().items()
-        found = [
+        interrupted = [
             self._interrupted(key, record.spec, record.meta)
             for key, record in records
             if not self._is_active(key) and not self._owner_lives(str(record.meta.get("owner")))
         ]
-        return sorted(found, key=lambda job: job.created, reverse=True)
+        return sorted(interrupted, key=lambda job: job.created, reverse=True)
 
     def resume(self, key: str, subscriber: str) -> Job:
         """Submit what is missing of an interrupted job.

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from validation_core.engine.cluster import DaskExecutor, Unreachable
+from validation_core.engine.job import SerialExecutor
 from validation_core.engine.pool import WorkerPool
 from validation_core.engine.runner import Engine
-from validation_core.engine.tasks import SerialExecutor
 from validation_core.store import Store
 
-_GALLERY = Path(__file__).parents[2] / "assets" / "gallery"
+_GALLERY = Path(__file__).parents[1] / "data" / "gallery"
 Say = Callable[[str], None]
 
 
@@ -36,7 +36,7 @@ def start(store: Store | None = None) -> Services:
         ValueError: when one of them says anything else.
     """
     store = store or Store(gallery=_GALLERY if _GALLERY.is_dir() else None)
-    return Services(store, Engine(store, _executor(store.note)))
+    return Services(store, Engine(store, executor(None, store.note)))
 
 
 def on_cluster(address: str, here: Callable[[], Executor] | None, say: Say) -> Executor:
@@ -57,7 +57,46 @@ def on_cluster(address: str, here: Callable[[], Executor] | None, say: Say) -> E
     return cluster
 
 
-def _executor(say: Say) -> Executor:
+def executor(name: str | None, say: Say) -> Executor:
+    """Where work runs, by name or as the environment asks for it.
+
+    Args:
+        name: `local` for worker processes, `serial` for this process, `dask:ADDRESS` for a cluster
+            or `dask:ADDRESS,local` for one that may be replaced by this machine; None for what
+            NPTLAB_SCHEDULER, NPTLAB_FALLBACK and NPTLAB_ENGINE say.
+        say: is told where this machine takes the cluster's place.
+
+    Raises:
+        ValueError: for another name, or a cluster of that name that does not answer.
+    """
+    if name is None:
+        return _of_environment(say)
+    kind, _, rest = name.partition(":")
+    address, _, fallback = rest.partition(",")
+    if name == "local":
+        return local_pool()
+    if name == "serial":
+        return SerialExecutor()
+    if kind != "dask" or not address or fallback not in ("", "local"):
+        raise ValueError(
+            "An engine is local, serial, dask:ADDRESS or dask:ADDRESS,local; got "
+            f"{name!r}. Leave --engine out to use the processors of this machine."
+        )
+    return _connected(on_cluster(address, local_pool if fallback else None, say))
+
+
+def _connected(chosen: Executor) -> Executor:
+    """A cluster that does not answer is told of before anything is asked of it."""
+    if isinstance(chosen, DaskExecutor):
+        try:
+            chosen.connect()
+        except ValueError:
+            chosen.shutdown()
+            raise
+    return chosen
+
+
+def _of_environment(say: Say) -> Executor:
     kind = os.environ.get("NPTLAB_ENGINE", "local")
     address = os.environ.get("NPTLAB_SCHEDULER", "")
     fallback = os.environ.get("NPTLAB_FALLBACK", "")

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import plotly.graph_objects as go
 
 from validation_core import statistics
 from validation_core.figures import style
-from validation_core.statistics.histogram import histogram, histogram_band
+from validation_core.figures.outcome import Drawn
+from validation_core.statistics.curves import histogram, histogram_band
 from validation_core.types import Array
 
 
 def rank_histogram(
-    u: Array, bins: int = 20, *, k: int | None = None, level: float = 0.95,
+    u: Array,
+    bins: int = 20,
+    *,
+    k: int | None = None,
+    level: float = 0.95,
     height: int = style.HEIGHT,
-) -> go.Figure:  # fmt: skip
+) -> go.Figure:
     """Counts of ranks in [0, 1], over the grey room that all bins together keep to by chance.
 
     Args:
@@ -33,10 +40,13 @@ def rank_histogram(
     hover = "rank %{x:.3f}: %{y}" if k is None else "rank %{x:.0f}: %{y}"
     return style.figure(
         [style.bars(edges, counts, style.Q, hover=hover)],
-        x=axis, y=style.Axis("count", (0, top)), height=height,
-        shapes=[style.room(low, high), style.level(expected)], right=62,
+        x=axis,
+        y=style.Axis("count", (0, top)),
+        height=height,
+        shapes=[style.hband(low, high), style.hline(expected)],
+        right=62,
         notes=[style.note("if q = p", axis.limits[1], expected, style.NULL, shift=4)],
-    )  # fmt: skip
+    )
 
 
 def ecdf_difference(
@@ -52,12 +62,59 @@ def ecdf_difference(
     where = int(np.abs(difference).argmax())
     return style.figure(
         [
-            style.area(grid, low, high, style.NULL, 0.25),
+            style.band(grid, low, high, style.NULL, 0.25),
             style.line(grid, difference, style.Q, hover="u = %{x:.2f}: %{y:+.3f}"),
         ],
-        x=style.Axis("u", (0, 1)), y=style.Axis("F(u) − u", (-reach, reach)),
-        height=height, shapes=[style.level(0)],
-        notes=[{**style.note(f"{difference[where]:+.3f}", grid[where], difference[where], style.Q,
-                             anchor="center"),
-                "yshift": 10 * float(np.sign(difference[where]))}],
-    )  # fmt: skip
+        x=style.Axis("u", (0, 1)),
+        y=style.Axis("F(u) − u", (-reach, reach)),
+        height=height,
+        shapes=[style.hline(0)],
+        notes=[
+            {
+                **style.note(
+                    f"{difference[where]:+.3f}",
+                    grid[where],
+                    difference[where],
+                    style.Q,
+                    anchor="center",
+                ),
+                "yshift": 10 * float(np.sign(difference[where])),
+            }
+        ],
+    )
+
+
+def outcome(arrays: Mapping[str, Array]) -> list[Drawn]:
+    """What conformal ranks show."""
+    u = np.asarray(arrays.get("u", np.zeros(0)))
+    return [
+        Drawn(
+            "Ranks",
+            rank_histogram(u),
+            "Each bar counts ranks; all bars together stay within the grey room in 95 of 100 "
+            "tables if q is right.",
+        ),
+        Drawn(
+            "Distance from uniform",
+            ecdf_difference(u),
+            "The ECDF of the ranks less the diagonal; it stays within the grey room as a whole in "
+            "95 of 100 tables if q is right.",
+        ),
+    ]
+
+
+def of_meaning(u: Array, meaning: str) -> tuple[Drawn, ...]:
+    """Ranks with what a heap of them means."""
+    return (
+        Drawn(
+            "Ranks",
+            rank_histogram(u),
+            f"If q were right, all bars would stay in the grey room. {meaning}",
+        ),
+        Drawn(
+            "Ranks, cumulated",
+            ecdf_difference(u),
+            "If q were right, the line would stay in the grey room as a whole in 95 of 100 "
+            "tables; where it leaves, too many or too few ranks lie below.",
+        ),
+    )

@@ -14,8 +14,9 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import ArrayLike
 
+from validation_core.keys import named
 from validation_core.narrow import narrow
-from validation_core.types import Array
+from validation_core.types import Array, MethodStyle
 
 P = "#0072B2"
 Q = "#D55E00"
@@ -28,34 +29,12 @@ HEIGHT = 260
 Trace = dict[str, Any]
 
 
-class MethodStyle(NamedTuple):
-    """How one method is drawn everywhere."""
-
-    color: str
-    dash: str
-    symbol: str
-
-
-METHOD_STYLES: Mapping[str, MethodStyle] = {
-    "omnibus": MethodStyle("#7B5EA7", "solid", "star-diamond"),
-    "c2st": MethodStyle("#CC6677", "solid", "circle"),
-    "multiple": MethodStyle("#2E9B8A", "dash", "square"),
-    "uniform": MethodStyle("#AA4499", "dot", "diamond"),
-    "within_x": MethodStyle("#909029", "dashdot", "triangle-up"),
-    "sbc": MethodStyle("#117733", "longdash", "x"),
-    "tarp": MethodStyle("#2D8FBF", "dash", "cross"),
-    "colt": MethodStyle("#6A5ACD", "solid", "star"),
-    "dc": MethodStyle("#A8791B", "dot", "hexagon"),
-    "automl": MethodStyle("#B03A76", "longdashdot", "pentagon"),
-    "lc2st": MethodStyle("#5B7FA6", "dashdot", "triangle-down"),
-    "mmd_fuse": MethodStyle("#8C6D46", "longdash", "bowtie"),
-    "skl": MethodStyle("#6B8E23", "solid", "hourglass"),
-}
-
-
 def method_style(name: str) -> MethodStyle:
-    """The look of a method; grey for one that has none yet."""
-    return METHOD_STYLES.get(name, MethodStyle(NULL, "solid", "circle-open"))
+    """The look of a method, as it declares it; grey for one that is not there."""
+    try:
+        return getattr(named(f"method:{name}"), "style", MethodStyle())
+    except ValueError:
+        return MethodStyle()
 
 
 ALGORITHM_STYLES: Mapping[str, MethodStyle] = {
@@ -86,14 +65,22 @@ class Axis(NamedTuple):
         """Plotly's words for it."""
         low, high = np.log10(self.limits) if self.log else self.limits
         return {
-            "title": {"text": self.label, "standoff": 8}, "range": [float(low), float(high)],
-            "type": "log" if self.log else "linear", "gridwidth": 1, "zeroline": False,
-            "fixedrange": True, "ticks": "", "nticks": 6,
+            "title": {"text": self.label, "standoff": 8},
+            "range": [float(low), float(high)],
+            "type": "log" if self.log else "linear",
+            "gridwidth": 1,
+            "zeroline": False,
+            "fixedrange": True,
+            "ticks": "",
+            "nticks": 6,
             **({"tickformat": ".0%"} if self.percent else {}),
             **({"tickvals": list(self.ticks), "tickmode": "array"} if self.ticks else {}),
-            **({"tickvals": list(self.ticks), "ticktext": [f"{t:g}" for t in self.ticks]}
-               if self.ticks and self.log else {}),
-        }  # fmt: skip
+            **(
+                {"tickvals": list(self.ticks), "ticktext": [f"{t:g}" for t in self.ticks]}
+                if self.ticks and self.log
+                else {}
+            ),
+        }
 
 
 def figure(
@@ -114,11 +101,20 @@ def figure(
         extra: more of plotly's layout (a second pair of axes).
     """
     layout = {
-        "height": height, "margin": {"l": 56, "r": right, "t": 18, "b": 44}, "showlegend": False,
-        "paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)", "bargap": 0.04,
-        "hovermode": "closest", "dragmode": False, "xaxis": {**x.layout(), "showgrid": False},
-        "yaxis": y.layout(), "annotations": list(notes), "shapes": list(shapes), **(extra or {}),
-    }  # fmt: skip
+        "height": height,
+        "margin": {"l": 56, "r": right, "t": 18, "b": 44},
+        "showlegend": False,
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "bargap": 0.04,
+        "hovermode": "closest",
+        "dragmode": False,
+        "xaxis": {**x.layout(), "showgrid": False},
+        "yaxis": y.layout(),
+        "annotations": list(notes),
+        "shapes": list(shapes),
+        **(extra or {}),
+    }
     # Plotly's validation costs three times the drawing; the tests validate every figure once.
     return go.Figure({"data": list(traces), "layout": layout}, _validate=False)
 
@@ -127,10 +123,13 @@ def empty(title: str, *, height: int = HEIGHT) -> go.Figure:
     """What stands where there is nothing to draw yet: its title, no axes."""
     hidden = {"visible": False, "range": [0, 1]}
     return figure(
-        [], x=Axis("", (0, 1)), y=Axis("", (0, 1)), height=height,
+        [],
+        x=Axis("", (0, 1)),
+        y=Axis("", (0, 1)),
+        height=height,
         notes=[note(title, 0.5, 0.5, NULL, anchor="center")],
         extra={"xaxis": hidden, "yaxis": hidden, "title": {"text": ""}},
-    )  # fmt: skip
+    )
 
 
 def f4(values: ArrayLike) -> Array:
@@ -139,60 +138,132 @@ def f4(values: ArrayLike) -> Array:
 
 
 def line(
-    x: ArrayLike, y: ArrayLike, color: str, *, dash: str = "solid", width: float = 2,
-    name: str = "", hover: str | None = None, opacity: float = 1.0,
-) -> Trace:  # fmt: skip
+    x: ArrayLike,
+    y: ArrayLike,
+    color: str,
+    *,
+    dash: str = "solid",
+    width: float = 2,
+    name: str = "",
+    hover: str | None = None,
+    opacity: float = 1.0,
+) -> Trace:
     """A line; without `hover` it does not answer the pointer."""
-    return {"type": "scatter", "mode": "lines", "x": f4(x), "y": f4(y), "name": name,
-            "line": {"color": color, "dash": dash, "width": width}, "opacity": opacity,
-            **_hover(hover)}  # fmt: skip
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "x": f4(x),
+        "y": f4(y),
+        "name": name,
+        "line": {"color": color, "dash": dash, "width": width},
+        "opacity": opacity,
+        **_hover(hover),
+    }
 
 
-def area(x: ArrayLike, low: ArrayLike, high: ArrayLike, color: str, opacity: float) -> Trace:
+def band(x: ArrayLike, low: ArrayLike, high: ArrayLike, color: str, opacity: float) -> Trace:
     """The room between two lines, as one closed outline."""
     xs, lower, upper = f4(x), f4(low), f4(high)
-    return {"type": "scatter", "mode": "lines", "x": np.concatenate([xs, xs[::-1]]),
-            "y": np.concatenate([upper, lower[::-1]]), "fill": "toself",
-            "fillcolor": rgba(color, opacity), "line": {"width": 0}, **_hover(None)}  # fmt: skip
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "x": np.concatenate([xs, xs[::-1]]),
+        "y": np.concatenate([upper, lower[::-1]]),
+        "fill": "toself",
+        "fillcolor": rgba(color, opacity),
+        "line": {"width": 0},
+        **_hover(None),
+    }
 
 
-def bars(edges: ArrayLike, heights: ArrayLike, color: str, *, hover: str | None = None,
-         opacity: float = 0.6, name: str = "") -> Trace:  # fmt: skip
+def bars(
+    edges: ArrayLike,
+    heights: ArrayLike,
+    color: str,
+    *,
+    hover: str | None = None,
+    opacity: float = 0.6,
+    name: str = "",
+) -> Trace:
     """A histogram from its edges (B + 1,) and heights (B,)."""
     places = f4(edges)
-    return {"type": "bar", "x": (places[1:] + places[:-1]) / 2, "y": f4(heights), "name": name,
-            "width": np.diff(places), "marker": {"color": color, "line": {"width": 0}},
-            "opacity": opacity, **_hover(hover)}  # fmt: skip
+    return {
+        "type": "bar",
+        "x": (places[1:] + places[:-1]) / 2,
+        "y": f4(heights),
+        "name": name,
+        "width": np.diff(places),
+        "marker": {"color": color, "line": {"width": 0}},
+        "opacity": opacity,
+        **_hover(hover),
+    }
 
 
 def note(
-    text: str, x: float, y: float, color: str | None, *, anchor: str = "left", shift: int = 0,
+    text: str,
+    x: float,
+    y: float,
+    color: str | None,
+    *,
+    anchor: str = "left",
+    shift: int = 0,
     paper: bool = False,
-) -> Trace:  # fmt: skip
+) -> Trace:
     """A direct label in data coordinates (or in those of the sheet)."""
     refs = {"xref": "paper", "yref": "paper"} if paper else {}
     font = {"size": 12, **({"color": color} if color else {})}
-    return {"text": text, "x": float(x), "y": float(y), "xanchor": anchor, "yanchor": "middle",
-            "showarrow": False, "font": font, "xshift": shift, **refs}  # fmt: skip
+    return {
+        "text": text,
+        "x": float(x),
+        "y": float(y),
+        "xanchor": anchor,
+        "yanchor": "middle",
+        "showarrow": False,
+        "font": font,
+        "xshift": shift,
+        **refs,
+    }
 
 
-def upright(x: float, color: str, *, dash: str = "solid", width: float = 1.5) -> Trace:
+def vline(x: float, color: str, *, dash: str = "solid", width: float = 1.5) -> Trace:
     """A vertical line through the sheet."""
-    return {"type": "line", "x0": float(x), "x1": float(x), "y0": 0, "y1": 1, "yref": "paper",
-            "line": {"color": color, "dash": dash, "width": width}}  # fmt: skip
+    return {
+        "type": "line",
+        "x0": float(x),
+        "x1": float(x),
+        "y0": 0,
+        "y1": 1,
+        "yref": "paper",
+        "line": {"color": color, "dash": dash, "width": width},
+    }
 
 
-def level(y: float, *, dash: str = "dash", color: str = NULL) -> Trace:
+def hline(y: float, *, dash: str = "dash", color: str = NULL) -> Trace:
     """A horizontal line through the sheet."""
-    return {"type": "line", "x0": 0, "x1": 1, "xref": "paper", "y0": float(y), "y1": float(y),
-            "line": {"color": color, "dash": dash, "width": 1}}  # fmt: skip
+    return {
+        "type": "line",
+        "x0": 0,
+        "x1": 1,
+        "xref": "paper",
+        "y0": float(y),
+        "y1": float(y),
+        "line": {"color": color, "dash": dash, "width": 1},
+    }
 
 
-def room(low: float, high: float, opacity: float = 0.25) -> Trace:
+def hband(low: float, high: float, opacity: float = 0.25) -> Trace:
     """A horizontal strip behind everything."""
-    return {"type": "rect", "x0": 0, "x1": 1, "xref": "paper", "y0": float(low),
-            "y1": float(high), "fillcolor": rgba(NULL, opacity), "line": {"width": 0},
-            "layer": "below"}  # fmt: skip
+    return {
+        "type": "rect",
+        "x0": 0,
+        "x1": 1,
+        "xref": "paper",
+        "y0": float(low),
+        "y1": float(high),
+        "fillcolor": rgba(NULL, opacity),
+        "line": {"width": 0},
+        "layer": "below",
+    }
 
 
 def short(name: str, most: int, *, ends: bool = False) -> str:

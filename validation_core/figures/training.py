@@ -23,31 +23,45 @@ def loss_curve(history: Mapping[str, Array], *, height: int = style.HEIGHT) -> g
     if epoch.size == 0:
         return style.empty("Not trained yet", height=height)
     loss, auc = np.asarray(history["loss"]), np.asarray(history["auc"])
-    held = np.asarray(history.get("held_loss", ()))
-    low, high = _range(np.concatenate([loss, held, [_CHANCE]]))
+    held_out = np.asarray(history.get("held_loss", ()))
+    low, high = _range(np.concatenate([loss, held_out, [_CHANCE]]))
     area = _range(np.concatenate([auc, [0.5]]))
     x = style.Axis("epoch", (0.0, max(float(epoch[-1]), 1.0)))
     below = {"xaxis": "x", "yaxis": "y2"}
-    traces = [style.line(epoch, loss, style.NULL, hover="epoch %{x}: loss %{y:.4f}"),
-              {**style.line(epoch, auc, style.P, hover="epoch %{x}: AUC %{y:.4f}"),
-               **below}]  # fmt: skip
-    notes = [style.note("training loss", epoch[-1], loss[-1], style.NULL, shift=6),
-             {**style.note(f"held-out AUC {auc[-1]:.3f}", epoch[-1], auc[-1], style.P, shift=6),
-              "yref": "y2"}]  # fmt: skip
-    if held.size:
-        traces.append(style.line(epoch, held, style.P, dash="dot"))
+    traces = [
+        style.line(epoch, loss, style.NULL, hover="epoch %{x}: loss %{y:.4f}"),
+        {**style.line(epoch, auc, style.P, hover="epoch %{x}: AUC %{y:.4f}"), **below},
+    ]
+    notes = [
+        style.note("training loss", epoch[-1], loss[-1], style.NULL, shift=6),
+        {
+            **style.note(f"held-out AUC {auc[-1]:.3f}", epoch[-1], auc[-1], style.P, shift=6),
+            "yref": "y2",
+        },
+    ]
+    if held_out.size:
+        traces.append(style.line(epoch, held_out, style.P, dash="dot"))
         notes[0]["yshift"] = -8
         notes.append(
-            {**style.note("held-out loss", epoch[-1], held[-1], style.P, shift=6), "yshift": 8}
+            {**style.note("held-out loss", epoch[-1], held_out[-1], style.P, shift=6), "yshift": 8}
         )
     return style.figure(
-        traces, x=x, y=style.Axis("loss", (low, high)), height=height, right=128, notes=notes,
-        extra={"xaxis": {**x.layout(), "showgrid": False, "anchor": "y2"},
-               "yaxis": {**style.Axis("loss", (low, high)).layout(), "domain": [0.56, 1]},
-               "yaxis2": {**style.Axis("AUC", area).layout(), "domain": [0, 0.44]}},
-        shapes=[{**style.level(_CHANCE, dash="dot"), "yref": "y"},
-                {**style.level(0.5, dash="dot"), "yref": "y2"}],
-    )  # fmt: skip
+        traces,
+        x=x,
+        y=style.Axis("loss", (low, high)),
+        height=height,
+        right=128,
+        notes=notes,
+        extra={
+            "xaxis": {**x.layout(), "showgrid": False, "anchor": "y2"},
+            "yaxis": {**style.Axis("loss", (low, high)).layout(), "domain": [0.56, 1]},
+            "yaxis2": {**style.Axis("AUC", area).layout(), "domain": [0, 0.44]},
+        },
+        shapes=[
+            {**style.hline(_CHANCE, dash="dot"), "yref": "y"},
+            {**style.hline(0.5, dash="dot"), "yref": "y2"},
+        ],
+    )
 
 
 def _range(values: Array) -> tuple[float, float]:

@@ -1,6 +1,7 @@
 """The methods, by name: a new one is its file and one line here."""
 
 from validation_core.methods.automl import AutoML
+from validation_core.methods.base import Method
 from validation_core.methods.c2st import C2ST
 from validation_core.methods.colt import CoLT
 from validation_core.methods.dc import DC
@@ -13,7 +14,6 @@ from validation_core.methods.skl import SKL
 from validation_core.methods.tarp import TARP
 from validation_core.methods.uniform import Uniform
 from validation_core.methods.within_x import WithinX
-from validation_core.types import Method
 
 __all__ = [
     "C2ST",
@@ -35,7 +35,18 @@ __all__ = [
 METHODS: dict[str, type[Method]] = {
     kind.name: kind
     for kind in (
-        Omnibus, C2ST, Multiple, Uniform, WithinX, CoLT, SBC, TARP, SKL, DC, AutoML, MMDFuse,
+        Omnibus,
+        C2ST,
+        Multiple,
+        Uniform,
+        WithinX,
+        CoLT,
+        SBC,
+        TARP,
+        SKL,
+        DC,
+        AutoML,
+        MMDFuse,
         LC2ST,
     )
-}  # fmt: skip
+}

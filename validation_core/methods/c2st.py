@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
+from scipy.special import ndtri
 
 from validation_core import statistics
-from validation_core.types import BlockScores, Budget, Layout, Outcome, Paper, Reads, Scores
+from validation_core.methods.base import Layout, Method, ScoreKind
+from validation_core.types import (
+    Benchmark,
+    BlockScores,
+    Budget,
+    MethodStyle,
+    Outcome,
+    Paper,
+    PowerCell,
+    Scores,
+)
+
+if TYPE_CHECKING:
+    from validation_core.diagnosis.records import Record
+    from validation_core.figures.outcome import Drawn
 
 
 @dataclass(frozen=True, kw_only=True)
-class C2ST:
+class C2ST(Method):
     """Accuracy test of Lopez-Paz and Oquab, as Bansal, Chen, Scott compare with it."""
 
     name: ClassVar[str] = "c2st"
@@ -22,17 +38,59 @@ class C2ST:
     )
     summary: ClassVar[str] = "Does a classifier tell p from q more often than one time in two?"
     statistic: ClassVar[str] = "held-out accuracy"
+    style: ClassVar[MethodStyle] = MethodStyle("#CC6677", "solid", "circle")
+    turn: ClassVar[int] = 6
     layout: ClassVar[Layout] = "blocks"
-    reads: ClassVar[Reads] = "classifier"
-    version: ClassVar[int] = 1
+    score_kind: ClassVar[ScoreKind] = "classifier"
 
     @property
     def label(self) -> str:
         return "C2ST"
 
-    def budget(self, n: int, k: int = 1) -> Budget:
-        del k
-        return Budget(n, n)
+    @classmethod
+    def silent_because(cls, benchmark: Benchmark, cell: PowerCell) -> tuple[str, str]:
+        del benchmark
+        if cell.beta > 0:
+            return (
+                "the degraded network's threshold no longer lies between the samples, or its "
+                "order is turned round: accuracy is one half or less, and it looks to one side "
+                "only.",
+                "collapse",
+            )
+        return (
+            "it counts hits at one threshold and forgets how far a score is from it; ranks keep "
+            "the order of all scores.",
+            "collapse",
+        )
+
+    @classmethod
+    def pictures(
+        cls,
+        record: Record,
+        *,
+        alpha: float = 0.05,
+        names: Sequence[str] = (),
+        only: int | None = None,
+    ) -> tuple[Drawn, ...]:
+        from validation_core.figures.nulls import on_null
+        from validation_core.figures.outcome import Drawn
+
+        del names, only
+        assert record.statistic is not None
+        sd = np.sqrt(1 / record.draws_p + 1 / record.draws_q) / 4  # of a fair coin, both sides
+        drawn = Drawn(
+            "Held-out accuracy",
+            on_null(
+                record.statistic,
+                mean=0.5,
+                sd=float(sd),
+                critical=0.5 + ndtri(1 - alpha) * sd,
+                label="accuracy",
+            ),
+            "If q were right, a classifier could only guess and its accuracy would fall under the "
+            "grey curve. Dashed: this test's own level, uncorrected.",
+        )
+        return (drawn,)
 
     def test(self, scores: Scores, rng: np.random.Generator) -> Outcome:
         """One-sided p-value at the nominal variance, exact where a side is small.
@@ -41,14 +99,14 @@ class C2ST:
         """
         del rng
         assert isinstance(scores, BlockScores)
-        found = statistics.c2st(scores.p, scores.q)
+        c2st = statistics.c2st(scores.p, scores.q)
         return Outcome(
-            found.accuracy,
-            found.pvalue,
+            c2st.accuracy,
+            c2st.pvalue,
             Budget(scores.p.shape[-1], scores.q.shape[-1]),
             arrays={
-                "pvalue_per_class": found.pvalue_per_class,
-                "p_hits": found.p_hits,
-                "q_hits": found.q_hits,
+                "pvalue_per_class": c2st.pvalue_per_class,
+                "p_hits": c2st.p_hits,
+                "q_hits": c2st.q_hits,
             },
         )

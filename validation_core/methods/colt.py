@@ -2,29 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from validation_core import statistics
+from validation_core.methods.base import Method, ScoreKind
+from validation_core.methods.words import percent
 from validation_core.scores import localizer
 from validation_core.scores.localizer import Divergence, Embedding, Localizer, Preset
 from validation_core.types import (
     Array,
     Benchmark,
-    Budget,
-    Layout,
+    MethodStyle,
     Outcome,
     Paper,
-    Reads,
     Scores,
     TableScores,
 )
 
+if TYPE_CHECKING:
+    from validation_core.diagnosis.records import Record
+    from validation_core.figures.outcome import Drawn
+    from validation_core.tables import Upload
+
+_EMBEDDED = {"identity": 0.1, "residual": 3.7, "mlp": 3.7, "fourier": 1.2}
+"""Seconds for a million rows."""
+LEAST_ROWS = 40
+"""Of an upload: half of them learn, a quarter of those are held out."""
+
 
 @dataclass(frozen=True, kw_only=True)
-class CoLT:
+class CoLT(Method):
     """Conditional localization test, with randomised ranks and the exact law of KS.
 
     The statistic estimates the Kolmogorov distance d~ for the learnt centre and embedding: not
@@ -39,10 +50,15 @@ class CoLT:
     )
     summary: ClassVar[str] = "Where is there a ball to which q gives the wrong mass?"
     statistic: ClassVar[str] = "Kolmogorov distance for the learned ball"
-    layout: ClassVar[Layout] = "table"
-    reads: ClassVar[Reads] = "localizer"
-    version: ClassVar[int] = 1
-
+    style: ClassVar[MethodStyle] = MethodStyle("#6A5ACD", "solid", "star")
+    turn: ClassVar[int] = 8
+    meaning: ClassVar[str] = (
+        "A heap on the left: the truth lies nearer the centre than q's draws, so that "
+        "balls around it hold more truth than q gives them; on the right: less."
+    )
+    repeats_findings: ClassVar[bool] = True
+    score_kind: ClassVar[ScoreKind] = "recipe"
+    localizes: ClassVar[bool] = True
     embedding: Embedding = field(
         default="fourier",
         metadata={"label": "Embedding", "help": "What distances are measured in: phi(theta)."},
@@ -70,15 +86,91 @@ class CoLT:
         ]
         return f"CoLT {' '.join(options)}"
 
+    @property
+    def degrades(self) -> bool:
+        return True
+
+    @property
+    def stream(self) -> tuple[str, ...]:
+        """A map of the same rows and seed draws these tie-breakers: it shows the ball told of."""
+        return "map", "ranks"
+
+    @property
+    def stage(self) -> str:
+        return "localizer"
+
+    @property
+    def verdict_score(self) -> str:
+        return "colt"
+
     def recipe(self, n: int, k: int, benchmark: Benchmark | None = None) -> Localizer:
         """How its localizer is trained on a table of n simulations with k draws of q."""
         return localizer.recipe(
-            self.preset, self.embedding, n, k, benchmark, divergence=self.divergence,
+            self.preset,
+            self.embedding,
+            n,
+            k,
+            benchmark,
+            divergence=self.divergence,
             fresh=self.fresh,
-        )  # fmt: skip
+        )
 
-    def budget(self, n: int, k: int = 1) -> Budget:
-        return Budget(n, n * k)
+    def least_rows(self, upload: Upload) -> tuple[int, str]:
+        del upload
+        return LEAST_ROWS, "learns its centre on half of the rows, a quarter of them held out,"
+
+    def obstacle(self, upload: Upload) -> str | None:
+        del upload
+        if not self.fresh:
+            return None
+        return (
+            "Fresh anchors at every step are drawn by a simulator, which an upload has not; got "
+            "fresh=true. Leave it out."
+        )
+
+    @property
+    def scoring(self) -> float:
+        return _EMBEDDED[self.embedding]
+
+    @classmethod
+    def findings(cls, record: Record, x_names: Sequence[str] = ()) -> tuple[str, ...]:
+        del x_names
+        effect = record.effect
+        return (
+            f"q puts {effect['u_star']:.0%} of its mass into the ball around the learnt centre; "
+            f"the truth lies inside in {percent(effect, 'inside')} of the simulations that did "
+            "not choose "
+            f"it.",
+            f"Estimate of the Kolmogorov distance d~ for the learned ball: {record.statistic:.3f} "
+            f"[{effect['low']:.3f}, {effect['high']:.3f}].",
+            f"Centre and embedding were learnt on rows that no test reads, in "
+            f"{effect['training_seconds']:.1f} s; on rows held out meanwhile the distance was "
+            f"{effect['localizer_distance']:.3f}. Brackets are 95% intervals.",
+        )
+
+    @classmethod
+    def pictures(
+        cls,
+        record: Record,
+        *,
+        alpha: float = 0.05,
+        names: Sequence[str] = (),
+        only: int | None = None,
+    ) -> tuple[Drawn, ...]:
+        """With the mass of the ball marked where ranks are cumulated."""
+        from validation_core.figures import style
+
+        del alpha, names, only
+        histogram, cumulated = super().pictures(record)
+        u_star, color = record.effect["u_star"], cls.style.color
+        cumulated.figure.add_shape(style.vline(u_star, color, dash="dot"))
+        below = cumulated.figure.layout.annotations[0].y > 0  # where the largest distance is not
+        mark = style.note("u*", u_star, 0 if below else 1, color, shift=4)
+        cumulated.figure.add_annotation(
+            {**mark, "yref": "paper", "yanchor": "bottom" if below else "top"}
+        )
+        words = f"{cumulated.caption} Dotted: the ball's mass u*, chosen by one half of the ranks."
+        return histogram, cumulated._replace(caption=words)
 
     def test(self, scores: Scores, rng: np.random.Generator) -> Outcome:
         """Two-sided exact KS test of the randomised ranks of the truth's distance.
@@ -91,17 +183,24 @@ class CoLT:
         below, equal = statistics.count(scores.truth, scores.draws)
         n, k = scores.draws.shape[-2:]
         u = statistics.randomised_ranks(below, equal, k, rng)[..., 0, :]
-        found, half = statistics.ks(u), n // 2
+        uniformity, half = statistics.ks(u), n // 2
         distance = statistics.kolmogorov(u)
         ball = statistics.ball(u[..., :half], u[..., half:])
         return Outcome(
-            found.statistic, found.pvalue, self.budget(n, k),
+            uniformity.statistic,
+            uniformity.pvalue,
+            self.budget(n, k),
             arrays={
-                "u": u, "low": distance.low, "high": distance.high, "u_star": ball.u_star,
-                "inside": ball.inside, "inside_low": ball.low, "inside_high": ball.high,
+                "u": u,
+                "low": distance.low,
+                "high": distance.high,
+                "u_star": ball.u_star,
+                "inside": ball.inside,
+                "inside_low": ball.low,
+                "inside_high": ball.high,
                 "tied": (equal > 0).mean(axis=(-2, -1)),
             },
-        )  # fmt: skip
+        )
 
     def of_ranks(self, u: Array) -> statistics.Uniformity:
         """What `test` says of ranks u (..., 1, n): statistic (...) and p-value (...)."""

@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
+from scipy.special import ndtri
 
 from validation_core import statistics
-from validation_core.types import BlockScores, Budget, Layout, Outcome, Paper, Reads, Scores
+from validation_core.methods.base import Layout, Method, ScoreKind
+from validation_core.types import (
+    Benchmark,
+    BlockScores,
+    Budget,
+    MethodStyle,
+    Outcome,
+    Paper,
+    PowerCell,
+    Scores,
+)
+
+if TYPE_CHECKING:
+    from validation_core.diagnosis.records import Record
+    from validation_core.figures.outcome import Drawn
 
 
 @dataclass(frozen=True, kw_only=True)
-class Multiple:
+class Multiple(Method):
     """Conformal test with the variance of A.4: asymptotic, exact where a side is small."""
 
     name: ClassVar[str] = "multiple"
@@ -22,25 +38,55 @@ class Multiple:
     )
     summary: ClassVar[str] = "Do q's scores rank below p's on average? Needs no extra draws."
     statistic: ClassVar[str] = "standardised mean rank T"
+    style: ClassVar[MethodStyle] = MethodStyle("#2E9B8A", "dash", "square")
+    turn: ClassVar[int] = 5
     layout: ClassVar[Layout] = "blocks"
-    reads: ClassVar[Reads] = "classifier"
-    version: ClassVar[int] = 1
+    score_kind: ClassVar[ScoreKind] = "classifier"
 
     @property
     def label(self) -> str:
         return "Multiple"
 
-    def budget(self, n: int, k: int = 1) -> Budget:
-        del k
-        return Budget(n, n)
+    @classmethod
+    def silent_because(cls, benchmark: Benchmark, cell: PowerCell) -> tuple[str, str]:
+        if cell.beta > 0:
+            return (
+                "the degraded network's order is weak or turned round: it asks whether p's scores "
+                "rank above q's, not whether the ranks are uniform.",
+                "collapse",
+            )
+        return super().silent_because(benchmark, cell)
+
+    @classmethod
+    def pictures(
+        cls,
+        record: Record,
+        *,
+        alpha: float = 0.05,
+        names: Sequence[str] = (),
+        only: int | None = None,
+    ) -> tuple[Drawn, ...]:
+        from validation_core.figures.nulls import on_null
+        from validation_core.figures.outcome import Drawn
+
+        del names, only
+        assert record.statistic is not None
+        drawn = Drawn(
+            "Standardised mean rank",
+            on_null(record.statistic, mean=0.0, sd=1.0, critical=ndtri(1 - alpha), label="T"),
+            "If q were right, T would fall under the grey curve; far to the right, the "
+            "classifier's scores tell q's draws from the truth. Dashed: this test's own level, "
+            "uncorrected.",
+        )
+        return (drawn,)
 
     def test(self, scores: Scores, rng: np.random.Generator) -> Outcome:
         """One-sided: large T where p scores above q."""
         assert isinstance(scores, BlockScores)
-        found = statistics.multiple(scores.p, scores.q, rng)
+        multiple = statistics.multiple(scores.p, scores.q, rng)
         return Outcome(
-            found.statistic,
-            found.pvalue,
+            multiple.statistic,
+            multiple.pvalue,
             Budget(scores.p.shape[-1], scores.q.shape[-1]),
-            arrays={"auc": found.auc, "sigma": found.sigma},
+            arrays={"auc": multiple.auc, "sigma": multiple.sigma},
         )

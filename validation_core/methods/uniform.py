@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from validation_core import statistics
-from validation_core.types import BlockScores, Budget, Layout, Outcome, Paper, Reads, Scores
+from validation_core.methods.base import Layout, Method, ScoreKind
+from validation_core.types import (
+    BlockScores,
+    Budget,
+    MethodStyle,
+    Outcome,
+    Paper,
+    PosteriorTable,
+    Scores,
+)
+
+if TYPE_CHECKING:
+    from validation_core.tables import Upload
+
+_UNIFORM_POINTS = 50  # test points below which its KS test sees nothing
 
 
 @dataclass(frozen=True, kw_only=True)
-class Uniform:
+class Uniform(Method):
     """Finite-sample exact conformal test."""
 
     name: ClassVar[str] = "uniform"
@@ -22,10 +36,13 @@ class Uniform:
     )
     summary: ClassVar[str] = "Are q's scores exchangeable with p's? Exact for any classifier."
     statistic: ClassVar[str] = "KS distance of conformal ranks"
+    style: ClassVar[MethodStyle] = MethodStyle("#AA4499", "dot", "diamond")
+    turn: ClassVar[int] = 7
+    meaning: ClassVar[str] = (
+        "A heap on the left: q's draws score below the truth, so the classifier tells them apart."
+    )
     layout: ClassVar[Layout] = "blocks"
-    reads: ClassVar[Reads] = "classifier"
-    version: ClassVar[int] = 1
-
+    score_kind: ClassVar[ScoreKind] = "classifier"
     m: int = field(
         default=50,
         metadata={"label": "m", "help": "Calibration draws per test point", "min": 1, "max": 1000},
@@ -43,6 +60,24 @@ class Uniform:
         del k
         return Budget(self.m * n, n)
 
+    def obstacle(self, upload: Upload) -> str | None:
+        # A table's held-out half is split by x: a quarter of its rows is left to calibrate with.
+        held_out = upload.n - round(upload.n / 2)
+        rows = held_out // 2 if isinstance(upload.data, PosteriorTable) else held_out
+        points = rows // self.m
+        if points >= _UNIFORM_POINTS:
+            return None
+        most = rows // _UNIFORM_POINTS
+        remedy = f"m up to {most} would fit" if most else "there are too few rows for any m"
+        return (
+            f"It needs {self.m} true pairs for each draw of q it tests: the {rows} that are left "
+            f"held out serve {points}, and fewer than {_UNIFORM_POINTS} tell little; {remedy}. "
+            f"Within x asks the same question of every held-out row."
+        )
+
+    def rows(self, n: int, k: int, pooled: bool = False) -> int:
+        return 2 * n + 100 * n // 50 if pooled else super().rows(n, k)  # a pool serves 50 trials
+
     def test(self, scores: Scores, rng: np.random.Generator) -> Outcome:
         """Two-sided exact KS test of the ranks.
 
@@ -52,9 +87,9 @@ class Uniform:
         assert isinstance(scores, BlockScores)
         below, equal = self._counts(scores, rng)
         u = statistics.randomised_ranks(below, equal, self.m, rng)
-        found = statistics.ks(u)
+        uniformity = statistics.ks(u)
         budget = self.budget(scores.q.shape[-1])
-        return Outcome(found.statistic, found.pvalue, budget, arrays={"u": u})
+        return Outcome(uniformity.statistic, uniformity.pvalue, budget, arrays={"u": u})
 
     def _counts(self, scores: BlockScores, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
         if scores.reference is not None:

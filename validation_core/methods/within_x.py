@@ -8,20 +8,12 @@ from typing import ClassVar
 import numpy as np
 
 from validation_core import statistics
-from validation_core.types import (
-    Array,
-    Budget,
-    Layout,
-    Outcome,
-    Paper,
-    Reads,
-    Scores,
-    TableScores,
-)
+from validation_core.methods.base import Method, ScoreKind
+from validation_core.types import Array, MethodStyle, Outcome, Paper, Scores, TableScores
 
 
 @dataclass(frozen=True, kw_only=True)
-class WithinX:
+class WithinX(Method):
     """SBC whose test quantity is a classifier's logit: made for uploaded tables.
 
     Truth and draws share their x on purpose: given x they are exchangeable if q is right, so the
@@ -35,24 +27,25 @@ class WithinX:
     )
     summary: ClassVar[str] = "Does the truth rank anywhere among q's draws at its own x?"
     statistic: ClassVar[str] = "KS distance of the truth's ranks"
-    layout: ClassVar[Layout] = "table"
-    reads: ClassVar[Reads] = "classifier"
-    version: ClassVar[int] = 1
+    style: ClassVar[MethodStyle] = MethodStyle("#909029", "dashdot", "triangle-up")
+    turn: ClassVar[int] = 4
+    meaning: ClassVar[str] = (
+        "A heap on the right: the truth scores above q's draws, so the classifier tells "
+        "them apart."
+    )
+    score_kind: ClassVar[ScoreKind] = "classifier"
 
     @property
     def label(self) -> str:
         return "Within x"
 
-    def budget(self, n: int, k: int = 1) -> Budget:
-        return Budget(n, n * k)
-
     def test(self, scores: Scores, rng: np.random.Generator) -> Outcome:
         """Two-sided exact KS test of the randomised ranks."""
         assert isinstance(scores, TableScores)
         u = statistics.conformal_ranks(scores.truth, scores.draws, rng)[..., 0, :]
-        found = statistics.ks(u)
+        uniformity = statistics.ks(u)
         n, k = scores.draws.shape[-2:]
-        return Outcome(found.statistic, found.pvalue, self.budget(n, k), arrays={"u": u})
+        return Outcome(uniformity.statistic, uniformity.pvalue, self.budget(n, k), arrays={"u": u})
 
     def of_ranks(self, u: Array) -> statistics.Uniformity:
         """What `test` says of ranks u (..., 1, n): statistic (...) and p-value (...)."""

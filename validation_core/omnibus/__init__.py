@@ -6,6 +6,8 @@ places    functions of x along which features are summed
 battery   all statistics of a labelling, and the observed one among others
 table     the test of a table
 result    every claim with its adjusted p
+
+Exact for scores fixed beforehand; for scores learnt on some of its rows see `methods.Omnibus`.
 """
 
 from validation_core.omnibus.result import Along, Claim, Omnibus

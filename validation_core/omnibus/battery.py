@@ -27,9 +27,17 @@ from validation_core.omnibus.slots import Pools, Slots, SlotScore
 from validation_core.types import Array
 
 SHARES: Mapping[Family, float] = {
-    "means": 0.5, "widths": 0.16, "shapes": 0.08, "pairs": 0.1, "norm": 0.06, "densities": 0.08,
-    "learned": 0.2, "over_x": 0.14, "learned_over_x": 0.06, "observation": 0.06,
-}  # fmt: skip
+    "means": 0.5,
+    "widths": 0.16,
+    "shapes": 0.08,
+    "pairs": 0.1,
+    "norm": 0.06,
+    "densities": 0.08,
+    "learned": 0.2,
+    "over_x": 0.14,
+    "learned_over_x": 0.06,
+    "observation": 0.06,
+}
 """Shares of the level, of those families that there are: what is most often wrong, and what can
 be told of at once, has most. Only a shift of all rows by a tenth of a sd is near the edge of what
 a thousand rows show, so that means are worth more than all others (tests/benchmarks)."""
@@ -98,8 +106,8 @@ class Battery:
     @property
     def cells(self) -> tuple[Cell, ...]:
         """(C,) in the order of `statistics`."""
-        every = [cell for part in self.parts for cell in part.cells]
-        return (*every, *(self.gram.cells if self.gram else ()))
+        cells = [cell for part in self.parts for cell in part.cells]
+        return (*cells, *(self.gram.cells if self.gram else ()))
 
     def statistics(self, slots: Slots) -> NDArray[np.float32]:
         """The largest |z| of every cell, (B, C), for labellings (B, N)."""
@@ -107,10 +115,10 @@ class Battery:
         for part in self.parts:
             block = part.block
             at = (slots[:, block.rows] + self.pools.first[block.rows]).T
-            picked, others = (np.take(one, at, axis=0) for one in (block.values, block.others))
-            out.append(largest(part, picked, others))
+            values, others = (np.take(array, at, axis=0) for array in (block.values, block.others))
+            out.append(largest(part, values, others))
             if part is self.parts[0] and self.gram is not None:
-                last = _products(self.gram, picked)
+                last = _products(self.gram, values)
         return np.concatenate([*out, last] if self.gram is not None else out, axis=1)
 
     def labelled(
@@ -129,14 +137,14 @@ class Battery:
         Args:
             scores: of T tables, u (T, N) of all rows, or (T, n) of those a score speaks of.
         """
-        named = {(score.of, score.which): score for score in scores}
+        by_name = {(score.of, score.which): score for score in scores}
         out = []
         for part in self.parts:
             block = part.block
-            picked, others = block.truths([named[name].at(block.rows) for name in block.names])
-            out.append(largest(part, picked, others))
+            values, others = block.truths([by_name[name].at(block.rows) for name in block.names])
+            out.append(largest(part, values, others))
             if part is self.parts[0] and self.gram is not None:
-                last = _products(self.gram, picked)
+                last = _products(self.gram, values)
         return np.concatenate([*out, last] if self.gram is not None else out, axis=1)
 
     def pieces(self, count: int) -> Iterator[slice]:
@@ -171,9 +179,11 @@ def largest(
     # One product of large matrices, many times faster than one for each labelling.
     along = (part.places.columns.T @ picked.reshape(n, -1)).reshape(-1, b, over)
     best = part.places.largest(
-        np.ascontiguousarray(along.transpose(0, 2, 1)), np.ascontiguousarray(sums[:, :over].T),
-        part.weights, part.sided[:over],
-    )  # fmt: skip
+        np.ascontiguousarray(along.transpose(0, 2, 1)),
+        np.ascontiguousarray(sums[:, :over].T),
+        part.weights,
+        part.sided[:over],
+    )
     return np.concatenate([cells, best.transpose(2, 1, 0).reshape(b, -1)], axis=1)
 
 
@@ -203,24 +213,36 @@ def _part(block: Block, where: Places | None) -> _Part:
     def cell(feature: Feature) -> Cell:
         return Cell(feature.family, feature.kind, feature.of, feature.which)
 
-    every = [cell(one) for one in block.features]
-    order = sorted(range(len(every)), key=lambda i: _sortable(every[i]))
-    starts = [at for at, i in enumerate(order) if at == 0 or every[i] != every[order[at - 1]]]
-    cells = [every[order[at]] for at in starts]
-    sided = np.array([one.one_sided for one in block.features])
+    feature_cells = [cell(feature) for feature in block.features]
+    order = sorted(range(len(feature_cells)), key=lambda i: _sortable(feature_cells[i]))
+    starts = [
+        at
+        for at, i in enumerate(order)
+        if at == 0 or feature_cells[i] != feature_cells[order[at - 1]]
+    ]
+    cells = [feature_cells[order[at]] for at in starts]
+    sided = np.array([feature.one_sided for feature in block.features])
     whole = block.variance.sum(axis=0, dtype=np.float64)
     scale = np.where(whole > _TINY, 1 / np.sqrt(np.where(whole > _TINY, whole, 1.0)), 0.0)
     near, weights = None, None
     if where is not None and block.over:
         near = where.of(block.rows)
         weights = near.weights(block.variance[:, : block.over].T.astype(np.float64))
-        for one in block.features[: block.over]:
-            family: Family = "over_x" if one.of in ("theta", "norm") else "learned_over_x"
-            cells += [Cell(family, one.kind, one.of, one.which, at) for at in near.labels]
+        for feature in block.features[: block.over]:
+            family: Family = "over_x" if feature.of in ("theta", "norm") else "learned_over_x"
+            cells += [
+                Cell(family, feature.kind, feature.of, feature.which, at) for at in near.labels
+            ]
     return _Part(
-        block, np.array(order), sided, scale.astype(np.float32), np.array(starts), near, weights,
+        block,
+        np.array(order),
+        sided,
+        scale.astype(np.float32),
+        np.array(starts),
+        near,
+        weights,
         tuple(cells),
-    )  # fmt: skip
+    )
 
 
 def _sortable(cell: Cell) -> tuple[str, str, str, tuple[int, ...]]:
@@ -242,7 +264,7 @@ def _gram(pools: Pools, block: Block, count: int) -> _Gram:
         variance += number * (squared.T @ squared / size - np.square(middle))
     mean, variance = mean[a, b], variance[a, b]
     scale = np.where(variance > _TINY, 1 / np.sqrt(np.maximum(variance, _TINY)), 0.0)
-    which_of = [one.which[0] for one in block.features[:count]]
+    which_of = [feature.which[0] for feature in block.features[:count]]
     cells = tuple(
         Cell("pairs", "pair", "theta", (which_of[i], which_of[j]))
         for i, j in zip(a, b, strict=True)
@@ -259,8 +281,9 @@ class Scale:
 
     def evidence(self, z: Array) -> NDArray[np.float32]:
         """Approximate -log p (..., C) of cells, comparable over families."""
-        return np.asarray(-(np.log(2) + log_ndtr(-np.asarray(z, np.float64)) + self.offset),
-                          np.float32)  # fmt: skip
+        return np.asarray(
+            -(np.log(2) + log_ndtr(-np.asarray(z, np.float64)) + self.offset), np.float32
+        )
 
 
 def scale(z: Array, cells: Sequence[Cell]) -> Scale:
@@ -271,7 +294,7 @@ def scale(z: Array, cells: Sequence[Cell]) -> Scale:
     """
     families = tuple(dict.fromkeys(cell.family for cell in cells))
     index = np.array([families.index(cell.family) for cell in cells])
-    total = sum(SHARES[one] for one in families)
+    total = sum(SHARES[family] for family in families)
     offset = np.zeros(len(families))
     for i, family in enumerate(families):
         high = max(float(np.quantile(z[:, index == i].max(axis=1), _TAIL)), 1e-3)

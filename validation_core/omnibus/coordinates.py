@@ -57,19 +57,20 @@ def coordinates(x: Array, means: Array, spread: Array) -> Coordinates:
     """
     n, m = x.shape
     columns, projected = (
-        (np.arange(m), np.zeros((n, 0))) if m <= COLUMNS
+        (np.arange(m), np.zeros((n, 0)))
+        if m <= COLUMNS
         else _many(x, means[:, _told(means, spread)])
-    )  # fmt: skip
+    )
     parts: list[tuple[str, NDArray[np.int64], Array]] = [
         ("x", columns, np.asarray(x[:, columns], np.float64)),
         ("component", np.arange(projected.shape[1]), projected),
     ]
     if m > 2 and means.shape[1]:
-        told = _told(means, spread)
-        parts.append(("mean", told, means[:, told]))
+        parameters = _told(means, spread)
+        parts.append(("mean", parameters, means[:, parameters]))
     values = np.concatenate([part[2] for part in parts], axis=1)
     kinds = [kind for kind, which, _ in parts for _ in which]
-    which = [int(one) for _, places, _ in parts for one in places]
+    which = [int(place) for _, places, _ in parts for place in places]
     varies = np.flatnonzero(np.ptp(values, axis=0) > 0)
     varies = varies if len(varies) else np.zeros(1, int)
     return Coordinates(
@@ -90,8 +91,8 @@ def _told(means: Array, spread: Array) -> NDArray[np.int64]:
     if means.shape[1] <= MEANS:
         return np.arange(means.shape[1])
     inside = spread.mean(0)
-    told = means.var(0) / np.where(inside > 0, inside, np.inf)
-    return np.sort(np.argsort(-told, kind="stable")[:MEANS])
+    ratio = means.var(0) / np.where(inside > 0, inside, np.inf)
+    return np.sort(np.argsort(-ratio, kind="stable")[:MEANS])
 
 
 def _many(x: Array, means: Array) -> tuple[NDArray[np.int64], Array]:

@@ -25,9 +25,17 @@ from validation_core.types import Array
 
 Kind = Literal["mean", "width", "shape", "pair", "score"]
 Family = Literal[
-    "means", "widths", "shapes", "pairs", "norm", "densities", "learned",
-    "over_x", "learned_over_x", "observation",
-]  # fmt: skip
+    "means",
+    "widths",
+    "shapes",
+    "pairs",
+    "norm",
+    "densities",
+    "learned",
+    "over_x",
+    "learned_over_x",
+    "observation",
+]
 
 LEARNED = ("classifier", "slots", "dc", "colt", "tarp")
 """Scores that are learned on other rows, by name."""
@@ -82,9 +90,9 @@ class Block:
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Features (n, T, F') and (n, T, F - F') of truths with scores u (T, n) beside these
         rows' pools."""
-        every = _ordered(self.measured(scores))
-        out = np.empty((*scores[0].u.shape[::-1], len(every)), np.float32)
-        for at, (_, function) in enumerate(every):
+        entries = _ordered(self.measured(scores))
+        out = np.empty((*scores[0].u.shape[::-1], len(entries)), np.float32)
+        for at, (_, function) in enumerate(entries):
             out[..., at] = np.asarray(function(), np.float32).T - self.mean[:, at, None]
         return np.ascontiguousarray(out[..., : self.over]), out[..., self.over :]
 
@@ -96,7 +104,7 @@ class Block:
     @property
     def means(self) -> int:
         """Places of parameters, which come first of all."""
-        return sum(one.family == "means" for one in self.features)
+        return sum(feature.family == "means" for feature in self.features)
 
 
 def width(u: Array) -> Array:
@@ -126,19 +134,25 @@ def of_score(score: SlotScore) -> list[Valued]:
         family: dict[str, Family] = {"mean": "means", "width": "widths", "shape": "shapes"}
         return [
             (
-                Feature("norm" if score.of == "norm" else family[kind], kind, score.of, own,
-                        over_x=over),
+                Feature(
+                    "norm" if score.of == "norm" else family[kind],
+                    kind,
+                    score.of,
+                    own,
+                    over_x=over,
+                ),
                 partial(function, u),
             )
             for kind, function, over in _MARGINAL
-        ]  # fmt: skip
+        ]
     group: Family = "learned" if score.of in LEARNED else "densities"
     sided = score.of in RATIOS
     some: list[Valued] = [
         (Feature(group, "score", score.of, own, one_sided=sided, over_x=True), partial(normal, u))
     ]
-    some += [(Feature(group, "score", score.of, own), partial(np.greater, u, step))
-             for step in _STEPS]  # fmt: skip
+    some += [
+        (Feature(group, "score", score.of, own), partial(np.greater, u, step)) for step in _STEPS
+    ]
     if score.raw is not None:
         raw = score.raw
         some.append((Feature(group, "score", score.of, own, one_sided=True), lambda: raw))
@@ -149,12 +163,13 @@ def near(pools: Pools, rows: NDArray[np.int64], scores: Sequence[SlotScore]) -> 
     """Place and width of every parameter at the rows nearest to an observation."""
 
     def measured(scores: Sequence[SlotScore]) -> list[Valued]:
-        every = [
+        entries = [
             (replace(feature, family="observation", over_x=False), values)
             for score in scores
-            for feature, values in of_score(score) if feature.kind in ("mean", "width")
-        ]  # fmt: skip
-        return [*every, *_together(scores, "observation", over_x=False)]
+            for feature, values in of_score(score)
+            if feature.kind in ("mean", "width")
+        ]
+        return [*entries, *_together(scores, "observation", over_x=False)]
 
     some = [score for score in scores if score.of in ("theta", "norm")]
     return _block(pools, rows, some, measured)
@@ -166,14 +181,14 @@ def block(pools: Pools, rows: NDArray[np.int64], scores: Sequence[SlotScore]) ->
 
 
 def _measured(scores: Sequence[SlotScore]) -> list[Valued]:
-    every = [one for score in scores for one in of_score(score)]
-    every += _together(scores, "widths", over_x=True)
+    entries = [entry for score in scores for entry in of_score(score)]
+    entries += _together(scores, "widths", over_x=True)
     theta = [score for score in scores if score.of == "theta"]
     if 1 < len(theta) <= _PAIRED_OVER_X:
         for a, b in combinations(theta, 2):
             pair = Feature("pairs", "pair", "theta", (a.which, b.which), over_x=True)
-            every.append((pair, partial(_product, a, b)))
-    return every
+            entries.append((pair, partial(_product, a, b)))
+    return entries
 
 
 def _together(scores: Sequence[SlotScore], family: Family, *, over_x: bool) -> list[Valued]:
@@ -198,28 +213,30 @@ def _ordered(every: Sequence[Valued]) -> list[Valued]:
 
 
 def _block(
-    pools: Pools, rows: NDArray[np.int64], scores: Sequence[SlotScore],
+    pools: Pools,
+    rows: NDArray[np.int64],
+    scores: Sequence[SlotScore],
     measured: Callable[[Sequence[SlotScore]], list[Valued]],
-) -> Block:  # fmt: skip
+) -> Block:
     """Features in their order, one after the other: of large tables two copies would not fit."""
-    every = _ordered(measured(scores))
+    entries = _ordered(measured(scores))
     first, inverse = np.unique(pools.first, return_inverse=True)
     size = np.diff(np.append(first, pools.total))
-    over = sum(feature.over_x for feature, _ in every)
+    over = sum(feature.over_x for feature, _ in entries)
     values = np.empty((pools.total, over), np.float32)
-    others = np.empty((pools.total, len(every) - over), np.float32)
-    variance, mean = (np.empty((len(rows), len(every)), np.float32) for _ in range(2))
-    for at, (_, function) in enumerate(every):
-        one = np.array(function(), np.float32)
+    others = np.empty((pools.total, len(entries) - over), np.float32)
+    variance, mean = (np.empty((len(rows), len(entries)), np.float32) for _ in range(2))
+    for at, (_, function) in enumerate(entries):
+        column = np.array(function(), np.float32)
         with np.errstate(invalid="ignore"):  # NaN where a score says nothing of a row
-            middle = np.add.reduceat(one, first, dtype=np.float64) / size
-            one -= np.repeat(middle, size)
-            squares = np.add.reduceat(np.square(one), first, dtype=np.float64) / size
+            middle = np.add.reduceat(column, first, dtype=np.float64) / size
+            column -= np.repeat(middle, size)
+            squares = np.add.reduceat(np.square(column), first, dtype=np.float64) / size
         if at < over:
-            values[:, at] = one
+            values[:, at] = column
         else:
-            others[:, at - over] = one
+            others[:, at - over] = column
         variance[:, at], mean[:, at] = squares[inverse[rows]], middle[inverse[rows]]
     names = tuple((score.of, score.which) for score in scores)
-    features = tuple(feature for feature, _ in every)
+    features = tuple(feature for feature, _ in entries)
     return Block(rows, features, values, others, variance, mean, names, measured)

@@ -48,7 +48,7 @@ class Places:
     @property
     def labels(self) -> list[int]:
         """What a cell is along, in the order of `largest`: coordinates, then -1 and -2."""
-        others = sorted({int(one) for one in self.along if one < 0}, reverse=True)
+        others = sorted({int(axis) for axis in self.along if axis < 0}, reverse=True)
         return [*range(self.coordinates), *others]
 
     def of(self, rows: NDArray[np.int64]) -> Places:
@@ -58,9 +58,12 @@ class Places:
         return replace(self, columns=self.columns[rows])
 
     def largest(
-        self, sums: NDArray[np.float32], whole: NDArray[np.float32], weight: Weights,
+        self,
+        sums: NDArray[np.float32],
+        whole: NDArray[np.float32],
+        weight: Weights,
         one_sided: Mask,
-    ) -> NDArray[np.float32]:  # fmt: skip
+    ) -> NDArray[np.float32]:
         """The largest standardised contrast (A, F, B) along each coordinate, products and balls.
 
         Args:
@@ -82,9 +85,12 @@ class Places:
         return np.concatenate(out)
 
     def _stretched(
-        self, sums: NDArray[np.float32], whole: NDArray[np.float32], weight: Weights,
+        self,
+        sums: NDArray[np.float32],
+        whole: NDArray[np.float32],
+        weight: Weights,
         one_sided: Mask,
-    ) -> NDArray[np.float32]:  # fmt: skip
+    ) -> NDArray[np.float32]:
         """The largest contrast (C, F, B) of all stretches, those of one length at a time.
 
         A length's contrasts are a difference of two slices: no gather, and small enough to stay
@@ -134,7 +140,7 @@ class Places:
         good = (squares > _TINY * safe[:, None]) & (whole > _TINY)[:, None]
         other_scale = np.where(good, 1 / np.sqrt(np.where(good, squares, 1.0)), 0.0)
         turned = (by.transpose(1, 2, 0), scale.transpose(1, 2, 0), mean.T, other_scale.T)
-        return Weights(*(np.ascontiguousarray(one, np.float32) for one in turned))
+        return Weights(*(np.ascontiguousarray(array, np.float32) for array in turned))
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,7 +186,7 @@ def _stretches(g: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """First and last block of every stretch of 5% to 50% of g blocks, the shortest first."""
     lengths = range(max(1, round(_SHORTEST * g)), int(np.ceil(_LONGEST * g)) + 1)
     first = [np.arange(g + 1 - length) for length in lengths]
-    last = [length + one for length, one in zip(lengths, first, strict=True)]
+    last = [length + starts for length, starts in zip(lengths, first, strict=True)]
     return np.concatenate(first), np.concatenate(last)
 
 
@@ -206,7 +212,7 @@ def places(values: Array, rng: np.random.Generator, blocks: int = _BLOCKS[0]) ->
         discs = _balls(r[:, :_PRODUCTS], rng)
         smooth.append(discs)
         along += [-2] * discs.shape[1]
-    parts = [inside.reshape(n, c * g), *(one.astype(np.float32) for one in smooth)]
+    parts = [inside.reshape(n, c * g), *(functions.astype(np.float32) for functions in smooth)]
     columns = np.concatenate(parts, axis=1)
     return Places(columns, c, g, *_stretches(g), np.array(along))
 

@@ -66,8 +66,9 @@ class Omnibus:
     @classmethod
     def of(cls, tested: Tested, cells: tuple[Cell, ...], at: Coordinates | None) -> Omnibus:
         """The test of these cells, the places of which are along these coordinates."""
-        claims = tuple(Claim(one.family, one.kind, one.of, one.which, _along(one, at))
-                       for one in cells)  # fmt: skip
+        claims = tuple(
+            Claim(cell.family, cell.kind, cell.of, cell.which, _along(cell, at)) for cell in cells
+        )
         return cls(
             claims, tested.z, tested.adjusted, tested.evidence, tested.null, tested.scale.offset
         )
@@ -105,7 +106,7 @@ class Omnibus:
 
     def critical(self, alpha: float, family: Family) -> float:
         """The |z| at which a family is found at this level; inf without the family."""
-        at = next((i for i, one in enumerate(self.claims) if one.family == family), None)
+        at = next((i for i, claim in enumerate(self.claims) if claim.family == family), None)
         if at is None:
             return float("inf")
         # The largest evidence that more than alpha of all labellings, this one among them, reach.
@@ -119,25 +120,33 @@ class Omnibus:
         """Everything to store, by flat names."""
         rows = [
             (
-                _FAMILIES.index(one.family), _KINDS.index(one.kind), _OF.index(one.of),
-                *(*one.which, _NONE, _NONE)[:2],
-                *((_ALONG.index(one.along.kind), one.along.which) if one.along
-                  else (_NONE, _NONE)),
+                _FAMILIES.index(claim.family),
+                _KINDS.index(claim.kind),
+                _OF.index(claim.of),
+                *(*claim.which, _NONE, _NONE)[:2],
+                *(
+                    (_ALONG.index(claim.along.kind), claim.along.which)
+                    if claim.along
+                    else (_NONE, _NONE)
+                ),
             )
-            for one in self.claims
-        ]  # fmt: skip
+            for claim in self.claims
+        ]
         return {
-            "claims": np.array(rows, np.float64).reshape(-1, 7), "z": self.z,
-            "adjusted": self.adjusted, "evidence": self.evidence, "null": self.null,
+            "claims": np.array(rows, np.float64).reshape(-1, 7),
+            "z": self.z,
+            "adjusted": self.adjusted,
+            "evidence": self.evidence,
+            "null": self.null,
             "offset": self.offset,
-        }  # fmt: skip
+        }
 
     @classmethod
     def read(cls, arrays: Mapping[str, Array]) -> Omnibus:
         """What `arrays` gave."""
         claims = []
         for family, kind, of, a, b, along, at in arrays["claims"].astype(int):
-            which = tuple(int(one) for one in (a, b) if one != _NONE)
+            which = tuple(int(index) for index in (a, b) if index != _NONE)
             where = None if along == _NONE else Along(_ALONG[along], int(at))
             claims.append(Claim(_FAMILIES[family], _KINDS[kind], _OF[of], which, where))
         rest = (arrays[name] for name in ("z", "adjusted", "evidence", "null", "offset"))

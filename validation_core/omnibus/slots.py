@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from validation_core.statistics.ranks import midranks
-from validation_core.types import Array, Draws
+from validation_core.types import Array, PosteriorTable
 
 Slots = NDArray[np.int32]
 
@@ -146,9 +146,9 @@ def norms(values: Array, points: Array | None = None) -> Array:
         points: (n, T, D) whose norms are asked for; None for the slots themselves.
     """
     n, slots, d = values.shape
-    asked = values if points is None else points
-    out = np.empty(asked.shape[:2])
-    step = max(1, _NUMBERS // (max(slots, asked.shape[1]) * d))
+    targets = values if points is None else points
+    out = np.empty(targets.shape[:2])
+    step = max(1, _NUMBERS // (max(slots, targets.shape[1]) * d))
     for begin in range(0, n, step):
         part = slice(begin, begin + step)
         off: Array = values[part].astype(np.float64)
@@ -191,9 +191,13 @@ class Slotted:
 
 
 def slotted(
-    table: Draws, parameters: NDArray[np.int64], groups: NDArray[np.int64] | None = None, *,
-    truths: bool = True, rows: NDArray[np.int64] | None = None,
-) -> Slotted:  # fmt: skip
+    table: PosteriorTable,
+    parameters: NDArray[np.int64],
+    groups: NDArray[np.int64] | None = None,
+    *,
+    truths: bool = True,
+    rows: NDArray[np.int64] | None = None,
+) -> Slotted:
     """Every parameter's score and, of several parameters, that of their norm.
 
     Args:
@@ -249,12 +253,13 @@ def _scores(
     n, points, d = values.shape
     u = np.empty((d, n, len(chosen)), np.float32)
     step = max(1, _NUMBERS // points)
-    for one in range(d):
+    for column in range(d):
         for begin in range(0, n, step):
             part = slice(begin, begin + step)
-            u[one, part] = mid_ranks(np.ascontiguousarray(values[part, :, one]), chosen)
+            u[column, part] = mid_ranks(np.ascontiguousarray(values[part, :, column]), chosen)
     scores = [
-        SlotScore("theta", int(which), u[one].ravel()) for one, which in enumerate(parameters)
+        SlotScore("theta", int(which), u[column].ravel())
+        for column, which in enumerate(parameters)
     ]
     if d > 1:
         scores.append(SlotScore("norm", -1, mid_ranks(norms(values), chosen).ravel()))
@@ -262,14 +267,16 @@ def _scores(
 
 
 def _shared(
-    table: Draws, parameters: NDArray[np.int64], groups: NDArray[np.int64],
+    table: PosteriorTable,
+    parameters: NDArray[np.int64],
+    groups: NDArray[np.int64],
     tested: NDArray[np.bool_],
-) -> Slotted:  # fmt: skip
+) -> Slotted:
     """Pools of rows that share their draws: every tested truth of a group, then its draws."""
     n, k, _ = table.q.shape
     free = np.arange(k) if tested.all() else halves(k)[1]
     _, group = np.unique(groups, return_inverse=True)
-    rows_of = [np.flatnonzero(group == one) for one in range(group.max() + 1)]
+    rows_of = [np.flatnonzero(group == label) for label in range(group.max() + 1)]
     size, observed, first = np.zeros(n, np.int64), np.zeros(n, np.int32), np.zeros(n, np.int64)
     mean, spread = (np.zeros((n, len(parameters))) for _ in range(2))
     parts: list[tuple[SlotScore, ...]] = []
@@ -283,12 +290,12 @@ def _shared(
         chosen = np.arange(values.shape[1])
         parts.append(_scores(values, parameters, chosen))
         size[rows], observed[own], first[rows] = len(chosen), np.arange(len(own)), begin
-        mean[rows], spread[rows] = (one[0] for one in _moments(values))
+        mean[rows], spread[rows] = (moment[0] for moment in _moments(values))
         begin += len(chosen)
         if len(own) > 1:
             shared.append(own)
     joined = tuple(
-        SlotScore(some[0].of, some[0].which, np.concatenate([one.u for one in some]))
+        SlotScore(some[0].of, some[0].which, np.concatenate([score.u for score in some]))
         for some in zip(*parts, strict=True)
     )
     return Slotted(Pools(size, observed, first, tuple(shared)), joined, mean, spread)

@@ -17,7 +17,7 @@ from validation_core.omnibus.places import Places, affordable, places
 from validation_core.omnibus.result import Omnibus
 from validation_core.omnibus.slots import Pools
 from validation_core.rng import stream
-from validation_core.types import Array, Draws
+from validation_core.types import Array, PosteriorTable
 
 MOST = 50
 """Parameters that are looked at; of more, those that the rows set aside for learning point at."""
@@ -56,7 +56,7 @@ class Asked(NamedTuple):
     def beside(self, learned: Sequence[Learned]) -> Battery:
         """The statistics of learned scores alone, of the same slots and over the same places."""
         pools = self.battery.pools
-        blocks = [block for one in learned for block in _scored(one, pools)]
+        blocks = [block for score in learned for block in _scored(score, pools)]
         return battery.battery(pools, blocks, self.places)
 
 
@@ -67,11 +67,18 @@ def columns(n: int, k: int, d: int) -> Rows:
 
 
 def relabelled(
-    table: Draws, seed: int, *, relabelings: int = RELABELINGS, learned: Sequence[Learned] = (),
-    densities: Mapping[str, Array] | None = None, groups: Rows | None = None,
-    training: Rows | None = None, near: Rows | None = None, over_x: bool = True,
+    table: PosteriorTable,
+    seed: int,
+    *,
+    relabelings: int = RELABELINGS,
+    learned: Sequence[Learned] = (),
+    densities: Mapping[str, Array] | None = None,
+    groups: Rows | None = None,
+    training: Rows | None = None,
+    near: Rows | None = None,
+    over_x: bool = True,
     report: Callable[[float], None] = lambda done: None,
-) -> Omnibus:  # fmt: skip
+) -> Omnibus:
     """The exact test of a table by relabelling within x.
 
     Args:
@@ -86,43 +93,57 @@ def relabelled(
         over_x: whether features are looked at over x.
         report: told the fraction done.
     """
-    asked = statistics_of(
-        table, seed, relabelings=relabelings, learned=learned, densities=densities,
-        groups=groups, training=training, near=near, over_x=over_x,
-    )  # fmt: skip
-    tested = battery.calibrated(
-        asked.battery, relabelings, stream(seed, "omnibus", "labellings"), report
+    statistics = statistics_of(
+        table,
+        seed,
+        relabelings=relabelings,
+        learned=learned,
+        densities=densities,
+        groups=groups,
+        training=training,
+        near=near,
+        over_x=over_x,
     )
-    return Omnibus.of(tested, asked.battery.cells, asked.coordinates)
+    tested = battery.calibrated(
+        statistics.battery, relabelings, stream(seed, "omnibus", "labellings"), report
+    )
+    return Omnibus.of(tested, statistics.battery.cells, statistics.coordinates)
 
 
 def statistics_of(
-    table: Draws, seed: int, *, relabelings: int = RELABELINGS, learned: Sequence[Learned] = (),
-    densities: Mapping[str, Array] | None = None, groups: Rows | None = None,
-    training: Rows | None = None, near: Rows | None = None, over_x: bool = True,
+    table: PosteriorTable,
+    seed: int,
+    *,
+    relabelings: int = RELABELINGS,
+    learned: Sequence[Learned] = (),
+    densities: Mapping[str, Array] | None = None,
+    groups: Rows | None = None,
+    training: Rows | None = None,
+    near: Rows | None = None,
+    over_x: bool = True,
     truths: bool = True,
-) -> Asked:  # fmt: skip
+) -> Asked:
     """What `relabelled` looks at; without `truths`, that of tables made of q's draws alone."""
     n, d = table.theta.shape
-    every, rows, groups = np.arange(d), np.arange(n), _own(groups)
+    parameters, rows, groups = np.arange(d), np.arange(n), _own(groups)
     if d > MOST:
         training = _half(n, seed) if training is None else training
-        every, rows = _chosen(table, training, groups), np.setdiff1d(rows, training)
+        parameters, rows = _chosen(table, training, groups), np.setdiff1d(rows, training)
     if groups is not None and learned:
         raise ValueError(
             f"A learned score needs rows with draws of their own; got {learned[0].name} and rows "
             "that share theirs. Leave the scores or the groups out."
         )
-    read = slots.slotted(table, every, groups, truths=truths, rows=rows)
+    read = slots.slotted(table, parameters, groups, truths=truths, rows=rows)
     known = _known(densities or {}, columns(n, table.q.shape[1], d)) if groups is None else []
     blocks = [features.block(read.pools, rows, read.scores)]
-    for one in (*learned, *known):
-        blocks += _scored(one, read.pools)
+    for score in (*learned, *known):
+        blocks += _scored(score, read.pools)
     if near is not None:
         blocks.append(features.near(read.pools, np.intersect1d(near, rows), read.scores))
     at = coordinates(slots.in_units(table.x), read.mean, read.spread)
-    where, kept = _places(at, blocks, relabelings, seed) if over_x else (None, at)
-    return Asked(battery.battery(read.pools, blocks, where), kept, every, where)
+    where, axes = _places(at, blocks, relabelings, seed) if over_x else (None, at)
+    return Asked(battery.battery(read.pools, blocks, where), axes, parameters, where)
 
 
 def _own(groups: Rows | None) -> Rows | None:
@@ -150,7 +171,7 @@ def _half(n: int, seed: int) -> Rows:
     return np.sort(stream(seed, "omnibus", "parameters").permutation(n)[: n // 2])
 
 
-def _chosen(table: Draws, rows: Rows, groups: Rows | None) -> Rows:
+def _chosen(table: PosteriorTable, rows: Rows, groups: Rows | None) -> Rows:
     """Parameters whose truths, at some rows, are farthest from ranks of a right q.
 
     Draws that rows share are halved: those that are looked at here are not among the slots.
@@ -193,11 +214,12 @@ def _places(
 ) -> tuple[Places, Coordinates]:
     """Functions of x that can be paid for, and the coordinates that they look along."""
     n, count = at.values.shape
-    features_over = sum(one.over * len(one.rows) for one in blocks) / max(n, 1)
+    features_over = sum(block.over * len(block.rows) for block in blocks) / max(n, 1)
     each, some = affordable(n, count, round(features_over), relabelings)
-    kept = np.unique(np.round(np.linspace(0, count - 1, some)).astype(int))
+    subset = np.unique(np.round(np.linspace(0, count - 1, some)).astype(int))
     at = at._replace(
-        values=at.values[:, kept], kinds=tuple(at.kinds[i] for i in kept),
-        which=tuple(at.which[i] for i in kept),
-    )  # fmt: skip
+        values=at.values[:, subset],
+        kinds=tuple(at.kinds[i] for i in subset),
+        which=tuple(at.which[i] for i in subset),
+    )
     return places(at.values, stream(seed, "omnibus", "centres"), each), at

@@ -27,10 +27,10 @@ def table(rows: Sequence[Mapping[str, Any]]) -> bytes:
     LibreOffice pass over it. Not-a-number and what a row lacks are left empty.
     """
     columns = list(dict.fromkeys(name for row in rows for name in row))
-    held = io.StringIO(newline="")
-    writer = csv.writer(held, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\r\n")
+    buffer = io.StringIO(newline="")
+    writer = csv.writer(buffer, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\r\n")
     writer.writerows(_lines(columns, rows))
-    return b"\xef\xbb\xbf" + held.getvalue().encode()
+    return b"\xef\xbb\xbf" + buffer.getvalue().encode()
 
 
 def _lines(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> Iterable[list[Any]]:
@@ -51,7 +51,7 @@ def _cell(value: Any) -> str | int | float:
 
 def _safe(value: str) -> str:
     """Text that no spreadsheet calculates."""
-    plain = text(value).replace("\0", "\N{REPLACEMENT CHARACTER}")
-    begins = (plain, plain.lstrip())
-    risky = any(one.startswith(_FORMULA) for one in begins) and not _NUMBER.fullmatch(plain)
-    return f"'{plain}" if risky else plain
+    cleaned = text(value).replace("\0", "\N{REPLACEMENT CHARACTER}")
+    begins = (cleaned, cleaned.lstrip())
+    risky = any(begin.startswith(_FORMULA) for begin in begins) and not _NUMBER.fullmatch(cleaned)
+    return f"'{cleaned}" if risky else cleaned

@@ -21,8 +21,8 @@ from validation_core.report import versions
 from validation_core.report.numbers import dumps, text
 from validation_core.rng import stream
 from validation_core.scores.quantities import QUANTITIES
-from validation_core.types import Array, Draws
-from validation_core.uploads import Upload
+from validation_core.tables import Upload
+from validation_core.types import Array, PosteriorTable
 
 GROUP = "prior_sbc"
 _TAKEN = ("chain", "draw")  # names of dimensions cannot be variables of two dimensions
@@ -47,29 +47,34 @@ def datatree(diagnosis: Diagnosis, upload: Upload) -> bytes:
 
     u = pit(diagnosis, upload)
     safe = variables(upload.names)
-    given: dict[str, Any]
+    arrays: dict[str, Any]
     places: dict[str, Any] = {"chain": np.arange(1), "draw": np.arange(u.shape[1])}
     if len(u) <= _SEPARATE:
-        given = {
-            name: (("chain", "draw"), ranks[None], {"long_name": _attribute(called)})
-            for name, ranks, called in zip(safe, u, upload.names, strict=True)
+        arrays = {
+            name: (("chain", "draw"), ranks[None], {"long_name": _attribute(label)})
+            for name, ranks, label in zip(safe, u, upload.names, strict=True)
         }
     else:  # a file takes seconds for each hundred of variables
-        given = {"theta": (("chain", "draw", "parameter"), u.T[None], {"long_name": "theta"})}
+        arrays = {"theta": (("chain", "draw", "parameter"), u.T[None], {"long_name": "theta"})}
         places["parameter"] = safe
     about = {
-        "created_by": "NPT Lab", "version": versions.versions()["nptlab"], "n": upload.n,
-        "k": upload.k, "seed": diagnosis.seed, "level": diagnosis.alpha,
-        "digest": upload.digest, "verdict": diagnosis.verdict,
-    }  # fmt: skip
+        "created_by": "NPT Lab",
+        "version": versions.versions()["nptlab"],
+        "n": upload.n,
+        "k": upload.k,
+        "seed": diagnosis.seed,
+        "level": diagnosis.alpha,
+        "digest": upload.digest,
+        "verdict": diagnosis.verdict,
+    }
     kind = "randomised ranks of the truth among q's draws, divided by K + 1: PIT in [0, 1]"
-    group = xarray.Dataset(given, places, {**about, "values": kind})
+    group = xarray.Dataset(arrays, places, {**about, "values": kind})
     root = xarray.Dataset(attrs={**about, "diagnosis": _attribute(dumps(diagnosis.to_json()))})
     tree = xarray.DataTree.from_dict({"/": root, f"/{GROUP}": group})
-    held = io.BytesIO()
-    squeezed = {name: {"zlib": True, "complevel": 4} for name in given}
-    tree.to_netcdf(held, engine="h5netcdf", encoding={f"/{GROUP}": squeezed})
-    return held.getvalue()
+    buffer = io.BytesIO()
+    squeezed = {name: {"zlib": True, "complevel": 4} for name in arrays}
+    tree.to_netcdf(buffer, engine="h5netcdf", encoding={f"/{GROUP}": squeezed})
+    return buffer.getvalue()
 
 
 def pit(diagnosis: Diagnosis, upload: Upload) -> Array:
@@ -78,7 +83,7 @@ def pit(diagnosis: Diagnosis, upload: Upload) -> Array:
     Raises:
         ValueError: for two plain samples.
     """
-    if not isinstance(upload.data, Draws):
+    if not isinstance(upload.data, PosteriorTable):
         raise ValueError(
             "Ranks need draws of q at each x; got two samples p and q, which have no x. Upload a "
             "table of theta, x and theta_q."
@@ -86,7 +91,11 @@ def pit(diagnosis: Diagnosis, upload: Upload) -> Array:
     d = upload.dims[0]
     first = list(QUANTITIES).index("marginals")
     for record in diagnosis.records:
-        if record.name == "sbc" and record.status == "ran" and first in record.arrays["kinds"]:
+        if (
+            record.kind.ranks_parameters
+            and record.status == "ran"
+            and first in record.arrays["kinds"]
+        ):
             return np.asarray(record.arrays["u"][:d], float)  # parameters come before products
     theta, q = upload.data.theta, upload.data.q
     rng = stream(diagnosis.seed, "report", "ranks")
@@ -95,17 +104,17 @@ def pit(diagnosis: Diagnosis, upload: Upload) -> Array:
 
 def variables(names: Sequence[str]) -> list[str]:
     """Names that a netCDF file takes, none twice: letters, digits and underscores."""
-    taken = set(_TAKEN)
-    made = []
+    used_names = set(_TAKEN)
+    safe_names = []
     for i, name in enumerate(names):
-        plain = re.sub(r"\W+", "_", unicodedata.normalize("NFKC", text(name))).strip("_")
-        stem = plain[:_LONGEST] or f"theta_{i + 1}"
+        identifier = re.sub(r"\W+", "_", unicodedata.normalize("NFKC", text(name))).strip("_")
+        stem = identifier[:_LONGEST] or f"theta_{i + 1}"
         chosen, again = stem, 2
-        while chosen in taken:
+        while chosen in used_names:
             chosen, again = f"{stem}_{again}", again + 1
-        taken.add(chosen)
-        made.append(chosen)
-    return made
+        used_names.add(chosen)
+        safe_names.append(chosen)
+    return safe_names
 
 
 def _attribute(value: str) -> str:

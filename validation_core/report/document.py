@@ -13,21 +13,18 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from html import escape
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
-from validation_core.answers import Found
 from validation_core.diagnosis import Diagnosis
+from validation_core.diagnosis.questions import QUESTIONS, Answers, Question
 from validation_core.narrow import narrow
 from validation_core.report import drawings, packing, sections
 from validation_core.report import notes as noted
 from validation_core.report.numbers import as_json, text
 from validation_core.report.sections import Section, Told, read_line
 from validation_core.types import Array
-
-if TYPE_CHECKING:
-    from validation_core.panels import Panel
 
 __all__ = ["LIMIT", "html", "read_line"]
 
@@ -38,17 +35,17 @@ _ROWS = (1000, 200, 50, 10)  # of a table, the most that is shown: the first tha
 _PROSE = 1_200_000  # bytes for all that is no figure
 _JSON = 300_000  # longer ones are packed
 _SHARE = 0.6  # of what is left, the most for the numbers
-_NONE: Mapping[str, Found] = MappingProxyType({})
+_NONE: Answers = MappingProxyType({})
 
 
 def html(
     diagnosis: Diagnosis,
-    answers: Mapping[str, Found] = _NONE,
+    answers: Answers = _NONE,
     *,
     notes: str = "",
     draws: Mapping[str, Array] | None = None,
     path: str = "table.npz",
-    panels: Sequence[Panel] | None = None,
+    panels: Sequence[Question[Any]] | None = None,
     made: datetime | None = None,
 ) -> str:
     """The whole document, at most `LIMIT` bytes of UTF-8.
@@ -68,22 +65,18 @@ def html(
         made: when; by default now.
     """
     when = made or datetime.now(UTC)
-    shown = _registered(answers) if panels is None else panels
+    chosen_panels = _registered(answers) if panels is None else panels
     for most in _ROWS:
-        told = Told(diagnosis, answers, shown, path, noted.clean(notes), when, most)
-        written = sections.written(told)
-        size = sum(len(one.body.encode("utf-8", "replace")) for one in written.sections)
+        context = Told(diagnosis, answers, chosen_panels, path, noted.clean(notes), when, most)
+        written = sections.written(context)
+        size = sum(len(section.body.encode("utf-8", "replace")) for section in written.sections)
         if size <= _PROSE:
             break
-    return text(_filled(told, written, draws))
+    return text(_filled(context, written, draws))
 
 
-def _registered(answers: Mapping[str, Found]) -> Sequence[Panel]:
-    if not answers:
-        return ()
-    from validation_core import panels  # here: a verdict alone needs no answer's module
-
-    return panels.PANELS
+def _registered(answers: Answers) -> Sequence[Question[Any]]:
+    return QUESTIONS if answers else ()
 
 
 def _filled(told: Told, written: sections.Written, draws: Mapping[str, Array] | None) -> str:
@@ -97,8 +90,8 @@ def _filled(told: Told, written: sections.Written, draws: Mapping[str, Array] | 
     room -= len(fitted.packed)
     raw = _draws(draws, room)
     data = f'<script type="text/plain" id="figures">{fitted.packed}</script>'
-    said = [f'<p class="aside">{escape(fitted.said)}</p>'] if fitted.said else []
-    end = Section("numbers", "Numbers and data", "".join([*said, numbers.body, raw]))
+    asides = [f'<p class="aside">{escape(fitted.said)}</p>'] if fitted.said else []
+    end = Section("numbers", "Numbers and data", "".join([*asides, numbers.body, raw]))
     return _document(told, [*written.sections, end], own, data)
 
 
@@ -126,14 +119,18 @@ def framed(
         "style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'"
     )
     contents = "".join(
-        f'<li><a href="#{escape(one.name)}">{escape(one.title)}</a></li>'
-        for one in written if one.title
-    )  # fmt: skip
+        f'<li><a href="#{escape(section.name)}">{escape(section.title)}</a></li>'
+        for section in written
+        if section.title
+    )
     body = "".join(
-        f'<section id="{escape(one.name)}"><h2>{escape(one.title)}</h2>{one.body}</section>'
-        if one.name != "verdict" else f'<section id="verdict">{one.body}</section>'
-        for one in written if one.name
-    )  # fmt: skip
+        f'<section id="verdict">{section.body}</section>'
+        if section.name == "verdict"
+        else f'<section id="{escape(section.name)}"><h2>{escape(section.title)}</h2>'
+        f"{section.body}</section>"
+        for section in written
+        if section.name
+    )
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
@@ -163,8 +160,8 @@ def _numbers(told: Told, room: int) -> Section:
         inside, kind = packing.packed(written.encode()), "text/plain"
     if len(inside.encode()) > room:
         size = len(written.encode()) / 1e6
-        said = f"Every number as JSON takes {size:.1f} MB and does not fit into this file."
-        return Section("", "", f'<p class="aside">{said} It is a file of its own.</p>')
+        sentence = f"Every number as JSON takes {size:.1f} MB and does not fit into this file."
+        return Section("", "", f'<p class="aside">{sentence} It is a file of its own.</p>')
     body = (
         "<p>Every number of this report as JSON, with what it was made with.</p>"
         '<p><button type="button" data-save="json">Save the JSON</button></p>'
@@ -180,9 +177,9 @@ def _draws(draws: Mapping[str, Array] | None, room: int) -> str:
     size = sum(array.nbytes for array in small.values())
     inside = ""
     if size < 4 * room:  # what compresses further is too rare to wait for
-        held = io.BytesIO()
-        np.savez_compressed(held, allow_pickle=False, **small)
-        inside = base64.b64encode(held.getvalue()).decode()
+        buffer = io.BytesIO()
+        np.savez_compressed(buffer, allow_pickle=False, **small)
+        inside = base64.b64encode(buffer.getvalue()).decode()
     if not inside or len(inside) > room - 1_000:
         return (
             f'<p class="aside">The raw draws take {size / 1e6:.1f} MB and do not fit into a '

@@ -34,15 +34,15 @@ def fit(figures: Sequence[go.Figure], room: int) -> Fitted:
     Where they do not fit, every trace keeps evenly spaced points, fewer and fewer; where even that
     does not help, the last figures are left out. Both are said.
     """
-    drawn = [_plain(figure) for figure in figures]
+    charts = [_plain(figure) for figure in figures]
     for most in _POINTS:
-        written = _dump([_thin(one, most) for one in drawn])
+        written = _dump([_thin(chart, most) for chart in charts])
         if len(written) > _SQUEEZE * room:
             continue
         text = packed(written, level=6)
         if len(text) <= room:
-            return Fitted(text, len(drawn), _said(most) if most else "")
-    return _some([_thin(one, _POINTS[-1]) for one in drawn], room)
+            return Fitted(text, len(charts), _said(most) if most else "")
+    return _some([_thin(chart, _POINTS[-1]) for chart in charts], room)
 
 
 def _said(most: int) -> str:
@@ -59,11 +59,11 @@ def _some(drawn: list[dict[str, Any]], room: int) -> Fitted:
         middle = (low + high + 1) // 2
         fits = len(packed(_dump(drawn[:middle]), level=6)) <= room
         low, high = (middle, high) if fits else (low, middle - 1)
-    said = (
+    sentence = (
         f"To keep this file small, the last {len(drawn) - low} of {len(drawn)} figures were left "
         f"out, and the others are drawn with at most {_POINTS[-1]} points of each trace."
     )
-    return Fitted(packed(_dump(drawn[:low]), level=6), low, said)
+    return Fitted(packed(_dump(drawn[:low]), level=6), low, sentence)
 
 
 def _dump(drawn: list[dict[str, Any]]) -> bytes:
@@ -80,8 +80,10 @@ def _plain(figure: go.Figure) -> dict[str, Any]:
     """A figure as plotly.js takes it, without the colours of a theme."""
     layout = figure.layout.to_plotly_json()
     layout.pop("template", None)
-    return {"data": [_rounded(trace.to_plotly_json()) for trace in figure.data],
-            "layout": _rounded(layout)}  # fmt: skip
+    return {
+        "data": [_rounded(trace.to_plotly_json()) for trace in figure.data],
+        "layout": _rounded(layout),
+    }
 
 
 def _rounded(value: Any) -> Any:
@@ -102,9 +104,9 @@ def _digits(values: np.ndarray) -> np.ndarray:
     unit = 10.0 ** np.clip(place - _DIGITS + 1, -300, 300)
     with np.errstate(over="ignore"):
         small = np.where(used, np.round(wide / unit) * unit, wide).astype(np.float32)
-    held = np.isfinite(small) == np.isfinite(wide)
-    kept = small if (held & ((small != 0) == (wide != 0))).all() else wide
-    return np.ascontiguousarray(kept)
+    in_range = np.isfinite(small) == np.isfinite(wide)
+    narrowest = small if (in_range & ((small != 0) == (wide != 0))).all() else wide
+    return np.ascontiguousarray(narrowest)
 
 
 def _thin(figure: dict[str, Any], most: int | None) -> dict[str, Any]:
@@ -122,8 +124,11 @@ def _fewer(trace: dict[str, Any], most: int) -> dict[str, Any]:
         several = {"z", "text", "customdata"}
         cut = {name: _cut2(trace[name], rows, columns) for name in several & {*trace}}
         axes = {"x": columns, "y": rows}
-        return {**trace, **cut, **{name: _cut(trace[name], at) for name, at in axes.items()
-                                   if name in trace}}  # fmt: skip
+        return {
+            **trace,
+            **cut,
+            **{name: _cut(trace[name], at) for name, at in axes.items() if name in trace},
+        }
     size = max((len(trace[name]) for name in ("x", "y") if _is_list(trace.get(name))), default=0)
     return trace if size <= most else _kept(trace, size, _spaced(size, most))
 
@@ -131,11 +136,13 @@ def _fewer(trace: dict[str, Any], most: int) -> dict[str, Any]:
 def _kept(value: dict[str, Any], size: int, at: np.ndarray) -> dict[str, Any]:
     """What has one entry for each point, at some of the points."""
     return {
-        name: _kept(item, size, at) if isinstance(item, dict)
-        else _cut(item, at) if _is_list(item) and len(item) == size
+        name: _kept(item, size, at)
+        if isinstance(item, dict)
+        else _cut(item, at)
+        if _is_list(item) and len(item) == size
         else item
         for name, item in value.items()
-    }  # fmt: skip
+    }
 
 
 def _cut(values: Any, at: np.ndarray) -> Any:

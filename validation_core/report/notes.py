@@ -20,8 +20,8 @@ LONGEST = 20_000
 
 def load(store: Store, digest: str) -> str:
     """The notes on a table; empty where there are none."""
-    kept = store.load("notes", digest)
-    return str(kept.meta.get("text", "")) if kept else ""
+    stored = store.load("notes", digest)
+    return str(stored.meta.get("text", "")) if stored else ""
 
 
 def save(store: Store, digest: str, words: str) -> None:
@@ -36,9 +36,9 @@ def save(store: Store, digest: str, words: str) -> None:
             f"Notes have at most {LONGEST:,} characters; got {len(words):,}. Shorten them, or "
             f"keep the rest elsewhere."
         )
-    plain = clean(words)
-    if plain:
-        meta = {"label": "Notes on an uploaded table", "text": plain}
+    cleaned = clean(words)
+    if cleaned:
+        meta = {"label": "Notes on an uploaded table", "text": cleaned}
         store.save("notes", digest, {}, spec="notes", meta=meta)
     else:
         store.delete("notes", digest)
@@ -47,5 +47,5 @@ def save(store: Store, digest: str, words: str) -> None:
 def clean(words: str) -> str:
     """Printable text with its line breaks, and no blank ends."""
     lines = text(words).replace("\r\n", "\n").replace("\r", "\n").replace("\t", "    ")
-    kept = (c for c in lines if c == "\n" or not unicodedata.category(c).startswith("C"))
-    return "".join(kept).strip()
+    characters = (c for c in lines if c == "\n" or not unicodedata.category(c).startswith("C"))
+    return "".join(characters).strip()

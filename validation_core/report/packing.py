@@ -32,8 +32,8 @@ def trusted(source: str) -> Script:
 @lru_cache(maxsize=1)
 def plotly() -> Script:
     """plotly.js, packed: 4.8 MB as 1.9; the digest is of what it unpacks to."""
-    found = resources.files("plotly").joinpath("package_data", "plotly.min.js").read_bytes()
-    return Script(packed(found), trusted(found.decode()).digest)
+    script = resources.files("plotly").joinpath("package_data", "plotly.min.js").read_bytes()
+    return Script(packed(script), trusted(script.decode()).digest)
 
 
 @lru_cache(maxsize=2)

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from html import escape
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import plotly.graph_objects as go
 
-from validation_core.answers import Found
 from validation_core.diagnosis import Diagnosis, Record, findings, further_methods, pvalue_text
 from validation_core.diagnosis.claims import Claims
+from validation_core.diagnosis.questions import Answers, Question
 from validation_core.figures.diagnosis import pictures
 from validation_core.figures.outcome import Drawn
 from validation_core.methods import METHODS
 from validation_core.report import versions
 from validation_core.report.reproduce import code
 from validation_core.report.tables import slug, table
-
-if TYPE_CHECKING:
-    from validation_core.panels import Panel
 
 _LISTED = 20  # warnings and notes of a file that are shown
 _METHOD_COLUMNS = ("Test", "Statistic", "Value", "p", "p, adjusted", "Draws of p", "Draws of q")
@@ -31,8 +28,8 @@ class Told(NamedTuple):
     """What a report is about."""
 
     found: Diagnosis
-    answers: Mapping[str, Found]
-    panels: Sequence[Panel]
+    answers: Answers
+    panels: Sequence[Question[Any]]
     path: str
     notes: str
     when: datetime
@@ -74,8 +71,9 @@ class Places:
         name = slug(drawn.title)
         buttons = "".join(
             f'<button type="button" data-image="{kind}" aria-label="Save as {kind.upper()}: '
-            f'{escape(drawn.title)}">{kind.upper()}</button>' for kind in ("svg", "png")
-        )  # fmt: skip
+            f'{escape(drawn.title)}">{kind.upper()}</button>'
+            for kind in ("svg", "png")
+        )
         return (
             f'<figure{wide}><div class="head"><h4>{escape(drawn.title)}</h4><span>{buttons}</span>'
             f'</div><div class="scroll"><div class="drawing" data-figure="{number}" '
@@ -89,20 +87,20 @@ def written(told: Told) -> Written:
     """Verdict, notes, each panel in turn, each test, what was read, methods, what it was made
     with."""
     places = Places()
-    made = [Section("verdict", "Verdict", "".join(_verdict(told)))]
+    sections = [Section("verdict", "Verdict", "".join(_verdict(told)))]
     if told.notes:
         lines = escape(told.notes).replace("\n", "<br>")
-        made.append(Section("notes", "Notes", f'<p class="notes">{lines}</p>'))
+        sections.append(Section("notes", "Notes", f'<p class="notes">{lines}</p>'))
     for panel in told.panels:
         body = "".join(_panel(told, panel, places))
-        made.append(Section(f"panel-{slug(panel.name)}", panel.title, body))
-    made += [
+        sections.append(Section(f"panel-{slug(panel.name)}", panel.title, body))
+    sections += [
         Section("tests", "Each test", "".join(_tests(told, places))),
         Section("table", "What was read", "".join(_read(told))),
         Section("methods", "Methods", "".join(_methods(told))),
         Section("made", "How this was made", _made(told)),
     ]
-    return Written(made, places.figures)
+    return Written(sections, places.figures)
 
 
 def headline(found: Diagnosis) -> str:
@@ -115,124 +113,140 @@ def read_line(diagnosis: Diagnosis) -> str:
     """What was read, in a line."""
     upload = diagnosis.upload
     dim_theta, dim_x = upload.dims
-    said = (
+    summary = (
         f"{upload.n} rows with {upload.k} draw{'s' * (upload.k != 1)} of q at each, "
         f"{dim_theta} parameter{'s' * (dim_theta != 1)}, {dim_x} data"
         if upload.k
         else f"Two samples, {upload.n} points in the smaller one, {dim_theta} quantities"
     )
     lost = "".join(f"; {count} rows left out ({why})" for why, count in upload.dropped.items())
-    return f"{said}{lost}. Level {100 * diagnosis.alpha:.3g}%, seed {diagnosis.seed}."
+    return f"{summary}{lost}. Level {100 * diagnosis.alpha:.3g}%, seed {diagnosis.seed}."
 
 
 def _verdict(told: Told) -> Iterator[str]:
-    found = told.found
-    state = slug(found.verdict if headline(found) == found.verdict.capitalize() else "pending")
+    diagnosis = told.found
+    state = slug(
+        diagnosis.verdict if headline(diagnosis) == diagnosis.verdict.capitalize() else "pending"
+    )
     yield f'<p class="eyebrow">Is this posterior right? · {escape(told.path)}</p>'
-    yield f'<h1 class="{state}">{escape(headline(found))}</h1>'
-    yield f'<p class="lead">{escape(found.sentence)}</p><p>{escape(read_line(found))}</p>'
-    yield table([_row(record, found) for record in found.records], told.rows)
-    if found.claims is not None:
+    yield f'<h1 class="{state}">{escape(headline(diagnosis))}</h1>'
+    yield f'<p class="lead">{escape(diagnosis.sentence)}</p><p>{escape(read_line(diagnosis))}</p>'
+    yield table([_row(record, diagnosis) for record in diagnosis.records], told.rows)
+    if diagnosis.claims is not None:
         yield "<h3>What is claimed</h3>"
-        yield table(_claims(found.claims, found), told.rows)
-    for record in found.records:
+        yield table(_claims(diagnosis.claims, diagnosis), told.rows)
+    for record in diagnosis.records:
         if record.status == "not run":
-            said = f"{record.label} was not run. {record.reason}"
-            yield f'<p class="aside">{escape(said)}</p>'
-        elif weaker := found.remark(record):
+            sentence = f"{record.label} was not run. {record.reason}"
+            yield f'<p class="aside">{escape(sentence)}</p>'
+        elif weaker := diagnosis.remark(record):
             yield f'<p class="aside">{escape(weaker)}</p>'
 
 
 def _claims(claims: Claims, found: Diagnosis) -> list[dict[str, Any]]:
     """Each kind of claim with its p in the verdict's family, the smallest first."""
     return [
-        {"Claims of": one["title"], "p, adjusted": pvalue_text(one["pvalue"]),
-         "Most of all": one["claim"], "|z|": f"{one['z']:.2f}", "Claims": one["claims"]}
-        for one in claims.families(found.upload.names, found.upload.x_names)
-    ]  # fmt: skip
+        {
+            "Claims of": family["title"],
+            "p, adjusted": pvalue_text(family["pvalue"]),
+            "Most of all": family["claim"],
+            "|z|": f"{family['z']:.2f}",
+            "Claims": family["claims"],
+        }
+        for family in claims.families(found.upload.names, found.upload.x_names)
+    ]
 
 
 def _row(record: Record, found: Diagnosis) -> dict[str, Any]:
     if record.status == "not run":
         return dict.fromkeys(_METHOD_COLUMNS, "–") | {"Test": record.title, "Statistic": "not run"}
     cells = [
-        record.title, record.about, f"{record.statistic:.4g}", pvalue_text(record.pvalue),
-        pvalue_text(found.adjusted.get(record.label)), f"{record.draws_p:,}",
+        record.title,
+        record.about,
+        f"{record.statistic:.4g}",
+        pvalue_text(record.pvalue),
+        pvalue_text(found.adjusted.get(record.label)),
+        f"{record.draws_p:,}",
         f"{record.draws_q:,}",
-    ]  # fmt: skip
+    ]
     return dict(zip(_METHOD_COLUMNS, cells, strict=True))
 
 
-def _panel(told: Told, panel: Panel, places: Places) -> Iterator[str]:
-    from validation_core import panels  # here: a verdict alone needs no answer's module
-
-    found = told.answers.get(panel.name)
-    if found is None:
-        why = panel.module.obstacle(told.found.upload)
-        said = why or "This had not been worked out when the report was made."
-        yield f'<p class="aside">{escape(said)}</p>'
+def _panel(told: Told, panel: Question[Any], places: Places) -> Iterator[str]:
+    panel_answer = told.answers.get(panel.name)
+    if panel_answer is None:
+        why = panel.obstacle(told.found.upload)
+        sentence = why or "This had not been worked out when the report was made."
+        yield f'<p class="aside">{escape(sentence)}</p>'
         return
-    answer, *more = panels.told(panel, found, told.found) or ("Nothing to tell.",)
+    answer, *more = panel_answer.describe(told.found) or ("Nothing to tell.",)
     yield f'<p class="lead">{escape(answer)}</p>'
-    yield "".join(f"<p>{escape(said)}</p>" for said in more)
-    yield places.of(panels.drawings(panel, found, told.found))
-    yield f'<p class="how"><b>How to read it.</b> {escape(panel.module.HOW)}</p>'
-    yield table(panels.rows(panel, found, told.found), told.rows)
-    python = code(panel, path=told.path, seed=told.found.seed)
+    yield "".join(f"<p>{escape(sentence)}</p>" for sentence in more)
+    yield places.of(panel_answer.figures(told.found))
+    yield f'<p class="how"><b>How to read it.</b> {escape(panel.reading_guide)}</p>'
+    yield table(panel_answer.rows(told.found), told.rows)
+    python = code(panel.code, path=told.path, seed=told.found.seed)
     yield f"<details><summary>Code</summary><pre><code>{escape(python)}</code></pre></details>"
 
 
 def _tests(told: Told, places: Places) -> Iterator[str]:
-    found = told.found
-    for record in found.records:
-        shown = pictures(record, alpha=found.alpha, names=found.upload.names)
-        said = " ".join(findings(record, found.upload.x_names))
-        ranked = _parameters(found) if record.name == "sbc" else []
-        if not (shown or said or ranked):
+    diagnosis = told.found
+    for record in diagnosis.records:
+        drawings = pictures(record, alpha=diagnosis.alpha, names=diagnosis.upload.names)
+        paragraph = " ".join(findings(record, diagnosis.upload.x_names))
+        ranked = _parameters(diagnosis) if record.kind.ranks_parameters else []
+        if not (drawings or paragraph or ranked):
             continue
         yield f"<h3>{escape(record.title)}</h3>"
-        yield f"<p>{escape(said)}</p>" if said else ""
-        yield places.of(shown)
+        yield f"<p>{escape(paragraph)}</p>" if paragraph else ""
+        yield places.of(drawings)
         yield table(ranked, told.rows)
 
 
 def _parameters(found: Diagnosis) -> list[dict[str, Any]]:
     """What SBC says of each parameter, the worst first."""
     return [
-        {"Parameter": one.name, "Distance from uniform": one.statistic,
-         "p": pvalue_text(one.pvalue), "p, adjusted": pvalue_text(one.pvalue_adjusted),
-         "Mean rank": one.mean_rank, "Spread (1 if right)": one.spread, "Ranks": one.reading}
-        for one in sorted(found.parameters, key=lambda one: one.pvalue)
-    ]  # fmt: skip
+        {
+            "Parameter": parameter.name,
+            "Distance from uniform": parameter.statistic,
+            "p": pvalue_text(parameter.pvalue),
+            "p, adjusted": pvalue_text(parameter.pvalue_adjusted),
+            "Mean rank": parameter.mean_rank,
+            "Spread (1 if right)": parameter.spread,
+            "Ranks": parameter.reading,
+        }
+        for parameter in sorted(found.parameters, key=lambda parameter: parameter.pvalue)
+    ]
 
 
 def _read(told: Told) -> Iterator[str]:
     upload = told.found.upload
     yield f"<p>{escape(read_line(told.found))}</p>"
-    shown = ", ".join(upload.names[:_LISTED]) + (
+    names = ", ".join(upload.names[:_LISTED]) + (
         f" and {len(upload.names) - _LISTED:,} more" if len(upload.names) > _LISTED else ""
     )
-    yield f"<p>Parameters: {escape(shown)}.</p>"
-    said = [*upload.warnings, *upload.notes]
-    yield "".join(f'<p class="aside">{escape(one)}</p>' for one in said[:_LISTED])
-    if len(said) > _LISTED:
-        yield f'<p class="aside">And {len(said) - _LISTED:,} remarks more, in the JSON.</p>'
+    yield f"<p>Parameters: {escape(names)}.</p>"
+    remarks = [*upload.warnings, *upload.notes]
+    yield "".join(f'<p class="aside">{escape(remark)}</p>' for remark in remarks[:_LISTED])
+    if len(remarks) > _LISTED:
+        yield f'<p class="aside">And {len(remarks) - _LISTED:,} remarks more, in the JSON.</p>'
 
 
 def _methods(told: Told) -> Iterator[str]:
     rests = (
-        "p-values are adjusted by Holm over the tests that ran" if told.found.claims is None
+        "p-values are adjusted by Holm over the tests that ran"
+        if told.found.claims is None
         else "The verdict is one exact test of everything that is looked at: which of the truth "
         "and q's draws at each x plays the truth is drawn anew, and every claim is adjusted in "
         "that one family. The tests of the papers stand beside it, adjusted by Holm among "
         "themselves, and do not count"
-    )  # fmt: skip
+    )
     yield (
         f"<p>{rests}: if q is right, a problem is found in at most "
         f"{100 * told.found.alpha:.3g}% of tables. No answer says that a posterior is right: each "
         "says what would have been seen.</p><dl>"
     )
-    further = {name: one.method for name, one in further_methods().items()}
+    further = {name: test.method for name, test in further_methods().items()}
     for record in told.found.records:
         method = further.get(record.name) or METHODS.get(record.name)
         if method is None:
@@ -243,15 +257,17 @@ def _methods(told: Told) -> Iterator[str]:
 
 
 def _made(told: Told) -> str:
-    found = told.found
+    diagnosis = told.found
     facts = {
         "File": told.path,
-        "Fingerprint of its numbers": found.upload.digest,
-        "Level": f"{100 * found.alpha:.3g}%",
-        "Seed": str(found.seed),
+        "Fingerprint of its numbers": diagnosis.upload.digest,
+        "Level": f"{100 * diagnosis.alpha:.3g}%",
+        "Seed": str(diagnosis.seed),
         "Made": told.when.strftime("%Y-%m-%d %H:%M %Z").strip(),
         **{name: version for name, version in versions.versions().items()},
     }
-    rows = "".join(f'<tr><th scope="row">{escape(name)}</th><td>{escape(value)}</td></tr>'
-                   for name, value in facts.items())  # fmt: skip
+    rows = "".join(
+        f'<tr><th scope="row">{escape(name)}</th><td>{escape(value)}</td></tr>'
+        for name, value in facts.items()
+    )
     return f'<div class="scroll"><table class="facts">{rows}</table></div>'

@@ -19,9 +19,12 @@ _RESERVE = 4_000
 
 
 def sheet(
-    title: str, lead: Sequence[str], figures: Sequence[Drawn],
-    tables: Mapping[str, Sequence[Mapping[str, Any]]], numbers: Any,
-) -> str:  # fmt: skip
+    title: str,
+    lead: Sequence[str],
+    figures: Sequence[Drawn],
+    tables: Mapping[str, Sequence[Mapping[str, Any]]],
+    numbers: Any,
+) -> str:
     """The whole document.
 
     Args:
@@ -32,12 +35,12 @@ def sheet(
         numbers: everything as plain values, saved as JSON by a button.
     """
     places = Places()
-    first = "".join(f"<p>{escape(one)}</p>" for one in lead)
+    first = "".join(f"<p>{escape(paragraph)}</p>" for paragraph in lead)
     written = [Section("verdict", "", f"<h1>{escape(title)}</h1>{first}")]
     for name, several in groupby(figures, lambda drawn: drawn.title.partition(":")[0]):
         written.append(Section(slug(name), name, places.of(several)))
     written += [Section(slug(name), name, table(rows, _ROWS)) for name, rows in tables.items()]
-    made = "".join(
+    facts = "".join(
         f"<tr><th>{escape(name)}</th><td>{escape(version)}</td></tr>"
         for name, version in versions.versions().items()
     )
@@ -45,7 +48,7 @@ def sheet(
     end = (
         '<p><button type="button" data-save="json">Save every number as JSON</button></p>'
         f'<script type="text/plain" id="json" data-name="{slug(title)}.json">{packed}</script>'
-        f'<div class="scroll"><table class="facts">{made}</table></div>'
+        f'<div class="scroll"><table class="facts">{facts}</table></div>'
     )
     own = packing.trusted(packing.own("report.js"))
     bare = framed(title, title, [*written, Section("numbers", "Numbers", end)], own, "")

@@ -66,6 +66,6 @@ def _numeric(value: Any) -> bool:
 
 def _cell(value: Any, numeric: bool) -> str:
     """A cell; what is short stays on one line."""
-    shown = cell(value)
-    kind = "number" if numeric else "short" if len(shown) <= _SHORT else "long"
-    return f'<td class="{kind}">{escape(shown)}</td>'
+    content = cell(value)
+    kind = "number" if numeric else "short" if len(content) <= _SHORT else "long"
+    return f'<td class="{kind}">{escape(content)}</td>'

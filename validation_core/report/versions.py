@@ -15,10 +15,10 @@ def versions() -> dict[str, str]:
 
     Read from what is installed: nothing is imported for it.
     """
-    found = {"nptlab": __version__, "python": platform.python_version()}
+    installed = {"nptlab": __version__, "python": platform.python_version()}
     for name in _PACKAGES:
         try:
-            found[name] = metadata.version(name)
+            installed[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
             continue
-    return found
+    return installed

@@ -10,32 +10,34 @@ from typing import overload
 
 import numpy as np
 
-from validation_core.scores import ties
+from validation_core.hashing import hashed
 from validation_core.types import (
     Array,
-    Blocks,
     BlockScores,
-    Draws,
+    PosteriorTable,
     Score,
     TableScore,
     TableScores,
+    TwoSamples,
 )
 
 _NUMBERS = 1 << 20  # of theta and x scored at once: bounds what a table's repeated x takes
+_SALT = np.array([0x5EED], np.uint64)
+_HASHED = 1 << 22  # numbers hashed at a time
 
 
 @overload
-def apply(score: Score, draws: Blocks) -> BlockScores: ...
+def apply(score: Score, draws: TwoSamples) -> BlockScores: ...
 @overload
-def apply(score: Score, draws: Draws) -> TableScores: ...
-def apply(score: Score, draws: Blocks | Draws) -> BlockScores | TableScores:
+def apply(score: Score, draws: PosteriorTable) -> TableScores: ...
+def apply(score: Score, draws: TwoSamples | PosteriorTable) -> BlockScores | TableScores:
     """The scores of both sides of independent blocks, or of a table's truth and draws.
 
     Returns:
         Block scores p (n_p,), q (n_q,), with a leading axis S where the score has S test
         quantities; table scores truth (S, n) and draws (S, n, K), S = 1 for a single score.
     """
-    if isinstance(draws, Blocks):
+    if isinstance(draws, TwoSamples):
         return BlockScores(score(draws.p.theta, draws.p.x), score(draws.q.theta, draws.q.x))
     if isinstance(score, TableScore):
         return score.table(draws)
@@ -43,7 +45,7 @@ def apply(score: Score, draws: Blocks | Draws) -> BlockScores | TableScores:
     return _tied(score, draws, truth)
 
 
-def _tied(score: Score, draws: Draws, truth: Array) -> TableScores:
+def _tied(score: Score, draws: PosteriorTable, truth: Array) -> TableScores:
     """Scores of the truth (S, n) and of q's draws (S, n, K); equal ones at an x share one."""
     n, k, d = draws.q.shape
     both = np.empty((len(truth), n, k + 1), dtype=truth.dtype)
@@ -55,5 +57,45 @@ def _tied(score: Score, draws: Draws, truth: Array) -> TableScores:
         scored = score(rows, np.repeat(draws.x[part], k, axis=0))
         both[:, part, 1:] = np.atleast_2d(scored).reshape(len(truth), -1, k)
         slots = np.concatenate([draws.theta[part, None], draws.q[part]], axis=1)
-        both[:, part] = ties.shared(slots, both[:, part])
+        both[:, part] = share_ties(slots, both[:, part])
     return TableScores(both[..., 0], both[..., 1:])
+
+
+def share_ties(inputs: Array, scores: Array) -> Array:
+    """Scores (..., n, J) of inputs (n, J, C), those of equal inputs of one row made one.
+
+    The first of them, which is the truth's where that comes first. What a matrix product rounds
+    depends on a row's place in its batch: where draws repeat (point masses, rounded or binary
+    parameters), a score that differs in its last bit would break ties by place, and the truth
+    always stands in the same one.
+    """
+    n, j, c = inputs.shape
+    out = scores
+    step = max(1, _HASHED // max(1, j * c))
+    for first in range(0, n, step):
+        part = slice(first, min(first + step, n))
+        words = hashed(inputs[part].reshape(-1, c), _SALT).reshape(-1, j)
+        ordered = np.sort(words, axis=1)
+        repeats = np.flatnonzero((ordered[:, 1:] == ordered[:, :-1]).any(axis=1))
+        if not len(repeats):
+            continue
+        if out is scores:
+            out = scores.copy()
+        source = _first_equal(words[repeats])
+        rows = out[..., first + repeats, :]
+        source = np.broadcast_to(source, rows.shape)
+        out[..., first + repeats, :] = np.take_along_axis(rows, source, axis=-1)
+    return out
+
+
+def _first_equal(words: np.ndarray) -> np.ndarray:
+    """For each word (r, J) the place of the first in its row that equals it: (r, J)."""
+    order = np.argsort(words, axis=1, kind="stable")
+    ordered = np.take_along_axis(words, order, axis=1)
+    places = np.broadcast_to(np.arange(words.shape[1]), words.shape)
+    new = np.ones(words.shape, dtype=bool)
+    new[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
+    start = np.maximum.accumulate(np.where(new, places, 0), axis=1)
+    leaders = np.empty_like(order)
+    np.put_along_axis(leaders, order, np.take_along_axis(order, start, axis=1), axis=1)
+    return leaders

@@ -8,24 +8,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from validation_core import sampling
-from validation_core.keys import part
+from validation_core.learn.standardizer import Standardizer, robust
+from validation_core.learn.stored import Arrays, StoredNetwork
 from validation_core.narrow import narrowed
 from validation_core.rng import stream
 from validation_core.sampling import TrainingSet
-from validation_core.scores import ties
-from validation_core.types import Array, Benchmark, Draws, Joint, TableScores
+from validation_core.scores import share_ties
+from validation_core.scores.base import Recipe
+from validation_core.types import Array, Benchmark, Joint, PosteriorTable, TableScores
 
 if TYPE_CHECKING:
-    from validation_core.training import Problem, Report
+    from validation_core.learn.training import Problem, Report
 
 Preset = Literal["interactive", "paper"]
 
+_STEP = 4.2e-5  # seconds of training, for each row of each epoch
 _HELD = 1000  # rows of p, and of q, that a benchmark's classifier is watched on
 _CLIP = 10.0  # robust sds: heavy tails reach the network as "far out", not as 1e6
 _CPU_ROWS, _GPU_ROWS = 2048, 1 << 17  # rows per pass: what stays in a core's cache, in a GPU
@@ -33,10 +36,8 @@ _SCALED = 4096  # rows in double precision at a time
 
 
 @dataclass(frozen=True, kw_only=True)
-class Classifier:
+class Classifier(Recipe, spec="classifier"):
     """How a classifier is trained; with its data and seed this keys the network in the store."""
-
-    version: ClassVar[int] = 1
 
     train: int = field(default=1000, metadata={"label": "Training rows from p, and from q"})
     epochs: int = field(default=40, metadata={"label": "Epochs"})
@@ -52,6 +53,14 @@ class Classifier:
         """`paper`: 2000 epochs at 1e-5 (Appendix B). `interactive`: as many steps times rate."""
         return PRESETS[name]
 
+    @property
+    def places(self) -> int:
+        return 2 * self.train
+
+    def cost(self, rows: float | None = None) -> float:
+        """Seconds of training on so many rows of each side; by itself on `train`."""
+        return _STEP * 2 * (self.train if rows is None else rows) * self.epochs
+
     def sample(self, benchmark: Benchmark, gamma: float, rng: np.random.Generator) -> TrainingSet:
         """Independent rows of p and of q to learn from, and as many again to watch."""
         return sampling.training_set(benchmark, gamma, self.train, _HELD, rng)
@@ -62,21 +71,17 @@ class Classifier:
         """One classifier for each set of data and seed, as one batch."""
         return learn_all(data, self, seeds, report)
 
-    def read(
-        self, arrays: Mapping[str, NDArray[np.floating]], *, seconds: float, device: str
-    ) -> TrainedClassifier:
+    def read(self, arrays: Arrays, *, seconds: float, device: str) -> TrainedClassifier:
         """What `TrainedClassifier.arrays` gave."""
-        return TrainedClassifier.read(arrays, seconds, device)
+        return TrainedClassifier.read(arrays, seconds=seconds, device=device)
 
 
 @dataclass(frozen=True, kw_only=True)
-class TableClassifier:
+class TableClassifier(Recipe, spec="table_classifier"):
     """A classifier that learns from a table: n true pairs and k draws of q at each of their x.
 
     What C2ST can make of the draws that the table tests of the same size are given.
     """
-
-    version: ClassVar[int] = 1
 
     n: int
     k: int
@@ -86,6 +91,13 @@ class TableClassifier:
     def label(self) -> str:
         """What it is, for a list of trained models."""
         return f"classifier on {self.n} × {self.k}"
+
+    @property
+    def places(self) -> int:
+        return self.n
+
+    def cost(self) -> float:
+        return self.recipe.cost(0.8 * self.n)
 
     def sample(self, benchmark: Benchmark, gamma: float, rng: np.random.Generator) -> TrainingSet:
         """A table's rows, a fifth of them watched."""
@@ -97,11 +109,9 @@ class TableClassifier:
         """As its recipe does."""
         return learn_all(data, self.recipe, seeds, report)
 
-    def read(
-        self, arrays: Mapping[str, NDArray[np.floating]], *, seconds: float, device: str
-    ) -> TrainedClassifier:
+    def read(self, arrays: Arrays, *, seconds: float, device: str) -> TrainedClassifier:
         """What `TrainedClassifier.arrays` gave."""
-        return TrainedClassifier.read(arrays, seconds, device)
+        return TrainedClassifier.read(arrays, seconds=seconds, device=device)
 
 
 PRESETS: dict[Preset, Classifier] = {
@@ -111,14 +121,14 @@ PRESETS: dict[Preset, Classifier] = {
 
 
 @dataclass(frozen=True, eq=False)
-class TrainedClassifier:
+class TrainedClassifier(StoredNetwork):
     """A network, the random one it began as, and the scaling of its inputs."""
 
     trained: Mapping[str, NDArray[np.float32]]
     initial: Mapping[str, NDArray[np.float32]]
     shift: Array  # (D + M,), float64: a level may dwarf the spread
     scale: Array  # (D + M,)
-    history: Mapping[str, NDArray[np.floating]]
+    history: Mapping[str, Array]
     """epoch, loss, held_loss, auc at every check of the training."""
     kept: int = -1
     """The check whose parameters were kept: the last, or the best held-out one."""
@@ -143,23 +153,6 @@ class TrainedClassifier:
         """Logits (len(betas), n) of the same rows at every beta."""
         return Logit(self, tuple(betas)).all(rows.theta, rows.x)
 
-    def arrays(self) -> dict[str, NDArray[np.floating]]:
-        """Everything to store, by flat names."""
-        named = {"trained": self.trained, "initial": self.initial, "history": self.history}
-        flat = {f"{part}.{n}": a for part, arrays in named.items() for n, a in arrays.items()}
-        return {**flat, "shift": self.shift, "scale": self.scale, "kept": np.array([self.kept])}
-
-    @classmethod
-    def read(
-        cls, arrays: Mapping[str, NDArray[np.floating]], seconds: float = 0.0, device: str = ""
-    ) -> TrainedClassifier:
-        """What `arrays` gave."""
-        return cls(
-            part(arrays, "trained"), part(arrays, "initial"), arrays["shift"], arrays["scale"],
-            part(arrays, "history"),
-            kept=int(arrays["kept"][0]), seconds=seconds, device=device,
-        )  # fmt: skip
-
 
 @dataclass(frozen=True, eq=False)
 class Logit:
@@ -182,56 +175,59 @@ class Logit:
             )
         return out
 
-    def table(self, draws: Draws) -> TableScores:
+    def table(self, draws: PosteriorTable) -> TableScores:
         """Logits of the truth (1, n) and of q's draws (1, n, K), at the first beta.
 
         Both come out of the same passes, and what the network cannot tell apart at one x ties.
         """
         n, k, d = draws.q.shape
-        truth, drawn = np.empty(n, np.float32), np.empty((n, k), np.float32)
+        truth, draw_logits = np.empty(n, np.float32), np.empty((n, k), np.float32)
         size, forward = self._passes()
         step = max(1, size // (k + 1))
         for first in range(0, n, step):
             part = slice(first, min(first + step, n))
             z = self._slots(
-                Draws(draws.theta[part], draws.x[part], draws.q[part])
+                PosteriorTable(draws.theta[part], draws.x[part], draws.q[part])
             )  # (rows, K + 1, D + M)
             flat = z.reshape(-1, z.shape[-1])
             passes = [forward(flat[i : i + size])[0] for i in range(0, len(flat), size)]
-            g = ties.shared(z[:, :, :d], np.concatenate(passes).reshape(-1, k + 1))
-            truth[part], drawn[part] = g[:, 0], g[:, 1:]
-        return TableScores(truth[None], drawn[None])
+            g = share_ties(z[:, :, :d], np.concatenate(passes).reshape(-1, k + 1))
+            truth[part], draw_logits[part] = g[:, 0], g[:, 1:]
+        return TableScores(truth[None], draw_logits[None])
 
     def _passes(self) -> tuple[int, Callable[[NDArray[np.float32]], Array]]:
         """Rows of a pass, and logits (betas, n) of inputs (n, D + M)."""
         import torch
 
-        from validation_core import nets
+        from validation_core.learn import nets, training
 
-        device = nets.pick_device()
-        networks = [nets.stack([self._mixed(beta)], device) for beta in self.betas]
+        device, ends = nets.pick_device(), (self.classifier.trained, self.classifier.initial)
+        networks = [
+            nets.tensors(nets.stack([nets.between(*ends, beta)]), device) for beta in self.betas
+        ]
 
         def forward(inputs: NDArray[np.float32]) -> Array:
             with torch.inference_mode():
                 z = torch.from_numpy(inputs).to(device).unsqueeze(0)
-                return np.stack([nets.forward(one, z)[0].cpu().numpy() for one in networks])
+                return np.stack(
+                    [training.logits(network, z)[0].cpu().numpy() for network in networks]
+                )
 
         return (_CPU_ROWS if device == "cpu" else _GPU_ROWS), forward
 
-    def _slots(self, draws: Draws) -> NDArray[np.float32]:
+    def _slots(self, draws: PosteriorTable) -> NDArray[np.float32]:
         """Inputs (n, K + 1, D + M), the truth first; x is scaled once."""
         n, k, d = draws.q.shape
         shift, scale = self.classifier.shift, self.classifier.scale
+        theta, x = (Standardizer(shift[part], scale[part], _CLIP) for part in _sides(d))
         z = np.empty((n, k + 1, len(shift)), np.float32)
-        z[:, 0, :d] = _standard(draws.theta, shift[:d], scale[:d])
-        z[:, 1:, :d] = _standard(draws.q, shift[:d], scale[:d])
-        z[:, :, d:] = _standard(draws.x, shift[d:], scale[d:])[:, None]
+        z[:, 0, :d], z[:, 1:, :d] = theta(draws.theta), theta(draws.q)
+        z[:, :, d:] = x(draws.x)[:, None]
         return z
 
-    def _mixed(self, beta: float) -> dict[str, NDArray[np.float32]]:
-        trained, initial = self.classifier.trained, self.classifier.initial
-        keep, add = np.float32(1 - beta), np.float32(beta)
-        return {name: keep * trained[name] + add * initial[name] for name in trained}
+
+def _sides(d: int) -> tuple[slice, slice]:
+    return slice(None, d), slice(d, None)
 
 
 def scaled(theta: Array, x: Array, shift: Array, scale: Array) -> NDArray[np.float32]:
@@ -240,13 +236,8 @@ def scaled(theta: Array, x: Array, shift: Array, scale: Array) -> NDArray[np.flo
     for first in range(0, len(theta), _SCALED):
         part = slice(first, first + _SCALED)
         z = np.concatenate([theta[part], x[part]], axis=1, dtype=np.float64)
-        out[part] = _standard(z, shift, scale)
+        out[part] = Standardizer(shift, scale, _CLIP)(z)
     return out
-
-
-def _standard(values: Array, shift: Array, scale: Array) -> Array:
-    """Columns (..., C) in robust sds, clipped; before narrowing, which tails would overflow."""
-    return np.clip((np.asarray(values, np.float64) - shift) / scale, -_CLIP, _CLIP)
 
 
 def learn(
@@ -272,19 +263,23 @@ def learn_all(
     Worth it on a GPU, where one small network leaves most of the card idle; on a CPU the batch
     costs what its networks cost one by one, so that callers there train them in parallel jobs.
     """
-    from validation_core import nets, training
+    from validation_core.learn import nets, training
 
     where = nets.pick_device(device)
-    scalings = [_scaling(one) for one in data]
-    net = nets.SkipMLP(
-        inputs=len(scalings[0][0]), hidden=recipe.hidden, layers=recipe.layers
-    )  # fmt: skip
-    starts = [net.initial(stream(seed, "initial")) for seed in seeds]
-    problems = [_problem(one, *scaling) for one, scaling in zip(data, scalings, strict=True)]
+    scalings = [_scaling(training_set) for training_set in data]
+    widths = [len(scalings[0][0]), *[recipe.hidden] * recipe.layers, 1]
+    starts = [nets.perceptron(stream(seed, "initial"), widths) for seed in seeds]
+    problems = [
+        _problem(training_set, *scaling)
+        for training_set, scaling in zip(data, scalings, strict=True)
+    ]
     schedule = training.Schedule(
-        epochs=recipe.epochs, lr=recipe.lr, batch=recipe.batch,
-        weight_decay=recipe.weight_decay, keep_best=recipe.keep_best,
-    )  # fmt: skip
+        epochs=recipe.epochs,
+        lr=recipe.lr,
+        batch=recipe.batch,
+        weight_decay=recipe.weight_decay,
+        keep_best=recipe.keep_best,
+    )
     rngs = [stream(seed, "order") for seed in seeds]
     fits, seconds = training.timed(
         lambda: training.fit(problems, starts, schedule, rngs, report=report, device=where)
@@ -304,19 +299,17 @@ def learn_all(
 
 
 def _scaling(data: TrainingSet) -> tuple[Array, Array]:
-    """Median and robust sd of the pooled training inputs: t with nu <= 2 ruins mean and sd."""
+    """Median and robust sd of the pooled training inputs."""
     # A table's q rows come K to an x: a stride takes every x, as p does.
     stride = max(1, len(data.q) // len(data.p))
     pooled = np.concatenate(
         [_inputs(data.p), _inputs(sampling.rows(data.q, slice(None, None, stride)))]
     )
-    low, middle, high = np.quantile(pooled, [0.25, 0.5, 0.75], axis=0)
-    spread = (high - low) / 1.349
-    return narrowed(middle, np.where(spread > 0, spread, 1.0))
+    return narrowed(*robust(pooled, by_sd=False))
 
 
 def _problem(data: TrainingSet, shift: Array, scale: Array) -> Problem:
-    from validation_core import training
+    from validation_core.learn import training
 
     parts = (data.p, data.q, data.held_p, data.held_q)
     return training.Problem(*(scaled(part.theta, part.x, shift, scale) for part in parts))

@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core.types import Array, Draws, TableScores
+from validation_core.types import Array, PosteriorTable, TableScores
 
 LogDensity = Callable[[Array, Array], Array]
 """log q(theta | x) of rows theta (n, D), x (n, M): (n,)."""
@@ -67,18 +67,18 @@ class Points:
         """log q of every point: (1, n, 1 + K)."""
         assert self.log_q is not None
         n, points, d = self.theta.shape
-        found = np.asarray(
+        log_densities = np.asarray(
             self.log_q(self.theta.reshape(-1, d), np.repeat(self.x, points, axis=0))
         )
-        if found.shape != (n * points,):
+        if log_densities.shape != (n * points,):
             raise ValueError(
-                f"log q gives one number for each row of theta and x; got shape {found.shape} for "
-                f"{n * points} rows; return (n,)"
+                f"log q gives one number for each row of theta and x; got shape "
+                f"{log_densities.shape} for {n * points} rows; return (n,)"
             )
-        return found.reshape(1, n, points)
+        return log_densities.reshape(1, n, points)
 
 
-class Quantity(NamedTuple):
+class _Quantity(NamedTuple):
     """One or several functions of (theta, x) under one name."""
 
     help: str
@@ -92,27 +92,36 @@ class Quantity(NamedTuple):
 
 def _norm(at: Points) -> Array:
     total = np.zeros(at.standard.shape[1:])
-    for one in at.standard:  # in one order for truth and draws, so that equal points tie
-        total += one * one
+    for coordinate in at.standard:  # in one order for truth and draws, so that equal points tie
+        total += coordinate * coordinate
     return total[None]
 
 
 def _products(at: Points) -> Array:
     pairs = combinations(at.standard, 2)
-    made = [one * other for one, other in pairs]
-    return np.stack(made) if made else np.empty((0, *at.standard.shape[1:]))
+    products = [first * other for first, other in pairs]
+    return np.stack(products) if products else np.empty((0, *at.standard.shape[1:]))
 
 
-QUANTITIES: Mapping[str, Quantity] = {
-    "marginals": Quantity("each parameter", list, lambda at: at.parameters, rows=True),
-    "squared_norm": Quantity("squared distance from the centre at each x, in standard deviations",
-                             lambda names: ["|theta|²"], _norm),
-    "products": Quantity("each pair of parameters, from their centre at each x, multiplied",
-                         lambda names: [f"{a} × {b}" for a, b in combinations(names, 2)],
-                         _products),
-    LOG_Q: Quantity("the estimator's own log density, where it has one",
-                      lambda names: ["log q"], Points.densities, rows=True),
-}  # fmt: skip
+QUANTITIES: Mapping[str, _Quantity] = {
+    "marginals": _Quantity("each parameter", list, lambda at: at.parameters, rows=True),
+    "squared_norm": _Quantity(
+        "squared distance from the centre at each x, in standard deviations",
+        lambda names: ["|theta|²"],
+        _norm,
+    ),
+    "products": _Quantity(
+        "each pair of parameters, from their centre at each x, multiplied",
+        lambda names: [f"{a} × {b}" for a, b in combinations(names, 2)],
+        _products,
+    ),
+    LOG_Q: _Quantity(
+        "the estimator's own log density, where it has one",
+        lambda names: ["log q"],
+        Points.densities,
+        rows=True,
+    ),
+}
 
 
 def chosen(text: str) -> tuple[str, ...]:
@@ -121,13 +130,13 @@ def chosen(text: str) -> tuple[str, ...]:
     Raises:
         ValueError: for a name that is not in the registry, or none.
     """
-    asked = [name.strip() for name in text.split("+")]
-    if unknown := [name for name in asked if name not in QUANTITIES]:
+    names = [name.strip() for name in text.split("+")]
+    if unknown := [name for name in names if name not in QUANTITIES]:
         raise ValueError(
             f"test quantities are {', '.join(QUANTITIES)}, joined by +; got {unknown[0]!r} in "
             f"{text!r}; choose some of them"
         )
-    return tuple(name for name in QUANTITIES if name in asked)
+    return tuple(name for name in QUANTITIES if name in names)
 
 
 def labels(names: Sequence[str], parameters: Sequence[str]) -> list[str]:
@@ -137,8 +146,8 @@ def labels(names: Sequence[str], parameters: Sequence[str]) -> list[str]:
 
 def parameters_of(names: Sequence[str], count: int) -> int | None:
     """How many parameters have `count` quantities of these names; None where no number has."""
-    every = range(1, count + 2)
-    return next((d for d in every if len(labels(names, [""] * d)) == count), None)
+    dimensions = range(1, count + 2)
+    return next((d for d in dimensions if len(labels(names, [""] * d)) == count), None)
 
 
 @dataclass(frozen=True)
@@ -162,7 +171,7 @@ class Quantities:
         at = Points(theta[:, None], x, self.log_q)
         return np.concatenate([QUANTITIES[name].of(at)[..., 0] for name in self.names])
 
-    def table(self, draws: Draws) -> TableScores:
+    def table(self, draws: PosteriorTable) -> TableScores:
         """Scores truth (S, n) and draws (S, n, K).
 
         Marginals by themselves are views: ranks are counted as fast where the table lies.
@@ -183,8 +192,8 @@ class Quantities:
             part = slice(first, first + step)
             together = np.concatenate([draws.theta[part, None], draws.q[part]], axis=1)
             at = Points(together, draws.x[part], self.log_q)
-            found = np.concatenate([QUANTITIES[name].of(at) for name in self.names])
-            truth[:, part], scored[:, part] = found[..., 0], found[..., 1:]
+            quantities = np.concatenate([QUANTITIES[name].of(at) for name in self.names])
+            truth[:, part], scored[:, part] = quantities[..., 0], quantities[..., 1:]
         return TableScores(truth, scored)
 
 

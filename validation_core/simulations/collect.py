@@ -58,10 +58,10 @@ def _terms(row: tuple[Run, ...], k: int, store: Store, known: Memory) -> Terms:
     done, failures = np.zeros(len(row), bool), np.zeros(len(row), np.int64)
     seconds = np.full(len(row), np.nan)
     for at, run in enumerate(row):
-        kept = known.get(run.key) or Summed(of=run).load(store)
-        if kept is not None:
-            known[run.key] = kept
-            d[at], failures[at], seconds[at] = kept
+        run_terms = known.get(run.key) or Summed(of=run).load(store)
+        if run_terms is not None:
+            known[run.key] = run_terms
+            d[at], failures[at], seconds[at] = run_terms
             done[at] = True
     return Terms(d, done, failures, seconds)
 
@@ -85,15 +85,19 @@ def summary(d: Array) -> Summary:
     """
     there = np.asarray(np.isfinite(d).all(-1))
     rows = d[there]
-    found = nats.means(rows)
+    means = nats.means(rows)
     values = (
-        found.estimate, found.low, found.high, np.median(rows, -1), rows.max(-1),
+        means.estimate,
+        means.low,
+        means.high,
+        np.median(rows, -1),
+        rows.max(-1),
         rows.std(-1, ddof=1),
-    )  # fmt: skip
+    )
     return Summary(*(_put(there, value) for value in values))
 
 
 def _put(there: NDArray[np.bool_], values: Array) -> Array:
-    every = np.full(there.shape, np.nan)
-    every[there] = values
-    return every
+    filled = np.full(there.shape, np.nan)
+    filled[there] = values
+    return filled

@@ -47,10 +47,15 @@ def along_iterations(plan: Plan, found: Found, model: int) -> list[Curve]:
         d = terms.d[:, MS.index(tested(inference))]
         curves.append(
             Curve(
-                inference.name, inference.label, np.array(plan.iterations, float), summary(d),
-                terms.done, terms.failures, plan.datasets,
+                inference.name,
+                inference.label,
+                np.array(plan.iterations, float),
+                summary(d),
+                terms.done,
+                terms.failures,
+                plan.datasets,
             )
-        )  # fmt: skip
+        )
     return curves
 
 
@@ -76,11 +81,15 @@ def trained_with_m(plan: Plan, found: Found, model: int, iterations: int) -> lis
     d = np.stack([t.d[at, MS.index(ms[j])] for j, t in zip(order, several, strict=True)])
     curves = [
         Curve(
-            "iwvi", "VI trained with M", np.sort(ms).astype(float), summary(d),
+            "iwvi",
+            "VI trained with M",
+            np.sort(ms).astype(float),
+            summary(d),
             np.array([t.done[at] for t in several]),
-            np.array([t.failures[at] for t in several]), plan.datasets,
+            np.array([t.failures[at] for t in several]),
+            plan.datasets,
         )
-    ]  # fmt: skip
+    ]
     if 1 in ms:
         terms = found[model, ms.index(1)]
         label = "VI trained with M = 1, weighted with M"
@@ -88,11 +97,14 @@ def trained_with_m(plan: Plan, found: Found, model: int, iterations: int) -> lis
     return curves
 
 
-def _weighted(
-    name: str, label: str, terms: Terms, at: int, k: int, ms: Sequence[int]
-) -> Curve:  # fmt: skip
+def _weighted(name: str, label: str, terms: Terms, at: int, k: int, ms: Sequence[int]) -> Curve:
     places = [MS.index(m) for m in ms]
     return Curve(
-        name, label, np.array(ms, float), summary(terms.d[at, places]),
-        np.repeat(terms.done[at], len(ms)), np.repeat(terms.failures[at], len(ms)), k,
-    )  # fmt: skip
+        name,
+        label,
+        np.array(ms, float),
+        summary(terms.d[at, places]),
+        np.repeat(terms.done[at], len(ms)),
+        np.repeat(terms.failures[at], len(ms)),
+        k,
+    )

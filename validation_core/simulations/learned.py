@@ -9,20 +9,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from validation_core import keys, models, sampling, scores
 from validation_core.benchmarks.bayes_model import BayesModel
 from validation_core.diagnosis.learning import RECIPE
-from validation_core.models import Simulated, Training
+from validation_core.keys import Specification
+from validation_core.models import Simulated, Training, trace
 from validation_core.rng import stream
 from validation_core.scores.classifier import TableClassifier
 from validation_core.scores.ratio import Ratio
 from validation_core.simulations.runs import Run
 from validation_core.statistics import divergence as nats
-from validation_core.tasks import Live, trace
+from validation_core.study import Report
 from validation_core.types import Array
 
 if TYPE_CHECKING:
@@ -55,20 +56,14 @@ class Compared:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Learned:
+class Learned(Specification, spec="learned"):
     """A run's divergence, estimated as if its q had no density."""
-
-    version: ClassVar[int] = 1
 
     of: Run
     """The run, whose model, inference, iterations and seed these are; its data sets play no part.
     """
     rows: int = 1000
     """Simulations that the classifier learns from."""
-
-    @cached_property
-    def key(self) -> str:
-        return keys.key(self)
 
     @property
     def label(self) -> str:
@@ -99,7 +94,7 @@ class Learned:
     def done(self, store: Store) -> bool:
         return store.has("results", self.key)
 
-    def run(self, store: Store, report: Live) -> None:
+    def run(self, store: Store, report: Report) -> None:
         """Train where the store lacks the classifier, and compare on fresh simulations.
 
         Raises:
@@ -108,20 +103,23 @@ class Learned:
         network = models.trained(store, self.training, trace(report))
         models.ready(store, self.source.benchmark)
         seed, (benchmark, gamma) = self.of.seed, (self.source.benchmark, self.source.gamma)
-        drawn = sampling.table(benchmark, gamma, TESTED, DRAWS, stream(seed, "learned", "table"))
+        table = sampling.table(benchmark, gamma, TESTED, DRAWS, stream(seed, "learned", "table"))
         logits, ratios = (
-            scores.apply(score, drawn) for score in (network.at(), Ratio(benchmark, gamma))
+            scores.apply(score, table) for score in (network.at(), Ratio(benchmark, gamma))
         )
-        sides = [(one.truth[0].astype(float), one.draws[0].astype(float))
-                 for one in (logits, ratios)]  # fmt: skip
-        found = nats.from_logits(*sides[0], stream(seed, "learned", "halves"))
+        sides = [
+            (side.truth[0].astype(float), side.draws[0].astype(float)) for side in (logits, ratios)
+        ]
+        calibrated = nats.from_logits(*sides[0], stream(seed, "learned", "halves"))
         d_exact = sides[1][0] - sides[1][1].mean(1)
         arrays = {
-            "d_estimate": found.d, "d_exact": d_exact, "slope": np.array(found.slope),
+            "d_estimate": calibrated.d,
+            "d_exact": d_exact,
+            "slope": np.array(calibrated.slope),
             "auc": np.array(nats.means(nats.paired(*sides[0]))),
             "auc_exact": np.array(nats.means(nats.paired(*sides[1]))),
-        }  # fmt: skip
-        for name, d in (("estimate", found.d), ("exact", d_exact)):
+        }
+        for name, d in (("estimate", calibrated.d), ("exact", d_exact)):
             arrays[name] = np.array(nats.divergence(d, stream(seed, "learned", name)), float)
         meta = {"label": self.label}
         store.save("results", self.key, arrays, spec=keys.text(self), meta=meta)
@@ -129,17 +127,21 @@ class Learned:
 
     def load(self, store: Store) -> Compared | None:
         """The stored result, or None."""
-        kept = store.load("results", self.key)
-        if kept is None:
+        stored = store.load("results", self.key)
+        if stored is None:
             return None
-        told = kept.arrays
+        arrays = stored.arrays
         return Compared(
-            _divergence(told["estimate"]), _divergence(told["exact"]),
-            told["d_estimate"], told["d_exact"],
-            nats.Means(*told["auc"]), nats.Means(*told["auc_exact"]), float(told["slope"]),
-        )  # fmt: skip
+            _divergence(arrays["estimate"]),
+            _divergence(arrays["exact"]),
+            arrays["d_estimate"],
+            arrays["d_exact"],
+            nats.Means(*arrays["auc"]),
+            nats.Means(*arrays["auc_exact"]),
+            float(arrays["slope"]),
+        )
 
 
 def _divergence(numbers: Array) -> nats.Divergence:
-    told = dict(zip(nats.Divergence._fields, numbers.tolist(), strict=True))
-    return nats.Divergence(**told)._replace(infinite=int(told["infinite"]))
+    fields = dict(zip(nats.Divergence._fields, numbers.tolist(), strict=True))
+    return nats.Divergence(**fields)._replace(infinite=int(fields["infinite"]))

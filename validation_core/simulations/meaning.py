@@ -48,8 +48,9 @@ def shifted(nats: ArrayLike) -> Apart:
     reach = ndtri((1 + LEVEL) / 2)
     accuracy = ndtr(delta / 2)
     misses = ndtr(-reach - delta) + ndtr(-reach + delta)
-    return Apart(delta, np.ones_like(delta), ndtr(delta / np.sqrt(2)), accuracy,
-                 2 * accuracy - 1, misses)  # fmt: skip
+    return Apart(
+        delta, np.ones_like(delta), ndtr(delta / np.sqrt(2)), accuracy, 2 * accuracy - 1, misses
+    )
 
 
 def scaled(nats: ArrayLike, width: Width = "narrow") -> Apart:
@@ -79,8 +80,8 @@ def _crossing(ratio: Float) -> Float:
     """Where the densities of N(0, 1) and of the narrower N(0, 1 / r^2) meet."""
     size = np.log(ratio)
     with np.errstate(invalid="ignore"):
-        found = np.sqrt(2 * size / np.expm1(2 * size))
-    return np.where(size > 0, found, 1.0)
+        crossing = np.sqrt(2 * size / np.expm1(2 * size))
+    return np.where(size > 0, crossing, 1.0)
 
 
 def _checked(nats: ArrayLike) -> Float:

@@ -29,7 +29,7 @@ def rows(plan: Plan, found: Found, ms: Sequence[int] | None = None) -> list[Row]
         Estimates in nats, None where a data set has no q; `k` data sets, `failures` of them
         without q; `heavy` where the `tail` of the terms is one of infinite variance.
     """
-    made = []
+    records = []
     for (i, j), terms in sorted(found.items()):
         model, inference = plan.models[i], plan.inferences[j]
         numbers = summary(terms.d)
@@ -38,21 +38,35 @@ def rows(plan: Plan, found: Found, ms: Sequence[int] | None = None) -> list[Row]
                 got = [float(values[at, MS.index(m)]) for values in numbers]
                 got.append(tail_shape(np.abs(terms.d[at, MS.index(m)])))
                 skl, low, high, median, largest, sd, tail = (v if v == v else None for v in got)
-                made.append({
-                    "model": model.name, "model_label": model.label, "inference": inference.name,
-                    "inference_label": inference.label, "iterations": iterations,
-                    "trained_m": tested(inference), "m": m, "skl": skl, "ci_low": low,
-                    "ci_high": high, "median": median, "largest": largest, "sd": sd,
-                    "tail": tail, "heavy": tail is not None and tail > HEAVY,
-                    "k": plan.datasets, "failures": int(terms.failures[at]),
-                    "seed": plan.seed, "seconds": float(terms.seconds[at]),
-                })  # fmt: skip
-    return made
+                records.append(
+                    {
+                        "model": model.name,
+                        "model_label": model.label,
+                        "inference": inference.name,
+                        "inference_label": inference.label,
+                        "iterations": iterations,
+                        "trained_m": tested(inference),
+                        "m": m,
+                        "skl": skl,
+                        "ci_low": low,
+                        "ci_high": high,
+                        "median": median,
+                        "largest": largest,
+                        "sd": sd,
+                        "tail": tail,
+                        "heavy": tail is not None and tail > HEAVY,
+                        "k": plan.datasets,
+                        "failures": int(terms.failures[at]),
+                        "seed": plan.seed,
+                        "seconds": float(terms.seconds[at]),
+                    }
+                )
+    return records
 
 
 def figure_rows(
     number: int, plan: Plan, found: Found, ms: Sequence[int] | None = None
-) -> list[Row]:  # fmt: skip
+) -> list[Row]:
     """What one of the paper's figures shows of its plan, M on the axis being `ms`."""
     if number == 1:
         return rows(plan, found)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
@@ -19,11 +18,12 @@ from numpy.typing import NDArray
 from validation_core import keys
 from validation_core.bayes import Model
 from validation_core.bayes.posterior import Posterior
+from validation_core.keys import Specification
 from validation_core.models import covariates
 from validation_core.rng import stream
 from validation_core.simulations.runs import Found, Run, simulated
 from validation_core.statistics import divergence
-from validation_core.tasks import Live
+from validation_core.study import Report
 from validation_core.types import Array
 
 if TYPE_CHECKING:
@@ -75,10 +75,9 @@ def density(run: Run, found: Found) -> Posterior | None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Opened:
+class Opened(Specification, spec="opened"):
     """Posterior draws of some data sets of a model and seed, whatever is inferred from them."""
 
-    version: ClassVar[int] = 1
     gpu: ClassVar[bool] = False
 
     model: Model
@@ -86,10 +85,6 @@ class Opened:
     which: tuple[int, ...]
     """Data sets, by number."""
     draws: int = DRAWS
-
-    @cached_property
-    def key(self) -> str:
-        return keys.key(self)
 
     @property
     def label(self) -> str:
@@ -99,24 +94,22 @@ class Opened:
     def done(self, store: Store) -> bool:
         return store.has("results", self.key)
 
-    def run(self, store: Store, report: Live) -> None:
+    def run(self, store: Store, report: Report) -> None:
         """Draw, and keep it."""
         from validation_core.bayes import hmc
 
         covariates(store, self.model)
         pairs = simulated(self.model, self.seed, self.which)
         streams = _streams(self)
-        found = hmc.draws(self.model, pairs.x, pairs.theta, self.draws, streams, chains=CHAINS)
-        arrays = {"z": found.z, "acceptance": found.acceptance}
-        store.save(
-            "results", self.key, arrays, spec=keys.text(self), meta={"label": self.label}
-        )  # fmt: skip
+        chains = hmc.draws(self.model, pairs.x, pairs.theta, self.draws, streams, chains=CHAINS)
+        arrays = {"z": chains.z, "acceptance": chains.acceptance}
+        store.save("results", self.key, arrays, spec=keys.text(self), meta={"label": self.label})
         report(1.0, {})
 
     def load(self, store: Store) -> Array | None:
         """The stored draws (len(which), draws, D), or None."""
-        kept = store.load("results", self.key)
-        return None if kept is None else kept.arrays["z"]
+        stored = store.load("results", self.key)
+        return None if stored is None else stored.arrays["z"]
 
 
 def tasks(run: Run, places: NDArray[np.int64]) -> tuple[Opened, ...]:
@@ -135,8 +128,8 @@ def tasks(run: Run, places: NDArray[np.int64]) -> tuple[Opened, ...]:
 
 def exact(task: Opened) -> Array | None:
     """Draws (len(which), draws, D) where the posterior has a closed form; covariates are lent."""
-    found = task.model.exact(simulated(task.model, task.seed, task.which).x)
-    return None if found is None else found.sample(task.draws, _streams(task))
+    posterior = task.model.exact(simulated(task.model, task.seed, task.which).x)
+    return None if posterior is None else posterior.sample(task.draws, _streams(task))
 
 
 def _streams(task: Opened) -> list[np.random.Generator]:
@@ -161,17 +154,17 @@ def ellipses(mean: Array, scale: Array, share: float, points: int = 61) -> Array
     values, vectors = np.linalg.eigh(np.where(ok[:, None, None], covariance, np.eye(2)))
     root = vectors * np.sqrt(np.maximum(values, 0))[:, None]
     reach = np.sqrt(-2 * np.log1p(-share))  # the squared radius is exponential, of mean 2
-    found = mean[:, None] + reach * np.stack([np.cos(turn), np.sin(turn)], 1) @ np.swapaxes(
+    outlines = mean[:, None] + reach * np.stack([np.cos(turn), np.sin(turn)], 1) @ np.swapaxes(
         root, 1, 2
     )
-    return np.where(ok[:, None, None], found, np.nan)
+    return np.where(ok[:, None, None], outlines, np.nan)
 
 
 def frame(parts: Sequence[Array]) -> tuple[Array, Array]:
     """Centres and half widths (V, 2) of boxes that hold all points (V, L, 2) of all parts."""
-    every = np.concatenate(parts, axis=1)
+    points = np.concatenate(parts, axis=1)
     with np.errstate(invalid="ignore"):
-        low, high = np.nanmin(every, axis=1), np.nanmax(every, axis=1)
+        low, high = np.nanmin(points, axis=1), np.nanmax(points, axis=1)
     half = (high - low) / 2
     least = 1e-9 * np.maximum(np.abs(low) + np.abs(high), 1.0)
     return (low + high) / 2, 1.05 * np.maximum(half, least)

@@ -11,6 +11,7 @@ import numpy as np
 
 from validation_core.bayes import MODELS, HeartTransplants, Model
 from validation_core.bayes.inference import ALGORITHMS, Inference
+from validation_core.keys import Specification
 from validation_core.simulations.runs import MS, Run
 
 GRID = (10, 30, 100, 300, 1000, 3000)
@@ -27,7 +28,7 @@ _AT_ONCE = 40.0  # steps' worth of what a step takes however small the model is
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
+class Plan(Specification, spec="plan"):
     """Models, inferences and iterations: a run for each combination.
 
     Raises:
@@ -44,9 +45,11 @@ class Plan:
         for name in ("models", "inferences", "iterations"):
             values: tuple[Any, ...] = getattr(self, name)
             if not values or len(set(values)) < len(values):
-                said = ", ".join(str(getattr(one, "label", one)) for one in values) or "none"
+                labels = (
+                    ", ".join(str(getattr(choice, "label", choice)) for choice in values) or "none"
+                )
                 raise ValueError(
-                    f"A plan has one or more {name}, each once; got {said}. Leave out what is "
+                    f"A plan has one or more {name}, each once; got {labels}. Leave out what is "
                     f"repeated, or name one."
                 )
         if min(self.iterations) < 1:
@@ -63,9 +66,12 @@ class Plan:
     def run(self, model: Model, inference: Inference, iterations: int) -> Run:
         """The run of one combination."""
         return Run(
-            model=model, inference=inference, iterations=iterations, datasets=self.datasets,
+            model=model,
+            inference=inference,
+            iterations=iterations,
+            datasets=self.datasets,
             seed=self.seed,
-        )  # fmt: skip
+        )
 
     @property
     def picked(self) -> tuple[int, ...]:
@@ -95,10 +101,10 @@ class Plan:
         return tuple(dict.fromkeys(self._ordered()))
 
     def _ordered(self) -> Iterator[Run]:
-        every = [run for row in self._rows.values() for run in row]
-        heart = [run for run in every if isinstance(run.model, HeartTransplants)]
+        runs = [run for row in self._rows.values() for run in row]
+        heart = [run for run in runs if isinstance(run.model, HeartTransplants)]
         others = sorted(
-            (run for run in every if not isinstance(run.model, HeartTransplants)),
+            (run for run in runs if not isinstance(run.model, HeartTransplants)),
             key=lambda run: price(run.model, None, 1),
         )
         yield from sorted(heart, key=lambda run: run.iterations)
@@ -152,8 +158,9 @@ def figure(
         models=tuple(models) or tuple(kind() for kind in MODELS.values()),
         inferences=tuple(inferences) or own,
         iterations=tuple(iterations) or (GRID[-1:] if number == 3 else GRID),
-        datasets=datasets, seed=seed,
-    )  # fmt: skip
+        datasets=datasets,
+        seed=seed,
+    )
 
 
 def trained(ms: Sequence[int] = TRAINED) -> tuple[Inference, ...]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
@@ -16,10 +15,11 @@ from validation_core.bayes import Model
 from validation_core.bayes.algorithms import Weights, weights
 from validation_core.bayes.inference import Inference, Laplace
 from validation_core.bayes.posterior import FullGaussian, Posterior
+from validation_core.keys import Specification
 from validation_core.models import covariates
 from validation_core.rng import stream
 from validation_core.statistics.divergence import importance_weighted
-from validation_core.tasks import Live
+from validation_core.study import Report
 from validation_core.types import Array, Joint
 
 if TYPE_CHECKING:
@@ -46,14 +46,13 @@ class Found:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Run:
+class Run(Specification, spec="run"):
     """A model, an inference, its iterations, and K simulated data sets.
 
     Data sets have random streams of their own that no other field enters: all runs of a model and
     seed see the same ones, and those of a smaller K are the first of a larger one's.
     """
 
-    version: ClassVar[int] = 1
     gpu: ClassVar[bool] = False
 
     model: Model
@@ -61,10 +60,6 @@ class Run:
     iterations: int
     datasets: int = 100
     seed: int = 0
-
-    @cached_property
-    def key(self) -> str:
-        return keys.key(self)
 
     @property
     def label(self) -> str:
@@ -93,7 +88,7 @@ class Run:
     def done(self, store: Store) -> bool:
         return store.has("results", self.key) and Summed(of=self).done(store)
 
-    def run(self, store: Store, report: Live) -> None:
+    def run(self, store: Store, report: Report) -> None:
         """Simulate, infer, weigh, and keep it, with what else the same work gives.
 
         Raises:
@@ -125,28 +120,30 @@ class Run:
 
     def _keep(self, store: Store, pairs: Joint, q: Posterior, before: float) -> None:
         start = time.perf_counter()
-        found = weights(self.model, q, pairs, max(MS), self.streams("draws"))
+        log_weights = weights(self.model, q, pairs, max(MS), self.streams("draws"))
         seconds = before + time.perf_counter() - start
-        arrays = {
-            "theta": pairs.theta, "x": pairs.x, "ok": q.ok, **found._asdict(),
-        }  # fmt: skip
+        arrays = {"theta": pairs.theta, "x": pairs.x, "ok": q.ok, **log_weights._asdict()}
         if isinstance(q, FullGaussian):
             arrays |= {"mean": q.mean, "scale": q.scale}
         meta = {"label": self.label, "seconds": seconds}
         store.save("results", self.key, arrays, spec=keys.text(self), meta=meta)
-        Summed(of=self).keep(store, found, q.ok, seconds)
+        Summed(of=self).keep(store, log_weights, q.ok, seconds)
 
     def load(self, store: Store) -> Found | None:
         """The stored result, or None."""
-        kept = store.load("results", self.key)
-        if kept is None:
+        stored = store.load("results", self.key)
+        if stored is None:
             return None
-        of = kept.arrays
+        of = stored.arrays
         q = FullGaussian(of["mean"], of["scale"]) if "mean" in of else None
         return Found(
-            of["theta"], of["x"], Weights(*(of[name] for name in Weights._fields)),
-            of["ok"].astype(bool), q, float(kept.meta["seconds"]),
-        )  # fmt: skip
+            of["theta"],
+            of["x"],
+            Weights(*(of[name] for name in Weights._fields)),
+            of["ok"].astype(bool),
+            q,
+            float(stored.meta["seconds"]),
+        )
 
 
 def simulated(model: Model, seed: int, which: Sequence[int]) -> Joint:
@@ -166,16 +163,10 @@ class Kept(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Summed:
+class Summed(Specification, spec="summed"):
     """The terms of a run, kept beside it: a hundredth of its size, small enough to ship."""
 
-    version: ClassVar[int] = 1
-
     of: Run
-
-    @cached_property
-    def key(self) -> str:
-        return keys.key(self)
 
     def done(self, store: Store) -> bool:
         """Whether figures can be drawn of the run."""
@@ -189,7 +180,9 @@ class Summed:
 
     def load(self, store: Store) -> Kept | None:
         """The stored terms, or None."""
-        kept = store.load("results", self.key)
-        if kept is None:
+        stored = store.load("results", self.key)
+        if stored is None:
             return None
-        return Kept(kept.arrays["d"], int(kept.meta["failures"]), float(kept.meta["seconds"]))
+        return Kept(
+            stored.arrays["d"], int(stored.meta["failures"]), float(stored.meta["seconds"])
+        )

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.rng import stream
-from validation_core.simulations.runs import MS, Found
+from validation_core.simulations.plan import tested
+from validation_core.simulations.runs import MS, Found, Run
 from validation_core.statistics import divergence
 from validation_core.types import Array
 
@@ -62,11 +63,11 @@ def spread(found: Found, seed: int = 0) -> Spread | None:
     """
     truth, draws = found.weights.truth, found.weights.draws
     d = divergence.importance_weighted(truth, draws, MS)
-    kept = np.flatnonzero(np.isfinite(d).all(0))
+    finite = np.flatnonzero(np.isfinite(d).all(0))
     without = int((~found.ok).sum())
-    if len(kept) < 2:
+    if len(finite) < 2:
         return None
-    d = d[:, kept]
+    d = d[:, finite]
     means = divergence.means(d)
     # One draw of q beside each truth: relabelling the two flips the sign of d.
     nothing = np.zeros((*d.shape, 1))
@@ -74,12 +75,19 @@ def spread(found: Found, seed: int = 0) -> Spread | None:
     root = np.sqrt(np.square(d).mean(-1) / d.shape[1])  # the same whatever the signs
     scale = np.where(root > 0, root, 1.0)
     return Spread(
-        kept, d, means.estimate, means.low, means.high,
+        finite,
+        d,
+        means.estimate,
+        means.low,
+        means.high,
         np.array([_tail(np.abs(row)) for row in d]),
-        np.asarray(test.statistic) / scale, test.null / scale[:, None], np.asarray(test.pvalue),
-        np.asarray(divergence.paired_auc(d, nothing)), without,
-        len(found.ok) - without - len(kept),
-    )  # fmt: skip
+        np.asarray(test.statistic) / scale,
+        test.null / scale[:, None],
+        np.asarray(test.pvalue),
+        np.asarray(divergence.paired_auc(d, nothing)),
+        without,
+        len(found.ok) - without - len(finite),
+    )
 
 
 def _tail(sizes: Array) -> float:
@@ -126,5 +134,13 @@ def counts(d: Array, axis: Scale) -> tuple[Array, NDArray[np.intp]]:
     edges = width * np.arange(first, last + 1)
     at = np.clip(np.floor(places / width).astype(int) - first, 0, last - first - 1)
     rows = at.reshape(-1, at.shape[-1])
-    found = np.stack([np.bincount(row, minlength=last - first) for row in rows])
-    return edges, found.reshape(*d.shape[:-1], last - first)
+    histograms = np.stack([np.bincount(row, minlength=last - first) for row in rows])
+    return edges, histograms.reshape(*d.shape[:-1], last - first)
+
+
+def mean(run: Run, found: Found) -> float:
+    """A run's divergence in nats over the data sets with a q, at the M it was made for."""
+    d = divergence.importance_weighted(
+        found.weights.truth, found.weights.draws, (tested(run.inference),)
+    )
+    return float(np.mean(d[0, found.ok])) if found.ok.any() else float("nan")

@@ -5,8 +5,8 @@ Nothing here knows what a score is or where it came from.
 
 from validation_core.statistics.accuracy import C2ST, c2st
 from validation_core.statistics.coverage import Atc, atc, bootstrap_band
+from validation_core.statistics.curves import bins, histogram, histogram_band
 from validation_core.statistics.differences import Multiple, auc, multiple
-from validation_core.statistics.histogram import bins, histogram, histogram_band
 from validation_core.statistics.intervals import (
     binomial_bounds,
     clopper_pearson,

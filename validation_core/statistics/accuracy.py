@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr
 
-from validation_core.statistics import exact
+from validation_core.statistics import laws
 from validation_core.statistics.ranks import require_numbers
 
 Float = NDArray[np.float64]
@@ -56,13 +56,13 @@ def c2st(p: ArrayLike, q: ArrayLike, threshold: float = 0.0) -> C2ST:
     q_hits = np.count_nonzero(q <= threshold, axis=-1).astype(np.float64)
     p_hits, q_hits = np.broadcast_arrays(p_hits, q_hits)
     accuracy = (p_hits / n_p + q_hits / n_q) / 2
-    pvalues = (_exact if min(n_p, n_q) < exact.SMALL else _normal)(p_hits, q_hits, n_p, n_q)
+    pvalues = (_exact if min(n_p, n_q) < laws.SMALL else _normal)(p_hits, q_hits, n_p, n_q)
     return C2ST(accuracy, *pvalues, p_hits, q_hits)
 
 
 def _exact(p_hits: Float, q_hits: Float, n_p: int, n_q: int) -> tuple[Float, Float]:
     above = p_hits, n_q - q_hits
-    return exact.accuracy(*above, n_p, n_q), exact.conditional(*above, n_p, n_q)
+    return laws.accuracy(*above, n_p, n_q), laws.conditional(*above, n_p, n_q)
 
 
 def _normal(p_hits: Float, q_hits: Float, n_p: int, n_q: int) -> tuple[Float, Float]:
@@ -72,4 +72,4 @@ def _normal(p_hits: Float, q_hits: Float, n_p: int, n_q: int) -> tuple[Float, Fl
     per_class = np.where(per_class > 0, per_class, nominal)
     excess = (rate_p + rate_q) / 2 - 0.5
     nominal_p, per_class_p = (ndtr(-excess / np.sqrt(each)) for each in (nominal, per_class))
-    return np.maximum(nominal_p, exact.TINY), np.maximum(per_class_p, exact.TINY)
+    return np.maximum(nominal_p, laws.TINY), np.maximum(per_class_p, laws.TINY)

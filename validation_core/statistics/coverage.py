@@ -7,8 +7,7 @@ q's region of that level covers the truth.
 
 References:
     Sampling-based accuracy testing of posterior estimators for general inference, Lemos, Coogan,
-    Hezaveh & Perreault-Levasseur (2023), Section 3.
-"""
+    Hezaveh & Perreault-Levasseur (2023), Section 3."""
 
 from __future__ import annotations
 
@@ -18,7 +17,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from validation_core.statistics.uniformity import GRID, ecdf_difference
+from validation_core.statistics.effects import LEVELS, Rate, rate
+from validation_core.statistics.ranks import conformal_ranks
+from validation_core.statistics.uniformity import GRID, ecdf_band, ecdf_difference, ks
 
 Float = NDArray[np.float64]
 
@@ -68,16 +69,19 @@ def counted(below: ArrayLike, k: int, bins: int) -> Float:
         )
     rows = np.minimum(whole * bins // k, bins - 1).reshape(-1, whole.shape[-1])
     rows = rows + bins * np.arange(len(rows))[:, None]
-    found = np.bincount(rows.ravel(), minlength=bins * len(rows)).reshape(-1, bins)
+    histograms = np.bincount(rows.ravel(), minlength=bins * len(rows)).reshape(-1, bins)
     share = np.zeros((*whole.shape[:-1], bins + 1))
-    share[..., 1:] = (found.cumsum(axis=-1) / rows.shape[1]).reshape(*whole.shape[:-1], bins)
+    share[..., 1:] = (histograms.cumsum(axis=-1) / rows.shape[1]).reshape(*whole.shape[:-1], bins)
     return share
 
 
 def bootstrap_band(
-    u: ArrayLike, rng: np.random.Generator, level: float = 0.95, levels: ArrayLike = GRID,
+    u: ArrayLike,
+    rng: np.random.Generator,
+    level: float = 0.95,
+    levels: ArrayLike = GRID,
     resamples: int = 999,
-) -> tuple[Float, Float]:  # fmt: skip
+) -> tuple[Float, Float]:
     """Where the curve of other simulations like these would lie, at each level by itself.
 
     Simulations are drawn again with replacement, all resamples from one generator. How many of
@@ -93,8 +97,8 @@ def bootstrap_band(
     ends = np.concatenate([share, np.ones((*share.shape[:-1], 1))], axis=-1)
     between = np.maximum(np.diff(ends, axis=-1, prepend=0.0), 0.0)
     n, shape = np.shape(u)[-1], (*share.shape[:-1], resamples)
-    drawn = rng.multinomial(n, between[..., None, :], size=shape)  # (..., resamples, G + 1)
-    curves = drawn.cumsum(axis=-1)[..., :-1] / n
+    resampled = rng.multinomial(n, between[..., None, :], size=shape)  # (..., resamples, G + 1)
+    curves = resampled.cumsum(axis=-1)[..., :-1] / n
     low, high = np.quantile(curves, [(1 - level) / 2, (1 + level) / 2], axis=-2)
     return low, high
 
@@ -142,3 +146,49 @@ def _drawn_again(n: int, resamples: int, rng: np.random.Generator) -> Iterator[F
         which = rng.integers(n, size=(rows, n))
         which += n * np.arange(rows)[:, None]
         yield np.bincount(which.ravel(), minlength=rows * n).reshape(rows, n).astype(np.float64)
+
+
+# ---- Expected coverage of q's highest-density regions, from log q ----
+
+
+class Regions(NamedTuple):
+    """How often highest-density regions hold the truth."""
+
+    needed: Float
+    """Mass of the smallest region that holds each truth (n,): uniform if q is right."""
+    rates: Rate
+    """True coverage of the nominal levels (L,)."""
+    area: Atc
+    """Coverage less level, integrated from 1/2 to 1: positive is under-confident."""
+    pvalue: float
+    """Exact KS test that `needed` is uniform."""
+
+
+def regions(
+    log_q: ArrayLike, log_q_draws: ArrayLike, rng: np.random.Generator, levels: ArrayLike = LEVELS
+) -> Regions:
+    """Expected coverage of the highest-density regions of q.
+
+    Args:
+        log_q: log density of q at the truth (n,); constants that depend on x alone do not matter.
+        log_q_draws: at q's own draws (n, K).
+        rng: breaks ties, and draws the bootstrap of the area.
+        levels: nominal levels (L,).
+
+    Raises:
+        ValueError: if shapes do not fit, there are fewer than two rows, or one is NaN.
+    """
+    needed = 1 - conformal_ranks(log_q, log_q_draws, rng)
+    inside = np.array([(needed <= nominal).sum() for nominal in np.asarray(levels, float)])
+    return Regions(needed, rate(inside, len(needed)), atc(needed, rng), float(ks(needed).pvalue))
+
+
+def curve(needed: ArrayLike, level: float = 0.95) -> tuple[Float, Float, Float, Float]:
+    """Expected coverage by level, and the band it stays in as a whole if q is right.
+
+    Returns:
+        levels (G,), coverage (G,), low (G,) and high (G,).
+    """
+    masses = np.asarray(needed, dtype=np.float64)
+    low, high = ecdf_band(masses.shape[-1], level)
+    return np.array(GRID), coverage(masses), GRID + low, GRID + high

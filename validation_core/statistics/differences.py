@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr
 
-from validation_core.statistics import exact
+from validation_core.statistics import laws
 from validation_core.statistics.ranks import require_numbers
 
 Float = NDArray[np.float64]
@@ -75,10 +75,10 @@ def multiple(p: ArrayLike, q: ArrayLike, rng: np.random.Generator) -> Multiple:
     variance = (crossed.q_middle / n_q).var(axis=-1, ddof=1) + n_p / (12 * n_q)
     sigma = np.sqrt(variance)
     statistic = (0.5 - mean_u) * np.sqrt(n_p) / sigma
-    if min(n_p, n_q) < exact.SMALL:
-        pvalue = exact.mann_whitney(sides.p, sides.q, rng)
+    if min(n_p, n_q) < laws.SMALL:
+        pvalue = laws.mann_whitney(sides.p, sides.q, rng)
     else:
-        pvalue = np.maximum(ndtr(-statistic), exact.least(n_p, n_q))
+        pvalue = np.maximum(ndtr(-statistic), laws.least(n_p, n_q))
     return Multiple(statistic, pvalue, crossed.auc, sigma)
 
 
@@ -115,10 +115,10 @@ class _Sides:
         order = np.argsort(both, axis=-1)
         first, stop = _tie_groups(np.take_along_axis(both, order, axis=-1))
         is_p = order < n_p
-        seen = np.zeros((*lead, n_p + n_q + 1), dtype=np.int64)
-        np.cumsum(is_p, axis=-1, out=seen[..., 1:])  # p scores before each place
-        p_below = np.take_along_axis(seen, first, axis=-1)
-        p_equal = np.take_along_axis(seen, stop, axis=-1) - p_below
+        p_before = np.zeros((*lead, n_p + n_q + 1), dtype=np.int64)
+        np.cumsum(is_p, axis=-1, out=p_before[..., 1:])  # p scores before each place
+        p_below = np.take_along_axis(p_before, first, axis=-1)
+        p_equal = np.take_along_axis(p_before, stop, axis=-1) - p_below
         q_below, q_equal = first - p_below, stop - first - p_equal
         at_p, at_q = (*lead, n_p), (*lead, n_q)
         return _Crossed(

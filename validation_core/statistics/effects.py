@@ -2,8 +2,7 @@
 
 Ranks u (..., n) are exactly uniform if q is right, whatever its shape and however few draws, so
 that their normal scores are exactly standard normal. Their mean and their spread become a bias in
-q's own posterior sd and a ratio of widths once the noise of having K draws only is taken out.
-"""
+q's own posterior sd and a ratio of widths once the noise of having K draws only is taken out."""
 
 from __future__ import annotations
 
@@ -16,6 +15,7 @@ from scipy.special import chdtr, chdtrc, chdtri, gammaln, ndtr, ndtri, stdtrit
 
 from validation_core.statistics.intervals import clopper_pearson
 from validation_core.statistics.uniformity import ks
+from validation_core.types import Array
 
 Float = NDArray[np.float64]
 
@@ -63,7 +63,9 @@ def covered(u: ArrayLike, levels: ArrayLike = LEVELS, level: float = 0.95) -> Ra
     """
     ranks = np.asarray(u, dtype=np.float64)
     off = np.abs(ranks - 0.5)
-    inside = np.stack([(off <= one / 2).sum(-1) for one in np.asarray(levels, float)], axis=-1)
+    inside = np.stack(
+        [(off <= nominal / 2).sum(-1) for nominal in np.asarray(levels, float)], axis=-1
+    )
     return rate(inside, ranks.shape[-1], level)
 
 
@@ -90,8 +92,8 @@ def excess(rates: Rate, nominal: ArrayLike) -> Float:
 
 def scores(u: ArrayLike) -> Float:
     """Normal scores of randomised ranks: exactly independent N(0, 1) if q is right."""
-    found: Float = ndtri(np.clip(np.asarray(u, dtype=np.float64), _ENDS, 1 - 2 * _ENDS))
-    return found
+    normal_scores: Float = ndtri(np.clip(np.asarray(u, dtype=np.float64), _ENDS, 1 - 2 * _ENDS))
+    return normal_scores
 
 
 def off_pvalue(u: ArrayLike) -> Float:
@@ -176,21 +178,23 @@ def _intervals(z: Float, level: float) -> tuple[Rate, Rate]:
     """Mean and sd of the numbers there are among z (..., n), with intervals."""
     there = ~np.isnan(z)
     n = there.sum(-1)
-    kept = np.maximum(n, 2)
-    mean = np.where(there, z, 0.0).sum(-1) / kept
+    counts = np.maximum(n, 2)
+    mean = np.where(there, z, 0.0).sum(-1) / counts
     off = np.where(there, z - mean[..., None], 0.0)
-    variance = (off**2).sum(-1) / (kept - 1)
-    fourth = (off**4).sum(-1) / kept
+    variance = (off**2).sum(-1) / (counts - 1)
+    fourth = (off**4).sum(-1) / counts
     with np.errstate(divide="ignore", invalid="ignore"):
         heavy = np.nan_to_num(fourth / variance**2 - 3)
     # Lighter than normal only where that is more than the noise of a fourth moment.
-    heavy = np.maximum(heavy, 0.0) + np.minimum(heavy + 3 * np.sqrt(24 / kept), 0.0)
-    freedom = (kept - 1) / (1 + heavy / 2)
+    heavy = np.maximum(heavy, 0.0) + np.minimum(heavy + 3 * np.sqrt(24 / counts), 0.0)
+    freedom = (counts - 1) / (1 + heavy / 2)
     tail = (1 - level) / 2
-    half = -stdtrit(kept - 1, tail) * np.sqrt(variance / kept)
+    half = -stdtrit(counts - 1, tail) * np.sqrt(variance / counts)
     low, high = (np.sqrt(freedom * variance / chdtri(freedom, p)) for p in (tail, 1 - tail))
-    found = (mean, mean - half, mean + half), (np.sqrt(variance), low, high)
-    place, spread = (Rate(*(np.where(n >= 2, end, np.nan) for end in one)) for one in found)
+    intervals = (mean, mean - half, mean + half), (np.sqrt(variance), low, high)
+    place, spread = (
+        Rate(*(np.where(n >= 2, end, np.nan) for end in interval)) for interval in intervals
+    )
     return place, spread
 
 
@@ -257,3 +261,72 @@ def _tables(k: int) -> tuple[Float, Float]:
         law = np.exp(ways + j * below[:, None] + (k - j) * above[:, None])
         first[part], second[part] = law @ mean, law @ square
     return first, second
+
+
+# ---- What q makes of the prior: its draws' means and variances, contraction, and z-scores ----
+
+
+_DRAWS = 1 << 19  # draws in float64 at a time: the table itself is never copied
+
+
+class Moments(NamedTuple):
+    """Of q's draws at each x: (n, D) each."""
+
+    mean: Float
+    variance: Float
+    """Unbiased; NaN where there is one draw only."""
+
+
+def moments(draws: Array) -> Moments:
+    """Mean and variance of q's draws (n, K, D) at each x, in float64, a few rows at a time.
+
+    Draws that are all the same have a variance of exactly 0.
+    """
+    n, k, d = draws.shape
+    mean, variance = np.empty((n, d)), np.full((n, d), np.nan)
+    step = max(1, _DRAWS // max(k * d, 1))
+    with np.errstate(over="ignore", invalid="ignore"):
+        for start in range(0, n, step):
+            part = slice(start, start + step)
+            off = draws[part].astype(np.float64)
+            first = off[:, :1].copy()
+            off -= first
+            middle = off.mean(axis=1, keepdims=True)
+            mean[part] = (first + middle)[:, 0]
+            if k > 1:
+                off -= middle
+                variance[part] = np.einsum("nkd,nkd->nd", off, off) / (k - 1)
+    return Moments(mean, variance)
+
+
+def zscores(found: Moments, truth: ArrayLike) -> Float:
+    """(Mean of q's draws - truth) / their sd: (n, D); positive where q sits too high.
+
+    NaN where the draws at an x do not differ.
+    """
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        z = (found.mean - np.asarray(truth, dtype=np.float64)) / np.sqrt(found.variance)
+    return np.where((found.variance > 0) & np.isfinite(z), z, np.nan)
+
+
+def contraction(found: Moments, truth: ArrayLike, level: float = 0.95) -> Rate:
+    """1 - mean variance of q / variance of the truths: (D,), which is not cut off at 0.
+
+    0 is as wide as the prior, negative is wider, 1 is a point. The interval takes the log of the
+    ratio as normal, with the sd that its linear expansion has over simulations. NaN where a
+    truth never varies or q has one draw at each x.
+    """
+    theta = np.asarray(truth, dtype=np.float64)
+    n = len(theta)
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        squares = (theta - theta.mean(0)) ** 2
+        prior, own = squares.sum(0) / max(n - 1, 1), found.variance.mean(0)
+        ratio = np.where(prior > 0, own / prior, np.nan)
+        each = found.variance / own - squares / prior
+        reach = -stdtrit(max(n - 1, 1), (1 - level) / 2) * each.std(0, ddof=1) / np.sqrt(n)
+        # Draws that never vary have a ratio of exactly 0.
+        wide = np.where(own > 0, np.exp(reach), 1.0)
+        return Rate(1 - ratio, 1 - ratio * wide, 1 - ratio / wide)
+
+
+# ---- Quantiles of the binomial law and of Kolmogorov's, as scipy.stats has them ----

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betaincinv, ndtri
-
-from validation_core.statistics.quantiles import binomial_quantile
+from scipy.special import bdtr, bdtrik, betaincinv, ndtri
 
 Float = NDArray[np.float64]
 
@@ -118,3 +116,13 @@ def total_variation_bounds(auc: ArrayLike) -> tuple[Float, Float]:
     area = np.clip(np.asarray(auc, dtype=np.float64), 0.0, 1.0)
     low = np.maximum(1 - np.sqrt(2 * (1 - area)), 0.0)
     return low, np.maximum(2 * area - 1, 0.0)
+
+
+def binomial_quantile(q: ArrayLike, n: int, rate: ArrayLike) -> NDArray[np.int64]:
+    """The smallest counts (...) that Binomial(n, rate) exceeds with a chance of at most 1 - q."""
+    q, rate = np.broadcast_arrays(np.asarray(q, np.float64), np.asarray(rate, np.float64))
+    near = np.clip(np.nan_to_num(np.ceil(bdtrik(q, n, rate))), 0, n)
+    near -= (near > 0) & (bdtr(np.maximum(near - 1, 0), n, rate) >= q)  # rounded up by a hair
+    # Without chance there is one count.
+    near = np.where(rate <= 0, 0, np.where(rate >= 1, n, near))
+    return near.astype(np.int64)

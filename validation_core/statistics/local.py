@@ -74,9 +74,9 @@ def local(statistic: ArrayLike, nulls: ArrayLike) -> Local:
     every x, it is exact if the H + 1 classifiers are exchangeable; where only p = q at this x_o,
     it is as good as the classifier's reach to other x is small.
     """
-    seen, spread = np.asarray(statistic, np.float64), np.asarray(nulls, np.float64)
-    pvalue = share_beyond(seen, spread, _ROUNDING * seen)
-    return Local(seen, spread, pvalue, holm(pvalue))
+    observed, spread = np.asarray(statistic, np.float64), np.asarray(nulls, np.float64)
+    pvalue = share_beyond(observed, spread, _ROUNDING * observed)
+    return Local(observed, spread, pvalue, holm(pvalue))
 
 
 def least_pvalue(points: int, nulls: int) -> float:

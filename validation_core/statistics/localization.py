@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from validation_core.statistics.intervals import wilson
-from validation_core.statistics.quantiles import kolmogorov_quantile
+from validation_core.statistics.laws import kolmogorov_quantile
 from validation_core.statistics.uniformity import ks, ks_location
 
 Float = NDArray[np.float64]
@@ -69,10 +69,13 @@ def kolmogorov(u: ArrayLike, level: float = 0.95) -> Distance:
     Raises:
         ValueError: if there are fewer than two ranks.
     """
-    found = ks(u)
+    uniformity = ks(u)
     reach = _reach(np.shape(u)[-1], level)
-    low, high = np.maximum(found.statistic - reach, 0.0), np.minimum(found.statistic + reach, 1.0)
-    return Distance(found.statistic, low, high)
+    low, high = (
+        np.maximum(uniformity.statistic - reach, 0.0),
+        np.minimum(uniformity.statistic + reach, 1.0),
+    )
+    return Distance(uniformity.statistic, low, high)
 
 
 @lru_cache(maxsize=64)

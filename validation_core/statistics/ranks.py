@@ -57,8 +57,8 @@ def count(test: ArrayLike, calibration: ArrayLike) -> tuple[Float, Float]:
         # What lies scattered is copied once, not read crosswise twice.
         scores = np.ascontiguousarray(calibration[piece])
         row = test[piece]
-        found = _counted(row.reshape(-1, 1), scores.reshape(row.size, m, 1))
-        below[piece], equal[piece] = (counts.reshape(row.shape) for counts in found)
+        piece_counts = _counted(row.reshape(-1, 1), scores.reshape(row.size, m, 1))
+        below[piece], equal[piece] = (counts.reshape(row.shape) for counts in piece_counts)
     return below, equal
 
 
@@ -102,13 +102,13 @@ def _how_many(compare: np.ufunc, scores: Array, test: Array) -> Array:
     """
     r, m, i = scores.shape
     if i == 1:
-        ones = np.ones(m, np.float32 if m < 1 << 24 else np.float64)
-        return np.dot(compare(scores[..., 0], test), ones)[:, None]
+        unit_weights = np.ones(m, np.float32 if m < 1 << 24 else np.float64)
+        return np.dot(compare(scores[..., 0], test), unit_weights)[:, None]
     steps = max(1, min(m * i // _SIDE, m, 255))  # 255: what a byte counts to
     side = m // steps
     folded = scores[:, : steps * side].reshape(r, steps, side * i)
-    found = compare(folded, np.tile(test, side)[:, None]).view(np.uint8)
-    total = np.add.reduce(found, axis=1, dtype=np.uint8).reshape(r, side, i).sum(1, np.int64)
+    hits = compare(folded, np.tile(test, side)[:, None]).view(np.uint8)
+    total = np.add.reduce(hits, axis=1, dtype=np.uint8).reshape(r, side, i).sum(1, np.int64)
     return total + compare(scores[:, steps * side :], test[:, None]).sum(1)
 
 
@@ -217,12 +217,13 @@ class Pool:
         """
         below_share, equal_share = self.cdf(test)
         below = rng.binomial(m, below_share)
-        equal = np.zeros(below_share.shape)
+        # Of the m - below others each equals s with the conditional probability; no number is
+        # drawn where that is 0.
         tied = equal_share > 0
-        # Of the m - below others each equals s with the conditional probability.
-        rate = np.minimum(equal_share[tied] / (1 - below_share[tied]), 1.0)
-        equal[tied] = rng.binomial(m - below[tied], rate)
-        return below.astype(np.float64), equal
+        rate = np.zeros(below_share.shape)
+        rate[tied] = np.minimum(equal_share[tied] / (1 - below_share[tied]), 1.0)
+        equal = rng.binomial(m - below, rate)
+        return below.astype(np.float64), equal.astype(np.float64)
 
 
 def midranks(values: Array) -> Float:

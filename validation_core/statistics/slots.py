@@ -109,8 +109,8 @@ def permutation(values: ArrayLike, permutations: int, rng: np.random.Generator) 
     narrow = np.uint8 if slots <= 256 else np.int64
     for some, few in _pieces(len(trials), permutations, n):
         shape = (some.stop - some.start, few.stop - few.start, n)
-        drawn = rng.integers(0, slots, size=shape, dtype=narrow)
-        null[some, few] = permuted(trials[some], drawn)
+        truth_slots = rng.integers(0, slots, size=shape, dtype=narrow)
+        null[some, few] = permuted(trials[some], truth_slots)
     observed = table[..., 0].mean(axis=-1)
     spread = null.reshape(*lead, permutations)
     return Permuted(observed, share_beyond(observed, spread, slack(table)), spread)

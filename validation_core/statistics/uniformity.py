@@ -16,12 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln
 
-from validation_core.statistics.laws import (
-    anderson_darling_sf,
-    cramer_von_mises_sf,
-    kolmogorov_sf,
-)
-from validation_core.statistics.quantiles import binomial_quantile
+from validation_core.statistics.intervals import binomial_quantile
+from validation_core.statistics.laws import anderson_darling_sf, cramer_von_mises_sf, kolmogorov_sf
 
 Float = NDArray[np.float64]
 

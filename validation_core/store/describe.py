@@ -82,9 +82,9 @@ def _is_typed(value: Any) -> bool:
 
 
 def _name(value: dict[str, Any]) -> str:
-    plain = re.sub(r"Task$", "", value["type"].rpartition(":")[2].rpartition(".")[2])
+    class_name = re.sub(r"Task$", "", value["type"].rpartition(":")[2].rpartition(".")[2])
     # Two letters before a capital begin a word of their own: "within x", but "colt".
-    return _words(re.sub(r"(?<=[a-z0-9]{2})(?=[A-Z])", " ", plain)).lower()
+    return _words(re.sub(r"(?<=[a-z0-9]{2})(?=[A-Z])", " ", class_name)).lower()
 
 
 def _words(name: str) -> str:

@@ -49,17 +49,17 @@ def write(path: Path, arrays: Arrays, spec: str, meta: Mapping[str, object]) -> 
         ValueError: for arrays of Python objects, or one under the name kept for the file itself.
     """
     # C order: safetensors writes another's memory as it lies, and strided arrays come out wrong.
-    plain = {name: np.asarray(array, order="C") for name, array in arrays.items()}
-    if _ABOUT in plain or any(array.dtype.hasobject for array in plain.values()):
-        kinds = {name: str(array.dtype) for name, array in plain.items()}
+    contiguous = {name: np.asarray(array, order="C") for name, array in arrays.items()}
+    if _ABOUT in contiguous or any(array.dtype.hasobject for array in contiguous.values()):
+        kinds = {name: str(array.dtype) for name, array in contiguous.items()}
         raise ValueError(
             f"A store keeps arrays of plain numbers or text, none named {_ABOUT}; got {kinds}. "
             "Convert or rename them."
         )
     written = json.loads(json.dumps(dict(meta), default=_plain))
     about = About(spec, written, time.time(), "")
-    about = about._replace(checksum=_checksum(plain, about))
-    _WRITERS[path.suffix](path, plain, json.dumps(about._asdict()))
+    about = about._replace(checksum=_checksum(contiguous, about))
+    _WRITERS[path.suffix](path, contiguous, json.dumps(about._asdict()))
 
 
 def read(path: Path) -> Stored:

@@ -279,5 +279,5 @@ class Store:
 
 
 def _default_root() -> Path:
-    named = os.environ.get("NPTLAB_CACHE")
-    return Path(named) if named else platformdirs.user_cache_path("nptlab")
+    cache_folder = os.environ.get("NPTLAB_CACHE")
+    return Path(cache_folder) if cache_folder else platformdirs.user_cache_path("nptlab")

@@ -4,20 +4,3 @@ Each part is one method, one place of the grid and some trials, and lands in the
 own key. So a sweep is resumed by submitting what is missing, a longer one adds to a shorter one,
 a further method adds its own trials only, and a method that fails stops no other.
 """
-
-from .gather import Memory, Progress, collect, keep, missing, rows
-from .parts import Curve, TrialsTask
-from .plan import Place, Sweep
-
-__all__ = [
-    "Curve",
-    "Memory",
-    "Place",
-    "Progress",
-    "Sweep",
-    "TrialsTask",
-    "collect",
-    "keep",
-    "missing",
-    "rows",
-]

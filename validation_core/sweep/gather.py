@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, MutableMapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from validation_core import power, statistics, trials
-from validation_core.sweep.parts import TrialsTask
+from validation_core import statistics
+from validation_core.methods.base import Method
+from validation_core.models import TrainTask
+from validation_core.sweep.parts import Batch, Part
 from validation_core.sweep.plan import Place, Sweep
-from validation_core.tasks import TrainTask
-from validation_core.types import Array, Method, PowerCell
+from validation_core.sweep.trials import Tally, together
+from validation_core.types import Array, PowerCell
 
 if TYPE_CHECKING:
     from validation_core.store import Store
@@ -38,19 +38,22 @@ class Progress:
         return all(count >= self.wanted for count in self.done.values())
 
 
-Memory = MutableMapping[str, "list[trials.Tally]"]
+Memory = MutableMapping[str, "list[Tally]"]
 """What was read before, by key: a page asks twice a second."""
 
 
-def collect(sweep: Sweep, store: Store, memory: Memory | None = None) -> Progress:
-    """Gather what has run so far."""
+def collect(
+    sweep: Sweep, store: Store, memory: Memory | None = None, beside: Sequence[Sweep] = ()
+) -> Progress:
+    """Gather what has run so far, also as part of curves that were kept of sweeps `beside`."""
     known: Memory = {} if memory is None else memory
     cells, done, seconds = [], {}, {}
     pvalues: dict[tuple[str, Place], Array] = {}
     for method in sweep.methods:
         done[method.label], training = 0, {}
-        for place, tally in _tallies(sweep, method, store, known).items():
-            cell, pvalues[method.label, place] = _cell(sweep, method, place, tally)
+        for place, tally in _tallies(sweep, method, store, known, beside).items():
+            cell = tally.cell(sweep.benchmark, method, *place, sweep.design)
+            pvalues[method.label, place] = tally.pvalues
             cells.append(cell)
             done[method.label] += cell.trials
             training[place.gamma] = tally.training
@@ -59,81 +62,87 @@ def collect(sweep: Sweep, store: Store, memory: Memory | None = None) -> Progres
     return Progress(cells, done, wanted, seconds, pvalues)
 
 
-def missing(sweep: Sweep, store: Store) -> tuple[TrainTask | TrialsTask, ...]:
-    """What must still run, in order; methods whose whole curve is kept need nothing."""
-    kept = {m.label for m in sweep.methods if store.has("results", sweep.curve(m).key)}
-    left = replace(sweep, methods=tuple(m for m in sweep.methods if m.label not in kept))
-    tests = [t for t in left.tasks if isinstance(t, TrialsTask) and not t.done(store)]
-    networks = {t.network for t in tests}
-    wanted = set(tests)
+def missing(
+    sweep: Sweep, store: Store, beside: Sequence[Sweep] = ()
+) -> tuple[TrainTask | Batch, ...]:
+    """What must still run, in order; a curve that is kept needs nothing at its places."""
+    kept = {
+        (method.label, place)
+        for other in (sweep, *beside)
+        for method in other.methods
+        if store.has("results", other.curve(method).key)
+        for place in other.places
+    }
+    if all((method.label, place) in kept for method in sweep.methods for place in sweep.places):
+        return ()
+    whole = {part for at in kept & set(sweep.parts) for part in sweep.parts[at]}
+    batches = {
+        task
+        for task in sweep.tasks
+        if isinstance(task, Batch)
+        and not whole.issuperset(task.parts)
+        and not whole.issuperset(task.missing(store))
+    }
+    networks = {training for batch in batches for training in batch.trainings}
     return tuple(
-        task for task in left.tasks
-        if (task in wanted if isinstance(task, TrialsTask)
-            else networks & set(task.trainings) and not task.done(store))
-    )  # fmt: skip
+        task
+        for task in sweep.tasks
+        if (
+            task in batches
+            if isinstance(task, Batch)
+            else networks & set(task.trainings) and not task.done(store)
+        )
+    )
 
 
 def keep(sweep: Sweep, store: Store) -> None:
     """Put each finished curve into a record of its own."""
     for method in sweep.methods:
-        found = _tallies(sweep, method, store, {})
-        complete = len(found) == len(sweep.places) and all(
-            len(tally.pvalues) == sweep.design.trials for tally in found.values()
+        tallies = _tallies(sweep, method, store, {})
+        complete = len(tallies) == len(sweep.places) and all(
+            len(tally.pvalues) == sweep.design.trials for tally in tallies.values()
         )
         if complete:
-            sweep.curve(method).save(store, list(found.values()))
+            sweep.curve(method).save(store, list(tallies.values()))
 
 
 def _tallies(
-    sweep: Sweep, method: Method, store: Store, known: Memory
-) -> dict[Place, trials.Tally]:
+    sweep: Sweep, method: Method, store: Store, known: Memory, beside: Sequence[Sweep] = ()
+) -> dict[Place, Tally]:
     """What a method has said at each place where it has run; parts are added up."""
-    curve = sweep.curve(method)
-    if curve.key not in known and store.has("results", curve.key):
-        whole = curve.load(store)
-        if whole is not None:
-            known[curve.key] = whole
-    if curve.key in known:
-        return dict(zip(sweep.places, known[curve.key], strict=True))
-    found = {}
+    whole: dict[Place, Tally] = {}
+    for other in (*beside, sweep):
+        curve = other.curve(method)
+        if curve.key not in known and store.has("results", curve.key):
+            stored = curve.tallies(store)
+            if stored is not None:
+                known[curve.key] = stored
+        whole |= dict(zip(other.places, known.get(curve.key, ()), strict=False))
+    tallies = {}
     for place in sweep.places:
-        parts = []
-        for part in sweep.parts[method.label, place]:
-            if part.key not in known and part.done(store):
-                tally = part.load(store)
-                if tally is not None:
-                    known[part.key] = [tally]
-            parts += known.get(part.key, [])
-        if parts:
-            found[place] = trials.together(parts)
-    return found
+        tally = whole.get(place) or _added(sweep.parts[method.label, place], store, known)
+        if tally is not None:
+            tallies[place] = tally
+    return tallies
 
 
-def _cell(
-    sweep: Sweep, method: Method, place: Place, tally: trials.Tally
-) -> tuple[PowerCell, Array]:
-    p, t = tally.pvalues, tally.statistics
-    protocol = power.protocol_of(method, sweep.design)
-    # All trials read one pool: it was drawn once, however many parts drew it anew.
-    shared = protocol == "pooled" and method.budget(1, 1).p > 1 and method.reads != "rows"
-    draws_p = power.POOL * sweep.design.n if shared else tally.draws_p
-    low, high = np.quantile(t, [0.05, 0.95])
-    cell = PowerCell(
-        benchmark=sweep.benchmark.label, method=method.name, options=power.options(method),
-        gamma=place.gamma, beta=place.beta, trials=len(p),
-        rejections=int((p <= sweep.design.alpha).sum()), alpha=sweep.design.alpha,
-        protocol=protocol,
-        draws_p=draws_p, draws_q=tally.draws_q, seconds=tally.seconds, label=method.label,
-        statistic=float(t.mean()), statistic_low=float(low), statistic_high=float(high),
-    )  # fmt: skip
-    return cell, p
+def _added(parts: Sequence[Part], store: Store, known: Memory) -> Tally | None:
+    """The parts of one place that have run, as one."""
+    tallies: list[Tally] = []
+    for part in parts:
+        if part.key not in known and part.done(store):
+            tally = part.load(store)
+            if tally is not None:
+                known[part.key] = [tally]
+        tallies += known.get(part.key, [])
+    return together(tallies) if tallies else None
 
 
 def rows(progress: Progress) -> list[dict[str, Any]]:
     """Cells as plain values, one row each: what tables, CSV, parquet and JSON hold."""
-    plain = []
+    records = []
     for cell in progress.cells:
         low, high = statistics.wilson(cell.rejections, cell.trials)
         interval = {"rate": cell.rate, "low": float(low), "high": float(high)}
-        plain.append({**asdict(cell), **interval})
-    return plain
+        records.append({**asdict(cell), **interval})
+    return records

@@ -1,31 +1,38 @@
-"""The records of a sweep: some trials of one method at one place, and a whole curve."""
+"""The records of a sweep: some trials of one method at one place, and a whole curve.
+
+A part is what is stored, under a key of its own. A batch is what is run: parts of several methods
+that read the same network, which share their draws and scores.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
-from validation_core import keys, models, trials
-from validation_core.models import Recipe, Simulated, Training
-from validation_core.power import Trials
-from validation_core.tasks import Live
-from validation_core.types import Benchmark, Method
+from validation_core import models
+from validation_core.keys import Specification
+from validation_core.methods.base import Method
+from validation_core.models import Simulated, Training
+from validation_core.scores.base import Recipe
+from validation_core.statistics import Pool
+from validation_core.study import Report, Study
+from validation_core.sweep import trials
+from validation_core.sweep.trials import Tally, TestFailed, Trials
+from validation_core.types import Array, Benchmark, Score
 
 if TYPE_CHECKING:
     from validation_core.store import Store
 
-_NETWORKS = ("classifier", "localizer", "scorer", "witness", "local")
-
 
 @dataclass(frozen=True, kw_only=True)
-class TrialsTask:
+class Part(Study[Tally], spec="trials_of"):
     """Some trials of one method at one gamma and one beta."""
 
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     source: Simulated
     method: Method
@@ -35,63 +42,155 @@ class TrialsTask:
     first: int
     count: int
 
-    @cached_property
-    def key(self) -> str:
-        return keys.key(self)
-
     @property
     def label(self) -> str:
         last = self.first + self.count
         return f"{self.method.label}, {self.source.label}, trials {self.first + 1} to {last}"
 
     @property
-    def gpu(self) -> bool:
+    def gpu(self) -> bool:  # type: ignore[override]  # of each part its own
         """Whether it runs a network: the others need not queue for a GPU."""
-        drawn = models.network_behind(self.source.benchmark) is not None
-        return drawn or self.method.reads in _NETWORKS
+        from_network = models.network_behind(self.source.benchmark) is not None
+        return from_network or self.method.runs_network
+
+    @property
+    def trainings(self) -> tuple[Training, ...]:
+        """What the method reads and what the benchmark draws from."""
+        behind = models.network_behind(self.source.benchmark)
+        return tuple(training for training in (self.network, behind) if training is not None)
+
+    def compute(self, store: Store, report: Report) -> Tally:
+        """Test, training the network where the store lacks it."""
+        return _compute(store, [self], report)[0]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Batch(Specification, spec="batch_of_trials"):
+    """Parts that differ in their methods alone: they are drawn and scored together."""
+
+    parts: tuple[Part, ...]
+
+    @property
+    def label(self) -> str:
+        first, more = self.parts[0], len(self.parts) - 1
+        return first.label.replace(
+            first.method.label, first.method.label + f" and {more} more" * bool(more), 1
+        )
+
+    @property
+    def gpu(self) -> bool:
+        """Whether any of them runs a network."""
+        return any(part.gpu for part in self.parts)
+
+    @cached_property
+    def trainings(self) -> tuple[Training, ...]:
+        """What they read and what their benchmark draws from."""
+        return self.parts[0].trainings
 
     @property
     def needs(self) -> frozenset[str]:
         """The networks' keys."""
-        behind = models.network_behind(self.source.benchmark)
-        return frozenset(keys.key(one) for one in (self.network, behind) if one is not None)
+        return self.parts[0].needs
 
     def done(self, store: Store) -> bool:
-        return store.has("results", self.key)
+        return not self.missing(store)
 
-    def run(self, store: Store, report: Live) -> None:
-        """Test, training the network where the store lacks it."""
-        models.ready(store, self.source.benchmark)
-        network = models.trained(store, self.network) if self.network else None
-        read = network.at(self.beta) if network else None
-        tally = trials.run(
-            self.source.benchmark, self.source.gamma, read, self.method, self.design,
-            range(self.first, self.first + self.count), lambda fraction: report(fraction, {}),
-        )  # fmt: skip
-        store.save(
-            "results", self.key, {"pvalues": tally.pvalues, "statistics": tally.statistics},
-            spec=keys.text(self),
-            meta={"label": self.label, "seconds": tally.seconds, "draws_p": tally.draws_p,
-                  "draws_q": tally.draws_q, "training": network.seconds if network else 0.0},
-        )  # fmt: skip
+    def missing(self, store: Store) -> list[Part]:
+        """Those that have not run."""
+        return [part for part in self.parts if not part.done(store)]
 
-    def load(self, store: Store) -> trials.Tally | None:
-        """The stored trials, or None."""
-        found = store.load("results", self.key)
-        if found is None:
-            return None
-        meta: Mapping[str, Any] = found.meta
-        return trials.Tally(
-            found.arrays["pvalues"], found.arrays["statistics"], int(meta["draws_p"]),
-            int(meta["draws_q"]), float(meta["seconds"]), float(meta["training"]),
-        )  # fmt: skip
+    def run(self, store: Store, report: Report) -> None:
+        """Test and store what is missing; where a method fails, the others before it is told."""
+        left, failures = self.missing(store), []
+        while left:
+            try:
+                tallies = _compute(store, left, report)
+            except TestFailed as failure:
+                failures.append(failure.error)
+                left = [part for part in left if part.method != failure.method]
+                continue
+            for part, tally in zip(left, tallies, strict=True):
+                part.keep(store, tally)
+            break
+        if failures:
+            raise failures[0]
+        report(1.0, {})
+
+
+class Scored(NamedTuple):
+    """Calibration scores of p: (N,)."""
+
+    p: Array
 
 
 @dataclass(frozen=True, kw_only=True)
-class Curve:
-    """One method over a whole sweep, in one record: what is shipped, or kept when it is done."""
+class Calibration(Study[Scored], spec="calibration"):
+    """The law that Uniform ranks against where calibration draws are pooled.
 
-    version: ClassVar[int] = 1
+    One for all trials, parts and m that read a network: a p-value does not depend on how a sweep
+    was cut, and the law is drawn once.
+    """
+
+    source: Simulated
+    network: Training
+    beta: float
+    design: Trials
+
+    @property
+    def label(self) -> str:
+        return f"Calibration scores, {self.source.label}"
+
+    def law(self, store: Store, score: Score) -> Pool:
+        """The stored scores, or new ones, drawn and stored: a second who asks waits for them."""
+        scored = self.load(store)
+        if scored is None:
+            with models.locked(store, self.key):
+                scored = self.load(store)
+                if scored is None:
+                    benchmark, gamma = self.source.benchmark, self.source.gamma
+                    scored = Scored(trials.calibration(benchmark, gamma, score, self.design))
+                    self.keep(store, scored)
+        return Pool(scored.p)
+
+
+def _compute(store: Store, parts: Sequence[Part], report: Report) -> list[Tally]:
+    """Test the methods of parts that differ in nothing else."""
+    part = parts[0]
+    models.ready(store, part.source.benchmark)
+    network = models.trained(store, part.network) if part.network else None
+    tallies = trials.run(
+        part.source.benchmark,
+        part.source.gamma,
+        network.at(part.beta) if network else None,
+        [each.method for each in parts],
+        part.design,
+        range(part.first, part.first + part.count),
+        pool=_law(store, part),
+        progress=lambda fraction: report(fraction, {}),
+    )
+    seconds = network.seconds if network else 0.0
+    return [tally._replace(training=seconds) for tally in tallies]
+
+
+def _law(store: Store, part: Part) -> Callable[[Score], Pool] | None:
+    """The calibration law of what a part reads; None where that is no network's."""
+    if part.network is None:
+        return None
+    law = Calibration(source=part.source, network=part.network, beta=part.beta, design=part.design)
+    return lambda score: law.law(store, score)
+
+
+class Tallies(NamedTuple):
+    """Tallies of all places of a curve."""
+
+    pvalues: Array  # (places, trials)
+    statistics: Array  # (places, trials)
+    costs: Array  # (places, 4): draws of p, of q, seconds, seconds of training
+
+
+@dataclass(frozen=True, kw_only=True)
+class Curve(Study[Tallies], spec="curve"):
+    """One method over a whole sweep, in one record: what is shipped, or kept when it is done."""
 
     benchmark: Benchmark
     method: Method
@@ -101,27 +200,21 @@ class Curve:
     recipe: Recipe
     seed: int
 
-    @cached_property
-    def key(self) -> str:
-        return keys.key(self)
+    @property
+    def label(self) -> str:
+        return f"{self.method.label} on {self.benchmark.label}"
 
-    def save(self, store: Store, tallies: Sequence[trials.Tally]) -> None:
+    def save(self, store: Store, tallies: Sequence[Tally]) -> None:
         """Keep one tally for each place."""
-        arrays = {
-            "pvalues": np.stack([tally.pvalues for tally in tallies]),
-            "statistics": np.stack([tally.statistics for tally in tallies]),
-            "costs": np.array([tally[2:] for tally in tallies]),
-        }
-        label = f"{self.method.label} on {self.benchmark.label}"
-        store.save("results", self.key, arrays, spec=keys.text(self), meta={"label": label})
+        pvalues, values = (np.stack([tally[i] for tally in tallies]) for i in (0, 1))
+        self.keep(store, Tallies(pvalues, values, np.array([tally[2:] for tally in tallies])))
 
-    def load(self, store: Store) -> list[trials.Tally] | None:
+    def tallies(self, store: Store) -> list[Tally] | None:
         """A tally for each place, or None."""
-        found = store.load("results", self.key)
-        if found is None:
+        stored = self.load(store)
+        if stored is None:
             return None
-        arrays = (found.arrays[name] for name in ("pvalues", "statistics", "costs"))
         return [
-            trials.Tally(p, t, int(cost[0]), int(cost[1]), float(cost[2]), float(cost[3]))
-            for p, t, cost in zip(*arrays, strict=True)
+            Tally(p, t, int(cost[0]), int(cost[1]), float(cost[2]), float(cost[3]))
+            for p, t, cost in zip(*stored, strict=True)
         ]

@@ -14,7 +14,7 @@ from validation_core import sampling, scores
 from validation_core.benchmarks.gaussian import Gaussian
 from validation_core.methods import DC
 from validation_core.rng import stream
-from validation_core.types import Draws, Outcome
+from validation_core.types import Outcome, PosteriorTable
 
 N, M = 1000, 10
 TIMES = 3
@@ -29,7 +29,7 @@ def rows(lab: Lab) -> Iterator[Row]:
     yield from _compare(lab, f"{wide.label}, gamma 0.8", *tables)
 
 
-def _example() -> list[Draws]:
+def _example() -> list[PosteriorTable]:
     """y about theta with a known spread; the posterior's mean, and twice its deviation."""
     made = []
     for i in range(2):
@@ -37,11 +37,11 @@ def _example() -> list[Draws]:
         theta = rng.standard_normal((N, 2))
         x = theta + 0.1 * rng.standard_normal((N, 2))
         q = (x / 1.01)[:, None] + 2 * 101**-0.5 * rng.standard_normal((N, M, 2))
-        made.append(Draws(theta, x, q))
+        made.append(PosteriorTable(theta, x, q))
     return made
 
 
-def _compare(lab: Lab, what: str, learn: Draws, held: Draws) -> Iterator[Row]:
+def _compare(lab: Lab, what: str, learn: PosteriorTable, held: PosteriorTable) -> Iterator[Row]:
     file = saved(
         lab, "dc", theta=learn.theta, x=learn.x, q=learn.q,
         held_theta=held.theta, held_x=held.x, held_q=held.q,
@@ -72,7 +72,7 @@ def _compare(lab: Lab, what: str, learn: Draws, held: Draws) -> Iterator[Row]:
     )  # fmt: skip
 
 
-def _test(learn: Draws, held: Draws) -> Outcome:
+def _test(learn: PosteriorTable, held: PosteriorTable) -> Outcome:
     method = DC(m=M)
     (scorer,) = method.recipe(N, M).learn_all([learn], [0])
     return method.test(scores.apply(scorer.at(), held), stream(0, "slots"))

@@ -19,8 +19,8 @@ from validation_core.benchmarks.gaussian import Gaussian
 from validation_core.benchmarks.perturbations import Perturbation
 from validation_core.methods import LC2ST
 from validation_core.rng import stream
-from validation_core.scores.local import Local
-from validation_core.types import Array, Draws
+from validation_core.scores.lc2st import LC2STClassifier
+from validation_core.types import Array, PosteriorTable
 
 N, NULLS, DRAWS = 1000, 100, 1000
 _TABLES, _ROWS, _FEW = 40, 200, 19  # of the p-values: sbi is slow
@@ -30,7 +30,7 @@ _APART = 0.001  # p-value at which two samples of p-values are called different
 class Case(NamedTuple):
     """A table to learn from, and q's draws (K, D) at an observation (M,)."""
 
-    train: Draws
+    train: PosteriorTable
     x_o: Array
     there: Array
 
@@ -113,7 +113,7 @@ def _many(cases: list[Case]) -> Array:
 
 def _alike() -> dict[str, Any]:
     """sbi's options for a network like ours, but for the decay of weights."""
-    ours = Local(hidden=LC2ST().hidden, epochs=LC2ST().epochs)
+    ours = LC2STClassifier(hidden=LC2ST().hidden, epochs=LC2ST().epochs)
     network = {
         "hidden_layer_sizes": [ours.hidden] * 2, "max_iter": ours.epochs, "early_stopping": False,
         "learning_rate_init": ours.lr, "batch_size": 2 * _ROWS // ours.batches(_ROWS),

@@ -14,8 +14,8 @@ from validation_core import scores, statistics
 from validation_core.methods import SBC
 from validation_core.rng import stream
 from validation_core.statistics import uniformity
-from validation_core.statistics.histogram import histogram_band
-from validation_core.types import Draws
+from validation_core.statistics.curves import histogram_band
+from validation_core.types import PosteriorTable
 
 N, K, D = 1000, 1000, 10
 TIMES = 7
@@ -25,7 +25,7 @@ def rows(lab: Lab) -> Iterator[Row]:
     """From draws in memory on both sides, in the order in which each keeps them."""
     rng = stream(0, "against", "sbc")
     theta, x, q = (rng.standard_normal(shape, np.float32) for shape in ((N, D), (N, D), (N, K, D)))
-    file, drawn = saved(lab, "sbc", theta=theta, x=x, q=q), Draws(theta, x, q)
+    file, drawn = saved(lab, "sbc", theta=theta, x=x, q=q), PosteriorTable(theta, x, q)
     with Peer("sbc") as peer:
         answer = peer.ask("ranks", file)
         same = _below(drawn) == answer["ranks"]
@@ -47,18 +47,18 @@ def rows(lab: Lab) -> Iterator[Row]:
         )  # fmt: skip
 
 
-def _below(drawn: Draws) -> list[list[int]]:
+def _below(drawn: PosteriorTable) -> list[list[int]]:
     made = scores.apply(SBC().score(), drawn)
     below, _ = statistics.count(made.truth, made.draws)
     return below.T.astype(int).tolist()
 
 
-def _ranks(drawn: Draws) -> None:
+def _ranks(drawn: PosteriorTable) -> None:
     made = scores.apply(SBC().score(), drawn)
     statistics.ks(statistics.conformal_ranks(made.truth, made.draws, stream(0, "ties")))
 
 
-def _complete(drawn: Draws) -> None:
+def _complete(drawn: PosteriorTable) -> None:
     uniformity._band.cache_clear()
     histogram_band.cache_clear()
     found = SBC().test(scores.apply(SBC().score(), drawn), stream(0, "ties")).arrays

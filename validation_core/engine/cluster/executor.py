@@ -21,7 +21,7 @@ from validation_core.engine.cluster.link import Link, wanted
 from validation_core.engine.cluster.members import Members, unfit
 from validation_core.engine.cluster.remote import Entry, Name
 from validation_core.engine.cluster.sent import Sent
-from validation_core.engine.tasks import Stopped, TaskError, perform
+from validation_core.engine.job import Stopped, TaskError, perform
 
 T = TypeVar("T")
 

@@ -80,15 +80,18 @@ class Link:
         Raises:
             Unreachable: when the scheduler does not answer.
         """
-        told = self.client().scheduler_info(n_workers=-1)
-        if self._scheduler not in ("", told["id"]):  # another took its place and knows us not
+        scheduler_info = self.client().scheduler_info(n_workers=-1)
+        if self._scheduler not in (
+            "",
+            scheduler_info["id"],
+        ):  # another took its place and knows us not
             self.close()
-            told = self.client().scheduler_info(n_workers=-1)
-        self._scheduler, found = told["id"], told["workers"]
-        resources = {name: worker.get("resources") or {} for name, worker in found.items()}
+            scheduler_info = self.client().scheduler_info(n_workers=-1)
+        self._scheduler, workers = scheduler_info["id"], scheduler_info["workers"]
+        resources = {name: worker.get("resources") or {} for name, worker in workers.items()}
         return Cluster(
-            {name: int(worker["nthreads"]) for name, worker in found.items()},
-            {name: float(one.get("GPU", 0)) for name, one in resources.items()},
+            {name: int(worker["nthreads"]) for name, worker in workers.items()},
+            {name: float(amounts.get("GPU", 0)) for name, amounts in resources.items()},
         )
 
     def ask(self, workers: Iterable[str]) -> dict[str, Mapping[str, Any]]:
@@ -111,7 +114,7 @@ class Link:
         except ImportError as error:
             raise Unreachable(
                 f"Work on a cluster needs the package distributed; got: {error}. Run `pip install "
-                f"-r requirements-dask.txt`, or {_INSTEAD}"
+                f"'.[dask]'` in the folder of this program, or {_INSTEAD}"
             ) from error
         importlib.import_module("dask").config.set({_LARGE: "1TB"})  # networks travel with tasks
         try:

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from validation_core import keys
-from validation_core.engine.tasks import Stopped, perform, readable
+from validation_core.engine.job import Stopped, perform, readable
 from validation_core.store import JSON, Arrays, Kind, Store, Stored
 
 Name = tuple[Kind, str]
@@ -93,17 +93,17 @@ def answer(message: Mapping[str, Any], worker: Any) -> dict[str, Any]:
         `refused`, `lacks`, `error` or `stopped` with their reasons, none of them when the task is
         done; `entries` that the program lacks, `notices` of the store and the worker's address.
     """
-    said = {"worker": str(worker.address), "sources": sources()}
+    identity = {"worker": str(worker.address), "sources": sources()}
     if differ := _differences(message["versions"]):
-        return {**said, "refused": differ}
+        return {**identity, "refused": differ}
     device = _ready()
     if "task" not in message:
-        return {**said, "device": device}
+        return {**identity, "device": device}
     store = Borrowed(Path(worker.local_directory) / "nptlab", message)
     ending = _run(message, store, _reporter(worker, message["topic"], message["id"]))
-    made = [entry.plain() for entry in find(store.own, store.made)]
+    entries = [entry.plain() for entry in find(store.own, store.made)]
     notices = [*store.notices, *store.own.notices]
-    return {**said, **ending, "entries": made, "notices": notices}
+    return {**identity, **ending, "entries": entries, "notices": notices}
 
 
 class Lacking(Exception):
@@ -127,9 +127,9 @@ class Borrowed(Store):
         super().__init__(root)
         self.own = Store(root)
         """The same folder, without asking anybody."""
-        given = [Entry.of(plain) for plain in message["given"]]
-        put(self.own, given)
-        self._held = {*map(tuple, message["held"]), *(entry.name for entry in given)}
+        entries = [Entry.of(fields) for fields in message["given"]]
+        put(self.own, entries)
+        self._held = {*map(tuple, message["held"]), *(entry.name for entry in entries)}
         self._absent = set(map(tuple, message["absent"]))
         self._touched: dict[Name, None] = {}
 
@@ -164,15 +164,15 @@ class Borrowed(Store):
         Raises:
             Lacking: where it is not here and the program was not asked yet.
         """
-        found = super().load(kind, key)
-        self._asked((kind, key), found is not None)
-        return found
+        stored = super().load(kind, key)
+        self._asked((kind, key), stored is not None)
+        return stored
 
     def has(self, kind: Kind, key: str) -> bool:
         """Whether it is here or in the program; raises as `load` does."""
-        found = super().has(kind, key)
-        self._asked((kind, key), found)
-        return found
+        present = super().has(kind, key)
+        self._asked((kind, key), present)
+        return present
 
     def _asked(self, name: Name, found: bool) -> None:
         if found:
@@ -220,8 +220,8 @@ def _reporter(worker: Any, topic: str, name: str) -> Callable[[float, Mapping[st
 def versions() -> dict[str, str]:
     """What the bits of a result follow from, beside this program: libraries, and one thread."""
     threads = os.environ.get("OMP_NUM_THREADS", "not set")
-    found = {name: _version(name) for name in _LIBRARIES}
-    return {**found, "OMP_NUM_THREADS": os.environ.get("OPENBLAS_NUM_THREADS", threads)}
+    libraries = {name: _version(name) for name in _LIBRARIES}
+    return {**libraries, "OMP_NUM_THREADS": os.environ.get("OPENBLAS_NUM_THREADS", threads)}
 
 
 def _version(library: str) -> str:
@@ -251,13 +251,13 @@ def _ready() -> str:
     """
     with _importing:
         importlib.import_module("validation_core.statistics")
-        device: str = importlib.import_module("validation_core.nets").pick_device()
+        device: str = importlib.import_module("validation_core.learn.nets").pick_device()
         return device
 
 
 def _plain(value: Any) -> JSON:
     """JSON for the numbers and arrays of numpy that tasks report."""
     if hasattr(value, "tolist"):
-        plain: JSON = value.tolist()
-        return plain
+        numbers: JSON = value.tolist()
+        return numbers
     raise TypeError(f"A report holds plain values; got {type(value).__name__}.")

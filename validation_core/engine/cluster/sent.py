@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from validation_core import keys
 from validation_core.engine.cluster import remote
 from validation_core.engine.cluster.remote import Name
-from validation_core.engine.tasks import Report, Task, needs_gpu
+from validation_core.engine.job import Report, Task, needs_gpu
 from validation_core.store import Store
 
 if TYPE_CHECKING:
@@ -49,11 +49,14 @@ class Sent(Future[Any]):
 
     def message(self) -> dict[str, Any]:
         """The task, what the store has of what it names, and what a worker has asked for."""
-        given = remote.find(self.store, sorted(self.asked))
-        absent = self.asked - {entry.name for entry in given}
+        entries = remote.find(self.store, sorted(self.asked))
+        absent = self.asked - {entry.name for entry in entries}
         rest = self._named - self.asked
-        held = {name for name in rest if self.store.has(*name)}
+        present = {name for name in rest if self.store.has(*name)}
         return {
-            "task": self.task, "id": self.id, "given": [entry.plain() for entry in given],
-            "held": sorted(held), "absent": sorted(absent | (rest - held)),
-        }  # fmt: skip
+            "task": self.task,
+            "id": self.id,
+            "given": [entry.plain() for entry in entries],
+            "held": sorted(present),
+            "absent": sorted(absent | (rest - present)),
+        }

@@ -31,20 +31,20 @@ def number(tick: float) -> str:
 
 def along(curves: Sequence[Curve], name: str) -> Axis:
     """The axis of iterations or of M."""
-    every = np.concatenate([curve.x for curve in curves])
-    low, high = float(every.min()), float(every.max())
+    places = np.concatenate([curve.x for curve in curves])
+    low, high = float(places.min()), float(places.max())
     room = (high / low) ** 0.07 if high > low else 2.0
-    ticks = sorted(set(every))
+    ticks = sorted(set(places))
     return Axis(name, (low / room, high * room), log=True, ticks=_fewer(ticks, high / low))
 
 
 def _fewer(ticks: Sequence[float], span: float) -> list[float]:
     """Those of the places that do not write over one another."""
-    kept: list[float] = []
+    spaced: list[float] = []
     for tick in ticks:
-        if not kept or np.log(tick / kept[-1]) >= 0.09 * np.log(span) - 1e-9:
-            kept.append(float(tick))
-    return kept
+        if not spaced or np.log(tick / spaced[-1]) >= 0.09 * np.log(span) - 1e-9:
+            spaced.append(float(tick))
+    return spaced
 
 
 def foot(curves: Sequence[Curve]) -> float:

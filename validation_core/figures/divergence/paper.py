@@ -14,7 +14,7 @@ from validation_core.simulations.curves import Curve, Found
 
 def drawn(
     number: int, plan: Plan, found: Found, ms: Sequence[int] | None = None
-) -> tuple[Drawn, ...]:  # fmt: skip
+) -> tuple[Drawn, ...]:
     """One of the paper's figures, of what has run of its plan."""
     if number == 1:
         return (
@@ -26,13 +26,13 @@ def drawn(
             for n in plan.picked
         )
     last = plan.iterations[-1]
-    made = _panels(plan, lambda i: curves.trained_with_m(plan, found, i, last))
-    return (trained_with_m(made, last),)
+    panels = _panels(plan, lambda i: curves.trained_with_m(plan, found, i, last))
+    return (trained_with_m(panels, last),)
 
 
 def _weighed(
     plan: Plan, found: Found, iterations: int, ms: Sequence[int], model: int
-) -> list[Curve]:  # fmt: skip
+) -> list[Curve]:
     return curves.along_m(plan, found, model, iterations, ms)
 
 
@@ -49,8 +49,9 @@ def against_iterations(panels: Sequence[Panel]) -> Drawn:
     )
     return Drawn(
         "Figure 1: divergence against iterations of inference",
-        sheet(panels, "iterations"), caption + _marks(panels),
-    )  # fmt: skip
+        sheet(panels, "iterations"),
+        caption + _marks(panels),
+    )
 
 
 def against_m(panels: Sequence[Panel], iterations: int) -> Drawn:
@@ -62,8 +63,9 @@ def against_m(panels: Sequence[Panel], iterations: int) -> Drawn:
     )
     return Drawn(
         f"Figure 2: importance sampling of q after {iterations:,} iterations, M draws weighted",
-        sheet(panels, "M"), caption + _marks(panels),
-    )  # fmt: skip
+        sheet(panels, "M"),
+        caption + _marks(panels),
+    )
 
 
 def trained_with_m(panels: Sequence[Panel], iterations: int) -> Drawn:
@@ -75,20 +77,23 @@ def trained_with_m(panels: Sequence[Panel], iterations: int) -> Drawn:
     )
     return Drawn(
         f"Figure 3: VI trained and tested with M, {iterations:,} iterations",
-        sheet(panels, "M"), caption + _marks(panels),
-    )  # fmt: skip
+        sheet(panels, "M"),
+        caption + _marks(panels),
+    )
 
 
 def _marks(panels: Sequence[Panel]) -> str:
     """What the marks mean that are there."""
     several = [(c.found, axes.foot(p.curves)) for p in panels for c in p.curves]
-    said = ""
-    if any(((found.low <= foot) & (found.mean > foot)).any() for found, foot in several):
-        said += " Intervals that end at the foot go on below it, to 0 or further."
-    if any((found.mean <= foot).any() for found, foot in several):
-        said += " Open marks: the estimate is at or below the foot, 0 or negative, say."
+    legend = ""
+    if any(
+        ((estimates.low <= foot) & (estimates.mean > foot)).any() for estimates, foot in several
+    ):
+        legend += " Intervals that end at the foot go on below it, to 0 or further."
+    if any((estimates.mean <= foot).any() for estimates, foot in several):
+        legend += " Open marks: the estimate is at or below the foot, 0 or negative, say."
     if any(c.gap.any() for p in panels for c in p.curves):
-        said += (
+        legend += (
             " Crosses along the top, and a gap below them: inference gave no q on some data sets."
         )
-    return said
+    return legend

@@ -37,20 +37,27 @@ def sheet(panels: Sequence[Panel], along: str) -> go.Figure:
     put: list[Trace] = []
     layout: dict[str, object] = {
         "showlegend": True,
-        "legend": {"orientation": "h", "x": 0, "y": -_LEGEND / inside, "yanchor": "top",
-                   "font": {"size": 12}, "itemclick": False, "itemdoubleclick": False},
+        "legend": {
+            "orientation": "h",
+            "x": 0,
+            "y": -_LEGEND / inside,
+            "yanchor": "top",
+            "font": {"size": 12},
+            "itemclick": False,
+            "itemdoubleclick": False,
+        },
         "margin": {"l": 56, "r": 12, "t": _TOP, "b": _BOTTOM},
-    }  # fmt: skip
-    notes, named = [], set[str]()
+    }
+    notes, legend_names = [], set[str]()
     for i, panel in enumerate(panels):
         place = _Place.of(i, columns, rows)
         x, y = axes.along(panel.curves, along), axes.up(panel.curves)
         layout |= place.layout(x, y, first=i % columns == 0)
         notes.append(place.heading(panel.title))
         for trace in traces(panel.curves, x, y, along):
-            shown = bool(trace.get("name")) and trace["name"] not in named
-            named.add(str(trace.get("name", "")))
-            put.append({**trace, "showlegend": shown, **place.refs})
+            in_legend = bool(trace.get("name")) and trace["name"] not in legend_names
+            legend_names.add(str(trace.get("name", "")))
+            put.append({**trace, "showlegend": in_legend, **place.refs})
     return style.figure(put, x=x, y=y, height=inside + _TOP + _BOTTOM, notes=notes, extra=layout)
 
 
@@ -71,9 +78,12 @@ class _Place(NamedTuple):
         inside = rows * (_PANEL + _HEADING) + (rows - 1) * _BETWEEN
         top = _HEADING + row * (_PANEL + _HEADING + _BETWEEN)
         return cls(
-            str(i + 1) if i else "", left, min(left + wide, 1.0), 1 - (top + _PANEL) / inside,
+            str(i + 1) if i else "",
+            left,
+            min(left + wide, 1.0),
+            1 - (top + _PANEL) / inside,
             1 - top / inside,
-        )  # fmt: skip
+        )
 
     @property
     def refs(self) -> dict[str, str]:
@@ -84,12 +94,19 @@ class _Place(NamedTuple):
         if not first:
             up["title"] = {"text": ""}
         return {
-            f"xaxis{self.number}": {**x.layout(), "showgrid": False, "anchor": f"y{self.number}",
-                                    "domain": [self.left, self.right]},
-            f"yaxis{self.number}": {**up, "anchor": f"x{self.number}",
-                                    "domain": [self.low, self.high]},
-        }  # fmt: skip
+            f"xaxis{self.number}": {
+                **x.layout(),
+                "showgrid": False,
+                "anchor": f"y{self.number}",
+                "domain": [self.left, self.right],
+            },
+            f"yaxis{self.number}": {
+                **up,
+                "anchor": f"x{self.number}",
+                "domain": [self.low, self.high],
+            },
+        }
 
     def heading(self, title: str) -> Trace:
-        said = style.note(title, self.left, self.high, None, paper=True)
-        return {**said, "yanchor": "bottom", "yshift": 6}
+        note = style.note(title, self.left, self.high, None, paper=True)
+        return {**note, "yanchor": "bottom", "yshift": 6}

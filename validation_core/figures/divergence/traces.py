@@ -8,9 +8,9 @@ import numpy as np
 
 from validation_core.figures import style
 from validation_core.figures.divergence import axes
-from validation_core.figures.style import Axis, MethodStyle, Trace
+from validation_core.figures.style import Axis, Trace
 from validation_core.simulations.curves import Curve
-from validation_core.types import Array
+from validation_core.types import Array, MethodStyle
 
 _APART = 0.018  # of the axis' length, between the algorithms at one place
 
@@ -22,28 +22,50 @@ def traces(curves: Sequence[Curve], x: Axis, y: Axis, along: str) -> Iterator[Tr
     for j, curve in enumerate(curves):
         look = style.algorithm_style(curve.name)
         at = curve.x * step ** (j - (len(curves) - 1) / 2)
-        told = _told(curve)
+        texts = _told(curve)
         symbols = [look.symbol + "-open" * bool(m <= foot) for m in curve.found.mean]
         mean, low, high = (_shown(values, foot) for values in curve.found[:3])
         yield _bars(at, low, high, look)
         yield {
-            **style.line(at, mean, look.color, dash=look.dash, width=1.8, name=curve.label,
-                         hover=f"{curve.label}, %{{customdata[0]:,}} {along}<br>%{{text}}"),
-            "mode": "lines+markers", "customdata": curve.x[:, None].astype(int).tolist(),
-            "text": told, "legendgroup": curve.label, "cliponaxis": False,
-            "marker": {"color": look.color, "size": 8,
-                       "symbol": symbols,
-                       "line": {"width": 1.5, "color": look.color}},
-        }  # fmt: skip
+            **style.line(
+                at,
+                mean,
+                look.color,
+                dash=look.dash,
+                width=1.8,
+                name=curve.label,
+                hover=f"{curve.label}, %{{customdata[0]:,}} {along}<br>%{{text}}",
+            ),
+            "mode": "lines+markers",
+            "customdata": curve.x[:, None].astype(int).tolist(),
+            "text": texts,
+            "legendgroup": curve.label,
+            "cliponaxis": False,
+            "marker": {
+                "color": look.color,
+                "size": 8,
+                "symbol": symbols,
+                "line": {"width": 1.5, "color": look.color},
+            },
+        }
         if curve.gap.any():
             yield {
-                **style.line(at[curve.gap], np.full(int(curve.gap.sum()), top), look.color,
-                             hover=f"{curve.label}, %{{customdata[0]:,}} {along}<br>%{{text}}"),
-                "mode": "markers", "customdata": curve.x[curve.gap][:, None].astype(int).tolist(),
-                "text": [text for text, gap in zip(told, curve.gap, strict=True) if gap],
-                "marker": {"color": look.color, "symbol": "x-thin", "size": 8,
-                           "line": {"width": 2, "color": look.color}},
-            }  # fmt: skip
+                **style.line(
+                    at[curve.gap],
+                    np.full(int(curve.gap.sum()), top),
+                    look.color,
+                    hover=f"{curve.label}, %{{customdata[0]:,}} {along}<br>%{{text}}",
+                ),
+                "mode": "markers",
+                "customdata": curve.x[curve.gap][:, None].astype(int).tolist(),
+                "text": [text for text, gap in zip(texts, curve.gap, strict=True) if gap],
+                "marker": {
+                    "color": look.color,
+                    "symbol": "x-thin",
+                    "size": 8,
+                    "line": {"width": 2, "color": look.color},
+                },
+            }
 
 
 def _shown(values: Array, foot: float) -> Array:
@@ -54,24 +76,27 @@ def _shown(values: Array, foot: float) -> Array:
 def _bars(x: Array, low: Array, high: Array, look: MethodStyle) -> Trace:
     nothing = np.full(len(x), np.nan)
     trace = style.line(
-        np.stack([x, x, nothing], 1).ravel(), np.stack([low, high, nothing], 1).ravel(),
-        look.color, width=1.5, opacity=0.75,
-    )  # fmt: skip
+        np.stack([x, x, nothing], 1).ravel(),
+        np.stack([low, high, nothing], 1).ravel(),
+        look.color,
+        width=1.5,
+        opacity=0.75,
+    )
     return {**trace, "connectgaps": False}
 
 
 def _told(curve: Curve) -> list[str]:
     """What the pointer reads at each place."""
-    said = []
+    texts = []
     for i, mean in enumerate(curve.found.mean):
         if np.isfinite(mean):
             low, high, median, largest, _ = (float(values[i]) for values in curve.found[1:])
-            said.append(
+            texts.append(
                 f"SKL {mean:.3g} [{low:.3g}, {high:.3g}] nats<br>median of d {median:.3g}, "
                 f"largest {largest:.3g}, {curve.k} data sets"
             )
         elif curve.failures[i]:
-            said.append(f"no q on {curve.failures[i]} of {curve.k} data sets")
+            texts.append(f"no q on {curve.failures[i]} of {curve.k} data sets")
         else:
-            said.append("no finite estimate" if curve.done[i] else "no run yet")
-    return said
+            texts.append("no finite estimate" if curve.done[i] else "no run yet")
+    return texts

@@ -1,138 +1,170 @@
-"""Training a localizer: ranks climb away from uniform, held-out anchors say when it is enough."""
+"""Training a localizer: where it starts, how ranks climb away from uniform, and when it is enough.
+
+It may start at the origin, at q's mean, or with q's detail; only q shapes any of these. Held-out
+anchors say which step to keep.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
-from validation_core import nets, statistics
-from validation_core.nets import Parameters
+from validation_core import statistics
+from validation_core.learn import nets
+from validation_core.learn.nets import Parameters
+from validation_core.learn.optim import Adam
+from validation_core.learn.training import Report, descend
 from validation_core.rng import stream
-from validation_core.scores.localizer import divergence, networks, starts
-from validation_core.scores.localizer.frame import Frame
-from validation_core.scores.localizer.recipe import Anchors, Localizer
-from validation_core.scores.localizer.rows import Rows, distance, distances, in_frame, ranks
-from validation_core.scores.localizer.starts import Start, excess, margin
+from validation_core.scores.localizer import STARTS, Anchors, Localizer, networks
+from validation_core.scores.localizer.networks import (
+    Rows,
+    Whitening,
+    distance,
+    distances,
+    in_frame,
+    ranks,
+    sinkhorn,
+    soft_ranks,
+    w2,
+)
 from validation_core.scores.localizer.trained import TrainedLocalizer
-from validation_core.training import Report
 
 CHECKS = 12
 """Times that the ranks of all anchors are looked at, beside the start."""
 
+_RIDGES = (1e-3, 1e-1, 1.0, 10.0, 100.0)
+_STEPS, _LR = 300, 3e-3
+_ENOUGH = 0.95  # of the linear map's error: a network that wins less than a twentieth is noise
+_NULL_MEAN = 0.869  # of Kolmogorov's law, times the root of n
+# KS distance, times the root of the anchors that judge, by which one place must beat another to be
+# preferred: about half a standard error. Within it the simpler one is the better bet.
+_MARGIN = 0.5
+
+_Tell = Callable[[int, Mapping[str, float]], None]
+"""Told the step and live numbers."""
+
 
 def learn(
-    data: Anchors, recipe: Localizer, seed: int, report: Report | None = None,
+    data: Anchors,
+    recipe: Localizer,
+    seed: int,
+    report: Report | None = None,
     device: str | None = None,
-) -> TrainedLocalizer:  # fmt: skip
+) -> TrainedLocalizer:
     """Train one localizer; the seed fixes its start and the order of anchors and draws."""
     began = time.perf_counter()
     where = nets.pick_device(device)
-    frame = Frame.fit(data.learn, whiten=recipe.whiten)
+    frame = Whitening.fit(data.learn, whiten=recipe.whiten)
     rows, watch = (in_frame(frame, part, where) for part in (data.learn, data.watch))
     d, m = rows.theta.shape[1], rows.x.shape[1]
     rng = stream(seed, "localizer")
     centre = networks.centre_parameters(recipe, m, d, rng)
     phi = networks.embedding_parameters(recipe.embedding, d, rng)
-    total = max(1, starts.steps(recipe, rows) + recipe.steps * recipe.stages)
+    total = max(1, _blur_steps(recipe, rows) + recipe.steps * recipe.stages)
     done = 0
 
     def tell(step: int, live: Mapping[str, float]) -> None:
         if report:
             report((done + step) / total, live)
 
-    plain, blur, tried = starts.choose(recipe, centre, phi, rows, watch, seed, tell)
-    done += starts.steps(recipe, rows)
-    climbs = []
+    start, blur, tried = _choose(recipe, centre, phi, rows, watch, seed, tell)
+    done += _blur_steps(recipe, rows)
+    stages = []
     if recipe.stages > 1:  # while phi is the identity: cheap, and often enough
         simple = replace(recipe, embedding="identity")
-        first = _Climb(simple, plain._replace(phi={}), rows, watch, where)
+        first = _Stage(simple, start._replace(phi={}), rows, watch, where)
         first.run(data, frame, stream(seed, "centre"), tell)
-        plain = first.best()._replace(phi=phi)
-        climbs.append(first.with_phi(phi))
+        start = first.best()._replace(phi=phi)
+        stages.append(first.with_phi(phi))
         done += recipe.steps
-    clearly = blur is not None and blur.excess > plain.excess + margin(len(rows.x) + len(watch.x))
-    climb = _Climb(recipe, blur if blur and clearly else plain, rows, watch, where)
-    climb.run(data, frame, stream(seed, "order"), tell)
-    before = sum(len(one.seen) for one in climbs)
-    kept = before + climb.kept
-    if climbs and climb.kept == 0 and not clearly:  # where the first stage had got to
-        kept = climbs[0].kept
-    climbs.append(climb)
+    clearly = blur is not None and blur.excess > start.excess + _margin(len(rows.x) + len(watch.x))
+    last = _Stage(recipe, blur if blur and clearly else start, rows, watch, where)
+    last.run(data, frame, stream(seed, "order"), tell)
+    before = sum(len(stage.checks) for stage in stages)
+    checkpoint = before + last.kept
+    if stages and last.kept == 0 and not clearly:  # where the first stage had got to
+        checkpoint = stages[0].kept
+    stages.append(last)
     return TrainedLocalizer(
-        recipe.embedding, *climb.best()[:2], centre, phi, frame, {**_history(climbs), **tried},
-        _film(climbs), kept=kept, seconds=time.perf_counter() - began, device=where,
-    )  # fmt: skip
+        recipe.embedding,
+        *last.best()[:2],
+        centre,
+        phi,
+        frame,
+        {**_history(stages), **tried},
+        _checkpoints(stages),
+        kept=checkpoint,
+        seconds=time.perf_counter() - began,
+        device=where,
+    )
 
 
-class _Climb:
+class _Stage:
     """The steps of one training, and what was seen on the way."""
 
     def __init__(
-        self, recipe: Localizer, start: Start, rows: Rows, watch: Rows, device: str
+        self, recipe: Localizer, start: _Start, rows: Rows, watch: Rows, device: str
     ) -> None:
         self.recipe, self.rows, self.watch = recipe, rows, watch
         self.start = start
         self.centre, self.phi = (
-            networks.learnable(part, device) for part in (start.centre, start.phi)
+            nets.learnable(part, device) for part in (start.centre, start.phi)
         )
         self.snapshots: list[tuple[Parameters, Parameters]] = []
-        self.seen: list[tuple[float, float, float, float]] = []
+        self.checks: list[tuple[float, float, float, float]] = []
 
-    def run(
-        self, data: Anchors, frame: Frame, rng: np.random.Generator, tell: starts.Tell
-    ) -> None:
+    def run(self, data: Anchors, frame: Whitening, rng: np.random.Generator, tell: _Tell) -> None:
         """Take the steps of the recipe, looking at all anchors on the way."""
         steps = self.recipe.steps
-        every = max(1, -(-steps // CHECKS))
+        interval = max(1, -(-steps // CHECKS))
         self._check(0)
-        if not steps:
-            return
-        recipe = self.recipe
-        adam = networks.optimiser(recipe, self.centre, self.phi, steps)
-        for step in range(1, steps + 1):
-            rows = self._batch(data, frame, rng)
-            truth, drawn = distances(self.recipe, self.centre, self.phi, rows)
-            u = divergence.soft_ranks(truth, drawn, self.recipe.tau)
-            away = divergence.w2(u) if self.recipe.divergence == "w2" else divergence.sinkhorn(u)
-            adam.zero_grad()
-            (-away).backward()
-            adam.step()
-            adam.cool()
-            due = step % every == 0 or step == steps
+        adam = networks.optimiser(self.recipe, self.centre, self.phi, steps)
+        batches = ([self._batch(data, frame, rng)] for _ in range(steps))
+        for step, _ in enumerate(descend(adam, batches, self._loss), 1):
+            due = step % interval == 0 or step == steps
             tell(step, self._check(step) if due else {})
+
+    def _loss(self, rows: Rows) -> Tensor:
+        truth, draws = distances(self.recipe, self.centre, self.phi, rows)
+        u = soft_ranks(truth, draws, self.recipe.tau)
+        return -(w2(u) if self.recipe.divergence == "w2" else sinkhorn(u))
 
     @property
     def kept(self) -> int:
         """The check to keep: the last, or the best held-out one if it clearly beats the start."""
         if not self.recipe.keep_best:
-            return len(self.seen) - 1
-        held, n = np.array([seen[2] for seen in self.seen]), len(self.watch.x)
-        best = int(held.argmax())
-        return best if excess(held[best], n) > self.start.excess + margin(n) else 0
+            return len(self.checks) - 1
+        held_out, n = np.array([check[2] for check in self.checks]), len(self.watch.x)
+        best = int(held_out.argmax())
+        return best if _excess(held_out[best], n) > self.start.excess + _margin(n) else 0
 
-    def best(self) -> Start:
+    def best(self) -> _Start:
         """What is kept, as something to begin with."""
-        kept = self.kept
-        if kept == 0:
+        checkpoint = self.kept
+        if checkpoint == 0:
             return self.start
-        return Start(*self.snapshots[kept], excess(self.seen[kept][2], len(self.watch.x)))
+        return _Start(
+            *self.snapshots[checkpoint], _excess(self.checks[checkpoint][2], len(self.watch.x))
+        )
 
-    def with_phi(self, phi: Parameters) -> _Climb:
+    def with_phi(self, phi: Parameters) -> _Stage:
         """The same course, each of its embeddings written as `phi`, which is the identity."""
         self.snapshots = [(centre, phi) for centre, _ in self.snapshots]
         return self
 
-    def _batch(self, data: Anchors, frame: Frame, rng: np.random.Generator) -> Rows:
+    def _batch(self, data: Anchors, frame: Whitening, rng: np.random.Generator) -> Rows:
         recipe = self.recipe
         if data.more is not None:
             few = recipe.draws_step or recipe.draws
-            drawn = data.more(recipe.batch, few, rng)
-            return in_frame(frame, drawn, self.rows.x.device.type)
+            anchors = data.more(recipe.batch, few, rng)
+            return in_frame(frame, anchors, self.rows.x.device.type)
         n, k = self.rows.q.shape[:2]
         everything = slice(None)
         draws = (
@@ -142,28 +174,177 @@ class _Climb:
         return self.rows.take(which, draws)
 
     def _check(self, step: int) -> dict[str, float]:
-        self.snapshots.append((networks.arrays(self.centre), networks.arrays(self.phi)))
+        self.snapshots.append((nets.arrays(self.centre), nets.arrays(self.phi)))
         u = ranks(self.recipe, self.centre, self.phi, self.rows)
-        train, w2 = float(statistics.ks(u).statistic), float(divergence.w2(torch.from_numpy(u)))
-        held = distance(self.recipe, self.centre, self.phi, [self.watch])
-        self.seen.append((float(step), train, held, w2))
-        return {"step": float(step), "train": train, "held": held}
+        train, away = float(statistics.ks(u).statistic), float(w2(torch.from_numpy(u)))
+        held_out = distance(self.recipe, self.centre, self.phi, [self.watch])
+        self.checks.append((float(step), train, held_out, away))
+        return {"step": float(step), "train": train, "held": held_out}
 
 
-def _history(climbs: Sequence[_Climb]) -> dict[str, NDArray[np.floating]]:
+def _history(stages: Sequence[_Stage]) -> dict[str, NDArray[np.floating]]:
     """What each check saw, by name; steps go on from one stage to the next."""
-    parts = [np.array(climb.seen, dtype=np.float32) for climb in climbs]
+    parts = [np.array(stage.checks, dtype=np.float32) for stage in stages]
     for i, part in enumerate(parts):
-        part[:, 0] += sum(climb.recipe.steps for climb in climbs[:i])
+        part[:, 0] += sum(stage.recipe.steps for stage in stages[:i])
     return dict(zip(("step", "train", "held", "w2"), np.concatenate(parts).T, strict=True))
 
 
-def _film(climbs: Sequence[_Climb]) -> dict[str, NDArray[np.float16]]:
+def _checkpoints(stages: Sequence[_Stage]) -> dict[str, NDArray[np.float16]]:
     """Parameters at every check, in half precision."""
-    snapshots = [snapshot for climb in climbs for snapshot in climb.snapshots]
-    film = {}
+    snapshots = [snapshot for stage in stages for snapshot in stage.snapshots]
+    checkpoints = {}
     for part, name in enumerate(("centre", "phi")):
         for key in snapshots[0][part]:
             stacked = np.stack([snapshot[part][key] for snapshot in snapshots])
-            film[f"{name}.{key}"] = stacked.astype(np.float16)
-    return film
+            checkpoints[f"{name}.{key}"] = stacked.astype(np.float16)
+    return checkpoints
+
+
+class _Start(NamedTuple):
+    """Two networks to begin with, and how far anchors that shaped neither say ranks are off."""
+
+    centre: Parameters
+    phi: Parameters
+    excess: float
+
+
+def _excess(distance: float, n: int) -> float:
+    """A KS distance beyond what n uniform ranks show on average."""
+    return max(distance - _NULL_MEAN / np.sqrt(n), 0.0)
+
+
+def _margin(n: int) -> float:
+    """What n anchors must see of a gain before it counts."""
+    return float(_MARGIN / np.sqrt(n))
+
+
+def _choose(
+    recipe: Localizer,
+    centre: Parameters,
+    phi: Parameters,
+    rows: Rows,
+    watch: Rows,
+    seed: int,
+    tell: _Tell,
+) -> tuple[_Start, _Start | None, dict[str, NDArray[np.floating]]]:
+    """The better of two plain starts, the blurred one if there is one, every start's distance.
+
+    A centre at the origin sees a q that is shifted, one at q's mean a q of the wrong width or
+    tails, an embedding that tells q's draws from blurred ones sees wrong detail. None has met
+    a true theta, so that every anchor judges them fairly.
+    """
+    start_distances = dict.fromkeys(STARTS, float("nan"))
+
+    def judged(name: str, centre: Parameters, phi: Parameters) -> _Start:
+        tensors = [nets.tensors(part, rows.x.device.type) for part in (centre, phi)]
+        start_distances[name] = distance(recipe, tensors[0], tensors[1], (rows, watch))
+        return _Start(centre, phi, _excess(start_distances[name], len(rows.x) + len(watch.x)))
+
+    candidates, blur = [judged("origin", centre, phi)], None
+    if recipe.start == "best":
+        mean = at_mean(centre, rows, watch, stream(seed, "start"))
+        candidates.append(judged("mean", mean, phi))
+        if _blur_steps(recipe, rows):
+            parameters = blurred(recipe, mean, phi, rows, stream(seed, "blur"), tell)
+            blur = judged("blur", *parameters)
+    best = max(candidates, key=lambda start: start.excess)
+    return (
+        best,
+        blur,
+        {f"start_{name}": np.array([value]) for name, value in start_distances.items()},
+    )
+
+
+def _blur_steps(recipe: Localizer, rows: Rows) -> int:
+    """Steps that the blurred start takes; none without an embedding to learn or draws to blur."""
+    able = recipe.start == "best" and recipe.embedding != "identity" and rows.q.shape[1] > 1
+    return recipe.blur_steps if able else 0
+
+
+def blurred(
+    recipe: Localizer,
+    centre: Parameters,
+    phi: Parameters,
+    rows: Rows,
+    rng: np.random.Generator,
+    tell: _Tell,
+) -> tuple[Parameters, Parameters]:
+    """Networks for which draws of q with a little noise lie farther out than draws of q.
+
+    q's draws are many where anchors are few: from them alone the embedding learns the fine
+    structure of q. A q that is too blunt or too sharp then shows at once.
+    """
+    where = rows.x.device.type
+    own_centre, own_phi = (nets.learnable(part, where) for part in (centre, phi))
+    adam = networks.optimiser(recipe, own_centre, own_phi, recipe.blur_steps)
+    n, k, d = rows.q.shape
+    half = min(recipe.draws_step or k, k) // 2
+
+    def batches() -> Iterator[list[Rows]]:
+        for _ in range(recipe.blur_steps):
+            batch = rows.take(rng.permutation(n)[: recipe.batch], rng.permutation(k)[: 2 * half])
+            noise = recipe.blur * rng.standard_normal((len(batch.x), half, d))
+            q = batch.q.clone()
+            q[:, :half] += torch.from_numpy(noise.astype(np.float32)).to(where)
+            # The truth's own place in these rows is not looked at.
+            yield [batch._replace(theta=q[:, 0], q=q)]
+
+    def loss(batch: Rows) -> Tensor:
+        _, far = distances(recipe, own_centre, own_phi, batch)
+        noisy, clean = far[:, :half].reshape(-1), far[:, half:].repeat_interleave(half, dim=0)
+        return -soft_ranks(noisy, clean, recipe.tau).mean()
+
+    for step, _ in enumerate(descend(adam, batches(), loss), 1):
+        tell(step, {})
+    return nets.arrays(own_centre), nets.arrays(own_phi)
+
+
+def at_mean(centre: Parameters, rows: Rows, watch: Rows, rng: np.random.Generator) -> Parameters:
+    """A centre at q's median at each x: a ridge of x, and a network where that falls short."""
+    target, held_target = (part.q.median(dim=1).values for part in (rows, watch))
+    linear = _ridge(rows.x, target, watch.x, held_target)
+    started = {**centre, **linear}
+    return _fitted(nets.silenced(started), rows.x, target, watch.x, held_target, rng)
+
+
+def _ridge(x: Tensor, y: Tensor, held_x: Tensor, held_y: Tensor) -> Parameters:
+    """Linear map and shift by ridge regression; held-out rows choose the ridge."""
+    middle, target = x.double().mean(0), y.double().mean(0)
+    # One decomposition serves every ridge, and x may have more columns than rows.
+    u, size, v = torch.linalg.svd(x.double() - middle, full_matrices=False)
+    along = u.T @ (y.double() - target)
+    least, best = np.inf, torch.zeros(x.shape[1], y.shape[1], dtype=torch.float64)
+    for ridge in _RIDGES:
+        coefficients = v.T @ ((size / (size**2 + ridge))[:, None] * along)
+        error = float(((held_x - middle) @ coefficients + target - held_y).square().mean())
+        if error < least:
+            least, best = error, coefficients
+    shift = target - middle @ best.to(middle.device)
+    return {"linear": best.float().cpu().numpy(), "shift": shift.float().cpu().numpy()}
+
+
+def _fitted(
+    start: Parameters,
+    x: Tensor,
+    y: Tensor,
+    held_x: Tensor,
+    held_y: Tensor,
+    rng: np.random.Generator,
+) -> Parameters:
+    tensors = nets.learnable(start, x.device.type)
+    adam = Adam([(tensors.values(), _LR)], over=_STEPS)
+
+    def error() -> float:
+        with torch.no_grad():
+            return float((networks.centre_at(tensors, held_x) - held_y).square().mean())
+
+    def loss(which: Tensor) -> Tensor:
+        return (networks.centre_at(tensors, x[which]) - y[which]).square().mean()
+
+    best, least = start, _ENOUGH * error()
+    batches = ([torch.from_numpy(rng.permutation(len(x))[:256])] for _ in range(_STEPS))
+    for step, _ in enumerate(descend(adam, batches, loss), 1):
+        if step % 20 == 0 and (now := error()) < least:
+            best, least = nets.arrays(tensors), now
+    return best

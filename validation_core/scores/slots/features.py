@@ -14,7 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core.types import Array, Draws
+from validation_core.learn.standardizer import Standardizer, robust
+from validation_core.types import PosteriorTable
 
 Float = NDArray[np.float64]
 Single = NDArray[np.float32]
@@ -49,7 +50,7 @@ class Seen(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Frame:
+class SlotFeatures:
     """Scales, and which parameters and directions of x are seen: fixed before any test row."""
 
     parameters: NDArray[np.int64]  # (P,)
@@ -63,22 +64,22 @@ class Frame:
     context: int
     """Slots of a row, the first ones, among which neighbours are sought."""
 
-    def __call__(self, draws: Draws, most: int) -> Seen:
+    def __call__(self, draws: PosteriorTable, most: int) -> Seen:
         """Features of the truth and of the first `most` draws at each x."""
         parts = [self.piece(draws, rows, most) for rows in self.pieces(draws)]
         own = np.concatenate([part.own for part in parts], axis=1)
         return Seen(own, np.concatenate([part.x for part in parts], axis=1))
 
-    def pieces(self, draws: Draws) -> Iterator[slice]:
+    def pieces(self, draws: PosteriorTable) -> Iterator[slice]:
         """Rows that are worked on together."""
         n, k = draws.q.shape[:2]
         step = max(1, _NUMBERS // (min(k + 1, self.whole) * len(self.parameters)))
         return (slice(first, first + step) for first in range(0, n, step))
 
-    def piece(self, draws: Draws, rows: slice, most: int) -> Seen:
+    def piece(self, draws: PosteriorTable, rows: slice, most: int) -> Seen:
         """Features of some rows."""
-        seen = draws.theta[rows][:, self.parameters], draws.q[rows, : self.whole - 1]
-        theta = np.concatenate([seen[0][:, None], seen[1][:, :, self.parameters]], axis=1)
+        sides = draws.theta[rows][:, self.parameters], draws.q[rows, : self.whole - 1]
+        theta = np.concatenate([sides[0][:, None], sides[1][:, :, self.parameters]], axis=1)
         # Standardise before narrowing: heavy tails overflow float32, and far ones their squares.
         theta = (theta.astype(np.float64) - self.theta_shift) / self.theta_scale
         np.clip(theta, -_FAR, _FAR, out=theta)
@@ -87,8 +88,7 @@ class Frame:
         alone, white, norm = among(z, scored)
         own = [alone, white, norm, near(z, scored, self.context), *_products(alone, white)]
         features = np.clip(np.concatenate([*own, z[:, :, :scored]]), -_CLIP, _CLIP)
-        data = (np.asarray(draws.x[rows], np.float64) - self.x_shift) / self.x_scale
-        data = np.clip(data, -_CLIP, _CLIP) @ self.axes
+        data = Standardizer(self.x_shift, self.x_scale, _CLIP)(draws.x[rows]) @ self.axes
         return Seen(features.astype(np.float32), data.T.astype(np.float32))
 
     def chance(self, slots: int) -> Float:
@@ -103,8 +103,8 @@ class Frame:
         return np.concatenate(parts) / len(parts)
 
 
-def fit(draws: Draws, *, whole: int, context: int) -> Frame:
-    """A frame by the rows of a learning half: robust scales, as t with nu <= 2 ruins mean and sd.
+def fit(draws: PosteriorTable, *, whole: int, context: int) -> SlotFeatures:
+    """What is seen, by the rows of a learning half.
 
     Args:
         draws: a table.
@@ -114,17 +114,17 @@ def fit(draws: Draws, *, whole: int, context: int) -> Frame:
     n, _, d = draws.q.shape
     parameters = _most_off(draws, whole)
     few = np.asarray(draws.q[:, : max(1, _SCALED // (n * d))], np.float64)
-    shift, scale = _robust(few[:, :, parameters].reshape(-1, len(parameters)))
+    shift, scale = robust(few[:, :, parameters].reshape(-1, len(parameters)))
     x = np.asarray(draws.x, np.float64)
-    x_shift, x_scale = _robust(x)
+    x_shift, x_scale = robust(x)
     axes = np.eye(x.shape[1])
     if x.shape[1] > _DATA:
-        data = np.clip((x - x_shift) / x_scale, -_CLIP, _CLIP)
+        data = Standardizer(x_shift, x_scale, _CLIP)(x)
         axes = np.linalg.svd(data - data.mean(axis=0), full_matrices=False)[2][:_DATA].T
-    return Frame(parameters, shift, scale, x_shift, x_scale, axes, whole, context)
+    return SlotFeatures(parameters, shift, scale, x_shift, x_scale, axes, whole, context)
 
 
-def _most_off(draws: Draws, whole: int) -> NDArray[np.int64]:
+def _most_off(draws: PosteriorTable, whole: int) -> NDArray[np.int64]:
     """All parameters, or those of many whose truths differ from q's draws most, by two moments."""
     n, k, d = draws.q.shape
     if d <= _PARAMETERS:
@@ -206,8 +206,8 @@ def near(z: Float, scored: int, context: int) -> Float:
     for first in range(0, n, step):
         rows = slice(first, first + step)
         squares = np.zeros((len(unit[0, rows]), scored, count), np.float32)
-        for one in unit:
-            squares += np.square(one[rows, :scored, None] - one[rows, None, :])
+        for coordinate in unit:
+            squares += np.square(coordinate[rows, :scored, None] - coordinate[rows, None, :])
         squares.partition(wanted, axis=2)  # place 0 is the slot itself
         out[:, rows] = np.moveaxis(squares[:, :, wanted], 2, 0)
     return 0.5 * np.log(out + _NEVER)
@@ -222,16 +222,8 @@ def _products(alone: Float, white: Float) -> list[Float]:
     p = len(alone)
     first, second = np.tril_indices(p, -1)
     kinds = (alone, white)[: (p <= _PAIRED) + (p <= _PAIRED_TWICE)]
-    return [one[first] * one[second] for one in kinds]
+    return [coordinates[first] * coordinates[second] for coordinates in kinds]
 
 
 def _product_count(p: int) -> int:
     return p * (p - 1) // 2 * ((p <= _PAIRED) + (p <= _PAIRED_TWICE))
-
-
-def _robust(rows: Array) -> tuple[Float, Float]:
-    """Medians and robust sds of the columns."""
-    low, middle, high = np.quantile(rows, [0.25, 0.5, 0.75], axis=0)
-    spread = (high - low) / 1.349
-    spread = np.where(spread > 0, spread, rows.std(axis=0))
-    return middle, np.where(spread > 0, spread, 1.0)

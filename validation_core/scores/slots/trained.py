@@ -1,44 +1,60 @@
-"""A trained score within x as it is kept, and the scores it makes of a table."""
+"""Learning a score within x, how it is kept, and the scores it makes of a table.
+
+Folds answer for each other, and weigh the learners: trees, and the slot classifier's linear and
+tanh units on what a slot is seen as.
+"""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import Any, cast
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
-from validation_core.keys import part
-from validation_core.scores.slots.features import Frame, Seen
-from validation_core.scores.slots.network import Network
+from validation_core.learn.standardizer import moments
+from validation_core.learn.stored import GIVEN, StoredNetwork
+from validation_core.rng import stream
+from validation_core.scores.slot_classifier import objective
+from validation_core.scores.slot_classifier.objective import Flat, Objective
+from validation_core.scores.slots import Slots, features, trees
+from validation_core.scores.slots.features import Seen, SlotFeatures
 from validation_core.scores.slots.trees import Forest
-from validation_core.types import Array, Draws, TableScores
+from validation_core.statistics import slots
+from validation_core.types import Array, PosteriorTable, TableScores
+
+if TYPE_CHECKING:
+    from validation_core.learn.training import Report
 
 Float = NDArray[np.float64]
 
+_FEWEST_LEAVES = 100  # that the rows of a small table are to make
 
-def logit(share: ArrayLike) -> Float:
-    """Log odds of shares, which no leaf lets reach 0 or 1."""
-    wide = np.asarray(share, dtype=np.float64)
-    return np.log(wide) - np.log1p(-wide)
+_HIDDEN = 16
+_CROSSED = 64  # products of a standardised coordinate with one of x, at most
+_PENALTIES = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003)  # from strong to weak
+_NETWORK_FOLDS = 2  # that choose the penalty
+_STEPS = 60  # of L-BFGS
+_CLEAR = 0.005  # nats below the best at which weaker penalties are not tried
 
 
 @dataclass(frozen=True, eq=False)
-class TrainedSlots:
+class TrainedSlots(StoredNetwork):
     """What it sees of a slot, trees and network, and what they weigh."""
 
-    frame: Frame
+    frame: SlotFeatures
     forest: Forest | None
     network: Mapping[str, Array] | None
     weights: Float
     """(2,): of the trees' log odds and of the network's score; 0 where one is not used."""
-    constant: float
     rows: Float
     """(n,): what each learning row adds to the held-out divergence, in nats."""
-    penalty: float
-    scored: int
+    numbers: Float
+    """(2,): the constant that the binary loss adds, and the network's penalty."""
+    scored: int = field(metadata=GIVEN)
     """Draws of q that are scored at each x, at most: the first ones."""
     seconds: float = 0.0
     device: str = "cpu"
@@ -46,46 +62,22 @@ class TrainedSlots:
     @property
     def summary(self) -> Mapping[str, float]:
         """Held-out divergence, weights of the two learners, and the network's penalty."""
-        trees, network = (float(one) for one in self.weights)
+        trees, network = (float(weight) for weight in self.weights)
         return {
-            "divergence": float(self.rows.mean()), "weight trees": trees,
-            "weight network": network, "penalty": self.penalty,
-        }  # fmt: skip
+            "divergence": float(self.rows.mean()),
+            "weight trees": trees,
+            "weight network": network,
+            "penalty": float(self.numbers[1]),
+        }
 
-    def at(self, beta: float = 0.0) -> WithinScore:
+    def at(self, beta: float = 0.0) -> _WithinScore:
         """The score; beta changes nothing, as trees have no parameters to mix."""
         del beta
-        return WithinScore(self)
-
-    def arrays(self) -> dict[str, Array]:
-        """Everything to store, by flat names."""
-        named: dict[str, Mapping[str, Array]] = {
-            "frame": {f.name: np.asarray(getattr(self.frame, f.name)) for f in fields(Frame)},
-            "forest": self.forest.arrays() if self.forest else {},
-            "network": self.network or {},
-        }
-        flat = {f"{part}.{n}": a for part, arrays in named.items() for n, a in arrays.items()}
-        numbers = np.array([self.constant, self.penalty])
-        return {**flat, "weights": self.weights, "rows": self.rows, "numbers": numbers}
-
-    @classmethod
-    def read(
-        cls, arrays: Mapping[str, Array], scored: int, seconds: float, device: str
-    ) -> TrainedSlots:
-        """What `arrays` gave."""
-        seen, forest, network = (part(arrays, name) for name in ("frame", "forest", "network"))
-        whole, context = int(seen.pop("whole")), int(seen.pop("context"))
-        constant, penalty = (float(one) for one in arrays["numbers"])
-        return cls(
-            Frame(**cast("Any", seen), whole=whole, context=context),
-            Forest.read(forest) if forest else None, network or None,
-            np.asarray(arrays["weights"], np.float64), constant,
-            np.asarray(arrays["rows"], np.float64), penalty, scored, seconds, device,
-        )  # fmt: skip
+        return _WithinScore(self)
 
 
 @dataclass(frozen=True, eq=False)
-class WithinScore:
+class _WithinScore:
     """The log ratio of p to q that is learnt, one function for all slots of a row."""
 
     trained: TrainedSlots
@@ -101,7 +93,7 @@ class WithinScore:
             f"alone. Give it a table of theta, x and theta_q."
         )
 
-    def table(self, draws: Draws) -> TableScores:
+    def table(self, draws: PosteriorTable) -> TableScores:
         """Scores of the truth (1, n) and of the first K' draws (1, n, K') at each x.
 
         All K draws are what a slot is seen among; K' = min(K, scored).
@@ -118,14 +110,14 @@ class WithinScore:
 
     def _scores(self, seen: Seen) -> Float:
         """(n, A)."""
-        kept = self.trained
-        total = np.full(seen.own.shape[1:], kept.constant)
-        if kept.forest is not None:
-            answers = kept.forest(np.ascontiguousarray(seen.rows().T))
-            total += kept.weights[0] * logit(answers).reshape(total.shape)
-        if kept.network is not None:
-            network = Network(kept.network, len(kept.frame.parameters))
-            total += kept.weights[1] * network(seen)
+        trained = self.trained
+        total = np.full(seen.own.shape[1:], trained.numbers[0])
+        if trained.forest is not None:
+            answers = trained.forest(np.ascontiguousarray(seen.rows().T))
+            total += trained.weights[0] * _logit(answers).reshape(total.shape)
+        if trained.network is not None:
+            parameters = len(trained.frame.parameters)
+            total += trained.weights[1] * _network_scores(trained.network, parameters, seen)
         return total
 
 
@@ -145,8 +137,191 @@ def tied(scores: Float, theta: Array) -> Float:
     same = (flat[order[1:]] == flat[order[:-1]]).all(axis=1) & (row[order[1:]] == row[order[:-1]])
     group = np.concatenate([[0], np.cumsum(~same)])
     leader = order[np.concatenate([[True], ~same])]  # the first slot of each group
-    one = scores[some].ravel()
-    one[order] = one[leader[group]]
+    flat_scores = scores[some].ravel()
+    flat_scores[order] = flat_scores[leader[group]]
     out = scores.copy()
-    out[some] = one.reshape(-1, count)
+    out[some] = flat_scores.reshape(-1, count)
     return out
+
+
+def learn(
+    data: PosteriorTable, recipe: Slots, seed: int, report: Report | None = None
+) -> TrainedSlots:
+    """Learn one score; the seed fixes the folds, the cuts and the network's start."""
+    began = time.perf_counter()
+    frame = features.fit(data, whole=recipe.whole, context=recipe.context)
+    slot_features = frame(data, recipe.m)
+    forest, arrays, held_scores = None, None, []
+    penalty = 0.0
+    if recipe.kind != "network":
+        forest, answers = _grown(
+            slot_features, frame, recipe, stream(seed, "slots", "trees"), report
+        )
+        held_scores.append(answers)
+    if recipe.kind != "trees":
+        fitted = _fit_network(slot_features, frame, recipe.loss, stream(seed, "slots", "network"))
+        arrays, penalty = fitted.arrays, fitted.penalty
+        held_scores.append(fitted.held)
+    weights, constant = _weights(np.stack(held_scores), recipe.loss)
+    rows = slots.contributions(np.tensordot(weights, held_scores, 1) + constant, recipe.loss)[:, 0]
+    both = np.zeros(2)
+    both[{"best": slice(None), "trees": slice(0, 1), "network": slice(1, 2)}[recipe.kind]] = (
+        weights
+    )
+    if report:
+        report(1.0, {"divergence": float(rows.mean())})
+    return TrainedSlots(
+        frame,
+        forest if both[0] else None,
+        arrays if both[1] else None,
+        both,
+        rows,
+        np.array([constant, penalty]),
+        recipe.scored,
+        seconds=time.perf_counter() - began,
+    )
+
+
+def _grown(
+    seen: Seen, frame: SlotFeatures, recipe: Slots, rng: np.random.Generator, report: Report | None
+) -> tuple[trees.Forest, Float]:
+    """Trees, and the log odds (n, A) that those which have not seen a row give its slots."""
+    n, count = seen.own.shape[1:]
+    columns = seen.rows()  # (F, n A)
+    truth = np.zeros((n, count), np.bool_)
+    truth[:, 0] = True
+    how = trees.Growth(
+        cuts=recipe.cuts,
+        chance=frame.chance(1 + min(recipe.k, recipe.whole - 1)),
+        leaf=max(5, min(recipe.leaf, n * count // _FEWEST_LEAVES)),
+    )
+    fold = rng.permutation(np.arange(n) % recipe.folds)
+    each = recipe.trees // recipe.folds
+    own = rng.spawn(recipe.folds)
+    log_odds = np.empty((n, count))
+    grown: list[trees.Tree] = []
+    for i in range(recipe.folds):
+        stay = np.repeat(fold != i, count)
+        near = np.ascontiguousarray(columns[:, stay])
+        some = [trees.grow(near, truth.ravel()[stay], how, own[i]) for _ in range(each)]
+        answers = trees.Forest.of(some)(np.ascontiguousarray(columns[:, ~stay].T))
+        log_odds[fold == i] = _logit(answers).reshape(-1, count)
+        grown += some
+        if report:
+            report(0.7 * (i + 1) / recipe.folds, {})
+    return trees.Forest.of(grown), log_odds
+
+
+def _weights(held: Float, kind: slots.Kind) -> tuple[Float, float]:
+    """Weights (L,), none below 0, of held-out scores (L, n, A), and a constant that the binary
+    loss asks for: where those rows are told best.
+    """
+    from scipy.optimize import minimize
+
+    # In units of their own spread within rows: one step length suits all.
+    spread = np.sqrt(np.square(held - held.mean(axis=2, keepdims=True)).mean(axis=(1, 2)))
+    unit = held / np.where(spread > 0, spread, 1.0)[:, None, None]
+
+    def loss(at: Float) -> float:
+        scores = np.tensordot(at[:-1], unit, 1) + at[-1]
+        return -float(slots.contributions(scores, kind)[:, 0].mean())
+
+    count = len(held)
+    free = (0.0, 0.0) if kind == "multiclass" else (None, None)
+    start = np.append(np.full(count, 0.1), 0.0)
+    optimum = minimize(loss, start, method="L-BFGS-B", bounds=[(0.0, None)] * count + [free])
+    at = optimum.x[:-1] / np.where(spread > 0, spread, 1.0)
+    if not at.any():  # nothing was told held out: any score is exact, the direction is kept
+        at = 1e-3 / np.where(spread > 0, spread, 1.0)
+    return at, float(optimum.x[-1])
+
+
+class _Fitted(NamedTuple):
+    """A network with what it gave rows that it did not learn from."""
+
+    arrays: Mapping[str, Array]
+    held: Float
+    """(n, A)."""
+    penalty: float
+
+
+def _network_scores(arrays: Mapping[str, Array], parameters: int, seen: Seen) -> Float:
+    """g (n, A) of features: standardised ones beside their squares, and tanh units that see x.
+
+    `arrays` is what `_Fitted.arrays` holds; so many of the features, the last, are theta.
+    """
+    inputs, linear = _inputs(seen, parameters)
+    inputs = (inputs - arrays["shift"]) / arrays["scale"]
+    linear = (linear - arrays["linear_shift"]) / arrays["linear_scale"]
+    return _answers(arrays, inputs, linear)
+
+
+def _fit_network(
+    seen: Seen, frame: SlotFeatures, kind: slots.Kind, rng: np.random.Generator
+) -> _Fitted:
+    """Folds of simulations choose the penalty, all simulations fit."""
+    inputs, linear = _inputs(seen, len(frame.parameters))
+    (shift, scale), (linear_shift, linear_scale) = moments(inputs), moments(linear)
+    inputs, linear = (inputs - shift) / scale, (linear - linear_shift) / linear_scale
+    initial = objective.start(inputs.shape[-1], linear.shape[-1], _HIDDEN, rng)
+    initial["weight"] /= np.sqrt(np.float32(inputs.shape[-1]))  # many inputs: no saturated start
+    fold = rng.permutation(np.arange(len(inputs)) % _NETWORK_FOLDS)
+
+    def part(which: NDArray[np.bool_]) -> Objective:
+        return Objective(inputs[which], linear[which], kind, initial)
+
+    pairs = [(part(fold != i), part(fold == i)) for i in range(_NETWORK_FOLDS)]
+    starts = [objective.flat(initial) for _ in pairs]
+    tried: list[tuple[float, list[Flat]]] = []
+    for penalty in _PENALTIES:
+        # A weaker penalty goes on from where the stronger one ended.
+        starts = [
+            near.minimum(at, penalty, _STEPS) for (near, _), at in zip(pairs, starts, strict=True)
+        ]
+        losses = [far.loss(at) for (_, far), at in zip(pairs, starts, strict=True)]
+        divergence = slots.most(kind, inputs.shape[1] - 1) - float(np.mean(losses))
+        tried.append((divergence, starts))
+        if divergence < max(estimate for estimate, _ in tried) - _CLEAR:
+            break
+    best = int(np.argmax([estimate for estimate, _ in tried]))
+    held_scores = np.empty(inputs.shape[:2])
+    for i, vector in enumerate(tried[best][1]):
+        out = fold == i
+        held_scores[out] = _answers(objective.named(vector, initial), inputs[out], linear[out])
+    # A penalty is a prior, whose weight beside more simulations is less.
+    share = 1 - 1 / _NETWORK_FOLDS
+    vector = part(fold >= 0).minimum(tried[best][1][0], share * _PENALTIES[best], _STEPS)
+    scales = {
+        "shift": shift,
+        "scale": scale,
+        "linear_shift": linear_shift,
+        "linear_scale": linear_scale,
+    }
+    return _Fitted({**objective.named(vector, initial), **scales}, held_scores, _PENALTIES[best])
+
+
+def _inputs(seen: Seen, parameters: int) -> tuple[Float, Float]:
+    """What the units see (n, A, P) and what is added up (n, A, F)."""
+    own = np.moveaxis(seen.own[:-parameters], 0, 2).astype(np.float64)
+    theta = np.moveaxis(seen.own[-parameters:], 0, 2)
+    x = np.broadcast_to(seen.x.T[:, None], (*own.shape[:2], len(seen.x)))
+    coordinates = own[..., : 2 * parameters]
+    # What a slot is moved by follows x: without these a shift that x brings needs hidden units.
+    crossed = x[..., : max(1, _CROSSED // parameters)]
+    cross = coordinates[..., :parameters, None] * crossed[..., None, :]
+    cross = cross.reshape(*own.shape[:2], -1)
+    linear = np.concatenate([own, np.square(coordinates), cross], axis=2)
+    return np.concatenate([own, theta, x], axis=2, dtype=np.float64), linear
+
+
+def _answers(parameters: Mapping[str, Array], inputs: Float, linear: Float) -> Float:
+    """In double precision: ties stay ties."""
+    wide = {name: parameters[name].astype(np.float64) for name in objective.NAMES}
+    hidden = np.tanh(inputs @ wide["weight"] + wide["bias"])
+    return hidden @ wide["out"] + linear @ wide["linear"] + wide["constant"]
+
+
+def _logit(share: ArrayLike) -> Float:
+    """Log odds of shares, which no leaf lets reach 0 or 1."""
+    wide = np.asarray(share, dtype=np.float64)
+    return np.log(wide) - np.log1p(-wide)

@@ -7,14 +7,12 @@ or maximum need be known, and half of the cuts lie where the rows are.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
-from typing import Any, NamedTuple, cast
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-from validation_core.types import Array
 
 Float = NDArray[np.float64]
 Single = NDArray[np.float32]
@@ -67,15 +65,6 @@ class Forest:
                 total[some] += self.value.take(node)
         return total / np.float32(max(1, len(self.root[which])))
 
-    def arrays(self) -> dict[str, Array]:
-        """By name."""
-        return {f.name: getattr(self, f.name) for f in fields(self)}
-
-    @classmethod
-    def read(cls, arrays: Mapping[str, Array]) -> Forest:
-        """What `arrays` gave."""
-        return cls(**cast("Any", {f.name: arrays[f.name] for f in fields(cls)}))
-
     @classmethod
     def of(cls, trees: Sequence[Tree]) -> Forest:
         """Trees one after another."""
@@ -86,8 +75,9 @@ class Forest:
             np.concatenate([tree.cut for tree in trees]),
             np.concatenate([tree.child + at for tree, at in zip(trees, root, strict=True)]),
             np.concatenate([tree.value for tree in trees]),
-            root, np.array([tree.depth for tree in trees], np.int32),
-        )  # fmt: skip
+            root,
+            np.array([tree.depth for tree in trees], np.int32),
+        )
 
 
 class Tree(NamedTuple):
@@ -128,24 +118,27 @@ def grow(columns: Single, truth: NDArray[np.bool_], how: Growth, rng: np.random.
     first = 0
     for _ in range(_DEPTH + 1):
         nodes = len(level.counts)
-        found = _cuts(columns, counted, level, heavy, how, rng)
+        best_cuts = _cuts(columns, counted, level, heavy, how, rng)
         if len(feature) == _DEPTH:
-            found.parts[:] = False
-        after = first + nodes + 2 * (np.cumsum(found.parts) - 1)
-        feature.append(np.where(found.parts, found.feature, 0))
-        cut.append(np.where(found.parts, found.at, np.inf))
-        child.append(np.where(found.parts, after, first + np.arange(nodes)))
+            best_cuts.parts[:] = False
+        after = first + nodes + 2 * (np.cumsum(best_cuts.parts) - 1)
+        feature.append(np.where(best_cuts.parts, best_cuts.feature, 0))
+        cut.append(np.where(best_cuts.parts, best_cuts.at, np.inf))
+        child.append(np.where(best_cuts.parts, after, first + np.arange(nodes)))
         total.append(level.total)
-        if not found.parts.any():
+        if not best_cuts.parts.any():
             break
-        level = _children(counted, level, found)
+        level = _children(counted, level, best_cuts)
         first += nodes
     truths, draws = _classes(np.concatenate(total))
     value = (heavy * truths + _PULL / 2) / (heavy * truths + draws + _PULL)
     return Tree(
-        np.concatenate(feature).astype(np.int16), np.concatenate(cut).astype(np.float32),
-        np.concatenate(child).astype(np.int32), value.astype(np.float32), len(feature) - 1,
-    )  # fmt: skip
+        np.concatenate(feature).astype(np.int16),
+        np.concatenate(cut).astype(np.float32),
+        np.concatenate(child).astype(np.int32),
+        value.astype(np.float32),
+        len(feature) - 1,
+    )
 
 
 def _classes(total: Float) -> tuple[Float, Float]:
@@ -155,18 +148,22 @@ def _classes(total: Float) -> tuple[Float, Float]:
 
 
 def _cuts(
-    columns: Single, counted: Float, level: _Level, heavy: float, how: Growth,
+    columns: Single,
+    counted: Float,
+    level: _Level,
+    heavy: float,
+    how: Growth,
     rng: np.random.Generator,
-) -> _Cuts:  # fmt: skip
+) -> _Cuts:
     """The best of a few cuts drawn at each node: that of least Gini impurity."""
     nodes, shape = len(level.counts), (how.cuts, len(level.counts))
     start = np.cumsum(level.counts) - level.counts
     feature = rng.choice(len(columns), size=shape, p=how.chance)
-    one, other = (
+    endpoint, other = (
         columns[feature, level.rows[start + (rng.random(shape) * level.counts).astype(int)]]
         for _ in range(2)
     )
-    at = one + rng.random(shape, dtype=np.float32) * (other - one)
+    at = endpoint + rng.random(shape, dtype=np.float32) * (other - endpoint)
     node = np.repeat(np.arange(nodes), level.counts)
     above = columns[feature[:, node], level.rows] > at[:, node]  # (cuts, r)
     right = np.add.reduceat(above * counted[level.rows], start, axis=1)
@@ -194,12 +191,12 @@ def _pure(truths: Float, draws: Float) -> Float:
     return (truths**2 + draws**2) / np.maximum(truths + draws, 1.0)
 
 
-def _children(counted: Float, level: _Level, found: _Cuts) -> _Level:
+def _children(counted: Float, level: _Level, cuts: _Cuts) -> _Level:
     """The nodes below those that are parted; rows of the others are done."""
-    stay = np.repeat(found.parts, level.counts)
-    rank = np.cumsum(found.parts) - 1
-    node = 2 * np.repeat(rank, level.counts)[stay] + found.above[stay]
+    stay = np.repeat(cuts.parts, level.counts)
+    rank = np.cumsum(cuts.parts) - 1
+    node = 2 * np.repeat(rank, level.counts)[stay] + cuts.above[stay]
     order = np.argsort(node.astype(_narrow(2 * len(rank))), kind="stable")  # by counting
-    rows, size = level.rows[stay][order], 2 * int(found.parts.sum())
+    rows, size = level.rows[stay][order], 2 * int(cuts.parts.sum())
     total = np.bincount(node, counted[level.rows[stay]], size).astype(np.float64)
     return _Level(rows, np.bincount(node, minlength=size), total)

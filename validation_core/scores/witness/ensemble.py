@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core.keys import part
+from validation_core.learn.stored import Arrays, StoredNetwork
 from validation_core.rng import stream
-from validation_core.scores.witness import neighbours, problem, ridge, trees
-from validation_core.scores.witness.member import Fit, Told
-from validation_core.scores.witness.problem import Problem, Rows
+from validation_core.scores.witness import problem, ridge, trees
+from validation_core.scores.witness.problem import MemberFit, Regression, Rows, summary
 from validation_core.types import Array
 
 if TYPE_CHECKING:
-    from validation_core.training import Report
+    from validation_core.learn.training import Report
 
 Float = NDArray[np.float64]
 
@@ -30,11 +29,11 @@ _ALWAYS = 2  # members fitted whatever the time
 class Member(NamedTuple):
     """How one member is fitted, and what it predicts from its stored arrays."""
 
-    fit: Callable[[Problem, np.random.Generator], Fit]
+    fit: Callable[[Regression, np.random.Generator], MemberFit]
     predict: Callable[[Mapping[str, Array], Float], Float]
 
 
-def _network(problem: Problem, rng: np.random.Generator) -> Fit:
+def _network(problem: Regression, rng: np.random.Generator) -> MemberFit:
     from validation_core.scores.witness import network  # torch, only where it is used
 
     return network.network(problem, rng)
@@ -49,7 +48,7 @@ def _predict_network(arrays: Mapping[str, Array], z: Float) -> Float:
 MEMBERS: Mapping[str, Member] = {
     "linear": Member(ridge.linear, ridge.predict_linear),
     "quadratic": Member(ridge.quadratic, ridge.predict_quadratic),
-    "neighbours": Member(neighbours.neighbours, neighbours.predict_neighbours),
+    "neighbours": Member(ridge.neighbours, ridge.predict_neighbours),
     "kernel": Member(ridge.kernel, ridge.predict_kernel),
     "trees": Member(trees.trees, trees.predict_trees),
     "network": Member(_network, _predict_network),
@@ -58,14 +57,19 @@ MEMBERS: Mapping[str, Member] = {
 
 
 @dataclass(frozen=True, eq=False)
-class TrainedEnsemble:
+class TrainedEnsemble(StoredNetwork):
     """Members as plain arrays, their weights (of sum 1) and what each explains held out."""
+
+    hoisted: ClassVar[str] = "members"
 
     members: Mapping[str, Mapping[str, Array]]
     """Arrays of those that have a weight."""
     spreads: Mapping[str, float]
     """Standard deviation of their held-out predictions: weights are of members of spread 1."""
-    told: Told
+    weights: Mapping[str, float]
+    """Share of each member that was fitted, of sum 1."""
+    r2: Mapping[str, float]
+    """Held-out R2 of each, and of `ensemble`."""
     shift: Array  # (D + M,)
     scale: Array  # (D + M,)
     seconds: float = 0.0
@@ -74,36 +78,20 @@ class TrainedEnsemble:
     @property
     def summary(self) -> Mapping[str, float]:
         """Held-out R2 of the ensemble; `weight NAME` and `r2 NAME` of each member."""
-        return self.told.summary
+        return summary(self.weights, self.r2)
 
     def at(self, beta: float = 0.0) -> Weighted:
         """The witness. A mixture has no initial parameters to go back to: beta changes nothing."""
         del beta
         return Weighted(self)
 
-    def arrays(self) -> dict[str, Array]:
-        """Everything to store, by flat names."""
-        named = {f"{m}.{n}": a for m, own in self.members.items() for n, a in own.items()}
-        spreads = {f"spreads.{n}": np.array([v]) for n, v in self.spreads.items()}
-        return {**named, **spreads, **self.told.arrays(), "shift": self.shift, "scale": self.scale}
-
     @classmethod
-    def read(cls, arrays: Mapping[str, Array], seconds: float, device: str) -> TrainedEnsemble:
-        """What `arrays` gave."""
-        told = Told.read(arrays)
-        # In the order of fitting: sums of floats depend on theirs.
-        members = {n: part(arrays, n) for n in MEMBERS if told.weights.get(n, 0.0) > 0}
-        ordered = {n: told.weights[n] for n in MEMBERS if n in told.weights}
-        spreads = {n: float(v[0]) for n, v in part(arrays, "spreads").items()}
-        return cls(
-            members,
-            spreads,
-            Told(ordered, told.r2),
-            arrays["shift"],
-            arrays["scale"],
-            seconds,
-            device,
-        )
+    def read(cls, arrays: Arrays, **given: Any) -> TrainedEnsemble:
+        """What `arrays` gave, in the order of fitting: sums of floats depend on theirs."""
+        network = super().read(arrays, **given)
+        members = {name: network.members[name] for name in MEMBERS if name in network.members}
+        weights = {name: network.weights[name] for name in MEMBERS if name in network.weights}
+        return replace(network, members=members, weights=weights)
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +104,7 @@ class Weighted:
         z = problem.scaled(theta, x, self.trained.shift, self.trained.scale)
         out = np.zeros(len(z))
         for name, arrays in self.trained.members.items():
-            share = self.trained.told.weights[name] / self.trained.spreads[name]
+            share = self.trained.weights[name] / self.trained.spreads[name]
             out += share * MEMBERS[name].predict(arrays, z)
         return out
 
@@ -128,27 +116,32 @@ def learn(rows: Rows, seconds: float, seed: int, report: Report | None = None) -
     """
     start = time.perf_counter()
     shift, scale = problem.scaling(rows)
-    asked = problem.problem(rows, shift, scale, stream(seed, "folds"))
-    fits: dict[str, Fit] = {}
+    regression = problem.regression(rows, shift, scale, stream(seed, "folds"))
+    fits: dict[str, MemberFit] = {}
     for i, (name, member) in enumerate(MEMBERS.items()):
         if i >= _ALWAYS and time.perf_counter() - start >= seconds:
             break
-        fits[name] = member.fit(asked, stream(seed, "member", name))
+        fits[name] = member.fit(regression, stream(seed, "member", name))
         if report:
             report((i + 1) / len(MEMBERS), {f"r2 {name}": fits[name].r2})
-    weights = stacked(asked, {name: fit.held for name, fit in fits.items()})
+    weights = stacked(regression, {name: fit.held for name, fit in fits.items()})
     chosen = [name for name in fits if weights[name] > 0]
-    spreads = {name: asked.spread(fits[name].held) or 1.0 for name in chosen}
-    held = np.sum([weights[n] / spreads[n] * fits[n].held for n in chosen], axis=0)
+    spreads = {name: regression.spread(fits[name].held) or 1.0 for name in chosen}
+    predictions = np.sum([weights[n] / spreads[n] * fits[n].held for n in chosen], axis=0)
     r2 = {name: fit.r2 for name, fit in fits.items()}
     return TrainedEnsemble(
-        {name: fits[name].arrays for name in chosen}, spreads,
-        Told(weights, {**r2, "ensemble": asked.r2(held)}),
-        shift, scale, time.perf_counter() - start, _device(fits),
-    )  # fmt: skip
+        {name: fits[name].arrays for name in chosen},
+        spreads,
+        weights,
+        {**r2, "ensemble": regression.r2(predictions)},
+        shift,
+        scale,
+        time.perf_counter() - start,
+        _device(fits),
+    )
 
 
-def stacked(problem: Problem, held: Mapping[str, Float]) -> dict[str, float]:
+def stacked(problem: Regression, held: Mapping[str, Float]) -> dict[str, float]:
     """Weights (of sum 1) of members brought to spread 1, none of them negative.
 
     Breiman (1996): least squares on held-out predictions, of which none may count against another.
@@ -158,15 +151,15 @@ def stacked(problem: Problem, held: Mapping[str, Float]) -> dict[str, float]:
     spreads = np.array([problem.spread(held[name]) for name in names])
     # A member that says nothing is a column of zeros, which gets no weight.
     columns = np.stack(list(held.values()), axis=1) / np.where(spreads > 0, spreads, np.inf)
-    found = _least_squares(columns, problem)
-    if found.any():
-        found = _least_squares(np.where(found < _LEAST * found.sum(), 0.0, columns), problem)
+    weights = _least_squares(columns, problem)
+    if weights.any():
+        weights = _least_squares(np.where(weights < _LEAST * weights.sum(), 0.0, columns), problem)
     else:
-        found[int(np.argmax([problem.r2(held[name]) for name in names]))] = 1.0
-    return dict(zip(names, map(float, found / found.sum()), strict=True))
+        weights[int(np.argmax([problem.r2(held[name]) for name in names]))] = 1.0
+    return dict(zip(names, map(float, weights / weights.sum()), strict=True))
 
 
-def _least_squares(columns: Float, problem: Problem) -> Float:
+def _least_squares(columns: Float, problem: Regression) -> Float:
     """Ridge regression of the labels on the columns, with coefficients that are not negative."""
     from scipy.optimize import nnls  # 20 MB that most diagnoses do without
 
@@ -178,9 +171,9 @@ def _least_squares(columns: Float, problem: Problem) -> Float:
     return weights
 
 
-def _device(fits: Mapping[str, Fit]) -> str:
+def _device(fits: Mapping[str, MemberFit]) -> str:
     if "network" not in fits:
         return "cpu"
-    from validation_core import nets
+    from validation_core.learn import nets
 
     return nets.pick_device()

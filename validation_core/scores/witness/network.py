@@ -8,9 +8,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from validation_core import nets
-from validation_core.scores.witness.member import Fit
-from validation_core.scores.witness.problem import FOLDS, Problem
+from validation_core.learn import nets, training
+from validation_core.learn.optim import Adam
+from validation_core.scores.witness.problem import FOLDS, MemberFit, Regression
 from validation_core.types import Array
 
 Float = NDArray[np.float64]
@@ -24,57 +24,53 @@ _CHECKS = 8
 _ROWS = 4096  # rows per pass
 
 
-def network(problem: Problem, rng: np.random.Generator) -> Fit:
+def network(problem: Regression, rng: np.random.Generator) -> MemberFit:
     """A network with squared error, stopped where held-out folds are predicted best.
 
     A fold's network sees the batches of all others with its own rows' weights at 0, so that the
     held-out curve of the folds is that of the network of all rows too.
     """
     device = nets.pick_device()
-    net = nets.SkipMLP(inputs=problem.z.shape[1], hidden=_HIDDEN, layers=_LAYERS)
-    start = net.initial(rng)
-    tensors = nets.stack([start] * (FOLDS + 1), device)
-    for tensor in tensors.values():
-        tensor.requires_grad_()
-    optimiser = torch.optim.AdamW(tensors.values(), lr=_RATE, weight_decay=_DECAY)
-    cosine = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, _STEPS)
+    start = nets.perceptron(rng, [problem.z.shape[1], *[_HIDDEN] * _LAYERS, 1])
+    tensors = nets.learnable(nets.stack([start] * (FOLDS + 1)), device)
+    adam = Adam([(tensors.values(), _RATE)], over=_STEPS, decay=_DECAY, fused=False)
     z = torch.from_numpy(problem.z.astype(np.float32)).to(device)
     y = torch.from_numpy(problem.y.astype(np.float32)).to(device)
     # (folds + 1, n): 0 for the rows that a network does not learn from; the last takes all.
     use = np.stack([problem.fold != fold for fold in range(FOLDS + 1)])
     learnt = torch.from_numpy(use.astype(np.float32)).to(device)
-    best, kept, held = -np.inf, tensors, np.zeros(len(problem.y))
-    for step in range(_STEPS):
-        rows = torch.from_numpy(_batch(problem, rng)).to(device)
+
+    def loss(rows: torch.Tensor) -> torch.Tensor:
         inputs = z[rows].expand(FOLDS + 1, -1, -1)
-        error = (nets.forward(tensors, inputs) - y[rows]) ** 2
-        optimiser.zero_grad()
-        torch.autograd.backward((error * learnt[:, rows]).mean(1).sum())
-        optimiser.step()
-        cosine.step()
-        if (step + 1) % (_STEPS // _CHECKS) == 0:
+        error = (training.logits(tensors, inputs) - y[rows]) ** 2
+        return (error * learnt[:, rows]).mean(1)
+
+    best, best_tensors, best_predictions = -np.inf, tensors, np.zeros(len(problem.y))
+    batches = ([torch.from_numpy(_batch(problem, rng)).to(device)] for _ in range(_STEPS))
+    for step, _ in enumerate(training.descend(adam, batches, loss), 1):
+        if step % (_STEPS // _CHECKS) == 0:
             predicted = _held(tensors, z, problem.fold)
             r2 = problem.r2(predicted)
             if r2 > best:
-                best, held = r2, predicted
-                kept = {name: t.detach()[-1:].clone() for name, t in tensors.items()}
-    return Fit(held, best, dict(nets.unstack(kept)[0]))
+                best, best_predictions = r2, predicted
+                best_tensors = {name: t.detach()[-1:].clone() for name, t in tensors.items()}
+    return MemberFit(best_predictions, best, nets.unstack(nets.arrays(best_tensors))[0])
 
 
 def predict_network(arrays: Mapping[str, Array], z: Float) -> Float:
     """Predictions (n,) at rows z (n, d)."""
     device = nets.pick_device()
-    tensors = nets.stack([dict(arrays)], device)
+    tensors = nets.tensors(nets.stack([arrays]), device)
     inputs = torch.from_numpy(z.astype(np.float32)).to(device)
     with torch.inference_mode():
         parts = [
-            nets.forward(tensors, part.unsqueeze(0))[0] for part in torch.split(inputs, _ROWS)
+            training.logits(tensors, part.unsqueeze(0))[0] for part in torch.split(inputs, _ROWS)
         ]
         out: Float = torch.cat(parts).cpu().numpy().astype(np.float64)
     return out
 
 
-def _batch(problem: Problem, rng: np.random.Generator) -> NDArray[np.int64]:
+def _batch(problem: Regression, rng: np.random.Generator) -> NDArray[np.int64]:
     """Rows of a step, as many of p as of q."""
     n_p = int((problem.y > 0).sum())
     half = _BATCH // 2
@@ -88,5 +84,7 @@ def _held(tensors: Mapping[str, torch.Tensor], z: torch.Tensor, fold: NDArray[np
         for index in range(FOLDS):
             rows = np.flatnonzero(fold == index)
             own = {name: tensor[index : index + 1] for name, tensor in tensors.items()}
-            out[rows] = nets.forward(own, z[torch.from_numpy(rows)].unsqueeze(0))[0].cpu().numpy()
+            out[rows] = (
+                training.logits(own, z[torch.from_numpy(rows)].unsqueeze(0))[0].cpu().numpy()
+            )
     return out

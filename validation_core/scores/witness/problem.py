@@ -1,14 +1,16 @@
-"""What a witness learns from: scaled rows, labels, class-balancing weights and folds."""
+"""What a witness learns from (scaled rows, labels, weights, folds) and what its members give."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core.types import Array, Blocks, Draws, Joint
+from validation_core.learn.standardizer import Standardizer, robust
+from validation_core.types import Array, Joint, PosteriorTable, TwoSamples
 
 Float = NDArray[np.float64]
 
@@ -33,7 +35,7 @@ class Rows:
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class Regression:
     """A regression: z (n, d) in robust sds, y (n,) = +-1/2, weight (n,) of sum 1, fold (n,)."""
 
     z: Float
@@ -59,7 +61,18 @@ class Problem:
         return sd if sd > _TINY else 0.0
 
 
-def of_blocks(blocks: Blocks) -> Rows:
+class MemberFit(NamedTuple):
+    """One member: what it predicts of rows it did not learn from, and itself as arrays."""
+
+    held: NDArray[np.float64]
+    """(n,) predictions of each row by the model of the other folds."""
+    r2: float
+    """Share of the labels' variance that they explain, at their best scale."""
+    arrays: Mapping[str, NDArray[Any]]
+    """The model of all rows."""
+
+
+def of_blocks(blocks: TwoSamples) -> Rows:
     """Rows of two independent samples: each its own group.
 
     Raises:
@@ -75,7 +88,7 @@ def of_blocks(blocks: Blocks) -> Rows:
     return Rows(blocks.p, blocks.q, groups[:n_p], groups[n_p:])
 
 
-def of_table(draws: Draws) -> Rows:
+def of_table(draws: PosteriorTable) -> Rows:
     """A table's rows: the truths, and all draws of q (fewer of each x in very long tables).
 
     Learning may share x between the classes; a fold held out shares none with those learnt from.
@@ -89,23 +102,24 @@ def of_table(draws: Draws) -> Rows:
             f"A witness learns from at least {FEWEST} simulations, which its {FOLDS} inner "
             f"folds share; got {n}. Bring more."
         )
-    kept = min(k, max(1, _MOST // n))
+    count = min(k, max(1, _MOST // n))
     groups = np.arange(n)
     return Rows(
         p=Joint(draws.theta, draws.x),
-        q=Joint(draws.q[:, :kept].reshape(-1, d), np.repeat(draws.x, kept, axis=0)),
-        group_p=groups, group_q=np.repeat(groups, kept),
-    )  # fmt: skip
+        q=Joint(draws.q[:, :count].reshape(-1, d), np.repeat(draws.x, count, axis=0)),
+        group_p=groups,
+        group_q=np.repeat(groups, count),
+    )
 
 
-def problem(rows: Rows, shift: Array, scale: Array, rng: np.random.Generator) -> Problem:
+def regression(rows: Rows, shift: Array, scale: Array, rng: np.random.Generator) -> Regression:
     """The regression of these rows; `rng` deals the groups into folds."""
     z = np.concatenate([scaled(part.theta, part.x, shift, scale) for part in (rows.p, rows.q)])
     n_p, n_q = len(rows.p), len(rows.q)
     y = np.repeat([0.5, -0.5], [n_p, n_q])
     # Kuebler et al., Section 3.2: weights that make the classes count alike.
     weight = np.repeat([0.5 / n_p, 0.5 / n_q], [n_p, n_q])
-    return Problem(z, y, weight, _folds(rows, rng))
+    return Regression(z, y, weight, _folds(rows, rng))
 
 
 def _folds(rows: Rows, rng: np.random.Generator) -> NDArray[np.int64]:
@@ -116,8 +130,8 @@ def _folds(rows: Rows, rng: np.random.Generator) -> NDArray[np.int64]:
     return np.concatenate([fold[rows.group_p], fold[rows.group_q]])
 
 
-def scaling(rows: Rows) -> tuple[Float, Float]:
-    """Median and robust sd of the columns: t with nu <= 2 ruins mean and sd.
+def scaling(rows: Rows) -> tuple[Array, Array]:
+    """Median and robust sd of the columns.
 
     Raises:
         ValueError: when a number is missing or infinite.
@@ -131,17 +145,22 @@ def scaling(rows: Rows) -> tuple[Float, Float]:
             f"A witness learns from finite numbers; got NaN or infinity in {int(bad.sum())} of "
             f"{len(pooled)} rows. Drop these rows."
         )
-    low, middle, high = np.quantile(pooled, [0.25, 0.5, 0.75], axis=0)
-    spread = (high - low) / 1.349
-    return middle, np.where(spread > 0, spread, 1.0)
+    return robust(pooled, by_sd=False)
 
 
 def scaled(theta: Array, x: Array, shift: Array, scale: Array) -> Float:
     """Inputs z (n, D + M) of the members: robustly standardised and clipped."""
     z = np.concatenate([theta, x], axis=1, dtype=np.float64)
-    clipped: Any = np.clip((z - shift) / scale, -_CLIP, _CLIP)
-    return clipped
+    return Standardizer(shift, scale, _CLIP)(z)
 
 
 def _joined(joint: Joint) -> Array:
     return np.concatenate([joint.theta, joint.x], axis=1)
+
+
+def summary(weights: Mapping[str, float], r2: Mapping[str, float]) -> Mapping[str, float]:
+    """`r2` of the whole; `weight NAME` and `r2 NAME` of each member."""
+    numbers = {"r2": r2["ensemble"]}
+    for name in weights:
+        numbers |= {f"weight {name}": weights[name], f"r2 {name}": r2[name]}
+    return numbers

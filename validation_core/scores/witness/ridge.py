@@ -1,4 +1,4 @@
-"""Ridge regression on three sets of features: the rows, their products, a Gaussian kernel.
+"""Ridge regression on three sets of features (rows, products, a Gaussian kernel), and neighbours.
 
 The kernel is Nystroem's approximation (Williams & Seeger, 2001): its values at a few landmarks.
 """
@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist, pdist
 
-from validation_core.scores.witness.member import Fit
-from validation_core.scores.witness.problem import FOLDS, Problem
+from validation_core.scores.witness.problem import FOLDS, MemberFit, Regression
 from validation_core.types import Array
 
 Float = NDArray[np.float64]
@@ -23,15 +23,16 @@ _PRODUCTS = 496  # as many as 31 columns have; beyond, as many random quadratics
 _LANDMARKS = 256
 _WIDTHS = (0.35, 0.7, 1.4)  # bandwidths, in median distances between rows
 _JITTER = 1e-10
+_COUNTS = (5, 10, 20, 40, 80)  # of neighbours
 
 
-def linear(problem: Problem, rng: np.random.Generator) -> Fit:
+def linear(problem: Regression, rng: np.random.Generator) -> MemberFit:
     """Ridge on the columns."""
     del rng
     return _fit(problem, problem.z, {})
 
 
-def quadratic(problem: Problem, rng: np.random.Generator) -> Fit:
+def quadratic(problem: Regression, rng: np.random.Generator) -> MemberFit:
     """Ridge on the columns and their products, or random squares where there are too many."""
     d = problem.z.shape[1]
     most = d * (d + 1) // 2
@@ -41,23 +42,25 @@ def quadratic(problem: Problem, rng: np.random.Generator) -> Fit:
     return _fit(problem, _products(problem.z, directions), {"directions": directions})
 
 
-def kernel(problem: Problem, rng: np.random.Generator) -> Fit:
+def kernel(problem: Regression, rng: np.random.Generator) -> MemberFit:
     """Ridge on a Gaussian kernel at random rows, of the best of three widths."""
     n = len(problem.z)
     marks = problem.z[rng.choice(n, min(n, _LANDMARKS), p=problem.weight, replace=False)]
     typical = float(np.median(pdist(marks))) or 1.0
-    best: Fit | None = None
+    best: MemberFit | None = None
     for width in _WIDTHS:
         gamma = np.array([0.5 / (width * typical) ** 2])
         # Features whose ridge is the kernel's: whitened by the landmarks' own kernel matrix.
         values, vectors = np.linalg.eigh(_gaussian(marks, marks, gamma))
         whiten = vectors / np.sqrt(np.maximum(values, _JITTER * values[-1]))
-        found = _fit(
-            problem, _gaussian(problem.z, marks, gamma) @ whiten,
-            {"marks": marks, "gamma": gamma}, back=whiten,
-        )  # fmt: skip
-        if best is None or found.r2 > best.r2:
-            best = found
+        fit = _fit(
+            problem,
+            _gaussian(problem.z, marks, gamma) @ whiten,
+            {"marks": marks, "gamma": gamma},
+            back=whiten,
+        )
+        if best is None or fit.r2 > best.r2:
+            best = fit
     assert best is not None
     return best
 
@@ -90,11 +93,8 @@ def _gaussian(z: Float, marks: Array, gamma: Array) -> Float:
 
 
 def _fit(
-    problem: Problem,
-    features: Float,
-    arrays: Mapping[str, Array],
-    back: Float | None = None,
-) -> Fit:
+    problem: Regression, features: Float, arrays: Mapping[str, Array], back: Float | None = None
+) -> MemberFit:
     """Ridge with the penalty that predicts held-out folds best.
 
     Args:
@@ -103,17 +103,19 @@ def _fit(
     """
     grams = [_Moments.of(problem, features, problem.fold == fold) for fold in range(FOLDS)]
     whole = _Moments(*(sum(parts) for parts in zip(*grams, strict=True)))
-    held = np.empty((len(_PENALTIES), len(features)))
+    predictions = np.empty((len(_PENALTIES), len(features)))
     for fold, own in enumerate(grams):
         others = _Moments(*(a - b for a, b in zip(whole, own, strict=True)))
         out = problem.fold == fold
         coefficients, offsets = others.solve(_PENALTIES)
-        held[:, out] = (features[out] @ coefficients - offsets).T
-    scores = [problem.r2(predicted) for predicted in held]
+        predictions[:, out] = (features[out] @ coefficients - offsets).T
+    scores = [problem.r2(predicted) for predicted in predictions]
     best = int(np.argmax(scores))
     coefficients, offsets = whole.solve(_PENALTIES[best : best + 1])
     stored = coefficients[:, 0] if back is None else back @ coefficients[:, 0]
-    return Fit(held[best], scores[best], {**arrays, "coefficients": stored, "offset": offsets})
+    return MemberFit(
+        predictions[best], scores[best], {**arrays, "coefficients": stored, "offset": offsets}
+    )
 
 
 class _Moments(NamedTuple):
@@ -126,7 +128,7 @@ class _Moments(NamedTuple):
     products: Float  # (f,)
 
     @classmethod
-    def of(cls, problem: Problem, features: Float, rows: NDArray[np.bool_]) -> _Moments:
+    def of(cls, problem: Regression, features: Float, rows: NDArray[np.bool_]) -> _Moments:
         f, y, w = features[rows], problem.y[rows], problem.weight[rows]
         weighted = f * w[:, None]
         return cls(
@@ -145,3 +147,42 @@ class _Moments(NamedTuple):
         shrunk = (vectors.T @ slope)[:, None] / (np.maximum(values, 0.0)[:, None] + penalties)
         coefficients = (vectors @ shrunk) / sd[:, None]
         return coefficients, mean @ coefficients - middle
+
+
+def neighbours(problem: Regression, rng: np.random.Generator) -> MemberFit:
+    """The mean label of the k nearest rows, of the k that predicts held-out folds best."""
+    del rng
+    n = len(problem.z)
+    most = n - int(np.bincount(problem.fold).max())
+    counts = [k for k in _COUNTS if k <= most]
+    predictions = np.empty((len(counts), n))
+    for fold in range(FOLDS):
+        out = problem.fold == fold
+        tree = cKDTree(problem.z[~out])
+        near = np.asarray(tree.query(problem.z[out], counts[-1])[1])
+        predictions[:, out] = _votes(problem.y[~out], problem.weight[~out], near, counts)
+    scores = [problem.r2(predicted) for predicted in predictions]
+    best = int(np.argmax(scores))
+    arrays = {
+        "rows": problem.z,
+        "y": problem.y,
+        "weight": problem.weight,
+        "k": np.array([counts[best]]),
+    }
+    return MemberFit(predictions[best], scores[best], arrays)
+
+
+def predict_neighbours(arrays: Mapping[str, Array], z: Float) -> Float:
+    """Predictions (n,) at rows z (n, d)."""
+    k = int(arrays["k"][0])
+    near = np.asarray(cKDTree(arrays["rows"]).query(z, k)[1])
+    return _votes(arrays["y"], arrays["weight"], near, [k])[0]
+
+
+def _votes(y: Array, weight: Array, near: NDArray[np.intp], counts: list[int]) -> Float:
+    """Weighted mean labels (counts, n) of each row's neighbours (n, k), nearest first."""
+    near = near.reshape(len(near), -1)
+    w = weight[near]
+    above, total = np.cumsum(w * y[near], axis=1), np.cumsum(w, axis=1)
+    at = np.array(counts) - 1
+    return (above[:, at] / total[:, at]).T

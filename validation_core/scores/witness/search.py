@@ -14,7 +14,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -22,10 +22,17 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from validation_core import keys
+from validation_core.learn.stored import GIVEN, StoredNetwork
 from validation_core.rng import stream
-from validation_core.scores.witness import problem
-from validation_core.scores.witness.member import Told
-from validation_core.scores.witness.problem import FOLDS, Problem, Rows
+from validation_core.scores.witness.problem import (
+    FOLDS,
+    Regression,
+    Rows,
+    regression,
+    scaled,
+    scaling,
+    summary,
+)
 from validation_core.types import Array
 
 Float = NDArray[np.float64]
@@ -34,7 +41,7 @@ Library = Literal["flaml", "autogluon"]
 _KEPT = 8  # found models a process keeps
 
 
-class Found(NamedTuple):
+class _Model(NamedTuple):
     """A fitted model: its predictions, and what it said of itself."""
 
     predict: Callable[[Float], Float]
@@ -44,63 +51,45 @@ class Found(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class TrainedSearch:
-    """The rows and settings of a search; `told` is of the search that was run first."""
+class TrainedSearch(StoredNetwork):
+    """The rows and settings of a search; `r2` is of the search that was run first."""
 
-    library: Library
-    problem: Problem
+    library: Library = field(metadata=GIVEN)
+    problem: Regression
     shift: Array  # (D + M,)
     scale: Array  # (D + M,)
     budget: float
     """Seconds that a search takes."""
-    seed: int
-    told: Told
+    seed: NDArray[np.uint32]
+    """(2,): two halves, as a seed may have more bits than a float64 tells apart."""
+    weights: Mapping[str, float]
+    r2: Mapping[str, float]
     seconds: float = 0.0
     device: str = "cpu"
 
     @property
     def summary(self) -> Mapping[str, float]:
         """Held-out R2; the best model's name with all the weight."""
-        return self.told.summary
+        return summary(self.weights, self.r2)
 
-    def at(self, beta: float = 0.0) -> Searched:
+    def at(self, beta: float = 0.0) -> _Searched:
         """The witness; beta changes nothing, as there are no parameters to mix."""
         del beta
-        return Searched(self)
-
-    def arrays(self) -> dict[str, Array]:
-        """Everything to search again, by flat names."""
-        own = {f"problem.{name}": array for name, array in vars(self.problem).items()}
-        # Two halves: a seed may have more bits than a float64 tells apart.
-        seed = np.array(divmod(self.seed, 2**32), dtype=np.uint32)
-        return {
-            **own, **self.told.arrays(), "shift": self.shift, "scale": self.scale,
-            "budget": np.array([self.budget]), "seed": seed,
-        }  # fmt: skip
-
-    @classmethod
-    def read(
-        cls, arrays: Mapping[str, Array], library: Library, seconds: float, device: str
-    ) -> TrainedSearch:
-        """What `arrays` gave."""
-        high, low = map(int, arrays["seed"])
-        return cls(
-            library, Problem(**keys.part(arrays, "problem")), arrays["shift"], arrays["scale"],
-            float(arrays["budget"][0]), high * 2**32 + low, Told.read(arrays), seconds, device,
-        )  # fmt: skip
+        return _Searched(self)
 
 
 @dataclass(frozen=True, eq=False)
-class Searched:
+class _Searched:
     """The prediction of the model that this process found."""
 
     trained: TrainedSearch
 
     def __call__(self, theta: Array, x: Array) -> Array:
-        z = problem.scaled(theta, x, self.trained.shift, self.trained.scale)
-        found = _found(self.trained.library, self.trained.problem, self.trained.budget,
-                       self.trained.seed)  # fmt: skip
-        return np.asarray(found.predict(z), dtype=np.float64)
+        z = scaled(theta, x, self.trained.shift, self.trained.scale)
+        high, low = map(int, self.trained.seed)
+        seed = high * 2**32 + low
+        model = _model(self.trained.library, self.trained.problem, self.trained.budget, seed)
+        return np.asarray(model.predict(z), dtype=np.float64)
 
 
 def learn(rows: Rows, library: Library, seconds: float, seed: int) -> TrainedSearch:
@@ -110,69 +99,93 @@ def learn(rows: Rows, library: Library, seconds: float, seed: int) -> TrainedSea
         ValueError: when the library is not installed, with what to install.
     """
     start = time.perf_counter()
-    shift, scale = problem.scaling(rows)
-    asked = problem.problem(rows, shift, scale, stream(seed, "folds"))
-    found = _found(library, asked, seconds, seed)
-    told = Told({found.name: 1.0}, {found.name: found.r2, "ensemble": found.r2})
-    took = time.perf_counter() - start
-    return TrainedSearch(library, asked, shift, scale, seconds, seed, told, took)
+    shift, scale = scaling(rows)
+    problem = regression(rows, shift, scale, stream(seed, "folds"))
+    model = _model(library, problem, seconds, seed)
+    return TrainedSearch(
+        library,
+        problem,
+        shift,
+        scale,
+        seconds,
+        np.array(divmod(seed, 2**32), dtype=np.uint32),
+        {model.name: 1.0},
+        {model.name: model.r2, "ensemble": model.r2},
+        time.perf_counter() - start,
+    )
 
 
-_models: OrderedDict[str, Found] = OrderedDict()
+_models: OrderedDict[str, _Model] = OrderedDict()
 _lock = threading.Lock()  # two pages of one process must not search for the same witness twice
 
 
-def _found(library: Library, asked: Problem, seconds: float, seed: int) -> Found:
-    key = f"{library} {float(seconds)} {seed} {keys.digest(**vars(asked))}"
+def _model(library: Library, problem: Regression, seconds: float, seed: int) -> _Model:
+    key = f"{library} {float(seconds)} {seed} {keys.digest(**vars(problem))}"
     with _lock:
         if key not in _models:
-            _models[key] = SEARCHES[library](asked, seconds, seed)
+            _models[key] = SEARCHES[library](problem, seconds, seed)
         _models.move_to_end(key)
         while len(_models) > _KEPT:
             _models.popitem(last=False)
         return _models[key]
 
 
-def _flaml(asked: Problem, seconds: float, seed: int) -> Found:
+def _flaml(problem: Regression, seconds: float, seed: int) -> _Model:
     """FLAML's search over its own list of learners, by the inner folds."""
-    found = _library("flaml", "AutoML", "pip install -r requirements-automl.txt")()
-    found.fit(
-        asked.z, asked.y, task="regression", metric="mse", time_budget=max(1.0, seconds),
-        sample_weight=_weight(asked), eval_method="cv", n_splits=FOLDS, split_type="group",
-        groups=asked.fold, n_jobs=1, seed=seed % 2**31, verbose=0,
-    )  # fmt: skip
-    return Found(found.predict, str(found.best_estimator), 1 - 4 * float(found.best_loss))
+    automl = _library("flaml", "AutoML", "pip install '.[automl]' in the folder of this program")()
+    automl.fit(
+        problem.z,
+        problem.y,
+        task="regression",
+        metric="mse",
+        time_budget=max(1.0, seconds),
+        sample_weight=_weight(problem),
+        eval_method="cv",
+        n_splits=FOLDS,
+        split_type="group",
+        groups=problem.fold,
+        n_jobs=1,
+        seed=seed % 2**31,
+        verbose=0,
+    )
+    return _Model(automl.predict, str(automl.best_estimator), 1 - 4 * float(automl.best_loss))
 
 
-def _autogluon(asked: Problem, seconds: float, seed: int) -> Found:
+def _autogluon(problem: Regression, seconds: float, seed: int) -> _Model:
     """AutoGluon as in the paper's Section 4: best_quality, regression of least squared error."""
     del seed  # AutoGluon takes none
     predictor = _library(
         "autogluon.tabular", "TabularPredictor", "pip install 'autogluon.tabular[all]'"
     )
-    rows = _frame(asked.z).assign(y=asked.y, weight=_weight(asked), fold=asked.fold)
+    rows = _frame(problem.z).assign(y=problem.y, weight=_weight(problem), fold=problem.fold)
     folder = tempfile.TemporaryDirectory(prefix="nptlab-autogluon-")
-    found = predictor(
-        label="y", problem_type="regression", eval_metric="mean_squared_error", path=folder.name,
-        sample_weight="weight", weight_evaluation=True, groups="fold", verbosity=0,
-    ).fit(rows, time_limit=max(1.0, seconds), presets="best_quality")  # fmt: skip
-    error_held = -float(found.leaderboard()["score_val"].max())
+    model = predictor(
+        label="y",
+        problem_type="regression",
+        eval_metric="mean_squared_error",
+        path=folder.name,
+        sample_weight="weight",
+        weight_evaluation=True,
+        groups="fold",
+        verbosity=0,
+    ).fit(rows, time_limit=max(1.0, seconds), presets="best_quality")
+    error_held = -float(model.leaderboard()["score_val"].max())
 
     def predict(z: Float, _kept: object = folder) -> Float:  # the folder goes with the model
-        return np.asarray(found.predict(_frame(z)), dtype=np.float64)
+        return np.asarray(model.predict(_frame(z)), dtype=np.float64)
 
-    return Found(predict, str(found.model_best), 1 - 4 * error_held)
+    return _Model(predict, str(model.model_best), 1 - 4 * error_held)
 
 
-SEARCHES: Mapping[Library, Callable[[Problem, float, int], Found]] = {
+SEARCHES: Mapping[Library, Callable[[Regression, float, int], _Model]] = {
     "flaml": _flaml,
     "autogluon": _autogluon,
 }
 
 
-def _weight(asked: Problem) -> Float:
+def _weight(problem: Regression) -> Float:
     """Class weights of mean 1, which the learners' own regularisation is meant for."""
-    return asked.weight * len(asked.weight)
+    return problem.weight * len(problem.weight)
 
 
 def _frame(z: Float) -> pd.DataFrame:

@@ -12,8 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core.scores.witness.member import Fit
-from validation_core.scores.witness.problem import FOLDS, Problem
+from validation_core.scores.witness.problem import FOLDS, MemberFit, Regression
 from validation_core.types import Array
 
 Float = NDArray[np.float64]
@@ -34,7 +33,7 @@ class _Grown(NamedTuple):
     leaf: Float  # (trees, 2 ** depth)
 
 
-def trees(problem: Problem, rng: np.random.Generator) -> Fit:
+def trees(problem: Regression, rng: np.random.Generator) -> MemberFit:
     """Boosted trees, as many as predict held-out folds best."""
     edges = _edges(problem.z)
     codes = _codes(problem.z, edges)
@@ -50,7 +49,7 @@ def trees(problem: Problem, rng: np.random.Generator) -> Fit:
     best = _STAGES[int(np.argmax(scores))]
     whole = _grow(codes, problem.y, problem.weight, own[-1], best)
     cuts = edges[whole.column, whole.cut]
-    return Fit(
+    return MemberFit(
         staged[best - 1], max(scores), {"column": whole.column, "cut": cuts, "leaf": whole.leaf}
     )
 
@@ -99,15 +98,15 @@ def _grow(
     for t in range(count):
         # Half of the rows to each tree (stochastic boosting): half the time, less overfitting.
         rows = learnt[rng.random(n) < 0.5]
-        asked = rng.permutation(d)[:_COLUMNS]
+        candidates = rng.permutation(d)[:_COLUMNS]
         w = weight[rows]
         pull = _ROWS * w.mean() if len(rows) else 1.0
         wr = w * residual[rows]
         node = np.zeros(len(rows), dtype=np.int64)
         for level in range(_DEPTH):
-            which, at = _question(codes[np.ix_(rows, asked)], node, w, wr, 1 << level, pull)
-            column[t, level], cut[t, level] = asked[which], at
-            node += (codes[rows, asked[which]] > at).astype(np.int64) << level
+            which, at = _question(codes[np.ix_(rows, candidates)], node, w, wr, 1 << level, pull)
+            column[t, level], cut[t, level] = candidates[which], at
+            node += (codes[rows, candidates[which]] > at).astype(np.int64) << level
         size = 2**_DEPTH
         above, total = np.bincount(node, wr, size), np.bincount(node, w, size)
         leaf[t] = _RATE * above / (total + pull)

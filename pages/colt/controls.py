@@ -1,0 +1,241 @@
+"""The CoLT page's rail: which benchmark, which localizer, how many draws."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import streamlit as st
+
+from pages.ui.forms import segmented
+from validation_core.benchmarks import Gaussian, Spiral, Tree
+from validation_core.benchmarks.gaussian import DIMENSIONS
+from validation_core.benchmarks.perturbations import PERTURBATIONS
+from validation_core.benchmarks.tree import Noise
+from validation_core.localization import MapTask
+from validation_core.methods.colt import CoLT
+from validation_core.models import Simulated, Training
+from validation_core.scores.localizer import Embedding, Localizer
+from validation_core.sweep import published as papers
+from validation_core.sweep.plan import Sweep
+from validation_core.sweep.trials import Trials
+from validation_core.types import Benchmark
+
+BENCHMARKS = {kind.name: kind.title for kind in (Gaussian, Tree, Spiral)}
+# The first ones can be seen whole: theta on a line or a plane, x too.
+_DIMS = {f"({x}, {theta})": (x, theta) for x, theta in ((2, 2), (1, 1), (1, 2), *DIMENSIONS)}
+_NOISES: dict[Noise, str] = {"scaled": "Scaled", "added": "Added"}
+N, K = (100, 200, 500, 1000), (50, 100, 200, 500)
+LEVELS = (0.01, 0.05, 0.1)
+_EMBEDDINGS: dict[Embedding, str] = {
+    "fourier": "Fourier",
+    "identity": "Identity",
+    "residual": "Residual",
+    "mlp": "MLP",
+}
+_FIRST = {"tree": 1.5, "spiral": 4}
+"""Strengths to begin with where the middle of the grid shows less."""
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What the rail says."""
+
+    benchmark: Benchmark
+    gamma: float
+    colt: CoLT
+    n: int
+    k: int
+    alpha: float
+    seed: int
+
+    @property
+    def recipe(self) -> Localizer:
+        """How the localizer is trained."""
+        return self.colt.recipe(self.n, self.k, self.benchmark)
+
+    def source(self, gamma: float | None = None) -> Simulated:
+        """The benchmark at this gamma or another."""
+        return Simulated(
+            benchmark=self.benchmark, gamma=float(self.gamma if gamma is None else gamma)
+        )
+
+    def training(self, gamma: float | None = None) -> Training:
+        """The localizer at this gamma or another."""
+        return papers.localizer(self.source(gamma), self.colt, self.n, self.k, self.seed)
+
+    def map(self, gamma: float | None = None) -> MapTask:
+        """Its ball at many x."""
+        return papers.map_of(self.training(gamma))
+
+    def maps(self) -> list[MapTask]:
+        """The ball at every gamma of the benchmark, the present one first."""
+        near = sorted(self.benchmark.gammas, key=lambda gamma: abs(gamma - self.gamma))
+        return [self.map(gamma) for gamma in near]
+
+    def contest(self, trials: int) -> list[Sweep]:
+        """CoLT and its rivals at every gamma, the chosen embedding before the others."""
+        design = Trials(trials=trials, n=self.n, k=self.k, alpha=self.alpha)
+        own, gammas = self.colt.embedding, self.benchmark.gammas
+        order = sorted(papers.EMBEDDINGS, key=lambda embedding: embedding != own)
+        near = sorted(gammas, key=lambda gamma: abs(gamma - self.gamma))
+        return papers.contest(self.benchmark, near, self.colt, design, self.seed, order)
+
+
+def choose() -> Chosen:
+    """Draw the rail in the sidebar. Every setting stands in the address, to be shared."""
+    with st.sidebar:
+        kind = st.selectbox(
+            "Benchmark",
+            list(BENCHMARKS),
+            format_func=lambda name: BENCHMARKS[name],
+            key="benchmark",
+            bind="query-params",
+        )
+        benchmarks: dict[str, Callable[[], Benchmark]] = {
+            "gaussian": _gaussian,
+            "tree": _tree,
+            "spiral": _spiral,
+        }
+        benchmark = benchmarks[kind]()
+        gamma = _gamma(benchmark)
+        embedding = st.selectbox(
+            "Embedding of θ",
+            list(_EMBEDDINGS),
+            format_func=lambda name: _EMBEDDINGS[name],
+            key="embedding",
+            bind="query-params",
+            help="What distances are measured in. Identity leaves θ as it is; the others learn "
+            "where to look closely.",
+        )
+        n, k = _sizes(benchmark)
+        alpha = st.select_slider(
+            "Level", LEVELS, 0.05, key="level", bind="query-params", format_func="{:.0%}".format
+        )
+        colt, seed = _how(CoLT(embedding=embedding))
+        chosen = Chosen(benchmark, float(gamma), colt, n, k, alpha, seed)
+        p, q = chosen.recipe.spent()
+        st.caption(f"Training draws {p:,} times from p and {q:,} times from q.")
+    return chosen
+
+
+def _gaussian() -> Gaussian:
+    name = st.selectbox(
+        "Perturbation of q",
+        list(PERTURBATIONS),
+        key="perturbation",
+        bind="query-params",
+        format_func=lambda key: PERTURBATIONS[key].title.capitalize(),
+    )
+    dims = st.selectbox(
+        "Dimensions of (x, θ)",
+        list(_DIMS),
+        key="dimensions",
+        bind="query-params",
+        help="Up to two dimensions of θ the map shows everything; beyond, chosen directions.",
+    )
+    dim_x, dim_theta = _DIMS[dims]
+    straight = Gaussian(perturbation=name, dim_x=dim_x, dim_theta=dim_theta)
+    curved = st.toggle(
+        "Curved",
+        key="curved",
+        bind="query-params",
+        help="Both p and q pass through one fixed map that bends them.",
+    )
+    if not curved:
+        return straight
+    gain = st.slider("Gain of the bend", 0.5, 5.0, 1.0, 0.5, key="gain", bind="query-params")
+    return replace(straight, curved=True, gain=round(gain, 2))
+
+
+def _tree() -> Tree:
+    noise = segmented(
+        "Noise of q",
+        _NOISES,
+        "noise",
+        help="Scaled: sd 0.01 (1 + gamma), as in the paper's appendix. Added: noise of sd "
+        "0.01 gamma on top of p, as in its text.",
+    )
+    return Tree(noise=noise)
+
+
+def _spiral() -> Spiral:
+    models: dict[papers.Model, str] = {"ideal": "Ideal", "diffusion": "Trained"}
+    model = segmented(
+        "Denoiser",
+        models,
+        "model",
+        help="Ideal: in closed form. Trained: a diffusion model, trained first, for a minute.",
+    )
+    return Spiral(model=model)
+
+
+def _gamma(benchmark: Benchmark) -> float:
+    grid = benchmark.gammas
+    if len(grid) == 1:
+        st.caption(benchmark.summary.capitalize() + ".")
+        return grid[0]
+    first = _FIRST.get(benchmark.name, grid[len(grid) // 2])
+    return st.select_slider(
+        "Reverse steps left out, gamma" if benchmark.name == "spiral" else "Strength, gamma",
+        grid,
+        first,
+        key=f"gamma_{getattr(benchmark, 'perturbation', benchmark.name)}",
+        bind="query-params",
+        help=f"{benchmark.summary[0].upper()}{benchmark.summary[1:]}.",
+        format_func="{:g}".format,
+    )
+
+
+def _sizes(benchmark: Benchmark) -> tuple[int, int]:
+    """N and K; each benchmark remembers its own, which begin as the paper's."""
+    n, k = papers.SIZES[benchmark.name]
+    left, right = st.columns(2)
+    return (
+        left.selectbox(
+            "Simulations, N",
+            N,
+            N.index(n),
+            key=f"n_{benchmark.name}",
+            bind="query-params",
+            help="Anchors: true pairs (θ, x) that training sees; as many test.",
+        ),
+        right.selectbox(
+            "Draws, K",
+            K,
+            K.index(k),
+            key=f"k_{benchmark.name}",
+            bind="query-params",
+            help="Draws of q at the x of each simulation.",
+        ),
+    )
+
+
+def _how(colt: CoLT) -> tuple[CoLT, int]:
+    """What is seldom changed: how training climbs, and from which seed."""
+    presets: dict[Literal["interactive", "paper"], str] = {
+        "interactive": "Interactive",
+        "paper": "Paper",
+    }
+    divergences: dict[Literal["w2", "sinkhorn"], str] = {"w2": "W₂", "sinkhorn": "Sinkhorn"}
+    with st.expander("Training"):
+        preset = segmented(
+            "Preset",
+            presets,
+            "training",
+            help="Interactive: seconds, θ whitened by q's own draws, held-out anchors choose the "
+            "step. Paper: steps and rate of its Table 2, all anchors at every step: minutes.",
+        )
+        divergence = segmented(
+            "Divergence from uniform ranks",
+            divergences,
+            "divergence",
+            help="What training climbs. W₂ is exact by sorting; Sinkhorn is the paper's.",
+        )
+        fresh = st.toggle(
+            "Fresh anchors",
+            key="fresh",
+            bind="query-params",
+            help="New draws at every step: no overfitting, and a larger budget.",
+        )
+        seed = st.number_input("Seed", 0, 9999, 0, key="seed", bind="query-params")
+    return replace(colt, preset=preset, divergence=divergence, fresh=fresh), int(seed)

@@ -1,0 +1,54 @@
+"""How the localizer learnt: its distance on anchors it saw and on held-out ones, and the film."""
+
+from typing import Any
+
+import streamlit as st
+
+from pages.colt.controls import Chosen
+from pages.ui import jobs, live
+from pages.ui.services import services
+from validation_core import keys
+from validation_core.engine import JobState
+from validation_core.figures.colt import film
+from validation_core.figures.colt.theta import Sight
+from validation_core.localization import Maps
+
+
+def training(chosen: Chosen, maps: Maps, sight: Sight) -> None:
+    """The film under a frame slider, and what the training cost."""
+    task = chosen.map()
+    watched = _watched(chosen)
+    payload = live.once(
+        ("film", task.key, sight, watched), lambda: film.payload(maps, sight, watched)
+    )
+    live.chart(payload, key="film")
+    st.caption(
+        "A step is kept when its ranks on held-out anchors, which shape nothing, are clearly "
+        "farther from uniform than the start's. A training curve that rises alone is overfitting. "
+        "Were q right, both would stay in the grey, and no ball would hold more of one than of "
+        "the other."
+    )
+    _spent(chosen, int(maps.film_step[-1]))
+
+
+def _watched(chosen: Chosen) -> int:
+    """Held-out anchors."""
+    recipe = chosen.recipe
+    return max(2, round(recipe.anchors * recipe.held)) if recipe.keep_best else 1000
+
+
+def _spent(chosen: Chosen, steps: int) -> None:
+    network = services().store.load("models", keys.key(chosen.training()))
+    recipe = chosen.recipe
+    p, q = recipe.spent()
+    took = network and f"{jobs.seconds(network.meta['seconds'])} on {network.meta['device']}; "
+    st.caption(
+        f"{steps} steps; {took or ''}{p:,} draws of p and {q:,} of q, held-out anchors included."
+    )
+
+
+def course(state: JobState) -> None:
+    """Both curves of the training that reported last."""
+    history: Any = state.live.get("history")
+    if history and history.get("step"):
+        live.chart(film.course(history), key="course")

@@ -1,0 +1,68 @@
+"""Where q is wrong: the map in theta at an x, and the map over x that moves it."""
+
+from typing import Literal
+
+import streamlit as st
+
+from pages.ui import live
+from pages.ui.forms import segmented
+from validation_core.figures.colt import over_x
+from validation_core.figures.colt import where as figures
+from validation_core.figures.colt.theta import Sight
+from validation_core.localization import LocalRate, Maps
+
+
+def where(key: str, maps: Maps, sight: Sight, alpha: float) -> None:
+    """Both maps under one slider."""
+    name = "x" if maps.x_at.shape[1] == 1 else "place"
+    payload = live.once(
+        ("where", key, sight, alpha), lambda: figures.payload(maps, rates(key, maps), sight, alpha)
+    )
+    live.chart(payload, key=f"where-{name}", url=(name,))
+    st.caption(figures.how_to_read(maps, sight) + bent(key, maps, sight))
+    if maps.tied > 0.01:
+        st.caption(
+            f"{float(maps.tied):.0%} of truths tie with a draw of q: ties are broken at random, "
+            "and say nothing about q."
+        )
+
+
+def directions(d: int) -> Sight:
+    """Which two directions of theta are shown where it has more, and about which origin."""
+    if d == 1:
+        return Sight()
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        onto = _onto(d) if d > 2 else "pca"
+        axes = {"fixed": "Fixed", "around": "Around q"}
+        about = segmented(
+            "Axes of θ",
+            axes,
+            f"axes{min(d, 3)}",
+            first="fixed" if d == 2 else "around",
+            help="Fixed: one scale for every x. Around q: from the mean of q's draws at each x, "
+            "in their standard deviations.",
+        )
+    return Sight(onto, around=about == "around")
+
+
+def _onto(d: int) -> tuple[int, int] | Literal["pca"]:
+    names = {"pca": "Principal components", "pair": "Two parameters"}
+    if segmented("Directions of θ", names, "onto") == "pca":
+        return "pca"
+    across, up = (
+        int(st.number_input(label, 1, d, first, key=key, bind="query-params", width=110)) - 1
+        for label, first, key in (("Across, θ", 1, "across"), ("Up, θ", 2, "up"))
+    )
+    return across, up if up != across else (across + 1) % d
+
+
+@st.cache_resource(show_spinner=False, max_entries=32)
+def rates(key: str, _localization: Maps) -> LocalRate:
+    """The local rate over x; keyed by the task's key."""
+    return over_x.rates(_localization)
+
+
+@st.cache_resource(show_spinner=False, max_entries=32)
+def bent(key: str, _localization: Maps, sight: Sight) -> str:
+    """How curved the truth is, in words; keyed by the task's key."""
+    return figures.bent(_localization, sight)

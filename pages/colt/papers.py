@@ -1,0 +1,134 @@
+"""The paper's tables and figures as run here, beside what it printed."""
+
+from collections.abc import Callable, Sequence
+
+import pandas as pd
+import streamlit as st
+
+from pages.colt.data import cells, maps
+from pages.colt.ranks import distances, gamma_of, train_more
+from pages.ui import jobs, live
+from pages.ui.services import services
+from validation_core import statistics
+from validation_core.benchmarks import Spiral
+from validation_core.figures.colt.power import UNTRAINED
+from validation_core.figures.colt.ranks import gallery
+from validation_core.sweep import costs
+from validation_core.sweep import published as papers
+from validation_core.sweep.gather import missing
+from validation_core.sweep.published import Compared, Model, Published
+from validation_core.types import PowerCell
+
+_TABLES: dict[str, tuple[str, Callable[[], list[Compared]], str]] = {
+    "table3": (
+        "Table 3: power where q ignores x",
+        papers.blind_prior_tasks,
+        "The blind prior at four dimensions of (x, θ)",
+    ),
+    "table4": (
+        "Table 4: rejections where q is p",
+        papers.type_one_tasks,
+        "Type I error at the level of 5%",
+    ),
+    "tree": (
+        "Section 4.2: power on the tree",
+        papers.tree_tasks,
+        "Blur of q by alpha; 1000 simulations with 100 draws each",
+    ),
+}
+
+
+_DENOISERS: dict[Model, str] = {"diffusion": "trained denoiser", "ideal": "ideal denoiser"}
+
+
+def tables() -> None:
+    """Figures first, then the tables; each with a button for what is missing."""
+    st.subheader("Figure 5: the ball on the tree, for growing blur alpha", anchor=False)
+    _tree()
+    st.subheader("Figure 4d: the spiral, by the reverse steps left out", anchor=False)
+    _spiral()
+    for key, (title, tasks, words) in _TABLES.items():
+        st.subheader(title, anchor=False)
+        _table(key, tasks(), words)
+
+
+def _tree() -> None:
+    tasks = papers.tree_maps()
+    done = [task for task in tasks if task.done(services().store)]
+    if done:
+        payload = live.once(
+            ("gallery", *(task.key for task in done)),
+            lambda: gallery([(gamma_of(task), maps(task.key, task)) for task in done]),
+        )
+        live.chart(payload, key="fig5")
+        st.caption(
+            "q blurs the tree by 1 + alpha times as much as p. Orange: q's draws, filled in the "
+            "ball of the mass named above each; blue: the truth's. Were q right, the truth's "
+            "share would be q's."
+        )
+    train_more(tasks, "Figure 5, the ball on the tree", "fig5", "every alpha")
+
+
+def _spiral() -> None:
+    series = {title: papers.spiral_maps(model) for model, title in _DENOISERS.items()}
+    distances(series, Spiral().gammas, key="fig4d", label="reverse steps left out")
+    for model, tasks in zip(_DENOISERS, series.values(), strict=True):
+        train_more(
+            tasks,
+            f"Figure 4d, {_DENOISERS[model]}",
+            f"fig4d-{model}",
+            f"every step, {_DENOISERS[model]}",
+        )
+
+
+def _table(key: str, compared: list[Compared], words: str) -> None:
+    store = services().store
+    sweeps = [comparison.sweep for comparison in compared]
+    left = [task for sweep in sweeps for task in missing(sweep, store)]
+    st.table(table(compared))
+    st.caption(
+        f"{words}. Share of {papers.TRIALS} tables on which a test rejects q, with its 95% Wilson "
+        "interval and one trained network; in parentheses as published, where CoLT mlp stands "
+        "beside the paper's CoLT Full. C2ST learns from one more table of the same size."
+    )
+    if not left:
+        return
+    state = jobs.latest(left)
+    if state is None:
+        st.button(
+            f"Run what is missing, {costs.about(costs.remaining(sweeps, store))}",
+            key=f"run-{key}",
+            icon=":material/play_arrow:",
+            on_click=jobs.starting(left, _TABLES[key][0]),
+        )
+    jobs.panel(state, follow=True)
+
+
+def table(compared: Sequence[Compared]) -> pd.DataFrame:
+    """Methods by places: what was found here, where it has been run, beside the paper's number."""
+    rows: dict[str, dict[str, str]] = {}
+    for comparison in compared:
+        sweep = comparison.sweep
+        measured = {cell.label: cell for cell in cells(sweep)}
+        printed = {each.label: each for each in comparison.published}
+        untrained = sweep.betas == (1.0,)
+        for method in sweep.methods:
+            label = UNTRAINED if untrained and method.localizes else method.label
+            here = _rate(measured[label]) if label in measured else "–"
+            paper = f" ({_printed(printed[label])})" if label in printed else ""
+            rows.setdefault(label, {})[comparison.place] = here + paper
+    order = sorted(rows, key=lambda label: (label == UNTRAINED, not label.startswith("CoLT")))
+    frame = pd.DataFrame.from_dict({label: rows[label] for label in order}, orient="index")
+    frame.index.name = "Test"
+    return frame
+
+
+def _rate(cell: PowerCell) -> str:
+    low, high = statistics.wilson(cell.rejections, cell.trials)
+    return f"{cell.rate:.2f} [{float(low):.2f}, {float(high):.2f}]"
+
+
+def _printed(published: Published) -> str:
+    if isinstance(published.value, tuple):
+        return f"{published.value[0]:g} to {published.value[1]:g}"
+    return f"{published.value:g}"

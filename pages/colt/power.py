@@ -1,0 +1,45 @@
+"""How often CoLT rejects as q gets worse, beside its rivals and beside what no learning gives."""
+
+import streamlit as st
+
+from pages.colt.controls import Chosen
+from pages.colt.data import cells
+from pages.ui import jobs, live
+from pages.ui.services import services
+from validation_core.figures.colt import power as figures
+from validation_core.sweep import costs
+from validation_core.sweep.gather import missing
+from validation_core.sweep.trials import Trials
+
+TRIALS = 200
+"""The paper's number; a first picture comes from ten."""
+
+
+def power(chosen: Chosen) -> None:
+    """Curves along gamma, and what is missing of them."""
+    store, sweeps = services().store, chosen.contest(TRIALS)
+    power_cells = [cell for sweep in sweeps for cell in cells(sweep)]
+    if power_cells:
+        design = Trials(n=chosen.n, k=chosen.k, alpha=chosen.alpha)
+        payload = figures.payload(power_cells, chosen.benchmark, design, chosen.gamma)
+        live.chart(payload, key="colt-power")
+        numbers = st.expander("The numbers", key="colt-numbers", on_change="rerun")
+        if numbers.open:
+            numbers.dataframe(figures.table(power_cells), hide_index=True)
+    # Kind by kind, so that one curve is whole before the next begins.
+    wanted = [task for sweep in sweeps for task in missing(sweep, store)]
+    state = jobs.latest(wanted) if wanted else None
+    if wanted and state is None:
+        if not power_cells:
+            st.markdown(
+                "No test has been run with these settings. Each point of a curve trains a network "
+                f"of its own and tests it on {TRIALS} tables."
+            )
+        st.button(
+            f"Run {TRIALS} trials a point, {costs.about(costs.remaining(sweeps, store))}",
+            key="run-power",
+            icon=":material/show_chart:",
+            help="Trains what is missing. A first picture comes from ten trials, curve by curve.",
+            on_click=jobs.starting(wanted, f"Power, {chosen.benchmark.label}"),
+        )
+    jobs.panel(state, follow=True)

@@ -1,0 +1,81 @@
+"""Are the truth's ranks among q's draws uniform? And how does their distance grow with gamma?"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import streamlit as st
+
+from pages.colt.controls import Chosen
+from pages.colt.data import maps
+from pages.ui import jobs, live
+from pages.ui.services import services
+from validation_core.figures.colt import ranks as figures
+from validation_core.localization import Maps, MapTask
+from validation_core.models import Simulated
+from validation_core.sweep import costs
+
+
+def ranks(chosen: Chosen, maps: Maps) -> None:
+    """Histogram and ECDF of the ranks, then the distance at every gamma that is trained."""
+    payload = live.once(
+        ("ranks", chosen.map().key, chosen.alpha), lambda: figures.payload(maps, chosen.alpha)
+    )
+    live.chart(payload, key="ranks")
+    n = len(maps.u_quote)
+    st.caption(
+        f"A rank is the share of q's draws at the same x that lie nearer to the centre than the "
+        f"truth does. {n} simulations that shaped nothing. Were q right, ranks would be flat and "
+        "the line would stay inside the grey band, which it leaves anywhere in 5% of samples."
+    )
+    if len(chosen.benchmark.gammas) > 1:
+        _over_gamma(chosen)
+
+
+def _over_gamma(chosen: Chosen) -> None:
+    """Distances at every gamma whose map is there, and a button for the others."""
+    st.subheader("Distance against gamma", anchor=False)
+    tasks = chosen.maps()
+    distances({"": tasks}, chosen.benchmark.gammas, key="distances", now=chosen.gamma)
+    train_more(tasks, f"Train the other gammas, {chosen.benchmark.label}", "more", "every gamma")
+
+
+def distances(
+    series: Mapping[str, Sequence[MapTask]], gammas: Sequence[float], *, key: str, **more: Any
+) -> None:
+    """The distance of the ranks from uniform at every gamma of which the store holds the map."""
+    done = {
+        name: [(gamma_of(task), maps(task.key, task)) for task in tasks if _done(task)]
+        for name, tasks in series.items()
+    }
+    curves = {name: figures.measured(pairs) for name, pairs in done.items() if pairs}
+    if curves:
+        points = sum(map(len, series.values()))
+        live.chart(figures.distances(curves, gammas, points=points, **more), key=key)
+
+
+def gamma_of(task: MapTask) -> float:
+    """The gamma of a map of a benchmark."""
+    source = task.training.source
+    assert isinstance(source, Simulated)
+    return source.gamma
+
+
+def _done(task: MapTask) -> bool:
+    return task.done(services().store)
+
+
+def train_more(tasks: Sequence[MapTask], label: str, key: str, what: str = "gamma") -> None:
+    """A button for the maps that are missing, and how far they are."""
+    missing = [task for task in tasks if not _done(task)]
+    if not missing:
+        return
+    state = jobs.latest(missing)
+    if state is None:
+        which = f"the other {len(missing)}" if len(missing) < len(tasks) else f"all {len(missing)}"
+        st.button(
+            f"Train {which}: {what}, {costs.about(costs.maps(missing))}",
+            key=f"train-{key}",
+            icon=":material/model_training:",
+            on_click=jobs.starting(missing, label),
+        )
+    jobs.panel(state, follow=True)

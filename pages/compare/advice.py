@@ -1,0 +1,51 @@
+"""The advisor: what is cheap, what is wanted, which test, and why."""
+
+import streamlit as st
+
+from validation_core.sweep.advice import WANTS, Situation, advise, calibration
+
+
+def advisor() -> None:
+    """Questions on the left, one answer on the right."""
+    st.subheader("Which test should I run?", anchor=False)
+    questions, answer = st.columns([2, 3], gap="large")
+    with questions:
+        want = st.radio(
+            "I want", list(WANTS), format_func=WANTS.get, key="want", bind="query-params"
+        )
+        pairs = st.number_input(
+            "True pairs (θ, x) to test on", 2, 1_000_000, 1000, key="pairs", bind="query-params"
+        )
+        more = st.number_input(
+            "Further pairs my simulator could give",
+            0,
+            100_000_000,
+            0,
+            step=1000,
+            key="more",
+            bind="query-params",
+            help="For calibration: 0 where simulating is dear.",
+        )
+        draws = st.number_input(
+            "Draws of q at each x", 1, 100_000, 100, key="draws", bind="query-params"
+        )
+        seconds = st.number_input(
+            "Seconds to spend", 1, 86_400, 60, key="seconds", bind="query-params"
+        )
+    at = Situation(
+        pairs=int(pairs), more=int(more), draws=int(draws), seconds=float(seconds), want=want
+    )
+    advice = advise(at)
+    with answer:
+        st.markdown(f"### {advice.method.label}")
+        st.markdown(advice.method.summary)
+        st.markdown("\n".join(f"- {reason}" for reason in advice.why))
+        st.markdown(f"**What it cannot do.** {advice.limits}")
+        if advice.instead is not None:
+            st.markdown(f"**Beside it: {advice.instead.label}.** {advice.instead_why}")
+        budget = advice.method.budget(at.pairs, at.draws)
+        m = calibration(at)
+        room = (
+            f"Uniform could afford m = {m} here." if m else "Uniform has nothing to calibrate on."
+        )
+        st.caption(f"It would use {budget.p:,} draws from p and {budget.q:,} from q. {room}")

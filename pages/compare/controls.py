@@ -1,0 +1,269 @@
+"""The Compare page's rail: a figure to reproduce, or a comparison of one's own."""
+
+from dataclasses import dataclass, replace
+
+import streamlit as st
+
+from pages.compare import bayes
+from pages.ui import forms
+from pages.ui.forms import segmented
+from validation_core.benchmarks import BENCHMARKS, BayesModel, Gaussian, strength
+from validation_core.benchmarks.gaussian import DIMENSIONS
+from validation_core.benchmarks.perturbations import PERTURBATIONS
+from validation_core.figures import compare as curves
+from validation_core.methods import METHODS
+from validation_core.methods.base import Method
+from validation_core.scores.classifier import PRESETS
+from validation_core.sweep import presets as comparisons
+from validation_core.sweep.plan import Sweep
+from validation_core.sweep.presets import BETAS, Comparison
+from validation_core.sweep.trials import Trials
+from validation_core.types import Benchmark
+
+TRIALS = (20, 50, 100, 200, 500, 1000)
+N, K = (100, 200, 500, 1000, 2000), (10, 20, 50, 100, 200, 500)
+LEVELS = (0.01, 0.05, 0.1)
+OWN = "own"
+_FIRST = ("c2st", "multiple", "uniform", "sbc", "tarp")
+_DIMS = {f"({x}, {theta})": (x, theta) for x, theta in ((1, 1), (2, 2), *DIMENSIONS)}
+_VARIANTS = 4
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What the rail says."""
+
+    sweep: Sweep
+    comparison: Comparison | None
+    """The figure or demonstration, if it is one; None for one's own."""
+    problems: tuple[str, ...] = ()
+    """Options that a method refuses, in words."""
+
+    @property
+    def axis(self) -> str:
+        """What the curves run along."""
+        return curves.along(self.sweep)
+
+    @property
+    def axis_label(self) -> str:
+        """What that is."""
+        return curves.axis_label(self.sweep)
+
+    def at(self, value: float) -> str:
+        """A place on it, after "at"."""
+        return curves.place(self.sweep, value)
+
+
+def choose() -> Chosen:
+    """Draw the rail in the sidebar. Every setting stands in the address, to be shared."""
+    known = {
+        candidate.name: candidate
+        for candidate in (*comparisons.figures(), *comparisons.demonstrations())
+    }
+    with st.sidebar:
+        name = st.selectbox(
+            "Start from",
+            [*known, OWN],
+            key="comparison",
+            bind="query-params",
+            format_func=lambda key: known[key].title if key in known else "A comparison of my own",
+            help="A figure of a paper with its sizes and budgets, a demonstration of why tests "
+            "disagree, or your own choice of everything.",
+        )
+        comparison = known.get(name)
+        problems: list[str] = []
+        sweep = comparison.sweep if comparison else _own(problems)
+        trials = st.select_slider(
+            "Trials",
+            TRIALS,
+            sweep.design.trials,
+            key=f"trials-{name}",
+            bind="query-params",
+            help="Tests of fresh draws at every place of every curve.",
+        )
+        alpha = st.select_slider(
+            "Level", LEVELS, 0.05, key="level", bind="query-params", format_func="{:.0%}".format
+        )
+    design = replace(sweep.design, trials=trials, alpha=alpha)
+    return Chosen(replace(sweep, design=design), comparison, tuple(problems))
+
+
+def take(name: str) -> None:
+    """Let the rail hold this comparison at the next run."""
+    st.session_state["comparison"] = name
+
+
+def _own(problems: list[str]) -> Sweep:
+    on = _benchmark()
+    axes = {"gamma": "iterations" if strength.counts(on) else "gamma", "beta": "beta"}
+    axis = segmented("Along", axes, "along")
+    if axis == "gamma":
+        words = "Iterations" if strength.counts(on) else "Gammas"
+        gammas = _some(words, on.gammas, f"gammas-{_name(on)}")
+        betas: tuple[float, ...] = (
+            st.select_slider(
+                "Degradation, beta",
+                BETAS,
+                0.0,
+                key="beta",
+                bind="query-params",
+                format_func="{:g}".format,
+                help="How far networks are moved back to their random start.",
+            ),
+        )
+    else:
+        gammas = (_gamma(on),)
+        betas = _some("Betas", BETAS, "betas")
+    kinds = st.multiselect(
+        "Methods",
+        list(METHODS),
+        list(_FIRST),
+        key="methods",
+        bind="query-params",
+        format_func=lambda name: METHODS[name].title,
+    )
+    n = st.select_slider("Simulations a test, n", N, 1000, key="n", bind="query-params")
+    k = st.select_slider(
+        "Draws of q at each x",
+        K,
+        200,
+        key="k",
+        bind="query-params",
+        help="Of the tests that read tables: SBC, TARP, CoLT, within x.",
+    )
+    with st.expander("Options of the methods"):
+        methods = tuple(
+            method
+            for name in kinds
+            for method in _variants(name, problems)
+            if _readable(method, on, gammas, problems)
+        )
+    with st.expander("Networks"):
+        preset = (
+            st.segmented_control(
+                "Training",
+                list(PRESETS),
+                default="interactive",
+                required=True,
+                key="preset",
+                bind="query-params",
+            )
+            or "interactive"
+        )
+        seed = st.number_input("Seed", 0, 9999, 0, key="seed", bind="query-params")
+    return Sweep(
+        benchmark=on,
+        methods=methods,
+        gammas=gammas,
+        betas=betas,
+        recipe=PRESETS[preset],
+        design=Trials(n=n, k=k, seed=int(seed)),
+        seed=int(seed),
+    )
+
+
+def _some(label: str, grid: tuple[float, ...], key: str) -> tuple[float, ...]:
+    """Some values of a grid; all of it where none is left."""
+    if len(grid) == 1:
+        return grid
+    choices = {f"{value:g}": value for value in grid}
+    names = st.multiselect(label, list(choices), list(choices), key=key, bind="query-params")
+    return tuple(choices[name] for name in choices if name in names) or grid
+
+
+def _variants(name: str, problems: list[str]) -> list[Method]:
+    """A method once, or with several sets of options."""
+    st.markdown(f"**{METHODS[name].title}**")
+    variants: dict[str, Method] = {}
+    count = st.number_input(
+        "Variants",
+        1,
+        _VARIANTS,
+        1,
+        key=f"variants-{name}",
+        bind="query-params",
+        help="The same test with other options beside it.",
+    )
+    for i in range(int(count)):
+        suffix = f"-{i + 1}" if i else ""
+        try:
+            method = forms.form(METHODS[name], f"option-{name}{suffix}")
+        except ValueError as error:
+            problems.append(f"{METHODS[name].title}: {error}")
+            continue
+        if method.label in variants and variants[method.label] != method:
+            problems.append(
+                f"{METHODS[name].title}: two variants bear one name, {method.label}; change an "
+                "option that the name shows."
+            )
+            continue
+        variants[method.label] = method
+    return list(variants.values())
+
+
+def _readable(
+    method: Method, on: Benchmark, gammas: tuple[float, ...], problems: list[str]
+) -> bool:
+    """Whether the benchmark knows the ratio that a method may read; asked before anything runs."""
+    if not method.is_fixed:
+        return True
+    try:
+        method.score_on(on, gammas[-1])
+    except ValueError as error:
+        problems.append(str(error))
+        return False
+    return True
+
+
+def _benchmark() -> Benchmark:
+    kind = st.selectbox(
+        "Benchmark",
+        list(BENCHMARKS),
+        format_func=lambda name: BENCHMARKS[name].title,
+        key="benchmark",
+        bind="query-params",
+    )
+    if kind == BayesModel.name:
+        return bayes.choose()
+    if kind != Gaussian.name:
+        benchmark: Benchmark = forms.form(BENCHMARKS[kind], f"benchmark-{kind}")
+        return benchmark
+    name = st.selectbox(
+        "Perturbation of q",
+        list(PERTURBATIONS),
+        key="perturbation",
+        bind="query-params",
+        format_func=lambda key: PERTURBATIONS[key].title.capitalize(),
+    )
+    dims = st.selectbox(
+        "Dimensions of (x, θ)",
+        list(_DIMS),
+        list(_DIMS).index("(3, 3)"),
+        key="dims",
+        bind="query-params",
+    )
+    curved = st.checkbox("Curved", key="curved", bind="query-params")
+    dim_x, dim_theta = _DIMS[dims]
+    return Gaussian(perturbation=name, dim_x=dim_x, dim_theta=dim_theta, curved=curved)
+
+
+def _name(on: Benchmark) -> str:
+    """A benchmark's name for keys: its grid of gammas goes with it."""
+    return "-".join(part for part in (on.name, getattr(on, "perturbation", "")) if part)
+
+
+def _gamma(on: Benchmark) -> float:
+    grid = on.gammas
+    if len(grid) == 1:
+        return grid[0]
+    words = "Iterations" if strength.counts(on) else "Strength, gamma"
+    return float(
+        st.select_slider(
+            words,
+            grid,
+            grid[len(grid) // 2],
+            key=f"gamma-{_name(on)}",
+            bind="query-params",
+            format_func="{:g}".format,
+        )
+    )

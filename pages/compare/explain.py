@@ -1,0 +1,49 @@
+"""Why tests disagree: remarks on the curves at hand, and demonstrations that run at a press."""
+
+import streamlit as st
+
+from pages.compare import plan
+from pages.compare.controls import Chosen, take
+from pages.ui.services import services
+from validation_core.sweep import presets as comparisons
+from validation_core.sweep.gather import Progress, missing
+from validation_core.sweep.presets import Comparison, Remark, disagreement
+
+
+def remarks(chosen: Chosen, progress: Progress) -> None:
+    """A sentence for each test that missed what another found."""
+    conflict = disagreement(chosen.sweep, progress.cells)
+    if conflict is None:
+        return
+    at = chosen.at(getattr(conflict.place, chosen.axis))
+    st.markdown(f"**Why the tests disagree.** At {at}, {conflict.remarks[0].loud} sees it.")
+    st.markdown("\n".join(_sentence(remark) for remark in conflict.remarks))
+
+
+def _sentence(remark: Remark) -> str:
+    return f"- **{remark.silent}** does not: {remark.why}"
+
+
+def demonstrations() -> None:
+    """Three cases in which tests disagree, each a press away."""
+    st.subheader("Why tests disagree", anchor=False)
+    for column, demonstration in zip(
+        st.columns(3, gap="large"), comparisons.demonstrations(), strict=True
+    ):
+        with column:
+            st.markdown(f"**{demonstration.title}** {demonstration.about}")
+            st.button(
+                "Show me",
+                key=f"demo-{demonstration.name}",
+                icon=":material/play_arrow:",
+                on_click=_show,
+                args=(demonstration,),
+            )
+
+
+def _show(comparison: Comparison) -> None:
+    take(comparison.name)
+    st.session_state["compare-view"] = "compare"
+    left = missing(comparison.sweep, services().store)
+    if left:
+        plan.start(Chosen(comparison.sweep, comparison), left)

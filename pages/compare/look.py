@@ -1,0 +1,65 @@
+"""One test opened up: the figures behind a single point of a curve."""
+
+import streamlit as st
+
+from pages.compare.controls import Chosen
+from pages.ui import charts, jobs
+from pages.ui.services import services
+from validation_core.diagnosis import equals
+from validation_core.figures.diagnosis import of_look
+from validation_core.methods.base import Method
+from validation_core.sweep.trial_detail import TrialDetail, TrialStudy, first_trial
+
+
+def one_test(chosen: Chosen) -> None:
+    """A method and a place; the test is run when asked for."""
+    st.subheader("Inside one test", anchor=False)
+    sweep, axis = chosen.sweep, chosen.axis
+    labels = [method.label for method in sweep.methods]
+    places = {getattr(place, axis): place for place in sweep.places}
+    left, right = st.columns(2)
+    label = left.selectbox("Test", labels, key=f"look-{'-'.join(labels)}")
+    values = list(places)
+    at = (
+        right.select_slider(
+            chosen.axis_label.capitalize(),
+            values,
+            values[len(values) // 2],
+            key=f"look-at-{axis}-{values[-1]}",
+            format_func="{:g}".format,
+            disabled=len(values) == 1,
+        )
+        if len(values) > 1
+        else values[0]
+    )
+    method = next(method for method in sweep.methods if method.label == label)
+    task = first_trial(sweep, method, places[at])
+    stored_look = _look(task)
+    if stored_look is not None:
+        _figures(method, stored_look, sweep.design.alpha)
+        return
+    state = jobs.latest([task])
+    if state is None:
+        st.button(
+            "Open one test",
+            key="run-look",
+            icon=":material/frame_inspect:",
+            on_click=jobs.starting([task], task.label),
+        )
+    jobs.panel(state)
+
+
+def _look(task: TrialStudy) -> TrialDetail | None:
+    return task.load(services().store) if task.done(services().store) else None
+
+
+def _figures(method: Method, trial: TrialDetail, alpha: float) -> None:
+    st.markdown(
+        f"Statistic {trial.statistic:.4g}, p {equals(trial.pvalue)}, from "
+        f"{trial.draws_p:,} draws of p and {trial.draws_q:,} of q in {trial.seconds:.2g} s."
+    )
+    drawings = of_look(method, trial, alpha=alpha)
+    for row in range(0, len(drawings), 2):
+        for column, drawing in zip(st.columns(2), drawings[row : row + 2], strict=False):
+            key = f"look-{method.name}-{drawing.title}"
+            charts.captioned(column, drawing.title, drawing.figure, key, drawing.caption)

@@ -1,0 +1,76 @@
+"""The numbers behind the curves: a table, files to take away, the command that makes them."""
+
+import json
+
+import pandas as pd
+import streamlit as st
+
+from pages.compare.controls import Chosen
+from validation_core.cli.line import line
+from validation_core.sweep import gather
+from validation_core.sweep.gather import Progress
+
+
+def frame(progress: Progress) -> pd.DataFrame:
+    """One row for each method and place; options as JSON, so that a CSV holds them."""
+    records = gather.rows(progress)
+    for row in records:
+        row["options"] = json.dumps(row["options"], sort_keys=True)
+    return pd.DataFrame(records)
+
+
+def table(progress: Progress) -> pd.DataFrame:
+    """What a reader wants of it."""
+    selection = frame(progress)[
+        ["label", "gamma", "beta", "rejections", "trials", "rate", "low", "high", "statistic"]
+    ]
+    return selection.set_axis(
+        [
+            "Test",
+            "gamma",
+            "beta",
+            "Rejected",
+            "Trials",
+            "Power",
+            "95% from",
+            "to",
+            "Mean statistic",
+        ],
+        axis=1,
+    )
+
+
+def numbers(chosen: Chosen, progress: Progress) -> None:
+    """Table, downloads, command line; nothing is made before it is opened."""
+    opened = st.expander(
+        "The numbers, and the command that makes them", key="compare-numbers", on_change="rerun"
+    )
+    if not opened.open:
+        return
+    with opened:
+        st.dataframe(table(progress), hide_index=True)
+        cells, name = frame(progress), "comparison"
+        with st.container(horizontal=True):
+            _download("CSV", cells.to_csv(index=False), f"{name}.csv", "text/csv")
+            _download(
+                "Parquet",
+                cells.to_parquet(index=False),
+                f"{name}.parquet",
+                "application/vnd.apache.parquet",
+            )
+            document = json.dumps({"cells": gather.rows(progress)}, indent=1)
+            _download("JSON", document, f"{name}.json", "application/json")
+        st.caption("The same trials on the command line, from the same store or on a cluster:")
+        st.code(line(chosen.sweep, chosen.comparison), language="sh", wrap_lines=True)
+
+
+def _download(label: str, data: str | bytes, name: str, kind: str) -> None:
+    st.download_button(
+        label,
+        data,
+        name,
+        kind,
+        key=f"download-{label}",
+        icon=":material/download:",
+        on_click="ignore",
+    )

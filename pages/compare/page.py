@@ -1,0 +1,122 @@
+"""Compare: which tests see what is wrong with q, how often, and at what price."""
+
+import streamlit as st
+
+from pages.compare import advice, explain, look, numbers, plan
+from pages.compare.controls import Chosen, choose
+from pages.ui import jobs, live
+from pages.ui.forms import segmented
+from pages.ui.services import services
+from validation_core.engine import JobState
+from validation_core.figures import compare as curves
+from validation_core.sweep.gather import Memory, Progress, collect, missing
+from validation_core.sweep.parts import Batch
+from validation_core.sweep.presets import broken
+
+VIEWS = {"compare": "Compare", "advice": "Which test?", "why": "Why they disagree"}
+_EVERY = 1.0
+
+
+@st.cache_resource(show_spinner=False)
+def memory() -> Memory:
+    """Trials that were read from the store before."""
+    return {}
+
+
+def compare(chosen: Chosen) -> None:
+    """Curves with what they cost, then one test opened up."""
+    for problem in chosen.problems:
+        st.error(f"{problem} It is left out.", icon=":material/error:")
+    if not chosen.sweep.methods:
+        st.info("Choose at least one method in the rail.", icon=":material/info:")
+        return
+    left = missing(chosen.sweep, services().store)
+    state = jobs.latest(left) if left else None
+    active = state is not None and state.active
+    st.fragment(_curves, run_every=_EVERY if active else None)(chosen)
+    progress = collect(chosen.sweep, services().store, memory())
+    if state is not None:
+        failures(chosen, state)
+    if active:
+        jobs.panel(state)
+    elif left:  # a job that ended early had other tasks, or may be given another go
+        plan.run_button(chosen, left, progress)
+    if progress.cells:
+        numbers.numbers(chosen, progress)
+    look.one_test(chosen)
+
+
+def _curves(chosen: Chosen) -> None:
+    progress = collect(chosen.sweep, services().store, memory())
+    if progress.cells:
+        view = segmented("View", curves.VIEWS, "curves", label_visibility="collapsed")
+        draw(chosen, progress, view)
+        wrong(progress)
+        explain.remarks(chosen, progress)
+    plan.table(chosen, progress)
+
+
+def draw(chosen: Chosen, progress: Progress, view: str) -> None:
+    """The curves, or power against what it costs."""
+    if view == "power":
+        st.markdown(curves.answer(chosen.sweep, progress))
+        live.chart(curves.power(chosen.sweep, progress), key="compare-power")
+    else:
+        live.chart(curves.cost(chosen.sweep, progress, view), key=f"compare-{view}")
+
+
+def wrong(progress: Progress) -> None:
+    """Tests whose level does not hold."""
+    for cell in broken(progress.cells):
+        st.warning(
+            f"{cell.label} rejects {cell.rejections} of {cell.trials} trials although q is p: "
+            f"more than its level of {cell.alpha:.0%} allows.",
+            icon=":material/warning:",
+        )
+
+
+def failures(chosen: Chosen, state: JobState) -> None:
+    """Methods whose trials failed; the others go on."""
+    store = services().store
+    batches = {task.key: task for task in chosen.sweep.tasks if isinstance(task, Batch)}
+    by_reason: dict[str, list[str]] = {}
+    for key, why in state.failures.items():
+        labels = by_reason.setdefault(why, [])
+        lacking = batches[key].missing(store) if key in batches else []
+        labels += [part.method.label for part in lacking if part.method.label not in labels]
+    for why, labels in by_reason.items():
+        alone = len(labels) == len(chosen.sweep.methods)
+        what = " and ".join(labels) or "A part"
+        rest = "" if alone or not labels else ", the others go on"
+        st.error(f"{what} failed{rest}: {jobs.plain(why)}", icon=":material/error:")
+
+
+def part() -> str:
+    """Which part of the page; a demonstration sets it, so that it has no default of its own."""
+    if "compare-view" not in st.query_params:
+        st.session_state.setdefault("compare-view", "compare")
+    chosen = st.segmented_control(
+        "Page",
+        list(VIEWS),
+        format_func=VIEWS.__getitem__,
+        key="compare-view",
+        bind="query-params",
+        label_visibility="collapsed",
+        required=True,
+    )
+    return chosen or "compare"
+
+
+st.title("Which test sees what is wrong with q?", anchor=False)
+jobs.notices()
+chosen = choose()
+view = part()
+if view == "advice":
+    advice.advisor()
+elif view == "why":
+    explain.demonstrations()
+else:
+    about = chosen.comparison.about if chosen.comparison else f"{chosen.sweep.benchmark.summary}."
+    differs = f" {chosen.comparison.differs}" if chosen.comparison else ""
+    st.markdown(f"{chosen.sweep.benchmark.label}: {about}{differs}")
+    compare(chosen)

@@ -1,0 +1,95 @@
+"""What a comparison costs before it is run: draws of every method, time and memory here."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+import streamlit as st
+
+from pages.compare.controls import Chosen
+from pages.ui import jobs
+from pages.ui.services import services
+from validation_core.models import TrainTask
+from validation_core.scores.base import Recipe
+from validation_core.scores.classifier import TableClassifier
+from validation_core.sweep import costs
+from validation_core.sweep.gather import Progress
+from validation_core.sweep.parts import Batch
+
+
+def budgets(chosen: Chosen, progress: Progress) -> pd.DataFrame:
+    """Draws of one test, and what it takes, a row for each method."""
+    design = chosen.sweep.design
+    rows = []
+    for method in chosen.sweep.methods:
+        budget, cost = method.budget(design.n, design.k), costs.of(chosen.sweep, method, progress)
+        rows.append(
+            {
+                "Test": method.label,
+                "Draws from p": budget.p,
+                "Draws from q": budget.q,
+                "Seconds a test": cost.trial,
+                "Training, s": cost.training,
+                _trials(progress): progress.done[method.label],
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def table(chosen: Chosen, progress: Progress) -> None:
+    """The budget table: draws in one test, measured seconds where trials have run."""
+    column = st.column_config
+    st.dataframe(
+        budgets(chosen, progress),
+        hide_index=True,
+        height="content",
+        column_config={
+            "Draws from p": column.NumberColumn(format="localized"),
+            "Draws from q": column.NumberColumn(format="localized"),
+            "Seconds a test": column.NumberColumn(format="%.3f"),
+            "Training, s": column.NumberColumn(format="%.1f"),
+            _trials(progress): column.ProgressColumn(
+                format="localized", min_value=0, max_value=max(1, progress.wanted)
+            ),
+        },
+    )
+    st.caption(
+        f"Draws that one test uses up. {_trained(chosen.sweep.recipe)} Scores of a method's own "
+        "learn from as many further draws as a test has; all learn once for each gamma. Seconds "
+        "are measured where trials have run, estimated for this machine before."
+    )
+
+
+def _trials(progress: Progress) -> str:
+    return f"Trials run of {progress.wanted:,}"
+
+
+def _trained(recipe: Recipe) -> str:
+    if isinstance(recipe, TableClassifier):
+        return f"The shared classifier learns from {recipe.n:,} × {recipe.k:,} further draws."
+    rows = getattr(recipe, "train", 0)
+    return f"The shared classifier learns from {rows:,} + {rows:,} further draws."
+
+
+def run_button(chosen: Chosen, left: Sequence[TrainTask | Batch], progress: Progress) -> None:
+    """Says what is missing and what it takes, and starts it."""
+    workers = int(getattr(services().engine.executor, "slots", 1))
+    guess = costs.estimate(chosen.sweep, left, workers, progress)
+    design = chosen.sweep.design
+    st.button(
+        f"Run {design.trials} trials a point",
+        key="run-compare",
+        type="primary",
+        icon=":material/play_arrow:",
+        on_click=start,
+        args=(chosen, left),
+    )
+    st.caption(
+        f"{len(left)} pieces of work are missing: {costs.about(guess.seconds)} with {workers} "
+        f"worker{'s' * (workers > 1)} and about {guess.memory / 1e9:.1f} GB of memory. "
+        "A first picture from ten trials comes first; what is done is kept."
+    )
+
+
+def start(chosen: Chosen, left: Sequence[TrainTask | Batch]) -> None:
+    """Submit what is missing."""
+    jobs.ensure(left, chosen.sweep.label, start=True, again=True)

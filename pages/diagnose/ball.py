@@ -1,0 +1,77 @@
+"""What the diagnosis page shows of CoLT: its ranks, what its ball holds, and where it lies."""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from pages.colt.data import maps
+from pages.ui import live
+from pages.ui.jobs import plain
+from pages.ui.services import services
+from validation_core.diagnosis import Diagnosis, Record
+from validation_core.figures.colt import ball as figures
+from validation_core.figures.colt.ball import Coordinates
+from validation_core.localization import Maps, MapTask
+
+_AXES = {"own": "The same everywhere", "around": "Around q"}
+
+
+def where(record: Record, diagnosis: Diagnosis, task: MapTask | None) -> None:
+    """What the ball holds, in words, and a picture of it at an observation that a user picks."""
+    sentence, estimate, learnt = (plain(words) for words in record.kind.findings(record))
+    st.markdown(sentence)
+    st.caption(f"{estimate} {learnt}")
+    if task is not None and task.done(services().store):
+        worst = sorted(
+            range(len(diagnosis.parameters)), key=lambda i: diagnosis.parameters[i].pvalue
+        )
+        _picture(task, diagnosis.upload.names, diagnosis.upload.x_names, worst)
+
+
+@st.fragment
+def _picture(
+    task: MapTask, names: Sequence[str], x_names: Sequence[str], worst: Sequence[int]
+) -> None:
+    localization = maps(task.key, task)
+    sight = _sight(task.key, localization, names, worst or range(len(names)))
+    payload = live.once(
+        ("ball", task.key, tuple(names), tuple(x_names), sight),
+        lambda: figures.payload(localization, names, x_names, sight),
+    )
+    live.chart(payload, key="ball")
+    st.caption(plain(figures.how_to_read(localization, sight)))
+
+
+def _sight(key: str, maps: Maps, names: Sequence[str], order: Sequence[int]) -> Coordinates:
+    """What to draw: the first two parameters of this order, or what the user chooses."""
+    draws, d = maps.q.shape[1:]
+    if d == 1:
+        return Coordinates(0, 0, around=False)
+    across, up = 0, 1
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        if d > 2:
+            across, up = (
+                st.selectbox(
+                    label,
+                    order,
+                    index=i,
+                    format_func=names.__getitem__,
+                    key=f"{label}-{key}",
+                    width=240,
+                )
+                for i, label in enumerate(["Across", "Up"])
+            )
+            up = up if up != across else next(i for i in order if i != across)
+        around = False
+        if draws >= figures.FEWEST:
+            narrow = figures.narrow(maps, (across, up))
+            axes = st.segmented_control(
+                "Axes",
+                list(_AXES),
+                format_func=_AXES.__getitem__,
+                default="around" if narrow else "own",
+                required=True,
+                key=f"axes-{key}",
+            )
+            around = axes == "around"
+    return Coordinates(across, up, around)

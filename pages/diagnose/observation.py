@@ -1,0 +1,140 @@
+"""At my observation: which one, picked among the rows or typed, and what is found there."""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from pages.ui import jobs, panel
+from pages.ui.jobs import plain
+from pages.ui.services import services
+from validation_core.diagnosis import Diagnosis
+from validation_core.diagnosis.questions import Names
+from validation_core.diagnosis.questions.observation import AtObservation, Observation, Where
+from validation_core.diagnosis.questions.observation.text import middle_in_words
+from validation_core.methods.base import Method
+from validation_core.report.reproduce import code
+from validation_core.tables import Upload
+from validation_core.types import PosteriorTable
+
+_QUESTION = Observation()
+_TYPED = 20  # numbers that somebody types
+_KINDS = {"row": "A row", "typed": "An x of my own"}
+
+
+def show(
+    title: str,
+    name: str,
+    diagnosis: Diagnosis,
+    methods: Sequence[Method],
+    usual: AtObservation | None,
+    label: str,
+) -> None:
+    """The panel at the usual place, or at one that the user asks for.
+
+    Args:
+        title: the panel's heading.
+        name: the panel's name, its anchor.
+        found: the verdict, of the table.
+        methods: that run: CoLT's ball is shown where it is one of them.
+        usual: the answer at the upload's own observation, or at the middle of x, once it is there.
+        label: what the table is called.
+    """
+    st.header(title, anchor=name)
+    try:
+        where = _asked(diagnosis.upload)
+    except _NotYet:  # what is known of another place would look like the answer
+        return
+    answer = usual if where is None else _elsewhere(diagnosis, methods, where)
+    if answer is None:
+        if where is None:
+            st.caption("Being worked out.")
+        return
+    names = Names.of(diagnosis.upload)
+    python = _QUESTION.code.replace("where=None", f"where={where!r}")
+    panel.panel(
+        title,
+        said=_QUESTION.describe(answer, names),
+        how=_QUESTION.reading_guide,
+        table=_QUESTION.rows(answer, names),
+        drawn=_QUESTION.figures(answer, names),
+        code=code(python, path=label, seed=diagnosis.seed),
+        key=name,
+        heading=False,
+    )
+
+
+class _NotYet(Exception):
+    """An x is to be typed, and is none yet."""
+
+
+def _asked(upload: Upload) -> Where:
+    """Where to look: a row, M numbers, or None for the usual place.
+
+    Raises:
+        _NotYet: until the numbers are those of an x.
+    """
+    assert isinstance(upload.data, PosteriorTable)
+    m = upload.dims[1]
+    usual = "My x_o" if upload.observed is not None else "The middle of x"
+    kinds = {"usual": usual, **_KINDS}
+    if m > _TYPED:
+        del kinds["typed"]
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        kind = st.segmented_control(
+            "Look at",
+            list(kinds),
+            format_func=kinds.__getitem__,
+            default="usual",
+            required=True,
+            key="look-at",
+        )
+        if kind == "row":
+            return int(
+                st.number_input(
+                    f"Row, 0 to {upload.n - 1}", 0, upload.n - 1, 0, key="look-row", width=180
+                )
+            )
+        if kind == "typed":
+            return _typed(upload)
+    return None
+
+
+def _typed(upload: Upload) -> Where:
+    assert isinstance(upload.data, PosteriorTable)
+    text = st.text_input(
+        f"x, {upload.dims[1]} numbers: {', '.join(upload.x_names)}"[:90],
+        key="look-x",
+        placeholder=middle_in_words(upload.data.x),
+        width=420,
+    )
+    if not text.strip():
+        st.caption("An x of this table's scale stands in the box; yours may be any.")
+        raise _NotYet
+    try:
+        numbers = tuple(map(_number, text.replace(";", " ").replace(",", " ").split()))
+        _QUESTION.studies(upload, (), 0, where=numbers)
+    except ValueError as refusal:
+        st.error(plain(str(refusal)), icon=":material/error:")
+        raise _NotYet from None
+    return numbers
+
+
+def _number(word: str) -> float:
+    try:
+        return float(word)
+    except ValueError:
+        raise ValueError(
+            f"An x is numbers with commas or spaces between them; got {word[:20]!r}. Write it as "
+            "0.5, -1, 2e3."
+        ) from None
+
+
+def _elsewhere(
+    diagnosis: Diagnosis, methods: Sequence[Method], where: Where
+) -> AtObservation | None:
+    """The answer at a place that was asked for; shows its progress meanwhile."""
+    wanted = _QUESTION.studies(diagnosis.upload, methods, diagnosis.seed, where=where)
+    state = jobs.ensure(wanted, "At one observation", start=True)
+    jobs.panel(state, follow=True)
+    done = [part for task in wanted if (part := task.load(services().store)) is not None]
+    return _QUESTION.gather(done) if done else None

@@ -1,0 +1,98 @@
+"""The tables that this browser brought last: what makes a refresh or a restart lose nothing.
+
+A table stays in the store by its content alone; which of them are whose is kept by a name that
+only the browser's own cookie gives, so that nobody sees another one's tables.
+"""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import streamlit as st
+
+from pages.ui.services import services, subscriber
+from validation_core.diagnosis import tasks
+from validation_core.tables import Upload
+
+_KEPT = 8
+_ADDRESS = "table"
+_OPEN = "recent-open"
+
+
+def remember(label: str, upload: Upload) -> None:
+    """Put a table on top of this browser's list and into the address of the page."""
+    st.query_params[_ADDRESS] = st.session_state[_OPEN] = upload.digest[:12]
+    entry = {
+        "label": label,
+        "digest": upload.digest,
+        "n": upload.n,
+        "names": list(upload.names),
+        "x_names": list(upload.x_names),
+        "dropped": dict(upload.dropped),
+        "notes": list(upload.notes),
+    }
+    known = listed()
+    if known and known[0] == entry:
+        return
+    others = [other for other in known if other["digest"] != upload.digest]
+    services().store.save(
+        "results",
+        _key(),
+        {},
+        spec="recent",
+        meta={"label": "A browser's list of tables", "tables": [entry, *others][:_KEPT]},
+    )
+
+
+def listed() -> Sequence[Mapping[str, Any]]:
+    """This browser's tables that the store still has, the last first."""
+    store = services().store
+    if not store.has("results", _key()):
+        return []
+    stored = store.load("results", _key())
+    entries: Any = stored.meta["tables"] if stored else []
+    return [entry for entry in entries if store.has("tables", entry["digest"])]
+
+
+def addressed() -> tuple[str, Upload] | None:
+    """The table that the address names, or that was open on this page before another page was.
+
+    Only if it is one of this browser's.
+    """
+    digest = st.query_params.get(_ADDRESS) or st.session_state.get(_OPEN, "")
+    for entry in listed() if len(digest) >= 12 else []:
+        if str(entry["digest"]).startswith(digest) and (table := again(entry)) is not None:
+            st.query_params[_ADDRESS] = digest
+            return table
+    return None
+
+
+def again(entry: Mapping[str, Any]) -> tuple[str, Upload] | None:
+    """A listed table as it was read, or None when the store has let it go meanwhile."""
+    known: dict[str, Upload] = st.session_state.setdefault("recent", {})
+    digest = str(entry["digest"])
+    if digest not in known:
+        known.clear()  # one at a time: they are large
+        try:
+            upload = tasks.table(services().store, digest)
+        except ValueError:
+            return None
+        known[digest] = replace(
+            upload,
+            names=tuple(entry["names"]),
+            x_names=tuple(entry["x_names"]),
+            dropped=dict(entry["dropped"]),
+            notes=tuple(entry["notes"]),
+        )
+    return str(entry["label"]), known[digest]
+
+
+def forget() -> None:
+    """Take the table out of the address; it stays listed."""
+    st.query_params.pop(_ADDRESS, None)
+    st.session_state.pop(_OPEN, None)
+
+
+def _key() -> str:
+    return hashlib.sha256(f"recent {subscriber()}".encode()).hexdigest()[:32]

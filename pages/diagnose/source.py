@@ -1,0 +1,156 @@
+"""Where the table to diagnose comes from: files, those of before, a sample, a benchmark."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import streamlit as st
+
+from pages.diagnose import files, recent
+from pages.diagnose.files import Tables
+from pages.ui import folder
+from pages.ui.jobs import plain
+from validation_core import sampling
+from validation_core import tables as uploads
+from validation_core.benchmarks import Gaussian
+from validation_core.benchmarks.perturbations import PERTURBATIONS
+from validation_core.rng import stream
+from validation_core.tables import Upload, samples
+
+_SOURCES = {
+    "file": "Upload files",
+    "path": "A file on the server",
+    "exact": "Sample: an exact posterior",
+    "narrow": "Sample: too narrow and shifted",
+    "benchmark": "A benchmark",
+}
+_SAMPLES = {"exact": "sample_well_trained", "narrow": "sample_undertrained"}
+
+
+def choose() -> Tables:
+    """The table that the user chose, read and checked, with a label; none until there is one."""
+    kinds = [kind for kind in _SOURCES if kind != "path" or folder.allowed()]
+    what = st.segmented_control(
+        "What to diagnose",
+        kinds,
+        default="file",
+        required=True,
+        key="source",
+        format_func=_SOURCES.__getitem__,
+        bind="query-params",
+        label_visibility="collapsed",
+    )
+    if what in _SAMPLES:
+        name = _SAMPLES[what]
+        st.caption(f"{samples.ABOUT[name][0].upper()}{samples.ABOUT[name][1:]}.")
+        return [(_SOURCES[what], _sample(name))]
+    if what == "benchmark":
+        return [benchmark()]
+    path = what == "path"
+    tables = files.below() if path else files.uploaded(removed=recent.forget)
+    if len(tables) > 1:
+        tables = [_one_of(tables)]
+    if not tables:  # beside a refusal or a question, an earlier table would look like its answer
+        return [] if st.session_state.get("path" if path else "file") else _again()
+    recent.remember(*tables[0])
+    return tables
+
+
+def _again() -> Tables:
+    """The table that this browser looked at before, after a refresh; others of its own to pick."""
+    before = recent.listed()
+    if not before:
+        return []
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.caption("Your last tables:", width="content")
+        for entry in before[:4]:
+            st.button(
+                f"{plain(entry['label'])}, {entry['n']:,} rows",
+                key=f"again-{entry['digest']}",
+                type="tertiary",
+                on_click=_open,
+                args=(entry,),
+            )
+    table = recent.addressed()
+    if table is None:
+        return []
+    st.button(
+        f"Close {plain(table[0])}",
+        on_click=recent.forget,
+        type="tertiary",
+        icon=":material/close:",
+    )
+    return [table]
+
+
+def _open(entry: Mapping[str, Any]) -> None:
+    table = recent.again(entry)
+    if table is not None:
+        recent.remember(*table)
+
+
+def pair() -> Tables:
+    """Two tables of the same simulations to try a comparison on."""
+    return [("exact", _sample("sample_well_trained")), ("too narrow", _narrowed())]
+
+
+@st.cache_resource(show_spinner=False)
+def _narrowed() -> Upload:
+    """The sample's draws, drawn together to seven tenths of their spread about their mean."""
+    exact = _sample("sample_well_trained")
+    arrays = exact.arrays()
+    middle = arrays["theta_q"].mean(1, keepdims=True)
+    narrow = middle + 0.7 * (arrays["theta_q"] - middle)
+    return replace(Upload.of({**arrays, "theta_q": narrow}, order="NKD"), names=exact.names)
+
+
+def benchmark() -> tuple[str, Upload]:
+    """A table drawn from the Gaussian family, wrong in a way and by as much as the user likes."""
+    left, middle, right = st.columns([2, 1, 1])
+    names = list(PERTURBATIONS)
+    kind = left.selectbox(
+        "What is wrong with q",
+        names,
+        key="kind",
+        bind="query-params",
+        format_func=lambda name: PERTURBATIONS[name].title.capitalize(),
+    )
+    gammas = PERTURBATIONS[kind].gammas
+    gamma = gammas[-1]
+    if len(gammas) > 1:
+        gamma = middle.select_slider(
+            "gamma", gammas, gammas[len(gammas) // 2], key=f"gamma-{kind}", bind="query-params"
+        )
+    n = right.select_slider(
+        "Simulations", (200, 500, 1000, 2000), 1000, key="rows", bind="query-params"
+    )
+    st.caption(
+        f"Gaussian family, three parameters and three data, 100 draws at each x: "
+        f"{PERTURBATIONS[kind].summary}."
+    )
+    return f"{PERTURBATIONS[kind].title}, gamma {gamma:g}", _drawn(kind, float(gamma), n)
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _drawn(kind: Any, gamma: float, n: int) -> Upload:
+    rng = stream(0, "diagnose", "benchmark", kind, n)
+    draws = sampling.table(Gaussian(perturbation=kind), gamma, n, 100, rng)
+    arrays = {"theta": draws.theta, "x": draws.x, "theta_q": draws.q}
+    return Upload.of(arrays, order="NKD")
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _sample(name: str) -> Upload:
+    return uploads.read(samples.path(name))
+
+
+def _one_of(tables: Tables) -> tuple[str, Upload]:
+    labels = [label for label, _ in tables]
+    chosen = st.selectbox(
+        "Table",
+        range(len(tables)),
+        format_func=labels.__getitem__,
+        key="table",
+        help="Compare posteriors puts them side by side.",
+    )
+    return tables[chosen]

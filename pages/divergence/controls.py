@@ -1,0 +1,141 @@
+"""The Symmetric divergence page's rail: models, inference, how much of it, and covariates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import streamlit as st
+
+from pages.divergence import covariates
+from pages.ui.forms import segmented
+from validation_core.bayes import MODELS, GLMBinomial, Model
+from validation_core.bayes.inference import ALGORITHMS, Inference, Variational
+from validation_core.simulations import FOUR, GRID, Plan, figure
+
+DATASETS = (25, 50, 100, 200)
+MOST = (300, 1000, 3000, 10_000, 30_000)
+"""Iterations up to which the grid goes."""
+OWN_M = (2, 5, 10, 20)
+_SHORT = {"iwvi": "IWVI"}
+FALCONS: dict[Literal["peregrine", "book"], str] = {
+    "peregrine": "Real counts",
+    "book": "The book's simulation",
+}
+
+
+INFERENCES = (
+    "Laplace: a normal about the posterior's mode. Adjusted Laplace: one Newton step on from "
+    "where the search for it stopped. VI: the normal with the smallest KL(q‖p). IWVI, "
+    "importance-weighted VI: a normal made to be good once M of its draws are weighed by p / q. "
+    "Exact: the posterior itself, where it has a closed form."
+)
+"""The algorithms that make q, for a reader who meets them first."""
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What the rail says: never without a model and an inference."""
+
+    plan: Plan
+    trained: Plan
+    """Importance weighted VI for every M that it is trained with."""
+
+
+def choose() -> Chosen | None:
+    """Draw the rail in the sidebar; None where nothing is left to draw.
+
+    Every setting stands in the address, to be shared.
+    """
+    with st.sidebar:
+        names = st.multiselect(
+            "Models",
+            list(MODELS),
+            list(MODELS),
+            key="models",
+            bind="query-params",
+            format_func=lambda name: MODELS[name].title,
+            help="Priors and likelihoods that simulate parameters and data.",
+        )
+        known = [name for name in FOUR if name in ALGORITHMS]
+        algorithms = st.multiselect(
+            "Inference",
+            list(ALGORITHMS),
+            known,
+            key="inference",
+            bind="query-params",
+            format_func=lambda name: _SHORT.get(name, ALGORITHMS[name].label),
+            help="What makes q from the data alone. " + INFERENCES,
+        )
+        most = st.select_slider(
+            "Iterations, up to",
+            MOST,
+            3000,
+            key="iterations",
+            bind="query-params",
+            format_func="{:,}".format,
+            help="Step sizes are the paper's: Laplace settles within thousands of steps, VI and "
+            "IWVI only within tens of thousands. Each number of iterations is a run of its own.",
+        )
+        datasets = st.select_slider(
+            "Simulated data sets, K",
+            DATASETS,
+            100,
+            key="datasets",
+            bind="query-params",
+            help="A term of the divergence comes from each; all runs share the first ones.",
+        )
+        m, seed = _more(algorithms)
+        models = tuple(_model(name) for name in names)
+    if not models or not algorithms:
+        return None
+    grid = tuple(n for n in sorted({*GRID, *MOST}) if n <= most)
+    size: dict[str, Any] = {"iterations": grid, "datasets": datasets, "seed": seed}
+    inferences = tuple(_inference(name, m) for name in algorithms)
+    plan = Plan(models=models, inferences=inferences, **size)
+    return Chosen(plan, figure(3, models, **size))
+
+
+def unfinished(plan: Plan) -> str:
+    """A hint where VI is not as far as the slider lets it go; empty otherwise."""
+    last, most = plan.iterations[-1], MOST[-1]
+    if last == most or not any(
+        isinstance(inference, Variational) for inference in plan.inferences
+    ):
+        return ""
+    return (
+        f" At the paper's step sizes VI is still on its way after {last:,} iterations: in the "
+        f"sidebar they go up to {most:,}."
+    )
+
+
+def _inference(name: str, m: int) -> Inference:
+    algorithm: Any = ALGORITHMS[name]
+    return replace(algorithm, m=m) if name == "iwvi" else algorithm
+
+
+def _more(algorithms: list[str]) -> tuple[int, int]:
+    """What is seldom changed."""
+    with st.expander("More"):
+        m = 10
+        if "iwvi" in algorithms:
+            m = st.select_slider(
+                "IWVI trains with M",
+                OWN_M,
+                10,
+                key="own-m",
+                bind="query-params",
+                help="Draws in its bound. It is tested with as many, or more.",
+            )
+        seed = st.number_input("Seed", 0, 9999, 0, key="seed", bind="query-params")
+    return int(m), int(seed)
+
+
+def _model(name: str) -> Model:
+    if name in covariates.NAMES:
+        kind: Any = MODELS[name]
+        return kind(design=covariates.choose(name))
+    if name == GLMBinomial.name:
+        with st.expander(GLMBinomial.title):
+            return GLMBinomial(data=segmented("Years and pairs", FALCONS, "falcons"))
+    return MODELS[name]()

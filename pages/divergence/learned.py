@@ -1,0 +1,70 @@
+"""If q had no density: the divergence as a classifier sees it, beside the exact one."""
+
+import streamlit as st
+
+from pages.ui import jobs, live
+from pages.ui.services import services
+from validation_core.figures.divergence import learned as figures
+from validation_core.figures.divergence.nats import size
+from validation_core.simulations import Run
+from validation_core.simulations.learned import DRAWS, TESTED, Compared, Learned
+
+
+def show(run: Run) -> None:
+    """A button, then both divergences and their terms."""
+    st.subheader("If q had no density", anchor=False)
+    st.markdown(
+        "Many estimators give draws and no density. A classifier that learns to tell the truth "
+        "from q's draws estimates log p − log q by its logit; its divergence is an **estimate**, "
+        "and on average at most the true one, by as much as the classifier overlooks."
+    )
+    task = Learned(of=run)
+    try:
+        assert task.needs
+    except ValueError as error:
+        st.info(jobs.plain(str(error)), icon=":material/info:")
+        return
+    comparison = task.load(services().store) if task.done(services().store) else None
+    if comparison is not None:
+        _figures(task.key, comparison)
+        return
+    state = jobs.latest([task])
+    if state is None:
+        st.button(
+            "Estimate it by a classifier",
+            key="run-learned",
+            icon=":material/model_training:",
+            on_click=jobs.starting([task], task.label),
+        )
+        st.caption(
+            f"Trains on {task.rows:,} simulations with {DRAWS} draws of q each, and tests on "
+            f"{TESTED:,} new ones. The estimate will stand here, beside the exact value."
+        )
+    jobs.panel(state)
+
+
+def _figures(key: str, comparison: Compared) -> None:
+    st.markdown(
+        f"The classifier's **estimate** is {figures.in_words(comparison.estimate)}; the exact "
+        f"densities give {figures.in_words(comparison.exact)}. Its AUC is "
+        f"{comparison.auc.estimate:.3f}, of at most {comparison.auc_exact.estimate:.3f} that the "
+        "log ratio itself has."
+    )
+    if comparison.estimate.high < comparison.exact.low / 2:
+        st.markdown(
+            "The classifier overlooks most of it: from draws alone an estimate near 0 is no "
+            "evidence that q is right."
+        )
+    if comparison.exact.heavy:
+        st.markdown(
+            "The exact terms have a heavy tail: a few make the mean, and its interval says too "
+            f"little. Their median is {size(comparison.exact.median)}, their largest "
+            f"{size(comparison.exact.largest)} nats."
+        )
+    live.chart(live.once(("learned", key), lambda: figures.payload(comparison)), key="learned")
+    st.caption(
+        "Both divergences have their 95% intervals. Term by term, each point is one of the same "
+        "simulations: on the dotted line the classifier agrees with the densities, and what lies "
+        "below it for large terms is what the classifier overlooks. If q were right, both means "
+        "would be 0 within their intervals, and the points would lie about the middle."
+    )

@@ -1,0 +1,125 @@
+"""One data set of a run opened up: its posterior, q, the two draws, and the arithmetic of d."""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from pages.ui import jobs, live
+from pages.ui.services import services
+from validation_core.engine import JobState
+from validation_core.figures.divergence import opened as figures
+from validation_core.models import covariates
+from validation_core.simulations import Found, Run, opened
+from validation_core.simulations.opened import Numbers, Opened
+from validation_core.types import Array
+
+
+@st.fragment
+def show(run: Run, result: Found | None) -> None:
+    """A slider over the data sets, in order of d, and what each is made of."""
+    st.subheader("One data set opened up", anchor=False)
+    st.markdown(
+        "Algorithm 1 of Domke (2021) on a single data set: true parameters z are drawn and data y "
+        "simulated from them; inference sees y alone and gives q, from which z~ is drawn. The log "
+        "weights log p − log q of the two differ by d."
+    )
+    if result is None:
+        st.caption("The data sets will stand here once this run and the first panel are done.")
+        return
+    try:
+        covariates(services().store, run.model)
+    except ValueError as error:
+        st.error(jobs.plain(str(error)), icon=":material/error:")
+        return
+    numbers = _numbers(run.key, run, result)
+    if len(numbers.places) == 0:
+        st.info("Inference gave no q on any data set, so that none has a d to open up.")
+        return
+    _failed(result)
+    pair = _pair(run.model.names)
+    _jumps(len(numbers.places))
+    state, posterior, parts = _posterior(run, numbers)
+    live.chart(
+        live.once(
+            ("opened", run.key, pair, parts),
+            lambda: figures.payload(run, result, numbers, posterior, pair),
+        ),
+        key=f"opened-{_jumped()}",
+        default=(len(numbers.places) // 2,),
+        url=("data-set",),
+    )
+    st.caption(figures.how_to_read(run, result, len(numbers.places)))
+    jobs.panel(state, follow=True)
+
+
+def _failed(result: Found) -> None:
+    lost = [k for k, ok in enumerate(result.ok) if not ok]
+    if lost:
+        first = ", ".join(str(k + 1) for k in lost[:8])
+        st.caption(
+            f"Without q, and so not among them: {len(lost)} of {len(result.ok)} data sets "
+            f"({first}{', …' if len(lost) > 8 else ''})."
+        )
+
+
+def _pair(names: Sequence[str]) -> tuple[int, int]:
+    """Which two coordinates the picture has; chosen where there are more."""
+    if len(names) < 3:
+        return (0, 1)
+    places = range(len(names))
+    columns = st.columns(2)
+    across, up = (
+        column.selectbox(
+            label, places, first, key=f"{key}-{len(names)}", format_func=lambda i: names[i]
+        )
+        for column, label, first, key in zip(
+            columns, ("Across", "Up"), (0, 1), ("opened-across", "opened-up"), strict=True
+        )
+    )
+    return across, up if up != across else (across + 1) % len(names)
+
+
+def _jumps(count: int) -> None:
+    ends = {"Smallest d": 0, "Median d": count // 2, "Largest d": count - 1}
+    with st.container(horizontal=True):
+        for label, place in ends.items():
+            st.button(label, key=f"jump-{label}", on_click=_jump, args=(place,))
+
+
+def _jump(place: int) -> None:
+    """A chart of a new name starts where the address says."""
+    st.session_state["opened-jumped"] = _jumped() + 1
+    st.query_params["data-set"] = str(place)
+
+
+def _jumped() -> int:
+    return int(st.session_state.get("opened-jumped", 0))
+
+
+@st.cache_resource(show_spinner=False, max_entries=64)
+def _numbers(key: str, _run: Run, _found: Found) -> Numbers:
+    return opened.numbers(_run, _found)
+
+
+def _posterior(run: Run, numbers: Numbers) -> tuple[JobState | None, Array, str]:
+    """The job of what is missing; draws (V, draws, D) at each place, NaN where it is still at
+    it; and a name for these."""
+    wanted = opened.tasks(run, numbers.places)
+    if figures.closed(run):
+        parts = [(task, _exact(task.key, task)) for task in wanted]
+        return None, figures.gathered(numbers, parts, run), "exact"
+    state = jobs.ensure(wanted, f"Posterior draws of {run.model.label}", start=True)
+    store = services().store
+    there = [(task, _load(task.key, task)) for task in wanted if task.done(store)]
+    there = [(task, z) for task, z in there if z is not None]
+    return state, figures.gathered(numbers, there, run), ",".join(task.key for task, _ in there)
+
+
+@st.cache_resource(show_spinner=False, max_entries=32)
+def _exact(key: str, _task: Opened) -> Array | None:
+    return opened.exact(_task)
+
+
+@st.cache_resource(show_spinner=False, max_entries=32)
+def _load(key: str, _task: Opened) -> Array | None:
+    return _task.load(services().store)

@@ -1,0 +1,61 @@
+"""Symmetric divergence: how many nats is q away from the posterior, on data that we simulate?"""
+
+import streamlit as st
+
+from pages.divergence import controls, figures, numbers, one, runs
+from pages.divergence.controls import Chosen
+from pages.ui import jobs, live
+from pages.ui.forms import segmented
+from pages.ui.services import services
+from validation_core.simulations import Plan, Terms, collect
+
+_EVERY = 1.0
+_ABOUT = (
+    "Bayesian models simulate parameters and data, so that the truth is known, and inference "
+    "makes q from the data alone. The symmetric divergence KL(p‖q) + KL(q‖p), SKL for short "
+    "(Domke 2021), is 0 only where q is the posterior p, and is counted in nats: for two normals "
+    "of one width, 0.1 nats are means 0.3 sd apart, 1 nat 1 sd, 10 nats 3 sd."
+)
+
+
+def divergence(chosen: Chosen, view: str) -> None:
+    """A figure that refines, what is missing of it, its numbers, and one run opened up."""
+    plan = chosen.trained if view == "trained" else chosen.plan
+    first = runs.begin(plan)
+    if first:
+        st.fragment(runs.awaited, run_every=_EVERY)(plan)
+    left = runs.missing(plan)
+    state = jobs.latest(left) if left else None
+    active = state if state is not None and state.active else None
+    jobs.panel(active)
+    if runs.unasked(left, state):
+        runs.button(left)
+    st.fragment(figure, run_every=_EVERY if active else None)(plan, view)
+    if state is not None:
+        runs.failures(left, state)
+    runs.impossible(chosen)
+    numbers.numbers(plan, _terms(plan))
+    one.show(chosen.plan, begin=not first, watched=active.key if active else "")
+
+
+def figure(plan: Plan, view: str) -> None:
+    """A view of what there is; its sliders move in the browser."""
+    payload = figures.payload(view, plan, _terms(plan))
+    key = f"divergence-{view}-{plan.datasets}"
+    live.chart(payload, key=key, url=(figures.ADDRESS[view], "first-k"))
+    st.caption(figures.READ[view] + controls.unfinished(plan))
+
+
+def _terms(plan: Plan) -> dict[tuple[int, int], Terms]:
+    return collect(plan, services().store, runs.memory())
+
+
+st.title("How many nats is q away from the posterior?", anchor=False)
+st.markdown(_ABOUT)
+jobs.notices()
+chosen = controls.choose()
+if chosen is None:
+    st.info("Choose at least one model and one inference in the sidebar.", icon=":material/info:")
+else:
+    view = segmented("View", figures.VIEWS, "divergence-view", label_visibility="collapsed")
+    divergence(chosen, view)

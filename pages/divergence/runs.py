@@ -1,0 +1,124 @@
+"""The runs behind the Symmetric divergence page: what is missing, what it takes, what failed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from pages.divergence.controls import Chosen
+from pages.ui import jobs
+from pages.ui.services import services
+from validation_core import simulations
+from validation_core.bayes import HeartTransplants
+from validation_core.bayes.inference import possible
+from validation_core.engine import JobState
+from validation_core.simulations import Memory, Plan, Run, Summed
+from validation_core.sweep.costs import about
+
+_STEP = 1.5e-3  # seconds of a step of inference for a hundred data sets of a small model
+_POINT = 2.5e-4  # and of each further point at which a step looks at the model
+
+
+@st.cache_resource(show_spinner=False)
+def memory() -> Memory:
+    """What was read from the store before."""
+    return {}
+
+
+def missing(plan: Plan) -> tuple[Run, ...]:
+    """Runs that the store lacks, in the order in which they should run."""
+    left = simulations.missing(plan, services().store)
+    return tuple(run for run in left if possible(run.model, run.inference))
+
+
+def begin(plan: Plan) -> bool:
+    """The quickest panel starts by itself, so that there is something to look at.
+
+    Whether it is under way: nothing else begins by itself before it is there. All its runs make
+    one job, whatever is there of them: one that failed is not begun anew.
+    """
+    first = [run for run in plan.runs() if isinstance(run.model, HeartTransplants)]
+    heart = [run for run in first if possible(run.model, run.inference)]
+    if all(Summed(of=run).done(services().store) for run in heart):
+        return False
+    state = jobs.ensure(heart, f"{heart[0].model.label}, {len(heart)} runs", start=True)
+    return state is not None and state.active
+
+
+def awaited(plan: Plan) -> None:
+    """The page runs anew once the first panel is there; called again and again until then."""
+    if not begin(plan):
+        st.rerun()
+
+
+def unasked(left: Sequence[Run], state: JobState | None) -> bool:
+    """Whether a run is missing that the job under way does not make."""
+    job = services().engine.find(state.key) if state is not None and state.active else None
+    keys = {task.key for task in job.tasks} if job else set()
+    return any(run.key not in keys for run in left)
+
+
+def button(left: Sequence[Run]) -> None:
+    """Says what is missing and what it takes, and starts it."""
+    workers = int(getattr(services().engine.executor, "slots", 1))
+    guess = about(seconds(left) / workers)
+    many = len(left) > 1
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.button(
+            f"Run {len(left)} runs" if many else "Run it",
+            key="run-divergence",
+            type="primary",
+            icon=":material/play_arrow:",
+            on_click=start,
+            args=(tuple(left),),
+        )
+        st.caption(
+            f"{len(left)} run{' is' if not many else 's are'} missing: {guess} with {workers} "
+            f"worker{'s' * (workers > 1)}. The figure refines as they come in.",
+            width="content",
+        )
+
+
+def start(left: tuple[Run, ...]) -> None:
+    """Submit what is missing."""
+    models = dict.fromkeys(run.model.title for run in left)
+    jobs.ensure(left, f"Divergence on {', '.join(models)}", start=True, again=True)
+
+
+def seconds(left: Sequence[Run]) -> float:
+    """About what runs take on one core."""
+    return sum(
+        run.iterations
+        * run.datasets
+        / 100
+        * (_STEP + _POINT * getattr(run.inference, "m", 1) * (run.model.dims[0] / 3))
+        for run in left
+    )
+
+
+def failures(plan: Sequence[Run], state: JobState) -> None:
+    """Runs that failed; the others go on."""
+    labels = {run.key: run.label for run in plan}
+    by_reason: dict[str, list[str]] = {}
+    for key, why in state.failures.items():
+        if key in labels:
+            by_reason.setdefault(why, []).append(labels[key])
+    for why, names in by_reason.items():
+        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        st.error(
+            f"{jobs.plain(names[0])}{more} failed, the others go on: {jobs.plain(why)}",
+            icon=":material/error:",
+        )
+
+
+def impossible(chosen: Chosen) -> None:
+    """Says which curves there are not."""
+    plan = chosen.plan
+    lacking = [
+        model.title
+        for model in plan.models
+        if any(not possible(model, inference) for inference in plan.inferences)
+    ]
+    if lacking:
+        st.caption(f"The exact posterior has no closed form on {' and '.join(lacking)}.")

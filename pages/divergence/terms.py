@@ -1,0 +1,67 @@
+"""The terms d_k behind one divergence, and what signs alone would make of their mean."""
+
+import streamlit as st
+
+from pages.ui import live
+from validation_core.figures.divergence import terms as figures
+from validation_core.simulations import Found, Run, tested
+from validation_core.simulations.terms import FLIPS, Spread, spread
+
+
+@st.fragment
+def show(run: Run, result: Found | None) -> None:
+    """Histogram of d, and its null, under a slider over M."""
+    st.subheader("The terms behind the mean", anchor=False)
+    st.markdown(
+        "Each simulated data set gives one term d, how far the log weight log p − log q of the "
+        "truth is above that of q's draw; the symmetric divergence is their mean. With M > 1, "
+        "q's draws are first weighed by p / q (importance sampling), M to a side."
+    )
+    if result is None:
+        st.caption("The terms will stand here once this run is done.")
+        return
+    terms = _spread(run.key, result, run.seed)
+    _left_out(result, terms)
+    if terms is None:
+        return
+    live.chart(
+        live.once(("terms", run.key), lambda: figures.payload(terms)),
+        key="terms",
+        default=(float(tested(run.inference)),),
+        url=("weighed",),
+    )
+    st.caption(
+        f"The {len(terms.places)} terms are on an axis that is linear near 0 and logarithmic "
+        "beyond, with bins equally wide on it, so that none is cut off; their mean is shown again "
+        f"among {FLIPS:,} means whose terms had random signs, in sds of these. If q were right, "
+        "each term would be as often below 0 as above, and the red line among these means would "
+        "be a draw of the grey histogram."
+    )
+
+
+def _left_out(result: Found, terms: Spread | None) -> None:
+    """What of the data sets has no term, in words."""
+    k = len(result.ok)
+    without = int((~result.ok).sum())
+    if terms is None:
+        lost = f": inference gave no q on {without} of {k}" if without else ""
+        st.info(f"Fewer than two data sets have a finite term{lost}. There is no mean to draw.")
+        return
+    if without:
+        st.warning(
+            f"Inference gave no q on {without} of {k} data sets, and these are left out. What "
+            "remains may be the easier ones: its mean is no estimate of the divergence over all "
+            "data sets, though the test keeps its level.",
+            icon=":material/warning:",
+        )
+    if terms.infinite:
+        st.warning(
+            f"A log density is not finite on {terms.infinite} further data sets, which are left "
+            "out: the divergence over all of them has no finite estimate.",
+            icon=":material/warning:",
+        )
+
+
+@st.cache_resource(show_spinner=False, max_entries=64)
+def _spread(key: str, _found: Found, seed: int) -> Spread | None:
+    return spread(_found, seed)

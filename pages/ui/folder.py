@@ -1,0 +1,46 @@
+"""Files below the folder that whoever runs this server allows: one is picked or written."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import streamlit as st
+
+from pages.ui.jobs import plain
+from validation_core.tables import local
+
+
+def allowed() -> bool:
+    """Whether files on the server may be read; says so when its operator named no folder."""
+    try:
+        return local.folder() is not None
+    except ValueError as refusal:
+        st.warning(plain(str(refusal)))
+        return False
+
+
+def pick(label: str, key: str) -> tuple[Path, str] | None:
+    """The file that is chosen, with a stamp that changes when it does; None without one."""
+    folder = local.folder()
+    assert folder is not None
+    known = local.listing(folder)
+    text = st.selectbox(
+        label,
+        known.files,
+        index=None,
+        key=key,
+        accept_new_options=True,
+        placeholder="Choose one, or write its path",
+    )
+    if known.cut:
+        st.caption(plain(known.cut))
+    if not text:
+        return None
+    try:
+        path = local.within(folder, text)
+    except ValueError as refusal:
+        st.error(plain(str(refusal)), icon=":material/error:")
+        return None
+    stamp = os.stat(path)
+    return path, f"{path}:{stamp.st_mtime_ns}:{stamp.st_size}"

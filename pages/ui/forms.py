@@ -1,0 +1,74 @@
+"""Widgets that several pages share: one of a few names, and a form made from a dataclass."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+
+import streamlit as st
+
+_Name = TypeVar("_Name", bound=str)
+
+
+def segmented(
+    label: str,
+    names: Mapping[_Name, str],
+    key: str,
+    *,
+    first: _Name | None = None,
+    help: str | None = None,
+    label_visibility: Literal["visible", "collapsed"] = "visible",
+) -> _Name:
+    """One of several names; what the address leaves empty is the first."""
+    default = next(iter(names)) if first is None else first
+    chosen: _Name | None = st.segmented_control(
+        label,
+        list(names),
+        format_func=names.__getitem__,
+        default=default,
+        required=True,
+        key=key,
+        bind="query-params",
+        help=help,
+        label_visibility=label_visibility,
+    )
+    return chosen or default
+
+
+def form(kind: type[Any], key: str) -> Any:
+    """One of the kind with the options that its fields' widgets hold.
+
+    Raises:
+        ValueError: where the kind refuses them together.
+    """
+    hints = get_type_hints(kind)
+    chosen = {
+        field.name: _widget(field, hints[field.name], f"{key}-{field.name}")
+        for field in dataclasses.fields(kind)
+    }
+    return kind(**chosen)
+
+
+def _widget(field: dataclasses.Field[Any], hint: Any, key: str) -> Any:
+    about = field.metadata
+    label, words = about.get("label", field.name), about.get("help")
+    common: dict[str, Any] = {"key": key, "help": words, "bind": "query-params"}
+    default: Any = field.default
+    if "choices" in about:
+        return _several(label, about["choices"], default, common)
+    if get_origin(hint) is Literal:
+        choices = list(get_args(hint))
+        return st.selectbox(label, choices, choices.index(default), **common)
+    if hint is bool:
+        return st.checkbox(label, default, **common)
+    cast: Callable[[Any], Any] = int if hint is int else float
+    ends: Any = (None if about.get(end) is None else cast(about[end]) for end in ("min", "max"))
+    low, high = ends
+    return cast(st.number_input(label, low, high, cast(default), **common))
+
+
+def _several(label: str, choices: tuple[str, ...], default: str, common: dict[str, Any]) -> str:
+    """Names joined by +; the default where none is left."""
+    names = st.multiselect(label, list(choices), default.split("+"), **common)
+    return "+".join(names) or default

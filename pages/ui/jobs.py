@@ -1,0 +1,195 @@
+"""Long work on a page: ask for it, watch it, stop it. It runs in the engine, never in a page.
+
+    state = jobs.ensure(tasks, "Train 7 classifiers", start=True)
+    if state is None: draw the results that the store holds
+    else:             jobs.panel(state)
+
+A page may do this at every run: whoever asks for the same waits for one computation.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+
+import streamlit as st
+
+from pages.ui.services import services, subscriber
+from validation_core.engine import Interrupted, JobState, Task, job_key
+from validation_core.models import TrainTask
+
+_POLL = 0.5
+
+
+def ensure(
+    tasks: Sequence[Task], label: str, *, start: bool, again: bool = False
+) -> JobState | None:
+    """The job of these tasks, or None when the store holds every result or nothing was asked for.
+
+    Args:
+        tasks: what is wanted.
+        label: what to call it.
+        start: submit what is missing, or join those who wait for it; a job that failed or was
+            stopped is left at that, so that a page may pass True at every run.
+        again: submit it even then: for a button that was pressed.
+    """
+    store, engine = services()
+    if all(task.done(store) for task in tasks):
+        return None
+    known = engine.find(job_key(tasks))
+    state = known.snapshot() if known else None
+    given_up = state is not None and state.state in ("failed", "cancelled")
+    if again or (start and not given_up):
+        return engine.submit(tasks, subscriber(), label).snapshot()
+    return state
+
+
+def starting(tasks: Sequence[Task], label: str) -> Callable[[], None]:
+    """What a button does that was pressed for these tasks: it submits them, again if need be."""
+
+    def press() -> None:
+        ensure(tasks, label, start=True, again=True)
+
+    return press
+
+
+def latest(tasks: Sequence[Task]) -> JobState | None:
+    """The last job that has any of these tasks, unless it ended well; whoever asked for it.
+
+    Trainings do not tell, where there are other tasks: several jobs may want the same network.
+    """
+    own = [task for task in tasks if not isinstance(task, TrainTask)] or tasks
+    wanted = {task.key for task in own}
+    for job in services().engine.jobs():
+        if wanted & {task.key for task in job.tasks}:
+            state = job.snapshot()
+            return None if state.state == "done" else state
+    return None
+
+
+def panel(
+    state: JobState | None, *, follow: bool = False, draw: Callable[[JobState], None] | None = None
+) -> None:
+    """Progress, and a button to stop or start again; the page runs anew once when the job ends.
+
+    Args:
+        state: from `ensure`; nothing is shown for None.
+        follow: run the page anew whenever one more task is done, for results that refine.
+        draw: draws the payload that the running task reports, twice a second.
+    """
+    if state is not None:
+        watched = st.fragment(_watch, run_every=_POLL if state.active else None)
+        watched(state, follow, draw)
+
+
+def notices() -> None:
+    """What the store has to say: a damaged file moved aside, a folder that cannot be written."""
+    store = services().store
+    for notice in store.notices:
+        st.warning(plain(notice), icon=":material/warning:")
+    if store.notices:
+        st.button("Dismiss notices", on_click=store.notices.clear)
+
+
+def plain(text: str) -> str:
+    """Text that Streamlit's Markdown shows as it is, whatever a user's file calls itself."""
+    return re.sub(r"([\\`*_\[\]<>#|~$:&])", r"\\\1", " ".join(text.split()))
+
+
+def seconds(duration: float) -> str:
+    """A duration as a person says it."""
+    whole = round(duration)
+    if whole < 60:
+        return f"{duration:.1f} s" if duration < 9.95 else f"{whole} s"
+    minutes, rest = divmod(whole, 60)
+    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def running(drawn: Sequence[str]) -> None:
+    """Every job under way, whoever asked for it; the page runs anew when one begins or ends."""
+    engine = services().engine
+    states = active()
+    if [state.key for state in states] != list(drawn):
+        st.rerun()
+    for state in states:
+        engine.touch(state.key, subscriber())
+        show(state, everyone=True)
+    if not states:
+        st.caption("Nothing runs at the moment.")
+
+
+def active() -> list[JobState]:
+    """Jobs under way, the latest first."""
+    states = (job.snapshot() for job in services().engine.jobs())
+    return [state for state in states if state.active]
+
+
+def _again(key: str) -> None:
+    services().engine.again(key, subscriber())
+
+
+def _resume(key: str) -> None:
+    services().engine.resume(key, subscriber())
+
+
+def unfinished(job: Interrupted) -> None:
+    """A job that an earlier server left, and what can be done about it."""
+    engine = services().engine
+    reach = job.problem or f"{job.done} of {job.total} done"
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.text(f"{job.label} · {reach}")
+        if not job.problem:
+            st.button("Resume", key=f"resume-{job.key}", on_click=_resume, args=(job.key,))
+        st.button("Forget", key=f"forget-{job.key}", on_click=engine.forget, args=(job.key,))
+
+
+def _watch(drawn: JobState, follow: bool, draw: Callable[[JobState], None] | None) -> None:
+    engine = services().engine
+    engine.touch(drawn.key, subscriber())
+    job = engine.find(drawn.key)
+    state = job.snapshot() if job else drawn
+    if state.active != drawn.active or (follow and state.done > drawn.done):
+        st.rerun()
+    if state.active:
+        show(state)
+        if draw:
+            draw(state)
+    elif state.state != "done":
+        _ended(state)
+
+
+def show(state: JobState, *, everyone: bool = False) -> None:
+    """Progress of a job under way, and buttons to wait for it no longer, or to stop it for all."""
+    engine = services().engine
+    text = f"{plain(state.label)} · {seconds(state.seconds)}{_left(state)}"
+    st.progress(state.fraction, text=text)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        others = state.subscribers - 1
+        wait = f"{others} other{'s' * (others > 1)}"
+        st.button(
+            "Leave" if others > 0 else "Cancel",
+            key=f"leave-{state.key}",
+            on_click=engine.leave,
+            args=(state.key, subscriber()),
+            help=f"It goes on for {wait} who wait for it." if others > 0 else "Stops the work.",
+        )
+        if everyone:
+            stop = f"stop-{state.key}"
+            st.button("Stop for everyone", key=stop, on_click=engine.cancel, args=(state.key,))
+        if state.message != state.label:
+            st.caption(plain(state.message))
+
+
+def _ended(state: JobState) -> None:
+    message = plain(state.message)
+    if state.state == "failed":
+        st.error(f"{plain(state.label)} failed. {message}", icon=":material/error:")
+    else:
+        progress = f" {state.done} of {state.total} results are kept." if state.done else ""
+        st.info(f"{plain(state.label)} was stopped.{progress}", icon=":material/stop_circle:")
+    st.button("Start again", key=f"again-{state.key}", on_click=_again, args=(state.key,))
+
+
+def _left(state: JobState) -> str:
+    """What is left, once a tenth has shown the pace."""
+    if state.fraction < 0.1 or state.seconds < 2:
+        return ""
+    return f", about {seconds(state.seconds * (1 / state.fraction - 1))} left"

@@ -1,0 +1,101 @@
+"""Charts that follow a slider while it is dragged: every grid value is shipped once, the browser
+switches between them and tells Python on release.
+
+    (beta,) = live.chart(payload, key="beta", default=(0.4,))
+
+A payload is what `validation_core.figures.live` makes of a picture.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from contextlib import suppress
+from functools import cache
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from validation_core.figures.live import Payload
+
+_HERE = Path(__file__).parent
+_SCRIPTS = ("live_marks.js", "live_controls.js", "live.js")
+
+
+def once(key: tuple[Hashable, ...], make: Callable[[], Payload]) -> Payload:
+    """A payload that is made once for all sessions.
+
+    Args:
+        key: the picture's name and all that it depends on: numbers, strings, tuples of them.
+    """
+    return _once(key, make)
+
+
+@st.cache_resource(show_spinner=False, max_entries=256)
+def _once(key: tuple[Hashable, ...], _make: Callable[[], Payload]) -> Payload:
+    return _make()
+
+
+@cache
+def _component() -> Callable[..., Any]:
+    return st.components.v2.component(
+        "nptlab_live",
+        html='<div class="live"></div>\n',
+        css=(_HERE / "live.css").read_text(),
+        js="\n".join((_HERE / name).read_text() for name in _SCRIPTS),
+    )
+
+
+def chart(
+    payload: Payload, *, key: str, default: Sequence[float] | None = None, url: Sequence[str] = ()
+) -> tuple[float, ...]:
+    """Draw it; the values at which the sliders were last released, nearest on the grid.
+
+    Inside a fragment only the fragment runs again on release. Where the payload changes, the
+    sliders stay where they stand.
+
+    Args:
+        default: where the sliders stand first; the payload's own start otherwise.
+        url: names under which the address carries the values, so that a link shows the same.
+    """
+    first = payload.nearest(payload.start if default is None else default)
+    known: tuple[float, ...] | None = (st.session_state.get(key) or {}).get("value")
+    fresh = known is None or len(known) != len(payload.sliders)
+    chosen = payload.nearest(_from_url(url, first)) if known is None or fresh else known
+    # The position travels only with a new payload: otherwise each release would send all of it.
+    sent = st.session_state.get(f"{key}_sent")
+    if fresh or sent is None or sent[0] != payload.digest:
+        sent = st.session_state[f"{key}_sent"] = (payload.digest, tuple(chosen))
+    result = _component()(
+        key=key,
+        data=payload.message(sent[1]),
+        default={"value": list(sent[1])},
+        on_value_change=_noted,
+    )
+    value = result.get("value") or chosen
+    value = payload.nearest(value if len(value) == len(payload.sliders) else chosen)
+    _to_url(url, value, first)
+    return value
+
+
+def _from_url(names: Sequence[str], default: Sequence[float]) -> list[float]:
+    values = list(default)
+    for i, name in enumerate(names):
+        with suppress(ValueError):  # what is no number is as good as absent
+            number = float(st.query_params.get(name, values[i]))
+            values[i] = number if isfinite(number) else values[i]
+    return values
+
+
+def _to_url(names: Sequence[str], values: Sequence[float], default: Sequence[float]) -> None:
+    for name, value, usual in zip(names, values, default, strict=False):
+        formatted = f"{value:.6g}"
+        if value == usual:
+            st.query_params.pop(name, None)
+        elif st.query_params.get(name) != formatted:
+            st.query_params[name] = formatted
+
+
+def _noted() -> None:
+    """Streamlit keeps a component's state only where a callback is named."""

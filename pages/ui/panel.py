@@ -1,0 +1,138 @@
+"""One question about a posterior on its page: the answer, figures, a table, how to read it."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from pages.ui import charts
+from pages.ui.jobs import plain
+from validation_core.figures.outcome import Drawn
+from validation_core.report import csv
+from validation_core.report.tables import cell, slug
+
+FEW = 10
+"""Rows of a table that are shown unasked."""
+
+WIDE = 8
+"""Columns that fit side by side; more are scrolled."""
+
+Row = Mapping[str, str | float | int]
+
+
+def panel(
+    title: str,
+    said: Sequence[str],
+    how: str,
+    table: Sequence[Row],
+    drawn: Sequence[Drawn],
+    code: str,
+    key: str,
+    heading: bool = True,
+) -> None:
+    """A heading, the answer, its figures side by side, its table, and a quiet row of the rest.
+
+    Args:
+        title: the question.
+        said: sentences; the first is the answer. They may hold what a user named.
+        how: how to read the panel.
+        table: rows, the worst first.
+        drawn: figures with their captions.
+        code: the Python that reproduces the answer.
+        key: of the panel, one for each on a page.
+        heading: False where what a reader chooses stands between heading and answer, which
+            whoever asks for it has put there.
+    """
+    if heading:
+        st.header(title, anchor=key)
+    for sentence in said[:1]:
+        st.markdown(plain(sentence))
+    if len(said) > 1:
+        st.caption(plain(" ".join(said[1:])))
+    _figures(drawn, key)
+    if table:
+        rows = f"{len(table):,} rows, the worst first" if len(table) > 1 else "1 row"
+        with st.expander(f"Numbers, {rows}", type="compact"):
+            _table(table, key)
+    with st.container(horizontal=True):
+        with st.popover("How to read", type="tertiary", icon=":material/help:"):
+            st.markdown(plain(how))
+        if table:
+            st.download_button(
+                "Data (CSV)",
+                lambda: csv.table(table),
+                f"{slug(title)}.csv",
+                "text/csv",
+                key=f"csv-{key}",
+                on_click="ignore",
+                type="tertiary",
+                icon=":material/download:",
+            )
+        with st.popover("Code", type="tertiary", icon=":material/code:"):
+            st.code(code, language="python")
+
+
+def _figures(drawn: Sequence[Drawn], key: str) -> None:
+    """Two by two; one of several panels has a row to itself, and so has the last of an odd
+    number."""
+    row: list[tuple[int, Drawn]] = []
+    for i, drawing in enumerate(drawn):
+        wide = "xaxis2" in drawing.figure.to_plotly_json()["layout"]
+        if wide and row:
+            _row(row, key)
+            row = []
+        row.append((i, drawing))
+        if wide or len(row) == 2:
+            _row(row, key)
+            row = []
+    if row:
+        _row(row, key)
+
+
+def _row(row: Sequence[tuple[int, Drawn]], key: str) -> None:
+    for column, (i, drawing) in zip(st.columns(len(row), gap="large"), row, strict=True):
+        title, words = plain(drawing.title), plain(drawing.caption)
+        name = f"{key}-{slug(drawing.title)}"
+        charts.captioned(column, title, drawing.figure, f"{key}-{i}", words, save_as=name)
+
+
+def _table(rows: Sequence[Row], key: str) -> None:
+    """The worst rows; of a long table, those whose words hold what is looked for, or all."""
+    chosen, show_all = list(rows), True
+    if len(rows) > FEW:
+        chosen, show_all = _asked(rows, key)
+    if (len(chosen) > FEW and show_all) or len(rows[0]) > WIDE:
+        # Drawn on a canvas, where no name is Markdown, and only the rows that are in sight.
+        height = min(420, 40 + 36 * max(1, len(chosen)))
+        st.dataframe(_frame(chosen, str), hide_index=True, height=height, key=f"rows-{key}")
+    elif chosen:
+        frame = _frame(chosen[:FEW], plain)
+        st.table(frame.set_index(frame.columns[0]))
+    else:
+        st.caption("No row has these words.")
+
+
+def _asked(rows: Sequence[Row], key: str) -> tuple[list[Row], bool]:
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        words = st.text_input(
+            "Find in the table", key=f"find-{key}", placeholder="a parameter's name", width=260
+        )
+        show_all = st.toggle(f"All {len(rows):,} rows", key=f"all-{key}")
+    sought = words.strip().casefold()
+    chosen = [row for row in rows if not sought or sought in _words(row)]
+    if sought or not show_all:
+        count = len(chosen) if show_all else min(FEW, len(chosen))
+        st.caption(f"{count:,} of {len(rows):,} rows, the worst first.")
+    return chosen, show_all
+
+
+def _words(row: Row) -> str:
+    return " ".join(str(value) for value in row.values() if isinstance(value, str)).casefold()
+
+
+def _frame(rows: Sequence[Row], safe: Any) -> pd.DataFrame:
+    """Rows as they are read; `safe` makes text fit for where it is shown."""
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    cells = [[safe(cell(row.get(name))) for name in columns] for row in rows]
+    return pd.DataFrame(cells, columns=[safe(name) for name in columns])

@@ -1,0 +1,365 @@
+"""The front door: what `import validation_core as npt` gives, typed, lazy, shown in a notebook."""
+
+import ast
+import io
+import json
+import pkgutil
+import subprocess
+import sys
+from dataclasses import fields
+from html import unescape
+
+import pandas as pd
+import plotly.graph_objects as go
+import pytest
+
+import validation_core as npt
+from tests.conftest import ROOT
+from validation_core.diagnosis import learning
+from validation_core.diagnosis.questions import QUESTIONS
+from validation_core.front import work
+from validation_core.front.choices import ALIASES
+from validation_core.rng import stream
+from validation_core.scores.classifier import Classifier
+
+SMALL = {"steps": 8, "batch": 16, "draws_step": 4, "hidden": 8, "layers": 1, "start": "origin"}
+PUBLIC = ROOT / "validation_core" / "__init__.py"
+
+
+def arrays(n=120, k=20, scale=0.25):
+    """A straight line with a q that is too narrow."""
+    rng = stream(0, "front door")
+    theta = rng.standard_normal((n, 2))
+    x = theta + 0.5 * rng.standard_normal((n, 2))
+    return theta, x, 0.8 * x[:, None] + scale * rng.standard_normal((n, k, 2))
+
+
+@pytest.fixture(scope="module")
+def table():
+    theta, x, q = arrays()
+    return npt.Table(theta, x, q, names=["mass", "<spin>"], x_names=["a", "b"])
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch):
+    quick = Classifier(epochs=4, lr=1e-2, batch=64, hidden=8, layers=2)
+    monkeypatch.setattr(learning, "RECIPE", quick)
+    monkeypatch.setattr(learning, "LOCALIZER", SMALL)
+
+
+@pytest.fixture
+def store(tmp_path):
+    return npt.Store(tmp_path / "store")
+
+
+def typed_names():
+    """What mypy and editors are told of."""
+    (block,) = [n for n in ast.parse(PUBLIC.read_text()).body if isinstance(n, ast.If)]
+    return {
+        alias.name: node.module.removeprefix("validation_core.")
+        for node in block.body
+        for alias in node.names
+    }
+
+
+def test_every_name_is_typed_lazy_and_documented():
+    assert typed_names() == npt._HOME
+    assert set(npt.__all__) == set(npt._HOME)
+    assert len(set(npt.__all__)) == len(npt.__all__) <= 48
+    for name in npt.__all__:
+        assert getattr(npt, name) is not None
+        assert name in dir(npt)
+        if not name.isupper() or isinstance(getattr(npt, name), type):
+            assert getattr(npt, name).__doc__, name
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        npt.nothing  # noqa: B018
+
+
+def test_no_module_takes_the_place_of_a_name():
+    """An imported submodule becomes an attribute of the package."""
+    modules = {module.name for module in pkgutil.iter_modules(npt.__path__)}
+    assert not modules & set(npt.__all__)
+
+
+def test_the_import_is_light():
+    """Half a second, and no torch until something is learnt."""
+    code = (
+        "import sys, time; start = time.perf_counter(); import validation_core as npt;"
+        "assert time.perf_counter() - start < 0.5;"
+        "assert not {'torch', 'numpy', 'scipy', 'plotly'} & {*sys.modules};"
+        "table = npt.read('validation_core/data/sample_undertrained.npz');"
+        "assert npt.run('sbc', table).pvalue < 1e-6;"
+        "assert not {'torch', 'pandas', 'tqdm'} & {*sys.modules}"
+    )
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
+
+
+def test_a_table_is_checked_as_a_file_is(table, tmp_path):
+    theta, x, q = arrays()
+    assert repr(table) == "Table(120 rows, 20 draws of q at each, 2 parameters, 2 data)"
+    assert (table.n, table.k, table.names, table.x_names) == (
+        120,
+        20,
+        ("mass", "<spin>"),
+        ("a", "b"),
+    )
+    path = table.save(tmp_path / "table.npz")
+    back = npt.read(path)
+    assert back.upload.digest == table.upload.digest
+    assert (back.names, back.x_names, back.path) == (table.names, table.x_names, str(path))
+    assert npt.read(path.read_bytes()).upload.digest == table.upload.digest
+    assert set(back.arrays()) == {"theta", "x", "theta_q"}
+    with pytest.raises(ValueError, match="theta_q"):
+        npt.Table(theta, x, q[:, :, 0])
+    with pytest.raises(npt.AmbiguousOrder):
+        npt.Table(theta[:20], x[:20], q[:20])
+    assert npt.Table(theta[:20], x[:20], q[:20], order="NKD").k == 20
+    with pytest.raises(ValueError, match=r"\.npz"):
+        table.save(tmp_path / "table.csv")
+    samples = npt.Table.samples(theta, theta + 1, names=["a", "b"])
+    assert "two samples" in repr(samples)
+    assert samples.names == ("a", "b")
+
+
+def test_densities_come_in_by_their_names():
+    theta, x, q = arrays(60, 5)
+    log_q, draws = -(theta**2).sum(-1), -(q**2).sum(-1)
+    table = npt.Table(theta, x, q, log_q=log_q, log_q_draws=draws, x_o=x[0], theta_o=q[0])
+    assert set(table.arrays()) >= {"log_q", "log_q_draws", "x_o", "theta_o"}
+
+
+@pytest.fixture(scope="module")
+def found(table, tmp_path_factory):
+    patch = pytest.MonkeyPatch()
+    quick = Classifier(epochs=4, lr=1e-2, batch=64, hidden=8, layers=2)
+    patch.setattr(learning, "RECIPE", quick)
+    store = npt.Store(tmp_path_factory.mktemp("store"))
+    yield npt.diagnose(table, ["sbc", "c2st", npt.TARP()], ["calibration", "checker"], store=store)
+    patch.undo()
+
+
+def test_a_diagnosis_gives_its_verdict_and_its_answers(found, table):
+    assert found.verdict == "problem found"
+    assert 0 < found.pvalue < 0.01
+    assert list(found.pvalues) == ["SBC", "C2ST", "TARP"]
+    assert all(found.adjusted[label] >= p for label, p in found.pvalues.items())
+    assert found.claims is None
+    assert [record.name for record in found.records] == ["sbc", "c2st", "tarp"]
+    assert found.questions == tuple(found) == ("size", "checker")
+    assert "calibration" in found
+    assert "type1_error" in found
+    assert "over_x" not in found
+    answer = found["calibration"]
+    assert answer.name == found["size"].name == "size"
+    assert list(answer.to_frame()["parameter"]) == ["<spin>", "mass"]
+    assert answer.sentences[0] in found.sentences
+    assert isinstance(answer.figure(), go.Figure)
+    with pytest.raises(KeyError, match="not asked"):
+        found["where_x"]
+    with pytest.raises(ValueError, match="one of size"):
+        found["colour"]
+
+
+def test_one_question_alone(table, store):
+    answer = npt.ask("calibration", table, methods=["sbc"], store=store)
+    assert answer.name == "size"
+    assert answer.diagnosis is None
+    assert len(answer.to_frame()) == 2
+    assert "<spin>" in answer.sentences[0]
+    assert answer.figures()
+    with pytest.raises(ValueError, match="need at least 5"):
+        npt.ask("size", {name: array[:4] for name, array in table.arrays().items()}, store=store)
+
+
+def test_every_alias_is_of_a_question():
+    assert set(ALIASES.values()) <= {question.name for question in QUESTIONS}
+
+
+def shown(result):
+    """The document in the frame that a notebook draws."""
+    markup = result._repr_html_()
+    assert markup.startswith("<iframe srcdoc=")
+    return unescape(markup.split('srcdoc="')[1].split('" title=')[0])
+
+
+def test_results_show_themselves_and_are_saved(found, table, store, tmp_path):
+    for result in (found, found["calibration"], npt.run("sbc", table, store=store)):
+        page = shown(result)
+        assert page.startswith("<!doctype html>")
+        assert "<spin>" not in page
+        assert len(page) < 5_000_000
+        frame = result.to_frame()
+        assert isinstance(frame, pd.DataFrame)
+        assert len(frame)
+        assert json.loads(result.to_json())
+        assert result.title in repr(result)
+        assert result.figure(result.figures()[0].title) is not None
+        with pytest.raises(ValueError, match="has the figures"):
+            result.figure("nothing")
+        for ending in ("html", "json", "csv"):
+            path = result.save(tmp_path / f"out.{ending}")
+            assert path.stat().st_size
+        assert json.loads((tmp_path / "out.json").read_text()) == json.loads(result.to_json())
+        assert len(pd.read_csv(tmp_path / "out.csv")) == len(frame)
+        with pytest.raises(ValueError, match=r"is saved as \.html, \.json, \.csv"):
+            result.save(tmp_path / "out.xlsx")
+    assert found.save(tmp_path / "out.nc").read_bytes().startswith(b"\x89HDF")
+
+
+def test_the_same_question_again_runs_nothing(table, store, monkeypatch):
+    first = npt.diagnose(table, ["sbc", "c2st"], "none", store=store)
+    monkeypatch.setattr("validation_core.diagnosis.run.run_method", None)
+    again = npt.diagnose(table.arrays(), ["sbc", "c2st"], "none", store=store)
+    assert again.pvalues == first.pvalues
+    assert again.questions == ()
+
+
+def test_a_diagnosis_takes_what_holds_a_table(table, store, tmp_path):
+    path = table.save(tmp_path / "t.npz")
+    by_path = npt.diagnose(path, "sbc", "none", store=store)
+    by_arrays = npt.diagnose(table.arrays(), "sbc", "none", store=store)
+    assert by_path.pvalues == by_arrays.pvalues
+    assert by_path.path == str(path)
+    with pytest.raises(ValueError, match="A method is one of"):
+        npt.diagnose(table, "no test")
+    with pytest.raises(ValueError, match="tested once"):
+        npt.diagnose(table, ["sbc", npt.SBC()])
+
+
+def test_a_budget_that_is_spent_is_said(table, store):
+    result = npt.diagnose(table, ["sbc"], "none", budget=0.0, store=store)
+    assert result.unfinished == ("SBC",)
+    assert "budget" in result.records[0].reason
+
+
+def test_one_test_on_a_table(table, store):
+    result = npt.run("tarp", table, store=store, reference="random")
+    assert 0 < result.pvalue <= 1
+    assert result.method == npt.TARP(reference="random")
+    assert result.arrays["u"].shape[-1] == 60  # the rows that nothing learns from
+    assert result.draws == (60, 1200)
+    assert result.figure().data
+    with pytest.raises(ValueError, match="Options of tarp are"):
+        npt.run("tarp", table, colour=1)
+    with pytest.raises(ValueError, match="cannot run on this table"):
+        npt.run("skl", table, store=store)
+
+
+@pytest.mark.parametrize("method", ["sbc", pytest.param("c2st", marks=pytest.mark.slow)])
+def test_one_test_on_a_benchmark(method, store):
+    right = npt.run(method, "gaussian", n=200, k=20, store=store)
+    benchmark = npt.Gaussian(perturbation="covariance_scaling")
+    wrong = npt.run(method, benchmark, gamma=1.4, n=200, k=20, store=store)
+    assert wrong.pvalue < right.pvalue
+    assert wrong.statistic > right.statistic
+    assert wrong.figures()
+
+
+def test_power_counts_rejections(store):
+    result = npt.power(
+        "gaussian",
+        gamma=[0, 1.4],
+        methods=["sbc", npt.TARP()],
+        perturbation="covariance_scaling",
+        trials=8,
+        n=60,
+        k=20,
+        store=store,
+        engine="serial",
+    )
+    assert [(cell.method, cell.gamma, cell.trials) for cell in result.cells] == [
+        ("sbc", 0.0, 8), ("sbc", 1.4, 8), ("tarp", 0.0, 8), ("tarp", 1.4, 8)
+    ]  # fmt: skip
+    frame = result.to_frame()
+    assert list(frame["rate"]) == [cell.rate for cell in result.cells]
+    assert frame.loc[1, "rate"] > frame.loc[0, "rate"]
+    assert json.loads(result.to_json())["cells"][0]["set"]["perturbation"] == "covariance_scaling"
+    figure = result.figure()
+    assert {trace.name for trace in figure.data if trace.name} == {"SBC", "TARP"}
+    go.Figure(figure.to_dict())  # plotly's own validation
+    assert shown(result)
+
+
+def test_power_refuses_what_it_does_not_know(store):
+    with pytest.raises(ValueError, match="A benchmark is one of"):
+        npt.power("nothing", [0], ["sbc"], store=store)
+    with pytest.raises(ValueError, match="Options of gaussian are"):
+        npt.power("gaussian", [0], ["sbc"], colour=1, store=store)
+    with pytest.raises(ValueError, match="An engine is"):
+        npt.power("gaussian", [0], ["sbc"], engine="cloud", store=store)
+
+
+def test_options_have_names_of_their_own():
+    """`run` and `power` pass options on by name: none may be one of their own arguments."""
+    from inspect import signature
+
+    for function, registry in ((npt.run, npt.METHODS), (npt.power, npt.BENCHMARKS)):
+        own = set(signature(function).parameters)
+        assert not own & {field.name for kind in registry.values() for field in fields(kind)}
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_long_work_shows_a_bar_on_a_terminal_alone(table, store, monkeypatch):
+    for heard, progress, bar in ((Terminal(), True, True), (Terminal(), False, False),
+                                 (io.StringIO(), True, False)):  # fmt: skip
+        monkeypatch.setattr(sys, "stderr", heard)
+        npt.run("sbc", table, seed=len(heard.getvalue()) + bar, store=store, progress=progress)
+        assert ("SBC on an uploaded table" in heard.getvalue()) == bar
+
+
+def test_what_the_store_has_to_say_is_a_warning(table, tmp_path):
+    file = tmp_path / "a file"
+    file.write_text("no folder")
+    with pytest.warns(UserWarning, match="must be writable"):
+        npt.diagnose(table, "sbc", "none", store=npt.Store(file))
+    with work.watching(True) as watch:
+        assert watch.every < 1
+
+
+def test_posteriors_of_the_same_simulations_are_compared(table, store):
+    theta, x, q = arrays()
+    wide = npt.Table(theta, x, 0.8 * x[:, None] + 2 * (q - 0.8 * x[:, None]))
+    result = npt.compare({"narrow": table, "right": wide}, store=store)
+    assert result.sentences[0].startswith("right ")
+    frame = result.to_frame()
+    assert list(frame["table"])[:2] == ["narrow", "right"]
+    assert {"estimate", "low", "high", "difference_estimate", "closer"} <= {*frame.columns}
+    document = json.loads(result.to_json())
+    assert (document["tables"], document["reference"]) == (["narrow", "right"], "narrow")
+    assert shown(result)
+    turned = npt.compare({"narrow": table, "right": wide}, reference="right", store=store)
+    first, again = result.measures[0], turned.measures[0]
+    assert first.differences[1].estimate == pytest.approx(-again.differences[0].estimate)
+    with pytest.raises(ValueError, match="at least two tables"):
+        npt.compare([table], store=store)
+    with pytest.raises(ValueError, match="table 2: Paired differences"):
+        npt.compare([table, npt.Table(theta + 1, x, q)], store=store)
+    with pytest.raises(ValueError, match="The reference is one of"):
+        npt.compare({"a": table, "b": wide}, reference="c", store=store)
+
+
+def test_divergence_of_inference_from_the_posterior(store):
+    result = npt.divergence(
+        "heart_transplants",
+        ["laplace", "exact"],
+        iterations=(10, 30),
+        datasets=4,
+        store=store,
+        engine="serial",
+    )
+    frame = result.to_frame()
+    assert list(frame["inference"]) == ["laplace", "laplace", "exact", "exact"]
+    assert (frame["skl"][2:].abs() < 1e-6).all()
+    assert result.figure().data
+    assert set(json.loads(result.to_json())["figures"]) == {"1"}
+    assert shown(result)
+    with pytest.raises(ValueError, match="A model is one of"):
+        npt.divergence("nothing", store=store)
+    with pytest.raises(ValueError, match="Figures are 1, 2 and 3"):
+        npt.divergence("hospitals", figure=4, store=store)
+    with pytest.raises(ValueError, match="needs a closed form"):
+        npt.divergence("hospitals", "exact", store=store)

@@ -1,0 +1,137 @@
+"""A question of the diagnosis is a file and its line: page, report and command line show it."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from tests.conftest import ROOT
+
+FILE = '''
+"""Farthest: in which row the truth lies farthest from q."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from validation_core.diagnosis.questions.base import Question, TableStudy
+from validation_core.figures.outcome import Drawn
+
+
+@dataclass(frozen=True, eq=False)
+class FarRow:
+    row: int
+    sd: float
+    off: np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True)
+class FarRowStudy(TableStudy[FarRow], spec="farthest"):
+    about = "Farthest row"
+
+    def answer(self, upload, store, report):
+        q, theta = upload.data.q, upload.data.theta
+        off = np.abs((theta - q.mean(1)) / q.std(1)).max(1)
+        return FarRow(int(off.argmax()), float(off.max()), off)
+
+
+class Farthest(Question[FarRow]):
+    name = "farthest"
+    title = "Which row is farthest?"
+    reading_guide = "Bars count rows. If q were right, few would lie beyond 3."
+
+    def obstacle(self, upload):
+        return None if upload.k else "It needs x; got two samples. Upload a table."
+
+    def studies(self, upload, methods, seed):
+        return (FarRowStudy(digest=upload.digest, seed=seed),)
+
+    def gather(self, results):
+        return results[0]
+
+    def describe(self, result, names, claims=None):
+        return (f"Row {result.row} is {result.sd:.2f} sd from q's mean of {names.theta[0]}.",)
+
+    def rows(self, result, names, claims=None):
+        return [{"row": result.row, "sd from q's mean": result.sd}]
+
+    def figures(self, result, names, claims=None):
+        from validation_core.figures import style
+
+        bars = {"type": "histogram", "x": result.off}
+        figure = style.figure([bars], x=style.Axis("sd", (0, 9)), y=style.Axis("rows", (0, 60)))
+        return (Drawn("How far rows lie", figure, self.reading_guide),)
+'''
+IMPORT = "from validation_core.diagnosis.questions.farthest import Farthest\n"
+LINE = "    Farthest(),\n"
+
+PAGE = """
+import sys
+from streamlit.testing.v1 import AppTest
+
+at = AppTest.from_file(sys.argv[1], default_timeout=120).run()
+at.file_uploader[0].upload("table.npz", open(sys.argv[2], "rb").read()).run()
+for _ in range(20):
+    at.run()
+assert not at.exception, at.exception
+print(*[part.value for part in (*at.header, *at.markdown)], sep="\\n")
+"""
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory):
+    """A copy of the house with one question more."""
+    place = tmp_path_factory.mktemp("house")
+    for name in ("validation_core", "pages"):
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(ROOT / name, place / name, ignore=ignored)
+    shutil.copy(ROOT / "app.py", place)
+    room = place / "validation_core" / "diagnosis" / "questions"
+    (room / "farthest.py").write_text(FILE)
+    registry = (room / "__init__.py").read_text()
+    start = registry.index("QUESTIONS: ")
+    start = registry.index("\n)", start) + 1
+    registry = registry[:start] + LINE + registry[start:]
+    (room / "__init__.py").write_text(
+        registry.replace("from validation_core.tables", IMPORT + "from validation_core.tables", 1)
+    )
+    rng = np.random.default_rng(0)
+    table = {"theta": rng.standard_normal((60, 2)), "x": rng.standard_normal((60, 3)),
+             "theta_q": rng.standard_normal((60, 8, 2))}  # fmt: skip
+    np.savez(place / "table.npz", **table, theta_names=np.array(["mass", "spin"]))
+    return place
+
+
+def run(house, *arguments):
+    environment = {**os.environ, "PYTHONPATH": str(house), "NPTLAB_CACHE": str(house / "cache")}
+    done = subprocess.run(
+        [sys.executable, *arguments], cwd=house, env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_command_line_and_the_report_answer_it(house):
+    options = ["--method", "sbc", "--answers", "farthest", "--report", "report.html"]
+    command = ("-m", "validation_core", "diagnose", "table.npz")
+    said = run(house, *command, *options, "--json", "a.json")
+    assert "farthest" in run(house, "-m", "validation_core", "diagnose", "--help")
+    numbers = json.loads((house / "a.json").read_text())["answers"]["farthest"]
+    assert set(numbers) == {"sentences", "row", "sd"}
+    sentence = f"Row {numbers['row']} is {numbers['sd']:.2f} sd from q's mean of mass."
+    assert numbers["sentences"] == [sentence]
+    report = (house / "report.html").read_text()
+    assert "Which row is farthest?" in report
+    assert sentence.replace("'", "&#x27;") in report
+    assert "How far rows lie" in report
+    assert said == "" or sentence in said
+
+
+def test_the_page_shows_it(house):
+    shown = run(house, "-c", PAGE, str(house / "pages" / "diagnose" / "page.py"), "table.npz")
+    assert "Which row is farthest?" in shown
+    assert "sd from q's mean of mass." in shown

@@ -1,0 +1,64 @@
+"""`compare FILE FILE...`: which of several posteriors of the same simulations is nearer."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from validation_core.cli.options import Lines, json_option, put, tell, writable
+from validation_core.diagnosis.questions import posteriors
+from validation_core.diagnosis.questions.posteriors import Measure, number
+from validation_core.front.compare import compared
+from validation_core.front.table import read
+from validation_core.store import Store
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Its arguments."""
+    option = parser.add_argument
+    option("files", type=Path, nargs="+", metavar="FILE", help="tables of the same simulations")
+    option("--seed", type=int, default=0)
+    option("--order", choices=("NKD", "KND"), help="axes of theta_q, where N = K leaves it open")
+    json_option(parser)
+    parser.set_defaults(run=run)
+
+
+def run(chosen: argparse.Namespace) -> None:
+    """Read the files, score each row, and print the differences from the first file.
+
+    Raises:
+        ValueError: for fewer than two files, files that cannot be read, or other simulations.
+    """
+    if len(chosen.files) < 2:
+        raise ValueError(
+            f"A comparison needs at least two tables; got {len(chosen.files)}. Name another file."
+        )
+    writable(chosen.json)
+    tables = [read(path, order=chosen.order) for path in chosen.files]
+    result = compared(_labels(chosen.files), tables, 0, chosen.seed, Store(), _Begun())
+    put(result.to_json, chosen.json, lambda: _read_aloud(result.measures, result.labels))
+
+
+class _Begun(Lines):
+    """A line for each piece of work before it runs."""
+
+    def begin(self, label: str) -> None:
+        tell(label)
+
+
+def _labels(files: Sequence[Path]) -> list[str]:
+    """File names, with their folders where names alone are the same."""
+    names = [path.name for path in files]
+    return names if len(set(names)) == len(names) else [str(path) for path in files]
+
+
+def _read_aloud(found: Sequence[Measure], labels: Sequence[str]) -> None:
+    for sentence in posteriors.describe(found, labels):
+        print(sentence)
+    print()
+    for measure in found:
+        print(f"{measure.title}: {measure.about}")
+        for i, label in enumerate(labels):
+            less = f"   less {labels[0]}: {number(measure.differences[i])}" if i else ""
+            print(f"  {label:<32} {number(measure.values[i])}{less}")

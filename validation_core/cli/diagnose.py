@@ -1,0 +1,194 @@
+"""`diagnose FILE`: the page's diagnosis, in this process."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from validation_core import diagnosis, report
+from validation_core.cli.options import Lines, json_option, level, methods, put, tell, writable
+from validation_core.diagnosis import Diagnosis, Record, equals, findings
+from validation_core.diagnosis.questions import QUESTIONS, Answers, Question
+from validation_core.diagnosis.tasks import DiagnoseTask
+from validation_core.engine import Task
+from validation_core.front import diagnose as front
+from validation_core.front.choices import questions_of
+from validation_core.front.table import read
+from validation_core.methods.base import Method
+from validation_core.store import Store
+from validation_core.types import TwoSamples
+
+_FILE = """\
+A file is .npz (or several .npy), HDF5, an ArviZ netCDF / DataTree, long .csv or .parquet.
+Nothing is ever unpickled, nothing is read before its declared size has been accepted. It holds
+
+  theta                       (N, D)         the true parameters, drawn from the prior
+  x                           (N, ...)       the data simulated from each; axes are flattened
+  theta_q                     (N, K, D)      K draws from q at each x; (K, N, D) is recognised
+                                             when unambiguous, asked about otherwise
+  log_q, log_q_draws          (N,), (N, K)   optional: log q at theta and at the draws;
+                                             coverage of highest-density regions
+  log_joint, log_joint_draws  (N,), (N, K)   optional: log p(theta, x), normalised or not; with
+                                             the pair above the symmetric divergence
+  x_o, theta_o                (M,), (K', D)  optional: your own observation and q's draws there
+  theta_names, x_names        (D,), (M,)     optional labels
+
+or two plain sample sets, p (n, d) and q (n', d), without conditioning. Names that sbi, BayesFlow
+and tarp use are understood. A long table has one row for each draw with sim, draw (-1 is the
+truth), theta_*, x_*; an ArviZ file has groups posterior, prior and observed_data or
+prior_predictive. Below N = 50 no classifier is trained, below K = 10 ranks are coarse; a thousand
+simulations with a hundred draws each make a good table.
+
+Truths and draws are brought to one float type, the narrowest they were saved in, so that equal
+numbers are equal. Rows must have draws of their own: where q was sampled once and pasted at
+several rows (a constant x, a few distinct x), they are not independent, and no test runs.
+"""
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Its arguments."""
+    parser.formatter_class, parser.epilog = argparse.RawDescriptionHelpFormatter, _FILE
+    option = parser.add_argument
+    option("file", type=Path)
+    usual = ", ".join(method.name for method in diagnosis.default_methods())
+    further = ", ".join(diagnosis.further_methods())
+    option(
+        "--method",
+        action="append",
+        metavar="NAME[:field=value,...]|all",
+        help=f"default: {usual}; all: {further} too",
+    )
+    option("--alpha", type=level, default=0.05, help="level of the whole diagnosis")
+    option("--seed", type=int, default=0)
+    option("--budget", type=float, metavar="SECONDS", help="methods that take longer are not run")
+    option("--order", choices=("NKD", "KND"), help="axes of theta_q, where N = K leaves it open")
+    option(
+        "--answers",
+        default="usual",
+        metavar="NAME,...|usual|all|none",
+        help=f"beyond the verdict: {', '.join(_names())}; usual: all, as far as they are quick",
+    )
+    option("--report", type=Path, metavar="PATH.html", help="write an HTML report")
+    option("--datatree", type=Path, metavar="PATH.nc", help="write the ranks as ArviZ reads them")
+    json_option(parser)
+    parser.set_defaults(run=run)
+
+
+def run(chosen: argparse.Namespace) -> None:
+    """Read the file, run what can run, and print the diagnosis.
+
+    Raises:
+        ValueError: for a file or options that cannot be used.
+    """
+    wanted, questions = _wanted(chosen.method), _asked(chosen.answers)
+    table = read(chosen.file, order=chosen.order)
+    writable(chosen.report, chosen.datatree, chosen.json)
+    if chosen.datatree and isinstance(table.upload.data, TwoSamples):
+        raise ValueError(
+            "A DataTree holds ranks of the truth among q's draws at each x; got two samples p and "
+            "q, which have no x. Leave --datatree out."
+        )
+    result = front.diagnose(
+        table,
+        wanted,
+        questions,
+        alpha=chosen.alpha,
+        seed=chosen.seed,
+        budget=chosen.budget,
+        progress=_Lines(),
+    )
+    if chosen.report:
+        chosen.report.write_text(result.document(), encoding="utf-8")
+    if chosen.datatree:
+        chosen.datatree.write_bytes(result.datatree())
+    asked = questions_of(questions)
+    put(result.to_json, chosen.json, lambda: _read_aloud(result.diagnosis, result.answers, asked))
+
+
+class _Lines(Lines):
+    """A line for each piece of work, with the p-value that it found."""
+
+    def end(self, task: Task, seconds: float, store: Store) -> None:
+        record = task.load(store) if isinstance(task, DiagnoseTask) else None
+        suffix = f": p {equals(record.pvalue)}" if record else ""
+        tell(f"{seconds:6.1f} s  {task.label}{suffix}")
+
+    def late(self, task: Task) -> None:
+        tell(f"out of time before: {task.label}")
+
+    def left_out(self, question: str) -> None:
+        tell(f"left out of a table this large: {question} (--answers {question} asks for it)")
+
+
+def _names() -> tuple[str, ...]:
+    return tuple(question.name for question in QUESTIONS)
+
+
+def _asked(text: str) -> str | tuple[str, ...]:
+    """The questions of these names.
+
+    Raises:
+        ValueError: for a name that no question has.
+    """
+    questions = text if text in ("usual", "all", "none") else tuple(text.split(","))
+    questions_of(questions)
+    return questions
+
+
+def _wanted(texts: Sequence[str] | None) -> Sequence[Method]:
+    """The methods that were asked for, by default those that run unasked.
+
+    A further method's bare name is that method with options that suit a table, as on the page.
+    """
+    specs = [text for text in texts or () if text != "all"]
+    further = diagnosis.further_methods()
+    chosen_methods = [
+        further[text].method if text in further else method
+        for text, method in zip(specs, methods(specs), strict=True)
+    ]
+    labels = [method.label for method in chosen_methods]
+    unasked = diagnosis.default_methods() if not specs else ()
+    others = diagnosis.with_further(tuple(further)) if "all" in (texts or ()) else unasked
+    return [*(method for method in others if method.label not in labels), *chosen_methods]
+
+
+def _claimed(found: Diagnosis, record: Record) -> Iterator[str]:
+    """Each kind of claim that is made, with its clearest one."""
+    if found.claims is None or not found.counts(record):
+        return
+    for family in found.claims.families(found.upload.names, found.upload.x_names):
+        if family["pvalue"] <= found.alpha:
+            pvalue, claim = equals(family["pvalue"]), family["claim"]
+            yield f"{family['title']}: p {pvalue}; most of all {claim}."
+
+
+def _read_aloud(found: Diagnosis, answers: Answers, asked: Sequence[Question[Any]]) -> None:
+    print(report.read_line(found))
+    for text in (*found.upload.warnings, *found.upload.notes):
+        print(f"  {text}")
+    print(f"\n{found.verdict.capitalize()}. {found.sentence}\n")
+    for record in found.records:
+        text = (
+            f"p {equals(record.pvalue)}, adjusted {equals(found.adjusted[record.label])}; "
+            f"{record.about} {record.statistic:.4g}"
+            if record.status == "ran"
+            else f"not run: {record.reason}"
+        )
+        print(f"  {record.label:<14} {text}")
+        more = (
+            *findings(record, found.upload.x_names),
+            *_claimed(found, record),
+            found.remark(record),
+        )
+        for line in filter(None, more):
+            print(f"{'':<17}{line}")
+    for question in asked:
+        reason = question.obstacle(found.upload)
+        if question.name in answers:
+            print(f"\n{question.title}")
+            for line in answers[question.name].describe(found):
+                print(f"  {line}")
+        elif reason is not None:
+            print(f"\n{question.title}\n  {reason}")

@@ -1,0 +1,176 @@
+"""`divergence`: Figures 1 to 3 of Domke (2021), the symmetric divergence over simulations."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+from collections.abc import Mapping
+from itertools import groupby
+from json import loads
+from pathlib import Path
+from typing import Any, cast
+
+from validation_core.bayes import MODELS, Model
+from validation_core.bayes.inference import ALGORITHMS, Inference
+from validation_core.cli.options import Counted, build, json_option, put, values, whole, writable
+from validation_core.front.choices import entry
+from validation_core.front.divergence import FIGURES, REAL, TITLE, estimate, plans, with_covariates
+from validation_core.front.result import Rows
+from validation_core.report.sheet import sheet
+from validation_core.simulations import GRID, MS
+from validation_core.simulations.numbers import Row
+from validation_core.store import Store
+
+_WIDTHS = (12, 5, 11, 26, 12, 12)  # of the columns of a table in words
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Its arguments."""
+    option = parser.add_argument
+    option(
+        "--figure", type=whole, default=FIGURES, metavar="1,2,3", help="of the paper; all three"
+    )
+    option(
+        "--model",
+        action="append",
+        metavar="NAME[:field=value,...]",
+        help=f"{', '.join(MODELS)}; all five",
+    )
+    option(
+        "--inference",
+        action="append",
+        metavar="NAME[:field=value,...]",
+        help="of Figures 1 and 2: laplace, adjusted_laplace, vi, iwvi, which are run unasked, or "
+        "exact",
+    )
+    option(
+        "--iterations",
+        type=whole,
+        default=GRID,
+        metavar="10,30,...",
+        help=f"{','.join(map(str, GRID))}; Figure 2 shows the middle and the last of them, "
+        f"Figure 3 the last",
+    )
+    option("--datasets", type=int, default=100, metavar="K", help="simulated for each model; 100")
+    option(
+        "--m",
+        type=whole,
+        metavar="1,2,...",
+        help=f"of {', '.join(map(str, MS))}: draws that Figure 2 weighs and that Figure 3 trains "
+        f"with",
+    )
+    option("--seed", type=int, default=0)
+    for name in REAL:
+        about = "file of the UCI repository with the covariates; a stand-in without it"
+        option(f"--{name}", type=Path, metavar="PATH", help=about)
+    option("--openml", action="store_true", help="ask OpenML for covariates that have no file")
+    option("--engine", default="local", metavar="local|serial|dask:ADDRESS[,local]")
+    json_option(parser)
+    option("--html", type=Path, metavar="PATH.html", help="the figures in one file, for offline")
+    parser.set_defaults(run=run)
+
+
+def run(chosen: argparse.Namespace) -> None:
+    """Run what is missing, print the numbers, write the figures.
+
+    Raises:
+        ValueError: for options that cannot be used, or when a run fails; what the others found is
+            printed and written first.
+    """
+    writable(chosen.html, chosen.json)
+    store = Store()
+    wanted = plans(
+        chosen.figure,
+        _models(chosen, store),
+        [_inference(text) for text in chosen.inference or ()],
+        chosen.iterations,
+        chosen.m,
+        datasets=chosen.datasets,
+        seed=chosen.seed,
+    )
+    result, problem = estimate(wanted, chosen.m, store, Counted(), chosen.engine)
+    rows = {number: result.of_figure(number) for number in result.plans}
+    if chosen.html:
+        page = sheet(
+            TITLE, result.sentences, result.figures(), _tables(rows), loads(result.to_json())
+        )
+        chosen.html.write_text(page, encoding="utf-8")
+    put(result.to_json, chosen.json, lambda: _print(rows))
+    if problem:
+        raise ValueError(problem)
+
+
+def _models(chosen: argparse.Namespace, store: Store) -> list[Model]:
+    models = []
+    for text in chosen.model or MODELS:
+        name, _, options = text.partition(":")
+        model = build(entry(MODELS, name, "model"), options.split(",") if options else [])
+        source = getattr(chosen, name, None) or ("openml" if chosen.openml else None)
+        models.append(with_covariates(model, source, store))
+    for name in REAL:
+        if getattr(chosen, name) and name not in {model.name for model in models}:
+            raise ValueError(
+                f"--{name} gives the covariates of a model that is asked for; got no {name} among "
+                f"the models. Add --model {name}, or leave the file out."
+            )
+    return models
+
+
+def _inference(text: str) -> Inference:
+    name, _, options = text.partition(":")
+    usual: Any = entry(ALGORITHMS, name, "inference")
+    return cast(
+        "Inference",
+        dataclasses.replace(usual, **values(type(usual), options.split(",") if options else [])),
+    )
+
+
+def _tables(told: Mapping[int, Rows]) -> dict[str, list[Row]]:
+    columns = {
+        "Model": "model_label",
+        "Algorithm": "inference_label",
+        "Iterations": "iterations",
+        "M": "m",
+        "SKL, nats": "skl",
+        "95% from": "ci_low",
+        "to": "ci_high",
+        "Median d": "median",
+        "Largest d": "largest",
+        "Data sets": "k",
+        "without q": "failures",
+        "Seconds": "seconds",
+    }
+    return {
+        f"Numbers of Figure {number}": [
+            {name: row[key] for name, key in columns.items()} for row in of
+        ]
+        for number, of in told.items()
+    }
+
+
+def _print(told: Mapping[int, Rows]) -> None:
+    """A table for each figure, narrow enough for a terminal of 80 columns."""
+    for number, of in told.items():
+        about = f"symmetric divergence in nats, {of[0]['k']} data sets" if of else "nothing ran"
+        print(f"Figure {number}: {about}")
+        for labels, rows in groupby(of, lambda row: (row["model_label"], row["inference_label"])):
+            print(f"\n  {', '.join(labels)}")
+            print(_line("iterations", "M", "SKL", "95% interval", "median d", "largest d"))
+            for row in rows:
+                print(_numbers(row))
+        print()
+
+
+def _numbers(row: Mapping[str, Any]) -> str:
+    at = f"{row['iterations']:,}", str(row["m"])
+    if row["skl"] is None:
+        why = f"no q on {row['failures']} of {row['k']} data sets" * bool(row["failures"])
+        return _line(*at) + f"   {why or 'no finite estimate'}"
+    between = f"[{row['ci_low']:.4g}, {row['ci_high']:.4g}]"
+    return _line(
+        *at, f"{row['skl']:.4g}", between, f"{row['median']:.4g}", f"{row['largest']:.4g}"
+    )
+
+
+def _line(*cells: str) -> str:
+    return "".join(cell.rjust(width) for cell, width in zip(cells, _WIDTHS, strict=False))

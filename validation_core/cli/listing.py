@@ -1,0 +1,95 @@
+"""`methods`, `benchmarks` and `store`: what there is, in words or as JSON."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+from validation_core.cli.options import write, written
+from validation_core.store import Store, describe
+
+
+def lister(registry: Mapping[str, Any]) -> Callable[[argparse.Namespace], None]:
+    """The command that prints a registry, with options and papers."""
+
+    def run(chosen: argparse.Namespace) -> None:
+        entries = [_describe(name, kind) for name, kind in registry.items()]
+        write(entries, chosen.json, lambda: _print_entries(entries))
+
+    return run
+
+
+def _describe(name: str, kind: Any) -> dict[str, Any]:
+    # A benchmark's summary depends on its options: the default's stands for it.
+    summary = kind.summary if isinstance(kind.summary, str) else kind().summary
+    hints = get_type_hints(kind)
+    options = [
+        {
+            "name": field.name,
+            "default": field.default if field.default is not dataclasses.MISSING else None,
+            "choices": _choices(hints[field.name]),
+            **{key: field.metadata.get(key) for key in ("label", "help", "min", "max")},
+        }
+        for field in dataclasses.fields(kind)
+    ]
+    paper = kind.paper._asdict()
+    return {
+        "name": name,
+        "title": kind.title,
+        "summary": summary,
+        "paper": paper,
+        "options": options,
+    }
+
+
+def _choices(kind: Any) -> list[Any] | None:
+    """What an option can be, where that is a list."""
+    if kind is bool:
+        return [False, True]
+    return list(get_args(kind)) if get_origin(kind) is Literal else None
+
+
+def _print_entries(entries: Sequence[Mapping[str, Any]]) -> None:
+    for entry in entries:
+        paper = entry["paper"]
+        print(f"{entry['name']:<12} {entry['title']}: {entry['summary']}")
+        print(f"{'':<12} {paper['authors']} ({paper['year']}), {paper['title']}")
+        for option in entry["options"]:
+            choices = ", ".join(map(written, option["choices"] or ()))
+            values = f", one of {choices}" if choices else ""
+            about = option["help"] or option["label"] or ""
+            default = written(option["default"])
+            print(f"{'':<12}   {option['name']} = {default}{values}  {about}")
+
+
+def store(chosen: argparse.Namespace) -> None:
+    """List, prune or verify what is kept on disk."""
+    storage = Store()
+    if chosen.action == "prune":
+        summary: dict[str, Any] = {
+            "freed": storage.prune(),
+            "size": storage.size(),
+            "limit": storage.limit,
+        }
+    elif chosen.action == "verify":
+        summary = {"problems": storage.verify()}
+    else:
+        entries = [entry._asdict() for entry in storage.entries()]
+        summary = {
+            "root": str(storage.root),
+            "size": storage.size(),
+            "limit": storage.limit,
+            "entries": entries,
+        }
+    summary["notices"] = storage.notices
+
+    def aloud() -> None:
+        for entry in summary.get("entries", ()):
+            print(f"{entry['kind']:<8} {entry['bytes']:>11,}  {describe(entry['spec'])}")
+        for name, value in summary.items():
+            if name != "entries":
+                print(f"{name}: {value if value else 'none'}")
+
+    write(summary, chosen.json, aloud)

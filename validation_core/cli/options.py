@@ -1,0 +1,214 @@
+"""Options as text: methods and benchmarks from `NAME:field=value`, and how results are printed."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import math
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+from validation_core.benchmarks import BENCHMARKS
+from validation_core.engine import Task
+from validation_core.front.choices import entry
+from validation_core.methods import METHODS
+from validation_core.methods.base import Method
+from validation_core.store import Store
+from validation_core.types import Benchmark
+
+
+def json_option(parser: argparse.ArgumentParser) -> None:
+    """Add --json to a command."""
+    parser.add_argument(
+        "--json", metavar="PATH|-", help="write JSON to a file or, with -, print it"
+    )
+
+
+def level(text: str) -> float:
+    """A level in (0, 1), for argparse."""
+    value = float(text)
+    if not 0 < value < 1:
+        raise argparse.ArgumentTypeError(f"a level lies between 0 and 1; got {text}; try 0.05")
+    return value
+
+
+def numbers(text: str) -> tuple[float, ...]:
+    """Numbers with commas between, for argparse."""
+    try:
+        grid = tuple(float(part) for part in text.split(","))
+    except ValueError:
+        grid = ()
+    if not grid or not all(map(math.isfinite, grid)):
+        raise argparse.ArgumentTypeError(
+            f"a grid is finite numbers with commas between; got {text!r}; try 0,0.1,0.2"
+        )
+    return grid
+
+
+def whole(text: str) -> tuple[int, ...]:
+    """Whole numbers with commas between, for argparse."""
+    try:
+        return tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"these are whole numbers with commas between; got {text!r}; try 10,30,100"
+        ) from None
+
+
+def writable(*paths: Path | str | None) -> None:
+    """Refuse, before anything runs, files that could not be written afterwards.
+
+    Args:
+        paths: None and `-` are no files.
+
+    Raises:
+        ValueError: for a folder that is not there, what is no file, or one file named twice.
+    """
+    files = [Path(path) for path in paths if path not in (None, "", "-")]
+    for path in files:
+        if not path.parent.is_dir():
+            raise ValueError(
+                f"A result is written into a folder that exists; got {path}. Make {path.parent} "
+                f"first."
+            )
+        there = path.exists()
+        if there and not path.is_file() and not path.is_dir():
+            continue  # who reads a pipe takes its first closing for its end
+        try:
+            path.open("ab").close()
+        except OSError as error:
+            raise ValueError(
+                f"A result is written into a file; got {path}: {error.strerror}. Name a file "
+                f"that can be written."
+            ) from error
+        if not there:
+            path.unlink()
+    if len({path.resolve() for path in files}) < len(files):
+        raise ValueError(
+            f"Each result has a file of its own; got {', '.join(map(str, files))}. Name another."
+        )
+
+
+def methods(texts: Sequence[str] | None) -> list[Method]:
+    """NAME[:field=value,...], each as a method.
+
+    Raises:
+        ValueError: for a name or an option that there is not, or two that are the same.
+    """
+    selected: list[Method] = []
+    for text in texts or ():
+        name, _, options = text.partition(":")
+        selected.append(
+            build(entry(METHODS, name, "method"), options.split(",") if options else [])
+        )
+    labels = [method.label for method in selected]
+    if len(set(labels)) < len(labels):
+        raise ValueError(f"Each method is tested once; got {labels}. Leave out the repeated one.")
+    return selected
+
+
+def benchmark(name: str, options: Sequence[str]) -> Benchmark:
+    """A benchmark by name, with `field=value` options.
+
+    Raises:
+        ValueError: for a name or an option that there is not.
+    """
+    built: Benchmark = build(entry(BENCHMARKS, name, "benchmark"), options)
+    return built
+
+
+def build(kind: Any, options: Sequence[str]) -> Any:
+    """A frozen dataclass from `field=value` texts.
+
+    Raises:
+        ValueError: for an option that there is not.
+    """
+    return kind(**values(kind, options))
+
+
+def values(kind: Any, options: Sequence[str]) -> dict[str, Any]:
+    """`field=value` texts by field, each read as the type of that field of a dataclass says.
+
+    Raises:
+        ValueError: for an option that there is not.
+    """
+    hints = get_type_hints(kind)
+    fields = {field.name: field for field in dataclasses.fields(kind)}
+    read: dict[str, Any] = {}
+    for option in options:
+        name, _, text = option.partition("=")
+        if name not in fields:
+            raise ValueError(
+                f"Options of {kind.__name__} are {', '.join(fields) or 'none'}; got {option!r}. "
+                f"Write field=value."
+            )
+        read[name] = _value(name, text, hints[name])
+    return read
+
+
+def _value(name: str, text: str, kind: Any) -> Any:
+    choices = get_args(kind) if get_origin(kind) is Literal else ()
+    if choices and text in map(str, choices):
+        return next(choice for choice in choices if str(choice) == text)
+    if kind is bool and text in ("true", "false"):
+        return text == "true"
+    if kind in (int, float, str):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    names = map(written, (False, True) if kind is bool else choices)
+    wanted = " or ".join(names) or getattr(kind, "__name__", str(kind))
+    raise ValueError(f"{name} must be {wanted}; got {text!r}. Write {name}=value.")
+
+
+def written(value: Any) -> str:
+    """An option's value as the command line takes it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def write(value: Any, where: str | None, aloud: Callable[[], None]) -> None:
+    """JSON to standard output or a file; without it, or beside a file, words."""
+    put(lambda: json.dumps(value, indent=1, allow_nan=False), where, aloud)
+
+
+def put(text: Callable[[], str], where: str | None, aloud: Callable[[], None]) -> None:
+    """As `write`, of text that is already JSON."""
+    if where == "-":
+        print(text())
+        return
+    if where:
+        Path(where).write_text(text(), encoding="utf-8")
+    aloud()
+
+
+def tell(text: str) -> None:
+    """Say something that is no result."""
+    print(text, file=sys.stderr)
+
+
+class Lines:
+    """Progress of a command on standard error: what a user should know, and nothing else."""
+
+    every = 5.0
+
+    def note(self, text: str) -> None:
+        """A line."""
+        tell(text)
+
+    def begin(self, label: str) -> None: ...
+    def progress(self, done: int, part: float, total: int, seconds: float) -> None: ...
+    def end(self, task: Task, seconds: float, store: Store) -> None: ...
+    def late(self, task: Task) -> None: ...
+    def left_out(self, question: str) -> None: ...
+
+
+class Counted(Lines):
+    """A line from time to time, with how much is done."""
+
+    def progress(self, done: int, part: float, total: int, seconds: float) -> None:
+        """What is under way does not count."""
+        tell(f"{seconds:6.1f} s  {done} of {total} done")

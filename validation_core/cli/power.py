@@ -1,0 +1,131 @@
+"""`power`: rejections of methods on a benchmark over gamma and beta."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from validation_core.cli.options import (
+    Counted,
+    benchmark,
+    json_option,
+    level,
+    methods,
+    numbers,
+    put,
+    writable,
+)
+from validation_core.front.choices import entry
+from validation_core.front.power import count, published
+from validation_core.scores.classifier import PRESETS
+from validation_core.store import Store
+from validation_core.sweep.plan import Sweep
+from validation_core.sweep.trials import Trials
+
+_TRIALS = 200
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Its arguments."""
+    option = parser.add_argument
+    option("--comparison", metavar="NAME", help="a paper's figure or a demonstration, by name")
+    option("--benchmark", metavar="NAME")
+    option("--set", action="append", default=[], metavar="field=value", help="benchmark's options")
+    option("--method", action="append", metavar="NAME[:field=value,...]")
+    option("--gamma", type=numbers, metavar="0,0.1,0.2")
+    option(
+        "--beta",
+        type=numbers,
+        default=(0.0,),
+        metavar="0,0.5",
+        help="how far networks are moved back to their random start",
+    )
+    option("--trials", type=int, help="200, or a comparison's own")
+    option("--n", type=int, default=1000, help="test points of a trial")
+    option("--k", type=int, default=100, help="draws of q at each x, for tables")
+    option("--alpha", type=level, default=0.05)
+    option("--seed", type=int, default=0)
+    option("--preset", default="interactive", help="how classifiers are trained")
+    option("--protocol", choices=("pooled", "fresh"), default="pooled")
+    option("--engine", default="local", metavar="local|serial|dask:ADDRESS[,local]")
+    json_option(parser)
+    parser.set_defaults(run=run)
+
+
+def run(chosen: argparse.Namespace) -> None:
+    """Train what is not trained, count rejections, and print them.
+
+    Raises:
+        ValueError: for options that cannot be used, or when the work of a method fails; what the
+            others found is printed first.
+    """
+    writable(chosen.json)
+    wanted = chosen_sweep(chosen)
+    result, problem = count(wanted, Store(), Counted(), chosen.engine)
+    if result.cells or not problem:
+        put(result.to_json, chosen.json, lambda: _print_cells(result.rows()))
+    if problem:
+        raise ValueError(problem)
+
+
+def chosen_sweep(chosen: argparse.Namespace) -> Sweep:
+    """The sweep that the arguments describe.
+
+    Raises:
+        ValueError: for options that cannot be used.
+    """
+    return _known(chosen) if chosen.comparison else _own(chosen)
+
+
+def _known(chosen: argparse.Namespace) -> Sweep:
+    if chosen.benchmark or chosen.method or chosen.gamma:
+        raise ValueError(
+            "A comparison brings its benchmark, methods and gammas; got some of them beside "
+            f"--comparison {chosen.comparison}. Leave one of the two out."
+        )
+    return published(chosen.comparison, chosen.trials, chosen.alpha)
+
+
+def _own(chosen: argparse.Namespace) -> Sweep:
+    needed = {"--benchmark": chosen.benchmark, "--method": chosen.method, "--gamma": chosen.gamma}
+    lacking = [name for name, value in needed.items() if not value]
+    if lacking:
+        raise ValueError(
+            f"A power needs {', '.join(needed)}, or --comparison; got no {', '.join(lacking)}. "
+            "Name what is missing."
+        )
+    return Sweep(
+        benchmark=benchmark(chosen.benchmark, chosen.set),
+        methods=tuple(methods(chosen.method)),
+        gammas=chosen.gamma,
+        betas=chosen.beta,
+        recipe=entry(PRESETS, chosen.preset, "preset"),
+        seed=chosen.seed,
+        design=Trials(
+            trials=_TRIALS if chosen.trials is None else chosen.trials,
+            n=chosen.n,
+            k=chosen.k,
+            alpha=chosen.alpha,
+            protocol=chosen.protocol,
+            seed=chosen.seed,
+        ),
+    )
+
+
+def _print_cells(cells: Sequence[Mapping[str, Any]]) -> None:
+    width = max((len(cell["label"]) for cell in cells), default=0)
+    for cell in cells:
+        print(
+            f"{cell['label']:<{width}} gamma {cell['gamma']:<6g} beta {cell['beta']:<6g} power "
+            f"{cell['rate']:.3f} [{cell['low']:.3f}, {cell['high']:.3f}], "
+            f"{cell['trials']} trials, {cell['protocol']}{_mean(cell)}"
+        )
+
+
+def _mean(cell: Mapping[str, Any]) -> str:
+    """Mean of the statistic and where the middle 90% of the trials' lie, if they were kept."""
+    if cell["statistic"] is None:
+        return ""
+    low, high = cell["statistic_low"], cell["statistic_high"]
+    return f", statistic {cell['statistic']:.3g} [{low:.3g}, {high:.3g}]"

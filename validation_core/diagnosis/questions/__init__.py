@@ -1,0 +1,95 @@
+"""What a diagnosis says beyond its verdict: how wrong, where, why, what was missed.
+
+The questions stand in the order in which a reader asks them; a new one is a line in `QUESTIONS`,
+and the page, the report and the command line show it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from validation_core.diagnosis.questions.base import (
+    Answer,
+    Answers,
+    Names,
+    Question,
+    Rows,
+    TableStudy,
+)
+from validation_core.diagnosis.questions.calibration import HowWrong
+from validation_core.diagnosis.questions.cause import Cause
+from validation_core.diagnosis.questions.in_theta import InTheta
+from validation_core.diagnosis.questions.observation import Observation
+from validation_core.diagnosis.questions.over_x import OverX
+from validation_core.diagnosis.questions.sensitivity import WhatWouldBeCaught
+from validation_core.diagnosis.questions.type1_error import CheckTheChecker
+from validation_core.methods.base import Method
+from validation_core.tables import Upload
+
+if TYPE_CHECKING:
+    from validation_core.store import Store
+
+__all__ = [
+    "QUESTIONS",
+    "Answer",
+    "Answers",
+    "Names",
+    "Question",
+    "Rows",
+    "TableStudy",
+    "answered",
+    "by_name",
+    "studies",
+]
+
+QUESTIONS: tuple[Question[Any], ...] = (
+    HowWrong(),
+    OverX(),
+    InTheta(),
+    Observation(),
+    Cause(),
+    WhatWouldBeCaught(),
+    CheckTheChecker(),
+)
+
+
+def by_name(name: str) -> Question[Any]:
+    """The question of a name.
+
+    Raises:
+        ValueError: for a name that none has.
+    """
+    for question in QUESTIONS:
+        if question.name == name:
+            return question
+    known = ", ".join(question.name for question in QUESTIONS)
+    raise ValueError(f"A panel is one of {known}; got {name!r}. Choose one of those.")
+
+
+def studies(
+    questions: Sequence[Question[Any]], upload: Upload, methods: Sequence[Method], seed: int
+) -> list[TableStudy[Any]]:
+    """What these questions need worked out, as far as it can be on this upload."""
+    return [
+        study
+        for question in questions
+        if question.obstacle(upload) is None
+        for study in question.studies(upload, methods, seed)
+    ]
+
+
+def answered(
+    store: Store,
+    upload: Upload,
+    methods: Sequence[Method],
+    seed: int,
+    questions: Sequence[Question[Any]] | None = None,
+) -> Answers:
+    """The answers that the store has so far, by the question's name; by default to all."""
+    answers: dict[str, Answer[Any]] = {}
+    for question in QUESTIONS if questions is None else questions:
+        loaded = [study.load(store) for study in studies([question], upload, methods, seed)]
+        if results := [result for result in loaded if result is not None]:
+            answers[question.name] = Answer(question, question.gather(results))
+    return answers

@@ -1,0 +1,280 @@
+"""What a question of the diagnosis is: its studies of a table, their result, and how it reads.
+
+    class OverX(Question[Maps]):          # in a room of its own, diagnosis/questions/over_x
+        name, title = "over_x", "Where over x"
+
+A question is a file, or a small folder, and a line in `diagnosis/questions/__init__.py`: the page,
+the report and the command line ask it for all they show. Parameter names are not part of a
+result: the same draws are the same work whatever they are called. Names come in where a result
+is described, listed or drawn.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
+
+import numpy as np
+
+from validation_core import models
+from validation_core.diagnosis import tasks
+from validation_core.diagnosis.called import called
+from validation_core.methods.base import Method
+from validation_core.models import Training
+from validation_core.study import Report, Study
+from validation_core.tables import Upload
+
+if TYPE_CHECKING:
+    from validation_core.diagnosis.claims import Claims
+    from validation_core.diagnosis.verdict import Diagnosis
+    from validation_core.figures.outcome import Drawn
+    from validation_core.store import Store
+
+__all__ = [
+    "Answer",
+    "Answers",
+    "Interval",
+    "Names",
+    "Question",
+    "Rows",
+    "TableStudy",
+    "as_numbers",
+    "called",
+]
+
+R = TypeVar("R")
+Rows = list[dict[str, str | float | int]]
+"""A table to read: each row by the titles of its columns."""
+
+
+class Interval(NamedTuple):
+    """A number with its 95% interval: JSON has `name`, `name_low` and `name_high`."""
+
+    estimate: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, *ends: float) -> Interval:
+        """Of numbers, or of arrays of one number; NaN for what is not finite."""
+        return cls(*(float(end) if np.isfinite(end) else math.nan for end in ends))
+
+    @property
+    def known(self) -> bool:
+        """Whether there is an estimate."""
+        return not math.isnan(self.estimate)
+
+
+def as_numbers(record: Any) -> dict[str, Any]:
+    """Every number of a record as JSON holds it: None for NaN, and no arrays, which figures draw.
+
+    An interval becomes three fields.
+    """
+    fields: dict[str, Any] = {}
+    for field in dataclasses.fields(record):
+        value = getattr(record, field.name)
+        if isinstance(value, Interval):
+            ends = (field.name, f"{field.name}_low", f"{field.name}_high")
+            fields |= zip(ends, map(_plain, value), strict=True)
+        elif not _drawn(value):
+            fields[field.name] = _plain(value)
+    return fields
+
+
+def _drawn(value: Any) -> bool:
+    """Whether it is an array, or a tuple of some."""
+    parts = value if isinstance(value, tuple) else (value,)
+    return any(isinstance(part, np.ndarray) for part in parts)
+
+
+def _plain(value: Any) -> Any:
+    if dataclasses.is_dataclass(value):
+        return as_numbers(value)
+    if isinstance(value, Mapping):
+        return {name: _plain(part) for name, part in value.items()}
+    if isinstance(value, tuple | list):
+        return [_plain(part) for part in value]
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+_HINT = (
+    "This panel has a level of its own. The verdict, which corrects for every test that "
+    "ran, finds no problem: take this for a hint, which more simulations would settle."
+)
+
+
+_CODE = """\
+import validation_core as npt
+
+answer = npt.ask("NAME", "{path}", seed={seed})
+print(*answer.sentences, sep="\\n")
+for row in answer.rows():
+    print(row)
+"""
+
+
+class Names(NamedTuple):
+    """What a user calls the parameters and the columns of x: escape them where they are drawn."""
+
+    theta: Sequence[str]
+    x: Sequence[str] = ()
+
+    @classmethod
+    def of(cls, upload: Upload) -> Names:
+        """Those of a table."""
+        return cls(upload.names, upload.x_names)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableStudy(Study[R]):
+    """A study of an uploaded table.
+
+    A subclass sets `about`, adds its own fields, and computes in `answer`. Its `version` is one
+    more than it was before results were records that the codec keeps.
+    """
+
+    version: ClassVar[int] = 2
+    about: ClassVar[str]
+    """What it works out, for the list of jobs: `Sizes of errors`."""
+
+    digest: str
+    seed: int = 0
+    trainings: tuple[Training, ...] = ()
+    """The networks that it reads; they are trained first, or by itself where they are missing."""
+
+    @property
+    def label(self) -> str:
+        return f"{self.about}, an uploaded table"
+
+    def compute(self, store: Store, report: Report) -> R:
+        return self.answer(tasks.table(store, self.digest), store, report)
+
+    def answer(self, upload: Upload, store: Store, report: Report) -> R:
+        """The result for this table; `report(fraction, {})` may be called on the way."""
+        raise NotImplementedError
+
+    def networks(self, store: Store, report: Report) -> tuple[Any, ...]:
+        """The trained networks, in the order of `trainings`."""
+        return tuple(models.trained(store, training, report) for training in self.trainings)
+
+
+class Question(Generic[R]):
+    """One question about q, all of it: what to work out, how its result is told and drawn.
+
+    Figures import plotly: a question imports them inside `figures`, so that workers do without.
+    """
+
+    name: ClassVar[str]
+    """In addresses, in JSON and on the command line."""
+    title: ClassVar[str]
+    reading_guide: ClassVar[str]
+    """How to read its panel, and what it would look like if q were right."""
+    long: ClassVar[bool] = False
+    """Whether it takes so long that all others come first."""
+
+    @property
+    def code(self) -> str:
+        """Python that answers it; `{path}` and `{seed}` are filled in."""
+        return _CODE.replace("NAME", self.name)
+
+    def obstacle(self, upload: Upload) -> str | None:
+        """Why it cannot be answered for this table, or None."""
+        raise NotImplementedError
+
+    def studies(
+        self, upload: Upload, methods: Sequence[Method], seed: int
+    ) -> tuple[TableStudy[R], ...]:
+        """What is to be worked out, beside these methods; nothing where there is an obstacle."""
+        raise NotImplementedError
+
+    def gather(self, results: Sequence[R]) -> R:
+        """The results so far, at least one, in the order of their studies, as one."""
+        raise NotImplementedError
+
+    def describe(self, result: R, names: Names, claims: Claims | None = None) -> tuple[str, ...]:
+        """Sentences, of which the first is the answer.
+
+        Args:
+            result: what was worked out.
+            names: as the user gave them.
+            claims: what may be claimed; None leaves this question a level of its own.
+        """
+        raise NotImplementedError
+
+    def rows(self, result: R, names: Names, claims: Claims | None = None) -> Rows:
+        """Its table, the worst first."""
+        raise NotImplementedError
+
+    def figures(self, result: R, names: Names, claims: Claims | None = None) -> tuple[Drawn, ...]:
+        """Its figures with their captions."""
+        raise NotImplementedError
+
+    def finds(self, result: R) -> bool:
+        """Whether it claims that q is wrong, at its own level."""
+        del result
+        return False
+
+    def beside(self, diagnosis: Diagnosis) -> tuple[str, ...]:
+        """Sentences that the verdict's own tests add to it."""
+        del diagnosis
+        return ()
+
+    def to_json(self, result: R) -> dict[str, Any]:
+        """Every number of the result, as JSON holds it; arrays are for figures."""
+        return as_numbers(result)
+
+    def complete(self, document: dict[str, Any], result: R, diagnosis: Diagnosis) -> None:
+        """Put what it adds into the lists of the diagnosis's JSON: where, cause, sensitivity."""
+        del document, result, diagnosis
+
+    def tell_where(self, document: dict[str, Any], result: R, diagnosis: Diagnosis) -> None:
+        """Put its sentences into the list `where` of the diagnosis's JSON."""
+        if sentences := Answer(self, result).describe(diagnosis):
+            where = {"method": self.name, "label": self.title, "sentences": list(sentences)}
+            document["where"].append(where)
+
+
+@dataclass(frozen=True, eq=False)
+class Answer(Generic[R]):
+    """A question with its result: what pages, reports and the command line show."""
+
+    question: Question[R]
+    result: R
+
+    def describe(self, diagnosis: Diagnosis) -> tuple[str, ...]:
+        """What it says, the first sentence first; they may hold names that a user chose.
+
+        Where relabelling ran it claims no more than the verdict does, with p adjusted in its
+        family.
+        """
+        names, claims = Names.of(diagnosis.upload), diagnosis.claims
+        sentences = (
+            *self.question.describe(self.result, names, claims),
+            *self.question.beside(diagnosis),
+        )
+        silent = diagnosis.verdict != "problem found" and not diagnosis.pending
+        hint = claims is None and silent and self.question.finds(self.result)
+        return (*sentences, _HINT) if hint else sentences
+
+    def rows(self, diagnosis: Diagnosis) -> Rows:
+        """Its table, the worst first."""
+        return self.question.rows(self.result, Names.of(diagnosis.upload), diagnosis.claims)
+
+    def figures(self, diagnosis: Diagnosis) -> tuple[Drawn, ...]:
+        """Its figures."""
+        return self.question.figures(self.result, Names.of(diagnosis.upload), diagnosis.claims)
+
+    def to_json(self) -> dict[str, Any]:
+        """Every number of the result, as JSON holds it."""
+        return self.question.to_json(self.result)
+
+    def complete(self, document: dict[str, Any], diagnosis: Diagnosis) -> None:
+        """Put what it adds into the lists of the diagnosis's JSON."""
+        self.question.complete(document, self.result, diagnosis)
+
+
+Answers = Mapping[str, Answer[Any]]
+"""Answers by the name of their question."""

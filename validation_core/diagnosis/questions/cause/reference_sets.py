@@ -1,0 +1,146 @@
+"""A table's features beside those of reference sets: null and injected tables of its own draws."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from validation_core.diagnosis.questions.cause.features import PreparedTable
+from validation_core.diagnosis.questions.cause.shapes import Variant, disturbed, variants
+from validation_core.rng import stream
+from validation_core.types import Array
+
+_NULLS = 299  # tables in which a point of each row's pool plays the truth
+_EACH = 20  # injected tables of every shape of every cause
+
+_AROUND = 0.15  # of a variant's range of strengths, on either side
+_AT_ONCE = 1_000_000  # numbers of injected truths held at a time
+_LARGE = 10_000  # numbers of a table's truths from which on it is an eighth of that
+
+
+@dataclass(frozen=True, eq=False)
+class ReferenceSets:
+    """Features of a table (first of `null`), of its null tables, and of injected ones."""
+
+    names: tuple[str, ...]
+    """Of the F features."""
+    null: Array
+    """(1 + B, F): the table itself, then null tables, which are exchangeable with it if p = q."""
+    injected: Array
+    """(I, F)."""
+    of: NDArray[np.intp]
+    """Which variant each injected table has: (I,)."""
+    strengths: Array
+    """(I,)."""
+    variants: tuple[Variant, ...]
+
+    @property
+    def observed(self) -> Array:
+        """The table's own: (F,)."""
+        return self.null[0]
+
+
+def _step(numbers: int) -> int:
+    """How many sets of truths of so many numbers are worked on at a time."""
+    return max(1, (_AT_ONCE if numbers <= _LARGE else _AT_ONCE // 8) // numbers)
+
+
+def null_features(
+    table: PreparedTable,
+    *,
+    count: int = _NULLS,
+    report: Callable[[float], None] = lambda done: None,
+) -> tuple[tuple[str, ...], Array]:
+    """Names of the features, and those of the table itself and of null tables (1 + B, F)."""
+    n, size, d = table.ranked.points.shape
+    step, rng = _step(n * d), stream(table.seed, "cause", "null")
+    which = rng.integers(size, size=(count + 1, n))
+    which[0] = 0
+    blocks = []
+    for start in range(0, len(which), step):
+        blocks.append(table.features.of(table.ranked.pooled(which[start : start + step], rng)))
+        report(min(1.0, (start + step) / len(which)))
+    names = tuple(blocks[0])
+    return names, np.concatenate([_rows(block, names) for block in blocks])
+
+
+@dataclass(frozen=True, eq=False)
+class Injector:
+    """Makes injected tables of one table, and their features by these names."""
+
+    table: PreparedTable
+    names: tuple[str, ...]
+    variants: tuple[Variant, ...]
+
+    def injected(
+        self,
+        of: NDArray[np.intp],
+        strengths: Array,
+        rng: np.random.Generator,
+        report: Callable[[float], None] = lambda done: None,
+    ) -> Array:
+        """Features (I, F) of tables with these variants at these strengths (I,)."""
+        table, pool = self.table, self.table.pool
+        n, size, d = table.ranked.points.shape
+        step = _step(n * d)
+        blocks = []
+        for start in range(0, len(of), step):
+            part = slice(start, start + step)
+            which = rng.integers(size - 1, size=(len(of[part]), n))
+            pairs = zip(of[part].tolist(), strengths[part].tolist(), strict=True)
+            moved = [
+                self.variants[v].apply(pool, which[i : i + 1], s, rng)
+                for i, (v, s) in enumerate(pairs)
+            ]
+            theta = disturbed(pool, which, np.concatenate(moved), rng)
+            scores = table.ranked.moved(theta, which, rng)
+            blocks.append(_rows(table.features.of(scores), self.names))
+            report(min(1.0, (start + step) / len(of)))
+        return np.concatenate(blocks)
+
+
+def reference_sets(
+    table: PreparedTable, *, report: Callable[[float], None] = lambda done: None
+) -> tuple[ReferenceSets, Injector]:
+    """Null tables and injected ones at strengths of all sizes; `report` hears the share done."""
+    names, null = null_features(table, report=lambda f: report(0.25 * f))
+    shapes = variants(table.ranked, table.pool)
+    injector = Injector(table, names, shapes)
+    rng = stream(table.seed, "cause", "injected")
+    of = np.repeat(np.arange(len(shapes)), _EACH)
+    places = (rng.random((len(shapes), _EACH)) + np.arange(_EACH)) / _EACH  # evenly, as in strata
+    strengths = np.concatenate([v.strengths(at) for v, at in zip(shapes, places, strict=True)])
+    points = injector.injected(of, strengths, rng, lambda f: report(0.25 + 0.75 * f))
+    return ReferenceSets(names, null, points, of, strengths, shapes), injector
+
+
+def refined(
+    sets: ReferenceSets,
+    injector: Injector,
+    at: Mapping[int, float],
+    report: Callable[[float], None] = lambda done: None,
+) -> ReferenceSets:
+    """With more injected tables of these variants, at strengths about these."""
+    rng = stream(injector.table.seed, "cause", "closer")
+    of = np.repeat(np.array(list(at), dtype=np.intp), _EACH)
+    around = rng.uniform(-_AROUND, _AROUND, (len(at), _EACH))
+    strengths = np.concatenate(
+        [
+            sets.variants[v].strengths(np.maximum(sets.variants[v].place(np.array(s)) + off, -0.5))
+            for (v, s), off in zip(at.items(), around, strict=True)
+        ]
+    )
+    points = injector.injected(of, strengths, rng, report)
+    return replace(
+        sets,
+        injected=np.concatenate([sets.injected, points]),
+        of=np.concatenate([sets.of, of]),
+        strengths=np.concatenate([sets.strengths, strengths]),
+    )
+
+
+def _rows(features: dict[str, Array], names: tuple[str, ...]) -> Array:
+    return np.stack([features[name] for name in names], axis=1)

@@ -1,0 +1,580 @@
+"""Known defects put into a table by moving or by choosing the truth: which q would have beside it.
+
+A draw of q that plays the truth makes an exact table; moved, or chosen with unequal chances, it
+makes one whose q has a named defect of a known size. The K draws themselves are never touched, so
+that whatever is worked out from them is worked out once for all injections.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import chdtr, chdtri, fdtr, fdtri
+
+from validation_core.rng import stream
+from validation_core.types import Array
+
+Which = NDArray[np.intp]
+
+_LOOKED = 20_000  # draws of q whose quantiles tell where a share of its mass ends
+_TRIES = 40  # at most .4 of the mass is refused, and .4^40 is nothing
+_ROWS = 256  # worked on at a time
+_FAR = 6.0  # sd between q's mode and the one it misses
+
+
+@dataclass(frozen=True, eq=False)
+class Pool:
+    """q's draws (n, K, D) and x (n, M), with each row's mean, widths and shape worked out once."""
+
+    q: Array
+    x: Array
+    way: int | None = None
+    """Seed of the one direction that all trials share, which a network can learn; None gives each
+    trial a direction of its own."""
+
+    def ways(self, which: Which, rng: np.random.Generator) -> tuple[int, np.random.Generator]:
+        """How many directions the trials take, and what draws them."""
+        return (len(which), rng) if self.way is None else (1, stream(self.way, "way"))
+
+    @cached_property
+    def parameter(self) -> int | None:
+        """The one parameter that holds what is put into one; None where trials differ in it."""
+        if self.way is None:
+            return None
+        return int(stream(self.way, "way").integers(self.q.shape[2], size=1)[0])
+
+    @cached_property
+    def mean(self) -> Array:
+        """Each row's mean: (n, D)."""
+        return self._by_rows(lambda q: q.mean(1))
+
+    @cached_property
+    def sd(self) -> Array:
+        """Each row's standard deviations, 1 where all draws agree: (n, D)."""
+        sd = self._by_rows(lambda q: q.std(1))
+        return np.where(sd > 0, sd, 1.0)
+
+    def _by_rows(self, of: Callable[[Array], Array]) -> Array:
+        """A function of some rows' draws in float64, of which there is never a whole copy."""
+        parts = [self.q[start : start + _ROWS] for start in range(0, len(self.q), _ROWS)]
+        return np.concatenate([of(np.asarray(part, dtype=np.float64)) for part in parts])
+
+    @cached_property
+    def width(self) -> Array:
+        """Half of what holds the middle 68% of each row's draws, a posterior sd that no far draw
+        moves: (n, D); 0 where all draws agree."""
+        widths = np.empty(self.mean.shape)
+        for start in range(0, len(widths), 256):
+            rows = slice(start, start + 256)
+            low, high = np.quantile(self.q[rows], [0.16, 0.84], axis=1)
+            widths[rows] = (high - low) / 2
+        return widths
+
+    @cached_property
+    def chol(self) -> Array:
+        """Lower factor of each row's correlation matrix: (n, D, D).
+
+        Few draws leave it singular: off the diagonal it is shrunk by (D / K)^2, at most to half.
+        """
+        n, k, d = self.q.shape
+        shrink = min(0.5, (d / k) ** 2) + 1e-6
+        factors = np.empty((n, d, d))
+        for start in range(0, n, _ROWS):
+            rows = slice(start, start + _ROWS)
+            u = (self.q[rows] - self.mean[rows, None]) / self.sd[rows, None]
+            r = np.swapaxes(u, 1, 2) @ u * ((1 - shrink) / k)
+            r[:, np.arange(d), np.arange(d)] = 1.0
+            factors[rows] = np.linalg.cholesky(r)
+        return factors
+
+    @cached_property
+    def inverse(self) -> Array:
+        """Inverse of `chol`: (n, D, D)."""
+        return np.linalg.inv(self.chol)
+
+    @cached_property
+    def followed(self) -> Array:
+        """Uncorrelated standardised directions of x, at most 10: (n, r); r = 0 for constant x."""
+        x = np.asarray(self.x, dtype=np.float64)[:, :1000]
+        sd = x.std(0)
+        x = (x - x.mean(0))[:, sd > 0] / sd[sd > 0]
+        if not x.size:
+            return np.zeros((len(x), 0))
+        left, size, _ = np.linalg.svd(x, full_matrices=False)
+        return left[:, :10][:, size[:10] > 1e-6 * size[0]] * np.sqrt(len(x))
+
+    def take(self, which: Which) -> Array:
+        """The draws that play the truth: (T, n, D) of their places (T, n)."""
+        return np.asarray(self.q[np.arange(len(self.q)), which], dtype=np.float64)
+
+    def standard(self, theta: Array) -> Array:
+        """(theta - mean) / sd of each row: (T, n, D)."""
+        return (theta - self.mean) / self.sd
+
+    def white(self, theta: Array) -> Array:
+        """Rows' whitened coordinates: (T, n, D) of theta (T, n, D)."""
+        return by_row(self.inverse, self.standard(theta))
+
+    def coloured(self, white: Array) -> Array:
+        """theta (T, n, D) from whitened coordinates (T, n, D)."""
+        return self.mean + self.sd * by_row(self.chol, white)
+
+
+def by_row(matrices: Array, vectors: Array) -> Array:
+    """Each row's matrix (n, D, D) times its vectors (T, n, D)."""
+    turned = np.swapaxes(vectors, 0, 1) @ np.swapaxes(matrices, 1, 2)
+    return np.swapaxes(turned, 0, 1)
+
+
+Apply = Callable[[Pool, Which, float, np.random.Generator], Array]
+Pick = Callable[[Pool, Which, float, np.random.Generator], Which]
+Nats = Callable[[Pool, float], float | None]
+Spread = Literal["one", "two", "all", ""]
+
+
+def _by_tables(pool: Pool, which: Which, strength: float, rng: np.random.Generator) -> Array:
+    del pool, which, strength, rng
+    raise ValueError(
+        "A truth that is chosen leaves other draws beside it, and is not moved; got a call for "
+        "where it was moved to. Call `tables`, which says what was chosen."
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Injection:
+    """One defect at a size: `tables` makes the truths of T trials.
+
+    It moves the draws that play the truth (`apply`), or has others play it (`pick`): one of both.
+    """
+
+    name: str
+    cause: str
+    """The cause that it is a case of: a name of `CAUSES`."""
+    title: str
+    """What q is, as in `q is TITLE`, or `q TITLE`: too wide; misses a mode."""
+    unit: str
+    """What the strength counts; `nats` for one whose strength is shown as its `nats`."""
+    strengths: tuple[float, ...]
+    """Growing: the first is caught by nobody, the last by everybody."""
+    apply: Apply = _by_tables
+    """Truths (T, n, D) from the places (T, n) of draws."""
+    pick: Pick | None = None
+    """Instead, other places (T, n) of draws, from the same numbers at all strengths."""
+    spread: Spread = ""
+    """In how many parameters it sits; empty for what sits in none, or in a direction."""
+    nats: Nats | None = None
+    """KL of truth from q, mean over rows, at a strength; None where it is not known."""
+    exact: bool = False
+    """Whether `nats` holds whatever q is; otherwise it holds if q is near normal."""
+    least_dims: int = 1
+    """Parameters that it needs."""
+
+    def tables(
+        self, pool: Pool, which: Which, strength: float, rng: np.random.Generator
+    ) -> tuple[Which, Array | None]:
+        """Which draws play the truth (T, n), and where they were moved (T, n, D): None for not.
+
+        Args:
+            pool: the table's draws.
+            which: draws picked evenly (T, n): (T, n) of the answer too.
+            strength: how much of it.
+            rng: the same state at all strengths, so that they differ by the strength alone.
+        """
+        if self.pick is not None:
+            return self.pick(pool, which, strength, rng), None
+        return which, self.apply(pool, which, strength, rng)
+
+
+def signs(shape: tuple[int, ...], rng: np.random.Generator) -> Array:
+    """Plus and minus one, evenly."""
+    return rng.choice([-1.0, 1.0], shape)
+
+
+def directions(pool: Pool, which: Which, rng: np.random.Generator) -> Array:
+    """Unit vectors, one for each trial or one for all: (T, 1, D) or (1, 1, D)."""
+    count, own = pool.ways(which, rng)
+    vectors = own.standard_normal((count, 1, pool.q.shape[2]))
+    return vectors / np.linalg.norm(vectors, axis=2, keepdims=True)
+
+
+def _one_parameter(apply: Apply) -> Apply:
+    """The injection in one parameter: drawn anew in each trial, or the one of all trials."""
+
+    def alone(pool: Pool, which: Which, strength: float, rng: np.random.Generator) -> Array:
+        count, own = pool.ways(which, rng)
+        d = pool.q.shape[2]
+        mark = np.eye(d, dtype=bool)[own.integers(d, size=count)][:, None]  # (T or 1, 1, D)
+        return np.where(mark, apply(pool, which, strength, rng), pool.take(which))
+
+    return alone
+
+
+def _bias_all(pool: Pool, which: Which, strength: float, rng: np.random.Generator) -> Array:
+    """Every parameter's mean is off by so many posterior sd, up or down."""
+    count, own = pool.ways(which, rng)
+    way = signs((count, 1, pool.q.shape[2]), own)
+    return pool.take(which) - strength * way * pool.width
+
+
+def _too_wide(pool: Pool, which: Which, strength: float, rng: np.random.Generator) -> Array:
+    del rng
+    return pool.mean + (pool.take(which) - pool.mean) / strength
+
+
+def _too_narrow(pool: Pool, which: Which, strength: float, rng: np.random.Generator) -> Array:
+    return _too_wide(pool, which, 1 / strength, rng)
+
+
+def _correlation(pool: Pool, which: Which, strength: float, rng: np.random.Generator) -> Array:
+    """So many times too wide along a direction, and widened elsewhere until the marginals fit."""
+    along = directions(pool, which, rng)
+    return _with_marginals(pool, which, along, strength)
+
+
+def _with_marginals(pool: Pool, which: Which, along: Array, strength: float) -> Array:
+    """Narrowed along whitened directions (T, 1, D) or (T, n, D), marginal variances kept."""
+    z = pool.white(pool.take(which))
+    u = by_row(pool.chol, z - (1 - 1 / strength) * (z * along).sum(2, keepdims=True) * along)
+    pulled = by_row(pool.chol, np.broadcast_to(along, z.shape))  # C b; (T, n, D)
+    left = 1 - (1 - strength**-2) * np.square(pulled)
+    return pool.mean + pool.sd * u / np.sqrt(np.maximum(left, 1e-6))
+
+
+def _heavy_tails(pool: Pool, which: Which, strength: float, rng: np.random.Generator) -> Array:
+    """As a normal truth looks to a q that is Student's t about the same scale matrix."""
+    del rng
+    return radial(pool, which, strength, heavy=True)
+
+
+def _light_tails(pool: Pool, which: Which, strength: float, rng: np.random.Generator) -> Array:
+    """As a truth that is Student's t looks to a normal q about the same scale matrix."""
+    del rng
+    return radial(pool, which, strength, heavy=False)
+
+
+def radial(pool: Pool, which: Which, strength: float, *, heavy: bool, wider: float = 1.0) -> Array:
+    """Whitened radii mapped from t's law with 1 / strength degrees of freedom to the normal's.
+
+    Args:
+        heavy: that way (q's tails are too heavy), or back (too light).
+        wider: how many times the scale of the normal is that of t.
+    """
+    z, d, nu = pool.white(pool.take(which)), pool.q.shape[2], 1 / strength
+    r = np.linalg.norm(z, axis=2, keepdims=True)
+    start = np.sqrt(d * fdtri(d, nu, 0.5)) if heavy else np.sqrt(chdtri(d, 0.5))
+    median = np.median(r)
+    r = r * start / (median if median > 0 else 1.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if heavy:
+            new = np.sqrt(chdtri(d, np.maximum(1 - fdtr(d, nu, r**2 / d), 1e-300)))
+        else:
+            below = np.minimum(chdtr(d, r**2), 1 - 1e-15)
+            new = np.sqrt(d * fdtri(d, nu, below))
+        factor = np.where(r > 0, new / r, 1.0)
+    return pool.coloured(z * factor * (wider if heavy else 1 / wider))
+
+
+def with_median(d: int, nu: float) -> float:
+    """How many times wider a normal in d dimensions has the median radius of t."""
+    return float(np.sqrt(d * fdtri(d, nu, 0.5) / chdtri(d, 0.5)))
+
+
+def with_variance(nu: float) -> float:
+    """How many times wider a normal has the variance of t: nu above 2."""
+    return float(np.sqrt(nu / (nu - 2)))
+
+
+def _missing_mode(pool: Pool, which: Which, strength: float, rng: np.random.Generator) -> Array:
+    """A share of truths lies 6 posterior sd off, always on the same side."""
+    theta = pool.take(which)
+    away = _FAR * directions(pool, which, rng)
+    moved = pool.coloured(pool.white(theta) + away)
+    return np.where(rng.random(which.shape)[..., None] < strength, moved, theta)
+
+
+def _spurious_mode(pool: Pool, which: Which, strength: float, rng: np.random.Generator) -> Array:
+    """The share of q's mass that lies farthest in a direction never holds the truth."""
+    along = directions(pool, which, rng)
+    white = pool.white(pool.take(_looked(pool, rng))).reshape(-1, along.shape[2])
+    edge = np.quantile(white @ along[:, 0].T, 1 - strength, axis=0)[:, None]
+    return redrawn(pool, which, lambda theta: (pool.white(theta) * along).sum(2) <= edge, rng)
+
+
+def _looked(pool: Pool, rng: np.random.Generator) -> Which:
+    """Places (t, n) of about 20,000 draws."""
+    n, k = pool.q.shape[:2]
+    return rng.integers(k, size=(max(1, min(k, _LOOKED // n)), n))
+
+
+def redrawn(
+    pool: Pool,
+    which: Which,
+    allowed: Callable[[Array], NDArray[np.bool_]],
+    rng: np.random.Generator,
+) -> Array:
+    """Draws that are allowed, others of the row in place of those that are not: (T, n, D).
+
+    A row none of whose draws is found allowed keeps the first.
+    """
+    first = pool.take(which)
+    theta, good = first.copy(), allowed(first)
+    for _ in range(_TRIES):
+        if good.all():
+            break
+        again = pool.take(rng.integers(pool.q.shape[1], size=which.shape))
+        fits = allowed(again) & ~good
+        theta[fits], good = again[fits], good | fits
+    return theta
+
+
+def _ignores_x(pool: Pool, which: Which, strength: float, rng: np.random.Generator) -> Array:
+    """The truth's whitened residuals follow linear functions of x, with this correlation.
+
+    Residuals are handed on between rows, so that each coordinate's law over all rows is kept.
+    """
+    z, x = pool.white(pool.take(which)), pool.followed
+    trials, n, d = z.shape
+    for t in range(trials):
+        _, own = pool.ways(which, rng)
+        turn = np.linalg.qr(own.standard_normal((d, d)))[0]
+        mixed = np.linalg.qr(own.standard_normal((x.shape[1], x.shape[1])))[0]
+        target = (x @ mixed)[:, :d]
+        used = target.shape[1]
+        noise = rng.standard_normal((n, used))
+        order = (strength * target + np.sqrt(1 - strength**2) * noise).argsort(0)
+        turned = z[t] @ turn
+        sorted_ = np.sort(turned[:, :used], axis=0)
+        np.put_along_axis(turned[:, :used], order, sorted_, axis=0)
+        z[t] = turned @ turn.T
+    return pool.coloured(z)
+
+
+def _support_leak(pool: Pool, which: Which, strength: float, rng: np.random.Generator) -> Array:
+    """The outermost share of q's mass, over all rows, lies where the truth never is."""
+    draws = pool.take(_looked(pool, rng)).reshape(-1, pool.q.shape[2])
+    each = strength / (2 * draws.shape[1])
+    low, high = np.quantile(draws, [each, 1 - each], axis=0)
+    inside = redrawn(pool, which, lambda t: ((t >= low) & (t <= high)).all(2), rng)
+    return np.clip(inside, low, high)
+
+
+def precision(pool: Pool) -> Array | None:
+    """Diagonal (D,) of the inverse of the rows' correlation matrices, mean over rows.
+
+    What a bias of one sd in one parameter costs beside the others, times two. None where K draws
+    are too few to tell.
+    """
+    k, d = pool.q.shape[1:]
+    if k <= d + 2:
+        return None
+    inverse = np.square(pool.inverse).sum(1).mean(0)  # of C C': the columns of C^-1, squared
+    # The inverse of a sample's covariance is too large on average, by this factor if normal.
+    return np.asarray(np.maximum(inverse * (k - d - 2) / (k - 1), 1.0))
+
+
+def _in_one(pool: Pool) -> float | None:
+    """The precision in the parameter that holds the defect, or the mean over all."""
+    precisions = precision(pool)
+    if precisions is None:
+        return None
+    return float(precisions.mean() if pool.parameter is None else precisions[pool.parameter])
+
+
+def _bias_one_nats(pool: Pool, strength: float) -> float | None:
+    weight = _in_one(pool)
+    return None if weight is None else strength**2 / 2 * weight
+
+
+def _bias_all_nats(pool: Pool, strength: float) -> float | None:
+    """Mean over signs, of which a pair of correlated parameters has better and worse ones."""
+    precisions = precision(pool)
+    return None if precisions is None else strength**2 / 2 * float(precisions.sum())
+
+
+def _scaled_nats(factor: float, weight: float = 1.0) -> float:
+    """KL of a normal whose coordinate of this precision is so many times as wide, from it."""
+    mixed = (factor**2 - 1) * weight + 2 * (factor - 1) * (1 - weight)
+    return float(mixed / 2 - np.log(factor))
+
+
+def _width_nats(*, single: bool, wide: bool) -> Nats:
+    def nats(pool: Pool, strength: float) -> float | None:
+        factor = 1 / strength if wide else strength
+        if not single:
+            return pool.q.shape[2] * _scaled_nats(factor)
+        weight = _in_one(pool)
+        return None if weight is None else _scaled_nats(factor, weight)
+
+    return nats
+
+
+def _missing_nats(pool: Pool, strength: float) -> float:
+    """KL of (1 - s) N(0, 1) + s N(6, 1) from N(0, 1), by quadrature."""
+    del pool
+    z, step = np.linspace(-10.0, _FAR + 10.0, 4001, retstep=True)
+    normal = np.exp(-np.square(z) / 2) / np.sqrt(2 * np.pi)
+    log_ratio = np.logaddexp(
+        np.log1p(-strength), np.log(max(strength, 1e-300)) + _FAR * z - _FAR**2 / 2
+    )
+    return float(step * (normal * np.exp(log_ratio) * log_ratio).sum())
+
+
+def _spurious_nats(pool: Pool, strength: float) -> float:
+    """Of q without a share of its mass, from q."""
+    del pool
+    return float(-np.log1p(-strength))
+
+
+def _follows_nats(pool: Pool, strength: float) -> float:
+    """Of residuals that follow x with this correlation, in as many coordinates as x has."""
+    used = min(pool.q.shape[2], pool.followed.shape[1])
+    return float(-used / 2 * np.log1p(-(strength**2)))
+
+
+_SHARES = (0.001, 0.003, 0.01, 0.03, 0.1, 0.2, 0.4)
+_SD = (0.01, 0.03, 0.06, 0.1, 0.2, 0.4, 1.0)
+_TIMES = (1.01, 1.03, 1.06, 1.1, 1.2, 1.4, 2.0)
+_DEGREES = (0.005, 0.02, 0.05, 0.1, 0.2, 0.4, 1.0)
+
+INJECTIONS: Mapping[str, Injection] = {
+    injection.name: injection
+    for injection in (
+        Injection(
+            name="bias",
+            cause="bias",
+            title="biased in one parameter",
+            unit="posterior sd",
+            apply=_one_parameter(_bias_all),
+            strengths=_SD,
+            spread="one",
+            nats=_bias_one_nats,
+        ),
+        Injection(
+            name="bias_all",
+            cause="bias",
+            title="biased in all parameters",
+            unit="posterior sd",
+            apply=_bias_all,
+            strengths=_SD,
+            spread="all",
+            nats=_bias_all_nats,
+            least_dims=2,
+        ),
+        Injection(
+            name="too_wide_one",
+            cause="too_wide",
+            title="too wide in one parameter",
+            unit="times",
+            apply=_one_parameter(_too_wide),
+            strengths=_TIMES,
+            spread="one",
+            nats=_width_nats(single=True, wide=True),
+            least_dims=2,
+        ),
+        Injection(
+            name="too_wide",
+            cause="too_wide",
+            title="too wide in all parameters",
+            unit="times",
+            apply=_too_wide,
+            strengths=_TIMES,
+            spread="all",
+            nats=_width_nats(single=False, wide=True),
+        ),
+        Injection(
+            name="too_narrow_one",
+            cause="too_narrow",
+            title="too narrow in one parameter",
+            unit="times",
+            apply=_one_parameter(_too_narrow),
+            strengths=_TIMES,
+            spread="one",
+            nats=_width_nats(single=True, wide=False),
+            least_dims=2,
+        ),
+        Injection(
+            name="too_narrow",
+            cause="too_narrow",
+            title="too narrow in all parameters",
+            unit="times",
+            apply=_too_narrow,
+            strengths=_TIMES,
+            spread="all",
+            nats=_width_nats(single=False, wide=False),
+        ),
+        Injection(
+            name="wrong_correlation",
+            cause="wrong_correlation",
+            title="wrongly correlated",
+            apply=_correlation,
+            unit="times too wide along a direction",
+            least_dims=2,
+            strengths=(1.02, 1.05, 1.1, 1.2, 1.5, 2.0, 4.0),
+        ),
+        Injection(
+            name="heavy_tails",
+            cause="heavy_tails",
+            title="too heavy in its tails",
+            apply=_heavy_tails,
+            unit="1 / degrees of freedom",
+            strengths=_DEGREES,
+            spread="all",
+        ),
+        Injection(
+            name="light_tails",
+            cause="light_tails",
+            title="too light in its tails",
+            apply=_light_tails,
+            unit="1 / degrees of freedom",
+            strengths=_DEGREES,
+            spread="all",
+        ),
+        Injection(
+            name="missing_mode",
+            cause="missing_mode",
+            title="missing a mode",
+            unit="share of the truth's mass",
+            strengths=_SHARES,
+            apply=_missing_mode,
+            nats=_missing_nats,
+        ),
+        Injection(
+            name="spurious_mode",
+            cause="spurious_mode",
+            title="putting mass where the truth never is",
+            unit="share of q's mass",
+            strengths=_SHARES,
+            apply=_spurious_mode,
+            nats=_spurious_nats,
+        ),
+        Injection(
+            name="ignores_x",
+            cause="ignores_x",
+            title="blind to x",
+            unit="correlation of the truth's residuals with x",
+            apply=_ignores_x,
+            strengths=(0.01, 0.03, 0.06, 0.1, 0.2, 0.4, 0.9),
+            nats=_follows_nats,
+        ),
+        Injection(
+            name="support_leak",
+            cause="support_leak",
+            title="leaking out of the truth's support",
+            unit="share of q's mass",
+            strengths=_SHARES,
+            apply=_support_leak,
+            spread="all",
+        ),
+    )
+}
+"""Defects that move the truth, those in one parameter before those in all."""
+
+CAUSES: tuple[str, ...] = tuple(
+    dict.fromkeys(injection.cause for injection in INJECTIONS.values())
+)
+"""The ten causes that can be named."""

@@ -1,0 +1,323 @@
+"""Stretches of x, two tests of all features and all stretches together, and the worst stretch.
+
+`varies`: is a feature the same at every x? Rows are permuted, all features alike (Westfall,
+Young, Resampling-based multiple testing, 1993, Algorithm 4.1: max statistics, stepping down).
+Exact for each feature over all its stretches. Over several features it is exact where what ties
+them together is the same at every x; where that changes, permuted rows are tied less than the
+real ones and the test rejects less.
+
+`right`: are the values those of a right q? In every row one of the K + 1 exchangeable values
+plays the truth: exact for all features and stretches together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from validation_core.omnibus.battery import step_down
+from validation_core.types import Array
+
+_BLOCKS = 20  # of equally many rows that a coordinate is cut into
+_FEWEST = 10  # rows that a stretch, and what is outside it, have at least
+_SHARE = 0.05  # of all rows, at least
+_CENTRES = 48
+_DISCS = (0.08, 0.16, 0.3)  # shares of all rows that discs hold
+_PER_BLOCK = 5
+_NUMBERS = 2_000_000  # of all stretches at a time
+
+
+class Windows(NamedTuple):
+    """W stretches of each of C coordinates, as sums of blocks; and V discs, one coordinate more.
+
+    The last stretch of every coordinate is all of x.
+    """
+
+    blocks: NDArray[np.float32]
+    """(n, C G) 1 where a row is in a block."""
+    edges: Array
+    """(C, G + 1); -inf and inf at the ends."""
+    first: NDArray[np.int64]
+    """(W,) blocks `first` to `last` - 1 are a stretch."""
+    last: NDArray[np.int64]
+    counts: Array
+    """(C, W) rows in each."""
+    discs: NDArray[np.float32]
+    """(n, V) 1 where a row is in a disc; (n, 0) unless x has two columns."""
+    centres: Array
+    """(V, 2)."""
+    radii: Array
+    """(V,) in units of `scale`."""
+    scale: Array
+    """(2,)."""
+
+    @property
+    def least(self) -> float:
+        """Rows a stretch has at least."""
+        return max(_FEWEST, _SHARE * len(self.blocks))
+
+    def sums(self, values: NDArray[np.float32]) -> list[Array]:
+        """Sums of values (R, n) over every stretch: (R, C, W), and over discs (R, 1, V)."""
+        c = len(self.edges)
+        by_block = (values @ self.blocks).reshape(len(values), c, -1)
+        below = np.zeros((len(values), c, by_block.shape[2] + 1), np.float32)
+        np.cumsum(by_block, axis=2, out=below[:, :, 1:])
+        sums = [below[:, :, self.last] - below[:, :, self.first]]
+        if self.discs.shape[1]:
+            sums.append((values @ self.discs)[:, None])
+        return sums
+
+    def sizes(self) -> list[Array]:
+        """Rows in each, as `sums` has them: (C, W), (1, V)."""
+        sizes = [self.counts]
+        return [*sizes, self.discs.sum(0)[None]] if self.discs.shape[1] else sizes
+
+
+def windows(values: Array, rng: np.random.Generator, plane: Array | None = None) -> Windows:
+    """The stretches along coordinates (n, C), and discs over a plane (n, 2).
+
+    Equal values stay together: a coordinate of few values has fewer blocks with rows in them.
+    """
+    n, c = values.shape
+    g = max(2, min(_BLOCKS, n // _PER_BLOCK))
+    edges = np.full((c, g + 1), np.inf)
+    edges[:, 0] = -np.inf
+    blocks = np.zeros((n, c, g), np.float32)
+    for coordinate in range(c):
+        ordered = np.sort(values[:, coordinate])
+        inner = ordered[np.round(np.arange(1, g) * n / g).astype(int)]
+        inner = np.where(inner > ordered[0], inner, -np.inf)  # nothing lies below the smallest
+        edges[coordinate, 1:-1] = inner
+        at = np.searchsorted(inner, values[:, coordinate], side="right")
+        blocks[np.arange(n), coordinate, at] = 1
+    first, last = np.triu_indices(g + 1, 1)
+    whole = (first == 0) & (last == g)
+    first, last = np.append(first[~whole], 0), np.append(last[~whole], g)
+    below = np.zeros((c, g + 1))
+    below[:, 1:] = blocks.sum(0, dtype=np.float64).cumsum(1)
+    return Windows(
+        blocks.reshape(n, c * g),
+        edges,
+        first,
+        last,
+        below[:, last] - below[:, first],
+        *_discs(plane, n, rng),
+    )
+
+
+def _discs(
+    plane: Array | None, n: int, rng: np.random.Generator
+) -> tuple[NDArray[np.float32], Array, Array, Array]:
+    if plane is None or n < 2 * _FEWEST:
+        return np.zeros((n, 0), np.float32), np.zeros((0, 2)), np.zeros(0), np.ones(2)
+    scale = plane.std(0)
+    z = plane / scale
+    centres = z[rng.permutation(len(z))[:_CENTRES]]
+    far = np.sqrt(np.square(z[:, None] - centres).sum(2))  # (n, V)
+    ordered = np.sort(far, axis=0)
+    reach = np.concatenate([ordered[round(share * (len(z) - 1))] for share in _DISCS])
+    inside = np.tile(far, (1, len(_DISCS))) <= reach
+    return inside.astype(np.float32), np.tile(centres * scale, (len(_DISCS), 1)), reach, scale
+
+
+class Tested(NamedTuple):
+    """Of F features over C coordinates (the discs as one more)."""
+
+    statistic: Array
+    """(F, C) the largest |z| over the stretches of a coordinate."""
+    adjusted: Array
+    """(F, C) p, adjusted for all of them."""
+    null: Array
+    """(B,) the largest of all in each null table."""
+
+    @property
+    def pvalue(self) -> float:
+        """Of the largest of all."""
+        return float(self.adjusted.min())
+
+
+def varies(
+    truth: NDArray[np.float32],
+    over: Windows,
+    count: int,
+    rng: np.random.Generator,
+    progress: Callable[[float], None] = lambda done: None,
+) -> Tested:
+    """Whether the features (F, n) of the truth change over x."""
+    n = truth.shape[1]
+    mean = truth.mean(axis=1, dtype=np.float64)
+    sd = truth.std(axis=1, dtype=np.float64)
+    centred = ((truth - mean[:, None]) / np.where(sd > 0, sd, np.inf)[:, None]).astype(np.float32)
+    factors = [_within(size, n, over.least) for size in over.sizes()]
+    observed = _largest(centred[:, None], over, factors)[:, 0]
+
+    def shuffled(size: int) -> NDArray[np.int64]:
+        return rng.permuted(np.tile(np.arange(n), (size, 1)), axis=1)
+
+    return _against(observed, centred, shuffled, over, factors, count, progress)
+
+
+def right(
+    scores: NDArray[np.float32],
+    over: Windows,
+    count: int,
+    rng: np.random.Generator,
+    progress: Callable[[float], None] = lambda done: None,
+) -> Tested:
+    """Whether the features are those of a right q; scores (F, J + 1, n), the truth first."""
+    f, j, n = scores.shape
+    factors = [_alone(size, over.least) for size in over.sizes()]
+    observed = _largest(scores[:, :1], over, factors)[:, 0]
+
+    def swapped(size: int) -> NDArray[np.int64]:
+        return rng.integers(j, size=(size, n)) * n + np.arange(n)
+
+    return _against(observed, scores.reshape(f, j * n), swapped, over, factors, count, progress)
+
+
+def _z(values: NDArray[np.float32], over: Windows) -> list[Array]:
+    """Signed z (F, C, W), (F, 1, V) of standardised features (F, n) in every stretch."""
+    factors = [_within(size, values.shape[1], over.least) for size in over.sizes()]
+    return [sums * factor for sums, factor in zip(over.sums(values), factors, strict=True)]
+
+
+def _within(size: Array, n: int, least: float) -> NDArray[np.float32]:
+    """What a centred sum over so many of n rows is multiplied by: 1 / its sd, 0 where too few."""
+    enough = (size >= least) & (n - size >= least)
+    spread = np.sqrt(size * (1 - size / n))
+    return np.where(enough, 1 / np.where(enough, spread, 1), 0).astype(np.float32)
+
+
+def _alone(size: Array, least: float) -> NDArray[np.float32]:
+    enough = size >= least
+    return np.where(enough, 1 / np.sqrt(np.where(enough, size, 1)), 0).astype(np.float32)
+
+
+def _largest(
+    values: NDArray[np.float32], over: Windows, factors: list[NDArray[np.float32]]
+) -> Array:
+    """The largest |z| of values (F, B, n) over each coordinate's stretches: (F, B, C)."""
+    f, b, n = values.shape
+    sums = over.sums(values.reshape(f * b, n))
+    best = []
+    for part, factor in zip(sums, factors, strict=True):
+        part *= factor
+        best.append(np.maximum(part.max(axis=2), -part.min(axis=2)))
+    return np.concatenate(best, axis=1).reshape(f, b, -1)
+
+
+def _against(
+    observed: Array,
+    source: NDArray[np.float32],
+    draw: Callable[[int], NDArray[np.int64]],
+    over: Windows,
+    factors: list[NDArray[np.float32]],
+    count: int,
+    progress: Callable[[float], None],
+) -> Tested:
+    """The observed (F, C) against null tables whose rows `draw` picks from source (F, S)."""
+    nulls = np.empty((len(observed), count, observed.shape[1]), np.float32)
+    for part in _parts(count, len(observed), over):
+        resampled = np.take(source, draw(part.stop - part.start), axis=1)  # (F, b, n)
+        nulls[:, part] = _largest(resampled, over, factors)
+        progress(part.stop / count)
+    flat = nulls.transpose(1, 0, 2).reshape(count, -1)
+    adjusted = step_down(observed.ravel(), flat).reshape(observed.shape)
+    return Tested(np.asarray(observed, np.float64), adjusted, flat.max(1).astype(np.float64))
+
+
+def _parts(count: int, features: int, over: Windows) -> Iterator[slice]:
+    n, columns = over.blocks.shape[0], over.counts.size + over.discs.shape[1]
+    step = max(1, min(_NUMBERS // max(1, features * columns), _NUMBERS // max(1, features * n)))
+    for first in range(0, count, step):
+        yield slice(first, min(first + step, count))
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """A coordinate from `low` to below `high`, each None where it has no end."""
+
+    low: float | None
+    high: float | None
+    outside_of: bool = False
+    """Whether all of x but this is meant."""
+
+
+@dataclass(frozen=True)
+class Disc:
+    """An ellipse in the plane of two columns of x."""
+
+    centre: tuple[float, ...]
+    radius: tuple[float, ...]
+    """Along each of the two columns."""
+    outside_of: bool = False
+    """Whether all of x but this is meant."""
+
+
+Region = Stretch | Disc
+
+
+def worst_region(
+    over: Windows, feature: NDArray[np.float32], coordinate: int, choose: NDArray[np.bool_]
+) -> tuple[Region, NDArray[np.bool_]]:
+    """The stretch of a coordinate in which the chosen rows are off most, and its rows (n,).
+
+    A stretch and what is outside it differ equally from one another: of the two, the one told of
+    is farther from 0, which is where all features are if q is right.
+
+    Args:
+        over: the stretches of all rows.
+        feature: (n,).
+        coordinate: which; one more than there are means the discs.
+        choose: (n,) the rows that choose.
+    """
+    part = _only(over, choose)
+    few = feature[choose]
+    sd = float(few.std())
+    off = ((few - few.mean()) / (sd if sd > 0 else np.inf)).astype(np.float32)
+    strength = _z(off[None], part)
+    if coordinate < len(over.edges):
+        best = int(np.abs(strength[0][0, coordinate]).argmax())
+        first, last = int(over.first[best]), int(over.last[best])
+        low, high = over.edges[coordinate, [first, last]]
+        g = over.edges.shape[1] - 1
+        inside = over.blocks[:, coordinate * g + first : coordinate * g + last].sum(axis=1) > 0
+        return _farther(Stretch(_finite(low), _finite(high)), inside, feature, choose)
+    best = int(np.abs(strength[1][0, 0]).argmax())
+    at = over.centres[best]
+    across = over.radii[best] * over.scale
+    disc = Disc(tuple(float(c) for c in at), tuple(float(c) for c in across))
+    return _farther(disc, over.discs[:, best] > 0, feature, choose)
+
+
+def _farther(
+    region: Region,
+    inside: NDArray[np.bool_],
+    feature: NDArray[np.float32],
+    choose: NDArray[np.bool_],
+) -> tuple[Region, NDArray[np.bool_]]:
+    """The region, or all outside it where that is farther from 0 by the rows that choose."""
+    within, without = feature[inside & choose], feature[~inside & choose]
+    if not len(within) or not len(without) or abs(without.mean()) <= abs(within.mean()):
+        return region, inside
+    if isinstance(region, Stretch) and (region.low is None or region.high is None):
+        return Stretch(region.high, region.low), ~inside
+    return replace(region, outside_of=True), ~inside
+
+
+def _only(over: Windows, rows: NDArray[np.bool_]) -> Windows:
+    """The same stretches of some of the rows."""
+    blocks = over.blocks[rows]
+    c, g = len(over.edges), over.edges.shape[1] - 1
+    below = np.zeros((c, g + 1))
+    below[:, 1:] = blocks.sum(0, dtype=np.float64).reshape(c, g).cumsum(1)
+    counts = below[:, over.last] - below[:, over.first]
+    return over._replace(blocks=blocks, counts=counts, discs=over.discs[rows])
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None

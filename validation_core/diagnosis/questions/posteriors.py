@@ -1,0 +1,330 @@
+"""Several posteriors of the same simulations side by side: checkpoints, architectures, methods.
+
+Every measure is made of one number a row, so that two tables of the same simulations are compared
+row by row: what an observation adds to both cancels. The energy score and the continuous ranked
+probability score are proper (Gneiting, Raftery 2007, Section 4): their mean is least for the true
+posterior, whatever the draws look like. Distances of ranks are those of the tests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
+
+import numpy as np
+from scipy.special import ndtri
+
+from validation_core import statistics
+from validation_core.diagnosis import Record
+from validation_core.diagnosis.questions.base import Interval, TableStudy
+from validation_core.methods import METHODS
+from validation_core.methods.base import Method
+from validation_core.rng import stream
+from validation_core.study import Report
+from validation_core.tables import Upload
+from validation_core.types import Array, PosteriorTable
+
+if TYPE_CHECKING:
+    from validation_core.store import Store
+
+_BOOTSTRAPS = 1000
+_CELLS = 2_000_000  # numbers of draws read at a time
+
+_FROM_UNIFORM = "Kolmogorov distance from uniform of"
+RANKED: Mapping[str, tuple[str, str]] = {
+    "colt": ("CoLT's d~", f"{_FROM_UNIFORM} the truth's ranks, by the learned ball"),
+    "within_x": ("distance within x", f"{_FROM_UNIFORM} the truth's ranks, by the classifier"),
+    "tarp": ("distance of coverage", f"{_FROM_UNIFORM} TARP's coverage values"),
+    "sbc": ("distance of ranks", f"{_FROM_UNIFORM} the ranks of the worst parameter"),
+}
+"""Methods whose ranks are compared: name and what it is; 0 would be a right posterior."""
+
+
+class RowScores(NamedTuple):
+    """Proper scores of each row: the less, the nearer to the truth."""
+
+    energy: Array
+    """(N,)."""
+    crps: Array
+    """Continuous ranked probability score of each parameter (N, D)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowScoreStudy(TableStudy[RowScores], spec="posteriors"):
+    """How well q's draws foretell the truth of each row, by proper scores."""
+
+    about: ClassVar[str] = "Scores of each row"
+
+    def answer(self, upload: Upload, store: Store, report: Report) -> RowScores:
+        del store
+        assert isinstance(upload.data, PosteriorTable)
+        return row_scores(upload.data)
+
+
+def row_scores(draws: PosteriorTable) -> RowScores:
+    """Energy score and continuous ranked probability score of each row.
+
+    Parameters are measured in standard deviations of the truths. Both are unbiased at any K: the
+    spread of q is estimated from pairs of distinct draws.
+
+    Raises:
+        ValueError: for fewer than two draws at each x.
+    """
+    n, k, d = draws.q.shape
+    if k < 2:
+        raise ValueError(
+            f"A proper score needs at least two draws of q at each x, to know q's spread; got "
+            f"{k}. Upload more draws."
+        )
+    scale = np.asarray(draws.theta.std(0), dtype=np.float64)
+    scale = np.where(scale > 0, scale, 1.0)
+    energy, crps = np.empty(n), np.empty((n, d))
+    step = max(1, _CELLS // (k * d))
+    weight = (2 * np.arange(1, k + 1) - k - 1) / (k * (k - 1))  # of sorted draws: half the spread
+    for start in range(0, n, step):
+        part = slice(start, start + step)
+        q = np.asarray(draws.q[part], dtype=np.float64) / scale
+        off = q - (np.asarray(draws.theta[part], dtype=np.float64) / scale)[:, None]
+        near = np.linalg.norm(off, axis=-1).mean(-1)
+        # Neighbours in no order: K - 1 of the K (K - 1) / 2 pairs, and no matrix of them.
+        apart = np.linalg.norm(np.diff(q, axis=1), axis=-1).mean(-1)
+        energy[part] = near - apart / 2
+        crps[part] = np.abs(off).mean(1) - np.einsum("k,nkd->nd", weight, np.sort(q, axis=1))
+    return RowScores(energy, crps)
+
+
+class Measure(NamedTuple):
+    """One measure of all tables: the values, and the differences from the reference table."""
+
+    name: str
+    title: str
+    about: str
+    values: tuple[Interval, ...]
+    differences: tuple[Interval, ...]
+    """Each table less the reference; its interval is 95% for all of them together."""
+    higher_is_better: bool = False
+
+    def closer(self, table: int) -> bool | None:
+        """Whether this table is better than the reference; None if that cannot be told."""
+        difference = self.differences[table]
+        if difference.low <= 0 <= difference.high:
+            return None
+        return (difference.estimate > 0) == self.higher_is_better
+
+
+def unlike(first: Upload, other: Upload) -> str | None:
+    """Why two tables cannot be compared row by row; None if their simulations are the same."""
+    if not isinstance(first.data, PosteriorTable) or not isinstance(other.data, PosteriorTable):
+        return "Two plain samples have no x; a comparison needs tables of theta, x and theta_q."
+    if first.data.theta.shape != other.data.theta.shape:
+        (n, d), (m, e) = first.data.theta.shape, other.data.theta.shape
+        return (
+            f"Paired differences need the same simulations in the same order; got {n} rows of "
+            f"{d} parameters and {m} of {e}. Draw from both at the same theta and x."
+        )
+    same = _close(first.data.theta, other.data.theta) and (
+        first.data.x.shape == other.data.x.shape and _close(first.data.x, other.data.x)
+    )
+    return (
+        None
+        if same
+        else (
+            "Paired differences need the same simulations in the same order; got other values of "
+            "theta or x. Draw from both posteriors at the same theta and x, or sort their "
+            "rows alike."
+        )
+    )
+
+
+def _close(a: Array, b: Array) -> bool:
+    return bool(np.allclose(a, b, rtol=1e-5, atol=1e-6 * float(np.abs(a).max(initial=0))))
+
+
+def methods() -> tuple[Method, ...]:
+    """The tests whose ranks are compared."""
+    return tuple(METHODS[name]() for name in ("sbc", "tarp", "within_x", "colt"))
+
+
+def studies(upload: Upload, seed: int = 0) -> tuple[RowScoreStudy, ...]:
+    """The scores of a table's rows, where it has two draws at each x."""
+    return (RowScoreStudy(digest=upload.digest, seed=seed),) if upload.k > 1 else ()
+
+
+def measures(
+    uploads: Sequence[Upload],
+    records: Sequence[Sequence[Record]],
+    scores: Sequence[RowScores | None],
+    reference: int = 0,
+) -> tuple[Measure, ...]:
+    """Every measure that all of these tables have, of tables whose simulations are the same.
+
+    Args:
+        uploads: the tables (T).
+        records: what the tests found on each, with the same seed.
+        scores: the scores of their rows.
+        reference: the table that differences are taken from.
+    """
+    metrics: list[Measure] = []
+    energies = [score.energy for score in scores if score is not None]
+    if len(energies) == len(uploads):
+        metrics.append(
+            _mean(
+                energies,
+                reference,
+                "energy",
+                "energy score",
+                "how far q's draws lie from the truth, less half of how far from one another; the "
+                "true posterior has the least",
+            )
+        )
+    densities = [upload.densities["log_q"] for upload in uploads if "log_q" in upload.densities]
+    if len(densities) == len(uploads):
+        about = "mean log density of the truth under q; the true posterior has the most"
+        metrics.append(_mean(densities, reference, "log_q", "log score", about, higher=True))
+    for name, (title, about) in RANKED.items():
+        ranks = [_ranks(each, name) for each in records]
+        if all(u is not None for u in ranks):
+            metrics.append(
+                _distance([u for u in ranks if u is not None], reference, name, title, about)
+            )
+    return tuple(metrics)
+
+
+def parameters(scores: Sequence[RowScores | None], reference: int = 0) -> Array:
+    """Differences in CRPS from the reference, by parameter: estimate, low, high (T, D, 3).
+
+    Intervals are 95% for all of them together; empty where a table has no scores.
+    """
+    crps = [score.crps for score in scores if score is not None]
+    if len(crps) < len(scores) or not crps:
+        return np.zeros((len(scores), 0, 3))
+    off = np.stack(crps).astype(np.float64) - crps[reference]  # (T, N, D)
+    off = off[:, np.isfinite(off).all((0, 2))]
+    reach = _two_sided((len(crps) - 1) * off.shape[2]) * _error(off, 1)
+    mean = off.mean(1)
+    return np.stack([mean, mean - reach, mean + reach], axis=-1)
+
+
+def _ranks(records: Sequence[Record], name: str) -> Array | None:
+    """Ranks (S, n) of a method that ran."""
+    for record in records:
+        if record.name == name and record.status == "ran":
+            return np.atleast_2d(record.arrays["u"])
+    return None
+
+
+def _mean(
+    rows: Sequence[Array],
+    reference: int,
+    name: str,
+    title: str,
+    about: str,
+    *,
+    higher: bool = False,
+) -> Measure:
+    stacked = np.stack(rows).astype(np.float64)  # (T, N)
+    stacked = stacked[:, np.isfinite(stacked).all(0)]
+    return Measure(
+        name,
+        title,
+        about,
+        _values(stacked.mean(1), ndtri(0.975) * _error(stacked, 1)),
+        _paired(stacked - stacked[reference]),
+        higher,
+    )
+
+
+def _paired(off: Array) -> tuple[Interval, ...]:
+    return _values(off.mean(1), _two_sided(len(off) - 1) * _error(off, 1))
+
+
+def _distance(
+    ranks: Sequence[Array], reference: int, name: str, title: str, about: str
+) -> Measure:
+    u = np.stack(ranks)  # (T, S, n)
+    n = u.shape[-1]
+    worst = statistics.kolmogorov(u)
+    at = worst.estimate.argmax(-1)[:, None]
+    values = [np.take_along_axis(part, at, -1)[:, 0] for part in worst]
+    estimate = values[0]
+    # One bootstrap of rows for all tables: what a row does to two of them it does at once.
+    rng = stream(0, "posteriors", name)
+    again = np.stack([_sup(u[..., rng.integers(n, size=n)]) for _ in range(_BOOTSTRAPS)])
+    off = again - again[:, [reference]]
+    reach = _two_sided(len(u) - 1) * off.std(0, ddof=1)
+    difference = estimate - estimate[reference]
+    return Measure(
+        name,
+        title,
+        about,
+        tuple(Interval(*map(float, distance)) for distance in zip(*values, strict=True)),
+        _values(difference, reach),
+    )
+
+
+def _sup(u: Array) -> Array:
+    """Largest distance of the ranks (T, S, n) from uniform, over the quantities: (T,)."""
+    ranks = np.sort(u, axis=-1)
+    n = u.shape[-1]
+    steps = np.arange(n) / n
+    apart = np.maximum((ranks - steps).max(-1), (steps + 1 / n - ranks).max(-1))
+    return np.asarray(apart.max(-1))
+
+
+def _values(estimate: Array, reach: Array) -> tuple[Interval, ...]:
+    ends = zip(estimate, estimate - reach, estimate + reach, strict=True)
+    return tuple(Interval(*map(float, interval)) for interval in ends)
+
+
+def _error(rows: Array, axis: int) -> Array:
+    return np.asarray(rows.std(axis, ddof=1) / np.sqrt(rows.shape[axis]))
+
+
+def _two_sided(count: int) -> float:
+    """Standard errors of an interval that holds for this many differences together."""
+    return float(ndtri(1 - 0.025 / max(1, count)))
+
+
+def describe(
+    measures: Sequence[Measure], labels: Sequence[str], reference: int = 0
+) -> tuple[str, ...]:
+    """For each other table, whether it is closer to the truth, by every measure that can tell."""
+    others = (other for other in range(len(labels)) if other != reference)
+    return tuple(_against_other(measures, labels, reference, other) for other in others)
+
+
+def _against_other(
+    measures: Sequence[Measure], labels: Sequence[str], reference: int, other: int
+) -> str:
+    closer = {m.name: m.closer(other) for m in measures}
+    a, b = labels[reference], labels[other]
+    better = [m for m in measures if closer[m.name] is True]
+    worse = [m for m in measures if closer[m.name] is False]
+    if not better and not worse:
+        gap = f", by {_gap(measures[0], other)}" if measures else ""
+        return f"{b} and {a} cannot be told apart by these {len(measures)} measures{gap}."
+    if better and worse:
+        return (
+            f"{b} is closer than {a} by {_against(better[0], reference, other)}, but farther by "
+            f"{_against(worse[0], reference, other)}."
+        )
+    word, of = ("closer", better) if better else ("farther off", worse)
+    rest = len(measures) - len(of)
+    unsure = f" {rest} of {len(measures)} measures cannot tell." if rest else ""
+    first = next((m for m in of if m.name == "colt"), of[0])  # the one that looks for the worst
+    return f"{b} is {word} than {a}: {_against(first, reference, other)}.{unsure}"
+
+
+def _against(m: Measure, reference: int, other: int) -> str:
+    return f"{m.title} {number(m.values[other])} against {number(m.values[reference])}"
+
+
+def _gap(m: Measure, other: int) -> str:
+    return f"{m.title} {number(m.differences[other])} apart"
+
+
+def number(value: Interval) -> str:
+    """An estimate with its interval, to read."""
+    e, low, high = (f"{v:.3f}".replace("-", "−") for v in value)
+    return f"{e} [{low}, {high}]"

@@ -1,0 +1,127 @@
+"""A worker process: reads tasks as JSON lines, runs them, writes progress as JSON lines.
+
+Started by `engine.WorkerPool` as `python -m validation_core.engine.worker`. It knows the core
+only: no Streamlit, no script of the app. It ends when its standard input does, whatever it is
+doing.
+
+    in:   {"task": <keys.encode>, "store": <Store.place>}
+    out:  {"ready": device}   {"progress": [fraction, live]}
+          {"done": true, "notices": [...]}   {"error": text, "notices": [...]}
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import json
+import os
+import queue
+import signal
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any
+
+from validation_core import keys
+from validation_core.engine.job import perform, readable
+from validation_core.store import JSON, Store
+
+Send = Callable[[Mapping[str, JSON]], None]
+
+_EVERY = 0.05  # seconds between progress lines
+_NICE = 5  # the server that draws pages goes first
+
+
+def main() -> None:
+    """Serve tasks until the standard input ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which ends us
+    if hasattr(os, "nice"):
+        os.nice(_NICE)
+    send = _sender()
+    lines: queue.SimpleQueue[str] = queue.SimpleQueue()
+    threading.Thread(target=_read, args=(lines,), daemon=True).start()
+    send({"ready": _warm()})
+    stores: dict[str, Store] = {}
+    while True:
+        _serve(json.loads(lines.get()), send, stores)
+
+
+def _sender() -> Send:
+    """Writes to the real standard output; what tasks print goes to standard error."""
+    out = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+
+    def send(message: Mapping[str, JSON]) -> None:
+        try:
+            out.write(json.dumps(message, default=_plain) + "\n")
+            out.flush()
+        except OSError:
+            os._exit(0)  # nobody listens any more
+
+    return send
+
+
+def _read(lines: queue.SimpleQueue[str]) -> None:
+    for line in sys.stdin:
+        lines.put(line)
+    os._exit(0)
+
+
+def _warm() -> str:
+    """Import what tasks need and take one training step, whose first time costs seconds."""
+    for name in ("validation_core.sweep.trial_detail", "validation_core.scores.localizer.learn"):
+        with suppress(ImportError):  # told by the task that needs it
+            importlib.import_module(name)
+    torch: Any = importlib.import_module("torch")
+    torch.set_num_threads(1)
+    weight = torch.zeros(1, requires_grad=True)
+    adam = importlib.import_module("validation_core.learn.optim").Adam([([weight], 1.0)])
+    (weight * weight).sum().backward()
+    adam.step()
+    gc.collect()
+    gc.freeze()
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def _serve(message: Mapping[str, Any], send: Send, stores: dict[str, Store]) -> None:
+    where = json.dumps(message["store"])
+    if where not in stores:
+        stores[where] = Store.at(message["store"])
+    store = stores[where]
+    try:
+        perform(keys.decode(message["task"]), store, _reporter(send))
+        reply: dict[str, JSON] = {"done": True}
+    except Exception as error:
+        traceback.print_exc()
+        reply = {"error": readable(error)}
+    send({**reply, "notices": list(store.notices)})
+    store.notices.clear()
+
+
+def _reporter(send: Send) -> Callable[[float, Mapping[str, JSON]], None]:
+    """Sends the first report at once, then twenty a second at most, and the last one."""
+    last = 0.0
+
+    def report(fraction: float, live: Mapping[str, JSON]) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last >= _EVERY or fraction >= 1:
+            last = now
+            send({"progress": [fraction, live]})
+
+    return report
+
+
+def _plain(value: Any) -> JSON:
+    """JSON for the numbers and arrays of numpy that tasks report."""
+    if hasattr(value, "tolist"):
+        numbers: JSON = value.tolist()
+        return numbers
+    raise TypeError(f"A report holds plain values; got {type(value).__name__}.")
+
+
+if __name__ == "__main__":
+    main()

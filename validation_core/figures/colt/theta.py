@@ -1,0 +1,232 @@
+"""The picture in theta at an x: q's draws in and out of the ball, the truth's, centre and ball."""
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from validation_core.figures import style
+from validation_core.figures.marks import Axis, Heat, Line, Mark, Over, Panel, Points, over
+from validation_core.localization import Maps, bend, contours, project
+from validation_core.types import Array
+
+COLT = style.method_style("colt").color
+Q_SHOWN, TRUTH_SHOWN = 180, 120
+"""Points in a picture: more would hide one another."""
+_AROUND = 4.5
+"""Half the width of a picture around q, in sds."""
+
+
+Limits = tuple[float, float]
+
+
+class Sight(NamedTuple):
+    """Which two directions of theta are shown where it has more, and about which origin."""
+
+    onto: tuple[int, int] | Literal["pca"] = "pca"
+    around: bool = False
+    """In sds of q's own draws at each x, from their mean."""
+
+
+class Plane(NamedTuple):
+    """Theta as two dimensions, for V places x."""
+
+    q: Array  # (V, S, 2)
+    truth: Array  # (V, T, 2)
+    centre: Array  # (V, 2)
+    film_centre: Array  # (F, V, 2)
+    limits: tuple[Limits, Limits]
+    labels: tuple[str, str]
+
+
+def plane(maps: Maps, sight: Sight) -> Plane:
+    """Theta itself where it has two dimensions, chosen directions of it where it has more."""
+    flat = maps.grid_y.size > 0
+    whole = (maps.q, maps.truth, maps.centre, maps.film_centre)
+    q, truth, centre, film_centre = whole if flat else project(maps, sight.onto)[:4]
+    labels = _labels(sight if not flat else sight._replace(onto=(0, 1)))
+    if sight.around:
+        mean, sd = frame(q)
+        # What lies beyond the picture is shown at its edge.
+        reach = 0.97 * _AROUND
+        return Plane(
+            (q - mean[:, None]) / sd[:, None],
+            (truth - mean[:, None]) / sd[:, None],
+            np.clip((centre - mean) / sd, -reach, reach),
+            np.clip((film_centre - mean) / sd, -reach, reach),
+            ((-_AROUND, _AROUND), (-_AROUND, _AROUND)),
+            labels,
+        )
+    ends = (_span(maps.grid_x), _span(maps.grid_y)) if flat else _most(q, truth)
+    return Plane(q, truth, centre, film_centre, ends, labels)
+
+
+def _span(grid: Array) -> Limits:
+    return float(grid[0]), float(grid[-1])
+
+
+def _most(q: Array, truth: Array) -> tuple[Limits, Limits]:
+    """Limits that hold all but the farthest points."""
+    cloud = np.concatenate([q.reshape(-1, 2), truth.reshape(-1, 2)])
+    low, high = np.quantile(cloud, [0.003, 0.997], axis=0)
+    room = 0.08 * np.maximum(high - low, 1e-9)
+    (left, below), (right, above) = (low - room).tolist(), (high + room).tolist()
+    return (left, right), (below, above)
+
+
+def frame(q: Array) -> tuple[Array, Array]:
+    """Mean and sd (V, 2) of q's draws (V, S, 2) at each x."""
+    return q.mean(1), np.maximum(q.std(1), 1e-9)
+
+
+def _labels(sight: Sight) -> tuple[str, str]:
+    unit = ", in sd of q from its mean at this x" * sight.around
+    if sight.onto == "pca":
+        return "first principal component of θ" + unit, "second component" + unit
+    across, up = (f"θ{subscript(i + 1)}{unit}" for i in sight.onto)
+    return across, up
+
+
+def subscript(number: int) -> str:
+    """Digits below the line."""
+    return "".join("₀₁₂₃₄₅₆₇₈₉"[int(digit)] for digit in str(number))
+
+
+def edges(grid: Array) -> Array:
+    """Edges (G + 1,) of cells about evenly spaced points (G,)."""
+    half = (grid[1] - grid[0]) / 2
+    return np.linspace(grid[0] - half, grid[-1] + half, len(grid) + 1)
+
+
+def padded(lines: Sequence[Array]) -> tuple[Array, Array]:
+    """Polylines (L, 2) as two arrays (V, longest), nan at their ends."""
+    longest = max((len(line) for line in lines), default=0) or 1
+    out = np.full((len(lines), longest, 2), np.nan)
+    for row, line in zip(out, lines, strict=True):
+        row[: len(line)] = line
+    return out[..., 0], out[..., 1]
+
+
+def split(points: Array, inside: Array, *sliders: str) -> tuple[list[Over], ...]:
+    """Points (..., S, 2) as (x, y) of those inside and of those outside, nan for the others."""
+    where = inside[..., None] > 0
+    at = np.broadcast_to(points, (*inside.shape, 2))
+    parts = np.where(where, at, np.nan), np.where(where, np.nan, at)
+    return tuple(pair(part, *sliders) for part in parts)
+
+
+def pair(points: Array, *sliders: str) -> list[Over]:
+    """Points (..., S, 2) as x and y over sliders."""
+    return [over(points[..., i], *sliders) for i in (0, 1)]
+
+
+def picture(maps: Maps, sight: Sight) -> Panel:
+    """One panel in a plane of theta that follows the slider x."""
+    projection = plane(maps, sight)
+    within, without = split(projection.q[:, :Q_SHOWN], maps.q_inside[:, :Q_SHOWN], "x")
+    # Over many x in a row the centres draw a line; over a few they would be stray points.
+    trail = maps.x_at.shape[1] == 1 and len(maps.x_at) > 2 and not sight.around
+    truths = projection.truth[:, :TRUTH_SHOWN]
+    crosses = Points(*pair(truths, "x"), color=style.P, size=5, symbol="cross")
+    # Where the truth is nearly a point, the centre would hide it.
+    above = truths.std(1).max() < 0.1 * projection.q.std(1).max()
+    marks: list[Mark] = [
+        *([] if sight.around else [*_background(maps), *_spine(maps)]),
+        *draws(within, without),
+        *([] if above else [crosses]),
+        *_outline(maps, sight),
+        *(path(projection.centre, 1) if trail else []),
+        centre(pair(projection.centre[:, None], "x")),
+        *([crosses] if above else []),
+    ]
+    return panel(projection, marks, "At this x, in θ", truth=True, ball=bool(maps.grid_y.size))
+
+
+def panel(
+    plane: Plane, marks: list[Mark], title: str, *, truth: bool, ball: bool, trail: bool = False
+) -> Panel:
+    """A square picture in theta with its symbols explained."""
+    symbols = [
+        ("q inside", style.Q, "circle"),
+        ("q outside", style.Q, "ring"),
+        *([("truth", style.P, "cross")] if truth else []),
+        ("centre", COLT, "diamond"),
+        *([("ball", COLT, "line")] if ball else []),
+        *([("centre at other x", COLT, "circle")] if trail else []),
+    ]
+    return Panel(
+        marks,
+        title=title,
+        square=True,
+        legend=symbols,
+        x=Axis(plane.limits[0], plane.labels[0]),
+        y=Axis(plane.limits[1], plane.labels[1]),
+    )
+
+
+def draws(within: list[Over], without: list[Over]) -> list[Mark]:
+    """q's draws, filled in the ball."""
+    return [
+        Points(*without, color=style.Q, size=5, symbol="ring", opacity=0.7),
+        Points(*within, color=style.Q, size=5, opacity=0.85),
+    ]
+
+
+def centre(at: list[Over]) -> Points:
+    """The learnt centre."""
+    return Points(*at, color=COLT, size=11, symbol="diamond")
+
+
+def path(centres: Array, coordinates: int, *sliders: str) -> list[Mark]:
+    """Where the centre lies at every x (..., V, 2): a line where x is a number."""
+    at = pair(centres, *sliders) if sliders else [centres[..., 0], centres[..., 1]]
+    if coordinates == 1:
+        return [Line(*at, color=COLT, width=1.2, opacity=0.55)]
+    return [Points(*at, color=COLT, size=4, opacity=0.55)]
+
+
+def _background(maps: Maps) -> list[Mark]:
+    """p - q at each x over its own largest value there: densities differ by orders over x."""
+    if not maps.difference.size:
+        return []
+    values = np.asarray(maps.difference, dtype=float)
+    largest = np.abs(values).max((1, 2), keepdims=True)
+    relative = np.divide(values, largest, where=largest > 0, out=np.zeros_like(values))
+    return [
+        Heat(
+            edges(maps.grid_x),
+            edges(maps.grid_y),
+            over(relative, "x"),
+            limit=1,
+            low=style.Q,
+            high=style.P,
+            label="p less q, of its largest here",
+        )
+    ]
+
+
+def _spine(maps: Maps) -> list[Mark]:
+    """The curve along which p lies, over all x."""
+    curve = bend(maps)
+    if curve is None:
+        return []
+    return [Line(*curve.points.T, color=style.NULL, dash="2 4", width=1.4, opacity=0.9)]
+
+
+def _outline(maps: Maps, sight: Sight) -> list[Mark]:
+    if not maps.grid_y.size:
+        return []
+    lines = contours(maps.grid_x, maps.grid_y, maps.field, maps.radius)
+    if sight.around:
+        lines = about(lines, maps.q, float(max(np.ptp(maps.grid_x), np.ptp(maps.grid_y))) / 60)
+    x, y = padded(lines)
+    return [Line(over(x, "x"), over(y, "x"), color=COLT, width=1.8)]
+
+
+def about(lines: Sequence[Array], q: Array, cell: float) -> list[Array]:
+    """Outlines in q's own frame; none where the grid is too coarse for q's draws."""
+    mean, sd = frame(q)
+    return [
+        (line - mean[i]) / sd[i] if cell < sd[i].min() else np.zeros((0, 2))
+        for i, line in enumerate(lines)
+    ]

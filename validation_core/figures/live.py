@@ -1,0 +1,285 @@
+"""A picture as it travels to the browser component that follows sliders (`pages/ui/live.py`).
+
+Every grid value is shipped once: a description in JSON and one block of numbers. Numbers are
+float32; those of heat maps bytes, a quarter of that.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from validation_core.figures.marks import (
+    SYMBOLS,
+    Axis,
+    Band,
+    Bars,
+    Heat,
+    HLine,
+    Line,
+    Mark,
+    Note,
+    Number,
+    Over,
+    Panel,
+    Points,
+    Slider,
+    Text,
+    VLine,
+    Words,
+    unwrapped,
+)
+from validation_core.types import MethodStyle
+
+DASHES = {"solid": "", "dash": "7 5", "dot": "2 3", "longdash": "10 4", "dashdot": "8 3 2 3"}
+"""Plotly's names of dashes, as lengths in SVG."""
+
+_SHAPES = {"x": "cross", "triangle-up": "triangle"}
+
+# What the browser calls a mark, and each of its fields in the order they travel.
+_KINDS: Mapping[type[Mark], tuple[str, Mapping[str, str]]] = {
+    Bars: ("bars", {"x": "edges", "y": "heights", "shift": "shift", "color": "color",
+                    "opacity": "opacity", "label": "label", "at": "label_at"}),
+    Line: ("line", {name: name for name in
+                    ("x", "y", "shift", "color", "dash", "width", "label", "opacity")}),
+    Band: ("band", {"x": "x", "y": "low", "high": "high", "color": "color",
+                    "opacity": "opacity", "label": "label"}),
+    Points: ("points", {"x": "x", "y": "y", "low": "low", "high": "high", "color": "color",
+                        "size": "size", "opacity": "opacity", "symbol": "symbol",
+                        "label": "label", "at": "label_at"}),
+    VLine: ("vline", {name: name for name in ("x", "color", "dash", "width", "label")}),
+    HLine: ("hline", {name: name for name in ("y", "color", "dash", "width", "label")}),
+    Note: ("note", {"x": "x", "y": "y", "label": "words", "color": "color", "anchor": "anchor"}),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Payload:
+    """What the browser needs: a description and one block of numbers."""
+
+    head: str
+    body: bytes
+    sliders: tuple[tuple[float, ...], ...]
+    start: tuple[float, ...]
+
+    @property
+    def digest(self) -> str:
+        """Equal payloads, equal text."""
+        return hashlib.sha256(self.head.encode() + self.body).hexdigest()[:16]
+
+    def message(self, at: Sequence[float]) -> bytes:
+        """Length of the JSON, the JSON padded to 4 bytes, the numbers."""
+        head = json.dumps({"at": list(at), "digest": self.digest})[:-1] + ", " + self.head[1:]
+        raw = head.encode()
+        raw += b" " * (-len(raw) % 4)
+        return len(raw).to_bytes(4, "little") + raw + self.body
+
+    def nearest(self, values: Sequence[float]) -> tuple[float, ...]:
+        """The grid values next to the given ones."""
+        pairs = zip(self.sliders, values, strict=True)
+        return tuple(min(grid, key=partial(_apart, value)) for grid, value in pairs)
+
+
+def _apart(a: float, b: float) -> float:
+    return abs(a - b)
+
+
+def payload(
+    *,
+    sliders: Sequence[Slider] = (),
+    panels: Sequence[Panel],
+    headline: Words = "",
+    columns: int = 2,
+) -> Payload:
+    """Everything the browser draws, in one frozen value: build it once, cache it, send it often.
+
+    Args:
+        sliders: none, one or two.
+        panels: any number; they wrap, at most `columns` beside one another.
+        headline: one sentence above the sliders, following them.
+
+    Raises:
+        ValueError: when values or presses name an unknown slider, or do not fit its grid.
+    """
+    lengths = {slider.name: len(slider.grid) for slider in sliders}
+    for panel in panels:
+        _check_click(panel.click, panel.at, lengths)
+    packer = _Packer(lengths, tuple(lengths))
+    head = {
+        "sliders": [_slider(slider) for slider in sliders],
+        "panels": [_panel(panel, packer) for panel in panels],
+        "columns": columns,
+        "headline": packer.pack(headline),
+    }
+    grids = tuple(slider.grid for slider in sliders)
+    start = tuple(_start(slider) for slider in sliders)
+    return Payload(json.dumps(head, separators=(",", ":")), packer.body, grids, start)
+
+
+def look(style: MethodStyle) -> tuple[str, str, str]:
+    """Colour, dash and symbol here of what plotly draws in a style; a circle for other symbols."""
+    symbol = _SHAPES.get(style.symbol, style.symbol)
+    shape = symbol if symbol in SYMBOLS[:6] else "circle"
+    return style.color, style.dash if style.dash in DASHES else "", shape
+
+
+def _start(slider: Slider) -> float:
+    return float(slider.grid[0] if slider.start is None else slider.start)
+
+
+def _slider(slider: Slider) -> dict[str, Any]:
+    return {
+        "name": slider.name,
+        "label": slider.label,
+        "values": slider.grid,
+        "ends": slider.ends,
+        "play": slider.play,
+        "shown": list(slider.names) if slider.names else [f"{v:.2f}" for v in slider.grid],
+        "start": _start(slider),
+    }
+
+
+def _axis(axis: Axis) -> dict[str, Any]:
+    return {
+        "limits": [float(v) for v in axis.limits],
+        "label": axis.label,
+        "percent": axis.percent,
+        "ticks": None if axis.ticks is None else [float(v) for v in np.asarray(axis.ticks)],
+        "shown": None if axis.names is None else list(axis.names),
+        "hidden": axis.hidden,
+    }
+
+
+def _panel(panel: Panel, packer: _Packer) -> dict[str, Any]:
+    # Numbers lie in the order in which they are packed here.
+    title, caption, at = (packer.pack(part) for part in (panel.title, panel.caption, panel.at))
+    marks = [packer.pack(_described(mark)) for mark in panel.marks]
+    legend = [
+        packer.pack({"label": words, "color": color, "symbol": symbol})
+        for words, color, symbol in panel.legend
+    ]
+    return {
+        "marks": marks,
+        "x": _axis(panel.x),
+        "y": _axis(panel.y),
+        "title": title,
+        "caption": caption,
+        "height": panel.height,
+        "equal": panel.equal,
+        "margin": panel.margin,
+        "square": panel.square,
+        "click": panel.click,
+        "at": at,
+        "legend": legend,
+    }
+
+
+def _described(mark: Mark) -> dict[str, Any]:
+    if isinstance(mark, Heat):
+        return _heat(mark)
+    kind, fields = _KINDS[type(mark)]
+    values = {name: getattr(mark, own) for name, own in fields.items()}
+    if "dash" in values:
+        values["dash"] = DASHES.get(values["dash"], values["dash"])
+    return {"kind": kind, **values}
+
+
+def _heat(mark: Heat) -> dict[str, Any]:
+    """Values in bytes, in steps of limit / 127."""
+    grid, by = unwrapped(mark.values)
+    levels = np.round(127 * np.clip(grid.astype(float) / mark.limit, -1, 1))
+    levels = np.where(np.isnan(levels), 0, levels).astype(np.int8)
+    return {
+        "kind": "heat",
+        "x": np.asarray(mark.x_edges, dtype=float)[[0, -1]],
+        "y": np.asarray(mark.y_edges, dtype=float)[[0, -1]],
+        "values": Over(levels, by) if by else levels,
+        "limit": float(mark.limit),
+        "low": mark.low,
+        "high": mark.high,
+        "label": mark.label,
+    }
+
+
+def _check_click(name: str | None, at: Number | None, lengths: Mapping[str, int]) -> None:
+    if name is None:
+        return
+    if name not in lengths:
+        raise ValueError(
+            f"A press moves one of the payload's sliders; got {name!r}. Name one of "
+            f"{list(lengths)}."
+        )
+    if at is None:
+        return
+    values, by = unwrapped(at)
+    shape = values.shape[len(by) :]
+    if shape != (lengths[name], 2):
+        raise ValueError(
+            f"Places of a press have shape {(lengths[name], 2)}, x and y for each value of "
+            f"{name!r}; got {shape}. Leave `at` out where the panel's x axis is the slider's."
+        )
+
+
+@dataclass
+class _Packer:
+    """Turns a description into what JSON can hold, its arrays into places in one block."""
+
+    lengths: Mapping[str, int]
+    names: tuple[str, ...]
+    blocks: list[bytes] = field(default_factory=list)
+    used: int = 0
+
+    @property
+    def body(self) -> bytes:
+        """All numbers so far."""
+        return b"".join(self.blocks)
+
+    def pack(self, value: Any) -> Any:
+        """The description, each array replaced by where it lies and which sliders it follows."""
+        if isinstance(value, Over):
+            self._check(value)
+            by = [self.names.index(name) for name in value.sliders]
+            pack = self._strings if value.values.dtype.kind in "UO" else self._block
+            return pack(value.values, by)
+        if isinstance(value, Text):
+            return {"template": value.template, "parts": self.pack(dict(value.parts))}
+        if isinstance(value, Mapping):
+            return {name: self.pack(item) for name, item in value.items()}
+        if isinstance(value, np.ndarray | list | tuple):
+            return self._block(np.asarray(value), [])
+        return value.item() if isinstance(value, np.generic) else value
+
+    def _check(self, value: Over) -> None:
+        if unknown := set(value.sliders) - set(self.names):
+            raise ValueError(
+                f"Values run over sliders of the payload; got {sorted(unknown)}. "
+                f"Name one of {list(self.names)}."
+            )
+        wanted = tuple(self.lengths[name] for name in value.sliders)
+        if value.values.shape[: len(wanted)] != wanted:
+            raise ValueError(
+                f"Values over {value.sliders} have leading axes {wanted}; got shape "
+                f"{value.values.shape}. Put the sliders' axes first."
+            )
+
+    def _block(self, values: NDArray[Any], by: list[int]) -> dict[str, Any]:
+        small = values.dtype == np.int8
+        flat = np.ascontiguousarray(values, dtype="i1" if small else "<f4").ravel()
+        packed = {"first": self.used // flat.itemsize, "shape": list(values.shape), "by": by}
+        raw = flat.tobytes()
+        raw += b"\0" * (-len(raw) % 4)  # float32 may begin at multiples of 4 only
+        self.blocks.append(raw)
+        self.used += len(raw)
+        return {**packed, "small": True} if small else packed
+
+    def _strings(self, values: NDArray[Any], by: list[int]) -> dict[str, Any]:
+        # Captions repeat: each different one travels once, the grid as places among them.
+        kinds, index = np.unique(values.astype(str), return_inverse=True)
+        return {"strings": kinds.tolist(), **self._block(index.reshape(values.shape), by)}

@@ -1,0 +1,312 @@
+"""The one vocabulary of pictures: marks on a panel with fixed axes, as frozen values.
+
+What a picture shows is described here once; `figures.live` sends it to the browser, where it
+follows sliders, and `figures.plotly` draws it as it stands. Every number or string that changes
+with a slider is wrapped: `over(values, "beta")` says that the first axis of `values` runs over
+that slider's values, `over(values, "c", "angle")` that the first two do; what is not wrapped
+stays. Colours are CSS, "" the text's own; a dash is a name of plotly's or lengths as in SVG
+("6 3"), "" a whole line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from math import isfinite
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+SYMBOLS = ("circle", "square", "diamond", "cross", "ring", "triangle", "line", "dash", "band")
+"""What a legend can show; the first six are also what `Points` draws."""
+
+Anchor = Literal["start", "middle", "end"]
+
+
+@dataclass(frozen=True, eq=False)
+class Over:
+    """Values whose leading axes run over the named sliders."""
+
+    values: NDArray[Any]
+    sliders: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Text:
+    """A sentence with {named} parts, each a string or strings over sliders."""
+
+    template: str
+    parts: Mapping[str, str | Over]
+
+
+Number = ArrayLike | Over
+Words = str | Over | Text
+
+
+def over(values: ArrayLike, *sliders: str) -> Over:
+    """Values over the named sliders: the first axes, in that order."""
+    return Over(np.asarray(values), sliders)
+
+
+def text(template: str, **parts: str | Over) -> Text:
+    """A sentence with {named} parts."""
+    return Text(template, parts)
+
+
+@dataclass(frozen=True, eq=False)
+class Bars:
+    """A histogram: edges (B + 1,), heights (B,); `shift` moves it along x."""
+
+    edges: Number
+    heights: Number
+    _: KW_ONLY
+    color: str
+    opacity: float = 0.55
+    shift: Number | None = None
+    label: Words = ""
+    label_at: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """A line (G,), with its label at its last point.
+
+    Where a point is NaN the line is broken: contours are pieces with NaN between them, padded
+    with NaN at the end to a common length over a slider.
+    """
+
+    x: Number
+    y: Number
+    _: KW_ONLY
+    color: str
+    dash: str = ""
+    width: float = 2
+    label: Words = ""
+    shift: Number | None = None
+    opacity: float = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Band:
+    """The room between two lines (G,); for bars give their edges and B values (steps)."""
+
+    x: Number
+    low: Number
+    high: Number
+    _: KW_ONLY
+    color: str = "#8A8F98"
+    opacity: float = 0.22
+    label: Words = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """Points (G,), with intervals from `low` to `high`; points that are NaN are left out.
+
+    `symbol` is circle, square, diamond, cross (two strokes), ring (a hollow circle) or triangle.
+    """
+
+    x: Number
+    y: Number
+    _: KW_ONLY
+    color: str
+    size: float = 5
+    opacity: float = 1
+    symbol: str = "circle"
+    low: Number | None = None
+    high: Number | None = None
+    label: Words = ""
+    label_at: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class VLine:
+    """A vertical line through the panel, its label at the top."""
+
+    x: Number
+    _: KW_ONLY
+    color: str = ""
+    dash: str = ""
+    width: float = 1.5
+    label: Words = ""
+
+
+@dataclass(frozen=True, eq=False)
+class HLine:
+    """A horizontal line through the panel, its label at the right end."""
+
+    y: Number
+    _: KW_ONLY
+    color: str = ""
+    dash: str = "4 3"
+    width: float = 1
+    label: Words = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Note:
+    """Words at a place."""
+
+    x: Number
+    y: Number
+    words: Words
+    _: KW_ONLY
+    color: str = ""
+    anchor: Anchor = "start"
+
+
+@dataclass(frozen=True, eq=False)
+class Heat:
+    """A grid of values as colours under all other marks: clear at 0, full at +-limit and beyond.
+
+    Args:
+        x_edges: edges of the columns (W + 1,), evenly spaced.
+        y_edges: edges of the rows (H + 1,), evenly spaced, from below.
+        values: (H, W), possibly over sliders; NaN is clear.
+        limit: size of a value that has the full colour.
+        low: colour of negative values.
+        high: colour of positive values.
+        label: what the colours mean: shown in the panel's legend, with their scale.
+
+    Raises:
+        ValueError: when the limit is not positive, or edges and values do not fit.
+    """
+
+    x_edges: ArrayLike
+    y_edges: ArrayLike
+    values: Number
+    _: KW_ONLY
+    limit: float
+    low: str
+    high: str
+    label: Words = ""
+
+    def __post_init__(self) -> None:
+        if not (isfinite(self.limit) and self.limit > 0):
+            raise ValueError(
+                f"The limit of a heat map is a positive number; got {self.limit}. Give the size "
+                "of a value that should have the full colour."
+            )
+        for name, edges in (("x", self.x_edges), ("y", self.y_edges)):
+            _check_even(name, np.asarray(edges, dtype=float))
+        shape = (np.size(self.y_edges) - 1, np.size(self.x_edges) - 1)
+        grid, by = unwrapped(self.values)
+        if grid.shape[len(by) :] != shape:
+            raise ValueError(
+                f"Values of a heat map have shape (H, W) = {shape} after the axes of their "
+                f"sliders; got {grid.shape} over {list(by)}. Put rows (y) before columns (x)."
+            )
+
+
+def unwrapped(values: Number) -> tuple[NDArray[Any], tuple[str, ...]]:
+    """An array, and the sliders that its leading axes run over."""
+    if isinstance(values, Over):
+        return values.values, values.sliders
+    return np.asarray(values), ()
+
+
+def _check_even(name: str, edges: NDArray[np.float64]) -> None:
+    steps = np.diff(edges) if edges.ndim == 1 else np.zeros(0)
+    if not (steps.size and steps[0] > 0 and np.allclose(steps, steps[0], rtol=1e-3, atol=0)):
+        raise ValueError(
+            f"The {name} edges of a heat map rise in even steps; got {edges}. Take "
+            "np.linspace(first, last, cells + 1)."
+        )
+
+
+Mark = Bars | Line | Band | Points | VLine | HLine | Note | Heat
+
+
+@dataclass(frozen=True, eq=False)
+class Axis:
+    """A fixed axis; `percent` writes 0.25 as 25%; `hidden` draws neither ticks nor grid.
+
+    `names` are written at `ticks` (on a logarithmic axis ticks are logarithms, names not).
+    """
+
+    limits: tuple[float, float]
+    label: str = ""
+    _: KW_ONLY
+    percent: bool = False
+    ticks: ArrayLike | None = None
+    names: Sequence[str] | None = None
+    hidden: bool = False
+
+
+Key = tuple[Words, str, str]
+"""Words, colour and symbol of an entry in a legend."""
+
+
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """One chart: marks in the order they are drawn, title above, caption below.
+
+    Args:
+        equal: one unit is as long on x as on y (angles look right).
+        margin: pixels kept free at the right for the labels of lines.
+        square: as high as wide, up to about 460 pixels, whatever `height` says.
+        click: a press in the panel, and dragging from there, moves this slider to the value
+            whose place is nearest; Python hears of it on release.
+        at: those places, one for each of that slider's V values, in the panel's coordinates
+            (V, 2), possibly over other sliders; the values themselves, along x, otherwise.
+        legend: one quiet line under the title: (words, colour, one of SYMBOLS) for each.
+
+    Raises:
+        ValueError: when `at` is given without `click`, or a legend has an unknown symbol.
+    """
+
+    marks: Sequence[Mark]
+    _: KW_ONLY
+    x: Axis
+    y: Axis
+    title: Words = ""
+    caption: Words = ""
+    height: int = 230
+    equal: bool = False
+    margin: int = 0
+    square: bool = False
+    click: str | None = None
+    at: Number | None = None
+    legend: Sequence[Key] = ()
+
+    def __post_init__(self) -> None:
+        if self.at is not None and self.click is None:
+            raise ValueError(
+                "Places (`at`) belong to a panel that can be pressed; got `at` without `click`. "
+                "Name the slider to move: click='x'."
+            )
+        for _, _, symbol in self.legend:
+            if symbol not in SYMBOLS:
+                raise ValueError(
+                    f"A legend shows one of {', '.join(SYMBOLS)}; got {symbol!r}. Take the one "
+                    "nearest to what the mark looks like."
+                )
+
+
+@dataclass(frozen=True, eq=False)
+class Slider:
+    """A slider over a grid of values.
+
+    Args:
+        names: the values as the reader sees them; two significant decimals otherwise.
+        start: where it stands first; the first value otherwise.
+        ends: words under its two ends.
+        play: a button before it steps through its values up to the last, from the first where
+            it stands at the last: 12 a second, 2 where the reader asks for less motion. Python
+            hears of it once, when it stops.
+    """
+
+    name: str
+    values: ArrayLike
+    _: KW_ONLY
+    label: str
+    names: Sequence[str] | None = None
+    start: float | None = None
+    ends: tuple[str, str] = ("", "")
+    play: bool = False
+
+    @property
+    def grid(self) -> tuple[float, ...]:
+        """Its values as plain numbers."""
+        return tuple(float(value) for value in np.asarray(self.values).ravel())

@@ -1,0 +1,117 @@
+"""Names as a user types them: methods, benchmarks, questions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+from typing import Any, cast
+
+from validation_core.benchmarks import BENCHMARKS
+from validation_core.diagnosis import default_methods, further_methods, with_further
+from validation_core.diagnosis.questions import QUESTIONS, Question, by_name
+from validation_core.methods import METHODS
+from validation_core.methods.base import Method
+from validation_core.types import Benchmark
+
+ALIASES: Mapping[str, str] = {
+    "calibration": "size",
+    "where_x": "over_x",
+    "where_theta": "in_theta",
+    "type1_error": "checker",
+}
+"""Words of the field for questions that files and addresses call shorter."""
+
+
+def entry(registry: Mapping[Any, Any], name: str, what: str) -> Any:
+    """The entry of that name.
+
+    Raises:
+        ValueError: when there is none.
+    """
+    if name not in registry:
+        article = "An" if what[0] in "aeiou" else "A"
+        raise ValueError(
+            f"{article} {what} is one of {', '.join(registry)}; got {name!r}. Choose one."
+        )
+    return registry[name]
+
+
+def _known(kind: Any, options: Mapping[str, Any]) -> None:
+    names = [field.name for field in fields(kind)]
+    if unknown := [name for name in options if name not in names]:
+        raise ValueError(
+            f"Options of {kind.name} are {', '.join(names) or 'none'}; got {', '.join(unknown)}. "
+            "Choose of them."
+        )
+
+
+def method_of(name: str | Method, options: Mapping[str, Any]) -> Method:
+    """A method by name with its options; one that is asked for by name begins with options that
+    suit a table.
+
+    Raises:
+        ValueError: for a name or an option that there is not.
+    """
+    if not isinstance(name, str):
+        return replace(cast("Any", name), **options) if options else name
+    kind = entry(METHODS, name, "method")
+    _known(kind, options)
+    further = further_methods()
+    usual: Any = further[name].method if name in further else kind()
+    return cast("Method", replace(usual, **options))
+
+
+def benchmark_of(name: str | Benchmark, options: Mapping[str, Any]) -> Benchmark:
+    """A benchmark by name with its options.
+
+    Raises:
+        ValueError: for a name or an option that there is not.
+    """
+    if not isinstance(name, str):
+        return replace(cast("Any", name), **options) if options else name
+    kind = entry(BENCHMARKS, name, "benchmark")
+    _known(kind, options)
+    built: Benchmark = kind(**options)
+    return built
+
+
+def methods_of(names: str | Sequence[str | Method] | None) -> tuple[Method, ...]:
+    """The methods of a diagnosis: those that run unasked, `all`, or these.
+
+    Raises:
+        ValueError: for a name that there is not, or a method that is named twice.
+    """
+    if names is None:
+        return default_methods()
+    if isinstance(names, str):
+        if names == "all":
+            return with_further(tuple(further_methods()))
+        names = (names,)
+    chosen = tuple(method_of(name, {}) for name in names)
+    labels = [method.label for method in chosen]
+    if len(set(labels)) < len(labels):
+        raise ValueError(f"Each method is tested once; got {labels}. Leave out the repeated one.")
+    return chosen
+
+
+def questions_of(names: str | Sequence[str]) -> tuple[Question[Any], ...]:
+    """The questions of a diagnosis in their order: `usual` and `all` of them, `none`, or these.
+
+    Raises:
+        ValueError: for a name that no question has.
+    """
+    if isinstance(names, str):
+        if names in ("usual", "all"):
+            return QUESTIONS
+        names = () if names == "none" else (names,)
+    chosen = {question_of(name).name for name in names}
+    return tuple(question for question in QUESTIONS if question.name in chosen)
+
+
+def question_of(name: str) -> Question[Any]:
+    """The question of a name.
+
+    Raises:
+        ValueError: for a name that none has.
+    """
+    return by_name(ALIASES.get(name, name))

@@ -1,0 +1,183 @@
+"""`compare`: which of several posteriors of the same simulations is nearer the truth."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from validation_core.diagnosis import tasks
+from validation_core.diagnosis.questions import posteriors
+from validation_core.diagnosis.questions.posteriors import Measure
+from validation_core.figures import posteriors as draw
+from validation_core.figures.outcome import Drawn
+from validation_core.front.result import Result, Rows
+from validation_core.front.table import Table, table_of
+from validation_core.front.work import Watch, run_in_turn, watching
+from validation_core.store import Store
+from validation_core.tables import Upload
+from validation_core.tables.reading import File
+from validation_core.types import Array
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ComparisonResult(Result):
+    """Measures of several tables, and their paired differences from a reference."""
+
+    labels: tuple[str, ...]
+    measures: tuple[Measure, ...]
+    """Each with a value for every table, and differences whose intervals hold together."""
+    crps: Array
+    """Differences in CRPS from the reference by parameter: estimate, low, high (T, D, 3)."""
+    names: tuple[str, ...]
+    """Of the parameters."""
+    reference: int = 0
+    """The table that differences are taken from."""
+
+    @property
+    def title(self) -> str:
+        return "Which posterior is closer to the truth?"
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """For each other table, whether it is nearer, by every measure that can tell."""
+        return posteriors.describe(self.measures, self.labels, self.reference)
+
+    def figures(self) -> tuple[Drawn, ...]:
+        """Differences, those of parameters for each table, and measures in the order given."""
+        first = self.labels[self.reference]
+        others = [i for i in range(len(self.labels)) if i != self.reference]
+        by_parameter = [
+            drawing
+            for i in others
+            if len(self.crps)
+            for drawing in draw.parameters(self.crps[i], self.names, self.labels[i], first)
+        ]
+        return (
+            *draw.differences(self.measures, self.labels, self.reference),
+            *by_parameter,
+            *draw.history(self.measures, self.labels),
+        )
+
+    def rows(self) -> Rows:
+        """A row for each measure of each table; `closer` is None where it cannot be told."""
+        return [
+            {
+                "measure": measure.name,
+                "table": label,
+                **measure.values[i]._asdict(),
+                **{f"difference_{k}": v for k, v in measure.differences[i]._asdict().items()},
+                "closer": None if i == self.reference else measure.closer(i),
+            }
+            for measure in self.measures
+            for i, label in enumerate(self.labels)
+        ]
+
+    def to_json(self) -> str:
+        """As the command line prints it."""
+        document: dict[str, Any] = {
+            "tables": list(self.labels),
+            "reference": self.labels[self.reference],
+            "sentences": list(self.sentences),
+            "measures": [self._measure(measure) for measure in self.measures],
+        }
+        return json.dumps(document, indent=1, allow_nan=False)
+
+    def _measure(self, measure: Measure) -> dict[str, Any]:
+        others = range(len(self.labels))
+        return {
+            "name": measure.name,
+            "title": measure.title,
+            "about": measure.about,
+            "higher_is_better": measure.higher_is_better,
+            "values": [value._asdict() for value in measure.values],
+            "differences": [value._asdict() for value in measure.differences],
+            "closer": [None if i == self.reference else measure.closer(i) for i in others],
+        }
+
+
+def compare(
+    tables: Mapping[str, Table | Upload | File | Mapping[str, ArrayLike]]
+    | Sequence[Table | Upload | File],
+    *,
+    reference: str | int = 0,
+    seed: int = 0,
+    store: Store | None = None,
+    progress: bool | Watch = True,
+) -> ComparisonResult:
+    """Compare posteriors of the same simulations row by row: checkpoints, architectures, methods.
+
+    What an observation adds to both tables cancels, so that small differences show. Energy score,
+    CRPS and log score are proper (Gneiting, Raftery 2007): the true posterior has the best.
+
+    Args:
+        tables: two or more, by what they are called, with the same theta and x in every row.
+        reference: the table that differences are taken from, by its name or place.
+        seed: of the tests whose ranks are compared.
+        store: where networks and results are kept; by default the user's cache folder.
+        progress: a bar on a terminal and in a notebook; what to tell instead; or silence.
+
+    Raises:
+        ValueError: for fewer than two tables, or tables of other simulations, by their names.
+    """
+    labels, several = _named(tables)
+    if isinstance(reference, str) and reference not in labels:
+        raise ValueError(
+            f"The reference is one of {', '.join(labels)}; got {reference!r}. Choose one."
+        )
+    at = labels.index(reference) if isinstance(reference, str) else reference
+    return compared(labels, several, at, seed, store or Store(), progress)
+
+
+def compared(
+    labels: Sequence[str],
+    tables: Sequence[Table],
+    reference: int,
+    seed: int,
+    store: Store,
+    progress: bool | Watch,
+) -> ComparisonResult:
+    """As `compare`, of tables that may share a name.
+
+    Raises:
+        ValueError: for fewer than two tables, or tables of other simulations, by their names.
+    """
+    if len(tables) < 2:
+        raise ValueError(
+            f"A comparison needs at least two tables; got {len(tables)}. Name another file."
+        )
+    uploads, methods = [table.upload for table in tables], posteriors.methods()
+    for i, (label, upload) in enumerate(zip(labels, uploads, strict=True)):
+        reason = None if i == reference else posteriors.unlike(uploads[reference], upload)
+        if reason:
+            raise ValueError(f"{label}: {reason}")
+    records, scores = [], []
+    with watching(progress) as watch:
+        for label, upload in zip(labels, uploads, strict=True):
+            tasks.hold(upload)
+            own = posteriors.studies(upload, seed)
+            queue = (*tasks.tasks(upload, methods, seed), *own)
+            run_in_turn(queue, store, watch, prefix=f"{label}: ")
+            records.append(tasks.records(store, upload, methods, seed)[0])
+            scores.append(next((task.load(store) for task in own), None))
+    return ComparisonResult(
+        tuple(labels),
+        tuple(posteriors.measures(uploads, records, scores, reference)),
+        np.asarray(posteriors.parameters(scores, reference)),
+        uploads[reference].names,
+        reference,
+    )
+
+
+def _named(tables: Mapping[str, Any] | Sequence[Any]) -> tuple[list[str], list[Table]]:
+    """Tables and what they are called; without names by their files, or by their place."""
+    if isinstance(tables, Mapping):
+        return list(tables), [table_of(table) for table in tables.values()]
+    several = [table_of(table) for table in tables]
+    paths = [table.path for table in several]
+    places = [f"table {i + 1}" for i in range(len(several))]
+    return paths if len(set(paths)) == len(paths) else places, several

@@ -1,0 +1,187 @@
+"""A table of draws in memory: what every question of the front door is asked about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from validation_core import tables
+from validation_core.tables import AmbiguousOrder, Order, Upload
+from validation_core.tables.reading import File
+from validation_core.types import TwoSamples
+
+__all__ = ["AmbiguousOrder", "Table", "read", "table_of"]
+
+_UNNAMED = "table.npz"
+
+
+class Table:
+    """The truths of N simulations, their data, and K draws of an estimator q at each.
+
+    It is checked as a file is: rows with NaN are left out and counted, `warnings` and `notes` say
+    what a user should know. Its numbers are brought to one float type and never changed after.
+
+    Args:
+        theta: the true parameters (N, D), drawn from the prior.
+        x: the data (N, ...) simulated from each; trailing axes are flattened.
+        theta_q: K draws from q at each x (N, K, D); (K, N, D) is recognised where N and K differ.
+        names: of the D parameters.
+        x_names: of the columns of x.
+        log_q: log q at theta (N,).
+        log_q_draws: log q at the draws (N, K).
+        log_joint: log p(theta, x) (N,), normalised or not.
+        log_joint_draws: the same at the draws (N, K).
+        x_o: your own observation (M,).
+        theta_o: draws of q there (K', D).
+        order: what the first axes of theta_q are, where N = K leaves it open: NKD or KND.
+
+    Raises:
+        AmbiguousOrder: when N = K and no order is given.
+        ValueError: for arrays that cannot be diagnosed: the rule, what was got, what to do.
+    """
+
+    upload: Upload
+    path: str
+    """The file that it was read from."""
+
+    def __init__(
+        self,
+        theta: ArrayLike,
+        x: ArrayLike,
+        theta_q: ArrayLike,
+        *,
+        names: Sequence[str] = (),
+        x_names: Sequence[str] = (),
+        log_q: ArrayLike | None = None,
+        log_q_draws: ArrayLike | None = None,
+        log_joint: ArrayLike | None = None,
+        log_joint_draws: ArrayLike | None = None,
+        x_o: ArrayLike | None = None,
+        theta_o: ArrayLike | None = None,
+        order: Order | None = None,
+    ) -> None:
+        given: dict[str, Any] = {
+            "theta": theta,
+            "x": x,
+            "theta_q": theta_q,
+            "theta_names": names or None,
+            "x_names": x_names or None,
+            "log_q": log_q,
+            "log_q_draws": log_q_draws,
+            "log_joint": log_joint,
+            "log_joint_draws": log_joint_draws,
+            "x_o": x_o,
+            "theta_o": theta_o,
+        }
+        self.upload = Upload.of(_arrays(given), order=order)
+        self.path = _UNNAMED
+
+    @classmethod
+    def of(cls, upload: Upload, path: str = _UNNAMED) -> Table:
+        """What was read and checked before."""
+        table = cls.__new__(cls)
+        table.upload, table.path = upload, path
+        return table
+
+    @classmethod
+    def samples(cls, p: ArrayLike, q: ArrayLike, *, names: Sequence[str] = ()) -> Table:
+        """Two plain samples without conditioning: the truth p (n, d) and the estimator q (n', d).
+
+        Raises:
+            ValueError: for samples of different columns, or too few rows.
+        """
+        return cls.of(Upload.of(_arrays({"p": p, "q": q, "theta_names": names or None})))
+
+    @property
+    def n(self) -> int:
+        """Simulations N of a table, or points of the smaller of two samples."""
+        return self.upload.n
+
+    @property
+    def k(self) -> int:
+        """Draws K of q at each x; 0 for two samples, which have no x."""
+        return self.upload.k
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the D parameters."""
+        return self.upload.names
+
+    @property
+    def x_names(self) -> tuple[str, ...]:
+        """Of the M columns of x."""
+        return self.upload.x_names
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What may be wrong with it, in sentences."""
+        return self.upload.warnings
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was done with it on the way in, in sentences."""
+        return self.upload.notes
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Its numbers by their public names: theta (N, D), x (N, M), theta_q (N, K, D), ..."""
+        return dict(self.upload.arrays())
+
+    def save(self, path: Path | str) -> Path:
+        """Write it as an .npz file that `read` takes.
+
+        Raises:
+            ValueError: for a name that does not end in .npz.
+        """
+        path = Path(path)
+        if path.suffix != ".npz":
+            raise ValueError(f"A table is written as .npz; got {path.name}. Rename it.")
+        labels = {"theta_names": self.names, "x_names": self.x_names}
+        named: Any = {name: np.array(label) for name, label in labels.items() if label}
+        np.savez_compressed(path, allow_pickle=False, **self.arrays(), **named)
+        return path
+
+    def __repr__(self) -> str:
+        d, m = self.upload.dims
+        if isinstance(self.upload.data, TwoSamples):
+            return f"Table(two samples, {self.n} points in the smaller one, {d} quantities)"
+        return f"Table({self.n} rows, {self.k} draws of q at each, {d} parameters, {m} data)"
+
+
+def _arrays(given: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
+    return {name: np.asarray(value) for name, value in given.items() if value is not None}
+
+
+def read(file: File, *, order: Order | None = None) -> Table:
+    """The table or the two samples in a file: .npz, .npy, HDF5, netCDF, .csv or .parquet.
+
+    Nothing is ever unpickled, and nothing is read before its declared size has been accepted.
+
+    Args:
+        file: a path, the bytes of the file, or the file opened for reading.
+        order: what the first axes of theta_q are, where N = K leaves it open: NKD or KND.
+
+    Raises:
+        AmbiguousOrder: when N = K and no order is given.
+        ValueError: for everything else that cannot be diagnosed.
+    """
+    path = str(file) if isinstance(file, Path | str) else _UNNAMED
+    return Table.of(tables.read(file, order=order), path)
+
+
+def table_of(source: Table | Upload | File | Mapping[str, ArrayLike]) -> Table:
+    """A table from whatever holds one: itself, a file, or arrays by their public names.
+
+    Raises:
+        ValueError: as `read` does.
+    """
+    if isinstance(source, Table):
+        return source
+    if isinstance(source, Upload):
+        return Table.of(source)
+    if isinstance(source, Mapping):
+        return Table.of(Upload.of(_arrays(source)))
+    return read(source)

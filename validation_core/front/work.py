@@ -1,0 +1,203 @@
+"""Long work of the front door: tasks run in this process or on an engine, under a bar."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+import time
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+from validation_core.engine import Engine, JobState, Task
+from validation_core.engine.start import executor
+from validation_core.store import Store
+
+_ME = "front door"
+
+
+class Watch(Protocol):
+    """What hears how far some work is."""
+
+    every: float
+    """Seconds between what it is told of work that runs elsewhere."""
+
+    def note(self, text: str) -> None:
+        """Something a user should know, such as where results are kept."""
+        ...
+
+    def begin(self, label: str) -> None:
+        """A piece of work begins, if it is not done already."""
+        ...
+
+    def progress(self, done: int, part: float, total: int, seconds: float) -> None:
+        """Pieces done and under way, of how many, and the time since the first began."""
+        ...
+
+    def end(self, task: Task, seconds: float, store: Store) -> None:
+        """A piece of work has left its result in the store, so long after the first began."""
+        ...
+
+    def late(self, task: Task) -> None:
+        """The time that the work was given was spent before this piece."""
+        ...
+
+    def left_out(self, question: str) -> None:
+        """A question takes long on a table this large, and is asked by its name only."""
+        ...
+
+
+class _Silent:
+    """Says nothing but what a user must know: as warnings."""
+
+    every = 0.2
+
+    def note(self, text: str) -> None:
+        warnings.warn(text, UserWarning, stacklevel=2)
+
+    def begin(self, label: str) -> None: ...
+    def progress(self, done: int, part: float, total: int, seconds: float) -> None: ...
+    def end(self, task: Task, seconds: float, store: Store) -> None: ...
+    def late(self, task: Task) -> None: ...
+    def left_out(self, question: str) -> None: ...
+
+
+class _Bar:
+    """A progress bar of tqdm: text on a terminal, a widget in a notebook."""
+
+    every = 0.2
+
+    def __init__(self) -> None:
+        with warnings.catch_warnings():  # without ipywidgets the bar is text
+            warnings.simplefilter("ignore")
+            from tqdm.auto import tqdm
+        self._bar: Any = tqdm(total=1, leave=False, bar_format="{l_bar}{bar}| {elapsed}")
+
+    def note(self, text: str) -> None:
+        self._bar.write(text, file=sys.stderr)
+
+    def begin(self, label: str) -> None:
+        self._bar.set_description(label)
+
+    def progress(self, done: int, part: float, total: int, seconds: float) -> None:
+        self._bar.total = total
+        self._bar.n = min(done + part, total)
+        self._bar.refresh()
+
+    def end(self, task: Task, seconds: float, store: Store) -> None: ...
+    def late(self, task: Task) -> None:
+        self.note(f"out of time before: {task.label}")
+
+    def left_out(self, question: str) -> None:
+        self.note(f"left out of a table this large: {question}; ask for it by name")
+
+    def close(self) -> None:
+        self._bar.close()
+
+
+@contextmanager
+def watching(progress: bool | Watch) -> Iterator[Watch]:
+    """What is told of the work: a bar where somebody may see it, else nothing."""
+    if not isinstance(progress, bool):
+        yield progress
+        return
+    # A kernel's standard error is no terminal, and is looked at all the same.
+    if not progress or not (sys.stderr.isatty() or "ipykernel" in sys.modules):
+        yield _Silent()
+        return
+    bar = _Bar()
+    try:
+        yield bar
+    finally:
+        bar.close()
+
+
+class _OutOfTime(Exception):
+    """The time that some work was given has gone."""
+
+
+def run_in_turn(
+    queue: Sequence[Task],
+    store: Store,
+    watch: Watch,
+    budget: float | None = None,
+    *,
+    prefix: str = "",
+) -> None:
+    """Run the tasks whose results are missing, one after the other, in this process.
+
+    Args:
+        queue: what is wanted, in order.
+        store: where results go.
+        watch: is told of each.
+        budget: seconds; what would take longer is not run.
+        prefix: before the label of each.
+    """
+    start, total = time.perf_counter(), len(queue)
+    for done, task in enumerate(queue):
+        known = task.done(store)
+        if not known:
+            watch.begin(prefix + task.label)
+
+        def heard(fraction: float, live: Mapping[str, Any], done: int = done) -> None:
+            seconds = time.perf_counter() - start
+            if budget is not None and seconds > budget:
+                raise _OutOfTime
+            watch.progress(done, fraction, total, seconds)
+
+        try:
+            heard(0.0, {})
+            if not known:
+                task.run(store, heard)
+        except _OutOfTime:
+            watch.late(task)
+            return
+        _release_memory()  # a table may be nearly all that fits
+        watch.end(task, time.perf_counter() - start, store)
+
+
+def _release_memory() -> None:
+    """Give back what is free, where the C library can: after much of it was in use, 50 MB."""
+    if sys.platform == "linux":
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # musl has none
+        if trim is not None:
+            trim(0)
+
+
+def run_on_engine(
+    tasks: Sequence[Task], store: Store, watch: Watch, label: str, engine: str | None = None
+) -> JobState:
+    """Run tasks where `engine` says, and watch them.
+
+    Args:
+        tasks: what is wanted.
+        store: where results go.
+        watch: is told how far they are, and what the store has to say.
+        label: what to call the work.
+        engine: `local` for worker processes, `serial` for this one, `dask:ADDRESS` for a cluster,
+            `dask:ADDRESS,local` for one that may be replaced by this machine; None as the
+            environment says (NPTLAB_ENGINE, NPTLAB_SCHEDULER), which is `local` by default.
+
+    Returns:
+        How the job ended; some of its tasks may have failed.
+
+    Raises:
+        ValueError: for another name, or a cluster that does not answer.
+    """
+    runner = Engine(store, executor(engine, watch.note))
+    past_notices: set[str] = set()
+    try:
+        job = runner.submit(tasks, _ME, label)
+        watch.begin(label)
+        state = job.snapshot()
+        while state.active:
+            state = runner.wait(job.key, _ME, timeout=watch.every)
+            for notice in [notice for notice in store.notices if notice not in past_notices]:
+                past_notices.add(notice)
+                watch.note(notice)
+            part = state.fraction * state.total - state.done
+            watch.progress(state.done, part, state.total, state.seconds)
+    finally:
+        runner.close()
+    return state

@@ -1,0 +1,1 @@
+"""The only training: networks, standardisation, Adam and the loop, and how networks are kept."""

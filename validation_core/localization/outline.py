@@ -1,0 +1,145 @@
+"""The lines of a picture: a ball's outline on the grid, and two dimensions out of many."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import contourpy
+import numpy as np
+
+from validation_core.localization.task import Maps
+from validation_core.rng import stream
+from validation_core.types import Array
+
+if TYPE_CHECKING:
+    from validation_core.statistics.curves import PrincipalCurve
+
+
+def contours(grid_x: Array, grid_y: Array, field: Array, radius: Array) -> list[Array]:
+    """The ball's outline at each place: polylines (L, 2), nan rows between separate ones.
+
+    Args:
+        grid_x: (G,).
+        grid_y: (H,).
+        field: distances in phi (V, H, G), rows y.
+        radius: (V,).
+
+    Returns:
+        One array per place, (0, 2) where no outline crosses the grid.
+
+    Raises:
+        ValueError: unless the field has a row for each y and a column for each x.
+    """
+    sides = (len(radius), len(grid_y), len(grid_x))
+    if np.shape(field) != sides:
+        raise ValueError(
+            f"A field has a value at every place and grid point, here {sides}; got "
+            f"{np.shape(field)}. Give (V, y, x)."
+        )
+    outlines: list[Array] = []
+    for values, level in zip(np.asarray(field, np.float64), radius, strict=True):
+        generator = contourpy.contour_generator(
+            grid_x, grid_y, values, line_type=contourpy.LineType.ChunkCombinedNan
+        )
+        points: Array | None = generator.lines(float(level))[0][0]
+        outlines.append(np.zeros((0, 2)) if points is None else points)
+    return outlines
+
+
+def intervals(grid_x: Array, field: Array, radius: Array) -> list[Array]:
+    """The ball at each place where theta has one dimension: its stretches' ends (L, 2).
+
+    Between grid points the distance is taken as straight; the field is (V, G), radius (V,).
+    """
+    stretches: list[Array] = []
+    for values, level in zip(np.asarray(field, np.float64), radius, strict=True):
+        above = values - level
+        ends = [grid_x[0]] * bool(above[0] <= 0)
+        for (left, right), (a, b) in zip(pairwise(grid_x), pairwise(above), strict=True):
+            if (a <= 0) != (b <= 0):
+                ends.append(left + (right - left) * a / (a - b))
+        ends += [grid_x[-1]] * bool(above[-1] <= 0)
+        stretches.append(np.reshape(np.array(ends, dtype=np.float64), (-1, 2)))
+    return stretches
+
+
+class Projected(NamedTuple):
+    """A map's points in two dimensions."""
+
+    q: Array
+    """(V, S, 2)."""
+    truth: Array
+    """(V, T, 2)."""
+    centre: Array
+    """(V, 2)."""
+    film_centre: Array
+    """(F, V, 2)."""
+    axes: Array
+    """(2, D): what each dimension is of the parameters, in sds of q for principal components."""
+    share: Array
+    """(2,) of q's standardised variance that each dimension holds."""
+
+
+def project(maps: Maps, onto: tuple[int, int] | Literal["pca"]) -> Projected:
+    """Two coordinates of theta, or the first two principal components of all draws of q.
+
+    The components are those of the parameters in units of their sd over all places, so that none
+    leads by its units alone; one pair of axes serves every place.
+
+    Raises:
+        ValueError: for fewer than two parameters or a coordinate that is not there.
+    """
+    d = maps.q.shape[2]
+    pair_there = onto == "pca" or (onto[0] != onto[1] and all(0 <= axis < d for axis in onto))
+    if d < 2 or not pair_there:
+        raise ValueError(
+            f"A projection takes two different of {d} parameters, or 'pca' of at least two; got "
+            f"{onto!r}. Choose among 0 to {d - 1}."
+        )
+    rows = maps.q.reshape(-1, d).astype(np.float64)
+    shift, scale = rows.mean(0), rows.std(0)
+    scale = np.where(scale > 0, scale, 1.0)
+    z = (rows - shift) / scale
+    if onto == "pca":
+        axes = np.linalg.eigh(z.T @ z / len(z))[1].T[:-3:-1]
+        axes = axes * np.sign(axes[[0, 1], np.abs(axes).argmax(1)])[:, None]
+        matrix = axes / scale
+    else:
+        axes = matrix = np.eye(d)[list(onto)]
+        shift = np.zeros(d)
+    share = (z @ axes.T).var(0) / max(float(z.var(0).sum()), 1e-300)
+    points = (maps.q, maps.truth, maps.centre, maps.film_centre)
+    q, truth, centre, film_centre = ((part - shift) @ matrix.T for part in points)
+    return Projected(q, truth, centre, film_centre, axes, share)
+
+
+# ---- How bent the truth is: the principal curve of the true draws that a map shows ----
+
+
+_SHOWN = 2000  # true draws that the curve is fitted to
+_FEWEST = 200
+_FREEDOM = 8.0
+
+
+def bend(maps: Maps) -> PrincipalCurve | None:
+    """Hastie and Stuetzle's principal curve of the truth at all places; None unless D = 2.
+
+    Where x is a number the curve starts from the truth's means along it, so that a spiral is
+    followed and not crossed.
+    """
+    # Splines and their solvers are loaded where a curve is drawn, not with every map.
+    from validation_core.statistics.curves import principal_curve
+
+    draws = np.asarray(maps.truth, dtype=np.float64)  # (V, T, 2)
+    if draws.shape[2] != 2 or draws[..., 0].size < _FEWEST:
+        return None
+    cloud = draws.reshape(-1, 2)
+    if min(np.ptp(cloud, axis=0)) == 0:
+        return None
+    few = cloud[stream(0, "bend").permutation(len(cloud))[:_SHOWN]]
+    ordered = maps.x_at.shape[1] == 1 and draws.shape[1] > 1
+    means = draws.mean(1)
+    steps = np.linalg.norm(np.diff(means, axis=0), axis=1)
+    moving = ordered and bool((steps > 0).all()) and np.std(steps) < np.mean(steps)
+    return principal_curve(few, freedom=_FREEDOM, start=means if moving else None)

@@ -1,0 +1,243 @@
+"""A map as a piece of work: train or load the localizer, draw afresh, measure its ball."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from validation_core import keys, models, statistics
+from validation_core.keys import Specification
+from validation_core.localization import ball, scene
+from validation_core.models import Simulated, Training, trace
+from validation_core.narrow import narrow
+from validation_core.rng import stream
+from validation_core.study import Report
+from validation_core.types import Array, PosteriorTable
+
+if TYPE_CHECKING:
+    from validation_core.localization.scene import Places
+    from validation_core.scores.localizer.trained import Distance, TrainedLocalizer
+    from validation_core.store import Store
+
+
+_TRAINED = 0.8  # of the bar, where a localizer has to be trained
+_SMALLEST = 1e-300  # a p-value is never 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class MapTask(Specification, spec="map"):
+    """Draw fresh simulations, rank them, and map the ball; the training's source says where from.
+
+    A benchmark gives 2n new simulations; a table the half that its seed kept from training,
+    whatever n and k are.
+    """
+
+    training: Training
+    n: int = 1000
+    """Simulations that choose u_star, and as many that quote it."""
+    k: int = 200
+    """Draws of q at each."""
+    places: int = 41
+    """Places x of the slider."""
+    points: int = 61
+    """Grid points a side: one more than a multiple of 30, so that the film's grid fits in."""
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.n < 2 or self.k < 2 or self.places < 2:
+            raise ValueError(
+                "A map has at least two simulations in each batch, two draws of q at each and two "
+                f"places; got n = {self.n}, k = {self.k}, places = {self.places}. Raise them."
+            )
+        if self.points < ball.FILM + 1 or (self.points - 1) % ball.FILM:
+            raise ValueError(
+                f"points is one more than a multiple of {ball.FILM}; got {self.points}. Take 61."
+            )
+
+    @property
+    def label(self) -> str:
+        return f"Map {self.training.source.label}"
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """The localizer's key."""
+        return frozenset({keys.key(self.training)})
+
+    def done(self, store: Store) -> bool:
+        return store.has("results", self.key)
+
+    def run(self, store: Store, report: Report) -> None:
+        """Map, training the localizer where the store lacks it."""
+        localizer = self._localizer(store, report)
+        course = {name: localizer.history[name].tolist() for name in ("step", "train", "held")}
+
+        def tell(fraction: float) -> None:
+            report(_TRAINED + (1 - _TRAINED) * fraction, {"history": course})
+
+        tell(0.0)
+        arrays = self._arrays(store, localizer, tell)
+        store.save("results", self.key, arrays, spec=keys.text(self), meta={"label": self.label})
+        tell(1.0)
+
+    def load(self, store: Store) -> Maps | None:
+        """The stored maps, or None."""
+        stored = store.load("results", self.key)
+        return None if stored is None else Maps(*(stored.arrays[name] for name in Maps._fields))
+
+    def _localizer(self, store: Store, report: Report) -> TrainedLocalizer:
+        course = trace(report)
+
+        def tell(fraction: float, now: Mapping[str, Any]) -> None:
+            course(_TRAINED * fraction, now)
+
+        localizer: TrainedLocalizer = models.trained(store, self.training, tell)
+        return localizer
+
+    def _arrays(
+        self, store: Store, localizer: TrainedLocalizer, tell: Callable[[float], None]
+    ) -> dict[str, Array]:
+        source, distance = self.training.source, localizer.at()
+        rng = stream(self.seed, "map", "simulations")
+        table = source.test_table(2 * self.n, self.k, rng, seed=self.training.seed, store=store)
+        choose, quote = scene.halves(table)
+        summary = self._told(distance, choose, quote)
+        tell(0.3)
+        places = self._places(table)
+        axes = ball.axes(places, self.points)
+        u_star = float(summary["u_star"])
+        here = ball.at_places(distance, places, u_star)
+        mapped = {
+            "x_at": places.x,
+            "q": places.q,
+            "truth": places.truth,
+            "centre": here.centre,
+            "radius": here.radius,
+            "grid_x": axes[0],
+            "grid_y": axes[1],
+            "field": ball.field(distance, places.x, *axes),
+            "difference": self._difference(places, axes),
+        }
+        tell(0.5)
+        film = ball.film(localizer, places, u_star, axes, lambda done: tell(0.5 + 0.5 * done))
+        numbers: dict[str, Array] = {
+            # A p-value may be too small for float32.
+            name: narrow(array) if np.ndim(array) else np.asarray(array, np.float64)
+            for name, array in (summary | mapped).items()
+        }
+        numbers |= {name: numbers[name].astype(np.float16) for name in ("field", "difference")}
+        flags = {"q_inside": here.q_inside, "truth_inside": here.truth_inside}
+        return {
+            **numbers,
+            **{name: array.astype(np.uint8) for name, array in flags.items()},
+            **film,
+        }
+
+    def _told(
+        self, distance: Distance, choose: PosteriorTable, quote: PosteriorTable
+    ) -> dict[str, Array]:
+        """What the two batches of ranks say of the ball and of q as a whole."""
+        rng = stream(self.seed, "map", "ranks")
+        chose, quoted = (ball.ranks(distance, batch, rng) for batch in (choose, quote))
+        estimate = statistics.ball(chose.u, quoted.u)
+        return {
+            "u_choose": chose.u,
+            "u_quote": quoted.u,
+            "x_quote": quote.x,
+            "u_star": estimate.u_star,
+            "inside": estimate.inside,
+            "inside_low": estimate.low,
+            "inside_high": estimate.high,
+            "distance": np.array(statistics.kolmogorov(quoted.u)),
+            "pvalue": np.maximum(statistics.ks(quoted.u).pvalue, _SMALLEST),
+            "tied": np.concatenate([chose.tied, quoted.tied]).mean(),
+        }
+
+    def _places(self, table: PosteriorTable) -> Places:
+        source = self.training.source
+        if not isinstance(source, Simulated):
+            return scene.of_table(table, self.places)
+        return scene.simulated(source, table.x, self.places, stream(self.seed, "map", "places"))
+
+    def _difference(self, places: Places, axes: tuple[Array, Array]) -> Array:
+        source = self.training.source
+        if not isinstance(source, Simulated) or not axes[0].size:
+            return np.zeros(0)
+        difference = ball.difference(source, places.x, ball.points(*axes))
+        return np.zeros(0) if difference is None else ball.shaped(difference, *axes)
+
+
+# ---- What a map holds: plain arrays, so that a page and a file can ----
+
+
+class Maps(NamedTuple):
+    """A localizer's ball at V places x, told by fresh simulations that shaped nothing.
+
+    D, M: dimensions of theta and x; S draws of q and T truths shown at a place; G grid points a
+    side (one axis where D = 1, no grid where D > 2); F frames of the training film.
+    """
+
+    u_choose: Array
+    """(n,) ranks of the simulations that chose u_star."""
+    u_quote: Array
+    """(n,) ranks of those that quote it."""
+    x_quote: Array
+    """(n, M) their data."""
+    u_star: Array
+    """() q's mass in the ball; the truth's share in it, and its 95% Wilson interval: ()."""
+    inside: Array
+    inside_low: Array
+    inside_high: Array
+    distance: Array
+    """(3,) d~: estimate, low, high, of u_quote."""
+    pvalue: Array
+    """() of the exact KS test of u_quote."""
+    tied: Array
+    """() share of truths that tie with a draw: above 1%, phi has collapsed somewhere."""
+    x_at: Array
+    """(V, M) the places of the slider, in its order."""
+    centre: Array
+    """(V, D) theta_l(x) in the parameters' own units."""
+    radius: Array
+    """(V,) the u_star-quantile of q's distances at x: the ball's radius in phi."""
+    q: Array
+    """(V, S, D) draws of q shown."""
+    q_inside: Array
+    """(V, S) 1 where a draw is in the ball."""
+    truth: Array
+    """(V, T, D) true draws at the same x: many on a benchmark, the one there is on an upload."""
+    truth_inside: Array
+    """(V, T)."""
+    grid_x: Array
+    """(G,) of the first parameter, empty where D > 2."""
+    grid_y: Array
+    """(G,) of the second, empty where D != 2."""
+    field: Array
+    """(V, G, G) distances in phi of the grid's places (rows y, columns x), (V, G) where D = 1."""
+    difference: Array
+    """Like field: p - q as densities, empty where nobody knows them."""
+    film_step: Array
+    """(F,) step of each frame."""
+    film_train: Array
+    film_held: Array
+    """(F,) KS distances of the training and of the held-out anchors' ranks."""
+    film_centre: Array
+    """(F, V, D)."""
+    film_radius: Array
+    """(F, V)."""
+    film_inside: Array
+    """(F, V, S) of the same draws q."""
+    film_field: Array
+    """(F, V, H, H) at film_axes, (F, V, H) where D = 1, empty where D > 2."""
+    kept: Array
+    """() the frame whose parameters were kept."""
+    starts: Array
+    """(3,) KS distance of each start on all anchors (scores.localizer.STARTS); nan: not tried."""
+
+    @property
+    def film_axes(self) -> tuple[Array, Array]:
+        """The grid of film_field: every few points of the map's."""
+        stride = (len(self.grid_x) - 1) // max(1, self.film_field.shape[-1] - 1)
+        return self.grid_x[:: max(1, stride)], self.grid_y[:: max(1, stride)]

@@ -1,0 +1,360 @@
+"""What a method is: one class that declares all of itself, with defaults for what most share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+
+import numpy as np
+
+from validation_core.keys import Specification, known
+from validation_core.types import (
+    Array,
+    Benchmark,
+    Budget,
+    MethodStyle,
+    Outcome,
+    Paper,
+    PosteriorTable,
+    PowerCell,
+    Score,
+    Scores,
+    TableScores,
+)
+
+if TYPE_CHECKING:
+    from validation_core.diagnosis.records import Effect, Record
+    from validation_core.figures.outcome import Drawn
+    from validation_core.statistics import Uniformity
+    from validation_core.tables import Upload
+    from validation_core.tables.floats import Range
+
+LEARN_ROWS = 50
+"""Rows of an upload below which half of them teach a network nothing."""
+RANK_ROWS = 5
+
+Layout = Literal["blocks", "table"]
+ScoreKind = Literal["fixed", "classifier", "recipe", "trial"]
+LogDensity = Callable[[Array, Array], Array]
+"""log q of theta (n, D) and x (n, M): (n,)."""
+
+
+RELABELLED = 1.5e-8
+"""Seconds for one simulation under one relabeling, on one 2.x GHz core as all of these."""
+RANKED = 0.02
+"""Seconds for a million draws ranked."""
+_LOGITS = 5.0  # seconds for a million rows under the shared classifier
+_COPIES = 4  # of a table while it is drawn, scored and ranked
+
+
+class Work(NamedTuple):
+    """What one test has to do, for a guess of its cost."""
+
+    rows: float
+    """Millions of rows scored; wide rows of a user's table count more than once."""
+    n: int
+    """Simulations."""
+    k: int
+    """Draws of q at each."""
+    d: int
+    """Parameters."""
+    most: int | None = None
+    """Rows of each side that there are; None where as many are drawn as it asks for."""
+
+
+class Further(NamedTuple):
+    """A method that runs when it is asked for, with options that suit a table."""
+
+    method: Method
+    seconds: float
+    """What it takes on 1000 rows with 200 draws of two parameters, one core, training included."""
+    adds: str
+    """What it answers that the others do not, in a line."""
+
+
+class Method(Specification):
+    """A test: which score it reads, laid out how, and what it makes of it.
+
+    A subclass is a frozen dataclass whose fields are the test's options. Its `name` is also what
+    stored keys call it.
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    paper: ClassVar[Paper]
+    summary: ClassVar[str]
+    statistic: ClassVar[str]
+    """What the statistic is, in a few words."""
+    style: ClassVar[MethodStyle] = MethodStyle()
+    """Its colour, dash and symbol in every figure."""
+    turn: ClassVar[int] = 100
+    """Its place among the tests that a diagnosis runs unasked: what learns nothing comes first."""
+    meaning: ClassVar[str] = ""
+    """What a histogram of its ranks says where it is not flat, a sentence."""
+    about: ClassVar[str] = "the centre"
+    """What its distances are from, where it ranks distances."""
+    repeats_findings: ClassVar[bool] = False
+    """Whether panels and captions of a diagnosis already say what it found."""
+    ranks_parameters: ClassVar[bool] = False
+    """Whether it ranks single parameters or quantities, each with a p-value of its own."""
+    decides: ClassVar[bool] = False
+    """Whether its p-value alone is the verdict of a diagnosis of a table."""
+    layout: ClassVar[Layout] = "table"
+    """Truth and draws at the same x, or independent rows of p and of q."""
+    score_kind: ClassVar[ScoreKind] = "fixed"
+    """Where its score is from: `score` without learning; the classifier that several methods
+    share; its own `recipe`, once for all trials; or `learn`, anew in each trial."""
+    pooled: ClassVar[bool] = True
+    """Whether blocks' scores of many trials are one pool: not where a test weighs whole rows."""
+    localizes: ClassVar[bool] = False
+    """Whether its network is a localizer, whose ball can be mapped."""
+    reads_x: ClassVar[bool] = True
+    """Whether a fixed score looks at x, which a table repeats for every draw."""
+    pools_groups: ClassVar[bool] = False
+    """Whether it takes rows that share their draws for one pool: others need independent rows."""
+    ranks_only: ClassVar[bool] = False
+    """Whether it reads nothing but the ranks of truths among draws, by `of_ranks`."""
+
+    def __init_subclass__(cls, *, spec: str | None = None, **options: Any) -> None:
+        """Register the class under its name."""
+        own = f"method:{cls.name}" if "name" in cls.__dict__ else None
+        super().__init_subclass__(spec=spec or own, **options)
+        cls.ranks_only = cls.of_ranks is not Method.of_ranks
+
+    @property
+    def label(self) -> str:
+        """Name with its options, as a legend shows it."""
+        return self.title
+
+    @property
+    def stream(self) -> tuple[str, ...]:
+        """Names of the random stream that breaks ties in a diagnosis."""
+        return "diagnose", self.label
+
+    @property
+    def needs_training(self) -> bool:
+        """Whether what it reads is learnt once for all trials: by a network, kept by its key."""
+        return self.score_kind in ("classifier", "recipe")
+
+    @property
+    def learns_anew(self) -> bool:
+        """Whether it learns in every trial: its test and its training cannot be parted."""
+        return self.score_kind == "trial"
+
+    @property
+    def reads_classifier(self) -> bool:
+        """Whether it reads the classifier that several methods share."""
+        return self.score_kind == "classifier"
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether its score is made without learning."""
+        return self.score_kind == "fixed"
+
+    @property
+    def runs_network(self) -> bool:
+        """Whether scoring runs a neural network, which a GPU does faster."""
+        return not self.is_fixed
+
+    @property
+    def degrades(self) -> bool:
+        """Whether its network can be moved back to its random start, by beta."""
+        return self.reads_classifier
+
+    @property
+    def stage(self) -> str:
+        """The stage of a sensitivity search that asks it: `ranks`, `classifier`, `localizer`, or
+        none where it takes too long at each strength."""
+        if self.reads_classifier:
+            return "classifier"
+        return "ranks" if self.is_fixed else ""
+
+    @property
+    def verdict_score(self) -> str:
+        """What the one exact verdict calls the learned score that it reads; "" for no such one."""
+        return "classifier" if self.reads_classifier else ""
+
+    def budget(self, n: int, k: int = 1) -> Budget:
+        """Draws used by one test of n points (with k draws of q at each x, for tables)."""
+        return Budget(n, n * k if self.layout == "table" else n)
+
+    def test(self, scores: Scores, rng: np.random.Generator) -> Outcome:
+        """Statistic and p-value for each leading index of the scores."""
+        raise NotImplementedError(f"{type(self).__name__} has no test yet: write its `test`")
+
+    def score(self, log_q: LogDensity | None = None) -> Score:
+        """Of a fixed method: its score; `log_q` is the estimator's log density, where known."""
+        raise NotImplementedError(f"{self.title} reads a score that is learnt")
+
+    def score_on(self, benchmark: Benchmark, gamma: float) -> Score:
+        """Of a fixed method: its score on a benchmark.
+
+        Raises:
+            ValueError: where the benchmark does not know what the score is made of.
+        """
+        return self.score(log_q(benchmark, gamma))
+
+    def recipe(self, n: int, k: int, benchmark: Benchmark | None = None) -> Any:
+        """The `models.Recipe` of its own, for tests of n simulations with k draws of q at each."""
+        raise NotImplementedError(f"{self.title} has no recipe of its own")
+
+    def sizes(self, n: int, k: int) -> tuple[tuple[int, int], tuple[int, int]]:
+        """Of one that learns anew: rows and draws per row of the table it learns from, and of the
+        one it looks at."""
+        return (n, k), (n, k)
+
+    def learn(self, train: PosteriorTable, rng: np.random.Generator) -> Score:
+        """Of one that learns anew: the score of one trial."""
+        raise NotImplementedError(f"{self.title} learns nothing in a trial")
+
+    def known_scores(self, upload: Upload) -> TableScores | None:
+        """Scores that an upload brings with it; None where they are worked out."""
+        del upload
+        return None
+
+    def most_rows(self, upload: Upload) -> int:
+        """Rows of each side that a fixed test of blocks looks at, at most."""
+        return self.budget(upload.n, 1).p
+
+    def least_rows(self, upload: Upload) -> tuple[int, str]:
+        """Rows below which it cannot run on an upload, and what it does with them."""
+        del upload
+        if self.is_fixed:
+            return RANK_ROWS, "ranks every row"
+        return LEARN_ROWS, "learns its score on half of the rows"
+
+    def obstacle(self, upload: Upload) -> str | None:
+        """Why an option of it cannot be served by an upload with rows enough; or None."""
+        del upload
+        return None
+
+    @property
+    def in_spreads(self) -> bool:
+        """Whether it measures columns in units of their spread: no square of them is taken."""
+        return self.reads_classifier
+
+    def squared(self, upload: Upload) -> Sequence[Range]:
+        """Columns of an upload whose squares it takes, and that reach too far for that."""
+        theta, x = upload.extreme
+        return (*theta, *x)
+
+    @classmethod
+    def further(cls) -> Further | None:
+        """How a diagnosis runs it where it is asked for by name; None where it runs unasked."""
+        return None
+
+    def effects(self, outcome: Outcome) -> dict[str, Effect]:
+        """What an outcome on an upload found beyond its p-value, by plain names."""
+        del outcome
+        return {}
+
+    @classmethod
+    def findings(cls, record: Record, x_names: Sequence[str] = ()) -> tuple[str, ...]:
+        """What a record of it found beyond its p-value, in sentences."""
+        del record, x_names
+        return ()
+
+    @classmethod
+    def silent_because(cls, benchmark: Benchmark, cell: PowerCell) -> tuple[str, str]:
+        """Why it misses there what another test finds, and the demonstration that shows it."""
+        del benchmark, cell
+        return "what it looks at is little touched by this error at this number of draws.", ""
+
+    @classmethod
+    def figures(cls, arrays: Mapping[str, Array], names: Sequence[str] = ()) -> list[Drawn]:
+        """The figures of an outcome's arrays, in reading order; by default its ranks, if any.
+
+        Args:
+            arrays: of one outcome, no leading axes.
+            names: of the parameters.
+        """
+        del names
+        if "u" not in arrays and not cls.meaning:
+            return []
+        from validation_core.figures.ranks import outcome
+
+        return outcome(arrays)
+
+    @classmethod
+    def pictures(
+        cls,
+        record: Record,
+        *,
+        alpha: float = 0.05,
+        names: Sequence[str] = (),
+        only: int | None = None,
+    ) -> Sequence[Drawn]:
+        """The figures of its record; see `figures.diagnosis.pictures`."""
+        del alpha, only
+        if not cls.meaning:
+            return cls.figures(record.arrays, names)
+        from validation_core.figures.ranks import of_meaning
+
+        return of_meaning(record.arrays["u"], cls.meaning)
+
+    @classmethod
+    def training_figures(cls, summary: Mapping[str, float]) -> list[Drawn]:
+        """What the training of its network said of it, where that can be drawn."""
+        del summary
+        return []
+
+    def unfit(self, k: int) -> str | None:
+        """Why it is not run on many tables with k draws at each x; None for one that is."""
+        del k
+        return "it trains anew for every table" if self.learns_anew else None
+
+    @property
+    def resamples(self) -> int:
+        """How often the test itself puts other draws in the truth's place; 0 for a known law."""
+        return 0
+
+    @property
+    def scoring(self) -> float:
+        """Seconds to score a million rows."""
+        return _LOGITS if self.reads_classifier else 0.0
+
+    def rows(self, n: int, k: int, pooled: bool = False) -> int:
+        """Rows drawn for one test; pooled trials share their calibration draws."""
+        del pooled
+        return sum(self.budget(n, k))
+
+    def places(self, n: int, k: int) -> int:
+        """Distinct x at which one test asks for draws of q."""
+        del k
+        return n if self.layout == "table" else self.budget(n, 1).q
+
+    def cost(self, work: Work) -> float:
+        """Seconds of one test, its draws being there."""
+        return work.n * self.resamples * RELABELLED + work.rows * (self.scoring + RANKED)
+
+    def memory(self, n: int, rows: int, width: int) -> float:
+        """Bytes for trials of n points, whose rows have so many numbers each."""
+        del n
+        chunk = 10 if self.layout == "blocks" else 1  # trials drawn at once
+        return 8.0 * _COPIES * rows * width * chunk
+
+    def of_ranks(self, u: Array) -> Uniformity:
+        """What `test` says of ranks u (..., S, n): statistic (...) and p-value (...)."""
+        raise NotImplementedError(f"{self.title} reads more than ranks")
+
+
+def kind_of(name: str) -> type[Method]:
+    """The method of that name; `Method` itself, with its defaults, for one that is gone."""
+    kind = known().get(f"method:{name}")
+    return kind if kind is not None and issubclass(kind, Method) else Method
+
+
+def log_q(benchmark: Benchmark, gamma: float) -> LogDensity | None:
+    """log q_gamma(theta|x) of a benchmark, or None where it does not know it."""
+    theta, x = (np.zeros((1, width)) for width in benchmark.dims)
+    known = benchmark.log_p(theta, x, gamma), benchmark.log_ratio(theta, x, gamma)
+    if any(part is None for part in known):
+        return None
+
+    def density(theta: Array, x: Array) -> Array:
+        p, ratio = benchmark.log_p(theta, x, gamma), benchmark.log_ratio(theta, x, gamma)
+        assert p is not None
+        assert ratio is not None
+        return p - ratio
+
+    return density

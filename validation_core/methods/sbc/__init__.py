@@ -1,0 +1,220 @@
+"""SBC: the rank of each true parameter, or other test quantity, among q's draws."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from validation_core import statistics
+from validation_core.methods.base import LogDensity, Method
+from validation_core.scores.quantities import LOG_Q, QUANTITIES, Quantities, chosen, labels
+from validation_core.types import (
+    Array,
+    Benchmark,
+    MethodStyle,
+    Outcome,
+    Paper,
+    PosteriorTable,
+    PowerCell,
+    Score,
+    Scores,
+    TableScores,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from validation_core.diagnosis.records import Record
+    from validation_core.figures.outcome import Drawn
+    from validation_core.tables import Upload
+    from validation_core.tables.floats import Range
+
+
+@dataclass(frozen=True, kw_only=True)
+class SBC(Method):
+    """Simulation-based calibration with randomised ranks and Bonferroni over test quantities.
+
+    Both seed papers test each coordinate by KS and correct by Bonferroni; their raw
+    ranks are discrete and reject too often, the randomised ones are exact.
+    """
+
+    name: ClassVar[str] = "sbc"
+    title: ClassVar[str] = "SBC"
+    paper: ClassVar[Paper] = Paper(
+        "Talts, Betancourt, Simpson, Vehtari, Gelman",
+        2018,
+        "Validating Bayesian inference algorithms with simulation-based calibration",
+    )
+    summary: ClassVar[str] = "Does each true parameter rank anywhere among q's draws?"
+    statistic: ClassVar[str] = "largest KS distance over parameters"
+    style: ClassVar[MethodStyle] = MethodStyle("#117733", "longdash", "x")
+    turn: ClassVar[int] = 1
+    ranks_parameters: ClassVar[bool] = True
+    reads_x: ClassVar[bool] = False
+    quantities: str = field(
+        default="marginals",
+        metadata={
+            "label": "Test quantities",
+            "help": "What is ranked, joined by +: "
+            + "; ".join(f"{name}, {quantity.help}" for name, quantity in QUANTITIES.items()),
+            "choices": tuple(QUANTITIES),
+            "multiple": True,
+        },
+    )
+
+    def __post_init__(self) -> None:
+        # In one order, so that the same test has one key.
+        object.__setattr__(self, "quantities", "+".join(chosen(self.quantities)))
+
+    @property
+    def label(self) -> str:
+        return "SBC" if self.quantities == "marginals" else f"SBC {self.quantities}"
+
+    def score(self, log_q: LogDensity | None = None) -> Score:
+        """The quantities as a score; `log_q` is the estimator's log density of (theta, x).
+
+        Raises:
+            ValueError: when log_q is to be ranked and none is given.
+        """
+        names = chosen(self.quantities)
+        if "log_q" in names and log_q is None:
+            raise ValueError(
+                "log_q ranks the estimator's own log density; got none; bring a function of "
+                "theta (n, D) and x (n, M), or leave log_q out of the test quantities"
+            )
+        return Quantities(names, log_q)
+
+    def known_scores(self, upload: Upload) -> TableScores | None:
+        names = chosen(self.quantities)
+        return _with_log_q(upload, names) if LOG_Q in names else None
+
+    def obstacle(self, upload: Upload) -> str | None:
+        names = chosen(self.quantities)
+        if LOG_Q in names:
+            return _no_density(upload)
+        if labels(names, upload.names):
+            return None
+        return "It multiplies two parameters; got one. Add marginals to quantities."
+
+    def squared(self, upload: Upload) -> Sequence[Range]:
+        """Ranks of a coordinate compare numbers, whatever their size."""
+        return upload.extreme[0] if set(chosen(self.quantities)) - {"marginals", LOG_Q} else ()
+
+    @property
+    def scoring(self) -> float:
+        return 0.01
+
+    def unfit(self, k: int) -> str | None:
+        del k
+        if self.quantities == "marginals":
+            return None
+        return "its test quantities are measured among the truth and the draws together"
+
+    @classmethod
+    def silent_because(cls, benchmark: Benchmark, cell: PowerCell) -> tuple[str, str]:
+        del cell
+        if getattr(benchmark, "perturbation", "") == "blind_prior":
+            return (
+                "q ignores x: each true parameter is a draw of the prior, as q's draws are, and "
+                "ranks anywhere among them.",
+                "blind",
+            )
+        return (
+            "it ranks one parameter at a time: an error that leaves every marginal in place on "
+            "average, in correlations or with a sign that differs from x to x, is not seen.",
+            "blind",
+        )
+
+    @classmethod
+    def figures(cls, arrays: Mapping[str, Array], names: Sequence[str] = ()) -> list[Drawn]:
+        from validation_core.methods.sbc import figures
+
+        return figures.outcome(arrays, names)
+
+    @classmethod
+    def pictures(
+        cls,
+        record: Record,
+        *,
+        alpha: float = 0.05,
+        names: Sequence[str] = (),
+        only: int | None = None,
+    ) -> list[Drawn]:
+        from validation_core.methods.sbc import figures
+
+        del alpha
+        if only is None:
+            return figures.outcome(record.arrays, names)
+        return figures.outcome(*figures.of_one(record.arrays, names, only))
+
+    def test(self, scores: Scores, rng: np.random.Generator) -> Outcome:
+        """Per quantity an exact KS test; the smallest p-value times their number, at most 1.
+
+        arrays: u (..., S, n); statistics, pvalues and, by Holm, adjusted p-values (..., S); k
+        (...), draws at each x; kinds (..., F), places of the chosen names in the registry.
+        """
+        assert isinstance(scores, TableScores)
+        u = statistics.conformal_ranks(scores.truth, scores.draws, rng)  # (..., S, n)
+        uniformity = statistics.ks(u)
+        together = _together(uniformity)
+        *trials, _, n = u.shape
+        k = scores.draws.shape[-1]
+        kinds = [list(QUANTITIES).index(name) for name in chosen(self.quantities)]
+        return Outcome(
+            together.statistic,
+            together.pvalue,
+            self.budget(n, k),
+            arrays={
+                "u": u,
+                "statistics": uniformity.statistic,
+                "pvalues": uniformity.pvalue,
+                "adjusted": statistics.holm(uniformity.pvalue),
+                "k": np.full(trials, k),
+                "kinds": np.broadcast_to(kinds, (*trials, len(kinds))),
+            },
+        )
+
+    def of_ranks(self, u: Array) -> statistics.Uniformity:
+        """What `test` says of ranks u (..., S, n): statistic (...) and p-value (...)."""
+        return _together(statistics.ks(u))
+
+
+def _together(found: statistics.Uniformity) -> statistics.Uniformity:
+    """The worst of S tests (..., S), by Bonferroni: (...)."""
+    count = found.pvalue.shape[-1]
+    smallest = np.minimum(1.0, count * found.pvalue.min(-1))
+    return statistics.Uniformity(found.statistic.max(-1), smallest)
+
+
+def _with_log_q(upload: Upload, quantities: Sequence[str]) -> TableScores:
+    """Test quantities, log q last as in the registry: read from the file, which holds no q."""
+    truth, draws = (upload.densities[name] for name in (LOG_Q, f"{LOG_Q}_draws"))
+    known = TableScores(truth[None], draws[None])
+    others = tuple(name for name in quantities if name != LOG_Q)
+    if not labels(others, upload.names):  # alone, or beside products that one parameter lacks
+        return known
+    assert isinstance(upload.data, PosteriorTable)
+    other_scores = Quantities(others).table(upload.data)
+    return TableScores(
+        np.concatenate([other_scores.truth, known.truth]),
+        np.concatenate([other_scores.draws, known.draws]),
+    )
+
+
+def _no_density(upload: Upload) -> str | None:
+    """Whether log q can be ranked: infinite values have a rank, a missing one has none."""
+    for name, where in ((LOG_Q, "truths (N,)"), (f"{LOG_Q}_draws", "draws (N, K)")):
+        if name not in upload.densities:
+            return (
+                f"It ranks log q, which this table does not hold at the {where}; save it as "
+                f"{name}, or leave log_q out of quantities."
+            )
+        if lost := int(np.isnan(upload.densities[name]).sum()):
+            return (
+                f"It ranks log q, and NaN has no rank; got {lost:,} NaN in {name}. Find out why "
+                f"q returns them, or leave log_q out of quantities."
+            )
+    return None

@@ -1,0 +1,285 @@
+"""Reference points for TARP: drawn once from a box, or where theta is expected at each x.
+
+Expected by a ridge on x and its products. The penalty, and whether products help, are chosen for
+each parameter by leaving one row out, which a ridge tells in closed form (Allen, 1974).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import TYPE_CHECKING, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from validation_core import sampling
+from validation_core.hashing import Words, again, hashed, occurrences, uniforms
+from validation_core.learn.standardizer import Standardizer, moments, positive
+from validation_core.learn.stored import GIVEN, Arrays, StoredNetwork
+from validation_core.rng import stream
+from validation_core.scores.base import Recipe
+from validation_core.types import Array, Benchmark, Joint, PosteriorTable, TableScores
+
+if TYPE_CHECKING:
+    from validation_core.learn.training import Report
+
+Follows = Literal["random", "x"]
+Metric = Literal["euclidean", "manhattan"]
+Float = NDArray[np.float64]
+
+FEWEST = 2
+"""True pairs that span a box."""
+ROWS = 1000
+"""Rows that are learnt from at most: bounds the time of a wide x."""
+
+_NUMBERS = 1 << 16  # of theta measured at a time, so that they stay in the cache
+_PENALTIES = np.logspace(-6, 3, 19)  # times the number of rows
+_PRODUCTS = 16  # columns up to which all pairs are multiplied
+_SQUARES = 200  # columns up to which each is squared
+_ROUNDING = 1e-9
+_CLIP = 5.0  # sds: a square must not carry a far x away
+
+
+@dataclass(frozen=True, kw_only=True)
+class References(Recipe, spec="references"):
+    """Lemos et al. (2023), Section 3: any reference points will do that saw no test theta.
+
+    `random`: uniform over the box from the smallest to the largest training truth of each
+    parameter. They ask nothing of x, so that a q that ignores x passes. `x`: what a regression
+    of theta on x expects, plus normal noise of its held-out error. Distances are measured in
+    that box, so that no parameter's unit counts; a box of the test's own truths would tell
+    truths from draws.
+    """
+
+    reference: Follows = "random"
+    metric: Metric = "euclidean"
+    train: int = field(default=1000, metadata={"label": "Training pairs", "min": FEWEST})
+
+    def __post_init__(self) -> None:
+        for name, kind in (("reference", Follows), ("metric", Metric)):
+            if getattr(self, name) not in get_args(kind):
+                raise ValueError(
+                    f"{name} is one of {', '.join(get_args(kind))}; got "
+                    f"{getattr(self, name)!r}. Choose one of those."
+                )
+
+    @property
+    def label(self) -> str:
+        """What it is, for a list of trained models."""
+        return f"references {self.reference} {self.metric}"
+
+    @property
+    def places(self) -> int:
+        return self.train
+
+    def cost(self) -> float:
+        return 0.05
+
+    def sample(self, benchmark: Benchmark, gamma: float, rng: np.random.Generator) -> Joint:
+        """True pairs."""
+        return _pairs(sampling.pairs(benchmark, gamma, self.train, rng))
+
+    def of_table(self, draws: PosteriorTable, rng: np.random.Generator) -> Joint:
+        """A table's true pairs, of which all are used."""
+        del rng
+        return _pairs(draws)
+
+    def learn_all(
+        self, data: Sequence[Joint], seeds: Sequence[int], report: Report | None = None
+    ) -> list[_TrainedReferences]:
+        """References for each set of pairs and seed, in turn."""
+        del report  # it takes no time
+        return [self._learn(joint, seed) for joint, seed in zip(data, seeds, strict=True)]
+
+    def _learn(self, pairs: Joint, seed: int) -> _TrainedReferences:
+        start = perf_counter()
+        theta = pairs.theta.astype(np.float64)
+        low, high = theta.min(0), theta.max(0)
+        # A parameter that never changes has no unit of its own.
+        width = np.where(high > low, high - low, 1.0)
+        mean = fit((theta - low) / width, pairs.x) if self.reference == "x" else None
+        salt = stream(seed, "references").integers(2**64, size=1, dtype=np.uint64)
+        return _TrainedReferences(self.metric, low, width, salt, mean, perf_counter() - start)
+
+    def read(self, arrays: Arrays, *, seconds: float, device: str) -> _TrainedReferences:
+        """What `_TrainedReferences.arrays` gave."""
+        return _TrainedReferences.read(arrays, metric=self.metric, seconds=seconds, device=device)
+
+
+@dataclass(frozen=True, eq=False)
+class _TrainedReferences(StoredNetwork):
+    """The box, the regression where there is one, and the salt of the points' noise."""
+
+    metric: Metric = field(metadata=GIVEN)
+    low: Float  # (D,)
+    width: Float  # (D,)
+    salt: Words  # (1,)
+    mean: Mean | None
+    """Of theta in the unit box."""
+    seconds: float = 0.0
+    device: str = "cpu"
+
+    @property
+    def summary(self) -> Mapping[str, float]:
+        """For references that follow x, the held-out share of theta's variance they explain."""
+        return {} if self.mean is None else {"r2": float(self.mean.r2.mean())}
+
+    def at(self, beta: float = 0.0) -> _ReferenceDistance:
+        """The distance; nothing here is a network, so that no beta degrades it."""
+        del beta
+        return _ReferenceDistance(self.low, self.width, self.metric, self.salt, self._place)
+
+    def _place(self, x: Array, words: Words) -> Float:
+        noise = uniforms(words, len(self.low))
+        return noise if self.mean is None else self.mean(x) + self.mean.sd * ndtri(noise)
+
+
+def _pairs(draws: PosteriorTable | Joint) -> Joint:
+    if len(draws) < FEWEST:
+        raise ValueError(
+            f"References learn their box from at least {FEWEST} true pairs; got {len(draws)}. "
+            "Bring more."
+        )
+    if not (np.isfinite(draws.theta).all() and np.isfinite(draws.x).all()):
+        raise ValueError(
+            "References learn from finite numbers; got NaN or infinite ones in theta or x. Drop "
+            "those rows."
+        )
+    return Joint(draws.theta, draws.x)
+
+
+@dataclass(frozen=True, eq=False)
+class _ReferenceDistance:
+    """Distances in the unit box of theta from a point that depends on x alone.
+
+    Given x, the truth and q's draws are measured from one and the same point, which saw neither:
+    if q is right they are exchangeable, and the truth's rank is exactly uniform. Where x repeats
+    within a table (a constant x, counts, or no columns at all), each further row of it gets
+    another point by its place, so that such a table too is looked at from many sides.
+    """
+
+    low: Float  # (D,)
+    width: Float  # (D,)
+    metric: Metric
+    salt: Words  # (1,)
+    place: Callable[[Array, Words], Float]
+    """Reference points (n, D) in the unit box, of x (n, M) and a word (n,) for each row."""
+
+    def __call__(self, theta: Array, x: Array) -> Float:
+        """Distances (n,) of rows theta (n, D), x (n, M); equal x have one reference."""
+        points = self.place(x, hashed(x, self.salt))
+        return distances(self._unit(theta[:, None]), points, self.metric)[:, 0]
+
+    def table(self, draws: PosteriorTable) -> TableScores:
+        """Distances of the truth (1, n) and of q's draws (1, n, K)."""
+        n, k, d = draws.q.shape
+        points = self.unit_points(draws.x)
+        truth, draw_distances = np.empty((1, n)), np.empty((1, n, k))
+        step = max(1, _NUMBERS // ((k + 1) * d))
+        for first in range(0, n, step):
+            part = slice(first, first + step)
+            together = np.concatenate([draws.theta[part, None], draws.q[part]], axis=1)
+            part_distances = distances(self._unit(together), points[part], self.metric)
+            truth[0, part], draw_distances[0, part] = part_distances[:, 0], part_distances[:, 1:]
+        return TableScores(truth, draw_distances)
+
+    def unit_points(self, x: Array) -> Float:
+        """The reference points of a table's rows, in the unit box: (n, M) to (n, D)."""
+        words = hashed(x, self.salt)
+        return self.place(x, again(words, occurrences(words)))
+
+    def points(self, x: Array) -> Float:
+        """The reference points of a table's rows, in the parameters' units: (n, M) to (n, D)."""
+        return self.low + self.width * self.unit_points(x)
+
+    def _unit(self, theta: Array) -> Float:
+        out = np.subtract(theta, self.low, dtype=np.float64)
+        out /= self.width
+        return out
+
+
+def distances(theta: Array, references: Array, metric: Metric) -> Float:
+    """How far points theta (n, R, D) are from references (n, D): (n, R), euclidean ones squared.
+
+    One point has one distance to the bit, wherever it stands: a draw that is the truth ties.
+    """
+    apart = np.subtract(theta, references[:, None], dtype=np.float64)
+    with np.errstate(over="ignore"):  # farther than a double tells is infinitely far
+        apart = np.abs(apart, out=apart) if metric == "manhattan" else np.square(apart, out=apart)
+        return apart.sum(axis=-1)
+
+
+@dataclass(frozen=True, eq=False)
+class Mean:
+    """E[theta | x], linear or quadratic in x: (n, M) to (n, D)."""
+
+    x_shift: Float  # (M,)
+    x_scale: Float  # (M,)
+    shift: Float  # (F,)
+    scale: Float  # (F,)
+    coefficients: Float  # (F, D)
+    offset: Float  # (D,)
+    sd: Float  # (D,)
+    """Of theta about it, each row left out in turn."""
+    r2: Float  # (D,)
+    """What share of theta's variance it explains, each row left out in turn."""
+
+    def __call__(self, x: Array) -> Float:
+        features = _features(x, self.x_shift, self.x_scale)
+        return (features - self.shift) / self.scale @ self.coefficients + self.offset
+
+
+def fit(theta: Float, x: Array) -> Mean:
+    """Learn from the first rows of theta (n, D) and x (n, M), n >= 2."""
+    theta, raw = theta[:ROWS], np.asarray(x[:ROWS], np.float64)
+    x_shift, x_scale = moments(raw)
+    features = _features(raw, x_shift, x_scale)
+    shift, scale = moments(features)
+    features = (features - shift) / scale
+    offset = theta.mean(0)
+    best = _ridge(features[:, : raw.shape[1]], theta - offset)
+    weights = np.zeros((features.shape[1], theta.shape[1]))
+    weights[: raw.shape[1]] = best[0]
+    error = best[1]
+    if features.shape[1] > raw.shape[1]:
+        coefficients, with_products = _ridge(features, theta - offset)
+        better = with_products < error
+        weights[:, better] = coefficients[:, better]
+        error = np.minimum(error, with_products)
+    r2 = 1 - error / positive(theta.var(0))
+    return Mean(x_shift, x_scale, shift, scale, weights, offset, np.sqrt(error), r2)
+
+
+def _ridge(features: Float, theta: Float) -> tuple[Float, Float]:
+    """Coefficients (F, D), each parameter's at its best penalty, and squared errors left out."""
+    n = len(features)
+    left, values, right = np.linalg.svd(features, full_matrices=False)
+    real = values > _ROUNDING * values.max(initial=0.0)  # centred rows leave one direction empty
+    left, values, right = left[:, real], values[real], right[real]
+    along, share = left.T @ theta, left**2
+    # What no direction reaches: zero but for rounding where there are more columns than rows, so
+    # that what a penalty leaves must be added to it, not taken as a difference of large numbers.
+    beyond = theta - left @ along
+    free = np.maximum(1 - 1 / n - share.sum(1), 0.0)  # the mean's own leverage is 1 / n
+    penalties = _PENALTIES * n
+    errors = np.empty((len(penalties), theta.shape[1]))
+    for i, penalty in enumerate(penalties):
+        lost = penalty / (values**2 + penalty)
+        residual = beyond + left @ (lost[:, None] * along)
+        errors[i] = ((residual / np.maximum(free + share @ lost, _ROUNDING)[:, None]) ** 2).mean(0)
+    best = penalties[errors.argmin(0)]  # (D,)
+    weights = values[:, None] / (values[:, None] ** 2 + best)
+    return right.T @ (weights * along), errors.min(0)
+
+
+def _features(x: Array, shift: Float, scale: Float) -> Float:
+    """x standardised and clipped, then its products: (n, F)."""
+    z = Standardizer(shift, scale, _CLIP)(x)
+    m = z.shape[1]
+    if m > _SQUARES:
+        return z
+    rows, columns = np.triu_indices(m) if m <= _PRODUCTS else (np.arange(m), np.arange(m))
+    return np.concatenate([z, z[:, rows] * z[:, columns]], axis=1)

@@ -1,0 +1,91 @@
+"""A study is a frozen question; its result a frozen record of numbers and arrays, kept by its key.
+
+    class MapStudy(Study[Maps], spec="map"):      # fields: what data, which options, which seed
+        def compute(self, store, report) -> Maps  # all that is its own
+
+It is done when the store holds its result, so that progress counts keys, a restart submits what
+is missing, and two users who ask for the same thing wait for one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, get_args, get_origin
+
+from validation_core.codec import dump, load
+from validation_core.keys import Specification, text
+
+if TYPE_CHECKING:
+    from validation_core.store import Store
+
+R = TypeVar("R")
+Report = Callable[[float, Mapping[str, Any]], None]
+"""Called with the fraction done and a small payload that a page may draw meanwhile."""
+
+
+class Study(Specification, Generic[R]):
+    """A question whose answer lands in the store.
+
+    A subclass is a frozen dataclass that says its `label` and computes; where it reads trained
+    networks it names their `trainings`, so that the engine trains each of them once and first.
+    """
+
+    result: ClassVar[type[Any]]
+    """The class R of its results: a frozen dataclass or a NamedTuple."""
+    gpu: ClassVar[bool] = True
+    """Whether it may run a network: then it queues for a GPU, where there is one."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        for base in getattr(cls, "__orig_bases__", ()):
+            kinds = [kind for kind in get_args(base) if isinstance(kind, type)]
+            if kinds and isinstance(get_origin(base), type):
+                cls.result = kinds[0]
+
+    @property
+    def label(self) -> str:
+        """What it does, in a line."""
+        raise NotImplementedError
+
+    @property
+    def trainings(self) -> tuple[Specification, ...]:
+        """The networks that it reads."""
+        return ()
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """Keys of what must be made before it: it waits while another study makes one."""
+        return frozenset(training.key for training in self.trainings)
+
+    @property
+    def makes(self) -> frozenset[str]:
+        """Keys that others wait for."""
+        return frozenset()
+
+    def compute(self, store: Store, report: Report) -> R:
+        """The result; `report(fraction, {})` may be called on the way."""
+        raise NotImplementedError
+
+    def run(self, store: Store, report: Report) -> None:
+        """Compute, and keep the result."""
+        self.keep(store, self.compute(store, report))
+        report(1.0, {})
+
+    def keep(self, store: Store, result: R) -> None:
+        """Put a result into the store."""
+        arrays, tree = dump(result)
+        meta = {"label": self.label, "result": tree}
+        store.save("results", self.key, arrays, spec=text(self), meta=meta)
+
+    def done(self, store: Store) -> bool:
+        """Whether the store holds the result."""
+        return store.has("results", self.key)
+
+    def load(self, store: Store) -> R | None:
+        """The stored result, or None."""
+        stored = store.load("results", self.key)
+        if stored is None:
+            return None
+        tree = stored.meta.get("result") or dump(dict(stored.arrays))[1]  # older: arrays alone
+        result: R = load(type(self).result, stored.arrays, tree)
+        return result

@@ -1,0 +1,221 @@
+"""About how long a sweep or a diagnosis takes here, and how much memory: said before it is run.
+
+Seconds are those of one 2.x GHz core, scaled by how fast this machine does a small fixed piece of
+arithmetic. They are guesses to plan by, within a factor of about two; once trials have run, what
+they took is used instead.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from validation_core.benchmarks.bayes_model import BayesModel
+from validation_core.diagnosis import learning
+from validation_core.localization import MapTask
+from validation_core.methods.base import RANKED, Method, Work
+from validation_core.models import Simulated, TrainTask
+from validation_core.rng import stream
+from validation_core.scores.base import Recipe
+from validation_core.scores.classifier import Classifier
+from validation_core.scores.localizer import Localizer
+from validation_core.sweep.gather import Progress, missing
+from validation_core.sweep.parts import Batch
+from validation_core.sweep.plan import Sweep
+from validation_core.tables import Upload
+from validation_core.types import Benchmark, Pairs
+
+if TYPE_CHECKING:
+    from validation_core.store import Store
+
+_REFERENCE = 0.0125  # seconds of `_arithmetic` on the machine that the numbers below are from
+_MAP = 6.0  # seconds of a map beyond its draws
+_PROCESS = 450e6  # bytes of a worker with torch before it does anything
+
+# Seconds for a million numbers drawn.
+_DRAWN = 0.045
+_DENOISED = 6.0
+_TEST = 1e-3  # of a test's own bookkeeping
+_WITHIN = 5.0  # seconds for a million slots that a score within x scores
+
+# Seconds for one step of an inference on one data set: Laplace's, and those with random draws.
+_INFERRED = {
+    "glm_binomial": (0.4e-6, 6e-6),
+    "heart_transplants": (0.1e-6, 1.5e-6),
+    "hospitals": (0.4e-6, 8e-6),
+    "ionosphere": (5e-6, 60e-6),
+    "concrete": (0.7e-6, 9e-6),
+}
+_STEPPED = 2e-4  # for one step, whatever the number of data sets
+
+
+class Cost(NamedTuple):
+    """What one method costs."""
+
+    training: float
+    """Seconds for all networks that it reads, once."""
+    trial: float
+    """Seconds for one test, its draws included."""
+    memory: float
+    """Bytes that a worker needs at its largest."""
+
+
+class Estimate(NamedTuple):
+    """What is still to be spent."""
+
+    seconds: float
+    memory: float
+    """Bytes, over all workers."""
+
+
+@cache
+def machine() -> float:
+    """How much slower this machine is than the one that the numbers are from."""
+    return max(0.2, min(10.0, min(_arithmetic() for _ in range(3)) / _REFERENCE))
+
+
+def _arithmetic() -> float:
+    """Seconds of a fixed piece of arithmetic like that of the tests."""
+    rng = stream(0, "costs")
+    start = time.perf_counter()
+    numbers = rng.standard_normal((256, 512)).astype(np.float32)
+    for _ in range(8):
+        np.tanh(numbers.T @ numbers)
+    np.sort(rng.standard_normal(100_000))
+    return time.perf_counter() - start
+
+
+def of(sweep: Sweep, method: Method, progress: Progress | None = None) -> Cost:
+    """What a method costs in this sweep, by its own trials where some have run."""
+    training, trial = _training(sweep, method), _trial(sweep, method)
+    cells = [cell for cell in progress.cells if cell.label == method.label] if progress else []
+    if cells and progress:
+        trial = sum(cell.seconds for cell in cells) / sum(cell.trials for cell in cells)
+        training = progress.training[method.label] or training
+        return Cost(training, trial, _memory(sweep, method))
+    return Cost(machine() * training, machine() * trial, _memory(sweep, method))
+
+
+def on_table(upload: Upload, method: Method) -> Cost:
+    """What a method costs on a user's table, its network included."""
+    n, k, (d, m) = upload.n, max(1, upload.k), upload.dims
+    half = n if not method.needs_training else max(1, n // 2)
+    recipe = learning.recipe(upload, method)
+    wide = max(1, (d + m) / 6)
+    work = Work(method.rows(half, k) / 1e6 * wide, half, k, d, n // 2)
+    training, trial = _learning(recipe), _TEST + method.cost(work)
+    if isinstance(recipe, Classifier):
+        training = recipe.cost(0.8 * half)
+    memory = 4.0 * (n + half) * k * d + 8.0 * half * k
+    return Cost(machine() * training, machine() * trial, _PROCESS + memory)
+
+
+def within(upload: Upload) -> Cost:
+    """What the score costs that sees each draw among the others at its x."""
+    recipe = learning.slot_recipe(upload)
+    n, k, (d, m) = upload.n, max(1, upload.k), upload.dims
+    slots = (n - n // 2) * (recipe.scored + 1) / 1e6
+    trial = (_WITHIN + RANKED) * slots * max(1, (d + m) / 6)
+    memory = 4.0 * n * k * d + 150e6  # of features and forest, bounded
+    return Cost(machine() * _learning(recipe), machine() * trial, _PROCESS + memory)
+
+
+def estimate(
+    sweep: Sweep, left: Sequence[TrainTask | Batch], workers: int, progress: Progress | None = None
+) -> Estimate:
+    """Seconds until these tasks are done, and the memory that they need meanwhile."""
+    costs = {method.label: of(sweep, method, progress) for method in sweep.methods}
+    places = len(sweep.gammas)
+    seconds, counted = 0.0, set()
+    for batch in left:
+        for part in batch.parts if isinstance(batch, Batch) else ():
+            seconds += costs[part.method.label].trial * part.count
+            if part.network is not None and part.network not in counted:
+                counted.add(part.network)
+                seconds += costs[part.method.label].training / places
+    memory = sorted((cost.memory for cost in costs.values()), reverse=True)[:workers]
+    return Estimate(seconds / max(1, workers), sum(memory) + _PROCESS * workers)
+
+
+def remaining(sweeps: Iterable[Sweep], store: Store) -> float:
+    """Seconds of one worker for what is missing of several sweeps."""
+    return sum(estimate(sweep, missing(sweep, store), 1).seconds for sweep in sweeps)
+
+
+def maps(studies: Iterable[MapTask]) -> float:
+    """Seconds of training and mapping."""
+    return machine() * sum(_MAP + _mapping(study) for study in studies)
+
+
+def about(seconds: float) -> str:
+    """A duration as one guesses it."""
+    if seconds < 90:
+        return f"about {max(10, 10 * round(seconds / 10))} s"
+    minutes = round(seconds / 60)
+    return f"about {minutes} min" if minutes < 90 else f"about {minutes / 60:.0f} h"
+
+
+def _mapping(study: MapTask) -> float:
+    """Seconds to train a localizer, and to draw for it and for its map."""
+    recipe, source = study.training.recipe, study.training.source
+    assert isinstance(source, Simulated)
+    assert isinstance(recipe, Localizer)
+    draws = recipe.anchors * recipe.draws + 2 * study.n * study.k + 2300 * study.places
+    return _learning(recipe) + draws / 1e6 * _drawing(source.benchmark)
+
+
+def _drawing(benchmark: Benchmark) -> float:
+    """Seconds to draw a million rows."""
+    denoised = getattr(benchmark, "model", "") == "diffusion"
+    return _DENOISED if denoised else _DRAWN * max(2, sum(benchmark.dims) / 2)
+
+
+def _rows(sweep: Sweep, method: Method) -> int:
+    """Rows drawn for one test."""
+    return method.rows(sweep.design.n, sweep.design.k, sweep.design.protocol == "pooled")
+
+
+def _fits(benchmark: Benchmark, gamma: float, count: int) -> float:
+    """Seconds to infer q at so many x, where a benchmark does that."""
+    if not isinstance(benchmark, BayesModel) or benchmark.inference == "exact" or not count:
+        return 0.0
+    each = _INFERRED[benchmark.model]["laplace" not in benchmark.inference]
+    return gamma * (_STEPPED + each * count)
+
+
+def _trial(sweep: Sweep, method: Method) -> float:
+    """Seconds of one test, its draws included."""
+    at, (n, k) = sum(sweep.gammas) / len(sweep.gammas), (sweep.design.n, sweep.design.k)
+    rows = _rows(sweep, method) / 1e6
+    drawn = rows * _drawing(sweep.benchmark)
+    tested = method.cost(Work(rows, n, k, sweep.benchmark.dims[0]))
+    return _TEST + drawn + tested + _fits(sweep.benchmark, at, method.places(n, k))
+
+
+def _training(sweep: Sweep, method: Method) -> float:
+    recipes = [getattr(sweep.network(method, at), "recipe", None) for at in sweep.gammas]
+    return sum(
+        _learning(recipe) + _fits(sweep.benchmark, at, _learnt_from(recipe))
+        for recipe, at in zip(recipes, sweep.gammas, strict=True)
+    )
+
+
+def _learnt_from(recipe: Recipe | None) -> int:
+    """Distinct x at which a recipe asks for draws of q."""
+    return 0 if recipe is None else recipe.places
+
+
+def _learning(recipe: Recipe | None) -> float:
+    """Seconds that a recipe trains for; 0 without one."""
+    return 0.0 if recipe is None else recipe.cost()
+
+
+def _memory(sweep: Sweep, method: Method) -> float:
+    rows, width = _rows(sweep, method), sum(sweep.benchmark.dims) + 1
+    if isinstance(sweep.benchmark, Pairs) and method.layout == "table":
+        width = sweep.benchmark.dims[0] + 1  # its x are not repeated
+    return method.memory(sweep.design.n, rows, width)

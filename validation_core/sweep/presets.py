@@ -1,0 +1,334 @@
+"""Comparisons worth running: the papers' figures, and three that explain why tests disagree.
+
+Each is a sweep, ready to run, with words on what to look for. Sizes are the papers'; what differs
+is said in `differs`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from validation_core.benchmarks.gaussian import Gaussian
+from validation_core.benchmarks.perturbations import Perturbation
+from validation_core.benchmarks.strength import counts, place
+from validation_core.benchmarks.tree import Tree
+from validation_core.methods import (
+    C2ST,
+    DC,
+    LC2ST,
+    SBC,
+    TARP,
+    AutoML,
+    CoLT,
+    MMDFuse,
+    Multiple,
+    Uniform,
+    WithinX,
+)
+from validation_core.methods.base import Method, kind_of
+from validation_core.scores.classifier import Classifier, TableClassifier
+from validation_core.statistics import binomial_bounds, wilson
+from validation_core.sweep.plan import Place, Sweep
+from validation_core.sweep.trials import Trials
+from validation_core.types import PowerCell
+
+BETAS = (0.0, 0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 1.0)
+PERTURBATIONS: tuple[Perturbation, ...] = (
+    "mean_shift",
+    "covariance_scaling",
+    "anisotropic",
+    "heavy_tail",
+)
+"""The four of the conformal paper's Gaussian experiment."""
+_COLT: tuple[Perturbation, ...] = ("mean_shift", "covariance_scaling", "heavy_tail")
+SMALL_MMD = MMDFuse(points=250, permutations=200)
+"""What a browser can wait for: the paper's 2000 + 2000 points with 2000 permutations take some
+seven seconds a trial on one core."""
+CONFORMAL: tuple[Method, ...] = (
+    C2ST(),
+    Multiple(),
+    Uniform(),
+    SBC(),
+    TARP(),
+    DC(),
+    AutoML(),
+    SMALL_MMD,
+)
+"""The methods of the conformal paper's Table 1."""
+_FEW_PAIRS = Classifier(epochs=200, lr=3e-3, batch=128, hidden=128, keep_best=True)
+_MMD = "MMD-FUSE reads 250 + 250 points with 200 permutations, the paper's 2000 + 2000 with 2000"
+
+
+class Comparison(NamedTuple):
+    """A sweep with its story."""
+
+    name: str
+    title: str
+    about: str
+    """What it shows, and what to look for."""
+    sweep: Sweep
+    differs: str = ""
+    """Where it is not as printed."""
+
+
+def figures(trials: int = 200) -> list[Comparison]:
+    """The papers' figures."""
+    return [
+        *[_conformal(name, trials) for name in PERTURBATIONS],
+        _degraded(trials),
+        _type_one(),
+        *[_colt(name, trials) for name in _COLT],
+        _tree(trials),
+    ]
+
+
+def demonstrations(trials: int = 100) -> list[Comparison]:
+    """Why tests disagree, each on a case in which they do."""
+    return [_blind(trials), _collapse(trials), _references(trials)]
+
+
+def by_name(name: str) -> Comparison:
+    """The figure or demonstration of that name.
+
+    Raises:
+        ValueError: when there is none.
+    """
+    known = {comparison.name: comparison for comparison in (*figures(), *demonstrations())}
+    if name not in known:
+        raise ValueError(f"A comparison is one of {', '.join(known)}; got {name!r}. Choose one.")
+    return known[name]
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def _conformal(name: Perturbation, trials: int) -> Comparison:
+    benchmark = Gaussian(perturbation=name)
+    return Comparison(
+        f"conformal_{name}",
+        f"Conformal C2ST, {_words(name)}",
+        "Power of all eight tests as q gets worse, each with the budget of Table 1.",
+        Sweep(
+            benchmark=benchmark,
+            methods=CONFORMAL,
+            gammas=benchmark.gammas,
+            design=Trials(trials=trials, n=1000, k=200),
+        ),
+        f"{_MMD}; networks train by the faster schedule, one for each gamma.",
+    )
+
+
+def _degraded(trials: int) -> Comparison:
+    benchmark = Gaussian(perturbation="mean_shift")
+    return Comparison(
+        "conformal_beta",
+        "Conformal C2ST, a classifier degraded",
+        "The trained network is moved back to its random start. C2ST needs a good threshold and "
+        "goes first; conformal ranks need the order only.",
+        Sweep(
+            benchmark=benchmark,
+            methods=(C2ST(), Multiple(), Uniform(), WithinX(), DC()),
+            gammas=(benchmark.gammas[3],),
+            betas=BETAS,
+            design=Trials(trials=trials, n=1000, k=100),
+        ),
+    )
+
+
+def _type_one() -> Comparison:
+    benchmark = Gaussian()
+    return Comparison(
+        "type_one",
+        "Type I errors of all tests",
+        "Nothing is wrong with q: every test should reject as often as its level says, or less.",
+        Sweep(
+            benchmark=benchmark,
+            gammas=(0.0,),
+            methods=(
+                *CONFORMAL,
+                WithinX(),
+                TARP(reference="x"),
+                DC(kind="binary"),
+                CoLT(embedding="identity"),
+                LC2ST(nulls=19),
+            ),
+            design=Trials(trials=1000, n=1000, k=200),
+        ),
+        f"{_MMD}; L-C2ST compares with 19 nulls instead of 100.",
+    )
+
+
+def _colt(name: Perturbation, trials: int) -> Comparison:
+    benchmark = Gaussian(perturbation=name)
+    return Comparison(
+        f"colt_{name}",
+        f"CoLT, {_words(name)}",
+        "Few simulations with many draws of q each: 100 pairs, 500 draws.",
+        Sweep(
+            benchmark=benchmark,
+            gammas=benchmark.gammas,
+            methods=(CoLT(embedding="identity"), CoLT(), C2ST(), SBC(), TARP()),
+            design=Trials(trials=trials, n=100, k=500),
+            recipe=TableClassifier(n=100, k=500, recipe=_FEW_PAIRS),
+        ),
+        "CoLT's default embedding is ours; its identity embedding is the paper's.",
+    )
+
+
+def _tree(trials: int) -> Comparison:
+    return Comparison(
+        "colt_tree",
+        "CoLT, branching tree",
+        "Errors along thin branches: invisible to marginals, small for a classifier.",
+        Sweep(
+            benchmark=Tree(),
+            gammas=Tree().gammas,
+            methods=(CoLT(), C2ST(), SBC(), TARP()),
+            design=Trials(trials=trials, n=1000, k=100),
+        ),
+        "CoLT's default embedding is ours.",
+    )
+
+
+def _blind(trials: int) -> Comparison:
+    benchmark = Gaussian(perturbation="blind_prior")
+    return Comparison(
+        "blind",
+        "Why is SBC silent here?",
+        "This q ignores x and draws from the prior. Each true parameter then ranks anywhere among "
+        "draws of the prior, so SBC and TARP with random references find nothing, whatever their "
+        "budget. Tests that look at theta together with x reject every time.",
+        Sweep(
+            benchmark=benchmark,
+            gammas=benchmark.gammas,
+            methods=(SBC(), TARP(), TARP(reference="x"), C2ST(), WithinX(), DC()),
+            design=Trials(trials=trials, n=500, k=100),
+        ),
+    )
+
+
+def _collapse(trials: int) -> Comparison:
+    benchmark = Gaussian(perturbation="additional_mode")
+    return Comparison(
+        "collapse",
+        "Why did C2ST collapse?",
+        "As the network is moved back to its random start (beta), its scores lose their threshold "
+        "first and then their direction: accuracy falls to one half and below. C2ST and Multiple "
+        "look to one side and reject nothing; the ranks are as far from uniform as before, and "
+        "Uniform says so.",
+        Sweep(
+            benchmark=benchmark,
+            gammas=(benchmark.gammas[4],),
+            betas=BETAS,
+            methods=(C2ST(), Multiple(), Uniform(m=20)),
+            design=Trials(trials=trials, n=1000),
+        ),
+    )
+
+
+def _references(trials: int) -> Comparison:
+    benchmark = Gaussian(perturbation="heavy_tail")
+    return Comparison(
+        "references",
+        "Why does TARP depend on its references?",
+        "TARP ranks distances to a reference point. Points drawn at random ask about balls "
+        "anywhere; points that follow x ask about balls near the posterior, where heavy tails "
+        "show. The same draws, two different tests: where the mean is shifted, the random points "
+        "win.",
+        Sweep(
+            benchmark=benchmark,
+            gammas=benchmark.gammas,
+            methods=(TARP(), TARP(reference="x"), TARP(metric="manhattan"), SBC()),
+            design=Trials(trials=trials, n=500, k=100),
+        ),
+    )
+
+
+class Remark(NamedTuple):
+    """Two tests that disagree, and why."""
+
+    loud: str
+    silent: str
+    why: str
+    shown_by: str
+    """The demonstration that shows it; empty where there is none."""
+
+
+_LOUD, _SILENT = 0.6, 0.25
+"""Wilson bounds beyond which a test is said to find q wrong, or to miss it."""
+
+
+def remarks(
+    sweep: Sweep,
+    loud: Sequence[PowerCell],
+    silent: Sequence[PowerCell],
+    cells: Sequence[PowerCell] = (),
+) -> list[Remark]:
+    """Why the silent tests of one place missed what the loud ones found, one remark for each.
+
+    A test that rejects elsewhere on the same curve sees the error, but only a larger one; what it
+    cannot see at all is told of the others.
+    """
+    if not loud:
+        return []
+    best = max(loud, key=lambda cell: cell.rate)
+    explanations = []
+    for cell in silent:
+        elsewhere = [
+            other
+            for other in cells
+            if other.label == cell.label and bounds(other)[0] > _LOUD and other.beta == cell.beta
+        ]
+        if elsewhere:
+            nearest = max if counts(sweep.benchmark) else min
+            least = nearest(elsewhere, key=lambda one: one.gamma)
+            why = (
+                f"it sees this error only where it is larger: at "
+                f"{place(sweep.benchmark, least.gamma)} it rejects in {least.rate:.0%} of the "
+                f"trials.",
+                "",
+            )
+        else:
+            why = kind_of(cell.method).silent_because(sweep.benchmark, cell)
+        explanations.append(Remark(best.label, cell.label, *why))
+    return explanations
+
+
+class Disagreement(NamedTuple):
+    """The place of a sweep where most tests miss what another finds, and why each does."""
+
+    place: Place
+    remarks: list[Remark]
+
+
+def disagreement(sweep: Sweep, cells: Sequence[PowerCell]) -> Disagreement | None:
+    """Where the tests disagree most; None where all agree."""
+    best: Disagreement | None = None
+    for at in sweep.places:
+        here = [cell for cell in cells if (cell.gamma, cell.beta) == at]
+        loud = [cell for cell in here if bounds(cell)[0] > _LOUD]
+        silent = [cell for cell in here if bounds(cell)[1] < _SILENT]
+        explanations = remarks(sweep, loud, silent, cells)
+        if explanations and (best is None or len(explanations) > len(best.remarks)):
+            best = Disagreement(at, explanations)
+    return best
+
+
+def bounds(cell: PowerCell) -> tuple[float, float]:
+    """95% Wilson interval of a cell's power."""
+    low, high = wilson(cell.rejections, cell.trials)
+    return float(low), float(high)
+
+
+def broken(cells: Sequence[PowerCell]) -> list[PowerCell]:
+    """Where nothing is wrong with q and a test rejects more often than its level allows.
+
+    Beyond the 99.9% binomial bound: among fifty honest tests one in twenty such pages shows one.
+    """
+    return [
+        cell
+        for cell in cells
+        if cell.gamma == 0 and cell.rejections > binomial_bounds(cell.trials, cell.alpha, 0.999)[1]
+    ]

@@ -1,0 +1,482 @@
+"""Trials: what tests say at one gamma and one beta, many times over, and how that is computed.
+
+Trial t draws from random streams of its own, whatever gamma, beta, the other methods and the
+process that runs it: curves share their random numbers, a long sweep begins with the trials of a
+short one. Trials are scored and tested together in blocks that are always the same, whatever part
+of a sweep asks for them: a p-value does not depend, even in its last digit, on how a sweep was
+cut. Methods that read the same draws share them.
+
+Two protocols. *Fresh* is the papers' own: every test point of Uniform(m) gets m calibration draws
+of its own, (m + 1) n scores a trial. *Pooled* scores n draws from p and n from q per trial; C2ST
+and Multiple use them as disjoint blocks, which is their fresh protocol, and Uniform(m) draws its
+binomial counts from a law of `POOL` n further scores of p, one for all trials and every m. With N
+pooled scores that law is off by less than sqrt(log(40) / (2 N)) in 95 of 100 pools (Dvoretzky,
+Kiefer, Wolfowitz): the level of the KS test at 5% moves to 5.2% at most.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, is_dataclass, replace
+from typing import Any, Literal, NamedTuple, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from validation_core import sampling, scores
+from validation_core.keys import Specification
+from validation_core.methods.base import Method
+from validation_core.rng import Streams, Unsplit, stream
+from validation_core.statistics import Pool
+from validation_core.types import (
+    Array,
+    Benchmark,
+    BlockScores,
+    Joint,
+    Outcome,
+    PosteriorTable,
+    PowerCell,
+    Score,
+    Scores,
+    TableScores,
+    TwoSamples,
+)
+
+POOL = 100
+"""Pooled calibration scores for each test point of a trial."""
+
+_CHUNK = 10  # trials sampled and scored at once: bounds memory at 100 dimensions
+_NUMBERS = 1 << 20  # of all their tables together
+
+Progress = Callable[[float], None]
+Protocol = Literal["pooled", "fresh"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trials(Specification, spec="trials"):
+    """How a power is estimated."""
+
+    trials: int = field(default=200, metadata={"label": "Trials", "min": 1, "max": 10_000})
+    n: int = field(default=1000, metadata={"label": "Test points", "min": 10, "max": 10_000})
+    k: int = field(default=100, metadata={"label": "Draws per x (tables)", "min": 1, "max": 5000})
+    alpha: float = field(default=0.05, metadata={"label": "Level"})
+    protocol: Protocol = "pooled"
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.alpha < 1:
+            raise ValueError(f"The level lies between 0 and 1; got {self.alpha}. 0.05 is usual.")
+        if self.trials < 1 or self.n < 2 or self.k < 1:
+            raise ValueError(
+                f"A power needs trials >= 1, n >= 2 and k >= 1; got {self.trials}, {self.n} and "
+                f"{self.k}. Raise the one that is too small."
+            )
+
+
+class Tally(NamedTuple):
+    """What one method says in some trials: p-values and statistics (trials,), and their cost."""
+
+    pvalues: Array
+    statistics: Array
+    draws_p: int
+    draws_q: int
+    seconds: float
+    """Its own, and its share of what it drew and scored together with other methods."""
+    training: float = 0.0
+    """Seconds that the network it read took, once for all trials."""
+
+    def cell(
+        self, benchmark: Benchmark, method: Method, gamma: float, beta: float, design: Trials
+    ) -> PowerCell:
+        """Rejections at the level of a design."""
+        low, high = np.quantile(self.statistics, [0.05, 0.95])
+        pooled = protocol_of(method, design) == "pooled" and _calibrated(method)
+        return PowerCell(
+            benchmark=benchmark.label,
+            method=method.name,
+            options=options(method),
+            gamma=gamma,
+            beta=beta,
+            trials=len(self.pvalues),
+            rejections=int((self.pvalues <= design.alpha).sum()),
+            alpha=design.alpha,
+            protocol=protocol_of(method, design),
+            draws_p=POOL * design.n if pooled else self.draws_p,  # one pool for all parts
+            draws_q=self.draws_q,
+            seconds=self.seconds,
+            label=method.label,
+            statistic=float(self.statistics.mean()),
+            statistic_low=float(low),
+            statistic_high=float(high),
+        )
+
+
+class TestFailed(Exception):
+    """One of several methods failed: which, and why; the others can run without it."""
+
+    def __init__(self, method: Method, error: Exception) -> None:
+        super().__init__(f"{method.label}: {error}")
+        self.method, self.error = method, error
+
+
+def together(parts: Sequence[Tally]) -> Tally:
+    """Several parts of one place as one; the network was trained once."""
+    pvalues, values, draws_p, draws_q, seconds, training = zip(*parts, strict=True)
+    return Tally(
+        np.concatenate(pvalues),
+        np.concatenate(values),
+        sum(draws_p),
+        sum(draws_q),
+        sum(seconds),
+        max(training),
+    )
+
+
+def options(method: Method) -> dict[str, Any]:
+    """A method's field values."""
+    return asdict(cast("Any", method)) if is_dataclass(method) else {}
+
+
+def protocol_of(method: Method, design: Trials) -> Protocol:
+    """Tables cannot be pooled: their calibration draws belong to one x."""
+    return design.protocol if method.layout == "blocks" else "fresh"
+
+
+def part(design: Trials, method: Method) -> Trials:
+    """A design with what plays no part for this method set to one value: fewer things to run.
+
+    Tables are drawn with as many draws at each x as the method looks at.
+    """
+    k = design.k
+    if not method.learns_anew:
+        k = method.budget(1, design.k).q if method.layout == "table" else 1
+    return replace(design, trials=1, alpha=0.05, k=k, protocol=protocol_of(method, design))
+
+
+def run(
+    benchmark: Benchmark,
+    gamma: float,
+    score: Score | Mapping[str, Score] | None,
+    methods: Sequence[Method],
+    design: Trials,
+    trials: range | None = None,
+    *,
+    pool: Callable[[Score], Pool] | None = None,
+    progress: Progress | None = None,
+) -> list[Tally]:
+    """Test methods on the trials of a range: a tally for each.
+
+    Args:
+        benchmark: where draws come from.
+        gamma: perturbation strength.
+        score: what the methods read, or what each reads, by its label; None where nothing that
+            they read is learnt, or they learn in each trial.
+        methods: the tests.
+        design: size of a trial, protocol, seed.
+        trials: which; all of the design without.
+        pool: gives a score's calibration law, where it is kept; drawn anew without.
+        progress: told the fraction done.
+
+    Raises:
+        ValueError: when a method needs a learned score and there is none.
+        TestFailed: when one of several methods fails; a single one raises its own exception.
+    """
+    trials = range(design.trials) if trials is None else trials
+    reads = [_read(method, benchmark, gamma, score) for method in methods]
+    running = [_Running(method, own) for method, own in zip(methods, reads, strict=True)]
+    place = _Place(benchmark, gamma, design, pool or _pool_of(benchmark, gamma, design))
+    groups: dict[_Draw, list[_Running]] = {}
+    for each in running:
+        groups.setdefault(_draw_of(each.method, design), []).append(each)
+    for i, (draw, members) in enumerate(groups.items()):
+        size = draw.most(place)
+        for chunk in _chunks(trials, size):
+            try:
+                _test_block(place, draw, members, chunk, size)
+            except TestFailed as failure:
+                if len(methods) > 1:
+                    raise
+                raise failure.error from None
+            if progress:
+                progress((i + (chunk.stop - trials.start) / len(trials)) / len(groups))
+    return [each.tally(design, len(trials)) for each in running]
+
+
+def one(
+    benchmark: Benchmark,
+    gamma: float,
+    score: Score | None,
+    method: Method,
+    design: Trials,
+    trial: int,
+) -> tuple[Outcome, PosteriorTable | None]:
+    """One trial by itself, every calibration draw its own, and the table that a table test saw."""
+    read = _read(method, benchmark, gamma, score)
+    rng = stream(design.seed, method.label, trial)
+    place = _Place(benchmark, gamma, design, lambda score: Pool(()))
+    if method.learns_anew:
+        outcome, table = _learnt_anew(place, method, trial, rng)
+        return replace(outcome, budget=method.budget(design.n, design.k)), table
+    assert read is not None
+    drawn = _draw_of(method, replace(design, protocol="fresh")).rows(place, trial)
+    outcome = method.test(scores.apply(read, drawn), rng)
+    return outcome, drawn if isinstance(drawn, PosteriorTable) else None
+
+
+def calibration(benchmark: Benchmark, gamma: float, score: Score, design: Trials) -> Array:
+    """Scores (POOL n,) of rows of p, of trials that are never tested: the law that is pooled."""
+    chunks = _chunks(range(-POOL, 0), _CHUNK)
+    return np.concatenate(
+        [
+            score(*_joined([_truths(benchmark, gamma, design, t) for t in chunk]))
+            for chunk in chunks
+        ]
+    )
+
+
+def score_of(
+    method: Method, benchmark: Benchmark, gamma: float, score: Score | Mapping[str, Score] | None
+) -> Score:
+    """The score that a method reads: one made without learning, or the learned one.
+
+    Raises:
+        ValueError: when the method reads a learned score and there is none, or a log ratio that
+            the benchmark does not know.
+    """
+    if method.is_fixed:
+        return method.score_on(benchmark, gamma)
+    own = score.get(method.label) if isinstance(score, Mapping) else score
+    if own is None:
+        name = "classifier" if method.reads_classifier else "score of its own"
+        raise ValueError(
+            f"{method.label} reads a trained {name}; got no score. Train one for this "
+            "benchmark and gamma first."
+        )
+    return own
+
+
+class _Place(NamedTuple):
+    """Where trials are drawn, and how."""
+
+    benchmark: Benchmark
+    gamma: float
+    design: Trials
+    pool: Callable[[Score], Pool]
+
+
+class _Running:
+    """A method with what it has said so far."""
+
+    def __init__(self, method: Method, score: Score | None) -> None:
+        self.method, self.score = method, score
+        self.pvalues: list[NDArray[np.floating]] = []
+        self.statistics: list[NDArray[np.floating]] = []
+        self.seconds = 0.0
+        self.together = True
+        """Whether its test may take several trials at once."""
+        self.pool: Pool | None = None
+
+    def add(self, outcome: Outcome) -> None:
+        """Take down what one trial says."""
+        self.pvalues.append(np.atleast_1d(outcome.pvalue))
+        self.statistics.append(np.atleast_1d(outcome.statistic))
+
+    def tally(self, design: Trials, trials: int) -> Tally:
+        """All of it."""
+        budget, n = self.method.budget(design.n, design.k), design.n
+        draws = trials * budget.p, trials * budget.q
+        if protocol_of(self.method, design) == "pooled" and self.method.pooled:
+            draws = (POOL * n if _calibrated(self.method) else trials * n, trials * n)
+        pvalues, values = np.concatenate(self.pvalues), np.concatenate(self.statistics)
+        return Tally(pvalues.astype(float), values.astype(float), *draws, self.seconds)
+
+
+class _Draw(NamedTuple):
+    """What is drawn for one trial: methods that ask for the same share it."""
+
+    kind: Literal["pooled", "fresh", "table", "anew"]
+    size: tuple[int, int] = (0, 0)
+    """Rows of p and q of fresh blocks; 0 and draws at each x of a table."""
+
+    def rows(self, place: _Place, trial: int) -> TwoSamples | PosteriorTable:
+        """The draws of a trial."""
+        benchmark, gamma, design, _ = place
+        if self.kind == "table":
+            rng = stream(design.seed, "table", trial)
+            return sampling.table(benchmark, gamma, design.n, self.size[1], rng)
+        name, size = ("fresh", self.size) if self.kind == "fresh" else ("trial", (design.n,) * 2)
+        return sampling.blocks(benchmark, gamma, *size, stream(design.seed, name, trial))
+
+    def most(self, place: _Place) -> int:
+        """Trials that are drawn at once."""
+        if self.kind == "pooled":
+            return _CHUNK
+        per_row = self.size[1] if self.kind == "table" else sum(self.size) // place.design.n
+        numbers = place.design.n * per_row * sum(place.benchmark.dims)
+        return max(1, min(_CHUNK, _NUMBERS // max(numbers, 1)))
+
+
+def _draw_of(method: Method, design: Trials) -> _Draw:
+    if method.learns_anew:
+        return _Draw("anew")
+    if method.layout == "table":
+        return _Draw("table", (0, method.budget(1, design.k).q))
+    if design.protocol == "pooled" and method.pooled:
+        return _Draw("pooled")
+    return _Draw("fresh", method.budget(design.n, 1))
+
+
+def _read(
+    method: Method, benchmark: Benchmark, gamma: float, score: Score | Mapping[str, Score] | None
+) -> Score | None:
+    """What all trials read, found once: to ask some benchmarks for a density is dear."""
+    return None if method.learns_anew else score_of(method, benchmark, gamma, score)
+
+
+def _calibrated(method: Method) -> bool:
+    """Whether a test point has calibration draws of its own, which a pool can stand for."""
+    return method.layout == "blocks" and method.pooled and method.budget(1, 1).p > 1
+
+
+def _pool_of(benchmark: Benchmark, gamma: float, design: Trials) -> Callable[[Score], Pool]:
+    return lambda score: Pool(calibration(benchmark, gamma, score, design))
+
+
+def _test_block(
+    place: _Place, draw: _Draw, members: Sequence[_Running], wanted: range, size: int
+) -> None:
+    """Draw and score some trials once for each score, and test every method on them.
+
+    The block that they are in is drawn whole: the last digits of a law or of a network depend on
+    what is computed beside it.
+    """
+    first = wanted.start - wanted.start % size
+    block = range(first, first + size)
+    start = time.perf_counter()
+    drawn = [draw.rows(place, trial) for trial in block] if draw.kind != "anew" else []
+    shared = (time.perf_counter() - start) / len(members)
+    readers: dict[int, list[_Running]] = {}
+    for each in members:
+        readers.setdefault(id(each.score), []).append(each)
+    for same in readers.values():
+        start = time.perf_counter()
+        with _blamed(same[0].method):
+            scored = _scored(draw, same, drawn)
+        scoring = (time.perf_counter() - start) / len(same)
+        for each in same:
+            start = time.perf_counter()
+            with _blamed(each.method):
+                if draw.kind == "anew":
+                    _anew(place, each, wanted)
+                else:
+                    _tested(place, draw, each, scored, block, wanted)
+            each.seconds += shared + scoring + time.perf_counter() - start
+
+
+@contextmanager
+def _blamed(method: Method) -> Iterator[None]:
+    """An exception in here is this method's."""
+    try:
+        yield
+    except Exception as error:
+        raise TestFailed(method, error) from error
+
+
+def _anew(place: _Place, each: _Running, wanted: range) -> None:
+    for trial in wanted:
+        rng = stream(place.design.seed, each.method.label, trial)
+        each.add(_learnt_anew(place, each.method, trial, rng)[0])
+
+
+def _learnt_anew(
+    place: _Place, method: Method, trial: int, rng: np.random.Generator
+) -> tuple[Outcome, PosteriorTable]:
+    """Learn on a table of this trial, and test on another."""
+    benchmark, gamma, design, _ = place
+    (rows, each), (points, draws) = method.sizes(design.n, design.k)
+    own = stream(design.seed, "anew", trial)
+    learned = sampling.table(benchmark, gamma, rows, each, own)
+    table = sampling.table(benchmark, gamma, points, draws, own)
+    return method.test(scores.apply(method.learn(learned, rng), table), rng), table
+
+
+def _scored(
+    draw: _Draw, same: Sequence[_Running], drawn: Sequence[TwoSamples | PosteriorTable]
+) -> list[Scores]:
+    """The scores of each trial, by the one score that these methods read."""
+    if draw.kind == "anew":
+        return []
+    score = same[0].score
+    assert score is not None
+    if draw.kind != "pooled":
+        return [scores.apply(score, cast("Any", rows)) for rows in drawn]
+    blocks = cast("Sequence[TwoSamples]", drawn)
+    q = score(*_joined([rows.q for rows in blocks])).reshape(len(blocks), -1)
+    p: Array = np.empty((len(blocks), 0))
+    if not all(_calibrated(each.method) for each in same):
+        p = score(*_joined([rows.p for rows in blocks])).reshape(len(blocks), -1)
+    return [BlockScores(one_p, one_q) for one_p, one_q in zip(p, q, strict=True)]
+
+
+def _tested(
+    place: _Place,
+    draw: _Draw,
+    each: _Running,
+    scored: Sequence[Scores],
+    block: range,
+    wanted: range,
+) -> None:
+    """Test a block at once; its trials one after another where the method draws otherwise."""
+    seed, label = place.design.seed, each.method.label
+    if draw.kind == "pooled" and _calibrated(each.method):
+        assert each.score is not None
+        each.pool = each.pool or place.pool(each.score)
+        nothing = np.empty(0)
+        scored = [BlockScores(nothing, cast("BlockScores", s).q, each.pool) for s in scored]
+    which = slice(wanted.start - block.start, wanted.stop - block.start)
+    if each.together:
+        rngs = Streams([stream(seed, label, trial) for trial in block])
+        try:
+            outcome = each.method.test(_stacked(scored), cast("np.random.Generator", rngs))
+        except Unsplit:
+            each.together = False
+        else:
+            each.pvalues.append(outcome.pvalue[which])
+            each.statistics.append(outcome.statistic[which])
+            return
+    for trial, of_trial in zip(wanted, scored[which], strict=True):
+        each.add(each.method.test(of_trial, stream(seed, label, trial)))
+
+
+def _stacked(scored: Sequence[Scores]) -> Scores:
+    """Trials as a leading axis."""
+    if isinstance(scored[0], BlockScores):
+        blocks = cast("Sequence[BlockScores]", scored)
+        p, q = np.stack([s.p for s in blocks]), np.stack([s.q for s in blocks])
+        return BlockScores(p, q, blocks[0].reference)
+    tables = cast("Sequence[TableScores]", scored)
+    x = None if tables[0].x is None else np.stack([cast("Array", s.x) for s in tables])
+    truth, draws = np.stack([s.truth for s in tables]), np.stack([s.draws for s in tables])
+    return TableScores(truth, draws, x)
+
+
+def _truths(benchmark: Benchmark, gamma: float, design: Trials, trial: int) -> Joint:
+    """The rows of p alone, of trials with negative numbers, which feed the pool."""
+    rng = stream(design.seed, "trial", trial)
+    return sampling.truths(benchmark, gamma, design.n, design.n, rng)
+
+
+def _joined(parts: Sequence[Joint]) -> tuple[Array, Array]:
+    """theta and x of some samples, one below the other."""
+    return np.concatenate([j.theta for j in parts]), np.concatenate([j.x for j in parts])
+
+
+def _chunks(trials: range, size: int) -> Iterator[range]:
+    """The trials a few at a time, cut at multiples of the size."""
+    first = trials.start
+    while first < trials.stop:
+        last = min(first - first % size + size, trials.stop)
+        yield range(first, last)
+        first = last

@@ -1,0 +1,143 @@
+"""What the Weak classifiers page shows: one sample, and the power of every test, over the whole
+grid of boundary shifts and turns.
+
+Lines are closed forms (`benchmarks.boundary`); points are trials that run the very tests of the
+registry on drawn samples. The calibration scores of Uniform(m) follow a normal law here, so that
+their counts below a test score are drawn as binomials from it, which is exact.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr
+
+from validation_core import sampling
+from validation_core.benchmarks import boundary
+from validation_core.methods.c2st import C2ST
+from validation_core.methods.multiple import Multiple
+from validation_core.methods.uniform import Uniform
+from validation_core.rng import stream
+from validation_core.scores import apply
+from validation_core.scores.fixed import LinearBoundary
+from validation_core.types import Array, BlockScores, TwoSamples
+
+OFFSETS: Array = np.linspace(0, 2, 41).round(2)
+"""Shifts c of the boundary along theta, in posterior standard deviations."""
+
+DEGREES: Array = np.arange(0, 91, 5).astype(float)
+"""Turns of the boundary."""
+
+ANGLES: Array = np.deg2rad(DEGREES)
+
+LEVEL = 0.05
+
+
+class Rates(NamedTuple):
+    """A number for each test over the grid: power, or the p-values of one sample.
+
+    c2st and per_class (offsets, angles); multiple and uniform (angles,): no shift moves them.
+    """
+
+    c2st: Array
+    per_class: Array
+    multiple: Array
+    uniform: Array
+
+
+@dataclass(frozen=True)
+class NormalLaw:
+    """Calibration scores that are normal with variance 1: a `types.Reference`."""
+
+    mean: float
+
+    def counts(self, test: Array, m: int, rng: np.random.Generator) -> tuple[Array, Array]:
+        """How many of m lie below each test score; none is equal."""
+        below = rng.binomial(m, ndtr(test - self.mean)).astype(float)
+        return below, np.zeros_like(below)
+
+
+def draw(n: int, seed: int) -> TwoSamples:
+    """One sample: n draws of p and n of q."""
+    rng = stream(seed, "toy", "sample", n)
+    return sampling.blocks(boundary.Boundary(), boundary.GAMMA, n, n, rng)
+
+
+def scores(blocks: TwoSamples, angle: float, offset: float = 0.0, trials: int = 1) -> BlockScores:
+    """Scores of both sides, (trials, n) each, beside the exact law of p's."""
+    flat = apply(LinearBoundary(offset=offset, angle=angle), blocks)
+    law = NormalLaw(float(boundary.score_means(offset, angle).p))
+    return BlockScores(flat.p.reshape(trials, -1), flat.q.reshape(trials, -1), law)
+
+
+def closed_forms(n: int) -> Rates:
+    """Power where it has a closed form; Uniform(m) has none (NaN)."""
+    offset, angle = OFFSETS[:, None], ANGLES
+    return Rates(
+        boundary.c2st_power(offset, angle, n, alpha=LEVEL),
+        boundary.c2st_power(offset, angle, n, alpha=LEVEL, per_class=True),
+        boundary.multiple_power(ANGLES, n, alpha=LEVEL),
+        np.full(len(ANGLES), np.nan),
+    )
+
+
+def sample_pvalues(blocks: TwoSamples, m: int, seed: int) -> Rates:
+    """p-values of every test on one sample, at every shift and turn."""
+    c2st, per_class = _accuracy_pvalues(blocks, 1)
+    multiple, uniform = _rank_pvalues(blocks, m, 1, seed)
+    return Rates(c2st[..., 0], per_class[..., 0], multiple[..., 0], uniform[..., 0])
+
+
+def accuracy_trials(n: int, trials: int, seed: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Rejections of C2ST among the trials (offsets, angles), nominal and per class."""
+    nominal, per_class = _accuracy_pvalues(_drawn(n, trials, seed), trials)
+    return (nominal <= LEVEL).sum(-1), (per_class <= LEVEL).sum(-1)
+
+
+def rank_trials(n: int, m: int, trials: int, seed: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Rejections of Multiple and of Uniform(m) among the trials (angles,)."""
+    multiple, uniform = _rank_pvalues(_drawn(n, trials, seed), m, trials, seed)
+    return (multiple <= LEVEL).sum(-1), (uniform <= LEVEL).sum(-1)
+
+
+def trials_for(n: int) -> int:
+    """Trials that a page can wait for: 400, half as many for large samples."""
+    return int(np.clip(80_000 // n, 200, 400))
+
+
+def _drawn(n: int, trials: int, seed: int) -> TwoSamples:
+    rng = stream(seed, "toy", "trials", n)
+    return sampling.blocks(boundary.Boundary(), boundary.GAMMA, n * trials, n * trials, rng)
+
+
+def _accuracy_pvalues(blocks: TwoSamples, trials: int) -> tuple[Array, Array]:
+    shape = (len(OFFSETS), len(ANGLES), trials)
+    nominal, per_class = np.empty(shape), np.empty(shape)
+    for column, angle in enumerate(ANGLES):
+        for row, offset in enumerate(OFFSETS):
+            outcome = C2ST().test(scores(blocks, angle, offset, trials), stream(0, "unused"))
+            nominal[row, column] = outcome.pvalue
+            per_class[row, column] = outcome.arrays["pvalue_per_class"]
+    return nominal, per_class
+
+
+def _rank_pvalues(blocks: TwoSamples, m: int, trials: int, seed: int) -> tuple[Array, Array]:
+    multiple, uniform = (np.empty((len(ANGLES), trials)) for _ in range(2))
+    for row, angle in enumerate(ANGLES):
+        scored = scores(blocks, angle, trials=trials)
+        multiple[row] = Multiple().test(scored, stream(seed, "toy", "multiple", row)).pvalue
+        uniform[row] = Uniform(m=m).test(scored, stream(seed, "toy", "uniform", m, row)).pvalue
+    return multiple, uniform
+
+
+def at(exact: Rates, counts: Rates, offset: float, degrees: float) -> list[tuple[float, int]]:
+    """Closed form and rejections of each test at the grid point next to a place."""
+    row, column = np.abs(OFFSETS - offset).argmin(), np.abs(DEGREES - degrees).argmin()
+    pairs = []
+    for form, count in zip(exact, counts, strict=True):
+        place = (row, column) if form.ndim == 2 else (column,)
+        pairs.append((float(form[place]), int(count[place])))
+    return pairs

@@ -1,0 +1,26 @@
+"""What a user brings, read and checked: a table (theta, x, theta_q) or two samples (p, q).
+
+Every refusal is a ValueError that says the rule, what was got, and what to do. Nothing is ever
+unpickled, and nothing is unpacked before its header has been accepted.
+"""
+
+from __future__ import annotations
+
+from validation_core.tables.preview import Preview, preview
+from validation_core.tables.reading import read
+from validation_core.tables.several import read_files
+from validation_core.tables.shapes import ORDERS, AmbiguousOrder, Order
+from validation_core.tables.source import LIMIT
+from validation_core.tables.table import Upload
+
+__all__ = [
+    "LIMIT",
+    "ORDERS",
+    "AmbiguousOrder",
+    "Order",
+    "Preview",
+    "Upload",
+    "preview",
+    "read",
+    "read_files",
+]

@@ -1,0 +1,215 @@
+""".npz archives: what they declare is checked before any of their arrays takes memory.
+
+Only the first bytes of a member are unpacked until its header and size have been accepted, and
+numbers that are stored as they are go straight into their array.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import math
+import struct
+import zipfile
+from collections.abc import Mapping
+from typing import Any, BinaryIO, NamedTuple
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+from validation_core.tables import names
+from validation_core.tables.shapes import Order
+from validation_core.tables.source import ARRAYS, BROKEN, Header, worked
+
+SAVE = "Save it with numpy.savez(file, theta=..., x=..., theta_q=...)."
+
+_HEADER = 2**16  # bytes of a member unpacked to read its header; NumPy writes 128
+_CHUNK = 2**22
+_TEXT = 10_000  # characters of a header that are parsed, as NumPy does
+_LENGTHS = {(1, 0): "<H", (2, 0): "<I", (3, 0): "<I"}
+
+
+class Start(NamedTuple):
+    """What the first bytes of a .npy array say."""
+
+    header: Header
+    fortran: bool
+    offset: int
+    """Bytes before the numbers begin."""
+
+    @property
+    def length(self) -> int:
+        """Bytes of the whole array with its header."""
+        return self.offset + math.prod(self.header.shape) * self.header.dtype.itemsize
+
+
+def start(first: bytes, name: str) -> Start:
+    """The header of a .npy array (its format: NEP 1).
+
+    Raises:
+        ValueError: when it cannot be read.
+    """
+    try:
+        return _start(first)
+    except BROKEN:
+        raise ValueError(
+            f"Every array of a file must begin with a NumPy header; got {names.label(name)!r}, "
+            f"truncated, damaged or not an array. Save the file again."
+        ) from None
+
+
+def _start(first: bytes) -> Start:
+    # NumPy's own reader rewrites headers that it cannot parse, and warns; here they are refused.
+    version = (first[6], first[7])
+    if first[:6] != npy.MAGIC_PREFIX or version not in _LENGTHS:
+        raise ValueError("not an array")
+    form = _LENGTHS[version]
+    begin = 8 + struct.calcsize(form)
+    (length,) = struct.unpack(form, first[8:begin])
+    text = first[begin : begin + min(length, _TEXT)].decode("latin1" if version[0] < 3 else "utf8")
+    described = ast.literal_eval(text)
+    shape, dtype = described["shape"], npy.descr_to_dtype(described["descr"])
+    if not isinstance(shape, tuple) or not all(type(s) is int for s in shape):
+        raise ValueError("no shape")
+    return Start(Header(shape, dtype), described["fortran_order"] is True, begin + length)
+
+
+def whole(begun: Start, length: int, name: str) -> Start:
+    """A header that is as long as it says.
+
+    Raises:
+        ValueError: when the bytes that are stored are more or fewer.
+    """
+    # Objects are refused by their type, whatever their length.
+    if not begun.header.dtype.hasobject and length != begun.length:
+        shape = names.label(str(begun.header.shape))
+        raise ValueError(
+            f"An array must be as long as its header says; got {names.label(name)!r} with {shape} "
+            f"in {names.label(str(begun.header.dtype))} declared but {length} bytes stored. The "
+            f"file is truncated or damaged: save it again."
+        )
+    return begun
+
+
+def filled(member: Any, begun: Start) -> NDArray[Any]:
+    """The numbers that follow a header, read into one array in pieces.
+
+    Raises:
+        EOFError: when they end too early.
+    """
+    header = begun.header
+    member.read(begun.offset)
+    array = read_into(member, np.empty(math.prod(header.shape), header.dtype))
+    # A checksum is compared only when a member has been read to its end.
+    member.read(1)
+    turned = array.reshape(header.shape[::-1]).T if begun.fortran else array.reshape(header.shape)
+    return worked(turned)
+
+
+def read_into(stream: Any, array: NDArray[Any]) -> NDArray[Any]:
+    """The array, filled with the next bytes of a stream without a second copy of them.
+
+    Raises:
+        EOFError: when they end too early.
+    """
+    into: Any = array.reshape(-1).view(np.uint8) if array.nbytes else array[:0]
+    done = 0
+    while done < array.nbytes:
+        got = stream.readinto(into[done : done + _CHUNK].data)
+        if not got:
+            raise EOFError
+        done += got
+    return array
+
+
+class Npy:
+    """A single array, named by its file.
+
+    Raises:
+        ValueError: for a file that is not as long as its header says.
+    """
+
+    order: Order | None = None
+    notes: tuple[str, ...] = ()
+
+    def __init__(self, stream: BinaryIO, stem: str) -> None:
+        self._stream, self._name = stream, stem
+        length = stream.seek(0, io.SEEK_END)
+        stream.seek(0)
+        self._begun = whole(start(stream.read(_HEADER), stem), length, stem)
+
+    def headers(self) -> Mapping[str, Header]:
+        return {self._name: self._begun.header}
+
+    def load(self, name: str) -> NDArray[Any]:
+        self._stream.seek(0)
+        try:
+            return filled(self._stream, self._begun)
+        except BROKEN:
+            raise ValueError(
+                f"An array must be as long as its header says; got {names.label(name)!r} cut "
+                f"short. Save or copy the file again."
+            ) from None
+
+    def close(self) -> None:
+        """Nothing was opened."""
+
+
+class Npz:
+    """An .npz archive.
+
+    Raises:
+        ValueError: for anything but a whole zip archive.
+    """
+
+    order: Order | None = None
+
+    def __init__(self, stream: BinaryIO) -> None:
+        stream.seek(0)
+        try:
+            self._zip = zipfile.ZipFile(stream)
+        except BROKEN:
+            raise ValueError(
+                "An .npz archive must be whole; got one that is truncated or damaged (its table "
+                "of contents cannot be read). Save or copy it again."
+            ) from None
+        self._begun: dict[str, tuple[zipfile.ZipInfo, Start]] = {}
+        others = [n for n in self._zip.namelist() if not n.endswith(".npy")]
+        self.notes = tuple(
+            f"{names.label(name)!r} was left unread: it is not an array." for name in others[:9]
+        ) + (f"{len(others) - 9} more members are not arrays.",) * (len(others) > 9)
+
+    def headers(self) -> Mapping[str, Header]:
+        members = [info for info in self._zip.infolist() if info.filename.endswith(".npy")]
+        array_names = [info.filename.removesuffix(".npy") for info in members]
+        if len(members) > ARRAYS or len(set(array_names)) < len(array_names):
+            raise ValueError(
+                f"An .npz archive must hold at most {ARRAYS} arrays, each under its own name; got "
+                f"{len(members)} under {len(set(array_names))} names. {SAVE}"
+            )
+        for name, info in zip(array_names, members, strict=True):
+            self._begun[name] = info, whole(self._start(info), info.file_size, name)
+        return {name: begun.header for name, (_, begun) in self._begun.items()}
+
+    def _start(self, info: zipfile.ZipInfo) -> Start:
+        try:
+            with self._zip.open(info) as member:
+                first = member.read(_HEADER)
+        except BROKEN:
+            first = b""
+        return start(first, info.filename)
+
+    def load(self, name: str) -> NDArray[Any]:
+        info, begun = self._begun[name]
+        try:
+            with self._zip.open(info) as member:
+                return filled(member, begun)
+        except BROKEN:
+            raise ValueError(
+                f"The bytes of an array must match their checksum; got {names.label(name)!r} "
+                f"truncated or damaged. Save or copy the file again."
+            ) from None
+
+    def close(self) -> None:
+        self._zip.close()

@@ -1,0 +1,151 @@
+"""What a table may hold beside its draws: log densities, and q's draws at a real observation.
+
+None of it is needed, so nothing here refuses a file: an array that does not fit is left unread,
+and a warning says why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from validation_core.tables.shapes import Order
+from validation_core.types import Array
+
+DENSITIES = ("log_q", "log_q_draws", "log_joint", "log_joint_draws")
+OBSERVED = ("x_o", "theta_o")
+
+_LARGEST = 1e100
+
+
+def densities(
+    arrays: Mapping[str, NDArray[Any]], sizes: tuple[int, int], order: Order
+) -> tuple[dict[str, Array], tuple[str, ...]]:
+    """The log densities that fit a table, and sentences about those that do not.
+
+    Args:
+        arrays: the file's arrays by role.
+        sizes: (N, K) of the table.
+        order: the order in which theta_q was found: arrays of its draws follow it.
+
+    Returns:
+        arrays: (N,) at the truths and (N, K) at the draws, the draws' in the order NK.
+        warnings: for each array that was left unread, or holds numbers that no log density is.
+    """
+    log_densities: dict[str, Array] = {}
+    warnings: list[str] = []
+    n, k = sizes
+    for name in DENSITIES:
+        if name not in arrays:
+            continue
+        saved = (n,) if not name.endswith("_draws") else (n, k) if order == "NKD" else (k, n)
+        array = _shaped(arrays[name], saved)
+        if array is not None:
+            array, huge = _bounded(array)
+            warnings += [_beyond(name, huge, array.size)] * bool(huge)
+        if array is None:
+            warnings.append(_unfit(name, arrays[name], f"real numbers of shape {saved}"))
+        elif 2 * (lost := int((~np.isfinite(array)).sum())) > array.size:
+            warnings.append(
+                f"{name} must be finite at half of its places or more; got {lost:,} of "
+                f"{array.size:,} NaN or infinite. It was left unread: find out why q or the "
+                f"simulator returns them."
+            )
+        else:
+            turned = order == "KND" and array.ndim == 2
+            log_densities[name] = np.ascontiguousarray(array.T) if turned else array
+    return log_densities, tuple(warnings)
+
+
+def _shaped(array: NDArray[Any], shape: tuple[int, ...]) -> Array | None:
+    """The array in this shape if it holds real numbers and differs only in axes of length 1."""
+    fits = tuple(s for s in array.shape if s > 1) == tuple(s for s in shape if s > 1)
+    return array.reshape(shape) if fits and array.dtype.kind == "f" and array.size else None
+
+
+def _bounded(array: Array) -> tuple[Array, int]:
+    """The array with infinities where it lies beyond what a sum of squares holds; how many."""
+    if array.itemsize < 8:  # these hold none as large
+        return array, 0
+    beyond = ((array > _LARGEST) | (array < -_LARGEST)) & np.isfinite(array)
+    huge = int(beyond.sum())
+    return (np.where(beyond, np.copysign(np.inf, array), array) if huge else array), huge
+
+
+def _beyond(name: str, huge: int, size: int) -> str:
+    return (
+        f"{name} is beyond {_LARGEST:g} in size at {huge:,} of {size:,} places: no log density "
+        f"is, and they are read as infinite. Find out why q or the simulator returns them."
+    )
+
+
+def _unfit(name: str, array: NDArray[Any], wanted: str) -> str:
+    return (
+        f"{name} must hold {wanted}; got {array.dtype} of shape {array.shape}. It was left "
+        f"unread: save it again to use it."
+    )
+
+
+def unfinished(densities: Mapping[str, Array]) -> tuple[str, ...]:
+    """Sentences about the values of log densities that are not finite: kept, and counted."""
+    warnings = []
+    for name, array in densities.items():
+        lost = int((~np.isfinite(array)).sum())
+        if lost:
+            warnings.append(
+                f"{name} is NaN or infinite at {lost:,} of {array.size:,} places: the rows are "
+                f"kept, and what reads densities leaves those places out."
+            )
+    return tuple(warnings)
+
+
+def observed(
+    arrays: Mapping[str, NDArray[Any]], m: int, d: int
+) -> tuple[tuple[Array, Array] | None, tuple[str, ...]]:
+    """A real observation with q's draws there, (x_o (M,), theta_o (K_o, D)); or why there is none.
+
+    Args:
+        arrays: the file's arrays by role.
+        m: columns of x.
+        d: columns of theta.
+    """
+    present = [name for name in OBSERVED if name in arrays]
+    if not present:
+        return None, ()
+    if len(present) == 1:
+        (other,) = {*OBSERVED} - {*present}
+        return None, (
+            f"{present[0]} must come with {other}; got it alone. It was left unread: save x_o "
+            f"({m},) and theta_o (K, {d}), q's draws at x_o.",
+        )
+    at, draws = arrays["x_o"], arrays["theta_o"]
+    if at.dtype.kind != "f" or at.size != m or not np.isfinite(at).all():
+        return None, (_unfit("x_o", at, f"{m} finite numbers, as a row of x does"),)
+    if draws.dtype.kind != "f" or not draws.size or not _rows(draws.shape, d):
+        return None, (_unfit("theta_o", draws, f"draws of q at x_o, (K, {d})"),)
+    rows = draws.reshape(-1, d)
+    keep = np.isfinite(rows).all(axis=1)
+    lost = int((~keep).sum())
+    if 2 * lost > len(rows):
+        return None, (
+            f"theta_o must be finite in half of its rows or more; got {lost} of {len(rows)} with "
+            f"NaN or infinite values. It was left unread.",
+        )
+    warning = f"{lost:,} draws at x_o were left out: NaN or infinite values in theta_o."
+    return (at.reshape(m), rows[keep] if lost else rows), (warning,) * bool(lost)
+
+
+def _rows(shape: tuple[int, ...], d: int) -> bool:
+    """Whether an array of this shape holds rows of d parameters: (K, D), (1, K, D), (K, 1, D)."""
+    if len(shape) < 2:
+        return d == 1 and len(shape) == 1
+    return shape[-1] == d and (len(shape) == 2 or (len(shape) == 3 and 1 in shape[:2]))
+
+
+def unused(arrays: Mapping[str, NDArray[Any]]) -> tuple[str, ...]:
+    """What is said about densities and observations that come with two plain samples."""
+    present = [name for name in (*DENSITIES, *OBSERVED) if name in arrays]
+    return (f"{', '.join(present)}: left unread, since two samples have no x.",) * bool(present)

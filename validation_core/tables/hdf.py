@@ -1,0 +1,421 @@
+"""HDF5 files: groups, datasets and their headers; nothing is followed out of the file."""
+
+from __future__ import annotations
+
+import io
+import math
+import zlib
+from collections.abc import Iterator, Mapping
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from validation_core.tables import names
+from validation_core.tables.archive import read_into
+from validation_core.tables.shapes import Order
+from validation_core.tables.source import BROKEN, Header, worked
+
+SIMULATIONS = frozenset(
+    {"sim", "sims", "sim_id", "simulation", "simulations", "simulation_id", "dataset", "datasets"}
+)
+"""What the axis of simulations is called, where axes have names."""
+DRAWS = frozenset({"draw", "draws", "sample", "samples"})
+
+_MEMBERS = 4096
+_STEPS = 8  # soft links followed one after another
+WHOLE = "An HDF5 file must be whole; got one that is truncated or damaged. Save or copy it again."
+
+
+class File:
+    """An open HDF5 file: its groups and datasets, and their numbers.
+
+    Raises:
+        ValueError: for anything but a whole HDF5 file.
+    """
+
+    def __init__(self, stream: BinaryIO, limit: int) -> None:
+        import h5py
+
+        self.limit = limit
+        self._stream = stream
+        self._length = stream.seek(0, io.SEEK_END)
+        stream.seek(0)
+        try:
+            self._file = h5py.File(stream, "r", locking=False)
+        except BROKEN:
+            raise ValueError(WHOLE) from None
+
+    def close(self) -> None:
+        """Let the library forget the file; the stream stays open."""
+        self._file.close()
+
+    def members(self, group: Any = None) -> dict[str, Any]:
+        """Groups and datasets of a group by name, soft links followed inside the file.
+
+        Raises:
+            ValueError: for a link out of the file, or a damaged group.
+        """
+        import h5py
+
+        group = self._file if group is None else group
+        try:
+            if len(group) > _MEMBERS:
+                count = len(group)
+            else:
+                entries = {name: self._follow(group, name, _STEPS) for name in group}
+                count = 0
+        except BROKEN as error:
+            raise ValueError(str(error) if isinstance(error, _Outside) else WHOLE) from None
+        if count:
+            raise ValueError(
+                f"A group of an HDF5 file must hold at most {_MEMBERS:,} arrays; got {count:,}. "
+                f"Save theta, x and theta_q alone."
+            )
+        return {
+            name: entry
+            for name, entry in entries.items()
+            if isinstance(entry, h5py.Group) or (is_dataset(entry) and _has_type(entry))
+        }
+
+    def _follow(self, group: Any, path: str, steps: int) -> Any:
+        import h5py
+
+        here = self._file if path.startswith("/") else group
+        for name in filter(None, path.split("/")):
+            if name == ".":
+                continue
+            link = here.get(name, getlink=True) if isinstance(here, h5py.Group) else None
+            if isinstance(link, h5py.ExternalLink):
+                raise _Outside(
+                    f"An HDF5 file must hold its arrays itself; got {names.label(name)!r}, a link "
+                    f"to another file. Save the arrays in one file."
+                )
+            if isinstance(link, h5py.SoftLink):
+                here = self._follow(here, link.path, steps - 1) if steps else None
+            else:
+                here = here[name] if link is not None else None
+        return here
+
+    def header(self, dataset: Any, name: str) -> Header:
+        """What a dataset declares.
+
+        Raises:
+            ValueError: for numbers that are kept elsewhere, oddly packed or of no fixed length.
+        """
+        try:
+            reason = (
+                _no_array(name)
+                if dataset.shape is None or dataset.dtype.kind == "O"
+                else refused(dataset, name, self.limit)
+            )
+            declared = Header(tuple(int(s) for s in dataset.shape or ()), dataset.dtype)
+        except BROKEN:
+            raise ValueError(WHOLE) from None
+        if reason:
+            raise ValueError(reason)
+        return declared
+
+    def load(self, dataset: Any, name: str) -> NDArray[Any]:
+        """The numbers of a dataset whose header was accepted, in their working type.
+
+        Raises:
+            ValueError: when its bytes are missing or damaged.
+        """
+        try:
+            return worked(load(dataset, self._stream, self._length))
+        except BROKEN:
+            raise ValueError(
+                f"The bytes of an array must be whole; got {names.label(name)!r} truncated or "
+                f"damaged. Save or copy the file again."
+            ) from None
+
+    def dims(self, dataset: Any) -> tuple[str, ...]:
+        """What the axes of a dataset are called, as netCDF keeps it; empty where it is unknown."""
+        try:
+            scales = [list(axis.keys()) and axis[0].name for axis in dataset.dims]
+            if scales and all(scales):
+                return tuple(str(scale).rpartition("/")[2].lower() for scale in scales)
+            if "_ARRAY_DIMENSIONS" in dataset.attrs and dataset.attrs.get_id(
+                "_ARRAY_DIMENSIONS"
+            ).shape == (len(dataset.shape),):
+                dimensions = dataset.attrs["_ARRAY_DIMENSIONS"]
+                return tuple(
+                    str(dimension).lower() for dimension in np.asarray(dimensions).astype(str)
+                )
+        except BROKEN:
+            return ()
+        return ()
+
+
+def is_dataset(member: Any) -> bool:
+    """Whether a member of a group is an array rather than a group."""
+    import h5py
+
+    return isinstance(member, h5py.Dataset)
+
+
+def _has_type(dataset: Any) -> bool:
+    """Whether its type is one that NumPy knows."""
+    try:
+        return dataset.dtype is not None
+    except BROKEN:
+        return False
+
+
+class _Outside(ValueError):
+    """A link that leads out of the file."""
+
+
+def _no_array(name: str) -> str:
+    return (
+        f"An array of an HDF5 file must have a shape and a type of fixed length; got "
+        f"{names.label(name)!r}, which has not. Save it as float32 or float64."
+    )
+
+
+def is_scale(dataset: Any) -> bool:
+    """Whether a dataset only labels an axis."""
+    try:
+        return bool(dataset.attrs.get("CLASS") == b"DIMENSION_SCALE")
+    except BROKEN:
+        return False
+
+
+# ---- The numbers of an HDF5 dataset, read from the file's own bytes ----
+
+
+_CHUNKS = 200_000
+_COMPACT = 2**16
+_WORDS = 2**20
+_DEFLATE, _SHUFFLE, _FLETCHER32 = 1, 2, 3  # the filters' numbers in the format
+
+
+def refused(dataset: Any, name: str, limit: int) -> str | None:
+    """Why the bytes of a dataset are not read, known from its headers; or None."""
+    from h5py import h5d, h5t
+
+    plist = dataset.id.get_create_plist()
+    layout = plist.get_layout()
+    label = names.label(name)
+    if layout == h5d.VIRTUAL or (layout == h5d.CONTIGUOUS and plist.get_external_count()):
+        return (
+            f"The numbers of an HDF5 file must lie in the file itself; got {label!r}, which "
+            f"points to other files. Save it again with its numbers inside."
+        )
+    if dataset.dtype.kind not in "SO" and not h5t.py_create(dataset.dtype, logical=True).equal(
+        dataset.id.get_type()
+    ):
+        return (
+            f"The numbers of an HDF5 file must be of a usual type; got another in {label!r}. Save "
+            f"it as float32 or float64."
+        )
+    if "scale_factor" in dataset.attrs or "add_offset" in dataset.attrs:
+        return (
+            f"Numbers must be saved as they are; got {label!r} packed with scale_factor or "
+            f"add_offset. Save it as float32 or float64."
+        )
+    return _refused_chunks(dataset, plist, label, limit) if layout == h5d.CHUNKED else None
+
+
+def _refused_chunks(dataset: Any, plist: Any, shown: str, limit: int) -> str | None:
+    filters = {plist.get_filter(i)[0] for i in range(plist.get_nfilters())}
+    if filters - {_DEFLATE, _SHUFFLE, _FLETCHER32}:
+        return (
+            f"An HDF5 dataset may be packed with gzip and shuffle alone; got {shown!r} with "
+            f"filter {min(filters - {_DEFLATE, _SHUFFLE, _FLETCHER32})}. Save it with "
+            f"compression='gzip' or without."
+        )
+    counts = math.prod(-(-s // c) for s, c in zip(dataset.shape, dataset.chunks, strict=True))
+    declared = math.prod(dataset.chunks) * dataset.dtype.itemsize
+    if counts > _CHUNKS or declared > limit:
+        return (
+            f"An HDF5 dataset must lie in at most {_CHUNKS:,} chunks, none beyond the limit of "
+            f"memory; got {shown!r} in {counts:,} of {declared:,} bytes. Save it without chunks."
+        )
+    return None
+
+
+def load(dataset: Any, stream: BinaryIO, length: int) -> NDArray[Any]:
+    """The numbers of a dataset that was not refused.
+
+    Args:
+        dataset: an h5py dataset.
+        stream: the file that it is in.
+        length: bytes of that file.
+
+    Raises:
+        ValueError, EOFError, zlib.error: for bytes that are missing or damaged.
+    """
+    from h5py import h5d
+
+    array = np.empty(dataset.shape, dataset.dtype)
+    plist = dataset.id.get_create_plist()
+    layout = plist.get_layout()
+    if layout == h5d.CHUNKED:
+        return _from_chunks(dataset, plist, array, length)
+    if layout == h5d.COMPACT and array.nbytes <= _COMPACT:
+        dataset.read_direct(array)
+        return array
+    offset = dataset.id.get_offset()
+    if array.nbytes and (offset is None or offset + array.nbytes > length):
+        raise EOFError
+    stream.seek(offset or 0)
+    return read_into(stream, array)
+
+
+def _from_chunks(dataset: Any, plist: Any, array: NDArray[Any], length: int) -> NDArray[Any]:
+    filters = [plist.get_filter(i)[0] for i in range(plist.get_nfilters())]
+    size = math.prod(dataset.chunks) * array.dtype.itemsize
+    for at in _places(array.shape, dataset.chunks):
+        info = dataset.id.get_chunk_info_by_coord(at)
+        if info.byte_offset is None or not 0 < info.size <= length:
+            raise EOFError
+        skipped, raw = dataset.id.read_direct_chunk(at)
+        for i, kind in reversed(list(enumerate(filters))):
+            if not skipped >> i & 1:
+                raw = _unpacked(kind, raw, size, array.dtype.itemsize)
+        whole = np.frombuffer(raw, array.dtype).reshape(dataset.chunks)
+        inside = tuple(
+            slice(a, min(a + c, s))
+            for a, c, s in zip(at, dataset.chunks, array.shape, strict=True)
+        )
+        array[inside] = whole[tuple(slice(0, s.stop - s.start) for s in inside)]
+    return array
+
+
+def _places(shape: tuple[int, ...], chunks: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    """Where each chunk begins."""
+    for place in np.ndindex(*(-(-s // c) for s, c in zip(shape, chunks, strict=True))):
+        yield tuple(p * c for p, c in zip(place, chunks, strict=True))
+
+
+def _unpacked(kind: int, raw: bytes, size: int, itemsize: int) -> bytes:
+    if kind == _DEFLATE:
+        # A checksum of four bytes may lie inside; nothing longer than that can be right.
+        return zlib.decompressobj().decompress(raw, size + 4)
+    if kind == _SHUFFLE:
+        return np.frombuffer(raw, np.uint8).reshape(itemsize, -1).T.tobytes()
+    if _sums(raw[:-4]) != (
+        int.from_bytes(raw[-4:-2], "little") % 65535,
+        int.from_bytes(raw[-2:], "little") % 65535,
+    ):
+        raise ValueError
+    return raw[:-4]
+
+
+def _sums(raw: bytes) -> tuple[int, int]:
+    """Fletcher's two sums of 16-bit words, by which HDF5 knows damaged chunks."""
+    words = np.frombuffer(raw + b"\0" * (len(raw) % 2), ">u2").astype(np.int64)
+    first = second = 0
+    for begin in range(0, len(words), _WORDS):
+        piece = words[begin : begin + _WORDS]
+        weights = np.arange(len(piece), 0, -1)
+        second = int(second + len(piece) * first + (weights * piece).sum()) % 65535
+        first = int(first + piece.sum()) % 65535
+    return first, second
+
+
+# ---- A table in an HDF5 file: arrays at the root or in one group, under the names of roles ----
+
+
+_NAMES = 4096
+_TEXT = 2**20  # bytes of names that are read
+
+
+class Hdf:
+    """The arrays at the root of an HDF5 file, or in its one group that holds arrays with roles.
+
+    Raises:
+        ValueError: for a file that is damaged, or whose groups leave it open what is meant.
+    """
+
+    def __init__(self, file: File) -> None:
+        self._file = file
+        self._found = self._place()
+        self.order: Order | None = None
+        self.notes: tuple[str, ...] = ()
+        self._texts: dict[str, Any] = {}
+
+    def close(self) -> None:
+        self._file.close()
+
+    def _place(self) -> dict[str, Any]:
+        """The datasets of the root, or of the one group that holds some with roles."""
+        root = self._file.members()
+        here = _datasets(root)
+        if names.roles(here).found:
+            return here
+        inside = {}
+        for name, group in list(root.items())[:64]:
+            if not is_dataset(group):
+                inside[name] = _datasets(self._file.members(group))
+        fitting = [name for name, datasets in inside.items() if names.roles(datasets).found]
+        if len(fitting) > 1:
+            raise ValueError(
+                f"An HDF5 file must hold its arrays at the root or in one group; got them in "
+                f"{names.listed(fitting)}. Save one table in a file."
+            )
+        return inside[fitting[0]] if fitting else here
+
+    def headers(self) -> Mapping[str, Header]:
+        roles = names.roles(self._found).found
+        used = set(roles.values())
+        declared: dict[str, Header] = {}
+        unread: list[str] = []
+        for name, dataset in self._found.items():
+            if name in used and self._is_text(dataset, roles, name):
+                self._texts[name] = dataset
+                declared[name] = Header((dataset.size,), np.dtype("U40"))
+            elif name in used:
+                declared[name] = self._file.header(dataset, name)
+            elif not is_scale(dataset):
+                unread.append(name)
+        self.notes = (f"{names.listed(unread)}: left unread, no test knows these.",) * bool(unread)
+        if "theta_q" in roles:
+            self.order = _order(self._file.dims(self._found[roles["theta_q"]]))
+        return declared
+
+    def _is_text(self, dataset: Any, roles: Mapping[str, str], name: str) -> bool:
+        """Whether a dataset holds labels of no fixed length, few enough to be read."""
+        import h5py
+
+        labels = {roles.get("theta_names"), roles.get("x_names")}
+        try:
+            text = h5py.check_string_dtype(dataset.dtype)
+            many = math.prod(dataset.shape or ()) > _NAMES or dataset.shape is None
+            return name in labels and text is not None and text.length is None and not many
+        except BROKEN:
+            return False
+
+    def load(self, name: str) -> NDArray[Any]:
+        if name in self._texts:
+            return self._labels(self._texts[name])
+        return self._file.load(self._found[name], name)
+
+    def _labels(self, dataset: Any) -> NDArray[Any]:
+        """Labels of no fixed length, one by one: a file may repeat a long one without end."""
+        labels = np.full(dataset.size, "", dtype="U40")
+        length = 0
+        try:
+            for i, place in enumerate(np.ndindex(*dataset.shape)):
+                text = dataset[place]
+                length += len(text)
+                if length > _TEXT:
+                    break
+                labels[i] = names.label(bytes(text).decode("utf-8", "replace"))
+        except BROKEN:
+            raise ValueError(WHOLE) from None
+        return labels
+
+
+def _datasets(members: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: member for name, member in members.items() if is_dataset(member)}
+
+
+def _order(dims: tuple[str, ...]) -> Order | None:
+    """Which axis of theta_q is which, if the names of its first two axes tell."""
+    first, second = (*dims, "", "")[:2]
+    if first in SIMULATIONS or second in DRAWS:
+        return "NKD"
+    return "KND" if second in SIMULATIONS or first in DRAWS else None

@@ -1,0 +1,246 @@
+"""A table (theta, x, theta_q) or two samples (p, q), put together from arrays and checked."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from validation_core import keys
+from validation_core.tables import (
+    checks,
+    extras,
+    floats,
+    names,
+    normalised,
+    repeats,
+    shapes,
+    source,
+)
+from validation_core.tables.floats import Range
+from validation_core.tables.shapes import Order
+from validation_core.types import Array, Joint, PosteriorTable, TwoSamples
+
+
+@dataclass(frozen=True, eq=False)
+class Upload:
+    """What was read: the draws, their labels, and everything a user should know about them."""
+
+    data: PosteriorTable | TwoSamples
+    names: tuple[str, ...]
+    digest: str
+    """Fingerprint of the numbers alone: the same draws are the same work whatever their labels."""
+    x_names: tuple[str, ...] = ()
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    """Rows left out, by reason."""
+    warnings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    densities: Mapping[str, Array] = field(default_factory=dict)
+    """Any of log_q (N,), log_q_draws (N, K), log_joint (N,), log_joint_draws (N, K): what is
+    known of log q(theta | x) and of log p(theta, x), at the truths and at q's draws. Single
+    values may be infinite or NaN."""
+    observed: tuple[Array, Array] | None = None
+    """A real observation x_o (M,) and q's draws there, theta_o (K_o, D)."""
+
+    @cached_property
+    def extreme(self) -> tuple[tuple[Range, ...], tuple[Range, ...]]:
+        """Columns of theta and of x whose squares no float holds; two samples have no x."""
+        if isinstance(self.data, PosteriorTable):
+            return floats.extreme(self.data, self.names, self.x_names)
+        both = PosteriorTable(self.data.p.theta, self.data.p.x, self.data.q.theta[:, None])
+        return floats.extreme(both, self.names, ())
+
+    @cached_property
+    def groups(self) -> NDArray[np.int64] | None:
+        """The group (N,) of each row, whose rows hold one set of draws; None where none share."""
+        return repeats.shared(self.data) if isinstance(self.data, PosteriorTable) else None
+
+    @property
+    def n(self) -> int:
+        """Simulations of a table, or points of the smaller of two samples."""
+        if isinstance(self.data, PosteriorTable):
+            return len(self.data)
+        return min(len(self.data.p), len(self.data.q))
+
+    @property
+    def k(self) -> int:
+        """Draws of q at each x; 0 for two samples, which have no x."""
+        return self.data.q.shape[1] if isinstance(self.data, PosteriorTable) else 0
+
+    @property
+    def dims(self) -> tuple[int, int]:
+        """(D, M): columns of theta and of x."""
+        rows = self.data if isinstance(self.data, PosteriorTable) else self.data.p
+        return rows.theta.shape[1], rows.x.shape[1]
+
+    def arrays(self) -> dict[str, Array]:
+        """The arrays by their public names, as a file holds them and the store keeps them."""
+        if isinstance(self.data, TwoSamples):
+            return {"p": self.data.p.theta, "q": self.data.q.theta}
+        table = {"theta": self.data.theta, "x": self.data.x, "theta_q": self.data.q}
+        observed = dict(zip(("x_o", "theta_o"), self.observed or (), strict=False))
+        return {**table, **self.densities, **observed}
+
+    @classmethod
+    def of(cls, arrays: Mapping[str, NDArray[Any]], *, order: Order | None = None) -> Upload:
+        """An upload from arrays in memory, by the names a file would hold them under.
+
+        Raises:
+            ValueError: as `read` does.
+        """
+        known = names.roles(arrays)
+        numbers = {
+            role: arrays[name].astype(source.working(arrays[name].dtype), copy=False)
+            for role, name in known.found.items()
+        }
+        require(known.found, tuple(arrays))
+        declared = {role: arrays[name].dtype for role, name in known.found.items()}
+        return assemble(numbers, known.notes, order, declared)
+
+
+def require(found: Collection[str], present: Collection[str]) -> None:
+    """Refuse arrays that make neither a table nor two samples.
+
+    Raises:
+        ValueError: with the arrays that are missing and those that are present.
+    """
+    table, pair = ("theta", "x", "theta_q"), ("p", "q")
+    # Two samples are meant when only their names are there.
+    wanted = pair if {*pair} & {*found} and not {"theta", "theta_q"} & {*found} else table
+    missing = [name for name in wanted if name not in found]
+    if missing:
+        listed = names.listed(present)
+        if missing == ["theta_q"]:
+            raise ValueError(
+                f"A file must hold draws of q at each x, theta_q (N, K, D); missing: theta_q; "
+                f"got: {listed}. Pairs of theta and x alone say nothing of q: draw from it at "
+                f"each x and save the draws beside them."
+            )
+        raise ValueError(
+            f"A file must hold theta (N, D), x (N, ...) and theta_q (N, K, D), or p (n, d) and "
+            f"q (n', d); missing: {', '.join(missing)}; got: {listed}. Add what is missing or "
+            f"rename the arrays."
+        )
+
+
+def assemble(
+    arrays: Mapping[str, NDArray[Any]],
+    notes: tuple[str, ...],
+    order: Order | None,
+    declared: Mapping[str, np.dtype[Any]],
+) -> Upload:
+    """The upload that these arrays make, by role; `declared` is the type that each was saved in.
+
+    Raises:
+        AmbiguousOrder: when N = K and no order is given.
+        ValueError: for everything else that cannot be diagnosed.
+    """
+    if "theta" in arrays and "theta_q" in arrays:
+        return _table(arrays, notes, order, declared)
+    return _samples(arrays, notes, declared)
+
+
+def _table(
+    arrays: Mapping[str, NDArray[Any]],
+    notes: tuple[str, ...],
+    order: Order | None,
+    declared: Mapping[str, np.dtype[Any]],
+) -> Upload:
+    theta = shapes.matrix("theta", shapes.numbers("theta", arrays["theta"]))
+    x = shapes.data(shapes.numbers("x", arrays["x"]), len(theta))
+    n, d = theta.shape
+    q, saved_order = shapes.draws(shapes.numbers("theta_q", arrays["theta_q"]), n, d, order)
+    densities, density_warnings = extras.densities(arrays, (n, q.shape[1]), saved_order)
+    keep, dropped = checks.finite({"theta": theta, "x": x, "theta_q": q})
+    if not keep.all():
+        theta, x, q = theta[keep], x[keep], q[keep]
+        densities = {name: array[keep] for name, array in densities.items()}
+    observed, told_observed = extras.observed(arrays, x.shape[1], d)
+    observed_draws = {"theta_o": observed[1]} if observed else {}
+    same = floats.alike({"theta": theta, "theta_q": q, **observed_draws}, declared)
+    theta, q = same.arrays["theta"], same.arrays["theta_q"]
+    observed = observed and (observed[0], same.arrays["theta_o"])
+    densities, told_log = _one_log_q(densities, declared)
+    again = repeats.again(theta, x)
+    if again.any():
+        theta, x, q = theta[~again], x[~again], q[~again]
+        densities = {name: array[~again] for name, array in densities.items()}
+        dropped |= {"theta and x of another row": int(again.sum())}
+    warnings = (
+        *same.warnings,
+        *repeats.once(again),
+        *density_warnings,
+        *extras.unfinished(densities),
+        *normalised.sentences(q, densities.get("log_q_draws")),
+        *told_observed,
+    )
+    numbers = {"0": theta, "1": x, "2": q, **densities}
+    numbers |= dict(zip(("x_o", "theta_o"), observed or (), strict=False))
+    whole = Upload(
+        data=PosteriorTable(theta, x, q),
+        names=(),
+        digest=keys.digest(**numbers),
+        dropped=dropped,
+        warnings=warnings,
+        notes=(*notes, *same.notes, *told_log),
+        densities=densities,
+        observed=observed,
+    )
+    return _labelled(whole, arrays)
+
+
+def _one_log_q(
+    densities: dict[str, Array], declared: Mapping[str, np.dtype[Any]]
+) -> tuple[dict[str, Array], tuple[str, ...]]:
+    """log q at the truths and at the draws in one type: their ranks tie as theirs do."""
+    both = {name: densities[name] for name in ("log_q", "log_q_draws") if name in densities}
+    if len(both) < 2:
+        return densities, ()
+    # Columns are what `floats` rounds: log q is one, whatever the shape.
+    same = floats.alike({name: array[..., None] for name, array in both.items()}, declared)
+    return densities | {name: a[..., 0] for name, a in same.arrays.items()}, same.notes
+
+
+def _samples(
+    arrays: Mapping[str, NDArray[Any]],
+    notes: tuple[str, ...],
+    declared: Mapping[str, np.dtype[Any]],
+) -> Upload:
+    p, q = (shapes.matrix(name, shapes.numbers(name, arrays[name])) for name in ("p", "q"))
+    if p.shape[1] != q.shape[1]:
+        raise ValueError(
+            f"p (n, d) and q (n', d) must have the same columns; got {p.shape} and {q.shape}. "
+            f"Save the same quantities in both."
+        )
+    (keep_p, dropped_p), (keep_q, dropped_q) = checks.finite({"p": p}), checks.finite({"q": q})
+    p, q = (a if keep.all() else a[keep] for a, keep in ((p, keep_p), (q, keep_q)))
+    same = floats.alike({"p": p, "q": q}, declared)
+    p, q = same.arrays["p"], same.arrays["q"]
+    whole = Upload(
+        data=TwoSamples(_unconditional(p), _unconditional(q)),
+        names=(),
+        digest=keys.digest(**{"0": p, "1": q}),
+        dropped=dropped_p | dropped_q,
+        warnings=(*same.warnings, *extras.unused(arrays)),
+        notes=(*notes, *same.notes),
+    )
+    return _labelled(whole, arrays)
+
+
+def _labelled(whole: Upload, arrays: Mapping[str, NDArray[Any]]) -> Upload:
+    """The same draws with their labels, and with what a user should know about them."""
+    d, m = whole.dims
+    theta_names, theta_warning = names.labels(arrays.get("theta_names"), "theta", d)
+    x_names, told_x = names.labels(arrays.get("x_names"), "x", m)
+    warnings = (*filter(None, (theta_warning, told_x)), *checks.warnings(whole.data, theta_names))
+    return replace(
+        whole, names=theta_names, x_names=x_names, warnings=(*warnings, *whole.warnings)
+    )
+
+
+def _unconditional(theta: Array) -> Joint:
+    return Joint(theta, np.empty((len(theta), 0), theta.dtype))
