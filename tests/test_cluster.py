@@ -250,7 +250,10 @@ def test_a_worker_that_computes_otherwise_is_refused(cluster, store, monkeypatch
 
 def test_a_worker_without_this_program_gets_no_task_but_is_named(cluster, there, store, tmp_path):
     """It was started elsewhere; the other two do the work."""
-    env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    hidden = tmp_path / "hidden" / "validation_core.py"  # before an installed one
+    hidden.parent.mkdir()
+    hidden.write_text("raise ModuleNotFoundError(name=__name__)")
+    env = {**os.environ, "PYTHONPATH": str(hidden.parent)}
     command = [sys.executable, "-P", "-m", "distributed.cli.dask_worker"]
     stranger = subprocess.Popen(
         [*command, cluster.scheduler_address, "--nthreads", "1", "--name", "stranger",
