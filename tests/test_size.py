@@ -15,16 +15,15 @@ from validation_core.diagnosis import tasks
 from validation_core.diagnosis.questions import Names, by_name
 from validation_core.diagnosis.questions.base import as_numbers
 from validation_core.diagnosis.questions.calibration import (
-    Calibration,
-    LearnedDivergenceStudy,
-    RowErrorStudy,
-)
-from validation_core.diagnosis.questions.calibration.errors import (
+    SHOWN,
+    CalibrationErrors,
     Interval,
     LearnedDivergence,
+    LearnedDivergenceStudy,
+    RowErrorStudy,
+    figures,
     marginals,
 )
-from validation_core.diagnosis.questions.calibration.figures import SHOWN, figures
 from validation_core.methods import SBC, SKL
 from validation_core.statistics import coverage, effects
 from validation_core.store import Store
@@ -586,7 +585,7 @@ def test_figures_draw_six_and_escape_names():
 
 
 def test_nothing_found_draws_and_says_nothing():
-    empty = Calibration()
+    empty = CalibrationErrors()
     assert figures(empty, NAMES) == ()
     assert say(empty, NAMES) == ()
     assert rows_of(empty, NAMES) == []
@@ -628,7 +627,7 @@ def test_a_classifier_that_points_the_wrong_way_sees_nothing():
         field.name: 0 for field in fields(LearnedDivergence) if field.name not in ("slope", "rows")
     }
     nats = LearnedDivergence(**{**others, "rows": 250, "slope": -0.35})
-    (said,) = say(Calibration(divergence=nats), NAMES)
+    (said,) = say(CalibrationErrors(divergence=nats), NAMES)
     assert "the shared classifier sees none" in said
     assert "multiplied by" not in said
 
@@ -647,7 +646,7 @@ def test_ends_that_nothing_bounds_are_not_numbers():
     (one,) = answered(five).parameters
     ratio, bias = Interval(one.ratio.estimate, 0.05, 20.0), Interval(one.bias.estimate, -20.0, 3.0)
     open_ = replace(one, ratio=ratio, bias=bias, pvalue_adjusted=1.0)
-    said = say(Calibration(parameters=(open_,), k=4), NAMES)[0]
+    said = say(CalibrationErrors(parameters=(open_,), k=4), NAMES)[0]
     assert "a bias of any size and widths of 0 to ∞ times the right one" in said
     off = replace(one, ratio=Interval(2.58, 1.21, 20.0), pvalue_adjusted=0.01)
-    assert "2.58 [1.21, ∞] times" in say(Calibration(parameters=(off,), k=4), NAMES)[0]
+    assert "2.58 [1.21, ∞] times" in say(CalibrationErrors(parameters=(off,), k=4), NAMES)[0]
