@@ -36,9 +36,8 @@ from validation_core.diagnosis.run import held_back
 from validation_core.diagnosis.words import distances
 from validation_core.figures import style
 from validation_core.figures.outcome import Drawn
-from validation_core.methods import SBC, SKL
+from validation_core.methods import SBC, SKL, skl
 from validation_core.methods.base import Method
-from validation_core.methods.skl import figures as skl
 from validation_core.methods.skl import nats_in_words
 from validation_core.rng import stream
 from validation_core.scores import ratio

@@ -38,8 +38,8 @@ from validation_core.learn.stored import Arrays, StoredNetwork
 from validation_core.localization import ball, near, scene
 from validation_core.localization import over_x as smoothing
 from validation_core.localization.near import Reduced, reduced
+from validation_core.methods import lc2st
 from validation_core.methods.base import Method
-from validation_core.methods.lc2st import figures as lc2st
 from validation_core.models import Training
 from validation_core.narrow import narrow
 from validation_core.rng import stream
@@ -922,7 +922,7 @@ def _local_figures(test: LocalTest, names: Sequence[str]) -> tuple[Drawn, ...]:
         ),
         Drawn(
             "T on its null here",
-            lc2st.statistic(test.T, t_null),
+            lc2st.null_of_t(test.T, t_null),
             "Grey: T of classifiers whose labels were swapped within pairs at random. If q "
             "were right here, the red line would be one of them, anywhere in the grey.",
         ),

@@ -356,7 +356,7 @@ class _Inputs(NamedTuple):
 
     name: str
     """ranks or learned."""
-    scan: OverXFeatures
+    features: OverXFeatures
     at: Coordinates
     plane: Array | None
     """x (n, 2) where it has two columns that vary."""
