@@ -10,7 +10,7 @@ import pytest
 from validation_core import keys, statistics
 from validation_core.methods.mmd_fuse import MMDFuse, figures
 from validation_core.rng import stream
-from validation_core.scores.fixed import Rows
+from validation_core.scores import Rows
 from validation_core.statistics import mmd
 from validation_core.types import BlockScores
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 import numpy as np
 
 from validation_core.methods.base import Further, Layout, LogDensity, Method, Work
-from validation_core.scores.fixed import Rows
+from validation_core.scores import Rows
 from validation_core.statistics import mmd
 from validation_core.types import (
     Array,
