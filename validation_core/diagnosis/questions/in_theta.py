@@ -38,7 +38,7 @@ from validation_core.types import Array, PosteriorTable, TableScores, TwoSamples
 
 if TYPE_CHECKING:
     from validation_core.diagnosis.verdict import Diagnosis
-    from validation_core.scores.slots.trained import TrainedSlots
+    from validation_core.scores.slots_training import TrainedSlots
     from validation_core.store import Store
 
 

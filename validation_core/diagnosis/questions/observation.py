@@ -35,15 +35,15 @@ from validation_core.figures import style
 from validation_core.figures.outcome import Drawn
 from validation_core.keys import Specification
 from validation_core.learn.stored import Arrays, StoredNetwork
-from validation_core.localization import ball, near, scene
+from validation_core.localization import maps
 from validation_core.localization import over_x as smoothing
-from validation_core.localization.near import Reduced, reduced
+from validation_core.localization.over_x import Reduced, reduced
 from validation_core.methods import lc2st
 from validation_core.methods.base import Method
 from validation_core.models import Training
 from validation_core.narrow import narrow
 from validation_core.rng import stream
-from validation_core.scores.base import Recipe
+from validation_core.scores import Recipe
 from validation_core.scores.lc2st import LC2STClassifier, LocalScore
 from validation_core.statistics import ball as ball_of
 from validation_core.statistics.local import distance_of_logits, local
@@ -179,7 +179,7 @@ class _At:
                 x, theta = upload.observed
                 return cls(observed=keys.digest(x=x, theta=theta))
             if upload not in _middles:
-                _middles[upload] = near.middle(table.x)
+                _middles[upload] = smoothing.middle(table.x)
             return cls(row=_middles[upload])
         if isinstance(where, int | np.integer):
             if not 0 <= where < n:
@@ -195,7 +195,7 @@ class _At:
                 f"An observation has the {m} finite numbers of an x; got {x_o.size} with {bad} "
                 "that are not finite. Give one number for each column of x."
             )
-        row = int(near.distances(table.x, x_o[None])[0].argmin())
+        row = int(smoothing.distances(table.x, x_o[None])[0].argmin())
         return cls(row=row, x_o=tuple(float(column) for column in x_o))
 
     def study(
@@ -234,7 +234,7 @@ class Site:
     """Where q is looked at; empty where it is long."""
     asked: tuple[float, ...]
     """What was asked for."""
-    standing: near.Standing | None = None
+    standing: smoothing.Standing | None = None
     """Where it stands among the rows; None for one of them."""
 
     def to_json(self) -> dict[str, Any]:
@@ -438,7 +438,7 @@ class ObservationStudy(TableStudy[AtObservation], spec="observation"):
             columns=len(x),
             x=tuple(float(column) for column in x) if few else (),
             asked=tuple(float(column) for column in x_o) if few else (),
-            standing=None if is_row else near.standing(table.x, x_o),
+            standing=None if is_row else smoothing.standing(table.x, x_o),
         )
 
 
@@ -499,7 +499,7 @@ def _nearby(table: PosteriorTable, which: NDArray[np.int64], x: Array, seed: int
     The p-value: in every row another of the truth and q's draws plays the truth, which changes
     nothing if q is right there; neighbours are chosen by x alone.
     """
-    weight = near.weights(table.x, x[None])  # (1, n)
+    weight = smoothing.weights(table.x, x[None])  # (1, n)
     rows = np.flatnonzero(weight[0] > 0)
     few = PosteriorTable(
         table.theta[rows][:, which],
@@ -547,12 +547,12 @@ def _ball_at(
     middle = len(rows) // 2
     choose, quote = (sampling.lent(table, half) for half in (rows[:middle], rows[middle:]))
     rng = stream(seed, "map", "ranks")  # the map's tie-breakers: the same ball
-    chose, quoted = (ball.ranks(distance, part, rng).u for part in (choose, quote))
+    chose, quoted = (maps.distance_ranks(distance, part, rng).u for part in (choose, quote))
     u_star = float(ball_of(chose, quoted).u_star)
-    weight = near.weights(quote.x, x[None])
+    weight = smoothing.weights(quote.x, x[None])
     rate, low, high, worth = smoothing.rates(weight, quoted <= u_star, u_star)
-    places = scene.Places(x[None], draws[None], truth[None], draws[None])
-    here = ball.at_places(distance, places, u_star)
+    places = maps.Places(x[None], draws[None], truth[None], draws[None])
+    here = maps.at_places(distance, places, u_star)
     count = min(_SHOWN, len(draws))
     inside = np.asarray(here.q_inside[0][:count], np.float64)
     # Which parameters the ball tells apart: those over which being inside varies most.
