@@ -9,8 +9,7 @@ import pytest
 from scipy.special import ndtr, ndtri
 from scipy.stats import norm
 
-from validation_core import diagnosis, keys, statistics
-from validation_core import tables as uploads
+from validation_core import diagnosis, keys, statistics, tables
 from validation_core.diagnosis import tasks
 from validation_core.diagnosis.questions import Names, by_name
 from validation_core.diagnosis.questions.base import as_numbers
@@ -542,7 +541,7 @@ def test_keys_follow_the_densities_and_the_seed():
 @pytest.mark.parametrize("name", ["two_moons", "sir"])
 @pytest.mark.parametrize("state", ["undertrained", "well_trained"])
 def test_real_tables(name, state, shared):
-    upload = uploads.read(shared / "data" / f"{name}_{state}.npz")
+    upload = tables.read(shared / "data" / f"{name}_{state}.npz")
     found = answered(upload)
     every = found.parameters
     assert any(one.pvalue_adjusted <= 0.05 for one in every)
@@ -600,7 +599,7 @@ def test_the_code_runs_as_it_stands(tmp_path, capsys):
     assert text == QUESTION.code.format(path=path, seed=3)
     exec(compile(text, "code", "exec"), {})
     said = capsys.readouterr().out
-    assert say(answered(uploads.read(path), seed=3), upload.names)[0] in said
+    assert say(answered(tables.read(path), seed=3), upload.names)[0] in said
 
 
 def test_the_same_seed_gives_the_same_numbers():
