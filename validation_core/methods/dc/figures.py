@@ -8,8 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from validation_core.figures import style
-from validation_core.figures.nulls import on_relabellings
-from validation_core.figures.outcome import Drawn
+from validation_core.figures.outcome import Drawn, on_relabellings
 from validation_core.types import Array
 
 _BINS = 40

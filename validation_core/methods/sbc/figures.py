@@ -11,8 +11,7 @@ import plotly.graph_objects as go
 
 from validation_core import statistics
 from validation_core.figures import style
-from validation_core.figures.outcome import Drawn
-from validation_core.figures.ranks import ecdf_difference, rank_histogram
+from validation_core.figures.outcome import Drawn, ecdf_difference, rank_histogram
 from validation_core.scores.quantities import QUANTITIES, labels, parameters_of
 from validation_core.statistics.curves import bins
 from validation_core.types import Array

@@ -9,8 +9,7 @@ import plotly.graph_objects as go
 
 from validation_core import statistics
 from validation_core.figures import style
-from validation_core.figures.outcome import Drawn
-from validation_core.figures.ranks import ecdf_difference
+from validation_core.figures.outcome import Drawn, ecdf_difference
 from validation_core.rng import stream
 from validation_core.statistics.coverage import atc, bootstrap_band, coverage, reading
 from validation_core.types import Array
