@@ -9,7 +9,8 @@ import pytest
 
 from validation_core import keys, sampling, scores, statistics
 from validation_core.benchmarks import BENCHMARKS
-from validation_core.methods.automl import AutoML, figures
+from validation_core.methods import automl
+from validation_core.methods.automl import AutoML
 from validation_core.rng import stream
 from validation_core.scores.witness import Witness, ensemble, problem
 from validation_core.scores.witness.problem import MemberFit
@@ -472,9 +473,9 @@ def test_flaml_finds_a_witness(rows, tmp_path):
 def test_figures_draw(learnt):
     made = scores.apply(learnt.at(), _test_rows())
     found = AutoML().test(made, stream(49))
-    drawn = figures.outcome(found.arrays)
+    drawn = AutoML.figures(found.arrays)
     assert len(drawn) == 2
-    sheets = [one.figure for one in drawn] + [figures.members(learnt.summary)]
+    sheets = [one.figure for one in drawn] + [automl._members(learnt.summary)]
     for sheet in sheets:
         go.Figure(sheet.to_dict())  # validation, which figures skip for speed
         assert sheet.data
@@ -492,12 +493,12 @@ def test_figures_draw(learnt):
 
 
 def test_figures_of_nothing_and_of_constants():
-    for drawn in figures.outcome({}):
+    for drawn in AutoML.figures({}):
         assert not drawn.figure.data
         assert drawn.figure.layout.annotations[0].text.startswith("No")
-    assert figures.members({}).layout.annotations[0].text.startswith("No")
+    assert automl._members({}).layout.annotations[0].text.startswith("No")
     flat = AutoML(permutations=19).test(BlockScores(np.zeros(9), np.zeros(9)), stream(50))
-    for drawn in figures.outcome(flat.arrays):
+    for drawn in AutoML.figures(flat.arrays):
         go.Figure(drawn.figure.to_dict())
         low, high = drawn.figure.layout.xaxis.range
         assert low < 0 < high

@@ -6,7 +6,8 @@ import pytest
 
 from validation_core import keys, sampling, scores, statistics
 from validation_core.benchmarks import BENCHMARKS
-from validation_core.methods.dc import DC, figures
+from validation_core.methods import dc
+from validation_core.methods.dc import DC
 from validation_core.rng import stream
 from validation_core.scores.slot_classifier import SlotClassifier
 from validation_core.scores.slot_classifier.inputs import Inputs
@@ -495,7 +496,7 @@ def _arrays(kind="multiclass"):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_figures(kind):
-    drawn = figures.outcome(_arrays(kind), ["theta 1"])
+    drawn = DC.figures(_arrays(kind), ["theta 1"])
     assert len({one.title for one in drawn}) == len(drawn) == 3
     for one in drawn:
         go.Figure(one.figure.to_dict())
@@ -508,24 +509,24 @@ def test_figures(kind):
 
 def test_all_values_and_what_was_seen_are_within_the_axes():
     arrays = _arrays()
-    null = figures.null(arrays["null"], 3.0)
+    null = dc._null(arrays["null"], 3.0)
     assert null.data[0].y.sum() == 199
     assert null.layout.xaxis.range[1] > 3
-    rows = figures.rows(arrays["rows"], float(arrays["most"]))
+    rows = dc._rows(arrays["rows"], float(arrays["most"]))
     assert rows.data[0].y.sum() == 300
-    bar = figures.divergence(-5.0, -6.0, -4.0, float(np.log(5)))
+    bar = dc._divergence(-5.0, -6.0, -4.0, float(np.log(5)))
     assert bar.layout.xaxis.range[0] < -6  # not cut off at 0
     assert bar.layout.xaxis.range[1] > np.log(5)
 
 
 def test_flat_scores_are_drawn():
     found = DC(m=4).test(TableScores(np.zeros((1, 9)), np.zeros((1, 9, 4))), stream(49))
-    for one in figures.outcome(found.arrays):
+    for one in DC.figures(found.arrays):
         go.Figure(one.figure.to_dict())
         assert one.figure.data
 
 
 def test_nothing_to_draw_is_said():
-    for one in figures.outcome({}):
+    for one in DC.figures({}):
         assert not one.figure.data
         assert one.figure.layout.annotations[0].text.startswith("No")

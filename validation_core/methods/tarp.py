@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
+import plotly.graph_objects as go
 
 from validation_core import statistics
-from validation_core.methods.base import RANK_ROWS, Method, ScoreKind
-from validation_core.methods.words import signed
+from validation_core.figures import style
+from validation_core.figures.outcome import Drawn, ecdf_difference
+from validation_core.methods.base import RANK_ROWS, Method, ScoreKind, signed
+from validation_core.rng import stream
 from validation_core.scores.reference import FEWEST, Follows, Metric, References
-from validation_core.statistics.coverage import atc, reading
+from validation_core.statistics.coverage import atc, bootstrap_band, coverage, reading
 from validation_core.types import (
     Array,
     Benchmark,
@@ -25,12 +28,12 @@ from validation_core.types import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from validation_core.diagnosis.records import Effect, Record
-    from validation_core.figures.outcome import Drawn
     from validation_core.tables import Upload
     from validation_core.tables.floats import Range
+
+_HEIGHT = 340
+_FEWEST = 2  # ranks that make a curve
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,9 +155,26 @@ class TARP(Method):
 
     @classmethod
     def figures(cls, arrays: Mapping[str, Array], names: Sequence[str] = ()) -> list[Drawn]:
-        from validation_core.methods.tarp import figures
-
-        return figures.outcome(arrays, names)
+        del names
+        u = _ranks(arrays)
+        return [
+            Drawn(
+                "Expected coverage",
+                _coverage_curve(u),
+                f"{_area(arrays)}The line says how often q's ball of each mass about the "
+                "reference covers the truth; if q were right, all of it would stay in the grey "
+                "room in 95 of 100 tables. Coloured: its 95% bootstrap interval, at each level "
+                "by itself.",
+            ),
+            Drawn(
+                "Coverage less level",
+                ecdf_difference(u),
+                "The same line less the diagonal; if q were right, all of it would stay in the "
+                "grey room in 95 of 100 tables. About random references, below and then above 0: "
+                "q is too wide; above and then below: too narrow. About references that follow "
+                "x, above 0: the truth lies nearer to them than q's draws do.",
+            ),
+        ]
 
     def test(self, scores: Scores, rng: np.random.Generator) -> Outcome:
         """Two-sided exact KS test of the truth's randomised rank by distance.
@@ -185,3 +205,57 @@ class TARP(Method):
     def of_ranks(self, u: Array) -> statistics.Uniformity:
         """What `test` says of ranks u (..., 1, n): statistic (...) and p-value (...)."""
         return statistics.ks(u[..., 0, :])
+
+
+def _area(arrays: Mapping[str, Array]) -> str:
+    """The area to curve with its interval and what that says of q; nothing without ranks."""
+    u = _ranks(arrays)
+    if u.size == 0:
+        return ""
+    if all(name in arrays for name in ("atc", "atc_low", "atc_high")):
+        estimate, low, high = (float(arrays[name]) for name in ("atc", "atc_low", "atc_high"))
+    else:
+        estimate, low, high = (float(part) for part in atc(u, stream(0, "area to curve")))
+    confidence = reading(low, high)
+    word = f"q is {confidence}" if confidence != "neither" else "neither over- nor under-confident"
+    return (
+        f"ATC {signed(estimate)} [{signed(low)}, {signed(high)}], the area between line and "
+        f"diagonal above level 50% with its 95% interval: {word}. "
+    )
+
+
+def _coverage_curve(u: Array, level: float = 0.95, *, height: int = _HEIGHT) -> go.Figure:
+    """Share of ranks u (n,) up to each level in [0, 1], whatever range they fill themselves.
+
+    Grey: where the whole curve stays with this chance when q = p. Coloured: the bootstrap band
+    over simulations, at each level by itself.
+    """
+    if u.size == 0:
+        return style.empty("No coverage yet", height=height)
+    levels = statistics.GRID
+    low, high = statistics.ecdf_band(u.size, level, levels)
+    ends = bootstrap_band(u, stream(0, "coverage band"), level, levels)
+    full = style.Axis("level: q's mass in the ball", (0, 1), percent=True)
+    return style.figure(
+        [
+            style.band(levels, levels + low, levels + high, style.NULL, 0.3),
+            style.line([0, 1], [0, 1], style.NULL, dash="dash", width=1),
+            style.band(levels, *ends, style.Q, 0.25),
+            style.line(
+                levels, coverage(u, levels), style.Q, hover="level %{x:.0%}: covers %{y:.1%}"
+            ),
+        ],
+        x=full,
+        y=full._replace(label="expected coverage"),
+        height=height,
+        notes=[
+            style.note("under-confident", 0.62, 0.95, style.NULL, anchor="right"),
+            style.note("over-confident", 0.98, 0.5, style.NULL, anchor="right"),
+        ],
+    )
+
+
+def _ranks(arrays: Mapping[str, Array]) -> Array:
+    """The ranks (n,); none where there are too few for a curve."""
+    u = np.asarray(arrays.get("u", np.zeros(0)), dtype=np.float64)
+    return u if u.size >= _FEWEST else u[:0]

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
+import plotly.graph_objects as go
 
+from validation_core.figures import style
+from validation_core.figures.outcome import Drawn
 from validation_core.methods.base import RANKED, LogDensity, Method, Work
+from validation_core.methods.mmd_fuse import null_of_relabelings
+from validation_core.omnibus import Omnibus as OmnibusResult
 from validation_core.omnibus import relabelled
+from validation_core.omnibus.features import Family
 from validation_core.omnibus.table import RELABELINGS
 from validation_core.types import (
     Array,
@@ -22,11 +28,35 @@ from validation_core.types import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from validation_core.figures.outcome import Drawn
+    from validation_core.diagnosis.claims import Claims
     from validation_core.tables import Upload
     from validation_core.tables.floats import Range
+
+_LEVEL = 0.05
+_LINE = 26  # pixels of one family
+_LABELS = 128
+_SHORT: Mapping[Family, str] = {
+    "means": "Place",
+    "widths": "Width",
+    "shapes": "Skew and tails",
+    "pairs": "Pairs",
+    "norm": "From q's centre",
+    "densities": "Densities",
+    "learned": "Learned scores",
+    "over_x": "Over x",
+    "learned_over_x": "Learned, over x",
+    "observation": "Near x_o",
+}
+"""Families beside an axis, that a phone has room for."""
+_READ_NULL = (
+    "Grey is the clearest of all claims, as −log p, when another of truth and draws plays the "
+    "truth at every x; dashed is what 1 in 20 of those exceed, red what was seen. If q were "
+    "right, red would be anywhere in the grey."
+)
+_READ_FAMILIES = (
+    "p of each kind of claim, adjusted for all of them together: left of the dashed level it is "
+    "claimed. If q were right, every mark would stay right of it in 95 of 100 tables."
+)
 
 
 @dataclass(frozen=True)
@@ -109,9 +139,21 @@ class Omnibus(Method):
 
     @classmethod
     def figures(cls, arrays: Mapping[str, Array], names: Sequence[str] = ()) -> list[Drawn]:
-        from validation_core.methods.omnibus import figures
+        del names
+        sheets: list[Drawn] = []
+        if "claims" in arrays:
+            from validation_core.diagnosis.claims import Claims  # the room that runs methods
 
-        return figures.outcome(arrays, names)
+            result = OmnibusResult.read(arrays)
+            sheets.append(
+                Drawn("What is claimed", _families(Claims(result, _LEVEL)), _READ_FAMILIES)
+            )
+        observed = float(np.max(arrays["evidence"])) if "evidence" in arrays else float("nan")
+        if np.isfinite(observed):
+            figure = null_of_relabelings(np.asarray(arrays["null"]), observed)
+            figure.layout.xaxis.title.text = "clearest claim, −log p"
+            sheets.append(Drawn("Seen, and relabelled", figure, _READ_NULL))
+        return sheets
 
     def test(self, scores: Scores, rng: np.random.Generator) -> Outcome:
         """The largest evidence of each trial's table, among that of its other labellings.
@@ -144,3 +186,53 @@ class Omnibus(Method):
                 "evidence": np.array([result.evidence.max() for result in results]).reshape(lead),
             },
         )
+
+
+def _families(claims: Claims) -> go.Figure:
+    """Adjusted p of each family on a log axis, the smallest on top."""
+    rows = claims.families()[::-1]
+    color = style.method_style("omnibus").color
+    p = np.array([row["pvalue"] for row in rows])
+    least = 0.7 / (claims.result.relabelings + 1)
+    marker = {
+        "symbol": ["circle" if pvalue <= claims.alpha else "circle-open" for pvalue in p],
+        "size": 10,
+        "color": color,
+    }
+    lines = [
+        style.line([pvalue, 1.0], [place, place], style.NULL, width=1)
+        for place, pvalue in enumerate(p)
+    ]
+    marks = {
+        "type": "scatter",
+        "mode": "markers",
+        "x": style.f4(p),
+        "y": list(range(len(rows))),
+        "marker": marker,
+        "name": "adjusted p",
+        "text": [f"{row['title']}: {row['claim']}" for row in rows],
+        "hovertemplate": "%{text}: p = %{x:.3g}<extra></extra>",
+    }
+    height = 80 + _LINE * len(rows)
+    limits = (-0.6, len(rows) - 0.4)
+    ticks = {
+        "tickvals": list(range(len(rows))),
+        "ticktext": [_SHORT[row["family"]] for row in rows],
+    }
+    return style.figure(
+        [*lines, marks],
+        x=style.Axis("adjusted p", (least, 1.2)),
+        y=style.Axis("", limits),
+        height=height,
+        shapes=[style.vline(claims.alpha, style.NULL, dash="dash")],
+        extra={
+            "yaxis": {**style.Axis("", limits).layout(), **ticks, "showgrid": False},
+            "xaxis": {
+                **style.Axis("adjusted p", (least, 1.2)).layout(),
+                "type": "log",
+                "range": [float(np.log10(least)), float(np.log10(1.3))],
+                "tickvals": [0.001, 0.01, 0.05, 0.2, 1.0],
+            },
+            "margin": {"l": _LABELS, "r": 16, "t": 14, "b": 44},
+        },
+    )
