@@ -14,7 +14,7 @@ from validation_core.benchmarks import Spiral
 from validation_core.figures.colt.power import UNTRAINED, gallery
 from validation_core.sweep import costs
 from validation_core.sweep import published as papers
-from validation_core.sweep.gather import missing
+from validation_core.sweep.plan import missing
 from validation_core.sweep.published import Compared, Model, Published
 from validation_core.types import PowerCell
 

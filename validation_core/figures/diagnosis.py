@@ -13,7 +13,7 @@ from validation_core.diagnosis.questions.posteriors import Measure
 from validation_core.figures import style
 from validation_core.figures.outcome import Drawn
 from validation_core.methods.base import Method, kind_of
-from validation_core.sweep.trial_detail import TrialDetail
+from validation_core.sweep.plan import TrialDetail
 from validation_core.types import Array, Budget, Outcome
 
 
