@@ -14,7 +14,7 @@ from validation_core.benchmarks import BayesModel, Gaussian
 from validation_core.figures import compare as curves
 from validation_core.methods import C2ST, METHODS, SBC
 from validation_core.scores import classifier
-from validation_core.sweep import gather
+from validation_core.sweep import plan
 from validation_core.sweep import presets as comparisons
 from validation_core.sweep.plan import Sweep
 from validation_core.sweep.trials import Trials
@@ -197,7 +197,7 @@ def test_iterations_are_drawn_by_their_logarithm():
         design=Trials(trials=100, n=100, k=10),
     )  # fmt: skip
     cells = [_cell("SBC", gamma, 50) for gamma in wanted.gammas]
-    progress = gather.Progress(cells, {"SBC": 300}, 300, {"SBC": 0.0}, {})
+    progress = plan.Progress(cells, {"SBC": 300}, 300, {"SBC": 0.0}, {})
     (panel,) = json.loads(curves.power(wanted, progress).head)["panels"]
     assert panel["x"]["ticks"] == [1, 2, 3]
     assert panel["x"]["shown"] == ["10", "100", "1000"]
@@ -222,7 +222,7 @@ def _chosen(cells=(), **changes):
         design=Trials(trials=100), **changes,
     )  # fmt: skip
     counts = {method.label: 0 for method in wanted.methods}
-    return Chosen(wanted, None), gather.Progress(list(cells), counts, 1, counts, {})
+    return Chosen(wanted, None), plan.Progress(list(cells), counts, 1, counts, {})
 
 
 def _cell(label, gamma, rejections, trials=100):

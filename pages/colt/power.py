@@ -8,7 +8,7 @@ from pages.ui import jobs, live
 from pages.ui.services import services
 from validation_core.figures.colt import power as figures
 from validation_core.sweep import costs
-from validation_core.sweep.gather import missing
+from validation_core.sweep.plan import missing
 from validation_core.sweep.trials import Trials
 
 TRIALS = 200

@@ -9,8 +9,7 @@ from pages.ui.forms import segmented
 from pages.ui.services import services
 from validation_core.engine import JobState
 from validation_core.figures import compare as curves
-from validation_core.sweep.gather import Memory, Progress, collect, missing
-from validation_core.sweep.parts import Batch
+from validation_core.sweep.plan import Batch, Memory, Progress, collect, missing
 from validation_core.sweep.presets import broken
 
 VIEWS = {"compare": "Compare", "advice": "Which test?", "why": "Why they disagree"}

@@ -24,8 +24,7 @@ from validation_core.figures.marks import (
     over,
 )
 from validation_core.figures.power import Along, Curve, curves
-from validation_core.sweep.gather import Progress
-from validation_core.sweep.plan import Sweep
+from validation_core.sweep.plan import Progress, Sweep
 from validation_core.sweep.presets import bounds, broken
 from validation_core.types import Array, PowerCell
 

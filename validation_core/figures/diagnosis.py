@@ -9,7 +9,7 @@ import numpy as np
 from validation_core.diagnosis import Record
 from validation_core.figures.outcome import Drawn
 from validation_core.methods.base import Method, kind_of
-from validation_core.sweep.trial_detail import TrialDetail
+from validation_core.sweep.plan import TrialDetail
 from validation_core.types import Array, Budget, Outcome
 
 

@@ -16,8 +16,7 @@ from validation_core.methods.base import Method
 from validation_core.scores.classifier import PRESETS
 from validation_core.store import Store
 from validation_core.sweep import presets
-from validation_core.sweep.gather import Progress, collect, missing, rows
-from validation_core.sweep.plan import Sweep
+from validation_core.sweep.plan import Progress, Sweep, collect, missing, rows
 from validation_core.sweep.trials import Trials
 from validation_core.types import Benchmark, PowerCell
 
