@@ -25,8 +25,7 @@ from validation_core.diagnosis.questions.null_tables import (
     trials_of,
 )
 from validation_core.figures import style
-from validation_core.figures.outcome import Drawn
-from validation_core.figures.ranks import rank_histogram
+from validation_core.figures.outcome import Drawn, rank_histogram
 from validation_core.methods.base import Method
 from validation_core.rng import stream
 from validation_core.study import Report
