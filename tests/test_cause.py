@@ -15,10 +15,8 @@ from validation_core.benchmarks import Gaussian
 from validation_core.diagnosis import tasks as diagnoses
 from validation_core.diagnosis.questions import Names, by_name, cause
 from validation_core.diagnosis.questions.base import LEVEL
-from validation_core.diagnosis.questions.cause import STRONG, cause_of, reference_sets, tables
-from validation_core.diagnosis.questions.cause import reference_sets as classify
-from validation_core.diagnosis.questions.cause import reference_sets as shapes
-from validation_core.diagnosis.questions.cause.tables import RankedRows, two_groups
+from validation_core.diagnosis.questions.cause import STRONG, cause_of, findings, reference_sets
+from validation_core.diagnosis.questions.cause.findings import RankedRows, two_groups
 from validation_core.diagnosis.questions.injections import CAUSES
 from validation_core.rng import stream
 from validation_core.store import Store
@@ -120,9 +118,9 @@ def test_the_pvalue_keeps_its_level(heavy):
         rng = stream(seed, "level")
         draws = rng.standard_t(1.5, (60, 21, 2)) if heavy else rng.standard_normal((60, 21, 2))
         exact = PosteriorTable(draws[:, 0], rng.standard_normal((60, 1)), draws[:, 1:])
-        ready = tables.PreparedTable.of(exact, seed)
+        ready = findings.PreparedTable.of(exact, seed)
         _, null = reference_sets.null_features(ready, count=39)
-        rejected += classify.null_pvalue(null) <= 0.05
+        rejected += reference_sets.null_pvalue(null) <= 0.05
     low, high = statistics.binomial_bounds(trials, 0.05, 0.999)
     assert rejected <= high
     assert rejected >= min(low, 1)
@@ -131,8 +129,8 @@ def test_the_pvalue_keeps_its_level(heavy):
 def test_the_pvalue_is_never_zero_and_treats_rows_alike():
     null = stream(0, "rows").standard_normal((40, 5))
     null[0] += 100
-    assert classify.null_pvalue(null) == pytest.approx(1 / 40, abs=0.03)
-    every = [classify.null_pvalue(np.roll(null, -i, axis=0)) for i in range(40)]
+    assert reference_sets.null_pvalue(null) == pytest.approx(1 / 40, abs=0.03)
+    every = [reference_sets.null_pvalue(np.roll(null, -i, axis=0)) for i in range(40)]
     for level in (0.05, 0.1, 0.25):
         assert np.mean(np.array(every) <= level) <= level
 
@@ -161,7 +159,7 @@ def test_truths_are_ranked_among_the_other_draws():
 
 def test_an_injection_of_nothing_looks_like_nothing():
     exact = normal(n=200, k=40)
-    ready = tables.PreparedTable.of(exact, 0)
+    ready = findings.PreparedTable.of(exact, 0)
     names, null = reference_sets.null_features(ready, count=60)
     which = stream(0, "which").integers(40, size=(20, 200))
     scores = ready.ranked.moved(ready.pool.take(which), which, stream(0, "break"))
@@ -319,7 +317,7 @@ def test_faults_are_those_that_the_upload_warns_of():
 
 
 def seen_in(draws, seed=0):
-    return tables.departures(tables.PreparedTable.of(draws, seed))
+    return findings.departures(findings.PreparedTable.of(draws, seed))
 
 
 def turned(exact, way):
@@ -420,15 +418,15 @@ def test_every_cause_has_words_and_a_next_step():
     assert set(cause.NEXT_STEPS) == set(cause.TITLES) == {*CAUSES, "unclear", "none"}
     assert all(cause.NEXT_STEPS[name] for name in CAUSES)
     exact = normal(n=150, k=30)
-    ready = tables.PreparedTable.of(exact, 0)
+    ready = findings.PreparedTable.of(exact, 0)
     for name in CAUSES:
-        for one in tables.evidence(name, ready):
+        for one in findings.evidence(name, ready):
             assert one.low <= one.value <= one.high
             assert cause.finding_text(one, NAMES)
             assert one.what in cause.KINDS
-    units = {v.unit for v in shapes.variants(ready.ranked, ready.pool)}
+    units = {v.unit for v in reference_sets.variants(ready.ranked, ready.pool)}
     assert units <= set(cause.STRENGTHS)
-    assert {v.cause for v in shapes.variants(ready.ranked, ready.pool)} == set(CAUSES)
+    assert {v.cause for v in reference_sets.variants(ready.ranked, ready.pool)} == set(CAUSES)
 
 
 def test_figures_are_valid(named):
@@ -445,11 +443,11 @@ def test_a_large_table_is_looked_at_in_part():
     large = PosteriorTable(
         np.zeros((1600, 30)), np.zeros((1600, 1)), np.zeros((1600, 210, 30), np.float32)
     )
-    some, columns = tables.subsample(large, 0)
-    assert some.q.shape == (tables.ROWS, tables.FEWER, tables.PARAMETERS)
+    some, columns = findings.subsample(large, 0)
+    assert some.q.shape == (findings.ROWS, findings.FEWER, findings.PARAMETERS)
     long = PosteriorTable(large.theta[:, :2], large.x, large.q[:, :, :2])
-    assert tables.subsample(long, 0)[0].q.shape == (tables.ROWS, tables.DRAWS, 2)
-    assert len(set(columns)) == tables.PARAMETERS
+    assert findings.subsample(long, 0)[0].q.shape == (findings.ROWS, findings.DRAWS, 2)
+    assert len(set(columns)) == findings.PARAMETERS
     found = cause_of(normal(n=150, k=30), 0)
     found = replace(found, full=(1600, 210, 2))
     assert "Looked at 150 of 1600 simulations" in say(found, NAMES)[-1]

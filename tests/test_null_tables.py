@@ -7,7 +7,6 @@ import pytest
 
 from validation_core import diagnosis, statistics
 from validation_core.diagnosis.questions import null_tables
-from validation_core.diagnosis.questions import null_tables as battery
 from validation_core.diagnosis.questions.null_tables import Pooled, SelfMadeTables
 from validation_core.methods import C2ST, DC, LC2ST, SBC, TARP, CoLT, MMDFuse, Multiple, Uniform
 from validation_core.methods.within_x import WithinX
@@ -223,10 +222,10 @@ def test_large_tables_keep_fewer_draws_evenly_spaced(monkeypatch):
     q = np.arange(30 * 100, dtype=float).reshape(30, 100, 1)
     theta = np.arange(30.0)[:, None]
     upload = Upload.of({"theta": theta, "x": theta, "theta_q": q})
-    assert battery.thinned(upload) is upload
-    monkeypatch.setattr(battery, "_NUMBERS_SCORED", 30 * 25)
-    few = battery.thinned(upload)
+    assert null_tables.thinned(upload) is upload
+    monkeypatch.setattr(null_tables, "_NUMBERS_SCORED", 30 * 25)
+    few = null_tables.thinned(upload)
     np.testing.assert_array_equal(few.data.q, q[:, ::4])
     assert (few.n, few.k) == (30, 25)
-    monkeypatch.setattr(battery, "_NUMBERS_SCORED", 1)
-    assert battery.thinned(upload).k == 20
+    monkeypatch.setattr(null_tables, "_NUMBERS_SCORED", 1)
+    assert null_tables.thinned(upload).k == 20

@@ -16,7 +16,6 @@ from validation_core.diagnosis import tasks as diagnoses
 from validation_core.diagnosis.questions import Names, by_name
 from validation_core.diagnosis.questions import over_x as room
 from validation_core.diagnosis.questions.over_x import Overall, over_x, scan
-from validation_core.diagnosis.questions.over_x import scan as features
 from validation_core.diagnosis.questions.over_x.scan import FeatureSize, windows
 from validation_core.localization import over_x as smoothing
 from validation_core.omnibus.coordinates import coordinates, moments
@@ -51,7 +50,7 @@ def part(found):
 
 
 def both(table, seed, nulls=39):
-    found = features.of_parameters(table, seed)
+    found = scan.of_parameters(table, seed)
     at = coordinates(table.x, *moments(table.q[:, :0]))
     plane = table.x if table.x.shape[1] == 2 else None
     over = windows(at.values, np.random.default_rng(seed), plane)
@@ -101,7 +100,7 @@ def test_the_permutation_test_keeps_its_level_where_q_is_wrong_alike_everywhere(
 @pytest.mark.parametrize("k", [1, 3, 50])
 def test_ranks_of_truth_and_stand_ins_are_uniform_together(k):
     table = normals(n=3000, k=k, d=1)
-    u = features.ranks(table, 5, np.random.default_rng(0))[0]
+    u = scan.ranks(table, 5, np.random.default_rng(0))[0]
     assert u.shape == (1 + min(k, 5), 3000)
     assert all(statistics.ks(row).pvalue > 1e-4 for row in u)
     if k == 3:  # all four are ranked: their whole parts are a permutation
@@ -111,14 +110,14 @@ def test_ranks_of_truth_and_stand_ins_are_uniform_together(k):
 
 def test_the_truths_rank_counts_the_draws_below_it():
     table = PosteriorTable(np.array([[2.5]]), np.zeros((1, 1)), np.arange(9.0)[None, :, None])
-    u = features.ranks(table, 0, np.random.default_rng(0))
+    u = scan.ranks(table, 0, np.random.default_rng(0))
     assert 3 / 10 <= u.item() <= 4 / 10
 
 
 def test_tied_draws_are_ranked_at_random():
     table = normals(n=4000, k=9, d=1)
     rounded = PosteriorTable(np.round(table.theta), table.x, np.round(table.q))
-    u = features.ranks(rounded, 0, np.random.default_rng(0))[0, 0]
+    u = scan.ranks(rounded, 0, np.random.default_rng(0))[0, 0]
     assert statistics.ks(u).pvalue > 1e-4
 
 
@@ -169,7 +168,7 @@ def test_the_interval_there_is_of_rows_that_did_not_choose_the_place():
         over = windows(values, np.random.default_rng(0))
         choose = np.arange(200) % 2 == 0
         _, inside = scan.worst_region(over, w[0], 0, choose)
-        quoted = features.estimate("shift", w[0, inside & ~choose])
+        quoted = scan.estimate("shift", w[0, inside & ~choose])
         covered += quoted.value is None or quoted.low <= 0 <= quoted.high
     low, high = statistics.binomial_bounds(repeats, 0.95, 0.999)
     assert low <= covered <= high
@@ -240,12 +239,12 @@ def test_the_smoothed_course_has_the_size_that_was_put_in():
     rng = np.random.default_rng(0)
     x, w = np.sort(rng.random(4000)), rng.standard_normal(4000)
     at, weights = smoothing.line(x)
-    value, low, high, room = features.smoothed("shift", w + (x > 0.5), weights)
+    value, low, high, room = scan.smoothed("shift", w + (x > 0.5), weights)
     right = at > 0.75
     assert np.abs(value[right] - 1).max() < 0.25
     assert ((low < value) & (value < high)).all()
     assert np.mean(np.abs(value[at < 0.25]) < room[at < 0.25]) > 0.7
-    spread = features.smoothed("width", w * np.where(x > 0.5, 2.0, 1.0), weights)
+    spread = scan.smoothed("width", w * np.where(x > 0.5, 2.0, 1.0), weights)
     assert np.abs(spread[0][right] - 2).max() < 0.4
 
 
@@ -329,7 +328,7 @@ def test_of_many_parameters_half_of_the_rows_choose_those_that_are_both():
     theta[:, 117] += 1.5 * (table.x[:, 0] > 0)
     found = over_x(upload_of(PosteriorTable(theta, table.x, table.q)), 0, nulls=99)
     assert part(found).rows == 150
-    assert part(found).looked_at == features.MOST
+    assert part(found).looked_at == scan.MOST
     assert part(found).pairs[0].parameter == 117
     assert "130 parameters" in " ".join(say(found, ()))
 
@@ -421,15 +420,15 @@ def test_real_tables(shared, name, starts):
 def test_intervals_of_a_width_hold_the_sd_they_quote():
     covered, repeats = 0, 400
     for seed in range(repeats):
-        quoted = features.estimate("width", 1.5 * np.random.default_rng(seed).standard_normal(60))
+        quoted = scan.estimate("width", 1.5 * np.random.default_rng(seed).standard_normal(60))
         covered += quoted.low <= 1.5 <= quoted.high
     assert covered >= statistics.binomial_bounds(repeats, 0.93, 0.999)[0]
 
 
 def test_too_few_rows_are_not_quoted():
-    quoted = features.estimate("shift", np.ones(3))
+    quoted = scan.estimate("shift", np.ones(3))
     assert (quoted.value, quoted.n) == (None, 3)
-    assert math.isfinite(features.estimate("width", np.zeros(9)).value)
+    assert math.isfinite(scan.estimate("width", np.zeros(9)).value)
 
 
 @pytest.fixture(scope="module")

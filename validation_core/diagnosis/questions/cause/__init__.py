@@ -25,7 +25,13 @@ from validation_core.diagnosis.questions.base import (
     TableStudy,
     as_numbers,
 )
-from validation_core.diagnosis.questions.cause import tables
+from validation_core.diagnosis.questions.cause import findings
+from validation_core.diagnosis.questions.cause.findings import (
+    Departure,
+    Finding,
+    PreparedTable,
+    subsample,
+)
 from validation_core.diagnosis.questions.cause.reference_sets import (
     COUNTED,
     Likeness,
@@ -33,12 +39,6 @@ from validation_core.diagnosis.questions.cause.reference_sets import (
     null_pvalue,
     reference_sets,
     refined,
-)
-from validation_core.diagnosis.questions.cause.tables import (
-    Departure,
-    Finding,
-    PreparedTable,
-    subsample,
 )
 from validation_core.diagnosis.words import equals
 from validation_core.figures import style
@@ -290,7 +290,7 @@ def cause_of(
             ),
             evidence=tuple(
                 _renamed(finding, columns)
-                for finding in (tables.evidence(cause, ready) if i < _DETAILED else ())
+                for finding in (findings.evidence(cause, ready) if i < _DETAILED else ())
             ),
         )
         for i, cause in enumerate(order)
@@ -303,7 +303,7 @@ def cause_of(
         faults=faults,
         seen=tuple(
             replace(departure, finding=_renamed(departure.finding, columns))
-            for departure in tables.departures(ready)
+            for departure in findings.departures(ready)
         ),
         nulls=len(sets.null) - 1,
         injected=len(sets.injected),

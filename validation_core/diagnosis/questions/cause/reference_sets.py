@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core.diagnosis.questions.cause.tables import PreparedTable, RankedRows
+from validation_core.diagnosis.questions.cause.findings import PreparedTable, RankedRows
 from validation_core.diagnosis.questions.injections import (
     INJECTIONS,
     Apply,
