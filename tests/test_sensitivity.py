@@ -13,7 +13,7 @@ from validation_core.diagnosis import learning, tasks
 from validation_core.diagnosis.questions import Names, by_name
 from validation_core.diagnosis.questions.base import as_numbers
 from validation_core.diagnosis.questions.injections import INJECTIONS, TILTS
-from validation_core.diagnosis.questions.sensitivity import DEFAULT, figures
+from validation_core.diagnosis.questions.sensitivity import DEFAULT
 from validation_core.diagnosis.questions.sensitivity.search import (
     PowerCurve,
     PowerExperiment,
@@ -206,7 +206,7 @@ def test_every_injection_is_answered_and_told(store):
         assert "None" not in sentence
         assert list(one.strengths) == sorted(one.strengths)
     json.dumps(QUESTION.to_json(found), allow_nan=False)
-    for drawing in figures(found):
+    for drawing in QUESTION.figures(found, Names(())):
         go.Figure(drawing.figure.to_plotly_json())  # validates
     rows = rows_of(found, ())
     assert {row["q is"] for row in rows} == {one.title for one in told}
@@ -246,7 +246,7 @@ def test_a_tilt_is_found_at_the_nats_of_the_bias_that_it_is_like(store):
     assert "would be found with 80% power, like a bias of 0." in sentence
     assert "A quarter of it would need about" in sentence
     assert "if q is near normal" not in sentence
-    figure = figures(found)[1].figure
+    figure = QUESTION.figures(found, Names(()))[1].figure
     assert "nats" in figure.layout.xaxis.title.text
     rows = [r for r in rows_of(found, ()) if r["q is"] == "tilted along one parameter"]
     assert all(row["strength"] == row["nats"] for row in rows)
@@ -260,12 +260,12 @@ def test_every_tilt_is_answered_and_told(name, store):
     assert list(one.nats.strengths) == sorted(one.nats.strengths)
     assert one.nats.strengths[-1] <= np.log(20)
     assert " nats " in say(found, ())[0]
-    assert figures(found)
+    assert QUESTION.figures(found, Names(()))
     still = made(100, 20)
     still.data.q[:] = 1.0  # nothing leans anywhere
     found = run(replace(still, digest="still"), store, (SBC(),), (name,), stages=(0,))
     assert say(found, ())[0].startswith("A defect of 0 nats")
-    assert figures(found)
+    assert QUESTION.figures(found, Names(()))
 
 
 def test_all_parameters_at_once_are_found_sooner_and_told_apart(store):
@@ -300,14 +300,14 @@ def test_small_tables_are_answered(n, k, d, store):
     found = run(made(n, k, d), store)
     assert len(found.injections) == 3 + (d > 1)
     assert len(say(found, ())) >= 4
-    assert len(figures(found)) == 3 + (d > 1)
+    assert len(QUESTION.figures(found, Names(()))) == 3 + (d > 1)
 
 
 def test_methods_that_all_train_networks_are_answered(store):
     upload = made()
     nothing = run(upload, store, (C2ST(),), ("bias",), stages=(0,))
     assert "still to be asked" in say(nothing, ())[0]
-    assert len(figures(nothing)) == 1
+    assert len(QUESTION.figures(nothing, Names(()))) == 1
     assert rows_of(nothing, ()) == []
     found = run(upload, store, (C2ST(),), ("bias",))
     (one,) = found.injections

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from html import escape
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
+import plotly.graph_objects as go
 from numpy.typing import NDArray
 from scipy.special import betaincinv
 
@@ -17,11 +17,14 @@ from validation_core.diagnosis.called import called
 from validation_core.diagnosis.claims import Claims
 from validation_core.diagnosis.questions.base import (
     LEVEL,
+    Json,
     Names,
     Question,
     Rows,
     TableStudy,
     as_numbers,
+    heat_map,
+    short_name,
 )
 from validation_core.diagnosis.tasks import slot_training, training
 from validation_core.diagnosis.words import equals
@@ -88,7 +91,28 @@ class InTheta(Question["MassInTheta"]):
     def describe(
         self, result: MassInTheta, names: Names, claims: Claims | None = None
     ) -> tuple[str, ...]:
-        return describe(result, names.theta, claims)
+        """The answer first; then the strip of a parameter that is off most, and what was done."""
+        off = result.off
+        if claims is not None:
+            return (*_claimed(result, names.theta, claims), _tenths_text(result), _basis(result))
+        if result.pvalue > LEVEL and off:
+            first = (
+                "Strips of single parameters show a place in theta where q's mass is wrong, the "
+                f"learned score does not (p {equals(result.pvalue)}, exact, {result.rows} rows)."
+            )
+        elif result.pvalue > LEVEL:
+            first = (
+                "No place in theta is found where q's mass is wrong: the truth's score ranks "
+                f"anywhere among q's draws' at the same x (p {equals(result.pvalue)}, exact, "
+                f"{result.rows} rows)."
+            )
+        else:
+            first = (
+                f"q's mass is wrong in theta (p {equals(result.pvalue)}, exact, on rows that the "
+                f"score has not seen). {_regions(result)}"
+            )
+        place = [_strip(off[0], names.theta)] if off else []
+        return (first, *place, _tenths_text(result), _basis(result))
 
     def rows(self, result: MassInTheta, names: Names, claims: Claims | None = None) -> Rows:
         """A row for each tenth of q's draws and each strip of a parameter, the worst first."""
@@ -113,17 +137,21 @@ class InTheta(Question["MassInTheta"]):
     def figures(
         self, result: MassInTheta, names: Names, claims: Claims | None = None
     ) -> tuple[Drawn, ...]:
-        return figures(result, names.theta)
+        """The tenths, then the maps of the pairs on which the log ratio depends most."""
+        del claims
+        scored = f"{result.scored:,}"
+        return (
+            _tenths_figure(result),
+            *(_map(ratio_map, scored, names.theta) for ratio_map in result.maps[:_MOST]),
+        )
 
     def finds(self, result: MassInTheta) -> bool:
         return result.finds
 
-    def to_json(self, result: MassInTheta) -> dict[str, Any]:
+    def to_json(self, result: MassInTheta) -> Json:
         return result.to_json()
 
-    def complete(
-        self, document: dict[str, Any], result: MassInTheta, diagnosis: Diagnosis
-    ) -> None:
+    def complete(self, document: Json, result: MassInTheta, diagnosis: Diagnosis) -> None:
         self.tell_where(document, result, diagnosis)
 
 
@@ -200,7 +228,7 @@ class MassInTheta:
         differing = [strip for strip in self.strips if strip.share.differs]
         return sorted(differing, key=lambda strip: -strip.share.apart)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Every number; maps are named by their frame and place in it."""
         tenths = [{**as_numbers(tenth.share), "claimed": tenth.claimed} for tenth in self.deciles]
         strips = [
@@ -575,39 +603,6 @@ def _between(cell: NDArray[np.int64], ratio: Array) -> float:
     return float(counts @ (mean - ratio.mean()) ** 2 / len(ratio))
 
 
-def describe(
-    result: MassInTheta, names: Sequence[str], claims: Claims | None = None
-) -> tuple[str, ...]:
-    """The answer first; then the strip of a parameter that is off most, and what was done.
-
-    Args:
-        result: shares and their intervals.
-        names: of the parameters.
-        claims: what may be claimed; None leaves this panel a level of its own.
-    """
-    off = result.off
-    if claims is not None:
-        return (*_claimed(result, names, claims), _tenths_text(result), _basis(result))
-    if result.pvalue > LEVEL and off:
-        first = (
-            "Strips of single parameters show a place in theta where q's mass is wrong, the "
-            f"learned score does not (p {equals(result.pvalue)}, exact, {result.rows} rows)."
-        )
-    elif result.pvalue > LEVEL:
-        first = (
-            "No place in theta is found where q's mass is wrong: the truth's score ranks anywhere "
-            f"among q's draws' at the same x (p {equals(result.pvalue)}, exact, "
-            f"{result.rows} rows)."
-        )
-    else:
-        first = (
-            f"q's mass is wrong in theta (p {equals(result.pvalue)}, exact, on rows that the "
-            f"score has not seen). {_regions(result)}"
-        )
-    place = [_strip(off[0], names)] if off else []
-    return (first, *place, _tenths_text(result), _basis(result))
-
-
 def _claimed(result: MassInTheta, names: Sequence[str], claims: Claims) -> tuple[str, ...]:
     """What may be said under the verdict's error rate."""
     allowed = [strip for strip in result.off if claims.parameter(strip.parameter) <= claims.alpha]
@@ -731,20 +726,10 @@ def _basis(result: MassInTheta) -> str:
     )
 
 
-_SCALE = [[0.0, style.Q], [0.5, style.NULL], [1.0, style.P]]
 _LEAST_REACH = 0.2  # of the colours: a classifier that guesses leaves the map grey
 _MOST = 5  # maps
 _LONG = 32  # letters of a name on an axis
 _FRAMES = {"sd": "sd from q's mean", "own": "its own units"}
-
-
-def figures(result: MassInTheta, names: Sequence[str] = ()) -> tuple[Drawn, ...]:
-    """The tenths, then the maps of the pairs on which the log ratio depends most."""
-    scored = f"{result.scored:,}"
-    return (
-        _tenths_figure(result),
-        *(_map(ratio_map, scored, names) for ratio_map in result.maps[:_MOST]),
-    )
 
 
 def _tenths_figure(result: MassInTheta) -> Drawn:
@@ -795,7 +780,7 @@ def _map(ratio_map: RatioMap, scored: str, names: Sequence[str]) -> Drawn:
     labels = [called(names, which) for which in ratio_map.of]
     where = "in q's sds around its mean" if ratio_map.frame == "sd" else "on their own axes"
     if len(labels) == 1:
-        figure = _line_figure(ratio_map, f"{_short(labels[0])}, {frame}")
+        figure = _line_figure(ratio_map, f"{short_name(labels[0], _LONG)}, {frame}")
         return Drawn(
             f"Learned ratio over {labels[0]}, {where}",
             figure,
@@ -804,7 +789,7 @@ def _map(ratio_map: RatioMap, scored: str, names: Sequence[str]) -> Drawn:
             "much. If q were right, the line would stay near 0 but for the score's noise. "
             "Ticks below: held-out truths.",
         )
-    figure = _plane_figure(ratio_map, [f"{_short(name)}, {frame}" for name in labels])
+    figure = _plane_figure(ratio_map, [f"{short_name(name, _LONG)}, {frame}" for name in labels])
     return Drawn(
         f"Learned ratio over {labels[0]} and {labels[1]}, {where}",
         figure,
@@ -814,11 +799,7 @@ def _map(ratio_map: RatioMap, scored: str, names: Sequence[str]) -> Drawn:
     )
 
 
-def _short(name: str) -> str:
-    return escape(style.short(name, _LONG), quote=False)
-
-
-def _line_figure(ratio_map: RatioMap, name: str) -> Any:
+def _line_figure(ratio_map: RatioMap, name: str) -> go.Figure:
     mean, half = np.asarray(ratio_map.ratio, np.float64)
     edges = np.asarray(ratio_map.edges, np.float64)
     at, some = (edges[1:] + edges[:-1]) / 2, np.isfinite(mean)
@@ -843,37 +824,10 @@ def _line_figure(ratio_map: RatioMap, name: str) -> Any:
     )
 
 
-def _plane_figure(ratio_map: RatioMap, names: Sequence[str]) -> Any:
+def _plane_figure(ratio_map: RatioMap, names: Sequence[str]) -> go.Figure:
     sides = np.asarray(ratio_map.edges, np.float64)
     z = np.asarray(ratio_map.ratio, np.float64)
     reach = max(_LEAST_REACH, float(np.nanmax(np.abs(z), initial=0)))
-    heat = {
-        "type": "heatmap",
-        "x": style.f4(sides[0]),
-        "y": style.f4(sides[1]),
-        "z": style.f4(z),
-        "colorscale": _SCALE,
-        "zmin": -reach,
-        "zmax": reach,
-        "zsmooth": False,
-        "colorbar": {
-            "title": {"text": "log p/q"},
-            "thickness": 10,
-            "outlinewidth": 0,
-            "nticks": 5,
-        },
-        "hovertemplate": "(%{x:.3g}, %{y:.3g}): %{z:.2f}<extra></extra>",
-    }
-    marks = {
-        "type": "scatter",
-        "mode": "markers",
-        "x": style.f4(ratio_map.truth[:, 0]),
-        "y": style.f4(ratio_map.truth[:, 1]),
-        "hoverinfo": "skip",
-        "marker": {"size": 3, "color": style.P, "opacity": 0.6},
-    }
-    axes = [
-        style.Axis(name, (float(side[0]), float(side[-1])))
-        for name, side in zip(names, sides, strict=True)
-    ]
-    return style.figure([heat, marks], x=axes[0], y=axes[1], height=320, right=84)
+    return heat_map(
+        z, tuple(sides), names, ratio_map.truth, reach=reach, bar="log p/q", color=style.P
+    )

@@ -8,7 +8,7 @@ that whatever is worked out from them is worked out once for all injections.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
@@ -69,8 +69,8 @@ class DrawPool:
         """Half of what holds the middle 68% of each row's draws, a posterior sd that no far draw
         moves: (n, D); 0 where all draws agree."""
         widths = np.empty(self.mean.shape)
-        for start in range(0, len(widths), 256):
-            rows = slice(start, start + 256)
+        for start in range(0, len(widths), _ROWS):
+            rows = slice(start, start + _ROWS)
             low, high = np.quantile(self.q[rows], [0.16, 0.84], axis=1)
             widths[rows] = (high - low) / 2
         return widths
@@ -449,6 +449,32 @@ _SD = (0.01, 0.03, 0.06, 0.1, 0.2, 0.4, 1.0)
 _TIMES = (1.01, 1.03, 1.06, 1.1, 1.2, 1.4, 2.0)
 _DEGREES = (0.005, 0.02, 0.05, 0.1, 0.2, 0.4, 1.0)
 
+
+def _widths(cause: str, apply: Apply, *, wide: bool) -> tuple[Injection, Injection]:
+    """A width that is wrong by a factor, in one parameter and in all."""
+    title = cause.replace("_", " ")
+    every = Injection(
+        name=cause,
+        cause=cause,
+        title=f"{title} in all parameters",
+        unit="times",
+        apply=apply,
+        strengths=_TIMES,
+        spread="all",
+        nats=_width_nats(single=False, wide=wide),
+    )
+    one = replace(
+        every,
+        name=f"{cause}_one",
+        title=f"{title} in one parameter",
+        apply=_one_parameter(apply),
+        spread="one",
+        nats=_width_nats(single=True, wide=wide),
+        least_dims=2,
+    )
+    return one, every
+
+
 INJECTIONS: Mapping[str, Injection] = {
     injection.name: injection
     for injection in (
@@ -473,48 +499,8 @@ INJECTIONS: Mapping[str, Injection] = {
             nats=_bias_all_nats,
             least_dims=2,
         ),
-        Injection(
-            name="too_wide_one",
-            cause="too_wide",
-            title="too wide in one parameter",
-            unit="times",
-            apply=_one_parameter(_too_wide),
-            strengths=_TIMES,
-            spread="one",
-            nats=_width_nats(single=True, wide=True),
-            least_dims=2,
-        ),
-        Injection(
-            name="too_wide",
-            cause="too_wide",
-            title="too wide in all parameters",
-            unit="times",
-            apply=_too_wide,
-            strengths=_TIMES,
-            spread="all",
-            nats=_width_nats(single=False, wide=True),
-        ),
-        Injection(
-            name="too_narrow_one",
-            cause="too_narrow",
-            title="too narrow in one parameter",
-            unit="times",
-            apply=_one_parameter(_too_narrow),
-            strengths=_TIMES,
-            spread="one",
-            nats=_width_nats(single=True, wide=False),
-            least_dims=2,
-        ),
-        Injection(
-            name="too_narrow",
-            cause="too_narrow",
-            title="too narrow in all parameters",
-            unit="times",
-            apply=_too_narrow,
-            strengths=_TIMES,
-            spread="all",
-            nats=_width_nats(single=False, wide=False),
-        ),
+        *_widths("too_wide", _too_wide, wide=True),
+        *_widths("too_narrow", _too_narrow, wide=False),
         Injection(
             name="wrong_correlation",
             cause="wrong_correlation",

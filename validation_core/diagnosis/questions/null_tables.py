@@ -20,7 +20,7 @@ from validation_core import scores, statistics
 from validation_core.diagnosis import learning
 from validation_core.diagnosis.obstacles import obstacle, unusable
 from validation_core.methods.base import Method
-from validation_core.methods.omnibus import Omnibus, WholeTable
+from validation_core.methods.omnibus import WholeTable
 from validation_core.methods.sbc import SBC
 from validation_core.omnibus import Learned
 from validation_core.omnibus.battery import ROUNDING, Battery, Scale, scale
@@ -433,7 +433,7 @@ class TestBattery:
         methods: Sequence[Method],
         seed: int,
         network: Callable[[Method], Any],
-        known: Mapping[Any, Pooled] | None = None,
+        known: Mapping[object, Pooled] | None = None,
         unlearned: Callable[[], NullVerdict] | None = None,
     ) -> TestBattery:
         """What these methods read.
@@ -449,11 +449,11 @@ class TestBattery:
         assert isinstance(upload.data, PosteriorTable)
         data, places = upload.data, learning.kept(upload, seed)
         test = PosteriorTable(data.theta[places], data.x[places], data.q[places])
-        by_score: dict[Any, Pooled] = dict(known or {})
+        by_score: dict[object, Pooled] = dict(known or {})
         pools: list[Pooled | None] = []
         learned: dict[str, Pooled] = {}
         for method in methods:
-            if isinstance(method, Omnibus):
+            if method.decides:
                 pools.append(None)
                 continue
             read: Any = method.score() if method.is_fixed else network(method)
@@ -466,7 +466,7 @@ class TestBattery:
                 learned[method.verdict_score] = by_score[read]
         at = tuple(None if method.is_fixed else places for method in methods)
         relabelled = None
-        if any(isinstance(method, Omnibus) for method in methods):
+        if any(method.decides for method in methods):
             relabelled = unlearned() if unlearned else NullVerdict.of(upload, seed)
             if learned:
                 relabelled = relabelled.beside(_LearnedPools(learned, places))
@@ -506,7 +506,7 @@ def together(pvalue: Float, methods: Sequence[Method], tests: int) -> Float:
     many tests. Those that were not asked count as if they had p = 1.
     """
     for method, own in zip(methods, pvalue, strict=True):
-        if isinstance(method, Omnibus):
+        if method.decides:
             return own
     missing = np.ones((max(0, tests - len(pvalue)), pvalue.shape[1]))
     return statistics.holm(np.concatenate([pvalue, missing]).T).min(-1)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from html import escape
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from weakref import WeakKeyDictionary
 
@@ -22,11 +21,13 @@ from validation_core.diagnosis.questions import in_theta
 from validation_core.diagnosis.questions.base import (
     LEVEL,
     Interval,
+    Json,
     Names,
     Question,
     Rows,
     TableStudy,
     as_numbers,
+    short_name,
 )
 from validation_core.diagnosis.questions.over_x import scan
 from validation_core.diagnosis.tasks import training
@@ -131,7 +132,21 @@ class Observation(Question["AtObservation"]):
     def describe(
         self, result: AtObservation, names: Names, claims: Claims | None = None
     ) -> tuple[str, ...]:
-        return describe(result, *names, claims)
+        """The answer first, then where it was looked, and what the numbers rest on."""
+        theta, x_names = names
+        sentences: list[str] = []
+        if result.local is not None:
+            local = result.local
+            own = local.site.kind == "observed"
+            if claims is None or (claims.observation() if own else claims.pvalue) <= claims.alpha:
+                sentences.append(_answer(local, theta))
+            else:
+                sentences.append(_unclaimed(local, theta, claims, own=own))
+            sentences += _where(local.site, x_names)
+            sentences.append(_basis(local.test, local.nearby))
+        if result.ball is not None:
+            sentences.append(_ball_text(result.ball))
+        return tuple(sentences)
 
     def rows(self, result: AtObservation, names: Names, claims: Claims | None = None) -> Rows:
         """A row for each parameter at the rows nearby, the worst first."""
@@ -147,17 +162,18 @@ class Observation(Question["AtObservation"]):
     def figures(
         self, result: AtObservation, names: Names, claims: Claims | None = None
     ) -> tuple[Drawn, ...]:
-        return figures(result, names.theta)
+        """Figures of the parts that are done."""
+        del claims
+        local = () if result.local is None else _local_figures(result.local.test, names.theta)
+        return local if result.ball is None else (*local, _ball_drawn(result.ball, names.theta))
 
     def finds(self, result: AtObservation) -> bool:
         return result.finds
 
-    def to_json(self, result: AtObservation) -> dict[str, Any]:
+    def to_json(self, result: AtObservation) -> Json:
         return result.to_json()
 
-    def complete(
-        self, document: dict[str, Any], result: AtObservation, diagnosis: Diagnosis
-    ) -> None:
+    def complete(self, document: Json, result: AtObservation, diagnosis: Diagnosis) -> None:
         self.tell_where(document, result, diagnosis)
 
 
@@ -237,7 +253,7 @@ class Site:
     standing: smoothing.Standing | None = None
     """Where it stands among the rows; None for one of them."""
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Its numbers, flat."""
         fields = as_numbers(replace(self, standing=None))
         del fields["standing"]
@@ -368,9 +384,9 @@ class AtObservation:
         """Whether q is called wrong at this observation, at a level of its own."""
         return self.local is not None and self.local.test.pvalue <= LEVEL
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Every number of the parts that are done."""
-        fields: dict[str, Any] = {}
+        fields: Json = {}
         if self.local is not None:
             fields["place"] = self.local.site.to_json()
             fields["local"] = as_numbers(self.local.test)
@@ -710,35 +726,6 @@ _TOLD = 8  # draws of q from which quarters of them mean something
 _NAMED = 5  # columns named in a warning
 
 
-def describe(
-    result: AtObservation,
-    names: Sequence[str],
-    x_names: Sequence[str] = (),
-    claims: Claims | None = None,
-) -> tuple[str, ...]:
-    """The answer first, then where it was looked, and what the numbers rest on.
-
-    Args:
-        result: both parts, or one.
-        names: of the parameters.
-        x_names: of the columns of x.
-        claims: what may be claimed; None leaves this panel a level of its own.
-    """
-    sentences: list[str] = []
-    if result.local is not None:
-        local = result.local
-        own = local.site.kind == "observed"
-        if claims is None or (claims.observation() if own else claims.pvalue) <= claims.alpha:
-            sentences.append(_answer(local, names))
-        else:
-            sentences.append(_unclaimed(local, names, claims, own=own))
-        sentences += _where(local.site, x_names)
-        sentences.append(_basis(local.test, local.nearby))
-    if result.ball is not None:
-        sentences.append(_ball_text(result.ball))
-    return tuple(sentences)
-
-
 def interval_text(number: Interval, sign: str = "") -> str:
     """A number with its interval; `+` gives its sign."""
     value, low, high = (
@@ -894,14 +881,8 @@ def _ball_text(ball: LocalBall) -> str:
 _LONG = 32  # letters of a name on an axis
 
 
-def figures(result: AtObservation, names: Sequence[str] = ()) -> tuple[Drawn, ...]:
-    """Figures of the parts that are done."""
-    local = () if result.local is None else _local_figures(result.local.test, names)
-    return local if result.ball is None else (*local, _ball_drawn(result.ball, names))
-
-
 def _local_figures(test: LocalTest, names: Sequence[str]) -> tuple[Drawn, ...]:
-    labels = [_short(called(names, index)) for index in test.mapped]
+    labels = [short_name(called(names, index), _LONG) for index in test.mapped]
     d, theta, null_d, t_null = (
         np.asarray(array, np.float64) for array in (test.d, test.theta, test.null_d, test.t_null)
     )
@@ -930,7 +911,7 @@ def _local_figures(test: LocalTest, names: Sequence[str]) -> tuple[Drawn, ...]:
 
 
 def _ball_drawn(ball: LocalBall, names: Sequence[str]) -> Drawn:
-    labels = [_short(called(names, index)) for index in ball.mapped]
+    labels = [short_name(called(names, index), _LONG) for index in ball.mapped]
     theta = np.asarray(ball.theta, np.float64)
     return Drawn(
         "CoLT's ball at this observation",
@@ -938,10 +919,6 @@ def _ball_drawn(ball: LocalBall, names: Sequence[str]) -> Drawn:
         "q's draws, those in the ball in its colour, its centre a star. If q were right near this "
         "x, the truth would lie in the ball as often as q's draws do.",
     )
-
-
-def _short(name: str) -> str:
-    return escape(style.short(name, _LONG), quote=False)
 
 
 def _ball_figure(

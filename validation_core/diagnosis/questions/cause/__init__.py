@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +19,10 @@ from validation_core.diagnosis.claims import Claims
 from validation_core.diagnosis.obstacles import unusable
 from validation_core.diagnosis.questions.base import (
     LEVEL,
+    Json,
     Names,
     Question,
+    Row,
     Rows,
     TableStudy,
     as_numbers,
@@ -97,26 +99,65 @@ class Cause(Question["LikelyCause"]):
     def describe(
         self, result: LikelyCause, names: Names, claims: Claims | None = None
     ) -> tuple[str, ...]:
-        return describe(result, names.theta, claims)
+        """The cause with its size, what it was told apart from, what speaks for it, what to do.
+
+        Where none is named the first sentence says what was seen instead: it may stand alone.
+        """
+        if claims is not None and not claims.found:
+            return (
+                f"No cause is named: nothing speaks against q (p {equals(claims.pvalue)} over "
+                "everything that was looked at).",
+            )
+        if result.faults:
+            return (_open(result), _seen(result, names.theta, claims), *_part(result))
+        if result.cause == "none":
+            return (
+                f"No cause is named: {_stands(result)}. {_seen(result, names.theta, claims)}",
+                *_part(result),
+            )
+        if result.cause == "unclear":
+            return (
+                f"No single cause stands out: {_stands(result)}, {_why(result)}. "
+                f"{_seen(result, names.theta, claims)}",
+                *_part(result),
+                *NEXT_STEPS["unclear"],
+            )
+        first = result.causes[0]
+        sentences = [
+            f"Most likely, {_title(first)}: {_strength(first.strength)}; {_stands(result)}.",
+            f"Similarity to simulated defects: {_weights(result)}. Of the {COUNTED} simulated "
+            f"tables most like it, {first.share:.0%} have this defect.",
+        ]
+        sentences += [finding_text(finding, names.theta) for finding in first.evidence]
+        return (*sentences, f"Next: {result.next_steps[0]}", *_part(result))
 
     def rows(self, result: LikelyCause, names: Names, claims: Claims | None = None) -> Rows:
         """Causes, the likeliest first, each with its evidence: one row for each piece."""
-        return rows(result, names.theta)
+        del claims
+        return [
+            {
+                **_candidate_cells(candidate),
+                **_finding_cells(finding, names.theta),
+                "next": next_steps(candidate.cause, candidate.strength.shape)[0],
+            }
+            for candidate in result.causes
+            for finding in candidate.evidence or (None,)
+        ]
 
     def figures(
         self, result: LikelyCause, names: Names, claims: Claims | None = None
     ) -> tuple[Drawn, ...]:
-        return figures(result)
+        """Weights as bars, then the plane in which the likeliest causes lie apart."""
+        del names, claims
+        return _weights_figure(result), _plane(result)
 
     def finds(self, result: LikelyCause) -> bool:
         return result.cause != "none"
 
-    def to_json(self, result: LikelyCause) -> dict[str, Any]:
+    def to_json(self, result: LikelyCause) -> Json:
         return result.to_json()
 
-    def complete(
-        self, document: dict[str, Any], result: LikelyCause, diagnosis: Diagnosis
-    ) -> None:
+    def complete(self, document: Json, result: LikelyCause, diagnosis: Diagnosis) -> None:
         """The cause that is named, or that it is unclear, then the likeliest ones; none of
         nothing."""
         silent = diagnosis.claims is not None and not diagnosis.claims.found
@@ -179,9 +220,9 @@ class Candidate:
     evidence: tuple[Finding, ...]
     """Of the likeliest causes only."""
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Every number."""
-        fields: dict[str, Any] = as_numbers(self)
+        fields: Json = as_numbers(self)
         return {**fields, "evidence": [finding.to_json() for finding in self.evidence]}
 
 
@@ -222,7 +263,7 @@ class LikelyCause:
     null_places: Array
     """(B, 2)."""
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Every number; the likeliest cause's evidence and strength once more at the end."""
         causes = [candidate.to_json() for candidate in self.causes]
         return {
@@ -602,47 +643,6 @@ KINDS: Mapping[str, str] = {
 }
 
 
-def describe(
-    result: LikelyCause, names: Sequence[str], claims: Claims | None = None
-) -> tuple[str, ...]:
-    """The cause with its size, what it was told apart from, what speaks for it, what to do.
-
-    Where none is named the first sentence says what was seen instead: it may stand alone.
-
-    Args:
-        result: the table beside injected ones.
-        names: of the parameters.
-        claims: what may be claimed; None leaves this panel a level of its own.
-    """
-    if claims is not None and not claims.found:
-        return (
-            f"No cause is named: nothing speaks against q (p {equals(claims.pvalue)} over "
-            "everything that was looked at).",
-        )
-    if result.faults:
-        return (_open(result), _seen(result, names, claims), *_part(result))
-    if result.cause == "none":
-        return (
-            f"No cause is named: {_stands(result)}. {_seen(result, names, claims)}",
-            *_part(result),
-        )
-    if result.cause == "unclear":
-        return (
-            f"No single cause stands out: {_stands(result)}, {_why(result)}. "
-            f"{_seen(result, names, claims)}",
-            *_part(result),
-            *NEXT_STEPS["unclear"],
-        )
-    first = result.causes[0]
-    sentences = [
-        f"Most likely, {_title(first)}: {_strength(first.strength)}; {_stands(result)}.",
-        f"Similarity to simulated defects: {_weights(result)}. Of the {COUNTED} simulated "
-        f"tables most like it, {first.share:.0%} have this defect.",
-    ]
-    sentences += [finding_text(finding, names) for finding in first.evidence]
-    return (*sentences, f"Next: {result.next_steps[0]}", *_part(result))
-
-
 def _title(candidate: Candidate) -> str:
     return cause_title(candidate.cause, candidate.strength.shape)
 
@@ -693,20 +693,7 @@ def _adjusted(departure: Departure, claims: Claims) -> float:
     return claims.together()
 
 
-def rows(result: LikelyCause, names: Sequence[str]) -> Rows:
-    """Causes, the likeliest first, each with its evidence: one row for each piece."""
-    return [
-        {
-            **_candidate_cells(candidate),
-            **_finding_cells(finding, names),
-            "next": next_steps(candidate.cause, candidate.strength.shape)[0],
-        }
-        for candidate in result.causes
-        for finding in candidate.evidence or (None,)
-    ]
-
-
-def _candidate_cells(candidate: Candidate) -> dict[str, str | float | int]:
+def _candidate_cells(candidate: Candidate) -> Row:
     return {
         "cause": TITLES[candidate.cause],
         "shape": _title(candidate),
@@ -717,7 +704,7 @@ def _candidate_cells(candidate: Candidate) -> dict[str, str | float | int]:
     }
 
 
-def _finding_cells(finding: Finding | None, names: Sequence[str]) -> dict[str, str | float | int]:
+def _finding_cells(finding: Finding | None, names: Sequence[str]) -> Row:
     if finding is None:
         return {}
     return {
@@ -760,11 +747,6 @@ def _part(result: LikelyCause) -> tuple[str, ...]:
 _COLORS = ("#CC6677", "#2E9B8A", "#6A5ACD", "#A8791B")
 _LINE = 24  # pixels that one cause takes
 _PLANE = 380
-
-
-def figures(result: LikelyCause) -> tuple[Drawn, ...]:
-    """Weights as bars, then the plane in which the likeliest causes lie apart."""
-    return _weights_figure(result), _plane(result)
 
 
 def _weights_figure(result: LikelyCause) -> Drawn:

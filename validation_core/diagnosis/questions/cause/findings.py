@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import bdtr, bdtrc, chdtri, fdtrc, ndtr, ndtri
 
-from validation_core.diagnosis.questions.base import as_numbers
+from validation_core.diagnosis.questions.base import Json, as_numbers
 from validation_core.diagnosis.questions.injections import DrawPool
 from validation_core.rng import stream
 from validation_core.statistics import wilson
@@ -635,9 +635,9 @@ class Finding:
     rows: float | None = None
     """Share of the rows that it is of."""
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Its numbers; settings that it has no use for are left out."""
-        fields: dict[str, Any] = as_numbers(self)
+        fields: Json = as_numbers(self)
         settings = ("level", "share", "room", "rows")
         return {n: field for n, field in fields.items() if field is not None or n not in settings}
 
@@ -650,7 +650,7 @@ class Departure:
     pvalue: float
     """Adjusted for all that was looked at."""
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Its numbers, flat."""
         return {**self.finding.to_json(), "pvalue": self.pvalue}
 

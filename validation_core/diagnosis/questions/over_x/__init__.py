@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from html import escape
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
+import plotly.graph_objects as go
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
@@ -18,11 +18,14 @@ from validation_core.diagnosis.called import called, column
 from validation_core.diagnosis.claims import Claims
 from validation_core.diagnosis.questions.base import (
     LEVEL,
+    Json,
     Names,
     Question,
     Rows,
     TableStudy,
     as_numbers,
+    heat_map,
+    short_name,
 )
 from validation_core.diagnosis.questions.over_x import scan
 from validation_core.diagnosis.questions.over_x.scan import Disc, FeatureSize, Kind, OverXFeatures
@@ -111,7 +114,23 @@ class OverX(Question["ErrorsOverX"]):
     def describe(
         self, result: ErrorsOverX, names: Names, claims: Claims | None = None
     ) -> tuple[str, ...]:
-        return describe(result, *names, claims)
+        """The answer first; then the next worst place, what p is of, and what was done."""
+        theta, x_names = names
+        if claims is not None:
+            claimed = _claimed(result, theta, x_names, claims)
+            return (*claimed, _basis(result, claims), *_notes(result))
+        places = [place for place in result.worst if place.p_varies <= LEVEL]
+        if places:
+            first = (
+                f"q's error changes over x (p {equals(result.p_varies)}). "
+                f"{_place(places[0], theta, x_names)}"
+            )
+            sentences = [first, *_next(places, theta, x_names)]
+        elif result.p_right <= LEVEL:
+            sentences = [_alike(result, theta)]
+        else:
+            sentences = [_silent(result)]
+        return (*sentences, _basis(result), *_notes(result))
 
     def rows(self, result: ErrorsOverX, names: Names, claims: Claims | None = None) -> Rows:
         """A row for each place, the smallest p first."""
@@ -132,17 +151,18 @@ class OverX(Question["ErrorsOverX"]):
     def figures(
         self, result: ErrorsOverX, names: Names, claims: Claims | None = None
     ) -> tuple[Drawn, ...]:
-        return figures(result, *names, claims)
+        """The worst places, at most six: a curve along a coordinate, a heat map over two."""
+        theta, x_names = names
+        places = [place for place in result.judged(claims).worst if place.picture is not None]
+        return tuple(_figure(place, theta, x_names) for place in places[:_MOST])
 
     def finds(self, result: ErrorsOverX) -> bool:
         return result.finds
 
-    def to_json(self, result: ErrorsOverX) -> dict[str, Any]:
+    def to_json(self, result: ErrorsOverX) -> Json:
         return result.to_json()
 
-    def complete(
-        self, document: dict[str, Any], result: ErrorsOverX, diagnosis: Diagnosis
-    ) -> None:
+    def complete(self, document: Json, result: ErrorsOverX, diagnosis: Diagnosis) -> None:
         self.tell_where(document, result, diagnosis)
 
 
@@ -174,7 +194,7 @@ class Overall:
     beyond: Beyond | None = None
     """For a shift."""
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Its numbers, flat."""
         head = {"kind": self.kind, "parameter": self.parameter}
         return {**head, **as_numbers(self.size), **_beyond_json(self.beyond)}
@@ -230,7 +250,7 @@ class OverXPlace:
     picture: OverXCurve | OverXHeat | None = None
     """Of the first places only."""
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Its numbers, its region's among them."""
         names = ("kind", "parameter", "along", "which", "p_varies", "p_right", "share", "row")
         return {
@@ -276,7 +296,7 @@ class Scan:
     pairs: tuple[OverXPlace, ...]
     """The smallest p first."""
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Its numbers; places with a picture name it."""
         pairs = []
         for i, place in enumerate(self.pairs):
@@ -292,7 +312,7 @@ class ErrorsOverX:
 
     parts: tuple[Scan, ...]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Every number."""
         return {"parts": [part.to_json() for part in self.parts]}
 
@@ -581,37 +601,6 @@ def _picture(inputs: _Inputs, kind: Kind, raw: Array, c: int) -> OverXCurve | Ov
 _MANY_BEYOND = 0.25  # share of truths beyond all draws from which a shift is told as a bound
 
 
-def describe(
-    result: ErrorsOverX,
-    names: Sequence[str],
-    x_names: Sequence[str] = (),
-    claims: Claims | None = None,
-) -> tuple[str, ...]:
-    """The answer first; then the next worst place, what the p-values are of, and what was done.
-
-    Args:
-        result: the parts that are done.
-        names: of the parameters.
-        x_names: of the columns of x.
-        claims: what may be claimed; None leaves this panel a level of its own.
-    """
-    if claims is not None:
-        claimed = _claimed(result, names, x_names, claims)
-        return (*claimed, _basis(result, claims), *_notes(result))
-    places = [place for place in result.worst if place.p_varies <= LEVEL]
-    if places:
-        first = (
-            f"q's error changes over x (p {equals(result.p_varies)}). "
-            f"{_place(places[0], names, x_names)}"
-        )
-        sentences = [first, *_next(places, names, x_names)]
-    elif result.p_right <= LEVEL:
-        sentences = [_alike(result, names)]
-    else:
-        sentences = [_silent(result)]
-    return (*sentences, _basis(result), *_notes(result))
-
-
 def _claimed(
     result: ErrorsOverX, names: Sequence[str], x_names: Sequence[str], claims: Claims
 ) -> list[str]:
@@ -842,7 +831,6 @@ def _minus(text: str) -> str:
 
 _MOST = 6
 _LONG = 48  # letters of a name on an axis
-_SCALE = [[0.0, style.Q], [0.5, style.NULL], [1.0, style.P]]
 _AXES = {
     "shift": "shift of the truth, posterior sd",
     "width": "spread of the truth / that of q",
@@ -857,23 +845,12 @@ _MEANING = {
 }
 
 
-def figures(
-    result: ErrorsOverX,
-    names: Sequence[str] = (),
-    x_names: Sequence[str] = (),
-    claims: Claims | None = None,
-) -> tuple[Drawn, ...]:
-    """The worst places, at most six: a curve along a coordinate, a heat map over two."""
-    places = [place for place in result.judged(claims).worst if place.picture is not None]
-    return tuple(_figure(place, names, x_names) for place in places[:_MOST])
-
-
 def _figure(place: OverXPlace, names: Sequence[str], x_names: Sequence[str]) -> Drawn:
     what, along = feature_text(place, names), coordinate_text(place, names, x_names)
     title = f"{what[:1].upper()}{what[1:]} over {along}"
     p = f"p {equals(place.p_varies)} that it changes over x, adjusted for all looked at."
     if isinstance(place.picture, OverXCurve):
-        figure = _curve(place.kind, place.picture, _short(along))
+        figure = _curve(place.kind, place.picture, short_name(along, _LONG))
         null = "1" if place.kind == "width" else "0"
         caption = (
             "Line: the local size, its band a 95% interval at each place. "
@@ -891,15 +868,11 @@ def _figure(place: OverXPlace, names: Sequence[str], x_names: Sequence[str]) -> 
 
 
 def _columns(x_names: Sequence[str]) -> tuple[str, str]:
-    first, second = (_short(column(i, x_names)) for i in range(2))
+    first, second = (short_name(column(i, x_names), _LONG) for i in range(2))
     return first, second
 
 
-def _short(name: str) -> str:
-    return escape(style.short(name, _LONG), quote=False)
-
-
-def _curve(kind: Kind, curve: OverXCurve, along: str) -> Any:
+def _curve(kind: Kind, curve: OverXCurve, along: str) -> go.Figure:
     at, value, low, high, room = np.asarray(curve.sizes, np.float64)
     middle = 1.0 if kind == "width" else 0.0
     grey = (np.exp(-room), np.exp(room)) if kind == "width" else (-room, room)
@@ -929,33 +902,9 @@ def _curve(kind: Kind, curve: OverXCurve, along: str) -> Any:
     )
 
 
-def _heat(kind: Kind, picture: OverXHeat, columns: tuple[str, str]) -> Any:
-    across, up = np.asarray(picture.axes, np.float64)
+def _heat(kind: Kind, picture: OverXHeat, columns: tuple[str, str]) -> go.Figure:
+    sides = np.asarray(picture.axes, np.float64)
     value = np.asarray(picture.sizes, np.float64)[0]
     middle = 1.0 if kind == "width" else 0.0
     reach = max(0.2, float(np.nanmax(np.abs(value - middle), initial=0)))
-    heat = {
-        "type": "heatmap",
-        "x": style.f4(across),
-        "y": style.f4(up),
-        "z": style.f4(value),
-        "colorscale": _SCALE,
-        "zmin": middle - reach,
-        "zmax": middle + reach,
-        "zsmooth": False,
-        "colorbar": {"title": {"text": ""}, "thickness": 10, "outlinewidth": 0, "nticks": 5},
-        "hovertemplate": "(%{x:.3g}, %{y:.3g}): %{z:.2f}<extra></extra>",
-    }
-    marks = {
-        "type": "scatter",
-        "mode": "markers",
-        "x": style.f4(picture.rows[:, 0]),
-        "y": style.f4(picture.rows[:, 1]),
-        "hoverinfo": "skip",
-        "marker": {"size": 3, "color": style.NULL, "opacity": 0.6},
-    }
-    axes = [
-        style.Axis(name, (float(ends[0]), float(ends[-1])))
-        for name, ends in zip(columns, (across, up), strict=True)
-    ]
-    return style.figure([heat, marks], x=axes[0], y=axes[1], height=320, right=84)
+    return heat_map(value, tuple(sides), columns, picture.rows, reach=reach, middle=middle)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +20,10 @@ from validation_core.diagnosis.called import called
 from validation_core.diagnosis.obstacles import obstacle as cannot
 from validation_core.diagnosis.questions.base import (
     Interval,
+    Json,
     Names,
     Question,
+    Row,
     Rows,
     TableStudy,
     as_numbers,
@@ -40,7 +42,6 @@ from validation_core.diagnosis.questions.sensitivity.search import (
 from validation_core.figures import style
 from validation_core.figures.outcome import Drawn
 from validation_core.figures.style import Trace
-from validation_core.methods import Omnibus
 from validation_core.methods.base import Method
 from validation_core.study import Report
 from validation_core.tables import Upload
@@ -126,22 +127,35 @@ class WhatWouldBeCaught(Question["Sensitivity"]):
     def describe(
         self, result: Sensitivity, names: Names, claims: Claims | None = None
     ) -> tuple[str, ...]:
+        """What would be found, what half of it would take; then what could have been missed."""
         del claims
-        return describe(result, names.theta)
+        injections = result.injections
+        sentences = [_sentence(injection, result, names.theta) for injection in injections]
+        return (*sentences, *_missed(injections), _how(result), *map(str, result.left_out))
 
     def rows(self, result: Sensitivity, names: Names, claims: Claims | None = None) -> Rows:
+        """One row for each defect, strength and test, the verdict first, the strongest first."""
         del names, claims
-        return _table(result)
+        return [
+            row
+            for injection in result.injections
+            for i in reversed(range(len(injection.strengths)))
+            for title, powers in (
+                ("Verdict", injection.verdict),
+                *((test.title, test.power) for test in injection.tests),
+            )
+            if (power := powers[i]) is not None
+            for row in (_row(injection, i, title, power),)
+        ]
 
     def figures(
         self, result: Sensitivity, names: Names, claims: Claims | None = None
     ) -> tuple[Drawn, ...]:
+        """One figure for each defect."""
         del names, claims
-        return figures(result)
+        return tuple(_curves(injection, result) for injection in result.injections)
 
-    def complete(
-        self, document: dict[str, Any], result: Sensitivity, diagnosis: Diagnosis
-    ) -> None:
+    def complete(self, document: Json, result: Sensitivity, diagnosis: Diagnosis) -> None:
         del diagnosis
         document["sensitivity"] += [
             {"kind": injection.injection, **as_numbers(injection)}
@@ -295,7 +309,7 @@ class SensitivityStudy(TableStudy[Sensitivity], spec="sensitivity"):
             n=few.n,
             draws=few.k - 1,
             tests=tests,
-            relabelled=any(isinstance(method, Omnibus) for method in eligible),
+            relabelled=any(method.decides for method in eligible),
             parameters=few.dims[0],
             left_out=left,
             thinned=few.k < upload.k,
@@ -485,13 +499,6 @@ def _phrase(injection: InjectionPower, size: str, where: str) -> str:
     return _PHRASES.get(injection.injection, unknown).format(size, where)
 
 
-def describe(result: Sensitivity, names: Sequence[str]) -> tuple[str, ...]:
-    """What would be found, and what half of it would take; then what could have been missed."""
-    injections = result.injections
-    sentences = [_sentence(injection, result, names) for injection in injections]
-    return (*sentences, *_missed(injections), _how(result), *map(str, result.left_out))
-
-
 def _where(injection: InjectionPower, result: Sensitivity, names: Sequence[str]) -> str:
     """In how many parameters a defect sits, and by which rule they were chosen."""
     d = result.parameters
@@ -620,24 +627,7 @@ def _how(result: Sensitivity) -> str:
     return f"{sentence} CoLT's localizer was trained at one strength of each."
 
 
-def _table(result: Sensitivity) -> Rows:
-    """One row for each defect, strength and test, the verdict first, the strongest first."""
-    return [
-        row
-        for injection in result.injections
-        for i in reversed(range(len(injection.strengths)))
-        for title, powers in (
-            ("Verdict", injection.verdict),
-            *((test.title, test.power) for test in injection.tests),
-        )
-        if (power := powers[i]) is not None
-        for row in (_row(injection, i, title, power),)
-    ]
-
-
-def _row(
-    injection: InjectionPower, i: int, title: str, power: Power
-) -> dict[str, str | float | int]:
+def _row(injection: InjectionPower, i: int, title: str, power: Power) -> Row:
     nats = "" if injection.nats is None else round(injection.nats.strengths[i], 6)
     return {
         "q is": injection.title,
@@ -658,11 +648,6 @@ _CAPTION = (
     "with its 95% interval), by each test alone at the level. Dashed: 80%, and the strength where "
     "the verdict gets there. With no defect at all, none would rise above the dotted level."
 )
-
-
-def figures(result: Sensitivity) -> tuple[Drawn, ...]:
-    """One figure for each defect."""
-    return tuple(_curves(injection, result) for injection in result.injections)
 
 
 def _curves(injection: InjectionPower, result: Sensitivity) -> Drawn:

@@ -21,6 +21,7 @@ from validation_core.diagnosis.questions.injections import DrawPool, Injection
 from validation_core.diagnosis.questions.null_tables import (
     Float,
     NullVerdict,
+    Places,
     Pooled,
     SelfMadeTables,
     TestBattery,
@@ -29,7 +30,6 @@ from validation_core.diagnosis.questions.null_tables import (
     together,
     trials_of,
 )
-from validation_core.methods import Omnibus
 from validation_core.methods.base import Method
 from validation_core.rng import stream
 from validation_core.tables import Upload
@@ -57,7 +57,7 @@ class PowerExperiment:
         self.data = upload.data
         self.pool = DrawPool(self.data.q, self.data.x, way=seed)
         self.trials = trials_of(upload.n, upload.dims[0], _RANKED)
-        self._pools: dict[Any, Pooled] = {}
+        self._pools: dict[object, Pooled] = {}
 
     @cached_property
     def unlearned(self) -> NullVerdict:
@@ -65,7 +65,7 @@ class PowerExperiment:
         return NullVerdict.of(self.upload, self.seed)
 
     @cached_property
-    def which(self) -> Any:
+    def which(self) -> Places:
         """The draws (T, n) that play the truth."""
         rng = stream(self.seed, "sensitivity", "draws")
         return picked(self.upload.n, self.upload.k, self.trials, rng)
@@ -105,7 +105,7 @@ class PowerExperiment:
 
     def battery(self, strength: float, methods: Sequence[Method]) -> TestBattery:
         """What these methods read where the defect has this strength, networks trained on it."""
-        trained: dict[Any, Any] = {}
+        trained: dict[object, Any] = {}
         fixed = all(method.is_fixed for method in methods)
         upload = None if fixed else self.training_table(strength)
 
@@ -176,7 +176,7 @@ class PowerCurve:
         again = [
             method
             for method in methods
-            if isinstance(method, Omnibus)
+            if method.decides
             and method not in lacking
             and any(other.needs_training for other in lacking)
         ]
@@ -206,7 +206,9 @@ class PowerCurve:
         return float(rejected.mean()) if rejected.size else 0.0
 
 
-def verdicts(pvalues: Float, methods: Sequence[Method], tests: int, alpha: float) -> Any:
+def verdicts(
+    pvalues: Float, methods: Sequence[Method], tests: int, alpha: float
+) -> NDArray[np.bool_]:
     """Whether the verdict rejects, in those trials (t,) in which any of methods (M, T) was asked.
 
     Holm's correction is over `tests`; those not asked count with p = 1.
