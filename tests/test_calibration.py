@@ -20,7 +20,7 @@ from validation_core.diagnosis.questions.calibration import (
     LearnedDivergence,
     LearnedDivergenceStudy,
     RowErrorStudy,
-    marginals,
+    _marginals,
 )
 from validation_core.methods import SBC, SKL
 from validation_core.statistics import coverage, effects
@@ -219,9 +219,9 @@ def test_marginals_hold_no_second_copy_of_the_draws():
     draws = PosteriorTable(
         *(rng.standard_normal(s, dtype=np.float32) for s in ((n, d), (n, 1), (n, k, d)))
     )
-    marginals(draws, 0)  # what is remembered between calls
+    _marginals(draws, 0)  # what is remembered between calls
     tracemalloc.start()
-    marginals(draws, 0)
+    _marginals(draws, 0)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 0.6 * draws.q.nbytes
@@ -334,7 +334,7 @@ def test_discrete_parameters_keep_the_level():
     for _ in range(trials):
         theta, q = rng.poisson(1.5, (60, 1)), rng.poisson(1.5, (60, 9, 1))
         draws = PosteriorTable(theta.astype(float), np.zeros((60, 1)), q.astype(float))
-        off += marginals(draws, int(rng.integers(1 << 30)))[0].pvalue_adjusted <= 0.05
+        off += _marginals(draws, int(rng.integers(1 << 30)))[0].pvalue_adjusted <= 0.05
     assert off <= statistics.binomial_bounds(trials, 0.05, 0.999)[1]
 
 
@@ -343,7 +343,7 @@ def test_holm_holds_over_parameters():
     for seed in range(trials):
         rng = np.random.default_rng(seed)
         draws = PosteriorTable(*(rng.standard_normal(s) for s in ((40, 6), (40, 1), (40, 10, 6))))
-        off += marginals(draws, seed)[0].pvalue_adjusted <= 0.05
+        off += _marginals(draws, seed)[0].pvalue_adjusted <= 0.05
     assert off <= statistics.binomial_bounds(trials, 0.05, 0.999)[1]
 
 

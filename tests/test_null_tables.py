@@ -113,7 +113,7 @@ def test_every_method_keeps_its_level(method, k, rounded):
     pooled = Pooled.of(score, rows)
     rng = np.random.default_rng(2)
     p = np.concatenate([
-        null_tables.pvalues(method, pooled.on(part), rng) for part in made.pieces()
+        null_tables._pvalues(method, pooled.on(part), rng) for part in made.pieces()
     ])  # fmt: skip
     assert p.shape == (count,)
     assert (p > 0).all()
@@ -198,7 +198,7 @@ def test_all_methods_that_run_unasked_fit():
 def test_relabelings_are_made_table_by_table():
     rows = drawn(n=30, k=12)
     made = trials(rows, 20)
-    p = null_tables.pvalues(
+    p = null_tables._pvalues(
         DC(m=5, permutations=19), Pooled.of(Product(), rows).on(made), np.random.default_rng(0)
     )
     assert p.shape == (20,)

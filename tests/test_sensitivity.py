@@ -15,12 +15,12 @@ from validation_core.diagnosis.questions.base import as_numbers
 from validation_core.diagnosis.questions.injections import INJECTIONS, TILTS
 from validation_core.diagnosis.questions.sensitivity import DEFAULT
 from validation_core.diagnosis.questions.sensitivity.search import (
-    PowerCurve,
-    PowerExperiment,
-    crossing,
-    informative,
-    smallest,
-    verdicts,
+    _crossing,
+    _informative,
+    _PowerCurve,
+    _PowerExperiment,
+    _smallest_of,
+    _verdicts,
 )
 from validation_core.diagnosis.sensitivity import by_ranks
 from validation_core.methods import C2ST, SBC, TARP, CoLT, Multiple, WithinX
@@ -106,12 +106,12 @@ def test_rows_for_half_of_a_bias_are_four_times_as_many(store):
 def test_no_defect_is_found_at_the_level(name):
     """At the strength that changes nothing all tests keep their level, networks included."""
     upload, methods = made(100, 12), (SBC(), TARP(), WithinX(), Multiple(), C2ST())
-    experiment = PowerExperiment(upload, INJECTIONS[name], methods, 0)
+    experiment = _PowerExperiment(upload, INJECTIONS[name], methods, 0)
     zero = 1.0 if INJECTIONS[name].strengths[0] >= 1 else 0.0
-    curve = PowerCurve(experiment, len(methods), 0.05)
+    curve = _PowerCurve(experiment, len(methods), 0.05)
     curve.evaluate(zero, methods, experiment.batches)
     p = curve.pvalues_at[zero]
-    assert verdicts(p, methods, 5, 0.05).sum() <= statistics.binomial_bounds(200, 0.05, 0.999)[1]
+    assert _verdicts(p, methods, 5, 0.05).sum() <= statistics.binomial_bounds(200, 0.05, 0.999)[1]
     rejected = (p <= 0.05).sum(1)
     assert (rejected <= binom.isf(1e-4, 200, 0.06)).all()
 
@@ -355,21 +355,21 @@ def test_the_code_runs_as_it_stands(tmp_path, capsys):
 
 
 def test_a_falling_curve_is_pooled_and_interpolated():
-    assert crossing([1, 2, 4], [0.2, 0.8, 1.0], [1, 1, 1]) == pytest.approx(2)
-    assert crossing([1, 4], [0.6, 1.0], [1, 1]) == pytest.approx(2)
+    assert _crossing([1, 2, 4], [0.2, 0.8, 1.0], [1, 1, 1]) == pytest.approx(2)
+    assert _crossing([1, 4], [0.6, 1.0], [1, 1]) == pytest.approx(2)
     # 0.9 and 0.5 are one level, 0.7: the crossing lies beyond both.
-    assert crossing([1, 2, 4, 8], [0.1, 0.9, 0.5, 1.0], [1, 1, 1, 1]) > 4
-    assert crossing([1, 2], [0.9, 1.0], [1, 1]) == 1
-    assert crossing([1, 2], [0.1, 0.7], [1, 1]) is None
-    assert crossing([], [], []) is None
+    assert _crossing([1, 2, 4, 8], [0.1, 0.9, 0.5, 1.0], [1, 1, 1, 1]) > 4
+    assert _crossing([1, 2], [0.9, 1.0], [1, 1]) == 1
+    assert _crossing([1, 2], [0.1, 0.7], [1, 1]) is None
+    assert _crossing([], [], []) is None
 
 
 def test_the_smallest_size_has_an_interval():
-    found = smallest([1, 2, 4, 8], [10, 100, 180, 200], [200] * 4)
+    found = _smallest_of([1, 2, 4, 8], [10, 100, 180, 200], [200] * 4)
     assert found.low < found.size < found.high
-    assert smallest([1, 2], [200, 200], [200, 200]) == (1, None, 1)
-    assert smallest([1, 2], [10, 20], [200, 200]) == (None, None, None)
-    few = smallest([1, 2, 4], [1, 8, 9], [10, 10, 10])
+    assert _smallest_of([1, 2], [200, 200], [200, 200]) == (1, None, 1)
+    assert _smallest_of([1, 2], [10, 20], [200, 200]) == (None, None, None)
+    few = _smallest_of([1, 2, 4], [1, 8, 9], [10, 10, 10])
     assert few.high is None
 
 
@@ -380,7 +380,7 @@ def test_the_interval_of_the_smallest_size_holds_it():
     power = 1 / (1 + np.exp(-4 * np.log(sizes / 0.4)))
     true = 0.4 * 4 ** (1 / 4)
     counts = rng.binomial(200, power, size=(400, 9))
-    found = [smallest(sizes, count, np.full(9, 200)) for count in counts]
+    found = [_smallest_of(sizes, count, np.full(9, 200)) for count in counts]
     held = sum(one.low <= true <= one.high for one in found)
     assert held >= binom.ppf(1e-3, 400, 0.95)
     assert np.median([one.size for one in found]) == pytest.approx(true, rel=0.03)
@@ -389,7 +389,7 @@ def test_the_interval_of_the_smallest_size_holds_it():
 def test_points_with_fewer_tests_do_not_pull_a_curve_down():
     # Ranks alone at .3, networks as well at .2 and .4.
     np.testing.assert_array_equal(
-        informative([1, 2, 1, 2, 1], [0.1, 0.5, 0.2, 0.9, 0.95]), [True, True, False, True, True]
+        _informative([1, 2, 1, 2, 1], [0.1, 0.5, 0.2, 0.9, 0.95]), [True, True, False, True, True]
     )
-    np.testing.assert_array_equal(informative([1, 2, 1], [0.1, 0.9, 0.5]), [True, True, False])
-    np.testing.assert_array_equal(informative([1, 1, 1], [0.5, 0.4, 1.0]), [True, True, True])
+    np.testing.assert_array_equal(_informative([1, 2, 1], [0.1, 0.9, 0.5]), [True, True, False])
+    np.testing.assert_array_equal(_informative([1, 1, 1], [0.5, 0.4, 1.0]), [True, True, True])

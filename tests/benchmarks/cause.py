@@ -105,7 +105,7 @@ def rows(lab: Lab) -> Iterator[Row]:
         if not found_by_tests(one.draws, str(lab.folder / "cause")):
             skipped += 1
             continue
-        got = cause.cause_of(one.draws, i).cause
+        got = cause._cause_of(one.draws, i).cause
         confusion[one.cause, got] += 1
         if got != one.cause:
             say(f"{one.label}: {one.cause} told as {got}")
@@ -117,13 +117,13 @@ def rows(lab: Lab) -> Iterator[Row]:
         f"counted: no test finds them; {_table(confusion)}", right=(right, 0.8),
     )  # fmt: skip
     yield row._replace(numbers={**row.numbers, "confusion": _plain(confusion)})
-    named = Counter(cause.cause_of(exact(FIRST + i), i).cause for i in range(EXACT))
+    named = Counter(cause._cause_of(exact(FIRST + i), i).cause for i in range(EXACT))
     wrong = EXACT - named["none"] - named["unclear"]
     yield table.at_most(
         f"causes named for {EXACT} exact posteriors", "", str(dict(named)), wrong=(wrong, 1)
     )
     start = time.perf_counter()
-    cause.cause_of(exact_of_ten(), 0)
+    cause._cause_of(exact_of_ten(), 0)
     seconds = time.perf_counter() - start
     yield table.at_most(f"cause, N = {N}, K = {K}, D = 10", "s", "", all=(seconds, 12.0))
 

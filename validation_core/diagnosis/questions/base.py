@@ -78,7 +78,7 @@ class Interval(NamedTuple):
         return not math.isnan(self.estimate)
 
 
-def as_numbers(record: object) -> Json:
+def as_numbers(record: Any) -> Json:
     """Every number of a record as JSON holds it: None for NaN, and no arrays, which figures draw.
 
     An interval becomes three fields.

@@ -352,7 +352,7 @@ class CalibrationErrors:
     k: int = 0
     parameters: tuple[ParameterErrors, ...] = ()
     """The worst first."""
-    regions: DensityRegions | None = None
+    _density_regions: DensityRegions | None = None
     divergence: DensityDivergence | LearnedDivergence | None = None
     """By densities where they are there, else as far as the classifier sees."""
     estimate: LearnedDivergence | None = None
@@ -373,14 +373,14 @@ class RowErrorStudy(TableStudy[CalibrationErrors], spec="size"):
         del store
         data = upload.data
         assert isinstance(data, PosteriorTable)
-        parameters = marginals(data, self.seed)
+        parameters = _marginals(data, self.seed)
         report(0.8, {})
         return CalibrationErrors(
             n=upload.n,
             k=upload.k,
             parameters=parameters,
-            regions=regions(upload.densities, self.seed),
-            divergence=by_densities(upload, self.seed),
+            regions=_density_regions(upload.densities, self.seed),
+            divergence=_by_densities(upload, self.seed),
         )
 
 
@@ -397,7 +397,7 @@ class LearnedDivergenceStudy(TableStudy[CalibrationErrors], spec="size_learned")
         calibrated = nats.from_logits(
             logits.truth[0], logits.draws[0], stream(self.seed, "size", "halves")
         )
-        estimate = by_classifier(
+        estimate = _by_classifier(
             calibrated.d,
             self.seed,
             slope=calibrated.slope,
@@ -407,7 +407,7 @@ class LearnedDivergenceStudy(TableStudy[CalibrationErrors], spec="size_learned")
         return CalibrationErrors(divergence=estimate)
 
 
-def marginals(table: PosteriorTable, seed: int) -> tuple[ParameterErrors, ...]:
+def _marginals(table: PosteriorTable, seed: int) -> tuple[ParameterErrors, ...]:
     """Errors of each parameter, the worst first.
 
     Worst is what is off after Holm's correction, then by `severity`: the largest distance of a
@@ -496,7 +496,7 @@ def _mean_sd(z: Array) -> tuple[Array, Array]:
     return np.where(n >= 2, mean, np.nan), np.where(n >= 2, sd, np.nan)
 
 
-def regions(densities: Mapping[str, Array], seed: int) -> DensityRegions | None:
+def _density_regions(densities: Mapping[str, Array], seed: int) -> DensityRegions | None:
     """Expected coverage of q's highest-density regions, where log q is at hand."""
     if not {"log_q", "log_q_draws"} <= densities.keys():
         return None
@@ -517,7 +517,7 @@ def regions(densities: Mapping[str, Array], seed: int) -> DensityRegions | None:
     )
 
 
-def by_densities(upload: Upload, seed: int) -> DensityDivergence | None:
+def _by_densities(upload: Upload, seed: int) -> DensityDivergence | None:
     """The symmetric divergence, where log p(theta, x) and log q(theta | x) are at hand.
 
     Where they are, the numbers are those of the record of `methods.SKL`, p-value included; then
@@ -576,7 +576,7 @@ def _weighted(truth: Array, draws: Array) -> tuple[WeightedDivergence, ...]:
     )
 
 
-def by_classifier(
+def _by_classifier(
     d: Array, seed: int, *, slope: float, auc: float, draws: int
 ) -> LearnedDivergence:
     """The divergence from its terms d (n,), calibrated logits of a classifier with that AUC."""

@@ -120,7 +120,7 @@ class InTheta(Question["MassInTheta"]):
             (f"tenth {at + 1} of q's draws by learned ratio", tenth.share)
             for at, tenth in enumerate(result.deciles)
         ]
-        shares += [(strip_text(strip, names.theta), strip.share) for strip in result.strips]
+        shares += [(_strip_text(strip, names.theta), strip.share) for strip in result.strips]
         shares.sort(key=lambda row: -row[1].apart)
         return [
             {
@@ -129,7 +129,7 @@ class InTheta(Question["MassInTheta"]):
                 "truth's share": share.truth,
                 "low": share.low,
                 "high": share.high,
-                "times as frequent": ratio_text(share),
+                "times as frequent": _ratio_text(share),
             }
             for where, share in shares
         ]
@@ -203,7 +203,7 @@ class MassInTheta:
     parameters: int
     pvalue: float
     """That the truth's score ranks anywhere among q's draws' at the same x."""
-    deciles: tuple[Tenth, ...]
+    _deciles: tuple[Tenth, ...]
     """The lowest ratio first."""
     missing: Share
     """Where the score holds the truth for much more frequent."""
@@ -264,7 +264,7 @@ class InThetaStudy(TableStudy[MassInTheta], spec="in_theta"):
         few, read = (
             self._within(upload, within[0]) if sees_rows else self._classified(upload, classifier)
         )
-        result = in_theta(few, read.truth[0], read.draws[0], upload.k, self.seed)
+        result = _in_theta(few, read.truth[0], read.draws[0], upload.k, self.seed)
         return replace(result, score="within" if sees_rows else "classifier", held=nats)
 
     def _within(self, upload: Upload, network: TrainedSlots) -> tuple[PosteriorTable, TableScores]:
@@ -300,11 +300,11 @@ def _held(upload: Upload, seed: int, classifier: Any, within: TrainedSlots) -> H
     return HeldNats(float(within.rows[watched].mean()), float(nats.mean()))
 
 
-def in_theta(table: PosteriorTable, truth: Array, draws: Array, k: int, seed: int) -> MassInTheta:
+def _in_theta(table: PosteriorTable, truth: Array, draws: Array, k: int, seed: int) -> MassInTheta:
     """Shares and maps of a table by the log ratio of its truths (n,) and draws (n, K')."""
     n, scored, d = table.q.shape
     u = statistics.conformal_ranks(truth, draws, stream(seed, "in theta", "ranks"))
-    tenths = deciles(truth, draws, k, stream(seed, "in theta", "ties"))
+    tenths = _deciles(truth, draws, k, stream(seed, "in theta", "ties"))
     much = float(np.log(FACTOR))
     ratio = draws.ravel().astype(np.float64)
     own, theirs = _standardised(table)
@@ -315,7 +315,7 @@ def in_theta(table: PosteriorTable, truth: Array, draws: Array, k: int, seed: in
     strips: tuple[ThetaStrip, ...] = ()
     maps: list[RatioMap] = []
     if standard:
-        strips = strip_shares(own[:, chosen], theirs[:, :, chosen], k, chosen)
+        strips = _strip_shares(own[:, chosen], theirs[:, :, chosen], k, chosen)
         maps = _maps(theirs.reshape(-1, d), own, ratio, chosen, "sd", _MAPS)
     most = _OWN if maps else _MAPS
     maps += _maps(table.q.reshape(-1, d), table.theta, ratio, chosen, "own", most)
@@ -326,8 +326,8 @@ def in_theta(table: PosteriorTable, truth: Array, draws: Array, k: int, seed: in
         parameters=d,
         pvalue=max(float(statistics.ks(u).pvalue), 1e-300),
         deciles=tenths,
-        missing=region_share(truth >= much, draws >= much, k, 2),
-        excess=region_share(truth <= -much, draws <= -much, k, 2),
+        missing=_region_share(truth >= much, draws >= much, k, 2),
+        excess=_region_share(truth <= -much, draws <= -much, k, 2),
         chosen=tuple(int(parameter) for parameter in chosen),
         strips=strips,
         maps=tuple(maps),
@@ -356,13 +356,13 @@ def _maps(
     some = np.linspace(0, len(truth) - 1, min(_TRUTHS, len(truth))).astype(int)
     if len(chosen) == 1:
         which = int(chosen[0])
-        side = cell_edges(draws[:, which], frame == "sd")
-        line = ratio_line(draws[:, which], ratio, side)
+        side = _cell_edges(draws[:, which], frame == "sd")
+        line = _ratio_line(draws[:, which], ratio, side)
         return [_ratio_map((which,), frame, line, side, truth[some, which])]
     maps = []
-    for a, b in strongest_pairs(draws, ratio, chosen)[:most]:
-        sides = (cell_edges(draws[:, a], frame == "sd"), cell_edges(draws[:, b], frame == "sd"))
-        plane = ratio_plane(draws[:, a], draws[:, b], ratio, sides)
+    for a, b in _strongest_pairs(draws, ratio, chosen)[:most]:
+        sides = (_cell_edges(draws[:, a], frame == "sd"), _cell_edges(draws[:, b], frame == "sd"))
+        plane = _ratio_plane(draws[:, a], draws[:, b], ratio, sides)
         maps.append(_ratio_map((a, b), frame, plane, np.stack(sides), truth[some][:, [a, b]]))
     return maps
 
@@ -420,7 +420,7 @@ class Share:
             tests: regions that share the 5%.
         """
         worth = k / (k + 1)
-        low, high = clopper(count * worth, n * worth, 1 - 0.05 / tests)
+        low, high = _clopper(count * worth, n * worth, 1 - 0.05 / tests)
         shares = (count / n, low, high)
         ratios = [share / q_share if q_share > 0 else None for share in shares]
         return cls(int(count), int(n), float(q_share), *shares, *ratios)
@@ -455,14 +455,14 @@ class ThetaStrip:
     share: Share
 
 
-def clopper(count: float, n: float, level: float) -> tuple[float, float]:
+def _clopper(count: float, n: float, level: float) -> tuple[float, float]:
     """Clopper and Pearson's exact interval of a rate from `count` in `n`."""
     outside = (1 - level) / 2
     low = float(betaincinv(count, n - count + 1, outside)) if count > 0 else 0.0
     return low, float(betaincinv(count + 1, n - count, 1 - outside)) if count < n else 1.0
 
 
-def deciles(truth: Array, draws: Array, k: int, rng: np.random.Generator) -> tuple[Tenth, ...]:
+def _deciles(truth: Array, draws: Array, k: int, rng: np.random.Generator) -> tuple[Tenth, ...]:
     """The truth's share in each tenth of q's draws by score, lowest first.
 
     Args:
@@ -482,14 +482,14 @@ def deciles(truth: Array, draws: Array, k: int, rng: np.random.Generator) -> tup
     )
 
 
-def region_share(
+def _region_share(
     inside: NDArray[np.bool_], q_inside: NDArray[np.bool_], k: int, tests: int
 ) -> Share:
     """A region by which truths (n,) and which draws (n, K') lie in it."""
     return Share.of(int(inside.sum()), len(inside), k, float(q_inside.mean()), tests)
 
 
-def strip_shares(
+def _strip_shares(
     truth: Array, draws: Array, k: int, parameters: NDArray[np.int64]
 ) -> tuple[ThetaStrip, ...]:
     """The truth's share in each strip of some parameters, in q's sds around its mean.
@@ -506,7 +506,7 @@ def strip_shares(
         own = np.searchsorted(STRIPS, truth[:, at])
         theirs = np.searchsorted(STRIPS, draws[:, :, at])
         for strip in range(count):
-            share = region_share(own == strip, theirs == strip, k, count * len(parameters))
+            share = _region_share(own == strip, theirs == strip, k, count * len(parameters))
             regions.append(ThetaStrip(int(which), strip, share))
     return tuple(regions)
 
@@ -530,34 +530,34 @@ def strongest(z: Array, ratio: Array, most: int) -> NDArray[np.int64]:
     strength = np.zeros(z.shape[1])
     for first in range(0, z.shape[1], _AT_ONCE):
         part = z[:, first : first + _AT_ONCE]
-        cell_edges = np.quantile(part, np.arange(1, _STRIPS) / _STRIPS, axis=0)
-        cell = (part[None] >= cell_edges[:, None]).sum(0)
+        _cell_edges = np.quantile(part, np.arange(1, _STRIPS) / _STRIPS, axis=0)
+        cell = (part[None] >= _cell_edges[:, None]).sum(0)
         for at in range(part.shape[1]):
             strength[first + at] = _between(cell[:, at], clipped)
     return np.argsort(-strength, kind="stable")[:most]
 
 
-def strongest_pairs(
+def _strongest_pairs(
     z: Array, ratio: Array, parameters: NDArray[np.int64]
 ) -> list[tuple[int, int]]:
     """Pairs of some parameters, that over whose cells the mean log ratio varies most first."""
     clipped = np.clip(ratio, -_CLIP, _CLIP)
-    strip_shares = {}
+    _strip_shares = {}
     for parameter in parameters:
-        cell_edges = np.quantile(z[:, parameter], np.arange(1, _STRIPS) / _STRIPS)
-        strip_shares[int(parameter)] = np.searchsorted(cell_edges, z[:, parameter], side="right")
+        _cell_edges = np.quantile(z[:, parameter], np.arange(1, _STRIPS) / _STRIPS)
+        _strip_shares[int(parameter)] = np.searchsorted(_cell_edges, z[:, parameter], side="right")
     combinations = [
-        (a, b) for i, a in enumerate(strip_shares) for b in list(strip_shares)[i + 1 :]
+        (a, b) for i, a in enumerate(_strip_shares) for b in list(_strip_shares)[i + 1 :]
     ]
     strength = [
-        _between(_STRIPS * strip_shares[a] + strip_shares[b], clipped) for a, b in combinations
+        _between(_STRIPS * _strip_shares[a] + _strip_shares[b], clipped) for a, b in combinations
     ]
     return [
         combinations[i] for i in np.argsort([-variance for variance in strength], kind="stable")
     ]
 
 
-def cell_edges(values: Array, standardised: bool) -> Array:
+def _cell_edges(values: Array, standardised: bool) -> Array:
     """Edges (C + 1,) of cells over draws (P,): within 3 sds, or where nearly all lie."""
     if standardised:
         return np.linspace(-_REACH, _REACH, _CELLS + 1)
@@ -567,7 +567,7 @@ def cell_edges(values: Array, standardised: bool) -> Array:
     return np.linspace(low, high, _CELLS + 1)
 
 
-def ratio_plane(across: Array, up: Array, ratio: Array, sides: tuple[Array, Array]) -> Array:
+def _ratio_plane(across: Array, up: Array, ratio: Array, sides: tuple[Array, Array]) -> Array:
     """Log of the mean ratio (C, C), rows up; nan where fewer than FEWEST draws lie.
 
     The mean of p/q over q's draws in a cell is p's mass there over q's; a mean of logarithms
@@ -580,7 +580,7 @@ def ratio_plane(across: Array, up: Array, ratio: Array, sides: tuple[Array, Arra
     return np.where(few, np.nan, np.log(np.where(few, 1, sums) / np.maximum(counts, 1)))
 
 
-def ratio_line(values: Array, ratio: Array, side: Array) -> Array:
+def _ratio_line(values: Array, ratio: Array, side: Array) -> Array:
     """Log of the mean ratio along one parameter, and half of its 95% interval: (2, C)."""
     times = _times(ratio)
     counts, _ = np.histogram(values, side)
@@ -627,7 +627,7 @@ def _claimed(result: MassInTheta, names: Sequence[str], claims: Claims) -> tuple
     )
 
 
-def strip_text(strip: ThetaStrip, names: Sequence[str]) -> str:
+def _strip_text(strip: ThetaStrip, names: Sequence[str]) -> str:
     """A strip of a parameter, to read."""
     at, name = strip.strip, called(names, strip.parameter)
     if at == 0:
@@ -637,7 +637,7 @@ def strip_text(strip: ThetaStrip, names: Sequence[str]) -> str:
     return f"{name} is {STRIPS[at - 1]:+g} to {STRIPS[at]:+g} sd from q's mean".replace("-", "−")
 
 
-def ratio_text(share: Share) -> str:
+def _ratio_text(share: Share) -> str:
     """How many times as frequent the truth is."""
     if share.ratio is None:
         return "–"
@@ -660,7 +660,7 @@ def _regions(result: MassInTheta) -> str:
             sentences.append(f"Nowhere does the score hold the truth for {claim}.")
             continue
         comparison = (
-            f"{ratio_text(share)} times as many" if share.differs else "which may be as many"
+            f"{_ratio_text(share)} times as many" if share.differs else "which may be as many"
         )
         sentences.append(
             f"{share.q:.1%} of q's draws lie where the score holds the truth for {claim}: "
@@ -676,7 +676,7 @@ def _strip(strip: ThetaStrip, names: Sequence[str]) -> str:
     share = strip.share
     side = "too little" if share.truth > share.q else "too much"
     return (
-        f"q puts {side} mass where {strip_text(strip, names)}: {share.q:.1%} of its draws, "
+        f"q puts {side} mass where {_strip_text(strip, names)}: {share.q:.1%} of its draws, "
         f"{_interval(share)} of the truths."
     )
 
@@ -688,8 +688,8 @@ def _tenths_text(result: MassInTheta) -> str:
     return (
         "Checked by held-out truths alone, in tenths of q's draws by the learned ratio: in "
         f"{10 * more}% of q's draws the truth is more frequent, in {10 * less}% less, all "
-        f"intervals holding together. In the lowest tenth it is {ratio_text(shares[0])} times as "
-        f"frequent, in the highest {ratio_text(shares[-1])} times."
+        f"intervals holding together. In the lowest tenth it is {_ratio_text(shares[0])} times as "
+        f"frequent, in the highest {_ratio_text(shares[-1])} times."
     )
 
 

@@ -167,7 +167,7 @@ class Injection:
     """Instead, other places (T, n) of draws, from the same numbers at all strengths."""
     spread: Spread = ""
     """In how many parameters it sits; empty for what sits in none, or in a direction."""
-    nats: Nats | None = None
+    _tilt_nats: Nats | None = None
     """KL of truth from q, mean over rows, at a strength; None where it is not known."""
     exact: bool = False
     """Whether `nats` holds whatever q is; otherwise it holds if q is near normal."""
@@ -371,7 +371,7 @@ def _support_leak(
     return np.clip(inside, low, high)
 
 
-def precision(pool: DrawPool) -> Array | None:
+def _precision(pool: DrawPool) -> Array | None:
     """Diagonal (D,) of the inverse of the rows' correlation matrices, mean over rows.
 
     What a bias of one sd in one parameter costs beside the others, times two. None where K draws
@@ -387,7 +387,7 @@ def precision(pool: DrawPool) -> Array | None:
 
 def _in_one(pool: DrawPool) -> float | None:
     """The precision in the parameter that holds the defect, or the mean over all."""
-    precisions = precision(pool)
+    precisions = _precision(pool)
     if precisions is None:
         return None
     return float(precisions.mean() if pool.parameter is None else precisions[pool.parameter])
@@ -400,7 +400,7 @@ def _bias_one_nats(pool: DrawPool, strength: float) -> float | None:
 
 def _bias_all_nats(pool: DrawPool, strength: float) -> float | None:
     """Mean over signs, of which a pair of correlated parameters has better and worse ones."""
-    precisions = precision(pool)
+    precisions = _precision(pool)
     return None if precisions is None else strength**2 / 2 * float(precisions.sum())
 
 
@@ -418,7 +418,7 @@ def _width_nats(*, single: bool, wide: bool) -> Nats:
         weight = _in_one(pool)
         return None if weight is None else _scaled_nats(factor, weight)
 
-    return nats
+    return _tilt_nats
 
 
 def _missing_nats(pool: DrawPool, strength: float) -> float:
@@ -580,7 +580,7 @@ Columns = tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class Direction:
+class _Direction:
     """One g: a product of standardised parameters, its sign and the parameters (one or two)."""
 
     columns: Columns
@@ -598,20 +598,20 @@ class Direction:
         return np.asarray(np.where(still, 0.0, standard))
 
 
-def chances(g: Array, tau: float) -> Array:
+def _chances(g: Array, tau: float) -> Array:
     """Chances (n, K) of each draw to play the truth: exp(tau g) over its sum."""
     weight = np.exp(tau * (g - g.max(1, keepdims=True)))
     return np.asarray(weight / weight.sum(1, keepdims=True))
 
 
-def divergence(chance: Array) -> Array:
+def _divergence(chance: Array) -> Array:
     """KL (n,) of a draw picked by these chances (n, K) from one picked evenly, in nats."""
     k = chance.shape[1]
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(np.where(chance > 0, chance * np.log(k * chance), 0.0).sum(1))
 
 
-def _blocks(pool: DrawPool, direction: Direction) -> Iterator[tuple[slice, Array]]:
+def _blocks(pool: DrawPool, direction: _Direction) -> Iterator[tuple[slice, Array]]:
     """g of some rows at a time, in float64."""
     for start in range(0, len(pool.q), _ROWS):
         rows = slice(start, start + _ROWS)
@@ -619,7 +619,7 @@ def _blocks(pool: DrawPool, direction: Direction) -> Iterator[tuple[slice, Array
         yield rows, direction.of(z)
 
 
-def chosen(pool: DrawPool, direction: Direction, tau: float, uniform: Array) -> Which:
+def _chosen(pool: DrawPool, direction: _Direction, tau: float, uniform: Array) -> Which:
     """Places (T, n) of draws chosen by one uniform number (T, n) each, along growing g.
 
     A stronger tilt moves every choice to a draw with the same or a larger g, so that the same
@@ -628,7 +628,7 @@ def chosen(pool: DrawPool, direction: Direction, tau: float, uniform: Array) -> 
     which = np.empty(uniform.shape, dtype=np.intp)
     for rows, g in _blocks(pool, direction):
         order = g.argsort(1, kind="stable")
-        chance = chances(np.take_along_axis(g, order, axis=1), tau)
+        chance = _chances(np.take_along_axis(g, order, axis=1), tau)
         n, k = chance.shape
         up = np.cumsum(chance, axis=1)
         up[:, -1] = 1.0
@@ -639,10 +639,10 @@ def chosen(pool: DrawPool, direction: Direction, tau: float, uniform: Array) -> 
     return which
 
 
-def nats(pool: DrawPool, direction: Direction, tau: float) -> float:
+def _tilt_nats(pool: DrawPool, direction: _Direction, tau: float) -> float:
     """KL in nats, mean over rows."""
     return float(
-        np.concatenate([divergence(chances(g, tau)) for _, g in _blocks(pool, direction)]).mean()
+        np.concatenate([_divergence(_chances(g, tau)) for _, g in _blocks(pool, direction)]).mean()
     )
 
 
@@ -650,31 +650,31 @@ def _drawn(d: int, rng: np.random.Generator) -> int:
     return int(rng.integers(d, size=1)[0])  # as `Pool.parameter` draws it
 
 
-def _one(d: int, rng: np.random.Generator) -> Direction:
+def _one(d: int, rng: np.random.Generator) -> _Direction:
     """A parameter, up or down."""
-    return Direction((_drawn(d, rng),), float(rng.choice([-1.0, 1.0])))
+    return _Direction((_drawn(d, rng),), float(rng.choice([-1.0, 1.0])))
 
 
-def _out(d: int, rng: np.random.Generator) -> Direction:
+def _out(d: int, rng: np.random.Generator) -> _Direction:
     """The square of a parameter: truths too far out, so that q is too narrow."""
     j = _drawn(d, rng)
-    return Direction((j, j))
+    return _Direction((j, j))
 
 
-def _in(d: int, rng: np.random.Generator) -> Direction:
+def _in(d: int, rng: np.random.Generator) -> _Direction:
     """Truths too far in, so that q is too wide."""
     j = _drawn(d, rng)
-    return Direction((j, j), -1.0)
+    return _Direction((j, j), -1.0)
 
 
-def _two(d: int, rng: np.random.Generator) -> Direction:
+def _two(d: int, rng: np.random.Generator) -> _Direction:
     """The product of two parameters, up or down."""
     i = _drawn(d, rng)
     j = (i + 1 + int(rng.integers(d - 1))) % d
-    return Direction((min(i, j), max(i, j)), float(rng.choice([-1.0, 1.0])))
+    return _Direction((min(i, j), max(i, j)), float(rng.choice([-1.0, 1.0])))
 
 
-Draw = Callable[[int, np.random.Generator], Direction]
+Draw = Callable[[int, np.random.Generator], _Direction]
 
 
 def _pick(draw: Draw) -> Pick:
@@ -686,38 +686,38 @@ def _pick(draw: Draw) -> Pick:
         uniform, indices = rng.random(which.shape), np.empty(which.shape, np.intp)
         for direction in dict.fromkeys(directions):
             trials = [t for t, other in enumerate(directions) if other == direction]
-            indices[trials] = chosen(pool, direction, strength, uniform[trials])
+            indices[trials] = _chosen(pool, direction, strength, uniform[trials])
         return indices
 
     return pick
 
 
-def _nats(draw: Draw, directions_of: Callable[[int], list[Direction]]) -> Nats:
+def _nats(draw: Draw, directions_of: Callable[[int], list[_Direction]]) -> Nats:
     """Of the direction that all trials share, or the mean over all that they may have."""
 
     def size(pool: DrawPool, strength: float) -> float:
         d = pool.q.shape[2]
         if pool.way is None:
             return float(
-                np.mean([nats(pool, direction, strength) for direction in directions_of(d)])
+                np.mean([_tilt_nats(pool, direction, strength) for direction in directions_of(d)])
             )
         _, own = pool.ways(np.empty((1, len(pool.q)), np.intp), np.random.default_rng(0))
-        return nats(pool, draw(d, own), strength)
+        return _tilt_nats(pool, draw(d, own), strength)
 
     return size
 
 
-def _each(d: int) -> list[Direction]:
-    return [Direction((j,), sign) for j in range(d) for sign in (-1.0, 1.0)]
+def _each(d: int) -> list[_Direction]:
+    return [_Direction((j,), sign) for j in range(d) for sign in (-1.0, 1.0)]
 
 
-def _squares(sign: float) -> Callable[[int], list[Direction]]:
-    return lambda d: [Direction((j, j), sign) for j in range(d)]
+def _squares(sign: float) -> Callable[[int], list[_Direction]]:
+    return lambda d: [_Direction((j, j), sign) for j in range(d)]
 
 
-def _pairs(d: int) -> list[Direction]:
+def _pairs(d: int) -> list[_Direction]:
     return [
-        Direction((i, j), sign) for i in range(d) for j in range(i + 1, d) for sign in (-1.0, 1.0)
+        _Direction((i, j), sign) for i in range(d) for j in range(i + 1, d) for sign in (-1.0, 1.0)
     ]
 
 
@@ -726,7 +726,7 @@ def _tilt(
     cause: str,
     title: str,
     draw: Draw,
-    directions_of: Callable[[int], list[Direction]],
+    directions_of: Callable[[int], list[_Direction]],
     *,
     dims: int = 1,
 ) -> Injection:

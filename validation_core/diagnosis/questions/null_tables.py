@@ -134,21 +134,21 @@ class Pooled:
         ordered.sort(axis=-1)
         return cls(score, values, ordered, (ordered[..., 1:] == ordered[..., :-1]).any(-1))
 
-    def on(self, trials: SelfMadeTables) -> ScoredTables:
+    def on(self, trials: SelfMadeTables) -> _ScoredTables:
         """The scores of these tables' truths: rows as here."""
         own = np.take_along_axis(self.draws, trials.which.T[None], axis=-1)
         if trials.truths is None:
-            return ScoredTables(self, trials.which, own, own)
+            return _ScoredTables(self, trials.which, own, own)
         there = np.moveaxis(trials.truths, 0, 1)  # (n, T, D)
         truth_scores = require_numbers(_scored(self.score, trials.rows, there))
         # A draw that stayed as it was keeps its score to the bit, whatever a network rounds.
         picks = np.take_along_axis(trials.rows.q, trials.which.T[..., None], axis=1)
         truth = np.where((there == picks).all(-1), own, truth_scores)
-        return ScoredTables(self, trials.which, truth, own)
+        return _ScoredTables(self, trials.which, truth, own)
 
 
 @dataclass(frozen=True, eq=False)
-class ScoredTables:
+class _ScoredTables:
     """T tables under one score."""
 
     pooled: Pooled
@@ -222,7 +222,7 @@ class ScoredTables:
             yield TableScores(self.truth[..., trial], draws)
 
 
-def pvalues(method: Method, scored: ScoredTables, rng: np.random.Generator) -> Float:
+def _pvalues(method: Method, scored: _ScoredTables, rng: np.random.Generator) -> Float:
     """The p-value (T,) that a method gives each table.
 
     Args:
@@ -411,7 +411,7 @@ class NullVerdict:
         if trials.truths is not None:
             moved = np.moveaxis(trials.truths, 0, 1)[..., self.setup.parameters]
             truth = norms(trials.rows.q[..., self.setup.parameters], moved)[None]
-        return ScoredTables(self.norm, trials.which, truth, own).mid_ranks()[0]
+        return _ScoredTables(self.norm, trials.which, truth, own).mid_ranks()[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -480,7 +480,7 @@ class TestBattery:
                 assert self.relabelled is not None
                 each.append(self.relabelled.pvalues(trials))
             else:
-                each.append(pvalues(method, scored, stream(seed, *names, method.label)))
+                each.append(_pvalues(method, scored, stream(seed, *names, method.label)))
         return np.stack(each) if each else np.empty((0, len(trials)))
 
     def ranks(self, trials: SelfMadeTables, seed: int, *names: str | int) -> list[Float]:
@@ -491,8 +491,8 @@ class TestBattery:
             if scored is not None
         ]
 
-    def _scored(self, trials: SelfMadeTables) -> list[ScoredTables | None]:
-        by_pool: dict[int, ScoredTables] = {}
+    def _scored(self, trials: SelfMadeTables) -> list[_ScoredTables | None]:
+        by_pool: dict[int, _ScoredTables] = {}
         for pool, places in zip(self.pools, self.places, strict=True):
             if pool is not None and id(pool) not in by_pool:  # methods share a network's scores
                 by_pool[id(pool)] = pool.on(trials if places is None else trials.at(places))

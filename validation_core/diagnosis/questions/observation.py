@@ -153,8 +153,8 @@ class Observation(Question["AtObservation"]):
         return [
             {
                 "parameter": called(names.theta, ranks.parameter),
-                "shift nearby, posterior sd": interval_text(ranks.shift, "+"),
-                "spread of the truth / that of q": interval_text(ranks.width),
+                "shift nearby, posterior sd": _interval_text(ranks.shift, "+"),
+                "spread of the truth / that of q": _interval_text(ranks.width),
             }
             for ranks in (result.local.nearby.worst if result.local else ())
         ]
@@ -726,7 +726,7 @@ _TOLD = 8  # draws of q from which quarters of them mean something
 _NAMED = 5  # columns named in a warning
 
 
-def interval_text(number: Interval, sign: str = "") -> str:
+def _interval_text(number: Interval, sign: str = "") -> str:
     """A number with its interval; `+` gives its sign."""
     value, low, high = (
         format(end, f"{sign}.2f") for end in (number.estimate, number.low, number.high)
@@ -771,8 +771,8 @@ def _unclaimed(local: LocalAnswer, names: Sequence[str], claims: Claims, *, own:
         f"Nothing is claimed against q here: {why}. By themselves, L-C2ST gives "
         f"p {equals(local.test.pvalue)} and the {nearby.rows} rows nearest in x "
         f"p {equals(nearby.pvalue)}; among their parameters {called(names, worst.parameter)} "
-        f"differs most: shift {interval_text(worst.shift, '+')} posterior sd, width "
-        f"{interval_text(worst.width)}."
+        f"differs most: shift {_interval_text(worst.shift, '+')} posterior sd, width "
+        f"{_interval_text(worst.width)}."
     )
 
 
@@ -786,8 +786,8 @@ def _nearby_text(nearby: Nearby, names: Sequence[str]) -> str:
     rows = f"At the {nearby.rows} rows nearest in x"
     p = f"p {equals(nearby.pvalue)} against a q right at all of them, exact"
     detail = (
-        f"most off is {name}: shift {interval_text(worst.shift, '+')} posterior sd, width "
-        f"{interval_text(worst.width)}"
+        f"most off is {name}: shift {_interval_text(worst.shift, '+')} posterior sd, width "
+        f"{_interval_text(worst.width)}"
     )
     if nearby.pvalue > LEVEL:
         return f"{rows} the truth's ranks say nothing against q ({p}); {detail}."
@@ -803,8 +803,8 @@ def _nearby_text(nearby: Nearby, names: Sequence[str]) -> str:
         return f"{rows} ({p}), q's {name} sits {size} posterior sd too {side}."
     side = "narrow" if number.estimate >= 1 else "wide"
     return (
-        f"{rows} ({p}), q's {name} is too {side}: the truth spreads {interval_text(number)} times "
-        "as wide as its draws."
+        f"{rows} ({p}), q's {name} is too {side}: the truth spreads {_interval_text(number)} "
+        "times as wide as its draws."
     )
 
 

@@ -59,10 +59,10 @@ class RowScoreStudy(TableStudy[RowScores], spec="posteriors"):
     def answer(self, upload: Upload, store: Store, report: Report) -> RowScores:
         del store
         assert isinstance(upload.data, PosteriorTable)
-        return row_scores(upload.data)
+        return _row_scores(upload.data)
 
 
-def row_scores(draws: PosteriorTable) -> RowScores:
+def _row_scores(draws: PosteriorTable) -> RowScores:
     """Energy score and continuous ranked probability score of each row.
 
     Parameters are measured in standard deviations of the truths. Both are unbiased at any K: the

@@ -31,16 +31,16 @@ from validation_core.diagnosis.questions.cause import findings
 from validation_core.diagnosis.questions.cause.findings import (
     Departure,
     Finding,
-    PreparedTable,
-    subsample,
+    _PreparedTable,
+    _subsample,
 )
 from validation_core.diagnosis.questions.cause.reference_sets import (
     COUNTED,
-    Likeness,
-    classify,
-    null_pvalue,
-    reference_sets,
-    refined,
+    _classify,
+    _Likeness,
+    _null_pvalue,
+    _reference_sets,
+    _refined,
 )
 from validation_core.diagnosis.words import equals
 from validation_core.figures import style
@@ -128,7 +128,7 @@ class Cause(Question["LikelyCause"]):
             f"Similarity to simulated defects: {_weights(result)}. Of the {COUNTED} simulated "
             f"tables most like it, {first.share:.0%} have this defect.",
         ]
-        sentences += [finding_text(finding, names.theta) for finding in first.evidence]
+        sentences += [_finding_text(finding, names.theta) for finding in first.evidence]
         return (*sentences, f"Next: {result.next_steps[0]}", *_part(result))
 
     def rows(self, result: LikelyCause, names: Names, claims: Claims | None = None) -> Rows:
@@ -138,7 +138,7 @@ class Cause(Question["LikelyCause"]):
             {
                 **_candidate_cells(candidate),
                 **_finding_cells(finding, names.theta),
-                "next": next_steps(candidate.cause, candidate.strength.shape)[0],
+                "next": _next_steps(candidate.cause, candidate.strength.shape)[0],
             }
             for candidate in result.causes
             for finding in candidate.evidence or (None,)
@@ -252,7 +252,7 @@ class LikelyCause:
     """Rows, draws and parameters looked at."""
     full: tuple[int, ...]
     """Of so many."""
-    next_steps: tuple[str, ...]
+    _next_steps: tuple[str, ...]
     """What to do, the first thing first."""
     seconds: float
     places: Array
@@ -300,21 +300,21 @@ class CauseStudy(TableStudy[LikelyCause], spec="cause"):
         """The likely cause of what is off in this table."""
         del store
         assert isinstance(upload.data, PosteriorTable)
-        return cause_of(upload.data, self.seed, report)
+        return _cause_of(upload.data, self.seed, report)
 
 
-def cause_of(
+def _cause_of(
     table: PosteriorTable, seed: int, report: Report = lambda fraction, live: None
 ) -> LikelyCause:
     """The likely cause of what is off in a table, or that none or no single one is."""
     start = time.perf_counter()
-    few, columns = subsample(table, seed)
-    ready = PreparedTable.of(few, seed)
-    coarse, injector = reference_sets(ready, report=lambda done: report(0.05 + 0.65 * done, {}))
+    few, columns = _subsample(table, seed)
+    ready = _PreparedTable.of(few, seed)
+    coarse, injector = _reference_sets(ready, report=lambda done: report(0.05 + 0.65 * done, {}))
     contraction = float(_contractions(ready.ranked.points).min())
-    near = classify(coarse, contraction).close
-    sets = refined(coarse, injector, near, lambda done: report(0.7 + 0.25 * done, {}))
-    likeness, p = classify(sets, contraction), null_pvalue(sets.null)
+    near = _classify(coarse, contraction).close
+    sets = _refined(coarse, injector, near, lambda done: report(0.7 + 0.25 * done, {}))
+    likeness, p = _classify(sets, contraction), _null_pvalue(sets.null)
     faults = tuple(repeats.faults(table))
     name, why = _verdict(likeness, p, faults)
     order = list(likeness.weights)
@@ -331,7 +331,7 @@ def cause_of(
             ),
             evidence=tuple(
                 _renamed(finding, columns)
-                for finding in (findings.evidence(cause, ready) if i < _DETAILED else ())
+                for finding in (findings._evidence(cause, ready) if i < _DETAILED else ())
             ),
         )
         for i, cause in enumerate(order)
@@ -344,7 +344,7 @@ def cause_of(
         faults=faults,
         seen=tuple(
             replace(departure, finding=_renamed(departure.finding, columns))
-            for departure in findings.departures(ready)
+            for departure in findings._departures(ready)
         ),
         nulls=len(sets.null) - 1,
         injected=len(sets.injected),
@@ -352,7 +352,7 @@ def cause_of(
         parameters=tuple(columns.tolist()),
         used=few.q.shape,
         full=table.q.shape,
-        next_steps=next_steps(name, causes[0].strength.shape),
+        next_steps=_next_steps(name, causes[0].strength.shape),
         seconds=time.perf_counter() - start,
         places=likeness.places.astype(np.float32),
         place_of=np.array([order.index(sets.variants[v].cause) for v in sets.of], np.float32),
@@ -360,7 +360,7 @@ def cause_of(
     )
 
 
-def _verdict(likeness: Likeness, p: float, faults: Sequence[repeats.Fault]) -> tuple[str, str]:
+def _verdict(likeness: _Likeness, p: float, faults: Sequence[repeats.Fault]) -> tuple[str, str]:
     """The cause, `unclear` or `none`; and why it is unclear, else an empty text."""
     if p > LEVEL:
         return "none", ""
@@ -481,12 +481,12 @@ SHAPES: Mapping[str, str] = {
 _FIRST: Mapping[str, int] = {"unread": 2, "bridge": 1, "blurred": 1}
 
 
-def cause_title(cause: str, shape: str) -> str:
+def _cause_title(cause: str, shape: str) -> str:
     """A cause, as the sentence that its likeliest shape deserves."""
     return SHAPES.get(shape, TITLES[cause])
 
 
-def next_steps(name: str, shape: str) -> tuple[str, ...]:
+def _next_steps(name: str, shape: str) -> tuple[str, ...]:
     """What to do, with what suits this shape first."""
     actions, first = NEXT_STEPS[name], _FIRST.get(shape, 0)
     # Of what is unclear the shape is a guess, and a shape speaks of its own cause only.
@@ -522,7 +522,7 @@ def _strength(strength: Strength) -> str:
     return STRENGTHS[strength.unit](f"{value:.2g} [{low:.2g}, {high:.2g}]")
 
 
-def finding_text(finding: Finding, names: Sequence[str]) -> str:
+def _finding_text(finding: Finding, names: Sequence[str]) -> str:
     """One finding as a sentence."""
     return _FINDINGS[finding.what](finding, [called(names, i) for i in finding.at])
 
@@ -536,9 +536,9 @@ FAULTS: Mapping[Fault, str] = {
 """What is wrong with the draws themselves."""
 
 
-def departure_text(departure: Departure, names: Sequence[str]) -> str:
+def _departure_text(departure: Departure, names: Sequence[str]) -> str:
     """A departure, to stand in a list."""
-    text = finding_text(departure.finding, names).removesuffix(".").replace("; ", ", ")
+    text = _finding_text(departure.finding, names).removesuffix(".").replace("; ", ", ")
     text = text.replace("How far", "how far", 1)  # it stands within a sentence
     return f"{text} (adjusted p {equals(departure.pvalue)})"
 
@@ -644,7 +644,7 @@ KINDS: Mapping[str, str] = {
 
 
 def _title(candidate: Candidate) -> str:
-    return cause_title(candidate.cause, candidate.strength.shape)
+    return _cause_title(candidate.cause, candidate.strength.shape)
 
 
 def _stands(result: LikelyCause) -> str:
@@ -672,7 +672,7 @@ def _seen(result: LikelyCause, names: Sequence[str], claims: Claims | None) -> s
         judged = [replace(departure, pvalue=_adjusted(departure, claims)) for departure in clear]
         clear = [departure for departure in judged if departure.pvalue <= claims.alpha]
     if clear:
-        texts = [departure_text(departure, names) for departure in clear[:_MOST]]
+        texts = [_departure_text(departure, names) for departure in clear[:_MOST]]
         return f"What was seen: {'; '.join(texts)}."
     if claims is not None:
         return f"What was seen most clearly: {claims.clearest(names)}."

@@ -28,7 +28,7 @@ from validation_core.diagnosis.questions.base import (
     short_name,
 )
 from validation_core.diagnosis.questions.over_x import scan
-from validation_core.diagnosis.questions.over_x.scan import Disc, FeatureSize, Kind, OverXFeatures
+from validation_core.diagnosis.questions.over_x.scan import Disc, FeatureSize, Kind, _OverXFeatures
 from validation_core.diagnosis.tasks import training
 from validation_core.diagnosis.words import equals
 from validation_core.figures import style
@@ -136,14 +136,14 @@ class OverX(Question["ErrorsOverX"]):
         """A row for each place, the smallest p first."""
         return [
             {
-                "what": feature_text(place, names.theta),
-                "along": coordinate_text(place, *names),
+                "what": _feature_text(place, names.theta),
+                "along": _coordinate_text(place, *names),
                 "p, changes over x": place.p_varies,
                 "p, right q": place.p_right,
-                "worst where": region_text(place, *names),
+                "worst where": _region_text(place, *names),
                 "share of rows": place.share,
-                "size there": size_text(place.kind, place.inside),
-                "size elsewhere": size_text(place.kind, place.outside),
+                "size there": _size_text(place.kind, place.inside),
+                "size elsewhere": _size_text(place.kind, place.outside),
             }
             for place in result.judged(claims).worst
         ]
@@ -376,7 +376,7 @@ class _Inputs(NamedTuple):
 
     name: str
     """ranks or learned."""
-    features: OverXFeatures
+    features: _OverXFeatures
     at: Coordinates
     plane: Array | None
     """x (n, 2) where it has two columns that vary."""
@@ -406,7 +406,7 @@ class OverXStudy(TableStudy[ErrorsOverX], spec="over_x"):
     def answer(self, upload: Upload, store: Store, report: Report) -> ErrorsOverX:
         """Both tests, the worst places, and smoothed sizes of the first."""
         if not self.learned:
-            return over_x(upload, self.seed, self.nulls, self.families, report=report)
+            return _over_x(upload, self.seed, self.nulls, self.families, report=report)
         (network,) = self.networks(store, report)
         table, rows = upload.data, learning.kept(upload, self.seed)
         assert isinstance(table, PosteriorTable)
@@ -416,14 +416,14 @@ class OverXStudy(TableStudy[ErrorsOverX], spec="over_x"):
         most = slice(kept_back, kept_back + count)
         few = PosteriorTable(table.theta[rows], table.x[rows], table.q[rows, most])
         read = scoring.apply(network.at(), few)
-        feature_set = scan.of_scores(read.truth[0], read.draws[0], self.seed)
+        feature_set = scan._of_scores(read.truth[0], read.draws[0], self.seed)
         at = coordinates(table.x, *moments(table.q[:, :kept_back]))
         at = at._replace(values=at.values[rows])
         inputs = _Inputs("learned", feature_set, at, _plane(few.x), rows)
         return _scanned(inputs, upload, self.seed, self.nulls, self.families, report)
 
 
-def over_x(
+def _over_x(
     upload: Upload,
     seed: int = 0,
     nulls: int = 999,
@@ -433,7 +433,7 @@ def over_x(
     """Where over x the ranks of a table's parameters are off, without any network."""
     assert isinstance(upload.data, PosteriorTable)
     table = upload.data
-    chosen, rows = scan.selection(table, seed)
+    chosen, rows = scan._selection(table, seed)
     kept_back = aside(table.q.shape[1], table.x.shape[1])
     few = table
     if len(chosen) < table.theta.shape[1]:
@@ -465,15 +465,15 @@ def _scanned(
     inputs: _Inputs, upload: Upload, seed: int, nulls: int, families: int, report: Report
 ) -> ErrorsOverX:
     """The tests of these features, and what the worst of them look like."""
-    over = scan.windows(inputs.at.values, stream(seed, "over x", "discs"), inputs.plane)
+    over = scan._windows(inputs.at.values, stream(seed, "over x", "discs"), inputs.plane)
     f, _, n = inputs.features.scores.shape
     work = 2 * f * n * (over.blocks.shape[1] + over.discs.shape[1])
     count = int(min(nulls, max(_LEAST_NULLS, _WORK / work)))
     rng = stream(seed, "over x", inputs.name, "tests")
-    varies = scan.varies(
+    varies = scan._varies(
         inputs.features.truth, over, count, rng, lambda done: report(0.5 * done, {})
     )
-    right = scan.right(
+    right = scan._right(
         inputs.features.scores, over, count, rng, lambda done: report(0.5 + 0.5 * done, {})
     )
     m = upload.dims[1]
@@ -508,12 +508,12 @@ def _sees(null: Array, n: int, families: int) -> float | None:
     return float((np.quantile(null, 1 - level) + 0.8416) / np.sqrt(n / 5))
 
 
-def _overall(feature_set: OverXFeatures, k: int) -> tuple[Overall, ...]:
+def _overall(feature_set: _OverXFeatures, k: int) -> tuple[Overall, ...]:
     """Every feature's size over all rows, ranked among k draws."""
     sizes = []
     for i, (kind, which) in enumerate(zip(feature_set.kinds, feature_set.parameters, strict=True)):
         raw = feature_set.raw(i)
-        sizes.append(Overall(kind, which, scan.estimate(kind, raw), _beyond(kind, raw, k)))
+        sizes.append(Overall(kind, which, scan._estimate(kind, raw), _beyond(kind, raw, k)))
     return tuple(sizes)
 
 
@@ -527,8 +527,8 @@ def _beyond(kind: Kind, raw: Array, k: int) -> Beyond | None:
 
 def _places(
     inputs: _Inputs,
-    over: scan.Windows,
-    tests: tuple[scan.ScanTest, scan.ScanTest],
+    over: scan._Windows,
+    tests: tuple[scan._ScanTest, scan._ScanTest],
     families: int,
     seed: int,
     k: int,
@@ -542,7 +542,7 @@ def _places(
     for at, flat in enumerate(ranked):
         f, c = divmod(int(flat), varies.statistic.shape[1])
         kind, raw = inputs.features.kinds[f], inputs.features.raw(f)
-        region, inside = scan.worst_region(over, inputs.features.truth[f], c, choose)
+        region, inside = scan._worst_region(over, inputs.features.truth[f], c, choose)
         along, which = _along(inputs.at, c)
         places.append(
             OverXPlace(
@@ -555,8 +555,8 @@ def _places(
                 share=float(inside.mean()),
                 row=_typical(inputs, c, inside),
                 region=region,
-                inside=scan.estimate(kind, raw[inside & ~choose]),
-                outside=scan.estimate(kind, raw[~inside & ~choose]),
+                inside=scan._estimate(kind, raw[inside & ~choose]),
+                outside=scan._estimate(kind, raw[~inside & ~choose]),
                 beyond=_beyond(kind, raw[inside], k),
                 picture=_picture(inputs, kind, raw, c) if at < _DRAWN else None,
             )
@@ -627,7 +627,7 @@ def _claimed(
     ]
 
 
-def coordinate_text(place: OverXPlace, names: Sequence[str], x_names: Sequence[str] = ()) -> str:
+def _coordinate_text(place: OverXPlace, names: Sequence[str], x_names: Sequence[str] = ()) -> str:
     """What a pair is looked at along, to read."""
     along, which = place.along, place.which
     if along == "component":
@@ -639,16 +639,16 @@ def coordinate_text(place: OverXPlace, names: Sequence[str], x_names: Sequence[s
     return column(which, x_names)
 
 
-def feature_text(place: OverXPlace, names: Sequence[str]) -> str:
+def _feature_text(place: OverXPlace, names: Sequence[str]) -> str:
     """What is off, to read."""
     if place.kind == "learned":
         return "score of the truth"
     return f"{place.kind} of {called(names, place.parameter)}"
 
 
-def region_text(place: OverXPlace, names: Sequence[str], x_names: Sequence[str] = ()) -> str:
+def _region_text(place: OverXPlace, names: Sequence[str], x_names: Sequence[str] = ()) -> str:
     """The stretch of x, to read."""
-    what, where = coordinate_text(place, names, x_names), place.region
+    what, where = _coordinate_text(place, names, x_names), place.region
     if isinstance(where, Disc):
         around = ", ".join(f"{component:.3g}" for component in where.centre)
         reach = ", ".join(f"{component:.2g}" for component in where.radius)
@@ -665,7 +665,7 @@ def region_text(place: OverXPlace, names: Sequence[str], x_names: Sequence[str] 
     return f"{low:.3g} ≤ {what} < {high:.3g}"
 
 
-def size_text(kind: Kind, estimate: FeatureSize) -> str:
+def _size_text(kind: Kind, estimate: FeatureSize) -> str:
     """A number with its interval, signed as it is."""
     if estimate.value is None:
         return f"unknown ({estimate.n} rows)"
@@ -676,7 +676,7 @@ def size_text(kind: Kind, estimate: FeatureSize) -> str:
 
 
 def _place(place: OverXPlace, names: Sequence[str], x_names: Sequence[str]) -> str:
-    where = f"Where {region_text(place, names, x_names)} ({place.share:.0%} of the rows)"
+    where = f"Where {_region_text(place, names, x_names)} ({place.share:.0%} of the rows)"
     inside, outside = (_off(place, part, names) for part in (place.inside, place.outside))
     return f"{where}, {inside}{_or_more(place.beyond)}; elsewhere, {outside}."
 
@@ -693,16 +693,15 @@ def _off(what: OverXPlace | Overall, estimate: FeatureSize, names: Sequence[str]
     if estimate.value is None or estimate.low is None:
         return f"too few rows ({estimate.n}) to say by how much"
     if what.kind == "learned":
-        return (
-            f"the truth's score lies {size_text('learned', estimate)} sd from where q's draws' lie"
-        )
+        off = _size_text("learned", estimate)
+        return f"the truth's score lies {off} sd from where q's draws' lie"
     whose = f"q's {called(names, what.parameter)}"
     if what.kind == "shift":
         side = "low" if estimate.value >= 0 else "high"
         return f"{whose} sits {_unsigned(estimate)} posterior sd too {side}"
     high = estimate.high
     off = "narrow" if estimate.low > 1 else "wide" if high is not None and high < 1 else ""
-    spread = f"{size_text('width', estimate)} times as wide as its draws"
+    spread = f"{_size_text('width', estimate)} times as wide as its draws"
     return (
         f"{whose} is {f'too {off}' if off else 'not told from right'}: the truth spreads {spread}"
     )
@@ -740,8 +739,8 @@ def _alike(result: ErrorsOverX, names: Sequence[str]) -> str:
 
 def _overall_text(result: ErrorsOverX, names: Sequence[str]) -> str:
     """What is farthest from a right q over all x."""
-    overall = [size_text for part in result.parts for size_text in part.overall]
-    sizes = [size_text for size_text in overall if size_text.size.value is not None]
+    overall = [_size_text for part in result.parts for _size_text in part.overall]
+    sizes = [_size_text for _size_text in overall if _size_text.size.value is not None]
     most = max(sizes, key=_farthest, default=None)
     return f" Over all x, {_off(most, most.size, names)}{_or_more(most.beyond)}." if most else ""
 
@@ -846,7 +845,7 @@ _MEANING = {
 
 
 def _figure(place: OverXPlace, names: Sequence[str], x_names: Sequence[str]) -> Drawn:
-    what, along = feature_text(place, names), coordinate_text(place, names, x_names)
+    what, along = _feature_text(place, names), _coordinate_text(place, names, x_names)
     title = f"{what[:1].upper()}{what[1:]} over {along}"
     p = f"p {equals(place.p_varies)} that it changes over x, adjusted for all looked at."
     if isinstance(place.picture, OverXCurve):
