@@ -1,5 +1,6 @@
 """A method with a new kind of score, in this one file, is found wherever methods are."""
 
+import io
 import json
 from dataclasses import dataclass, field
 from typing import ClassVar
@@ -9,16 +10,18 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import validation_core as npt
+from pages.ui.services import services
 from tests.conftest import ROOT
 from validation_core import keys, sampling, statistics
 from validation_core.__main__ import main
-from validation_core.diagnosis import Record, findings
+from validation_core.diagnosis import Record, findings, learning
 from validation_core.figures import style
 from validation_core.figures.diagnosis import pictures
 from validation_core.methods import METHODS
 from validation_core.methods.base import Method, ScoreKind, Work
 from validation_core.rng import stream
 from validation_core.scores.base import Recipe
+from validation_core.scores.classifier import Classifier
 from validation_core.store import Store
 from validation_core.sweep import costs
 from validation_core.tables import Upload
@@ -161,6 +164,39 @@ def test_the_compare_page_offers_it(residual):
     page.run()
     assert not page.exception
     assert residual.title in page.multiselect(key="methods").options
+
+
+def test_the_overview_names_it(residual):
+    page = AppTest.from_file(str(ROOT / "pages" / "main.py"), default_timeout=120).run()
+    assert not page.exception
+    row = page.table[0].value.loc[residual.title]
+    assert list(row) == [residual.summary, residual.statistic, "Nobody (2026)"]
+    assert residual.paper.title in " ".join(block.value for block in page.markdown)
+
+
+@pytest.mark.usefixtures("_few_trials")
+def test_my_posterior_runs_it_and_models_lists_its_network(residual, table, monkeypatch):
+    """Unasked, as it needs no `further`; with what it says, its figures and its caption."""
+    monkeypatch.setattr(learning, "RECIPE", Classifier(epochs=4, lr=1e-2, hidden=8))
+    small = {"steps": 8, "batch": 16, "draws_step": 4, "hidden": 8, "layers": 1, "start": "origin"}
+    monkeypatch.setattr(learning, "LOCALIZER", small)
+    services.clear()
+    page = AppTest.from_file(str(ROOT / "pages" / "diagnose/page.py"), default_timeout=120).run()
+    file = io.BytesIO()
+    np.savez(file, **table)
+    page.file_uploader[0].upload("table.npz", file.getvalue()).run()
+    assert not page.exception
+    assert residual.title in page.table[0].value.index
+    tests = page.selectbox(key="test")
+    place = [label.split(":")[0] for label in tests.options].index(residual.title)
+    tests.select_index(place).run()
+    text = "\n".join(part.value for part in (*page.markdown, *page.caption, *page.subheader))
+    assert "The farthest residual ranks at" in text
+    assert residual.meaning in text
+    page = AppTest.from_file(str(ROOT / "pages" / "models/page.py"), default_timeout=120).run()
+    assert not page.exception
+    assert any("test line" in str(frame.value) for frame in page.dataframe)
+    services.clear()
 
 
 def test_a_record_of_a_method_that_is_gone_still_shows():
