@@ -14,14 +14,13 @@ from pages.ui.services import services
 from tests.conftest import ROOT
 from validation_core import keys, sampling, statistics
 from validation_core.__main__ import main
-from validation_core.diagnosis import Record, findings, learning
+from validation_core.diagnosis import Record, findings
 from validation_core.figures import style
 from validation_core.figures.diagnosis import pictures
 from validation_core.methods import METHODS
 from validation_core.methods.base import Method, ScoreKind, Work
 from validation_core.rng import stream
 from validation_core.scores.base import Recipe
-from validation_core.scores.classifier import Classifier
 from validation_core.store import Store
 from validation_core.sweep import costs
 from validation_core.tables import Upload
@@ -91,6 +90,10 @@ def residual(monkeypatch):
         def recipe(self, n, k, benchmark=None):
             del k, benchmark
             return Line(n=n)
+
+        def least_rows(self, upload):
+            del upload
+            return 20, "fits a line to half of the rows"
 
         def effects(self, outcome):
             return {"farthest": float(outcome.arrays["u"].max())}
@@ -175,15 +178,15 @@ def test_the_overview_names_it(residual):
 
 
 @pytest.mark.usefixtures("_few_trials")
-def test_my_posterior_runs_it_and_models_lists_its_network(residual, table, monkeypatch):
-    """Unasked, as it needs no `further`; with what it says, its figures and its caption."""
-    monkeypatch.setattr(learning, "RECIPE", Classifier(epochs=4, lr=1e-2, hidden=8))
-    small = {"steps": 8, "batch": 16, "draws_step": 4, "hidden": 8, "layers": 1, "start": "origin"}
-    monkeypatch.setattr(learning, "LOCALIZER", small)
+def test_my_posterior_runs_it_and_models_lists_its_network(residual, table):
+    """Unasked, as it needs no `further`; with what it says, its figures and its caption.
+
+    Of so few rows that nothing but it learns anything.
+    """
     services.clear()
     page = AppTest.from_file(str(ROOT / "pages" / "diagnose/page.py"), default_timeout=120).run()
     file = io.BytesIO()
-    np.savez(file, **table)
+    np.savez(file, **{name: array[:30] for name, array in table.items()})
     page.file_uploader[0].upload("table.npz", file.getvalue()).run()
     assert not page.exception
     assert residual.title in page.table[0].value.index
@@ -195,7 +198,9 @@ def test_my_posterior_runs_it_and_models_lists_its_network(residual, table, monk
     assert residual.meaning in text
     page = AppTest.from_file(str(ROOT / "pages" / "models/page.py"), default_timeout=120).run()
     assert not page.exception
-    assert any("test line" in str(frame.value) for frame in page.dataframe)
+    files = page.dataframe[0].value
+    assert f"{residual.title} on an uploaded table" in list(files["Name"])
+    assert any("test line" in spec for spec in files["Specification"])
     services.clear()
 
 
