@@ -9,9 +9,12 @@ from validation_core.benchmarks import BENCHMARKS
 from validation_core.methods import dc
 from validation_core.methods.dc import DC
 from validation_core.rng import stream
-from validation_core.scores.slot_classifier import SlotClassifier
-from validation_core.scores.slot_classifier.inputs import Inputs
-from validation_core.scores.slot_classifier.objective import Objective, flat, start
+from validation_core.scores.slot_classifier import Inputs, SlotClassifier
+from validation_core.scores.slot_classifier_training import (
+    Objective,
+    initial_parameters,
+    to_vector,
+)
 from validation_core.statistics import slots
 from validation_core.statistics.permutation import share_beyond
 from validation_core.store import Store
@@ -292,8 +295,8 @@ def test_no_parameter_knows_of_slots():
     """Slots that hold the same numbers are guessed, whatever the parameters."""
     rng = stream(29)
     one = np.repeat(rng.standard_normal((40, 1, 5)), 4, axis=1)
-    initial = start(5, 5, 8, rng)
-    vector = 10 * rng.standard_normal(flat(initial).size)
+    initial = initial_parameters(5, 5, 8, rng)
+    vector = 10 * rng.standard_normal(to_vector(initial).size)
     loss = Objective(one, one, "multiclass", initial).loss(vector)
     assert loss == pytest.approx(np.log(4), rel=1e-6)
 
@@ -317,9 +320,9 @@ def test_scores_follow_their_draws():
 def test_gradient(kind):
     rng = stream(32)
     z, f = rng.standard_normal((30, 4, 3)), rng.standard_normal((30, 4, 5))
-    initial = start(3, 5, 6, rng)
+    initial = initial_parameters(3, 5, 6, rng)
     objective = Objective(z, f, kind, initial)
-    vector = 0.5 * rng.standard_normal(flat(initial).size)
+    vector = 0.5 * rng.standard_normal(to_vector(initial).size)
     value, gradient = objective.penalised(vector, 0.01)
     assert value == pytest.approx(
         objective.loss(vector) + 0.01 * (vector[:-1] ** 2).sum(), rel=1e-6
@@ -334,8 +337,8 @@ def test_loss_is_the_divergence_below_guessing(kind):
     """Training climbs what the test tests."""
     rng = stream(33)
     g = rng.standard_normal((30, 4, 1))
-    initial = start(1, 1, 2, rng)
-    vector = np.zeros(flat(initial).size)
+    initial = initial_parameters(1, 1, 2, rng)
+    vector = np.zeros(to_vector(initial).size)
     vector[-2] = 1.0  # the linear feature alone
     loss = Objective(0 * g, g, kind, initial).loss(vector)
     rows = slots.contributions(g[..., 0], kind)[:, 0]

@@ -11,7 +11,7 @@ from validation_core import keys, statistics
 from validation_core.methods import mmd_fuse
 from validation_core.methods.mmd_fuse import MMDFuse
 from validation_core.rng import stream
-from validation_core.scores.fixed import Rows
+from validation_core.scores import Rows
 from validation_core.statistics import mmd
 from validation_core.types import BlockScores
 

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from validation_core.figures import ranks
-from validation_core.figures.outcome import Drawn
+from validation_core.figures.outcome import Drawn, rank_figures, rank_figures_of
 from validation_core.keys import Specification, known
 from validation_core.scores.base import Recipe
 from validation_core.types import (
@@ -273,7 +272,7 @@ class Method(Specification):
         del names
         if "u" not in arrays and not cls.meaning:
             return []
-        return ranks.outcome(arrays)
+        return rank_figures(arrays)
 
     @classmethod
     def pictures(
@@ -288,7 +287,7 @@ class Method(Specification):
         del alpha, only
         if not cls.meaning:
             return cls.figures(record.arrays, names)
-        return ranks.of_meaning(record.arrays["u"], cls.meaning)
+        return rank_figures_of(record.arrays["u"], cls.meaning)
 
     @classmethod
     def training_figures(cls, summary: Mapping[str, float]) -> list[Drawn]:

@@ -10,8 +10,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from validation_core import statistics
-from validation_core.figures.nulls import on_null
-from validation_core.figures.outcome import Drawn
+from validation_core.figures.outcome import Drawn, on_null
 from validation_core.methods.base import Layout, Method, ScoreKind
 from validation_core.types import (
     Benchmark,

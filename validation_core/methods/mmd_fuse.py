@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 from validation_core.figures import style
 from validation_core.figures.outcome import Drawn
 from validation_core.methods.base import Further, Layout, LogDensity, Method, Work
-from validation_core.scores.fixed import Rows
+from validation_core.scores import Rows
 from validation_core.statistics import mmd
 from validation_core.types import (
     Array,

@@ -24,11 +24,11 @@ from numpy.typing import NDArray
 from validation_core import keys
 from validation_core.learn.stored import GIVEN, StoredNetwork
 from validation_core.rng import stream
-from validation_core.scores.witness.problem import (
+from validation_core.scores.witness import (
     FOLDS,
     Regression,
     Rows,
-    regression,
+    regressed,
     scaled,
     scaling,
     summary,
@@ -100,7 +100,7 @@ def learn(rows: Rows, library: Library, seconds: float, seed: int) -> TrainedSea
     """
     start = time.perf_counter()
     shift, scale = scaling(rows)
-    problem = regression(rows, shift, scale, stream(seed, "folds"))
+    problem = regressed(rows, shift, scale, stream(seed, "folds"))
     model = _model(library, problem, seconds, seed)
     return TrainedSearch(
         library,

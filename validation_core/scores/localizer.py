@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from validation_core import sampling
-from validation_core.scores.base import Recipe
+from validation_core.scores import Recipe
 from validation_core.types import Benchmark, PosteriorTable
 
 if TYPE_CHECKING:
     from validation_core.learn.stored import Arrays
     from validation_core.learn.training import Report
-    from validation_core.scores.localizer.trained import TrainedLocalizer
+    from validation_core.scores.localizer_training import TrainedLocalizer
 
 Embedding = Literal["identity", "mlp", "residual", "fourier"]
 Divergence = Literal["w2", "sinkhorn"]
@@ -115,7 +115,7 @@ class Localizer(Recipe, spec="localizer"):
         self, data: Sequence[Anchors], seeds: Sequence[int], report: Report | None = None
     ) -> list[TrainedLocalizer]:
         """One localizer for each set of anchors and seed, in turn."""
-        from validation_core.scores.localizer.learn import learn
+        from validation_core.scores.localizer_training import learn
 
         return [
             learn(anchors, self, seed, report) for anchors, seed in zip(data, seeds, strict=True)
@@ -123,7 +123,7 @@ class Localizer(Recipe, spec="localizer"):
 
     def read(self, arrays: Arrays, *, seconds: float, device: str) -> TrainedLocalizer:
         """What `TrainedLocalizer.arrays` gave."""
-        from validation_core.scores.localizer.trained import TrainedLocalizer
+        from validation_core.scores.localizer_training import TrainedLocalizer
 
         return TrainedLocalizer.read(
             arrays, embedding=self.embedding, seconds=seconds, device=device
