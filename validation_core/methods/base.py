@@ -9,7 +9,7 @@ import numpy as np
 
 from validation_core.figures.outcome import Drawn, rank_figures, rank_figures_of
 from validation_core.keys import Specification, known
-from validation_core.scores.base import Recipe
+from validation_core.scores import Recipe
 from validation_core.types import (
     Array,
     Benchmark,
