@@ -1,0 +1,321 @@
+"""Check the checker: how often the tests reject q on tables of this shape in which q is right."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from scipy.special import bdtr, bdtrc
+
+from validation_core import statistics
+from validation_core.diagnosis import tasks as diagnosing
+from validation_core.diagnosis.questions.base import Names, Question, Rows, TableStudy, as_numbers
+from validation_core.diagnosis.questions.null_tables import (
+    Float,
+    LeftOut,
+    SelfMadeTables,
+    TestBattery,
+    needs_draws,
+    parted,
+    picked,
+    thinned,
+    together,
+    trials_of,
+)
+from validation_core.figures import style
+from validation_core.figures.outcome import Drawn, rank_histogram
+from validation_core.methods.base import Method
+from validation_core.rng import stream
+from validation_core.study import Report
+from validation_core.tables import Upload
+from validation_core.types import Array, PosteriorTable
+
+if TYPE_CHECKING:
+    from validation_core.diagnosis.claims import Claims
+    from validation_core.store import Store
+
+
+_SURE = 0.05
+"""Chance that any of the rates is called off though all tests keep their level."""
+
+
+@dataclass(frozen=True)
+class Rejections:
+    """How often a test rejects at the level, with the exact 95% interval of the rate."""
+
+    rejections: int
+    rate: float
+    low: float
+    high: float
+    outside: str
+    """`too often`, `too seldom`, or empty where the level is kept."""
+
+
+@dataclass(frozen=True)
+class MethodLevel:
+    """The rejections of one test."""
+
+    name: str
+    label: str
+    title: str
+    rejections: Rejections
+
+
+@dataclass(frozen=True, eq=False)
+class TypeIError:
+    """Rejections of each test, and of the verdict, where q is right."""
+
+    trials: int
+    alpha: float
+    draws: int
+    """Beside each truth."""
+    thinned: bool
+    """Whether draws were left out to save time."""
+    verdict: Rejections
+    tests: tuple[MethodLevel, ...]
+    left_out: tuple[LeftOut, ...]
+    pvalues: Array
+    """Of each test (M, T)."""
+    adjusted: Array
+    """The verdict's (T,)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TypeIErrorStudy(TableStudy[TypeIError], spec="checker"):
+    """Rejections of each test, and of the verdict, on tables made of this one's own draws.
+
+    The networks are those of the diagnosis: they learnt from other rows, and a test keeps its
+    level with any score that was fixed beforehand.
+    """
+
+    about: ClassVar[str] = "Level of the tests"
+
+    methods: tuple[Method, ...]
+    alpha: float = 0.05
+
+    def answer(self, upload: Upload, store: Store, report: Report) -> TypeIError:
+        """Test every self-made table."""
+        few = thinned(upload)
+        data = few.data
+        assert isinstance(data, PosteriorTable)
+        eligible, left = parted(few, self.methods)
+        networks = dict(zip(self.trainings, self.networks(store, report), strict=True))
+
+        def network(method: Method) -> Any:
+            training = diagnosing.training(upload, method, self.seed)
+            assert training is not None
+            return networks[training]
+
+        battery = TestBattery.of(few, eligible, self.seed, network)
+        count = trials_of(upload.n, upload.dims[0])
+        rng = stream(self.seed, "checker", "draws")
+        trials = SelfMadeTables(data, picked(few.n, few.k, count, rng))
+        pieces: list[Float] = []
+        for i, piece in enumerate(trials.pieces()):
+            pieces.append(battery.pvalues(piece, self.seed, "checker", i))
+            report(sum(part.shape[1] for part in pieces) / count, {})
+        pvalues = np.concatenate(pieces, axis=1)
+        adjusted = together(pvalues, eligible, len(eligible))
+        *rates, verdict = (_rate(p, self.alpha, len(eligible) + 1) for p in (*pvalues, adjusted))
+        return TypeIError(
+            trials=count,
+            alpha=self.alpha,
+            draws=few.k - 1,
+            thinned=few.k < upload.k,
+            verdict=verdict,
+            tests=tuple(
+                MethodLevel(method.name, method.label, method.title, rate)
+                for method, rate in zip(eligible, rates, strict=True)
+            ),
+            left_out=left,
+            pvalues=pvalues,
+            adjusted=adjusted,
+        )
+
+
+def _rate(pvalue: Float, alpha: float, rates: int) -> Rejections:
+    """Rejections at the level, the rate with its exact 95% interval, and whether it is off."""
+    n, count = len(pvalue), int((pvalue <= alpha).sum())
+    low, high = statistics.clopper_pearson(count, n)
+    outside = ""
+    if bdtrc(count - 1, n, alpha) <= _SURE / (2 * rates):
+        outside = "too often"
+    elif bdtr(count, n, alpha) <= _SURE / (2 * rates):
+        outside = "too seldom"
+    return Rejections(count, count / n, float(low), float(high), outside)
+
+
+class CheckTheChecker(Question["TypeIError"]):
+    """Whether the tests keep their level on tables of this shape."""
+
+    name = "checker"
+    title = "Check the checker"
+    reading_guide = (
+        "In each of these tables one draw of q, picked at random, plays the truth among the "
+        "others at its x, so that q is right whatever it is; the tests that judged the real "
+        "table judge them. A test that keeps its level rejects in about 5 of 100 and its "
+        "p-values are spread evenly; one that rejects more often would also cry wolf on the real "
+        "table."
+    )
+
+    def obstacle(self, upload: Upload) -> str | None:
+        return needs_draws(upload)
+
+    def studies(
+        self, upload: Upload, methods: Sequence[Method], seed: int
+    ) -> tuple[TypeIErrorStudy, ...]:
+        """One, with the networks that the diagnosis trains; none where no method can be asked."""
+        eligible = [] if self.obstacle(upload) else parted(thinned(upload), methods)[0]
+        if not eligible:
+            return ()
+        networks = [
+            diagnosing.training(upload, method, seed) for method in eligible if not method.is_fixed
+        ]
+        trainings = tuple(dict.fromkeys(training for training in networks if training is not None))
+        study = TypeIErrorStudy(
+            digest=upload.digest, seed=seed, trainings=trainings, methods=tuple(methods)
+        )
+        return (study,)
+
+    def gather(self, results: Sequence[TypeIError]) -> TypeIError:
+        return results[0]
+
+    def describe(
+        self, result: TypeIError, names: Names, claims: Claims | None = None
+    ) -> tuple[str, ...]:
+        """The level of the verdict first, then what is off, and what was not asked."""
+        del names, claims
+        sentences = [
+            f"On {result.trials} tables made of q's own draws, where q is right, a verdict at "
+            f"level {result.alpha:.3g} found a problem in {_percent(result.verdict)}."
+        ]
+        off = [test for test in result.tests if test.rejections.outside]
+        sentences += map(_consequence, off)
+        if result.verdict.outside == "too often":
+            sentences.append(
+                "That is more often than the level allows: do not rely on the verdict alone."
+            )
+        if not off:
+            sentences.append(
+                f"Each test by itself rejected as often as its level of {result.alpha:.3g} says, "
+                f"as far as {result.trials} tables can tell."
+            )
+        if result.thinned:
+            sentences.append(
+                f"To save time, these tables have {result.draws} draws of q at each x."
+            )
+        return (*sentences, *map(str, result.left_out))
+
+    def rows(self, result: TypeIError, names: Names, claims: Claims | None = None) -> Rows:
+        """One row for each test and one for the verdict, the highest rate first."""
+        del names, claims
+        rates = [*((test.title, test.rejections) for test in result.tests)]
+        rates.append(("Verdict", result.verdict))
+        return [
+            {
+                "test": title,
+                "rejections": rate.rejections,
+                "tables": result.trials,
+                "rate": rate.rate,
+                "95% low": rate.low,
+                "95% high": rate.high,
+                "level": result.alpha,
+                "rejects": rate.outside or "as stated",
+            }
+            for title, rate in sorted(rates, key=lambda named_rate: -named_rate[1].rate)
+        ]
+
+    def figures(
+        self, result: TypeIError, names: Names, claims: Claims | None = None
+    ) -> tuple[Drawn, ...]:
+        del names, claims
+        return figures(result)
+
+    def to_json(self, result: TypeIError) -> dict[str, Any]:
+        """A test's rejections stand beside its name."""
+        fields = as_numbers(result)
+        tests = [{**test, **test["rejections"]} for test in fields["tests"]]
+        return {**fields, "tests": tests}
+
+
+def _consequence(test: MethodLevel) -> str:
+    consequence = (
+        "do not rely on its p-value on a table of this shape"
+        if test.rejections.outside == "too often"
+        else "it keeps its level, and sees less than it could"
+    )
+    rate = test.rejections
+    return f"{test.title} rejected {rate.outside}, in {_percent(rate)}: {consequence}."
+
+
+def _percent(rate: Rejections) -> str:
+    return f"{100 * rate.rate:.1f}% [{100 * rate.low:.1f}, {100 * rate.high:.1f}]"
+
+
+_DRAWN = 6
+_BINS = 20
+_LINE = 26  # pixels that one test takes
+
+
+def figures(result: TypeIError) -> tuple[Drawn, ...]:
+    """Rates with their intervals, then p-values of the tests whose rates are farthest off."""
+    by_test = zip(result.tests, result.pvalues, strict=True)
+    order = sorted(by_test, key=lambda test: -abs(test[0].rejections.rate - result.alpha))
+    return (_rates(result), *(_pvalues(test, pvalues) for test, pvalues in order[:_DRAWN]))
+
+
+def _rates(result: TypeIError) -> Drawn:
+    rows = [*result.tests[::-1], MethodLevel("", "", "Verdict", result.verdict)]  # it is on top
+    top = min(1.0, 1.15 * max([result.alpha, *(row.rejections.high for row in rows)]))
+    traces = []
+    for place, row in enumerate(rows):
+        color = style.method_style(row.name).color if row.name else style.P
+        rate = row.rejections
+        traces += [
+            style.line([rate.low, rate.high], [place, place], color),
+            {
+                "type": "scatter",
+                "mode": "markers",
+                "x": [rate.rate],
+                "y": [place],
+                "marker": {"color": color, "size": 9},
+                "name": row.title,
+                "hovertemplate": f"{row.title}: %{{x:.1%}} of {result.trials}<extra></extra>",
+            },
+        ]
+    ticks = {"tickvals": list(range(len(rows))), "ticktext": [row.title for row in rows]}
+    y = {**style.Axis("", (-0.6, len(rows) - 0.4)).layout(), **ticks, "showgrid": False}
+    sheet = style.figure(
+        traces,
+        x=style.Axis("share of tables rejected", (0, top), percent=True),
+        y=style.Axis("", (-0.6, len(rows) - 0.4)),
+        height=90 + _LINE * len(rows),
+        shapes=[style.vline(result.alpha, style.NULL, dash="dash")],
+        extra={"yaxis": y, "margin": {"l": 190, "r": 16, "t": 18, "b": 44}},
+    )
+    return Drawn(
+        "How often the tests reject a q that is right",
+        sheet,
+        f"Dashed: the level, {result.alpha:.3g}. A test that keeps it has its bar across the "
+        "dashed line or left of it, whatever q is; lines are 95% intervals.",
+    )
+
+
+def _pvalues(test: MethodLevel, pvalue: Array) -> Drawn:
+    sheet = rank_histogram(pvalue, bins=_BINS, height=200)
+    sheet.layout.xaxis.title.text = "p-value"
+    sheet.layout.yaxis.title.text = "tables"
+    sheet.layout.annotations[0].text = "even"
+    right = (
+        "its heap at 1 is the price of asking about several parameters at once"
+        if test.name == "sbc"
+        else "a heap on the right: it could see more than it does"
+    )
+    return Drawn(
+        f"p-values of {test.title}",
+        sheet,
+        "On tables in which q is right, all bars stay in the grey room in 95 of 100 cases. A heap "
+        f"on the left: the test rejects too often; {right}.",
+    )
