@@ -40,7 +40,7 @@ EVERY = [
 @pytest.fixture(autouse=True)
 def _forgotten(monkeypatch):
     """Every test fits anew."""
-    monkeypatch.setattr(fits, "_KEPT", fits.Kept(1 << 20))
+    monkeypatch.setattr(fits, "_KEPT", fits._FitCache(1 << 20))
 
 
 def _label(benchmark):
@@ -74,7 +74,7 @@ def test_weights_are_those_of_the_algorithm(inference):
     benchmark = BayesModel(model="hospitals", inference=inference)
     pairs = benchmark.pairs(5, 300.0, stream(1))
     q = benchmark.posterior(pairs.x, 300.0)
-    found = algorithms.weights(benchmark.of, q, pairs, 1, [stream(2, k) for k in range(5)])
+    found = algorithms.log_weights(benchmark.of, q, pairs, 1, [stream(2, k) for k in range(5)])
     for theta, expected in ((pairs.theta, found.truth), (found.drawn, found.draws)):
         np.testing.assert_allclose(
             benchmark.log_weight(theta, pairs.x, 300.0), expected[:, 0], rtol=1e-10, atol=1e-9
@@ -103,7 +103,7 @@ def test_q_is_a_function_of_x(inference):
     x = benchmark.x(7, stream(4))
     theta = stream(5).standard_normal((7, 2))
     first = benchmark.log_q(theta, x, 50.0)
-    fits._KEPT = fits.Kept(1 << 20)
+    fits._KEPT = fits._FitCache(1 << 20)
     order = np.array([3, 0, 6])
     np.testing.assert_allclose(
         benchmark.log_q(theta[order], x[order], 50.0), first[order], rtol=1e-9
@@ -148,14 +148,14 @@ def test_each_distinct_x_is_fitted_once(monkeypatch):
 
 
 def test_what_is_remembered_is_bounded():
-    kept = fits.Kept(most=24)  # numbers, six for a fit of two coordinates
+    kept = fits._FitCache(most=24)  # numbers, six for a fit of two coordinates
     fits._KEPT = kept
     x = HEART.x(9, stream(12))
     theta = HEART.q(x, 20.0, stream(13))
     assert len(kept) == 4
     expected = HEART.log_q(theta, x, 20.0)
     assert len(kept) == 4
-    fits._KEPT = fits.Kept(1 << 20)
+    fits._KEPT = fits._FitCache(1 << 20)
     np.testing.assert_allclose(HEART.log_q(theta, x, 20.0), expected, rtol=1e-12)
 
 

@@ -9,7 +9,7 @@ from tests.conjugate import Quadratic
 from validation_core.bayes import MODELS, hmc
 from validation_core.bayes.hmc import effective
 from validation_core.bayes.model import gradient, hessian
-from validation_core.bayes.posterior import highest
+from validation_core.bayes.posterior import find_mode
 from validation_core.rng import stream
 
 MANY = 400
@@ -97,21 +97,21 @@ def test_the_tuning_does_not_know_the_truth():
 @pytest.mark.parametrize("name", list(MODELS))
 def test_the_pilot_starts_at_the_mode(name):
     model, pairs = _simulated(name, 5)
-    z, root = highest(model, pairs.x, _rngs(5))
+    z, root = find_mode(model, pairs.x, _rngs(5))
     y = torch.from_numpy(pairs.x)
     slope = gradient(model, z, y)
     assert torch.einsum("kij,ki->kj", root, slope).abs().max() < 1e-3
     curvature = -hessian(model, z, y)
     white = root.mT @ curvature @ root
     np.testing.assert_allclose(white.numpy(), np.tile(np.eye(len(z[0])), (5, 1, 1)), atol=1e-6)
-    alone, _ = highest(model, pairs.x[3:4], _rngs(5)[3:4])
+    alone, _ = find_mode(model, pairs.x[3:4], _rngs(5)[3:4])
     np.testing.assert_allclose(alone[0], z[3], rtol=1e-9, atol=1e-9)
 
 
 def test_a_poor_scale_is_mended_by_the_pilot(monkeypatch):
     model, pairs = _simulated("ionosphere", 2)
     wide = 3 * torch.eye(model.dims[0], dtype=torch.float64).repeat(2, 1, 1)
-    monkeypatch.setattr(hmc, "highest", lambda *given: (highest(*given)[0], wide))
+    monkeypatch.setattr(hmc, "highest", lambda *given: (find_mode(*given)[0], wide))
     found = hmc.draws(model, pairs.x, pairs.theta, 300, _rngs(2))
     assert found.effective.min() > 50
     assert (found.acceptance > 0.6).all()

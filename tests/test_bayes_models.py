@@ -205,7 +205,7 @@ def test_hospitals_sum_to_one(monkeypatch):
 
 def test_ionosphere_sums_to_one(monkeypatch):
     """Three returns and one number of each."""
-    monkeypatch.setitem(designs.SHAPES, "ionosphere", designs.Shape(3, 2, 1))
+    monkeypatch.setitem(designs.SHAPES, "ionosphere", designs.DesignShape(3, 2, 1))
     raw = np.array([[0.3, 1], [-1.0, 1], [2.0, 1]])
     model = MODELS["ionosphere"](design=designs.lend("ionosphere", raw))
     labels = [np.array(y, float) for y in itertools.product((0, 1), repeat=3)]
@@ -214,7 +214,7 @@ def test_ionosphere_sums_to_one(monkeypatch):
 
 def test_concrete_integrates_to_one(monkeypatch):
     """Two samples and one number of each: y is integrated too."""
-    monkeypatch.setitem(designs.SHAPES, "concrete", designs.Shape(2, 1, 0))
+    monkeypatch.setitem(designs.SHAPES, "concrete", designs.DesignShape(2, 1, 0))
     model = MODELS["concrete"](design=designs.lend("concrete", np.array([[1.0], [4.0]])))
     step = 0.6
     data = [np.array(y) for y in itertools.product(np.arange(-15.0, 15, step), repeat=2)]

@@ -13,8 +13,8 @@ from validation_core.bayes import MODELS
 from validation_core.bayes.inference import ALGORITHMS
 from validation_core.figures.divergence import nats as words
 from validation_core.models import TrainTask
-from validation_core.simulations import MS, Run, opened
-from validation_core.simulations.learned import Learned
+from validation_core.simulations import MS, InferenceRun, opened
+from validation_core.simulations.learned import LearnedDivergence
 from validation_core.store import Store
 
 K = 12
@@ -28,7 +28,7 @@ def _fresh():
 
 
 def ran(model="heart_transplants", inference="laplace", iterations=300, **options):
-    run = Run(
+    run = InferenceRun(
         model=MODELS[model](), inference=ALGORITHMS[inference], iterations=iterations,
         **{"datasets": K, **options},
     )  # fmt: skip
@@ -166,7 +166,7 @@ def test_a_heavy_tail_is_said():
 
 
 def test_parts_wait_for_a_run():
-    run = Run(model=MODELS["hospitals"](), inference=ALGORITHMS["vi"], iterations=5)
+    run = InferenceRun(model=MODELS["hospitals"](), inference=ALGORITHMS["vi"], iterations=5)
     for part in (terms_part, opened_part):
         app = shown(part, run, None)
         assert "will stand here" in said(app)
@@ -327,7 +327,7 @@ def learned_part(run):
 def test_a_classifier_is_asked_for_and_shown(monkeypatch):
     monkeypatch.setattr("validation_core.simulations.learned.TESTED", 60)
     run, _ = ran("concrete", iterations=1000, datasets=2)
-    monkeypatch.setattr(Learned.__init__, "__kwdefaults__", {"rows": 64})
+    monkeypatch.setattr(LearnedDivergence.__init__, "__kwdefaults__", {"rows": 64})
     app = shown(learned_part, run)
     assert "will stand here" in said(app)
     (button,) = app.button
@@ -337,12 +337,12 @@ def test_a_classifier_is_asked_for_and_shown(monkeypatch):
     head, _ = unpacked(app)
     assert [panel["title"] for panel in head["panels"]] == ["The divergence", "Term by term"]
     assert isinstance(services().store, Store)
-    assert TrainTask(trainings=(Learned(of=run).training,)).done(services().store)
+    assert TrainTask(trainings=(LearnedDivergence(of=run).training,)).done(services().store)
 
 
 def test_what_no_benchmark_has_is_said():
     clipped = dataclasses.replace(ALGORITHMS["laplace"], clip=True)
-    run = Run(model=MODELS["hospitals"](), inference=clipped, iterations=10)
+    run = InferenceRun(model=MODELS["hospitals"](), inference=clipped, iterations=10)
     app = shown(learned_part, run)
     assert app.info
     assert not app.button

@@ -14,9 +14,9 @@ from validation_core.bayes import MODELS
 from validation_core.bayes.inference import ALGORITHMS
 from validation_core.bayes.model import log_joint
 from validation_core.rng import stream
-from validation_core.simulations import MS, Found, Run, meaning, opened
-from validation_core.simulations.opened import Opened
-from validation_core.simulations.terms import BINS, FLIPS, Scale, counts, scale, spread
+from validation_core.simulations import MS, RunResult, InferenceRun, meaning, opened
+from validation_core.simulations.opened import PosteriorDraws
+from validation_core.simulations.terms import BINS, FLIPS, SymlogScale, counts, scale, spread
 
 
 class Shelf:
@@ -37,7 +37,7 @@ class Shelf:
 
 
 def ran(model="heart_transplants", inference="laplace", iterations=300, datasets=12):
-    run = Run(
+    run = InferenceRun(
         model=MODELS[model](), inference=ALGORITHMS[inference], iterations=iterations,
         datasets=datasets,
     )  # fmt: skip
@@ -51,7 +51,7 @@ def heart():
     return ran()
 
 
-def with_weights(found, **changed) -> Found:
+def with_weights(found, **changed) -> RunResult:
     weights = found.weights._replace(**{k: v for k, v in changed.items() if k != "ok"})
     return dataclasses.replace(found, weights=weights, ok=changed.get("ok", found.ok))
 
@@ -190,7 +190,7 @@ def test_all_terms_0_still_have_an_axis():
     ("low", "high"), [(-3, 1e10), (-1e-9, 0.5), (-2e3, 2e3), (0, 0), (-1e12, -5), (3, 40)]
 )
 def test_ticks_are_powers_of_ten_that_keep_apart(low, high):
-    axis = Scale(0.01)
+    axis = SymlogScale(0.01)
     nats = axis.ticks(low, high)
     assert 0 in nats
     assert (np.diff(nats) > 0).all()
@@ -256,7 +256,7 @@ def test_blocks_of_posterior_draws_serve_every_inference(heart):
 def test_posterior_draws_are_those_of_the_run_s_data(heart):
     """Means of chains against the closed form: each standardised by its own draws' worth."""
     run, found = heart
-    task = Opened(model=run.model, seed=run.seed, which=tuple(range(12)))
+    task = PosteriorDraws(model=run.model, seed=run.seed, which=tuple(range(12)))
     shelf = Shelf()
     assert task.load(shelf) is None
     task.run(shelf, lambda *_: None)
@@ -272,13 +272,13 @@ def test_posterior_draws_are_those_of_the_run_s_data(heart):
 
 def test_exact_draws_where_there_is_a_closed_form(heart):
     run, found = heart
-    task = Opened(model=run.model, seed=run.seed, which=(4, 9), draws=4000)
+    task = PosteriorDraws(model=run.model, seed=run.seed, which=(4, 9), draws=4000)
     z = opened.exact(task)
     mean, variance = run.model.exact(found.x[[4, 9]]).moments()
     assert np.abs((z.mean(1) - mean) / np.sqrt(variance / 4000)).max() < 4.5
     few = opened.exact(dataclasses.replace(task, which=(9,)))
     np.testing.assert_array_equal(few[0], z[1])
-    assert opened.exact(Opened(model=MODELS["hospitals"](), seed=0, which=(0,))) is None
+    assert opened.exact(PosteriorDraws(model=MODELS["hospitals"](), seed=0, which=(0,))) is None
 
 
 # The picture
@@ -331,7 +331,7 @@ def test_the_null_of_signs_keeps_its_level():
     small = 0
     for _ in range(400):
         w = rng.standard_t(2, (2, 15, max(MS)))
-        found = Found(
+        found = RunResult(
             np.zeros((15, 1)), np.zeros((15, 1)),
             SimpleNamespace(truth=w[0], draws=w[1], drawn=np.zeros((15, 1))),
             np.ones(15, bool), None, 0.0,

@@ -6,11 +6,11 @@ from pages.ui import jobs, live
 from pages.ui.services import services
 from validation_core.figures.divergence import learned as figures
 from validation_core.figures.divergence.nats import size
-from validation_core.simulations import Run
-from validation_core.simulations.learned import DRAWS, TESTED, Compared, Learned
+from validation_core.simulations import InferenceRun
+from validation_core.simulations.learned import DRAWS, TESTED, DivergenceComparison, LearnedDivergence
 
 
-def show(run: Run) -> None:
+def show(run: InferenceRun) -> None:
     """A button, then both divergences and their terms."""
     st.subheader("If q had no density", anchor=False)
     st.markdown(
@@ -18,7 +18,7 @@ def show(run: Run) -> None:
         "from q's draws estimates log p − log q by its logit; its divergence is an **estimate**, "
         "and on average at most the true one, by as much as the classifier overlooks."
     )
-    task = Learned(of=run)
+    task = LearnedDivergence(of=run)
     try:
         assert task.needs
     except ValueError as error:
@@ -43,7 +43,7 @@ def show(run: Run) -> None:
     jobs.panel(state)
 
 
-def _figures(key: str, comparison: Compared) -> None:
+def _figures(key: str, comparison: DivergenceComparison) -> None:
     st.markdown(
         f"The classifier's **estimate** is {figures.in_words(comparison.estimate)}; the exact "
         f"densities give {figures.in_words(comparison.exact)}. Its AUC is "

@@ -9,13 +9,13 @@ from pages.ui.services import services
 from validation_core.engine import JobState
 from validation_core.figures.divergence import opened as figures
 from validation_core.models import covariates
-from validation_core.simulations import Found, Run, opened
-from validation_core.simulations.opened import Numbers, Opened
+from validation_core.simulations import RunResult, InferenceRun, opened
+from validation_core.simulations.opened import DatasetTerms, PosteriorDraws
 from validation_core.types import Array
 
 
 @st.fragment
-def show(run: Run, result: Found | None) -> None:
+def show(run: InferenceRun, result: RunResult | None) -> None:
     """A slider over the data sets, in order of d, and what each is made of."""
     st.subheader("One data set opened up", anchor=False)
     st.markdown(
@@ -52,7 +52,7 @@ def show(run: Run, result: Found | None) -> None:
     jobs.panel(state, follow=True)
 
 
-def _failed(result: Found) -> None:
+def _failed(result: RunResult) -> None:
     lost = [k for k, ok in enumerate(result.ok) if not ok]
     if lost:
         first = ", ".join(str(k + 1) for k in lost[:8])
@@ -97,11 +97,11 @@ def _jumped() -> int:
 
 
 @st.cache_resource(show_spinner=False, max_entries=64)
-def _numbers(key: str, _run: Run, _found: Found) -> Numbers:
+def _numbers(key: str, _run: InferenceRun, _found: RunResult) -> DatasetTerms:
     return opened.numbers(_run, _found)
 
 
-def _posterior(run: Run, numbers: Numbers) -> tuple[JobState | None, Array, str]:
+def _posterior(run: InferenceRun, numbers: DatasetTerms) -> tuple[JobState | None, Array, str]:
     """The job of what is missing; draws (V, draws, D) at each place, NaN where it is still at
     it; and a name for these."""
     wanted = opened.tasks(run, numbers.places)
@@ -116,10 +116,10 @@ def _posterior(run: Run, numbers: Numbers) -> tuple[JobState | None, Array, str]
 
 
 @st.cache_resource(show_spinner=False, max_entries=32)
-def _exact(key: str, _task: Opened) -> Array | None:
+def _exact(key: str, _task: PosteriorDraws) -> Array | None:
     return opened.exact(_task)
 
 
 @st.cache_resource(show_spinner=False, max_entries=32)
-def _load(key: str, _task: Opened) -> Array | None:
+def _load(key: str, _task: PosteriorDraws) -> Array | None:
     return _task.load(services().store)

@@ -24,7 +24,7 @@ from validation_core.types import Array, Joint
 _NUMBERS = 1 << 20  # that a model may hold at a time
 
 
-class Weights(NamedTuple):
+class LogWeights(NamedTuple):
     """Log weights of Algorithm 4, from which d follows for every M up to theirs."""
 
     truth: Array
@@ -35,13 +35,13 @@ class Weights(NamedTuple):
     """(K, D): the first of those draws, z~ of Algorithm 1."""
 
 
-def weights(
+def log_weights(
     model: Model,
     posterior: Posterior,
     pairs: Joint,
     most: int,
     rngs: Sequence[np.random.Generator],
-) -> Weights:
+) -> LogWeights:
     """Log weights of K simulated pairs, z theta (K, D) and y x (K, M'), for M up to `most`.
 
     What depends on y alone may be missing from either density; all that depends on z must be
@@ -51,7 +51,7 @@ def weights(
     # the truth is one of the first M, the rest of them follow it: z_2 .. z_M, not z_1 .. z_M
     points = np.concatenate([pairs.theta[:, None], draws], axis=1)
     log_weights = _log_joint(model, points, pairs.x) - posterior.log_density(points)
-    return Weights(log_weights[:, :most], log_weights[:, most:], draws[:, most - 1])
+    return LogWeights(log_weights[:, :most], log_weights[:, most:], draws[:, most - 1])
 
 
 def _log_joint(model: Model, z: Array, y: Array) -> Array:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from validation_core.bayes.model import Regression
+from validation_core.bayes.model import CovariateRegression
 from validation_core.bayes.posterior import FullGaussian
 from validation_core.types import Array, Joint
 
@@ -26,7 +26,7 @@ NOISE = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Concrete(Regression, spec="concrete"):
+class Concrete(CovariateRegression, spec="concrete"):
     """An intercept and 8 weights, whose posterior is normal and known."""
 
     name: ClassVar[str] = "concrete"

@@ -83,14 +83,14 @@ class HeartTransplants(Specification, spec="heart_transplants"):
         ways = gammaln(OPERATED + 1) - torch.lgamma(lived + 1)
         return ways - torch.lgamma(OPERATED - lived + 1) + SHAPE * np.log(RATE) - gammaln(SHAPE)
 
-    def exact(self, y: Array) -> Exact:
+    def exact(self, y: Array) -> HeartPosterior:
         """p ~ Beta(y + 1, 11 - y), theta ~ Gamma(a + 8, b + sum s)."""
         lived = y[:, 0]
-        return Exact(lived + 1, OPERATED - lived + 1, RATE + y[:, 1:].sum(1))
+        return HeartPosterior(lived + 1, OPERATED - lived + 1, RATE + y[:, 1:].sum(1))
 
 
 @dataclass(frozen=True, eq=False)
-class Exact:
+class HeartPosterior:
     """logit of Beta(a, b) and log of Gamma(1/3 + 8, rate), independent; a, b, rate (K,)."""
 
     a: Array

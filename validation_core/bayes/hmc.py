@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.bayes.model import Model, value_and_gradient
-from validation_core.bayes.posterior import highest
+from validation_core.bayes.posterior import find_mode
 from validation_core.types import Array
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def draws(
     if n < 1 or chains < 1:
         raise ValueError(f"draws come from one chain or more; got n = {n} and {chains} chains")
     data = torch.from_numpy(np.ascontiguousarray(y, dtype=np.float64))
-    mode, root = highest(model, y, rngs)
+    mode, root = find_mode(model, y, rngs)
     target = _Target(model, data[:, None], root)
 
     several = min(chains, n)

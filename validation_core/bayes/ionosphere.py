@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from scipy.special import expit
 
-from validation_core.bayes.model import Regression
+from validation_core.bayes.model import CovariateRegression
 from validation_core.types import Array, Joint
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ionosphere(Regression, spec="ionosphere"):
+class Ionosphere(CovariateRegression, spec="ionosphere"):
     """An intercept and 33 weights."""
 
     name: ClassVar[str] = "ionosphere"

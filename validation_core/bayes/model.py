@@ -80,7 +80,7 @@ def log_joint(model: Model, z: Array, y: Array) -> Array:
     """log p(z, y) of z (..., D) and y (..., M), normalised over both: (...)."""
     import torch
 
-    at, data = _tensor(z), _tensor(y)
+    at, data = _as_tensor(z), _as_tensor(y)
     with torch.no_grad():
         log_density: Array = (model.kernel(at, data) + model.constant(data)).numpy()
     return log_density
@@ -113,7 +113,7 @@ def hessian(model: Model, z: Tensor, y: Tensor) -> Tensor:
     return torch.stack(rows, dim=1)
 
 
-def _tensor(array: Array) -> Tensor:
+def _as_tensor(array: Array) -> Tensor:
     import torch
 
     return torch.from_numpy(np.ascontiguousarray(array, dtype=np.float64))
@@ -123,7 +123,7 @@ def _tensor(array: Array) -> Tensor:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Regression(Specification):
+class CovariateRegression(Specification):
     """An intercept and a weight for each covariate that varies."""
 
     name: ClassVar[str]

@@ -100,7 +100,7 @@ _FLAT = 1e-3  # curvature that a direction has at least: nothing is wider than 3
 _GAIN = 1e-8  # nats that a step must promise
 
 
-def highest(model: Model, y: Array, rngs: Sequence[np.random.Generator]) -> tuple[Tensor, Tensor]:
+def find_mode(model: Model, y: Array, rngs: Sequence[np.random.Generator]) -> tuple[Tensor, Tensor]:
     """The mode of log p(z, y) for each row of y (K, M), and a scale (K, D, D) whose covariance is
     the inverse curvature there, without its signs. The truth plays no part.
 

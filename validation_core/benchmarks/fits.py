@@ -71,7 +71,7 @@ def _batches(names: Sequence[str], model: Model) -> Iterator[Sequence[str]]:
 
 
 @dataclass(eq=False)
-class Kept:
+class _FitCache:
     """The latest fits of this process, by name, up to so many numbers."""
 
     most: int
@@ -98,7 +98,7 @@ class Kept:
                 self._numbers -= self._fits.popitem(last=False)[1].size
 
 
-_KEPT = Kept(16 << 20)  # 128 MB: the q of a million hearts, or of 13,000 ionospheres
+_KEPT = _FitCache(16 << 20)  # 128 MB: the q of a million hearts, or of 13,000 ionospheres
 
 
 def runs(x: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

@@ -6,7 +6,7 @@ Domke (2021) is drawn from such runs.
 
 from validation_core.simulations.collect import Memory, Summary, Terms, collect, missing, summary
 from validation_core.simulations.plan import FOUR, GRID, Plan, figure, tested
-from validation_core.simulations.runs import MS, Found, Run, Summed
+from validation_core.simulations.runs import MS, RunResult, InferenceRun, RunTermsStudy
 
 __all__ = [
     "FOUR",

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.simulations.plan import Plan
-from validation_core.simulations.runs import MS, Kept, Run, Summed
+from validation_core.simulations.runs import MS, RunTerms, InferenceRun, RunTermsStudy
 from validation_core.statistics import divergence as nats
 from validation_core.types import Array
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from validation_core.store import Store
 
 
-Memory = MutableMapping[str, Kept]
+Memory = MutableMapping[str, RunTerms]
 """What was read before, by the key of the run: a page asks twice a second."""
 
 
@@ -36,9 +36,9 @@ class Terms:
     """That a run took (I,), NaN where there is none."""
 
 
-def missing(plan: Plan, store: Store) -> tuple[Run, ...]:
+def missing(plan: Plan, store: Store) -> tuple[InferenceRun, ...]:
     """Runs whose terms a store lacks, in the order in which they should run."""
-    return tuple(run for run in plan.runs() if not Summed(of=run).done(store))
+    return tuple(run for run in plan.runs() if not RunTermsStudy(of=run).done(store))
 
 
 def collect(
@@ -53,12 +53,12 @@ def collect(
     }
 
 
-def _terms(row: tuple[Run, ...], k: int, store: Store, known: Memory) -> Terms:
+def _terms(row: tuple[InferenceRun, ...], k: int, store: Store, known: Memory) -> Terms:
     d = np.full((len(row), len(MS), k), np.nan)
     done, failures = np.zeros(len(row), bool), np.zeros(len(row), np.int64)
     seconds = np.full(len(row), np.nan)
     for at, run in enumerate(row):
-        run_terms = known.get(run.key) or Summed(of=run).load(store)
+        run_terms = known.get(run.key) or RunTermsStudy(of=run).load(store)
         if run_terms is not None:
             known[run.key] = run_terms
             d[at], failures[at], seconds[at] = run_terms

@@ -13,11 +13,11 @@ from validation_core.simulations.plan import Plan, tested
 from validation_core.simulations.runs import MS
 from validation_core.types import Array
 
-Found = Mapping[tuple[int, int], Terms]
+PlanTerms = Mapping[tuple[int, int], Terms]
 
 
 @dataclass(frozen=True, eq=False)
-class Curve:
+class DivergenceCurve:
     """One line of a panel, with P places along x."""
 
     name: str
@@ -39,14 +39,14 @@ class Curve:
         return np.asarray(self.done & ~np.isfinite(self.found.mean))
 
 
-def along_iterations(plan: Plan, found: Found, model: int) -> list[Curve]:
+def along_iterations(plan: Plan, found: PlanTerms, model: int) -> list[DivergenceCurve]:
     """Figure 1: each inference of a model, tested with the M that it was made for."""
     curves = []
     for j, inference in enumerate(plan.inferences):
         terms = found[model, j]
         d = terms.d[:, MS.index(tested(inference))]
         curves.append(
-            Curve(
+            DivergenceCurve(
                 inference.name,
                 inference.label,
                 np.array(plan.iterations, float),
@@ -60,8 +60,8 @@ def along_iterations(plan: Plan, found: Found, model: int) -> list[Curve]:
 
 
 def along_m(
-    plan: Plan, found: Found, model: int, iterations: int, ms: Sequence[int] = MS
-) -> list[Curve]:
+    plan: Plan, found: PlanTerms, model: int, iterations: int, ms: Sequence[int] = MS
+) -> list[DivergenceCurve]:
     """Figure 2: each inference of a model after so many iterations, its draws weighted with M."""
     at = plan.iterations.index(iterations)
     return [
@@ -70,7 +70,7 @@ def along_m(
     ]
 
 
-def trained_with_m(plan: Plan, found: Found, model: int, iterations: int) -> list[Curve]:
+def trained_with_m(plan: Plan, found: PlanTerms, model: int, iterations: int) -> list[DivergenceCurve]:
     """Figure 3: VI trained with each M and tested with the same, beside VI that is trained with
     M = 1 and weighted with M.
     """
@@ -80,7 +80,7 @@ def trained_with_m(plan: Plan, found: Found, model: int, iterations: int) -> lis
     several = [found[model, int(j)] for j in order]
     d = np.stack([t.d[at, MS.index(ms[j])] for j, t in zip(order, several, strict=True)])
     curves = [
-        Curve(
+        DivergenceCurve(
             "iwvi",
             "VI trained with M",
             np.sort(ms).astype(float),
@@ -97,9 +97,9 @@ def trained_with_m(plan: Plan, found: Found, model: int, iterations: int) -> lis
     return curves
 
 
-def _weighted(name: str, label: str, terms: Terms, at: int, k: int, ms: Sequence[int]) -> Curve:
+def _weighted(name: str, label: str, terms: Terms, at: int, k: int, ms: Sequence[int]) -> DivergenceCurve:
     places = [MS.index(m) for m in ms]
-    return Curve(
+    return DivergenceCurve(
         name,
         label,
         np.array(ms, float),

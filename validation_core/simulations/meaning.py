@@ -21,7 +21,7 @@ LEVEL = 0.9
 """Of the intervals whose misses are counted; a tenth of them misses where q is right."""
 
 
-class Apart(NamedTuple):
+class NormalPair(NamedTuple):
     """How N(0, 1) and q differ, for each divergence (...)."""
 
     mean: Float
@@ -38,7 +38,7 @@ class Apart(NamedTuple):
     """Share of draws of p outside q's central 90% interval."""
 
 
-def shifted(nats: ArrayLike) -> Apart:
+def shifted(nats: ArrayLike) -> NormalPair:
     """q = N(delta, 1): the divergence is delta^2.
 
     Raises:
@@ -48,12 +48,12 @@ def shifted(nats: ArrayLike) -> Apart:
     reach = ndtri((1 + LEVEL) / 2)
     accuracy = ndtr(delta / 2)
     misses = ndtr(-reach - delta) + ndtr(-reach + delta)
-    return Apart(
+    return NormalPair(
         delta, np.ones_like(delta), ndtr(delta / np.sqrt(2)), accuracy, 2 * accuracy - 1, misses
     )
 
 
-def scaled(nats: ArrayLike, width: Width = "narrow") -> Apart:
+def scaled(nats: ArrayLike, width: Width = "narrow") -> NormalPair:
     """q = N(0, r^2) or N(0, 1 / r^2): the divergence is (r^2 + 1 / r^2 - 2) / 2 for both.
 
     Raises:
@@ -66,7 +66,7 @@ def scaled(nats: ArrayLike, width: Width = "narrow") -> Apart:
     misses = 2 * ndtr(-ndtri((1 + LEVEL) / 2) * sd)
     # The ratio of two such draws is Cauchy: the best score is a draw's size, or its opposite.
     auc = 2 / np.pi * np.arctan(ratio)
-    return Apart(np.zeros_like(sd), sd, auc, (1 + distance) / 2, distance, misses)
+    return NormalPair(np.zeros_like(sd), sd, auc, (1 + distance) / 2, distance, misses)
 
 
 def nearest(nats: float) -> int:

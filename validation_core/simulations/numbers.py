@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from validation_core.simulations.collect import summary
-from validation_core.simulations.curves import Found
+from validation_core.simulations.curves import PlanTerms
 from validation_core.simulations.plan import Plan, tested
 from validation_core.simulations.runs import MS
 from validation_core.statistics.divergence import HEAVY, tail_shape
@@ -16,7 +16,7 @@ from validation_core.statistics.divergence import HEAVY, tail_shape
 Row = dict[str, Any]
 
 
-def rows(plan: Plan, found: Found, ms: Sequence[int] | None = None) -> list[Row]:
+def rows(plan: Plan, found: PlanTerms, ms: Sequence[int] | None = None) -> list[Row]:
     """A row for each run that there is, in the order of the plan.
 
     Args:
@@ -65,7 +65,7 @@ def rows(plan: Plan, found: Found, ms: Sequence[int] | None = None) -> list[Row]
 
 
 def figure_rows(
-    number: int, plan: Plan, found: Found, ms: Sequence[int] | None = None
+    number: int, plan: Plan, found: PlanTerms, ms: Sequence[int] | None = None
 ) -> list[Row]:
     """What one of the paper's figures shows of its plan, M on the axis being `ms`."""
     if number == 1:

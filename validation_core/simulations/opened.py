@@ -21,7 +21,7 @@ from validation_core.bayes.posterior import Posterior
 from validation_core.keys import Specification
 from validation_core.models import covariates
 from validation_core.rng import stream
-from validation_core.simulations.runs import Found, Run, simulated
+from validation_core.simulations.runs import RunResult, InferenceRun, simulated
 from validation_core.statistics import divergence
 from validation_core.study import Report
 from validation_core.types import Array
@@ -38,7 +38,7 @@ MOST = 101
 """Data sets that one figure holds."""
 
 
-class Numbers(NamedTuple):
+class DatasetTerms(NamedTuple):
     """Algorithm 1 of every data set: logarithms at the true z, and at q's draw z~."""
 
     log_p: Array
@@ -54,7 +54,7 @@ class Numbers(NamedTuple):
     and the median (the middle one of these) are always there."""
 
 
-def numbers(run: Run, found: Found) -> Numbers:
+def numbers(run: InferenceRun, found: RunResult) -> DatasetTerms:
     """Of a run. Where the exact posterior is q, its covariates must have been lent."""
     z = np.stack([found.theta, found.weights.drawn], 1)  # (K, 2, D)
     weights = np.stack([found.weights.truth[:, 0], found.weights.draws[:, 0]], 1)
@@ -64,10 +64,10 @@ def numbers(run: Run, found: Found) -> Numbers:
     ranked = np.argsort(d, kind="stable")
     ranked = ranked[np.isfinite(d[ranked])]
     few = np.linspace(0, len(ranked) - 1, min(MOST, len(ranked)))
-    return Numbers(weights + log_q, log_q, weights, d, ranked[np.round(few).astype(int)])
+    return DatasetTerms(weights + log_q, log_q, weights, d, ranked[np.round(few).astype(int)])
 
 
-def density(run: Run, found: Found) -> Posterior | None:
+def density(run: InferenceRun, found: RunResult) -> Posterior | None:
     """q, where its density is known after the run: a normal, or the exact posterior."""
     if found.q is not None:
         return found.q
@@ -75,7 +75,7 @@ def density(run: Run, found: Found) -> Posterior | None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Opened(Specification, spec="opened"):
+class PosteriorDraws(Specification, spec="opened"):
     """Posterior draws of some data sets of a model and seed, whatever is inferred from them."""
 
     gpu: ClassVar[bool] = False
@@ -112,7 +112,7 @@ class Opened(Specification, spec="opened"):
         return None if stored is None else stored.arrays["z"]
 
 
-def tasks(run: Run, places: NDArray[np.int64]) -> tuple[Opened, ...]:
+def tasks(run: InferenceRun, places: NDArray[np.int64]) -> tuple[PosteriorDraws, ...]:
     """Blocks that hold these data sets, in the order in which the figure's middle needs them.
 
     Where all data sets of a run fit into a figure, runs of the same model and seed share them.
@@ -122,17 +122,17 @@ def tasks(run: Run, places: NDArray[np.int64]) -> tuple[Opened, ...]:
     middle = places[len(places) // 2] if len(places) else -1
     blocks.sort(key=lambda block: middle not in block)
     return tuple(
-        Opened(model=run.model, seed=run.seed, which=tuple(map(int, block))) for block in blocks
+        PosteriorDraws(model=run.model, seed=run.seed, which=tuple(map(int, block))) for block in blocks
     )
 
 
-def exact(task: Opened) -> Array | None:
+def exact(task: PosteriorDraws) -> Array | None:
     """Draws (len(which), draws, D) where the posterior has a closed form; covariates are lent."""
     posterior = task.model.exact(simulated(task.model, task.seed, task.which).x)
     return None if posterior is None else posterior.sample(task.draws, _streams(task))
 
 
-def _streams(task: Opened) -> list[np.random.Generator]:
+def _streams(task: PosteriorDraws) -> list[np.random.Generator]:
     return [stream(task.seed, "posterior", k) for k in task.which]
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from validation_core.bayes import MODELS, HeartTransplants, Model
 from validation_core.bayes.inference import ALGORITHMS, Inference
 from validation_core.keys import Specification
-from validation_core.simulations.runs import MS, Run
+from validation_core.simulations.runs import MS, InferenceRun
 
 GRID = (10, 30, 100, 300, 1000, 3000)
 """Iterations of inference. Step sizes fall at half of them, so that each is a run of its own."""
@@ -63,9 +63,9 @@ class Plan(Specification, spec="plan"):
         for inference in self.inferences:
             _known(tested(inference))
 
-    def run(self, model: Model, inference: Inference, iterations: int) -> Run:
+    def run(self, model: Model, inference: Inference, iterations: int) -> InferenceRun:
         """The run of one combination."""
-        return Run(
+        return InferenceRun(
             model=model,
             inference=inference,
             iterations=iterations,
@@ -79,19 +79,19 @@ class Plan(Specification, spec="plan"):
         several = self.iterations
         return tuple(dict.fromkeys((several[(len(several) - 1) // 2], several[-1])))
 
-    def row(self, model: int, inference: int) -> tuple[Run, ...]:
+    def row(self, model: int, inference: int) -> tuple[InferenceRun, ...]:
         """The runs of one curve, by places of model and inference, along the iterations."""
         return self._rows[model, inference]
 
     @cached_property
-    def _rows(self) -> dict[tuple[int, int], tuple[Run, ...]]:
+    def _rows(self) -> dict[tuple[int, int], tuple[InferenceRun, ...]]:
         return {
             (i, j): tuple(self.run(model, inference, n) for n in self.iterations)
             for i, model in enumerate(self.models)
             for j, inference in enumerate(self.inferences)
         }
 
-    def runs(self) -> tuple[Run, ...]:
+    def runs(self) -> tuple[InferenceRun, ...]:
         """Every run in a good order for several workers.
 
         Heart transplants come first, whole, so that there is a panel to read; then what every
@@ -100,7 +100,7 @@ class Plan(Specification, spec="plan"):
         """
         return tuple(dict.fromkeys(self._ordered()))
 
-    def _ordered(self) -> Iterator[Run]:
+    def _ordered(self) -> Iterator[InferenceRun]:
         runs = [run for row in self._rows.values() for run in row]
         heart = [run for run in runs if isinstance(run.model, HeartTransplants)]
         others = sorted(

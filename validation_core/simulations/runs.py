@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from validation_core import keys
 from validation_core.bayes import Model
-from validation_core.bayes.algorithms import Weights, weights
+from validation_core.bayes.algorithms import LogWeights, log_weights
 from validation_core.bayes.inference import Inference, Laplace
 from validation_core.bayes.posterior import FullGaussian, Posterior
 from validation_core.keys import Specification
@@ -30,14 +30,14 @@ MS = (1, 2, 5, 10, 20, 50, 100)
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class RunResult:
     """What a run leaves."""
 
     theta: Array
     """True z (K, D), which inference has not seen."""
     x: Array
     """Data (K, M')."""
-    weights: Weights
+    weights: LogWeights
     ok: NDArray[np.bool_]
     """Where inference gave a q (K,)."""
     q: FullGaussian | None
@@ -46,7 +46,7 @@ class Found:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Run(Specification, spec="run"):
+class InferenceRun(Specification, spec="run"):
     """A model, an inference, its iterations, and K simulated data sets.
 
     Data sets have random streams of their own that no other field enters: all runs of a model and
@@ -86,7 +86,7 @@ class Run(Specification, spec="run"):
         return [stream(self.seed, use, k) for k in range(self.datasets)]
 
     def done(self, store: Store) -> bool:
-        return store.has("results", self.key) and Summed(of=self).done(store)
+        return store.has("results", self.key) and RunTermsStudy(of=self).done(store)
 
     def run(self, store: Store, report: Report) -> None:
         """Simulate, infer, weigh, and keep it, with what else the same work gives.
@@ -120,26 +120,26 @@ class Run(Specification, spec="run"):
 
     def _keep(self, store: Store, pairs: Joint, q: Posterior, before: float) -> None:
         start = time.perf_counter()
-        log_weights = weights(self.model, q, pairs, max(MS), self.streams("draws"))
+        weights = log_weights(self.model, q, pairs, max(MS), self.streams("draws"))
         seconds = before + time.perf_counter() - start
-        arrays = {"theta": pairs.theta, "x": pairs.x, "ok": q.ok, **log_weights._asdict()}
+        arrays = {"theta": pairs.theta, "x": pairs.x, "ok": q.ok, **weights._asdict()}
         if isinstance(q, FullGaussian):
             arrays |= {"mean": q.mean, "scale": q.scale}
         meta = {"label": self.label, "seconds": seconds}
         store.save("results", self.key, arrays, spec=keys.text(self), meta=meta)
-        Summed(of=self).keep(store, log_weights, q.ok, seconds)
+        RunTermsStudy(of=self).keep(store, weights, q.ok, seconds)
 
-    def load(self, store: Store) -> Found | None:
+    def load(self, store: Store) -> RunResult | None:
         """The stored result, or None."""
         stored = store.load("results", self.key)
         if stored is None:
             return None
         of = stored.arrays
         q = FullGaussian(of["mean"], of["scale"]) if "mean" in of else None
-        return Found(
+        return RunResult(
             of["theta"],
             of["x"],
-            Weights(*(of[name] for name in Weights._fields)),
+            LogWeights(*(of[name] for name in LogWeights._fields)),
             of["ok"].astype(bool),
             q,
             float(stored.meta["seconds"]),
@@ -152,7 +152,7 @@ def simulated(model: Model, seed: int, which: Sequence[int]) -> Joint:
     return Joint(np.concatenate([r.theta for r in rows]), np.concatenate([r.x for r in rows]))
 
 
-class Kept(NamedTuple):
+class RunTerms(NamedTuple):
     """What figures need of one finished run."""
 
     d: Array
@@ -163,26 +163,26 @@ class Kept(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Summed(Specification, spec="summed"):
+class RunTermsStudy(Specification, spec="summed"):
     """The terms of a run, kept beside it: a hundredth of its size, small enough to ship."""
 
-    of: Run
+    of: InferenceRun
 
     def done(self, store: Store) -> bool:
         """Whether figures can be drawn of the run."""
         return store.has("results", self.key)
 
-    def keep(self, store: Store, found: Weights, ok: NDArray[np.bool_], seconds: float) -> None:
+    def keep(self, store: Store, found: LogWeights, ok: NDArray[np.bool_], seconds: float) -> None:
         """Save what the run has found."""
         d = np.asarray(importance_weighted(found.truth, found.draws, MS))
         meta = {"label": self.of.label, "failures": int((~ok).sum()), "seconds": seconds}
         store.save("results", self.key, {"d": d}, spec=keys.text(self), meta=meta)
 
-    def load(self, store: Store) -> Kept | None:
+    def load(self, store: Store) -> RunTerms | None:
         """The stored terms, or None."""
         stored = store.load("results", self.key)
         if stored is None:
             return None
-        return Kept(
+        return RunTerms(
             stored.arrays["d"], int(stored.meta["failures"]), float(stored.meta["seconds"])
         )

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from validation_core.rng import stream
 from validation_core.simulations.plan import tested
-from validation_core.simulations.runs import MS, Found, Run
+from validation_core.simulations.runs import MS, RunResult, InferenceRun
 from validation_core.statistics import divergence
 from validation_core.types import Array
 
@@ -19,7 +19,7 @@ _CLOSEST = 1e-3  # nats: below that two posteriors are the same to any reader
 _ROUNDING = 1e-9  # nats: below that terms are what rounding leaves of 0
 
 
-class Spread(NamedTuple):
+class TermSpread(NamedTuple):
     """Terms of the data sets that have a finite one, over MS; the rest are only counted."""
 
     places: NDArray[np.int64]
@@ -55,7 +55,7 @@ class Spread(NamedTuple):
         return np.asarray(self.tail > divergence.HEAVY)
 
 
-def spread(found: Found, seed: int = 0) -> Spread | None:
+def spread(found: RunResult, seed: int = 0) -> TermSpread | None:
     """Of a run; None where fewer than two data sets have a finite d for every M.
 
     What is left out depends on the data alone where it has no q, so that the test keeps its level
@@ -74,7 +74,7 @@ def spread(found: Found, seed: int = 0) -> Spread | None:
     test = divergence.relabelled(d, nothing, stream(seed, "signs"), relabelings=FLIPS)
     root = np.sqrt(np.square(d).mean(-1) / d.shape[1])  # the same whatever the signs
     scale = np.where(root > 0, root, 1.0)
-    return Spread(
+    return TermSpread(
         finite,
         d,
         means.estimate,
@@ -94,7 +94,7 @@ def _tail(sizes: Array) -> float:
     return divergence.tail_shape(sizes) if sizes.max() > _ROUNDING else float("nan")
 
 
-class Scale(NamedTuple):
+class SymlogScale(NamedTuple):
     """A symmetric-log axis: linear between -unit and unit, logarithmic beyond, in one formula."""
 
     unit: float
@@ -119,13 +119,13 @@ class Scale(NamedTuple):
         return np.power(10.0, np.arange(first, last + 1))
 
 
-def scale(d: Array) -> Scale:
+def scale(d: Array) -> SymlogScale:
     """An axis for terms (..., n), on which the row with the least spread is still seen."""
     typical = float(np.median(np.abs(d), axis=-1).min())
-    return Scale(10.0 ** int(np.floor(np.log10(max(typical, _CLOSEST)))))
+    return SymlogScale(10.0 ** int(np.floor(np.log10(max(typical, _CLOSEST)))))
 
 
-def counts(d: Array, axis: Scale) -> tuple[Array, NDArray[np.intp]]:
+def counts(d: Array, axis: SymlogScale) -> tuple[Array, NDArray[np.intp]]:
     """Bins as wide as one another on the axis, 0 among their edges: edges (B + 1,), (..., B)."""
     places = axis.at(d)
     low, high = min(float(places.min()), -0.5), max(float(places.max()), 0.5)
@@ -138,7 +138,7 @@ def counts(d: Array, axis: Scale) -> tuple[Array, NDArray[np.intp]]:
     return edges, histograms.reshape(*d.shape[:-1], last - first)
 
 
-def mean(run: Run, found: Found) -> float:
+def mean(run: InferenceRun, found: RunResult) -> float:
     """A run's divergence in nats over the data sets with a q, at the M it was made for."""
     d = divergence.importance_weighted(
         found.weights.truth, found.weights.draws, (tested(run.inference),)

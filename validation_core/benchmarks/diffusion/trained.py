@@ -138,14 +138,14 @@ def learn(
 
     The seed fixes the start, the order of rows and the noise.
     """
-    from validation_core.benchmarks.diffusion.network import Shape, fit
+    from validation_core.benchmarks.diffusion.network import NetworkShape, fit
     from validation_core.learn import nets, training
 
     where = nets.pick_device(device)
     theta_shift, theta_sd = (part.astype(np.float32) for part in moments(data.theta))
     x_shift, x_scale = (part.astype(np.float32) for part in moments(data.x))
     theta_scale = theta_sd / np.float32(SIGMA_DATA)
-    shape = Shape(
+    shape = NetworkShape(
         theta=len(theta_shift), x=len(x_shift), hidden=recipe.hidden, layers=recipe.layers
     )
     theta = ((data.theta - theta_shift) / theta_scale).astype(np.float32)

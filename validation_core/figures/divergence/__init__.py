@@ -12,6 +12,6 @@ from validation_core.figures.divergence.paper import (
     drawn,
     trained_with_m,
 )
-from validation_core.figures.divergence.sheet import Panel
+from validation_core.figures.divergence.sheet import Subplot
 
 __all__ = ["LOWEST", "Panel", "against_iterations", "against_m", "drawn", "trained_with_m"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from validation_core.bayes.augmented import Mixture
+from validation_core.bayes.augmented import TwoStageNormal
 from validation_core.figures import live
 from validation_core.figures.divergence.nats import size
 from validation_core.figures.marks import (
@@ -36,7 +36,7 @@ _H = np.linspace(-5, 5, 161)
 
 def payload() -> live.Payload:
     """The bound with its estimates, and the laws of h, over r."""
-    mixture = Mixture()
+    mixture = TwoStageNormal()
     exact, bound = mixture.skl(), mixture.bound(OFF)
     terms = [
         mixture.simulate(SIMULATED, stream(0, "augmented", i), float(off))

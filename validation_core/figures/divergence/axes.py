@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from validation_core.figures.style import Axis
-from validation_core.simulations.curves import Curve
+from validation_core.simulations.curves import DivergenceCurve
 
 LOWEST = 1e-4
 """Nats below which no axis goes: nothing that anybody would notice is smaller."""
@@ -29,7 +29,7 @@ def number(tick: float) -> str:
     return f"{times} × " * (times > 1) + f"10<sup>{exponent}</sup>".replace("-", "−")
 
 
-def along(curves: Sequence[Curve], name: str) -> Axis:
+def along(curves: Sequence[DivergenceCurve], name: str) -> Axis:
     """The axis of iterations or of M."""
     places = np.concatenate([curve.x for curve in curves])
     low, high = float(places.min()), float(places.max())
@@ -47,7 +47,7 @@ def _fewer(ticks: Sequence[float], span: float) -> list[float]:
     return spaced
 
 
-def foot(curves: Sequence[Curve]) -> float:
+def foot(curves: Sequence[DivergenceCurve]) -> float:
     """The lowest power of ten that an estimate or an interval's end above 0 asks for; lower where
     an estimate is nothing, which should not look like a hundred nats.
     """
@@ -58,7 +58,7 @@ def foot(curves: Sequence[Curve]) -> float:
     return min(low, _NOTHING) if nothing else low
 
 
-def up(curves: Sequence[Curve]) -> Axis:
+def up(curves: Sequence[DivergenceCurve]) -> Axis:
     """The axis of the divergence, with room below its foot and for crosses at its top."""
     low = foot(curves)
     ends = np.concatenate([[*c.found.mean, *c.found.high] for c in curves])

@@ -8,8 +8,8 @@ from validation_core.figures import live
 from validation_core.figures.divergence.nats import size, tick
 from validation_core.figures.marks import Axis, Line, Mark, Note, Panel, Points, VLine
 from validation_core.figures.style import NULL, method_style
-from validation_core.simulations.learned import Compared
-from validation_core.simulations.terms import Scale, scale
+from validation_core.simulations.learned import DivergenceComparison
+from validation_core.simulations.terms import SymlogScale, scale
 from validation_core.statistics.divergence import Divergence
 from validation_core.types import Array
 
@@ -23,14 +23,14 @@ def in_words(divergence: Divergence) -> str:
     return f"{size(divergence.estimate)} nats (95% interval {low} to {high}{lost})"
 
 
-def payload(comparison: Compared) -> live.Payload:
+def payload(comparison: DivergenceComparison) -> live.Payload:
     """Both divergences with their intervals, and their terms."""
     both = np.stack([comparison.d_estimate, comparison.d_exact])
     both = both[:, np.isfinite(both).all(0)].astype(float)
     return live.payload(panels=[_means(comparison), _scatter(both)])
 
 
-def _means(comparison: Compared) -> Panel:
+def _means(comparison: DivergenceComparison) -> Panel:
     two = (comparison.estimate, comparison.exact)
     axis = scale(
         np.array([[divergence.estimate, divergence.low, divergence.high] for divergence in two])
@@ -76,7 +76,7 @@ def _scatter(both: Array) -> Panel:
     )
 
 
-def _axis(axis: Scale, ends: Array, label: str, room: float) -> Axis:
+def _axis(axis: SymlogScale, ends: Array, label: str, room: float) -> Axis:
     low, high = min(float(ends.min()), 0.0), max(float(ends.max()), 0.0)
     nats = axis.ticks(low, high, 7)
     places = axis.at(np.array([low, high]))

@@ -9,7 +9,7 @@ from validation_core.figures.divergence.nats import size
 from validation_core.figures.marks import Axis, Band, Line, Panel, Slider, over, text
 from validation_core.figures.style import P, Q
 from validation_core.simulations import meaning
-from validation_core.simulations.meaning import GRID, Apart
+from validation_core.simulations.meaning import GRID, NormalPair
 from validation_core.types import Array
 
 _X = np.linspace(-4, 6, 126)
@@ -47,7 +47,7 @@ def payload() -> live.Payload:
     )
 
 
-def _panel(q: Apart, title: str, captions: list[str], end: float) -> Panel:
+def _panel(q: NormalPair, title: str, captions: list[str], end: float) -> Panel:
     away = (_X - q.mean[:, None]) / q.sd[:, None]
     return Panel(
         [
@@ -69,11 +69,11 @@ def _bell(z: Array) -> Array:
     return np.asarray(np.exp(-(z**2) / 2))
 
 
-def _shift(q: Apart) -> list[str]:
+def _shift(q: NormalPair) -> list[str]:
     return [f"q is {q.mean[i]:.3g} sd off. {_tells(q, i)}" for i in range(len(GRID))]
 
 
-def _scale(narrow: Apart, wide: Apart) -> list[str]:
+def _scale(narrow: NormalPair, wide: NormalPair) -> list[str]:
     return [
         f"q has {narrow.sd[i]:.3g} of p's sd. {_tells(narrow, i)} Were q too wide by the same "
         f"factor, {_share(float(wide.misses[i]))} would."
@@ -85,7 +85,7 @@ def _share(misses: float) -> str:
     return f"{misses:.2%}" if misses >= 1e-4 else "fewer than 0.01%"
 
 
-def _tells(q: Apart, i: int) -> str:
+def _tells(q: NormalPair, i: int) -> str:
     return (
         f"The best classifier has AUC {q.auc[i]:.3f} and is right {q.accuracy[i]:.1%} of the "
         f"time; total variation is {q.distance[i]:.3f}; {q.misses[i]:.1%} of q's 90% intervals "

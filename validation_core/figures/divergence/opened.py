@@ -25,18 +25,18 @@ from validation_core.figures.marks import (
 )
 from validation_core.figures.style import NULL, P, Q, method_style
 from validation_core.rng import stream
-from validation_core.simulations import Found, Run, opened
-from validation_core.simulations.opened import Numbers, Opened
+from validation_core.simulations import RunResult, InferenceRun, opened
+from validation_core.simulations.opened import DatasetTerms, PosteriorDraws
 from validation_core.simulations.terms import scale
 from validation_core.types import Array
 
 
-def closed(run: Run) -> bool:
+def closed(run: InferenceRun) -> bool:
     """Whether the model's posterior is exact."""
     return run.model.exact(np.zeros((0, run.model.dims[1]))) is not None
 
 
-def gathered(numbers: Numbers, parts: Sequence[tuple[Opened, Array | None]], run: Run) -> Array:
+def gathered(numbers: DatasetTerms, parts: Sequence[tuple[PosteriorDraws, Array | None]], run: InferenceRun) -> Array:
     """Draws (V, draws, D) at each place, NaN where no part has them."""
     draws = np.full((run.datasets, opened.DRAWS, run.model.dims[0]), np.nan)
     for task, z in parts:
@@ -45,7 +45,7 @@ def gathered(numbers: Numbers, parts: Sequence[tuple[Opened, Array | None]], run
 
 
 def payload(
-    run: Run, result: Found, numbers: Numbers, posterior: Array, pair: tuple[int, int]
+    run: InferenceRun, result: RunResult, numbers: DatasetTerms, posterior: Array, pair: tuple[int, int]
 ) -> live.Payload:
     """A data set's posterior and its arithmetic, over the data sets in order of d.
 
@@ -70,7 +70,7 @@ def payload(
     )
 
 
-def how_to_read(run: Run, result: Found, places: int) -> str:
+def how_to_read(run: InferenceRun, result: RunResult, places: int) -> str:
     blue = (
         "Blue points are drawn from the exact posterior."
         if closed(run)
@@ -104,7 +104,7 @@ _EDGE = 1.06  # half the picture, in half widths of the frame
 
 
 def picture(
-    run: Run, result: Found, numbers: Numbers, posterior: Array, pair: tuple[int, int]
+    run: InferenceRun, result: RunResult, numbers: DatasetTerms, posterior: Array, pair: tuple[int, int]
 ) -> Panel:
     """One panel that follows the slider k, framed anew at each of its places.
 
@@ -149,7 +149,7 @@ def picture(
     )
 
 
-def _outlines(result: Found, places: NDArray[np.int64], two: list[int]) -> list[Array]:
+def _outlines(result: RunResult, places: NDArray[np.int64], two: list[int]) -> list[Array]:
     """q's ellipses (V, L, 2), where it is a normal."""
     if result.q is None:
         return []
@@ -157,7 +157,7 @@ def _outlines(result: Found, places: NDArray[np.int64], two: list[int]) -> list[
     return [opened.ellipses(mean, scale, share) for share in SHARES]
 
 
-def _cloud(run: Run, result: Found, places: NDArray[np.int64], two: list[int]) -> Array:
+def _cloud(run: InferenceRun, result: RunResult, places: NDArray[np.int64], two: list[int]) -> Array:
     """Draws of q (V, S, 2), where it is no normal; (V, 0, 2) elsewhere."""
     q = None if result.q is not None else opened.density(run, result)
     if q is None:
@@ -234,7 +234,7 @@ SKL = method_style("skl").color
 _COLUMNS = 0.66, 1.0
 
 
-def written(numbers: Numbers) -> Panel:
+def written(numbers: DatasetTerms) -> Panel:
     """Algorithm 1 as a small table that follows the slider k."""
     rows = [(0.62, "log p − log q", "", numbers.weights)]
     if np.isfinite(numbers.log_q[numbers.places]).any():
@@ -293,7 +293,7 @@ def _says(d: float) -> str:
     return f"p / q is {size} times as large {side[0]} as {side[1]}."
 
 
-def order(numbers: Numbers) -> Panel:
+def order(numbers: DatasetTerms) -> Panel:
     """All d from the smallest to the largest; a press chooses one."""
     d = numbers.d[numbers.places]
     axis = scale(d)

@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from validation_core.figures.divergence import axes
-from validation_core.figures.divergence.sheet import Panel, sheet
+from validation_core.figures.divergence.sheet import Subplot, sheet
 from validation_core.figures.outcome import Drawn
 from validation_core.simulations import MS, Plan, curves
-from validation_core.simulations.curves import Curve, Found
+from validation_core.simulations.curves import DivergenceCurve, PlanTerms
 
 
 def drawn(
-    number: int, plan: Plan, found: Found, ms: Sequence[int] | None = None
+    number: int, plan: Plan, found: PlanTerms, ms: Sequence[int] | None = None
 ) -> tuple[Drawn, ...]:
     """One of the paper's figures, of what has run of its plan."""
     if number == 1:
@@ -31,16 +31,16 @@ def drawn(
 
 
 def _weighed(
-    plan: Plan, found: Found, iterations: int, ms: Sequence[int], model: int
-) -> list[Curve]:
+    plan: Plan, found: PlanTerms, iterations: int, ms: Sequence[int], model: int
+) -> list[DivergenceCurve]:
     return curves.along_m(plan, found, model, iterations, ms)
 
 
-def _panels(plan: Plan, lines: Callable[[int], Sequence[Curve]]) -> list[Panel]:
-    return [Panel(model.label, lines(i)) for i, model in enumerate(plan.models)]
+def _panels(plan: Plan, lines: Callable[[int], Sequence[DivergenceCurve]]) -> list[Subplot]:
+    return [Subplot(model.label, lines(i)) for i, model in enumerate(plan.models)]
 
 
-def against_iterations(panels: Sequence[Panel]) -> Drawn:
+def against_iterations(panels: Sequence[Subplot]) -> Drawn:
     """Figure 1."""
     caption = (
         "Each point is the mean over the simulated data sets of an estimate of KL(p‖q) + KL(q‖p) "
@@ -54,7 +54,7 @@ def against_iterations(panels: Sequence[Panel]) -> Drawn:
     )
 
 
-def against_m(panels: Sequence[Panel], iterations: int) -> Drawn:
+def against_m(panels: Sequence[Subplot], iterations: int) -> Drawn:
     """Figure 2, of what inference gave after so many iterations."""
     caption = (
         "Lines fall as more draws of q are weighted, as far as importance sampling mends q, with "
@@ -68,7 +68,7 @@ def against_m(panels: Sequence[Panel], iterations: int) -> Drawn:
     )
 
 
-def trained_with_m(panels: Sequence[Panel], iterations: int) -> Drawn:
+def trained_with_m(panels: Sequence[Subplot], iterations: int) -> Drawn:
     """Figure 3, after so many iterations."""
     caption = (
         "Where the line of VI trained with M is lower, training for M gained more than weighting "
@@ -82,7 +82,7 @@ def trained_with_m(panels: Sequence[Panel], iterations: int) -> Drawn:
     )
 
 
-def _marks(panels: Sequence[Panel]) -> str:
+def _marks(panels: Sequence[Subplot]) -> str:
     """What the marks mean that are there."""
     several = [(c.found, axes.foot(p.curves)) for p in panels for c in p.curves]
     legend = ""

@@ -12,7 +12,7 @@ from validation_core.figures import style
 from validation_core.figures.divergence import axes
 from validation_core.figures.divergence.traces import traces
 from validation_core.figures.style import Axis, Trace
-from validation_core.simulations.curves import Curve
+from validation_core.simulations.curves import DivergenceCurve
 
 _COLUMNS = 3
 _PANEL, _HEADING, _BETWEEN = 170, 26, 52  # pixels: of a panel, above it, below it to the next
@@ -20,14 +20,14 @@ _TOP, _BOTTOM, _LEGEND = 8, 96, 60  # around all of them; the legend lies that f
 _APART = 0.055  # of the sheet's width, between panels
 
 
-class Panel(NamedTuple):
+class Subplot(NamedTuple):
     """A model and its lines."""
 
     title: str
-    curves: Sequence[Curve]
+    curves: Sequence[DivergenceCurve]
 
 
-def sheet(panels: Sequence[Panel], along: str) -> go.Figure:
+def sheet(panels: Sequence[Subplot], along: str) -> go.Figure:
     """All panels, what lies along them being iterations or M."""
     if not any(np.isfinite(c.found.mean).any() or c.gap.any() for p in panels for c in p.curves):
         return style.empty("No run has ended yet", height=_PANEL + _TOP + _BOTTOM)
@@ -50,7 +50,7 @@ def sheet(panels: Sequence[Panel], along: str) -> go.Figure:
     }
     notes, legend_names = [], set[str]()
     for i, panel in enumerate(panels):
-        place = _Place.of(i, columns, rows)
+        place = _SubplotPlace.of(i, columns, rows)
         x, y = axes.along(panel.curves, along), axes.up(panel.curves)
         layout |= place.layout(x, y, first=i % columns == 0)
         notes.append(place.heading(panel.title))
@@ -61,7 +61,7 @@ def sheet(panels: Sequence[Panel], along: str) -> go.Figure:
     return style.figure(put, x=x, y=y, height=inside + _TOP + _BOTTOM, notes=notes, extra=layout)
 
 
-class _Place(NamedTuple):
+class _SubplotPlace(NamedTuple):
     """Where a panel lies on the sheet, in shares of it."""
 
     number: str
@@ -71,7 +71,7 @@ class _Place(NamedTuple):
     high: float
 
     @classmethod
-    def of(cls, i: int, columns: int, rows: int) -> _Place:
+    def of(cls, i: int, columns: int, rows: int) -> _SubplotPlace:
         row, column = divmod(i, columns)
         wide = (1 - _APART * (columns - 1)) / columns
         left = column * (wide + _APART)

@@ -23,7 +23,7 @@ from validation_core.figures.marks import (
 )
 from validation_core.figures.style import NULL, OBSERVED, method_style
 from validation_core.simulations import MS
-from validation_core.simulations.terms import FLIPS, Scale, Spread, counts, scale
+from validation_core.simulations.terms import FLIPS, SymlogScale, TermSpread, counts, scale
 from validation_core.types import Array
 
 SKL = method_style("skl").color
@@ -31,7 +31,7 @@ SKL = method_style("skl").color
 _LEVEL = 0.05
 
 
-def payload(terms: Spread) -> live.Payload:
+def payload(terms: TermSpread) -> live.Payload:
     """Histogram of d, and its null, over M."""
     sentences = ["; ".join((_mean(terms, i), _evidence(terms, i))) for i in range(len(MS))]
     return live.payload(
@@ -51,13 +51,13 @@ def payload(terms: Spread) -> live.Payload:
     )
 
 
-def _mean(terms: Spread, i: int) -> str:
+def _mean(terms: TermSpread, i: int) -> str:
     low, high = size(float(terms.low[i])), size(float(terms.high[i]))
     mean = size(float(terms.mean[i]))
     return f"the mean term is {mean} nats (95% interval {low} to {high})"
 
 
-def _evidence(terms: Spread, i: int) -> str:
+def _evidence(terms: TermSpread, i: int) -> str:
     if terms.none[i]:
         return "every term is 0 but for rounding, as where q is p."
     p = float(terms.pvalue[i])
@@ -65,7 +65,7 @@ def _evidence(terms: Spread, i: int) -> str:
     return f"flipping signs gives p {equals(p)}, {says}."
 
 
-def _histogram(terms: Spread) -> Panel:
+def _histogram(terms: TermSpread) -> Panel:
     axis = scale(terms.d)
     edges, heights = _halved(*counts(terms.d, axis))
     top = 1.1 * float(heights.max())
@@ -110,7 +110,7 @@ def _halved(edges: Array, heights: NDArray[Any]) -> tuple[Array, Array]:
     return edges[0] - room[0] * width + 2 * width * np.arange(pairs.shape[-1] + 1), pairs
 
 
-def _ticks(axis: Scale, edges: Array, d: Array) -> Axis:
+def _ticks(axis: SymlogScale, edges: Array, d: Array) -> Axis:
     nats = axis.ticks(float(d.min()), float(d.max()))
     labels = [tick(float(position)) for position in nats]
     room = 0.02 * (edges[-1] - edges[0])
@@ -124,7 +124,7 @@ def _whole(top: float) -> Array:
     return np.arange(0, top, step, dtype=float)
 
 
-def _spread_out(terms: Spread, i: int) -> str:
+def _spread_out(terms: TermSpread, i: int) -> str:
     d = terms.d[i]
     where, n = int(d.argmax()), len(d)
     summary = (
@@ -140,7 +140,7 @@ def _spread_out(terms: Spread, i: int) -> str:
     return summary
 
 
-def _ruled(terms: Spread, i: int) -> str:
+def _ruled(terms: TermSpread, i: int) -> str:
     """Why a null may fall in two."""
     squares = np.square(terms.d[i])
     if terms.none[i] or squares.max() < 0.8 * squares.sum():
@@ -151,7 +151,7 @@ def _ruled(terms: Spread, i: int) -> str:
     )
 
 
-def _null(terms: Spread) -> Panel:
+def _null(terms: TermSpread) -> Panel:
     reach = float(np.sqrt(terms.d.shape[1]))  # no signs give more
     largest = np.abs(terms.signs).max()
     width = min(reach, max(3.5, float(np.abs(terms.null).max()))) * 1.02

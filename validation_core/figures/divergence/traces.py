@@ -9,13 +9,13 @@ import numpy as np
 from validation_core.figures import style
 from validation_core.figures.divergence import axes
 from validation_core.figures.style import Axis, Trace
-from validation_core.simulations.curves import Curve
+from validation_core.simulations.curves import DivergenceCurve
 from validation_core.types import Array, MethodStyle
 
 _APART = 0.018  # of the axis' length, between the algorithms at one place
 
 
-def traces(curves: Sequence[Curve], x: Axis, y: Axis, along: str) -> Iterator[Trace]:
+def traces(curves: Sequence[DivergenceCurve], x: Axis, y: Axis, along: str) -> Iterator[Trace]:
     foot, (floor, roof) = axes.foot(curves), y.limits
     top = roof / (roof / floor) ** 0.04
     step = (x.limits[1] / x.limits[0]) ** _APART
@@ -85,7 +85,7 @@ def _bars(x: Array, low: Array, high: Array, look: MethodStyle) -> Trace:
     return {**trace, "connectgaps": False}
 
 
-def _told(curve: Curve) -> list[str]:
+def _told(curve: DivergenceCurve) -> list[str]:
     """What the pointer reads at each place."""
     texts = []
     for i, mean in enumerate(curve.found.mean):
