@@ -5,8 +5,8 @@ import pytest
 from scipy.stats import norm
 
 from tests.conjugate import Conjugate, off
-from validation_core.bayes.algorithms import log_weights
 from validation_core.bayes.augmented import TwoStageNormal
+from validation_core.bayes.posterior import log_weights
 
 OFF, STRETCH = np.array([0.0, 0.3, 1.0, -1.0, 0.0, 0.5]), np.array([1.0, 1, 1, 1, 2.5, 0.4])
 
@@ -17,8 +17,12 @@ def _within(d, exact, errors=4):
 
 def test_the_divergence_of_z_is_that_of_the_marginal(reference):
     case, _, _ = reference("domke-conjugate-normal")
-    assert TwoStageNormal(first=0.5, second=0.3).skl() == pytest.approx(case["outputs"]["exact_skl"])
-    assert TwoStageNormal(first=0.1, second=0.7).skl() == pytest.approx(case["outputs"]["exact_skl"])
+    assert TwoStageNormal(first=0.5, second=0.3).skl() == pytest.approx(
+        case["outputs"]["exact_skl"]
+    )
+    assert TwoStageNormal(first=0.1, second=0.7).skl() == pytest.approx(
+        case["outputs"]["exact_skl"]
+    )
     assert TwoStageNormal(shift=0, first=0.2, second=0.3).skl() == pytest.approx(0, abs=1e-15)
 
 
@@ -79,6 +83,9 @@ def test_h_that_forgets_z_estimates_something_else():
 def test_refusals():
     with pytest.raises(ValueError, match="variance above 0"):
         TwoStageNormal(first=0)
-    for ask in (TwoStageNormal().bound, lambda **k: TwoStageNormal().simulate(3, np.random.default_rng(0), **k)):
+    for ask in (
+        TwoStageNormal().bound,
+        lambda **k: TwoStageNormal().simulate(3, np.random.default_rng(0), **k),
+    ):
         with pytest.raises(ValueError, match="stretch"):
             ask(stretch=0.0)

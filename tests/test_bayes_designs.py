@@ -346,7 +346,9 @@ def test_a_benchmark_s_model_is_lent_its_covariates(tmp_path, monkeypatch):
 def test_a_run_of_another_process_simulates_with_them(tmp_path, monkeypatch):
     digest = models.keep_covariates(Store(tmp_path), "concrete", raw("concrete"))
     monkeypatch.setattr(designs, "_LENT", {})
-    run = InferenceRun(model=Concrete(design=digest), inference=ExactPosterior(), iterations=1, datasets=3)
+    run = InferenceRun(
+        model=Concrete(design=digest), inference=ExactPosterior(), iterations=1, datasets=3
+    )
     run.run(Store(tmp_path), lambda fraction, live: None)
     found = run.load(Store(tmp_path))
     w = found.weights

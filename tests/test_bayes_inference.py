@@ -7,10 +7,9 @@ from scipy.special import logsumexp
 
 from tests.conjugate import Conjugate, Quadratic, gaussian_skl
 from validation_core.bayes import MODELS, HeartTransplants, inference
-from validation_core.bayes.algorithms import log_weights
 from validation_core.bayes.inference import ALGORITHMS, ExactPosterior, Laplace, Variational
 from validation_core.bayes.model import gradient, hessian, log_joint
-from validation_core.bayes.posterior import FullGaussian
+from validation_core.bayes.posterior import FullGaussian, log_weights
 from validation_core.learn.optim import Adam
 from validation_core.rng import stream
 
@@ -200,7 +199,7 @@ def _bound(model, mean, scale, eps, y, m, held):
     white = torch.linalg.solve_triangular(root, (z - own[:, None]).mT, upper=False).mT
     log_q = -0.5 * white.square().sum(-1)
     log_q = log_q - root.diagonal(dim1=-2, dim2=-1).abs().log().sum(-1, keepdim=True)
-    return (model.kernel(z, y) - log_q).reshape(len(y), -1, m)
+    return (model.unnormalised_log_joint(z, y) - log_q).reshape(len(y), -1, m)
 
 
 @pytest.mark.parametrize("estimator", ["dreg", "plain"])

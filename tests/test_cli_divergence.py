@@ -11,7 +11,7 @@ import pytest
 from tests.test_cli import printed, refused, said
 from validation_core.bayes import Concrete, HeartTransplants, Hospitals, designs
 from validation_core.bayes.inference import Laplace
-from validation_core.simulations import Plan, InferenceRun, collect
+from validation_core.simulations import InferenceRun, Plan, collect
 from validation_core.store import Store
 
 SMALL = ("divergence", "--engine", "serial", "--datasets", "6", "--iterations", "5,20")

@@ -13,7 +13,8 @@ from validation_core.bayes import MODELS
 from validation_core.bayes.inference import ALGORITHMS
 from validation_core.figures.divergence import nats as words
 from validation_core.models import TrainTask
-from validation_core.simulations import MS, InferenceRun, opened
+from validation_core.simulations import MS, InferenceRun
+from validation_core.simulations import terms as dataset_terms
 from validation_core.simulations.learned import LearnedDivergence
 from validation_core.store import Store
 
@@ -200,11 +201,11 @@ def test_one_data_set_of_every_model(model, inference):
 def test_the_posterior_comes_from_the_engine():
     run, found = ran("hospitals", iterations=1000, datasets=3)
     head, numbers = unpacked(shown(opened_part, run, found))
-    task = opened.tasks(run, np.arange(3))[0]
+    task = dataset_terms.tasks(run, np.arange(3))[0]
     assert task.done(services().store)
     blue = head["panels"][0]["marks"][0]
     z = task.load(services().store)
-    order = opened.numbers(run, found).places
+    order = dataset_terms.numbers(run, found).places
     x, mark = z[order][:, :160, 0], numbers(blue["x"])
     assert mark.shape == x.shape
     for one, other in zip(mark, x, strict=True):  # framed anew at each place

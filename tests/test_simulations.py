@@ -10,10 +10,20 @@ from validation_core.bayes import MODELS, Concrete, HeartTransplants, Hospitals
 from validation_core.bayes.inference import ALGORITHMS, Laplace, Variational
 from validation_core.bayes.model import log_joint
 from validation_core.engine import Engine, SerialExecutor
-from validation_core.simulations import FOUR, GRID, MS, Plan, InferenceRun, collect, curves, figure, summary
+from validation_core.simulations import (
+    FOUR,
+    GRID,
+    MS,
+    InferenceRun,
+    Plan,
+    collect,
+    curves,
+    figure,
+    summary,
+)
 from validation_core.simulations import tested as made_for  # pytest collects test*
-from validation_core.simulations.numbers import figure_rows, rows
-from validation_core.simulations.plan import price, trained
+from validation_core.simulations.curves import figure_rows, rows
+from validation_core.simulations.runs import price, trained
 from validation_core.store import Store
 
 HEART, EXACT = HeartTransplants(), ALGORITHMS["exact"]
@@ -39,7 +49,9 @@ def store():
 
 @pytest.mark.parametrize("model", [kind() for kind in MODELS.values()], ids=list(MODELS))
 def test_data_sets_of_fewer_are_the_first_of_more(model):
-    few, many = (InferenceRun(model=model, inference=Laplace(), iterations=5, datasets=k) for k in (3, 7))
+    few, many = (
+        InferenceRun(model=model, inference=Laplace(), iterations=5, datasets=k) for k in (3, 7)
+    )
     np.testing.assert_array_equal(few.pairs().theta, many.pairs().theta[:3])
     np.testing.assert_array_equal(few.pairs().x, many.pairs().x[:3])
     assert len(np.unique(many.pairs().theta[:, 0])) == 7

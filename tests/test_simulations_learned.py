@@ -26,7 +26,9 @@ def store(tmp_path):
 
 
 def _run(model, inference, iterations):
-    return InferenceRun(model=MODELS[model](), inference=ALGORITHMS[inference], iterations=iterations)
+    return InferenceRun(
+        model=MODELS[model](), inference=ALGORITHMS[inference], iterations=iterations
+    )
 
 
 def _found(task, store):
@@ -85,7 +87,9 @@ def test_it_is_a_task_of_the_engine(store):
 
 
 def test_runs_with_other_options(store):
-    run = InferenceRun(model=MODELS["heart_transplants"](), inference=Variational(m=5), iterations=10)
+    run = InferenceRun(
+        model=MODELS["heart_transplants"](), inference=Variational(m=5), iterations=10
+    )
     assert LearnedDivergence(of=run).source.benchmark.m == 5
     plain = InferenceRun(model=run.model, inference=Variational(estimator="plain"), iterations=10)
     with pytest.raises(ValueError, match="usual options"):

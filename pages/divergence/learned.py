@@ -4,10 +4,15 @@ import streamlit as st
 
 from pages.ui import jobs, live
 from pages.ui.services import services
-from validation_core.figures.divergence import learned as figures
+from validation_core.figures.divergence import examples as figures
 from validation_core.figures.divergence.nats import size
 from validation_core.simulations import InferenceRun
-from validation_core.simulations.learned import DRAWS, TESTED, DivergenceComparison, LearnedDivergence
+from validation_core.simulations.learned import (
+    DRAWS,
+    TESTED,
+    DivergenceComparison,
+    LearnedDivergence,
+)
 
 
 def show(run: InferenceRun) -> None:
@@ -61,7 +66,9 @@ def _figures(key: str, comparison: DivergenceComparison) -> None:
             f"little. Their median is {size(comparison.exact.median)}, their largest "
             f"{size(comparison.exact.largest)} nats."
         )
-    live.chart(live.once(("learned", key), lambda: figures.payload(comparison)), key="learned")
+    live.chart(
+        live.once(("learned", key), lambda: figures.learned_payload(comparison)), key="learned"
+    )
     st.caption(
         "Both divergences have their 95% intervals. Term by term, each point is one of the same "
         "simulations: on the dotted line the classifier agrees with the densities, and what lies "

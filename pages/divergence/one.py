@@ -12,7 +12,7 @@ from pages.ui import jobs
 from pages.ui.services import services
 from validation_core.bayes import Hospitals
 from validation_core.bayes.inference import possible
-from validation_core.simulations import RunResult, Plan, InferenceRun
+from validation_core.simulations import InferenceRun, Plan, RunResult
 from validation_core.simulations.terms import mean
 
 _FIRST = 3000  # iterations

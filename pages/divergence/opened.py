@@ -7,10 +7,10 @@ import streamlit as st
 from pages.ui import jobs, live
 from pages.ui.services import services
 from validation_core.engine import JobState
-from validation_core.figures.divergence import opened as figures
+from validation_core.figures.divergence import run as figures
 from validation_core.models import covariates
-from validation_core.simulations import RunResult, InferenceRun, opened
-from validation_core.simulations.opened import DatasetTerms, PosteriorDraws
+from validation_core.simulations import InferenceRun, RunResult, terms
+from validation_core.simulations.terms import DatasetTerms, PosteriorDraws
 from validation_core.types import Array
 
 
@@ -42,7 +42,7 @@ def show(run: InferenceRun, result: RunResult | None) -> None:
     live.chart(
         live.once(
             ("opened", run.key, pair, parts),
-            lambda: figures.payload(run, result, numbers, posterior, pair),
+            lambda: figures.datasets_payload(run, result, numbers, posterior, pair),
         ),
         key=f"opened-{_jumped()}",
         default=(len(numbers.places) // 2,),
@@ -98,13 +98,13 @@ def _jumped() -> int:
 
 @st.cache_resource(show_spinner=False, max_entries=64)
 def _numbers(key: str, _run: InferenceRun, _found: RunResult) -> DatasetTerms:
-    return opened.numbers(_run, _found)
+    return terms.numbers(_run, _found)
 
 
 def _posterior(run: InferenceRun, numbers: DatasetTerms) -> tuple[JobState | None, Array, str]:
     """The job of what is missing; draws (V, draws, D) at each place, NaN where it is still at
     it; and a name for these."""
-    wanted = opened.tasks(run, numbers.places)
+    wanted = terms.tasks(run, numbers.places)
     if figures.closed(run):
         parts = [(task, _exact(task.key, task)) for task in wanted]
         return None, figures.gathered(numbers, parts, run), "exact"
@@ -117,7 +117,7 @@ def _posterior(run: InferenceRun, numbers: DatasetTerms) -> tuple[JobState | Non
 
 @st.cache_resource(show_spinner=False, max_entries=32)
 def _exact(key: str, _task: PosteriorDraws) -> Array | None:
-    return opened.exact(_task)
+    return terms.exact(_task)
 
 
 @st.cache_resource(show_spinner=False, max_entries=32)

@@ -13,7 +13,7 @@ from validation_core import simulations
 from validation_core.bayes import HeartTransplants
 from validation_core.bayes.inference import possible
 from validation_core.engine import JobState
-from validation_core.simulations import Memory, Plan, InferenceRun, RunTermsStudy
+from validation_core.simulations import InferenceRun, Memory, Plan, RunTermsStudy
 from validation_core.sweep.costs import about
 
 _STEP = 1.5e-3  # seconds of a step of inference for a hundred data sets of a small model

@@ -39,7 +39,10 @@ class DesignShape(NamedTuple):
         return self.columns - self.constant + 1, self.rows
 
 
-SHAPES: Mapping[str, DesignShape] = {"ionosphere": DesignShape(351, 34, 1), "concrete": DesignShape(1030, 8, 0)}
+SHAPES: Mapping[str, DesignShape] = {
+    "ionosphere": DesignShape(351, 34, 1),
+    "concrete": DesignShape(1030, 8, 0),
+}
 
 
 def checked(name: str, raw: Array) -> Array:

@@ -66,7 +66,7 @@ class HeartTransplants(Specification, spec="heart_transplants"):
         s = rng.standard_exponential((n, SURVIVORS)) * np.exp(-v)[:, None]
         return Joint(np.stack([u, v], 1), np.concatenate([y[:, None], s], 1))
 
-    def kernel(self, z: Tensor, y: Tensor) -> Tensor:
+    def unnormalised_log_joint(self, z: Tensor, y: Tensor) -> Tensor:
         """What depends on z (..., 2)."""
         from torch.nn.functional import logsigmoid
 
@@ -75,7 +75,7 @@ class HeartTransplants(Specification, spec="heart_transplants"):
         survive = lived * logsigmoid(u) + (OPERATED - lived) * logsigmoid(-u)
         return log_uniform(u) + survive + (SHAPE + SURVIVORS) * v - (RATE + years) * v.exp()
 
-    def constant(self, y: Tensor) -> Tensor:
+    def log_normaliser(self, y: Tensor) -> Tensor:
         """What does not."""
         import torch
 

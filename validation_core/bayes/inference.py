@@ -381,5 +381,11 @@ def possible(model: Model, inference: Inference) -> bool:
 
 ALGORITHMS: dict[str, Inference] = {
     inference.name: inference
-    for inference in (Laplace(), Laplace(adjusted=True), Variational(), Variational(m=10), ExactPosterior())
+    for inference in (
+        Laplace(),
+        Laplace(adjusted=True),
+        Variational(),
+        Variational(m=10),
+        ExactPosterior(),
+    )
 }

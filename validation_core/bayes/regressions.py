@@ -16,6 +16,7 @@ import numpy as np
 from scipy.special import expit
 
 from validation_core.bayes.model import CovariateRegression
+from validation_core.bayes.posterior import FullGaussian
 from validation_core.types import Array, Joint
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ class Ionosphere(CovariateRegression, spec="ionosphere"):
         chance = expit(w @ self.covariates.T)
         return Joint(w, (rng.random(chance.shape) < chance).astype(float))
 
-    def kernel(self, z: Tensor, y: Tensor) -> Tensor:
+    def unnormalised_log_joint(self, z: Tensor, y: Tensor) -> Tensor:
         """What depends on z (..., 34); the labels enter by their sums with each covariate."""
         from torch.nn.functional import logsigmoid
 
@@ -50,7 +51,7 @@ class Ionosphere(CovariateRegression, spec="ionosphere"):
         failures = logsigmoid(z @ minus.T).sum(-1)
         return (z * (y @ x)).sum(-1) + failures - 0.5 * z.square().sum(-1)
 
-    def constant(self, y: Tensor) -> Tensor:
+    def log_normaliser(self, y: Tensor) -> Tensor:
         """What does not."""
         return y.new_full(y.shape[:-1], -0.5 * self.dims[0] * np.log(2 * np.pi))
 
@@ -65,3 +66,55 @@ class Ionosphere(CovariateRegression, spec="ionosphere"):
 
         x = torch.tensor(self.covariates)
         return x, -x
+
+
+NOISE = 1.0
+"""s^2, a variance."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Concrete(CovariateRegression, spec="concrete"):
+    """An intercept and 8 weights, whose posterior is normal and known."""
+
+    name: ClassVar[str] = "concrete"
+    title: ClassVar[str] = "Concrete"
+
+    @property
+    def summary(self) -> str:
+        return (
+            "Weights of a linear regression, from the strengths of 1030 samples of concrete with "
+            "known covariates and noise"
+        )
+
+    def simulate(self, n: int, rng: np.random.Generator) -> Joint:
+        """theta = w (n, 9), x = strengths (n, 1030)."""
+        w = rng.standard_normal((n, self.dims[0]))
+        mean = w @ self.covariates.T
+        return Joint(w, mean + np.sqrt(NOISE) * rng.standard_normal(mean.shape))
+
+    def unnormalised_log_joint(self, z: Tensor, y: Tensor) -> Tensor:
+        """What depends on z (..., 9); the strengths enter by their sums with each covariate."""
+        x, precision = self._tensors
+        return (z * (y @ x / NOISE - 0.5 * (z @ precision))).sum(-1)
+
+    def log_normaliser(self, y: Tensor) -> Tensor:
+        """What does not."""
+        d, n = self.dims
+        noise = y.square().sum(-1) / NOISE + n * np.log(2 * np.pi * NOISE)
+        return -0.5 * (noise + d * np.log(2 * np.pi))
+
+    def exact(self, y: Array) -> FullGaussian:
+        """N(S X'y / s^2, S) at each row of y (K, 1030)."""
+        x = self.covariates
+        covariance = np.linalg.inv(x.T @ x / NOISE + np.eye(x.shape[1]))
+        scale = np.linalg.cholesky((covariance + covariance.T) / 2)
+        mean = y @ x @ covariance / NOISE
+        return FullGaussian(mean, np.broadcast_to(scale, (len(y), *scale.shape)))
+
+    @cached_property
+    def _tensors(self) -> tuple[Tensor, Tensor]:
+        """X and X'X / s^2 + I."""
+        import torch
+
+        x = torch.tensor(self.covariates)
+        return x, x.T @ x / NOISE + torch.eye(self.dims[0], dtype=x.dtype)
