@@ -13,15 +13,13 @@ from validation_core.benchmarks.spiral import Spiral
 from validation_core.benchmarks.tree import Tree
 from validation_core.methods import C2ST, SBC, CoLT, WithinX
 from validation_core.rng import stream
+from validation_core.scores import LinearBoundary
 from validation_core.scores.classifier import Classifier
-from validation_core.scores.fixed import LinearBoundary
 from validation_core.scores.localizer import Localizer
-from validation_core.scores.localizer.learn import learn
-from validation_core.scores.localizer.trained import Distance
+from validation_core.scores.localizer_training import Distance, learn
 from validation_core.store import Store
-from validation_core.sweep import gather, trials
-from validation_core.sweep.parts import Batch
-from validation_core.sweep.plan import Sweep
+from validation_core.sweep import plan, trials
+from validation_core.sweep.plan import Batch, Sweep
 from validation_core.types import TableScores
 
 EMBEDDINGS = ("identity", "mlp", "residual", "fourier")
@@ -335,9 +333,9 @@ def _needs(sweep):
 
 
 def _run(sweep, store):
-    for task in gather.missing(sweep, store):
+    for task in plan.missing(sweep, store):
         task.run(store, lambda fraction, live: None)
-    return gather.collect(sweep, store)
+    return plan.collect(sweep, store)
 
 
 def test_a_sweep_finds_each_methods_network(tmp_path):

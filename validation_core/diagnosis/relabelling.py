@@ -19,14 +19,14 @@ from validation_core.diagnosis.obstacles import obstacle, within
 from validation_core.diagnosis.records import Record
 from validation_core.diagnosis.sources import Uploaded, table
 from validation_core.keys import Specification
-from validation_core.localization import near
+from validation_core.localization import over_x
 from validation_core.methods import DC, TARP, CoLT, Omnibus, WithinX
 from validation_core.methods.base import Method
 from validation_core.models import Training
 from validation_core.omnibus import Learned, columns, nearest, relabelled
 from validation_core.omnibus.battery import SHARES
 from validation_core.omnibus.features import RATIOS
-from validation_core.scores.base import Recipe
+from validation_core.scores import Recipe
 from validation_core.study import Report
 from validation_core.tables import Upload
 from validation_core.types import PosteriorTable
@@ -97,7 +97,7 @@ def record(
     train, _ = learning.places(upload, seed)
     observed = None
     if upload.observed is not None:
-        observed = nearest(near.distances(rows.x, upload.observed[0][None])[0])
+        observed = nearest(over_x.distances(rows.x, upload.observed[0][None])[0])
     result = relabelled(
         rows,
         seed,

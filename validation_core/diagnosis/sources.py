@@ -10,7 +10,7 @@ import numpy as np
 
 from validation_core.diagnosis import learning, run
 from validation_core.keys import Specification
-from validation_core.scores.base import Recipe
+from validation_core.scores import Recipe
 from validation_core.tables import Upload
 from validation_core.types import PosteriorTable
 
