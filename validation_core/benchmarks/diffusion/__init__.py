@@ -16,14 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core import sampling
-<<<<<<< HEAD
 from validation_core.learn.standardizer import moments
 from validation_core.learn.stored import StoredNetwork
 from validation_core.rng import stream
-from validation_core.scores.base import Recipe
-=======
 from validation_core.scores import Recipe
->>>>>>> main
 from validation_core.types import Array, Benchmark, Joint
 
 if TYPE_CHECKING:
