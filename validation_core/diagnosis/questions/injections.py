@@ -167,7 +167,7 @@ class Injection:
     """Instead, other places (T, n) of draws, from the same numbers at all strengths."""
     spread: Spread = ""
     """In how many parameters it sits; empty for what sits in none, or in a direction."""
-    _tilt_nats: Nats | None = None
+    nats: Nats | None = None
     """KL of truth from q, mean over rows, at a strength; None where it is not known."""
     exact: bool = False
     """Whether `nats` holds whatever q is; otherwise it holds if q is near normal."""
@@ -418,7 +418,7 @@ def _width_nats(*, single: bool, wide: bool) -> Nats:
         weight = _in_one(pool)
         return None if weight is None else _scaled_nats(factor, weight)
 
-    return _tilt_nats
+    return nats
 
 
 def _missing_nats(pool: DrawPool, strength: float) -> float:
