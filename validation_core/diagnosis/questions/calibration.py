@@ -352,7 +352,7 @@ class CalibrationErrors:
     k: int = 0
     parameters: tuple[ParameterErrors, ...] = ()
     """The worst first."""
-    _density_regions: DensityRegions | None = None
+    regions: DensityRegions | None = None
     divergence: DensityDivergence | LearnedDivergence | None = None
     """By densities where they are there, else as far as the classifier sees."""
     estimate: LearnedDivergence | None = None

@@ -203,7 +203,7 @@ class MassInTheta:
     parameters: int
     pvalue: float
     """That the truth's score ranks anywhere among q's draws' at the same x."""
-    _deciles: tuple[Tenth, ...]
+    deciles: tuple[Tenth, ...]
     """The lowest ratio first."""
     missing: Share
     """Where the score holds the truth for much more frequent."""

@@ -252,7 +252,7 @@ class LikelyCause:
     """Rows, draws and parameters looked at."""
     full: tuple[int, ...]
     """Of so many."""
-    _next_steps: tuple[str, ...]
+    next_steps: tuple[str, ...]
     """What to do, the first thing first."""
     seconds: float
     places: Array

@@ -502,7 +502,7 @@ class _ReferenceSets:
     """Which variant each injected table has: (I,)."""
     strengths: Array
     """(I,)."""
-    _variants: tuple[_Variant, ...]
+    variants: tuple[_Variant, ...]
 
     @property
     def observed(self) -> Array:
@@ -540,7 +540,7 @@ class _Injector:
 
     table: _PreparedTable
     names: tuple[str, ...]
-    _variants: tuple[_Variant, ...]
+    variants: tuple[_Variant, ...]
 
     def injected(
         self,
