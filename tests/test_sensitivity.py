@@ -9,21 +9,20 @@ import pytest
 from scipy.stats import binom
 
 from tests.conftest import few_trials
-from validation_core import diagnosis, statistics
-from validation_core import tables as uploads
+from validation_core import diagnosis, statistics, tables
 from validation_core.diagnosis import learning, tasks
 from validation_core.diagnosis.questions import Names, by_name
 from validation_core.diagnosis.questions.base import as_numbers
-from validation_core.diagnosis.questions.injections import INJECTIONS
-from validation_core.diagnosis.questions.sensitivity import DEFAULT
-from validation_core.diagnosis.questions.sensitivity.experiment import (
+from validation_core.diagnosis.questions.injections import INJECTIONS, TILTS
+from validation_core.diagnosis.questions.sensitivity import DEFAULT, figures
+from validation_core.diagnosis.questions.sensitivity.search import (
     PowerCurve,
     PowerExperiment,
+    crossing,
+    informative,
+    smallest,
     verdicts,
 )
-from validation_core.diagnosis.questions.sensitivity.figures import figures
-from validation_core.diagnosis.questions.sensitivity.search import crossing, informative, smallest
-from validation_core.diagnosis.questions.tilts import TILTS
 from validation_core.diagnosis.sensitivity import by_ranks
 from validation_core.methods import C2ST, SBC, TARP, CoLT, Multiple, WithinX
 from validation_core.scores.classifier import Classifier
@@ -327,7 +326,7 @@ def test_methods_that_all_train_networks_are_answered(store):
 def test_real_tables(name, rows, shared, store, monkeypatch):
     if rows:
         few_trials(monkeypatch)
-    arrays = uploads.read(shared / "data" / f"{name}.npz").arrays()
+    arrays = tables.read(shared / "data" / f"{name}.npz").arrays()
     some = Upload.of({name: array[:rows] for name, array in arrays.items()})
     found = run(some, store, stages=(0, 1))
     for one in found.injections:
@@ -359,7 +358,7 @@ def test_the_code_runs_as_it_stands(tmp_path, capsys):
     np.savez(path, **made(60, 6).arrays())
     exec(QUESTION.code.format(path=path, seed=1), {})
     said = capsys.readouterr().out.strip().splitlines()
-    again = run(uploads.read(path), Store(tmp_path / "again"), seed=1)
+    again = run(tables.read(path), Store(tmp_path / "again"), seed=1)
     assert said[: len(say(again, ()))] == list(say(again, ()))
 
 
