@@ -12,7 +12,7 @@ LAYERS = (
     {"types", "keys", "rng", "hashing", "narrow", "codec"},
     {"statistics", "learn", "store"},
     {"sampling", "omnibus", "tables", "figures.style", "figures.ranks", "figures.nulls",
-     "figures.outcome", "diagnosis.claims", "diagnosis.called"},
+     "figures.outcome", "diagnosis.claims"},
     {"scores", "benchmarks.diffusion", "bayes"},
     {"benchmarks", "methods", "diagnosis.records"},
     {"study"},

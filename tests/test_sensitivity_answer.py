@@ -23,7 +23,7 @@ from validation_core.diagnosis.questions.sensitivity.experiment import (
 from validation_core.diagnosis.questions.sensitivity.figures import figures
 from validation_core.diagnosis.questions.sensitivity.search import crossing, informative, smallest
 from validation_core.diagnosis.questions.tilts import TILTS
-from validation_core.diagnosis.sensitivity import by_ranks
+from validation_core.diagnosis.verdict import by_ranks
 from validation_core.methods import C2ST, SBC, TARP, CoLT, Multiple, WithinX
 from validation_core.scores.classifier import Classifier
 from validation_core.store import Store

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from validation_core.diagnosis.called import called, column
 from validation_core.omnibus import Claim, Omnibus
 from validation_core.omnibus.features import LEARNED, Family
 
@@ -188,3 +187,13 @@ def _along(claim: Claim, names: Sequence[str], x_names: Sequence[str]) -> str:
     if kind == "mean":
         return f"q's mean of {called(names, which)}"
     return "several coordinates of x"
+
+
+def called(names: Sequence[str], which: int) -> str:
+    """The name of a parameter, by its place; a number where the names do not reach."""
+    return names[which] if which < len(names) else f"theta_{which + 1}"
+
+
+def column(which: int, x_names: Sequence[str] = ()) -> str:
+    """The name of a column of x; numbered from 1 where it has none."""
+    return x_names[which] if which < len(x_names) else f"x_{which + 1}"

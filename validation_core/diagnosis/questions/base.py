@@ -21,7 +21,7 @@ import numpy as np
 
 from validation_core import models
 from validation_core.diagnosis import tasks
-from validation_core.diagnosis.called import called
+from validation_core.diagnosis.claims import called
 from validation_core.methods.base import Method
 from validation_core.models import Training
 from validation_core.study import Report, Study

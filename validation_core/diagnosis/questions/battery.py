@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from validation_core import statistics
 from validation_core.diagnosis import learning
-from validation_core.diagnosis.obstacles import obstacle, unusable
+from validation_core.diagnosis.choice import obstacle, unusable
 from validation_core.diagnosis.questions.null_tables import (
     Float,
     Places,

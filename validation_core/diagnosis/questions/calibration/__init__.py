@@ -14,8 +14,9 @@ import numpy as np
 
 from validation_core import keys, scores
 from validation_core.diagnosis import tasks as diagnoses
-from validation_core.diagnosis.obstacles import obstacle as hinders
-from validation_core.diagnosis.obstacles import unusable
+from validation_core.diagnosis.choice import obstacle as hinders
+from validation_core.diagnosis.choice import unusable
+from validation_core.diagnosis.learning import held_back
 from validation_core.diagnosis.questions.base import Names, Question, Rows, TableStudy, as_numbers
 from validation_core.diagnosis.questions.calibration import text
 from validation_core.diagnosis.questions.calibration.errors import (
@@ -27,8 +28,7 @@ from validation_core.diagnosis.questions.calibration.errors import (
     marginals,
     regions,
 )
-from validation_core.diagnosis.run import held_back
-from validation_core.diagnosis.words import distances
+from validation_core.diagnosis.records import distances
 from validation_core.methods.base import Method
 from validation_core.rng import stream
 from validation_core.statistics import divergence

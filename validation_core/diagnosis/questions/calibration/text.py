@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from validation_core.diagnosis import words
+from validation_core.diagnosis import records
 from validation_core.diagnosis.claims import Claims
 from validation_core.diagnosis.questions.base import Interval, Rows, as_numbers, called
 from validation_core.diagnosis.questions.calibration.errors import (
@@ -269,7 +269,7 @@ def _nats(nats: DensityDivergence | LearnedDivergence) -> list[str]:
     ends = {"skl": nats.estimate, "ci_low": nats.low, "ci_high": nats.high}
     sentences = [*nats_in_words({**fields, **ends})]
     sentences.append(
-        f"Against no divergence at all p {words.equals(nats.pvalue)}, by "
+        f"Against no divergence at all p {records.equals(nats.pvalue)}, by "
         f"{nats.relabelings:,} relabelings within x."
     )
     if nats.weighted:

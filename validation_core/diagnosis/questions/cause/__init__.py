@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from validation_core.diagnosis.choice import unusable
 from validation_core.diagnosis.claims import Claims
-from validation_core.diagnosis.obstacles import unusable
 from validation_core.diagnosis.questions.base import Names, Question, Rows
 from validation_core.diagnosis.questions.cause import causes, text
 from validation_core.diagnosis.questions.cause.study import CauseStudy, LikelyCause, cause_of

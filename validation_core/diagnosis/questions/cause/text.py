@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from validation_core.diagnosis.called import called
-from validation_core.diagnosis.claims import Claims
+from validation_core.diagnosis.claims import Claims, called
 from validation_core.diagnosis.questions.base import Rows
 from validation_core.diagnosis.questions.cause.causes import NEXT_STEPS, TITLES, steps, title
 from validation_core.diagnosis.questions.cause.classify import COUNTED
 from validation_core.diagnosis.questions.cause.findings import LEVEL, Departure, Finding
 from validation_core.diagnosis.questions.cause.study import Candidate, LikelyCause, Strength
-from validation_core.diagnosis.words import equals
+from validation_core.diagnosis.records import equals
 from validation_core.tables.repeats import Fault
 
 _MOST = 4  # departures that are told

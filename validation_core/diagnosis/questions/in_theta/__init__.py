@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from validation_core.diagnosis import obstacles
+from validation_core.diagnosis import choice
 from validation_core.diagnosis.claims import Claims
 from validation_core.diagnosis.questions.base import Names, Question, Rows
 from validation_core.diagnosis.questions.in_theta import text
@@ -45,7 +45,7 @@ class InTheta(Question[MassInTheta]):
                 "A map over theta compares the truth with q's draws at the same x; two samples p "
                 "and q have no x. Upload theta, x and theta_q."
             )
-        return obstacles.obstacle(WithinX(), upload) or obstacles.unusable(upload)
+        return choice.obstacle(WithinX(), upload) or choice.unusable(upload)
 
     def studies(
         self, upload: Upload, methods: Sequence[Method], seed: int
@@ -58,7 +58,7 @@ class InTheta(Question[MassInTheta]):
         network = training(upload, WithinX(), seed)
         assert network is not None
         both = [network]
-        if obstacles.within(upload) is None:
+        if choice.within(upload) is None:
             both.append(slot_training(upload, seed))
         return (InThetaStudy(digest=upload.digest, seed=seed, trainings=tuple(both)),)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from validation_core.diagnosis.called import called
+from validation_core.diagnosis.claims import called
 from validation_core.diagnosis.questions.in_theta.study import MassInTheta, RatioMap
 from validation_core.figures import style
 from validation_core.figures.outcome import Drawn

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core import sampling, scores, statistics
-from validation_core.diagnosis import learning, run
+from validation_core.diagnosis import learning
 from validation_core.diagnosis.questions.base import TableStudy, as_numbers
 from validation_core.diagnosis.questions.in_theta import regions
 from validation_core.diagnosis.questions.in_theta.regions import Share, Strip, Tenth
@@ -149,7 +149,7 @@ class InThetaStudy(TableStudy[MassInTheta], spec="in_theta"):
         """Held-out rows with as many draws as are scored, and their logits."""
         n = len(learning.kept(upload, self.seed))
         most = min(upload.k, max(1, SCORED // n), max(1, _NUMBERS // sum(upload.dims)))
-        few = run.held_back(upload, self.seed, most)
+        few = learning.held_back(upload, self.seed, most)
         return few, scores.apply(network.at(), few)
 
 

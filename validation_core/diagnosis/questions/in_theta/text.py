@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from validation_core.diagnosis.called import called
-from validation_core.diagnosis.claims import Claims
+from validation_core.diagnosis.claims import Claims, called
 from validation_core.diagnosis.questions.in_theta.regions import FACTOR, STRIPS, Share, Strip
 from validation_core.diagnosis.questions.in_theta.study import LEVEL, MassInTheta
-from validation_core.diagnosis.words import equals
+from validation_core.diagnosis.records import equals
 
 
 def describe(

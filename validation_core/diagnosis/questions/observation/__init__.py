@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from validation_core import keys
-from validation_core.diagnosis import learning, obstacles
+from validation_core.diagnosis import choice, learning
 from validation_core.diagnosis.claims import Claims
 from validation_core.diagnosis.questions.base import Names, Question, Rows, called
 from validation_core.diagnosis.questions.observation import text
@@ -67,7 +67,7 @@ class Observation(Question[AtObservation]):
                 f"A local test learns on half of the rows and needs at least {FEWEST} rows; got "
                 f"{upload.n}. Upload more rows."
             )
-        return obstacles.unusable(upload)
+        return choice.unusable(upload)
 
     def studies(
         self, upload: Upload, methods: Sequence[Method], seed: int, where: Where = None
@@ -86,7 +86,7 @@ class Observation(Question[AtObservation]):
         network = Training(source=source, recipe=LC2STEnsemble(), seed=seed)
         studies = [at.study(upload, seed, network, "local")]
         for method in methods:
-            if method.localizes and obstacles.obstacle(method, upload) is None:
+            if method.localizes and choice.obstacle(method, upload) is None:
                 localizer = training(upload, method, seed)
                 assert localizer is not None
                 studies.append(at.study(upload, seed, localizer, "ball"))

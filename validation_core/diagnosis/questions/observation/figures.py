@@ -8,7 +8,7 @@ from html import escape
 import numpy as np
 import plotly.graph_objects as go
 
-from validation_core.diagnosis.called import called
+from validation_core.diagnosis.claims import called
 from validation_core.diagnosis.questions.observation.study import AtObservation, Ball, LocalTest
 from validation_core.figures import style
 from validation_core.figures.outcome import Drawn

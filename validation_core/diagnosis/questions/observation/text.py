@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from validation_core.diagnosis.called import called, column
-from validation_core.diagnosis.claims import Claims
+from validation_core.diagnosis.claims import Claims, called, column
 from validation_core.diagnosis.questions.base import Interval
 from validation_core.diagnosis.questions.observation.study import (
     LEVEL,
@@ -18,7 +17,7 @@ from validation_core.diagnosis.questions.observation.study import (
     Nearby,
     Site,
 )
-from validation_core.diagnosis.words import equals
+from validation_core.diagnosis.records import equals
 from validation_core.types import Array
 
 _TOLD = 8  # draws of q from which quarters of them mean something

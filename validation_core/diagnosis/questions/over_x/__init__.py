@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from validation_core.diagnosis import obstacles
+from validation_core.diagnosis import choice
 from validation_core.diagnosis.claims import Claims
 from validation_core.diagnosis.questions.base import Names, Question, Rows
 from validation_core.diagnosis.questions.over_x import text
@@ -51,7 +51,7 @@ class OverX(Question[ErrorsOverX]):
                 f"A map over x compares stretches of at least 10 rows each and needs {FEWEST} "
                 f"rows; got {upload.n}. Upload more rows."
             )
-        return obstacles.unusable(upload)
+        return choice.unusable(upload)
 
     def studies(
         self, upload: Upload, methods: Sequence[Method], seed: int
@@ -61,7 +61,7 @@ class OverX(Question[ErrorsOverX]):
             return ()
         network = None
         for method in methods:
-            if method.reads_classifier and obstacles.obstacle(WithinX(), upload) is None:
+            if method.reads_classifier and choice.obstacle(WithinX(), upload) is None:
                 network = training(upload, method, seed)
                 break
         if network is None:

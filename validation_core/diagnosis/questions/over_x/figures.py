@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from validation_core.diagnosis.called import column
-from validation_core.diagnosis.claims import Claims
+from validation_core.diagnosis.claims import Claims, column
 from validation_core.diagnosis.questions.over_x.features import Kind
 from validation_core.diagnosis.questions.over_x.study import Curve, ErrorsOverX, Heat, Place
 from validation_core.diagnosis.questions.over_x.text import coordinate, feature
-from validation_core.diagnosis.words import equals
+from validation_core.diagnosis.records import equals
 from validation_core.figures import style
 from validation_core.figures.outcome import Drawn
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from validation_core.diagnosis.called import called, column
-from validation_core.diagnosis.claims import Claims
+from validation_core.diagnosis.claims import Claims, called, column
 from validation_core.diagnosis.questions.over_x.features import Estimate, Kind
 from validation_core.diagnosis.questions.over_x.scan import Disc
 from validation_core.diagnosis.questions.over_x.study import (
@@ -15,7 +14,7 @@ from validation_core.diagnosis.questions.over_x.study import (
     Overall,
     Place,
 )
-from validation_core.diagnosis.words import equals
+from validation_core.diagnosis.records import equals
 from validation_core.omnibus.coordinates import CHOSEN, COLUMNS, COMPONENTS
 
 _MANY_BEYOND = 0.25  # share of truths beyond all draws from which a shift is told as a bound

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core import statistics
-from validation_core.diagnosis.obstacles import obstacle as cannot
+from validation_core.diagnosis.choice import obstacle as cannot
 from validation_core.diagnosis.questions.base import Interval, TableStudy
 from validation_core.diagnosis.questions.battery import LeftOut, parted, thinned
 from validation_core.diagnosis.questions.sensitivity import search
