@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from validation_core import sampling, scores
 from validation_core.diagnosis import learning
 from validation_core.diagnosis.choice import obstacle, within
-from validation_core.diagnosis.learning import Uploaded, table
 from validation_core.diagnosis.records import Effect, Record, outcome_effects, place_effects
 from validation_core.localization import near
 from validation_core.methods import DC, TARP, Omnibus, WithinX
@@ -30,9 +29,6 @@ from validation_core.scores.base import Recipe
 from validation_core.scores.classifier import TrainedClassifier
 from validation_core.tables import Upload
 from validation_core.types import Array, PosteriorTable, Scores, TwoSamples
-
-if TYPE_CHECKING:
-
 
 _LOOKED = 1000  # draws of q that a local test looks at: bounds what a record holds of its nulls
 

@@ -129,7 +129,7 @@ class RelabelTask(Specification, spec="relabel"):
             name: models.trained(store, training, report)
             for name, training in zip(self.names, self.trainings, strict=True)
         }
-        answer = run_relabelling(
+        answer = run.run_relabelling(
             upload,
             self.method,
             self.seed,
@@ -149,7 +149,7 @@ def _relabel_tasks(
     upload: Upload, method: Omnibus, seed: int, how: How = learning.recipe
 ) -> tuple[RelabelTask, ...]:
     """The answer at once and, where something can be learned, the whole one."""
-    recipes = learned_recipes(upload, how)
+    recipes = run.learned_recipes(upload, how)
     first = RelabelTask(digest=upload.digest, method=method, seed=seed, whole=not recipes)
     if not recipes:
         return (first,)
@@ -181,7 +181,7 @@ def tasks(
         if obstacle(method, upload) is not None:
             continue
         if isinstance(method, Omnibus):
-            first, *whole = run._relabel_tasks(upload, method, seed, how)
+            first, *whole = _relabel_tasks(upload, method, seed, how)
             queues[method.label] = [first]
             last += whole
             continue
@@ -229,7 +229,7 @@ def records(
             answers.append(Record.not_run(method, reason))
             continue
         if isinstance(method, Omnibus):
-            loaded = [task.load(store) for task in run._relabel_tasks(upload, method, seed, how)]
+            loaded = [task.load(store) for task in _relabel_tasks(upload, method, seed, how)]
             waiting += loaded[-1] is None
             record = next((answer for answer in reversed(loaded) if answer), None)
         else:
