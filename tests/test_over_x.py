@@ -21,7 +21,7 @@ from validation_core.diagnosis.questions.over_x.features import Estimate
 from validation_core.diagnosis.questions.over_x.scan import windows
 from validation_core.diagnosis.questions.over_x.study import Overall
 from validation_core.localization import over_x as smoothing
-from validation_core.omnibus.coordinates import coordinates, moments
+from validation_core.omnibus.places import coordinates, moments
 from validation_core.scores.classifier import Classifier
 from validation_core.store import Store
 from validation_core.tables import Upload

@@ -21,9 +21,8 @@ from validation_core.localization import near
 from validation_core.methods import DC, TARP, Omnibus, WithinX
 from validation_core.methods.base import Method
 from validation_core.methods.colt import CoLT
-from validation_core.omnibus import Learned, columns, nearest, relabelled
-from validation_core.omnibus.battery import SHARES
-from validation_core.omnibus.features import RATIOS
+from validation_core.omnibus import LearnedScore, columns, nearest, relabelled
+from validation_core.omnibus.battery import RATIOS, SHARES
 from validation_core.rng import stream
 from validation_core.scores.base import Recipe
 from validation_core.scores.classifier import TrainedClassifier
@@ -264,7 +263,7 @@ def run_relabelling(
     )
 
 
-def _learned_scores(upload: Upload, name: str, network: Any, seed: int) -> Learned:
+def _learned_scores(upload: Upload, name: str, network: Any, seed: int) -> LearnedScore:
     """What a network says of the truths and of those draws that may play them."""
     assert isinstance(upload.data, PosteriorTable)
     data, rows = upload.data, learning.kept(upload, seed)
@@ -278,4 +277,4 @@ def _learned_scores(upload: Upload, name: str, network: Any, seed: int) -> Learn
     few = PosteriorTable(data.theta[rows], data.x[rows], data.q[np.ix_(rows, indices)])
     read = scores.apply(network.at(), few)
     values = np.concatenate([read.truth[0][:, None], read.draws[0]], axis=1)
-    return Learned(name, rows, values, name in RATIOS)
+    return LearnedScore(name, rows, values, name in RATIOS)

@@ -21,7 +21,7 @@ from scipy.special import ndtr, ndtri
 from validation_core import __version__, statistics
 from validation_core.diagnosis.claims import Claims
 from validation_core.diagnosis.records import LISTED, SMALLEST, Record, equals, remark
-from validation_core.omnibus import Omnibus
+from validation_core.omnibus import OmnibusResult
 from validation_core.rng import stream
 from validation_core.scores.quantities import LOG_Q, QUANTITIES, labels
 from validation_core.statistics.laws import kolmogorov_quantile
@@ -220,7 +220,7 @@ def verdict(
 def _claims(ran: Sequence[Record], alpha: float) -> Claims | None:
     for record in ran:
         if record.kind.decides:
-            return Claims(Omnibus.read(record.arrays), alpha, float(record.effect["share"]))
+            return Claims(OmnibusResult.read(record.arrays), alpha, float(record.effect["share"]))
     return None
 
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from validation_core.methods.base import RANKED, LogDensity, Method, Work
-from validation_core.omnibus import relabelled
-from validation_core.omnibus.table import RELABELINGS
+from validation_core.omnibus import RELABELINGS, relabelled
 from validation_core.types import (
     Array,
     MethodStyle,

@@ -11,8 +11,8 @@ from validation_core.diagnosis.claims import Claims
 from validation_core.figures import style
 from validation_core.figures.outcome import Drawn
 from validation_core.methods.mmd_fuse.figures import null
-from validation_core.omnibus import Omnibus
-from validation_core.omnibus.features import Family
+from validation_core.omnibus import OmnibusResult
+from validation_core.omnibus.battery import Family
 from validation_core.types import Array
 
 _LEVEL = 0.05
@@ -49,7 +49,7 @@ def outcome(arrays: Mapping[str, Array], names: Sequence[str] = ()) -> list[Draw
     del names
     sheets: list[Drawn] = []
     if "claims" in arrays:
-        result = Omnibus.read(arrays)
+        result = OmnibusResult.read(arrays)
         sheets.append(Drawn("What is claimed", families(Claims(result, _LEVEL)), _FAMILIES))
     observed = float(np.max(arrays["evidence"])) if "evidence" in arrays else float("nan")
     if np.isfinite(observed):

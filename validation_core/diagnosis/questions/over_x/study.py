@@ -18,7 +18,7 @@ from validation_core.diagnosis.questions.over_x import features, scan
 from validation_core.diagnosis.questions.over_x.features import Estimate, Features, Kind
 from validation_core.localization import over_x as smoothing
 from validation_core.narrow import narrow
-from validation_core.omnibus.coordinates import COLUMNS, Coordinates, aside, coordinates, moments
+from validation_core.omnibus.places import COLUMNS, XCoordinates, aside, coordinates, moments
 from validation_core.rng import stream
 from validation_core.study import Report
 from validation_core.tables import Upload
@@ -239,7 +239,7 @@ class _Inputs(NamedTuple):
     name: str
     """ranks or learned."""
     features: Features
-    at: Coordinates
+    at: XCoordinates
     plane: Array | None
     """x (n, 2) where it has two columns that vary."""
     rows: NDArray[np.int64]
@@ -439,7 +439,7 @@ def _typical(inputs: _Inputs, c: int, inside: NDArray[np.bool_]) -> int:
     return int(inputs.rows[within[np.square(across - np.median(across, axis=0)).sum(1).argmin()]])
 
 
-def _along(at: Coordinates, c: int) -> tuple[str, int]:
+def _along(at: XCoordinates, c: int) -> tuple[str, int]:
     return (at.kinds[c], at.which[c]) if c < len(at.kinds) else ("plane", -1)
 
 

@@ -15,7 +15,7 @@ from validation_core.diagnosis.questions.over_x.study import (
     Place,
 )
 from validation_core.diagnosis.records import equals
-from validation_core.omnibus.coordinates import CHOSEN, COLUMNS, COMPONENTS
+from validation_core.omnibus.places import CHOSEN, COLUMNS, COMPONENTS
 
 _MANY_BEYOND = 0.25  # share of truths beyond all draws from which a shift is told as a bound
 
