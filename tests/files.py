@@ -12,8 +12,10 @@ def table(n=60, k=12, d=2, m=3, seed=0, **more):
     """theta (n, d), x (n, m), theta_q (n, k, d) in float32, and whatever else."""
     rng = np.random.default_rng(seed)
     shapes = {"theta": (n, d), "x": (n, m), "theta_q": (n, k, d)}
-    made = {name: rng.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
-    return made | more
+    arrays = {
+        name: rng.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()
+    }
+    return arrays | more
 
 
 def npz(arrays, compressed=False):
@@ -80,9 +82,9 @@ def netcdf(groups):
             for dim, length in lengths.items():
                 into.create_dataset(dim, data=np.arange(length)).make_scale(dim)
             for name, (dims, array) in variables.items():
-                made = into.create_dataset(name, data=array)
+                dataset = into.create_dataset(name, data=array)
                 for axis, dim in enumerate(dims):
-                    made.dims[axis].attach_scale(into[dim])
+                    dataset.dims[axis].attach_scale(into[dim])
     return file.getvalue()
 
 

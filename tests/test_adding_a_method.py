@@ -18,7 +18,7 @@ from validation_core.figures.diagnosis import pictures
 from validation_core.methods import METHODS
 from validation_core.methods.base import Method, ScoreKind, Work
 from validation_core.rng import stream
-from validation_core.scores.base import Recipe
+from validation_core.scores import Recipe
 from validation_core.store import Store
 from validation_core.sweep import costs
 from validation_core.tables import Upload

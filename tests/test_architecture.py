@@ -1,6 +1,7 @@
 """The shape of the house: who may import whom, and what the top level holds."""
 
 import ast
+import functools
 import subprocess
 import sys
 
@@ -11,15 +12,15 @@ CORE = ROOT / "validation_core"
 LAYERS = (
     {"types", "keys", "rng", "hashing", "narrow", "codec"},
     {"statistics", "learn", "store"},
-    {"sampling", "omnibus", "tables", "figures.style", "figures.ranks", "figures.nulls",
-     "figures.outcome", "diagnosis.claims"},
+    {"sampling", "omnibus", "tables", "figures.style", "figures.outcome",
+     "diagnosis.claims"},
     {"scores", "benchmarks.diffusion", "bayes"},
     {"benchmarks", "methods", "diagnosis.records"},
     {"study"},
     {"models", "sweep"},
     {"tasks", "diagnosis", "localization", "simulations"},
-    {"sweep.parts", "sweep.plan", "sweep.gather"},
-    {"sweep.advice", "sweep.presets", "sweep.costs", "export", "sweep.trial_detail"},
+    {"sweep.plan"},
+    {"sweep.advice", "sweep.presets", "sweep.costs", "export"},
     {"engine", "figures", "sweep.published", "sweep.conformal_explorer",
      "sweep.weak_classifiers", "diagnosis.questions", "report"},
     {"engine.worker", "front"},
@@ -76,14 +77,43 @@ def _modules():
     return sorted(path for path in CORE.rglob("*.py"))
 
 
-def _imports(path):
-    for node in ast.walk(ast.parse(path.read_text())):
+@functools.cache
+def _tree(path):
+    return ast.parse(path.read_text())
+
+
+def _source(path, node):
+    """The full name of the module that a `from ... import` reads."""
+    if not node.level:
+        return node.module
+    parts = path.relative_to(ROOT).parts[: -node.level]
+    return ".".join([*parts, *([node.module] if node.module else [])])
+
+
+def _imported(path):
+    """Local name, full name: of modules and of what they hold."""
+    for node in ast.walk(_tree(path)):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module:
             for alias in node.names:
-                name = f"{node.module}.{alias.name}"
-                yield name if _is_module(name) else node.module
+                yield alias.asname or alias.name, alias.name
+        elif isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                yield alias.asname or alias.name, f"{_source(path, node)}.{alias.name}"
+
+
+def _imports(path):
+    """Full names of modules."""
+    for _, name in _imported(path):
+        yield name if _is_module(name) else name.rpartition(".")[0] or name
+
+
+def _read(path):
+    """Full names that are imported, and those that are read from what is imported."""
+    local = dict(_imported(path))
+    yield from local.values()
+    for node in ast.walk(_tree(path)):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            yield f"{local.get(node.value.id, '')}.{node.attr}"
 
 
 def _is_module(name):
@@ -130,6 +160,27 @@ def test_core_knows_no_page():
         if name.split(".")[0] in banned
     ]
     assert found == []
+
+
+def test_underscored_names_stay_in_their_room():
+    """A room is a folder or a module of the core; pages may read none of them."""
+    record = {"_fields", "_replace", "_asdict"}  # a named tuple's public names
+
+    def room(name):
+        return name.split(".")[1] if name.startswith("validation_core.") else "pages"
+
+    def private(name):
+        return name.startswith("_") and not name.startswith("__") and name not in record
+
+    borrowed = [
+        f"{path.relative_to(ROOT)} reads {name}"
+        for path in [*_modules(), *(ROOT / "pages").rglob("*.py"), ROOT / "app.py"]
+        for name in sorted(set(_read(path)))
+        if name.startswith("validation_core.")
+        and any(map(private, name.split(".")))
+        and room(name) != room(".".join(path.relative_to(ROOT).with_suffix("").parts))
+    ]
+    assert borrowed == []
 
 
 def test_pages_compute_nothing():

@@ -9,10 +9,11 @@ import pytest
 
 from validation_core import keys, sampling, scores, statistics
 from validation_core.benchmarks import BENCHMARKS
-from validation_core.methods.automl import AutoML, figures
+from validation_core.methods import automl
+from validation_core.methods.automl import AutoML
 from validation_core.rng import stream
-from validation_core.scores.witness import Witness, ensemble, problem
-from validation_core.scores.witness.problem import MemberFit
+from validation_core.scores import witness, witness_training
+from validation_core.scores.witness import MemberFit, Witness
 from validation_core.statistics import permutation
 from validation_core.statistics.permutation import share_beyond
 from validation_core.store import Store
@@ -208,7 +209,7 @@ def test_it_sees_what_is_wrong_and_says_by_whom(learnt):
     assert told["r2"] > 0.05
     weights = [v for name, v in told.items() if name.startswith("weight ")]
     assert sum(weights) == pytest.approx(1)
-    assert {name[3:] for name in told if name.startswith("r2 ")} == set(ensemble.MEMBERS)
+    assert {name[3:] for name in told if name.startswith("r2 ")} == set(witness_training.MEMBERS)
     # (theta - mu)' S^-1 (theta - mu) is what tells: a plane cannot see it.
     assert told["r2 linear"] < 0.03 < told["r2 quadratic"]
     found = AutoML().test(scores.apply(learnt.at(), _test_rows()), stream(22))
@@ -259,24 +260,26 @@ def test_no_member_is_begun_after_the_time(rows, monkeypatch):
         return fit
 
     clock = [0.0]
-    monkeypatch.setattr(ensemble.time, "perf_counter", lambda: clock[0])
+    monkeypatch.setattr(witness_training.time, "perf_counter", lambda: clock[0])
     monkeypatch.setattr(
-        ensemble, "MEMBERS", {name: ensemble.Member(slow(name), None) for name in ensemble.MEMBERS}
+        witness_training,
+        "MEMBERS",
+        {name: witness_training.Member(slow(name), None) for name in witness_training.MEMBERS},
     )
-    ensemble.learn(rows, 25, 0)
-    assert begun == list(ensemble.MEMBERS)[:3]
+    witness_training.learn(rows, 25, 0)
+    assert begun == list(witness_training.MEMBERS)[:3]
 
 
 def test_a_useless_member_gets_no_weight():
     rng = stream(24)
     n = 2000
     y = np.repeat([0.5, -0.5], n // 2)
-    fold = np.arange(n) % problem.FOLDS
-    asked = problem.Regression(np.zeros((n, 1)), y, np.full(n, 1 / n), fold)
+    fold = np.arange(n) % witness.FOLDS
+    asked = witness.Regression(np.zeros((n, 1)), y, np.full(n, 1 / n), fold)
     good = 0.3 * y + 0.2 * rng.standard_normal(n)
     held = {"noise": 0.3 * rng.standard_normal(n), "good": good, "wrong": -y,
             "zero": np.zeros(n)}  # fmt: skip
-    weights = ensemble.stacked(asked, held)
+    weights = witness_training.stacked(asked, held)
     assert weights["good"] > 0.97
     assert max(weights[name] for name in ("noise", "wrong", "zero")) < 0.03
 
@@ -284,10 +287,10 @@ def test_a_useless_member_gets_no_weight():
 def test_loudness_of_a_member_does_not_matter():
     rng = stream(51)
     y = np.repeat([0.5, -0.5], 300)
-    asked = problem.Regression(np.zeros((600, 1)), y, np.full(600, 1 / 600), np.arange(600) % 5)
+    asked = witness.Regression(np.zeros((600, 1)), y, np.full(600, 1 / 600), np.arange(600) % 5)
     one, two = (y + 2 * rng.standard_normal(600) for _ in range(2))
-    before = ensemble.stacked(asked, {"one": one, "two": two})
-    after = ensemble.stacked(asked, {"one": 1e-3 * one, "two": 50 * two - 7})
+    before = witness_training.stacked(asked, {"one": one, "two": two})
+    after = witness_training.stacked(asked, {"one": 1e-3 * one, "two": 50 * two - 7})
     assert after == pytest.approx(before)
     assert min(before.values()) > 0.2
     assert asked.r2(50 * two - 7) == pytest.approx(asked.r2(two))
@@ -298,9 +301,9 @@ def test_loudness_of_a_member_does_not_matter():
 
 def test_where_no_member_explains_anything_one_is_the_witness():
     y = np.repeat([0.5, -0.5], 50)
-    asked = problem.Regression(np.zeros((100, 1)), y, np.full(100, 0.01), np.arange(100) % 5)
+    asked = witness.Regression(np.zeros((100, 1)), y, np.full(100, 0.01), np.arange(100) % 5)
     less = np.where(np.arange(100) % 10 < 4, y, -y)
-    weights = ensemble.stacked(asked, {"wrong": -y, "less wrong": less})
+    weights = witness_training.stacked(asked, {"wrong": -y, "less wrong": less})
     assert weights == {"wrong": 0.0, "less wrong": 1.0}
 
 
@@ -308,7 +311,7 @@ def test_folds_of_a_table_share_no_x():
     table = sampling.table(GAUSSIAN, GAMMA, 40, 3, stream(25))
     made = Witness().of_table(table, stream(26))
     assert (len(made.p), len(made.q)) == (40, 120)
-    asked = problem.regression(made, *problem.scaling(made), stream(27))
+    asked = witness.regression(made, *witness.scaling(made), stream(27))
     for i in range(40):
         assert len({asked.fold[i], *asked.fold[40 + 3 * i : 43 + 3 * i]}) == 1
     np.testing.assert_array_equal(np.bincount(asked.fold[:40]), [8] * 5)
@@ -327,7 +330,7 @@ def test_a_table_is_learnt_from():
 
 
 def test_long_tables_are_cut(monkeypatch):
-    monkeypatch.setattr(problem, "_MOST", 90)
+    monkeypatch.setattr(witness, "_MOST", 90)
     table = sampling.table(GAUSSIAN, GAMMA, 40, 5, stream(31))
     made = Witness().of_table(table, stream(32))
     np.testing.assert_array_equal(made.q.theta, table.q[:, :2].reshape(80, -1))
@@ -338,14 +341,14 @@ def test_long_tables_are_cut(monkeypatch):
 def test_poor_rows(kind):
     """The smallest samples that are taken, in shapes that break a careless member."""
     rng = stream(33, kind)
-    p, q = rng.standard_normal((2, problem.FEWEST, 1))
+    p, q = rng.standard_normal((2, witness.FEWEST, 1))
     if kind == "constants":
-        p, q = np.ones((2, problem.FEWEST, 3))
+        p, q = np.ones((2, witness.FEWEST, 3))
     if kind == "identical":
         q = p
     if kind == "huge":
         p, q = 1e200 * p, 1e-200 * q
-    none = np.empty((problem.FEWEST, 0))
+    none = np.empty((witness.FEWEST, 0))
     recipe = Witness()
     made = recipe.of_blocks(TwoSamples(Joint(p, none), Joint(q, none)), rng)
     found = recipe.learn_all([made], [0])[0]
@@ -358,11 +361,11 @@ def test_poor_rows(kind):
 
 
 def test_rows_that_are_refused():
-    few = problem.FEWEST - 1
-    with pytest.raises(ValueError, match=f"at least {problem.FEWEST} rows .* got {few} and {few}"):
+    few = witness.FEWEST - 1
+    with pytest.raises(ValueError, match=f"at least {witness.FEWEST} rows .* got {few} and {few}"):
         Witness(n=few).sample(GAUSSIAN, GAMMA, stream(34))
     table = sampling.table(GAUSSIAN, GAMMA, few, 5, stream(35))
-    with pytest.raises(ValueError, match=f"at least {problem.FEWEST} simulations"):
+    with pytest.raises(ValueError, match=f"at least {witness.FEWEST} simulations"):
         Witness().of_table(table, stream(36))
     missing = Joint(np.full((20, 1), np.nan), np.zeros((20, 1)))
     rows = Witness().of_blocks(TwoSamples(missing, missing), stream(37))
@@ -372,27 +375,27 @@ def test_rows_that_are_refused():
 
 def test_products_give_way_to_random_squares(monkeypatch):
     """Where there are too many products, as many random quadratics serve."""
-    from validation_core.scores.witness import ridge
+    from validation_core.scores import witness_training
 
     rng = stream(38)
     z = rng.standard_normal((1200, 4))
     y = np.where(z[:, 0] * z[:, 1] > 0, 0.5, -0.5)
-    asked = problem.Regression(z, y, np.full(1200, 1 / 1200), np.arange(1200) % problem.FOLDS)
-    full = ridge.quadratic(asked, stream(39))
-    monkeypatch.setattr(ridge, "_PRODUCTS", 9)
-    random = ridge.quadratic(asked, stream(39))
+    asked = witness.Regression(z, y, np.full(1200, 1 / 1200), np.arange(1200) % witness.FOLDS)
+    full = witness_training.quadratic(asked, stream(39))
+    monkeypatch.setattr(witness_training, "_PRODUCTS", 9)
+    random = witness_training.quadratic(asked, stream(39))
     assert full.arrays["directions"].shape == (4, 0)
     assert random.arrays["directions"].shape == (4, 9)
     assert full.r2 > 0.3
     assert 0.1 < random.r2 <= full.r2 + 0.02
 
 
-@pytest.mark.parametrize("name", ensemble.MEMBERS)
+@pytest.mark.parametrize("name", witness_training.MEMBERS)
 def test_a_stored_member_is_the_one_whose_folds_were_judged(name):
     """It fits the rows that it learnt from better than the folds were predicted, in their way."""
     rows = Witness(n=500).sample(GAUSSIAN, GAMMA, stream(40))
-    asked = problem.regression(rows, *problem.scaling(rows), stream(41))
-    member = ensemble.MEMBERS[name]
+    asked = witness.regression(rows, *witness.scaling(rows), stream(41))
+    member = witness_training.MEMBERS[name]
     fit = member.fit(asked, stream(42))
     own = member.predict(fit.arrays, asked.z)
     assert fit.r2 == pytest.approx(asked.r2(fit.held))
@@ -446,7 +449,7 @@ def test_an_absent_library_is_said(engine, install, rows):
 @pytest.mark.skipif(not FLAML, reason="FLAML is not installed: pip install .[automl]")
 @pytest.mark.filterwarnings("ignore")  # the library's own
 def test_flaml_finds_a_witness(rows, tmp_path):
-    from validation_core.scores.witness import search
+    from validation_core.scores import witness_search
 
     recipe = Witness(engine="flaml", n=400, seconds=5)
     learnt = recipe.learn_all([rows], [2**40])[0]
@@ -461,7 +464,7 @@ def test_flaml_finds_a_witness(rows, tmp_path):
     assert again.summary == learnt.summary
     # This process remembers what it found; another one searches anew.
     np.testing.assert_array_equal(scores.apply(again.at(), drawn).p, made.p)
-    search._models.clear()
+    witness_search._models.clear()
     anew = scores.apply(again.at(), drawn)
     assert np.corrcoef(anew.p, made.p)[0, 1] > 0.3
 
@@ -472,9 +475,9 @@ def test_flaml_finds_a_witness(rows, tmp_path):
 def test_figures_draw(learnt):
     made = scores.apply(learnt.at(), _test_rows())
     found = AutoML().test(made, stream(49))
-    drawn = figures.outcome(found.arrays)
+    drawn = AutoML.figures(found.arrays)
     assert len(drawn) == 2
-    sheets = [one.figure for one in drawn] + [figures.members(learnt.summary)]
+    sheets = [one.figure for one in drawn] + [automl._members(learnt.summary)]
     for sheet in sheets:
         go.Figure(sheet.to_dict())  # validation, which figures skip for speed
         assert sheet.data
@@ -492,12 +495,12 @@ def test_figures_draw(learnt):
 
 
 def test_figures_of_nothing_and_of_constants():
-    for drawn in figures.outcome({}):
+    for drawn in AutoML.figures({}):
         assert not drawn.figure.data
         assert drawn.figure.layout.annotations[0].text.startswith("No")
-    assert figures.members({}).layout.annotations[0].text.startswith("No")
+    assert automl._members({}).layout.annotations[0].text.startswith("No")
     flat = AutoML(permutations=19).test(BlockScores(np.zeros(9), np.zeros(9)), stream(50))
-    for drawn in figures.outcome(flat.arrays):
+    for drawn in AutoML.figures(flat.arrays):
         go.Figure(drawn.figure.to_dict())
         low, high = drawn.figure.layout.xaxis.range
         assert low < 0 < high

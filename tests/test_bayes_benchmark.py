@@ -16,7 +16,7 @@ from validation_core.bayes import MODELS, algorithms, closed, designs
 from validation_core.bayes.inference import ALGORITHMS, Variational
 from validation_core.benchmarks import BayesModel, Gaussian, bayes_model, fits, strength
 from validation_core.cli.line import line
-from validation_core.localization import scene
+from validation_core.localization import maps
 from validation_core.methods import METHODS, SBC, CoLT, WithinX
 from validation_core.models import Simulated
 from validation_core.rng import stream
@@ -300,9 +300,9 @@ def test_ranks_far_out_stay_numbers():
 
 def test_a_map_shows_the_truth_of_each_place():
     source = Simulated(benchmark=HEART, gamma=100.0)
-    places = scene.simulated(source, HEART.x(50, stream(22)), 7, stream(23))
+    places = maps.simulated(source, HEART.x(50, stream(22)), 7, stream(23))
     assert places.truth.shape == (7, 1, 2)
-    assert places.q.shape == (7, scene.SHOWN, 2)
+    assert places.q.shape == (7, maps.SHOWN, 2)
     drawn = HEART.pairs(7, 100.0, stream(23))
     by_x = {row.tobytes(): theta for row, theta in zip(drawn.x, drawn.theta, strict=True)}
     for x, truth in zip(places.x, places.truth, strict=True):

@@ -28,7 +28,7 @@ from validation_core.models import Simulated, Training, TrainTask, keep_covariat
 from validation_core.scores.classifier import Classifier
 from validation_core.simulations import Run, Summed
 from validation_core.store import Store
-from validation_core.sweep.parts import Batch, Part
+from validation_core.sweep.plan import Batch, Part
 from validation_core.sweep.trials import Trials
 from validation_core.tables import Upload
 

@@ -16,8 +16,7 @@ from validation_core.scores.classifier import Classifier
 from validation_core.store import Store
 from validation_core.sweep import conformal_explorer as workbench
 from validation_core.sweep.conformal_explorer import GridTask, ScoreGrid, with_training
-from validation_core.sweep.gather import collect, keep, missing
-from validation_core.sweep.plan import Sweep
+from validation_core.sweep.plan import Sweep, collect, keep, missing
 from validation_core.sweep.trials import Trials
 
 RECIPE = Classifier(train=300, epochs=8, lr=2e-3, hidden=32)

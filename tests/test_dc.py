@@ -6,11 +6,15 @@ import pytest
 
 from validation_core import keys, sampling, scores, statistics
 from validation_core.benchmarks import BENCHMARKS
-from validation_core.methods.dc import DC, figures
+from validation_core.methods import dc
+from validation_core.methods.dc import DC
 from validation_core.rng import stream
-from validation_core.scores.slot_classifier import SlotClassifier
-from validation_core.scores.slot_classifier.inputs import Inputs
-from validation_core.scores.slot_classifier.objective import Objective, flat, start
+from validation_core.scores.slot_classifier import Inputs, SlotClassifier
+from validation_core.scores.slot_classifier_training import (
+    Objective,
+    initial_parameters,
+    to_vector,
+)
 from validation_core.statistics import slots
 from validation_core.statistics.permutation import share_beyond
 from validation_core.store import Store
@@ -234,8 +238,7 @@ def test_worse_than_guessing_is_shown():
 # The score
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("net", ["quadratic", "paper"])
+@pytest.mark.parametrize("net", ["quadratic", pytest.param("paper", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("case", FITTED)
 def test_learned_divergence(reference, case, net):
     """Where the authors' package gets to on the same tables, or beyond."""
@@ -291,8 +294,8 @@ def test_no_parameter_knows_of_slots():
     """Slots that hold the same numbers are guessed, whatever the parameters."""
     rng = stream(29)
     one = np.repeat(rng.standard_normal((40, 1, 5)), 4, axis=1)
-    initial = start(5, 5, 8, rng)
-    vector = 10 * rng.standard_normal(flat(initial).size)
+    initial = initial_parameters(5, 5, 8, rng)
+    vector = 10 * rng.standard_normal(to_vector(initial).size)
     loss = Objective(one, one, "multiclass", initial).loss(vector)
     assert loss == pytest.approx(np.log(4), rel=1e-6)
 
@@ -316,9 +319,9 @@ def test_scores_follow_their_draws():
 def test_gradient(kind):
     rng = stream(32)
     z, f = rng.standard_normal((30, 4, 3)), rng.standard_normal((30, 4, 5))
-    initial = start(3, 5, 6, rng)
+    initial = initial_parameters(3, 5, 6, rng)
     objective = Objective(z, f, kind, initial)
-    vector = 0.5 * rng.standard_normal(flat(initial).size)
+    vector = 0.5 * rng.standard_normal(to_vector(initial).size)
     value, gradient = objective.penalised(vector, 0.01)
     assert value == pytest.approx(
         objective.loss(vector) + 0.01 * (vector[:-1] ** 2).sum(), rel=1e-6
@@ -333,8 +336,8 @@ def test_loss_is_the_divergence_below_guessing(kind):
     """Training climbs what the test tests."""
     rng = stream(33)
     g = rng.standard_normal((30, 4, 1))
-    initial = start(1, 1, 2, rng)
-    vector = np.zeros(flat(initial).size)
+    initial = initial_parameters(1, 1, 2, rng)
+    vector = np.zeros(to_vector(initial).size)
     vector[-2] = 1.0  # the linear feature alone
     loss = Objective(0 * g, g, kind, initial).loss(vector)
     rows = slots.contributions(g[..., 0], kind)[:, 0]
@@ -495,7 +498,7 @@ def _arrays(kind="multiclass"):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_figures(kind):
-    drawn = figures.outcome(_arrays(kind), ["theta 1"])
+    drawn = DC.figures(_arrays(kind), ["theta 1"])
     assert len({one.title for one in drawn}) == len(drawn) == 3
     for one in drawn:
         go.Figure(one.figure.to_dict())
@@ -508,24 +511,24 @@ def test_figures(kind):
 
 def test_all_values_and_what_was_seen_are_within_the_axes():
     arrays = _arrays()
-    null = figures.null(arrays["null"], 3.0)
+    null = dc._null(arrays["null"], 3.0)
     assert null.data[0].y.sum() == 199
     assert null.layout.xaxis.range[1] > 3
-    rows = figures.rows(arrays["rows"], float(arrays["most"]))
+    rows = dc._rows(arrays["rows"], float(arrays["most"]))
     assert rows.data[0].y.sum() == 300
-    bar = figures.divergence(-5.0, -6.0, -4.0, float(np.log(5)))
+    bar = dc._divergence(-5.0, -6.0, -4.0, float(np.log(5)))
     assert bar.layout.xaxis.range[0] < -6  # not cut off at 0
     assert bar.layout.xaxis.range[1] > np.log(5)
 
 
 def test_flat_scores_are_drawn():
     found = DC(m=4).test(TableScores(np.zeros((1, 9)), np.zeros((1, 9, 4))), stream(49))
-    for one in figures.outcome(found.arrays):
+    for one in DC.figures(found.arrays):
         go.Figure(one.figure.to_dict())
         assert one.figure.data
 
 
 def test_nothing_to_draw_is_said():
-    for one in figures.outcome({}):
+    for one in DC.figures({}):
         assert not one.figure.data
         assert one.figure.layout.annotations[0].text.startswith("No")

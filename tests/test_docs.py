@@ -27,7 +27,7 @@ RUN = (
 )
 TEST = (
     'python3 -m venv .venv-test && .venv-test/bin/pip install -e ".[dev]" '
-    "&& .venv-test/bin/python -m pytest -n logical --dist worksteal"
+    '&& .venv-test/bin/python -m pytest -n logical --dist worksteal -m "not slow"'
 )
 
 

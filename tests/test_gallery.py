@@ -12,7 +12,7 @@ from validation_core import keys, models, simulations, statistics
 from validation_core.benchmarks.gaussian import DIMENSIONS
 from validation_core.benchmarks.perturbations import PERTURBATIONS
 from validation_core.store import Store
-from validation_core.sweep import gather
+from validation_core.sweep import plan as sweeps
 from validation_core.sweep import presets as comparisons
 from validation_core.sweep import published as papers
 
@@ -30,7 +30,7 @@ def places(store):
     """The cells of each place of the Conformal C2ST page's sweeps, by label, with its sweep."""
     places = []
     for sweep in gallery.conformal():
-        cells = gather.collect(sweep, store).cells
+        cells = sweeps.collect(sweep, store).cells
         places += [(sweep, at, {c.label: c for c in cells if (c.gamma, c.beta) == at})
                    for at in sweep.places]  # fmt: skip
     return places
@@ -81,7 +81,7 @@ def test_blind_prior_in_four_dimensions(store):
     """Chen, Bansal, Scott, Table 3: their Full falls from .975 to .452 as dimensions grow."""
     rates = {}
     for sweep in gallery.colt():
-        for cell in gather.collect(sweep, store).cells:
+        for cell in sweeps.collect(sweep, store).cells:
             rates[sweep.benchmark.dims, cell.beta, cell.label] = cell.rate
     for d, m in DIMENSIONS:
         dims = (m, d)
@@ -130,9 +130,9 @@ def test_degrading_takes_c2st_first(places):
 
 @pytest.mark.parametrize("one", gallery.compared(), ids=lambda one: one.name)
 def test_a_compared_figure_is_whole_and_its_levels_hold(one, store):
-    found = gather.collect(one.sweep, store)
+    found = sweeps.collect(one.sweep, store)
     assert found.complete
-    assert gather.missing(one.sweep, store) == ()
+    assert sweeps.missing(one.sweep, store) == ()
     assert comparisons.broken(found.cells) == []
 
 
@@ -160,19 +160,19 @@ def test_the_demonstrations_show_what_they_say(store):
     apart = [references["TARP x", g] - references["TARP", g] for _, g in references]
     assert max(apart) > 0.15
     collapse = comparisons.by_name("collapse").sweep
-    rates = {(c.label, c.beta): c.rate for c in gather.collect(collapse, store).cells}
+    rates = {(c.label, c.beta): c.rate for c in sweeps.collect(collapse, store).cells}
     assert any(rates["C2ST", beta] < 0.05 < 0.9 < rates["Uniform(20)", beta] for _, beta in rates)
 
 
 def test_a_collapse_is_explained(store):
     """Both one-sided tests fall silent, for a reason that is said of a degraded network."""
     one = comparisons.by_name("collapse")
-    found = comparisons.disagreement(one.sweep, gather.collect(one.sweep, store).cells)
+    found = comparisons.disagreement(one.sweep, sweeps.collect(one.sweep, store).cells)
     assert found.place.beta >= 0.9
     assert {remark.silent for remark in found.remarks} == {"C2ST", "Multiple"}
     assert all("degraded" in remark.why for remark in found.remarks)
 
 
 def _rates(name, store):
-    found = gather.collect(comparisons.by_name(name).sweep, store)
+    found = sweeps.collect(comparisons.by_name(name).sweep, store)
     return {(cell.label, cell.gamma): cell.rate for cell in found.cells}

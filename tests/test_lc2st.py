@@ -8,7 +8,8 @@ import pytest
 from scipy.special import logit
 
 from validation_core import keys, scores
-from validation_core.methods.lc2st import LC2ST, figures
+from validation_core.methods import lc2st
+from validation_core.methods.lc2st import LC2ST
 from validation_core.rng import stream
 from validation_core.scores.lc2st import FEWEST, LC2STClassifier
 from validation_core.statistics import binomial_bounds, holm
@@ -335,7 +336,7 @@ def looked():
 
 def test_figures_draw(looked):
     outcome, draws = looked
-    drawn = figures.outcome(outcome.arrays) + figures.maps(outcome.arrays, draws, ["a", "b"])
+    drawn = LC2ST.figures(outcome.arrays) + lc2st._maps(outcome.arrays, draws, ["a", "b"])
     assert len(drawn) == 4
     for one in drawn:
         go.Figure(one.figure.to_dict())
@@ -350,17 +351,17 @@ def test_figures_draw(looked):
 def test_one_observation_needs_no_figure_over_x(looked):
     outcome, draws = looked
     one = {name: array[:1] for name, array in outcome.arrays.items() if name != "worst"}
-    drawn = figures.outcome({**one, "worst": 0, "null_d": outcome.arrays["null_d"]})
+    drawn = LC2ST.figures({**one, "worst": 0, "null_d": outcome.arrays["null_d"]})
     assert [figure.title for figure in drawn] == [
         "How sure the classifier is", "The statistic on its null",
     ]  # fmt: skip
-    assert len(figures.maps({**one, "worst": 0}, draws[:1])) == 1
+    assert len(lc2st._maps({**one, "worst": 0}, draws[:1])) == 1
 
 
 def test_nothing_to_draw_is_said():
-    drawn = figures.outcome({}) + figures.maps({}, np.empty((0, 0, 2)))
+    drawn = LC2ST.figures({}) + lc2st._maps({}, np.empty((0, 0, 2)))
     empty = np.empty(0)
-    for figure in [*(one.figure for one in drawn), figures.over_x(empty, empty)]:
+    for figure in [*(one.figure for one in drawn), lc2st._over_x(empty, empty)]:
         go.Figure(figure.to_dict())
         assert not figure.data
         assert figure.layout.annotations[0].text.startswith("No")
@@ -368,7 +369,7 @@ def test_nothing_to_draw_is_said():
 
 def test_curve_and_band_are_shares():
     d = np.array([0.2, 0.4, 0.5, 0.9])
-    figure = figures.pp_plot(d, np.tile(d, (50, 1)))
+    figure = lc2st.pp_plot(d, np.tile(d, (50, 1)))
     band, _, seen = figure.data
     at = np.searchsorted(seen.x, [0.1, 0.45, 0.6, 0.95])
     np.testing.assert_allclose(seen.y[at], [0, 0.5, 0.75, 1])
@@ -378,18 +379,18 @@ def test_curve_and_band_are_shares():
 
 def test_critical_value_is_where_p_passes_the_level():
     nulls = np.arange(1, 100) / 1000.0
-    marked = figures.statistic(0.2, nulls).layout.shapes[1].x0
+    marked = lc2st.null_of_t(0.2, nulls).layout.shapes[1].x0
     above = statistics.local([marked + 1e-6], nulls[None]).pvalue[0]
     below = statistics.local([marked - 1e-6], nulls[None]).pvalue[0]
     assert above <= 0.05 < below
-    assert len(figures.statistic(0.2, nulls[:10]).layout.shapes) == 1  # ten nulls never reject
+    assert len(lc2st.null_of_t(0.2, nulls[:10]).layout.shapes) == 1  # ten nulls never reject
 
 
 def test_map_takes_the_pair_that_matters():
     rng = stream(24)
     theta = rng.standard_normal((800, 5))
     d = 0.5 + 0.2 * np.tanh(theta[:, 1] * theta[:, 3])  # nothing to see along either alone
-    figure = figures.map_of(theta, d)
+    figure = lc2st.map_of(theta, d)
     assert figure.layout.xaxis.title.text == "theta 2"
     assert figure.layout.yaxis.title.text == "theta 4"
     marker = figure.data[0].marker
@@ -398,7 +399,7 @@ def test_map_takes_the_pair_that_matters():
 
 def test_map_of_one_parameter_is_a_histogram():
     theta = stream(25).standard_normal((500, 1))
-    figure = figures.map_of(theta, 1 / (1 + np.exp(-theta[:, 0])), ["mass"])
+    figure = lc2st.map_of(theta, 1 / (1 + np.exp(-theta[:, 0])), ["mass"])
     go.Figure(figure.to_dict())
     assert np.asarray(figure.data[0].y).sum() == 500
     color = np.asarray(figure.data[0].marker.color)[np.asarray(figure.data[0].y) > 0]
@@ -408,4 +409,4 @@ def test_map_of_one_parameter_is_a_histogram():
 
 def test_map_wants_the_draws_that_were_looked_at(looked):
     with pytest.raises(ValueError, match="the draws that the test looked at"):
-        figures.maps(looked[0].arrays, looked[1][:, :5])
+        lc2st._maps(looked[0].arrays, looked[1][:, :5])

@@ -17,20 +17,18 @@ from validation_core.keys import Specification
 from validation_core.localization import (
     Maps,
     MapTask,
-    ball,
     bend,
     contours,
     intervals,
     local_rate,
     over_x,
     project,
-    scene,
 )
+from validation_core.localization import maps as atlas
 from validation_core.models import Simulated, Training
 from validation_core.rng import stream
 from validation_core.scores.localizer import Localizer
-from validation_core.scores.localizer.networks import Whitening
-from validation_core.scores.localizer.trained import TrainedLocalizer
+from validation_core.scores.localizer_training import TrainedLocalizer, Whitening
 from validation_core.store import Store
 from validation_core.tables import Upload
 from validation_core.types import Paper
@@ -219,9 +217,9 @@ def test_one_x_is_walked_evenly_and_many_along_a_line(store):
     np.testing.assert_allclose(steps, steps[0], rtol=1e-4)
     assert -3 < one.x_at[0, 0] < -2
     x = Normals(m=4).x(500, stream(0))
-    many = scene.simulated(Simulated(benchmark=Normals(m=4), gamma=0.0), x, 7, stream(1))
+    many = atlas.simulated(Simulated(benchmark=Normals(m=4), gamma=0.0), x, 7, stream(1))
     assert many.x.shape == (7, 4)
-    assert (np.diff(scene.along(x, many.x)) > 0).all()
+    assert (np.diff(atlas.along(x, many.x)) > 0).all()
     assert not np.isin(many.x, x).any()
 
 
@@ -231,7 +229,7 @@ def test_along_is_the_principal_component(shape):
     hidden = rng.standard_normal(shape[0])
     x = 1000 * (np.outer(hidden, np.ones(shape[1])) + 0.2 * rng.standard_normal(shape))
     x[:, 1] = 5.0
-    assert np.corrcoef(scene.along(x, x), hidden)[0, 1] > 0.99
+    assert np.corrcoef(atlas.along(x, x), hidden)[0, 1] > 0.99
 
 
 # The task
@@ -352,13 +350,16 @@ def test_the_difference_of_a_law_that_ignores_x():
     source = Simulated(benchmark=benchmark, gamma=1.0)
     x = benchmark.x(3, stream(2))
     axis = np.linspace(-3, 3, 9)
-    places = ball.points(axis, axis)
-    found = ball.difference(source, x, places)
+    places = atlas.grid_points(axis, axis)
+    found = atlas.density_difference(source, x, places)
     rows = np.tile(places, (3, 1)), np.repeat(x, 81, axis=0)
     log_p = benchmark.log_p(*rows, 1.0)
     expected = np.exp(log_p) - np.exp(log_p - benchmark.log_ratio(*rows, 1.0))
     np.testing.assert_allclose(found.ravel(), expected, rtol=1e-6, atol=1e-9)
-    assert ball.difference(Simulated(benchmark=Spiral(), gamma=1.0), x[:, :1], places) is None
+    assert (
+        atlas.density_difference(Simulated(benchmark=Spiral(), gamma=1.0), x[:, :1], places)
+        is None
+    )
 
 
 @pytest.mark.parametrize("bad", [{"n": 1}, {"k": 1}, {"places": 1}])
@@ -397,7 +398,7 @@ def test_an_upload_is_mapped_by_its_test_rows(store, m):
         assert row.size == 1
         np.testing.assert_array_equal(test.theta[row].astype(np.float32), truth)
         np.testing.assert_array_equal(test.q[row[0]].astype(np.float32), q)
-    line = maps.x_at[:, 0] if m == 1 else scene.along(test.x, maps.x_at)
+    line = maps.x_at[:, 0] if m == 1 else atlas.along(test.x, maps.x_at)
     assert (np.diff(line) > 0).all()
     # A radius among the 25 draws themselves: u* of them within one.
     np.testing.assert_allclose(maps.q_inside.mean(1), float(maps.u_star), atol=1.01 / 25)
@@ -579,9 +580,9 @@ def test_contours_of_circles():
 
 def test_rows_of_a_field_are_y():
     axis, other = np.linspace(0, 1, 3), np.linspace(5, 8, 4)
-    places = ball.points(axis, other)
-    np.testing.assert_array_equal(ball.shaped(places[:, 0], axis, other), np.tile(axis, (4, 1)))
-    np.testing.assert_array_equal(ball.shaped(places[:, 1], axis, other)[:, 0], other)
+    places = atlas.grid_points(axis, other)
+    np.testing.assert_array_equal(atlas.on_grid(places[:, 0], axis, other), np.tile(axis, (4, 1)))
+    np.testing.assert_array_equal(atlas.on_grid(places[:, 1], axis, other)[:, 0], other)
 
 
 def test_the_outline_is_where_the_ball_ends(store):

@@ -11,11 +11,17 @@ from validation_core.benchmarks.boundary import Boundary
 from validation_core.benchmarks.gaussian import Gaussian
 from validation_core.benchmarks.spiral import Spiral
 from validation_core.rng import stream
-from validation_core.scores.localizer import FEWEST, Anchors, Localizer, networks, recipe
-from validation_core.scores.localizer import learn as learning
-from validation_core.scores.localizer.learn import CHECKS, learn
-from validation_core.scores.localizer.networks import Whitening, distances, in_frame
-from validation_core.scores.localizer.trained import TrainedLocalizer
+from validation_core.scores import localizer_training
+from validation_core.scores import localizer_training as learning
+from validation_core.scores.localizer import FEWEST, Anchors, Localizer, recipe
+from validation_core.scores.localizer_training import (
+    CHECKS,
+    TrainedLocalizer,
+    Whitening,
+    distances,
+    in_frame,
+    learn,
+)
 from validation_core.types import PosteriorTable, TableScore
 
 EMBEDDINGS = ("identity", "mlp", "residual", "fourier")
@@ -359,8 +365,8 @@ def test_the_start_stays_unless_a_step_clearly_beats_it(seed):
 def test_no_truth_shapes_a_start(embedding):
     """Whitening, centre at q's mean, an embedding of q's detail: from draws of q and x alone."""
     chosen, table = _short(embedding), _table()
-    centre = networks.centre_parameters(chosen, 3, 3, stream(0))
-    phi = networks.embedding_parameters(embedding, 3, stream(1))
+    centre = localizer_training.centre_parameters(chosen, 3, 3, stream(0))
+    phi = localizer_training.embedding_parameters(embedding, 3, stream(1))
     made = []
     for theta in (table.theta, np.full_like(table.theta, np.nan)):
         parts = _halves(PosteriorTable(theta, table.x, table.q))

@@ -8,9 +8,10 @@ import plotly.graph_objects as go
 import pytest
 
 from validation_core import keys, statistics
-from validation_core.methods.mmd_fuse import MMDFuse, figures
+from validation_core.methods import mmd_fuse
+from validation_core.methods.mmd_fuse import MMDFuse
 from validation_core.rng import stream
-from validation_core.scores.fixed import Rows
+from validation_core.scores import Rows
 from validation_core.statistics import mmd
 from validation_core.types import BlockScores
 
@@ -427,7 +428,7 @@ def _drawn():
 
 
 def test_figures_draw_and_are_small():
-    drawn = figures.outcome(_drawn(), ["a", "b"])
+    drawn = MMDFuse.figures(_drawn(), ["a", "b"])
     assert len(drawn) == 2
     for one in drawn:
         go.Figure(one.figure.to_dict())  # figures skip validation for speed: once here
@@ -440,7 +441,7 @@ def test_figures_draw_and_are_small():
 
 def test_figures_show_what_was_seen():
     arrays = _drawn()
-    null, kernels = (one.figure for one in figures.outcome(arrays))
+    null, kernels = (one.figure for one in MMDFuse.figures(arrays))
     assert sum(null.data[0].y) == 99
     assert any(
         shape.x0 == pytest.approx(float(arrays["observed"])) for shape in null.layout.shapes
@@ -455,7 +456,10 @@ def test_figures_show_what_was_seen():
 
 def test_empty_figures_say_so():
     none = np.empty(0)
-    for figure in (figures.null(none, np.nan), figures.by_bandwidth(none, none, none, none)):
+    for figure in (
+        mmd_fuse.null_of_relabelings(none, np.nan),
+        mmd_fuse._by_bandwidth(none, none, none, none),
+    ):
         assert not figure.data
         assert figure.layout.annotations[0].text.startswith("No")
 
@@ -463,5 +467,5 @@ def test_empty_figures_say_so():
 def test_figures_of_constant_rows_draw():
     rows = np.ones((2, 12))
     found = MMDFuse(permutations=19).test(BlockScores(rows, rows), stream(25))
-    for one in figures.outcome(found.arrays):
+    for one in MMDFuse.figures(found.arrays):
         go.Figure(one.figure.to_dict())

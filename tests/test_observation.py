@@ -18,7 +18,7 @@ from validation_core.diagnosis.questions import Names, by_name, observation
 from validation_core.diagnosis.questions.base import Interval
 from validation_core.diagnosis.questions.observation import networks
 from validation_core.diagnosis.questions.observation import study as observing
-from validation_core.localization import near
+from validation_core.localization import over_x
 from validation_core.methods import SBC, CoLT
 from validation_core.scores.lc2st import LC2STClassifier
 from validation_core.store import Store
@@ -256,7 +256,7 @@ def test_columns_that_never_vary_are_no_trouble(store):
 
 def test_distances_are_in_sds_a_column():
     x = np.array([[0.0, 0.0], [2.0, 20.0]])  # sds 1 and 10
-    far = near.distances(x, np.array([[1.0, 0.0]]))[0]
+    far = over_x.distances(x, np.array([[1.0, 0.0]]))[0]
     np.testing.assert_allclose(far, [np.sqrt(0.5), np.sqrt((1 + 4) / 2)])
 
 
@@ -264,9 +264,9 @@ def test_few_components_of_many_columns_keep_what_varies():
     rng = np.random.default_rng(0)
     hidden = rng.standard_normal((300, 2))
     x = hidden @ rng.standard_normal((2, 500)) + 0.05 * rng.standard_normal((300, 500))
-    fewer = near.reduced(x)
+    fewer = over_x.reduced(x)
     z = fewer(x)
-    assert z.shape == (300, near.COMPONENTS)
+    assert z.shape == (300, over_x.COMPONENTS)
     together = np.linalg.lstsq(np.c_[z[:, :2], np.ones(300)], hidden, rcond=None)[1]
     assert (together < 0.01 * 300).all()
     np.testing.assert_allclose(fewer(x[:7]), z[:7])
@@ -319,10 +319,10 @@ def test_a_real_table(shared, store):
 def test_neighbours_weigh_alike_where_all_are_about_as_far():
     """In many columns the row itself would be the only neighbour of its observation."""
     x = np.random.default_rng(0).standard_normal((300, 2000))
-    weight = near.weights(x, x[:1])[0]
+    weight = over_x.weights(x, x[:1])[0]
     assert set(np.unique(weight)) == {0.0, 1.0}
     assert 20 < weight.sum() < 150
-    plain = near.weights(x[:, :2], x[:1, :2])[0]
+    plain = over_x.weights(x[:, :2], x[:1, :2])[0]
     assert len(np.unique(plain)) > 20
 
 

@@ -16,16 +16,16 @@ from tests.conftest import ROOT
 from tests.test_page_models import Held
 from validation_core import models
 from validation_core.benchmarks import Gaussian, Spiral, Tree
-from validation_core.figures.colt import film, over_x, theta, where
+from validation_core.figures.colt import film, theta, where
 from validation_core.figures.colt import power as power_figures
 from validation_core.figures.power import curves
-from validation_core.localization import Maps, MapTask, scene
+from validation_core.localization import Maps, MapTask, maps
 from validation_core.methods.colt import CoLT
 from validation_core.models import Simulated, Training
 from validation_core.scores.classifier import Classifier
 from validation_core.scores.localizer import Localizer
 from validation_core.sweep import published as papers
-from validation_core.sweep.gather import missing
+from validation_core.sweep.plan import missing
 
 PAGE = str(ROOT / "pages" / "colt/page.py")
 SMALL = {"n": 60, "k": 20, "places": 5}
@@ -52,10 +52,10 @@ def _small(monkeypatch):
     monkeypatch.setattr(papers, "MapTask", partial(MapTask, **SMALL))
     monkeypatch.setattr(papers, "FINE", {})
     monkeypatch.setattr(papers, "CLASSIFIER", Classifier(epochs=3, batch=32, hidden=8, layers=2))
-    monkeypatch.setattr(scene, "SHOWN", 30)
-    monkeypatch.setattr(scene, "TRUTHS", 25)
-    monkeypatch.setattr(scene, "MEASURED", 60)
-    monkeypatch.setattr(over_x, "_PERMUTATIONS", 99)
+    monkeypatch.setattr(maps, "SHOWN", 30)
+    monkeypatch.setattr(maps, "TRUTHS", 25)
+    monkeypatch.setattr(maps, "MEASURED", 60)
+    monkeypatch.setattr(where, "_PERMUTATIONS", 99)
     services.clear()
     yield
     services.clear()
@@ -396,7 +396,9 @@ def test_untrained_cells_have_a_curve_of_their_own():
     labels = [cell.label for cell in itertools.chain(*found)]
     assert labels[0] == power_figures.UNTRAINED
     assert labels.count("CoLT identity") == 1
-    looks = {power_figures.look(curve) for curve in curves(list(itertools.chain(*found)), "gamma")}
+    looks = {
+        power_figures._look(curve) for curve in curves(list(itertools.chain(*found)), "gamma")
+    }
     assert len(looks) == len(labels)
 
 

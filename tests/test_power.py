@@ -7,7 +7,7 @@ from validation_core import rng, statistics
 from validation_core.benchmarks.boundary import Boundary
 from validation_core.benchmarks.gaussian import Gaussian
 from validation_core.methods import C2ST, SBC, TARP, Multiple, Uniform, WithinX
-from validation_core.scores.fixed import LinearBoundary
+from validation_core.scores import LinearBoundary
 from validation_core.sweep import trials as engine
 from validation_core.sweep.trials import Trials
 

@@ -10,7 +10,7 @@ from validation_core.scores.classifier import TableClassifier
 from validation_core.scores.localizer import Localizer
 from validation_core.store import Store
 from validation_core.sweep import published as papers
-from validation_core.sweep.gather import collect, missing
+from validation_core.sweep.plan import collect, missing
 from validation_core.sweep.trials import Trials
 
 TABLES = {

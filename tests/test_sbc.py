@@ -5,8 +5,9 @@ import plotly.graph_objects as go
 import pytest
 
 from validation_core import keys, scores, statistics
-from validation_core.figures.ranks import rank_histogram
-from validation_core.methods.sbc import SBC, figures
+from validation_core.figures.outcome import rank_histogram
+from validation_core.methods import sbc
+from validation_core.methods.sbc import SBC
 from validation_core.rng import stream
 from validation_core.scores.quantities import QUANTITIES, Quantities, chosen, labels
 from validation_core.statistics import ranks
@@ -408,10 +409,10 @@ def test_labels():
         *names, "|theta|²", "a × b", "a × c", "b × c", "log q",
     ]  # fmt: skip
     products = np.array([list(QUANTITIES).index("products")])
-    assert figures.called_by(products, 3) == [
+    assert sbc._called_by(products, 3) == [
         "theta 1 × theta 2", "theta 1 × theta 3", "theta 2 × theta 3",
     ]  # fmt: skip
-    assert figures.called_by(products, 2) == ["quantity 1", "quantity 2"]
+    assert sbc._called_by(products, 2) == ["quantity 1", "quantity 2"]
 
 
 # Histogram
@@ -473,7 +474,7 @@ def test_histogram_refuses():
 
 def drawn(quantities="marginals", names=(), **options):
     found = run(SBC(quantities=quantities), normal(200, 99, seed=26, **options))
-    return found, figures.outcome(found.arrays, names)
+    return found, SBC.figures(found.arrays, names)
 
 
 def titles(figure):
@@ -537,7 +538,7 @@ def test_rooms_hold_for_all_quantities_together():
     below, above = statistics.ecdf_band(n, 1 - 0.05 / s)
     lines = statistics.ecdf_difference(u)
     assert ((lines < below - 1e-12) | (lines > above + 1e-12)).any((1, 2)).sum() <= most
-    ranked = figures.worst_first(u[0], "abcde", np.ones(s))
+    ranked = sbc._worst_first(u[0], "abcde", np.ones(s))
     assert ranked.level == pytest.approx(0.99)
 
 
@@ -551,13 +552,13 @@ def test_names_of_parameters_are_shown():
 
 def test_ranks_that_do_not_divide_are_said():
     found = run(SBC(), normal(300, 100, seed=28))
-    both = figures.outcome(found.arrays)
+    both = SBC.figures(found.arrays)
     assert "101 possible ranks" in both[0].caption
     assert "possible ranks" not in both[1].caption
     assert "possible ranks" not in drawn()[1][0].caption
 
 
 def test_nothing_to_draw_is_said():
-    for one in figures.outcome({}):
+    for one in SBC.figures({}):
         assert not one.figure.data
         assert one.figure.layout.annotations[0].text.startswith("No")

@@ -11,8 +11,9 @@ from validation_core.diagnosis.questions import Names, by_name
 from validation_core.diagnosis.questions.in_theta.study import Nats
 from validation_core.methods import DC
 from validation_core.rng import stream
-from validation_core.scores.slots import Slots, features, trees
-from validation_core.scores.slots.trained import tied
+from validation_core.scores import slots, slots_training
+from validation_core.scores.slots import Slots
+from validation_core.scores.slots_training import tied
 from validation_core.statistics import slots as divergences
 from validation_core.store import Store
 from validation_core.sweep import costs
@@ -60,7 +61,7 @@ def test_a_slot_is_measured_by_the_others_alone(p, k):
     rng = stream(0, "among", p)
     z = rng.standard_normal((p, 4, k + 1)) * 3 + 5
     z[0, :, 2] += 30  # far out: its own share of the scatter is large
-    alone, white, norm = features.among(z, k + 1)
+    alone, white, norm = slots.among(z, k + 1)
     share = max(1e-4, 0.5 * min(1.0, p / k) ** 2)
     for row in range(4):
         scatter = np.diag(np.square(z[:, row] - z[:, row].mean(1, keepdims=True)).sum(1))
@@ -80,7 +81,7 @@ def test_a_slot_is_measured_by_the_others_alone(p, k):
 def test_neighbours_are_others():
     rng = stream(0, "near")
     z = rng.standard_normal((2, 3, 30))
-    found = features.near(z, 9, 21)
+    found = slots.near(z, 9, 21)
     unit = (z - z.mean(2, keepdims=True)) / z.std(2, keepdims=True)
     for row in range(3):
         for slot in range(9):
@@ -109,7 +110,7 @@ def test_pieces_of_a_table_are_scored_alike(monkeypatch):
     trained = _learnt(_quick(100, 40), normals(100, 40, correlation=0.5))
     table = normals(60, 40, seed=2)
     whole = scores.apply(trained.at(), table)
-    monkeypatch.setattr(features, "_NUMBERS", 700)
+    monkeypatch.setattr(slots, "_NUMBERS", 700)
     lent = sampling.lent(normals(60, 40, seed=2), np.arange(60))
     parts = scores.apply(trained.at(), lent)
     np.testing.assert_allclose(parts.draws, whole.draws, atol=1e-9)
@@ -135,11 +136,11 @@ def test_ties_take_one_score():
 def test_many_parameters_keep_those_that_are_off():
     table = normals(60, 20, d=50)
     table.theta[:, 41] += 2
-    frame = features.fit(table, whole=21, context=21)
+    frame = slots.fit(table, whole=21, context=21)
     assert len(frame.parameters) == 32
     assert 41 in frame.parameters
     wide = PosteriorTable(table.theta, stream(0).standard_normal((60, 90)), table.q)
-    seen = features.fit(wide, whole=21, context=21)(wide, 4)
+    seen = slots.fit(wide, whole=21, context=21)(wide, 4)
     assert seen.own.shape[1:] == (60, 5)
     assert seen.x.shape == (20, 60)
 
@@ -147,7 +148,7 @@ def test_many_parameters_keep_those_that_are_off():
 @pytest.mark.parametrize("d", [1, 2, 6, 9, 14])
 def test_chances_belong_to_features(d):
     table = normals(40, 20, d=d)
-    frame = features.fit(table, whole=21, context=21)
+    frame = slots.fit(table, whole=21, context=21)
     chance = frame.chance(21)
     assert len(chance) == len(frame(table, 5).rows())
     assert chance.sum() == pytest.approx(1)
@@ -165,9 +166,9 @@ def _two_classes(n=4000, seed=0):
 
 def test_a_forest_answers_as_its_nodes_say():
     columns, truth = _two_classes()
-    how = trees.Growth(cuts=4, leaf=30, chance=np.full(4, 0.25))
-    grown = [trees.grow(columns, truth, how, stream(i)) for i in range(5)]
-    forest = trees.Forest.of(grown)
+    how = slots_training.Growth(cuts=4, leaf=30, chance=np.full(4, 0.25))
+    grown = [slots_training.grow(columns, truth, how, stream(i)) for i in range(5)]
+    forest = slots_training.Forest.of(grown)
     answers = forest(np.ascontiguousarray(columns.T))
     expected = np.zeros(50)
     for tree in grown:
@@ -181,9 +182,9 @@ def test_a_forest_answers_as_its_nodes_say():
 
 def test_leaves_are_as_large_as_asked_and_hold_both_classes_alike():
     columns, truth = _two_classes()
-    how = trees.Growth(cuts=4, leaf=30, chance=np.full(4, 0.25))
-    tree = trees.grow(columns, truth, how, stream(0))
-    forest = trees.Forest.of([tree])
+    how = slots_training.Growth(cuts=4, leaf=30, chance=np.full(4, 0.25))
+    tree = slots_training.grow(columns, truth, how, stream(0))
+    forest = slots_training.Forest.of([tree])
     named = replace(forest, value=np.arange(len(tree.value), dtype=np.float32))
     leaf, inverse = np.unique(named(np.ascontiguousarray(columns.T)), return_inverse=True)
     values = tree.value[leaf.astype(int)]
@@ -198,8 +199,10 @@ def test_leaves_are_as_large_as_asked_and_hold_both_classes_alike():
 
 def test_trees_see_what_no_single_coordinate_shows():
     columns, truth = _two_classes()
-    how = trees.Growth(cuts=4, leaf=30, chance=np.full(4, 0.25))
-    forest = trees.Forest.of([trees.grow(columns, truth, how, stream(i)) for i in range(20)])
+    how = slots_training.Growth(cuts=4, leaf=30, chance=np.full(4, 0.25))
+    forest = slots_training.Forest.of(
+        [slots_training.grow(columns, truth, how, stream(i)) for i in range(20)]
+    )
     fresh, label = _two_classes(seed=1)
     answers = forest(np.ascontiguousarray(fresh.T))
     assert statistics.auc(answers[label], answers[~label]) > 0.65

@@ -44,17 +44,19 @@ def test_reference_tables(name, reference):
     np.testing.assert_allclose(
         nats.differences(*first), expected["d_first_draw"], rtol=1e-9, atol=1e-9
     )
-    found = nats.divergence(d, np.random.default_rng(0))
-    told = case["outputs"]["mean_over_draws"]
+    result = nats.divergence(d, np.random.default_rng(0))
+    published = case["outputs"]["mean_over_draws"]
     close = {"rel": 1e-8, "abs": 1e-9}
-    assert found.estimate == pytest.approx(told["estimate"], **close)
-    assert found.sd == pytest.approx(told["sd_ddof1"], **close)
-    assert found.median == pytest.approx(told["median"], **close)
-    assert found.largest == pytest.approx(told["maximum"], **close)
-    assert found.low == pytest.approx(told["ci_low"], abs=1e-5)  # 1.96 there, the quantile here
-    assert found.high == pytest.approx(told["ci_high"], abs=1e-5)
-    error = found.sd / np.sqrt(len(d))
-    assert abs(found.estimate - case["outputs"]["exact_skl"]) <= 4 * error + 1e-12
+    assert result.estimate == pytest.approx(published["estimate"], **close)
+    assert result.sd == pytest.approx(published["sd_ddof1"], **close)
+    assert result.median == pytest.approx(published["median"], **close)
+    assert result.largest == pytest.approx(published["maximum"], **close)
+    assert result.low == pytest.approx(
+        published["ci_low"], abs=1e-5
+    )  # 1.96 there, the quantile here
+    assert result.high == pytest.approx(published["ci_high"], abs=1e-5)
+    error = result.sd / np.sqrt(len(d))
+    assert abs(result.estimate - case["outputs"]["exact_skl"]) <= 4 * error + 1e-12
 
 
 def test_the_heavy_tail_is_noticed_and_light_ones_are_not(reference):
@@ -109,9 +111,9 @@ def test_what_depends_on_x_alone_cancels_in_its_row():
 def test_intervals_cover_the_exact_divergence():
     rng, trials, normal, boot = np.random.default_rng(0), 400, 0, 0
     for _ in range(trials):
-        found = nats.divergence(nats.differences(*conjugate(200, 10, rng)), rng)
-        normal += found.low <= EXACT <= found.high
-        boot += found.boot_low <= EXACT <= found.boot_high
+        result = nats.divergence(nats.differences(*conjugate(200, 10, rng)), rng)
+        normal += result.low <= EXACT <= result.high
+        boot += result.boot_low <= EXACT <= result.boot_high
     least = statistics.binomial_bounds(trials, 0.93, 0.999)[0]  # a little short at 200 rows
     assert normal >= least
     assert boot >= least
@@ -120,17 +122,17 @@ def test_intervals_cover_the_exact_divergence():
 def test_an_exact_posterior_has_none():
     d = nats.differences(*conjugate(500, 10, np.random.default_rng(0), 0.0, 0.5))
     np.testing.assert_allclose(d, 0, atol=1e-12)
-    found = nats.divergence(d, np.random.default_rng(0))
-    assert abs(found.estimate) < 1e-13
+    result = nats.divergence(d, np.random.default_rng(0))
+    assert abs(result.estimate) < 1e-13
 
 
 def test_rows_without_a_finite_density_are_counted():
     joint, joint_draws, q, q_draws = conjugate(100, 4, np.random.default_rng(0))
     q[:2], joint_draws[5, 1], joint[7] = -np.inf, -np.inf, np.nan
     d = nats.differences(joint, joint_draws, q, q_draws)
-    found = nats.divergence(d, np.random.default_rng(0))
-    assert found.infinite == 4
-    assert np.isfinite(found.estimate)
+    result = nats.divergence(d, np.random.default_rng(0))
+    assert result.infinite == 4
+    assert np.isfinite(result.estimate)
 
 
 def test_refusals_say_the_rule():
@@ -157,9 +159,9 @@ def test_logits_on_any_scale_give_the_divergence(stretch):
             norm.logpdf(theta, 0, sd) - norm.logpdf(theta, SHIFT, np.sqrt(VARIANCE))
         )
 
-    found = nats.from_logits(logits(truth), logits(draws), rng)
-    assert found.slope * stretch == pytest.approx(1, abs=0.1)
-    assert found.d.mean() == pytest.approx(EXACT, abs=0.02)
+    result = nats.from_logits(logits(truth), logits(draws), rng)
+    assert result.slope * stretch == pytest.approx(1, abs=0.1)
+    assert result.d.mean() == pytest.approx(EXACT, abs=0.02)
 
 
 def test_a_classifier_that_overlooks_a_part_finds_less():
@@ -168,11 +170,11 @@ def test_a_classifier_that_overlooks_a_part_finds_less():
     n, k = 20_000, 20
     truth = rng.standard_normal(n) > 0
     draws = SHIFT + rng.standard_normal((n, k)) > 0
-    found = nats.from_logits(5.0 * truth, 5.0 * draws, rng)
+    result = nats.from_logits(5.0 * truth, 5.0 * draws, rng)
     p, q = 0.5, norm.cdf(SHIFT)
     coarse = (p - q) * np.log(p * (1 - q) / (q * (1 - p)))
     assert coarse < SHIFT**2
-    assert found.d.mean() == pytest.approx(coarse, abs=0.015)
+    assert result.d.mean() == pytest.approx(coarse, abs=0.015)
 
 
 @pytest.mark.parametrize("spread", [1.0, 10.0])
@@ -181,23 +183,23 @@ def test_a_classifier_that_sees_nothing_finds_nothing(spread):
     rng = np.random.default_rng(0)
     for _ in range(trials):
         logits = spread * rng.standard_normal((100, 11))
-        found = nats.divergence(nats.from_logits(logits[:, 0], logits[:, 1:], rng).d, rng)
-        least += found.boot_low > 0
-        assert abs(found.estimate) < 0.2
+        result = nats.divergence(nats.from_logits(logits[:, 0], logits[:, 1:], rng).d, rng)
+        least += result.boot_low > 0
+        assert abs(result.estimate) < 0.2
     assert least <= statistics.binomial_bounds(trials, 0.05, 0.999)[1]
 
 
 def test_logits_that_part_the_sides_entirely_stay_finite():
     rng = np.random.default_rng(0)
-    found = nats.from_logits(np.ones(60), -np.ones((60, 8)), rng)
-    assert 5 < found.d.mean() < 20
-    assert np.isfinite(found.d).all()
+    result = nats.from_logits(np.ones(60), -np.ones((60, 8)), rng)
+    assert 5 < result.d.mean() < 20
+    assert np.isfinite(result.d).all()
 
 
 def test_constant_logits_have_no_divergence():
-    found = nats.from_logits(np.full(60, 3.0), np.full((60, 8), 3.0), np.random.default_rng(0))
-    assert (found.d == 0).all()
-    assert found.slope == 0
+    result = nats.from_logits(np.full(60, 3.0), np.full((60, 8), 3.0), np.random.default_rng(0))
+    assert (result.d == 0).all()
+    assert result.slope == 0
 
 
 NAMES = ("log_joint", "log_joint_draws", "log_q", "log_q_draws")
@@ -219,11 +221,11 @@ def test_reference_importance_weighting(name, reference):
         first = np.column_stack([truth, draws[:, : m - 1]])
         (d,) = nats.importance_weighted(first, draws[:, m - 1 : 2 * m - 1], [m])
         np.testing.assert_allclose(d, expected[f"d_iw_M{m}"], rtol=1e-9, atol=1e-9)
-        told = case["outputs"][f"importance_weighted_M{m}"]
+        published = case["outputs"][f"importance_weighted_M{m}"]
         mean = nats.means(d)
-        assert float(mean.estimate) == pytest.approx(told["estimate"], rel=1e-9, abs=1e-9)
-        assert float(mean.low) == pytest.approx(told["ci_low"], abs=1e-5)  # 1.96 there
-        assert float(mean.high) == pytest.approx(told["ci_high"], abs=1e-5)
+        assert float(mean.estimate) == pytest.approx(published["estimate"], rel=1e-9, abs=1e-9)
+        assert float(mean.low) == pytest.approx(published["ci_low"], abs=1e-5)  # 1.96 there
+        assert float(mean.high) == pytest.approx(published["ci_high"], abs=1e-5)
         if m == 5:  # one group of 9 draws: the very same; more of them are averaged
             np.testing.assert_allclose(nats.weighted(truth, draws[:, :9], m), d, atol=1e-12)
 
@@ -235,11 +237,11 @@ def test_reference_sign_flips(name, reference):
     d, signs = expected["d_first_draw"], arrays["signs"]
     null = slots.permuted(np.column_stack([d, -d]), (signs < 0).astype(np.int64))
     np.testing.assert_allclose(null, (signs * d).mean(1), atol=1e-12)
-    told = case["outputs"]["sign_flip_p_first_draw"]
-    assert float(share_beyond(d.mean(), null, 1e-12)) == told
-    found = nats.relabelled(*ratios(arrays, 1), np.random.default_rng(0), len(signs))
-    assert float(found.pvalue) == pytest.approx(told, abs=0.01)
-    assert float(found.statistic) == pytest.approx(d.mean(), abs=1e-9)
+    published = case["outputs"]["sign_flip_p_first_draw"]
+    assert float(share_beyond(d.mean(), null, 1e-12)) == published
+    result = nats.relabelled(*ratios(arrays, 1), np.random.default_rng(0), len(signs))
+    assert float(result.pvalue) == pytest.approx(published, abs=0.01)
+    assert float(result.statistic) == pytest.approx(d.mean(), abs=1e-9)
 
 
 def test_importance_weighting_gives_the_exact_numbers(reference):
@@ -284,10 +286,10 @@ def test_infinite_weights_stay_infinite_or_missing():
 
 def test_means_are_those_of_rows_and_missing_where_one_is():
     d = np.array([[1.0, 2.0, 6.0], [0.0, np.nan, 1.0]])
-    found = nats.means(d)
+    result = nats.means(d)
     reach = 1.959964 * np.std([1, 2, 6], ddof=1) / np.sqrt(3)
-    np.testing.assert_allclose([part[0] for part in found], [3, 3 - reach, 3 + reach], atol=1e-6)
-    assert np.isnan([part[1] for part in found]).all()
+    np.testing.assert_allclose([part[0] for part in result], [3, 3 - reach, 3 + reach], atol=1e-6)
+    assert np.isnan([part[1] for part in result]).all()
     with pytest.raises(ValueError, match="got 1; bring more"):
         nats.means([1.0])
 
@@ -313,10 +315,10 @@ def test_relabelling_holds_its_level(law, k):
     """2000 tables in which the truth's ratio is one of q's, whatever function of x is added."""
     rng, repeats = np.random.default_rng(k), 2000
     values = LAWS[law](rng, (repeats, 30, k + 1)) + 50 * rng.standard_normal((repeats, 30, 1))
-    found = nats.relabelled(values[..., 0], values[..., 1:], rng, 199)
+    result = nats.relabelled(values[..., 0], values[..., 1:], rng, 199)
     low, high = statistics.binomial_bounds(repeats, 0.05, 0.999)
-    assert low <= (found.pvalue <= 0.05).sum() <= high
-    assert found.null.shape == (repeats, 199)
+    assert low <= (result.pvalue <= 0.05).sum() <= high
+    assert result.null.shape == (repeats, 199)
 
 
 def test_flipping_signs_would_not_hold_it_with_more_draws_than_one():
@@ -337,12 +339,12 @@ def test_rows_that_are_not_finite_do_not_break_the_level():
     rng, repeats = np.random.default_rng(0), 2000
     values = rng.standard_t(2, (repeats, 30, 6))
     values[rng.random(values.shape) < 0.05] = -np.inf
-    found = nats.relabelled(values[..., 0], values[..., 1:], rng, 199)
+    result = nats.relabelled(values[..., 0], values[..., 1:], rng, 199)
     low, high = statistics.binomial_bounds(repeats, 0.05, 0.999)
-    assert low <= (found.pvalue <= 0.05).sum() <= high
-    kept = np.isfinite(values[0]).all(-1)
-    d = values[0, kept, 0] - values[0, kept, 1:].mean(-1)
-    assert found.statistic[0] == pytest.approx(d.mean())
+    assert low <= (result.pvalue <= 0.05).sum() <= high
+    finite = np.isfinite(values[0]).all(-1)
+    d = values[0, finite, 0] - values[0, finite, 1:].mean(-1)
+    assert result.statistic[0] == pytest.approx(d.mean())
 
 
 def test_relabelling_says_nothing_where_nothing_differs():
@@ -359,11 +361,11 @@ def test_relabelling_says_nothing_where_nothing_differs():
 
 def test_relabelling_has_power():
     rng = np.random.default_rng(0)
-    found = [
+    result = [
         float(nats.relabelled(joint - q, joint_draws - q_draws, rng, 99).pvalue) <= 0.05
         for joint, joint_draws, q, q_draws in (conjugate(100, 10, rng) for _ in range(100))
     ]
-    assert np.mean(found) > 0.95
+    assert np.mean(result) > 0.95
 
 
 def test_paired_auc_is_the_known_one():

@@ -26,9 +26,9 @@ def _ranks(shape, n, *names):
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
 def test_the_distance_lies_in_its_interval(shape, n):
     """At least 95 of 100 times; under uniform ranks exactly as often."""
-    found = statistics.kolmogorov(_ranks(shape, n, "coverage"))
+    result = statistics.kolmogorov(_ranks(shape, n, "coverage"))
     truth = _distance(shape)
-    covered = int(((found.low <= truth) & (truth <= found.high)).sum())
+    covered = int(((result.low <= truth) & (truth <= result.high)).sum())
     low, high = statistics.binomial_bounds(REPEATS, 0.95, 0.999)
     assert covered >= low
     if shape == (1, 1):
@@ -37,13 +37,13 @@ def test_the_distance_lies_in_its_interval(shape, n):
 
 def test_interval_is_the_statistic_and_as_far_as_its_law_reaches():
     u = _ranks((1, 2), 30, "interval")[:5]
-    found = statistics.kolmogorov(u, 0.9)
-    np.testing.assert_array_equal(found.estimate, statistics.ks(u).statistic)
-    np.testing.assert_allclose(found.high - found.estimate, (found.high - found.estimate)[0])
+    result = statistics.kolmogorov(u, 0.9)
+    np.testing.assert_array_equal(result.estimate, statistics.ks(u).statistic)
+    np.testing.assert_allclose(result.high - result.estimate, (result.high - result.estimate)[0])
     wider = statistics.kolmogorov(u, 0.99)
-    assert (wider.low <= found.low).all()
-    assert (wider.high > found.high).all()
-    assert ((found.low >= 0) & (found.high <= 1)).all()
+    assert (wider.low <= result.low).all()
+    assert (wider.high > result.high).all()
+    assert ((result.low >= 0) & (result.high <= 1)).all()
 
 
 def test_rejecting_and_an_interval_without_0_are_the_same_thing():

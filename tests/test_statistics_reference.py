@@ -109,15 +109,15 @@ def test_c2st_agrees(case):
     p, q = given["scores_p"], given["scores_q"]
     result = st.c2st(p, q)
     n = len(p) + len(q)
-    plain = (result.p_hits + result.q_hits) / n
-    agrees(case, "c2st_accuracy", plain)
+    accuracy = (result.p_hits + result.q_hits) / n
+    agrees(case, "c2st_accuracy", accuracy)
     assert result.accuracy == pytest.approx(out["c2st_balanced_accuracy"], abs=1e-14)
     assert result.p_hits == pytest.approx(out["share_p_called_p"] * len(p))
     assert result.q_hits == pytest.approx((1 - out["share_q_called_p"]) * len(q))
     small = min(len(p), len(q)) < laws.SMALL  # by the exact laws: test_statistics_exact
     if len(p) == len(q) and not small:  # else the stored p is of the plain accuracy
         agrees(case, "c2st_p", result.pvalue)
-    assert ndtr(-(plain - 0.5) * 2 * np.sqrt(n)) == pytest.approx(out["c2st_p"], rel=1e-9)
+    assert ndtr(-(accuracy - 0.5) * 2 * np.sqrt(n)) == pytest.approx(out["c2st_p"], rel=1e-9)
     if small:
         return
     if out["c2st_p_per_class_variance"] is None:  # neither side varies: the nominal variance

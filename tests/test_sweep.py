@@ -12,10 +12,8 @@ from validation_core.methods import C2ST, SBC, MMDFuse, Multiple, Uniform, Withi
 from validation_core.models import Simulated, Training, TrainTask
 from validation_core.scores.classifier import Classifier
 from validation_core.store import Store
-from validation_core.sweep import gather, trials
-from validation_core.sweep.parts import Batch, Part
-from validation_core.sweep.plan import Place, Sweep
-from validation_core.sweep.trial_detail import TrialStudy, first_trial
+from validation_core.sweep import plan, trials
+from validation_core.sweep.plan import Batch, Part, Place, Sweep, TrialStudy, first_trial
 from validation_core.sweep.trials import Trials
 
 QUICK = Classifier(train=200, epochs=3, hidden=16)
@@ -31,7 +29,7 @@ def _sweep(*methods, **changes):
 
 
 def _run(wanted, store):
-    for task in gather.missing(wanted, store):
+    for task in plan.missing(wanted, store):
         task.run(store, lambda fraction, live: None)
 
 
@@ -42,9 +40,9 @@ def store():
 
 def test_a_sweep_runs_and_tells(store):
     wanted = _sweep()
-    assert gather.collect(wanted, store).cells == []
+    assert plan.collect(wanted, store).cells == []
     _run(wanted, store)
-    found = gather.collect(wanted, store)
+    found = plan.collect(wanted, store)
     assert found.complete
     assert [(c.label, c.gamma) for c in found.cells] == [
         (m.label, g) for m in wanted.methods for g in wanted.gammas
@@ -54,7 +52,7 @@ def test_a_sweep_runs_and_tells(store):
     sbc = [cell for cell in found.cells if cell.method == "sbc"]
     assert sbc[0].rejections < sbc[1].rejections
     assert sbc[0].draws_q == 70 * 60 * 12
-    rows = gather.rows(found)
+    rows = plan.rows(found)
     assert all(row["low"] <= row["rate"] <= row["high"] for row in rows)
 
 
@@ -99,7 +97,7 @@ def test_more_trials_add_to_those_that_are_there(store):
     _run(_sweep(design=dataclasses.replace(DESIGN, trials=50)), store)
     before = {entry.key for entry in store.entries()}
     longer = _sweep(design=dataclasses.replace(DESIGN, trials=100))
-    left = gather.missing(longer, store)
+    left = plan.missing(longer, store)
     assert {(p.first, p.count) for t in left for p in t.parts} == {(50, 50)}
     _run(longer, store)
     assert before <= {entry.key for entry in store.entries()}
@@ -111,7 +109,7 @@ def test_more_trials_add_to_those_that_are_there(store):
         ).parts["SBC", Place(0.0, 0.0)][-1:]
     }
     assert few in {part.first for part in longer.parts["SBC", Place(0.0, 0.0)]}
-    short, long = (gather.collect(_sweep(design=dataclasses.replace(DESIGN, trials=n)), store)
+    short, long = (plan.collect(_sweep(design=dataclasses.replace(DESIGN, trials=n)), store)
                    for n in (50, 100))  # fmt: skip
     place = ("SBC", Place(0.0, 0.0))
     np.testing.assert_array_equal(long.pvalues[place][:50], short.pvalues[place])
@@ -119,16 +117,16 @@ def test_more_trials_add_to_those_that_are_there(store):
 
 def test_a_further_method_adds_its_own_trials_only(store):
     _run(_sweep(SBC()), store)
-    left = gather.missing(_sweep(SBC(), C2ST()), store)
+    left = plan.missing(_sweep(SBC(), C2ST()), store)
     assert {p.method.name for t in left if isinstance(t, Batch) for p in t.parts} == {"c2st"}
 
 
 def test_the_level_costs_no_trial(store):
     _run(_sweep(SBC()), store)
     strict = _sweep(SBC(), design=dataclasses.replace(DESIGN, alpha=0.01))
-    assert gather.missing(strict, store) == ()
-    loose = gather.collect(_sweep(SBC()), store).cells
-    assert gather.collect(strict, store).cells[1].rejections <= loose[1].rejections
+    assert plan.missing(strict, store) == ()
+    loose = plan.collect(_sweep(SBC()), store).cells
+    assert plan.collect(strict, store).cells[1].rejections <= loose[1].rejections
 
 
 def test_what_plays_no_part_costs_no_trial():
@@ -147,7 +145,7 @@ def test_beta_degrades(store):
     wanted = _sweep(C2ST(), gammas=(1.4,), betas=(0.0, 1.0), recipe=Classifier(train=400),
                     design=dataclasses.replace(DESIGN, trials=20, n=300))  # fmt: skip
     _run(wanted, store)
-    sound, dead = gather.collect(wanted, store).cells
+    sound, dead = plan.collect(wanted, store).cells
     assert sound.rejections > 15
     assert dead.rejections < 5
 
@@ -155,29 +153,29 @@ def test_beta_degrades(store):
 def test_a_finished_curve_is_one_record(store):
     wanted = _sweep()
     _run(wanted, store)
-    before = gather.rows(gather.collect(wanted, store))
-    gather.keep(wanted, store)
+    before = plan.rows(plan.collect(wanted, store))
+    plan.keep(wanted, store)
     for parts in wanted.parts.values():
         for part in parts:
             store.delete("results", part.key)
-    assert gather.missing(wanted, store) == ()
-    assert gather.rows(gather.collect(wanted, store)) == before
+    assert plan.missing(wanted, store) == ()
+    assert plan.rows(plan.collect(wanted, store)) == before
 
 
 def test_an_unfinished_curve_is_not_kept(store):
     wanted = _sweep(SBC())
-    gather.missing(wanted, store)[0].run(store, lambda fraction, live: None)
-    gather.keep(wanted, store)
+    plan.missing(wanted, store)[0].run(store, lambda fraction, live: None)
+    plan.keep(wanted, store)
     assert not store.has("results", wanted.curve(SBC()).key)
-    assert len(gather.collect(wanted, store).cells) == 1
+    assert len(plan.collect(wanted, store).cells) == 1
 
 
 def test_memory_is_read_once(store, monkeypatch):
     wanted, memory = _sweep(SBC()), {}
     _run(wanted, store)
-    first = gather.rows(gather.collect(wanted, store, memory))
+    first = plan.rows(plan.collect(wanted, store, memory))
     monkeypatch.setattr(Part, "load", lambda *a: pytest.fail("read again"))
-    assert gather.rows(gather.collect(wanted, store, memory)) == first
+    assert plan.rows(plan.collect(wanted, store, memory)) == first
 
 
 def test_a_method_that_fails_stops_no_other(store, monkeypatch):
@@ -193,7 +191,7 @@ def test_a_method_that_fails_stops_no_other(store, monkeypatch):
         engine.close()
     assert state.state == "failed"
     assert "needs something else" in state.message
-    assert gather.collect(wanted, store).done == {"Within x": 0, "SBC": 70}
+    assert plan.collect(wanted, store).done == {"Within x": 0, "SBC": 70}
 
 
 def test_a_learned_method_without_a_score_is_refused():

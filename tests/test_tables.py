@@ -134,8 +134,8 @@ def test_shapes_that_are_not(change, words):
 def test_a_missing_array_is_named(missing):
     arrays = table()
     del arrays[missing]
-    said = refusal(packed(**arrays))
-    assert f"missing: {missing};" in said
+    message = refusal(packed(**arrays))
+    assert f"missing: {missing};" in message
 
 
 def test_a_missing_sample_is_named():
@@ -178,14 +178,14 @@ def test_mostly_broken_rows_are_refused():
 
 
 @pytest.mark.parametrize(
-    ("kind", "kept"),
+    ("kind", "dtype"),
     [("int16", "float32"), ("int64", "float64"), ("float16", "float32"), ("bool", "float32"),
      (">f4", "float32"), ("float64", "float64"), ("longdouble", "float64"), ("uint8", "float32")],
 )  # fmt: skip
-def test_kinds_of_numbers(kind, kept):
+def test_kinds_of_numbers(kind, dtype):
     arrays = {n: (a > 0 if kind == "bool" else 10 * a).astype(kind) for n, a in table().items()}
     upload = uploads.read(packed(**arrays))
-    assert upload.data.q.dtype == kept
+    assert upload.data.q.dtype == dtype
     np.testing.assert_allclose(upload.data.theta, arrays["theta"].astype(float))
 
 
@@ -201,10 +201,10 @@ def test_constant_columns_are_said_and_kept():
     arrays["x"][:, 0] = 0.0
     upload = uploads.read(packed(**arrays, theta_names=np.array(["a", "b"])))
     assert upload.dims == (D, M)
-    said = " ".join(upload.warnings)
-    assert "theta is constant in b" in said
-    assert "theta_q is constant in b" in said
-    assert "x is constant in column 1" in said
+    text = " ".join(upload.warnings)
+    assert "theta is constant in b" in text
+    assert "theta_q is constant in b" in text
+    assert "x is constant in column 1" in text
 
 
 @pytest.mark.parametrize(
@@ -252,9 +252,9 @@ class Trap:
 
 @pytest.mark.parametrize("name", ["theta", "theta_names", "anything"])
 def test_pickled_objects_are_refused_and_never_loaded(name):
-    said = refusal(packed(**(table() | {name: np.array([Trap(), None], dtype=object)})))
-    assert name in said
-    assert "never loaded" in said
+    message = refusal(packed(**(table() | {name: np.array([Trap(), None], dtype=object)})))
+    assert name in message
+    assert "never loaded" in message
     record = np.zeros(3, dtype=[("a", "f4"), ("b", "O")])
     assert "never loaded" in refusal(packed(**table(record=record)))
     assert not Trap.opened
@@ -293,16 +293,16 @@ def test_truncated_files(share):
 def test_every_damaged_byte_is_a_refusal_or_harmless():
     whole = bytearray(packed(**table(n=5, k=2)))
     rng = np.random.default_rng(0)
-    said = []
+    messages = []
     for place in rng.integers(0, len(whole), size=300):
         damaged = whole.copy()
         damaged[place] ^= 0x55
         try:
             uploads.read(bytes(damaged))
         except ValueError as error:
-            said.append(str(error))
-    assert len(said) > 200
-    assert not any("\n" in text for text in said)
+            messages.append(str(error))
+    assert len(messages) > 200
+    assert not any("\n" in text for text in messages)
 
 
 @pytest.mark.parametrize(
@@ -328,10 +328,10 @@ def test_a_header_that_lies_about_its_bytes():
 @pytest.mark.parametrize("shape", [(10**9, 200, 10), (10**30, 2), (2**31, 2**31)])
 def test_what_the_header_declares_is_refused_before_memory_is_taken(shape):
     tracemalloc.start()
-    said = refusal(bare(header(shape) + bytes(100)))
+    message = refusal(bare(header(shape) + bytes(100)))
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert "declare" in said
+    assert "declare" in message
     assert peak < 2_000_000
 
 
@@ -362,9 +362,9 @@ def test_too_many_or_repeated_members():
 
 
 def test_the_digest_is_of_the_numbers_alone():
-    plain, named = table(), table(theta_names=np.array(["a", "b"]))
+    unnamed, named = table(), table(theta_names=np.array(["a", "b"]))
     other = table(seed=1)
-    digests = [uploads.read(packed(**arrays)).digest for arrays in (plain, named, other)]
+    digests = [uploads.read(packed(**arrays)).digest for arrays in (unnamed, named, other)]
     assert digests[0] == digests[1] != digests[2]
 
 
@@ -379,8 +379,8 @@ def test_an_open_file_is_left_open(tmp_path):
 def test_arrays_in_memory_are_read_alike():
     arrays = table()
     assert Upload.of(arrays).digest == uploads.read(packed(**arrays)).digest
-    kept = Upload.of(uploads.read(packed(**table(k=N)), order="KND").arrays(), order="NKD")
-    assert kept.k == N
+    upload = Upload.of(uploads.read(packed(**table(k=N)), order="KND").arrays(), order="NKD")
+    assert upload.k == N
 
 
 @pytest.mark.parametrize("name", samples.ABOUT)
@@ -394,8 +394,8 @@ def test_samples_are_what_their_maker_makes(name):
 
 def test_the_exact_sample_is_exact():
     """Its draws at an x have the closed form's mean and spread."""
-    made = samples.arrays("sample_well_trained")
-    z = made["theta_q"] - made["theta_q"].mean(axis=1, keepdims=True)
+    arrays = samples.arrays("sample_well_trained")
+    z = arrays["theta_q"] - arrays["theta_q"].mean(axis=1, keepdims=True)
     t = np.linspace(-1, 1, 5)
     variance = 1 / (1 + np.array([5, (t**2).sum()]) / 0.25)
     np.testing.assert_allclose(z.var(axis=(0, 1)) * 50 / 49, variance, rtol=0.05)

@@ -23,23 +23,23 @@ def exact(n=N, k=K, d=2, seed=0):
     return {"theta": theta, "x": x, "theta_q": q}
 
 
-def said(arrays, **changed):
+def warnings_of(arrays, **changed):
     return Upload.of({**arrays, **changed}).warnings
 
 
 def only(arrays, words, **changed):
     """The one sentence that is said."""
-    found = said(arrays, **changed)
-    assert len(found) == 1, found
-    assert words in found[0]
-    assert found[0].endswith((".", "?"))
-    return found[0]
+    messages = warnings_of(arrays, **changed)
+    assert len(messages) == 1, messages
+    assert words in messages[0]
+    assert messages[0].endswith((".", "?"))
+    return messages[0]
 
 
 @pytest.mark.parametrize("seed", range(20))
 @pytest.mark.parametrize(("n", "k", "d"), [(60, 12, 2), (1000, 50, 1), (400, 20, 5)])
 def test_nothing_is_said_of_an_exact_table(n, k, d, seed):
-    assert said(exact(n, k, d, seed)) == ()
+    assert warnings_of(exact(n, k, d, seed)) == ()
 
 
 @pytest.mark.parametrize("name", samples.ABOUT)
@@ -59,7 +59,7 @@ def test_the_same_simulation_twice():
     assert "30 of 330 rows repeat the theta and x" in only(twice, "Save each once")
     # Other draws at the same simulation are the same simulation still.
     twice["theta_q"] = np.concatenate([arrays["theta_q"], exact(seed=1)["theta_q"][:30]])
-    assert any("30 of 330 rows" in text for text in said(twice))
+    assert any("30 of 330 rows" in text for text in warnings_of(twice))
 
 
 def test_several_x_for_one_theta():
@@ -88,12 +88,12 @@ def test_the_truth_among_its_draws():
     arrays = exact()
     arrays["theta_q"][:, 0] = arrays["theta"]
     assert "at 300 of 300 rows" in only(arrays, "The draws contain the truth")
-    assert "(draw 1)" in said(arrays)[0]
+    assert "(draw 1)" in warnings_of(arrays)[0]
     rng = np.random.default_rng(1)
     arrays = exact()
     arrays["theta_q"][np.arange(150), rng.integers(K, size=150)] = arrays["theta"][:150]
     assert "at 150 of 300 rows" in only(arrays, "The draws contain the truth")
-    assert "(draw" not in said(arrays)[0]
+    assert "(draw" not in warnings_of(arrays)[0]
 
 
 @pytest.mark.parametrize("d", [1, 2])
@@ -101,7 +101,7 @@ def test_ties_of_rounded_numbers_are_no_leak(d):
     arrays = {name: np.round(2 * a) / 2 for name, a in exact(d=d).items()}
     tied = (arrays["theta_q"] == arrays["theta"][:, None]).all(axis=2).any(axis=1).mean()
     assert tied > 0.1
-    assert said(arrays) == ()
+    assert warnings_of(arrays) == ()
 
 
 def test_the_same_draws_at_every_x():
@@ -114,13 +114,13 @@ def test_draws_that_were_given_to_several_x():
     arrays = exact()
     assert any(
         "begin with only 30 different draws" in text
-        for text in said(arrays, theta_q=np.repeat(arrays["theta_q"][:30], 10, axis=0))
+        for text in warnings_of(arrays, theta_q=np.repeat(arrays["theta_q"][:30], 10, axis=0))
     )
 
 
 def test_the_prior_as_q_is_not_called_shuffled():
     prior = np.random.default_rng(3).standard_normal((N, K, 2))
-    assert said(exact(), theta_q=prior) == ()
+    assert warnings_of(exact(), theta_q=prior) == ()
 
 
 def test_draws_without_spread():
@@ -158,9 +158,9 @@ def test_discrete_simulations_may_repeat():
 def test_rows_in_another_order(seed):
     arrays = exact(seed=seed)
     shuffled = np.random.default_rng(seed).permutation(arrays["theta"])
-    found = said(arrays, theta=shuffled)
-    assert len(found) == 1
-    assert "same order?" in found[0]
+    messages = warnings_of(arrays, theta=shuffled)
+    assert len(messages) == 1
+    assert "same order?" in messages[0]
 
 
 def test_a_q_of_little_information_is_not_called_shuffled():
@@ -169,7 +169,7 @@ def test_a_q_of_little_information_is_not_called_shuffled():
     theta = rng.standard_normal((N, 1))
     x = theta + 30 * rng.standard_normal((N, 1))
     q = x[:, None] / 901 + math.sqrt(900 / 901) * rng.standard_normal((N, 1000, 1))
-    assert said({"theta": theta, "x": x, "theta_q": q}) == ()
+    assert warnings_of({"theta": theta, "x": x, "theta_q": q}) == ()
 
 
 def test_draws_far_from_the_truths():
@@ -184,7 +184,9 @@ def test_draws_far_from_the_truths():
 def test_heavy_tails_are_not_called_far():
     rng = np.random.default_rng(0)
     theta, q = rng.standard_cauchy((N, 1)), rng.standard_cauchy((N, K, 1))
-    assert said({"theta": theta, "x": theta + rng.standard_normal((N, 1)), "theta_q": q}) == ()
+    assert (
+        warnings_of({"theta": theta, "x": theta + rng.standard_normal((N, 1)), "theta_q": q}) == ()
+    )
 
 
 def test_sorted_draws():
@@ -210,13 +212,13 @@ def test_draws_that_repeat():
 def test_many_parameters_and_columns_of_x():
     rng = np.random.default_rng(0)
     theta, q = rng.standard_normal((20, 10_000)), rng.standard_normal((20, 2, 10_000))
-    found = said({"theta": theta, "x": rng.standard_normal((20, 100_000)), "theta_q": q})
-    assert any(text.startswith("10,000 parameters are many") for text in found)
-    assert any(text.startswith("x has 100,000 columns") for text in found)
+    messages = warnings_of({"theta": theta, "x": rng.standard_normal((20, 100_000)), "theta_q": q})
+    assert any(text.startswith("10,000 parameters are many") for text in messages)
+    assert any(text.startswith("x has 100,000 columns") for text in messages)
 
 
 def test_single_draws_and_single_rows_are_read():
-    assert all("K = 1 draw" in text for text in said(exact(k=1)))
+    assert all("K = 1 draw" in text for text in warnings_of(exact(k=1)))
     assert Upload.of({name: a[:1] for name, a in exact().items()}).n == 1
 
 
@@ -269,10 +271,10 @@ def test_odd_numbers_are_a_table_or_a_refusal(seed):
     q = np.stack([odd((n, k)) for _ in range(d)], axis=-1)
     names = [f"theta_{j + 1}" for j in range(d)]
     try:
-        found = checks.warnings(PosteriorTable(theta, odd((n, m)), q), names)
+        messages = checks.warnings(PosteriorTable(theta, odd((n, m)), q), names)
     except ValueError as refusal:
-        found = (str(refusal),)
-    assert all(text.endswith((".", "?")) and "nan" not in text for text in found)
+        messages = (str(refusal),)
+    assert all(text.endswith((".", "?")) and "nan" not in text for text in messages)
 
 
 @pytest.mark.parametrize("columns", [2, 60])
@@ -283,7 +285,7 @@ def test_x_in_another_order(columns):
     noise = rng.standard_normal((N, columns - 2))
     mixed = np.concatenate([arrays["x"][rng.permutation(N)], noise], axis=1)
     assert "nothing ties them to x" in only(arrays, "Are the rows of x in the order", x=mixed)
-    assert said(arrays, x=np.concatenate([arrays["x"], noise], axis=1)) == ()
+    assert warnings_of(arrays, x=np.concatenate([arrays["x"], noise], axis=1)) == ()
 
 
 def test_x_that_tells_of_theta_without_a_correlation_is_in_order():
@@ -292,15 +294,15 @@ def test_x_that_tells_of_theta_without_a_correlation_is_in_order():
     z = rng.standard_normal((N, 1))
     theta = np.square(z) + 0.1 * rng.standard_normal((N, 1))
     q = np.square(z)[:, None] + 0.1 * rng.standard_normal((N, K, 1))
-    assert said({"theta": theta, "x": z, "theta_q": q}) == ()
+    assert warnings_of({"theta": theta, "x": z, "theta_q": q}) == ()
 
 
 def test_x_in_another_order_is_not_told_of_a_prior_or_a_single_place():
     rng = np.random.default_rng(7)
     prior = {"theta": rng.standard_normal((N, 2)), "x": rng.standard_normal((N, 2)),
              "theta_q": rng.standard_normal((N, K, 2))}  # fmt: skip
-    assert not any("nothing ties" in one for one in said(prior))
-    assert not any("nothing ties" in one for one in said(exact(), x=np.zeros((N, 2))))
+    assert not any("nothing ties" in one for one in warnings_of(prior))
+    assert not any("nothing ties" in one for one in warnings_of(exact(), x=np.zeros((N, 2))))
 
 
 def test_the_same_simulation_is_counted_once():

@@ -35,10 +35,10 @@ def test_densities_are_read_under_all_their_names():
 
 
 def test_densities_of_draws_follow_the_order_of_the_draws():
-    made, given = table(), logs()
-    turned = made | given | {"theta_q": made["theta_q"].swapaxes(0, 1)}
+    arrays, given = table(), logs()
+    turned = arrays | given | {"theta_q": arrays["theta_q"].swapaxes(0, 1)}
     turned |= {name: given[name].T for name in ("log_q_draws", "log_joint_draws")}
-    assert uploads.read(npz(turned)).digest == uploads.read(npz(made | given)).digest
+    assert uploads.read(npz(turned)).digest == uploads.read(npz(arrays | given)).digest
     square = table(k=N) | {"log_q_draws": np.arange(N * N, dtype=float).reshape(N, N)}
     rows, columns = (uploads.read(npz(square), order=order) for order in ("NKD", "KND"))
     np.testing.assert_array_equal(rows.densities["log_q_draws"], square["log_q_draws"])
@@ -46,9 +46,9 @@ def test_densities_of_draws_follow_the_order_of_the_draws():
 
 
 def test_rows_that_go_take_their_densities_along():
-    made, given = table(), logs()
-    made["theta"][3] = np.nan
-    upload = uploads.read(npz(made | given))
+    arrays, given = table(), logs()
+    arrays["theta"][3] = np.nan
+    upload = uploads.read(npz(arrays | given))
     assert upload.n == N - 1
     for name, array in given.items():
         np.testing.assert_array_equal(upload.densities[name], np.delete(array, 3, axis=0))
@@ -61,9 +61,9 @@ def test_densities_that_are_not_finite_are_counted_and_kept():
     upload = uploads.read(npz(table() | given))
     assert upload.n == N
     assert np.isneginf(upload.densities["log_q"][:5]).all()
-    said = " ".join(upload.warnings)
-    assert f"log_q is NaN or infinite at 5 of {N} places" in said
-    assert "log_q_draws is NaN or infinite at 1 of" in said
+    text = " ".join(upload.warnings)
+    assert f"log_q is NaN or infinite at 5 of {N} places" in text
+    assert "log_q_draws is NaN or infinite at 1 of" in text
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
@@ -177,8 +177,8 @@ def test_digests_without_any_of_it_are_as_they_were():
     """The fingerprint of theta, x and theta_q alone: stored results keep their keys."""
     from validation_core import keys
 
-    made = table()
-    parts = {str(i): array for i, array in enumerate(made.values())}
-    assert uploads.read(npz(made)).digest == keys.digest(**parts)
-    densities = [uploads.read(npz(made | logs(seed))).digest for seed in (0, 1)]
+    arrays = table()
+    parts = {str(i): array for i, array in enumerate(arrays.values())}
+    assert uploads.read(npz(arrays)).digest == keys.digest(**parts)
+    densities = [uploads.read(npz(arrays | logs(seed))).digest for seed in (0, 1)]
     assert len({keys.digest(**parts), *densities}) == 3

@@ -51,10 +51,10 @@ def test_a_right_q_keeps_its_level_in_two_float_types(theta, q):
 
 
 def test_mass_at_a_bound_ties_in_two_types():
-    made = table()
+    arrays = table()
     for name in ("theta", "theta_q"):
-        made[name] = np.clip(np.random.default_rng(1).normal(size=made[name].shape), -0.1, 0.7)
-    upload = Upload.of(typed(made, "f8", "f4"))
+        arrays[name] = np.clip(np.random.default_rng(1).normal(size=arrays[name].shape), -0.1, 0.7)
+    upload = Upload.of(typed(arrays, "f8", "f4"))
     at_bound = upload.data.theta[upload.data.theta == upload.data.theta.max()]
     assert len(at_bound) > 50
     assert (upload.data.q == at_bound[0]).any()
@@ -103,16 +103,16 @@ READERS = {
 def test_every_reader_brings_them_to_one_type(files, narrow):
     if narrow == "f2" and files is csvs:
         pytest.skip("text has no float16")
-    made = typed(table(d=1), "f8", narrow)
-    ((_, upload),) = uploads.read_files(files(made))
+    arrays = typed(table(d=1), "f8", narrow)
+    ((_, upload),) = uploads.read_files(files(arrays))
     assert np.isin(upload.data.theta, upload.data.q).all()
     assert set(np.unique(upload.data.theta)) == set(np.unique(upload.data.q))
     assert any("more than one float type" in note for note in upload.notes)
 
 
 def test_variables_of_one_array_each_have_their_own_type():
-    made = table()
-    theta, q = made["theta"], made["theta_q"].reshape(200, 2, 10, 2)
+    arrays = table()
+    theta, q = arrays["theta"], arrays["theta_q"].reshape(200, 2, 10, 2)
     content = netcdf(
         {
             "posterior": {
@@ -120,7 +120,7 @@ def test_variables_of_one_array_each_have_their_own_type():
                 "b": (("sim", "chain", "draw"), q[..., 1]),
             },
             "truth": {"a": (("sim",), theta[:, 0]), "b": (("sim",), theta[:, 1].astype("f4"))},
-            "observed_data": {"y": (("sim",), made["x"][:, 0])},
+            "observed_data": {"y": (("sim",), arrays["x"][:, 0])},
         }
     )
     upload = uploads.read(content)
@@ -130,10 +130,10 @@ def test_variables_of_one_array_each_have_their_own_type():
 
 def test_one_type_is_left_as_it_is_and_nothing_is_said():
     for kind in ("f4", "f8"):
-        made = typed(table(), kind, kind)
-        upload = Upload.of(made)
-        np.testing.assert_array_equal(upload.data.theta, made["theta"])
-        np.testing.assert_array_equal(upload.data.q, made["theta_q"])
+        arrays = typed(table(), kind, kind)
+        upload = Upload.of(arrays)
+        np.testing.assert_array_equal(upload.data.theta, arrays["theta"])
+        np.testing.assert_array_equal(upload.data.q, arrays["theta_q"])
         assert upload.data.q.dtype == np.dtype(kind)
         assert not [note for note in upload.notes if "type" in note]
 
@@ -143,9 +143,9 @@ def test_whole_numbers_stay_exact(theta, q):
     rng = np.random.default_rng(0)
     high = 2 if theta == "?" else 100
     whole = rng.integers(0, high, size=(200, 21, 1))
-    made = {"theta": whole[:, 0].astype(theta), "x": rng.standard_normal((200, 1)),
+    arrays = {"theta": whole[:, 0].astype(theta), "x": rng.standard_normal((200, 1)),
             "theta_q": whole[:, 1:].astype(q)}  # fmt: skip
-    upload = Upload.of(made)
+    upload = Upload.of(arrays)
     np.testing.assert_array_equal(upload.data.theta, whole[:, 0])
     np.testing.assert_array_equal(upload.data.q, whole[:, 1:])
     assert upload.data.theta.dtype == upload.data.q.dtype
@@ -170,29 +170,29 @@ def test_whole_numbers_do_not_cost_real_draws_their_digits():
 
 @pytest.mark.parametrize(("huge", "narrow"), [(1e300, "f4"), (1e6, "f2")])
 def test_a_number_too_large_for_the_narrow_type_never_becomes_infinite(huge, narrow):
-    made = typed(table(), "f8", narrow)
-    made["theta"][3, 1] = huge
-    upload = Upload.of(made)
+    arrays = typed(table(), "f8", narrow)
+    arrays["theta"][3, 1] = huge
+    upload = Upload.of(arrays)
     assert upload.data.theta[3, 1] == huge
     assert upload.n == 200
-    assert any("too large" in said for said in upload.warnings)
+    assert any("too large" in text for text in upload.warnings)
 
 
 def test_draws_at_the_observation_and_two_samples_are_brought_along():
-    made = typed(table(), "f8", "f8")
-    made |= {"x_o": made["x"][0], "theta_o": made["theta_q"][0].astype("f4")}
-    upload = Upload.of(made)
+    arrays = typed(table(), "f8", "f8")
+    arrays |= {"x_o": arrays["x"][0], "theta_o": arrays["theta_q"][0].astype("f4")}
+    upload = Upload.of(arrays)
     assert np.isin(upload.observed[1], upload.data.q).all()
-    pair = Upload.of({"p": made["theta"], "q": made["theta"].astype("f4")})
+    pair = Upload.of({"p": arrays["theta"], "q": arrays["theta"].astype("f4")})
     np.testing.assert_array_equal(pair.data.p.theta, pair.data.q.theta)
 
 
 def test_log_q_ties_at_truths_and_draws():
-    made = table()
-    logs = {"log_q": np.log(made["theta"][:, 0]),
-            "log_q_draws": np.log(made["theta_q"][..., 0]).astype("f4")}  # fmt: skip
+    arrays = table()
+    logs = {"log_q": np.log(arrays["theta"][:, 0]),
+            "log_q_draws": np.log(arrays["theta_q"][..., 0]).astype("f4")}  # fmt: skip
     logs["log_q"][4] = -np.inf
-    upload = Upload.of(made | logs)
+    upload = Upload.of(arrays | logs)
     finite = np.isfinite(upload.densities["log_q"])
     assert np.isin(upload.densities["log_q"][finite], upload.densities["log_q_draws"]).all()
     assert (~finite).sum() == 1
@@ -200,8 +200,8 @@ def test_log_q_ties_at_truths_and_draws():
 
 def test_reading_what_was_stored_gives_the_same_fingerprint():
     for theta, q in [("f8", "f4"), ("f8", "f2"), ("i1", "f8"), ("i1", "i1"), ("f4", "f8")]:
-        made = table()
-        made["theta"] = (10 * made["theta"]).round() if theta == "i1" else made["theta"]
-        upload = Upload.of(typed(made, theta, q))
+        arrays = table()
+        arrays["theta"] = (10 * arrays["theta"]).round() if theta == "i1" else arrays["theta"]
+        upload = Upload.of(typed(arrays, theta, q))
         again = Upload.of(upload.arrays(), order="NKD")
         assert again.digest == upload.digest

@@ -26,42 +26,42 @@ def refusal(content, **options):
 
 
 FORMATS = {
-    "csv": lambda made: csv(columns(made)),
-    "semicolons": lambda made: csv(columns(made), ";"),
-    "parquet": lambda made: parquet_file(columns(made)),
+    "csv": lambda arrays: csv(columns(arrays)),
+    "semicolons": lambda arrays: csv(columns(arrays), ";"),
+    "parquet": lambda arrays: parquet_file(columns(arrays)),
     "hdf5": hdf5,
-    "hdf5 latest": lambda made: hdf5(made, libver="latest", chunks=True),
-    "hdf5 packed": lambda made: hdf5(
-        made, "run", compression="gzip", shuffle=True, fletcher32=True
+    "hdf5 latest": lambda arrays: hdf5(arrays, libver="latest", chunks=True),
+    "hdf5 packed": lambda arrays: hdf5(
+        arrays, "run", compression="gzip", shuffle=True, fletcher32=True
     ),
     "netcdf": arviz,
-    "netcdf prior": lambda made: arviz(made, chains=3, truth="prior"),
+    "netcdf prior": lambda arrays: arviz(arrays, chains=3, truth="prior"),
 }
 
 
 @pytest.mark.parametrize("make", FORMATS.values(), ids=FORMATS)
 def test_every_format_reads_the_same_numbers(make):
-    made = table()
-    upload = uploads.read(make(made))
+    arrays = table()
+    upload = uploads.read(make(arrays))
     assert (upload.n, upload.k, upload.dims) == (N, K, (D, M))
     for name, array in upload.arrays().items():
-        np.testing.assert_array_equal(array.astype(np.float32), made[name])
+        np.testing.assert_array_equal(array.astype(np.float32), arrays[name])
     assert not upload.dropped
 
 
 @pytest.mark.parametrize("make", FORMATS.values(), ids=FORMATS)
 def test_every_format_drops_and_counts_rows_that_are_not_finite(make):
-    made = table()
-    made["theta_q"][3, 2, 1], made["x"][5] = np.nan, np.inf
-    upload = uploads.read(make(made))
+    arrays = table()
+    arrays["theta_q"][3, 2, 1], arrays["x"][5] = np.nan, np.inf
+    upload = uploads.read(make(arrays))
     assert upload.n == N - 2
     assert sum(upload.dropped.values()) == 2
 
 
 @pytest.mark.parametrize("make", FORMATS.values(), ids=FORMATS)
 def test_every_format_turns_whole_numbers_into_floats(make):
-    made = {name: (3 * array).astype(np.int32) for name, array in table().items()}
-    assert uploads.read(make(made)).data.q.dtype == np.float64
+    arrays = {name: (3 * array).astype(np.int32) for name, array in table().items()}
+    assert uploads.read(make(arrays)).data.q.dtype == np.float64
 
 
 @pytest.mark.parametrize("make", FORMATS.values(), ids=FORMATS)
@@ -73,8 +73,8 @@ def test_every_format_has_a_limit_that_counts_before_reading(make):
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9, 0.995])
 def test_every_format_refuses_what_is_cut_off(make, share):
     whole = make(table())
-    said = refusal(whole[: int(share * len(whole))])
-    assert "whole" in said or "must have" in said or "rows" in said
+    message = refusal(whole[: int(share * len(whole))])
+    assert "whole" in message or "must have" in message or "rows" in message
 
 
 @pytest.mark.parametrize("make", FORMATS.values(), ids=FORMATS)
@@ -99,28 +99,28 @@ def test_a_single_array_needs_its_fellows():
     assert "missing: x, theta_q; got: theta" in refusal(npy(np.zeros((N, D))), name="theta.npy")
     assert "got: array" in refusal(npy(np.zeros((N, D))))
     assert "as long as its header" in refusal(npy(np.zeros(9))[:-4], name="theta.npy")
-    said = refusal(npy(np.zeros(3)), name="../../theta.npy")
-    assert "got: theta." in said
+    message = refusal(npy(np.zeros(3)), name="../../theta.npy")
+    assert "got: theta." in message
 
 
 # Long tables
 
 
 def test_a_long_table_in_any_order_of_rows():
-    made = columns(table())
-    mixed = np.random.default_rng(0).permutation(len(made["sim"]))
-    shuffled = {name: column[mixed] for name, column in made.items()}
+    arrays = columns(table())
+    mixed = np.random.default_rng(0).permutation(len(arrays["sim"]))
+    shuffled = {name: column[mixed] for name, column in arrays.items()}
     odd = shuffled | {"sim": 10 - 3 * shuffled["sim"], "draw": 7 * shuffled["draw"] + 6}
     odd["draw"] = np.where(shuffled["draw"] < 0, -1, odd["draw"])
-    plain = uploads.read(parquet_file(made))
-    assert uploads.read(parquet_file(shuffled)).digest == plain.digest
-    np.testing.assert_array_equal(uploads.read(parquet_file(odd)).data.q, plain.data.q[::-1])
+    upload = uploads.read(parquet_file(arrays))
+    assert uploads.read(parquet_file(shuffled)).digest == upload.digest
+    np.testing.assert_array_equal(uploads.read(parquet_file(odd)).data.q, upload.data.q[::-1])
 
 
 def test_long_tables_have_names_densities_and_other_columns():
-    made = columns(table()) | {"log_q": np.arange(N * (K + 1)), "note": ["a"] * (N * (K + 1))}
-    made["theta_mass"], made["theta_<b>"] = made.pop("theta_1"), made.pop("theta_2")
-    for content in (csv(made), parquet_file(made)):
+    arrays = columns(table()) | {"log_q": np.arange(N * (K + 1)), "note": ["a"] * (N * (K + 1))}
+    arrays["theta_mass"], arrays["theta_<b>"] = arrays.pop("theta_1"), arrays.pop("theta_2")
+    for content in (csv(arrays), parquet_file(arrays)):
         upload = uploads.read(content)
         assert upload.names == ("mass", "<b>")
         assert upload.x_names == ("x_1", "x_2", "x_3")
@@ -130,11 +130,13 @@ def test_long_tables_have_names_densities_and_other_columns():
 
 
 def test_x_may_be_empty_beside_the_draws():
-    made = columns(table())
+    arrays = columns(table())
     for name in ("x_1", "x_2", "x_3"):
-        made[name] = [v if d < 0 else None for v, d in zip(made[name], made["draw"], strict=True)]
-    assert uploads.read(parquet_file(made)).n == N
-    text = csv(made).replace(b"None", b"")
+        arrays[name] = [
+            v if d < 0 else None for v, d in zip(arrays[name], arrays["draw"], strict=True)
+        ]
+    assert uploads.read(parquet_file(arrays)).n == N
+    text = csv(arrays).replace(b"None", b"")
     np.testing.assert_allclose(uploads.read(text).data.x, table()["x"], rtol=1e-6)
 
 
@@ -142,36 +144,36 @@ def test_x_may_be_empty_beside_the_draws():
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda made: made["draw"].__setitem__(1, -1), "one row with draw = -1"),
-        (lambda made: made["draw"].__setitem__(0, 99), "one row with draw = -1"),
-        (lambda made: made["draw"].__setitem__(1, 2), "its own number"),
-        (lambda made: made["draw"].__setitem__(1, -2), "got -2"),
-        (lambda made: made["sim"].__setitem__(1, 7), "got 11 (sim 0) to 13 (sim 7)"),
-        (lambda made: made.update(sim=made["sim"] + 0.5), "whole numbers"),
-        (lambda made: made.update(draw=np.full(N * (K + 1), np.nan)), "whole numbers"),
-        (lambda made: made["x_1"].__setitem__(3, 9.0), "x must be the same"),
-        (lambda made: [made.pop(f"x_{i}") for i in (1, 2, 3)], "missing: x_*"),
-        (lambda made: [made.pop(f"theta_{i}") for i in (1, 2)], "missing: theta_*"),
-        (lambda made: made.update(theta_1=["one"] * (N * (K + 1))), "numbers"),
+        (lambda columns: columns["draw"].__setitem__(1, -1), "one row with draw = -1"),
+        (lambda columns: columns["draw"].__setitem__(0, 99), "one row with draw = -1"),
+        (lambda columns: columns["draw"].__setitem__(1, 2), "its own number"),
+        (lambda columns: columns["draw"].__setitem__(1, -2), "got -2"),
+        (lambda columns: columns["sim"].__setitem__(1, 7), "got 11 (sim 0) to 13 (sim 7)"),
+        (lambda columns: columns.update(sim=columns["sim"] + 0.5), "whole numbers"),
+        (lambda columns: columns.update(draw=np.full(N * (K + 1), np.nan)), "whole numbers"),
+        (lambda columns: columns["x_1"].__setitem__(3, 9.0), "x must be the same"),
+        (lambda columns: [columns.pop(f"x_{i}") for i in (1, 2, 3)], "missing: x_*"),
+        (lambda columns: [columns.pop(f"theta_{i}") for i in (1, 2)], "missing: theta_*"),
+        (lambda columns: columns.update(theta_1=["one"] * (N * (K + 1))), "numbers"),
     ],
 )
 def test_long_tables_that_do_not_add_up(make, change, words):
-    made = columns(table())
-    change(made)
-    assert words in refusal(make(made))
+    rows = columns(table())
+    change(rows)
+    assert words in refusal(make(rows))
 
 
 def test_two_samples_in_a_column():
     rng = np.random.default_rng(0)
-    made = {"sample": np.array(["p", "q"])[np.arange(140) % 2], "a": rng.standard_normal(140)}
-    for content in (csv(made), parquet_file(made)):
+    arrays = {"sample": np.array(["p", "q"])[np.arange(140) % 2], "a": rng.standard_normal(140)}
+    for content in (csv(arrays), parquet_file(arrays)):
         upload = uploads.read(content)
         assert isinstance(upload.data, TwoSamples)
         assert upload.names == ("a",)
-        np.testing.assert_allclose(upload.data.q.theta[:, 0], made["a"][1::2])
-    wrong = made | {"sample": np.where(np.arange(140) < 3, "r", made["sample"])}
+        np.testing.assert_allclose(upload.data.q.theta[:, 0], arrays["a"][1::2])
+    wrong = arrays | {"sample": np.where(np.arange(140) < 3, "r", arrays["sample"])}
     assert "got p, q, r" in refusal(csv(wrong))
-    assert "got numbers" in refusal(parquet_file(made | {"sample": np.arange(140)}))
+    assert "got numbers" in refusal(parquet_file(arrays | {"sample": np.arange(140)}))
 
 
 def test_what_pandas_writes_is_read():
@@ -213,8 +215,8 @@ def test_text_that_is_no_table(text, words):
 
 def test_many_columns_of_text():
     """x with 10^4 columns, in one line of names."""
-    made = columns(table(n=6, k=2, m=10_000))
-    assert uploads.read(csv(made)).dims == (D, 10_000)
+    arrays = columns(table(n=6, k=2, m=10_000))
+    assert uploads.read(csv(arrays)).dims == (D, 10_000)
 
 
 def test_parquet_that_declares_absurd_sizes_is_refused_unread():
@@ -232,9 +234,9 @@ def test_parquet_that_declares_absurd_sizes_is_refused_unread():
 
 def linked(change, without="theta"):
     """A table in HDF5 in which one array is replaced."""
-    made = table()
-    taken = made.pop(without)
-    file = io.BytesIO(hdf5(made))
+    arrays = table()
+    taken = arrays.pop(without)
+    file = io.BytesIO(hdf5(arrays))
     with h5py.File(file, "r+") as opened:
         change(opened, taken)
     return file.getvalue()
@@ -305,9 +307,9 @@ def test_a_chunk_that_unpacks_to_more_than_it_declares_is_refused():
     bomb = zlib.compress(bytes(100_000_000), 9)
 
     def change(file, array):
-        made = file.create_dataset("theta", array.shape, "f4", chunks=array.shape,
+        dataset = file.create_dataset("theta", array.shape, "f4", chunks=array.shape,
                                    compression="gzip")  # fmt: skip
-        made.id.write_direct_chunk((0, 0), bomb)
+        dataset.id.write_direct_chunk((0, 0), bomb)
 
     assert "truncated or damaged" in refusal(linked(change))
 
@@ -321,14 +323,14 @@ def test_a_checksum_that_does_not_match_is_refused():
 
 
 def test_pairs_without_draws_say_what_is_missing():
-    made = table()
-    made.pop("theta_q")
-    assert "Pairs of theta and x alone say nothing of q" in refusal(hdf5(made))
+    arrays = table()
+    arrays.pop("theta_q")
+    assert "Pairs of theta and x alone say nothing of q" in refusal(hdf5(arrays))
 
 
 def test_hdf5_has_names_and_says_what_it_leaves():
-    made = table() | {"theta_names": np.array(["a", "<b>"]), "more": np.zeros(3)}
-    upload = uploads.read(hdf5(made, "run"))
+    arrays = table() | {"theta_names": np.array(["a", "<b>"]), "more": np.zeros(3)}
+    upload = uploads.read(hdf5(arrays, "run"))
     assert upload.names == ("a", "<b>")
     assert any("more" in note for note in upload.notes)
     file = io.BytesIO(hdf5(table(), "one"))
@@ -348,20 +350,20 @@ def test_parameters_of_an_arviz_file_have_their_names():
 
 def test_what_xarray_writes_is_read(tmp_path):
     xr = pytest.importorskip("xarray")
-    made = table()
+    arrays = table()
     groups = {
-        "/posterior": xr.Dataset({"t": (("sim", "draw", "part"), made["theta_q"])}),
-        "/true_parameters": xr.Dataset({"t": (("sim", "part"), made["theta"])}),
-        "/constant_data": xr.Dataset({"y": (("sim", "place"), made["x"])}),
+        "/posterior": xr.Dataset({"t": (("sim", "draw", "part"), arrays["theta_q"])}),
+        "/true_parameters": xr.Dataset({"t": (("sim", "part"), arrays["theta"])}),
+        "/constant_data": xr.Dataset({"y": (("sim", "place"), arrays["x"])}),
     }
     path = tmp_path / "made.nc"
     xr.DataTree.from_dict(groups).to_netcdf(path, engine="h5netcdf")
     upload = uploads.read(path)
-    assert upload.digest == uploads.read(npz(made)).digest
+    assert upload.digest == uploads.read(npz(arrays)).digest
     assert upload.names == ("t[0]", "t[1]")
     flat = xr.Dataset({
-        "theta": (("sim", "part"), made["theta"]), "x": (("sim", "place"), made["x"]),
-        "theta_q": (("draw", "sim", "part"), made["theta_q"].swapaxes(0, 1)),
+        "theta": (("sim", "part"), arrays["theta"]), "x": (("sim", "place"), arrays["x"]),
+        "theta_q": (("draw", "sim", "part"), arrays["theta_q"].swapaxes(0, 1)),
     })  # fmt: skip
     flat.to_netcdf(path, engine="h5netcdf")
     assert uploads.read(path).digest == upload.digest
@@ -394,10 +396,10 @@ def test_arviz_files_that_lack_something(groups, words):
 
 
 def test_reading_holds_a_table_hardly_more_than_once(tmp_path):
-    made = table(n=1000, k=1000, d=10, m=10)
-    size = sum(array.nbytes for array in made.values())
-    (tmp_path / "a.npz").write_bytes(npz(made))
-    (tmp_path / "b.h5").write_bytes(hdf5(made))
+    arrays = table(n=1000, k=1000, d=10, m=10)
+    size = sum(array.nbytes for array in arrays.values())
+    (tmp_path / "a.npz").write_bytes(npz(arrays))
+    (tmp_path / "b.h5").write_bytes(hdf5(arrays))
     tracemalloc.start()
     for name in ("a.npz", "b.h5"):
         tracemalloc.reset_peak()

@@ -46,19 +46,19 @@ def test_pasted_sets_are_found(places, shuffled, kind):
     if shuffled:  # each draw as a whole
         q = np.take_along_axis(q, rng.permuted(
             np.tile(np.arange(40), (300, 1)), axis=1)[..., None], axis=1)  # fmt: skip
-    found = upload(theta, x, q.astype(kind)).groups
+    groups = upload(theta, x, q.astype(kind)).groups
     same = (x[:, None] == x[None]).all(-1)
-    np.testing.assert_array_equal(found[:, None] == found[None], same)
-    assert found.min() == 0
-    assert len(np.unique(found)) == found.max() + 1
+    np.testing.assert_array_equal(groups[:, None] == groups[None], same)
+    assert groups.min() == 0
+    assert len(np.unique(groups)) == groups.max() + 1
 
 
 def test_two_rows_that_share_are_enough():
     theta, x, q = conjugate(300, 40, stream(1))
     q[7] = q[200]
-    found = upload(theta, x, q).groups
-    assert found[7] == found[200]
-    assert len(np.unique(found)) == 299
+    groups = upload(theta, x, q).groups
+    assert groups[7] == groups[200]
+    assert len(np.unique(groups)) == 299
 
 
 NATURAL = {
@@ -83,8 +83,8 @@ def test_chance_is_not_taken_for_sharing(draw, k):
         rng = stream(2, seed, k)
         theta, x = rng.standard_normal((2, 200, 1))
         q = draw(rng, 200, k)
-        found = upload(np.repeat(theta, q.shape[2], axis=1), x, q).groups
-        assert found is None
+        groups = upload(np.repeat(theta, q.shape[2], axis=1), x, q).groups
+        assert groups is None
 
 
 @pytest.mark.parametrize("k", [1, 2])
@@ -114,12 +114,12 @@ def test_nothing_claims_a_problem_of_a_right_q(places, tmp_path):
             "log_joint": np.zeros(400), "log_joint_draws": np.zeros((400, 100))}  # fmt: skip
     table = upload(theta, x, q, **more)
     for method in METHODS:
-        said = obstacle(method, table)
+        reason = obstacle(method, table)
         if isinstance(method, Omnibus):  # whole groups are relabelled together
-            assert said is None
+            assert reason is None
             continue
-        assert "must be independent" in said
-        assert f"got 400 rows that share {places} set" in said
+        assert "must be independent" in reason
+        assert f"got 400 rows that share {places} set" in reason
     tasks.hold(table)
     store = Store(tmp_path)
     (task,) = tasks.tasks(table, METHODS, 0)
@@ -131,10 +131,10 @@ def test_nothing_claims_a_problem_of_a_right_q(places, tmp_path):
     records, waiting = tasks.records(store, table, METHODS, 0)
     assert waiting == 0
     assert [record.name for record in records if record.status == "ran"] == ["omnibus"]
-    found = verdict(records, table)
-    assert found.verdict != "problem found"
-    assert found.claims is not None
-    assert found.pvalue > 0.05
+    summary = verdict(records, table)
+    assert summary.verdict != "problem found"
+    assert summary.claims is not None
+    assert summary.pvalue > 0.05
 
 
 def test_counted_as_independent_such_rows_would_reject():

@@ -27,18 +27,18 @@ KINDS = ("f2", "f4", "f8", ">f4", "i1", "i8", "u8", "?", "c8", "U3", "S2", "M8[s
 def arrays(rng):
     """A table, usually with something wrong about it."""
     n, k, d, m = rng.integers(1, 6), rng.integers(1, 5), rng.integers(1, 4), rng.integers(1, 4)
-    made = files.table(n, k, d, m, seed=int(rng.integers(2**31)))
+    table = files.table(n, k, d, m, seed=int(rng.integers(2**31)))
     if rng.random() < 0.5:
-        made |= {"log_q": rng.standard_normal(n), "log_q_draws": rng.standard_normal((n, k))}
-        made |= {"x_o": made["x"][0], "theta_o": made["theta_q"][0]}
+        table |= {"log_q": rng.standard_normal(n), "log_q_draws": rng.standard_normal((n, k))}
+        table |= {"x_o": table["x"][0], "theta_o": table["theta_q"][0]}
     for _ in range(rng.integers(0, 4)):
-        name = str(rng.choice(list(made)))
-        made |= _wrong(made, name, rng)
-    return made
+        name = str(rng.choice(list(table)))
+        table |= _wrong(table, name, rng)
+    return table
 
 
-def _wrong(made, name, rng):
-    array, change = np.asarray(made[name]), rng.integers(8)
+def _wrong(arrays, name, rng):
+    array, change = np.asarray(arrays[name]), rng.integers(8)
     if change == 0:
         kind = np.dtype(str(rng.choice(KINDS)))
         small = rng.integers(0, 3, array.shape)
@@ -52,8 +52,8 @@ def _wrong(made, name, rng):
         spoilt.flat[rng.integers(array.size)] = rng.choice([np.nan, np.inf, -np.inf, 1e38])
         return {name: spoilt}
     if change == 4:
-        made.pop(name)
-        return {str(rng.choice(NAMES)): array} if rng.random() < 0.7 or not made else {}
+        arrays.pop(name)
+        return {str(rng.choice(NAMES)): array} if rng.random() < 0.7 or not arrays else {}
     if change == 5:
         return {str(rng.choice(NAMES)): rng.standard_normal(rng.integers(0, 4, size=2))}
     if change == 6:
@@ -81,27 +81,27 @@ def bytes_changed(content, rng):
 
 def columns(rng):
     """Columns of a long table, of two samples or of nothing in particular."""
-    made = files.columns(files.table(*rng.integers(1, 5, size=4), seed=int(rng.integers(2**31))))
-    rows = len(made["sim"])
+    table = files.columns(files.table(*rng.integers(1, 5, size=4), seed=int(rng.integers(2**31))))
+    rows = len(table["sim"])
     if rng.random() < 0.3:
         side = rng.choice(["p", "q", "r"], p=[0.5, 0.45, 0.05], size=rows)
-        made = {"sample": side, **{n: c for n, c in made.items() if n not in ("sim", "draw")}}
+        table = {"sample": side, **{n: c for n, c in table.items() if n not in ("sim", "draw")}}
     if rng.random() < 0.2:
-        made["log_q"] = rng.standard_normal(rows)
+        table["log_q"] = rng.standard_normal(rows)
     for _ in range(rng.integers(0, 3)):
-        name, change = str(rng.choice(list(made))), rng.integers(5)
-        if change == 0 and len(made) > 1:
-            made.pop(name)
+        name, change = str(rng.choice(list(table))), rng.integers(5)
+        if change == 0 and len(table) > 1:
+            table.pop(name)
         elif change == 1:
-            made[str(rng.choice(NAMES))] = made[name]
+            table[str(rng.choice(NAMES))] = table[name]
         elif change == 2:
-            made[name] = rng.permutation(made[name])
-        elif change == 3 and np.asarray(made[name]).dtype.kind in "if":
-            made[name] = np.where(rng.random(rows) < 0.2, np.nan, made[name])
+            table[name] = rng.permutation(table[name])
+        elif change == 3 and np.asarray(table[name]).dtype.kind in "if":
+            table[name] = np.where(rng.random(rows) < 0.2, np.nan, table[name])
         else:
-            made[name] = np.array(["a", "=1", "1e999", "", "0"])[rng.integers(5, size=rows)]
+            table[name] = np.array(["a", "=1", "1e999", "", "0"])[rng.integers(5, size=rows)]
     keep = slice(None) if rng.random() < 0.8 else slice(0, int(rng.integers(rows + 1)))
-    return {name: np.asarray(column)[keep] for name, column in made.items()}
+    return {name: np.asarray(column)[keep] for name, column in table.items()}
 
 
 def make_npz(rng):
@@ -109,8 +109,8 @@ def make_npz(rng):
 
 
 def make_npy(rng):
-    made = arrays(rng) or {"theta": np.zeros(3)}
-    return files.npy(made[str(rng.choice(list(made)))])
+    content = arrays(rng) or {"theta": np.zeros(3)}
+    return files.npy(content[str(rng.choice(list(content)))])
 
 
 def make_csv(rng):
@@ -126,11 +126,11 @@ def make_hdf5(rng):
     packings = ({}, {"chunks": True}, {"compression": "gzip"}, {"compression": "lzf"},
                 {"compression": "gzip", "shuffle": True, "fletcher32": True})  # fmt: skip
     packing = packings[rng.integers(len(packings))]
-    made = {n: a for n, a in arrays(rng).items() if a.dtype.kind != "M" and n.strip(" ./")}
-    packing = packing if all(a.size and a.dtype.kind != "U" for a in made.values()) else {}
+    source = {n: a for n, a in arrays(rng).items() if a.dtype.kind != "M" and n.strip(" ./")}
+    packing = packing if all(a.size and a.dtype.kind != "U" for a in source.values()) else {}
     group = [None, None, "run", "deep/er"][rng.integers(4)]
-    made = {name.replace("/", "_"): array for name, array in made.items()}
-    content = files.hdf5(made, group, ["earliest", "latest"][rng.integers(2)], **packing)
+    source = {name.replace("/", "_"): array for name, array in source.items()}
+    content = files.hdf5(source, group, ["earliest", "latest"][rng.integers(2)], **packing)
     return _linked(content, rng) if rng.random() < 0.3 else content
 
 
@@ -163,15 +163,19 @@ def _linked(content, rng):
 def make_netcdf(rng):
     chains = int(rng.integers(1, 3))
     n, k, d, m = rng.integers(1, 6), chains * rng.integers(1, 3), rng.integers(1, 4), 2
-    made = files.table(n, k, d, m, seed=int(rng.integers(2**31)))
-    drawn = made["theta_q"].reshape(n, chains, -1, d)
+    content = files.table(n, k, d, m, seed=int(rng.integers(2**31)))
+    drawn = content["theta_q"].reshape(n, chains, -1, d)
     dims = ("sim", "chain", "draw", "part")
     turned = rng.permutation(4)
     posterior = {"mu": (tuple(dims[i] for i in turned), drawn.transpose(turned))}
     groups = {
         "posterior": posterior,
-        str(rng.choice(["truth", "prior", "prior_sbc"])): {"mu": (("sim", "part"), made["theta"])},
-        str(rng.choice(["observed_data", "constant_data"])): {"y": (("sim", "place"), made["x"])},
+        str(rng.choice(["truth", "prior", "prior_sbc"])): {
+            "mu": (("sim", "part"), content["theta"])
+        },
+        str(rng.choice(["observed_data", "constant_data"])): {
+            "y": (("sim", "place"), content["x"])
+        },
     }
     for _ in range(rng.integers(0, 3)):
         group = str(rng.choice(list(groups)))
@@ -227,11 +231,11 @@ def test_only_an_upload_or_a_refusal_comes_out(kind, monkeypatch):
         try:
             upload = uploads.read(content, name=name, order=order, limit=LIMIT)
         except ValueError as refusal:
-            said = str(refusal)
-            assert said.strip()
-            assert "\n" not in said
-            assert "got" in said
-            assert len(said) < 2000
+            message = str(refusal)
+            assert message.strip()
+            assert "\n" not in message
+            assert "got" in message
+            assert len(message) < 2000
             seen["refused"] += 1
         else:
             assert isinstance(upload, Upload)

@@ -85,10 +85,10 @@ def test_no_normalised_density_is_warned_of(law, d):
 @pytest.mark.parametrize("off", [-4.0, 3.0])
 def test_an_offset_is_seen_in_low_dimensions(law, d, off):
     q, logs = law(100, 100, d, np.random.default_rng(0))
-    found = offset(q, logs + off)
-    assert found is not None
-    assert np.sign(found.nats) == np.sign(off)
-    assert abs(found.nats) < 1.3 * abs(off)
+    result = offset(q, logs + off)
+    assert result is not None
+    assert np.sign(result.nats) == np.sign(off)
+    assert abs(result.nats) < 1.3 * abs(off)
 
 
 @pytest.mark.parametrize("law", [mean_field, full])
@@ -96,9 +96,9 @@ def test_an_offset_is_seen_in_low_dimensions(law, d, off):
 @pytest.mark.parametrize("off", [-3.0, 3.0])
 def test_normals_are_seen_in_many_dimensions(law, d, off):
     q, logs = law(60, 150, d, np.random.default_rng(0))
-    found = offset(q, logs + off)
-    assert found is not None
-    assert found.nats == pytest.approx(off, abs=0.5)
+    result = offset(q, logs + off)
+    assert result is not None
+    assert result.nats == pytest.approx(off, abs=0.5)
 
 
 def test_an_offset_that_depends_on_x_is_seen():
@@ -129,8 +129,8 @@ def test_an_upload_is_told_what_it_affects_and_what_it_does_not():
     right = Upload.of({**table, "log_q": logs[:, 0], "log_q_draws": logs})
     assert not any("normalised" in one for one in right.warnings)
     wrong = Upload.of({**table, "log_q": logs[:, 0] + 5, "log_q_draws": logs + 5})
-    (said,) = [one for one in wrong.warnings if "normalised" in one]
-    assert "nats too large, or more" in said
-    assert "Where the offset depends on x alone, the symmetric divergence" in said
-    assert "Jacobian" in said
+    (message,) = [one for one in wrong.warnings if "normalised" in one]
+    assert "nats too large, or more" in message
+    assert "Where the offset depends on x alone, the symmetric divergence" in message
+    assert "Jacobian" in message
     assert sentences(q, None) == ()

@@ -22,18 +22,18 @@ def refusal(given, **options):
 
 
 def test_one_array_in_each_file():
-    made = table()
-    given = [("runs/theta.npy", npy(made["theta"])), ("x.npy", npy(made["x"])),
-             ("samples.npy", npy(made["theta_q"]))]  # fmt: skip
+    arrays = table()
+    given = [("runs/theta.npy", npy(arrays["theta"])), ("x.npy", npy(arrays["x"])),
+             ("samples.npy", npy(arrays["theta_q"]))]  # fmt: skip
     ((label, upload),) = uploads.read_files(given)
     assert label == "theta"
-    assert upload.digest == uploads.read(npz(made)).digest
+    assert upload.digest == uploads.read(npz(arrays)).digest
 
 
 def test_files_of_different_kinds_make_one_table():
-    made = table()
-    pairs = {"theta": made["theta"], "x": made["x"]}
-    draws = {"theta_q": made["theta_q"], "log_q_draws": np.zeros((N, K))}
+    arrays = table()
+    pairs = {"theta": arrays["theta"], "x": arrays["x"]}
+    draws = {"theta_q": arrays["theta_q"], "log_q_draws": np.zeros((N, K))}
     for second in (npz(draws), hdf5(draws)):
         ((label, upload),) = uploads.read_files([("sims.npz", npz(pairs)), ("post", second)])
         assert label == "sims"
@@ -50,14 +50,14 @@ def test_whole_tables_stay_apart_and_keep_their_labels():
 
 
 def test_several_posteriors_share_their_simulations():
-    made, other = table(), table(seed=1)
-    pairs = {"theta": made["theta"], "x": made["x"]}
+    arrays, other = table(), table(seed=1)
+    pairs = {"theta": arrays["theta"], "x": arrays["x"]}
     given = [("sims.npz", npz(pairs)), ("early.npz", npz({"theta_q": other["theta_q"]})),
-             ("late.npz", npz({"theta_q": made["theta_q"]}))]  # fmt: skip
+             ("late.npz", npz({"theta_q": arrays["theta_q"]}))]  # fmt: skip
     read = dict(uploads.read_files(given))
     assert list(read) == ["early", "late"]
-    assert read["late"].digest == uploads.read(npz(made)).digest
-    np.testing.assert_array_equal(read["early"].data.theta, made["theta"])
+    assert read["late"].digest == uploads.read(npz(arrays)).digest
+    np.testing.assert_array_equal(read["early"].data.theta, arrays["theta"])
 
 
 def test_two_samples_in_two_files():
@@ -79,14 +79,14 @@ def test_two_samples_in_two_files():
     ],
 )
 def test_what_does_not_add_up_says_what_each_file_holds(given, words):
-    made = table()
-    packed = [(name, npz({role: made[role] for role in held})) for name, held in given]
+    arrays = table()
+    packed = [(name, npz({role: arrays[role] for role in held})) for name, held in given]
     assert words in refusal(packed)
 
 
 def test_a_broken_file_among_several_is_named():
-    said = refusal([("good.npz", npz(table())), ("bad.npz", b"PK\x03\x04")])
-    assert said.startswith("In the file 'bad':")
+    message = refusal([("good.npz", npz(table())), ("bad.npz", b"PK\x03\x04")])
+    assert message.startswith("In the file 'bad':")
 
 
 def test_the_limit_counts_all_files():
@@ -108,7 +108,7 @@ def test_the_order_is_asked_for_several_too():
 # Previews
 
 
-@pytest.mark.parametrize("make", [npz, hdf5, lambda made: parquet_file(columns(made))])
+@pytest.mark.parametrize("make", [npz, hdf5, lambda arrays: parquet_file(columns(arrays))])
 def test_a_preview_knows_the_sizes(make):
     seen = uploads.preview(make(table()))
     assert (seen.n, seen.k, seen.d, seen.m) == (N, K, D, M)
@@ -123,8 +123,8 @@ def test_a_preview_knows_the_sizes(make):
      (((N, D), (N, M), (7, 8, D)), None)],
 )  # fmt: skip
 def test_a_preview_knows_the_draws_in_every_order(shapes, k):
-    made = dict(zip(("theta", "x", "theta_q"), map(np.zeros, shapes), strict=True))
-    assert uploads.preview(npz(made)).k == k
+    arrays = dict(zip(("theta", "x", "theta_q"), map(np.zeros, shapes), strict=True))
+    assert uploads.preview(npz(arrays)).k == k
 
 
 def test_a_preview_reads_no_numbers_and_tells_what_will_be_refused():

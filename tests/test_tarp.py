@@ -10,7 +10,8 @@ from scipy.stats import ks_2samp
 from validation_core import keys, models, sampling, scores, statistics
 from validation_core.benchmarks import BENCHMARKS
 from validation_core.hashing import again, hashed, occurrences, uniforms
-from validation_core.methods.tarp import TARP, figures
+from validation_core.methods import tarp
+from validation_core.methods.tarp import TARP
 from validation_core.rng import stream
 from validation_core.scores import reference as regression
 from validation_core.scores.reference import ROWS, References, distances, fit
@@ -635,7 +636,7 @@ def arrays_of(u):
 
 @pytest.mark.parametrize("u", [stream(46).random(300), np.zeros(0), np.array([0.5])])
 def test_plotly_accepts_it(u):
-    drawn = figures.outcome(arrays_of(u) if u.size > 1 else {"u": u})
+    drawn = TARP.figures(arrays_of(u) if u.size > 1 else {"u": u})
     for one in drawn:
         go.Figure(one.figure.to_dict())  # figures skip validation for speed: once here
         assert one.figure.layout.paper_bgcolor == "rgba(0,0,0,0)"
@@ -650,8 +651,8 @@ def test_plotly_accepts_it(u):
 
 
 def test_no_arrays_no_figure():
-    assert not figures.outcome({})[0].figure.data
-    assert figures.area({}) == ""
+    assert not TARP.figures({})[0].figure.data
+    assert tarp._area({}) == ""
 
 
 @pytest.mark.parametrize(
@@ -661,8 +662,8 @@ def test_no_arrays_no_figure():
 )  # fmt: skip
 def test_caption_names_it(shape, words):
     arrays = arrays_of(stream(47).beta(*shape, size=500))
-    assert words in figures.outcome(arrays)[0].caption
-    assert words in figures.area({"u": arrays["u"]})
+    assert words in TARP.figures(arrays)[0].caption
+    assert words in tarp._area({"u": arrays["u"]})
 
 
 def test_axes_do_not_hide_a_wide_posterior():
@@ -677,7 +678,7 @@ def test_axes_do_not_hide_a_wide_posterior():
     u = found.arrays["u"]
     assert u.min() > 0.02
     assert u.max() < 0.98
-    sheet = figures.coverage_curve(u)
+    sheet = tarp._coverage_curve(u)
     assert list(sheet.layout.xaxis.range) == list(sheet.layout.yaxis.range) == [0, 1]
     grey, _, band, line = sheet.data
     np.testing.assert_allclose(np.asarray(line.x)[[0, -1]], [0, 1])

@@ -29,7 +29,6 @@ _ROOMS = (
     "diagnosis.questions.posteriors",
     "simulations.learned",
     "simulations.opened",
-    "sweep.trial_detail",
     "sweep.conformal_explorer",
     "engine.check",
 )

@@ -15,7 +15,7 @@ from validation_core.benchmarks.bayes_model import BayesModel
 from validation_core.benchmarks.strength import counts, place
 from validation_core.keys import Specification
 from validation_core.rng import stream
-from validation_core.scores.base import Recipe
+from validation_core.scores import Recipe
 from validation_core.scores.classifier import Classifier
 from validation_core.study import Report
 from validation_core.types import Array, Benchmark, PosteriorTable

@@ -5,8 +5,7 @@ import streamlit as st
 from pages.ui.services import services
 from validation_core.figures.colt.power import named
 from validation_core.localization import Maps, MapTask
-from validation_core.sweep.gather import Memory, collect
-from validation_core.sweep.plan import Sweep
+from validation_core.sweep.plan import Memory, Sweep, collect
 from validation_core.types import PowerCell
 
 

@@ -11,11 +11,10 @@ from pages.ui import jobs, live
 from pages.ui.services import services
 from validation_core import statistics
 from validation_core.benchmarks import Spiral
-from validation_core.figures.colt.power import UNTRAINED
-from validation_core.figures.colt.ranks import gallery
+from validation_core.figures.colt.power import UNTRAINED, gallery
 from validation_core.sweep import costs
 from validation_core.sweep import published as papers
-from validation_core.sweep.gather import missing
+from validation_core.sweep.plan import missing
 from validation_core.sweep.published import Compared, Model, Published
 from validation_core.types import PowerCell
 

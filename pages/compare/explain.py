@@ -6,7 +6,7 @@ from pages.compare import plan
 from pages.compare.controls import Chosen, take
 from pages.ui.services import services
 from validation_core.sweep import presets as comparisons
-from validation_core.sweep.gather import Progress, missing
+from validation_core.sweep.plan import Progress, missing
 from validation_core.sweep.presets import Comparison, Remark, disagreement
 
 

@@ -8,7 +8,7 @@ from pages.ui.services import services
 from validation_core.diagnosis import equals
 from validation_core.figures.diagnosis import of_look
 from validation_core.methods.base import Method
-from validation_core.sweep.trial_detail import TrialDetail, TrialStudy, first_trial
+from validation_core.sweep.plan import TrialDetail, TrialStudy, first_trial
 
 
 def one_test(chosen: Chosen) -> None:

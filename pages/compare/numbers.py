@@ -7,13 +7,13 @@ import streamlit as st
 
 from pages.compare.controls import Chosen
 from validation_core.cli.line import line
-from validation_core.sweep import gather
-from validation_core.sweep.gather import Progress
+from validation_core.sweep import plan
+from validation_core.sweep.plan import Progress
 
 
 def frame(progress: Progress) -> pd.DataFrame:
     """One row for each method and place; options as JSON, so that a CSV holds them."""
-    records = gather.rows(progress)
+    records = plan.rows(progress)
     for row in records:
         row["options"] = json.dumps(row["options"], sort_keys=True)
     return pd.DataFrame(records)
@@ -58,7 +58,7 @@ def numbers(chosen: Chosen, progress: Progress) -> None:
                 f"{name}.parquet",
                 "application/vnd.apache.parquet",
             )
-            document = json.dumps({"cells": gather.rows(progress)}, indent=1)
+            document = json.dumps({"cells": plan.rows(progress)}, indent=1)
             _download("JSON", document, f"{name}.json", "application/json")
         st.caption("The same trials on the command line, from the same store or on a cluster:")
         st.code(line(chosen.sweep, chosen.comparison), language="sh", wrap_lines=True)

@@ -9,11 +9,10 @@ from pages.compare.controls import Chosen
 from pages.ui import jobs
 from pages.ui.services import services
 from validation_core.models import TrainTask
-from validation_core.scores.base import Recipe
+from validation_core.scores import Recipe
 from validation_core.scores.classifier import TableClassifier
 from validation_core.sweep import costs
-from validation_core.sweep.gather import Progress
-from validation_core.sweep.parts import Batch
+from validation_core.sweep.plan import Batch, Progress
 
 
 def budgets(chosen: Chosen, progress: Progress) -> pd.DataFrame:

@@ -11,8 +11,7 @@ from validation_core.figures import conformal as figures
 from validation_core.methods import C2ST, Multiple, Uniform
 from validation_core.methods.base import Method
 from validation_core.sweep.conformal_explorer import PAPER_M, ScoreGrid
-from validation_core.sweep.gather import Memory, collect, missing
-from validation_core.sweep.plan import Sweep
+from validation_core.sweep.plan import Memory, Sweep, collect, missing
 from validation_core.sweep.trials import Trials
 from validation_core.types import PowerCell
 

@@ -19,7 +19,8 @@ from validation_core.benchmarks.gaussian import Gaussian
 from validation_core.benchmarks.tree import Tree
 from validation_core.methods.colt import CoLT
 from validation_core.rng import stream
-from validation_core.scores.localizer import Embedding, networks
+from validation_core.scores import localizer_training
+from validation_core.scores.localizer import Embedding
 from validation_core.sweep import trials
 
 N, K = 100, 500
@@ -67,7 +68,7 @@ def _divergences() -> Row:
         u.grad = None
 
     times = []
-    for away in (networks.w2, networks.sinkhorn):
+    for away in (localizer_training.w2, localizer_training.sinkhorn):
         once(away)
         start, count = time.perf_counter(), 0
         while time.perf_counter() - start < 1.0:

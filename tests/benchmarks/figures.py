@@ -41,10 +41,9 @@ from validation_core.figures import style
 from validation_core.figures.power import curves
 from validation_core.front.work import run_on_engine
 from validation_core.store import Store
-from validation_core.sweep import gather
+from validation_core.sweep import plan
 from validation_core.sweep import presets as comparisons
-from validation_core.sweep.gather import Progress
-from validation_core.sweep.plan import Sweep
+from validation_core.sweep.plan import Progress, Sweep
 
 NAMES = (*(f"conformal_{name}" for name in comparisons.PERTURBATIONS), "type_one")
 
@@ -53,11 +52,11 @@ def compute(title: str, wanted: Sweep, store: Store, trials: int | None = None) 
     """Run what is missing of a sweep and keep its finished curves."""
     if trials is not None:
         wanted = replace(wanted, design=replace(wanted.design, trials=trials))
-    state = run_on_engine(gather.missing(wanted, store), store, Counted(), title, "local")
+    state = run_on_engine(plan.missing(wanted, store), store, Counted(), title, "local")
     for why in set(state.failures.values()):
         print(f"{title}: {why}", file=sys.stderr)
-    gather.keep(wanted, store)
-    return gather.collect(wanted, store)
+    plan.keep(wanted, store)
+    return plan.collect(wanted, store)
 
 
 def table(progress: Progress) -> str:

@@ -36,8 +36,7 @@ from validation_core.simulations import GRID, Run, Summed, figure
 from validation_core.store import Store
 from validation_core.sweep import presets as comparisons
 from validation_core.sweep import published as papers
-from validation_core.sweep.parts import Curve
-from validation_core.sweep.plan import Sweep
+from validation_core.sweep.plan import Curve, Sweep
 from validation_core.sweep.presets import Comparison
 from validation_core.sweep.trials import Trials
 

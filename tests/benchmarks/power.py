@@ -16,8 +16,7 @@ from tests.benchmarks.rows import Row
 from validation_core import models
 from validation_core.methods import Uniform
 from validation_core.store import Store
-from validation_core.sweep.gather import collect, missing
-from validation_core.sweep.plan import Sweep
+from validation_core.sweep.plan import Sweep, collect, missing
 from validation_core.sweep.trials import Trials
 from validation_core.types import PowerCell
 

@@ -21,8 +21,7 @@ from validation_core.models import TrainTask
 from validation_core.store import Store
 from validation_core.sweep import costs
 from validation_core.sweep import presets as comparisons
-from validation_core.sweep.gather import collect, missing
-from validation_core.sweep.plan import Sweep
+from validation_core.sweep.plan import Sweep, collect, missing
 
 COMPARISON = comparisons.by_name("conformal_mean_shift")
 _POLL = 0.2

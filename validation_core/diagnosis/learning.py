@@ -20,8 +20,7 @@ from validation_core.methods.base import Method
 from validation_core.methods.colt import CoLT
 from validation_core.rng import stream
 from validation_core.sampling import TrainingSet
-from validation_core.scores import slots
-from validation_core.scores.base import Recipe
+from validation_core.scores import Recipe, slots
 from validation_core.scores.classifier import Classifier
 from validation_core.scores.localizer import Anchors, Localizer
 from validation_core.scores.slots import Slots

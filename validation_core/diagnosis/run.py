@@ -17,14 +17,14 @@ from validation_core import sampling, scores
 from validation_core.diagnosis import learning
 from validation_core.diagnosis.choice import obstacle, within
 from validation_core.diagnosis.records import Effect, Record, outcome_effects, place_effects
-from validation_core.localization import near
+from validation_core.localization import over_x
 from validation_core.methods import DC, TARP, Omnibus, WithinX
 from validation_core.methods.base import Method
 from validation_core.methods.colt import CoLT
 from validation_core.omnibus import LearnedScore, columns, nearest, relabelled
 from validation_core.omnibus.battery import RATIOS, SHARES
 from validation_core.rng import stream
-from validation_core.scores.base import Recipe
+from validation_core.scores import Recipe
 from validation_core.scores.classifier import TrainedClassifier
 from validation_core.tables import Upload
 from validation_core.types import Array, PosteriorTable, Scores, TwoSamples
@@ -224,7 +224,7 @@ def run_relabelling(
     train, _ = learning.places(upload, seed)
     observed = None
     if upload.observed is not None:
-        observed = nearest(near.distances(rows.x, upload.observed[0][None])[0])
+        observed = nearest(over_x.distances(rows.x, upload.observed[0][None])[0])
     result = relabelled(
         rows,
         seed,

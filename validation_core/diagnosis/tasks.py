@@ -20,7 +20,7 @@ from validation_core.localization import MapTask
 from validation_core.methods import Omnibus
 from validation_core.methods.base import Method
 from validation_core.models import Training, TrainTask
-from validation_core.scores.base import Recipe
+from validation_core.scores import Recipe
 from validation_core.scores.localizer import Localizer
 from validation_core.study import Report
 from validation_core.tables import Upload

@@ -72,7 +72,7 @@ def _read(lines: queue.SimpleQueue[str]) -> None:
 
 def _warm() -> str:
     """Import what tasks need and take one training step, whose first time costs seconds."""
-    for name in ("validation_core.sweep.trial_detail", "validation_core.scores.localizer.learn"):
+    for name in ("validation_core.sweep.plan", "validation_core.scores.localizer_training"):
         with suppress(ImportError):  # told by the task that needs it
             importlib.import_module(name)
     torch: Any = importlib.import_module("torch")

@@ -24,7 +24,7 @@ from validation_core.figures.marks import (
     text,
 )
 from validation_core.figures.style import NULL, P, Q, method_style
-from validation_core.scores.fixed import LinearBoundary
+from validation_core.scores import LinearBoundary
 from validation_core.sweep import weak_classifiers as toy
 from validation_core.sweep.weak_classifiers import ANGLES, DEGREES, LEVEL, OFFSETS
 from validation_core.types import Array, Joint, TwoSamples

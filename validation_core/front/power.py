@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, cast
 
 from validation_core.figures.outcome import Drawn
-from validation_core.figures.power import Along, curves, drawn
+from validation_core.figures.power import Along, curves, power_figure
 from validation_core.front.choices import benchmark_of, entry, method_of
 from validation_core.front.result import Result, Rows
 from validation_core.front.work import Watch, run_on_engine, watching
@@ -16,8 +16,7 @@ from validation_core.methods.base import Method
 from validation_core.scores.classifier import PRESETS
 from validation_core.store import Store
 from validation_core.sweep import presets
-from validation_core.sweep.gather import Progress, collect, missing, rows
-from validation_core.sweep.plan import Sweep
+from validation_core.sweep.plan import Progress, Sweep, collect, missing, rows
 from validation_core.sweep.trials import Trials
 from validation_core.types import Benchmark, PowerCell
 
@@ -48,12 +47,13 @@ class PowerResult(Result):
 
     def figures(self) -> tuple[Drawn, ...]:
         """One curve over gamma, and over beta, for each value of the other."""
+        alpha = self.sweep.design.alpha
         return tuple(
-            drawn(curves([cell for cell in self.cells if getattr(cell, fixed) == value], along),
-                  along, f"{fixed} = {value:g}", self.sweep.design.alpha)
+            power_figure(curves(cells, along), along, f"{fixed} = {value:g}", alpha)
             for along, fixed in _axes(self.sweep)
             for value in dict.fromkeys(getattr(cell, fixed) for cell in self.cells)
-        )  # fmt: skip
+            for cells in [[cell for cell in self.cells if getattr(cell, fixed) == value]]
+        )
 
     def rows(self) -> Rows:
         """A row for each cell: rate, low and high its 95% Wilson interval."""

@@ -21,8 +21,7 @@ from validation_core.front.work import Watch, run_in_turn, watching
 from validation_core.methods.base import Method
 from validation_core.report.numbers import dumps
 from validation_core.store import Store
-from validation_core.sweep.plan import Place, Sweep
-from validation_core.sweep.trial_detail import first_trial
+from validation_core.sweep.plan import Place, Sweep, first_trial
 from validation_core.sweep.trials import Trials
 from validation_core.tables import Upload
 from validation_core.tables.reading import File

@@ -1,8 +1,8 @@
 """Where a trained localizer's ball lies, and where along x it is wrong: the CoLT page's maps."""
 
+from validation_core.localization.maps import Maps, MapTask
 from validation_core.localization.outline import Projected, bend, contours, intervals, project
 from validation_core.localization.over_x import Curve, Heat, LocalRate, local_rate
-from validation_core.localization.task import Maps, MapTask
 
 __all__ = [
     "Curve",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import contourpy
 import numpy as np
 
-from validation_core.localization.task import Maps
+from validation_core.localization.maps import Maps
 from validation_core.rng import stream
 from validation_core.types import Array
 

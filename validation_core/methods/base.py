@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from validation_core.tables import Upload
     from validation_core.tables.floats import Range
 
+
 LEARN_ROWS = 50
 """Rows of an upload below which half of them teach a network nothing."""
 RANK_ROWS = 5
@@ -37,7 +38,6 @@ Layout = Literal["blocks", "table"]
 ScoreKind = Literal["fixed", "classifier", "recipe", "trial"]
 LogDensity = Callable[[Array, Array], Array]
 """log q of theta (n, D) and x (n, M): (n,)."""
-
 
 RELABELLED = 1.5e-8
 """Seconds for one simulation under one relabeling, on one 2.x GHz core as all of these."""
@@ -271,9 +271,9 @@ class Method(Specification):
         del names
         if "u" not in arrays and not cls.meaning:
             return []
-        from validation_core.figures.ranks import outcome
+        from validation_core.figures.outcome import rank_figures
 
-        return outcome(arrays)
+        return rank_figures(arrays)
 
     @classmethod
     def pictures(
@@ -288,9 +288,9 @@ class Method(Specification):
         del alpha, only
         if not cls.meaning:
             return cls.figures(record.arrays, names)
-        from validation_core.figures.ranks import of_meaning
+        from validation_core.figures.outcome import rank_figures_of
 
-        return of_meaning(record.arrays["u"], cls.meaning)
+        return rank_figures_of(record.arrays["u"], cls.meaning)
 
     @classmethod
     def training_figures(cls, summary: Mapping[str, float]) -> list[Drawn]:
@@ -358,3 +358,14 @@ def log_q(benchmark: Benchmark, gamma: float) -> LogDensity | None:
         return p - ratio
 
     return density
+
+
+def signed(value: float) -> str:
+    """Three digits with their sign."""
+    return f"{value:+.3f}".replace("-", "−")
+
+
+def percent(effect: Mapping[str, Any], name: str) -> str:
+    """A share with its interval, by its name in an effect."""
+    low, high = (100 * effect[f"{name}_{end}"] for end in ("low", "high"))
+    return f"{100 * effect[name]:.1f}% [{low:.1f}, {high:.1f}]"

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from validation_core import statistics
-from validation_core.methods.base import Method, ScoreKind
-from validation_core.methods.words import percent
+from validation_core.methods.base import Method, ScoreKind, percent
 from validation_core.scores import localizer
 from validation_core.scores.localizer import Divergence, Embedding, Localizer, Preset
 from validation_core.types import (

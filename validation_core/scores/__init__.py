@@ -1,18 +1,23 @@
-"""Scores, and the only maker of score arrays: one function on both sides.
+"""Scores: what makes their arrays, how one is learnt, and those that nothing learns.
 
 A score may have looked at training draws and at x, never at the test theta; so ranks stay exact
-however bad it is.
+however bad it is. Each kind has a recipe, which is light; what learns and runs its network lies
+beside it in `..._training`, which imports torch.
 """
 
 from __future__ import annotations
 
-from typing import overload
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, overload
 
 import numpy as np
 
 from validation_core.hashing import hashed
+from validation_core.keys import Specification
 from validation_core.types import (
     Array,
+    Benchmark,
     BlockScores,
     PosteriorTable,
     Score,
@@ -20,6 +25,10 @@ from validation_core.types import (
     TableScores,
     TwoSamples,
 )
+
+if TYPE_CHECKING:
+    from validation_core.learn.training import Report
+
 
 _NUMBERS = 1 << 20  # of theta and x scored at once: bounds what a table's repeated x takes
 _SALT = np.array([0x5EED], np.uint64)
@@ -99,3 +108,97 @@ def _first_equal(words: np.ndarray) -> np.ndarray:
     leaders = np.empty_like(order)
     np.put_along_axis(leaders, order, np.take_along_axis(order, start, axis=1), axis=1)
     return leaders
+
+
+class Trained(Protocol):
+    """A network as it is kept; one that scores has `at(beta) -> Score` as well."""
+
+    @property
+    def seconds(self) -> float:
+        """How long it was trained."""
+        ...
+
+    @property
+    def device(self) -> str:
+        """Where."""
+        ...
+
+    @property
+    def summary(self) -> Mapping[str, float]:
+        """What training said of it: held-out numbers."""
+        ...
+
+    def arrays(self) -> dict[str, Array]:
+        """Everything to store, by flat names."""
+        ...
+
+
+class Recipe(Specification):
+    """How a score is learnt: a frozen value, part of the network's key."""
+
+    @property
+    def label(self) -> str:
+        """What it is, for a list of trained models."""
+        return ""
+
+    @property
+    def places(self) -> int:
+        """Distinct x at which it asks a benchmark for draws of q."""
+        return 0
+
+    def cost(self) -> float:
+        """Seconds of training, about, on one 2.x GHz core."""
+        return 1.0
+
+    def sample(self, benchmark: Benchmark, gamma: float, rng: np.random.Generator) -> Any:
+        """What it learns from, drawn from a benchmark."""
+        raise NotImplementedError(f"{type(self).__name__} learns from no benchmark")
+
+    def of_table(self, train: PosteriorTable, rng: np.random.Generator) -> Any:
+        """What it learns from, of the rows of a table that no test looks at."""
+        del rng
+        return train
+
+    def of_blocks(self, train: TwoSamples, rng: np.random.Generator) -> Any:
+        """What it learns from, of two samples.
+
+        Raises:
+            ValueError: for a recipe that needs draws at each x.
+        """
+        raise ValueError(
+            "This method learns from draws of q at each x; got two samples p and q, which have "
+            "none. Upload a table of theta, x and theta_q."
+        )
+
+    def learn_all(
+        self, data: Sequence[Any], seeds: Sequence[int], report: Report | None = None
+    ) -> Sequence[Trained]:
+        """One network for each set of data and seed."""
+        raise NotImplementedError(f"{type(self).__name__} learns nothing yet")
+
+    def read(self, arrays: Mapping[str, Array], *, seconds: float, device: str) -> Trained:
+        """What `Trained.arrays` gave."""
+        raise NotImplementedError(f"{type(self).__name__} reads nothing back yet")
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinearBoundary:
+    """s = -((theta - 1/4 - offset) cos(angle) + x sin(angle)), for one theta and one x.
+
+    Bansal, Chen, Scott, Fig. 1. At offset 0 and angle 0 the Bayes classifier for
+    p = N(0, I), q = N((1/2, 0), I); `angle` in radians.
+    """
+
+    offset: float = 0.0
+    angle: float = 0.0
+
+    def __call__(self, theta: Array, x: Array) -> Array:
+        along, across = np.cos(self.angle), np.sin(self.angle)
+        return -((theta[:, 0] - 0.25 - self.offset) * along + x[:, 0] * across)
+
+
+class Rows:
+    """theta (n, D), x (n, M) -> (D + M, n): every number of a row, nothing learnt."""
+
+    def __call__(self, theta: Array, x: Array) -> Array:
+        return np.ascontiguousarray(np.concatenate([theta, x], axis=1).T)

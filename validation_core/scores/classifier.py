@@ -19,8 +19,7 @@ from validation_core.learn.stored import Arrays, StoredNetwork
 from validation_core.narrow import narrowed
 from validation_core.rng import stream
 from validation_core.sampling import TrainingSet
-from validation_core.scores import share_ties
-from validation_core.scores.base import Recipe
+from validation_core.scores import Recipe, share_ties
 from validation_core.types import Array, Benchmark, Joint, PosteriorTable, TableScores
 
 if TYPE_CHECKING:

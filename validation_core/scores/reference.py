@@ -20,7 +20,7 @@ from validation_core.hashing import Words, again, hashed, occurrences, uniforms
 from validation_core.learn.standardizer import Standardizer, moments, positive
 from validation_core.learn.stored import GIVEN, Arrays, StoredNetwork
 from validation_core.rng import stream
-from validation_core.scores.base import Recipe
+from validation_core.scores import Recipe
 from validation_core.types import Array, Benchmark, Joint, PosteriorTable, TableScores
 
 if TYPE_CHECKING:

@@ -21,8 +21,7 @@ from validation_core.methods.c2st import C2ST
 from validation_core.methods.multiple import Multiple
 from validation_core.methods.uniform import Uniform
 from validation_core.rng import stream
-from validation_core.scores import apply
-from validation_core.scores.fixed import LinearBoundary
+from validation_core.scores import LinearBoundary, apply
 from validation_core.types import Array, BlockScores, TwoSamples
 
 OFFSETS: Array = np.linspace(0, 2, 41).round(2)

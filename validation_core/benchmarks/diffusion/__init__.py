@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core import sampling
-from validation_core.scores.base import Recipe
+from validation_core.scores import Recipe
 from validation_core.types import Array, Benchmark, Joint
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from validation_core.diagnosis.questions.calibration.errors import (
 )
 from validation_core.figures import style
 from validation_core.figures.outcome import Drawn
-from validation_core.methods.skl import figures as skl
+from validation_core.methods import skl as skl
 from validation_core.types import Array
 
 SHOWN = 6

@@ -21,7 +21,7 @@ from validation_core.tables import Upload
 from validation_core.types import Array, PosteriorTable, TableScores
 
 if TYPE_CHECKING:
-    from validation_core.scores.slots.trained import TrainedSlots
+    from validation_core.scores.slots_training import TrainedSlots
     from validation_core.store import Store
 
 LEVEL = 0.05

@@ -17,7 +17,7 @@ from validation_core.diagnosis.questions.observation import text
 from validation_core.diagnosis.questions.observation.networks import LC2STEnsemble, LC2STFold
 from validation_core.diagnosis.questions.observation.study import AtObservation, ObservationStudy
 from validation_core.diagnosis.tasks import training
-from validation_core.localization import near
+from validation_core.localization import over_x
 from validation_core.methods.base import Method
 from validation_core.models import Training
 from validation_core.tables import Upload
@@ -153,7 +153,7 @@ class _At:
                 x, theta = upload.observed
                 return cls(observed=keys.digest(x=x, theta=theta))
             if upload not in _middles:
-                _middles[upload] = near.middle(table.x)
+                _middles[upload] = over_x.middle(table.x)
             return cls(row=_middles[upload])
         if isinstance(where, int | np.integer):
             if not 0 <= where < n:
@@ -169,7 +169,7 @@ class _At:
                 f"An observation has the {m} finite numbers of an x; got {x_o.size} with {bad} "
                 "that are not finite. Give one number for each column of x."
             )
-        row = int(near.distances(table.x, x_o[None])[0].argmin())
+        row = int(over_x.distances(table.x, x_o[None])[0].argmin())
         return cls(row=row, x_o=tuple(float(column) for column in x_o))
 
     def study(

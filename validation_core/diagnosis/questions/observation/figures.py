@@ -12,7 +12,7 @@ from validation_core.diagnosis.claims import called
 from validation_core.diagnosis.questions.observation.study import AtObservation, Ball, LocalTest
 from validation_core.figures import style
 from validation_core.figures.outcome import Drawn
-from validation_core.methods.lc2st import figures as lc2st
+from validation_core.methods import lc2st as lc2st
 from validation_core.types import Array
 
 _LONG = 32  # letters of a name on an axis
@@ -46,7 +46,7 @@ def _local(test: LocalTest, names: Sequence[str]) -> tuple[Drawn, ...]:
         ),
         Drawn(
             "T on its null here",
-            lc2st.statistic(test.T, t_null),
+            lc2st.null_of_t(test.T, t_null),
             "Grey: T of classifiers whose labels were swapped within pairs at random. If q "
             "were right here, the red line would be one of them, anywhere in the grey.",
         ),

@@ -19,9 +19,9 @@ from validation_core import sampling
 from validation_core.diagnosis import learning, tasks
 from validation_core.keys import Specification
 from validation_core.learn.stored import Arrays, StoredNetwork
-from validation_core.localization.near import Reduced, reduced
+from validation_core.localization.over_x import Reduced, reduced
 from validation_core.rng import stream
-from validation_core.scores.base import Recipe
+from validation_core.scores import Recipe
 from validation_core.scores.lc2st import LC2STClassifier, LocalScore
 from validation_core.types import Array, Benchmark, PosteriorTable
 

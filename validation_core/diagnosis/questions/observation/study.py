@@ -15,7 +15,7 @@ from validation_core.diagnosis.questions.base import Interval, TableStudy, as_nu
 from validation_core.diagnosis.questions.in_theta import regions
 from validation_core.diagnosis.questions.observation.networks import TrainedLC2ST
 from validation_core.diagnosis.questions.over_x import features
-from validation_core.localization import ball, near, scene
+from validation_core.localization import maps, over_x
 from validation_core.localization import over_x as smoothing
 from validation_core.narrow import narrow
 from validation_core.rng import stream
@@ -51,7 +51,7 @@ class Site:
     """Where q is looked at; empty where it is long."""
     asked: tuple[float, ...]
     """What was asked for."""
-    standing: near.Standing | None = None
+    standing: over_x.Standing | None = None
     """Where it stands among the rows; None for one of them."""
 
     def to_json(self) -> dict[str, Any]:
@@ -255,7 +255,7 @@ class ObservationStudy(TableStudy[AtObservation], spec="observation"):
             columns=len(x),
             x=tuple(float(column) for column in x) if few else (),
             asked=tuple(float(column) for column in x_o) if few else (),
-            standing=None if is_row else near.standing(table.x, x_o),
+            standing=None if is_row else over_x.standing(table.x, x_o),
         )
 
 
@@ -316,7 +316,7 @@ def _nearby(table: PosteriorTable, which: NDArray[np.int64], x: Array, seed: int
     The p-value: in every row another of the truth and q's draws plays the truth, which changes
     nothing if q is right there; neighbours are chosen by x alone.
     """
-    weight = near.weights(table.x, x[None])  # (1, n)
+    weight = over_x.weights(table.x, x[None])  # (1, n)
     rows = np.flatnonzero(weight[0] > 0)
     few = PosteriorTable(
         table.theta[rows][:, which],
@@ -363,12 +363,12 @@ def _ball(localizer: Any, upload: Upload, seed: int, x: Array, draws: Array, tru
     middle = len(rows) // 2
     choose, quote = (sampling.lent(table, half) for half in (rows[:middle], rows[middle:]))
     rng = stream(seed, "map", "ranks")  # the map's tie-breakers: the same ball
-    chose, quoted = (ball.ranks(distance, part, rng).u for part in (choose, quote))
+    chose, quoted = (maps.distance_ranks(distance, part, rng).u for part in (choose, quote))
     u_star = float(ball_of(chose, quoted).u_star)
-    weight = near.weights(quote.x, x[None])
+    weight = over_x.weights(quote.x, x[None])
     rate, low, high, worth = smoothing.rates(weight, quoted <= u_star, u_star)
-    places = scene.Places(x[None], draws[None], truth[None], draws[None])
-    here = ball.at_places(distance, places, u_star)
+    places = maps.Places(x[None], draws[None], truth[None], draws[None])
+    here = maps.at_places(distance, places, u_star)
     count = min(_SHOWN, len(draws))
     inside = np.asarray(here.q_inside[0][:count], np.float64)
     # Which parameters the ball tells apart: those over which being inside varies most.

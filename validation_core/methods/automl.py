@@ -1,0 +1,278 @@
+"""AutoML two-sample test: is a learned witness higher under p than under q?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+import plotly.graph_objects as go
+
+from validation_core.figures import style
+from validation_core.figures.outcome import Drawn, on_relabellings
+from validation_core.methods.base import Further, Layout, Method, ScoreKind, signed
+from validation_core.scores import witness
+from validation_core.scores.witness import Engine, Witness
+from validation_core.statistics.permutation import permuted
+from validation_core.types import (
+    Array,
+    Benchmark,
+    BlockScores,
+    Budget,
+    MethodStyle,
+    Outcome,
+    Paper,
+    Scores,
+)
+
+if TYPE_CHECKING:
+    from validation_core.diagnosis.records import Effect, Record
+
+_BINS = 40
+
+
+@dataclass(frozen=True, kw_only=True)
+class AutoML(Method):
+    """Difference of a regression witness's means, by permutation.
+
+    The paper's witness is AutoGluon's. The default here is an ensemble of our own in its style,
+    deterministic and stored as plain arrays; FLAML and AutoGluon can be asked for where installed.
+    """
+
+    name: ClassVar[str] = "automl"
+    title: ClassVar[str] = "AutoML two-sample test"
+    paper: ClassVar[Paper] = Paper(
+        "Kübler, Stimper, Buchholz, Muandet, Schölkopf",
+        2022,
+        "AutoML two-sample test",
+        "Sections 2 and 3",
+    )
+    summary: ClassVar[str] = "Is a witness, regressed on p against q, higher under p on average?"
+    statistic: ClassVar[str] = "difference of the witness's means"
+    style: ClassVar[MethodStyle] = MethodStyle("#B03A76", "longdashdot", "pentagon")
+    turn: ClassVar[int] = 21
+    layout: ClassVar[Layout] = "blocks"
+    score_kind: ClassVar[ScoreKind] = "recipe"
+    version: ClassVar[int] = 2
+
+    engine: Engine = field(
+        default="ensemble",
+        metadata={
+            "label": "Witness",
+            "help": "Our AutoML-style ensemble, or a library's search where it is installed.",
+        },
+    )
+    seconds: int = field(
+        default=60,
+        metadata={
+            "label": "Time for the witness, in seconds",
+            "min": 1,
+            "max": 86_400,
+            "help": "The ensemble begins no member after it; a library searches until then. Where "
+            "it cuts something off, results depend on the machine's speed.",
+        },
+    )
+    permutations: int = field(
+        default=999,
+        metadata={
+            "label": "Permutations",
+            "min": 19,
+            "max": 100_000,
+            "help": "The smallest p-value is 1 / (permutations + 1).",
+        },
+    )
+
+    def __post_init__(self) -> None:
+        if self.permutations < 1:
+            raise ValueError(
+                f"permutations is at least 1; got {self.permutations}. 999 serves most levels."
+            )
+        self.recipe(witness.FEWEST, 1)
+
+    @property
+    def label(self) -> str:
+        return witness.NAMES[self.engine]
+
+    def recipe(self, n: int, k: int, benchmark: Benchmark | None = None) -> Witness:
+        """How its witness is trained: on as many rows of p and of q as a test has."""
+        del k, benchmark
+        return Witness(engine=self.engine, n=n, seconds=self.seconds)
+
+    @property
+    def in_spreads(self) -> bool:
+        return True
+
+    @property
+    def scoring(self) -> float:
+        return 7.0
+
+    @property
+    def resamples(self) -> int:
+        return self.permutations
+
+    @classmethod
+    def further(cls) -> Further:
+        return Further(
+            cls(permutations=1999),
+            7,
+            "trees, neighbours, a ridge and a network together, where one classifier sees nothing",
+        )
+
+    def effects(self, outcome: Outcome) -> dict[str, Effect]:
+        return {"tau": float(outcome.statistic)}
+
+    @classmethod
+    def findings(cls, record: Record, x_names: Sequence[str] = ()) -> tuple[str, ...]:
+        del x_names
+        effect = record.effect
+        took = f" It was learnt in {effect['training_seconds']:.1f} s on rows that no test reads."
+        return (f"The witness is higher under p than under q by {signed(effect['tau'])}.{took}",)
+
+    @classmethod
+    def figures(cls, arrays: Mapping[str, Array], names: Sequence[str] = ()) -> list[Drawn]:
+        del names  # a witness is one number, whatever the parameters
+        none = np.empty(0)
+        p, q = (np.asarray(arrays.get(side, none)) for side in "pq")
+        difference = (
+            float(p.mean(dtype=float) - q.mean(dtype=float)) if p.size and q.size else np.nan
+        )
+        return [
+            Drawn(
+                "The difference against its null",
+                _null(np.asarray(arrays.get("null", none)), difference),
+                "Grey: the difference of the witness's means after rows of p and q were "
+                "relabelled at random. If q were right, the red line would be one of them, "
+                "anywhere in the grey; far to its right, q is wrong in a way that the witness "
+                "has found.",
+            ),
+            Drawn(
+                "What the witness says",
+                _values(p, q),
+                "The witness is high where a row looks like p's. If q were right, both histograms "
+                "would have one shape and one mean, but for chance.",
+            ),
+        ]
+
+    @classmethod
+    def training_figures(cls, summary: Mapping[str, float]) -> list[Drawn]:
+
+        if not summary:
+            return []
+        return [
+            Drawn(
+                "What the witness is made of",
+                _members(summary),
+                "Each member's weight, chosen on held-out folds. Were q right, none of them would "
+                "explain held-out labels (R² near 0).",
+            )
+        ]
+
+    def test(self, scores: Scores, rng: np.random.Generator) -> Outcome:
+        """One-sided: large tau = mean_p h - mean_q h.
+
+        arrays: p (..., n_p), q (..., n_q), the witness's values; null (..., B), tau of each
+        relabelling.
+        """
+        assert isinstance(scores, BlockScores)
+        permutation = permuted(scores.p, scores.q, self.permutations, rng)
+        return Outcome(
+            permutation.statistic,
+            permutation.pvalue,
+            Budget(scores.p.shape[-1], scores.q.shape[-1]),
+            arrays={"p": scores.p, "q": scores.q, "null": permutation.null},
+        )
+
+
+def _null(relabelled: Array, observed: float, *, height: int = style.HEIGHT) -> go.Figure:
+    """tau of every relabelling (B,) in grey, what was seen in red."""
+    return on_relabellings(
+        relabelled,
+        observed,
+        _room,
+        "tau of relabelled rows",
+        hover="tau = %{x:.3g}: %{y}",
+        height=height,
+    )
+
+
+def _values(p: Array, q: Array, *, height: int = style.HEIGHT) -> go.Figure:
+    """Shares of the witness's values under p (n_p,) and q (n_q,), and the two means."""
+    if p.size == 0 or q.size == 0:
+        return style.empty("No witness yet", height=height)
+    low, high = _room(np.concatenate([p, q]))
+    shares = [np.histogram(side, _BINS, (low, high))[0] / side.size for side in (p, q)]
+    edges = np.linspace(low, high, _BINS + 1)
+    top = 1.25 * max(float(share.max()) for share in shares)
+    means = float(p.mean()), float(q.mean())
+    return style.figure(
+        [
+            style.bars(
+                edges,
+                share,
+                color,
+                opacity=0.5,
+                name=name,
+                hover=f"{name}: %{{y:.1%}} near %{{x:.3g}}",
+            )
+            for share, color, name in zip(shares, (style.P, style.Q), "pq", strict=True)
+        ],
+        x=style.Axis("witness", (low, high)),
+        y=style.Axis("share", (0, top), percent=True),
+        height=height,
+        extra={"barmode": "overlay"},
+        shapes=[
+            style.vline(mean, color) for mean, color in zip(means, (style.P, style.Q), strict=True)
+        ],
+        notes=[
+            style.note(f"mean of {name}", mean, 0.95 * top, color, anchor=anchor, shift=shift)
+            for name, mean, color, (anchor, shift) in zip(
+                "pq", means, (style.P, style.Q), _sides(*means), strict=True
+            )
+        ],
+    )
+
+
+def _members(summary: Mapping[str, float], *, height: int = style.HEIGHT) -> go.Figure:
+    """The weight of every member as a bar, with what it explains of held-out labels.
+
+    Args:
+        summary: `weight NAME` and `r2 NAME` of each, as a trained witness tells them.
+    """
+    weights = {name[7:]: value for name, value in summary.items() if name.startswith("weight ")}
+    if not weights:
+        return style.empty("No members yet", height=height)
+    names = list(weights)
+    labels = [f"{name} · R² {summary[f'r2 {name}']:.3f}" for name in names]
+    sheet = style.figure(
+        [
+            {
+                "type": "bar",
+                "orientation": "h",
+                "x": style.f4(list(weights.values())),
+                "y": style.f4(range(len(names))),
+                "width": 0.6,
+                "marker": {"color": style.method_style("automl").color, "line": {"width": 0}},
+                "hovertemplate": "%{x:.0%}<extra></extra>",
+            }
+        ],
+        x=style.Axis("weight in the witness", (0, 1), percent=True),
+        y=style.Axis("", (len(names) - 0.5, -0.5)),
+        height=height,
+    )
+    sheet.layout.yaxis.update(tickmode="array", tickvals=list(range(len(names))), ticktext=labels)
+    sheet.layout.margin.l = 150
+    return sheet
+
+
+def _sides(p: float, q: float) -> tuple[tuple[str, int], tuple[str, int]]:
+    """Where the labels of two means go: away from one another."""
+    right, left = ("left", 6), ("right", -6)
+    return (right, left) if p >= q else (left, right)
+
+
+def _room(numbers: Array) -> tuple[float, float]:
+    """Limits that hold these numbers, wide enough to draw where all are equal."""
+    low, high = float(numbers.min()), float(numbers.max())
+    spare = 0.06 * (high - low) or 0.06 * max(abs(high), 1.0)
+    return low - spare, high + spare

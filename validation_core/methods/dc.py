@@ -1,0 +1,335 @@
+"""Discriminative calibration: can a learned score tell the truth from q's draws at its x?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+import numpy as np
+import plotly.graph_objects as go
+
+from validation_core.figures import style
+from validation_core.figures.outcome import Drawn, on_relabellings
+from validation_core.methods.base import Further, Method, ScoreKind, signed
+from validation_core.scores import slot_classifier
+from validation_core.scores import slots as slots_score
+from validation_core.scores.slot_classifier import SlotClassifier
+from validation_core.scores.slots import Slots
+from validation_core.statistics import slots
+from validation_core.statistics.slots import Kind
+from validation_core.types import (
+    Array,
+    Benchmark,
+    Budget,
+    MethodStyle,
+    Outcome,
+    Paper,
+    Scores,
+    TableScores,
+)
+
+if TYPE_CHECKING:
+    from validation_core.diagnosis.records import Effect, Record
+    from validation_core.tables import Upload
+
+
+Net = Literal["quadratic", "paper", "within"]
+
+_SHOWN: Mapping[Net, str] = {"paper": "paper", "within": "within x"}
+_WHOLE = 400  # draws at an x that a score within x sees, at most
+
+_BINS = 40
+
+
+@dataclass(frozen=True, kw_only=True)
+class DC(Method):
+    """Held-out divergence of a classifier of slots, tested by permutations within x.
+
+    The truth always lies in slot 0, which a classifier that sees slots would learn and reject
+    every q for: here one score g(theta, x) serves all slots, so that it cannot.
+    """
+
+    name: ClassVar[str] = "dc"
+    title: ClassVar[str] = "Discriminative calibration"
+    paper: ClassVar[Paper] = Paper(
+        "Yao, Domke",
+        2023,
+        "Discriminative calibration: check Bayesian computation from simulations and flexible "
+        "classifier",
+        "Algorithm 1",
+    )
+    summary: ClassVar[str] = "Can a classifier tell the truth from q's own draws at the same x?"
+    statistic: ClassVar[str] = "held-out divergence, in nats"
+    style: ClassVar[MethodStyle] = MethodStyle("#A8791B", "dot", "hexagon")
+    turn: ClassVar[int] = 20
+    score_kind: ClassVar[ScoreKind] = "recipe"
+    kind: Kind = field(
+        default="multiclass",
+        metadata={
+            "label": "Classes",
+            "help": "Which of the m + 1 slots is the truth, or truth against draw, balanced.",
+        },
+    )
+    m: int = field(
+        default=10,
+        metadata={"label": "m", "min": 1, "max": 1000, "help": "Draws of q beside each truth."},
+    )
+    permutations: int = field(
+        default=999,
+        metadata={
+            "label": "Permutations",
+            "min": 19,
+            "max": 100_000,
+            "help": "The smallest p-value is 1 / (permutations + 1).",
+        },
+    )
+    net: Net = field(
+        default="quadratic",
+        metadata={
+            "label": "Score",
+            "help": "Products of whitened coordinates beside 32 hidden units, the authors' units "
+            "alone, or trees and units that see each draw among all others at its x.",
+        },
+    )
+
+    def __post_init__(self) -> None:
+        for name in ("m", "permutations"):
+            if getattr(self, name) < 1:
+                raise ValueError(
+                    f"{name} is at least 1; got {getattr(self, name)}. The defaults are 10 draws "
+                    "and 999 permutations."
+                )
+        self.recipe(max(slot_classifier.FEWEST, slots_score.FEWEST), self.m)
+
+    @property
+    def label(self) -> str:
+        return f"DC {self.kind}" + f" {_SHOWN.get(self.net, '')}".rstrip()
+
+    @property
+    def degrades(self) -> bool:
+        return True
+
+    @property
+    def verdict_score(self) -> str:
+        return "dc"
+
+    def recipe(self, n: int, k: int, benchmark: Benchmark | None = None) -> SlotClassifier | Slots:
+        """How its scorer is trained: on a table as large as a test's."""
+        del benchmark
+        if self.net == "within":
+            whole = 1 + max(self.m, _WHOLE)
+            return Slots(
+                loss=self.kind, n=n, k=max(k, self.m), m=self.m, scored=self.m, whole=whole
+            )
+        return SlotClassifier(kind=self.kind, n=n, m=self.m, net=self.net)
+
+    def budget(self, n: int, k: int = 1) -> Budget:
+        """m draws at each x; all where a score sees them, if only m are told from the truth."""
+        return Budget(n, n * (max(k, self.m) if self.net == "within" else self.m))
+
+    def obstacle(self, upload: Upload) -> str | None:
+        wanted = self.budget(1, upload.k).q
+        if wanted <= upload.k:
+            return None
+        return (
+            f"It compares the truth with {wanted} draws of q at its x; got {upload.k}. Upload "
+            f"more draws or set m={upload.k}."
+        )
+
+    @property
+    def scoring(self) -> float:
+        return 0.4
+
+    @property
+    def resamples(self) -> int:
+        return self.permutations
+
+    def unfit(self, k: int) -> str | None:
+        if self.net == "within":
+            return "its score sees each draw among the others, so that every table is scored anew"
+        wanted = self.budget(1, k - 1).q
+        if wanted <= k - 1:
+            return None
+        return f"it wants {wanted} draws beside the one that plays the truth; there are {k - 1}"
+
+    @classmethod
+    def further(cls) -> Further:
+        return Further(
+            cls(permutations=1999, net="within"),
+            2,
+            "how far q is from the truth, as a divergence in nats with its interval",
+        )
+
+    def effects(self, outcome: Outcome) -> dict[str, Effect]:
+        arrays = outcome.arrays
+        return {
+            "divergence": float(outcome.statistic),
+            "divergence_low": float(arrays["low"]),
+            "divergence_high": float(arrays["high"]),
+            "divergence_most": float(arrays["most"]),
+        }
+
+    @classmethod
+    def findings(cls, record: Record, x_names: Sequence[str] = ()) -> tuple[str, ...]:
+        del x_names
+        effect = record.effect
+        return (
+            f"Divergence of q's draws from the truth, as far as this score tells them apart: "
+            f"{signed(effect['divergence'])} nats [{signed(effect['divergence_low'])}, "
+            f"{signed(effect['divergence_high'])}], a 95% interval; 0 is guessing, "
+            f"{effect['divergence_most']:.2f} the most there can be.",
+        )
+
+    @classmethod
+    def figures(cls, arrays: Mapping[str, Array], names: Sequence[str] = ()) -> list[Drawn]:
+        del names  # a slot has one score, whatever the parameters
+        none = np.empty(0)
+        each, permuted = (np.asarray(arrays.get(name, none)) for name in ("rows", "null"))
+        estimate = float(each.mean(dtype=float)) if each.size else np.nan
+        low, high, most = (float(arrays.get(name, np.nan)) for name in ("low", "high", "most"))
+        return [
+            Drawn(
+                "The divergence against its null",
+                _null(permuted, estimate),
+                "Grey: the same scores, with the truth of every simulation put in a random slot "
+                "among q's draws at its x. If q were right, the red line would fall anywhere "
+                "among them.",
+            ),
+            Drawn(
+                "How far q is told from the truth",
+                _divergence(estimate, low, high, most),
+                "The bar is a 95% interval over the simulations of the test, for this score. If "
+                "q were right, it would reach 0 or end below it: a score that learnt noise does "
+                "worse than guessing.",
+            ),
+            Drawn(
+                "Simulation by simulation",
+                _rows(each, most),
+                "Right of the dashed line the score leans to the truth, left of it to a draw. If "
+                "q were right, the mean over all simulations would not lie right of it.",
+            ),
+        ]
+
+    def test(self, scores: Scores, rng: np.random.Generator) -> Outcome:
+        """One-sided: a large divergence; of more than m draws the first m are taken.
+
+        arrays: rows (..., n), what each simulation adds; null (..., B), the divergence of truths
+        put in random slots; low, high: its 95% normal interval over simulations, conditional on
+        the score; most: the largest it could be. Negative divergences are those of a score that
+        does worse than guessing, and are shown.
+
+        Raises:
+            ValueError: with fewer than m draws or two simulations, or a score that is not finite.
+        """
+        assert isinstance(scores, TableScores)
+        truth, draws = scores.truth[..., 0, :], scores.draws[..., 0, :, :]
+        n, k = draws.shape[-2:]
+        if k < self.m:
+            raise ValueError(
+                f"Discriminative calibration with m = {self.m} needs {self.m} draws at each x; "
+                f"got {k}. Lower m or bring more draws."
+            )
+        both = np.concatenate([truth[..., None], draws[..., : self.m]], axis=-1)
+        values = slots.contributions(both, self.kind)
+        permutation = slots.permutation(values, self.permutations, rng)
+        rows = values[..., 0]
+        low, high = slots.mean_interval(rows)
+        return Outcome(
+            permutation.statistic,
+            permutation.pvalue,
+            self.budget(n, k),
+            arrays={
+                "rows": rows,
+                "null": permutation.null,
+                "low": low,
+                "high": high,
+                "most": np.full(low.shape, slots.most(self.kind, self.m)),
+            },
+        )
+
+
+def _null(permuted: Array, observed: float, *, height: int = style.HEIGHT) -> go.Figure:
+    """Divergences (B,) of truths put in random slots in grey, what was seen in red."""
+    return on_relabellings(
+        permuted,
+        observed,
+        _room,
+        "divergence, truths in random slots",
+        hover="%{x:.3g} nats: %{y}",
+        height=height,
+    )
+
+
+def _divergence(
+    estimate: float, low: float, high: float, most: float, *, height: int = 150
+) -> go.Figure:
+    """The divergence with its interval, from guessing at 0 to `most`: the truth always told.
+
+    Negative where the score does worse than guessing: not cut off.
+    """
+    if not np.isfinite([estimate, low, high, most]).all():
+        return style.empty("No divergence yet", height=height)
+    left, right = min(0.0, low), max(most, high)
+    pad = 0.06 * (right - left)
+    color = style.method_style("dc").color
+    return style.figure(
+        [
+            style.line([low, high], [0, 0], color, width=6, opacity=0.5),
+            {
+                "type": "scatter",
+                "mode": "markers",
+                "x": style.f4([estimate]),
+                "y": style.f4([0]),
+                "marker": {"color": color, "size": 12, "symbol": "diamond"},
+                "hovertemplate": f"{estimate:.3g} nats, {low:.3g} to {high:.3g}<extra></extra>",
+            },
+        ],
+        x=style.Axis("divergence, in nats", (left - pad, right + pad)),
+        y=style.Axis("", (-1, 1)),
+        height=height,
+        extra={"yaxis": {"visible": False, "range": [-1, 1], "fixedrange": True}},
+        shapes=[style.vline(0, style.NULL, dash="dash"), style.vline(most, style.NULL)],
+        notes=[
+            style.note(f"{estimate:.3g}", estimate, -0.5, color, anchor="center"),
+            style.note("guessing", 0, 0.75, style.NULL, shift=4),
+            style.note(f"at most {most:.3g}", most, 0.75, style.NULL, anchor="right", shift=-4),
+        ],
+    )
+
+
+def _rows(values: Array, most: float, *, height: int = style.HEIGHT) -> go.Figure:
+    """What each simulation (n,) adds to the divergence, and their mean in red."""
+    if values.size == 0:
+        return style.empty("No simulations yet", height=height)
+    low, high = _room(np.append(values, [0.0, most]))
+    counts, edges = np.histogram(values, _BINS, (low, high))
+    top = 1.25 * float(counts.max())
+    mean = float(values.mean(dtype=float))
+    return style.figure(
+        [style.bars(edges, counts, style.Q, hover="%{x:.3g} nats: %{y}")],
+        x=style.Axis("log predictive density beyond guessing, in nats", (low, high)),
+        y=style.Axis("simulations", (0, top)),
+        height=height,
+        shapes=[
+            style.vline(0, style.NULL, dash="dash"),
+            style.vline(mean, style.OBSERVED, width=2.5),
+        ],
+        notes=[
+            style.note(
+                f"mean {mean:.3g}",
+                mean,
+                0.95 * top,
+                style.OBSERVED,
+                anchor="left" if mean < (low + high) / 2 else "right",
+                shift=6 if mean < (low + high) / 2 else -6,
+            )
+        ],
+    )
+
+
+def _room(values: Array) -> tuple[float, float]:
+    """Limits with some air, also where all values are one."""
+    low, high = float(values.min()), float(values.max())
+    pad = 0.06 * (high - low) or 0.5 * max(abs(high), 1e-3)
+    return low - pad, high + pad

@@ -1,0 +1,542 @@
+"""L-C2ST: is q right at one observation? A classifier's distance from guessing there."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from validation_core import scores as scoring
+from validation_core.figures import style
+from validation_core.figures.outcome import Drawn
+from validation_core.methods.base import Further, Method, ScoreKind, Work
+from validation_core.scores.lc2st import LC2STClassifier, LocalScore
+from validation_core.statistics.local import distance_of_logits, least_pvalue, local
+from validation_core.types import (
+    Array,
+    Budget,
+    MethodStyle,
+    Outcome,
+    Paper,
+    PosteriorTable,
+    Scores,
+    TableScores,
+)
+
+if TYPE_CHECKING:
+    from validation_core.diagnosis.records import Effect, Record
+
+_NULL = 2.5e-5  # seconds of training one of its networks, for each row
+_LEVEL = 0.05  # that a test must be able to reach
+
+_BINS = 30
+_NUMBERED = 10  # observations whose every number stands on the axis
+_SHOWN = 1500  # draws on a map: more would hide one another
+_STRIPS = 5  # of each parameter, when asking how much d varies over a pair
+_PARAMETERS = 12  # from which pairs are chosen
+_SCALE = [[0.0, style.Q], [0.5, style.NULL], [1.0, style.P]]
+_LEAST_REACH = 0.05  # of the colours: a classifier that guesses leaves the map grey
+_GRID = np.linspace(0.0, 1.0, 201)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LC2ST(Method):
+    """Local C2ST with nulls by swaps within pairs, the +1 rule and Holm over observations.
+
+    The swaps make the test exact for the global null, p = q at every x; at one x_o it is
+    approximate. The score's sign: d = sigmoid(logit) is the learned chance that a draw is the
+    truth, 1 - d in Linhart's notation; the statistic is the same.
+    """
+
+    name: ClassVar[str] = "lc2st"
+    title: ClassVar[str] = "L-C2ST"
+    paper: ClassVar[Paper] = Paper(
+        "Linhart, Gramfort, Rodrigues",
+        2023,
+        "L-C2ST: local diagnostics for posterior approximations in simulation-based inference",
+        "Algorithms 1 and 2",
+    )
+    summary: ClassVar[str] = "Does a classifier tell q's draws from the truth at one observation?"
+    statistic: ClassVar[str] = "mean squared distance of d from 1/2 at the worst x_o"
+    style: ClassVar[MethodStyle] = MethodStyle("#5B7FA6", "dashdot", "triangle-down")
+    turn: ClassVar[int] = 22
+    score_kind: ClassVar[ScoreKind] = "trial"
+    nulls: int = field(
+        default=100,
+        metadata={
+            "label": "Null classifiers",
+            "help": "The smallest p-value is observations / (nulls + 1).",
+            "min": 19,
+            "max": 1000,
+        },
+    )
+    points: int = field(
+        default=1,
+        metadata={
+            "label": "Observations",
+            "help": "x_o to look at, corrected by Holm; each needs twenty nulls.",
+            "min": 1,
+            "max": 50,
+        },
+    )
+    hidden: int = field(
+        default=32,
+        metadata={"label": "Hidden units", "help": "Of both layers.", "min": 2, "max": 256},
+    )
+    epochs: int = field(
+        default=15,
+        metadata={
+            "label": "Epochs",
+            "help": "More: finer places, and more noise.",
+            "min": 1,
+            "max": 1000,
+        },
+    )
+
+    def __post_init__(self) -> None:
+        if min(self.nulls, self.points, self.hidden, self.epochs) < 1:
+            raise ValueError(
+                "nulls, points, hidden and epochs are at least 1; got "
+                f"{self.nulls}, {self.points}, {self.hidden}, {self.epochs}. Raise them."
+            )
+        self._require(self.points)
+
+    @property
+    def label(self) -> str:
+        where = f" at {self.points} x" if self.points > 1 else ""
+        return f"L-C2ST{where}"
+
+    def sizes(self, n: int, k: int) -> tuple[tuple[int, int], tuple[int, int]]:
+        """n pairs to learn from; then `points` observations with k draws of q at each."""
+        return (n, 1), (self.points, k)
+
+    def budget(self, n: int, k: int = 1) -> Budget:
+        return Budget(n, n + self.points * k)
+
+    def learn(self, train: PosteriorTable, rng: np.random.Generator) -> LocalScore:
+        """All nulls + 1 networks, as one batch.
+
+        Raises:
+            ValueError: if there are fewer than 8 rows or a number is not finite.
+        """
+        recipe = LC2STClassifier(nulls=self.nulls, hidden=self.hidden, epochs=self.epochs)
+        return recipe.learn(train, rng)
+
+    def at(
+        self, train: PosteriorTable, x_o: Array, draws: Array, rng: np.random.Generator
+    ) -> Outcome:
+        """The test at given observations, whose truth nobody needs to know.
+
+        The same as `test(scores.apply(learn(train), PosteriorTable(any, x_o, draws)))`; to look at
+        further observations without learning again, keep what `learn` gave.
+
+        Args:
+            train: rows with the truth and at least one draw of q, none of them from x_o.
+            x_o: one observation (M,), or a grid of them (P, M).
+            draws: q's draws there: (K, D), or (P, K, D).
+            rng: draws labels, starts and order.
+
+        Raises:
+            ValueError: if the shapes do not fit, P needs more nulls, or `learn` raises.
+        """
+        observations, samples = np.atleast_2d(x_o), draws[None] if draws.ndim == 2 else draws
+        if samples.ndim != 3 or len(observations) != len(samples) or samples.shape[1] < 1:
+            raise ValueError(
+                "every observation has draws of its own; got x_o of shape "
+                f"{np.shape(x_o)} and draws {draws.shape}; give (P, M) and (P, K, D)"
+            )
+        self._require(len(observations))
+        look = PosteriorTable(samples[:, 0], observations, samples)
+        return self.test(scoring.apply(self.learn(train, rng), look), rng)
+
+    @property
+    def resamples(self) -> int:
+        return self.nulls
+
+    def places(self, n: int, k: int) -> int:
+        return sum(rows for rows, _ in self.sizes(n, k))
+
+    def cost(self, work: Work) -> float:
+        return _NULL * self.sizes(work.n, work.k)[0][0] * (1 + self.nulls)
+
+    @classmethod
+    def further(cls) -> Further:
+        return Further(
+            cls(nulls=1000),
+            4,
+            "whether q is wrong at one observation, and where among its draws there",
+        )
+
+    def effects(self, outcome: Outcome) -> dict[str, Effect]:
+        return {"T": float(outcome.statistic)}
+
+    @classmethod
+    def findings(cls, record: Record, x_names: Sequence[str] = ()) -> tuple[str, ...]:
+        effect = record.effect
+        x = effect.get("x_o", [])
+        labels = x_names if len(x_names) == len(x) else [f"x_{i + 1}" for i in range(len(x))]
+        values = ", ".join(f"{name} = {value:.3g}" for name, value in zip(labels, x, strict=True))
+        points = len(effect.get("rows", [0]))
+        where = (
+            "Looked at one held-out observation, the nearest to the median of x:"
+            if points == 1
+            else f"Looked at the {points} held-out observations nearest to the median of x, the "
+            f"worst "
+            "of which is"
+        )
+        return (
+            f"{where} row {effect['row']}, counted from 0{f' ({values})' if values else ''}. "
+            "There T, the mean squared distance from 1/2 of the learned chance that a draw is "
+            "the truth, is "
+            f"{effect['T']:.3g}. Its classifiers learnt from the rows that are not held out.",
+        )
+
+    @classmethod
+    def figures(cls, arrays: Mapping[str, Array], names: Sequence[str] = ()) -> list[Drawn]:
+        del names  # d is one number, whatever the parameters
+        pvalues = np.asarray(arrays.get("pvalues", np.empty(0)))
+        d, nulls = _of_worst(arrays), np.asarray(arrays.get("null_d", np.empty((0, 0))))
+        points, worst = len(pvalues), int(arrays.get("worst", 0))
+        observed = float(arrays["t"][worst]) if points else np.nan
+        spread = np.asarray(arrays["nulls"])[worst] if points else np.empty(0)
+        where = _where(points, worst)
+        pictures = [
+            Drawn(
+                f"How sure the classifier is{where}",
+                pp_plot(d, nulls),
+                "The share of q's draws whose d is at most this. Grey: 95% of the null "
+                "classifiers at each d by itself (pointwise). If q were right here, the line "
+                "would stay near the dashed step at 1/2 and in the grey. Left of the step: q "
+                "puts too much mass there; right of it: too little.",
+            ),
+            Drawn(
+                f"The statistic on its null{where}",
+                null_of_t(observed, spread, points=max(points, 1)),
+                "Grey: T of classifiers whose labels were swapped within pairs at random. If q "
+                "were right, the red line would be one of them, anywhere in the grey.",
+            ),
+        ]
+        if points > 1:
+            pictures.append(
+                Drawn(
+                    "p at every observation",
+                    _over_x(pvalues, np.asarray(arrays["adjusted"])),
+                    "Open: p by itself; filled: by Holm over all observations. If q were right "
+                    "at every one, filled points would lie above the dashed line in 95 of 100 "
+                    "tests.",
+                )
+            )
+        return pictures
+
+    @classmethod
+    def pictures(
+        cls,
+        record: Record,
+        *,
+        alpha: float = 0.05,
+        names: Sequence[str] = (),
+        only: int | None = None,
+    ) -> list[Drawn]:
+        """Also the draws where it looked, coloured."""
+
+        del alpha, only
+        theta = record.arrays.get("theta_q", np.zeros((0, 0, 0)))
+        maps = _maps(record.arrays, theta, names) if theta.size else []
+        return [*cls.figures(record.arrays, names), *maps]
+
+    def test(self, scores: Scores, rng: np.random.Generator) -> Outcome:
+        """T = mean (d - 1/2)^2 at each observation against the nulls' there; Holm's smallest p.
+
+        Scores: the classifier's logits first, then those of H nulls. Without a null p is 1.
+
+        budget: of the look; `budget(n, k)` has the table it learnt from as well.
+        arrays: t, pvalues, adjusted (..., P), nulls (..., P, H), worst (...): the observation
+        with the smallest p. Of one trial also d (P, K) and, at the worst, null_d (H, K).
+        """
+        del rng
+        assert isinstance(scores, TableScores)
+        distances = distance_of_logits(scores.draws)  # (..., H + 1, P)
+        each = local(distances[..., 0, :], np.moveaxis(distances[..., 1:, :], -2, -1))
+        worst = each.worst
+        arrays: dict[str, Array] = {
+            "t": each.statistic,
+            "pvalues": each.pvalue,
+            "adjusted": each.adjusted,
+            "nulls": each.nulls,
+            "worst": worst.astype(np.float64),
+        }
+        if scores.draws.ndim == 3:
+            null_logits = scores.draws[1:, int(worst)]
+            arrays |= {"d": _chance(scores.draws[0]), "null_d": _chance(null_logits)}
+        points, k = scores.draws.shape[-2:]
+        return Outcome(
+            np.take_along_axis(each.statistic, worst[..., None], axis=-1)[..., 0],
+            each.adjusted.min(axis=-1),
+            Budget(0, points * k),
+            arrays=arrays,
+            effect={"least_pvalue": least_pvalue(points, each.nulls.shape[-1])},
+        )
+
+    def _require(self, points: int) -> None:
+        if least_pvalue(points, self.nulls) > _LEVEL:
+            raise ValueError(
+                f"p-values below {_LEVEL:g} need {round(points / _LEVEL) - 1} null classifiers "
+                f"for {points} observations; got {self.nulls}, so that no data could reject. "
+                "Raise the nulls or look at fewer observations."
+            )
+
+
+def _chance(logits: Array) -> Array:
+    return expit(logits.astype(np.float64)).astype(np.float32)
+
+
+def pp_plot(d: Array, nulls: Array, *, height: int = style.HEIGHT) -> go.Figure:
+    """The ECDF of d (K,) over q's draws, over the pointwise 95% of the nulls' (H, K)."""
+    if d.size == 0:
+        return style.empty("No draws yet", height=height)
+    traces = []
+    if len(nulls):
+        curves = np.stack([_ecdf(null) for null in nulls])  # (H, grid)
+        low, high = np.quantile(curves, [0.025, 0.975], axis=0)
+        traces.append(style.band(_GRID, low, high, style.NULL, 0.3))
+    step = style.line([0, 0.5, 0.5, 1], [0, 0, 1, 1], style.NULL, dash="dash", width=1.5)
+    ecdf = style.line(_GRID, _ecdf(d), style.Q, hover="d ≤ %{x:.2f}: %{y:.0%} of q's draws")
+    return style.figure(
+        [*traces, step, ecdf],
+        x=style.Axis("d, the learned chance that a draw is the truth", (0, 1)),
+        y=style.Axis("share of q's draws", (0, 1), percent=True),
+        height=height,
+        notes=[
+            style.note("q too much here", 0.02, 0.94, style.Q),
+            style.note("q too little here", 0.98, 0.06, style.P, anchor="right"),
+        ],
+    )
+
+
+def null_of_t(
+    observed: float, nulls: Array, *, points: int = 1, height: int = style.HEIGHT
+) -> go.Figure:
+    """T of the null classifiers (H,) in grey, where 5% begins dashed, what was seen in red.
+
+    Args:
+        points: observations that share the 5% (Bonferroni, Holm's first step).
+    """
+    if nulls.size == 0 or not np.isfinite(observed):
+        return style.empty("No nulls yet", height=height)
+    high = 1.15 * max(float(nulls.max()), observed) or 1.0
+    counts, edges = np.histogram(nulls, _BINS, (0.0, high))
+    top = 1.35 * float(counts.max())
+    critical = _critical(nulls, 0.05 / points)
+    lines = [style.vline(observed, style.OBSERVED, width=2.5)]
+    notes = [_beside(f"seen {observed:.2g}", observed, 0.92 * top, style.OBSERVED, high)]
+    if critical is not None:
+        lines.append(style.vline(critical, style.NULL, dash="dash"))
+        notes.append(
+            _beside(f"rejects beyond {critical:.2g}", critical, 0.8 * top, style.NULL, high)
+        )
+    return style.figure(
+        [style.bars(edges, counts, style.NULL, hover="T = %{x:.2g}: %{y} nulls")],
+        x=style.Axis("T, mean squared distance of d from 1/2", (0, high)),
+        y=style.Axis("null classifiers", (0, top)),
+        height=height,
+        shapes=lines,
+        notes=notes,
+    )
+
+
+def map_of(theta: Array, d: Array, names: Sequence[str] = (), *, height: int = 320) -> go.Figure:
+    """q's draws theta (K, D) at one observation, coloured by d (K,) around 1/2.
+
+    Of several parameters, the two over which d varies most. One parameter: a histogram.
+    """
+    if d.size == 0 or theta.shape[-1] == 0:
+        return style.empty("No draws yet", height=height)
+    reach = max(_LEAST_REACH, float(np.quantile(np.abs(d - 0.5), 0.98)))
+    if theta.shape[1] == 1:
+        return _histogram(theta[:, 0], d, _called(names, 0), reach, height)
+    first, second = _pair(theta, d)
+    rows = np.linspace(0, len(d) - 1, min(len(d), _SHOWN)).astype(int)
+    across, up = theta[rows, first], theta[rows, second]
+    dots = {
+        "type": "scattergl" if len(rows) > 1000 else "scatter",
+        "mode": "markers",
+        "x": style.f4(across),
+        "y": style.f4(up),
+        "marker": {"size": 5, "opacity": 0.75, "color": style.f4(d[rows]), **_coloured(reach)},
+        "hovertemplate": "d = %{marker.color:.2f}<extra></extra>",
+    }
+    return style.figure(
+        [dots],
+        x=style.Axis(_called(names, first), _room(across)),
+        y=style.Axis(_called(names, second), _room(up)),
+        height=height,
+        right=84,
+    )
+
+
+def _over_x(
+    pvalues: Array,
+    adjusted: Array,
+    x: Array | None = None,
+    *,
+    name: str = "",
+    height: int = style.HEIGHT,
+) -> go.Figure:
+    """p at each observation, as it is (open) and by Holm over all of them (filled).
+
+    Args:
+        pvalues: (P,).
+        adjusted: (P,).
+        x: a number (P,) to place each observation along; else they are numbered from 1.
+        name: what that number is.
+    """
+    if pvalues.size == 0:
+        return style.empty("No observations yet", height=height)
+    place: Array = np.arange(1.0, len(pvalues) + 1) if x is None else np.asarray(x)
+    whole = list(range(1, len(pvalues) + 1)) if x is None and len(pvalues) <= _NUMBERED else None
+    floor = 0.7 * min(0.05, float(pvalues.min()))
+    marks = [
+        {
+            "type": "scatter",
+            "mode": "markers",
+            "x": style.f4(place),
+            "y": style.f4(values),
+            "marker": {"size": 8, "symbol": symbol, "color": color},
+            "hovertemplate": f"{label} %{{y:.3f}}<extra></extra>",
+        }
+        for values, symbol, color, label in (
+            (pvalues, "circle-open", style.NULL, "p"),
+            (adjusted, "circle", style.method_style("lc2st").color, "p by Holm"),
+        )
+    ]
+    return style.figure(
+        marks,
+        x=style.Axis(name or "observation", _room(place), ticks=whole),
+        right=44,
+        y=style.Axis("p", (floor, 1.3), log=True, ticks=(0.001, 0.01, 0.05, 0.2, 1)),
+        height=height,
+        shapes=[style.hline(0.05)],
+        notes=[{**style.note("5%", 1, np.log10(0.05), style.NULL, shift=4), "xref": "paper"}],
+    )
+
+
+def _maps(arrays: Mapping[str, Array], theta: Array, names: Sequence[str] = ()) -> list[Drawn]:
+    """q's draws theta (P, K, D) at the observations of an outcome, coloured by its d: the worst.
+
+    Raises:
+        ValueError: if they are not the draws that the outcome looked at.
+    """
+    d, draws = np.asarray(arrays.get("d", np.empty((0, 0)))), np.asarray(theta)
+    if draws.shape[:-1] != d.shape:
+        raise ValueError(
+            "a map colours the draws that the test looked at; got theta "
+            f"{draws.shape} for d {d.shape}; give them as (P, K, D)"
+        )
+    worst = int(arrays.get("worst", 0))
+    figure = map_of(draws[worst], d[worst], names) if d.size else style.empty("No draws yet")
+    return [
+        Drawn(
+            f"Where q is off{_where(len(d), worst)}",
+            figure,
+            "q's draws, coloured by d, the learned chance that a draw is the truth: orange where "
+            "q puts too much mass, blue where too little. If q were right here, all would be "
+            "grey but for the classifier's noise, which its nulls show.",
+        )
+    ]
+
+
+def _ecdf(d: Array) -> Array:
+    return np.searchsorted(np.sort(d), _GRID, side="right") / len(d)
+
+
+def _critical(nulls: Array, level: float) -> float | None:
+    """The largest T that is not yet rejected; None where so few nulls never reject."""
+    allowed = int(np.floor(level * (len(nulls) + 1) + 1e-9)) - 1  # nulls at least T
+    return float(np.sort(nulls)[::-1][allowed]) if 0 <= allowed < len(nulls) else None
+
+
+def _beside(text: str, x: float, y: float, color: str, high: float) -> style.Trace:
+    """A label on the roomier side of its line."""
+    right = x < high / 2
+    return style.note(
+        text, x, y, color, anchor="left" if right else "right", shift=6 if right else -6
+    )
+
+
+def _of_worst(arrays: Mapping[str, Array]) -> Array:
+    d = np.asarray(arrays.get("d", np.empty((0, 0))))
+    return d[int(arrays.get("worst", 0))] if len(d) else np.empty(0)
+
+
+def _where(points: int, worst: int) -> str:
+    return f", observation {worst + 1} of {points} (the worst)" if points > 1 else ""
+
+
+def _called(names: Sequence[str], index: int) -> str:
+    return names[index] if index < len(names) else f"theta {index + 1}"
+
+
+def _room(values: Array) -> tuple[float, float]:
+    low, high = float(np.min(values)), float(np.max(values))
+    spare = 0.05 * (high - low) or 0.05 * max(abs(high), 1.0)
+    return low - spare, high + spare
+
+
+def _coloured(reach: float) -> dict[str, object]:
+    """Colours around 1/2, orange below and blue above, with their bar."""
+    return {
+        "colorscale": _SCALE,
+        "cmin": 0.5 - reach,
+        "cmax": 0.5 + reach,
+        "colorbar": {"title": {"text": "d"}, "thickness": 10, "outlinewidth": 0, "nticks": 5},
+    }
+
+
+def _pair(theta: Array, d: Array) -> tuple[int, int]:
+    """The two parameters over whose cells the mean of d varies most."""
+    strips = [_strips(column) for column in theta.T]
+    alone = np.array([_varies(strip, d) for strip in strips])
+    among = sorted(np.argsort(-alone, kind="stable")[:_PARAMETERS].tolist())
+    pairs = list(itertools.combinations(among, 2))
+    return max(pairs, key=lambda pair: _varies(strips[pair[0]] * _STRIPS + strips[pair[1]], d))
+
+
+def _strips(values: Array) -> NDArray[np.int64]:
+    """Which of the strips, that hold about equally many draws, each draw lies in."""
+    edges = np.quantile(values, np.linspace(0, 1, _STRIPS + 1)[1:-1])
+    return np.searchsorted(edges, values, side="right").astype(np.int64)
+
+
+def _varies(cell: NDArray[np.int64], d: Array) -> float:
+    """Variance of d's mean between cells."""
+    counts = np.bincount(cell)
+    mean = np.bincount(cell, d) / np.maximum(counts, 1)
+    return float(counts @ (mean - d.mean()) ** 2 / len(d))
+
+
+def _histogram(values: Array, d: Array, name: str, reach: float, height: int) -> go.Figure:
+    limits = _room(values)
+    counts, edges = np.histogram(values, _BINS, limits)
+    sums, _ = np.histogram(values, _BINS, limits, weights=d)
+    mean = np.where(counts > 0, sums / np.maximum(counts, 1), 0.5)
+    bars = style.bars(edges, counts, style.NULL, opacity=0.9)
+    colored = {"color": style.f4(mean), "line": {"width": 0}, **_coloured(reach)}
+    bars |= {
+        "marker": colored,
+        "customdata": style.f4(mean),
+        "hoverinfo": None,
+        "hovertemplate": "%{y} draws, mean d = %{customdata:.2f}<extra></extra>",
+    }
+    return style.figure(
+        [bars],
+        x=style.Axis(name, limits),
+        right=84,
+        height=height,
+        y=style.Axis("q's draws", (0, 1.1 * float(counts.max()))),
+    )

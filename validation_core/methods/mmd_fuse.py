@@ -1,0 +1,361 @@
+"""MMD-FUSE: are rows of p and q told apart by any of twenty kernels? Nothing is learnt."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
+
+import numpy as np
+import plotly.graph_objects as go
+
+from validation_core.figures import style
+from validation_core.figures.outcome import Drawn
+from validation_core.methods.base import Further, Layout, LogDensity, Method, Work
+from validation_core.scores import Rows
+from validation_core.statistics import mmd
+from validation_core.types import (
+    Array,
+    Benchmark,
+    BlockScores,
+    Budget,
+    MethodStyle,
+    Outcome,
+    Paper,
+    PosteriorTable,
+    PowerCell,
+    Scores,
+)
+
+if TYPE_CHECKING:
+    from validation_core.tables import Upload
+
+_ALONE = 0.95  # level at which a single kernel's null is marked in the figure
+_KERNELS = 20
+_ENTRY = 2e-9  # seconds for one entry of a kernel matrix
+_FLOP = 1e-11  # seconds for a multiplication in a matrix product
+_SIDE_ROWS = 10  # of each sample of an upload: fewer have too few relabelings to be sure
+
+_LEVEL = 0.05
+_FAMILIES = (("Laplace, L1", "solid", "circle"), ("Gaussian, L2", "dash", "square"))
+_READ_NULL = (
+    "Grey is the statistic after rows were exchanged at random between p and q, dashed what 1 in "
+    "20 of those exceed, red what was seen; if q were right, red would be anywhere in the grey."
+)
+_READ_KERNELS = (
+    "How far apart each kernel finds the two samples, from the finest to the coarsest scale, and "
+    "in grey what it alone exceeds by chance 1 time in 20; filled marks are beyond that, and if q "
+    "were right few or none would be."
+)
+
+
+class _Trial(NamedTuple):
+    """One trial: what its figures draw, and its p-value."""
+
+    observed: Array
+    pvalue: Array
+    null: Array
+    kernels: Array
+    kernel_high: Array
+    kernel_pvalues: Array
+    bandwidths: Array
+
+
+@dataclass(frozen=True, kw_only=True)
+class MMDFuse(Method):
+    """Permutation test of equal joint laws of (theta, x), from independent rows of each.
+
+    Coordinates are brought to one spread first, which the authors leave to the user: pooled, so
+    that the test stays exact.
+    """
+
+    name: ClassVar[str] = "mmd_fuse"
+    title: ClassVar[str] = "MMD-FUSE"
+    paper: ClassVar[Paper] = Paper(
+        "Biggs, Schrab, Gretton",
+        2023,
+        "MMD-FUSE: Learning and combining kernels for two-sample testing without data splitting",
+    )
+    summary: ClassVar[str] = "Do rows of p and q lie differently, at any of ten scales?"
+    statistic: ClassVar[str] = "soft maximum of normalised MMD² over kernels"
+    style: ClassVar[MethodStyle] = MethodStyle("#8C6D46", "longdash", "bowtie")
+    turn: ClassVar[int] = 23
+    layout: ClassVar[Layout] = "blocks"
+    pooled: ClassVar[bool] = False
+    permutations: int = field(
+        default=2000,
+        metadata={
+            "label": "Relabelings",
+            "help": "Random exchanges of rows between p and q.",
+            "min": 19,
+            "max": 20_000,
+        },
+    )
+    scaling: mmd.Scaling = field(
+        default="package",
+        metadata={
+            "label": "Lambda",
+            "help": "How kernels are fused: near their maximum (package) or their mean (paper).",
+        },
+    )
+    points: int = field(
+        default=0,
+        metadata={
+            "label": "Rows",
+            "help": "Rows of each side; 0 for 2 n: none are kept for training.",
+            "min": 0,
+            "max": mmd.LARGEST // 2,
+        },
+    )
+
+    def __post_init__(self) -> None:
+        if not 19 <= self.permutations <= 20_000:
+            raise ValueError(
+                "relabelings lie between 19, the fewest that can reject at 5%, and 20000; got "
+                f"{self.permutations}. The paper uses 2000."
+            )
+        if self.scaling not in ("package", "paper"):
+            raise ValueError(f"lambda is the package's or the paper's; got {self.scaling!r}")
+        if self.points != 0 and not 2 <= self.points <= mmd.LARGEST // 2:
+            raise ValueError(
+                f"rows of each side are 2 to {mmd.LARGEST // 2}, or 0 for all; got {self.points}"
+            )
+
+    @property
+    def label(self) -> str:
+        options = [
+            *(["paper"] if self.scaling == "paper" else []),
+            *([f"{self.points} rows"] if self.points else []),
+        ]
+        return " ".join(["MMD-FUSE", *options])
+
+    def score(self, log_q: LogDensity | None = None) -> Rows:
+        del log_q
+        return Rows()
+
+    def budget(self, n: int, k: int = 1) -> Budget:
+        """2 n rows of each side, Bansal, Chen & Scott (2025), Table 1: training needs none."""
+        del k
+        rows = self.points or 2 * n
+        return Budget(rows, rows)
+
+    def most_rows(self, upload: Upload) -> int:
+        return min(self.budget(upload.n, 1).p, mmd.LARGEST // 2)
+
+    def least_rows(self, upload: Upload) -> tuple[int, str]:
+        if isinstance(upload.data, PosteriorTable):
+            return (
+                2 * _SIDE_ROWS,
+                "takes the truth of half of the rows and a draw of q of the others",
+            )
+        return _SIDE_ROWS, "compares two samples"
+
+    @property
+    def in_spreads(self) -> bool:
+        return True
+
+    @property
+    def resamples(self) -> int:
+        return self.permutations
+
+    def unfit(self, k: int) -> str | None:
+        del k
+        return "it compares all rows by kernels, which takes seconds a table"
+
+    def cost(self, work: Work) -> float:
+        points = 2 * min(self.budget(work.n, 1).p, work.most or mmd.LARGEST)
+        return _KERNELS * points**2 * (_ENTRY + _FLOP * self.permutations)
+
+    def memory(self, n: int, rows: int, width: int) -> float:
+        del rows, width
+        points = 2 * self.budget(n, 1).p
+        return 4.0 * points * (4 * points + 2 * self.permutations)
+
+    @classmethod
+    def further(cls) -> Further:
+        return Further(
+            cls(points=500, permutations=1999),
+            1,
+            "kernels at ten scales; nothing is learnt, so that no rows are kept for training",
+        )
+
+    @classmethod
+    def silent_because(cls, benchmark: Benchmark, cell: PowerCell) -> tuple[str, str]:
+        del benchmark
+        points = cell.options.get("points")
+        used = f"{points} points of each side" if points else "its points"
+        return (
+            f"it compares {used} of theta and x together by kernels that learn nothing: an error "
+            "in the conditional is small beside the spread of x.",
+            "",
+        )
+
+    @classmethod
+    def figures(cls, arrays: Mapping[str, Array], names: Sequence[str] = ()) -> list[Drawn]:
+        del names
+        return [
+            Drawn(
+                "Seen, and with rows exchanged",
+                null_of_relabelings(arrays["null"], arrays["observed"]),
+                _READ_NULL,
+            ),
+            Drawn(
+                "Which scales see a difference",
+                _by_bandwidth(
+                    arrays["kernels"],
+                    arrays["bandwidths"],
+                    arrays["kernel_high"],
+                    arrays["kernel_pvalues"],
+                ),
+                _READ_KERNELS,
+            ),
+        ]
+
+    def test(self, scores: Scores, rng: np.random.Generator) -> Outcome:
+        """Share of relabelings that fuse to as much as what was seen, which counts among them.
+
+        Of more rows than `points` the first are taken. arrays: observed (...), null (...,
+        permutations); of the sample under each kernel, Laplace before Gaussian: kernels (..., 20)
+        the normalised MMD^2, kernel_high the 95% point of its own null, kernel_pvalues as if it
+        were alone, bandwidths in spreads.
+
+        Raises:
+            ValueError: if the sides cannot be compared, or a row is not finite.
+        """
+        assert isinstance(scores, BlockScores)
+        p, q = (self._rows(side) for side in (scores.p, scores.q))
+        if p.shape[:-2] != q.shape[:-2]:
+            raise ValueError(f"trials of p and q pair up; got shapes {p.shape} and {q.shape}")
+        trials = [self._trial(p[at], q[at], rng) for at in np.ndindex(p.shape[:-2])]
+        shape = p.shape[:-2]
+        arrays = {
+            name: np.reshape(
+                [getattr(trial, name) for trial in trials],
+                (*shape, *np.shape(getattr(trials[0], name))),
+            )
+            for name in _Trial._fields
+        }
+        pvalue = arrays.pop("pvalue")
+        budget = Budget(p.shape[-2], q.shape[-2])
+        return Outcome(arrays["observed"], pvalue, budget, arrays=arrays)
+
+    def _rows(self, side: Array) -> Array:
+        """(..., S, n) -> (..., n, S)."""
+        if np.ndim(side) < 2:
+            raise ValueError(
+                f"rows of one or more numbers each are compared; got shape {np.shape(side)}; "
+                "give (..., S, n)"
+            )
+        return np.moveaxis(side, -1, -2)[..., : self.points or None, :]
+
+    def _trial(self, p: Array, q: Array, rng: np.random.Generator) -> _Trial:
+        labels = mmd.relabelings(len(p), len(q), self.permutations, rng)
+        distances = mmd.distances(*mmd.standardised(p, q))
+        normalised = mmd.kernels(distances, labels).normalised
+        smaller = min(len(p), len(q))
+        fused = mmd.fused(normalised, smaller, self.scaling)
+        place = int(_ALONE * normalised.shape[1])
+        return _Trial(
+            fused[-1],
+            mmd.pvalues(fused, smaller),
+            fused[:-1],
+            normalised[:, -1],
+            np.partition(normalised, place, axis=1)[:, place],
+            mmd.pvalues(normalised, smaller),
+            distances.bandwidths.ravel(),
+        )
+
+
+def null_of_relabelings(
+    values: Array, observed: float | Array, bins: int = 40, *, height: int = style.HEIGHT
+) -> go.Figure:
+    """Statistics (B,) of relabelings in grey, the observed one as a line."""
+    if np.size(values) == 0 or not np.isfinite(observed):
+        return style.empty("No relabelings yet", height=height)
+    statistic = float(observed)
+    reach = _limits(np.append(values, statistic))
+    counts, edges = np.histogram(values, bins, (float(values.min()), _above(values)))
+    top = 1.25 * float(counts.max())
+    side = "right" if statistic > sum(reach) / 2 else "left"
+    return style.figure(
+        [style.bars(edges, counts, style.NULL, hover="%{x:.3g}: %{y}")],
+        x=style.Axis("fused statistic", reach),
+        y=style.Axis("relabelings", (0, top)),
+        height=height,
+        shapes=[
+            style.vline(float(np.quantile(values, 1 - _LEVEL)), style.NULL, dash="dash"),
+            style.vline(statistic, style.OBSERVED, width=2.5),
+        ],
+        notes=[
+            style.note(
+                f"seen {statistic:.3g}",
+                statistic,
+                0.94 * top,
+                style.OBSERVED,
+                anchor=side,
+                shift=-6 if side == "right" else 6,
+            )
+        ],
+    )
+
+
+def _by_bandwidth(
+    kernels: Array, bandwidths: Array, high: Array, pvalues: Array, *, height: int = style.HEIGHT
+) -> go.Figure:
+    """Normalised MMD^2 (2 F,) of F Laplace and F Gaussian kernels by their bandwidths.
+
+    Args:
+        kernels: what the sample has.
+        bandwidths: of L1 distances, then of L2 distances; drawn as shares of the largest.
+        high: what each kernel alone exceeds 1 time in 20 if q = p.
+        pvalues: of each kernel alone.
+    """
+    if np.size(kernels) == 0:
+        return style.empty("No kernels yet", height=height)
+    color = style.method_style("mmd_fuse").color
+    traces: list[style.Trace] = []
+    families = (np.reshape(each, (2, -1)) for each in (kernels, bandwidths, high, pvalues))
+    for (name, dash, symbol), estimates, widths, bound, alone in zip(
+        _FAMILIES, *families, strict=True
+    ):
+        places = widths / widths[-1] if widths[-1] > 0 else np.linspace(0, 1, len(widths))
+        traces.append(style.line(places, bound, style.NULL, dash=dash, width=1.5))
+        trace = style.line(
+            places,
+            estimates,
+            color,
+            dash=dash,
+            name=name,
+            hover="%{y:.3g}, p = %{customdata:.3g} by itself",
+        )
+        marker = {
+            "symbol": [symbol if p <= _LEVEL else f"{symbol}-open" for p in alone],
+            "size": 8,
+            "color": color,
+        }
+        traces.append(
+            trace | {"mode": "lines+markers", "marker": marker, "customdata": style.f4(alone)}
+        )
+    return style.figure(
+        traces,
+        x=style.Axis("bandwidth, of the largest", (0, 1.03), percent=True),
+        y=style.Axis("normalised MMD²", _limits(np.append(kernels, high), headroom=0.3)),
+        height=height,
+        shapes=[style.hline(0)],
+        notes=[
+            style.note("● ── Laplace, L1", 1, 0.97, color, anchor="right", paper=True),
+            style.note("■ ╌╌ Gaussian, L2", 1, 0.88, color, anchor="right", paper=True),
+        ],
+    )
+
+
+def _limits(values: Array, headroom: float = 0.06) -> tuple[float, float]:
+    """Room around all values, more of it above for labels."""
+    low, high = float(np.min(values)), _above(values)
+    return low - 0.06 * (high - low), high + headroom * (high - low)
+
+
+def _above(values: Array) -> float:
+    """The largest value; where all are one, a little more."""
+    low, high = float(np.min(values)), float(np.max(values))
+    return high if high - low > 1e-9 else low + 1e-6

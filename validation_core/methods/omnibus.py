@@ -1,0 +1,236 @@
+"""Relabelling within x: every statistic that can be thought of, and one exact p-value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+import plotly.graph_objects as go
+
+from validation_core.figures import style
+from validation_core.figures.outcome import Drawn
+from validation_core.methods.base import RANKED, LogDensity, Method, Work
+from validation_core.methods.mmd_fuse import null_of_relabelings
+from validation_core.omnibus import RELABELINGS, OmnibusResult, relabelled
+from validation_core.omnibus.battery import Family
+from validation_core.types import (
+    Array,
+    MethodStyle,
+    Outcome,
+    Paper,
+    PosteriorTable,
+    Scores,
+    TableScores,
+)
+
+if TYPE_CHECKING:
+    from validation_core.diagnosis.claims import Claims
+    from validation_core.tables import Upload
+    from validation_core.tables.floats import Range
+
+_LEVEL = 0.05
+_LINE = 26  # pixels of one family
+_LABELS = 128
+_SHORT: Mapping[Family, str] = {
+    "means": "Place",
+    "widths": "Width",
+    "shapes": "Skew and tails",
+    "pairs": "Pairs",
+    "norm": "From q's centre",
+    "densities": "Densities",
+    "learned": "Learned scores",
+    "over_x": "Over x",
+    "learned_over_x": "Learned, over x",
+    "observation": "Near x_o",
+}
+"""Families beside an axis, that a phone has room for."""
+_READ_NULL = (
+    "Grey is the clearest of all claims, as −log p, when another of truth and draws plays the "
+    "truth at every x; dashed is what 1 in 20 of those exceed, red what was seen. If q were "
+    "right, red would be anywhere in the grey."
+)
+_READ_FAMILIES = (
+    "p of each kind of claim, adjusted for all of them together: left of the dashed level it is "
+    "claimed. If q were right, every mark would stay right of it in 95 of 100 tables."
+)
+
+
+@dataclass(frozen=True)
+class WholeTable:
+    """Every parameter by itself, and x beside them: what a labelling needs of a table."""
+
+    def __call__(self, theta: Array, x: Array) -> Array:
+        """The parameters (D, n) of rows theta (n, D)."""
+        del x
+        return theta.T
+
+    def table(self, draws: PosteriorTable) -> TableScores:
+        """Truth (D, n), draws (D, n, K) and x (n, M)."""
+        return TableScores(draws.theta.T, np.moveaxis(draws.q, -1, 0), draws.x)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Omnibus(Method):
+    """The truth and q's draws at an x are exchangeable if q is right: any could be the truth.
+
+    Parameters' means, widths, tails and pairs, their norm, all of them over x and, in a diagnosis,
+    every learned score: the largest of all, calibrated by which slot plays the truth. On a
+    benchmark nothing is learned.
+
+    Exact for scores fixed beforehand, however they depend on one another. Scores that a diagnosis
+    learns saw half of the rows, whose labels count in the other statistics as well: with them the
+    level is measured (29 of 560 null tables at 5%), not proven.
+    """
+
+    name: ClassVar[str] = "omnibus"
+    title: ClassVar[str] = "Relabelling within x"
+    paper: ClassVar[Paper] = Paper(
+        "NPT Lab", 2026, "Relabelling truth and draws within x, stepping down as Westfall, Young"
+    )
+    summary: ClassVar[str] = (
+        "Does the truth stand out among q's draws in anything: place, width, tails, pairs, over x?"
+    )
+    statistic: ClassVar[str] = "evidence of the clearest claim, −log p"
+    style: ClassVar[MethodStyle] = MethodStyle("#7B5EA7", "solid", "star-diamond")
+    turn: ClassVar[int] = 0
+    decides: ClassVar[bool] = True
+    pools_groups: ClassVar[bool] = True
+    relabelings: int = field(
+        default=RELABELINGS,
+        metadata={
+            "label": "Relabelings",
+            "help": "Labellings of which slot plays the truth; no p is below 1 / (1 + these).",
+            "min": 19,
+        },
+    )
+
+    def __post_init__(self) -> None:
+        if self.relabelings < 19:
+            raise ValueError(
+                f"Fewer than 19 relabelings can never reject at 5%; got {self.relabelings}. Take "
+                "999."
+            )
+
+    @property
+    def label(self) -> str:
+        return "Relabelling"
+
+    def score(self, log_q: LogDensity | None = None) -> WholeTable:
+        """All parameters with x."""
+        del log_q
+        return WholeTable()
+
+    def squared(self, upload: Upload) -> Sequence[Range]:
+        del upload
+        return ()
+
+    @property
+    def resamples(self) -> int:
+        return self.relabelings
+
+    def cost(self, work: Work) -> float:
+        each, of_parameter = 1.5e-7, 8e-8  # for each row and labelling, and its parameters
+        labelled = each + of_parameter * min(work.d, 50)
+        return work.n * self.relabelings * labelled + work.rows * RANKED
+
+    @classmethod
+    def figures(cls, arrays: Mapping[str, Array], names: Sequence[str] = ()) -> list[Drawn]:
+        del names
+        sheets: list[Drawn] = []
+        if "claims" in arrays:
+            from validation_core.diagnosis.claims import Claims  # the room that runs methods
+
+            result = OmnibusResult.read(arrays)
+            sheets.append(
+                Drawn("What is claimed", _families(Claims(result, _LEVEL)), _READ_FAMILIES)
+            )
+        observed = float(np.max(arrays["evidence"])) if "evidence" in arrays else float("nan")
+        if np.isfinite(observed):
+            figure = null_of_relabelings(np.asarray(arrays["null"]), observed)
+            figure.layout.xaxis.title.text = "clearest claim, −log p"
+            sheets.append(Drawn("Seen, and relabelled", figure, _READ_NULL))
+        return sheets
+
+    def test(self, scores: Scores, rng: np.random.Generator) -> Outcome:
+        """The largest evidence of each trial's table, among that of its other labellings.
+
+        arrays: null (..., B), the largest evidence of each labelling; evidence (...), that of
+        the observed one.
+        """
+        assert isinstance(scores, TableScores)
+        *lead, d, n, k = scores.draws.shape
+        trials = int(np.prod(lead, dtype=int))
+        truth = scores.truth.reshape(trials, d, n)
+        draws = scores.draws.reshape(trials, d, n, k)
+        x = np.zeros((n, 1)) if scores.x is None else scores.x
+        tables = np.broadcast_to(x, (*lead, *x.shape[-2:])).reshape(trials, n, -1)
+        results = [
+            relabelled(
+                PosteriorTable(truth[i].T, tables[i], np.moveaxis(draws[i], 0, -1)),
+                int(rng.integers(2**31)),
+                relabelings=self.relabelings,
+                over_x=scores.x is not None,
+            )
+            for i in range(trials)
+        ]
+        return Outcome(
+            np.array([result.evidence.max() for result in results]).reshape(lead),
+            np.array([result.pvalue for result in results]).reshape(lead),
+            self.budget(n, k),
+            arrays={
+                "null": np.stack([result.null for result in results]).reshape(*lead, -1),
+                "evidence": np.array([result.evidence.max() for result in results]).reshape(lead),
+            },
+        )
+
+
+def _families(claims: Claims) -> go.Figure:
+    """Adjusted p of each family on a log axis, the smallest on top."""
+    rows = claims.families()[::-1]
+    color = style.method_style("omnibus").color
+    p = np.array([row["pvalue"] for row in rows])
+    least = 0.7 / (claims.result.relabelings + 1)
+    marker = {
+        "symbol": ["circle" if pvalue <= claims.alpha else "circle-open" for pvalue in p],
+        "size": 10,
+        "color": color,
+    }
+    lines = [
+        style.line([pvalue, 1.0], [place, place], style.NULL, width=1)
+        for place, pvalue in enumerate(p)
+    ]
+    marks = {
+        "type": "scatter",
+        "mode": "markers",
+        "x": style.f4(p),
+        "y": list(range(len(rows))),
+        "marker": marker,
+        "name": "adjusted p",
+        "text": [f"{row['title']}: {row['claim']}" for row in rows],
+        "hovertemplate": "%{text}: p = %{x:.3g}<extra></extra>",
+    }
+    height = 80 + _LINE * len(rows)
+    limits = (-0.6, len(rows) - 0.4)
+    ticks = {
+        "tickvals": list(range(len(rows))),
+        "ticktext": [_SHORT[row["family"]] for row in rows],
+    }
+    return style.figure(
+        [*lines, marks],
+        x=style.Axis("adjusted p", (least, 1.2)),
+        y=style.Axis("", limits),
+        height=height,
+        shapes=[style.vline(claims.alpha, style.NULL, dash="dash")],
+        extra={
+            "yaxis": {**style.Axis("", limits).layout(), **ticks, "showgrid": False},
+            "xaxis": {
+                **style.Axis("adjusted p", (least, 1.2)).layout(),
+                "type": "log",
+                "range": [float(np.log10(least)), float(np.log10(1.3))],
+                "tickvals": [0.001, 0.01, 0.05, 0.2, 1.0],
+            },
+            "margin": {"l": _LABELS, "r": 16, "t": 14, "b": 44},
+        },
+    )

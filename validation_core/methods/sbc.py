@@ -1,0 +1,410 @@
+"""SBC: the rank of each true parameter, or other test quantity, among q's draws."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+import plotly.graph_objects as go
+
+from validation_core import statistics
+from validation_core.figures import style
+from validation_core.figures.outcome import Drawn, ecdf_difference, rank_histogram
+from validation_core.methods.base import LogDensity, Method
+from validation_core.scores.quantities import (
+    LOG_Q,
+    QUANTITIES,
+    Quantities,
+    chosen,
+    labels,
+    parameters_of,
+)
+from validation_core.statistics.curves import bins
+from validation_core.types import (
+    Array,
+    Benchmark,
+    MethodStyle,
+    Outcome,
+    Paper,
+    PosteriorTable,
+    PowerCell,
+    Score,
+    Scores,
+    TableScores,
+)
+
+if TYPE_CHECKING:
+    from validation_core.diagnosis.records import Record
+    from validation_core.tables import Upload
+    from validation_core.tables.floats import Range
+
+_SHOWN = 6
+"""Quantities that are drawn; a table has them all."""
+_PANEL = 190  # pixels high
+_LONG = 24  # letters of a name that fit over a panel
+
+
+@dataclass(frozen=True, kw_only=True)
+class SBC(Method):
+    """Simulation-based calibration with randomised ranks and Bonferroni over test quantities.
+
+    Both seed papers test each coordinate by KS and correct by Bonferroni; their raw
+    ranks are discrete and reject too often, the randomised ones are exact.
+    """
+
+    name: ClassVar[str] = "sbc"
+    title: ClassVar[str] = "SBC"
+    paper: ClassVar[Paper] = Paper(
+        "Talts, Betancourt, Simpson, Vehtari, Gelman",
+        2018,
+        "Validating Bayesian inference algorithms with simulation-based calibration",
+    )
+    summary: ClassVar[str] = "Does each true parameter rank anywhere among q's draws?"
+    statistic: ClassVar[str] = "largest KS distance over parameters"
+    style: ClassVar[MethodStyle] = MethodStyle("#117733", "longdash", "x")
+    turn: ClassVar[int] = 1
+    ranks_parameters: ClassVar[bool] = True
+    reads_x: ClassVar[bool] = False
+    quantities: str = field(
+        default="marginals",
+        metadata={
+            "label": "Test quantities",
+            "help": "What is ranked, joined by +: "
+            + "; ".join(f"{name}, {quantity.help}" for name, quantity in QUANTITIES.items()),
+            "choices": tuple(QUANTITIES),
+            "multiple": True,
+        },
+    )
+
+    def __post_init__(self) -> None:
+        # In one order, so that the same test has one key.
+        object.__setattr__(self, "quantities", "+".join(chosen(self.quantities)))
+
+    @property
+    def label(self) -> str:
+        return "SBC" if self.quantities == "marginals" else f"SBC {self.quantities}"
+
+    def score(self, log_q: LogDensity | None = None) -> Score:
+        """The quantities as a score; `log_q` is the estimator's log density of (theta, x).
+
+        Raises:
+            ValueError: when log_q is to be ranked and none is given.
+        """
+        names = chosen(self.quantities)
+        if "log_q" in names and log_q is None:
+            raise ValueError(
+                "log_q ranks the estimator's own log density; got none; bring a function of "
+                "theta (n, D) and x (n, M), or leave log_q out of the test quantities"
+            )
+        return Quantities(names, log_q)
+
+    def known_scores(self, upload: Upload) -> TableScores | None:
+        names = chosen(self.quantities)
+        return _with_log_q(upload, names) if LOG_Q in names else None
+
+    def obstacle(self, upload: Upload) -> str | None:
+        names = chosen(self.quantities)
+        if LOG_Q in names:
+            return _no_density(upload)
+        if labels(names, upload.names):
+            return None
+        return "It multiplies two parameters; got one. Add marginals to quantities."
+
+    def squared(self, upload: Upload) -> Sequence[Range]:
+        """Ranks of a coordinate compare numbers, whatever their size."""
+        return upload.extreme[0] if set(chosen(self.quantities)) - {"marginals", LOG_Q} else ()
+
+    @property
+    def scoring(self) -> float:
+        return 0.01
+
+    def unfit(self, k: int) -> str | None:
+        del k
+        if self.quantities == "marginals":
+            return None
+        return "its test quantities are measured among the truth and the draws together"
+
+    @classmethod
+    def silent_because(cls, benchmark: Benchmark, cell: PowerCell) -> tuple[str, str]:
+        del cell
+        if getattr(benchmark, "perturbation", "") == "blind_prior":
+            return (
+                "q ignores x: each true parameter is a draw of the prior, as q's draws are, and "
+                "ranks anywhere among them.",
+                "blind",
+            )
+        return (
+            "it ranks one parameter at a time: an error that leaves every marginal in place on "
+            "average, in correlations or with a sign that differs from x to x, is not seen.",
+            "blind",
+        )
+
+    @classmethod
+    def figures(cls, arrays: Mapping[str, Array], names: Sequence[str] = ()) -> list[Drawn]:
+        u = np.asarray(arrays.get("u", np.zeros((0, 0))))
+        k = int(arrays.get("k", 1))
+        quantity_names = _called_by(
+            np.asarray(arrays.get("kinds", np.zeros(1, int))), len(u), names
+        )
+        adjusted = np.asarray(arrays.get("adjusted", np.ones(len(u))))
+        ranked = _worst_first(u, quantity_names, adjusted)
+        several = " of every panel" * (len(u) > 1)
+        hidden = f", and of {len(u) - _SHOWN} more," * (len(u) > _SHOWN)
+        expectation = "would stay in the grey room in 95 of 100 tables"
+        return [
+            Drawn(
+                "Ranks",
+                _rank_histograms(ranked, k),
+                f"If q were right, all bars{several}{hidden} {expectation}. A heap in the "
+                "middle: q is too wide; at both ends: too narrow; at one end: "
+                f"shifted.{_cut(u.shape[-1], k)}",
+            ),
+            Drawn(
+                "Distance from uniform",
+                _ecdf_differences(ranked),
+                f"The share of ranks up to u, less u. If q were right, the line{several}{hidden} "
+                f"{expectation}; above it, too many ranks lie to the left, below it too few.",
+            ),
+        ]
+
+    @classmethod
+    def pictures(
+        cls,
+        record: Record,
+        *,
+        alpha: float = 0.05,
+        names: Sequence[str] = (),
+        only: int | None = None,
+    ) -> list[Drawn]:
+        del alpha
+        if only is None:
+            return cls.figures(record.arrays, names)
+        return cls.figures(*_of_one(record.arrays, names, only))
+
+    def test(self, scores: Scores, rng: np.random.Generator) -> Outcome:
+        """Per quantity an exact KS test; the smallest p-value times their number, at most 1.
+
+        arrays: u (..., S, n); statistics, pvalues and, by Holm, adjusted p-values (..., S); k
+        (...), draws at each x; kinds (..., F), places of the chosen names in the registry.
+        """
+        assert isinstance(scores, TableScores)
+        u = statistics.conformal_ranks(scores.truth, scores.draws, rng)  # (..., S, n)
+        uniformity = statistics.ks(u)
+        together = _together(uniformity)
+        *trials, _, n = u.shape
+        k = scores.draws.shape[-1]
+        kinds = [list(QUANTITIES).index(name) for name in chosen(self.quantities)]
+        return Outcome(
+            together.statistic,
+            together.pvalue,
+            self.budget(n, k),
+            arrays={
+                "u": u,
+                "statistics": uniformity.statistic,
+                "pvalues": uniformity.pvalue,
+                "adjusted": statistics.holm(uniformity.pvalue),
+                "k": np.full(trials, k),
+                "kinds": np.broadcast_to(kinds, (*trials, len(kinds))),
+            },
+        )
+
+    def of_ranks(self, u: Array) -> statistics.Uniformity:
+        """What `test` says of ranks u (..., S, n): statistic (...) and p-value (...)."""
+        return _together(statistics.ks(u))
+
+
+def _together(found: statistics.Uniformity) -> statistics.Uniformity:
+    """The worst of S tests (..., S), by Bonferroni: (...)."""
+    count = found.pvalue.shape[-1]
+    smallest = np.minimum(1.0, count * found.pvalue.min(-1))
+    return statistics.Uniformity(found.statistic.max(-1), smallest)
+
+
+def _with_log_q(upload: Upload, quantities: Sequence[str]) -> TableScores:
+    """Test quantities, log q last as in the registry: read from the file, which holds no q."""
+    truth, draws = (upload.densities[name] for name in (LOG_Q, f"{LOG_Q}_draws"))
+    known = TableScores(truth[None], draws[None])
+    others = tuple(name for name in quantities if name != LOG_Q)
+    if not labels(others, upload.names):  # alone, or beside products that one parameter lacks
+        return known
+    assert isinstance(upload.data, PosteriorTable)
+    other_scores = Quantities(others).table(upload.data)
+    return TableScores(
+        np.concatenate([other_scores.truth, known.truth]),
+        np.concatenate([other_scores.draws, known.draws]),
+    )
+
+
+def _no_density(upload: Upload) -> str | None:
+    """Whether log q can be ranked: infinite values have a rank, a missing one has none."""
+    for name, where in ((LOG_Q, "truths (N,)"), (f"{LOG_Q}_draws", "draws (N, K)")):
+        if name not in upload.densities:
+            return (
+                f"It ranks log q, which this table does not hold at the {where}; save it as "
+                f"{name}, or leave log_q out of quantities."
+            )
+        if lost := int(np.isnan(upload.densities[name]).sum()):
+            return (
+                f"It ranks log q, and NaN has no rank; got {lost:,} NaN in {name}. Find out why "
+                f"q returns them, or leave log_q out of quantities."
+            )
+    return None
+
+
+class _WorstRanks(NamedTuple):
+    """The quantities to draw: their names, ranks (F, n), and the level of each one's band."""
+
+    names: list[str]
+    u: Array
+    level: float
+
+
+def _cut(n: int, k: int) -> str:
+    """What to know of bins that do not hold equally many ranks."""
+    if n == 0 or (k + 1) % bins(n, k) == 0:
+        return ""
+    return (
+        f" The {k + 1} possible ranks do not divide into equal bins: one that an edge cuts counts "
+        "on either side by its share."
+    )
+
+
+def _called_by(kinds: Array, count: int, names: Sequence[str] = ()) -> list[str]:
+    """What `count` quantities are called.
+
+    Args:
+        kinds: places of the families in the registry (F,), as in an outcome's arrays.
+        count: how many there are.
+        names: of the parameters, where they have some.
+    """
+    families = [list(QUANTITIES)[int(kind)] for kind in kinds]
+    d = len(names) or parameters_of(families, count) or 0
+    quantity_names = labels(families, list(names) or [f"theta {i + 1}" for i in range(d)])
+    return (
+        quantity_names
+        if len(quantity_names) == count
+        else [f"quantity {i + 1}" for i in range(count)]
+    )
+
+
+def _worst_first(u: Array, names: Sequence[str], adjusted: Array) -> _WorstRanks:
+    """The quantities with the smallest Holm-adjusted p-values, which follow their names.
+
+    Each one's band is so wide that all of them together, drawn or not, hold 95%.
+    """
+    distance = statistics.ks(u).statistic if u.size else np.zeros(len(u))
+    order = np.lexsort((-distance, adjusted))[:_SHOWN]  # by p; among equal ones, by distance
+    titles = [f"{_short(names[i])}<br>{_told(float(adjusted[i]))}" for i in order]
+    return _WorstRanks(titles, u[order], 1 - 0.05 / max(len(u), 1))
+
+
+def _told(p: float) -> str:
+    return f"p = {p:.2g}" if p > 1e-300 else "p < 1e-300"
+
+
+def _short(name: str) -> str:
+    return escape(style.short(name, _LONG), quote=False)
+
+
+def _rank_histograms(ranked: _WorstRanks, k: int) -> go.Figure:
+    """Counts of the ranks 0 to k in equal bins, on one axis that no rank can change."""
+    if ranked.u.size == 0:
+        return style.empty("No ranks yet")
+    number = bins(ranked.u.shape[-1], k)
+    panels = [rank_histogram(ranks, number, k=k, level=ranked.level) for ranks in ranked.u]
+    for panel in panels:
+        panel.layout.annotations = ()
+    return _side_by_side(panels, ranked.names)
+
+
+def _ecdf_differences(ranked: _WorstRanks) -> go.Figure:
+    """F_n(u) - u of each quantity, with its largest value."""
+    if ranked.u.size == 0:
+        return style.empty("No ranks yet")
+    panels = [ecdf_difference(ranks, ranked.level) for ranks in ranked.u]
+    return _side_by_side(panels, ranked.names)
+
+
+def _side_by_side(panels: Sequence[go.Figure], titles: Sequence[str]) -> go.Figure:
+    """Figures of one pair of axes as panels of one sheet, in rows of at most three."""
+    count = len(panels)
+    columns = count if count <= 3 else 2 if count == 4 else 3
+    rows = -(-count // columns)
+    reach = np.array([panel.layout.yaxis.range for panel in panels], dtype=float)
+    limits = [float(reach[:, 0].min()), float(reach[:, 1].max())]
+    traces: list[style.Trace] = []
+    notes: list[style.Trace] = []
+    shapes: list[style.Trace] = []
+    axes: dict[str, Any] = {}
+    for i, (panel, title) in enumerate(zip(panels, titles, strict=True)):
+        row, column = divmod(i, columns)
+        across, up = _domain(column, columns, 0.05), _domain(rows - 1 - row, rows, 0.24)
+        mark, layout = str(i + 1) if i else "", panel.layout.to_plotly_json()
+        lowest = i + columns >= count
+        for trace in panel.data:
+            own = {"xaxis": f"x{mark}", "yaxis": f"y{mark}"}
+            traces.append({**trace.to_plotly_json(), **own})
+        shapes += [_of(shape, mark) for shape in layout.get("shapes", ())]
+        notes += [_of(annotation, mark) for annotation in layout.get("annotations", ())]
+        notes.append(
+            {
+                **style.note(title, sum(across) / 2, up[1], None, anchor="center", paper=True),
+                "yanchor": "bottom",
+            }
+        )
+        x, y = layout["xaxis"], layout["yaxis"]
+        axes[f"xaxis{mark}"] = {
+            **x,
+            "domain": across,
+            "anchor": f"y{mark}",
+            "nticks": 4,
+            **({} if lowest else {"title": None}),
+        }
+        axes[f"yaxis{mark}"] = {
+            **y,
+            "domain": up,
+            "anchor": f"x{mark}",
+            "range": limits,
+            "showticklabels": column == 0,
+            **({} if column == 0 else {"title": None}),
+        }
+    placeholder = style.Axis("", (0, 1))  # replaced by the panels' own
+    return style.figure(
+        traces,
+        x=placeholder,
+        y=placeholder,
+        height=max(style.HEIGHT, 84 + _PANEL * rows),
+        notes=notes,
+        shapes=shapes,
+        extra={"margin": {"l": 56, "r": 16, "t": 40, "b": 44}, **axes},
+    )
+
+
+def _domain(place: int, number: int, gap: float) -> list[float]:
+    """Where the panel at this place lies between 0 and 1."""
+    width = (1 - gap * (number - 1)) / number
+    low = place * (width + gap)
+    return [low, min(low + width, 1.0)]
+
+
+def _of(mark: style.Trace, axes: str) -> style.Trace:
+    """A shape or a note, moved to the axes of a panel."""
+    x, y = mark.get("xref", "x"), mark.get("yref", "y")
+    return {
+        **mark,
+        "xref": f"x{axes}" + " domain" * (x == "paper"),
+        "yref": f"y{axes}" + " domain" * (y == "paper"),
+    }
+
+
+def _of_one(
+    arrays: Mapping[str, Array], names: Sequence[str], index: int
+) -> tuple[dict[str, Array], list[str]]:
+    """One of SBC's quantities as if it were a parameter alone; its p-value stays corrected."""
+    labels = _called_by(arrays["kinds"], len(arrays["u"]), names)
+    kinds = np.array([list(QUANTITIES).index("marginals")])
+    part = {name: arrays[name][index : index + 1] for name in ("u", "adjusted")}
+    return {**arrays, **part, "kinds": kinds}, [labels[index]]

@@ -1,0 +1,425 @@
+"""Symmetric divergence: log p - log q at the truth less that at q's draws, within each x."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import plotly.graph_objects as go
+
+from validation_core.figures import style
+from validation_core.figures.outcome import Drawn
+from validation_core.methods.base import RANK_ROWS, Method, percent
+from validation_core.scores import ratio
+from validation_core.scores.ratio import Ratio
+from validation_core.statistics import divergence as nats
+from validation_core.types import (
+    Array,
+    Benchmark,
+    MethodStyle,
+    Outcome,
+    Paper,
+    Scores,
+    TableScores,
+)
+
+if TYPE_CHECKING:
+    from validation_core.diagnosis.records import Record
+    from validation_core.tables import Upload
+    from validation_core.tables.floats import Range
+
+_SURE = 2.0  # half widths of a 95% interval, beyond which chance does not reach
+_SOME = 1e-3  # nats: float32 rounds to less
+_LONG = 1e6  # nats from which on digits are too many to read
+_MOST = 100_000  # relabelings
+_KEPT = 10_000
+"""Rows whose d an outcome keeps for its histogram: bounds what a record of a large table holds."""
+
+_BINS = 40
+_LEFT = 128  # pixels for the names of estimates
+Numbers = Mapping[str, Any]
+TERMS = (
+    "Each simulation's log p / q at the truth less its mean over q's draws there; red: their "
+    "mean, the divergence, with its 95% interval. If q were right, all of them would lie on the "
+    "dashed 0, as far as the log densities are exact."
+)
+LEARNT = (
+    "Each simulation's log ratio by the classifier, calibrated, at the truth less its mean over "
+    "q's draws there; red: their mean with its 95% interval. If q were right, the terms would lie "
+    "about the dashed 0, and the red strip on it."
+)
+NULLS = (
+    "Grey: the mean difference when any of the K + 1 values at an x, by chance, is taken for the "
+    "truth's. If q were right, the red line would fall anywhere among them, all of them near 0."
+)
+WEIGHTED = (
+    "An upper bound on the divergence left when M draws of q are weighed by p / q and one is "
+    "picked, with 95% intervals. If q were right, all of them would reach the dashed 0."
+)
+COMPARED = (
+    "The divergence by log densities, and what a classifier that knows none makes of held-out "
+    "rows: an estimate, which misses what it overlooks; whiskers are 95% intervals. If q were "
+    "right, both would reach the dashed 0."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SKL(Method):
+    """KL(p || q) + KL(q || p), averaged over x, in nats, and an exact test that it is 0.
+
+    The score is log p(theta, x) - log q(theta | x), up to anything that depends on x alone. It
+    is compared within an x only: pooled over x, log p(x) would swamp it.
+    """
+
+    name: ClassVar[str] = "skl"
+    title: ClassVar[str] = "Symmetric divergence"
+    paper: ClassVar[Paper] = Paper(
+        "Domke",
+        2021,
+        "An easy to interpret diagnostic for approximate inference: symmetric divergence over "
+        "simulations",
+        "Algorithm 1; tested by relabelling within x",
+    )
+    summary: ClassVar[str] = "How many nats lie between p and q, and could it be none?"
+    statistic: ClassVar[str] = "mean within-x difference of log p - log q, in nats"
+    style: ClassVar[MethodStyle] = MethodStyle("#6B8E23", "solid", "hourglass")
+    turn: ClassVar[int] = 3
+    relabelings: int = field(
+        default=nats.RELABELINGS,
+        metadata={
+            "label": "Relabelings",
+            "min": 19,
+            "max": _MOST,
+            "help": "The smallest p-value is 1 / (relabelings + 1).",
+        },
+    )
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.relabelings <= _MOST:
+            raise ValueError(
+                f"relabelings are 1 to {_MOST:,}; got {self.relabelings:,}. The default is "
+                f"{nats.RELABELINGS:,}."
+            )
+
+    @property
+    def label(self) -> str:
+        return "Symmetric divergence"
+
+    def score_on(self, benchmark: Benchmark, gamma: float) -> Ratio:
+        return Ratio(benchmark, gamma)
+
+    def known_scores(self, upload: Upload) -> TableScores | None:
+        return ratio.of_densities(upload.densities)
+
+    def least_rows(self, upload: Upload) -> tuple[int, str]:
+        del upload
+        return RANK_ROWS, "averages over rows"
+
+    def obstacle(self, upload: Upload) -> str | None:
+        return ratio.obstacle(upload)
+
+    def squared(self, upload: Upload) -> Sequence[Range]:
+        del upload
+        return ()
+
+    @property
+    def scoring(self) -> float:
+        return 0.05
+
+    @property
+    def resamples(self) -> int:
+        return self.relabelings
+
+    def unfit(self, k: int) -> str | None:
+        del k
+        return "it reads log densities, which a made table does not carry"
+
+    @classmethod
+    def findings(cls, record: Record, x_names: Sequence[str] = ()) -> tuple[str, ...]:
+        del x_names
+        return nats_in_words(record.effect)
+
+    @classmethod
+    def figures(cls, arrays: Mapping[str, Array], names: Sequence[str] = ()) -> list[Drawn]:
+        del names  # the divergence is that of all parameters together
+        none = np.empty(0)
+        d, means = (np.asarray(arrays.get(name, none), np.float64) for name in ("d", "null"))
+        estimate, low, high = (
+            float(arrays.get(name, np.nan)) for name in ("skl", "ci_low", "ci_high")
+        )
+        if not (d.size and means.size and np.isfinite([estimate, low, high]).all()):
+            return [
+                Drawn("Differences within x", style.empty("No simulations yet"), TERMS),
+                Drawn("The divergence against its null", style.empty("No relabelings yet"), NULLS),
+            ]
+        counts, edges = np.histogram(d, _BINS, _room(d))
+        spread, places = np.histogram(means, _BINS, _room(np.append(means, estimate)))
+        return [
+            Drawn("Differences within x", terms(edges, counts, estimate, low, high), TERMS),
+            Drawn("The divergence against its null", null(places, spread, estimate), NULLS),
+        ]
+
+    def test(self, scores: Scores, rng: np.random.Generator) -> Outcome:
+        """One-sided: a large mean of d. Rows with a ratio that is not finite are left out.
+
+        arrays: d (..., n), of the first rows of a large table; null (..., B), means with other
+        truths; skl, ci_low, ci_high (...), the mean with its 95% normal interval. Without
+        leading axes also boot_low, boot_high, median, largest, auc with auc_low and auc_high, and
+        effect: k simulations averaged over, draws of q at each, rows left out as infinite, heavy,
+        and tail where it can be told.
+
+        Raises:
+            ValueError: with fewer than two rows whose ratios are finite.
+        """
+        assert isinstance(scores, TableScores)
+        truth, draws = (np.asarray(ratios, np.float64) for ratios in (scores.truth, scores.draws))
+        truth, draws = truth[..., 0, :], draws[..., 0, :, :]
+        relabelled = nats.relabelled(truth, draws, rng, self.relabelings)
+        with np.errstate(invalid="ignore"):
+            d = truth - draws.mean(axis=-1)
+        arrays: dict[str, Array] = {"null": relabelled.null}
+        statistic: Array = relabelled.statistic
+        effect: dict[str, float] = {}
+        if d.ndim == 1:
+            more, effect = _told(d, truth, draws, rng)
+            arrays |= more
+            statistic = more["skl"]  # to the last digit
+            d = d[np.isfinite(d)]
+        else:
+            each = nats.means(d)
+            arrays |= {"skl": each.estimate, "ci_low": each.low, "ci_high": each.high}
+        return Outcome(
+            statistic,
+            relabelled.pvalue,
+            self.budget(*scores.draws.shape[-2:]),
+            {**arrays, "d": d[..., :_KEPT]},
+            effect,
+        )
+
+
+def _told(
+    d: Array, truth: Array, draws: Array, rng: np.random.Generator
+) -> tuple[dict[str, Array], dict[str, float]]:
+    """What one table's d (n,) say beyond their mean, as arrays of one number and as an effect."""
+    divergence = nats.divergence(d, rng)
+    shares = nats.paired(truth, draws)
+    auc = nats.means(shares[~np.isnan(shares)])
+    arrays = {
+        "skl": divergence.estimate,
+        "ci_low": divergence.low,
+        "ci_high": divergence.high,
+        "boot_low": divergence.boot_low,
+        "boot_high": divergence.boot_high,
+        "median": divergence.median,
+        "largest": divergence.largest,
+        "auc": auc.estimate,
+        "auc_low": np.maximum(auc.low, 0.0),
+        "auc_high": np.minimum(auc.high, 1.0),
+    }
+    effect: dict[str, float] = {
+        "k": d.size - divergence.infinite,
+        "draws": draws.shape[-1],
+        "infinite": divergence.infinite,
+        "heavy": divergence.heavy,
+    }
+    if np.isfinite(divergence.tail):
+        effect["tail"] = divergence.tail
+    return {name: np.asarray(value) for name, value in arrays.items()}, effect
+
+
+def nats_in_words(told: Mapping[str, Any]) -> tuple[str, ...]:
+    """A symmetric divergence in sentences, from the numbers of its record."""
+    rows = told["k"] + told["infinite"]
+    draws = "one draw" if told["draws"] == 1 else f"{told['draws']:,} draws"
+    sentences = [
+        f"Symmetric divergence KL(p || q) + KL(q || p), mean over x: {_nats(told['skl'])} nats "
+        f"[{_ends(told, 'ci')}], from {told['k']:,} simulations with {draws} of q at each; by the "
+        f"bootstrap [{_ends(told, 'boot')}]; median of its terms {_nats(told['median'])}, "
+        f"largest {_nats(told['largest'])}.",
+        f"log p / q is higher at the truth than at a draw of q in {percent(told, 'auc')} of "
+        f"pairs at the same x; 50% if q were right.",
+    ]
+    if told["skl"] + _SURE * (told["ci_high"] - told["skl"]) < -_SOME:
+        sentences.append(
+            "No divergence is below 0, and this is, by more than chance: the log densities do not "
+            "belong together. Are log p and log q exchanged, in different coordinates, or off by "
+            "a constant at the truths that the draws lack?"
+        )
+    if told["infinite"]:
+        sentences.append(
+            f"In {told['infinite']:,} of {rows:,} rows a log density is not finite: there the "
+            f"divergence is infinite, and the number is that of the other rows."
+        )
+    if told["heavy"]:
+        sentences.append(
+            f"Its terms have a heavy tail (Pareto k = {told['tail']:.2f}, above 0.5): few rows "
+            f"carry the mean, and the intervals are too short. The p-value stays valid."
+        )
+    return tuple(sentences)
+
+
+def _ends(told: Mapping[str, Any], name: str) -> str:
+    return f"{_nats(told[f'{name}_low'])}, {_nats(told[f'{name}_high'])}"
+
+
+def _nats(value: float) -> str:
+    text = f"{value:.3f}" if abs(value) < _LONG else f"{value:.4g}"
+    return f"−{text[1:]}" if value < 0 else text
+
+
+def terms(
+    edges: Array,
+    counts: Array,
+    estimate: float,
+    low: float,
+    high: float,
+    *,
+    height: int = style.HEIGHT,
+) -> go.Figure:
+    """Histogram of d, row by row; red: their mean with its interval."""
+    limits = (min(float(edges[0]), 0.0), max(float(edges[-1]), 0.0))
+    pad = 0.03 * (limits[1] - limits[0])
+    strip = {
+        "type": "rect",
+        "x0": low,
+        "x1": high,
+        "y0": 0,
+        "y1": 1,
+        "yref": "paper",
+        "fillcolor": style.rgba(style.OBSERVED, 0.25),
+        "line": {"width": 0},
+        "layer": "below",
+    }
+    return style.figure(
+        [style.bars(edges, counts, style.Q, hover="%{x:.2f} nats: %{y} rows")],
+        x=style.Axis("log-ratio difference, nats", (limits[0] - pad, limits[1] + pad)),
+        y=style.Axis("simulations", (0, 1.1 * float(counts.max()))),
+        height=height,
+        shapes=[
+            strip,
+            style.vline(estimate, style.OBSERVED),
+            style.vline(0, style.NULL, dash="dash", width=1),
+        ],
+    )
+
+
+def null(edges: Array, counts: Array, observed: float, *, height: int = style.HEIGHT) -> go.Figure:
+    """Means of d with other truths in grey, what was seen in red."""
+    top = 1.25 * max(1.0, float(counts.max()))
+    right = observed > (edges[0] + edges[-1]) / 2
+    return style.figure(
+        [style.bars(edges, counts, style.NULL, hover="%{x:.3g} nats: %{y}")],
+        x=style.Axis(
+            "mean difference, any draw as the truth, nats", (float(edges[0]), float(edges[-1]))
+        ),
+        y=style.Axis("relabelings", (0, top)),
+        height=height,
+        shapes=[style.vline(observed, style.OBSERVED, width=2.5)],
+        notes=[
+            style.note(
+                f"seen {observed:.3g}",
+                observed,
+                0.95 * top,
+                style.OBSERVED,
+                anchor="right" if right else "left",
+                shift=-6 if right else 6,
+            )
+        ],
+    )
+
+
+def weighted(found: Sequence[Numbers], *, height: int = style.HEIGHT) -> go.Figure:
+    """What is left of the divergence with M draws of q weighed: m, estimate, low, high of each."""
+    m, mean, low, high = (
+        np.array([float(row[name]) for row in found]) for name in ("m", "estimate", "low", "high")
+    )
+    ends = min(0.0, float(low.min())), max(0.0, float(high.max()))
+    pad = 0.06 * (ends[1] - ends[0]) or 0.1
+    trace = {
+        "type": "scatter",
+        "mode": "lines+markers",
+        "x": style.f4(m),
+        "y": style.f4(mean),
+        "line": {"color": style.Q, "width": 1.5},
+        "marker": {"color": style.Q, "size": 7},
+        "error_y": {
+            "type": "data",
+            "symmetric": False,
+            "array": style.f4(high - mean),
+            "arrayminus": style.f4(mean - low),
+            "color": style.Q,
+            "thickness": 1.5,
+            "width": 4,
+        },
+        "hovertemplate": "M = %{x:.0f}: %{y:.3g} nats<extra></extra>",
+    }
+    return style.figure(
+        [trace],
+        height=height,
+        shapes=[style.hline(0)],
+        x=style.Axis(
+            "draws of q that are weighed, M",
+            (0.8, 1.25 * float(m.max())),
+            log=True,
+            ticks=[int(tick) for tick in m],
+        ),
+        y=style.Axis("divergence left, nats", (ends[0] - pad, ends[1] + pad)),
+    )
+
+
+def compared(exact: Numbers, estimate: Numbers, *, height: int = 150) -> go.Figure:
+    """The divergence by log densities, and a classifier's estimate of it, with intervals."""
+    both = [
+        ("log densities", exact, "low", "high"),
+        ("classifier (estimate)", estimate, "boot_low", "boot_high"),
+    ]
+    middle = np.array([numbers["estimate"] for _, numbers, _, _ in both])
+    low = np.array([numbers[name] for _, numbers, name, _ in both])
+    high = np.array([numbers[name] for _, numbers, _, name in both])
+    ends = min(0.0, float(low.min())), max(0.0, float(high.max()))
+    pad = 0.06 * (ends[1] - ends[0]) or 0.1
+    trace = {
+        "type": "scatter",
+        "mode": "markers",
+        "x": style.f4(middle),
+        "y": style.f4([2, 1]),
+        "marker": {"color": style.Q, "size": 8, "symbol": ["circle", "circle-open"]},
+        "error_x": {
+            "type": "data",
+            "symmetric": False,
+            "array": style.f4(high - middle),
+            "arrayminus": style.f4(middle - low),
+            "color": style.Q,
+            "thickness": 1.5,
+            "width": 4,
+        },
+        "hovertemplate": "%{x:.3g} nats<extra></extra>",
+    }
+    across = style.Axis("symmetric divergence, nats", (ends[0] - pad, ends[1] + pad))
+    rows = {
+        "tickvals": [2, 1],
+        "ticktext": [name for name, *_ in both],
+        "range": [0.4, 2.6],
+        "tickmode": "array",
+        "showgrid": False,
+        "zeroline": False,
+        "fixedrange": True,
+        "ticks": "",
+    }
+    return style.figure(
+        [trace],
+        x=across,
+        y=style.Axis("", (0.4, 2.6)),
+        height=height,
+        shapes=[style.vline(0, style.NULL, dash="dash", width=1)],
+        extra={"yaxis": rows, "margin": {"l": _LEFT, "r": 16, "t": 18, "b": 44}},
+    )
+
+
+def _room(values: Array) -> tuple[float, float]:
+    """Limits with some air, also where all values are one."""
+    low, high = float(values.min()), float(values.max())
+    pad = 0.03 * (high - low) or 0.5
+    return low - pad, high + pad

@@ -1,0 +1,261 @@
+"""TARP: how often q's balls about a reference point cover the truth as often as they say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+import plotly.graph_objects as go
+
+from validation_core import statistics
+from validation_core.figures import style
+from validation_core.figures.outcome import Drawn, ecdf_difference
+from validation_core.methods.base import RANK_ROWS, Method, ScoreKind, signed
+from validation_core.rng import stream
+from validation_core.scores.reference import FEWEST, Follows, Metric, References
+from validation_core.statistics.coverage import atc, bootstrap_band, coverage, reading
+from validation_core.types import (
+    Array,
+    Benchmark,
+    MethodStyle,
+    Outcome,
+    Paper,
+    PowerCell,
+    Scores,
+    TableScores,
+)
+
+if TYPE_CHECKING:
+    from validation_core.diagnosis.records import Effect, Record
+    from validation_core.tables import Upload
+    from validation_core.tables.floats import Range
+
+_HEIGHT = 340
+_FEWEST = 2  # ranks that make a curve
+
+
+@dataclass(frozen=True, kw_only=True)
+class TARP(Method):
+    """Tests of accuracy with random points: an exact test of the coverage values themselves.
+
+    Ranks are randomised, hence exactly uniform if q is right; libraries that compare the points
+    of the coverage curve with those of the diagonal, as two samples, hardly ever reject.
+    """
+
+    name: ClassVar[str] = "tarp"
+    title: ClassVar[str] = "TARP"
+    paper: ClassVar[Paper] = Paper(
+        "Lemos, Coogan, Hezaveh, Perreault-Levasseur",
+        2023,
+        "Sampling-based accuracy testing of posterior estimators for general inference",
+        "Section 3",
+    )
+    summary: ClassVar[str] = "Do q's balls about a reference point cover the truth as they state?"
+    statistic: ClassVar[str] = "KS distance of the coverage values"
+    style: ClassVar[MethodStyle] = MethodStyle("#2D8FBF", "dash", "cross")
+    turn: ClassVar[int] = 2
+    repeats_findings: ClassVar[bool] = True
+    about: ClassVar[str] = "the reference"
+    score_kind: ClassVar[ScoreKind] = "recipe"
+    reference: Follows = field(
+        default="random",
+        metadata={
+            "label": "Reference points",
+            "help": "random: anywhere in theta's box, blind to a q that ignores x. x: about "
+            "where theta is expected at x.",
+        },
+    )
+    metric: Metric = field(
+        default="euclidean",
+        metadata={"label": "Metric", "help": "Of distances in the unit box of theta."},
+    )
+
+    def __post_init__(self) -> None:
+        self.recipe(FEWEST, 1)
+
+    @property
+    def label(self) -> str:
+        options = [
+            *([self.reference] if self.reference != "random" else []),
+            *([self.metric] if self.metric != "euclidean" else []),
+        ]
+        return " ".join(["TARP", *options])
+
+    @property
+    def runs_network(self) -> bool:
+        return False
+
+    @property
+    def stage(self) -> str:
+        return "ranks"
+
+    @property
+    def verdict_score(self) -> str:
+        return "tarp"
+
+    def recipe(self, n: int, k: int, benchmark: Benchmark | None = None) -> References:
+        """What its references learn from: as many true pairs as a test has."""
+        del k, benchmark
+        return References(reference=self.reference, metric=self.metric, train=max(n, FEWEST))
+
+    def least_rows(self, upload: Upload) -> tuple[int, str]:
+        del upload
+        return 2 * RANK_ROWS, "learns the box of its references on half of the rows"
+
+    def squared(self, upload: Upload) -> Sequence[Range]:
+        theta, x = upload.extreme
+        wide = tuple(extreme for extreme in theta if extreme.infinite)
+        return (*wide, *x) if self.reference == "x" else wide
+
+    @property
+    def scoring(self) -> float:
+        return 0.12
+
+    def effects(self, outcome: Outcome) -> dict[str, Effect]:
+        low, high = (float(outcome.arrays[name]) for name in ("atc_low", "atc_high"))
+        return {"reading": reading(low, high)}
+
+    @classmethod
+    def findings(cls, record: Record, x_names: Sequence[str] = ()) -> tuple[str, ...]:
+        del x_names
+        effect = record.effect
+        confidence = effect["reading"]
+        word = (
+            f"q is {confidence}"
+            if confidence != "neither"
+            else "neither over- nor under-confident"
+        )
+        return (
+            f"Area between expected coverage and level (ATC): {signed(effect['atc'])} "
+            f"[{signed(effect['atc_low'])}, {signed(effect['atc_high'])}]; by this 95% interval "
+            f"alone, {word}.",
+        )
+
+    @classmethod
+    def silent_because(cls, benchmark: Benchmark, cell: PowerCell) -> tuple[str, str]:
+        if cell.options.get("reference") == "random":
+            return (
+                (
+                    "q ignores x, and so do its references: distances of truth and draws share "
+                    "one law."
+                    if getattr(benchmark, "perturbation", "") == "blind_prior"
+                    else "its random references lie anywhere: most balls it asks about have "
+                    "nothing "
+                    "to do with where q is wrong at this x."
+                ),
+                "references",
+            )
+        return (
+            "its references follow the mean: an error that leaves the mass of balls round the "
+            "mean in place is not seen.",
+            "references",
+        )
+
+    @classmethod
+    def figures(cls, arrays: Mapping[str, Array], names: Sequence[str] = ()) -> list[Drawn]:
+        del names
+        u = _ranks(arrays)
+        return [
+            Drawn(
+                "Expected coverage",
+                _coverage_curve(u),
+                f"{_area(arrays)}The line says how often q's ball of each mass about the "
+                "reference covers the truth; if q were right, all of it would stay in the grey "
+                "room in 95 of 100 tables. Coloured: its 95% bootstrap interval, at each level "
+                "by itself.",
+            ),
+            Drawn(
+                "Coverage less level",
+                ecdf_difference(u),
+                "The same line less the diagonal; if q were right, all of it would stay in the "
+                "grey room in 95 of 100 tables. About random references, below and then above 0: "
+                "q is too wide; above and then below: too narrow. About references that follow "
+                "x, above 0: the truth lies nearer to them than q's draws do.",
+            ),
+        ]
+
+    def test(self, scores: Scores, rng: np.random.Generator) -> Outcome:
+        """Two-sided exact KS test of the truth's randomised rank by distance.
+
+        arrays: u (..., n); k (...), draws at each x; atc, atc_low, atc_high (...): the area of
+        coverage less level above level 1/2, with its 95% bootstrap interval; tied: share of
+        truths that tie with a draw.
+        """
+        assert isinstance(scores, TableScores)
+        below, equal = statistics.count(scores.truth[..., 0, :], scores.draws[..., 0, :, :])
+        *trials, n, k = scores.draws[..., 0, :, :].shape
+        u = statistics.randomised_ranks(below, equal, k, rng)
+        uniformity, area = statistics.ks(u), atc(u, rng)
+        return Outcome(
+            uniformity.statistic,
+            uniformity.pvalue,
+            self.budget(n, k),
+            arrays={
+                "u": u,
+                "k": np.full(trials, k),
+                "atc": area.estimate,
+                "atc_low": area.low,
+                "atc_high": area.high,
+                "tied": (equal > 0).mean(axis=-1),
+            },
+        )
+
+    def of_ranks(self, u: Array) -> statistics.Uniformity:
+        """What `test` says of ranks u (..., 1, n): statistic (...) and p-value (...)."""
+        return statistics.ks(u[..., 0, :])
+
+
+def _area(arrays: Mapping[str, Array]) -> str:
+    """The area to curve with its interval and what that says of q; nothing without ranks."""
+    u = _ranks(arrays)
+    if u.size == 0:
+        return ""
+    if all(name in arrays for name in ("atc", "atc_low", "atc_high")):
+        estimate, low, high = (float(arrays[name]) for name in ("atc", "atc_low", "atc_high"))
+    else:
+        estimate, low, high = (float(part) for part in atc(u, stream(0, "area to curve")))
+    confidence = reading(low, high)
+    word = f"q is {confidence}" if confidence != "neither" else "neither over- nor under-confident"
+    return (
+        f"ATC {signed(estimate)} [{signed(low)}, {signed(high)}], the area between line and "
+        f"diagonal above level 50% with its 95% interval: {word}. "
+    )
+
+
+def _coverage_curve(u: Array, level: float = 0.95, *, height: int = _HEIGHT) -> go.Figure:
+    """Share of ranks u (n,) up to each level in [0, 1], whatever range they fill themselves.
+
+    Grey: where the whole curve stays with this chance when q = p. Coloured: the bootstrap band
+    over simulations, at each level by itself.
+    """
+    if u.size == 0:
+        return style.empty("No coverage yet", height=height)
+    levels = statistics.GRID
+    low, high = statistics.ecdf_band(u.size, level, levels)
+    ends = bootstrap_band(u, stream(0, "coverage band"), level, levels)
+    full = style.Axis("level: q's mass in the ball", (0, 1), percent=True)
+    return style.figure(
+        [
+            style.band(levels, levels + low, levels + high, style.NULL, 0.3),
+            style.line([0, 1], [0, 1], style.NULL, dash="dash", width=1),
+            style.band(levels, *ends, style.Q, 0.25),
+            style.line(
+                levels, coverage(u, levels), style.Q, hover="level %{x:.0%}: covers %{y:.1%}"
+            ),
+        ],
+        x=full,
+        y=full._replace(label="expected coverage"),
+        height=height,
+        notes=[
+            style.note("under-confident", 0.62, 0.95, style.NULL, anchor="right"),
+            style.note("over-confident", 0.98, 0.5, style.NULL, anchor="right"),
+        ],
+    )
+
+
+def _ranks(arrays: Mapping[str, Array]) -> Array:
+    """The ranks (n,); none where there are too few for a curve."""
+    u = np.asarray(arrays.get("u", np.zeros(0)), dtype=np.float64)
+    return u if u.size >= _FEWEST else u[:0]

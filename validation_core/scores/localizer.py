@@ -1,0 +1,198 @@
+"""The localizer: a learnt centre theta_l(x), a learnt embedding phi, the distance between them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from validation_core import sampling
+from validation_core.scores import Recipe
+from validation_core.types import Benchmark, PosteriorTable
+
+if TYPE_CHECKING:
+    from validation_core.learn.stored import Arrays
+    from validation_core.learn.training import Report
+    from validation_core.scores.localizer_training import TrainedLocalizer
+
+Embedding = Literal["identity", "mlp", "residual", "fourier"]
+Divergence = Literal["w2", "sinkhorn"]
+Preset = Literal["interactive", "paper"]
+
+_WATCHED = 1000  # anchors beyond the budget that a benchmark's paper preset is watched on
+
+
+@dataclass(frozen=True, eq=False)
+class Anchors:
+    """What a localizer learns from (learn) and what its step is chosen on (watch).
+
+    `more` draws n fresh anchors with k draws of q each, where p can be sampled.
+    """
+
+    learn: PosteriorTable
+    watch: PosteriorTable
+    more: Callable[[int, int, np.random.Generator], PosteriorTable] | None = None
+
+
+_STEP = {"identity": 1e-4, "residual": 9e-4, "mlp": 9e-4, "fourier": 3e-4}
+"""Seconds for a row of a step with 32 draws."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Localizer(Recipe, spec="localizer"):
+    """Chen, Bansal, Scott, CoLT, Algorithm 1; with its data and seed this keys the network.
+
+    The defaults are the interactive preset. It departs from the paper in three ways, each
+    measured: theta is whitened by q's own draws, training starts where it serves best (at the
+    origin, at q's mean, or with an embedding that knows q's detail), the centre first and then
+    phi with it, and held-out anchors choose the step.
+    """
+
+    embedding: Embedding = "fourier"
+    anchors: int = field(default=100, metadata={"label": "Anchors: true pairs", "min": 8})
+    draws: int = field(default=500, metadata={"label": "Draws of q at each", "min": 2})
+    steps: int = field(default=300, metadata={"label": "Steps", "min": 0})
+    lr: float = field(default=1e-3, metadata={"label": "Learning rate of the centre"})
+    lr_embedding: float = field(default=1e-3, metadata={"label": "Learning rate of phi"})
+    batch: int = field(default=256, metadata={"label": "Anchors a step"})
+    draws_step: int = field(default=32, metadata={"label": "Draws of q a step; 0 takes all"})
+    divergence: Divergence = "w2"
+    tau: float = field(default=0.1, metadata={"label": "Softness of a rank's gradient, in sd"})
+    whiten: bool = True
+    start: Literal["origin", "best"] = "best"
+    blur: float = field(default=0.1, metadata={"label": "Blur of the third start, in sd of q"})
+    blur_steps: int = field(default=300, metadata={"label": "Steps that the third start takes"})
+    keep_best: bool = True
+    held: float = field(default=0.25, metadata={"label": "Share of anchors held out"})
+    fresh: bool = False
+    hidden: int = field(default=128, metadata={"label": "Hidden units"})
+    layers: int = field(default=3, metadata={"label": "Hidden layers"})
+
+    @property
+    def label(self) -> str:
+        """What it is, for a list of trained models."""
+        return f"localizer {self.embedding}"
+
+    @property
+    def places(self) -> int:
+        return self.spent()[0]
+
+    def cost(self) -> float:
+        rows = self.batch if self.fresh else min(self.batch, self.anchors)
+        steps = self.steps * self.stages + self.blur_steps * (self.start == "best")
+        few = self.draws_step or self.draws
+        return 3.0 + steps * rows * (few / 32) * _STEP[self.embedding]
+
+    def sample(self, benchmark: Benchmark, gamma: float, rng: np.random.Generator) -> Anchors:
+        """Anchors from a benchmark. Where none is held out, extra ones are watched, not used."""
+        table = sampling.table(benchmark, gamma, self.anchors, self.draws, rng)
+        if self.keep_best:
+            anchors = self.of_table(table, rng)
+        else:
+            extra = sampling.table(benchmark, gamma, _WATCHED, min(self.draws, 100), rng)
+            anchors = Anchors(table, extra)
+        if not self.fresh:
+            return anchors
+        return replace(anchors, more=lambda n, k, own: sampling.table(benchmark, gamma, n, k, own))
+
+    def of_table(self, table: PosteriorTable, rng: np.random.Generator) -> Anchors:
+        """Anchors from the rows of a table.
+
+        Raises:
+            ValueError: when there are too few rows to hold some out.
+        """
+        if len(table) < FEWEST:
+            raise ValueError(
+                f"A localizer learns from at least {FEWEST} simulations, a quarter of them held "
+                f"out; got {len(table)}. Bring more."
+            )
+        learn, watch = sampling.split_rows(table, rng, train=1 - self.held)
+        return Anchors(learn, watch)
+
+    def learn_all(
+        self, data: Sequence[Anchors], seeds: Sequence[int], report: Report | None = None
+    ) -> list[TrainedLocalizer]:
+        """One localizer for each set of anchors and seed, in turn."""
+        from validation_core.scores.localizer_training import learn
+
+        return [
+            learn(anchors, self, seed, report) for anchors, seed in zip(data, seeds, strict=True)
+        ]
+
+    def read(self, arrays: Arrays, *, seconds: float, device: str) -> TrainedLocalizer:
+        """What `TrainedLocalizer.arrays` gave."""
+        from validation_core.scores.localizer_training import TrainedLocalizer
+
+        return TrainedLocalizer.read(
+            arrays, embedding=self.embedding, seconds=seconds, device=device
+        )
+
+    @property
+    def stages(self) -> int:
+        """2 where phi begins as the identity: the centre climbs alone before both do."""
+        return 2 if self.start == "best" and self.embedding in ("residual", "fourier") else 1
+
+    def spent(self) -> tuple[int, int]:
+        """Draws of p and of q that training uses up."""
+        n, k = self.anchors, self.anchors * self.draws
+        if not self.fresh:
+            return n, k
+        more = self.steps * self.stages * self.batch
+        return n + more, k + more * (self.draws_step or self.draws)
+
+
+STARTS = ("origin", "mean", "blur")
+"""Where training may begin."""
+FEWEST = 8
+"""Anchors below which there is nothing to hold out."""
+
+_TABLE_2: dict[str, tuple[int, float]] = {
+    "mean_shift": (25, 1e-5),
+    "additional_mode": (1000, 5e-5),
+    "blind_prior": (1000, 1e-3),
+    "tree": (5000, 1e-5),
+    "spiral": (1000, 1e-5),
+}
+
+
+def recipe(
+    preset: Preset,
+    embedding: Embedding,
+    n: int,
+    k: int,
+    benchmark: Benchmark | None = None,
+    **changes: Any,
+) -> Localizer:
+    """The localizer of a preset for tables of n simulations with k draws of q.
+
+    Args:
+        preset: `interactive`, or `paper`: epochs and rate of Table 2 for this benchmark.
+        embedding: phi.
+        n: anchors, the held-out ones included.
+        k: draws of q at each.
+        benchmark: whose settings the paper preset takes; Table 2's commonest otherwise.
+        changes: fields of the localizer to set otherwise.
+    """
+    if preset == "interactive":
+        chosen = Localizer(embedding=embedding)
+        if embedding in ("mlp", "residual"):  # wide networks: dearer a step, and quick to overfit
+            chosen = replace(chosen, lr_embedding=1e-4, blur_steps=100)
+    else:
+        kind = getattr(benchmark, "perturbation", getattr(benchmark, "name", ""))
+        steps, lr = _TABLE_2.get(kind, (1000, 1e-5))
+        chosen = Localizer(
+            embedding=embedding,
+            steps=steps,
+            lr=lr,
+            lr_embedding=lr,
+            batch=n,
+            draws_step=0,
+            whiten=False,
+            start="origin",
+            keep_best=False,
+            held=0.25,
+            hidden=256,
+        )
+    return replace(chosen, anchors=n, draws=k, **changes)

@@ -1,0 +1,679 @@
+"""What a localizer is made of, its distance as a score, and how its networks are trained."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from validation_core import statistics
+from validation_core.keys import part
+from validation_core.learn import nets
+from validation_core.learn.nets import Parameters, Tensors
+from validation_core.learn.optim import Adam
+from validation_core.learn.standardizer import Standardizer, moments, robust, whitener
+from validation_core.learn.stored import GIVEN, StoredNetwork
+from validation_core.learn.training import Report, descend
+from validation_core.rng import stream
+from validation_core.scores import share_ties
+from validation_core.scores.localizer import STARTS, Anchors, Embedding, Localizer
+from validation_core.types import Array, PosteriorTable, TableScores
+
+_CLIP = 30.0  # robust sds: heavy tails reach the networks as "far out", not as 1e6
+_FITTED_ROWS = 20_000  # draws that the scales are read off
+_TAIL = 4.0  # sds beyond which a draw no longer sways the covariance
+_RIDGE = 0.02  # share of the identity in the covariance, whatever the dimension
+
+_FEATURES = 64  # frequencies of the fourier embedding; each gives a sine and a cosine
+# Their range, in radians per sd of q's spread: from a bend of the whole to its finest branch.
+_SCALES = (3.0, 30.0)
+_FOURIER_HIDDEN = (128, 128)
+
+_CHECK_DRAWS = 200  # of q at an anchor that a check ranks the truth among
+_POINTS = 4096  # through the networks at a time: more leave the cache, and take memory
+
+_BLUR = 0.05  # square root of Sinkhorn's epsilon, in units of U
+# geomloss's annealing: its own 0.5 stops a quarter below the fixed point near uniform ranks.
+_SCALING = 0.9
+
+
+@dataclass(frozen=True, eq=False)
+class Whitening:
+    """z = (theta - shift) @ linear and (x - x_shift) / x_scale: affine, from q's draws alone.
+
+    No true theta enters it, so that what is measured in it on the anchors is still fair.
+    """
+
+    shift: NDArray[np.float64]  # (D,)
+    linear: NDArray[np.float64]  # (D, D)
+    x_shift: Array  # (M,)
+    x_scale: Array  # (M,)
+
+    def theta(self, theta: Array) -> NDArray[np.float32]:
+        """Parameters (..., D) in the frame, clipped at 30 sds."""
+        # Standardise before narrowing: heavy tails overflow float32.
+        z = (np.asarray(theta, dtype=np.float64) - self.shift) @ self.linear
+        return np.clip(z, -_CLIP, _CLIP).astype(np.float32)
+
+    def x(self, x: Array) -> NDArray[np.float32]:
+        """Data (..., M) in the frame."""
+        return Standardizer(self.x_shift, self.x_scale, _CLIP)(x).astype(np.float32)
+
+    def back(self, z: Array) -> NDArray[np.float64]:
+        """Parameters whose place in the frame is z (..., D)."""
+        return self.shift + np.asarray(z, np.float64) @ np.linalg.inv(self.linear)
+
+    @classmethod
+    def fit(cls, draws: PosteriorTable, *, whiten: bool) -> Whitening:
+        """Robust scales of q's draws and of x; `whiten` turns q's spread at an x into a sphere.
+
+        A ball then is q's own ellipsoid at a typical x: a wrong width or a wrong correlation
+        shows in it, which no ball in the parameters' own units is made for.
+        """
+        d = draws.q.shape[-1]
+        rows = draws.q.reshape(-1, d)
+        shift, scale = robust(rows[:: max(1, len(rows) // _FITTED_ROWS)])
+        linear = np.diag(1 / scale)
+        if whiten and draws.q.shape[1] > 1:
+            linear = linear @ _whitened((draws.q - shift) / scale)
+        return cls(shift, linear, *moments(draws.x))
+
+
+def _whitened(z: Array) -> NDArray[np.float64]:
+    """C^(-1/2) of the draws' covariance C about each x's own median, tails clipped."""
+    n, k, d = z.shape
+    keep = max(1, (n * k) // (50 * _FITTED_ROWS))
+    off = (z - np.median(z, axis=1, keepdims=True))[:, ::keep].reshape(-1, d)
+    # The overall size stays that of the z-scores, which the networks start from.
+    return whitener(off, tail=_TAIL, ridge=_RIDGE, unit=False)
+
+
+def centre_parameters(recipe: Localizer, m: int, d: int, rng: np.random.Generator) -> Parameters:
+    """A network of x that says 0 nearly everywhere, and a linear map of x beside it."""
+    parameters = nets.perceptron(rng, [m, *[recipe.hidden] * recipe.layers, d])
+    parameters[f"bias{recipe.layers}"] *= 0
+    return {**parameters, "linear": np.zeros((m, d), np.float32), "shift": np.zeros(d, np.float32)}
+
+
+def embedding_parameters(kind: Embedding, d: int, rng: np.random.Generator) -> Parameters:
+    """What phi begins with: `mlp` a random map, `residual` and `fourier` the identity."""
+    if kind == "identity":
+        return {}
+    if kind == "mlp":
+        return nets.perceptron(rng, [d, 256, 256, 256, d])
+    if kind == "residual":
+        return nets.silenced(nets.perceptron(rng, [d, 256, 256, 256, d]))
+    scales = np.geomspace(*_SCALES, _FEATURES)
+    frequency = rng.standard_normal((d, _FEATURES)) * scales / np.sqrt(d)
+    return {
+        **nets.silenced(nets.perceptron(rng, [2 * _FEATURES, *_FOURIER_HIDDEN, d])),
+        "frequency": frequency.astype(np.float32),
+    }
+
+
+def centre_at(parameters: Tensors, x: Tensor) -> Tensor:
+    """theta_l(x) in the frame: x (n, M) to (n, D)."""
+    return nets.forward(parameters, x) + torch.addmm(parameters["shift"], x, parameters["linear"])
+
+
+def embed(kind: Embedding, parameters: Tensors, z: Tensor) -> Tensor:
+    """phi of places in the frame: (n, D) to (n, D)."""
+    if kind == "identity":
+        return z
+    if kind == "mlp":
+        return nets.forward(parameters, z)
+    if kind == "residual":
+        return z + nets.forward(parameters, z)
+    angle = z @ parameters["frequency"]
+    return z + nets.forward(parameters, torch.cat([torch.sin(angle), torch.cos(angle)], dim=1))
+
+
+def optimiser(recipe: Localizer, centre: Tensors, phi: Tensors, steps: int) -> Adam:
+    """Adam with a rate for each network: along a cosine to 0, or constant as in the paper."""
+    groups = [(centre.values(), recipe.lr), (phi.values(), recipe.lr_embedding)]
+    return Adam(groups, over=steps if recipe.keep_best else None)
+
+
+class Rows(NamedTuple):
+    """Anchors in the frame: theta (n, D), x (n, M), q (n, K, D)."""
+
+    theta: Tensor
+    x: Tensor
+    q: Tensor
+
+    def take(self, which: NDArray[np.intp], draws: NDArray[np.intp] | slice) -> Rows:
+        """Some anchors and some of their draws."""
+        rows = torch.from_numpy(which)
+        return Rows(self.theta[rows], self.x[rows], self.q[rows][:, draws])
+
+
+def in_frame(frame: Whitening, draws: PosteriorTable, device: str) -> Rows:
+    """A table's rows as tensors in a frame."""
+    arrays = (frame.theta(draws.theta), frame.x(draws.x), frame.theta(draws.q))
+    return Rows(*(torch.from_numpy(array).to(device) for array in arrays))
+
+
+def distances(
+    recipe: Localizer, centre: Tensors, phi: Tensors, rows: Rows
+) -> tuple[Tensor, Tensor]:
+    """Distances of the truth (n,) and of q's draws (n, K) from their centres."""
+    n, k, d = rows.q.shape
+    at = centre_at(centre, rows.x)
+    z = torch.cat([at, rows.theta, rows.q.reshape(-1, d)])
+    mapped = embed(recipe.embedding, phi, z)  # in one pass: small ones cost as much
+    middle, truth, draws = mapped[:n], mapped[n : 2 * n], mapped[2 * n :].reshape(n, k, -1)
+    # The small number keeps the root's slope finite where a point is the centre.
+    return (
+        ((truth - middle).square().sum(-1) + 1e-12).sqrt(),
+        ((draws - middle[:, None]).square().sum(-1) + 1e-12).sqrt(),
+    )
+
+
+def ranks(recipe: Localizer, centre: Tensors, phi: Tensors, rows: Rows) -> NDArray[np.float64]:
+    """Mid-ranks (n,) of the truth among at most 200 draws; no tie is broken while training."""
+    few = rows._replace(q=rows.q[:, :_CHECK_DRAWS])
+    parts = []
+    step = max(1, _POINTS // max(1, few.q.shape[1]))
+    with torch.no_grad():
+        for i in range(0, len(few.theta), step):
+            part = Rows(*(tensor[i : i + step] for tensor in few))
+            truth, draws = distances(recipe, centre, phi, part)
+            below = (draws < truth[:, None]).sum(1) + 0.5 * (draws == truth[:, None]).sum(1)
+            parts.append((below + 0.5) / (draws.shape[1] + 1))
+    return torch.cat(parts).double().cpu().numpy()
+
+
+def distance(recipe: Localizer, centre: Tensors, phi: Tensors, parts: Sequence[Rows]) -> float:
+    """Kolmogorov distance of the ranks of all these anchors from uniform."""
+    u = np.concatenate([ranks(recipe, centre, phi, part) for part in parts])
+    return float(statistics.ks(u).statistic)
+
+
+def w2(u: Tensor) -> Tensor:
+    """Squared 2-Wasserstein distance of ranks u (n,) from the uniform grid (i - 1/2) / n.
+
+    In one dimension the optimal plan sorts: exact, and the limit of twice Sinkhorn's divergence
+    as its blur goes to 0.
+    """
+    return (torch.sort(u).values - _grid(u)).square().mean()
+
+
+def sinkhorn(u: Tensor) -> Tensor:
+    """Debiased Sinkhorn divergence of ranks u (n,) from the grid, at cost |a - b|^2 / 2.
+
+    Chen, Bansal, Scott, CoLT, Algorithm 1, through geomloss. Tends to w2(u) / 2.
+    """
+    return _loss(_BLUR, _SCALING)(u[:, None], _grid(u)[:, None])
+
+
+@cache
+def _loss(blur: float, scaling: float) -> torch.nn.Module:
+    from geomloss import SamplesLoss
+
+    return SamplesLoss("sinkhorn", p=2, blur=blur, scaling=scaling, backend="tensorized")
+
+
+def _grid(u: Tensor) -> Tensor:
+    n = len(u)
+    return (torch.arange(n, device=u.device, dtype=u.dtype) + 0.5) / n
+
+
+def soft_ranks(truth: Tensor, draws: Tensor, tau: float) -> Tensor:
+    """Ranks (n,) of the truth's distance (n,) among its draws' (n, K), with a gradient.
+
+    Forward the exact rank, ties counting half, so that a phi that has collapsed earns 1/2;
+    backward the sigmoid of differences over tau sds of each row's own draws: straight-through, and
+    blind to phi's scale.
+    """
+    with torch.no_grad():
+        spread = draws.std(dim=1, keepdim=True, correction=0)
+        softness = tau * torch.where(spread > 0, spread, draws.std(correction=0)) + 1e-12
+        hard = (draws < truth[:, None]).to(draws.dtype)
+        hard += 0.5 * (draws == truth[:, None])
+    soft = torch.sigmoid((truth[:, None] - draws) / softness)
+    return (soft + (hard - soft.detach())).mean(dim=1)
+
+
+# ---- A trained localizer ----
+
+
+_ROWS = 2048  # rows per pass: what stays in a core's cache
+
+
+@dataclass(frozen=True, eq=False)
+class TrainedLocalizer(StoredNetwork):
+    """Two networks, the random ones they began as, and the frame in which they measure."""
+
+    embedding: Embedding = field(metadata=GIVEN)
+    centre: Parameters
+    phi: Parameters
+    initial_centre: Parameters
+    initial_phi: Parameters
+    frame: Whitening
+    history: Mapping[str, NDArray[np.floating]]
+    """step, train, held (KS distances of the ranks) and w2 (of the training ranks) at each check;
+    start_origin, start_mean, start_blur: KS of each start on all anchors (nan: not tried)."""
+    checkpoints: Mapping[str, NDArray[np.float16]] = field(metadata={"stored": "film"})
+    """Parameters at each check, with a leading axis of checks."""
+    kept: int = -1
+    """The check whose parameters were kept."""
+    seconds: float = 0.0
+    device: str = "cpu"
+
+    @property
+    def summary(self) -> Mapping[str, float]:
+        """What training said of it, for lists of networks."""
+        return {
+            "held": float(self.history["held"][self.kept]),
+            "step": float(self.history["step"][self.kept]),
+        }
+
+    def at(self, beta: float = 0.0) -> Distance:
+        """The distance at (1 - beta) times the trained parameters plus beta times the initial."""
+        return Distance(
+            self.embedding,
+            nets.between(self.centre, self.initial_centre, beta),
+            nets.between(self.phi, self.initial_phi, beta),
+            self.frame,
+        )
+
+    @property
+    def checks(self) -> int:
+        """Checks of the training."""
+        return len(self.history["step"])
+
+    def at_checkpoint(self, index: int) -> Distance:
+        """The distance at one check of the training; in half precision, for pictures."""
+        parts = {n: a[index].astype(np.float32) for n, a in self.checkpoints.items()}
+        return Distance(self.embedding, part(parts, "centre"), part(parts, "phi"), self.frame)
+
+
+@dataclass(frozen=True, eq=False)
+class Distance:
+    """d(theta, theta_l(x)) = |phi(theta) - phi(theta_l(x))|: the score of CoLT."""
+
+    embedding: Embedding
+    centre_parameters: Parameters
+    phi_parameters: Parameters
+    frame: Whitening
+
+    def __call__(self, theta: Array, x: Array) -> Array:
+        """Distances (n,) of parameters theta (n, D) from the centres at x (n, M)."""
+        return _lengths(self.embed(theta) - self._embedded(self._centres(x)))
+
+    def table(self, draws: PosteriorTable) -> TableScores:
+        """Distances of the truth (1, n) and of q's draws (1, n, K): each centre computed once."""
+        n, k, d = draws.q.shape
+        centre = self._embedded(self._centres(draws.x))
+        truth = _lengths(self.embed(draws.theta) - centre)
+        draw_distances = np.empty((n, k), dtype=truth.dtype)
+        step = max(1, 8 * _ROWS // k)
+        for first in range(0, n, step):
+            part = slice(first, min(first + step, n))
+            q = draws.q[part]
+            phi = self.embed(q.reshape(-1, d)).reshape(-1, k, centre.shape[1])
+            far = _lengths(phi - centre[part, None])
+            slots = np.concatenate([draws.theta[part, None], q], axis=1)
+            both = np.concatenate([truth[part, None], far], axis=1)
+            draw_distances[part] = share_ties(slots, both)[:, 1:]
+        return TableScores(truth[None], draw_distances[None])
+
+    def centre(self, x: Array) -> Array:
+        """theta_l(x) in the parameters' own units: (n, M) to (n, D)."""
+        return self.frame.back(self._centres(x))
+
+    def field(self, theta: Array, x: Array) -> Array:
+        """Distances (n, G) of places theta (G, D), or (n, G, D), from each centre at x (n, M)."""
+        centre = self._embedded(self._centres(x))
+        places = self.embed(theta.reshape(-1, theta.shape[-1]))
+        return _lengths(places.reshape(-1, theta.shape[-2], centre.shape[1]) - centre[:, None])
+
+    def embed(self, theta: Array) -> NDArray[np.float32]:
+        """phi(theta): (n, D) to (n, D)."""
+        return self._embedded(self.frame.theta(theta))
+
+    def _embedded(self, z: NDArray[np.float32]) -> NDArray[np.float32]:
+        if self.embedding == "identity":
+            return z
+        tensors = nets.tensors(self.phi_parameters, "cpu")
+        return _passes(lambda part: embed(self.embedding, tensors, part), z)
+
+    def _centres(self, x: Array) -> NDArray[np.float32]:
+        tensors = nets.tensors(self.centre_parameters, "cpu")
+        return _passes(lambda part: centre_at(tensors, part), self.frame.x(x))
+
+
+def _passes(network: Callable[[Tensor], Tensor], rows: NDArray[np.float32]) -> Any:
+    with torch.no_grad():
+        parts = [network(part) for part in torch.from_numpy(rows).split(_ROWS)]
+        return torch.cat(parts).numpy()
+
+
+def _lengths(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    return np.sqrt(np.einsum("...d,...d->...", vectors, vectors))
+
+
+# ---- Training: where it starts, how ranks climb away from uniform, and when it is enough. It
+# may start at the origin, at q's mean, or with q's detail; only q shapes any of these. Held-out
+# anchors say which step to keep. ----
+
+
+CHECKS = 12
+"""Times that the ranks of all anchors are looked at, beside the start."""
+
+_RIDGES = (1e-3, 1e-1, 1.0, 10.0, 100.0)
+_STEPS, _LR = 300, 3e-3
+_ENOUGH = 0.95  # of the linear map's error: a network that wins less than a twentieth is noise
+_NULL_MEAN = 0.869  # of Kolmogorov's law, times the root of n
+# KS distance, times the root of the anchors that judge, by which one place must beat another to be
+# preferred: about half a standard error. Within it the simpler one is the better bet.
+_MARGIN = 0.5
+
+_Tell = Callable[[int, Mapping[str, float]], None]
+"""Told the step and live numbers."""
+
+
+def learn(
+    data: Anchors,
+    recipe: Localizer,
+    seed: int,
+    report: Report | None = None,
+    device: str | None = None,
+) -> TrainedLocalizer:
+    """Train one localizer; the seed fixes its start and the order of anchors and draws."""
+    began = time.perf_counter()
+    where = nets.pick_device(device)
+    frame = Whitening.fit(data.learn, whiten=recipe.whiten)
+    rows, watch = (in_frame(frame, part, where) for part in (data.learn, data.watch))
+    d, m = rows.theta.shape[1], rows.x.shape[1]
+    rng = stream(seed, "localizer")
+    centre = centre_parameters(recipe, m, d, rng)
+    phi = embedding_parameters(recipe.embedding, d, rng)
+    total = max(1, _blur_steps(recipe, rows) + recipe.steps * recipe.stages)
+    done = 0
+
+    def tell(step: int, live: Mapping[str, float]) -> None:
+        if report:
+            report((done + step) / total, live)
+
+    start, blur, tried = _choose(recipe, centre, phi, rows, watch, seed, tell)
+    done += _blur_steps(recipe, rows)
+    stages = []
+    if recipe.stages > 1:  # while phi is the identity: cheap, and often enough
+        simple = replace(recipe, embedding="identity")
+        first = _Stage(simple, start._replace(phi={}), rows, watch, where)
+        first.run(data, frame, stream(seed, "centre"), tell)
+        start = first.best()._replace(phi=phi)
+        stages.append(first.with_phi(phi))
+        done += recipe.steps
+    clearly = blur is not None and blur.excess > start.excess + _margin(len(rows.x) + len(watch.x))
+    last = _Stage(recipe, blur if blur and clearly else start, rows, watch, where)
+    last.run(data, frame, stream(seed, "order"), tell)
+    before = sum(len(stage.checks) for stage in stages)
+    checkpoint = before + last.kept
+    if stages and last.kept == 0 and not clearly:  # where the first stage had got to
+        checkpoint = stages[0].kept
+    stages.append(last)
+    return TrainedLocalizer(
+        recipe.embedding,
+        *last.best()[:2],
+        centre,
+        phi,
+        frame,
+        {**_history(stages), **tried},
+        _checkpoints(stages),
+        kept=checkpoint,
+        seconds=time.perf_counter() - began,
+        device=where,
+    )
+
+
+class _Stage:
+    """The steps of one training, and what was seen on the way."""
+
+    def __init__(
+        self, recipe: Localizer, start: _Start, rows: Rows, watch: Rows, device: str
+    ) -> None:
+        self.recipe, self.rows, self.watch = recipe, rows, watch
+        self.start = start
+        self.centre, self.phi = (
+            nets.learnable(part, device) for part in (start.centre, start.phi)
+        )
+        self.snapshots: list[tuple[Parameters, Parameters]] = []
+        self.checks: list[tuple[float, float, float, float]] = []
+
+    def run(self, data: Anchors, frame: Whitening, rng: np.random.Generator, tell: _Tell) -> None:
+        """Take the steps of the recipe, looking at all anchors on the way."""
+        steps = self.recipe.steps
+        interval = max(1, -(-steps // CHECKS))
+        self._check(0)
+        adam = optimiser(self.recipe, self.centre, self.phi, steps)
+        batches = ([self._batch(data, frame, rng)] for _ in range(steps))
+        for step, _ in enumerate(descend(adam, batches, self._loss), 1):
+            due = step % interval == 0 or step == steps
+            tell(step, self._check(step) if due else {})
+
+    def _loss(self, rows: Rows) -> Tensor:
+        truth, draws = distances(self.recipe, self.centre, self.phi, rows)
+        u = soft_ranks(truth, draws, self.recipe.tau)
+        return -(w2(u) if self.recipe.divergence == "w2" else sinkhorn(u))
+
+    @property
+    def kept(self) -> int:
+        """The check to keep: the last, or the best held-out one if it clearly beats the start."""
+        if not self.recipe.keep_best:
+            return len(self.checks) - 1
+        held_out, n = np.array([check[2] for check in self.checks]), len(self.watch.x)
+        best = int(held_out.argmax())
+        return best if _excess(held_out[best], n) > self.start.excess + _margin(n) else 0
+
+    def best(self) -> _Start:
+        """What is kept, as something to begin with."""
+        checkpoint = self.kept
+        if checkpoint == 0:
+            return self.start
+        return _Start(
+            *self.snapshots[checkpoint], _excess(self.checks[checkpoint][2], len(self.watch.x))
+        )
+
+    def with_phi(self, phi: Parameters) -> _Stage:
+        """The same course, each of its embeddings written as `phi`, which is the identity."""
+        self.snapshots = [(centre, phi) for centre, _ in self.snapshots]
+        return self
+
+    def _batch(self, data: Anchors, frame: Whitening, rng: np.random.Generator) -> Rows:
+        recipe = self.recipe
+        if data.more is not None:
+            few = recipe.draws_step or recipe.draws
+            anchors = data.more(recipe.batch, few, rng)
+            return in_frame(frame, anchors, self.rows.x.device.type)
+        n, k = self.rows.q.shape[:2]
+        everything = slice(None)
+        draws = (
+            rng.permutation(k)[: recipe.draws_step] if 0 < recipe.draws_step < k else everything
+        )
+        which = rng.permutation(n)[: recipe.batch] if recipe.batch < n else np.arange(n)
+        return self.rows.take(which, draws)
+
+    def _check(self, step: int) -> dict[str, float]:
+        self.snapshots.append((nets.arrays(self.centre), nets.arrays(self.phi)))
+        u = ranks(self.recipe, self.centre, self.phi, self.rows)
+        train, away = float(statistics.ks(u).statistic), float(w2(torch.from_numpy(u)))
+        held_out = distance(self.recipe, self.centre, self.phi, [self.watch])
+        self.checks.append((float(step), train, held_out, away))
+        return {"step": float(step), "train": train, "held": held_out}
+
+
+def _history(stages: Sequence[_Stage]) -> dict[str, NDArray[np.floating]]:
+    """What each check saw, by name; steps go on from one stage to the next."""
+    parts = [np.array(stage.checks, dtype=np.float32) for stage in stages]
+    for i, checks in enumerate(parts):
+        checks[:, 0] += sum(stage.recipe.steps for stage in stages[:i])
+    return dict(zip(("step", "train", "held", "w2"), np.concatenate(parts).T, strict=True))
+
+
+def _checkpoints(stages: Sequence[_Stage]) -> dict[str, NDArray[np.float16]]:
+    """Parameters at every check, in half precision."""
+    snapshots = [snapshot for stage in stages for snapshot in stage.snapshots]
+    checkpoints = {}
+    for i, name in enumerate(("centre", "phi")):
+        for key in snapshots[0][i]:
+            stacked = np.stack([snapshot[i][key] for snapshot in snapshots])
+            checkpoints[f"{name}.{key}"] = stacked.astype(np.float16)
+    return checkpoints
+
+
+class _Start(NamedTuple):
+    """Two networks to begin with, and how far anchors that shaped neither say ranks are off."""
+
+    centre: Parameters
+    phi: Parameters
+    excess: float
+
+
+def _excess(distance: float, n: int) -> float:
+    """A KS distance beyond what n uniform ranks show on average."""
+    return max(distance - _NULL_MEAN / np.sqrt(n), 0.0)
+
+
+def _margin(n: int) -> float:
+    """What n anchors must see of a gain before it counts."""
+    return float(_MARGIN / np.sqrt(n))
+
+
+def _choose(
+    recipe: Localizer,
+    centre: Parameters,
+    phi: Parameters,
+    rows: Rows,
+    watch: Rows,
+    seed: int,
+    tell: _Tell,
+) -> tuple[_Start, _Start | None, dict[str, NDArray[np.floating]]]:
+    """The better of two plain starts, the blurred one if there is one, every start's distance.
+
+    A centre at the origin sees a q that is shifted, one at q's mean a q of the wrong width or
+    tails, an embedding that tells q's draws from blurred ones sees wrong detail. None has met
+    a true theta, so that every anchor judges them fairly.
+    """
+    start_distances = dict.fromkeys(STARTS, float("nan"))
+
+    def judged(name: str, centre: Parameters, phi: Parameters) -> _Start:
+        tensors = [nets.tensors(part, rows.x.device.type) for part in (centre, phi)]
+        start_distances[name] = distance(recipe, tensors[0], tensors[1], (rows, watch))
+        return _Start(centre, phi, _excess(start_distances[name], len(rows.x) + len(watch.x)))
+
+    candidates, blur = [judged("origin", centre, phi)], None
+    if recipe.start == "best":
+        mean = at_mean(centre, rows, watch, stream(seed, "start"))
+        candidates.append(judged("mean", mean, phi))
+        if _blur_steps(recipe, rows):
+            parameters = blurred(recipe, mean, phi, rows, stream(seed, "blur"), tell)
+            blur = judged("blur", *parameters)
+    best = max(candidates, key=lambda start: start.excess)
+    return (
+        best,
+        blur,
+        {f"start_{name}": np.array([value]) for name, value in start_distances.items()},
+    )
+
+
+def _blur_steps(recipe: Localizer, rows: Rows) -> int:
+    """Steps that the blurred start takes; none without an embedding to learn or draws to blur."""
+    able = recipe.start == "best" and recipe.embedding != "identity" and rows.q.shape[1] > 1
+    return recipe.blur_steps if able else 0
+
+
+def blurred(
+    recipe: Localizer,
+    centre: Parameters,
+    phi: Parameters,
+    rows: Rows,
+    rng: np.random.Generator,
+    tell: _Tell,
+) -> tuple[Parameters, Parameters]:
+    """Networks for which draws of q with a little noise lie farther out than draws of q.
+
+    q's draws are many where anchors are few: from them alone the embedding learns the fine
+    structure of q. A q that is too blunt or too sharp then shows at once.
+    """
+    where = rows.x.device.type
+    own_centre, own_phi = (nets.learnable(part, where) for part in (centre, phi))
+    adam = optimiser(recipe, own_centre, own_phi, recipe.blur_steps)
+    n, k, d = rows.q.shape
+    half = min(recipe.draws_step or k, k) // 2
+
+    def batches() -> Iterator[list[Rows]]:
+        for _ in range(recipe.blur_steps):
+            batch = rows.take(rng.permutation(n)[: recipe.batch], rng.permutation(k)[: 2 * half])
+            noise = recipe.blur * rng.standard_normal((len(batch.x), half, d))
+            q = batch.q.clone()
+            q[:, :half] += torch.from_numpy(noise.astype(np.float32)).to(where)
+            # The truth's own place in these rows is not looked at.
+            yield [batch._replace(theta=q[:, 0], q=q)]
+
+    def loss(batch: Rows) -> Tensor:
+        _, far = distances(recipe, own_centre, own_phi, batch)
+        noisy, clean = far[:, :half].reshape(-1), far[:, half:].repeat_interleave(half, dim=0)
+        return -soft_ranks(noisy, clean, recipe.tau).mean()
+
+    for step, _ in enumerate(descend(adam, batches(), loss), 1):
+        tell(step, {})
+    return nets.arrays(own_centre), nets.arrays(own_phi)
+
+
+def at_mean(centre: Parameters, rows: Rows, watch: Rows, rng: np.random.Generator) -> Parameters:
+    """A centre at q's median at each x: a ridge of x, and a network where that falls short."""
+    target, held_target = (part.q.median(dim=1).values for part in (rows, watch))
+    linear = _ridge(rows.x, target, watch.x, held_target)
+    started = {**centre, **linear}
+    return _fitted(nets.silenced(started), rows.x, target, watch.x, held_target, rng)
+
+
+def _ridge(x: Tensor, y: Tensor, held_x: Tensor, held_y: Tensor) -> Parameters:
+    """Linear map and shift by ridge regression; held-out rows choose the ridge."""
+    middle, target = x.double().mean(0), y.double().mean(0)
+    # One decomposition serves every ridge, and x may have more columns than rows.
+    u, size, v = torch.linalg.svd(x.double() - middle, full_matrices=False)
+    along = u.T @ (y.double() - target)
+    least, best = np.inf, torch.zeros(x.shape[1], y.shape[1], dtype=torch.float64)
+    for ridge in _RIDGES:
+        coefficients = v.T @ ((size / (size**2 + ridge))[:, None] * along)
+        error = float(((held_x - middle) @ coefficients + target - held_y).square().mean())
+        if error < least:
+            least, best = error, coefficients
+    shift = target - middle @ best.to(middle.device)
+    return {"linear": best.float().cpu().numpy(), "shift": shift.float().cpu().numpy()}
+
+
+def _fitted(
+    start: Parameters,
+    x: Tensor,
+    y: Tensor,
+    held_x: Tensor,
+    held_y: Tensor,
+    rng: np.random.Generator,
+) -> Parameters:
+    tensors = nets.learnable(start, x.device.type)
+    adam = Adam([(tensors.values(), _LR)], over=_STEPS)
+
+    def error() -> float:
+        with torch.no_grad():
+            return float((centre_at(tensors, held_x) - held_y).square().mean())
+
+    def loss(which: Tensor) -> Tensor:
+        return (centre_at(tensors, x[which]) - y[which]).square().mean()
+
+    best, least = start, _ENOUGH * error()
+    batches = ([torch.from_numpy(rng.permutation(len(x))[:256])] for _ in range(_STEPS))
+    for step, _ in enumerate(descend(adam, batches, loss), 1):
+        if step % 20 == 0 and (now := error()) < least:
+            best, least = nets.arrays(tensors), now
+    return best

@@ -1,0 +1,524 @@
+"""Learning a score within x: trees, the slot classifier's units on what a slot is seen as, their
+weights by folds that answer for each other, and the scores that they make of a table."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import logsumexp
+
+from validation_core.learn.standardizer import moments
+from validation_core.learn.stored import GIVEN, StoredNetwork
+from validation_core.rng import stream
+from validation_core.scores.slot_classifier_training import (
+    PARAMETERS,
+    Flat,
+    Objective,
+    from_vector,
+    initial_parameters,
+    to_vector,
+)
+from validation_core.scores.slots import Seen, SlotFeatures, Slots, fit
+from validation_core.statistics import slots
+from validation_core.types import Array, PosteriorTable, TableScores
+
+if TYPE_CHECKING:
+    from validation_core.learn.training import Report
+
+
+Float = NDArray[np.float64]
+Single = NDArray[np.float32]
+
+# ---- Extremely randomised trees of two classes, grown level by level, as flat arrays. After
+# Geurts, Ernst and Wehenkel (2006): cuts are drawn, not sought, and the best of a few is kept. A
+# cut lies at random between the values of two of the node's own rows, drawn at random: no minimum
+# or maximum need be known, and half of the cuts lie where the rows are. ----
+
+
+_DEPTH = 14
+_TRUTH = float(1 << 24)  # how a truth is counted beside draws, in one sum
+_PULL = 2.0  # rows' worth of "either" in a leaf
+_ROWS = 1 << 13  # answered at a time: what stays in a core's cache
+
+
+@dataclass(frozen=True, kw_only=True)
+class Growth:
+    """How a tree grows."""
+
+    cuts: int
+    """Drawn at each node, of which the best is kept."""
+    leaf: int
+    """Rows of a leaf, at least."""
+    chance: Float
+    """(F,) with which a feature is drawn, of sum 1."""
+
+
+@dataclass(frozen=True, eq=False)
+class Forest:
+    """Nodes of all trees, one after another: a row above the cut goes to `child` + 1."""
+
+    feature: NDArray[np.int16]  # (nodes,)
+    cut: Single  # (nodes,), infinite at a leaf
+    child: NDArray[np.int32]  # (nodes,), itself at a leaf
+    value: Single  # (nodes,): share of truths, both classes weighing alike
+    root: NDArray[np.int32]  # (trees,)
+    depth: NDArray[np.int32]  # (trees,)
+
+    def __len__(self) -> int:
+        return len(self.root)
+
+    def __call__(self, rows: Single, which: slice = slice(None)) -> Single:
+        """Mean share of truths (n,) that some trees hold rows (n, F) for."""
+        total = np.zeros(len(rows), np.float32)
+        width = rows.shape[1]
+        for first in range(0, len(rows), _ROWS):
+            some = slice(first, first + _ROWS)
+            flat = np.ascontiguousarray(rows[some]).ravel()
+            start = np.arange(0, flat.size, width)
+            for root, depth in zip(self.root[which], self.depth[which], strict=True):
+                node = np.full(len(start), root)
+                for _ in range(depth):
+                    above = flat.take(start + self.feature.take(node)) > self.cut.take(node)
+                    node = self.child.take(node) + above
+                total[some] += self.value.take(node)
+        return total / np.float32(max(1, len(self.root[which])))
+
+    @classmethod
+    def of(cls, trees: Sequence[Tree]) -> Forest:
+        """Trees one after another."""
+        sizes = np.array([len(tree.feature) for tree in trees])
+        root = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int32)
+        return cls(
+            np.concatenate([tree.feature for tree in trees]),
+            np.concatenate([tree.cut for tree in trees]),
+            np.concatenate([tree.child + at for tree, at in zip(trees, root, strict=True)]),
+            np.concatenate([tree.value for tree in trees]),
+            root,
+            np.array([tree.depth for tree in trees], np.int32),
+        )
+
+
+class Tree(NamedTuple):
+    """One tree's nodes, level by level; children count from its root."""
+
+    feature: NDArray[np.int16]
+    cut: Single
+    child: NDArray[np.int32]
+    value: Single
+    depth: int
+
+
+class _Level(NamedTuple):
+    """Nodes of one depth: the rows of each lie one after another."""
+
+    rows: NDArray[np.int64]  # (r,)
+    counts: NDArray[np.int64]  # (nodes,)
+    total: Float  # (nodes,): truths and draws, as one number
+
+
+class _Cuts(NamedTuple):
+    feature: NDArray[np.int64]  # (nodes,)
+    at: Single  # (nodes,)
+    parts: NDArray[np.bool_]  # (nodes,): whether both sides are large enough
+    above: NDArray[np.bool_]  # (r,)
+
+
+def grow(columns: Single, truth: NDArray[np.bool_], how: Growth, rng: np.random.Generator) -> Tree:
+    """One tree of features (F, n), of which `truth` (n,) says the class."""
+    n = len(truth)
+    counted = np.where(truth, _TRUTH, 1.0)
+    heavy = (n - truth.sum()) / max(1, truth.sum())  # a truth's weight beside a draw's
+    level = _Level(np.arange(n), np.array([n]), counted.sum(keepdims=True))
+    feature: list[NDArray[Any]] = []
+    cut: list[NDArray[Any]] = []
+    child: list[NDArray[Any]] = []
+    total: list[Float] = []
+    first = 0
+    for _ in range(_DEPTH + 1):
+        nodes = len(level.counts)
+        best_cuts = _cuts(columns, counted, level, heavy, how, rng)
+        if len(feature) == _DEPTH:
+            best_cuts.parts[:] = False
+        after = first + nodes + 2 * (np.cumsum(best_cuts.parts) - 1)
+        feature.append(np.where(best_cuts.parts, best_cuts.feature, 0))
+        cut.append(np.where(best_cuts.parts, best_cuts.at, np.inf))
+        child.append(np.where(best_cuts.parts, after, first + np.arange(nodes)))
+        total.append(level.total)
+        if not best_cuts.parts.any():
+            break
+        level = _children(counted, level, best_cuts)
+        first += nodes
+    truths, draws = _classes(np.concatenate(total))
+    value = (heavy * truths + _PULL / 2) / (heavy * truths + draws + _PULL)
+    return Tree(
+        np.concatenate(feature).astype(np.int16),
+        np.concatenate(cut).astype(np.float32),
+        np.concatenate(child).astype(np.int32),
+        value.astype(np.float32),
+        len(feature) - 1,
+    )
+
+
+def _classes(total: Float) -> tuple[Float, Float]:
+    """Truths and draws in sums of both."""
+    truths = np.floor(total / _TRUTH)
+    return truths, total - truths * _TRUTH
+
+
+def _cuts(
+    columns: Single,
+    counted: Float,
+    level: _Level,
+    heavy: float,
+    how: Growth,
+    rng: np.random.Generator,
+) -> _Cuts:
+    """The best of a few cuts drawn at each node: that of least Gini impurity."""
+    nodes, shape = len(level.counts), (how.cuts, len(level.counts))
+    start = np.cumsum(level.counts) - level.counts
+    feature = rng.choice(len(columns), size=shape, p=how.chance)
+    endpoint, other = (
+        columns[feature, level.rows[start + (rng.random(shape) * level.counts).astype(int)]]
+        for _ in range(2)
+    )
+    at = endpoint + rng.random(shape, dtype=np.float32) * (other - endpoint)
+    node = np.repeat(np.arange(nodes), level.counts)
+    above = columns[feature[:, node], level.rows] > at[:, node]  # (cuts, r)
+    right = np.add.reduceat(above * counted[level.rows], start, axis=1)
+    truths, draws = _classes(right)
+    all_truths, all_draws = _classes(level.total)
+    pure = _pure(heavy * truths, draws) + _pure(heavy * (all_truths - truths), all_draws - draws)
+    size = truths + draws
+    fits = (size >= how.leaf) & (level.counts - size >= how.leaf)
+    pure = np.where(fits, pure, -1.0)
+    best, each = pure.argmax(axis=0), np.arange(nodes)
+    mixed = (all_truths > 0) & (all_draws > 0)
+    parts = (pure[best, each] >= 0) & mixed
+    return _Cuts(
+        feature[best, each], at[best, each], parts, above[best[node], np.arange(len(node))]
+    )
+
+
+def _narrow(most: int) -> type[np.int16] | type[np.int64]:
+    """A type for numbers below `most`: short ones are sorted by counting."""
+    return np.int16 if most < 1 << 15 else np.int64
+
+
+def _pure(truths: Float, draws: Float) -> Float:
+    """Rows times the chance that two of them are of one class."""
+    return (truths**2 + draws**2) / np.maximum(truths + draws, 1.0)
+
+
+def _children(counted: Float, level: _Level, cuts: _Cuts) -> _Level:
+    """The nodes below those that are parted; rows of the others are done."""
+    stay = np.repeat(cuts.parts, level.counts)
+    rank = np.cumsum(cuts.parts) - 1
+    node = 2 * np.repeat(rank, level.counts)[stay] + cuts.above[stay]
+    order = np.argsort(node.astype(_narrow(2 * len(rank))), kind="stable")  # by counting
+    rows, size = level.rows[stay][order], 2 * int(cuts.parts.sum())
+    total = np.bincount(node, counted[level.rows[stay]], size).astype(np.float64)
+    return _Level(rows, np.bincount(node, minlength=size), total)
+
+
+# ---- Trees and network together ----
+
+
+_FEWEST_LEAVES = 100  # that the rows of a small table are to make
+
+_HIDDEN = 16
+_CROSSED = 64  # products of a standardised coordinate with one of x, at most
+_PENALTIES = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003)  # from strong to weak
+_NETWORK_FOLDS = 2  # that choose the penalty
+_STEPS = 60  # of L-BFGS
+_CLEAR = 0.005  # nats below the best at which weaker penalties are not tried
+
+
+@dataclass(frozen=True, eq=False)
+class TrainedSlots(StoredNetwork):
+    """What it sees of a slot, trees and network, and what they weigh."""
+
+    frame: SlotFeatures
+    forest: Forest | None
+    network: Mapping[str, Array] | None
+    weights: Float
+    """(2,): of the trees' log odds and of the network's score; 0 where one is not used."""
+    rows: Float
+    """(n,): what each learning row adds to the held-out divergence, in nats."""
+    numbers: Float
+    """(2,): the constant that the binary loss adds, and the network's penalty."""
+    scored: int = field(metadata=GIVEN)
+    """Draws of q that are scored at each x, at most: the first ones."""
+    seconds: float = 0.0
+    device: str = "cpu"
+
+    @property
+    def summary(self) -> Mapping[str, float]:
+        """Held-out divergence, weights of the two learners, and the network's penalty."""
+        trees, network = (float(weight) for weight in self.weights)
+        return {
+            "divergence": float(self.rows.mean()),
+            "weight trees": trees,
+            "weight network": network,
+            "penalty": float(self.numbers[1]),
+        }
+
+    def at(self, beta: float = 0.0) -> _WithinScore:
+        """The score; beta changes nothing, as trees have no parameters to mix."""
+        del beta
+        return _WithinScore(self)
+
+
+@dataclass(frozen=True, eq=False)
+class _WithinScore:
+    """The log ratio of p to q that is learnt, one function for all slots of a row."""
+
+    trained: TrainedSlots
+
+    def __call__(self, theta: Array, x: Array) -> Array:
+        """There is none for rows by themselves.
+
+        Raises:
+            ValueError: always.
+        """
+        raise ValueError(
+            f"A score within x sees a draw among the others at its x; got {len(theta)} rows "
+            f"alone. Give it a table of theta, x and theta_q."
+        )
+
+    def table(self, draws: PosteriorTable) -> TableScores:
+        """Scores of the truth (1, n) and of the first K' draws (1, n, K') at each x.
+
+        All K draws are what a slot is seen among; K' = min(K, scored).
+        """
+        frame, most = self.trained.frame, min(draws.q.shape[1], self.trained.scored)
+        out = np.empty((len(draws), most + 1))
+        for rows in frame.pieces(draws):
+            scores = self._scores(frame.piece(draws, rows, most))
+            theta = np.concatenate([draws.theta[rows][:, None], draws.q[rows, :most]], axis=1)
+            out[rows] = tied(scores, theta)
+        # The mean ratio over a row's slots is 1: a constant of the row, which ranks do not see.
+        out -= logsumexp(out, axis=1, keepdims=True) - np.log(most + 1)
+        return TableScores(out[None, :, 0], out[None, :, 1:])
+
+    def _scores(self, seen: Seen) -> Float:
+        """(n, A)."""
+        trained = self.trained
+        total = np.full(seen.own.shape[1:], trained.numbers[0])
+        if trained.forest is not None:
+            answers = trained.forest(np.ascontiguousarray(seen.rows().T))
+            total += trained.weights[0] * _logit(answers).reshape(total.shape)
+        if trained.network is not None:
+            parameters = len(trained.frame.parameters)
+            total += trained.weights[1] * _network_scores(trained.network, parameters, seen)
+        return total
+
+
+def tied(scores: Float, theta: Array) -> Float:
+    """Scores (n, A) where equal slots theta (n, A, D) of a row have equal ones, to the bit.
+
+    A matrix product may round equal rows differently by their place.
+    """
+    count, d = theta.shape[1:]
+    first = np.sort(theta[..., 0], axis=1)
+    some = np.flatnonzero((first[:, 1:] == first[:, :-1]).any(axis=1))
+    if not len(some):
+        return scores
+    flat = theta[some].reshape(-1, d)
+    row = np.repeat(np.arange(len(some)), count)
+    order = np.lexsort((*flat.T, row))
+    same = (flat[order[1:]] == flat[order[:-1]]).all(axis=1) & (row[order[1:]] == row[order[:-1]])
+    group = np.concatenate([[0], np.cumsum(~same)])
+    leader = order[np.concatenate([[True], ~same])]  # the first slot of each group
+    flat_scores = scores[some].ravel()
+    flat_scores[order] = flat_scores[leader[group]]
+    out = scores.copy()
+    out[some] = flat_scores.reshape(-1, count)
+    return out
+
+
+def learn(
+    data: PosteriorTable, recipe: Slots, seed: int, report: Report | None = None
+) -> TrainedSlots:
+    """Learn one score; the seed fixes the folds, the cuts and the network's start."""
+    began = time.perf_counter()
+    frame = fit(data, whole=recipe.whole, context=recipe.context)
+    slot_features = frame(data, recipe.m)
+    forest, arrays, held_scores = None, None, []
+    penalty = 0.0
+    if recipe.kind != "network":
+        forest, answers = _grown(
+            slot_features, frame, recipe, stream(seed, "slots", "trees"), report
+        )
+        held_scores.append(answers)
+    if recipe.kind != "trees":
+        fitted = _fit_network(slot_features, frame, recipe.loss, stream(seed, "slots", "network"))
+        arrays, penalty = fitted.arrays, fitted.penalty
+        held_scores.append(fitted.held)
+    weights, constant = _weights(np.stack(held_scores), recipe.loss)
+    rows = slots.contributions(np.tensordot(weights, held_scores, 1) + constant, recipe.loss)[:, 0]
+    both = np.zeros(2)
+    both[{"best": slice(None), "trees": slice(0, 1), "network": slice(1, 2)}[recipe.kind]] = (
+        weights
+    )
+    if report:
+        report(1.0, {"divergence": float(rows.mean())})
+    return TrainedSlots(
+        frame,
+        forest if both[0] else None,
+        arrays if both[1] else None,
+        both,
+        rows,
+        np.array([constant, penalty]),
+        recipe.scored,
+        seconds=time.perf_counter() - began,
+    )
+
+
+def _grown(
+    seen: Seen, frame: SlotFeatures, recipe: Slots, rng: np.random.Generator, report: Report | None
+) -> tuple[Forest, Float]:
+    """Trees, and the log odds (n, A) that those which have not seen a row give its slots."""
+    n, count = seen.own.shape[1:]
+    columns = seen.rows()  # (F, n A)
+    truth = np.zeros((n, count), np.bool_)
+    truth[:, 0] = True
+    how = Growth(
+        cuts=recipe.cuts,
+        chance=frame.chance(1 + min(recipe.k, recipe.whole - 1)),
+        leaf=max(5, min(recipe.leaf, n * count // _FEWEST_LEAVES)),
+    )
+    fold = rng.permutation(np.arange(n) % recipe.folds)
+    each = recipe.trees // recipe.folds
+    own = rng.spawn(recipe.folds)
+    log_odds = np.empty((n, count))
+    grown: list[Tree] = []
+    for i in range(recipe.folds):
+        stay = np.repeat(fold != i, count)
+        near = np.ascontiguousarray(columns[:, stay])
+        some = [grow(near, truth.ravel()[stay], how, own[i]) for _ in range(each)]
+        answers = Forest.of(some)(np.ascontiguousarray(columns[:, ~stay].T))
+        log_odds[fold == i] = _logit(answers).reshape(-1, count)
+        grown += some
+        if report:
+            report(0.7 * (i + 1) / recipe.folds, {})
+    return Forest.of(grown), log_odds
+
+
+def _weights(held: Float, kind: slots.Kind) -> tuple[Float, float]:
+    """Weights (L,), none below 0, of held-out scores (L, n, A), and a constant that the binary
+    loss asks for: where those rows are told best.
+    """
+    from scipy.optimize import minimize
+
+    # In units of their own spread within rows: one step length suits all.
+    spread = np.sqrt(np.square(held - held.mean(axis=2, keepdims=True)).mean(axis=(1, 2)))
+    unit = held / np.where(spread > 0, spread, 1.0)[:, None, None]
+
+    def loss(at: Float) -> float:
+        scores = np.tensordot(at[:-1], unit, 1) + at[-1]
+        return -float(slots.contributions(scores, kind)[:, 0].mean())
+
+    count = len(held)
+    free = (0.0, 0.0) if kind == "multiclass" else (None, None)
+    start = np.append(np.full(count, 0.1), 0.0)
+    optimum = minimize(loss, start, method="L-BFGS-B", bounds=[(0.0, None)] * count + [free])
+    at = optimum.x[:-1] / np.where(spread > 0, spread, 1.0)
+    if not at.any():  # nothing was told held out: any score is exact, the direction is kept
+        at = 1e-3 / np.where(spread > 0, spread, 1.0)
+    return at, float(optimum.x[-1])
+
+
+class _Fitted(NamedTuple):
+    """A network with what it gave rows that it did not learn from."""
+
+    arrays: Mapping[str, Array]
+    held: Float
+    """(n, A)."""
+    penalty: float
+
+
+def _network_scores(arrays: Mapping[str, Array], parameters: int, seen: Seen) -> Float:
+    """g (n, A) of features: standardised ones beside their squares, and tanh units that see x.
+
+    `arrays` is what `_Fitted.arrays` holds; so many of the features, the last, are theta.
+    """
+    inputs, linear = _inputs(seen, parameters)
+    inputs = (inputs - arrays["shift"]) / arrays["scale"]
+    linear = (linear - arrays["linear_shift"]) / arrays["linear_scale"]
+    return _answers(arrays, inputs, linear)
+
+
+def _fit_network(
+    seen: Seen, frame: SlotFeatures, kind: slots.Kind, rng: np.random.Generator
+) -> _Fitted:
+    """Folds of simulations choose the penalty, all simulations fit."""
+    inputs, linear = _inputs(seen, len(frame.parameters))
+    (shift, scale), (linear_shift, linear_scale) = moments(inputs), moments(linear)
+    inputs, linear = (inputs - shift) / scale, (linear - linear_shift) / linear_scale
+    initial = initial_parameters(inputs.shape[-1], linear.shape[-1], _HIDDEN, rng)
+    initial["weight"] /= np.sqrt(np.float32(inputs.shape[-1]))  # many inputs: no saturated start
+    fold = rng.permutation(np.arange(len(inputs)) % _NETWORK_FOLDS)
+
+    def part(which: NDArray[np.bool_]) -> Objective:
+        return Objective(inputs[which], linear[which], kind, initial)
+
+    pairs = [(part(fold != i), part(fold == i)) for i in range(_NETWORK_FOLDS)]
+    starts = [to_vector(initial) for _ in pairs]
+    tried: list[tuple[float, list[Flat]]] = []
+    for penalty in _PENALTIES:
+        # A weaker penalty goes on from where the stronger one ended.
+        starts = [
+            near.minimum(at, penalty, _STEPS) for (near, _), at in zip(pairs, starts, strict=True)
+        ]
+        losses = [far.loss(at) for (_, far), at in zip(pairs, starts, strict=True)]
+        divergence = slots.most(kind, inputs.shape[1] - 1) - float(np.mean(losses))
+        tried.append((divergence, starts))
+        if divergence < max(estimate for estimate, _ in tried) - _CLEAR:
+            break
+    best = int(np.argmax([estimate for estimate, _ in tried]))
+    held_scores = np.empty(inputs.shape[:2])
+    for i, vector in enumerate(tried[best][1]):
+        out = fold == i
+        held_scores[out] = _answers(from_vector(vector, initial), inputs[out], linear[out])
+    # A penalty is a prior, whose weight beside more simulations is less.
+    share = 1 - 1 / _NETWORK_FOLDS
+    vector = part(fold >= 0).minimum(tried[best][1][0], share * _PENALTIES[best], _STEPS)
+    scales = {
+        "shift": shift,
+        "scale": scale,
+        "linear_shift": linear_shift,
+        "linear_scale": linear_scale,
+    }
+    return _Fitted({**from_vector(vector, initial), **scales}, held_scores, _PENALTIES[best])
+
+
+def _inputs(seen: Seen, parameters: int) -> tuple[Float, Float]:
+    """What the units see (n, A, P) and what is added up (n, A, F)."""
+    own = np.moveaxis(seen.own[:-parameters], 0, 2).astype(np.float64)
+    theta = np.moveaxis(seen.own[-parameters:], 0, 2)
+    x = np.broadcast_to(seen.x.T[:, None], (*own.shape[:2], len(seen.x)))
+    coordinates = own[..., : 2 * parameters]
+    # What a slot is moved by follows x: without these a shift that x brings needs hidden units.
+    crossed = x[..., : max(1, _CROSSED // parameters)]
+    cross = coordinates[..., :parameters, None] * crossed[..., None, :]
+    cross = cross.reshape(*own.shape[:2], -1)
+    linear = np.concatenate([own, np.square(coordinates), cross], axis=2)
+    return np.concatenate([own, theta, x], axis=2, dtype=np.float64), linear
+
+
+def _answers(parameters: Mapping[str, Array], inputs: Float, linear: Float) -> Float:
+    """In double precision: ties stay ties."""
+    wide = {name: parameters[name].astype(np.float64) for name in PARAMETERS}
+    hidden = np.tanh(inputs @ wide["weight"] + wide["bias"])
+    return hidden @ wide["out"] + linear @ wide["linear"] + wide["constant"]
+
+
+def _logit(share: ArrayLike) -> Float:
+    """Log odds of shares, which no leaf lets reach 0 or 1."""
+    wide = np.asarray(share, dtype=np.float64)
+    return np.log(wide) - np.log1p(-wide)
