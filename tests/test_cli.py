@@ -14,9 +14,9 @@ from validation_core.benchmarks import BENCHMARKS
 from validation_core.diagnosis import choice, learning
 from validation_core.diagnosis.questions import QUESTIONS
 from validation_core.methods import DC, LC2ST, METHODS, MMDFuse
-from validation_core.tables import samples
+from validation_core.tables import local
 
-SAMPLE = str(samples.path("sample_undertrained"))
+SAMPLE = str(local.sample_path("sample_undertrained"))
 pytestmark = pytest.mark.usefixtures("_few_trials")
 
 

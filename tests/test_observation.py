@@ -10,14 +10,13 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from validation_core import codec, diagnosis, keys, statistics
-from validation_core import tables as uploads
+from validation_core import codec, diagnosis, keys, statistics, tables
 from validation_core.diagnosis import learning
 from validation_core.diagnosis import tasks as diagnoses
 from validation_core.diagnosis.questions import Names, by_name, observation
+from validation_core.diagnosis.questions import observation as networks
+from validation_core.diagnosis.questions import observation as observing
 from validation_core.diagnosis.questions.base import Interval
-from validation_core.diagnosis.questions.observation import networks
-from validation_core.diagnosis.questions.observation import study as observing
 from validation_core.localization import over_x
 from validation_core.methods import SBC, CoLT
 from validation_core.scores.lc2st import LC2STClassifier
@@ -309,7 +308,7 @@ def test_the_code_runs(tmp_path):
 
 
 def test_a_real_table(shared, store):
-    upload = uploads.read(shared / "data" / "sir_undertrained.npz")
+    upload = tables.read(shared / "data" / "sir_undertrained.npz")
     means = upload.data.q[:, :, 1].mean(1)
     found = run(upload, store, where=int(means.argmax()), methods=diagnosis.default_methods())
     assert found.local.nearby.pvalue <= 0.05

@@ -8,21 +8,20 @@ import plotly.graph_objects as go
 import pytest
 from scipy.stats import binom
 
-from validation_core import diagnosis, statistics
-from validation_core import tables as uploads
+from validation_core import diagnosis, statistics, tables
 from validation_core.diagnosis import learning, tasks
 from validation_core.diagnosis.questions import Names, by_name
 from validation_core.diagnosis.questions.base import as_numbers
-from validation_core.diagnosis.questions.injections import INJECTIONS
-from validation_core.diagnosis.questions.sensitivity import DEFAULT
-from validation_core.diagnosis.questions.sensitivity.experiment import (
+from validation_core.diagnosis.questions.injections import INJECTIONS, TILTS
+from validation_core.diagnosis.questions.sensitivity import DEFAULT, figures
+from validation_core.diagnosis.questions.sensitivity.search import (
     PowerCurve,
     PowerExperiment,
+    crossing,
+    informative,
+    smallest,
     verdicts,
 )
-from validation_core.diagnosis.questions.sensitivity.figures import figures
-from validation_core.diagnosis.questions.sensitivity.search import crossing, informative, smallest
-from validation_core.diagnosis.questions.tilts import TILTS
 from validation_core.diagnosis.verdict import by_ranks
 from validation_core.methods import C2ST, SBC, TARP, CoLT, Multiple, WithinX
 from validation_core.scores.classifier import Classifier
@@ -319,7 +318,7 @@ def test_methods_that_all_train_networks_are_answered(store):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["two_moons_undertrained", "sir_undertrained"])
 def test_real_tables(name, shared, store):
-    upload = uploads.read(shared / "data" / f"{name}.npz")
+    upload = tables.read(shared / "data" / f"{name}.npz")
     few = Upload.of({name: array[:300] for name, array in upload.arrays().items()})
     found = run(few, store, stages=(0, 1))
     for one in found.injections:
@@ -351,7 +350,7 @@ def test_the_code_runs_as_it_stands(tmp_path, capsys):
     np.savez(path, **made(60, 6).arrays())
     exec(QUESTION.code.format(path=path, seed=1), {})
     said = capsys.readouterr().out.strip().splitlines()
-    again = run(uploads.read(path), Store(tmp_path / "again"), seed=1)
+    again = run(tables.read(path), Store(tmp_path / "again"), seed=1)
     assert said[: len(say(again, ()))] == list(say(again, ()))
 
 
