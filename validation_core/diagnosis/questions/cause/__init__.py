@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core.diagnosis.called import called
-from validation_core.diagnosis.claims import Claims
-from validation_core.diagnosis.obstacles import unusable
+from validation_core.diagnosis.choice import unusable
+from validation_core.diagnosis.claims import Claims, called
 from validation_core.diagnosis.questions.base import (
     LEVEL,
     Json,
@@ -42,7 +41,7 @@ from validation_core.diagnosis.questions.cause.reference_sets import (
     _reference_sets,
     _refined,
 )
-from validation_core.diagnosis.words import equals
+from validation_core.diagnosis.records import equals
 from validation_core.figures import style
 from validation_core.figures.outcome import Drawn
 from validation_core.methods.base import Method

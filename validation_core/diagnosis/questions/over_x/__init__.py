@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from validation_core import scores as scoring
-from validation_core.diagnosis import learning, obstacles
-from validation_core.diagnosis.called import called, column
-from validation_core.diagnosis.claims import Claims
+from validation_core.diagnosis import choice, learning
+from validation_core.diagnosis.claims import Claims, called, column
 from validation_core.diagnosis.questions.base import (
     LEVEL,
     Json,
@@ -29,19 +28,19 @@ from validation_core.diagnosis.questions.base import (
 )
 from validation_core.diagnosis.questions.over_x import scan
 from validation_core.diagnosis.questions.over_x.scan import Disc, FeatureSize, Kind, _OverXFeatures
+from validation_core.diagnosis.records import equals
 from validation_core.diagnosis.tasks import training
-from validation_core.diagnosis.words import equals
 from validation_core.figures import style
 from validation_core.figures.outcome import Drawn
 from validation_core.localization import over_x as smoothing
 from validation_core.methods import WithinX
 from validation_core.methods.base import Method
 from validation_core.narrow import narrow
-from validation_core.omnibus.coordinates import (
+from validation_core.omnibus.places import (
     CHOSEN,
     COLUMNS,
     COMPONENTS,
-    Coordinates,
+    XCoordinates,
     aside,
     coordinates,
     moments,
@@ -85,7 +84,7 @@ class OverX(Question["ErrorsOverX"]):
                 f"A map over x compares stretches of at least 10 rows each and needs {FEWEST} "
                 f"rows; got {upload.n}. Upload more rows."
             )
-        return obstacles.unusable(upload)
+        return choice.unusable(upload)
 
     def studies(
         self, upload: Upload, methods: Sequence[Method], seed: int
@@ -95,7 +94,7 @@ class OverX(Question["ErrorsOverX"]):
             return ()
         network = None
         for method in methods:
-            if method.reads_classifier and obstacles.obstacle(WithinX(), upload) is None:
+            if method.reads_classifier and choice.obstacle(WithinX(), upload) is None:
                 network = training(upload, method, seed)
                 break
         if network is None:
@@ -377,7 +376,7 @@ class _Inputs(NamedTuple):
     name: str
     """ranks or learned."""
     features: _OverXFeatures
-    at: Coordinates
+    at: XCoordinates
     plane: Array | None
     """x (n, 2) where it has two columns that vary."""
     rows: NDArray[np.int64]
@@ -575,7 +574,7 @@ def _typical(inputs: _Inputs, c: int, inside: NDArray[np.bool_]) -> int:
     return int(inputs.rows[within[np.square(across - np.median(across, axis=0)).sum(1).argmin()]])
 
 
-def _along(at: Coordinates, c: int) -> tuple[str, int]:
+def _along(at: XCoordinates, c: int) -> tuple[str, int]:
     return (at.kinds[c], at.which[c]) if c < len(at.kinds) else ("plane", -1)
 
 
