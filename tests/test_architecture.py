@@ -12,8 +12,9 @@ CORE = ROOT / "validation_core"
 LAYERS = (
     {"types", "keys", "rng", "hashing", "narrow", "codec"},
     {"statistics", "learn", "store"},
-    {"sampling", "omnibus", "tables", "figures.style", "figures.outcome",
-     "diagnosis.claims", "diagnosis.called"},
+    {"sampling", "omnibus", "tables", "figures.style", "figures.marks",
+     "figures.plotly", "figures.outcome",
+     "diagnosis.claims"},
     {"scores", "benchmarks.diffusion", "bayes"},
     {"benchmarks", "methods", "diagnosis.records"},
     {"study"},
@@ -153,13 +154,13 @@ def test_imports_run_one_way():
 def test_core_knows_no_page():
     """Nor does it pickle."""
     banned = {"streamlit", "pages", "app", "pickle"}
-    found = [
+    texts = [
         f"{path.relative_to(CORE)} imports {name}"
         for path in _modules()
         for name in _imports(path)
         if name.split(".")[0] in banned
     ]
-    assert found == []
+    assert texts == []
 
 
 def test_underscored_names_stay_in_their_room():
