@@ -39,13 +39,8 @@ def compared(*uploads, reference=0, methods=None):
         records.append(got)
     results = []
     for upload in uploads:
-<<<<<<< HEAD
-        found.append(posteriors._row_scores(upload.data))
-    return posteriors.measures(uploads, records, found, reference), found
-=======
-        results.append(posteriors.row_scores(upload.data))
+        results.append(posteriors._row_scores(upload.data))
     return posteriors.measures(uploads, records, results, reference), results
->>>>>>> main
 
 
 def test_crps_of_a_normal_is_its_closed_form():
@@ -168,15 +163,9 @@ def test_the_task_keeps_every_row(tmp_path):
     tasks.hold(upload)
     (task,) = posteriors.studies(upload)
     task.run(store, lambda fraction, live: None)
-<<<<<<< HEAD
-    found = task.load(store)
-    energy = posteriors._row_scores(upload.data).energy
-    np.testing.assert_array_equal(found.energy, energy)
-=======
     stored = task.load(store)
-    energy = posteriors.row_scores(upload.data).energy
+    energy = posteriors._row_scores(upload.data).energy
     np.testing.assert_array_equal(stored.energy, energy)
->>>>>>> main
     assert posteriors.studies(table(0, k=1)) == ()
 
 

@@ -105,17 +105,10 @@ def rows(lab: Lab) -> Iterator[Row]:
         if not found_by_tests(item.draws, str(lab.folder / "cause")):
             skipped += 1
             continue
-<<<<<<< HEAD
-        got = cause._cause_of(one.draws, i).cause
-        confusion[one.cause, got] += 1
-        if got != one.cause:
-            say(f"{one.label}: {one.cause} told as {got}")
-=======
-        got = cause.cause_of(item.draws, i).cause
+        got = cause._cause_of(item.draws, i).cause
         confusion[item.cause, got] += 1
         if got != item.cause:
             say(f"{item.label}: {item.cause} told as {got}")
->>>>>>> main
     total = sum(confusion.values())
     right = sum(count for (truth, got), count in confusion.items() if truth == got) / total
     unclear = sum(count for (_, got), count in confusion.items() if got in ("unclear", "none"))
@@ -124,13 +117,8 @@ def rows(lab: Lab) -> Iterator[Row]:
         f"counted: no test finds them; {_table(confusion)}", right=(right, 0.8),
     )  # fmt: skip
     yield row._replace(numbers={**row.numbers, "confusion": _plain(confusion)})
-<<<<<<< HEAD
-    named = Counter(cause._cause_of(exact(FIRST + i), i).cause for i in range(EXACT))
-    wrong = EXACT - named["none"] - named["unclear"]
-=======
-    counter = Counter(cause.cause_of(exact(FIRST + i), i).cause for i in range(EXACT))
+    counter = Counter(cause._cause_of(exact(FIRST + i), i).cause for i in range(EXACT))
     wrong = EXACT - counter["none"] - counter["unclear"]
->>>>>>> main
     yield table.at_most(
         f"causes named for {EXACT} exact posteriors", "", str(dict(counter)), wrong=(wrong, 1)
     )
