@@ -14,7 +14,7 @@ LAYERS = (
     {"statistics", "learn", "store"},
     {"sampling", "omnibus", "tables", "figures.style", "figures.marks",
      "figures.plotly", "figures.outcome",
-     "diagnosis.claims", "diagnosis.called"},
+     "diagnosis.claims"},
     {"scores", "benchmarks.diffusion", "bayes"},
     {"benchmarks", "methods", "diagnosis.records"},
     {"study"},
