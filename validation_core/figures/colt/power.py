@@ -11,7 +11,7 @@ from validation_core import statistics
 from validation_core.figures import live, style
 from validation_core.figures.marks import Axis, Band, HLine, Line, Mark, Panel, Points, VLine
 from validation_core.figures.power import Curve, curves
-from validation_core.sweep.trials import Trials
+from validation_core.sweep.trials import TrialDesign
 from validation_core.types import Benchmark, PowerCell
 
 UNTRAINED = "CoLT untrained"
@@ -36,7 +36,7 @@ def named(cells: Sequence[PowerCell]) -> list[PowerCell]:
 
 
 def payload(
-    cells: Sequence[PowerCell], benchmark: Benchmark, design: Trials, gamma: float
+    cells: Sequence[PowerCell], benchmark: Benchmark, design: TrialDesign, gamma: float
 ) -> live.Payload:
     """Power of CoLT and its rivals against gamma, a curve for each test."""
     gammas = benchmark.gammas

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv
 
-from validation_core.statistics import Pool
+from validation_core.statistics import PooledLaw
 from validation_core.types import Array
 
 _DECILES = 10
@@ -113,7 +113,7 @@ def deciles(truth: Array, draws: Array, k: int, rng: np.random.Generator) -> tup
         k: draws that the table has.
         rng: parts what is tied.
     """
-    below, equal = Pool(draws).cdf(truth)
+    below, equal = PooledLaw(draws).cdf(truth)
     u = below + rng.random(len(truth)) * equal
     cell = np.minimum((u * _DECILES).astype(int), _DECILES - 1)
     counts = np.bincount(cell, minlength=_DECILES)
