@@ -79,7 +79,7 @@ def warm() -> None:
     import plotly.io
 
     from pages.ui.services import services
-    from validation_core.figures import ranks
+    from validation_core.figures import outcome
 
     for path in sorted(Path(__file__).parent.glob("pages/*/*.py")):
         if path.stem != "page":  # a script, which draws where it is imported
@@ -87,7 +87,7 @@ def warm() -> None:
     del PIL  # Streamlit reads the page's icon with it
     inspect.stack()  # Streamlit asks in its first run, and the first answer reads every module
     pd.DataFrame({"ready": [True]}).to_dict()
-    plotly.io.to_json(ranks.ecdf_difference(np.linspace(0, 1, 1000)))
+    plotly.io.to_json(outcome.ecdf_difference(np.linspace(0, 1, 1000)))
     gc.collect()
     gc.freeze()
     start = threading.Timer(_PAUSE, services)

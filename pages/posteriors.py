@@ -13,7 +13,7 @@ from pages.ui.services import services
 from validation_core.diagnosis import tasks
 from validation_core.diagnosis.questions import posteriors
 from validation_core.diagnosis.questions.posteriors import Measure, RowScores, number
-from validation_core.figures import posteriors as draw
+from validation_core.figures import diagnosis as draw
 from validation_core.figures.outcome import Drawn
 from validation_core.tables import Upload
 
@@ -107,7 +107,9 @@ def _parameters(tables: Tables, scores: Sequence[RowScores | None], reference: i
         drawing
         for i in range(len(tables))
         if i != reference
-        for drawing in draw.parameters(differences[i], names, labels[i], labels[reference])
+        for drawing in draw.parameter_differences(
+            differences[i], names, labels[i], labels[reference]
+        )
     ]
 
 

@@ -15,6 +15,7 @@ from hypothesis import settings  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared"
+GOLDEN = ROOT / "tests" / "golden"
 
 # Fresh examples in each run; those that fail are printed. `--hypothesis-profile thousands` tries
 # more, and the same ones every time.
@@ -41,6 +42,26 @@ def few_trials(patch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def _few_trials(monkeypatch):
     few_trials(monkeypatch)
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--update-golden", action="store_true", help="write the texts of tests/golden anew"
+    )
+
+
+@pytest.fixture
+def golden(request):
+    """A function: name, lines -> they are those of tests/golden/NAME.txt."""
+
+    def check(name, lines):
+        path, text = GOLDEN / f"{name}.txt", "\n".join(lines) + "\n"
+        if request.config.getoption("--update-golden"):
+            path.write_text(text, encoding="utf-8")
+        wanted = path.read_text(encoding="utf-8") if path.exists() else ""
+        assert text == wanted, "--update-golden writes what is meant"
+
+    return check
 
 
 @pytest.fixture

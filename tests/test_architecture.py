@@ -12,8 +12,8 @@ CORE = ROOT / "validation_core"
 LAYERS = (
     {"types", "keys", "rng", "hashing", "narrow", "codec"},
     {"statistics", "learn", "store"},
-    {"sampling", "omnibus", "tables", "figures.style", "figures.ranks", "figures.nulls",
-     "figures.outcome", "diagnosis.claims", "diagnosis.called"},
+    {"sampling", "omnibus", "tables", "figures.style", "figures.outcome",
+     "diagnosis.claims", "diagnosis.called"},
     {"scores", "benchmarks.diffusion", "bayes"},
     {"benchmarks", "methods", "diagnosis.records"},
     {"study"},

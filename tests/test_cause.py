@@ -10,8 +10,7 @@ import plotly.graph_objects as go
 import pytest
 
 from tests.conftest import ROOT
-from validation_core import codec, sampling, statistics
-from validation_core import tables as uploads
+from validation_core import codec, sampling, statistics, tables
 from validation_core.benchmarks import Gaussian
 from validation_core.diagnosis import tasks as diagnoses
 from validation_core.diagnosis.questions import Names, by_name
@@ -366,8 +365,10 @@ def test_width_that_changes_with_x_is_seen():
     assert {one.finding.what: one.pvalue for one in found}["spread_x"] < 1e-6
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("shape", ["normal", "skewed", "student"])
+@pytest.mark.parametrize(
+    "shape",
+    ["normal", *(pytest.param(name, marks=pytest.mark.slow) for name in ("skewed", "student"))],
+)
 def test_what_is_seen_keeps_its_level(shape):
     """Whatever shape q has: the least adjusted p-value of exact tables."""
     trials, rejected = 150, 0
@@ -474,7 +475,7 @@ def test_the_task_and_the_code_agree(tmp_path):
     exact = normal(narrow=1.6, n=150, k=30)
     file = tmp_path / "table.npz"
     np.savez(file, theta=exact.theta, x=exact.x, theta_q=exact.q)
-    upload = uploads.read(file)
+    upload = tables.read(file)
     diagnoses.hold(upload)
     store = Store(tmp_path / "store")
     (task,) = QUESTION.studies(upload, (), 4)

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from validation_core import diagnosis
-from validation_core import tables as uploads
+from validation_core import diagnosis, tables
 from validation_core.diagnosis import questions, relabelling, tasks
 from validation_core.diagnosis.claims import TITLES
 from validation_core.diagnosis.questions.calibration import RowErrorStudy
@@ -129,7 +128,7 @@ def test_rows_that_share_their_draws_are_one_pool():
 
 
 def test_a_real_table_says_what_its_ranks_say(shared):
-    upload = uploads.read(shared / "data" / "sir_well_trained.npz")
+    upload = tables.read(shared / "data" / "sir_well_trained.npz")
     found = diagnosis.verdict([relabelling.record(upload, Omnibus(), 0, {})], upload)
     assert found.verdict == "problem found"
     assert found.claims.parameter(0) <= 0.01

@@ -14,9 +14,9 @@ from validation_core.benchmarks import BENCHMARKS
 from validation_core.diagnosis import choice, learning
 from validation_core.diagnosis.questions import QUESTIONS
 from validation_core.methods import DC, LC2ST, METHODS, MMDFuse
-from validation_core.tables import samples
+from validation_core.tables import local
 
-SAMPLE = str(samples.path("sample_undertrained"))
+SAMPLE = str(local.sample_path("sample_undertrained"))
 pytestmark = pytest.mark.usefixtures("_few_trials")
 
 
@@ -178,40 +178,45 @@ def test_diagnose_asks_for_the_order(capsys, tmp_path):
     assert printed(capsys, "diagnose", str(path), "--order", "KND")["n"] == 30
 
 
+REFUSED = """
+diagnose nowhere.npz
+diagnose SAMPLE --answers why
+diagnose SAMPLE --method sb
+diagnose SAMPLE --method uniform:n=3
+diagnose SAMPLE --method uniform:m=x
+diagnose SAMPLE --method uniform:m=0
+diagnose SAMPLE --method sbc --method sbc
+diagnose SAMPLE --method colt:embedding=deep
+diagnose SAMPLE --method colt:fresh=yes
+diagnose SAMPLE --alpha 2
+power --benchmark gauss --method c2st --gamma 0
+power --benchmark gaussian --method c2st --gamma a
+power --benchmark gaussian --method c2st --gamma 0,nan
+power --benchmark gaussian --method c2st --gamma 0 --json .
+power --benchmark gaussian --set perturbation=none --method c2st --gamma 0
+power --benchmark gaussian --method c2st --gamma 0 --trials 0
+power --benchmark gaussian --method c2st --gamma 0 --preset x
+"""
+
+
+def test_bad_input_is_one_line_and_exit_code_2(capsys, golden):
+    lines = []
+    for line in REFUSED.strip().splitlines():
+        message = refused(capsys, *line.replace("SAMPLE", SAMPLE).split())
+        lines += [f"$ nptlab {line}", message.replace(SAMPLE, "SAMPLE").strip()]
+    golden("refusals", lines)
+
+
+NOWHERE = "power --benchmark gaussian --method c2st --gamma 0 --engine dask:tcp://a:1"
+
+
 @pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["diagnose", "nowhere.npz"], "readable"),
-        (["diagnose", __file__], "got"),
-        (["diagnose", SAMPLE, "--answers", "why"], "one of size"),
-        (["diagnose", SAMPLE, "--method", "sb"], "one of omnibus, c2st"),
-        (["diagnose", SAMPLE, "--method", "uniform:n=3"], "Options of Uniform are m"),
-        (["diagnose", SAMPLE, "--method", "uniform:m=x"], "m must be int"),
-        (["diagnose", SAMPLE, "--method", "uniform:m=0"], "between 1 and 1000"),
-        (["diagnose", SAMPLE, "--method", "sbc", "--method", "sbc"], "once"),
-        (["diagnose", SAMPLE, "--method", "colt:embedding=deep"], "identity or mlp"),
-        (["diagnose", SAMPLE, "--method", "colt:fresh=yes"], "false or true"),
-        (["diagnose", SAMPLE, "--alpha", "2"], "between 0 and 1"),
-        (["diagnose"], "file"),
-        (["power", "--benchmark", "gauss", "--method", "c2st", "--gamma", "0"], "one of gaussian"),
-        (["power", "--benchmark", "gaussian", "--method", "c2st", "--gamma", "a"], "commas"),
-        (["power", "--benchmark", "gaussian", "--method", "c2st", "--gamma", "0,nan"], "finite"),
-        (["power", "--benchmark", "gaussian", "--method", "c2st", "--gamma", "0",
-          "--json", "."], "written into a file"),
-        (["power", "--benchmark", "gaussian", "--set", "perturbation=none", "--method", "c2st",
-          "--gamma", "0"], "mean_shift"),
-        (["power", "--benchmark", "gaussian", "--method", "c2st", "--gamma", "0", "--trials", "0"],
-         "trials"),
-        (["power", "--benchmark", "gaussian", "--method", "c2st", "--gamma", "0", "--preset", "x"],
-         "interactive"),
-        (["power", "--benchmark", "gaussian", "--method", "c2st", "--gamma", "0",
-          "--engine", "dask:tcp://a:1"], "must answer at tcp://a:1"),
-        (["store", "burn"], "burn"),
-        ([], "COMMAND"),
-    ],
+    ("line", "words"),
+    [(f"diagnose {__file__}", "got"), ("diagnose", "file"), ("store burn", "burn"),
+     ("", "COMMAND"), (NOWHERE, "must answer at tcp://a:1")],
 )  # fmt: skip
-def test_bad_input_is_one_line_and_exit_code_2(arguments, words, capsys):
-    assert words in refused(capsys, *arguments)
+def test_bad_input_is_refused_also_where_others_word_it(line, words, capsys):
+    assert words in refused(capsys, *line.split())
 
 
 def test_power_counts_rejections(capsys):

@@ -1,6 +1,7 @@
 """What every registered method and benchmark promises: new ones meet their tests here."""
 
 import dataclasses
+import itertools
 import re
 
 import numpy as np
@@ -15,6 +16,7 @@ from validation_core.types import BlockScores, PosteriorTable, TwoSamples
 
 NULL_TRIALS = 2400
 TIED_TRIALS = 1000  # ties that are mishandled show in the level by far
+OMNIBUS_TRIALS = 400  # its level on every kind of table is test_omnibus's
 N, K = 60, 24
 BENCHMARK = next(iter(BENCHMARKS.values()))()
 
@@ -147,14 +149,22 @@ def _within_level(pvalues, *, conservative=False):
         assert rejections >= low, f"only {rejections} of {len(pvalues)} null trials rejected at 5%"
 
 
-@pytest.mark.parametrize("name", METHODS)
-@pytest.mark.parametrize("kind", ["any", "tied", "flat"])
-def test_level(name, kind):
+def _levels():
+    """A method, a kind of score, trials: fewer at first where ties or Omnibus would take long."""
+    for kind, name in itertools.product(["any", "tied", "flat"], METHODS):
+        few = OMNIBUS_TRIALS if name == "omnibus" else TIED_TRIALS if kind != "any" else None
+        if few is not None:
+            yield pytest.param(name, kind, few, id=f"{kind}-{name}")
+        marks = () if few is None else pytest.mark.slow
+        yield pytest.param(name, kind, NULL_TRIALS, marks=marks, id=f"{kind}-{name}-in full")
+
+
+@pytest.mark.parametrize(("name", "kind", "trials"), list(_levels()))
+def test_level(name, kind, trials):
     """Whatever the score: the size is the stated one (C2ST may fall below it)."""
     method = _small(name)
     used = _any_score(method)
     used = {"any": used, "tied": Coarse(used), "flat": Flat(used)}[kind]
-    trials = NULL_TRIALS if kind == "any" else TIED_TRIALS
     made = _many(method, used, BENCHMARK, trials, seed=1)
     outcome = method.test(made, stream(2, name))
     assert outcome.pvalue.shape == (trials,)

@@ -238,8 +238,7 @@ def test_worse_than_guessing_is_shown():
 # The score
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("net", ["quadratic", "paper"])
+@pytest.mark.parametrize("net", ["quadratic", pytest.param("paper", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("case", FITTED)
 def test_learned_divergence(reference, case, net):
     """Where the authors' package gets to on the same tables, or beyond."""

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from validation_core import diagnosis
-from validation_core import tables as uploads
+from validation_core import diagnosis, tables
 from validation_core.diagnosis import Record, learning, sensitivity, sources, tasks, words
 from validation_core.diagnosis.run import test_table as rows_of_tests
 from validation_core.engine import Engine, SerialExecutor
@@ -18,7 +17,7 @@ from validation_core.methods import C2ST, METHODS, SBC, TARP, CoLT, Multiple, Un
 from validation_core.report import html
 from validation_core.scores.classifier import Classifier
 from validation_core.store import Store
-from validation_core.tables import Upload, samples
+from validation_core.tables import Upload, local
 from validation_core.types import TableScores
 
 QUICK = Classifier(epochs=4, lr=1e-2, batch=64, hidden=8, layers=2)
@@ -111,7 +110,7 @@ def test_ties_keep_the_level():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["two_moons_undertrained", "sir_undertrained"])
 def test_undertrained_estimators_are_found(name, shared, store):
-    upload = uploads.read(shared / "data" / f"{name}.npz")
+    upload = tables.read(shared / "data" / f"{name}.npz")
     found = run(upload, store, how=shorter)
     assert found.verdict == "problem found"
     for method in ("sbc", "within_x", "multiple", "c2st", "colt"):
@@ -124,7 +123,7 @@ def test_undertrained_estimators_are_found(name, shared, store):
     [("sample_well_trained", "no problem found"), ("sample_undertrained", "problem found")],
 )
 def test_samples(name, verdict, store):
-    upload = uploads.read(samples.path(name))
+    upload = tables.read(local.sample_path(name))
     assert run(upload, store, how=shorter).verdict == verdict
 
 

@@ -17,7 +17,7 @@ from validation_core.benchmarks.perturbations import PERTURBATIONS
 from validation_core.diagnosis import learning
 from validation_core.methods import METHODS
 from validation_core.sweep import trials
-from validation_core.tables import samples
+from validation_core.tables import local
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 SETTING = re.compile(r"\bNPTLAB_[A-Z]+\b")
@@ -98,7 +98,7 @@ def test_the_front_door_runs_as_shown(tmp_path, monkeypatch):
     """Its lines, on a table that is there."""
     (source,) = [block for block in _blocks("python") if "import validation_core as npt" in block]
     assert len(source.splitlines()) <= 10
-    shutil.copy(samples.path("sample_undertrained"), tmp_path / "table.npz")
+    shutil.copy(local.sample_path("sample_undertrained"), tmp_path / "table.npz")
     monkeypatch.chdir(tmp_path)
     for name in ("steps", "blur_steps"):
         monkeypatch.setitem(learning.LOCALIZER, name, 20)

@@ -18,8 +18,7 @@ import pytest
 import torch
 from scipy.stats import norm
 
-from validation_core import export
-from validation_core import tables as uploads
+from validation_core import export, tables
 from validation_core.export import from_bayesflow, from_callable, from_sbi, save
 
 WITH_SBI = pytest.mark.skipif(
@@ -200,7 +199,7 @@ def test_what_is_saved_is_what_uploads_read(tmp_path, kind):
     table = from_callable(sampler(), theta, x, K, log_q=log_q, theta_names=["a", "b"])
     path = table.save(tmp_path / "new" / "table")
     assert path == tmp_path / "new" / "table.npz"
-    upload = uploads.read(path)
+    upload = tables.read(path)
     assert (upload.n, upload.k, upload.dims) == (N, K, (D, D))
     assert upload.names == ("a", "b")
     assert set(upload.densities) == {"log_q", "log_q_draws"}
@@ -223,7 +222,7 @@ def test_an_observation_goes_along(tmp_path):
     theta, x = pairs()
     table = from_callable(sampler(), theta, x, K)
     x_o, theta_o = np.array([[0.25, -0.5]]), np.zeros((1000, D))
-    upload = uploads.read(table.save(tmp_path / "a.npz", x_o=x_o, theta_o=theta_o))
+    upload = tables.read(table.save(tmp_path / "a.npz", x_o=x_o, theta_o=theta_o))
     np.testing.assert_array_equal(upload.observed[0], [0.25, -0.5])
     assert upload.observed[1].shape == (1000, D)
     for wrong in ({"x_o": x_o}, {"theta_o": theta_o}, {"x_o": x_o[:, :1], "theta_o": theta_o}):
@@ -447,7 +446,7 @@ def run(snippet, folder, **env):
         env={k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | env,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    return uploads.read(folder / "posterior.npz")
+    return tables.read(folder / "posterior.npz")
 
 
 def test_the_snippet_for_any_sampler(tmp_path):

@@ -4,7 +4,7 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from validation_core.figures import nulls, plotly, power, ranks, style, training
+from validation_core.figures import outcome, plotly, power, style
 from validation_core.figures.marks import (
     Axis,
     Band,
@@ -42,16 +42,16 @@ def cell(method="uniform", gamma=0.1, beta=0.0, rejections=20, m=50, trials=100,
 
 
 FULL = {
-    "rank_histogram": lambda: ranks.rank_histogram(U),
-    "ecdf_difference": lambda: ranks.ecdf_difference(U),
-    "on_null": lambda: nulls.on_null(3.1, mean=0, sd=1, critical=1.64, label="T"),
-    "loss_curve": lambda: training.loss_curve(HISTORY),
+    "rank_histogram": lambda: outcome.rank_histogram(U),
+    "ecdf_difference": lambda: outcome.ecdf_difference(U),
+    "on_null": lambda: outcome.on_null(3.1, mean=0, sd=1, critical=1.64, label="T"),
+    "loss_curve": lambda: outcome.loss_curve(HISTORY),
 }
 EMPTY = {
-    "rank_histogram": lambda: ranks.rank_histogram(NONE),
-    "ecdf_difference": lambda: ranks.ecdf_difference(NONE),
-    "on_null": lambda: nulls.on_null(np.nan, mean=0, sd=1, critical=1.64, label="T"),
-    "loss_curve": lambda: training.loss_curve({}),
+    "rank_histogram": lambda: outcome.rank_histogram(NONE),
+    "ecdf_difference": lambda: outcome.ecdf_difference(NONE),
+    "on_null": lambda: outcome.on_null(np.nan, mean=0, sd=1, critical=1.64, label="T"),
+    "loss_curve": lambda: outcome.loss_curve({}),
 }
 
 
@@ -115,7 +115,7 @@ def test_power_over_m_leaves_out_methods_without_m():
 
 
 def test_histogram_band_holds_all_bins_together():
-    low, high = ranks.histogram_band(1000, 20)
+    low, high = outcome.histogram_band(1000, 20)
     counts = stream(1, "band").multinomial(1000, [0.05] * 20, size=4000)
     inside = ((counts >= low) & (counts <= high)).all(1).mean()
     assert inside >= 0.95
@@ -166,7 +166,7 @@ def test_labels_of_lines_that_end_together_stand_apart():
 def test_power_stands_still_as_it_is_sent_to_the_browser():
     cells = [cell(gamma=gamma, rejections=count) for gamma, count in ((0, 5), (0.2, 60))]
     lines = power.curves(cells, "gamma")
-    drawn = power.drawn(lines, "gamma", "m = 50", 0.05)
+    drawn = power.power_figure(lines, "gamma", "m = 50", 0.05)
     go.Figure(drawn.figure.to_dict())
     (line,) = (trace for trace in drawn.figure.data if trace.mode == "lines" and not trace.fill)
     np.testing.assert_allclose(line.y, [0.05, 0.6], rtol=1e-6)

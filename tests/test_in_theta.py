@@ -11,8 +11,7 @@ import plotly.graph_objects as go
 import pytest
 from scipy.stats import binom
 
-from validation_core import diagnosis, statistics
-from validation_core import tables as uploads
+from validation_core import diagnosis, statistics, tables
 from validation_core.diagnosis import learning
 from validation_core.diagnosis import tasks as diagnoses
 from validation_core.diagnosis.questions import Names, by_name
@@ -252,7 +251,7 @@ def test_the_code_runs(tmp_path):
 
 def test_a_real_table(shared, tmp_path, monkeypatch):
     monkeypatch.setattr(learning, "RECIPE", replace(QUICK, epochs=100, hidden=64))
-    upload = uploads.read(shared / "data" / "two_moons_undertrained.npz")
+    upload = tables.read(shared / "data" / "two_moons_undertrained.npz")
     found = run(upload, Store(tmp_path))
     assert found.pvalue < 1e-3
     assert found.deciles[0].share.ratio_high < 1 < found.deciles[-1].share.ratio_low

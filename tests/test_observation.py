@@ -10,8 +10,7 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from validation_core import codec, diagnosis, keys, statistics
-from validation_core import tables as uploads
+from validation_core import codec, diagnosis, keys, statistics, tables
 from validation_core.diagnosis import learning
 from validation_core.diagnosis import tasks as diagnoses
 from validation_core.diagnosis.questions import Names, by_name, observation
@@ -309,7 +308,7 @@ def test_the_code_runs(tmp_path):
 
 
 def test_a_real_table(shared, store):
-    upload = uploads.read(shared / "data" / "sir_undertrained.npz")
+    upload = tables.read(shared / "data" / "sir_undertrained.npz")
     means = upload.data.q[:, :, 1].mean(1)
     found = run(upload, store, where=int(means.argmax()), methods=diagnosis.default_methods())
     assert found.local.nearby.pvalue <= 0.05

@@ -11,8 +11,7 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from validation_core import codec, diagnosis, statistics
-from validation_core import tables as uploads
+from validation_core import codec, diagnosis, statistics, tables
 from validation_core.diagnosis import tasks as diagnoses
 from validation_core.diagnosis.questions import Names, by_name
 from validation_core.diagnosis.questions import over_x as room
@@ -404,7 +403,7 @@ def test_the_code_runs(tmp_path):
     code = QUESTION.code.format(path=path, seed=4)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    wanted = say(over_x(uploads.read(path), 4), ())
+    wanted = say(over_x(tables.read(path), 4), ())
     assert done.stdout.splitlines()[0] == wanted[0]
 
 
@@ -414,7 +413,7 @@ def test_the_code_runs(tmp_path):
      ("two_moons_undertrained", "q's error changes over x")],
 )  # fmt: skip
 def test_real_tables(shared, name, starts):
-    found = over_x(uploads.read(shared / "data" / f"{name}.npz"), 0)
+    found = over_x(tables.read(shared / "data" / f"{name}.npz"), 0)
     said = say(found, ("beta", "gamma"))
     assert said[0].startswith(starts)
     assert part(found).p_right <= 0.05

@@ -16,7 +16,7 @@ from tests.conftest import ROOT
 from tests.test_page_models import Held
 from validation_core import models
 from validation_core.benchmarks import Gaussian, Spiral, Tree
-from validation_core.figures.colt import film, over_x, theta, where
+from validation_core.figures.colt import film, theta, where
 from validation_core.figures.colt import power as power_figures
 from validation_core.figures.power import curves
 from validation_core.localization import Maps, MapTask, maps
@@ -55,7 +55,7 @@ def _small(monkeypatch):
     monkeypatch.setattr(maps, "SHOWN", 30)
     monkeypatch.setattr(maps, "TRUTHS", 25)
     monkeypatch.setattr(maps, "MEASURED", 60)
-    monkeypatch.setattr(over_x, "_PERMUTATIONS", 99)
+    monkeypatch.setattr(where, "_PERMUTATIONS", 99)
     services.clear()
     yield
     services.clear()
@@ -396,7 +396,9 @@ def test_untrained_cells_have_a_curve_of_their_own():
     labels = [cell.label for cell in itertools.chain(*found)]
     assert labels[0] == power_figures.UNTRAINED
     assert labels.count("CoLT identity") == 1
-    looks = {power_figures.look(curve) for curve in curves(list(itertools.chain(*found)), "gamma")}
+    looks = {
+        power_figures._look(curve) for curve in curves(list(itertools.chain(*found)), "gamma")
+    }
     assert len(looks) == len(labels)
 
 

@@ -11,7 +11,7 @@ from pages.compare import numbers
 from pages.compare.controls import Chosen
 from tests.conftest import ROOT
 from validation_core.benchmarks import BayesModel, Gaussian
-from validation_core.figures import compare as curves
+from validation_core.figures import power as curves
 from validation_core.methods import C2ST, METHODS, SBC
 from validation_core.scores import classifier
 from validation_core.sweep import plan
@@ -198,7 +198,7 @@ def test_iterations_are_drawn_by_their_logarithm():
     )  # fmt: skip
     cells = [_cell("SBC", gamma, 50) for gamma in wanted.gammas]
     progress = plan.Progress(cells, {"SBC": 300}, 300, {"SBC": 0.0}, {})
-    (panel,) = json.loads(curves.power(wanted, progress).head)["panels"]
+    (panel,) = json.loads(curves.compare(wanted, progress).head)["panels"]
     assert panel["x"]["ticks"] == [1, 2, 3]
     assert panel["x"]["shown"] == ["10", "100", "1000"]
     assert panel["x"]["label"] == "iterations"
@@ -238,10 +238,10 @@ def test_a_broken_level_is_marked():
     fine, bad = _cell("SBC", 0.0, 8), _cell("C2ST", 0.0, 30)
     assert comparisons.broken([fine, bad, _cell("SBC", 0.3, 90)]) == [bad]
     chosen, progress = _chosen([fine, bad, _cell("SBC", 0.3, 90)])
-    marked = curves.power(chosen.sweep, progress).message((0.0,))
+    marked = curves.compare(chosen.sweep, progress).message((0.0,))
     assert "level broken" in str(marked)
     _, honest = _chosen([fine])
-    assert "level broken" not in str(curves.power(chosen.sweep, honest).message((0.0,)))
+    assert "level broken" not in str(curves.compare(chosen.sweep, honest).message((0.0,)))
 
 
 def test_an_honest_test_is_seldom_marked():

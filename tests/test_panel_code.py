@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from tests.conftest import few_trials
-from validation_core import diagnosis, report
-from validation_core import tables as uploads
+from validation_core import diagnosis, report, tables
 from validation_core.diagnosis import learning, questions, tasks
 from validation_core.diagnosis.questions.sensitivity import SensitivityStudy
 from validation_core.rng import stream
@@ -34,7 +33,7 @@ def asked(tmp_path_factory):
     q = 0.8 * x[:, None] + 0.25 * rng.standard_normal((120, 20, 2))
     path = tmp_path_factory.mktemp("code") / 'it\'s {seed} a "table".npz'
     np.savez(path, theta=theta, x=x, theta_q=q, theta_names=np.array(["mass", "{path}"]))
-    upload, store = uploads.read(path), Store(tmp_path_factory.mktemp("store"))
+    upload, store = tables.read(path), Store(tmp_path_factory.mktemp("store"))
     tasks.hold(upload)
     methods = diagnosis.default_methods()
     for task in questions.studies(questions.QUESTIONS, upload, methods, SEED):

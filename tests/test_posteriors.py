@@ -8,7 +8,7 @@ from scipy.stats import norm
 from validation_core import diagnosis, statistics
 from validation_core.diagnosis import tasks
 from validation_core.diagnosis.questions import posteriors
-from validation_core.figures import posteriors as draw
+from validation_core.figures import diagnosis as draw
 from validation_core.methods import SBC, TARP
 from validation_core.rng import stream
 from validation_core.store import Store
@@ -180,7 +180,8 @@ def test_figures_say_what_they_show():
     labels = ["first <b>", "second", "a name that is far too long for an axis"]
     shown = [
         *draw.history(found, labels), *draw.differences(found, labels, 0),
-        *draw.parameters(posteriors.parameters(scores)[1], ["a", "b"], labels[1], labels[0]),
+        *draw.parameter_differences(
+            posteriors.parameters(scores)[1], ["a", "b"], labels[1], labels[0]),
     ]  # fmt: skip
     assert len(shown) == len(found) + 2
     for one in shown:
@@ -188,7 +189,7 @@ def test_figures_say_what_they_show():
         assert "<b>" not in one.figure.to_json()
         assert one.caption.endswith(".")
     assert draw.differences([], labels, 0) == ()
-    assert draw.parameters(np.zeros((0, 3)), [], "a", "b") == ()
+    assert draw.parameter_differences(np.zeros((0, 3)), [], "a", "b") == ()
 
 
 def test_left_of_zero_is_nearer_the_truth():

@@ -8,8 +8,7 @@ import plotly.graph_objects as go
 import pytest
 from scipy.stats import binom
 
-from validation_core import diagnosis, statistics
-from validation_core import tables as uploads
+from validation_core import diagnosis, statistics, tables
 from validation_core.diagnosis import learning, tasks
 from validation_core.diagnosis.questions import Names, by_name
 from validation_core.diagnosis.questions.base import as_numbers
@@ -319,7 +318,7 @@ def test_methods_that_all_train_networks_are_answered(store):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["two_moons_undertrained", "sir_undertrained"])
 def test_real_tables(name, shared, store):
-    upload = uploads.read(shared / "data" / f"{name}.npz")
+    upload = tables.read(shared / "data" / f"{name}.npz")
     few = Upload.of({name: array[:300] for name, array in upload.arrays().items()})
     found = run(few, store, stages=(0, 1))
     for one in found.injections:
@@ -351,7 +350,7 @@ def test_the_code_runs_as_it_stands(tmp_path, capsys):
     np.savez(path, **made(60, 6).arrays())
     exec(QUESTION.code.format(path=path, seed=1), {})
     said = capsys.readouterr().out.strip().splitlines()
-    again = run(uploads.read(path), Store(tmp_path / "again"), seed=1)
+    again = run(tables.read(path), Store(tmp_path / "again"), seed=1)
     assert said[: len(say(again, ()))] == list(say(again, ()))
 
 

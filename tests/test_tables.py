@@ -7,8 +7,8 @@ import zipfile
 import numpy as np
 import pytest
 
-from validation_core import tables as uploads
-from validation_core.tables import AmbiguousOrder, Upload, samples
+from validation_core import tables
+from validation_core.tables import AmbiguousOrder, Upload, local
 from validation_core.types import PosteriorTable, TwoSamples
 
 N, K, D, M = 60, 12, 2, 3
@@ -47,14 +47,14 @@ def header(shape, descr="<f4"):
 
 def refusal(source, **options):
     with pytest.raises(ValueError, match=r".+; got|.+declare|.+missing") as caught:
-        uploads.read(source, **options)
+        tables.read(source, **options)
     assert "\n" not in str(caught.value)
     return str(caught.value)
 
 
 def test_a_table_is_read_as_it_was_saved():
     arrays = table()
-    upload = uploads.read(packed(**arrays))
+    upload = tables.read(packed(**arrays))
     assert isinstance(upload.data, PosteriorTable)
     assert (upload.n, upload.k, upload.dims) == (N, K, (D, M))
     for name, array in upload.arrays().items():
@@ -71,21 +71,21 @@ def test_a_table_is_read_as_it_was_saved():
 )  # fmt: skip
 def test_other_tools_names_are_known(names):
     arrays = dict(zip(names, table().values(), strict=True))
-    assert uploads.read(packed(**arrays)).digest == uploads.read(packed(**table())).digest
+    assert tables.read(packed(**arrays)).digest == tables.read(packed(**table())).digest
 
 
 def test_draws_first_are_turned():
     arrays = table()
     turned = arrays | {"theta_q": arrays["theta_q"].swapaxes(0, 1)}
-    assert uploads.read(packed(**turned)).digest == uploads.read(packed(**arrays)).digest
+    assert tables.read(packed(**turned)).digest == tables.read(packed(**arrays)).digest
 
 
 def test_equal_axes_are_asked_about():
     arrays = table(k=N)
     with pytest.raises(AmbiguousOrder, match="N = K"):
-        uploads.read(packed(**arrays))
-    rows = uploads.read(packed(**arrays), order="NKD")
-    columns = uploads.read(packed(**arrays), order="KND")
+        tables.read(packed(**arrays))
+    rows = tables.read(packed(**arrays), order="NKD")
+    columns = tables.read(packed(**arrays), order="KND")
     np.testing.assert_array_equal(rows.data.q, arrays["theta_q"])
     np.testing.assert_array_equal(columns.data.q, arrays["theta_q"].swapaxes(0, 1))
 
@@ -108,7 +108,7 @@ def test_shapes_that_are_understood(theta, x, q, expected):
     rng = np.random.default_rng(1)
     arrays = {"theta": theta, "x": x, "theta_q": q}
     drawn = {name: rng.standard_normal(shape) for name, shape in arrays.items()}
-    upload = uploads.read(packed(**drawn))
+    upload = tables.read(packed(**drawn))
     assert (upload.k, *upload.dims) == expected
 
 
@@ -145,7 +145,7 @@ def test_a_missing_sample_is_named():
 
 def test_two_samples():
     rng = np.random.default_rng(0)
-    upload = uploads.read(packed(p=rng.standard_normal((80, 3)), q=rng.standard_normal((70, 3))))
+    upload = tables.read(packed(p=rng.standard_normal((80, 3)), q=rng.standard_normal((70, 3))))
     assert isinstance(upload.data, TwoSamples)
     assert (upload.n, upload.k, upload.dims) == (70, 0, (3, 0))
     assert "same columns" in refusal(packed(p=np.zeros((60, 2)), q=np.zeros((60, 3))))
@@ -157,7 +157,7 @@ def test_two_samples():
 def test_rows_that_are_not_finite_are_dropped_and_counted(name, reason):
     arrays = table()
     arrays[name][3], arrays[name][5] = np.nan, np.inf
-    upload = uploads.read(packed(**arrays))
+    upload = tables.read(packed(**arrays))
     assert upload.n == N - 2
     assert upload.dropped == {f"NaN or infinite values in {reason}": 2}
     np.testing.assert_array_equal(upload.data.theta[:3], arrays["theta"][:3])
@@ -166,13 +166,13 @@ def test_rows_that_are_not_finite_are_dropped_and_counted(name, reason):
 def test_a_row_is_counted_once():
     arrays = table()
     arrays["theta"][3], arrays["x"][3] = np.nan, np.nan
-    assert sum(uploads.read(packed(**arrays)).dropped.values()) == 1
+    assert sum(tables.read(packed(**arrays)).dropped.values()) == 1
 
 
 def test_mostly_broken_rows_are_refused():
     arrays = table()
     arrays["x"][: N // 2] = np.nan
-    assert uploads.read(packed(**arrays)).n == N // 2
+    assert tables.read(packed(**arrays)).n == N // 2
     arrays["x"][: N // 2 + 1] = np.nan
     assert "half of the rows" in refusal(packed(**arrays))
 
@@ -184,14 +184,14 @@ def test_mostly_broken_rows_are_refused():
 )  # fmt: skip
 def test_kinds_of_numbers(kind, dtype):
     arrays = {n: (a > 0 if kind == "bool" else 10 * a).astype(kind) for n, a in table().items()}
-    upload = uploads.read(packed(**arrays))
+    upload = tables.read(packed(**arrays))
     assert upload.data.q.dtype == dtype
     np.testing.assert_allclose(upload.data.theta, arrays["theta"].astype(float))
 
 
 def test_fortran_order_is_read():
     arrays = {name: np.asfortranarray(a) for name, a in table().items()}
-    assert uploads.read(packed(**arrays)).digest == uploads.read(packed(**table())).digest
+    assert tables.read(packed(**arrays)).digest == tables.read(packed(**table())).digest
 
 
 def test_constant_columns_are_said_and_kept():
@@ -199,7 +199,7 @@ def test_constant_columns_are_said_and_kept():
     arrays["theta"][:, 1] = 2.0
     arrays["theta_q"][:, :, 1] = 2.0
     arrays["x"][:, 0] = 0.0
-    upload = uploads.read(packed(**arrays, theta_names=np.array(["a", "b"])))
+    upload = tables.read(packed(**arrays, theta_names=np.array(["a", "b"])))
     assert upload.dims == (D, M)
     text = " ".join(upload.warnings)
     assert "theta is constant in b" in text
@@ -212,13 +212,13 @@ def test_constant_columns_are_said_and_kept():
     [({"n": 49}, "N = 49 rows is few"), ({"k": 9}, "K = 9 draws"), ({"k": 1}, "K = 1 draw ")],
 )
 def test_few_rows_and_few_draws_are_said(sizes, words):
-    assert any(words in warning for warning in uploads.read(packed(**table(**sizes))).warnings)
+    assert any(words in warning for warning in tables.read(packed(**table(**sizes))).warnings)
 
 
 def test_names_are_shown_as_text():
     hostile = "<img src=x onerror=alert(1)>\n\x00" + "y" * 100
     arrays = table(theta_names=np.array([hostile, "b"]), **{"<script>": np.zeros(3)})
-    upload = uploads.read(packed(**arrays))
+    upload = tables.read(packed(**arrays))
     assert len(upload.names[0]) == 40
     assert upload.names[0].isprintable()
     assert any("<script>" in note for note in upload.notes)
@@ -226,18 +226,18 @@ def test_names_are_shown_as_text():
 
 @pytest.mark.parametrize("given", [np.array(["one"]), np.zeros(2)])
 def test_names_that_do_not_fit_are_numbered(given):
-    upload = uploads.read(packed(**table(theta_names=given)))
+    upload = tables.read(packed(**table(theta_names=given)))
     assert upload.names == ("theta_1", "theta_2")
     assert "numbers are shown" in upload.warnings[0]
 
 
 def test_byte_names():
-    upload = uploads.read(packed(**table(parameter_names=np.array([b"a", b"\xff"]))))
+    upload = tables.read(packed(**table(parameter_names=np.array([b"a", b"\xff"]))))
     assert upload.names == ("a", "\N{REPLACEMENT CHARACTER}")
 
 
 def test_other_arrays_are_left_unread_and_said():
-    upload = uploads.read(packed(**table(extra=np.zeros(3))))
+    upload = tables.read(packed(**table(extra=np.zeros(3))))
     assert upload.notes == ("'extra' was left unread: no test knows an array of that name.",)
 
 
@@ -298,7 +298,7 @@ def test_every_damaged_byte_is_a_refusal_or_harmless():
         damaged = whole.copy()
         damaged[place] ^= 0x55
         try:
-            uploads.read(bytes(damaged))
+            tables.read(bytes(damaged))
         except ValueError as error:
             messages.append(str(error))
     assert len(messages) > 200
@@ -349,7 +349,7 @@ def test_a_compression_bomb_is_refused_before_memory_is_taken():
 def test_the_limit_counts_numbers_as_they_will_be_held():
     small = {name: a.astype(np.int8) for name, a in table().items()}
     held = sum(4 * a.size for a in small.values())
-    assert uploads.read(packed(**small), limit=held).n == N
+    assert tables.read(packed(**small), limit=held).n == N
     assert "at most" in refusal(packed(**small), limit=held - 1)
 
 
@@ -364,7 +364,7 @@ def test_too_many_or_repeated_members():
 def test_the_digest_is_of_the_numbers_alone():
     unnamed, named = table(), table(theta_names=np.array(["a", "b"]))
     other = table(seed=1)
-    digests = [uploads.read(packed(**arrays)).digest for arrays in (unnamed, named, other)]
+    digests = [tables.read(packed(**arrays)).digest for arrays in (unnamed, named, other)]
     assert digests[0] == digests[1] != digests[2]
 
 
@@ -372,29 +372,29 @@ def test_an_open_file_is_left_open(tmp_path):
     path = tmp_path / "table.npz"
     path.write_bytes(packed(**table()))
     with path.open("rb") as file:
-        assert uploads.read(file).digest == uploads.read(str(path)).digest
+        assert tables.read(file).digest == tables.read(str(path)).digest
         assert not file.closed
 
 
 def test_arrays_in_memory_are_read_alike():
     arrays = table()
-    assert Upload.of(arrays).digest == uploads.read(packed(**arrays)).digest
-    upload = Upload.of(uploads.read(packed(**table(k=N)), order="KND").arrays(), order="NKD")
+    assert Upload.of(arrays).digest == tables.read(packed(**arrays)).digest
+    upload = Upload.of(tables.read(packed(**table(k=N)), order="KND").arrays(), order="NKD")
     assert upload.k == N
 
 
-@pytest.mark.parametrize("name", samples.ABOUT)
+@pytest.mark.parametrize("name", local.SAMPLES)
 def test_samples_are_what_their_maker_makes(name):
-    upload = uploads.read(samples.path(name))
+    upload = tables.read(local.sample_path(name))
     assert (upload.n, upload.k, upload.names) == (400, 50, ("intercept", "slope"))
     for key, array in upload.arrays().items():
-        np.testing.assert_allclose(array, samples.arrays(name)[key], rtol=1e-5, atol=1e-6)
-    assert samples.path(name).stat().st_size < 300_000
+        np.testing.assert_allclose(array, local.sample_arrays(name)[key], rtol=1e-5, atol=1e-6)
+    assert local.sample_path(name).stat().st_size < 300_000
 
 
 def test_the_exact_sample_is_exact():
     """Its draws at an x have the closed form's mean and spread."""
-    arrays = samples.arrays("sample_well_trained")
+    arrays = local.sample_arrays("sample_well_trained")
     z = arrays["theta_q"] - arrays["theta_q"].mean(axis=1, keepdims=True)
     t = np.linspace(-1, 1, 5)
     variance = 1 / (1 + np.array([5, (t**2).sum()]) / 0.25)

@@ -7,8 +7,8 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from validation_core import tables as uploads
-from validation_core.tables import Upload, checks, repeats, samples
+from validation_core import tables
+from validation_core.tables import Upload, checks, local, repeats
 from validation_core.types import PosteriorTable
 
 N, K = 300, 40
@@ -42,15 +42,15 @@ def test_nothing_is_said_of_an_exact_table(n, k, d, seed):
     assert warnings_of(exact(n, k, d, seed)) == ()
 
 
-@pytest.mark.parametrize("name", samples.ABOUT)
+@pytest.mark.parametrize("name", local.SAMPLES)
 def test_nothing_is_said_of_the_samples(name):
-    assert uploads.read(samples.path(name)).warnings == ()
+    assert tables.read(local.sample_path(name)).warnings == ()
 
 
 @pytest.mark.parametrize("quality", ["well_trained", "undertrained"])
 @pytest.mark.parametrize("task", ["two_moons", "sir"])
 def test_nothing_is_said_of_real_tables(shared, task, quality):
-    assert uploads.read(shared / "data" / f"{task}_{quality}.npz").warnings == ()
+    assert tables.read(shared / "data" / f"{task}_{quality}.npz").warnings == ()
 
 
 def test_the_same_simulation_twice():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.files import npz, table
-from validation_core import tables as uploads
+from validation_core import tables
 from validation_core.diagnosis import sources, tasks
 from validation_core.store import Store
 from validation_core.tables import Upload
@@ -24,12 +24,12 @@ def logs(seed=0):
 
 def test_densities_are_read_under_all_their_names():
     given = logs()
-    upload = uploads.read(npz(table() | given))
+    upload = tables.read(npz(table() | given))
     assert upload.densities.keys() == given.keys()
     for name, array in given.items():
         np.testing.assert_array_equal(upload.densities[name], array)
     aliased = {"log_prob_true": given["log_q"], "log_prob_samples": given["log_q_draws"]}
-    other = uploads.read(npz(table() | aliased))
+    other = tables.read(npz(table() | aliased))
     np.testing.assert_array_equal(other.densities["log_q_draws"], given["log_q_draws"])
     assert not upload.warnings
 
@@ -38,9 +38,9 @@ def test_densities_of_draws_follow_the_order_of_the_draws():
     arrays, given = table(), logs()
     turned = arrays | given | {"theta_q": arrays["theta_q"].swapaxes(0, 1)}
     turned |= {name: given[name].T for name in ("log_q_draws", "log_joint_draws")}
-    assert uploads.read(npz(turned)).digest == uploads.read(npz(arrays | given)).digest
+    assert tables.read(npz(turned)).digest == tables.read(npz(arrays | given)).digest
     square = table(k=N) | {"log_q_draws": np.arange(N * N, dtype=float).reshape(N, N)}
-    rows, columns = (uploads.read(npz(square), order=order) for order in ("NKD", "KND"))
+    rows, columns = (tables.read(npz(square), order=order) for order in ("NKD", "KND"))
     np.testing.assert_array_equal(rows.densities["log_q_draws"], square["log_q_draws"])
     np.testing.assert_array_equal(columns.densities["log_q_draws"], square["log_q_draws"].T)
 
@@ -48,7 +48,7 @@ def test_densities_of_draws_follow_the_order_of_the_draws():
 def test_rows_that_go_take_their_densities_along():
     arrays, given = table(), logs()
     arrays["theta"][3] = np.nan
-    upload = uploads.read(npz(arrays | given))
+    upload = tables.read(npz(arrays | given))
     assert upload.n == N - 1
     for name, array in given.items():
         np.testing.assert_array_equal(upload.densities[name], np.delete(array, 3, axis=0))
@@ -58,7 +58,7 @@ def test_densities_that_are_not_finite_are_counted_and_kept():
     given = logs()
     given["log_q"][:5] = -np.inf
     given["log_q_draws"][0, 0] = np.nan
-    upload = uploads.read(npz(table() | given))
+    upload = tables.read(npz(table() | given))
     assert upload.n == N
     assert np.isneginf(upload.densities["log_q"][:5]).all()
     text = " ".join(upload.warnings)
@@ -72,7 +72,7 @@ def test_numbers_that_no_log_density_is_are_read_as_infinite_and_said(dtype):
     given = {name: array.astype(dtype) for name, array in logs().items()}
     given["log_joint"] = given["log_joint"].astype(np.float64)
     given["log_joint"][[0, 7]] = 1e300, -1e300
-    upload = uploads.read(npz(table() | given))
+    upload = tables.read(npz(table() | given))
     assert list(upload.densities["log_joint"][[0, 7]]) == [np.inf, -np.inf]
     np.testing.assert_array_equal(upload.densities["log_joint"][1:7], given["log_joint"][1:7])
     assert any("log_joint is beyond 1e+100 in size at 2 of 60" in one for one in upload.warnings)
@@ -81,9 +81,9 @@ def test_numbers_that_no_log_density_is_are_read_as_infinite_and_said(dtype):
 def test_mostly_infinite_densities_are_left_unread():
     given = logs()
     given["log_q"][: N // 2] = np.nan
-    assert "log_q" in uploads.read(npz(table() | given)).densities
+    assert "log_q" in tables.read(npz(table() | given)).densities
     given["log_q"][: N // 2 + 1] = np.nan
-    upload = uploads.read(npz(table() | given))
+    upload = tables.read(npz(table() | given))
     assert "log_q" not in upload.densities
     assert any("left unread" in warning for warning in upload.warnings)
 
@@ -101,14 +101,14 @@ def test_mostly_infinite_densities_are_left_unread():
     ],
 )
 def test_densities_that_do_not_fit_are_left_unread(wrong):
-    upload = uploads.read(npz(table() | wrong))
+    upload = tables.read(npz(table() | wrong))
     assert not upload.densities
     assert any("left unread" in w and "; got" in w for w in upload.warnings)
-    assert upload.digest == uploads.read(npz(table())).digest
+    assert upload.digest == tables.read(npz(table())).digest
 
 
 def test_a_column_of_densities_is_understood():
-    upload = uploads.read(npz(table() | {"log_q": np.zeros((N, 1), int)}))
+    upload = tables.read(npz(table() | {"log_q": np.zeros((N, 1), int)}))
     assert upload.densities["log_q"].shape == (N,)
 
 
@@ -116,11 +116,11 @@ def test_a_column_of_densities_is_understood():
 @pytest.mark.parametrize("names", [("x_o", "theta_o"), ("x_observed", "posterior_samples_o")])
 def test_a_real_observation(shape, names):
     draws = np.arange(7.0 * D).reshape(shape)
-    upload = uploads.read(npz(table() | dict(zip(names, (np.ones((1, M)), draws), strict=True))))
+    upload = tables.read(npz(table() | dict(zip(names, (np.ones((1, M)), draws), strict=True))))
     at, drawn = upload.observed
     np.testing.assert_array_equal(at, np.ones(M))
     np.testing.assert_array_equal(drawn, draws.reshape(7, D))
-    assert upload.digest != uploads.read(npz(table())).digest
+    assert upload.digest != tables.read(npz(table())).digest
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_a_real_observation(shape, names):
     ],
 )
 def test_observations_that_do_not_fit_are_left_unread(wrong, words):
-    upload = uploads.read(npz(table() | wrong))
+    upload = tables.read(npz(table() | wrong))
     assert upload.observed is None
     assert any(words in warning for warning in upload.warnings)
 
@@ -145,7 +145,7 @@ def test_observations_that_do_not_fit_are_left_unread(wrong, words):
 def test_draws_at_the_observation_that_are_not_finite_go():
     draws = np.ones((7, D))
     draws[2, 1] = np.nan
-    upload = uploads.read(npz(table() | {"x_o": np.ones(M), "theta_o": draws}))
+    upload = tables.read(npz(table() | {"x_o": np.ones(M), "theta_o": draws}))
     assert upload.observed[1].shape == (6, D)
     assert any("1 draws at x_o" in warning for warning in upload.warnings)
 
@@ -153,7 +153,7 @@ def test_draws_at_the_observation_that_are_not_finite_go():
 def test_two_samples_have_no_densities():
     rng = np.random.default_rng(0)
     pair = {"p": rng.standard_normal((60, 2)), "q": rng.standard_normal((60, 2))}
-    upload = uploads.read(npz(pair | {"log_q": np.zeros(60)}))
+    upload = tables.read(npz(pair | {"log_q": np.zeros(60)}))
     assert not upload.densities
     assert any("two samples have no x" in warning for warning in upload.warnings)
 
@@ -161,7 +161,7 @@ def test_two_samples_have_no_densities():
 def test_the_store_keeps_all_of_it():
     given = logs() | {"x_o": np.ones(M), "theta_o": np.ones((7, D))}
     given["log_q"][0] = np.nan
-    upload, store = uploads.read(npz(table() | given)), Store()
+    upload, store = tables.read(npz(table() | given)), Store()
     tasks.keep(store, upload)
     sources._here.pop(upload.digest, None)
     again = tasks.table(store, upload.digest)
@@ -179,6 +179,6 @@ def test_digests_without_any_of_it_are_as_they_were():
 
     arrays = table()
     parts = {str(i): array for i, array in enumerate(arrays.values())}
-    assert uploads.read(npz(arrays)).digest == keys.digest(**parts)
-    densities = [uploads.read(npz(arrays | logs(seed))).digest for seed in (0, 1)]
+    assert tables.read(npz(arrays)).digest == keys.digest(**parts)
+    densities = [tables.read(npz(arrays | logs(seed))).digest for seed in (0, 1)]
     assert len({keys.digest(**parts), *densities}) == 3

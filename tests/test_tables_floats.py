@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.files import arviz, hdf5, netcdf, npy, npz, parquet_file
-from validation_core import tables as uploads
+from validation_core import tables
 from validation_core.methods.sbc import SBC
 from validation_core.methods.tarp import TARP
 from validation_core.scores import apply
@@ -104,7 +104,7 @@ def test_every_reader_brings_them_to_one_type(files, narrow):
     if narrow == "f2" and files is csvs:
         pytest.skip("text has no float16")
     arrays = typed(table(d=1), "f8", narrow)
-    ((_, upload),) = uploads.read_files(files(arrays))
+    ((_, upload),) = tables.read_files(files(arrays))
     assert np.isin(upload.data.theta, upload.data.q).all()
     assert set(np.unique(upload.data.theta)) == set(np.unique(upload.data.q))
     assert any("more than one float type" in note for note in upload.notes)
@@ -123,7 +123,7 @@ def test_variables_of_one_array_each_have_their_own_type():
             "observed_data": {"y": (("sim",), arrays["x"][:, 0])},
         }
     )
-    upload = uploads.read(content)
+    upload = tables.read(content)
     for j in range(2):
         assert np.isin(upload.data.theta[:, j], upload.data.q[..., j]).all()
 

@@ -11,7 +11,7 @@ from pyarrow import parquet
 
 from tests import files
 from tests.files import arviz, columns, csv, hdf5, netcdf, npy, npz, parquet_file, table
-from validation_core import tables as uploads
+from validation_core import tables
 from validation_core.tables import guarded
 from validation_core.types import TwoSamples
 
@@ -20,7 +20,7 @@ N, K, D, M = 60, 12, 2, 3
 
 def refusal(content, **options):
     with pytest.raises(ValueError, match=r"; got|missing") as caught:
-        uploads.read(content, **options)
+        tables.read(content, **options)
     assert "\n" not in str(caught.value)
     return str(caught.value)
 
@@ -42,7 +42,7 @@ FORMATS = {
 @pytest.mark.parametrize("make", FORMATS.values(), ids=FORMATS)
 def test_every_format_reads_the_same_numbers(make):
     arrays = table()
-    upload = uploads.read(make(arrays))
+    upload = tables.read(make(arrays))
     assert (upload.n, upload.k, upload.dims) == (N, K, (D, M))
     for name, array in upload.arrays().items():
         np.testing.assert_array_equal(array.astype(np.float32), arrays[name])
@@ -53,7 +53,7 @@ def test_every_format_reads_the_same_numbers(make):
 def test_every_format_drops_and_counts_rows_that_are_not_finite(make):
     arrays = table()
     arrays["theta_q"][3, 2, 1], arrays["x"][5] = np.nan, np.inf
-    upload = uploads.read(make(arrays))
+    upload = tables.read(make(arrays))
     assert upload.n == N - 2
     assert sum(upload.dropped.values()) == 2
 
@@ -61,7 +61,7 @@ def test_every_format_drops_and_counts_rows_that_are_not_finite(make):
 @pytest.mark.parametrize("make", FORMATS.values(), ids=FORMATS)
 def test_every_format_turns_whole_numbers_into_floats(make):
     arrays = {name: (3 * array).astype(np.int32) for name, array in table().items()}
-    assert uploads.read(make(arrays)).data.q.dtype == np.float64
+    assert tables.read(make(arrays)).data.q.dtype == np.float64
 
 
 @pytest.mark.parametrize("make", FORMATS.values(), ids=FORMATS)
@@ -81,10 +81,10 @@ def test_every_format_refuses_what_is_cut_off(make, share):
 def test_no_order_is_asked_for_where_the_file_tells_it(make):
     content = make(table(k=N))
     if content.startswith(b"\x89HDF") and "sim" not in _posterior(content):
-        with pytest.raises(uploads.AmbiguousOrder):  # axes without names, as in .npz
-            uploads.read(content)
+        with pytest.raises(tables.AmbiguousOrder):  # axes without names, as in .npz
+            tables.read(content)
         return
-    assert uploads.read(content).k == N
+    assert tables.read(content).k == N
 
 
 def _posterior(content):
@@ -112,16 +112,16 @@ def test_a_long_table_in_any_order_of_rows():
     shuffled = {name: column[mixed] for name, column in arrays.items()}
     odd = shuffled | {"sim": 10 - 3 * shuffled["sim"], "draw": 7 * shuffled["draw"] + 6}
     odd["draw"] = np.where(shuffled["draw"] < 0, -1, odd["draw"])
-    upload = uploads.read(parquet_file(arrays))
-    assert uploads.read(parquet_file(shuffled)).digest == upload.digest
-    np.testing.assert_array_equal(uploads.read(parquet_file(odd)).data.q, upload.data.q[::-1])
+    upload = tables.read(parquet_file(arrays))
+    assert tables.read(parquet_file(shuffled)).digest == upload.digest
+    np.testing.assert_array_equal(tables.read(parquet_file(odd)).data.q, upload.data.q[::-1])
 
 
 def test_long_tables_have_names_densities_and_other_columns():
     arrays = columns(table()) | {"log_q": np.arange(N * (K + 1)), "note": ["a"] * (N * (K + 1))}
     arrays["theta_mass"], arrays["theta_<b>"] = arrays.pop("theta_1"), arrays.pop("theta_2")
     for content in (csv(arrays), parquet_file(arrays)):
-        upload = uploads.read(content)
+        upload = tables.read(content)
         assert upload.names == ("mass", "<b>")
         assert upload.x_names == ("x_1", "x_2", "x_3")
         np.testing.assert_array_equal(upload.densities["log_q"], np.arange(N) * (K + 1))
@@ -135,9 +135,9 @@ def test_x_may_be_empty_beside_the_draws():
         arrays[name] = [
             v if d < 0 else None for v, d in zip(arrays[name], arrays["draw"], strict=True)
         ]
-    assert uploads.read(parquet_file(arrays)).n == N
+    assert tables.read(parquet_file(arrays)).n == N
     text = csv(arrays).replace(b"None", b"")
-    np.testing.assert_allclose(uploads.read(text).data.x, table()["x"], rtol=1e-6)
+    np.testing.assert_allclose(tables.read(text).data.x, table()["x"], rtol=1e-6)
 
 
 @pytest.mark.parametrize("make", [csv, parquet_file])
@@ -167,7 +167,7 @@ def test_two_samples_in_a_column():
     rng = np.random.default_rng(0)
     arrays = {"sample": np.array(["p", "q"])[np.arange(140) % 2], "a": rng.standard_normal(140)}
     for content in (csv(arrays), parquet_file(arrays)):
-        upload = uploads.read(content)
+        upload = tables.read(content)
         assert isinstance(upload.data, TwoSamples)
         assert upload.names == ("a",)
         np.testing.assert_allclose(upload.data.q.theta[:, 0], arrays["a"][1::2])
@@ -182,15 +182,15 @@ def test_what_pandas_writes_is_read():
     frame = pd.DataFrame(columns(table()))
     file = io.BytesIO()
     frame.sample(frac=1, random_state=0).to_parquet(file)
-    assert uploads.read(file.getvalue()).n == N
+    assert tables.read(file.getvalue()).n == N
     text = frame.to_csv()
-    np.testing.assert_allclose(uploads.read(text.encode()).data.q, table()["theta_q"], rtol=1e-5)
-    assert uploads.read(text.replace("\n", "\r\n").encode("utf-8-sig")).n == N
-    assert uploads.read(text.replace("\n", "\n\n").encode()).n == N
+    np.testing.assert_allclose(tables.read(text.encode()).data.q, table()["theta_q"], rtol=1e-5)
+    assert tables.read(text.replace("\n", "\r\n").encode("utf-8-sig")).n == N
+    assert tables.read(text.replace("\n", "\n\n").encode()).n == N
 
 
 def test_numbers_without_names_are_an_array_named_by_the_file():
-    ((_, upload),) = uploads.read_files(
+    ((_, upload),) = tables.read_files(
         [("p.csv", b"1,2\n3,4\n5,6\n"), ("q.csv", b"a,b\n1,2\n3,4\n")]
     )
     np.testing.assert_array_equal(upload.data.p.theta, [[1, 2], [3, 4], [5, 6]])
@@ -216,7 +216,7 @@ def test_text_that_is_no_table(text, words):
 def test_many_columns_of_text():
     """x with 10^4 columns, in one line of names."""
     arrays = columns(table(n=6, k=2, m=10_000))
-    assert uploads.read(csv(arrays)).dims == (D, 10_000)
+    assert tables.read(csv(arrays)).dims == (D, 10_000)
 
 
 def test_parquet_that_declares_absurd_sizes_is_refused_unread():
@@ -298,7 +298,7 @@ def test_soft_links_inside_the_file_are_followed():
         file["deep/again"] = h5py.SoftLink("there")
         file["theta"] = h5py.SoftLink("/deep/again")
 
-    assert uploads.read(linked(change)).digest == uploads.read(npz(table())).digest
+    assert tables.read(linked(change)).digest == tables.read(npz(table())).digest
 
 
 def test_a_chunk_that_unpacks_to_more_than_it_declares_is_refused():
@@ -330,7 +330,7 @@ def test_pairs_without_draws_say_what_is_missing():
 
 def test_hdf5_has_names_and_says_what_it_leaves():
     arrays = table() | {"theta_names": np.array(["a", "<b>"]), "more": np.zeros(3)}
-    upload = uploads.read(hdf5(arrays, "run"))
+    upload = tables.read(hdf5(arrays, "run"))
     assert upload.names == ("a", "<b>")
     assert any("more" in note for note in upload.notes)
     file = io.BytesIO(hdf5(table(), "one"))
@@ -343,7 +343,7 @@ def test_hdf5_has_names_and_says_what_it_leaves():
 
 
 def test_parameters_of_an_arviz_file_have_their_names():
-    upload = uploads.read(arviz(table(d=3)))
+    upload = tables.read(arviz(table(d=3)))
     assert upload.names == ("mu", "tau[0]", "tau[1]")
     assert upload.x_names == ("y[0]", "y[1]", "y[2]")
 
@@ -358,15 +358,15 @@ def test_what_xarray_writes_is_read(tmp_path):
     }
     path = tmp_path / "made.nc"
     xr.DataTree.from_dict(groups).to_netcdf(path, engine="h5netcdf")
-    upload = uploads.read(path)
-    assert upload.digest == uploads.read(npz(arrays)).digest
+    upload = tables.read(path)
+    assert upload.digest == tables.read(npz(arrays)).digest
     assert upload.names == ("t[0]", "t[1]")
     flat = xr.Dataset({
         "theta": (("sim", "part"), arrays["theta"]), "x": (("sim", "place"), arrays["x"]),
         "theta_q": (("draw", "sim", "part"), arrays["theta_q"].swapaxes(0, 1)),
     })  # fmt: skip
     flat.to_netcdf(path, engine="h5netcdf")
-    assert uploads.read(path).digest == upload.digest
+    assert tables.read(path).digest == upload.digest
 
 
 POSTERIOR = {"mu": (("sim", "draw"), np.zeros((N, K)))}
@@ -403,20 +403,20 @@ def test_reading_holds_a_table_hardly_more_than_once(tmp_path):
     tracemalloc.start()
     for name in ("a.npz", "b.h5"):
         tracemalloc.reset_peak()
-        uploads.read(tmp_path / name, order="NKD")
+        tables.read(tmp_path / name, order="NKD")
         assert tracemalloc.get_traced_memory()[1] < 2.2 * size
     tracemalloc.stop()
 
 
 def test_a_reader_that_dies_or_hangs_costs_a_refusal(monkeypatch):
     good = hdf5(table())
-    assert uploads.read(good).n == N
+    assert tables.read(good).n == N
     guarded._children._idle[-1].abandon()
-    assert uploads.read(good).n == N  # another takes its place
+    assert tables.read(good).n == N  # another takes its place
     monkeypatch.setattr(guarded._Child, "ask", _dies(guarded._Child.ask))
     assert "bounded time and memory" in refusal(good)
     monkeypatch.undo()
-    assert uploads.read(good).n == N
+    assert tables.read(good).n == N
 
 
 def _dies(ask):
@@ -432,7 +432,7 @@ def test_children_are_kept_and_leave_nothing_behind(tmp_path, monkeypatch):
     monkeypatch.setattr(guarded.tempfile, "tempdir", str(tmp_path))
     before = len(guarded._children._idle)
     for _ in range(3):
-        uploads.read(hdf5(table()))
+        tables.read(hdf5(table()))
         refusal(hdf5(table())[:100])
     assert len(guarded._children._idle) <= max(1, before)
     assert not list(tmp_path.iterdir())
@@ -443,8 +443,8 @@ def test_this_process_imports_no_reader_written_in_c():
     import sys
 
     code = (
-        "import sys; from validation_core import tables as uploads;"
-        "uploads.read(sys.stdin.buffer.read());"
+        "import sys; from validation_core import tables;"
+        "tables.read(sys.stdin.buffer.read());"
         "assert not {'h5py', 'pyarrow', 'torch'} & sys.modules.keys()"
     )
     subprocess.run([sys.executable, "-c", code], input=hdf5(table()), check=True, timeout=120,

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests import files
-from validation_core import tables as uploads
+from validation_core import tables
 from validation_core.tables import Upload, guarded
 
 LIMIT = 2**20
@@ -229,7 +229,7 @@ def test_only_an_upload_or_a_refusal_comes_out(kind, monkeypatch):
         name = f"{rng.choice(stem.get(kind, ['table']))}.{kind}"
         order = [None, "NKD", "KND"][number % 3]
         try:
-            upload = uploads.read(content, name=name, order=order, limit=LIMIT)
+            upload = tables.read(content, name=name, order=order, limit=LIMIT)
         except ValueError as refusal:
             message = str(refusal)
             assert message.strip()

@@ -6,7 +6,7 @@ from scipy.special import gammaln, logsumexp
 from scipy.stats import norm
 
 from validation_core.tables import Upload
-from validation_core.tables.normalised import offset, sentences
+from validation_core.tables.densities import offset, offset_sentences
 
 
 def log_normal(z):
@@ -133,4 +133,4 @@ def test_an_upload_is_told_what_it_affects_and_what_it_does_not():
     assert "nats too large, or more" in message
     assert "Where the offset depends on x alone, the symmetric divergence" in message
     assert "Jacobian" in message
-    assert sentences(q, None) == ()
+    assert offset_sentences(q, None) == ()

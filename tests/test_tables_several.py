@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests.files import columns, csv, hdf5, npy, npz, parquet_file, table
-from validation_core import tables as uploads
+from validation_core import tables
 from validation_core.tables import AmbiguousOrder, local
 from validation_core.types import TwoSamples
 
@@ -16,7 +16,7 @@ N, K, D, M = 60, 12, 2, 3
 
 def refusal(given, **options):
     with pytest.raises(ValueError, match=r"; got|missing") as caught:
-        uploads.read_files(given, **options)
+        tables.read_files(given, **options)
     assert "\n" not in str(caught.value)
     return str(caught.value)
 
@@ -25,9 +25,9 @@ def test_one_array_in_each_file():
     arrays = table()
     given = [("runs/theta.npy", npy(arrays["theta"])), ("x.npy", npy(arrays["x"])),
              ("samples.npy", npy(arrays["theta_q"]))]  # fmt: skip
-    ((label, upload),) = uploads.read_files(given)
+    ((label, upload),) = tables.read_files(given)
     assert label == "theta"
-    assert upload.digest == uploads.read(npz(arrays)).digest
+    assert upload.digest == tables.read(npz(arrays)).digest
 
 
 def test_files_of_different_kinds_make_one_table():
@@ -35,7 +35,7 @@ def test_files_of_different_kinds_make_one_table():
     pairs = {"theta": arrays["theta"], "x": arrays["x"]}
     draws = {"theta_q": arrays["theta_q"], "log_q_draws": np.zeros((N, K))}
     for second in (npz(draws), hdf5(draws)):
-        ((label, upload),) = uploads.read_files([("sims.npz", npz(pairs)), ("post", second)])
+        ((label, upload),) = tables.read_files([("sims.npz", npz(pairs)), ("post", second)])
         assert label == "sims"
         assert (upload.n, upload.k) == (N, K)
         assert upload.densities.keys() == {"log_q_draws"}
@@ -44,7 +44,7 @@ def test_files_of_different_kinds_make_one_table():
 def test_whole_tables_stay_apart_and_keep_their_labels():
     given = [("a/run.npz", npz(table(seed=1))), ("run.npz", npz(table(seed=2))),
              ("<b>.parquet", parquet_file(columns(table(seed=3))))]  # fmt: skip
-    read = uploads.read_files(given)
+    read = tables.read_files(given)
     assert [label for label, _ in read] == ["run", "run (2)", "<b>"]
     assert len({upload.digest for _, upload in read}) == 3
 
@@ -54,9 +54,9 @@ def test_several_posteriors_share_their_simulations():
     pairs = {"theta": arrays["theta"], "x": arrays["x"]}
     given = [("sims.npz", npz(pairs)), ("early.npz", npz({"theta_q": other["theta_q"]})),
              ("late.npz", npz({"theta_q": arrays["theta_q"]}))]  # fmt: skip
-    read = dict(uploads.read_files(given))
+    read = dict(tables.read_files(given))
     assert list(read) == ["early", "late"]
-    assert read["late"].digest == uploads.read(npz(arrays)).digest
+    assert read["late"].digest == tables.read(npz(arrays)).digest
     np.testing.assert_array_equal(read["early"].data.theta, arrays["theta"])
 
 
@@ -64,7 +64,7 @@ def test_two_samples_in_two_files():
     rng = np.random.default_rng(0)
     p, q = rng.standard_normal((60, 2)), rng.standard_normal((70, 2))
     named = [("p.csv", csv({"a": p[:, 0], "b": p[:, 1]})), ("q.npy", npy(q))]
-    ((_, upload),) = uploads.read_files(named)
+    ((_, upload),) = tables.read_files(named)
     assert isinstance(upload.data, TwoSamples)
     np.testing.assert_allclose(upload.data.p.theta, p)
 
@@ -92,17 +92,17 @@ def test_a_broken_file_among_several_is_named():
 def test_the_limit_counts_all_files():
     one = npz(table())
     held = sum(array.nbytes for array in table().values())
-    assert len(uploads.read_files([("a", one), ("b", one)], limit=2 * held)) == 2
+    assert len(tables.read_files([("a", one), ("b", one)], limit=2 * held)) == 2
     assert "together" in refusal([("a", one), ("b", one)], limit=2 * held - 1)
     with pytest.raises(ValueError, match="From 1 to 64 files"):
-        uploads.read_files([])
+        tables.read_files([])
 
 
 def test_the_order_is_asked_for_several_too():
     given = [("a.npz", npz(table(k=N))), ("b.npz", npz(table(k=N)))]
     with pytest.raises(AmbiguousOrder):
-        uploads.read_files(given)
-    assert len(uploads.read_files(given, order="KND")) == 2
+        tables.read_files(given)
+    assert len(tables.read_files(given, order="KND")) == 2
 
 
 # Previews
@@ -110,7 +110,7 @@ def test_the_order_is_asked_for_several_too():
 
 @pytest.mark.parametrize("make", [npz, hdf5, lambda arrays: parquet_file(columns(arrays))])
 def test_a_preview_knows_the_sizes(make):
-    seen = uploads.preview(make(table()))
+    seen = tables.preview(make(table()))
     assert (seen.n, seen.k, seen.d, seen.m) == (N, K, D, M)
     assert seen.problem is None
     assert {"theta", "x", "theta_q"} <= {array.role for array in seen.arrays}
@@ -124,23 +124,23 @@ def test_a_preview_knows_the_sizes(make):
 )  # fmt: skip
 def test_a_preview_knows_the_draws_in_every_order(shapes, k):
     arrays = dict(zip(("theta", "x", "theta_q"), map(np.zeros, shapes), strict=True))
-    assert uploads.preview(npz(arrays)).k == k
+    assert tables.preview(npz(arrays)).k == k
 
 
 def test_a_preview_reads_no_numbers_and_tells_what_will_be_refused():
     content = npz({"theta": np.zeros((2000, 1000)), "<x>": np.zeros(3)})
     tracemalloc.start()
-    seen = uploads.preview(content, limit=2**20)
+    seen = tables.preview(content, limit=2**20)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 2_000_000
     assert "at most" in seen.problem
     assert (seen.n, seen.k, seen.m) == (2000, None, None)
-    assert "missing: x, theta_q" in uploads.preview(content).problem
-    pair = uploads.preview(npz({"p": np.zeros((60, 2)), "q": np.zeros((50, 2))}))
+    assert "missing: x, theta_q" in tables.preview(content).problem
+    pair = tables.preview(npz({"p": np.zeros((60, 2)), "q": np.zeros((50, 2))}))
     assert (pair.n, pair.d, pair.problem) == (50, 2, None)
     with pytest.raises(ValueError, match="an empty file"):
-        uploads.preview(b"")
+        tables.preview(b"")
 
 
 # Files on the server's machine
@@ -159,7 +159,7 @@ def shelf(tmp_path):
 
 
 def test_files_within_the_folder(shelf):
-    assert uploads.read(local.within(shelf, "a.npz")).n == N
+    assert tables.read(local.within(shelf, "a.npz")).n == N
     assert local.within(shelf, "deep/../a.npz") == (shelf / "a.npz").resolve()
     assert local.within(shelf, str(shelf / "deep" / "b.CSV")).name == "b.CSV"
 

@@ -7,8 +7,7 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from validation_core import diagnosis, statistics
-from validation_core import tables as uploads
+from validation_core import diagnosis, statistics, tables
 from validation_core.diagnosis import learning, tasks
 from validation_core.diagnosis.questions import Names, by_name
 from validation_core.diagnosis.questions.base import as_numbers
@@ -175,7 +174,7 @@ def test_constant_and_whole_numbers_keep_the_level(store):
 
 @pytest.mark.parametrize("name", ["two_moons_undertrained", "sir_undertrained"])
 def test_real_tables(name, shared, store):
-    found = found_of(uploads.read(shared / "data" / f"{name}.npz"), store)
+    found = found_of(tables.read(shared / "data" / f"{name}.npz"), store)
     assert found.verdict.outside != "too often"
 
 
@@ -196,7 +195,7 @@ def test_the_code_runs_as_it_stands(tmp_path, capsys):
     np.savez(path, **upload.arrays())
     exec(QUESTION.code.format(path=path, seed=1), {})
     said = capsys.readouterr().out.strip().splitlines()
-    found = found_of(uploads.read(path), Store(tmp_path / "again"), seed=1)
+    found = found_of(tables.read(path), Store(tmp_path / "again"), seed=1)
     again = list(QUESTION.describe(found, Names(())))
     assert said[: len(again)] == again
 

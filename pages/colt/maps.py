@@ -6,7 +6,6 @@ import streamlit as st
 
 from pages.ui import live
 from pages.ui.forms import segmented
-from validation_core.figures.colt import over_x
 from validation_core.figures.colt import where as figures
 from validation_core.figures.colt.theta import Sight
 from validation_core.localization import LocalRate, Maps
@@ -59,10 +58,10 @@ def _onto(d: int) -> tuple[int, int] | Literal["pca"]:
 @st.cache_resource(show_spinner=False, max_entries=32)
 def rates(key: str, _localization: Maps) -> LocalRate:
     """The local rate over x; keyed by the task's key."""
-    return over_x.rates(_localization)
+    return figures.rates(_localization)
 
 
 @st.cache_resource(show_spinner=False, max_entries=32)
 def bent(key: str, _localization: Maps, sight: Sight) -> str:
     """How curved the truth is, in words; keyed by the task's key."""
-    return figures.bent(_localization, sight)
+    return figures.bend_text(_localization, sight)

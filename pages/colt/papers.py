@@ -11,8 +11,7 @@ from pages.ui import jobs, live
 from pages.ui.services import services
 from validation_core import statistics
 from validation_core.benchmarks import Spiral
-from validation_core.figures.colt.power import UNTRAINED
-from validation_core.figures.colt.ranks import gallery
+from validation_core.figures.colt.power import UNTRAINED, gallery
 from validation_core.sweep import costs
 from validation_core.sweep import published as papers
 from validation_core.sweep.plan import missing

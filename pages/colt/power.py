@@ -21,7 +21,7 @@ def power(chosen: Chosen) -> None:
     power_cells = [cell for sweep in sweeps for cell in cells(sweep)]
     if power_cells:
         design = TrialDesign(n=chosen.n, k=chosen.k, alpha=chosen.alpha)
-        payload = figures.payload(power_cells, chosen.benchmark, design, chosen.gamma)
+        payload = figures.power(power_cells, chosen.benchmark, design, chosen.gamma)
         live.chart(payload, key="colt-power")
         numbers = st.expander("The numbers", key="colt-numbers", on_change="rerun")
         if numbers.open:

@@ -9,7 +9,7 @@ from pages.colt.controls import Chosen
 from pages.colt.data import maps
 from pages.ui import jobs, live
 from pages.ui.services import services
-from validation_core.figures.colt import ranks as figures
+from validation_core.figures.colt import power as figures
 from validation_core.localization import Maps, MapTask
 from validation_core.models import Simulated
 from validation_core.sweep import costs
@@ -18,7 +18,7 @@ from validation_core.sweep import costs
 def ranks(chosen: Chosen, maps: Maps) -> None:
     """Histogram and ECDF of the ranks, then the distance at every gamma that is trained."""
     payload = live.once(
-        ("ranks", chosen.map().key, chosen.alpha), lambda: figures.payload(maps, chosen.alpha)
+        ("ranks", chosen.map().key, chosen.alpha), lambda: figures.ranks(maps, chosen.alpha)
     )
     live.chart(payload, key="ranks")
     n = len(maps.u_quote)
@@ -47,7 +47,7 @@ def distances(
         name: [(gamma_of(task), maps(task.key, task)) for task in tasks if _done(task)]
         for name, tasks in series.items()
     }
-    curves = {name: figures.measured(pairs) for name, pairs in done.items() if pairs}
+    curves = {name: figures.distance_curve(pairs) for name, pairs in done.items() if pairs}
     if curves:
         points = sum(map(len, series.values()))
         live.chart(figures.distances(curves, gammas, points=points, **more), key=key)

@@ -10,7 +10,7 @@ from pages.ui.forms import segmented
 from validation_core.benchmarks import BENCHMARKS, BayesModel, Gaussian, strength
 from validation_core.benchmarks.gaussian import DIMENSIONS
 from validation_core.benchmarks.perturbations import PERTURBATIONS
-from validation_core.figures import compare as curves
+from validation_core.figures import power as curves
 from validation_core.methods import METHODS
 from validation_core.methods.base import Method
 from validation_core.scores.classifier import PRESETS

@@ -8,7 +8,7 @@ from pages.ui import jobs, live
 from pages.ui.forms import segmented
 from pages.ui.services import services
 from validation_core.engine import JobState
-from validation_core.figures import compare as curves
+from validation_core.figures import power as curves
 from validation_core.sweep.plan import Batch, Memory, Progress, collect, missing
 from validation_core.sweep.presets import broken
 
@@ -59,7 +59,7 @@ def draw(chosen: Chosen, progress: Progress, view: str) -> None:
     """The curves, or power against what it costs."""
     if view == "power":
         st.markdown(curves.answer(chosen.sweep, progress))
-        live.chart(curves.power(chosen.sweep, progress), key="compare-power")
+        live.chart(curves.compare(chosen.sweep, progress), key="compare-power")
     else:
         live.chart(curves.cost(chosen.sweep, progress, view), key=f"compare-{view}")
 

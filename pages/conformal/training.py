@@ -9,7 +9,7 @@ from pages.ui import charts, jobs
 from pages.ui.services import services
 from validation_core import models
 from validation_core.engine import JobState
-from validation_core.figures.training import loss_curve
+from validation_core.figures.outcome import loss_curve
 from validation_core.scores.classifier import Classifier
 from validation_core.sweep.conformal_explorer import GridTask, with_training
 

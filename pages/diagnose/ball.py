@@ -10,7 +10,7 @@ from pages.ui.jobs import plain
 from pages.ui.services import services
 from validation_core.diagnosis import Diagnosis, Record
 from validation_core.figures.colt import ball as figures
-from validation_core.figures.colt.ball import Coordinates
+from validation_core.figures.colt.ball import BallAxes
 from validation_core.localization import Maps, MapTask
 
 _AXES = {"own": "The same everywhere", "around": "Around q"}
@@ -42,11 +42,11 @@ def _picture(
     st.caption(plain(figures.how_to_read(localization, sight)))
 
 
-def _sight(key: str, maps: Maps, names: Sequence[str], order: Sequence[int]) -> Coordinates:
+def _sight(key: str, maps: Maps, names: Sequence[str], order: Sequence[int]) -> BallAxes:
     """What to draw: the first two parameters of this order, or what the user chooses."""
     draws, d = maps.q.shape[1:]
     if d == 1:
-        return Coordinates(0, 0, around=False)
+        return BallAxes(0, 0, around=False)
     across, up = 0, 1
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if d > 2:
@@ -74,4 +74,4 @@ def _sight(key: str, maps: Maps, names: Sequence[str], order: Sequence[int]) -> 
                 key=f"axes-{key}",
             )
             around = axes == "around"
-    return Coordinates(across, up, around)
+    return BallAxes(across, up, around)

@@ -10,9 +10,8 @@ import streamlit as st
 from pages.ui import folder
 from pages.ui.jobs import plain
 from validation_core import export
-from validation_core import tables as uploads
-from validation_core.tables import Order, Upload
-from validation_core.tables.names import label
+from validation_core.tables import AmbiguousOrder, Order, Upload, read, read_files
+from validation_core.tables.source import label
 
 Tables = list[tuple[str, Upload]]
 
@@ -103,7 +102,7 @@ def _read(sent: Sequence[tuple[str, Any]], stamp: str) -> Tables:
         known.clear()  # the tables of one choice at a time: they are large
         try:
             known[stamp, order] = _whole(sent, order)
-        except uploads.AmbiguousOrder as question:
+        except AmbiguousOrder as question:
             st.info(plain(str(question)))
     tables, refusals = known.get((stamp, order), ([], []))
     for refusal in refusals:
@@ -123,7 +122,7 @@ def _whole(sent: Sequence[tuple[str, Any]], order: Order | None) -> tuple[Tables
     """The tables in these files, and why some hold none: one bad file spoils no other."""
     try:
         return _tables(sent, order), []
-    except uploads.AmbiguousOrder:
+    except AmbiguousOrder:
         raise
     except ValueError as refusal:
         together = str(refusal)
@@ -134,7 +133,7 @@ def _whole(sent: Sequence[tuple[str, Any]], order: Order | None) -> tuple[Tables
     for named_file in sent:
         try:
             tables += _tables([named_file], order)
-        except uploads.AmbiguousOrder:
+        except AmbiguousOrder:
             raise
         except ValueError as refusal:
             refusals.append(f"{named_file[0]}: {refusal}")
@@ -147,6 +146,6 @@ def _tables(sent: Sequence[tuple[str, Any]], order: Order | None) -> Tables:
         if isinstance(stream, io.IOBase):
             stream.seek(0)
     if len(sent) > 1:
-        return uploads.read_files(sent, order=order)
+        return read_files(sent, order=order)
     ((name, file),) = sent
-    return [(label(Path(name).stem) or "table", uploads.read(file, order=order, name=name))]
+    return [(label(Path(name).stem) or "table", read(file, order=order, name=name))]

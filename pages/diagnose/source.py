@@ -11,11 +11,10 @@ from pages.diagnose.files import Tables
 from pages.ui import folder
 from pages.ui.jobs import plain
 from validation_core import sampling
-from validation_core import tables as uploads
 from validation_core.benchmarks import Gaussian
 from validation_core.benchmarks.perturbations import PERTURBATIONS
 from validation_core.rng import stream
-from validation_core.tables import Upload, samples
+from validation_core.tables import Upload, local, read
 
 _SOURCES = {
     "file": "Upload files",
@@ -42,7 +41,7 @@ def choose() -> Tables:
     )
     if what in _SAMPLES:
         name = _SAMPLES[what]
-        st.caption(f"{samples.ABOUT[name][0].upper()}{samples.ABOUT[name][1:]}.")
+        st.caption(f"{local.SAMPLES[name][0].upper()}{local.SAMPLES[name][1:]}.")
         return [(_SOURCES[what], _sample(name))]
     if what == "benchmark":
         return [benchmark()]
@@ -141,7 +140,7 @@ def _drawn(kind: Any, gamma: float, n: int) -> Upload:
 
 @st.cache_resource(max_entries=4, show_spinner=False)
 def _sample(name: str) -> Upload:
-    return uploads.read(samples.path(name))
+    return read(local.sample_path(name))
 
 
 def _one_of(tables: Tables) -> tuple[str, Upload]:

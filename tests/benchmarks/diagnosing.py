@@ -10,8 +10,7 @@ import sys
 import time
 from pathlib import Path
 
-from validation_core import diagnosis, engine
-from validation_core import tables as uploads
+from validation_core import diagnosis, engine, tables
 from validation_core.diagnosis import tasks as work
 from validation_core.store import Store
 
@@ -27,7 +26,7 @@ def main(file: Path, cache: Path) -> None:
         time.sleep(0.02)
     start = time.perf_counter()
     store = services.store
-    upload = uploads.read(file)
+    upload = tables.read(file)
     work.keep(store, upload)
     methods = diagnosis.default_methods()
     job = services.engine.submit(work.tasks(upload, methods, SEED), "benchmark")

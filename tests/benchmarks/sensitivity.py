@@ -20,8 +20,7 @@ from tests.benchmarks import rows as table
 from tests.benchmarks.lab import Lab
 from tests.benchmarks.rows import Row
 from tests.benchmarks.verdict import watched
-from validation_core import diagnosis, engine, sampling
-from validation_core import tables as uploads
+from validation_core import diagnosis, engine, sampling, tables
 from validation_core.benchmarks.gaussian import Gaussian
 from validation_core.diagnosis import tasks as work
 from validation_core.diagnosis.questions import Names, TableStudy, by_name
@@ -65,7 +64,7 @@ def main(file: Path, cache: Path) -> None:
     assert isinstance(pool, engine.WorkerPool)
     while pool.ready < pool.slots:
         time.sleep(0.02)
-    store, upload = services.store, uploads.read(file)
+    store, upload = services.store, tables.read(file)
     work.keep(store, upload)
     methods = diagnosis.default_methods()
     _done(services, work.tasks(upload, methods, SEED))

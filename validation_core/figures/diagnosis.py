@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from html import escape
 
 import numpy as np
+import plotly.graph_objects as go
 
 from validation_core.diagnosis import Record
+from validation_core.diagnosis.questions.posteriors import Measure
+from validation_core.figures import style
 from validation_core.figures.outcome import Drawn
 from validation_core.methods.base import Method, kind_of
 from validation_core.sweep.plan import TrialDetail
@@ -56,3 +60,179 @@ def figures(name: str, arrays: Mapping[str, Array], names: Sequence[str] = ()) -
 def learned(name: str, summary: Mapping[str, float]) -> list[Drawn]:
     """What the training of a method's network said of it, where that can be drawn."""
     return kind_of(name).training_figures(summary)
+
+
+SHOWN = 6
+"""Parameters whose differences are drawn; a table has them all."""
+_LONG = 22
+_ROW = 30  # pixels
+
+
+def history(measures: Sequence[Measure], labels: Sequence[str]) -> tuple[Drawn, ...]:
+    """Each measure over the tables, in the order they were given: a history of checkpoints."""
+    return tuple(_history(measure, labels) for measure in measures)
+
+
+def _history(measure: Measure, labels: Sequence[str]) -> Drawn:
+    at = np.arange(1, len(labels) + 1)
+    value, low, high = (np.array(part) for part in zip(*measure.values, strict=True))
+    room = 0.08 * max(float(high.max() - low.min()), 1e-9)
+    ends = (float(low.min()) - room, float(high.max()) + room)
+    if measure.name in ("colt", "within_x", "tarp", "sbc"):
+        ends = (0.0, ends[1])
+    marks: dict[str, object] = {
+        "type": "scatter",
+        "mode": "lines+markers",
+        "x": at,
+        "y": style.f4(value),
+        "line": {"color": style.Q, "width": 2},
+        "marker": {"size": 8, "color": style.Q},
+        "error_y": {
+            "type": "data",
+            "symmetric": False,
+            "array": style.f4(high - value),
+            "arrayminus": style.f4(value - low),
+            "color": style.Q,
+            "thickness": 1.2,
+        },
+        "text": [escape(label) for label in labels],
+        "hovertemplate": "%{text}: %{y:.3f}<extra></extra>",
+    }
+    figure = style.figure(
+        [marks],
+        x=style.Axis("table, in the order given", (0.6, len(labels) + 0.4)),
+        y=style.Axis(measure.title, ends),
+    )
+    figure.layout.xaxis.update(
+        tickvals=list(at),
+        ticktext=[_short(label) for label in labels],
+        tickmode="array",
+        automargin=True,
+        title_standoff=12,
+    )
+    figure.layout.yaxis.update(automargin=True, title_standoff=10)
+    better = (
+        "Higher is nearer the truth" if measure.higher_is_better else ("Lower is nearer the truth")
+    )
+    zero = (
+        "; a right posterior has 0, estimated from ranks that are never exactly uniform"
+        if ends[0] == 0
+        else ""
+    )
+    return Drawn(
+        measure.title.capitalize() if measure.name != "colt" else measure.title,
+        figure,
+        f"{measure.about[0].upper()}{measure.about[1:]}. {better}{zero}. Bars are 95% intervals "
+        "of each table by itself.",
+    )
+
+
+def differences(
+    measures: Sequence[Measure], labels: Sequence[str], reference: int
+) -> tuple[Drawn, ...]:
+    """Paired differences from the reference in units of their own error, one row a measure."""
+    others = [i for i in range(len(labels)) if i != reference]
+    if not measures or not others:
+        return ()
+    rows = [(measure, i) for measure in measures for i in others]
+    names = [
+        f"{measure.title}, {_short(labels[i])}" if len(others) > 1 else measure.title
+        for measure, i in rows
+    ]
+    # Signed so that left is nearer the truth, whatever the measure's own direction.
+    intervals = np.array(
+        [
+            np.array(measure.differences[i]) * (-1 if measure.higher_is_better else 1)
+            for measure, i in rows
+        ]
+    )
+    intervals.sort(axis=1)
+    middle = np.array(
+        [
+            measure.differences[i].estimate * (-1 if measure.higher_is_better else 1)
+            for measure, i in rows
+        ]
+    )
+    reach = np.maximum((intervals[:, 2] - intervals[:, 0]) / 2, 1e-12)
+    figure = _forest(
+        middle / reach,
+        intervals[:, 0] / reach,
+        intervals[:, 2] / reach,
+        names,
+        "difference, in half-widths of its interval",
+    )
+    return (
+        Drawn(
+            "All measures",
+            figure,
+            f"Each measure less that of {escape(_short(labels[reference]))}, row by row. Left "
+            "of 0: nearer the truth than it; where the line touches 0, the two cannot be told "
+            "apart. Intervals are 95% for all tables together. Two posteriors that are both right "
+            "would touch 0 everywhere.",
+        ),
+    )
+
+
+def parameter_differences(
+    told: Array, names: Sequence[str], label: str, reference: str
+) -> tuple[Drawn, ...]:
+    """Differences in CRPS of one table from the reference (D, 3), the largest first."""
+    if not len(told):
+        return ()
+    order = np.argsort(-np.abs(told[:, 0]), kind="stable")[:SHOWN]
+    estimate, low, high = told[order].T
+    figure = _forest(
+        estimate, low, high, [_short(names[i]) for i in order], "difference in CRPS, prior sd"
+    )
+    more = f" The {SHOWN} of {len(told)} that differ most." if len(told) > SHOWN else ""
+    return (
+        Drawn(
+            f"By parameter, {escape(_short(label))}",
+            figure,
+            f"Continuous ranked probability score of {escape(_short(label))} less that of "
+            f"{escape(_short(reference))}: left of 0, it foretells the parameter "
+            f"better.{more} Two "
+            "posteriors that are both right would touch 0.",
+        ),
+    )
+
+
+def _forest(middle: Array, low: Array, high: Array, names: Sequence[str], label: str) -> go.Figure:
+    rows = np.arange(len(middle))[::-1]
+    far = 1.15 * float(np.max(np.abs([low, high])))
+    traces: list[style.Trace] = [
+        {
+            "type": "scatter",
+            "mode": "markers",
+            "x": style.f4(middle),
+            "y": rows,
+            "marker": {"color": style.Q, "size": 9},
+            "error_x": {
+                "type": "data",
+                "symmetric": False,
+                "array": style.f4(high - middle),
+                "arrayminus": style.f4(middle - low),
+                "color": style.Q,
+                "thickness": 1.5,
+            },
+            "hovertemplate": "%{x:.3f}<extra></extra>",
+        }
+    ]
+    figure = style.figure(
+        traces,
+        x=style.Axis(label, (-far, far)),
+        y=style.Axis("", (-0.6, len(rows) - 0.4)),
+        height=90 + _ROW * len(rows),
+        shapes=[style.vline(0, style.NULL, dash="dash")],
+    )
+    figure.layout.yaxis.update(
+        tickvals=rows.tolist(),
+        ticktext=[escape(name) for name in names],
+        tickmode="array",
+        automargin=True,
+    )
+    return figure
+
+
+def _short(label: str) -> str:
+    return style.short(label, _LONG, ends=True)  # files of checkpoints differ at theirs

@@ -1,10 +1,17 @@
-"""What one test's figures are: each with its title and the sentence that says how to read it."""
+"""What one test looks like: its ranks, its statistic on its null, how its score was learnt."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
+import numpy as np
 import plotly.graph_objects as go
+
+from validation_core import statistics
+from validation_core.figures import style
+from validation_core.statistics.curves import histogram, histogram_band
+from validation_core.types import Array
 
 
 class Drawn(NamedTuple):
@@ -14,3 +21,265 @@ class Drawn(NamedTuple):
     figure: go.Figure
     caption: str
     """How to read it, and what it would look like if q were right."""
+
+
+def rank_histogram(
+    u: Array,
+    bins: int = 20,
+    *,
+    k: int | None = None,
+    level: float = 0.95,
+    height: int = style.HEIGHT,
+) -> go.Figure:
+    """Counts of ranks in [0, 1], over the grey room that all bins together keep to by chance.
+
+    Args:
+        k: where given, the axis shows the ranks 0 to k among k draws: all of them, seen or not.
+    """
+    if u.size == 0:
+        return style.empty("No ranks yet", height=height)
+    counts = histogram(u.ravel(), bins)
+    edges = np.linspace(0, 1, bins + 1) if k is None else np.linspace(-0.5, k + 0.5, bins + 1)
+    axis = style.Axis("rank", (0, 1))
+    if k is not None:
+        axis = style.Axis("rank", (-0.5, k + 0.5), ticks=sorted({0, k // 2, k}))
+    low, high = histogram_band(u.size, bins, level)
+    top = 1.12 * max(float(counts.max()), high)
+    expected = u.size / bins
+    hover = "rank %{x:.3f}: %{y}" if k is None else "rank %{x:.0f}: %{y}"
+    return style.figure(
+        [style.bars(edges, counts, style.Q, hover=hover)],
+        x=axis,
+        y=style.Axis("count", (0, top)),
+        height=height,
+        shapes=[style.hband(low, high), style.hline(expected)],
+        right=62,
+        notes=[style.note("if q = p", axis.limits[1], expected, style.NULL, shift=4)],
+    )
+
+
+def ecdf_difference(
+    u: Array, level: float = 0.95, *, points: int = 101, height: int = style.HEIGHT
+) -> go.Figure:
+    """F_n(u) - u, over the grey room it keeps to as a whole with this chance when q = p."""
+    if u.size == 0:
+        return style.empty("No ranks yet", height=height)
+    grid = np.linspace(0, 1, points)
+    difference = statistics.ecdf_difference(u, grid)
+    low, high = statistics.ecdf_band(u.size, level, grid)
+    reach = 1.15 * max(float(np.abs(difference).max()), float(high.max()), float(-low.min()))
+    where = int(np.abs(difference).argmax())
+    return style.figure(
+        [
+            style.band(grid, low, high, style.NULL, 0.25),
+            style.line(grid, difference, style.Q, hover="u = %{x:.2f}: %{y:+.3f}"),
+        ],
+        x=style.Axis("u", (0, 1)),
+        y=style.Axis("F(u) − u", (-reach, reach)),
+        height=height,
+        shapes=[style.hline(0)],
+        notes=[
+            {
+                **style.note(
+                    f"{difference[where]:+.3f}",
+                    grid[where],
+                    difference[where],
+                    style.Q,
+                    anchor="center",
+                ),
+                "yshift": 10 * float(np.sign(difference[where])),
+            }
+        ],
+    )
+
+
+def rank_figures(arrays: Mapping[str, Array]) -> list[Drawn]:
+    """What conformal ranks show."""
+    u = np.asarray(arrays.get("u", np.zeros(0)))
+    return [
+        Drawn(
+            "Ranks",
+            rank_histogram(u),
+            "Each bar counts ranks; all bars together stay within the grey room in 95 of 100 "
+            "tables if q is right.",
+        ),
+        Drawn(
+            "Distance from uniform",
+            ecdf_difference(u),
+            "The ECDF of the ranks less the diagonal; it stays within the grey room as a whole in "
+            "95 of 100 tables if q is right.",
+        ),
+    ]
+
+
+def rank_figures_of(u: Array, meaning: str) -> tuple[Drawn, ...]:
+    """Ranks with what a heap of them means."""
+    return (
+        Drawn(
+            "Ranks",
+            rank_histogram(u),
+            f"If q were right, all bars would stay in the grey room. {meaning}",
+        ),
+        Drawn(
+            "Ranks, cumulated",
+            ecdf_difference(u),
+            "If q were right, the line would stay in the grey room as a whole in 95 of 100 "
+            "tables; where it leaves, too many or too few ranks lie below.",
+        ),
+    )
+
+
+_NULL_BINS = 40
+
+
+def on_relabellings(
+    values: Array,
+    observed: float,
+    limits: Callable[[Array], tuple[float, float]],
+    label: str,
+    *,
+    hover: str,
+    height: int = style.HEIGHT,
+) -> go.Figure:
+    """Statistics (B,) of relabelled tables in grey, what was seen in red.
+
+    Args:
+        limits: of an axis that holds all of them.
+        label: the statistic's name, for the axis.
+        hover: what a bar says.
+    """
+    if values.size == 0 or not np.isfinite(observed):
+        return style.empty("No permutations yet", height=height)
+    low, high = limits(np.append(values, observed))
+    counts, edges = np.histogram(values, _NULL_BINS, (low, high))
+    top = 1.25 * max(1.0, float(counts.max()))
+    right = observed > (low + high) / 2
+    return style.figure(
+        [style.bars(edges, counts, style.NULL, hover=hover)],
+        x=style.Axis(label, (low, high)),
+        y=style.Axis("count", (0, top)),
+        height=height,
+        shapes=[style.vline(observed, style.OBSERVED, width=2.5)],
+        notes=[
+            style.note(
+                f"seen {observed:.3g}",
+                observed,
+                0.95 * top,
+                style.OBSERVED,
+                anchor="right" if right else "left",
+                shift=-6 if right else 6,
+            )
+        ],
+    )
+
+
+def on_null(
+    observed: float, *, mean: float, sd: float, critical: float, label: str, height: int = 190
+) -> go.Figure:
+    """The normal null in grey, the critical value dashed, what was seen in red.
+
+    Args:
+        label: the statistic's name, for the axis.
+    """
+    if not np.isfinite(observed) or not sd > 0:
+        return style.empty(f"No {label} yet", height=height)
+    reach = max(4.2 * sd, 1.12 * abs(observed - mean))
+    limits = (mean - max(4.2 * sd, 1.12 * (mean - observed)), mean + reach)
+    x = np.linspace(mean - 4.2 * sd, mean + 4.2 * sd, 121)
+    density = np.exp(-(((x - mean) / sd) ** 2) / 2)
+    centre = (limits[0] + limits[1]) / 2
+    side = "right" if observed > centre else "left"
+    beyond = "right" if critical > centre else "left"  # towards the roomier side
+    return style.figure(
+        [style.band(x, 0 * x, density, style.NULL, 0.35)],
+        x=style.Axis(label, limits),
+        y=style.Axis("", (0, 1.3)),
+        height=height,
+        extra={
+            "yaxis": {"visible": False, "range": [0, 1.3], "fixedrange": True},
+            "margin": {"l": 12, "r": 12, "t": 12, "b": 44},
+        },
+        shapes=[
+            style.vline(critical, style.NULL, dash="dash"),
+            style.vline(observed, style.OBSERVED, width=2.5),
+        ],
+        notes=[
+            style.note("if q = p", mean, 0.42, None, anchor="center"),
+            style.note(
+                f"seen {observed:.3g}",
+                observed,
+                1.02,
+                style.OBSERVED,
+                anchor=side,
+                shift=-6 if side == "right" else 6,
+            ),
+            style.note(
+                f"rejects beyond {critical:.3g}",
+                critical,
+                1.22,
+                style.NULL,
+                anchor=beyond,
+                shift=-6 if beyond == "right" else 6,
+            ),
+        ],
+    )
+
+
+_CHANCE = float(np.log(2))  # the loss of a classifier that knows nothing
+
+
+def loss_curve(history: Mapping[str, Array], *, height: int = style.HEIGHT) -> go.Figure:
+    """Loss (0.693 is guessing) and held-out AUC (one half is guessing) against epochs.
+
+    Args:
+        history: arrays "epoch", "loss", "auc" of one length; "held_loss" where it was kept.
+    """
+    epoch = np.asarray(history.get("epoch", ()))
+    if epoch.size == 0:
+        return style.empty("Not trained yet", height=height)
+    loss, auc = np.asarray(history["loss"]), np.asarray(history["auc"])
+    held_out = np.asarray(history.get("held_loss", ()))
+    low, high = _padded_range(np.concatenate([loss, held_out, [_CHANCE]]))
+    area = _padded_range(np.concatenate([auc, [0.5]]))
+    x = style.Axis("epoch", (0.0, max(float(epoch[-1]), 1.0)))
+    below = {"xaxis": "x", "yaxis": "y2"}
+    traces = [
+        style.line(epoch, loss, style.NULL, hover="epoch %{x}: loss %{y:.4f}"),
+        {**style.line(epoch, auc, style.P, hover="epoch %{x}: AUC %{y:.4f}"), **below},
+    ]
+    notes = [
+        style.note("training loss", epoch[-1], loss[-1], style.NULL, shift=6),
+        {
+            **style.note(f"held-out AUC {auc[-1]:.3f}", epoch[-1], auc[-1], style.P, shift=6),
+            "yref": "y2",
+        },
+    ]
+    if held_out.size:
+        traces.append(style.line(epoch, held_out, style.P, dash="dot"))
+        notes[0]["yshift"] = -8
+        notes.append(
+            {**style.note("held-out loss", epoch[-1], held_out[-1], style.P, shift=6), "yshift": 8}
+        )
+    return style.figure(
+        traces,
+        x=x,
+        y=style.Axis("loss", (low, high)),
+        height=height,
+        right=128,
+        notes=notes,
+        extra={
+            "xaxis": {**x.layout(), "showgrid": False, "anchor": "y2"},
+            "yaxis": {**style.Axis("loss", (low, high)).layout(), "domain": [0.56, 1]},
+            "yaxis2": {**style.Axis("AUC", area).layout(), "domain": [0, 0.44]},
+        },
+        shapes=[
+            {**style.hline(_CHANCE, dash="dot"), "yref": "y"},
+            {**style.hline(0.5, dash="dot"), "yref": "y2"},
+        ],
+    )
+
+
+def _padded_range(values: Array) -> tuple[float, float]:
+    low, high = float(np.nanmin(values)), float(np.nanmax(values))
+    room = 0.08 * (high - low) or 0.05
+    return low - room, high + room

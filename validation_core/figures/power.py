@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Literal, NamedTuple
@@ -11,15 +11,31 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from validation_core import statistics
+from validation_core.benchmarks import strength
+from validation_core.benchmarks.strength import counts
 from validation_core.figures import live, plotly, style
-from validation_core.figures.marks import Axis, Band, HLine, Line, Mark, Panel, Points, VLine
+from validation_core.figures.marks import (
+    SYMBOLS,
+    Axis,
+    Band,
+    HLine,
+    Line,
+    Mark,
+    Panel,
+    Points,
+    Slider,
+    VLine,
+    over,
+)
 from validation_core.figures.outcome import Drawn
+from validation_core.sweep.plan import Progress, Sweep
+from validation_core.sweep.presets import bounds, broken
 from validation_core.types import Array, PowerCell
 
 Along = Literal["gamma", "beta", "m"]
 
 
-class Curve(NamedTuple):
+class PowerCurve(NamedTuple):
     """One method's counts along x, seeds pooled."""
 
     method: str
@@ -40,7 +56,7 @@ class Curve(NamedTuple):
         return np.asarray(low), np.asarray(high)
 
 
-def curves(cells: Sequence[PowerCell], x: Along) -> list[Curve]:
+def curves(cells: Sequence[PowerCell], x: Along) -> list[PowerCurve]:
     """Cells gathered into curves by method and label; cells at one place are added up."""
     counts: dict[tuple[str, str], dict[float, list[int]]] = defaultdict(dict)
     for cell in cells:
@@ -53,7 +69,7 @@ def curves(cells: Sequence[PowerCell], x: Along) -> list[Curve]:
         places = sorted(place for place in at if np.isfinite(place))
         if places:
             trials, rejections = np.array([at[place] for place in places], dtype=float).T
-            gathered.append(Curve(method, label, np.array(places), trials, rejections))
+            gathered.append(PowerCurve(method, label, np.array(places), trials, rejections))
     return gathered
 
 
@@ -70,8 +86,8 @@ AXES: dict[Along, str] = {
 }
 
 
-def panel(
-    lines: Sequence[Curve],
+def power_panel(
+    lines: Sequence[PowerCurve],
     along: Along,
     places: Sequence[float],
     alpha: float,
@@ -95,7 +111,7 @@ def panel(
     if at is not None:
         marks.append(VLine(place(at)))
     for line in lines:
-        marks += _marks(line, place(line.x))
+        marks += _curve_marks(line, place(line.x))
     return Panel(
         marks,
         x=Axis(
@@ -111,7 +127,7 @@ def panel(
     )
 
 
-def _marks(curve: Curve, x: Array) -> list[Mark]:
+def _curve_marks(curve: PowerCurve, x: Array) -> list[Mark]:
     color, dash, symbol = live.look(style.method_style(curve.method))
     low, high = curve.interval
     return [
@@ -121,7 +137,7 @@ def _marks(curve: Curve, x: Array) -> list[Mark]:
     ]
 
 
-def drawn(lines: Sequence[Curve], along: Along, fixed: str, alpha: float) -> Drawn:
+def power_figure(lines: Sequence[PowerCurve], along: Along, fixed: str, alpha: float) -> Drawn:
     """The same picture standing still, with its title and how to read it.
 
     Args:
@@ -132,7 +148,216 @@ def drawn(lines: Sequence[Curve], along: Along, fixed: str, alpha: float) -> Dra
     count = f"{trials[0]}" if len(trials) == 1 else f"{trials[0]} to {trials[-1]}"
     return Drawn(
         f"Power over {along}, {fixed}",
-        plotly.figure(replace(panel(lines, along, places, alpha), margin=110)),
+        plotly.figure(replace(power_panel(lines, along, places, alpha), margin=110)),
         f"{count} trials a point. Bands are 95% Wilson intervals of these trials with this one "
         "trained network. The dashed line is the level, where every curve would lie were q right.",
     )
+
+
+VIEWS = {"power": "Power", "draws": "Power per draw", "seconds": "Power per second"}
+
+_DASHES = ("", "7 5", "2 3", "10 4", "8 3 2 3", "12 3 2 3 2 3")
+
+_MARKS = 5  # symbols that points know
+
+_BAND = 0.07  # eight of them lie over one another
+
+
+def along(sweep: Sweep) -> Along:
+    """What the curves run along."""
+    return "beta" if len(sweep.betas) > 1 else "gamma"
+
+
+def axis_label(sweep: Sweep) -> str:
+    """What that is."""
+    return "degradation beta" if along(sweep) == "beta" else strength.axis(sweep.benchmark)
+
+
+def place(sweep: Sweep, value: float) -> str:
+    """A place on it, after "at"."""
+    return (
+        f"beta = {value:g}" if along(sweep) == "beta" else strength.place(sweep.benchmark, value)
+    )
+
+
+def compare(sweep: Sweep, progress: Progress) -> live.Payload:
+    """Share of trials rejected along gamma or beta, a curve for each method."""
+    axis = along(sweep)
+    places = sweep.betas if axis == "beta" else sweep.gammas
+    across = _scale(sweep, places)
+    ticks = across(places)
+    room = 0.02 * float(np.ptp(ticks)) or 0.5
+    marks: list[Mark] = [HLine(sweep.design.alpha, dash="6 4", color=style.NULL)]
+    legend = []
+    styles = looks(progress.cells)
+    for curve in curves(progress.cells, axis):
+        color, dash, symbol = styles[curve.label]
+        marks += _method_marks(curve._replace(x=across(curve.x)), color, dash, symbol)
+        legend.append((curve.label, color, symbol))
+    wrong = broken(progress.cells)
+    if wrong and axis == "gamma":
+        marks.append(
+            Points(
+                across([cell.gamma for cell in wrong]),
+                [cell.rate for cell in wrong],
+                color=style.OBSERVED,
+                symbol="ring",
+                size=12,
+            )
+        )
+        legend.append(("level broken", style.OBSERVED, "ring"))
+    panel = Panel(
+        marks,
+        height=380,
+        legend=legend,
+        x=Axis(
+            (ticks.min() - room, ticks.max() + room),
+            axis_label(sweep),
+            ticks=ticks,
+            names=[f"{value:g}" for value in places],
+        ),
+        y=Axis((-0.03, 1.04), "share of trials rejected", percent=True),
+        caption=_caption(sweep, progress),
+    )
+    return live.payload(panels=[panel], columns=1)
+
+
+def _scale(sweep: Sweep, places: Sequence[float]) -> Callable[[ArrayLike], Array]:
+    """Where places are drawn: iterations by their logarithm, all else as it is."""
+    if along(sweep) == "gamma" and counts(sweep.benchmark) and min(places) > 0:
+        return lambda values: np.log10(np.asarray(values, float))
+    return lambda values: np.asarray(values, float)
+
+
+def cost(sweep: Sweep, progress: Progress, view: str) -> live.Payload:
+    """Power of each method against the draws or the seconds of one test; a slider moves along."""
+    axis = along(sweep)
+    places = sorted({getattr(cell, axis) for cell in progress.cells})
+    start = places[len(places) // 2]
+    marks: list[Mark] = []
+    styles = looks(progress.cells)
+    labels = dict.fromkeys(cell.label for cell in progress.cells)
+    xs = []
+    for label in labels:
+        at = {getattr(cell, axis): cell for cell in progress.cells if cell.label == label}
+        x = np.array([_spent(sweep, at[p], view) if p in at else np.nan for p in places])
+        rate = np.array([at[p].rate if p in at else np.nan for p in places])
+        ends = np.array([bounds(at[p]) if p in at else (np.nan, np.nan) for p in places])
+        color, _, symbol = styles[label]
+        xs.append(x)
+        marks.append(
+            Points(
+                over(np.log10(x)[:, None], axis),
+                over(rate[:, None], axis),
+                low=over(ends[:, :1], axis),
+                high=over(ends[:, 1:], axis),
+                color=color,
+                symbol=symbol,
+                size=8,
+            )
+        )
+    spent = np.concatenate(xs)
+    decades = np.arange(
+        np.floor(np.log10(np.nanmin(spent))), np.ceil(np.log10(np.nanmax(spent))) + 1
+    )
+    unit = "draws of p and q in one test" if view == "draws" else "seconds of one test"
+    panel = Panel(
+        marks,
+        height=380,
+        legend=[(label, color, symbol) for label, (color, _, symbol) in styles.items()],
+        x=Axis(
+            (decades[0] - 0.1, decades[-1] + 0.1),
+            unit,
+            ticks=decades,
+            names=[f"{10.0**d:,.0f}" if d >= 0 else f"{10.0**d:g}" for d in decades],
+        ),
+        y=Axis((-0.03, 1.04), "share of trials rejected", percent=True),
+        caption="Up and to the left is better: more power for less. Bars are 95% Wilson "
+        "intervals. Training comes on top, once for all trials: the table below has it. Were q "
+        "right, every point would lie at the level.",
+    )
+    slider = Slider(
+        axis,
+        places,
+        label=axis_label(sweep).capitalize(),
+        names=[f"{p:g}" for p in places],
+        start=start,
+    )
+    return live.payload(sliders=[slider], panels=[panel], columns=1)
+
+
+def _spent(sweep: Sweep, cell: PowerCell, view: str) -> float:
+    if view == "draws":  # of one test, whatever trials share
+        design = sweep.design
+        method = next(method for method in sweep.methods if method.label == cell.label)
+        return float(sum(method.budget(design.n, design.k)))
+    return max(cell.seconds / cell.trials, 1e-5)
+
+
+Look = tuple[str, str, str]
+
+
+def looks(cells: Sequence[PowerCell]) -> dict[str, Look]:
+    """Colour, dash and symbol by label: one colour a method, variants told apart by the others."""
+    styles: dict[str, Look] = {}
+    variants: Counter[str] = Counter()
+    methods = list(dict.fromkeys(cell.method for cell in cells))
+    for label, method in {cell.label: cell.method for cell in cells}.items():
+        place = methods.index(method) + variants[method]
+        variants[method] += 1
+        styles[label] = (
+            style.method_style(method).color,
+            _DASHES[place % len(_DASHES)],
+            SYMBOLS[place % _MARKS],
+        )
+    return styles
+
+
+def _method_marks(curve: PowerCurve, color: str, dash: str, symbol: str) -> list[Mark]:
+    low, high = curve.interval
+    return [
+        Band(curve.x, low, high, color=color, opacity=_BAND),
+        Line(curve.x, curve.rate, color=color, dash=dash),
+        Points(curve.x, curve.rate, color=color, symbol=symbol, size=6),
+    ]
+
+
+def _caption(sweep: Sweep, progress: Progress) -> str:
+    counts = sorted({cell.trials for cell in progress.cells})
+    count = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+    pooled = any(cell.method == "uniform" and cell.protocol == "pooled" for cell in progress.cells)
+    law = (
+        " Uniform reads its calibration counts off one pooled law of p's scores, 100 for each "
+        "test point."
+        if pooled
+        else ""
+    )
+    return (
+        f"{count} trials a point; bands are 95% Wilson intervals with one trained network a "
+        f"point.{law} The dashed line is the level of {sweep.design.alpha:.0%}, where "
+        "every curve would lie were q right."
+    )
+
+
+def answer(sweep: Sweep, progress: Progress) -> str:
+    """Who sees it, in one sentence with its numbers, at the middle of the grid."""
+    axis = along(sweep)
+    places = sorted({getattr(cell, axis) for cell in progress.cells})
+    if not places:
+        return ""
+    at = places[len(places) // 2]
+    here = sorted(
+        (cell for cell in progress.cells if getattr(cell, axis) == at),
+        key=lambda cell: (-cell.rate, cell.label),
+    )
+    if not here:
+        return ""
+    best, last = here[0], here[-1]
+    low, high = bounds(best)
+    count = len(sweep.methods)
+    far = "" if len(here) == count else f" so far, with {len(here)} of {count} tests run"
+    sentence = (
+        f"At {place(sweep, at)}{far}, {best.label} rejects q most often: in {best.rate:.0%} of "
+        f"{best.trials} trials (95% interval {low:.0%} to {high:.0%})"
+    )
+    return sentence + (f"; {last.label} in {last.rate:.0%}." if len(here) > 1 else ".")

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from validation_core.diagnosis import tasks
 from validation_core.diagnosis.questions import posteriors
 from validation_core.diagnosis.questions.posteriors import Measure
-from validation_core.figures import posteriors as draw
+from validation_core.figures import diagnosis as draw
 from validation_core.figures.outcome import Drawn
 from validation_core.front.result import Result, Rows
 from validation_core.front.table import Table, table_of
@@ -55,7 +55,9 @@ class ComparisonResult(Result):
             drawing
             for i in others
             if len(self.crps)
-            for drawing in draw.parameters(self.crps[i], self.names, self.labels[i], first)
+            for drawing in draw.parameter_differences(
+                self.crps[i], self.names, self.labels[i], first
+            )
         ]
         return (
             *draw.differences(self.measures, self.labels, self.reference),

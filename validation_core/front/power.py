@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, cast
 
 from validation_core.figures.outcome import Drawn
-from validation_core.figures.power import Along, curves, drawn
+from validation_core.figures.power import Along, curves, power_figure
 from validation_core.front.choices import benchmark_of, entry, method_of
 from validation_core.front.result import Result, Rows
 from validation_core.front.work import Watch, run_on_engine, watching
@@ -47,12 +47,13 @@ class PowerResult(Result):
 
     def figures(self) -> tuple[Drawn, ...]:
         """One curve over gamma, and over beta, for each value of the other."""
+        alpha = self.sweep.design.alpha
         return tuple(
-            drawn(curves([cell for cell in self.cells if getattr(cell, fixed) == value], along),
-                  along, f"{fixed} = {value:g}", self.sweep.design.alpha)
+            power_figure(curves(cells, along), along, f"{fixed} = {value:g}", alpha)
             for along, fixed in _axes(self.sweep)
             for value in dict.fromkeys(getattr(cell, fixed) for cell in self.cells)
-        )  # fmt: skip
+            for cells in [[cell for cell in self.cells if getattr(cell, fixed) == value]]
+        )
 
     def rows(self) -> Rows:
         """A row for each cell: rate, low and high its 95% Wilson interval."""

@@ -10,8 +10,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from validation_core.figures import style
-from validation_core.figures.nulls import on_relabellings
-from validation_core.figures.outcome import Drawn
+from validation_core.figures.outcome import Drawn, on_relabellings
 from validation_core.methods.base import Further, Layout, Method, ScoreKind, signed
 from validation_core.scores import witness
 from validation_core.scores.witness import Engine, Witness

@@ -271,9 +271,9 @@ class Method(Specification):
         del names
         if "u" not in arrays and not cls.meaning:
             return []
-        from validation_core.figures.ranks import outcome
+        from validation_core.figures.outcome import rank_figures
 
-        return outcome(arrays)
+        return rank_figures(arrays)
 
     @classmethod
     def pictures(
@@ -288,9 +288,9 @@ class Method(Specification):
         del alpha, only
         if not cls.meaning:
             return cls.figures(record.arrays, names)
-        from validation_core.figures.ranks import of_meaning
+        from validation_core.figures.outcome import rank_figures_of
 
-        return of_meaning(record.arrays["u"], cls.meaning)
+        return rank_figures_of(record.arrays["u"], cls.meaning)
 
     @classmethod
     def training_figures(cls, summary: Mapping[str, float]) -> list[Drawn]:

@@ -66,8 +66,7 @@ class Multiple(Method):
         names: Sequence[str] = (),
         only: int | None = None,
     ) -> tuple[Drawn, ...]:
-        from validation_core.figures.nulls import on_null
-        from validation_core.figures.outcome import Drawn
+        from validation_core.figures.outcome import Drawn, on_null
 
         del names, only
         assert record.statistic is not None

@@ -12,8 +12,7 @@ import plotly.graph_objects as go
 
 from validation_core import statistics
 from validation_core.figures import style
-from validation_core.figures.outcome import Drawn
-from validation_core.figures.ranks import ecdf_difference, rank_histogram
+from validation_core.figures.outcome import Drawn, ecdf_difference, rank_histogram
 from validation_core.methods.base import LogDensity, Method
 from validation_core.scores.quantities import (
     LOG_Q,

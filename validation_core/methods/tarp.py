@@ -11,8 +11,7 @@ import plotly.graph_objects as go
 
 from validation_core import statistics
 from validation_core.figures import style
-from validation_core.figures.outcome import Drawn
-from validation_core.figures.ranks import ecdf_difference
+from validation_core.figures.outcome import Drawn, ecdf_difference
 from validation_core.methods.base import RANK_ROWS, Method, ScoreKind, signed
 from validation_core.rng import stream
 from validation_core.scores.reference import FEWEST, Follows, Metric, References

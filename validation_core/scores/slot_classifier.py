@@ -101,7 +101,8 @@ class SlotClassifier(Recipe, spec="scorer"):
         n, k = draws.q.shape[:2]
         if n < FEWEST:
             raise ValueError(
-                f"A slot classifier learns from at least {FEWEST} simulations; got {n}. Bring more."
+                f"A slot classifier learns from at least {FEWEST} simulations; got {n}. Bring "
+                "more."
             )
         if k < self.m:
             raise ValueError(

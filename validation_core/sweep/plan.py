@@ -196,7 +196,7 @@ class Tallies(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PowerCurve(Study[Tallies], spec="curve"):
+class SweepCurve(Study[Tallies], spec="curve"):
     """One method over a whole sweep, in one record: what is shipped, or kept when it is done."""
 
     benchmark: Benchmark
@@ -281,9 +281,9 @@ class Sweep(Specification, spec="sweep"):
             for place in self.places
         }
 
-    def curve(self, method: Method) -> PowerCurve:
+    def curve(self, method: Method) -> SweepCurve:
         """The record of one method over the whole sweep; the level plays no part in it."""
-        return PowerCurve(
+        return SweepCurve(
             benchmark=self.benchmark,
             method=method,
             gammas=self.gammas,

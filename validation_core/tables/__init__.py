@@ -6,11 +6,8 @@ unpickled, and nothing is unpacked before its header has been accepted.
 
 from __future__ import annotations
 
-from validation_core.tables.preview import Preview, preview
-from validation_core.tables.reading import read
-from validation_core.tables.several import read_files
-from validation_core.tables.shapes import ORDERS, AmbiguousOrder, Order
-from validation_core.tables.source import LIMIT
+from validation_core.tables.reading import Preview, preview, read, read_files
+from validation_core.tables.source import LIMIT, ORDERS, AmbiguousOrder, Order
 from validation_core.tables.table import Upload
 
 __all__ = [

@@ -18,9 +18,8 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from validation_core.tables import names
-from validation_core.tables.shapes import Order
-from validation_core.tables.source import ARRAYS, BROKEN, Header, worked
+from validation_core.tables import source
+from validation_core.tables.source import ARRAYS, BROKEN, Header, Order, worked
 
 SAVE = "Save it with numpy.savez(file, theta=..., x=..., theta_q=...)."
 
@@ -30,7 +29,7 @@ _TEXT = 10_000  # characters of a header that are parsed, as NumPy does
 _LENGTHS = {(1, 0): "<H", (2, 0): "<I", (3, 0): "<I"}
 
 
-class Start(NamedTuple):
+class NpyStart(NamedTuple):
     """What the first bytes of a .npy array say."""
 
     header: Header
@@ -44,7 +43,7 @@ class Start(NamedTuple):
         return self.offset + math.prod(self.header.shape) * self.header.dtype.itemsize
 
 
-def start(first: bytes, name: str) -> Start:
+def npy_start(first: bytes, name: str) -> NpyStart:
     """The header of a .npy array (its format: NEP 1).
 
     Raises:
@@ -54,12 +53,12 @@ def start(first: bytes, name: str) -> Start:
         return _start(first)
     except BROKEN:
         raise ValueError(
-            f"Every array of a file must begin with a NumPy header; got {names.label(name)!r}, "
+            f"Every array of a file must begin with a NumPy header; got {source.label(name)!r}, "
             f"truncated, damaged or not an array. Save the file again."
         ) from None
 
 
-def _start(first: bytes) -> Start:
+def _start(first: bytes) -> NpyStart:
     # NumPy's own reader rewrites headers that it cannot parse, and warns; here they are refused.
     version = (first[6], first[7])
     if first[:6] != npy.MAGIC_PREFIX or version not in _LENGTHS:
@@ -72,10 +71,10 @@ def _start(first: bytes) -> Start:
     shape, dtype = described["shape"], npy.descr_to_dtype(described["descr"])
     if not isinstance(shape, tuple) or not all(type(s) is int for s in shape):
         raise ValueError("no shape")
-    return Start(Header(shape, dtype), described["fortran_order"] is True, begin + length)
+    return NpyStart(Header(shape, dtype), described["fortran_order"] is True, begin + length)
 
 
-def whole(begun: Start, length: int, name: str) -> Start:
+def checked_length(begun: NpyStart, length: int, name: str) -> NpyStart:
     """A header that is as long as it says.
 
     Raises:
@@ -83,16 +82,17 @@ def whole(begun: Start, length: int, name: str) -> Start:
     """
     # Objects are refused by their type, whatever their length.
     if not begun.header.dtype.hasobject and length != begun.length:
-        shape = names.label(str(begun.header.shape))
+        shape = source.label(str(begun.header.shape))
+        dtype = source.label(str(begun.header.dtype))
         raise ValueError(
-            f"An array must be as long as its header says; got {names.label(name)!r} with {shape} "
-            f"in {names.label(str(begun.header.dtype))} declared but {length} bytes stored. The "
-            f"file is truncated or damaged: save it again."
+            f"An array must be as long as its header says; got {source.label(name)!r} with "
+            f"{shape} in {dtype} declared but {length} bytes stored. The file is truncated or "
+            f"damaged: save it again."
         )
     return begun
 
 
-def filled(member: Any, begun: Start) -> NDArray[Any]:
+def fill_from(member: Any, begun: NpyStart) -> NDArray[Any]:
     """The numbers that follow a header, read into one array in pieces.
 
     Raises:
@@ -137,7 +137,7 @@ class Npy:
         self._stream, self._name = stream, stem
         length = stream.seek(0, io.SEEK_END)
         stream.seek(0)
-        self._begun = whole(start(stream.read(_HEADER), stem), length, stem)
+        self._begun = checked_length(npy_start(stream.read(_HEADER), stem), length, stem)
 
     def headers(self) -> Mapping[str, Header]:
         return {self._name: self._begun.header}
@@ -145,10 +145,10 @@ class Npy:
     def load(self, name: str) -> NDArray[Any]:
         self._stream.seek(0)
         try:
-            return filled(self._stream, self._begun)
+            return fill_from(self._stream, self._begun)
         except BROKEN:
             raise ValueError(
-                f"An array must be as long as its header says; got {names.label(name)!r} cut "
+                f"An array must be as long as its header says; got {source.label(name)!r} cut "
                 f"short. Save or copy the file again."
             ) from None
 
@@ -174,10 +174,10 @@ class Npz:
                 "An .npz archive must be whole; got one that is truncated or damaged (its table "
                 "of contents cannot be read). Save or copy it again."
             ) from None
-        self._begun: dict[str, tuple[zipfile.ZipInfo, Start]] = {}
+        self._begun: dict[str, tuple[zipfile.ZipInfo, NpyStart]] = {}
         others = [n for n in self._zip.namelist() if not n.endswith(".npy")]
         self.notes = tuple(
-            f"{names.label(name)!r} was left unread: it is not an array." for name in others[:9]
+            f"{source.label(name)!r} was left unread: it is not an array." for name in others[:9]
         ) + (f"{len(others) - 9} more members are not arrays.",) * (len(others) > 9)
 
     def headers(self) -> Mapping[str, Header]:
@@ -189,25 +189,25 @@ class Npz:
                 f"{len(members)} under {len(set(array_names))} names. {SAVE}"
             )
         for name, info in zip(array_names, members, strict=True):
-            self._begun[name] = info, whole(self._start(info), info.file_size, name)
+            self._begun[name] = info, checked_length(self._start(info), info.file_size, name)
         return {name: begun.header for name, (_, begun) in self._begun.items()}
 
-    def _start(self, info: zipfile.ZipInfo) -> Start:
+    def _start(self, info: zipfile.ZipInfo) -> NpyStart:
         try:
             with self._zip.open(info) as member:
                 first = member.read(_HEADER)
         except BROKEN:
             first = b""
-        return start(first, info.filename)
+        return npy_start(first, info.filename)
 
     def load(self, name: str) -> NDArray[Any]:
         info, begun = self._begun[name]
         try:
             with self._zip.open(info) as member:
-                return filled(member, begun)
+                return fill_from(member, begun)
         except BROKEN:
             raise ValueError(
-                f"The bytes of an array must match their checksum; got {names.label(name)!r} "
+                f"The bytes of an array must match their checksum; got {source.label(name)!r} "
                 f"truncated or damaged. Save or copy the file again."
             ) from None
 

@@ -1,15 +1,16 @@
 """What a user should know about the draws: rows that are not finite, columns that never change,
-numbers that are few, and what `contents` finds in them. Rows are dropped and counted; the rest is
-said and worked with."""
+numbers that are few, truths among the draws, rows in another order, draws that repeat. Rows are
+dropped and counted; the rest is said and worked with, but where nothing could be tested."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core.tables import contents, floats
+from validation_core.tables import floats, repeats
 from validation_core.types import Array, PosteriorTable, TwoSamples
 
 FEW_ROWS = 50
@@ -79,7 +80,7 @@ def _table(data: PosteriorTable, names: Sequence[str]) -> Iterator[str]:
     yield from floats.coarse(data.theta, "theta", names)
     yield from floats.coarse(data.q.reshape(-1, data.q.shape[-1]), "theta_q", names)
     yield from floats.coarse(data.x, "x", numbered)
-    yield from contents.sentences(data, names)
+    yield from content_warnings(data, names)
 
 
 def _samples(data: TwoSamples, names: Sequence[str]) -> Iterator[str]:
@@ -97,4 +98,317 @@ def _samples(data: TwoSamples, names: Sequence[str]) -> Iterator[str]:
 
 def _constant(array: Array, name: str, columns: Sequence[str]) -> Iterator[str]:
     if len(array) > 1:
-        yield from contents.still(array.min(axis=0), array.max(axis=0), name, columns)
+        yield from still(array.min(axis=0), array.max(axis=0), name, columns)
+
+
+_BLOCK_OF_Q = 2**20  # numbers of theta_q looked at together
+_SHARE = 0.01  # of rows or draws: fewer are left for the tests to find
+_ROWS = 200  # looked at for numbers that are not whole
+_SURE = 6.0  # standard errors of a correlation that is there
+_MANY = 1000  # parameters, or columns of x
+_CHECKED = 100  # parameters looked at for ties
+_SHOWN = 5
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Summary:
+    """What one pass over the draws keeps."""
+
+    low: Array
+    """(N, D): the smallest draw at each x, and so on."""
+    high: Array
+    halves: tuple[Array, Array]
+    """(N, D) twice: means of the first and of the second half of the draws."""
+    leaks: NDArray[np.bool_]
+    """(N, K): the draw is the truth, in every column."""
+    alike: bool
+    """Every row holds the same draws."""
+
+
+def content_warnings(data: PosteriorTable, names: Sequence[str]) -> Iterator[str]:
+    """What a user should know before believing a test of these draws.
+
+    Raises:
+        ValueError: when every row is the same simulation, or q's draws are the truth itself.
+    """
+    yield from _wide(data)
+    if len(data) < 2:
+        return
+    moving = np.flatnonzero(data.theta.max(axis=0) > data.theta.min(axis=0))
+    fine = repeats.smooth(data.theta)
+    whole = np.array([j for j in moving if not np.any(data.theta[:, j] % 1)], np.intp)
+    summary = _summarise(data, fine)
+    yield from still(summary.low.min(axis=0), summary.high.max(axis=0), "theta_q", names)
+    yield from repeats.rows(data, fine)
+    yield from _leaks(data, summary)
+    yield from _ignores(data, summary, fine)
+    yield from _collapsed(summary, data.q.shape[1], names)
+    yield from _whole(data, summary, whole, names)
+    yield from _beyond(data, summary, names)
+    mixed = list(_order_of_rows(data, summary, moving))
+    yield from mixed
+    if data.q.shape[1] > 1 and not summary.alike and not mixed:
+        yield from mixed_orders(data.x, summary.halves, moving)
+    yield from repeats.draws(data, fine)
+
+
+def still(low: Array, high: Array, name: str, columns: Sequence[str]) -> Iterator[str]:
+    """Columns that never change, from the least and the largest number in each."""
+    constant = np.flatnonzero(low == high)
+    if len(constant):
+        yield (
+            f"{name} is constant in {_shown(constant, columns)}: kept, since ranks with ties are "
+            f"randomised, but a value that never changes tells nothing."
+        )
+
+
+def _summarise(data: PosteriorTable, fine: NDArray[np.intp]) -> _Summary:
+    """One pass over the draws; ties with the truth are looked for where truths are distinct."""
+    theta, q = data.theta, data.q
+    n, k, d = q.shape
+    if k == 1:
+        only = q[:, 0]
+        matches = (only == theta).all(axis=1, keepdims=True) & (len(fine) > 0)
+        alike = bool((only == only[0]).all())
+        return _Summary(low=only, high=only, halves=(only, only), leaks=matches, alike=alike)
+    low, high, first, second = (np.empty((n, d), q.dtype) for _ in range(4))
+    leaks, alike = np.zeros((n, k), dtype=bool), n > 1
+    step, middle = max(1, _BLOCK_OF_Q // (k * d)), k // 2
+    for start in range(0, n, step):
+        rows = slice(start, start + step)
+        block = q[rows]
+        low[rows], high[rows] = block.min(axis=1), block.max(axis=1)
+        first[rows], second[rows] = block[:, :middle].mean(axis=1), block[:, -middle:].mean(axis=1)
+        alike = alike and bool((block == q[0]).all())
+        if len(fine):
+            i, j = np.nonzero(block[:, :, fine[0]] == theta[rows, fine[0], None])
+            leaks[start + i, j] = (block[i, j] == theta[start + i]).all(axis=1)
+    return _Summary(low=low, high=high, halves=(first, second), leaks=leaks, alike=alike)
+
+
+def _wide(data: PosteriorTable) -> Iterator[str]:
+    d, m = data.theta.shape[1], data.x.shape[1]
+    if d >= _MANY:
+        yield (
+            f"{d:,} parameters are many: each is ranked and the correction charges for each, the "
+            f"tables list all, the figures draw the worst. The networks read all of them at once "
+            f"and see little: test the few that matter in a file of their own."
+        )
+    if m >= _MANY:
+        yield (
+            f"x has {m:,} columns: rank tests never look at it, but the networks read every "
+            f"column, which is slow and blurs what they see. Summaries of x (a trained embedding, "
+            f"a few statistics) tell more."
+        )
+
+
+def _leaks(data: PosteriorTable, seen: _Summary) -> Iterator[str]:
+    """The truth among its own draws."""
+    n, k = seen.leaks.shape
+    if seen.leaks.all(axis=1).mean() > 1 - _SHARE:
+        raise ValueError(
+            f"theta_q must hold draws from q; got the truth itself as every draw in "
+            f"{int(seen.leaks.all(axis=1).sum())} of {n} rows, which no test can tell from a "
+            f"perfect q. Save the draws that q gives at each x."
+        )
+    rows = seen.leaks.any(axis=1)
+    if k > 1 and rows.sum() > max(1, _SHARE * n):
+        places = seen.leaks.sum(axis=0)
+        same = places.max() > (1 - _SHARE) * rows.sum()
+        where = f" (draw {int(places.argmax()) + 1})" if same else ""
+        yield (
+            f"The draws contain the truth: at {int(rows.sum()):,} of {n:,} rows theta is found "
+            f"exactly among its own draws of q{where}. That makes q look better than it is: leave "
+            f"the truth out of theta_q."
+        )
+
+
+def _ignores(data: PosteriorTable, seen: _Summary, fine: NDArray[np.intp]) -> Iterator[str]:
+    """The same draws at every x, or at many."""
+    n, k = data.q.shape[:2]
+    if seen.alike:
+        yield (
+            "theta_q holds the same draws at every x: q ignores x by construction, as when it was "
+            "sampled once and copied. Sample q at each x, unless it is the prior you test."
+        )
+        return
+    sets = len(np.unique(repeats.codes(data.q[:, 0]))) if k > 1 and len(fine) else n
+    if sets <= n / 2 and not repeats.on_a_grid(data.q[:, 0, fine[0]]):
+        yield (
+            f"{n:,} rows of theta_q begin with only {sets:,} different draws: some x seem to have "
+            f"been given the draws of another. Sample q anew at each x."
+        )
+
+
+def _collapsed(seen: _Summary, k: int, names: Sequence[str]) -> Iterator[str]:
+    """A q without any spread at some x, in columns that do vary over x."""
+    varies = seen.high.max(axis=0) > seen.low.min(axis=0)
+    share = (seen.high == seen.low).mean(axis=0) * varies * (k > 1)
+    collapsed = np.flatnonzero(share > _SHARE)
+    if len(collapsed):
+        yield (
+            f"All {k} draws are the same number at {share.max():.0%} of the x in "
+            f"{_shown(collapsed, names)}: q has no spread there, as when a network or a chain is "
+            f"stuck. A truth beside it is outside of every interval."
+        )
+
+
+def _whole(
+    data: PosteriorTable, seen: _Summary, whole: NDArray[np.intp], names: Sequence[str]
+) -> Iterator[str]:
+    """Discrete parameters, by q or by the truth alone."""
+    both: list[int] = []
+    broken: list[int] = []
+    for j in whole[:_CHECKED]:
+        ends = (seen.low[:, j] % 1).any() or (seen.high[:, j] % 1).any()
+        smooth = ends or any((row[:, j] % 1).any() for row in data.q[:_ROWS])
+        (broken if smooth else both).append(int(j))
+    if both:
+        yield (
+            f"{_shown(both, names)}: whole numbers in theta and in q's draws. Ties between a "
+            f"truth and draws are broken at random, so that p-values stay exact."
+        )
+    if broken:
+        yield (
+            f"{_shown(broken, names)}: whole numbers in theta but not in q's draws. A test that "
+            f"looks closely sees that alone; round the draws if it is not what you ask about."
+        )
+
+
+def _beyond(data: PosteriorTable, seen: _Summary, names: Sequence[str]) -> Iterator[str]:
+    """Draws farther from the truths than these from each other."""
+    low, high = data.theta.min(axis=0), data.theta.max(axis=0)
+    span = high - low
+    apart = (seen.high.max(axis=0) < low) | (seen.low.min(axis=0) > high)
+    suspects = np.flatnonzero(
+        (seen.low.min(axis=0) < low - span) | (seen.high.max(axis=0) > high + span)
+    )
+    shares = [_outside(data.q[..., j], low[j] - span[j], high[j] + span[j]) for j in suspects]
+    far = [int(j) for j, share in zip(suspects, shares, strict=True) if share > _SHARE]
+    units = "Are both in the same units and on the same scale (log, logit, standardised)?"
+    if apart.any():
+        yield (
+            f"Not one draw of q lies within the range of the truths in "
+            f"{_shown(np.flatnonzero(apart), names)}. {units}"
+        )
+    elif far:
+        yield (
+            f"{max(shares):.0%} of q's draws lie far outside of the truths' range (more than its "
+            f"width beyond) in {_shown(far, names)}. {units} Or q puts mass outside the prior."
+        )
+
+
+def _outside(draws: Array, low: float, high: float) -> float:
+    # A thousand rows say what share it is.
+    some = draws[:: max(1, len(draws) // 1000)]
+    return float(((some < low) | (some > high)).mean())
+
+
+def _order_of_rows(
+    data: PosteriorTable, seen: _Summary, moving: NDArray[np.intp]
+) -> Iterator[str]:
+    """Draws that depend on x, with truths that have nothing to do with them."""
+    n, k = data.q.shape[:2]
+    if k < 2 or seen.alike:
+        return  # a single draw cannot tell what is x from what is chance
+    related = []
+    for j in moving[:_CHECKED]:
+        first, second = (half[:, j] for half in seen.halves)
+        ranks = [_ranks(column) for column in (first, second, data.theta[:, j])]
+        if np.ptp(ranks[0]) == 0 or np.ptp(ranks[1]) == 0:
+            continue
+        between = np.corrcoef(ranks[0], ranks[1])[0, 1]
+        moves = np.subtract(*np.percentile(first + second, [84, 16])) / 2
+        spread = np.subtract(*np.percentile(data.theta[:, j], [84, 16]))
+        # Were q right, its mean and the truth would be correlated by about moves / spread.
+        if min(between, moves / spread if spread else 0) > _SURE / np.sqrt(n):
+            related.append(abs(np.corrcoef(ranks[0] + ranks[1], ranks[2])[0, 1]))
+    chance = min(5.0, 2 + np.sqrt(2 * np.log(2 * max(1, len(related)))))  # the largest of many
+    if related and max(related) < chance / np.sqrt(n):
+        yield (
+            f"q's draws change from row to row, but not with theta (the largest rank correlation "
+            f"is {max(related):.2f}): are the rows of theta and theta_q in the same order? If so, "
+            f"q has learnt nothing of theta from x."
+        )
+
+
+def _ranks(column: Array) -> Array:
+    """Ties share a rank; SciPy's takes a second to import, in every process that reads a file."""
+    ranks: NDArray[np.intp] = np.unique(column, return_inverse=True)[1]
+    return ranks.astype(np.float64)
+
+
+def _shown(columns: Sequence[int] | NDArray[np.intp], names: Sequence[str]) -> str:
+    return ", ".join(names[j] for j in columns[:_SHOWN]) + ", …" * (len(columns) > _SHOWN)
+
+
+# ---- Draws that vary over rows and have nothing to do with x: rows in another order? ----
+
+
+_COLUMNS_RANKED = 50  # of x, evenly spaced, and of theta
+_NEIGHBOUR_ROWS = 1000  # looked at for neighbours
+_NEIGHBOUR_BLOCK = 100  # rows whose neighbours are looked for together
+_FEWEST_ROWS = 50  # rows from which a correlation that is there would be seen
+_NOTHING = 3.0  # standard errors of a correlation that is not there
+
+
+def mixed_orders(x: Array, halves: tuple[Array, Array], moving: NDArray[np.intp]) -> Iterator[str]:
+    """A warning where q's means vary over rows, but neither with columns of x nor near in x.
+
+    Args:
+        x: (N, M).
+        halves: q's means (N, D) by the first and by the second half of the draws at each x.
+        moving: parameters whose truths vary.
+    """
+    columns = x[:, np.linspace(0, x.shape[1] - 1, min(_COLUMNS_RANKED, x.shape[1])).astype(int)]
+    x_ranks = _standard(columns[:, np.ptp(columns, axis=0) > 0])
+    first, second = (_standard(half[:, moving[:_COLUMNS_RANKED]]) for half in halves)
+    n = len(x)
+    # Means that are all chance have halves that agree by chance alone.
+    real = (first * second).mean(0) > 2 * _NOTHING / np.sqrt(n)
+    if n < _FEWEST_ROWS or not x_ranks.size or not real.any():
+        return
+    means = _standard((first + second)[:, real])
+    along = float(np.abs(means.T @ x_ranks).max()) / n
+    pairs = means.shape[1] * x_ranks.shape[1]
+    near = _neighbours(means[:_NEIGHBOUR_ROWS], x_ranks[:_NEIGHBOUR_ROWS])
+    chance = np.sqrt(2 * np.log(2 * pairs)) + 1
+    if along * np.sqrt(n) < chance and near * np.sqrt(min(n, _NEIGHBOUR_ROWS)) < _NOTHING:
+        yield (
+            f"q's draws change from row to row, but nothing ties them to x: their means have rank "
+            f"correlations of at most {along:.2f} with x, and of {max(near, 0.0):.2f} between "
+            f"rows that are neighbours in x. Are the rows of x in the order of theta and theta_q? "
+            f"No comparison of a truth with the draws of its own row would show it."
+        )
+
+
+def _neighbours(means: Array, seen: Array) -> float:
+    """The largest correlation of means (n, D) with those of the nearest other row in x (n, M)."""
+    squares = np.square(seen).sum(1)
+    nearest = np.empty(len(seen), np.intp)
+    for start in range(0, len(seen), _NEIGHBOUR_BLOCK):
+        rows = np.arange(start, min(start + _NEIGHBOUR_BLOCK, len(seen)))
+        far = squares - 2 * seen[rows] @ seen.T
+        far[rows - start, rows] = np.inf
+        nearest[rows] = far.argmin(1)
+    there = means[nearest]
+    return float(
+        max(
+            np.corrcoef(a, b)[0, 1] if np.ptp(b) else 0.0
+            for a, b in zip(means.T, there.T, strict=True)
+        )
+    )
+
+
+def _standard(columns: Array) -> Array:
+    """Ranks (N, C) with mean 0 and variance 1; ties share a rank; 0 where nothing varies."""
+    ranks = (
+        np.stack(
+            [np.unique(column, return_inverse=True)[1].reshape(-1) for column in columns.T], axis=1
+        ).astype(np.float64)
+        if columns.size
+        else np.zeros(columns.shape)
+    )
+    ranks -= ranks.mean(0)
+    spread = ranks.std(0)
+    return np.asarray(ranks / np.where(spread > 0, spread, 1.0))

@@ -1,4 +1,5 @@
-"""The process that opens HDF5, netCDF, Parquet and CSV files for `guarded`.
+"""The process that opens HDF5, netCDF, Parquet and CSV files for `guarded`: only it imports the
+libraries written in C that read them.
 
 Started as `python -m validation_core.tables.child`; it ends when its standard input does.
 
@@ -16,12 +17,12 @@ import sys
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core.tables import native, source
+from validation_core.tables import columns, hdf, source
 from validation_core.tables.source import Source
 
 _MEMORY = 6 * 2**30  # bytes of addresses: the libraries reserve more than they use
@@ -59,7 +60,7 @@ def main() -> None:
 
 def _open(request: Mapping[str, Any], held: ExitStack) -> tuple[Source, dict[str, Any]]:
     stream = held.enter_context(Path(request["open"]).open("rb"))  # noqa: SIM115 (it is held)
-    reader = native.source(stream, request["stem"], request["limit"])
+    reader = open_source(stream, request["stem"], request["limit"])
     held.callback(reader.close)
     declared = source.accepted(reader.headers(), request["limit"])
     headers = {n: [[int(s) for s in h.shape], h.dtype.str] for n, h in declared.items()}
@@ -92,6 +93,30 @@ def _bound() -> None:
 
         resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def open_source(stream: BinaryIO, stem: str, limit: int) -> Source:
+    """The source that a file is.
+
+    Args:
+        stream: the file, opened for reading.
+        stem: what its array is called where the file has no name for it.
+        limit: bytes that its arrays may take in memory.
+
+    Raises:
+        ValueError: for a file that cannot be read.
+    """
+    stream.seek(0)
+    first = stream.read(len(source.HDF5))
+    if first.startswith(source.PARQUET):
+        return columns.ColumnTable(columns.Parquet(stream, limit), stem, limit)
+    if first != source.HDF5:
+        return columns.ColumnTable(columns.Csv(stream), stem, limit)
+    file = hdf.HdfFile(stream, limit)
+    groups = file.members()
+    ranks = "prior_sbc" in groups and not source.roles(groups).found
+    is_tree = "posterior" in groups and not hdf.is_dataset(groups["posterior"])
+    return hdf.ArviZTree(file, groups) if is_tree or ranks else hdf.HdfArrays(file)
 
 
 if __name__ == "__main__":

@@ -23,10 +23,9 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core.tables import names
+from validation_core.tables import source
 from validation_core.tables.archive import read_into
-from validation_core.tables.shapes import Order
-from validation_core.tables.source import Header
+from validation_core.tables.source import Header, Order
 
 SECONDS = 10.0
 """How long a file may take to open, or one of its arrays to be read, beside its length."""
@@ -200,12 +199,12 @@ class Guarded:
         kind = np.dtype(answer["dtype"])
         if tuple(answer["shape"]) != declared.shape or kind.hasobject:
             self._child.abandon()
-            raise ValueError(_dead(f"{names.label(name)!r} as another array than declared"))
+            raise ValueError(_dead(f"{source.label(name)!r} as another array than declared"))
         array = np.empty(declared.shape, kind)
         try:
             return self._child.numbers(array)
         except _Gone:
-            raise ValueError(_dead(f"{names.label(name)!r}, which cannot be read")) from None
+            raise ValueError(_dead(f"{source.label(name)!r}, which cannot be read")) from None
 
     def _ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
         try:

@@ -5,16 +5,15 @@ from __future__ import annotations
 import io
 import math
 import zlib
-from collections.abc import Iterator, Mapping
-from typing import Any, BinaryIO
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core.tables import names
+from validation_core.tables import source
 from validation_core.tables.archive import read_into
-from validation_core.tables.shapes import Order
-from validation_core.tables.source import BROKEN, Header, worked
+from validation_core.tables.source import BROKEN, Header, Order, worked, working
 
 SIMULATIONS = frozenset(
     {"sim", "sims", "sim_id", "simulation", "simulations", "simulation_id", "dataset", "datasets"}
@@ -27,7 +26,7 @@ _STEPS = 8  # soft links followed one after another
 WHOLE = "An HDF5 file must be whole; got one that is truncated or damaged. Save or copy it again."
 
 
-class File:
+class HdfFile:
     """An open HDF5 file: its groups and datasets, and their numbers.
 
     Raises:
@@ -88,8 +87,8 @@ class File:
             link = here.get(name, getlink=True) if isinstance(here, h5py.Group) else None
             if isinstance(link, h5py.ExternalLink):
                 raise _Outside(
-                    f"An HDF5 file must hold its arrays itself; got {names.label(name)!r}, a link "
-                    f"to another file. Save the arrays in one file."
+                    f"An HDF5 file must hold its arrays itself; got {source.label(name)!r}, a "
+                    f"link to another file. Save the arrays in one file."
                 )
             if isinstance(link, h5py.SoftLink):
                 here = self._follow(here, link.path, steps - 1) if steps else None
@@ -107,7 +106,7 @@ class File:
             reason = (
                 _no_array(name)
                 if dataset.shape is None or dataset.dtype.kind == "O"
-                else refused(dataset, name, self.limit)
+                else refusal(dataset, name, self.limit)
             )
             declared = Header(tuple(int(s) for s in dataset.shape or ()), dataset.dtype)
         except BROKEN:
@@ -123,10 +122,10 @@ class File:
             ValueError: when its bytes are missing or damaged.
         """
         try:
-            return worked(load(dataset, self._stream, self._length))
+            return worked(read_dataset(dataset, self._stream, self._length))
         except BROKEN:
             raise ValueError(
-                f"The bytes of an array must be whole; got {names.label(name)!r} truncated or "
+                f"The bytes of an array must be whole; got {source.label(name)!r} truncated or "
                 f"damaged. Save or copy the file again."
             ) from None
 
@@ -170,7 +169,7 @@ class _Outside(ValueError):
 def _no_array(name: str) -> str:
     return (
         f"An array of an HDF5 file must have a shape and a type of fixed length; got "
-        f"{names.label(name)!r}, which has not. Save it as float32 or float64."
+        f"{source.label(name)!r}, which has not. Save it as float32 or float64."
     )
 
 
@@ -191,13 +190,13 @@ _WORDS = 2**20
 _DEFLATE, _SHUFFLE, _FLETCHER32 = 1, 2, 3  # the filters' numbers in the format
 
 
-def refused(dataset: Any, name: str, limit: int) -> str | None:
+def refusal(dataset: Any, name: str, limit: int) -> str | None:
     """Why the bytes of a dataset are not read, known from its headers; or None."""
     from h5py import h5d, h5t
 
     plist = dataset.id.get_create_plist()
     layout = plist.get_layout()
-    label = names.label(name)
+    label = source.label(name)
     if layout == h5d.VIRTUAL or (layout == h5d.CONTIGUOUS and plist.get_external_count()):
         return (
             f"The numbers of an HDF5 file must lie in the file itself; got {label!r}, which "
@@ -236,7 +235,7 @@ def _refused_chunks(dataset: Any, plist: Any, shown: str, limit: int) -> str | N
     return None
 
 
-def load(dataset: Any, stream: BinaryIO, length: int) -> NDArray[Any]:
+def read_dataset(dataset: Any, stream: BinaryIO, length: int) -> NDArray[Any]:
     """The numbers of a dataset that was not refused.
 
     Args:
@@ -267,7 +266,7 @@ def load(dataset: Any, stream: BinaryIO, length: int) -> NDArray[Any]:
 def _from_chunks(dataset: Any, plist: Any, array: NDArray[Any], length: int) -> NDArray[Any]:
     filters = [plist.get_filter(i)[0] for i in range(plist.get_nfilters())]
     size = math.prod(dataset.chunks) * array.dtype.itemsize
-    for at in _places(array.shape, dataset.chunks):
+    for at in _chunk_starts(array.shape, dataset.chunks):
         info = dataset.id.get_chunk_info_by_coord(at)
         if info.byte_offset is None or not 0 < info.size <= length:
             raise EOFError
@@ -284,7 +283,7 @@ def _from_chunks(dataset: Any, plist: Any, array: NDArray[Any], length: int) -> 
     return array
 
 
-def _places(shape: tuple[int, ...], chunks: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+def _chunk_starts(shape: tuple[int, ...], chunks: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
     """Where each chunk begins."""
     for place in np.ndindex(*(-(-s // c) for s, c in zip(shape, chunks, strict=True))):
         yield tuple(p * c for p, c in zip(place, chunks, strict=True))
@@ -323,14 +322,14 @@ _NAMES = 4096
 _TEXT = 2**20  # bytes of names that are read
 
 
-class Hdf:
+class HdfArrays:
     """The arrays at the root of an HDF5 file, or in its one group that holds arrays with roles.
 
     Raises:
         ValueError: for a file that is damaged, or whose groups leave it open what is meant.
     """
 
-    def __init__(self, file: File) -> None:
+    def __init__(self, file: HdfFile) -> None:
         self._file = file
         self._found = self._place()
         self.order: Order | None = None
@@ -344,22 +343,22 @@ class Hdf:
         """The datasets of the root, or of the one group that holds some with roles."""
         root = self._file.members()
         here = _datasets(root)
-        if names.roles(here).found:
+        if source.roles(here).found:
             return here
         inside = {}
         for name, group in list(root.items())[:64]:
             if not is_dataset(group):
                 inside[name] = _datasets(self._file.members(group))
-        fitting = [name for name, datasets in inside.items() if names.roles(datasets).found]
+        fitting = [name for name, datasets in inside.items() if source.roles(datasets).found]
         if len(fitting) > 1:
             raise ValueError(
                 f"An HDF5 file must hold its arrays at the root or in one group; got them in "
-                f"{names.listed(fitting)}. Save one table in a file."
+                f"{source.listed(fitting)}. Save one table in a file."
             )
         return inside[fitting[0]] if fitting else here
 
     def headers(self) -> Mapping[str, Header]:
-        roles = names.roles(self._found).found
+        roles = source.roles(self._found).found
         used = set(roles.values())
         declared: dict[str, Header] = {}
         unread: list[str] = []
@@ -371,9 +370,11 @@ class Hdf:
                 declared[name] = self._file.header(dataset, name)
             elif not is_scale(dataset):
                 unread.append(name)
-        self.notes = (f"{names.listed(unread)}: left unread, no test knows these.",) * bool(unread)
+        self.notes = (f"{source.listed(unread)}: left unread, no test knows these.",) * bool(
+            unread
+        )
         if "theta_q" in roles:
-            self.order = _order(self._file.dims(self._found[roles["theta_q"]]))
+            self.order = _axis_order(self._file.dims(self._found[roles["theta_q"]]))
         return declared
 
     def _is_text(self, dataset: Any, roles: Mapping[str, str], name: str) -> bool:
@@ -403,7 +404,7 @@ class Hdf:
                 length += len(text)
                 if length > _TEXT:
                     break
-                labels[i] = names.label(bytes(text).decode("utf-8", "replace"))
+                labels[i] = source.label(bytes(text).decode("utf-8", "replace"))
         except BROKEN:
             raise ValueError(WHOLE) from None
         return labels
@@ -413,9 +414,205 @@ def _datasets(members: Mapping[str, Any]) -> dict[str, Any]:
     return {name: member for name, member in members.items() if is_dataset(member)}
 
 
-def _order(dims: tuple[str, ...]) -> Order | None:
+def _axis_order(dims: tuple[str, ...]) -> Order | None:
     """Which axis of theta_q is which, if the names of its first two axes tell."""
     first, second = (*dims, "", "")[:2]
     if first in SIMULATIONS or second in DRAWS:
         return "NKD"
     return "KND" if second in SIMULATIONS or first in DRAWS else None
+
+
+# ---- ArviZ files (InferenceData, DataTree in netCDF-4): draws in the group `posterior` ----
+
+# Its variables lie over a dimension of simulations, over chain and draw, and over their own
+# further dimensions; the truths are found under the same names in one of `_TRUTHS`.
+
+_TRUTHS = ("truth", "true_parameters", "prior")
+_DATA = ("observed_data", "prior_predictive", "constant_data")
+_CHAINS = frozenset({"chain", "chains"})
+_HOW = (
+    "Save a group posterior whose variables have the dimensions sim, chain and draw, a group "
+    "truth with the same variables over sim, and the data over sim in observed_data."
+)
+
+
+class _Variable(NamedTuple):
+    """A variable with its axes sorted: simulations, chains, draws, then its own."""
+
+    name: str
+    dataset: Any
+    dtype: np.dtype[Any]
+    axes: tuple[int, ...]
+    """Its axes in that order; simulations, chains and draws may each be missing."""
+    sims: int | None
+    draws: int | None
+    """Chains times draws."""
+    own: tuple[int, ...]
+
+    @property
+    def columns(self) -> int:
+        """How many numbers it has at each draw."""
+        return math.prod(self.own)
+
+    @property
+    def labels(self) -> Iterator[str]:
+        """`mu` of a single number, `mu[0]`, `mu[1]` of several."""
+        for place in np.ndindex(*self.own):
+            yield f"{self.name}[{','.join(map(str, place))}]" if place else self.name
+
+
+class ArviZTree:
+    """A table in the groups of an ArviZ file.
+
+    Raises:
+        ValueError: for groups or dimensions that are missing, or that do not fit each other.
+    """
+
+    order: Order | None = "NKD"
+
+    def __init__(self, file: HdfFile, groups: Mapping[str, Any]) -> None:
+        self._file = file
+        self._groups = {n: g for n, g in groups.items() if not is_dataset(g)}
+        self.notes: tuple[str, ...] = ()
+        posterior = [v for v in self._variables("posterior") if v.draws is not None]
+        if not posterior or any(v.sims is None for v in posterior):
+            ranks = ", and the group prior_sbc holds ranks, not draws" * (
+                "prior_sbc" in self._groups
+            )
+            raise ValueError(
+                f"An ArviZ file must hold posterior draws for many simulations; missing: a "
+                f"dimension of simulations in the group posterior{ranks}; got: "
+                f"{source.listed(self._groups)}. {_HOW}"
+            )
+        self._sizes = (posterior[0].sims or 0, posterior[0].draws or 0)
+        self._check_sizes(posterior)
+        self._truth = self._truths(posterior)
+        self._drawn = [v for v in posterior if v.name in self._truth]
+        self._data = self._observations()
+        unread = [v.name for v in posterior if v.name not in self._truth]
+        self.notes = (f"{source.listed(unread)}: left unread, without a truth.",) * bool(unread)
+
+    def close(self) -> None:
+        self._file.close()
+
+    def _variables(self, group: str) -> list[_Variable]:
+        """Variables of numbers of a group; those of text are passed over."""
+        if group not in self._groups:
+            return []
+        variables = []
+        for name, dataset in self._file.members(self._groups[group]).items():
+            if (
+                hasattr(dataset, "dtype")
+                and not is_scale(dataset)
+                and dataset.dtype.kind in "fiub"
+            ):
+                header = self._file.header(dataset, name)
+                dims = self._file.dims(dataset)
+                if len(dims) == len(header.shape):
+                    variables.append(_with_axes(name, dataset, header, dims))
+        return variables
+
+    def _check_sizes(self, drawn: Sequence[_Variable]) -> None:
+        sizes = sorted({(v.sims, v.draws) for v in drawn}, key=str)
+        if len(sizes) > 1:
+            raise ValueError(
+                f"The variables of the group posterior must have equally many simulations and "
+                f"draws; got {source.listed(map(str, sizes))}. {_HOW}"
+            )
+
+    def _truths(self, drawn: Sequence[_Variable]) -> dict[str, _Variable]:
+        """The truth of each variable, from the first group that has any of them."""
+        wanted = {v.name: v for v in drawn}
+        for group in _TRUTHS:
+            truths = {
+                v.name: v
+                for v in self._variables(group)
+                if v.name in wanted and self._at_each(v) and v.own == wanted[v.name].own
+            }
+            if truths:
+                return truths
+        raise ValueError(
+            f"An ArviZ file must hold the truths that were simulated; missing: a group truth, "
+            f"true_parameters or prior with {source.listed(wanted)} for {self._sizes[0]:,} "
+            f"simulations; got: {source.listed(self._groups)}. {_HOW}"
+        )
+
+    def _observations(self) -> list[_Variable]:
+        for group in _DATA:
+            observations = [v for v in self._variables(group) if self._at_each(v)]
+            if observations:
+                return observations
+        raise ValueError(
+            f"An ArviZ file must hold the data of each simulation; missing: variables over "
+            f"{self._sizes[0]:,} simulations in observed_data, prior_predictive or constant_data; "
+            f"got: {source.listed(self._groups)}. {_HOW}"
+        )
+
+    def _at_each(self, variable: _Variable) -> bool:
+        """Whether a variable has one value for each simulation: prior draws are simulations."""
+        n = self._sizes[0]
+        if variable.sims is not None:
+            return variable.sims == n and variable.draws in (None, 1)
+        return variable.draws == n
+
+    def headers(self) -> Mapping[str, Header]:
+        n, k = self._sizes
+        d, m = (sum(v.columns for v in many) for many in (self._drawn, self._data))
+        truth = [self._truth[v.name] for v in self._drawn]
+        return {
+            "theta": Header((n, d), _declared_dtype(truth)),
+            "x": Header((n, m), _declared_dtype(self._data)),
+            "theta_q": Header((n, k, d), _declared_dtype(self._drawn)),
+            "theta_names": Header((d,), np.dtype("U40")),
+            "x_names": Header((m,), np.dtype("U40")),
+        }
+
+    def load(self, name: str) -> NDArray[Any]:
+        truth = [self._truth[v.name] for v in self._drawn]
+        of = {"theta": truth, "theta_q": self._drawn, "theta_names": self._drawn}
+        variables = of.get(name, self._data)
+        if name.endswith("_names"):
+            return np.array([source.label(label) for v in variables for label in v.labels])
+        rows = self._sizes if name == "theta_q" else self._sizes[:1]
+        if len(variables) == 1:
+            return self._load(variables[0]).reshape(*rows, -1)
+        array = np.empty((*rows, sum(v.columns for v in variables)), _working_dtype(variables))
+        done = 0
+        for variable in variables:
+            numbers = self._load(variable)
+            columns = array[..., done : done + variable.columns]
+            columns.reshape(numbers.shape)[...] = numbers  # a view: only axes are split
+            done += variable.columns
+        return array
+
+    def _load(self, variable: _Variable) -> NDArray[Any]:
+        """The numbers with simulations first, then chains, draws and the rest."""
+        return self._file.load(variable.dataset, variable.name).transpose(variable.axes)
+
+
+def _with_axes(name: str, dataset: Any, header: Header, dims: tuple[str, ...]) -> _Variable:
+    groups = (SIMULATIONS, _CHAINS, DRAWS)
+    places = [[i for i, dim in enumerate(dims) if dim in group][:1] for group in groups]
+    special = [i for place in places for i in place]
+    own = [i for i in range(len(dims)) if i not in special]
+    sims, chains, draws = (header.shape[place[0]] if place else None for place in places)
+    merged = None if draws is None and chains is None else (draws or 1) * (chains or 1)
+    if 0 in header.shape:
+        merged = None
+    return _Variable(
+        name=name,
+        dataset=dataset,
+        dtype=header.dtype,
+        axes=(*special, *own),
+        sims=sims,
+        draws=merged,
+        own=tuple(header.shape[i] for i in own),
+    )
+
+
+def _working_dtype(variables: Sequence[_Variable]) -> np.dtype[Any]:
+    return np.result_type(*(working(v.dtype) for v in variables))
+
+
+def _declared_dtype(variables: Sequence[_Variable]) -> np.dtype[Any]:
+    return np.result_type(*(v.dtype for v in variables))

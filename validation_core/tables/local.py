@@ -1,17 +1,21 @@
-"""Files on the server's own machine, below the one folder that its operator allows.
+"""Files that are on the server's own machine: samples, and what its operator allows.
 
-Off unless NPTLAB_FILES names that folder. A path is followed to where it really leads before it
-is compared with the folder, so that neither `..` nor a link leads out of it.
+That is off unless NPTLAB_FILES names a folder. A path is followed to where it really leads before
+it is compared with the folder, so that neither `..` nor a link leads out of it.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from validation_core.tables import names
+import numpy as np
+from numpy.typing import NDArray
+
+from validation_core.rng import stream
+from validation_core.tables import source
 
 VARIABLE = "NPTLAB_FILES"
 ENDINGS = (".npz", ".npy", ".csv", ".parquet", ".h5", ".hdf5", ".nc", ".netcdf")
@@ -57,7 +61,7 @@ def within(folder: Path, text: str) -> Path:
     Raises:
         ValueError: for anything else; the words do not tell whether a file outside exists.
     """
-    label = names.label(text)
+    label = source.label(text)
     try:
         root = folder.resolve(strict=True)
         path = (root / text).resolve(strict=True)
@@ -96,3 +100,61 @@ def _walk(folder: Path, depth: int) -> Iterator[Path]:
     for entry in here:
         if entry.is_dir() and depth and not entry.name.startswith("."):
             yield from _walk(Path(entry.path), depth - 1)
+
+
+# ---- Two small tables to try a diagnosis on, of a posterior that is known exactly ----
+
+# A straight line is observed at five places: x_j = intercept + slope t_j + noise. With a normal
+# prior and normal noise the posterior is normal in closed form (Bishop, Pattern Recognition and
+# Machine Learning, 2006, Section 3.3), so that draws of it need no training at all.
+
+SAMPLE_FOLDER = Path(__file__).parents[1] / "data"
+
+SAMPLES: Mapping[str, str] = {
+    "sample_well_trained": (
+        "draws of the exact posterior of a straight line seen at five places: what a perfectly "
+        "trained estimator would give (400 rows, 50 draws at each)"
+    ),
+    "sample_undertrained": (
+        "the same line with draws from a posterior 30% too narrow, its slope 0.3 posterior sd too "
+        "high: what an undertrained estimator often gives (400 rows, 50 draws at each)"
+    ),
+}
+"""What each sample is, in a sentence for the page that offers it."""
+
+_N, _K = 400, 50
+_PLACES = np.linspace(-1, 1, 5)
+_NOISE = 0.5
+_WIDTH, _SHIFT = 0.7, np.array([0.0, 0.3])  # of the wrong posterior, in exact posterior sds
+
+
+def sample_path(name: str) -> Path:
+    """Where a sample lies."""
+    return SAMPLE_FOLDER / f"{name}.npz"
+
+
+def sample_arrays(name: str) -> dict[str, NDArray[Any]]:
+    """The arrays of a sample, made anew: theta (N, 2), x (N, 5), theta_q (N, K, 2), names."""
+    rng = stream(0, "sample", name)
+    design = np.stack([np.ones_like(_PLACES), _PLACES], axis=1)  # (5, 2)
+    covariance = np.linalg.inv(np.eye(2) + design.T @ design / _NOISE**2)
+    sd = np.sqrt(np.diag(covariance))  # the design is symmetric, so the posterior is diagonal
+    theta = rng.standard_normal((_N, 2))
+    x = theta @ design.T + _NOISE * rng.standard_normal((_N, len(_PLACES)))
+    mean = x @ design @ covariance / _NOISE**2
+    z = rng.standard_normal((_N, _K, 2))
+    exact = name == "sample_well_trained"
+    q = mean[:, None] + sd * (z if exact else _SHIFT + _WIDTH * z)
+    table = {"theta": theta, "x": x, "theta_q": q}
+    return {
+        **{key: array.astype(np.float32) for key, array in table.items()},
+        "theta_names": np.array(["intercept", "slope"]),
+        "x_names": np.array([f"x at t = {t:g}" for t in _PLACES]),
+    }
+
+
+def write_samples(folder: Path = SAMPLE_FOLDER) -> None:
+    """Make the files anew."""
+    for name in SAMPLES:
+        table: Any = sample_arrays(name)
+        np.savez_compressed(folder / f"{name}.npz", **table)

@@ -1,23 +1,24 @@
-"""One file, read: its kind is found from its first bytes, its headers are checked, then loaded."""
+"""Files, read: their kind is found from the first bytes, headers are checked, then loaded."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
-from validation_core.tables import archive, guarded, names, source, table
-from validation_core.tables.shapes import Order
-from validation_core.tables.source import LIMIT, Source
+from numpy.typing import NDArray
+
+from validation_core.tables import archive, guarded, source, table
+from validation_core.tables.source import LIMIT, Header, Order, Source
 from validation_core.tables.table import Upload
 
 File = Path | str | bytes | BinaryIO
 """A path, the bytes of a file, or a file opened for reading."""
 
 _FIRST = 4096
-_HDF, _PARQUET = b"\x89HDF\r\n\x1a\n", b"PAR1"
 _KNOWN = "an .npz or .npy file of NumPy, a .csv or .parquet table, HDF5 or ArviZ's netCDF-4"
 _REFUSED = {
     b"\x80": "a pickle, which is never opened here",
@@ -46,7 +47,7 @@ def read(file: File, *, order: Order | None = None, limit: int = LIMIT, name: st
     """
     with opened(file, name, limit) as reader:
         declared = source.accepted(reader.headers(), limit)
-        known = names.roles(declared)
+        known = source.roles(declared)
         table.require(known.found, tuple(declared))
         arrays = {role: reader.load(name) for role, name in known.found.items()}
         notes = known.notes + reader.notes
@@ -91,7 +92,7 @@ def _stream(file: File) -> Iterator[BinaryIO]:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "no file name"
         raise ValueError(
-            f"The file must be there and readable; got {names.label(str(file))!r} ({reason}). "
+            f"The file must be there and readable; got {source.label(str(file))!r} ({reason}). "
             f"Check the path."
         ) from None
     with stream:
@@ -106,7 +107,7 @@ def _source(stream: BinaryIO, path: Path | None, stem: str, limit: int) -> Sourc
     if first.startswith(b"\x93NUMPY"):
         return archive.Npy(stream, stem)
     text = not first.startswith(tuple(_REFUSED)) and _text(first)
-    if text or first.startswith((_HDF, _PARQUET)):
+    if text or first.startswith((source.HDF5, source.PARQUET)):
         return guarded.Guarded(stream, path, stem, limit)
     raise ValueError(f"A file must be {_KNOWN}; got {_kind(first)}. {archive.SAVE}")
 
@@ -126,3 +127,225 @@ def _kind(first: bytes) -> str:
         return "an empty file"
     known = (words for magic, words in _REFUSED.items() if first.startswith(magic))
     return next(known, f"something that begins with {first[:8]!r}")
+
+
+# ---- Several files at once: parts of one table, or several whole tables to compare ----
+
+
+FILES = 64
+"""Files that are read at once."""
+
+
+@dataclass(frozen=True, eq=False)
+class _OpenFile:
+    """A file, open, with the roles that its arrays play."""
+
+    label: str
+    source: Source
+    headers: Mapping[str, Header]
+    roles: Mapping[str, str]
+    notes: tuple[str, ...]
+    loaded: dict[str, NDArray[Any]] = field(default_factory=dict)
+    """What several tables share is read once."""
+
+    @property
+    def whole(self) -> bool:
+        """Whether it needs no other file."""
+        has = self.roles.keys()
+        return {"theta", "x", "theta_q"} <= has or ({"p", "q"} <= has and "theta_q" not in has)
+
+    def load(self, role: str) -> NDArray[Any]:
+        """The array of a role."""
+        if role not in self.loaded:
+            self.loaded[role] = self.source.load(self.roles[role])
+        return self.loaded[role]
+
+
+def read_files(
+    files: Sequence[tuple[str, File]], *, order: Order | None = None, limit: int = LIMIT
+) -> list[tuple[str, Upload]]:
+    """The tables in several files, each with a label made of its file's name.
+
+    Files that hold a whole table stay tables of their own. The others are put together: theta and
+    x of one with theta_q of another, or one array in each. Where several hold theta_q, each makes
+    a table with the theta and x that they share, as posteriors to be compared have them.
+
+    Args:
+        files: name and file; a name gives a .npy array its role and a table its label.
+        order: what the first axes of theta_q are; needed only when N = K.
+        limit: bytes that the arrays of all files may take together.
+
+    Raises:
+        AmbiguousOrder: when N = K and no order is given.
+        ValueError: for files that do not add up to tables, with what each holds.
+    """
+    if not 0 < len(files) <= FILES:
+        raise ValueError(f"From 1 to {FILES} files can be read at once; got {len(files)}.")
+    with ExitStack() as stack:
+        parts = [_part(name, file, stack, limit) for name, file in files]
+        source.together([part.headers for part in parts], limit)
+        tables = [[part] for part in parts if part.whole]
+        tables += _merged([part for part in parts if not part.whole], parts)
+        # In the order in which the files came.
+        tables.sort(key=lambda members: parts.index(members[0]))
+        labels = _different([members[0].label for members in tables])
+        uploads = [_upload(members, order) for members in tables]
+        return list(zip(labels, uploads, strict=True))
+
+
+def _part(name: str, file: File, held: ExitStack, limit: int) -> _OpenFile:
+    label = source.label(stem(name)) or "table"
+    try:
+        reader = held.enter_context(opened(file, name, limit))
+        declared = source.accepted(reader.headers(), limit)
+    except ValueError as error:
+        raise ValueError(f"In the file {label!r}: {error}") from None
+    known = source.roles(declared)
+    return _OpenFile(label, reader, declared, known.found, known.notes + reader.notes)
+
+
+def _merged(parts: Sequence[_OpenFile], every: Sequence[_OpenFile]) -> list[list[_OpenFile]]:
+    """Parts of tables put together, the one that gives the table its name first."""
+    if not parts:
+        return []
+    heads = [part for part in parts if "theta_q" in part.roles]
+    shared = [part for part in parts if "theta_q" not in part.roles]
+    tables = [list(parts)] if len(heads) < 2 else [[head, *shared] for head in heads]
+    for members in tables:
+        roles = [role for part in members for role in part.roles]
+        try:
+            table.require(roles, roles)
+        except ValueError:
+            raise _refusal(every, "files that do not make whole tables") from None
+        if twice := sorted({r for r in roles if roles.count(r) > 1 and not r.endswith("_names")}):
+            raise _refusal(every, f"{', '.join(twice)} in more than one of them")
+    # One posterior is named by the first of its files, several each by their own.
+    return tables
+
+
+def _refusal(parts: Sequence[_OpenFile], what: str) -> ValueError:
+    holds = "; ".join(f"{part.label!r} holds {source.listed(part.headers)}" for part in parts[:9])
+    more = f"; and {len(parts) - 9} more" * (len(parts) > 9)
+    return ValueError(
+        f"Several files must be whole tables, or together make one of theta, x and theta_q (or p "
+        f"and q), each once; got {what}: {holds}{more}. Add what is missing or upload one table "
+        f"at a time."
+    )
+
+
+def _upload(members: Sequence[_OpenFile], order: Order | None) -> Upload:
+    arrays = {role: part.load(role) for part in members for role in part.roles}
+    # Labels are no reason for anything; an order is told by the file that holds the draws.
+    file_order = next((part.source.order for part in members if "theta_q" in part.roles), None)
+    notes = tuple(note for part in members for note in part.notes)
+    types = {
+        role: part.headers[name].dtype for part in members for role, name in part.roles.items()
+    }
+    return table.assemble(arrays, notes, order or file_order, types)
+
+
+def _different(labels: Sequence[str]) -> list[str]:
+    """Labels that are told apart: a second `run` is `run (2)`."""
+    unique: list[str] = []
+    for label in labels:
+        count = 1
+        new = label
+        while new in unique:
+            count += 1
+            new = f"{label} ({count})"
+        unique.append(new)
+    return unique
+
+
+# ---- What a file declares, before any of its numbers are read ----
+
+
+class Declared(NamedTuple):
+    """One array of a file: its name as shown, its role or None, and what its header says."""
+
+    name: str
+    role: str | None
+    shape: tuple[int, ...]
+    dtype: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Preview:
+    """Sizes of a file, as far as its headers tell."""
+
+    arrays: tuple[Declared, ...]
+    nbytes: int
+    """Bytes that its arrays take in memory."""
+    n: int | None = None
+    """Simulations, or points of the smaller of two samples."""
+    k: int | None = None
+    d: int | None = None
+    m: int | None = None
+    """Draws at each x, columns of theta and of x; None where they are not known."""
+    problem: str | None = None
+    """Why it will be refused, where the headers show it already."""
+
+
+def preview(file: File, *, limit: int = LIMIT, name: str = "") -> Preview:
+    """The sizes that a file declares.
+
+    Args:
+        file: a path, the bytes of the file, or the file opened for reading.
+        limit: bytes that its arrays may take in memory; more is a `problem`.
+        name: what the file is called, where neither a path nor the opened file says so.
+
+    Raises:
+        ValueError: for a file whose headers cannot be read.
+    """
+    with opened(file, name, limit) as reader:
+        declared = reader.headers()
+    known = source.roles(declared).found
+    by_name = {array: role for role, array in known.items()}
+    problem = None
+    try:
+        source.accepted(declared, limit)
+        table.require(known, tuple(declared))
+    except ValueError as refusal:
+        problem = str(refusal)
+    return Preview(
+        arrays=tuple(
+            Declared(source.label(array), by_name.get(array), header.shape, str(header.dtype))
+            for array, header in list(declared.items())[: source.ARRAYS]
+        ),
+        nbytes=sum(header.nbytes for header in declared.values()),
+        problem=problem,
+        **_sizes({role: declared[array] for role, array in known.items()}),
+    )
+
+
+def _sizes(headers: Mapping[str, Header]) -> dict[str, int | None]:
+    """N, K, D, M as the shapes of the arrays tell them."""
+    shapes = {role: header.shape for role, header in headers.items() if header.shape}
+    if "theta" not in shapes:
+        pair = [shapes[role] for role in ("p", "q") if role in shapes]
+        n = min((shape[0] for shape in pair), default=None)
+        return {"n": n, "d": _columns(pair[0]) if pair else None}
+    n, d = shapes["theta"][0], _columns(shapes["theta"])
+    return {
+        "n": n,
+        "d": d,
+        "m": _columns(shapes["x"]) if "x" in shapes else None,
+        "k": _draws(shapes["theta_q"], n, d) if "theta_q" in shapes else None,
+    }
+
+
+def _columns(shape: tuple[int, ...]) -> int:
+    columns = 1
+    for length in shape[1:]:
+        columns *= length
+    return columns
+
+
+def _draws(shape: tuple[int, ...], n: int, d: int) -> int | None:
+    """K of draws in this shape; None where it does not fit."""
+    if len(shape) == 1 or shape == (n, d):
+        return 1 if d == 1 or (len(shape) == 2 and d > 1) else None
+    first, second = shape[:2]
+    if n not in (first, second):
+        return None
+    return second if first == n else first

@@ -8,16 +8,25 @@ from __future__ import annotations
 
 import math
 import struct
+import unicodedata
 import zipfile
 import zlib
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core.tables import names
-from validation_core.tables.shapes import Order
+Order = Literal["NKD", "KND"]
+ORDERS: tuple[Order, ...] = ("NKD", "KND")
+
+
+class AmbiguousOrder(ValueError):
+    """The draws' first two axes are equally long: only the user can say which is which.
+
+    A question to the user rather than a fault; pages ask it with a radio.
+    """
+
 
 LIMIT = 512 * 2**20
 """Bytes that the arrays of one file may take in memory."""
@@ -25,10 +34,11 @@ LIMIT = 512 * 2**20
 ARRAYS = 64
 """Arrays that one file may hold."""
 
+HDF5, PARQUET = b"\x89HDF\r\n\x1a\n", b"PAR1"
+"""How these files begin."""
 
 _AXES = 32
-_LONGEST = 2**62
-
+_AXIS_LENGTH = 2**62
 
 BROKEN = (
     zipfile.BadZipFile,
@@ -115,7 +125,7 @@ def accepted(declared: Mapping[str, Header], limit: int) -> Mapping[str, Header]
     if objects:
         raise ValueError(
             f"Arrays must hold plain numbers or text; got pickled Python objects in "
-            f"{names.listed(objects)}, which are never loaded. Save them as numbers, names with "
+            f"{listed(objects)}, which are never loaded. Save them as numbers, names with "
             f".astype(str), or leave them out."
         )
     if len(declared) > ARRAYS:
@@ -124,10 +134,10 @@ def accepted(declared: Mapping[str, Header], limit: int) -> Mapping[str, Header]
             f"theta_q alone."
         )
     for name, header in declared.items():
-        if len(header.shape) > _AXES or not all(0 <= s < _LONGEST for s in header.shape):
+        if len(header.shape) > _AXES or not all(0 <= s < _AXIS_LENGTH for s in header.shape):
             raise ValueError(
                 f"An array must have at most {_AXES} axes of lengths from 0 to 2**62; got "
-                f"{names.label(name)!r}, which declares others. The file is damaged: save it "
+                f"{label(name)!r}, which declares others. The file is damaged: save it "
                 f"again."
             )
     total = sum(header.nbytes for header in declared.values())
@@ -135,7 +145,7 @@ def accepted(declared: Mapping[str, Header], limit: int) -> Mapping[str, Header]
         name, largest = max(declared.items(), key=lambda item: item[1].nbytes)
         raise ValueError(
             f"The arrays of a file must take at most {size(limit)}; got {size(total)} declared "
-            f"by its headers, most of it {names.label(name)!r} of shape {largest.shape} in "
+            f"by its headers, most of it {label(name)!r} of shape {largest.shape} in "
             f"{largest.dtype}. Keep fewer draws at each x (50 to 200 are plenty) or save as "
             f"float32."
         )
@@ -164,3 +174,89 @@ def size(count: int) -> str:
             return f"{count:.3g} {unit}"
         count //= 1000
     return "more than 1000 TB"
+
+
+# ---- Which array of a file is what: public names, other tools' names for them, and labels ----
+
+
+ROLES: Mapping[str, tuple[str, ...]] = {
+    "theta": ("theta", "thetas", "theta_true", "true_theta", "targets", "trues", "prior_samples"),
+    "x": ("x", "xs", "data", "observations", "observables"),
+    "theta_q": ("theta_q", "posterior_samples", "samples", "estimates", "posterior", "draws"),
+    "p": ("p",),
+    "q": ("q",),
+    "theta_names": ("theta_names", "parameter_names", "variable_names", "names"),
+    "x_names": ("x_names",),
+    "log_q": ("log_q", "log_prob_true"),
+    "log_q_draws": ("log_q_draws", "log_prob_samples"),
+    "log_joint": ("log_joint",),
+    "log_joint_draws": ("log_joint_draws",),
+    "x_o": ("x_o", "x_observed"),
+    "theta_o": ("theta_o", "posterior_samples_o"),
+}
+"""What each array is for: its own name first, then the names sbi, BayesFlow and tarp use."""
+
+_LABEL_LENGTH = 40
+
+
+class Roles(NamedTuple):
+    """Array name for each role that was found, and what is said about the others."""
+
+    found: dict[str, str]
+    notes: tuple[str, ...]
+
+
+def roles(arrays: Iterable[str]) -> Roles:
+    """Which array plays which role; capitals do not matter, the first alias present wins."""
+    present: dict[str, str] = {}
+    for name in arrays:
+        present.setdefault(name.lower(), name)
+    by_role: dict[str, str] = {}
+    for role, aliases in ROLES.items():
+        names = [present[alias] for alias in aliases if alias in present]
+        if names:
+            by_role[role] = names[0]
+    used = set(by_role.values())
+    return Roles(by_role, tuple(_unread(name) for name in arrays if name not in used))
+
+
+def _unread(name: str) -> str:
+    return f"{label(name)!r} was left unread: no test knows an array of that name."
+
+
+def label(text: str, longest: int = _LABEL_LENGTH) -> str:
+    """A name fit to be shown: one line of printable characters, cut to a readable length.
+
+    Escaping for HTML or markdown is left to whatever draws it.
+    """
+    printable = "".join(c for c in text if not unicodedata.category(c).startswith("C"))
+    printable = " ".join(printable.split())
+    return printable if len(printable) <= longest else printable[: longest - 1] + "…"
+
+
+def listed(names: Iterable[str]) -> str:
+    """Names fit to be shown, in a row; at most twenty of them."""
+    texts = [label(name) or "(no name)" for name in names]
+    more = f" and {len(texts) - 20} more" if len(texts) > 20 else ""
+    return ", ".join(texts[:20]) + more or "nothing"
+
+
+def labels_or_numbers(
+    given: NDArray[Any] | None, stem: str, count: int
+) -> tuple[tuple[str, ...], str | None]:
+    """`count` labels, and a warning when the given ones cannot be used."""
+    numbered = tuple(f"{stem}_{i + 1}" for i in range(count))
+    if given is None:
+        return numbered, None
+    flat = given.reshape(-1)
+    if given.dtype.kind not in "US" or len(flat) != count:
+        return numbered, (
+            f"{stem}_names should be {count} strings; got {given.dtype} of shape {given.shape}, "
+            f"so numbers are shown instead."
+        )
+    try:
+        texts: Sequence[Any] = flat.tolist()
+    except ValueError:  # code points beyond Unicode
+        return numbered, f"{stem}_names should be text; got other bytes, so numbers are shown."
+    decoded = [t.decode("utf-8", "replace") if isinstance(t, bytes) else t for t in texts]
+    return tuple(label(t) or n for t, n in zip(decoded, numbered, strict=True)), None

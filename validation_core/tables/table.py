@@ -11,18 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core import keys
-from validation_core.tables import (
-    checks,
-    extras,
-    floats,
-    names,
-    normalised,
-    repeats,
-    shapes,
-    source,
+from validation_core.tables import checks, floats, repeats, source
+from validation_core.tables.densities import (
+    offset_sentences,
+    read_densities,
+    read_observed,
+    unfinished_densities,
+    unused_extras,
 )
 from validation_core.tables.floats import Range
-from validation_core.tables.shapes import Order
+from validation_core.tables.source import AmbiguousOrder, Order
 from validation_core.types import Array, Joint, PosteriorTable, TwoSamples
 
 
@@ -92,7 +90,7 @@ class Upload:
         Raises:
             ValueError: as `read` does.
         """
-        known = names.roles(arrays)
+        known = source.roles(arrays)
         numbers = {
             role: arrays[name].astype(source.working(arrays[name].dtype), copy=False)
             for role, name in known.found.items()
@@ -113,7 +111,7 @@ def require(found: Collection[str], present: Collection[str]) -> None:
     wanted = pair if {*pair} & {*found} and not {"theta", "theta_q"} & {*found} else table
     missing = [name for name in wanted if name not in found]
     if missing:
-        listed = names.listed(present)
+        listed = source.listed(present)
         if missing == ["theta_q"]:
             raise ValueError(
                 f"A file must hold draws of q at each x, theta_q (N, K, D); missing: theta_q; "
@@ -150,16 +148,16 @@ def _table(
     order: Order | None,
     declared: Mapping[str, np.dtype[Any]],
 ) -> Upload:
-    theta = shapes.matrix("theta", shapes.numbers("theta", arrays["theta"]))
-    x = shapes.data(shapes.numbers("x", arrays["x"]), len(theta))
+    theta = as_matrix("theta", real_numbers("theta", arrays["theta"]))
+    x = as_data(real_numbers("x", arrays["x"]), len(theta))
     n, d = theta.shape
-    q, saved_order = shapes.draws(shapes.numbers("theta_q", arrays["theta_q"]), n, d, order)
-    densities, density_warnings = extras.densities(arrays, (n, q.shape[1]), saved_order)
+    q, saved_order = as_draws(real_numbers("theta_q", arrays["theta_q"]), n, d, order)
+    densities, density_warnings = read_densities(arrays, (n, q.shape[1]), saved_order)
     keep, dropped = checks.finite({"theta": theta, "x": x, "theta_q": q})
     if not keep.all():
         theta, x, q = theta[keep], x[keep], q[keep]
         densities = {name: array[keep] for name, array in densities.items()}
-    observed, told_observed = extras.observed(arrays, x.shape[1], d)
+    observed, told_observed = read_observed(arrays, x.shape[1], d)
     observed_draws = {"theta_o": observed[1]} if observed else {}
     same = floats.alike({"theta": theta, "theta_q": q, **observed_draws}, declared)
     theta, q = same.arrays["theta"], same.arrays["theta_q"]
@@ -174,8 +172,8 @@ def _table(
         *same.warnings,
         *repeats.once(again),
         *density_warnings,
-        *extras.unfinished(densities),
-        *normalised.sentences(q, densities.get("log_q_draws")),
+        *unfinished_densities(densities),
+        *offset_sentences(q, densities.get("log_q_draws")),
         *told_observed,
     )
     numbers = {"0": theta, "1": x, "2": q, **densities}
@@ -210,7 +208,7 @@ def _samples(
     notes: tuple[str, ...],
     declared: Mapping[str, np.dtype[Any]],
 ) -> Upload:
-    p, q = (shapes.matrix(name, shapes.numbers(name, arrays[name])) for name in ("p", "q"))
+    p, q = (as_matrix(name, real_numbers(name, arrays[name])) for name in ("p", "q"))
     if p.shape[1] != q.shape[1]:
         raise ValueError(
             f"p (n, d) and q (n', d) must have the same columns; got {p.shape} and {q.shape}. "
@@ -225,7 +223,7 @@ def _samples(
         names=(),
         digest=keys.digest(**{"0": p, "1": q}),
         dropped=dropped_p | dropped_q,
-        warnings=(*same.warnings, *extras.unused(arrays)),
+        warnings=(*same.warnings, *unused_extras(arrays)),
         notes=(*notes, *same.notes),
     )
     return _labelled(whole, arrays)
@@ -234,8 +232,8 @@ def _samples(
 def _labelled(whole: Upload, arrays: Mapping[str, NDArray[Any]]) -> Upload:
     """The same draws with their labels, and with what a user should know about them."""
     d, m = whole.dims
-    theta_names, theta_warning = names.labels(arrays.get("theta_names"), "theta", d)
-    x_names, told_x = names.labels(arrays.get("x_names"), "x", m)
+    theta_names, theta_warning = source.labels_or_numbers(arrays.get("theta_names"), "theta", d)
+    x_names, told_x = source.labels_or_numbers(arrays.get("x_names"), "x", m)
     warnings = (*filter(None, (theta_warning, told_x)), *checks.warnings(whole.data, theta_names))
     return replace(
         whole, names=theta_names, x_names=x_names, warnings=(*warnings, *whole.warnings)
@@ -244,3 +242,102 @@ def _labelled(whole: Upload, arrays: Mapping[str, NDArray[Any]]) -> Upload:
 
 def _unconditional(theta: Array) -> Joint:
     return Joint(theta, np.empty((len(theta), 0), theta.dtype))
+
+
+# ---- Shapes, recognised or asked about: (N, D), (N, ...), (N, K, D) ----
+
+
+def real_numbers(name: str, array: NDArray[Any]) -> Array:
+    """The array, if it holds real numbers and at least one of them.
+
+    Raises:
+        ValueError: for text, complex numbers, records, or nothing at all.
+    """
+    if array.dtype.kind != "f":
+        raise ValueError(
+            f"{name} must hold real numbers; got {array.dtype}. Save it as float32 or float64."
+        )
+    if array.ndim == 0 or array.size == 0:
+        raise ValueError(
+            f"{name} must hold at least one row; got shape {array.shape}. Save the draws in it."
+        )
+    return array
+
+
+def as_matrix(name: str, array: Array) -> Array:
+    """Rows by columns: (n, d) as it is, (n,) as one column.
+
+    Raises:
+        ValueError: for more than two axes.
+    """
+    if array.ndim > 2:
+        raise ValueError(
+            f"{name} must have shape (n, d); got {array.shape}. Reshape it to one row for each "
+            f"simulation."
+        )
+    return array.reshape(len(array), -1)
+
+
+def as_data(x: Array, n: int) -> Array:
+    """x (N, ...) with trailing axes flattened: (N, M).
+
+    Raises:
+        ValueError: when x has another number of rows than theta.
+    """
+    if len(x) != n:
+        raise ValueError(
+            f"x must have one row for each of the {n} rows of theta; got shape {x.shape}. Put the "
+            f"simulations on the first axis."
+        )
+    return x.reshape(n, -1)
+
+
+def as_draws(q: Array, n: int, d: int, order: Order | None = None) -> tuple[Array, Order]:
+    """q's draws as (N, K, D), from (N, K, D), (K, N, D), or with K or D left out when it is 1;
+    and the order in which they were saved.
+
+    Args:
+        q: the array as saved.
+        n: number of rows of theta.
+        d: number of columns of theta.
+        order: what the first two axes are, when both are N long or to insist.
+
+    Raises:
+        AmbiguousOrder: when both first axes are N long and no order is given.
+        ValueError: when no reading of the shape fits theta.
+    """
+    full = _three_axes(q, n, d)
+    first, second, last = full.shape
+    if last != d or n not in (first, second):
+        raise ValueError(
+            f"theta_q must have shape (N, K, D) with N = {n} and D = {d} as theta has; got "
+            f"{q.shape}. Put the simulations first, the draws at each second, the parameters last."
+        )
+    if order is None and first == second == n > 1:
+        raise AmbiguousOrder(
+            f"theta_q must say which axis is which when N = K; got {q.shape}. Choose the order: "
+            f"NKD (row i holds the draws at x_i) or KND (column i does)."
+        )
+    chosen: Order = order or ("NKD" if first == n else "KND")
+    if full.shape[chosen.index("N")] != n:
+        raise ValueError(
+            f"theta_q in the order {chosen} must have {n} simulations on axis "
+            f"{chosen.index('N')}; got {q.shape}. Choose the other order."
+        )
+    turned = full if chosen == "NKD" else np.ascontiguousarray(full.swapaxes(0, 1))
+    return turned, chosen
+
+
+def _three_axes(q: Array, n: int, d: int) -> Array:
+    if q.ndim == 2 and d == 1:
+        return q[:, :, None]  # (N, K) or (K, N) of a single parameter
+    if q.ndim == 2 and q.shape == (n, d):
+        return q[:, None, :]  # one draw at each x
+    if q.ndim == 1 and d == 1:
+        return q[:, None, None]
+    if q.ndim != 3:
+        raise ValueError(
+            f"theta_q must have shape (N, K, D) = ({n}, K, {d}); got {q.shape}. Reshape it so "
+            f"that draw k at x_i is theta_q[i, k]."
+        )
+    return q

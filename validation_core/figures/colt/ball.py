@@ -40,7 +40,7 @@ _REACH = 4.5  # sds from q's median
 _EDGE = 0.97 * _REACH
 
 
-class Coordinates(NamedTuple):
+class BallAxes(NamedTuple):
     """Which two parameters are drawn, and whether in sds of q's own draws about their median."""
 
     across: int
@@ -64,7 +64,7 @@ def _frame(q: Array) -> tuple[Array, Array]:
 
 
 def payload(
-    maps: Maps, names: Sequence[str], x_names: Sequence[str], sight: Coordinates
+    maps: Maps, names: Sequence[str], x_names: Sequence[str], sight: BallAxes
 ) -> live.Payload:
     """The picture at every place of the slider."""
     univariate = maps.q.shape[2] == 1
@@ -113,7 +113,7 @@ def _observations(x: Array, names: Sequence[str]) -> list[Panel]:
     ]
 
 
-def _plane(maps: Maps, names: Sequence[str], sight: Coordinates) -> Panel:
+def _plane(maps: Maps, names: Sequence[str], sight: BallAxes) -> Panel:
     pair = [sight.across, sight.up]
     q, truth, centre = (part[..., pair] for part in (maps.q, maps.truth, maps.centre[:, None]))
     labels, outlines = [names[i] for i in pair], _outlines(maps)
@@ -220,7 +220,7 @@ def _ends(values: Array) -> tuple[float, float]:
     return low - room, high + room
 
 
-def how_to_read(maps: Maps, sight: Coordinates) -> str:
+def how_to_read(maps: Maps, sight: BallAxes) -> str:
     d = maps.q.shape[2]
     beyond = f" It lies in all {d} parameters, so that two of them cannot show its rim." * (d > 2)
     edge = " A truth or centre beyond the picture is drawn at its edge." * sight.around

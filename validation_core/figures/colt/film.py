@@ -8,7 +8,7 @@ import numpy as np
 from scipy.stats import kstwo
 
 from validation_core.figures import live, style
-from validation_core.figures.colt import line
+from validation_core.figures.colt import theta
 from validation_core.figures.colt.theta import (
     COLT,
     Q_SHOWN,
@@ -23,7 +23,7 @@ from validation_core.figures.colt.theta import (
     split,
 )
 from validation_core.figures.colt.theta import panel as theta_panel
-from validation_core.figures.colt.where import said_of, telling
+from validation_core.figures.colt.where import place_labels, telling
 from validation_core.figures.marks import (
     Axis,
     Band,
@@ -77,7 +77,7 @@ def payload(maps: Maps, sight: Sight, watched: int) -> live.Payload:
     step = maps.film_step
     kept_frame, univariate = int(maps.kept), maps.q.shape[2] == 1
     label = "x" if maps.x_at.shape[1] == 1 else "Place x"
-    labels = said_of(maps.x_at)
+    labels = place_labels(maps.x_at)
     return live.payload(
         sliders=[
             Slider(
@@ -92,9 +92,9 @@ def payload(maps: Maps, sight: Sight, watched: int) -> live.Payload:
             Slider("x", places, label=label, names=[labels[i] for i in places], start=begin),
         ],
         panels=[
-            line.frame(maps, places) if univariate else _picture(maps, sight, places),
-            _course(maps, watched, line.HEIGHT if univariate else 460),
-            *([line.path(maps, places)] if univariate else []),
+            theta.line_frame(maps, places) if univariate else _picture(maps, sight, places),
+            _course(maps, watched, theta.LINE_HEIGHT if univariate else 460),
+            *([theta.line_path(maps, places)] if univariate else []),
         ],
         headline=text(
             f"{_kept(maps, kept_frame)} At step {{step}} the ranks are {{train}} from uniform on "

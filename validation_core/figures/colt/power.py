@@ -2,25 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+from typing import NamedTuple
 
+import numpy as np
 import pandas as pd
+from scipy.stats import kstwo
 
 from validation_core import statistics
+from validation_core.diagnosis import equals
 from validation_core.figures import live, style
-from validation_core.figures.marks import Axis, Band, HLine, Line, Mark, Panel, Points, VLine
-from validation_core.figures.power import Curve, curves
+from validation_core.figures.colt.theta import Sight, picture
+from validation_core.figures.marks import (
+    Axis,
+    Band,
+    Bars,
+    HLine,
+    Line,
+    Mark,
+    Note,
+    Over,
+    Panel,
+    Points,
+    VLine,
+)
+from validation_core.figures.power import PowerCurve, curves
+from validation_core.localization import Maps
+from validation_core.statistics.curves import histogram_band
 from validation_core.sweep.trials import TrialDesign
-from validation_core.types import Benchmark, PowerCell
+from validation_core.types import Array, Benchmark, PowerCell
 
 UNTRAINED = "CoLT untrained"
 
-_COLT = style.method_style("colt")
+_COLT_STYLE = style.method_style("colt")
 
 # One family of colours, a dash and a symbol of their own.
 _EMBEDDINGS = {
-    "fourier": (_COLT.color, "", "circle"),
+    "fourier": (_COLT_STYLE.color, "", "circle"),
     "identity": ("#9A62C7", "7 5", "square"),
     "residual": ("#5C82D6", "3 3", "diamond"),
     "mlp": ("#B0579A", "9 3 2 3", "ring"),
@@ -35,7 +54,7 @@ def named(cells: Sequence[PowerCell]) -> list[PowerCell]:
     ]
 
 
-def payload(
+def power(
     cells: Sequence[PowerCell], benchmark: Benchmark, design: TrialDesign, gamma: float
 ) -> live.Payload:
     """Power of CoLT and its rivals against gamma, a curve for each test."""
@@ -74,7 +93,7 @@ def _answer(cells: Sequence[PowerCell], gamma: float) -> str:
     return f"At gamma = {gamma:g}, q is rejected by {shares} of the tables." if here else ""
 
 
-def look(curve: Curve) -> tuple[str, str, str]:
+def _look(curve: PowerCurve) -> tuple[str, str, str]:
     """Colour, dash and symbol of a curve."""
     if curve.label == UNTRAINED:
         return style.NULL, "2 3", "cross"
@@ -83,8 +102,8 @@ def look(curve: Curve) -> tuple[str, str, str]:
     return live.look(style.method_style(curve.method))
 
 
-def _marks(curve: Curve) -> list[Mark]:
-    color, dash, symbol = look(curve)
+def _marks(curve: PowerCurve) -> list[Mark]:
+    color, dash, symbol = _look(curve)
     low, high = curve.interval
     label = curve.label.split(" paper")[0] if curve.method == "colt" else curve.label
     return [
@@ -110,3 +129,175 @@ def table(cells: Sequence[PowerCell]) -> pd.DataFrame:
         }
         for c, a, b in zip(cells, low, high, strict=True)
     ).sort_values(["Test", "gamma"])
+
+
+BINS = 20
+
+_POINTS = np.linspace(0, 1, 101)
+
+_COLOR = style.method_style("colt").color
+
+
+def ranks(maps: Maps, alpha: float) -> live.Payload:
+    """Histogram and ECDF of the ranks."""
+    at, low, high = (float(value) for value in maps.distance)
+    p = equals(float(maps.pvalue))
+    conclusion = "are not uniform" if maps.pvalue <= alpha else "give no evidence against q"
+    headline = (
+        f"The truth's ranks {conclusion} at level {alpha:.0%} (KS p {p}): their distance from "
+        f"uniform is {at:.3f} [{low:.3f}, {high:.3f}]."
+    )
+    return live.payload(headline=headline, panels=[_histogram(maps), _difference(maps)])
+
+
+def _histogram(maps: Maps) -> Panel:
+    n = len(maps.u_quote)
+    counts, edges = np.histogram(maps.u_quote, BINS, (0, 1))
+    low, high = histogram_band(n, BINS)
+    return Panel(
+        [
+            Band([0, 1], [low, low], [high, high]),
+            Bars(edges, counts, color=_COLOR),
+            HLine(n / BINS, label="if q = p"),
+        ],
+        title="Ranks of the truth among q's draws",
+        x=Axis((0, 1), "rank U: low where the truth lies near the centre"),
+        y=Axis((0, 1.12 * max(counts.max(), high)), "simulations"),
+    )
+
+
+def _difference(maps: Maps) -> Panel:
+    difference = statistics.ecdf_difference(maps.u_quote, _POINTS)
+    low, high = statistics.ecdf_band(len(maps.u_quote), 0.95, _POINTS)
+    reach = 1.15 * max(np.abs(difference).max(), high.max(), -low.min())
+    u, inside = float(maps.u_star), float(maps.inside)
+    return Panel(
+        [
+            Band(_POINTS, low, high),
+            HLine(0),
+            VLine(u, color=_COLOR, dash="4 3", width=1.2),
+            Line(_POINTS, difference, color=_COLOR),
+            Points(
+                [u],
+                [inside - u],
+                low=[float(maps.inside_low) - u],
+                high=[float(maps.inside_high) - u],
+                color=_COLOR,
+                size=8,
+            ),
+            Note(u + 0.015, -0.9 * reach, f"the ball, u = {u:.2f}", color=_COLOR)
+            if u < 0.7
+            else Note(
+                u - 0.015, -0.9 * reach, f"the ball, u = {u:.2f}", color=_COLOR, anchor="end"
+            ),
+        ],
+        title="The truth's mass less q's, ball by ball",
+        x=Axis((0, 1), "q's mass in the ball, u"),
+        y=Axis((-reach, reach), "p's mass in it, less u"),
+    )
+
+
+class DistanceCurve(NamedTuple):
+    """Distances with their 95% intervals along gamma: (G,) each."""
+
+    gamma: Array
+    distance: Array
+    low: Array
+    high: Array
+    n: int
+    """Fresh simulations behind each."""
+
+
+def distance_curve(maps: Sequence[tuple[float, Maps]]) -> DistanceCurve:
+    """The distances of maps at their gammas; at least one."""
+    rising = sorted(maps, key=lambda pair: pair[0])
+    at, low, high = np.stack([localization.distance for _, localization in rising]).T
+    gammas = np.array([gamma for gamma, _ in rising])
+    return DistanceCurve(gammas, at, low, high, len(rising[0][1].u_quote))
+
+
+_SERIES = ((_COLOR, "", "circle"), (style.OBSERVED, "7 5", "square"))
+
+
+def distances(
+    curves: Mapping[str, DistanceCurve],
+    gammas: Sequence[float],
+    *,
+    points: int,
+    label: str = "strength gamma",
+    now: float | None = None,
+) -> live.Payload:
+    """The distance of the ranks from uniform along gamma, a curve for each series.
+
+    Args:
+        curves: at least one.
+        gammas: the axis, also where no map is yet.
+        points: how many there will be in all.
+        now: a gamma to mark.
+    """
+    n = max(curve.n for curve in curves.values())
+    room = 0.03 * (max(gammas) - min(gammas)) or 0.5
+    chance = float(kstwo.isf(0.05, n))
+    marks: list[Mark] = [Band([min(gammas) - room, max(gammas) + room], [0, 0], [chance, chance])]
+    if now is not None:
+        marks.append(VLine(now, width=1))
+    for (name, curve), (color, dash, symbol) in zip(curves.items(), _SERIES, strict=False):
+        marks += [
+            Line(curve.gamma, curve.distance, color=color, dash=dash, label=name),
+            Points(
+                curve.gamma,
+                curve.distance,
+                low=curve.low,
+                high=curve.high,
+                color=color,
+                size=7,
+                symbol=symbol,
+            ),
+        ]
+    top = max(float(curve.high.max()) for curve in curves.values())
+    count = sum(len(curve.gamma) for curve in curves.values())
+    panel = Panel(
+        marks,
+        height=260,
+        margin=128 if any(curves) else 0,
+        x=Axis(
+            (min(gammas) - room, max(gammas) + room),
+            label,
+            ticks=gammas,
+            names=[f"{value:g}" for value in gammas],
+        ),
+        y=Axis((0, 1.08 * max(top, chance)), "KS distance of the ranks"),
+        caption=f"{count} of {points} points are trained, a localizer for "
+        f"each, judged on {n} fresh simulations, with 95% intervals. Were q right, points would "
+        "lie in the grey band in 19 of 20 samples.",
+    )
+    return live.payload(panels=[panel], columns=1)
+
+
+def gallery(trees: Sequence[tuple[float, Maps]]) -> live.Payload:
+    """The ball on the tree at each alpha."""
+    return live.payload(panels=[_leaf(alpha, tree) for alpha, tree in trees])
+
+
+def _leaf(alpha: float, tree: Maps) -> Panel:
+    """One tree, at an x that shows the upper one, with its ball."""
+    at = int(np.argmax(tree.x_at[:, 0] >= 0))
+    panel = picture(tree, Sight())
+    cloud = np.concatenate([tree.q[at], tree.truth[at]])
+    low, high = np.quantile(cloud, [0.005, 0.995], axis=0) + np.array([[-0.06], [0.06]])
+    share = float(tree.truth_inside[at].mean())
+    return replace(
+        panel,
+        marks=[_still(mark, at) for mark in panel.marks],
+        legend=(),
+        x=Axis((low[0], high[0]), "θ₁"),
+        y=Axis((low[1], high[1]), "θ₂"),
+        title=f"alpha = {alpha:g}: q {float(tree.u_star):.0%}, truth {share:.0%}",
+    )
+
+
+def _still(mark: Mark, at: int) -> Mark:
+    """A mark where the slider stood at one of its values."""
+    values = {field.name: getattr(mark, field.name) for field in fields(mark)}
+    still = {name: v.values[at] for name, v in values.items() if isinstance(v, Over)}
+    return replace(mark, **still) if isinstance(mark, Note) else replace(mark, **still, label="")

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from validation_core.diagnosis.questions.type1_error import MethodLevel, TypeIError
 from validation_core.figures import style
-from validation_core.figures.outcome import Drawn
-from validation_core.figures.ranks import rank_histogram
+from validation_core.figures.outcome import Drawn, rank_histogram
 from validation_core.types import Array
 
 _DRAWN = 6
