@@ -42,15 +42,14 @@ def spoiled(found, lost):
     """As if inference had failed on some data sets."""
     ok = found.ok.copy()
     ok[lost] = False
-    weights = found.weights._replace(**{
-        side: np.where(ok[:, None], getattr(found.weights, side), np.nan)
+    weights = {
+        side: np.where(ok[:, None], getattr(found, side), np.nan)
         for side in ("truth", "draws", "drawn")
-    })  # fmt: skip
-    q = found.q and dataclasses.replace(
-        found.q, mean=np.where(ok[:, None], found.q.mean, np.nan),
-        scale=np.where(ok[:, None, None], found.q.scale, np.nan),
-    )  # fmt: skip
-    return dataclasses.replace(found, ok=ok, weights=weights, q=q)
+    }
+    if found.q is not None:
+        weights["mean"] = np.where(ok[:, None], found.q.mean, np.nan)
+        weights["scale"] = np.where(ok[:, None, None], found.q.scale, np.nan)
+    return dataclasses.replace(found, ok=ok, **weights)
 
 
 def shown(part, *args):
@@ -158,7 +157,7 @@ def test_a_heavy_tail_is_said():
     run, found = ran(datasets=60)
     truth = found.weights.truth.copy()
     truth[:, 0] += 1e3 * (1 - np.arange(60) / 60) ** -4.0  # quantiles of a Pareto law
-    heavy = dataclasses.replace(found, weights=found.weights._replace(truth=truth))
+    heavy = dataclasses.replace(found, truth=truth)
     head, numbers = unpacked(shown(terms_part, run, heavy))
     captions = sentences(head, numbers, head["panels"][0]["caption"])
     assert "The tail is heavy" in captions[0]
@@ -204,7 +203,7 @@ def test_the_posterior_comes_from_the_engine():
     task = dataset_terms.tasks(run, np.arange(3))[0]
     assert task.done(services().store)
     blue = head["panels"][0]["marks"][0]
-    z = task.load(services().store)
+    z = task.load(services().store).z
     order = dataset_terms.numbers(run, found).places
     x, mark = z[order][:, :160, 0], numbers(blue["x"])
     assert mark.shape == x.shape
