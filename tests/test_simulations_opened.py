@@ -334,9 +334,8 @@ def test_the_null_of_signs_keeps_its_level():
     for _ in range(400):
         w = rng.standard_t(2, (2, 15, max(MS)))
         found = RunResult(
-            np.zeros((15, 1)), np.zeros((15, 1)),
-            SimpleNamespace(truth=w[0], draws=w[1], drawn=np.zeros((15, 1))),
-            np.ones(15, bool), None, 0.0,
+            np.zeros((15, 1)), np.zeros((15, 1)), w[0], w[1], np.zeros((15, 1)),
+            np.ones(15, bool), 0.0,
         )  # fmt: skip
         small += spread(found, seed=int(rng.integers(1 << 30))).pvalue[0] <= 0.05
     low, high = statistics.binomial_bounds(400, 0.05)
