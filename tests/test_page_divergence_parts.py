@@ -257,7 +257,7 @@ def test_an_exact_q_that_is_no_normal_shows_its_draws():
 
 def test_a_q_too_narrow_to_be_seen_is_said():
     run, found = ran()
-    thin = dataclasses.replace(found, q=dataclasses.replace(found.q, scale=found.q.scale / 1e3))
+    thin = dataclasses.replace(found, scale=found.scale / 1e3)
     head, numbers = unpacked(shown(opened_part, run, thin))
     captions = sentences(head, numbers, head["panels"][0]["caption"])
     assert all("q is too narrow" in one for one in captions)
