@@ -15,7 +15,7 @@ from validation_core.figures.divergence import nats as words
 from validation_core.models import TrainTask
 from validation_core.simulations import MS, InferenceRun
 from validation_core.simulations import terms as dataset_terms
-from validation_core.simulations.learned import LearnedDivergence
+from validation_core.simulations.learned import ClassifierDivergence
 from validation_core.store import Store
 
 K = 12
@@ -327,7 +327,7 @@ def learned_part(run):
 def test_a_classifier_is_asked_for_and_shown(monkeypatch):
     monkeypatch.setattr("validation_core.simulations.learned.TESTED", 60)
     run, _ = ran("concrete", iterations=1000, datasets=2)
-    monkeypatch.setattr(LearnedDivergence.__init__, "__kwdefaults__", {"rows": 64})
+    monkeypatch.setattr(ClassifierDivergence.__init__, "__kwdefaults__", {"rows": 64})
     app = shown(learned_part, run)
     assert "will stand here" in said(app)
     (button,) = app.button
@@ -337,7 +337,7 @@ def test_a_classifier_is_asked_for_and_shown(monkeypatch):
     head, _ = unpacked(app)
     assert [panel["title"] for panel in head["panels"]] == ["The divergence", "Term by term"]
     assert isinstance(services().store, Store)
-    assert TrainTask(trainings=(LearnedDivergence(of=run).training,)).done(services().store)
+    assert TrainTask(trainings=(ClassifierDivergence(of=run).training,)).done(services().store)
 
 
 def test_what_no_benchmark_has_is_said():

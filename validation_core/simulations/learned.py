@@ -45,16 +45,16 @@ class DivergenceComparison:
     """What each simulation adds to the estimate (n,)."""
     d_exact: Array
     """And to the divergence itself (n,)."""
-    auc: nats.Means
+    auc: nats.MeanInterval
     """Chance that the classifier ranks the truth above a draw of q at its x."""
-    auc_exact: nats.Means
+    auc_exact: nats.MeanInterval
     """The same of the log ratio itself, which nothing learnt surpasses."""
     slope: float
     """What logits were multiplied with: below 1, the classifier was too sure of itself."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class LearnedDivergence(Study[DivergenceComparison], spec="learned"):
+class ClassifierDivergence(Study[DivergenceComparison], spec="learned"):
     """A run's divergence, estimated as if its q had no density."""
 
     of: InferenceRun
