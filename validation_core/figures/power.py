@@ -11,8 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from validation_core import statistics
-from validation_core.benchmarks import strength
-from validation_core.benchmarks.strength import counts
 from validation_core.figures import live, plotly, style
 from validation_core.figures.marks import (
     SYMBOLS,
@@ -170,14 +168,12 @@ def along(sweep: Sweep) -> Along:
 
 def axis_label(sweep: Sweep) -> str:
     """What that is."""
-    return "degradation beta" if along(sweep) == "beta" else strength.axis(sweep.benchmark)
+    return "degradation beta" if along(sweep) == "beta" else sweep.benchmark.axis
 
 
 def place(sweep: Sweep, value: float) -> str:
     """A place on it, after "at"."""
-    return (
-        f"beta = {value:g}" if along(sweep) == "beta" else strength.place(sweep.benchmark, value)
-    )
+    return f"beta = {value:g}" if along(sweep) == "beta" else sweep.benchmark.place(value)
 
 
 def compare(sweep: Sweep, progress: Progress) -> live.Payload:
@@ -224,7 +220,7 @@ def compare(sweep: Sweep, progress: Progress) -> live.Payload:
 
 def _scale(sweep: Sweep, places: Sequence[float]) -> Callable[[ArrayLike], Array]:
     """Where places are drawn: iterations by their logarithm, all else as it is."""
-    if along(sweep) == "gamma" and counts(sweep.benchmark) and min(places) > 0:
+    if along(sweep) == "gamma" and sweep.benchmark.counts_iterations and min(places) > 0:
         return lambda values: np.log10(np.asarray(values, float))
     return lambda values: np.asarray(values, float)
 
