@@ -86,7 +86,7 @@ AXES: dict[Along, str] = {
 }
 
 
-def power_panel(
+def _power_panel(
     lines: Sequence[PowerCurve],
     along: Along,
     places: Sequence[float],
@@ -148,7 +148,7 @@ def power_figure(lines: Sequence[PowerCurve], along: Along, fixed: str, alpha: f
     count = f"{trials[0]}" if len(trials) == 1 else f"{trials[0]} to {trials[-1]}"
     return Drawn(
         f"Power over {along}, {fixed}",
-        plotly.figure(replace(power_panel(lines, along, places, alpha), margin=110)),
+        plotly.figure(replace(_power_panel(lines, along, places, alpha), margin=110)),
         f"{count} trials a point. Bands are 95% Wilson intervals of these trials with this one "
         "trained network. The dashed line is the level, where every curve would lie were q right.",
     )
@@ -189,7 +189,7 @@ def compare(sweep: Sweep, progress: Progress) -> live.Payload:
     room = 0.02 * float(np.ptp(ticks)) or 0.5
     marks: list[Mark] = [HLine(sweep.design.alpha, dash="6 4", color=style.NULL)]
     legend = []
-    styles = looks(progress.cells)
+    styles = _looks(progress.cells)
     for curve in curves(progress.cells, axis):
         color, dash, symbol = styles[curve.label]
         marks += _method_marks(curve._replace(x=across(curve.x)), color, dash, symbol)
@@ -235,7 +235,7 @@ def cost(sweep: Sweep, progress: Progress, view: str) -> live.Payload:
     places = sorted({getattr(cell, axis) for cell in progress.cells})
     start = places[len(places) // 2]
     marks: list[Mark] = []
-    styles = looks(progress.cells)
+    styles = _looks(progress.cells)
     labels = dict.fromkeys(cell.label for cell in progress.cells)
     xs = []
     for label in labels:
@@ -297,7 +297,7 @@ def _spent(sweep: Sweep, cell: PowerCell, view: str) -> float:
 Look = tuple[str, str, str]
 
 
-def looks(cells: Sequence[PowerCell]) -> dict[str, Look]:
+def _looks(cells: Sequence[PowerCell]) -> dict[str, Look]:
     """Colour, dash and symbol by label: one colour a method, variants told apart by the others."""
     styles: dict[str, Look] = {}
     variants: Counter[str] = Counter()

@@ -13,7 +13,7 @@ from scipy.stats import kstwo
 from validation_core import statistics
 from validation_core.diagnosis import equals
 from validation_core.figures import live, style
-from validation_core.figures.colt.theta import Sight, picture
+from validation_core.figures.colt.theta import Sight, _picture
 from validation_core.figures.marks import (
     Axis,
     Band,
@@ -31,7 +31,7 @@ from validation_core.figures.marks import (
 from validation_core.figures.power import PowerCurve, curves
 from validation_core.localization import Maps
 from validation_core.statistics.curves import histogram_band
-from validation_core.sweep.trials import Trials
+from validation_core.sweep.trials import TrialDesign
 from validation_core.types import Array, Benchmark, PowerCell
 
 UNTRAINED = "CoLT untrained"
@@ -56,7 +56,7 @@ def named(cells: Sequence[PowerCell]) -> list[PowerCell]:
 
 
 def power(
-    cells: Sequence[PowerCell], benchmark: Benchmark, design: Trials, gamma: float
+    cells: Sequence[PowerCell], benchmark: Benchmark, design: TrialDesign, gamma: float
 ) -> live.Payload:
     """Power of CoLT and its rivals against gamma, a curve for each test."""
     gammas = benchmark.gammas
@@ -198,7 +198,7 @@ def _difference(maps: Maps) -> Panel:
     )
 
 
-class DistanceCurve(NamedTuple):
+class _DistanceCurve(NamedTuple):
     """Distances with their 95% intervals along gamma: (G,) each."""
 
     gamma: Array
@@ -209,19 +209,19 @@ class DistanceCurve(NamedTuple):
     """Fresh simulations behind each."""
 
 
-def distance_curve(maps: Sequence[tuple[float, Maps]]) -> DistanceCurve:
+def distance_curve(maps: Sequence[tuple[float, Maps]]) -> _DistanceCurve:
     """The distances of maps at their gammas; at least one."""
     rising = sorted(maps, key=lambda pair: pair[0])
     at, low, high = np.stack([localization.distance for _, localization in rising]).T
     gammas = np.array([gamma for gamma, _ in rising])
-    return DistanceCurve(gammas, at, low, high, len(rising[0][1].u_quote))
+    return _DistanceCurve(gammas, at, low, high, len(rising[0][1].u_quote))
 
 
 _SERIES = ((_COLOR, "", "circle"), (style.OBSERVED, "7 5", "square"))
 
 
 def distances(
-    curves: Mapping[str, DistanceCurve],
+    curves: Mapping[str, _DistanceCurve],
     gammas: Sequence[float],
     *,
     points: int,
@@ -283,7 +283,7 @@ def gallery(trees: Sequence[tuple[float, Maps]]) -> live.Payload:
 def _leaf(alpha: float, tree: Maps) -> Panel:
     """One tree, at an x that shows the upper one, with its ball."""
     at = int(np.argmax(tree.x_at[:, 0] >= 0))
-    panel = picture(tree, Sight())
+    panel = _picture(tree, Sight())
     cloud = np.concatenate([tree.q[at], tree.truth[at]])
     low, high = np.quantile(cloud, [0.005, 0.995], axis=0) + np.array([[-0.06], [0.06]])
     share = float(tree.truth_inside[at].mean())
