@@ -38,12 +38,6 @@ def load(kind: type[Any], arrays: Mapping[str, NDArray[Any]], tree: Any) -> Any:
     return _load(kind, tree, "", arrays)
 
 
-def to_json(record: Any) -> Any:
-    """A record as JSON holds it, arrays as lists."""
-    arrays, tree = dump(record)
-    return _filled(tree, "", arrays)
-
-
 def _dump(value: Any, path: str, arrays: Arrays) -> Any:
     if isinstance(value, np.ndarray):
         arrays[path] = value
@@ -139,13 +133,3 @@ def _names(kind: type[Any]) -> tuple[str, ...]:
 
 def _at(path: str, name: str | int) -> str:
     return f"{path}.{name}" if path else str(name)
-
-
-def _filled(tree: Any, path: str, arrays: Mapping[str, NDArray[Any]]) -> Any:
-    if tree == _ARRAY:
-        return arrays[path].tolist()
-    if isinstance(tree, dict):
-        return {name: _filled(part, _at(path, name), arrays) for name, part in tree.items()}
-    if isinstance(tree, list):
-        return [_filled(part, _at(path, i), arrays) for i, part in enumerate(tree)]
-    return tree

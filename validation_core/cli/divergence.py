@@ -16,7 +16,7 @@ from validation_core.cli.options import Counted, build, json_option, put, values
 from validation_core.front.choices import entry
 from validation_core.front.divergence import FIGURES, REAL, TITLE, estimate, plans, with_covariates
 from validation_core.front.result import Rows
-from validation_core.report.sheet import sheet
+from validation_core.report.document import sheet
 from validation_core.simulations import GRID, MS
 from validation_core.simulations.curves import Row
 from validation_core.store import Store
