@@ -34,9 +34,9 @@ def _own_cache(tmp_path, monkeypatch):
 
 def few_trials(patch: pytest.MonkeyPatch) -> None:
     """Few simulated tables tell what would have been caught: enough to have an answer."""
-    from validation_core.diagnosis.questions.sensitivity import experiment
+    from validation_core.diagnosis.questions.sensitivity import search
 
-    patch.setattr(experiment, "trials_of", lambda *sizes: 50)
+    patch.setattr(search, "trials_of", lambda *sizes: 50)
 
 
 @pytest.fixture

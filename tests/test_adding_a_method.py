@@ -1,5 +1,6 @@
 """A method with a new kind of score, in this one file, is found wherever methods are."""
 
+import io
 import json
 from dataclasses import dataclass, field
 from typing import ClassVar
@@ -9,6 +10,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import validation_core as npt
+from pages.ui.services import services
 from tests.conftest import ROOT
 from validation_core import keys, sampling, statistics
 from validation_core.__main__ import main
@@ -89,6 +91,10 @@ def residual(monkeypatch):
             del k, benchmark
             return Line(n=n)
 
+        def least_rows(self, upload):
+            del upload
+            return 20, "fits a line to half of the rows"
+
         def effects(self, outcome):
             return {"farthest": float(outcome.arrays["u"].max())}
 
@@ -161,6 +167,41 @@ def test_the_compare_page_offers_it(residual):
     page.run()
     assert not page.exception
     assert residual.title in page.multiselect(key="methods").options
+
+
+def test_the_overview_names_it(residual):
+    page = AppTest.from_file(str(ROOT / "pages" / "main.py"), default_timeout=120).run()
+    assert not page.exception
+    row = page.table[0].value.loc[residual.title]
+    assert list(row) == [residual.summary, residual.statistic, "Nobody (2026)"]
+    assert residual.paper.title in " ".join(block.value for block in page.markdown)
+
+
+@pytest.mark.usefixtures("_few_trials")
+def test_my_posterior_runs_it_and_models_lists_its_network(residual, table):
+    """Unasked, as it needs no `further`; with what it says, its figures and its caption.
+
+    Of so few rows that nothing but it learns anything.
+    """
+    services.clear()
+    page = AppTest.from_file(str(ROOT / "pages" / "diagnose/page.py"), default_timeout=120).run()
+    file = io.BytesIO()
+    np.savez(file, **{name: array[:30] for name, array in table.items()})
+    page.file_uploader[0].upload("table.npz", file.getvalue()).run()
+    assert not page.exception
+    assert residual.title in page.table[0].value.index
+    tests = page.selectbox(key="test")
+    place = [label.split(":")[0] for label in tests.options].index(residual.title)
+    tests.select_index(place).run()
+    text = "\n".join(part.value for part in (*page.markdown, *page.caption, *page.subheader))
+    assert "The farthest residual ranks at" in text
+    assert residual.meaning in text
+    page = AppTest.from_file(str(ROOT / "pages" / "models/page.py"), default_timeout=120).run()
+    assert not page.exception
+    files = page.dataframe[0].value
+    assert f"{residual.title} on an uploaded table" in list(files["Name"])
+    assert any("test line" in spec for spec in files["Specification"])
+    services.clear()
 
 
 def test_a_record_of_a_method_that_is_gone_still_shows():

@@ -63,7 +63,7 @@ LIGHT = (
         "answers and their figures", HEAVY,
         "from importlib import import_module\n"
         "for name in ('over_x', 'in_theta', 'observation', 'cause'):\n"
-        "    import_module(f'validation_core.diagnosis.questions.{name}.figures')",
+        "    import_module(f'validation_core.diagnosis.questions.{name}')",
     ),
     (
         "parts of pages", {"torch"},

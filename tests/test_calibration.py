@@ -14,16 +14,15 @@ from validation_core.diagnosis import tasks
 from validation_core.diagnosis.questions import Names, by_name
 from validation_core.diagnosis.questions.base import as_numbers
 from validation_core.diagnosis.questions.calibration import (
-    Calibration,
-    LearnedDivergenceStudy,
-    RowErrorStudy,
-)
-from validation_core.diagnosis.questions.calibration.errors import (
+    SHOWN,
+    CalibrationErrors,
     Interval,
     LearnedDivergence,
+    LearnedDivergenceStudy,
+    RowErrorStudy,
+    figures,
     marginals,
 )
-from validation_core.diagnosis.questions.calibration.figures import SHOWN, figures
 from validation_core.methods import SBC, SKL
 from validation_core.statistics import coverage, effects
 from validation_core.store import Store
@@ -570,7 +569,7 @@ def test_figures_draw_six_and_escape_names():
 
 
 def test_nothing_found_draws_and_says_nothing():
-    empty = Calibration()
+    empty = CalibrationErrors()
     assert figures(empty, NAMES) == ()
     assert say(empty, NAMES) == ()
     assert rows_of(empty, NAMES) == []
@@ -610,7 +609,7 @@ def test_a_classifier_that_points_the_wrong_way_sees_nothing(golden):
         field.name: 0 for field in fields(LearnedDivergence) if field.name not in ("slope", "rows")
     }
     nats = LearnedDivergence(**{**others, "rows": 250, "slope": -0.35})
-    golden("calibration-blind-classifier", say(Calibration(divergence=nats), NAMES))
+    golden("calibration-blind-classifier", say(CalibrationErrors(divergence=nats), NAMES))
 
 
 def test_one_open_error_is_one():
@@ -628,5 +627,5 @@ def test_ends_that_nothing_bounds_are_not_numbers(golden):
     ratio, bias = Interval(one.ratio.estimate, 0.05, 20.0), Interval(one.bias.estimate, -20.0, 3.0)
     open_ = replace(one, ratio=ratio, bias=bias, pvalue_adjusted=1.0)
     off = replace(one, ratio=Interval(2.58, 1.21, 20.0), pvalue_adjusted=0.01)
-    both = [Calibration(parameters=(parameter,), k=4) for parameter in (open_, off)]
+    both = [CalibrationErrors(parameters=(parameter,), k=4) for parameter in (open_, off)]
     golden("calibration-open-ends", [line for result in both for line in say(result, NAMES)])

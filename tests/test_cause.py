@@ -13,18 +13,12 @@ from tests.conftest import ROOT
 from validation_core import codec, sampling, statistics, tables
 from validation_core.benchmarks import Gaussian
 from validation_core.diagnosis import tasks as diagnoses
-from validation_core.diagnosis.questions import Names, by_name
-from validation_core.diagnosis.questions.cause import (
-    causes,
-    classify,
-    features,
-    findings,
-    reference_sets,
-    shapes,
-    text,
-)
-from validation_core.diagnosis.questions.cause.ranks import Ranked, groups
-from validation_core.diagnosis.questions.cause.study import STRONG, cause_of
+from validation_core.diagnosis.questions import Names, by_name, cause
+from validation_core.diagnosis.questions.base import LEVEL
+from validation_core.diagnosis.questions.cause import STRONG, cause_of, reference_sets, tables
+from validation_core.diagnosis.questions.cause import reference_sets as classify
+from validation_core.diagnosis.questions.cause import reference_sets as shapes
+from validation_core.diagnosis.questions.cause.tables import RankedRows, two_groups
 from validation_core.diagnosis.questions.injections import CAUSES
 from validation_core.rng import stream
 from validation_core.store import Store
@@ -126,9 +120,9 @@ def test_the_pvalue_keeps_its_level(heavy):
         rng = stream(seed, "level")
         draws = rng.standard_t(1.5, (60, 21, 2)) if heavy else rng.standard_normal((60, 21, 2))
         exact = PosteriorTable(draws[:, 0], rng.standard_normal((60, 1)), draws[:, 1:])
-        ready = features.PreparedTable.of(exact, seed)
+        ready = tables.PreparedTable.of(exact, seed)
         _, null = reference_sets.null_features(ready, count=39)
-        rejected += classify.pvalue(null) <= 0.05
+        rejected += classify.null_pvalue(null) <= 0.05
     low, high = statistics.binomial_bounds(trials, 0.05, 0.999)
     assert rejected <= high
     assert rejected >= min(low, 1)
@@ -137,8 +131,8 @@ def test_the_pvalue_keeps_its_level(heavy):
 def test_the_pvalue_is_never_zero_and_treats_rows_alike():
     null = stream(0, "rows").standard_normal((40, 5))
     null[0] += 100
-    assert classify.pvalue(null) == pytest.approx(1 / 40, abs=0.03)
-    every = [classify.pvalue(np.roll(null, -i, axis=0)) for i in range(40)]
+    assert classify.null_pvalue(null) == pytest.approx(1 / 40, abs=0.03)
+    every = [classify.null_pvalue(np.roll(null, -i, axis=0)) for i in range(40)]
     for level in (0.05, 0.1, 0.25):
         assert np.mean(np.array(every) <= level) <= level
 
@@ -146,7 +140,7 @@ def test_the_pvalue_is_never_zero_and_treats_rows_alike():
 def test_truths_are_ranked_among_the_other_draws():
     """By brute force: neither the origin nor the table's own truth counts."""
     exact = normal(n=12, k=25)
-    ranked = Ranked.of(exact, stream(0, "ties"))
+    ranked = RankedRows.of(exact, stream(0, "ties"))
     which = stream(0, "which").integers(25, size=(7, 12))
     theta = exact.q[np.arange(12), which] + 0.1
     scores = ranked.moved(theta, which, stream(0, "break"))
@@ -167,7 +161,7 @@ def test_truths_are_ranked_among_the_other_draws():
 
 def test_an_injection_of_nothing_looks_like_nothing():
     exact = normal(n=200, k=40)
-    ready = features.PreparedTable.of(exact, 0)
+    ready = tables.PreparedTable.of(exact, 0)
     names, null = reference_sets.null_features(ready, count=60)
     which = stream(0, "which").integers(40, size=(20, 200))
     scores = ready.ranked.moved(ready.pool.take(which), which, stream(0, "break"))
@@ -182,8 +176,8 @@ def test_two_groups_are_found_where_there_are_two():
     rng = stream(0, "groups")
     one = rng.standard_normal((50, 100, 2))
     two = one + 8 * (rng.random((50, 100, 1)) < 0.3)
-    assert not groups(one).clear.mean() > 0.1
-    apart = groups(two)
+    assert not two_groups(one).clear.mean() > 0.1
+    apart = two_groups(two)
     assert apart.clear.all()
     np.testing.assert_allclose(apart.share.mean(), 0.3, atol=0.02)
 
@@ -305,7 +299,7 @@ def test_draws_that_a_warning_is_about_leave_the_cause_open(kind):
     assert found.cause == "unclear"
     assert found.why == "draws"
     first = say(found, NAMES)[0]
-    assert first.startswith(f"The draws come first: {text.FAULTS[kind]}")
+    assert first.startswith(f"The draws come first: {cause.FAULTS[kind]}")
     assert "left open" in first
     json.dumps(QUESTION.to_json(found), allow_nan=False)
 
@@ -325,7 +319,7 @@ def test_faults_are_those_that_the_upload_warns_of():
 
 
 def seen_in(draws, seed=0):
-    return findings.departures(features.PreparedTable.of(draws, seed))
+    return tables.departures(tables.PreparedTable.of(draws, seed))
 
 
 def turned(exact, way):
@@ -354,7 +348,7 @@ def test_what_is_seen_is_what_is_off(what, draws):
     if what == "bias":
         assert first.finding.at == (1,)
         assert first.finding.value == pytest.approx(-0.4, abs=0.15)  # q's centre is too low
-    assert text.departure_text(first, NAMES)
+    assert cause.departure_text(first, NAMES)
 
 
 def test_width_that_changes_with_x_is_seen():
@@ -381,7 +375,7 @@ def test_what_is_seen_keeps_its_level(shape):
             draws = np.exp(draws)
         draws[..., 1] += 0.7 * draws[..., 0]
         exact = PosteriorTable(draws[:, 0], rng.standard_normal((80, 2)), draws[:, 1:])
-        rejected += seen_in(exact, seed)[0].pvalue <= findings.LEVEL
+        rejected += seen_in(exact, seed)[0].pvalue <= LEVEL
     assert rejected <= statistics.binomial_bounds(trials, 0.05, 0.999)[1]
 
 
@@ -407,9 +401,9 @@ def test_it_is_told_in_words(named):
     said = say(named, ("<b>", "b", "c"))
     assert said[0].startswith("Most likely, q is too narrow (over-confident)")
     assert "about 1." in said[0]
-    text = " ".join(said)
+    cause = " ".join(said)
     for forbidden in ("q is correct", "pass", "accept", "p = 0)"):
-        assert forbidden not in text
+        assert forbidden not in cause
     assert any("if q were right" in one for one in said)
     rows = QUESTION.rows(named, Names(NAMES))
     assert rows[0]["weight"] == max(row["weight"] for row in rows)
@@ -423,17 +417,17 @@ def test_a_table_without_a_defect_is_told_so():
 
 
 def test_every_cause_has_words_and_a_next_step():
-    assert set(causes.NEXT_STEPS) == set(causes.TITLES) == {*CAUSES, "unclear", "none"}
-    assert all(causes.NEXT_STEPS[name] for name in CAUSES)
+    assert set(cause.NEXT_STEPS) == set(cause.TITLES) == {*CAUSES, "unclear", "none"}
+    assert all(cause.NEXT_STEPS[name] for name in CAUSES)
     exact = normal(n=150, k=30)
-    ready = features.PreparedTable.of(exact, 0)
+    ready = tables.PreparedTable.of(exact, 0)
     for name in CAUSES:
-        for one in findings.evidence(name, ready):
+        for one in tables.evidence(name, ready):
             assert one.low <= one.value <= one.high
-            assert text.finding_text(one, NAMES)
-            assert one.what in text.KINDS
+            assert cause.finding_text(one, NAMES)
+            assert one.what in cause.KINDS
     units = {v.unit for v in shapes.variants(ready.ranked, ready.pool)}
-    assert units <= set(text.STRENGTHS)
+    assert units <= set(cause.STRENGTHS)
     assert {v.cause for v in shapes.variants(ready.ranked, ready.pool)} == set(CAUSES)
 
 
@@ -451,11 +445,11 @@ def test_a_large_table_is_looked_at_in_part():
     large = PosteriorTable(
         np.zeros((1600, 30)), np.zeros((1600, 1)), np.zeros((1600, 210, 30), np.float32)
     )
-    some, columns = features.subsample(large, 0)
-    assert some.q.shape == (features.ROWS, features.FEWER, features.PARAMETERS)
+    some, columns = tables.subsample(large, 0)
+    assert some.q.shape == (tables.ROWS, tables.FEWER, tables.PARAMETERS)
     long = PosteriorTable(large.theta[:, :2], large.x, large.q[:, :, :2])
-    assert features.subsample(long, 0)[0].q.shape == (features.ROWS, features.DRAWS, 2)
-    assert len(set(columns)) == features.PARAMETERS
+    assert tables.subsample(long, 0)[0].q.shape == (tables.ROWS, tables.DRAWS, 2)
+    assert len(set(columns)) == tables.PARAMETERS
     found = cause_of(normal(n=150, k=30), 0)
     found = replace(found, full=(1600, 210, 2))
     assert "Looked at 150 of 1600 simulations" in say(found, NAMES)[-1]
@@ -494,8 +488,8 @@ def test_the_task_and_the_code_agree(tmp_path):
 
 def test_next_steps_fit_every_cause_and_shape():
     """An unclear table's likeliest shape may be any: its steps are those of what is unclear."""
-    for name, every in causes.NEXT_STEPS.items():
-        for shape in (*causes.SHAPES, "all", "one"):
-            assert sorted(causes.steps(name, shape)) == sorted(every)
-    assert causes.steps("unclear", "unread") == causes.NEXT_STEPS["unclear"]
-    assert causes.steps("ignores_x", "unread")[0] == causes.NEXT_STEPS["ignores_x"][2]
+    for name, every in cause.NEXT_STEPS.items():
+        for shape in (*cause.SHAPES, "all", "one"):
+            assert sorted(cause.next_steps(name, shape)) == sorted(every)
+    assert cause.next_steps("unclear", "unread") == cause.NEXT_STEPS["unclear"]
+    assert cause.next_steps("ignores_x", "unread")[0] == cause.NEXT_STEPS["ignores_x"][2]

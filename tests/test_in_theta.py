@@ -15,7 +15,8 @@ from validation_core import diagnosis, statistics, tables
 from validation_core.diagnosis import learning
 from validation_core.diagnosis import tasks as diagnoses
 from validation_core.diagnosis.questions import Names, by_name
-from validation_core.diagnosis.questions.in_theta import in_theta, regions
+from validation_core.diagnosis.questions import in_theta as regions
+from validation_core.diagnosis.questions.in_theta import in_theta
 from validation_core.scores.classifier import Classifier
 from validation_core.store import Store
 from validation_core.tables import Upload
@@ -83,7 +84,7 @@ def test_strips_together_hold_on_right_posteriors():
     tables, missed = 300, 0
     for seed in range(tables):
         table = normals(n=120, k=40, seed=seed)
-        found = regions.strips(table.theta, table.q, 40, np.arange(2))
+        found = regions.strip_shares(table.theta, table.q, 40, np.arange(2))
         missed += any(one.share.differs for one in found)
     assert missed <= statistics.binomial_bounds(tables, 0.05, 0.999)[1]
 
@@ -215,7 +216,7 @@ def test_a_right_q_is_not_called_right(tmp_path):
 
 
 def test_draws_that_are_scored_are_bounded(monkeypatch, tmp_path):
-    monkeypatch.setattr("validation_core.diagnosis.questions.in_theta.study.SCORED", 600)
+    monkeypatch.setattr("validation_core.diagnosis.questions.in_theta.SCORED", 600)
     found = run(upload_of(normals(n=100, k=50)), Store(tmp_path))
     assert found.scored == 600
     assert "600 draws of q" in " ".join(QUESTION.describe(found, Names(NAMES)))
@@ -232,8 +233,8 @@ def test_obstacles_say_what_to_do():
 def test_blank_cells_have_few_draws():
     rng = np.random.default_rng(0)
     a, b = rng.standard_normal((2, 500))
-    sides = regions.edges(a, True), regions.edges(b, True)
-    plane = regions.plane(a, b, np.ones(500), sides)
+    sides = regions.cell_edges(a, True), regions.cell_edges(b, True)
+    plane = regions.ratio_plane(a, b, np.ones(500), sides)
     counts = np.histogram2d(b, a, bins=sides[::-1])[0]
     np.testing.assert_array_equal(np.isnan(plane), counts < regions.FEWEST)
     np.testing.assert_allclose(plane[counts >= regions.FEWEST], 1)

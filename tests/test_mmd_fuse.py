@@ -457,7 +457,7 @@ def test_figures_show_what_was_seen():
 def test_empty_figures_say_so():
     none = np.empty(0)
     for figure in (
-        mmd_fuse.null_of_relabelings(none, np.nan),
+        mmd_fuse._null_of_relabelings(none, np.nan),
         mmd_fuse._by_bandwidth(none, none, none, none),
     ):
         assert not figure.data

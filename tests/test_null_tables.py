@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from validation_core import diagnosis, statistics
-from validation_core.diagnosis.questions import battery, null_tables
-from validation_core.diagnosis.questions.null_tables import Pooled, Trials
+from validation_core.diagnosis.questions import null_tables
+from validation_core.diagnosis.questions import null_tables as battery
+from validation_core.diagnosis.questions.null_tables import Pooled, SelfMadeTables
 from validation_core.methods import C2ST, DC, LC2ST, SBC, TARP, CoLT, MMDFuse, Multiple, Uniform
 from validation_core.methods.within_x import WithinX
 from validation_core.scores.quantities import Quantities
@@ -31,7 +32,7 @@ def trials(rows, count=50, seed=0, moved=None):
     truths = None
     if moved is not None:
         truths = rows.q[np.arange(n), which] + moved * rng.integers(-1, 2, (count, n, d))
-    return Trials(rows, which, truths)
+    return SelfMadeTables(rows, which, truths)
 
 
 class Product:
@@ -223,9 +224,9 @@ def test_large_tables_keep_fewer_draws_evenly_spaced(monkeypatch):
     theta = np.arange(30.0)[:, None]
     upload = Upload.of({"theta": theta, "x": theta, "theta_q": q})
     assert battery.thinned(upload) is upload
-    monkeypatch.setattr(battery, "_NUMBERS", 30 * 25)
+    monkeypatch.setattr(battery, "_NUMBERS_SCORED", 30 * 25)
     few = battery.thinned(upload)
     np.testing.assert_array_equal(few.data.q, q[:, ::4])
     assert (few.n, few.k) == (30, 25)
-    monkeypatch.setattr(battery, "_NUMBERS", 1)
+    monkeypatch.setattr(battery, "_NUMBERS_SCORED", 1)
     assert battery.thinned(upload).k == 20

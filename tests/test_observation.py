@@ -14,9 +14,9 @@ from validation_core import codec, diagnosis, keys, statistics, tables
 from validation_core.diagnosis import learning
 from validation_core.diagnosis import tasks as diagnoses
 from validation_core.diagnosis.questions import Names, by_name, observation
+from validation_core.diagnosis.questions import observation as networks
+from validation_core.diagnosis.questions import observation as observing
 from validation_core.diagnosis.questions.base import Interval
-from validation_core.diagnosis.questions.observation import networks
-from validation_core.diagnosis.questions.observation import study as observing
 from validation_core.localization import over_x
 from validation_core.methods import SBC, CoLT
 from validation_core.scores.lc2st import LC2STClassifier

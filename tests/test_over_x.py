@@ -15,10 +15,9 @@ from validation_core import codec, diagnosis, statistics, tables
 from validation_core.diagnosis import tasks as diagnoses
 from validation_core.diagnosis.questions import Names, by_name
 from validation_core.diagnosis.questions import over_x as room
-from validation_core.diagnosis.questions.over_x import features, over_x, scan
-from validation_core.diagnosis.questions.over_x.features import Estimate
-from validation_core.diagnosis.questions.over_x.scan import windows
-from validation_core.diagnosis.questions.over_x.study import Overall
+from validation_core.diagnosis.questions.over_x import Overall, over_x, scan
+from validation_core.diagnosis.questions.over_x import scan as features
+from validation_core.diagnosis.questions.over_x.scan import FeatureSize, windows
 from validation_core.localization import over_x as smoothing
 from validation_core.omnibus.coordinates import coordinates, moments
 from validation_core.scores.classifier import Classifier
@@ -450,7 +449,7 @@ def test_gathering_keeps_every_part(ranks):
 
 def test_a_parameter_is_named_before_the_score_of_a_classifier(ranks):
     place = part(ranks).pairs[0]
-    none = Estimate(9, 0.0, -1.0, 1.0)
+    none = FeatureSize(9, 0.0, -1.0, 1.0)
     learned = replace(
         place, kind="learned", p_varies=0.002, inside=replace(none, value=2.0), outside=none
     )
@@ -484,9 +483,9 @@ def test_x_that_never_varies_promises_no_power_over_x():
 
 
 def test_an_error_alike_at_every_x_is_told_of_a_parameter_where_one_is_off(ranks):
-    learned = Overall("learned", -1, Estimate(90, 1.2, 1.1, 1.3))
-    shift = Overall("shift", 0, Estimate(90, 0.3, 0.1, 0.5))
-    width = Overall("width", 0, Estimate(90, 1.0, 0.9, 1.1))
+    learned = Overall("learned", -1, FeatureSize(90, 1.2, 1.1, 1.3))
+    shift = Overall("shift", 0, FeatureSize(90, 0.3, 0.1, 0.5))
+    width = Overall("width", 0, FeatureSize(90, 1.0, 0.9, 1.1))
     right = replace(shift, size=replace(shift.size, low=-0.1))
     scan = replace(part(ranks), p_varies=0.4, p_right=0.01)
 

@@ -12,16 +12,16 @@ from validation_core import diagnosis, statistics, tables
 from validation_core.diagnosis import learning, tasks
 from validation_core.diagnosis.questions import Names, by_name
 from validation_core.diagnosis.questions.base import as_numbers
-from validation_core.diagnosis.questions.injections import INJECTIONS
-from validation_core.diagnosis.questions.sensitivity import DEFAULT
-from validation_core.diagnosis.questions.sensitivity.experiment import (
+from validation_core.diagnosis.questions.injections import INJECTIONS, TILTS
+from validation_core.diagnosis.questions.sensitivity import DEFAULT, figures
+from validation_core.diagnosis.questions.sensitivity.search import (
     PowerCurve,
     PowerExperiment,
+    crossing,
+    informative,
+    smallest,
     verdicts,
 )
-from validation_core.diagnosis.questions.sensitivity.figures import figures
-from validation_core.diagnosis.questions.sensitivity.search import crossing, informative, smallest
-from validation_core.diagnosis.questions.tilts import TILTS
 from validation_core.diagnosis.sensitivity import by_ranks
 from validation_core.methods import C2ST, SBC, TARP, CoLT, Multiple, WithinX
 from validation_core.scores.classifier import Classifier

@@ -8,7 +8,7 @@ import pytest
 from validation_core import diagnosis, keys, models, sampling, scores, statistics
 from validation_core.diagnosis import learning, obstacles, tasks
 from validation_core.diagnosis.questions import Names, by_name
-from validation_core.diagnosis.questions.in_theta.study import Nats
+from validation_core.diagnosis.questions.in_theta import HeldNats
 from validation_core.methods import DC
 from validation_core.rng import stream
 from validation_core.scores import slots, slots_training
@@ -443,8 +443,8 @@ def test_the_map_in_theta_takes_the_score_that_tells_more(monkeypatch, tmp_path)
 def test_the_map_in_theta_keeps_a_classifier_that_tells_more(monkeypatch, tmp_path):
     monkeypatch.setattr(learning, "RECIPE", replace(learning.RECIPE, epochs=20, hidden=8))
     monkeypatch.setattr(
-        "validation_core.diagnosis.questions.in_theta.study._held",
-        lambda *_: Nats(within=-0.01, classifier=0.02),
+        "validation_core.diagnosis.questions.in_theta._held",
+        lambda *_: HeldNats(within=-0.01, classifier=0.02),
     )
     _, found = _answer(_upload(n=120, k=20), Store(tmp_path))
     assert found.score == "classifier"

@@ -9,8 +9,12 @@ from pages.ui.jobs import plain
 from pages.ui.services import services
 from validation_core.diagnosis import Diagnosis
 from validation_core.diagnosis.questions import Names
-from validation_core.diagnosis.questions.observation import AtObservation, Observation, Where
-from validation_core.diagnosis.questions.observation.text import middle_in_words
+from validation_core.diagnosis.questions.observation import (
+    AtObservation,
+    Observation,
+    Where,
+    middle_in_words,
+)
 from validation_core.methods.base import Method
 from validation_core.report.reproduce import code
 from validation_core.tables import Upload

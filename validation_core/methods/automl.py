@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 
 from validation_core.figures import style
 from validation_core.figures.outcome import Drawn, on_relabellings
-from validation_core.methods.base import Further, Layout, Method, ScoreKind, signed
+from validation_core.methods.base import Further, Layout, Method, ScoreKind, _signed
 from validation_core.scores import witness
 from validation_core.scores.witness import Engine, Witness
 from validation_core.statistics.permutation import permuted
@@ -127,7 +127,7 @@ class AutoML(Method):
         del x_names
         effect = record.effect
         took = f" It was learnt in {effect['training_seconds']:.1f} s on rows that no test reads."
-        return (f"The witness is higher under p than under q by {signed(effect['tau'])}.{took}",)
+        return (f"The witness is higher under p than under q by {_signed(effect['tau'])}.{took}",)
 
     @classmethod
     def figures(cls, arrays: Mapping[str, Array], names: Sequence[str] = ()) -> list[Drawn]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
+from validation_core.figures.outcome import Drawn, rank_figures, rank_figures_of
 from validation_core.keys import Specification, known
+from validation_core.scores import Recipe
 from validation_core.types import (
     Array,
     Benchmark,
@@ -24,7 +26,6 @@ from validation_core.types import (
 
 if TYPE_CHECKING:
     from validation_core.diagnosis.records import Effect, Record
-    from validation_core.figures.outcome import Drawn
     from validation_core.statistics import Uniformity
     from validation_core.tables import Upload
     from validation_core.tables.floats import Range
@@ -115,7 +116,7 @@ class Method(Specification):
     ranks_only: ClassVar[bool] = False
     """Whether it reads nothing but the ranks of truths among draws, by `of_ranks`."""
 
-    def __init_subclass__(cls, *, spec: str | None = None, **options: Any) -> None:
+    def __init_subclass__(cls, *, spec: str | None = None, **options: object) -> None:
         """Register the class under its name."""
         own = f"method:{cls.name}" if "name" in cls.__dict__ else None
         super().__init_subclass__(spec=spec or own, **options)
@@ -192,10 +193,10 @@ class Method(Specification):
         Raises:
             ValueError: where the benchmark does not know what the score is made of.
         """
-        return self.score(log_q(benchmark, gamma))
+        return self.score(_log_q(benchmark, gamma))
 
-    def recipe(self, n: int, k: int, benchmark: Benchmark | None = None) -> Any:
-        """The `models.Recipe` of its own, for tests of n simulations with k draws of q at each."""
+    def recipe(self, n: int, k: int, benchmark: Benchmark | None = None) -> Recipe:
+        """The recipe of its own, for tests of n simulations with k draws of q at each."""
         raise NotImplementedError(f"{self.title} has no recipe of its own")
 
     def sizes(self, n: int, k: int) -> tuple[tuple[int, int], tuple[int, int]]:
@@ -271,8 +272,6 @@ class Method(Specification):
         del names
         if "u" not in arrays and not cls.meaning:
             return []
-        from validation_core.figures.outcome import rank_figures
-
         return rank_figures(arrays)
 
     @classmethod
@@ -288,8 +287,6 @@ class Method(Specification):
         del alpha, only
         if not cls.meaning:
             return cls.figures(record.arrays, names)
-        from validation_core.figures.outcome import rank_figures_of
-
         return rank_figures_of(record.arrays["u"], cls.meaning)
 
     @classmethod
@@ -344,7 +341,7 @@ def kind_of(name: str) -> type[Method]:
     return kind if kind is not None and issubclass(kind, Method) else Method
 
 
-def log_q(benchmark: Benchmark, gamma: float) -> LogDensity | None:
+def _log_q(benchmark: Benchmark, gamma: float) -> LogDensity | None:
     """log q_gamma(theta|x) of a benchmark, or None where it does not know it."""
     theta, x = (np.zeros((1, width)) for width in benchmark.dims)
     known = benchmark.log_p(theta, x, gamma), benchmark.log_ratio(theta, x, gamma)
@@ -360,12 +357,12 @@ def log_q(benchmark: Benchmark, gamma: float) -> LogDensity | None:
     return density
 
 
-def signed(value: float) -> str:
+def _signed(value: float) -> str:
     """Three digits with their sign."""
     return f"{value:+.3f}".replace("-", "−")
 
 
-def percent(effect: Mapping[str, Any], name: str) -> str:
+def _percent(effect: Mapping[str, float], name: str) -> str:
     """A share with its interval, by its name in an effect."""
     low, high = (100 * effect[f"{name}_{end}"] for end in ("low", "high"))
     return f"{100 * effect[name]:.1f}% [{low:.1f}, {high:.1f}]"

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from validation_core import statistics
+from validation_core.figures.outcome import Drawn, on_null
 from validation_core.methods.base import Layout, Method, ScoreKind
 from validation_core.types import (
     Benchmark,
@@ -24,7 +25,6 @@ from validation_core.types import (
 
 if TYPE_CHECKING:
     from validation_core.diagnosis.records import Record
-    from validation_core.figures.outcome import Drawn
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,24 +72,17 @@ class C2ST(Method):
         names: Sequence[str] = (),
         only: int | None = None,
     ) -> tuple[Drawn, ...]:
-        from validation_core.figures.outcome import Drawn, on_null
-
         del names, only
-        assert record.statistic is not None
         sd = np.sqrt(1 / record.draws_p + 1 / record.draws_q) / 4  # of a fair coin, both sides
-        drawn = Drawn(
-            "Held-out accuracy",
-            on_null(
-                record.statistic,
-                mean=0.5,
-                sd=float(sd),
-                critical=0.5 + ndtri(1 - alpha) * sd,
-                label="accuracy",
-            ),
+        return _picture_on_normal(
+            record,
+            alpha,
+            ("Held-out accuracy", "accuracy"),
             "If q were right, a classifier could only guess and its accuracy would fall under the "
-            "grey curve. Dashed: this test's own level, uncorrected.",
+            "grey curve.",
+            mean=0.5,
+            sd=sd,
         )
-        return (drawn,)
 
     def test(self, scores: Scores, rng: np.random.Generator) -> Outcome:
         """One-sided p-value at the nominal variance, exact where a side is small.
@@ -109,3 +102,26 @@ class C2ST(Method):
                 "q_hits": c2st.q_hits,
             },
         )
+
+
+def _picture_on_normal(
+    record: Record,
+    alpha: float,
+    names: tuple[str, str],
+    reading: str,
+    *,
+    mean: float = 0.0,
+    sd: float = 1.0,
+) -> tuple[Drawn, ...]:
+    """A record's statistic on its normal null, with the level at which it rejects by itself.
+
+    Args:
+        names: of the picture, and of its axis.
+        reading: what it would look like if q were right.
+    """
+    assert record.statistic is not None
+    critical = mean + ndtri(1 - alpha) * sd
+    title, label = names
+    figure = on_null(record.statistic, mean=mean, sd=float(sd), critical=critical, label=label)
+    level = "Dashed: this test's own level, uncorrected."
+    return (Drawn(title, figure, f"{reading} {level}"),)

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from validation_core import statistics
-from validation_core.methods.base import Method, ScoreKind, percent
+from validation_core.figures import style
+from validation_core.figures.outcome import Drawn
+from validation_core.methods.base import Method, ScoreKind, _percent
 from validation_core.scores import localizer
 from validation_core.scores.localizer import Divergence, Embedding, Localizer, Preset
 from validation_core.types import (
@@ -24,7 +26,6 @@ from validation_core.types import (
 
 if TYPE_CHECKING:
     from validation_core.diagnosis.records import Record
-    from validation_core.figures.outcome import Drawn
     from validation_core.tables import Upload
 
 _EMBEDDED = {"identity": 0.1, "residual": 3.7, "mlp": 3.7, "fourier": 1.2}
@@ -137,7 +138,7 @@ class CoLT(Method):
         effect = record.effect
         return (
             f"q puts {effect['u_star']:.0%} of its mass into the ball around the learnt centre; "
-            f"the truth lies inside in {percent(effect, 'inside')} of the simulations that did "
+            f"the truth lies inside in {_percent(effect, 'inside')} of the simulations that did "
             "not choose "
             f"it.",
             f"Estimate of the Kolmogorov distance d~ for the learned ball: {record.statistic:.3f} "
@@ -157,8 +158,6 @@ class CoLT(Method):
         only: int | None = None,
     ) -> tuple[Drawn, ...]:
         """With the mass of the ball marked where ranks are cumulated."""
-        from validation_core.figures import style
-
         del alpha, names, only
         histogram, cumulated = super().pictures(record)
         u_star, color = record.effect["u_star"], cls.style.color

@@ -196,7 +196,7 @@ class MMDFuse(Method):
         return [
             Drawn(
                 "Seen, and with rows exchanged",
-                null_of_relabelings(arrays["null"], arrays["observed"]),
+                _null_of_relabelings(arrays["null"], arrays["observed"]),
                 _READ_NULL,
             ),
             Drawn(
@@ -266,7 +266,7 @@ class MMDFuse(Method):
         )
 
 
-def null_of_relabelings(
+def _null_of_relabelings(
     values: Array, observed: float | Array, bins: int = 40, *, height: int = style.HEIGHT
 ) -> go.Figure:
     """Statistics (B,) of relabelings in grey, the observed one as a line."""

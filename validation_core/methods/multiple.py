@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from scipy.special import ndtri
 
 from validation_core import statistics
+from validation_core.figures.outcome import Drawn
 from validation_core.methods.base import Layout, Method, ScoreKind
+from validation_core.methods.c2st import _picture_on_normal
 from validation_core.types import (
     Benchmark,
     BlockScores,
@@ -24,7 +25,6 @@ from validation_core.types import (
 
 if TYPE_CHECKING:
     from validation_core.diagnosis.records import Record
-    from validation_core.figures.outcome import Drawn
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,18 +66,14 @@ class Multiple(Method):
         names: Sequence[str] = (),
         only: int | None = None,
     ) -> tuple[Drawn, ...]:
-        from validation_core.figures.outcome import Drawn, on_null
-
         del names, only
-        assert record.statistic is not None
-        drawn = Drawn(
-            "Standardised mean rank",
-            on_null(record.statistic, mean=0.0, sd=1.0, critical=ndtri(1 - alpha), label="T"),
+        return _picture_on_normal(
+            record,
+            alpha,
+            ("Standardised mean rank", "T"),
             "If q were right, T would fall under the grey curve; far to the right, the "
-            "classifier's scores tell q's draws from the truth. Dashed: this test's own level, "
-            "uncorrected.",
+            "classifier's scores tell q's draws from the truth.",
         )
-        return (drawn,)
 
     def test(self, scores: Scores, rng: np.random.Generator) -> Outcome:
         """One-sided: large T where p scores above q."""

@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 from validation_core.figures import style
 from validation_core.figures.outcome import Drawn
 from validation_core.methods.base import RANKED, LogDensity, Method, Work
-from validation_core.methods.mmd_fuse import null_of_relabelings
+from validation_core.methods.mmd_fuse import _null_of_relabelings
 from validation_core.omnibus import Omnibus as OmnibusResult
 from validation_core.omnibus import relabelled
 from validation_core.omnibus.features import Family
@@ -150,7 +150,7 @@ class Omnibus(Method):
             )
         observed = float(np.max(arrays["evidence"])) if "evidence" in arrays else float("nan")
         if np.isfinite(observed):
-            figure = null_of_relabelings(np.asarray(arrays["null"]), observed)
+            figure = _null_of_relabelings(np.asarray(arrays["null"]), observed)
             figure.layout.xaxis.title.text = "clearest claim, −log p"
             sheets.append(Drawn("Seen, and relabelled", figure, _READ_NULL))
         return sheets

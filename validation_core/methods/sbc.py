@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 import plotly.graph_objects as go
@@ -216,11 +216,11 @@ class SBC(Method):
         return _together(statistics.ks(u))
 
 
-def _together(found: statistics.Uniformity) -> statistics.Uniformity:
+def _together(tests: statistics.Uniformity) -> statistics.Uniformity:
     """The worst of S tests (..., S), by Bonferroni: (...)."""
-    count = found.pvalue.shape[-1]
-    smallest = np.minimum(1.0, count * found.pvalue.min(-1))
-    return statistics.Uniformity(found.statistic.max(-1), smallest)
+    count = tests.pvalue.shape[-1]
+    smallest = np.minimum(1.0, count * tests.pvalue.min(-1))
+    return statistics.Uniformity(tests.statistic.max(-1), smallest)
 
 
 def _with_log_q(upload: Upload, quantities: Sequence[str]) -> TableScores:
@@ -297,11 +297,11 @@ def _worst_first(u: Array, names: Sequence[str], adjusted: Array) -> _WorstRanks
     """
     distance = statistics.ks(u).statistic if u.size else np.zeros(len(u))
     order = np.lexsort((-distance, adjusted))[:_SHOWN]  # by p; among equal ones, by distance
-    titles = [f"{_short(names[i])}<br>{_told(float(adjusted[i]))}" for i in order]
+    titles = [f"{_short(names[i])}<br>{_p_text(float(adjusted[i]))}" for i in order]
     return _WorstRanks(titles, u[order], 1 - 0.05 / max(len(u), 1))
 
 
-def _told(p: float) -> str:
+def _p_text(p: float) -> str:
     return f"p = {p:.2g}" if p > 1e-300 else "p < 1e-300"
 
 
@@ -338,7 +338,7 @@ def _side_by_side(panels: Sequence[go.Figure], titles: Sequence[str]) -> go.Figu
     traces: list[style.Trace] = []
     notes: list[style.Trace] = []
     shapes: list[style.Trace] = []
-    axes: dict[str, Any] = {}
+    axes: dict[str, object] = {}
     for i, (panel, title) in enumerate(zip(panels, titles, strict=True)):
         row, column = divmod(i, columns)
         across, up = _domain(column, columns, 0.05), _domain(rows - 1 - row, rows, 0.24)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import plotly.graph_objects as go
 
 from validation_core.figures import style
 from validation_core.figures.outcome import Drawn
-from validation_core.methods.base import RANK_ROWS, Method, percent
+from validation_core.methods.base import RANK_ROWS, Method, _percent
 from validation_core.scores import ratio
 from validation_core.scores.ratio import Ratio
 from validation_core.statistics import divergence as nats
@@ -39,7 +39,7 @@ _KEPT = 10_000
 
 _BINS = 40
 _LEFT = 128  # pixels for the names of estimates
-Numbers = Mapping[str, Any]
+_Numbers = Mapping[str, float]
 TERMS = (
     "Each simulation's log p / q at the truth less its mean over q's draws there; red: their "
     "mean, the divergence, with its 95% interval. If q were right, all of them would lie on the "
@@ -183,7 +183,7 @@ class SKL(Method):
         statistic: Array = relabelled.statistic
         effect: dict[str, float] = {}
         if d.ndim == 1:
-            more, effect = _told(d, truth, draws, rng)
+            more, effect = _of_one_table(d, truth, draws, rng)
             arrays |= more
             statistic = more["skl"]  # to the last digit
             d = d[np.isfinite(d)]
@@ -199,7 +199,7 @@ class SKL(Method):
         )
 
 
-def _told(
+def _of_one_table(
     d: Array, truth: Array, draws: Array, rng: np.random.Generator
 ) -> tuple[dict[str, Array], dict[str, float]]:
     """What one table's d (n,) say beyond their mean, as arrays of one number and as an effect."""
@@ -229,39 +229,39 @@ def _told(
     return {name: np.asarray(value) for name, value in arrays.items()}, effect
 
 
-def nats_in_words(told: Mapping[str, Any]) -> tuple[str, ...]:
+def nats_in_words(effect: _Numbers) -> tuple[str, ...]:
     """A symmetric divergence in sentences, from the numbers of its record."""
-    rows = told["k"] + told["infinite"]
-    draws = "one draw" if told["draws"] == 1 else f"{told['draws']:,} draws"
+    rows = effect["k"] + effect["infinite"]
+    draws = "one draw" if effect["draws"] == 1 else f"{effect['draws']:,} draws"
     sentences = [
-        f"Symmetric divergence KL(p || q) + KL(q || p), mean over x: {_nats(told['skl'])} nats "
-        f"[{_ends(told, 'ci')}], from {told['k']:,} simulations with {draws} of q at each; by the "
-        f"bootstrap [{_ends(told, 'boot')}]; median of its terms {_nats(told['median'])}, "
-        f"largest {_nats(told['largest'])}.",
-        f"log p / q is higher at the truth than at a draw of q in {percent(told, 'auc')} of "
+        f"Symmetric divergence KL(p || q) + KL(q || p), mean over x: {_nats(effect['skl'])} nats "
+        f"[{_ends(effect, 'ci')}], from {effect['k']:,} simulations with {draws} of q at each; "
+        f"by the bootstrap [{_ends(effect, 'boot')}]; median of its terms "
+        f"{_nats(effect['median'])}, largest {_nats(effect['largest'])}.",
+        f"log p / q is higher at the truth than at a draw of q in {_percent(effect, 'auc')} of "
         f"pairs at the same x; 50% if q were right.",
     ]
-    if told["skl"] + _SURE * (told["ci_high"] - told["skl"]) < -_SOME:
+    if effect["skl"] + _SURE * (effect["ci_high"] - effect["skl"]) < -_SOME:
         sentences.append(
             "No divergence is below 0, and this is, by more than chance: the log densities do not "
             "belong together. Are log p and log q exchanged, in different coordinates, or off by "
             "a constant at the truths that the draws lack?"
         )
-    if told["infinite"]:
+    if effect["infinite"]:
         sentences.append(
-            f"In {told['infinite']:,} of {rows:,} rows a log density is not finite: there the "
+            f"In {effect['infinite']:,} of {rows:,} rows a log density is not finite: there the "
             f"divergence is infinite, and the number is that of the other rows."
         )
-    if told["heavy"]:
+    if effect["heavy"]:
         sentences.append(
-            f"Its terms have a heavy tail (Pareto k = {told['tail']:.2f}, above 0.5): few rows "
+            f"Its terms have a heavy tail (Pareto k = {effect['tail']:.2f}, above 0.5): few rows "
             f"carry the mean, and the intervals are too short. The p-value stays valid."
         )
     return tuple(sentences)
 
 
-def _ends(told: Mapping[str, Any], name: str) -> str:
-    return f"{_nats(told[f'{name}_low'])}, {_nats(told[f'{name}_high'])}"
+def _ends(effect: _Numbers, name: str) -> str:
+    return f"{_nats(effect[f'{name}_low'])}, {_nats(effect[f'{name}_high'])}"
 
 
 def _nats(value: float) -> str:
@@ -330,7 +330,7 @@ def null(edges: Array, counts: Array, observed: float, *, height: int = style.HE
     )
 
 
-def weighted(found: Sequence[Numbers], *, height: int = style.HEIGHT) -> go.Figure:
+def weighted(found: Sequence[_Numbers], *, height: int = style.HEIGHT) -> go.Figure:
     """What is left of the divergence with M draws of q weighed: m, estimate, low, high of each."""
     m, mean, low, high = (
         np.array([float(row[name]) for row in found]) for name in ("m", "estimate", "low", "high")
@@ -369,7 +369,7 @@ def weighted(found: Sequence[Numbers], *, height: int = style.HEIGHT) -> go.Figu
     )
 
 
-def compared(exact: Numbers, estimate: Numbers, *, height: int = 150) -> go.Figure:
+def compared(exact: _Numbers, estimate: _Numbers, *, height: int = 150) -> go.Figure:
     """The divergence by log densities, and a classifier's estimate of it, with intervals."""
     both = [
         ("log densities", exact, "low", "high"),

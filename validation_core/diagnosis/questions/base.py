@@ -21,7 +21,6 @@ import numpy as np
 
 from validation_core import models
 from validation_core.diagnosis import tasks
-from validation_core.diagnosis.called import called
 from validation_core.methods.base import Method
 from validation_core.models import Training
 from validation_core.study import Report, Study
@@ -42,7 +41,6 @@ __all__ = [
     "Rows",
     "TableStudy",
     "as_numbers",
-    "called",
 ]
 
 R = TypeVar("R")
@@ -99,6 +97,9 @@ def _plain(value: Any) -> Any:
         return [_plain(part) for part in value]
     return None if isinstance(value, float) and math.isnan(value) else value
 
+
+LEVEL = 0.05
+"""Of a panel that has one of its own."""
 
 _HINT = (
     "This panel has a level of its own. The verdict, which corrects for every test that "

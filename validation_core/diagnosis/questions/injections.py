@@ -7,7 +7,7 @@ that whatever is worked out from them is worked out once for all injections.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -28,7 +28,7 @@ _FAR = 6.0  # sd between q's mode and the one it misses
 
 
 @dataclass(frozen=True, eq=False)
-class Pool:
+class DrawPool:
     """q's draws (n, K, D) and x (n, M), with each row's mean, widths and shape worked out once."""
 
     q: Array
@@ -131,13 +131,13 @@ def by_row(matrices: Array, vectors: Array) -> Array:
     return np.swapaxes(turned, 0, 1)
 
 
-Apply = Callable[[Pool, Which, float, np.random.Generator], Array]
-Pick = Callable[[Pool, Which, float, np.random.Generator], Which]
-Nats = Callable[[Pool, float], float | None]
+Apply = Callable[[DrawPool, Which, float, np.random.Generator], Array]
+Pick = Callable[[DrawPool, Which, float, np.random.Generator], Which]
+Nats = Callable[[DrawPool, float], float | None]
 Spread = Literal["one", "two", "all", ""]
 
 
-def _by_tables(pool: Pool, which: Which, strength: float, rng: np.random.Generator) -> Array:
+def _by_tables(pool: DrawPool, which: Which, strength: float, rng: np.random.Generator) -> Array:
     del pool, which, strength, rng
     raise ValueError(
         "A truth that is chosen leaves other draws beside it, and is not moved; got a call for "
@@ -175,7 +175,7 @@ class Injection:
     """Parameters that it needs."""
 
     def tables(
-        self, pool: Pool, which: Which, strength: float, rng: np.random.Generator
+        self, pool: DrawPool, which: Which, strength: float, rng: np.random.Generator
     ) -> tuple[Which, Array | None]:
         """Which draws play the truth (T, n), and where they were moved (T, n, D): None for not.
 
@@ -195,7 +195,7 @@ def signs(shape: tuple[int, ...], rng: np.random.Generator) -> Array:
     return rng.choice([-1.0, 1.0], shape)
 
 
-def directions(pool: Pool, which: Which, rng: np.random.Generator) -> Array:
+def unit_directions(pool: DrawPool, which: Which, rng: np.random.Generator) -> Array:
     """Unit vectors, one for each trial or one for all: (T, 1, D) or (1, 1, D)."""
     count, own = pool.ways(which, rng)
     vectors = own.standard_normal((count, 1, pool.q.shape[2]))
@@ -205,7 +205,7 @@ def directions(pool: Pool, which: Which, rng: np.random.Generator) -> Array:
 def _one_parameter(apply: Apply) -> Apply:
     """The injection in one parameter: drawn anew in each trial, or the one of all trials."""
 
-    def alone(pool: Pool, which: Which, strength: float, rng: np.random.Generator) -> Array:
+    def alone(pool: DrawPool, which: Which, strength: float, rng: np.random.Generator) -> Array:
         count, own = pool.ways(which, rng)
         d = pool.q.shape[2]
         mark = np.eye(d, dtype=bool)[own.integers(d, size=count)][:, None]  # (T or 1, 1, D)
@@ -214,29 +214,29 @@ def _one_parameter(apply: Apply) -> Apply:
     return alone
 
 
-def _bias_all(pool: Pool, which: Which, strength: float, rng: np.random.Generator) -> Array:
+def _bias_all(pool: DrawPool, which: Which, strength: float, rng: np.random.Generator) -> Array:
     """Every parameter's mean is off by so many posterior sd, up or down."""
     count, own = pool.ways(which, rng)
     way = signs((count, 1, pool.q.shape[2]), own)
     return pool.take(which) - strength * way * pool.width
 
 
-def _too_wide(pool: Pool, which: Which, strength: float, rng: np.random.Generator) -> Array:
+def _too_wide(pool: DrawPool, which: Which, strength: float, rng: np.random.Generator) -> Array:
     del rng
     return pool.mean + (pool.take(which) - pool.mean) / strength
 
 
-def _too_narrow(pool: Pool, which: Which, strength: float, rng: np.random.Generator) -> Array:
+def _too_narrow(pool: DrawPool, which: Which, strength: float, rng: np.random.Generator) -> Array:
     return _too_wide(pool, which, 1 / strength, rng)
 
 
-def _correlation(pool: Pool, which: Which, strength: float, rng: np.random.Generator) -> Array:
+def _correlation(pool: DrawPool, which: Which, strength: float, rng: np.random.Generator) -> Array:
     """So many times too wide along a direction, and widened elsewhere until the marginals fit."""
-    along = directions(pool, which, rng)
+    along = unit_directions(pool, which, rng)
     return _with_marginals(pool, which, along, strength)
 
 
-def _with_marginals(pool: Pool, which: Which, along: Array, strength: float) -> Array:
+def _with_marginals(pool: DrawPool, which: Which, along: Array, strength: float) -> Array:
     """Narrowed along whitened directions (T, 1, D) or (T, n, D), marginal variances kept."""
     z = pool.white(pool.take(which))
     u = by_row(pool.chol, z - (1 - 1 / strength) * (z * along).sum(2, keepdims=True) * along)
@@ -245,19 +245,21 @@ def _with_marginals(pool: Pool, which: Which, along: Array, strength: float) -> 
     return pool.mean + pool.sd * u / np.sqrt(np.maximum(left, 1e-6))
 
 
-def _heavy_tails(pool: Pool, which: Which, strength: float, rng: np.random.Generator) -> Array:
+def _heavy_tails(pool: DrawPool, which: Which, strength: float, rng: np.random.Generator) -> Array:
     """As a normal truth looks to a q that is Student's t about the same scale matrix."""
     del rng
     return radial(pool, which, strength, heavy=True)
 
 
-def _light_tails(pool: Pool, which: Which, strength: float, rng: np.random.Generator) -> Array:
+def _light_tails(pool: DrawPool, which: Which, strength: float, rng: np.random.Generator) -> Array:
     """As a truth that is Student's t looks to a normal q about the same scale matrix."""
     del rng
     return radial(pool, which, strength, heavy=False)
 
 
-def radial(pool: Pool, which: Which, strength: float, *, heavy: bool, wider: float = 1.0) -> Array:
+def radial(
+    pool: DrawPool, which: Which, strength: float, *, heavy: bool, wider: float = 1.0
+) -> Array:
     """Whitened radii mapped from t's law with 1 / strength degrees of freedom to the normal's.
 
     Args:
@@ -289,30 +291,34 @@ def with_variance(nu: float) -> float:
     return float(np.sqrt(nu / (nu - 2)))
 
 
-def _missing_mode(pool: Pool, which: Which, strength: float, rng: np.random.Generator) -> Array:
+def _missing_mode(
+    pool: DrawPool, which: Which, strength: float, rng: np.random.Generator
+) -> Array:
     """A share of truths lies 6 posterior sd off, always on the same side."""
     theta = pool.take(which)
-    away = _FAR * directions(pool, which, rng)
+    away = _FAR * unit_directions(pool, which, rng)
     moved = pool.coloured(pool.white(theta) + away)
     return np.where(rng.random(which.shape)[..., None] < strength, moved, theta)
 
 
-def _spurious_mode(pool: Pool, which: Which, strength: float, rng: np.random.Generator) -> Array:
+def _spurious_mode(
+    pool: DrawPool, which: Which, strength: float, rng: np.random.Generator
+) -> Array:
     """The share of q's mass that lies farthest in a direction never holds the truth."""
-    along = directions(pool, which, rng)
+    along = unit_directions(pool, which, rng)
     white = pool.white(pool.take(_looked(pool, rng))).reshape(-1, along.shape[2])
     edge = np.quantile(white @ along[:, 0].T, 1 - strength, axis=0)[:, None]
     return redrawn(pool, which, lambda theta: (pool.white(theta) * along).sum(2) <= edge, rng)
 
 
-def _looked(pool: Pool, rng: np.random.Generator) -> Which:
+def _looked(pool: DrawPool, rng: np.random.Generator) -> Which:
     """Places (t, n) of about 20,000 draws."""
     n, k = pool.q.shape[:2]
     return rng.integers(k, size=(max(1, min(k, _LOOKED // n)), n))
 
 
 def redrawn(
-    pool: Pool,
+    pool: DrawPool,
     which: Which,
     allowed: Callable[[Array], NDArray[np.bool_]],
     rng: np.random.Generator,
@@ -332,7 +338,7 @@ def redrawn(
     return theta
 
 
-def _ignores_x(pool: Pool, which: Which, strength: float, rng: np.random.Generator) -> Array:
+def _ignores_x(pool: DrawPool, which: Which, strength: float, rng: np.random.Generator) -> Array:
     """The truth's whitened residuals follow linear functions of x, with this correlation.
 
     Residuals are handed on between rows, so that each coordinate's law over all rows is kept.
@@ -354,7 +360,9 @@ def _ignores_x(pool: Pool, which: Which, strength: float, rng: np.random.Generat
     return pool.coloured(z)
 
 
-def _support_leak(pool: Pool, which: Which, strength: float, rng: np.random.Generator) -> Array:
+def _support_leak(
+    pool: DrawPool, which: Which, strength: float, rng: np.random.Generator
+) -> Array:
     """The outermost share of q's mass, over all rows, lies where the truth never is."""
     draws = pool.take(_looked(pool, rng)).reshape(-1, pool.q.shape[2])
     each = strength / (2 * draws.shape[1])
@@ -363,7 +371,7 @@ def _support_leak(pool: Pool, which: Which, strength: float, rng: np.random.Gene
     return np.clip(inside, low, high)
 
 
-def precision(pool: Pool) -> Array | None:
+def precision(pool: DrawPool) -> Array | None:
     """Diagonal (D,) of the inverse of the rows' correlation matrices, mean over rows.
 
     What a bias of one sd in one parameter costs beside the others, times two. None where K draws
@@ -377,7 +385,7 @@ def precision(pool: Pool) -> Array | None:
     return np.asarray(np.maximum(inverse * (k - d - 2) / (k - 1), 1.0))
 
 
-def _in_one(pool: Pool) -> float | None:
+def _in_one(pool: DrawPool) -> float | None:
     """The precision in the parameter that holds the defect, or the mean over all."""
     precisions = precision(pool)
     if precisions is None:
@@ -385,12 +393,12 @@ def _in_one(pool: Pool) -> float | None:
     return float(precisions.mean() if pool.parameter is None else precisions[pool.parameter])
 
 
-def _bias_one_nats(pool: Pool, strength: float) -> float | None:
+def _bias_one_nats(pool: DrawPool, strength: float) -> float | None:
     weight = _in_one(pool)
     return None if weight is None else strength**2 / 2 * weight
 
 
-def _bias_all_nats(pool: Pool, strength: float) -> float | None:
+def _bias_all_nats(pool: DrawPool, strength: float) -> float | None:
     """Mean over signs, of which a pair of correlated parameters has better and worse ones."""
     precisions = precision(pool)
     return None if precisions is None else strength**2 / 2 * float(precisions.sum())
@@ -403,7 +411,7 @@ def _scaled_nats(factor: float, weight: float = 1.0) -> float:
 
 
 def _width_nats(*, single: bool, wide: bool) -> Nats:
-    def nats(pool: Pool, strength: float) -> float | None:
+    def nats(pool: DrawPool, strength: float) -> float | None:
         factor = 1 / strength if wide else strength
         if not single:
             return pool.q.shape[2] * _scaled_nats(factor)
@@ -413,7 +421,7 @@ def _width_nats(*, single: bool, wide: bool) -> Nats:
     return nats
 
 
-def _missing_nats(pool: Pool, strength: float) -> float:
+def _missing_nats(pool: DrawPool, strength: float) -> float:
     """KL of (1 - s) N(0, 1) + s N(6, 1) from N(0, 1), by quadrature."""
     del pool
     z, step = np.linspace(-10.0, _FAR + 10.0, 4001, retstep=True)
@@ -424,13 +432,13 @@ def _missing_nats(pool: Pool, strength: float) -> float:
     return float(step * (normal * np.exp(log_ratio) * log_ratio).sum())
 
 
-def _spurious_nats(pool: Pool, strength: float) -> float:
+def _spurious_nats(pool: DrawPool, strength: float) -> float:
     """Of q without a share of its mass, from q."""
     del pool
     return float(-np.log1p(-strength))
 
 
-def _follows_nats(pool: Pool, strength: float) -> float:
+def _follows_nats(pool: DrawPool, strength: float) -> float:
     """Of residuals that follow x with this correlation, in as many coordinates as x has."""
     used = min(pool.q.shape[2], pool.followed.shape[1])
     return float(-used / 2 * np.log1p(-(strength**2)))
@@ -578,3 +586,195 @@ CAUSES: tuple[str, ...] = tuple(
     dict.fromkeys(injection.cause for injection in INJECTIONS.values())
 )
 """The ten causes that can be named."""
+
+
+_TAUS = (0.01, 0.03, 0.06, 0.1, 0.2, 0.4, 1.0)
+
+Columns = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Direction:
+    """One g: a product of standardised parameters, its sign and the parameters (one or two)."""
+
+    columns: Columns
+    sign: float = 1.0
+
+    def of(self, z: Array) -> Array:
+        """g (n, K) of standardised draws (n, K, D), standardised within each row.
+
+        A row in which g does not vary has g = 0: every draw is as likely as any other.
+        """
+        g = self.sign * z[..., list(self.columns)].prod(2)
+        sd = g.std(1, keepdims=True)
+        still = sd <= 1e-9 * np.maximum(np.abs(g).max(1, keepdims=True), 1.0)
+        standard = (g - g.mean(1, keepdims=True)) / np.where(still, 1.0, sd)
+        return np.asarray(np.where(still, 0.0, standard))
+
+
+def chances(g: Array, tau: float) -> Array:
+    """Chances (n, K) of each draw to play the truth: exp(tau g) over its sum."""
+    weight = np.exp(tau * (g - g.max(1, keepdims=True)))
+    return np.asarray(weight / weight.sum(1, keepdims=True))
+
+
+def divergence(chance: Array) -> Array:
+    """KL (n,) of a draw picked by these chances (n, K) from one picked evenly, in nats."""
+    k = chance.shape[1]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(np.where(chance > 0, chance * np.log(k * chance), 0.0).sum(1))
+
+
+def _blocks(pool: DrawPool, direction: Direction) -> Iterator[tuple[slice, Array]]:
+    """g of some rows at a time, in float64."""
+    for start in range(0, len(pool.q), _ROWS):
+        rows = slice(start, start + _ROWS)
+        z = (np.asarray(pool.q[rows], np.float64) - pool.mean[rows, None]) / pool.sd[rows, None]
+        yield rows, direction.of(z)
+
+
+def chosen(pool: DrawPool, direction: Direction, tau: float, uniform: Array) -> Which:
+    """Places (T, n) of draws chosen by one uniform number (T, n) each, along growing g.
+
+    A stronger tilt moves every choice to a draw with the same or a larger g, so that the same
+    numbers give powers that differ by the strength alone.
+    """
+    which = np.empty(uniform.shape, dtype=np.intp)
+    for rows, g in _blocks(pool, direction):
+        order = g.argsort(1, kind="stable")
+        chance = chances(np.take_along_axis(g, order, axis=1), tau)
+        n, k = chance.shape
+        up = np.cumsum(chance, axis=1)
+        up[:, -1] = 1.0
+        row = np.arange(n)
+        # All rows at once: each one's steps from 0 to 1 stand after those of the row before.
+        at = np.searchsorted((up + row[:, None]).ravel(), uniform[:, rows] + row, side="right")
+        which[:, rows] = order[row, np.clip(at - row * k, 0, k - 1)]
+    return which
+
+
+def nats(pool: DrawPool, direction: Direction, tau: float) -> float:
+    """KL in nats, mean over rows."""
+    return float(
+        np.concatenate([divergence(chances(g, tau)) for _, g in _blocks(pool, direction)]).mean()
+    )
+
+
+def _drawn(d: int, rng: np.random.Generator) -> int:
+    return int(rng.integers(d, size=1)[0])  # as `Pool.parameter` draws it
+
+
+def _one(d: int, rng: np.random.Generator) -> Direction:
+    """A parameter, up or down."""
+    return Direction((_drawn(d, rng),), float(rng.choice([-1.0, 1.0])))
+
+
+def _out(d: int, rng: np.random.Generator) -> Direction:
+    """The square of a parameter: truths too far out, so that q is too narrow."""
+    j = _drawn(d, rng)
+    return Direction((j, j))
+
+
+def _in(d: int, rng: np.random.Generator) -> Direction:
+    """Truths too far in, so that q is too wide."""
+    j = _drawn(d, rng)
+    return Direction((j, j), -1.0)
+
+
+def _two(d: int, rng: np.random.Generator) -> Direction:
+    """The product of two parameters, up or down."""
+    i = _drawn(d, rng)
+    j = (i + 1 + int(rng.integers(d - 1))) % d
+    return Direction((min(i, j), max(i, j)), float(rng.choice([-1.0, 1.0])))
+
+
+Draw = Callable[[int, np.random.Generator], Direction]
+
+
+def _pick(draw: Draw) -> Pick:
+    """Trials that share a direction are chosen together."""
+
+    def pick(pool: DrawPool, which: Which, strength: float, rng: np.random.Generator) -> Which:
+        count, own = pool.ways(which, rng)
+        directions = [draw(pool.q.shape[2], own) for _ in range(count)] * (len(which) // count)
+        uniform, indices = rng.random(which.shape), np.empty(which.shape, np.intp)
+        for direction in dict.fromkeys(directions):
+            trials = [t for t, other in enumerate(directions) if other == direction]
+            indices[trials] = chosen(pool, direction, strength, uniform[trials])
+        return indices
+
+    return pick
+
+
+def _nats(draw: Draw, directions_of: Callable[[int], list[Direction]]) -> Nats:
+    """Of the direction that all trials share, or the mean over all that they may have."""
+
+    def size(pool: DrawPool, strength: float) -> float:
+        d = pool.q.shape[2]
+        if pool.way is None:
+            return float(
+                np.mean([nats(pool, direction, strength) for direction in directions_of(d)])
+            )
+        _, own = pool.ways(np.empty((1, len(pool.q)), np.intp), np.random.default_rng(0))
+        return nats(pool, draw(d, own), strength)
+
+    return size
+
+
+def _each(d: int) -> list[Direction]:
+    return [Direction((j,), sign) for j in range(d) for sign in (-1.0, 1.0)]
+
+
+def _squares(sign: float) -> Callable[[int], list[Direction]]:
+    return lambda d: [Direction((j, j), sign) for j in range(d)]
+
+
+def _pairs(d: int) -> list[Direction]:
+    return [
+        Direction((i, j), sign) for i in range(d) for j in range(i + 1, d) for sign in (-1.0, 1.0)
+    ]
+
+
+def _tilt(
+    name: str,
+    cause: str,
+    title: str,
+    draw: Draw,
+    directions_of: Callable[[int], list[Direction]],
+    *,
+    dims: int = 1,
+) -> Injection:
+    return Injection(
+        name=name,
+        cause=cause,
+        title=title,
+        unit="nats",
+        strengths=_TAUS,
+        pick=_pick(draw),
+        spread="two" if dims == 2 else "one",
+        nats=_nats(draw, directions_of),
+        exact=True,
+        least_dims=dims,
+    )
+
+
+TILTS: Mapping[str, Injection] = {
+    tilt.name: tilt
+    for tilt in (
+        _tilt("tilt_bias", "bias", "tilted along one parameter", _one, _each),
+        _tilt("tilt_narrow", "too_narrow", "tilted inwards in one parameter", _out, _squares(1.0)),
+        _tilt("tilt_wide", "too_wide", "tilted outwards in one parameter", _in, _squares(-1.0)),
+        _tilt(
+            "tilt_correlation",
+            "wrong_correlation",
+            "tilted along two parameters' product",
+            _two,
+            _pairs,
+            dims=2,
+        ),
+    )
+}
+"""Defects that choose the truth, each of exactly known nats."""
+
+DEFECTS: Mapping[str, Injection] = {**INJECTIONS, **TILTS}
+"""All that can be put into a table."""

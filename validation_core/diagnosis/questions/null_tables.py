@@ -8,23 +8,37 @@ scored once; a trial picks draws, and ranks follow by search in each row's order
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core import scores
+from validation_core import scores, statistics
+from validation_core.diagnosis import learning
+from validation_core.diagnosis.obstacles import obstacle, unusable
 from validation_core.methods.base import Method
+from validation_core.methods.omnibus import Omnibus, WholeTable
+from validation_core.methods.sbc import SBC
+from validation_core.omnibus import Learned
+from validation_core.omnibus.battery import ROUNDING, Battery, Scale, scale
+from validation_core.omnibus.features import RATIOS
+from validation_core.omnibus.slots import Slots, SlotScore, log_ratios, norms
+from validation_core.omnibus.table import Asked, statistics_of
+from validation_core.rng import stream
+from validation_core.statistics.permutation import share_beyond
 from validation_core.statistics.ranks import count, require_numbers
+from validation_core.tables import Upload
 from validation_core.types import Array, BlockScores, PosteriorTable, Score, Scores, TableScores
 
 TRIALS = 200
 """Self-made tables behind a rate: it is then known to about 3 points near 5%, 6 near 80%."""
 
-_FEWEST = 40  # trials of the widest tables
+_FEWEST_TRIALS = 40  # trials of the widest tables
 _RANKED = 100_000  # ranks of one trial that allow all trials; larger tables get fewer
-_NUMBERS = 1 << 21  # of truths made at a time: bounds the memory
+_NUMBERS_AT_ONCE = 1 << 21  # of truths made at a time: bounds the memory
 _LARGE = (
     10_000  # truths of a table from which on fewer are made at a time: its draws are there too
 )
@@ -43,13 +57,13 @@ def trials_of(n: int, d: int, ranked: int = _RANKED) -> int:
         d: parameters.
         ranked: ranks of one table that allow all 200.
     """
-    return min(TRIALS, max(_FEWEST, TRIALS * ranked // max(1, n * d)))
+    return min(TRIALS, max(_FEWEST_TRIALS, TRIALS * ranked // max(1, n * d)))
 
 
 def at_once(n: int, d: int) -> int:
     """How many tables of n rows with d parameters are made at a time."""
     numbers = max(1, n * d)
-    return max(1, (_NUMBERS if numbers <= _LARGE else _NUMBERS // 8) // numbers)
+    return max(1, (_NUMBERS_AT_ONCE if numbers <= _LARGE else _NUMBERS_AT_ONCE // 8) // numbers)
 
 
 def picked(n: int, k: int, trials: int, rng: np.random.Generator) -> Places:
@@ -58,7 +72,7 @@ def picked(n: int, k: int, trials: int, rng: np.random.Generator) -> Places:
 
 
 @dataclass(frozen=True, eq=False)
-class Trials:
+class SelfMadeTables:
     """T tables made of one table's draws."""
 
     rows: PosteriorTable
@@ -71,13 +85,13 @@ class Trials:
     def __len__(self) -> int:
         return len(self.which)
 
-    def at(self, places: Places) -> Trials:
+    def at(self, places: Places) -> SelfMadeTables:
         """The same tables, some of their rows."""
         rows = PosteriorTable(self.rows.theta[places], self.rows.x[places], self.rows.q[places])
         truths = None if self.truths is None else self.truths[:, places]
-        return Trials(rows, self.which[:, places], truths)
+        return SelfMadeTables(rows, self.which[:, places], truths)
 
-    def pieces(self) -> Iterator[Trials]:
+    def pieces(self) -> Iterator[SelfMadeTables]:
         """Some tables at a time, so that what is made of them fits."""
         n, _, d = self.rows.q.shape
         step = at_once(n, d)
@@ -120,21 +134,21 @@ class Pooled:
         ordered.sort(axis=-1)
         return cls(score, values, ordered, (ordered[..., 1:] == ordered[..., :-1]).any(-1))
 
-    def on(self, trials: Trials) -> Scored:
+    def on(self, trials: SelfMadeTables) -> ScoredTables:
         """The scores of these tables' truths: rows as here."""
         own = np.take_along_axis(self.draws, trials.which.T[None], axis=-1)
         if trials.truths is None:
-            return Scored(self, trials.which, own, own)
+            return ScoredTables(self, trials.which, own, own)
         there = np.moveaxis(trials.truths, 0, 1)  # (n, T, D)
         truth_scores = require_numbers(_scored(self.score, trials.rows, there))
         # A draw that stayed as it was keeps its score to the bit, whatever a network rounds.
         picks = np.take_along_axis(trials.rows.q, trials.which.T[..., None], axis=1)
         truth = np.where((there == picks).all(-1), own, truth_scores)
-        return Scored(self, trials.which, truth, own)
+        return ScoredTables(self, trials.which, truth, own)
 
 
 @dataclass(frozen=True, eq=False)
-class Scored:
+class ScoredTables:
     """T tables under one score."""
 
     pooled: Pooled
@@ -208,7 +222,7 @@ class Scored:
             yield TableScores(self.truth[..., trial], draws)
 
 
-def pvalues(method: Method, scored: Scored, rng: np.random.Generator) -> Float:
+def pvalues(method: Method, scored: ScoredTables, rng: np.random.Generator) -> Float:
     """The p-value (T,) that a method gives each table.
 
     Args:
@@ -232,3 +246,267 @@ def pvalues(method: Method, scored: Scored, rng: np.random.Generator) -> Float:
 def _scored(score: Score, rows: PosteriorTable, theta: Array) -> Array:
     """Scores (S, n, T) of T places theta (n, T, D) at each row."""
     return scores.apply(score, PosteriorTable(theta[:, 0], rows.x, theta)).draws
+
+
+_NUMBERS_SCORED = (
+    3_000_000  # of q's draws that are scored: 5000 rows of 10 parameters keep 60 draws
+)
+_FEWEST_DRAWS = 20  # draws at each x that are kept whatever the size
+LABELLINGS = 999
+
+
+def needs_draws(upload: Upload) -> str | None:
+    """Why no table can be made of an upload's own draws; None where it can."""
+    if not isinstance(upload.data, PosteriorTable):
+        return (
+            "A draw of q plays the truth among the others at its x; two samples p and q have no "
+            "x. Upload theta, x and theta_q."
+        )
+    if upload.k < 2:
+        return (
+            f"A draw of q plays the truth, so that each row needs at least 2; got {upload.k}. "
+            "Upload more draws at each x."
+        )
+    return obstacle(SBC(), upload) or unusable(upload)
+
+
+def thinned(upload: Upload) -> Upload:
+    """The upload, of large tables with fewer draws at each x, evenly spaced in their order.
+
+    A test's level does not depend on how many draws there are, and its power hardly beyond 60:
+    scoring all draws of a large table would take longer than everything else.
+    """
+    data = upload.data
+    assert isinstance(data, PosteriorTable)
+    n, k, d = data.q.shape
+    most = min(k, max(_FEWEST_DRAWS, _NUMBERS_SCORED // (n * d)))
+    if most == k:
+        return upload
+    places = np.arange(most) * k // most
+    return replace(upload, data=replace(data, q=data.q[:, places]))
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A method that is not asked about self-made tables."""
+
+    label: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.label} was left out: {self.reason}."
+
+
+def parted(upload: Upload, methods: Sequence[Method]) -> tuple[list[Method], tuple[LeftOut, ...]]:
+    """The methods that are asked, and why others that the diagnosis runs are not.
+
+    Methods that cannot run on the upload at all are in neither.
+    """
+    eligible: list[Method] = []
+    left: dict[str, str] = {}
+    for method in methods:
+        if obstacle(method, upload) is None:
+            reason = method.unfit(upload.k)
+            if reason is None:
+                eligible.append(method)
+            else:
+                left[method.label] = reason
+    return eligible, tuple(LeftOut(label, reason) for label, reason in left.items())
+
+
+@dataclass(frozen=True, eq=False)
+class _LearnedPools:
+    """Learned scores of all draws at the rows that they did not learn from."""
+
+    pools: Mapping[str, Pooled]
+    """By the name that the verdict has for each."""
+    rows: Places
+    """(n,) of the table."""
+
+
+@dataclass(frozen=True, eq=False)
+class NullVerdict:
+    """What is looked at, its pools being q's draws alone, and how large the largest of it gets."""
+
+    setup: Asked
+    """Without learned scores."""
+    labellings: Slots
+    """(B, N)."""
+    z: NDArray[np.float32]
+    """(B, C) of the labellings, without learned scores."""
+    theta: Pooled
+    """Every parameter of all rows."""
+    norm: Pooled | None
+    """Of all rows; None for one parameter."""
+    learned: _LearnedPools | None = None
+    others: Battery | None = None
+    """The statistics of learned scores."""
+
+    @classmethod
+    def of(cls, upload: Upload, seed: int) -> NullVerdict:
+        """What the verdict looks at on this table without learned scores."""
+        data = upload.data
+        assert isinstance(data, PosteriorTable)
+        setup = statistics_of(data, seed, truths=False)
+        labellings = setup.battery.pools.labellings(
+            LABELLINGS, stream(seed, "null verdict", "labellings")
+        )
+        norm = None
+        if len(setup.parameters) > 1:
+            norm = Pooled.ranked(WholeTable(), norms(data.q[..., setup.parameters])[None])
+        z = setup.battery.labelled(labellings)
+        return cls(setup, labellings, z, Pooled.of(WholeTable(), data), norm)
+
+    def beside(self, learned: _LearnedPools) -> NullVerdict:
+        """With these learned scores too: only theirs are worked out for every labelling."""
+        scores = [
+            Learned(name, learned.rows, pool.draws[0], name in RATIOS)
+            for name, pool in learned.pools.items()
+        ]
+        return replace(self, learned=learned, others=self.setup.beside(scores))
+
+    @cached_property
+    def _null(self) -> tuple[Scale, NDArray[np.float32]]:
+        """How families compare, and the largest evidence (B,) of each labelling."""
+        z, cells = self.z, self.setup.battery.cells
+        if self.others is not None:
+            z = np.concatenate([z, self.others.labelled(self.labellings)], axis=1)
+            cells = (*cells, *self.others.cells)
+        comparable = scale(z, cells)
+        return comparable, comparable.evidence(z).max(axis=1)
+
+    def pvalues(self, trials: SelfMadeTables) -> Float:
+        """The verdict's p (T,) of tables; none is below 1 / (B + 1)."""
+        scores, (comparable, null) = self._scores(trials), self._null
+        both = [battery for battery in (self.setup.battery, self.others) if battery is not None]
+        z = np.concatenate([battery.of_truths(scores) for battery in both], axis=1)
+        observed = comparable.evidence(z).max(axis=1)
+        slack = ROUNDING * np.maximum(np.abs(observed), 1.0)
+        return share_beyond(observed, np.broadcast_to(null, (len(observed), len(null))), slack)
+
+    def _scores(self, trials: SelfMadeTables) -> list[SlotScore]:
+        """Ranks of the truths among the other draws, by every score that is looked at."""
+        u = self.theta.on(trials).mid_ranks()
+        scores = [
+            SlotScore("theta", int(parameter), u[parameter]) for parameter in self.setup.parameters
+        ]
+        if self.norm is not None:
+            scores.append(SlotScore("norm", -1, self._norms(trials)))
+        if self.learned is None:
+            return scores
+        there = trials.at(self.learned.rows)
+        for name, pool in self.learned.pools.items():
+            scored = pool.on(there)
+            raw = None
+            if name in RATIOS:
+                raw = log_ratios(scored.truth[0], pool.draws[0].max(axis=-1)).T
+            scores.append(SlotScore(name, -1, scored.mid_ranks()[0], raw))
+        return scores
+
+    def _norms(self, trials: SelfMadeTables) -> NDArray[np.float32]:
+        """Mid-ranks u (T, N) of the truths' norms among the other draws."""
+        assert self.norm is not None
+        own = np.take_along_axis(self.norm.draws, trials.which.T[None], axis=-1)
+        truth = own
+        if trials.truths is not None:
+            moved = np.moveaxis(trials.truths, 0, 1)[..., self.setup.parameters]
+            truth = norms(trials.rows.q[..., self.setup.parameters], moved)[None]
+        return ScoredTables(self.norm, trials.which, truth, own).mid_ranks()[0]
+
+
+@dataclass(frozen=True, eq=False)
+class TestBattery:
+    """Methods, the rows that each looks at and all draws there under the score that it reads."""
+
+    methods: tuple[Method, ...]
+    pools: tuple[Pooled | None, ...]
+    """One for each method; methods that read one network share one, relabelling has its own."""
+    places: tuple[Places | None, ...]
+    """The rows that each looks at; None for all."""
+    relabelled: NullVerdict | None = None
+    """What relabelling looks at, where it is among the methods."""
+
+    @classmethod
+    def of(
+        cls,
+        upload: Upload,
+        methods: Sequence[Method],
+        seed: int,
+        network: Callable[[Method], Any],
+        known: Mapping[Any, Pooled] | None = None,
+        unlearned: Callable[[], NullVerdict] | None = None,
+    ) -> TestBattery:
+        """What these methods read.
+
+        Args:
+            upload: a table.
+            methods: those that are asked.
+            seed: fixes which rows are tested on.
+            network: the trained network that a method reads.
+            known: pools by the score or network that they were made with.
+            unlearned: relabelling without learned scores, where it has been worked out before.
+        """
+        assert isinstance(upload.data, PosteriorTable)
+        data, places = upload.data, learning.kept(upload, seed)
+        test = PosteriorTable(data.theta[places], data.x[places], data.q[places])
+        by_score: dict[Any, Pooled] = dict(known or {})
+        pools: list[Pooled | None] = []
+        learned: dict[str, Pooled] = {}
+        for method in methods:
+            if isinstance(method, Omnibus):
+                pools.append(None)
+                continue
+            read: Any = method.score() if method.is_fixed else network(method)
+            if read not in by_score:
+                everywhere = method.is_fixed
+                rows = PosteriorTable(data.theta, data.x[:, :0], data.q) if everywhere else test
+                by_score[read] = Pooled.of(read if everywhere else read.at(), rows)
+            pools.append(by_score[read])
+            if method.verdict_score:
+                learned[method.verdict_score] = by_score[read]
+        at = tuple(None if method.is_fixed else places for method in methods)
+        relabelled = None
+        if any(isinstance(method, Omnibus) for method in methods):
+            relabelled = unlearned() if unlearned else NullVerdict.of(upload, seed)
+            if learned:
+                relabelled = relabelled.beside(_LearnedPools(learned, places))
+        return cls(tuple(methods), tuple(pools), at, relabelled)
+
+    def pvalues(self, trials: SelfMadeTables, seed: int, *names: str | int) -> Float:
+        """The p-values (methods, T); each method has a stream of its own."""
+        each = []
+        for method, scored in zip(self.methods, self._scored(trials), strict=True):
+            if scored is None:
+                assert self.relabelled is not None
+                each.append(self.relabelled.pvalues(trials))
+            else:
+                each.append(pvalues(method, scored, stream(seed, *names, method.label)))
+        return np.stack(each) if each else np.empty((0, len(trials)))
+
+    def ranks(self, trials: SelfMadeTables, seed: int, *names: str | int) -> list[Float]:
+        """Randomised ranks (T, S, n) of each method's rows."""
+        return [
+            scored.ranks(stream(seed, *names, method.label))
+            for method, scored in zip(self.methods, self._scored(trials), strict=True)
+            if scored is not None
+        ]
+
+    def _scored(self, trials: SelfMadeTables) -> list[ScoredTables | None]:
+        by_pool: dict[int, ScoredTables] = {}
+        for pool, places in zip(self.pools, self.places, strict=True):
+            if pool is not None and id(pool) not in by_pool:  # methods share a network's scores
+                by_pool[id(pool)] = pool.on(trials if places is None else trials.at(places))
+        return [None if pool is None else by_pool[id(pool)] for pool in self.pools]
+
+
+def together(pvalue: Float, methods: Sequence[Method], tests: int) -> Float:
+    """The verdict's p-value (T,) of p-values (methods, T).
+
+    Relabelling's own where it is among the methods; else the smallest, adjusted by Holm over so
+    many tests. Those that were not asked count as if they had p = 1.
+    """
+    for method, own in zip(methods, pvalue, strict=True):
+        if isinstance(method, Omnibus):
+            return own
+    missing = np.ones((max(0, tests - len(pvalue)), pvalue.shape[1]))
+    return statistics.holm(np.concatenate([pvalue, missing]).T).min(-1)

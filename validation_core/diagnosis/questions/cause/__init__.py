@@ -6,28 +6,58 @@ among those in which a draw of q plays the truth, and lies near one cause's inje
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
+
+from validation_core.diagnosis.called import called
 from validation_core.diagnosis.claims import Claims
 from validation_core.diagnosis.obstacles import unusable
-from validation_core.diagnosis.questions.base import Names, Question, Rows
-from validation_core.diagnosis.questions.cause import causes, text
-from validation_core.diagnosis.questions.cause.study import CauseStudy, LikelyCause, cause_of
+from validation_core.diagnosis.questions.base import (
+    LEVEL,
+    Names,
+    Question,
+    Rows,
+    TableStudy,
+    as_numbers,
+)
+from validation_core.diagnosis.questions.cause import tables
+from validation_core.diagnosis.questions.cause.reference_sets import (
+    COUNTED,
+    Likeness,
+    classify,
+    null_pvalue,
+    reference_sets,
+    refined,
+)
+from validation_core.diagnosis.questions.cause.tables import (
+    Departure,
+    Finding,
+    PreparedTable,
+    subsample,
+)
+from validation_core.diagnosis.words import equals
+from validation_core.figures import style
+from validation_core.figures.outcome import Drawn
 from validation_core.methods.base import Method
-from validation_core.tables import Upload
-from validation_core.types import PosteriorTable
+from validation_core.study import Report
+from validation_core.tables import Upload, repeats
+from validation_core.tables.repeats import Fault
+from validation_core.types import Array, PosteriorTable
 
 if TYPE_CHECKING:
     from validation_core.diagnosis.verdict import Diagnosis
-    from validation_core.figures.outcome import Drawn
+    from validation_core.store import Store
 
-__all__ = ["Cause", "CauseStudy", "LikelyCause", "cause_of"]
 
 _LEAST_ROWS, _LEAST_DRAWS = 100, 20
 
 
-class Cause(Question[LikelyCause]):
+class Cause(Question["LikelyCause"]):
     """Which injected defect a table looks like."""
 
     name = "cause"
@@ -67,17 +97,15 @@ class Cause(Question[LikelyCause]):
     def describe(
         self, result: LikelyCause, names: Names, claims: Claims | None = None
     ) -> tuple[str, ...]:
-        return text.describe(result, names.theta, claims)
+        return describe(result, names.theta, claims)
 
     def rows(self, result: LikelyCause, names: Names, claims: Claims | None = None) -> Rows:
         """Causes, the likeliest first, each with its evidence: one row for each piece."""
-        return text.rows(result, names.theta)
+        return rows(result, names.theta)
 
     def figures(
         self, result: LikelyCause, names: Names, claims: Claims | None = None
     ) -> tuple[Drawn, ...]:
-        from validation_core.diagnosis.questions.cause.figures import figures
-
         return figures(result)
 
     def finds(self, result: LikelyCause) -> bool:
@@ -98,7 +126,7 @@ class Cause(Question[LikelyCause]):
         worst = diagnosis.flagged[0].name if diagnosis.flagged else None
         first = {
             "cause": result.cause,
-            "reading": causes.TITLES.get(result.cause, result.cause),
+            "reading": TITLES.get(result.cause, result.cause),
             "parameter": worst,
             "pvalue": result.pvalue,
             "why": result.why,
@@ -107,7 +135,7 @@ class Cause(Question[LikelyCause]):
         ranked = [
             {
                 **candidate.to_json(),
-                "reading": causes.TITLES.get(candidate.cause, candidate.cause),
+                "reading": TITLES.get(candidate.cause, candidate.cause),
                 "parameter": worst,
             }
             for candidate in result.causes
@@ -116,3 +144,708 @@ class Cause(Question[LikelyCause]):
             document["cause"] = [{**ranked[0], **first}, *ranked[1:]]
         else:
             document["cause"] = [first, *ranked]
+
+
+STRONG = 0.01
+"""p-values up to which something is off at all, and up to which a cause is named."""
+_LEAST_WEIGHT, _CLEARLY = 0.45, 1.5  # a cause needs to be named, and times the next one's
+_FARTHEST = 3.5  # typical distances within a cause's injected tables beyond which it is not named
+_DETAILED = 3  # causes whose evidence is worked out
+
+
+@dataclass(frozen=True)
+class Strength:
+    """How large a defect is, if it is of this shape."""
+
+    value: float
+    low: float
+    high: float
+    unit: str
+    shape: str
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One cause beside the table."""
+
+    cause: str
+    weight: float
+    """How like it the table is; weights sum to 1."""
+    apart: float
+    """Distance from its likeliest shape, in typical ones."""
+    share: float
+    """Of the injected tables nearest to this one."""
+    strength: Strength
+    evidence: tuple[Finding, ...]
+    """Of the likeliest causes only."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Every number."""
+        fields: dict[str, Any] = as_numbers(self)
+        return {**fields, "evidence": [finding.to_json() for finding in self.evidence]}
+
+
+@dataclass(frozen=True, eq=False)
+class LikelyCause:
+    """Which injected defect a table looks like, or that it looks like none or no single one."""
+
+    cause: str
+    """A cause, `unclear` or `none`."""
+    why: str
+    """Why it is unclear."""
+    pvalue: float
+    """That the table stands out among those in which a draw of q plays the truth; exact."""
+    causes: tuple[Candidate, ...]
+    """The likeliest first."""
+    faults: tuple[repeats.Fault, ...]
+    """What is wrong with the draws themselves."""
+    seen: tuple[Departure, ...]
+    """Departures of the table, whatever the cause."""
+    nulls: int
+    injected: int
+    contraction: float
+    """Share of q's variance that lies between rows, of the parameter that has least."""
+    parameters: tuple[int, ...]
+    """Those looked at."""
+    used: tuple[int, ...]
+    """Rows, draws and parameters looked at."""
+    full: tuple[int, ...]
+    """Of so many."""
+    next_steps: tuple[str, ...]
+    """What to do, the first thing first."""
+    seconds: float
+    places: Array
+    """Injected tables in the plane in which the likeliest causes lie apart: (I, 2); this table
+    lies at 0."""
+    place_of: Array
+    """Which of `causes` each has: (I,)."""
+    null_places: Array
+    """(B, 2)."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Every number; the likeliest cause's evidence and strength once more at the end."""
+        causes = [candidate.to_json() for candidate in self.causes]
+        return {
+            "cause": self.cause,
+            "why": self.why,
+            "pvalue": self.pvalue,
+            "level": LEVEL,
+            "weights": {candidate.cause: candidate.weight for candidate in self.causes},
+            "causes": causes,
+            "faults": list(self.faults),
+            "seen": [departure.to_json() for departure in self.seen],
+            "nulls": self.nulls,
+            "injected": self.injected,
+            "nearest": COUNTED,
+            "contraction": self.contraction,
+            "parameters": list(self.parameters),
+            "used": list(self.used),
+            "full": list(self.full),
+            "evidence": causes[0]["evidence"],
+            "strength": causes[0]["strength"],
+            "next": list(self.next_steps),
+            "seconds": self.seconds,
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class CauseStudy(TableStudy[LikelyCause], spec="cause"):
+    """A table beside injected ones."""
+
+    version: ClassVar[int] = 3
+    about: ClassVar[str] = "Likely cause"
+
+    def answer(self, upload: Upload, store: Store, report: Report) -> LikelyCause:
+        """The likely cause of what is off in this table."""
+        del store
+        assert isinstance(upload.data, PosteriorTable)
+        return cause_of(upload.data, self.seed, report)
+
+
+def cause_of(
+    table: PosteriorTable, seed: int, report: Report = lambda fraction, live: None
+) -> LikelyCause:
+    """The likely cause of what is off in a table, or that none or no single one is."""
+    start = time.perf_counter()
+    few, columns = subsample(table, seed)
+    ready = PreparedTable.of(few, seed)
+    coarse, injector = reference_sets(ready, report=lambda done: report(0.05 + 0.65 * done, {}))
+    contraction = float(_contractions(ready.ranked.points).min())
+    near = classify(coarse, contraction).close
+    sets = refined(coarse, injector, near, lambda done: report(0.7 + 0.25 * done, {}))
+    likeness, p = classify(sets, contraction), null_pvalue(sets.null)
+    faults = tuple(repeats.faults(table))
+    name, why = _verdict(likeness, p, faults)
+    order = list(likeness.weights)
+    causes = tuple(
+        Candidate(
+            cause=cause,
+            weight=float(likeness.weights[cause]),
+            apart=float(likeness.apart[cause]),
+            share=float(likeness.shares.get(cause, 0.0)),
+            strength=Strength(
+                *likeness.strength[cause],
+                unit=sets.variants[likeness.variant[cause]].unit,
+                shape=sets.variants[likeness.variant[cause]].name,
+            ),
+            evidence=tuple(
+                _renamed(finding, columns)
+                for finding in (tables.evidence(cause, ready) if i < _DETAILED else ())
+            ),
+        )
+        for i, cause in enumerate(order)
+    )
+    return LikelyCause(
+        cause=name,
+        why=why,
+        pvalue=p,
+        causes=causes,
+        faults=faults,
+        seen=tuple(
+            replace(departure, finding=_renamed(departure.finding, columns))
+            for departure in tables.departures(ready)
+        ),
+        nulls=len(sets.null) - 1,
+        injected=len(sets.injected),
+        contraction=contraction,
+        parameters=tuple(columns.tolist()),
+        used=few.q.shape,
+        full=table.q.shape,
+        next_steps=next_steps(name, causes[0].strength.shape),
+        seconds=time.perf_counter() - start,
+        places=likeness.places.astype(np.float32),
+        place_of=np.array([order.index(sets.variants[v].cause) for v in sets.of], np.float32),
+        null_places=likeness.null_places.astype(np.float32),
+    )
+
+
+def _verdict(likeness: Likeness, p: float, faults: Sequence[repeats.Fault]) -> tuple[str, str]:
+    """The cause, `unclear` or `none`; and why it is unclear, else an empty text."""
+    if p > LEVEL:
+        return "none", ""
+    if faults:  # a chain is wider or narrower than its draws, whatever q is
+        return "unclear", "draws"
+    (first, weight), (_, then) = list(likeness.weights.items())[:2]
+    if p > STRONG:
+        return "unclear", "weak"
+    if weight < _LEAST_WEIGHT or weight < _CLEARLY * then:
+        return "unclear", "several"
+    if likeness.apart[first] > _FARTHEST:
+        return "unclear", "far"
+    return first, ""
+
+
+def _contractions(points: Array) -> Array:
+    """Share of the variance that lies between rows (n, K, D), from quantiles: (D,)."""
+    low, middle, high = np.quantile(points, [0.16, 0.5, 0.84], axis=1)
+    within = np.median(np.square((high - low) / 2), axis=0)
+    low, high = np.quantile(middle, [0.16, 0.84], axis=0)
+    # The median of K draws varies by pi / 2 of their variance over K.
+    between = np.maximum(np.square((high - low) / 2) - within * np.pi / 2 / points.shape[1], 0)
+    return np.asarray(between / np.maximum(between + within, 1e-300))
+
+
+def _renamed(finding: Finding, columns: NDArray[np.intp]) -> Finding:
+    """With its place among all parameters instead of those looked at."""
+    return replace(finding, at=tuple(int(columns[i]) for i in finding.at))
+
+
+TITLES: Mapping[str, str] = {
+    "bias": "q is biased",
+    "too_wide": "q is too wide (under-confident)",
+    "too_narrow": "q is too narrow (over-confident)",
+    "wrong_correlation": "q has the wrong correlation between parameters",
+    "heavy_tails": "q's tails are too heavy",
+    "light_tails": "q's tails are too light",
+    "missing_mode": "q misses a mode",
+    "spurious_mode": "q has a spurious mode: mass where the truth never is",
+    "ignores_x": "q ignores x, or part of what it says",
+    "support_leak": "q leaks out of the support of the truth",
+    "unclear": "unclear",
+    "none": "none",
+}
+"""Each cause as a sentence without its full stop."""
+
+NEXT_STEPS: Mapping[str, tuple[str, ...]] = {
+    "bias": (
+        "Train longer or at a smaller learning rate, and look whether the bias shrinks.",
+        "Give x to the network standardised, or by better summary statistics.",
+        "Simulate more where the error follows x.",
+    ),
+    "too_wide": (
+        "Train longer: an estimator that has not converged is too wide.",
+        "Take a wider network or a more flexible density (more flow layers).",
+        "Check that x reaches the network with its full precision and no added noise.",
+    ),
+    "too_narrow": (
+        "Train on more simulations: the network has overfitted those it has.",
+        "Stop earlier, or use weight decay, dropout or an ensemble.",
+        "Check that the validation loss, not the training loss, chose the network.",
+    ),
+    "wrong_correlation": (
+        "Take a density that holds correlations: a full covariance or coupling layers that mix "
+        "all parameters.",
+        "Turn the parameters to less correlated ones before training.",
+        "Check that columns of theta stand in the same order in truth and draws.",
+    ),
+    "heavy_tails": (
+        "Train longer, or take a base density with lighter tails.",
+        "Transform the parameters so that their posterior is closer to normal.",
+        "Check the draws for outliers of a sampler that has not converged.",
+    ),
+    "light_tails": (
+        "Take a base density with heavier tails (Student's t) or more flow layers.",
+        "Bring more simulations: tails are learnt from few of them.",
+        "Transform the parameters (a logarithm for positive ones).",
+    ),
+    "missing_mode": (
+        "Take a density that can be multimodal: a mixture, a spline flow or a diffusion model.",
+        "If draws come from a chain, start it in several places.",
+        "Look at the truths that lie beyond all draws: which x do they share?",
+    ),
+    "spurious_mode": (
+        "Train longer, or bring more simulations near the mode that should not be there.",
+        "Take a more flexible density: a simple flow joins modes by bridges of mass.",
+        "Check that labels or symmetric parameters are not swapped in the simulations.",
+    ),
+    "ignores_x": (
+        "Check that rows of theta and x belong together, and that x reaches the network.",
+        "Standardise x: values of very different sizes look constant to a network.",
+        "Train longer, and use summary statistics or an embedding network that keeps what x says.",
+    ),
+    "support_leak": (
+        "Check the prior's bounds, and transform bounded parameters (logit, logarithm).",
+        "Refuse draws outside the prior, and correct for the mass that this removes.",
+    ),
+    "unclear": (
+        "Look at where q is wrong first: a defect at some x only looks like none of these.",
+        "Bring more simulations: weak defects resemble one another.",
+    ),
+    "none": (),
+}
+"""What to do, the first thing first."""
+
+SHAPES: Mapping[str, str] = {
+    "unread": "q uses x only in part",
+    "shuffled": "q ignores x: its draws do not belong to the truth's rows",
+    "bridge": "q fills a gap where the truth never is, as between two modes",
+    "halfspace": "q has mass where the truth never is, on one side",
+    "blurred": "q is too wide (under-confident): it blurs what is fine",
+    "misread": "q is biased, as if it misread x",
+    "heavy_even": "q's tails are too heavy at the right width",
+    "light_even": "q's tails are too light at the right width",
+}
+"""Shapes whose title says more than their cause's."""
+
+_FIRST: Mapping[str, int] = {"unread": 2, "bridge": 1, "blurred": 1}
+
+
+def cause_title(cause: str, shape: str) -> str:
+    """A cause, as the sentence that its likeliest shape deserves."""
+    return SHAPES.get(shape, TITLES[cause])
+
+
+def next_steps(name: str, shape: str) -> tuple[str, ...]:
+    """What to do, with what suits this shape first."""
+    actions, first = NEXT_STEPS[name], _FIRST.get(shape, 0)
+    # Of what is unclear the shape is a guess, and a shape speaks of its own cause only.
+    if name in ("unclear", "none") or first >= len(actions):
+        return actions
+    return (actions[first], *actions[:first], *actions[first + 1 :])
+
+
+_MOST = 4  # departures that are told
+
+STRENGTHS: Mapping[str, Callable[[str], str]] = {
+    "sd": lambda s: f"off by about {s} posterior sd",
+    "times": lambda s: f"about {s} times",
+    "along": lambda s: f"about {s} times too wide along one direction",
+    "across": lambda s: f"about {s} times too narrow along one direction",
+    "correlation": lambda s: f"correlations changed by a share of about {s}",
+    "degrees": lambda s: f"as Student's t with about {s} degrees of freedom beside a normal",
+    "share of the mode": lambda s: f"a share of about {s} of the smaller mode's mass",
+    "share of the truth": lambda s: f"a share of about {s} of the truth's mass",
+    "share of q": lambda s: f"a share of about {s} of q's mass",
+    "share of the spread": lambda s: f"blurred by a share of about {s} of its local spread",
+    "share of rows": lambda s: f"in a share of about {s} of the rows",
+    "follows": lambda s: f"residuals follow x with correlation about {s}",
+}
+"""How large, by what the strength counts."""
+
+
+def _strength(strength: Strength) -> str:
+    """`about 1.4 [1.2, 1.6] times`."""
+    value, low, high = strength.value, strength.low, strength.high
+    if strength.unit == "degrees":  # the strength is their inverse
+        value, low, high = 1 / value, 1 / high, 1 / low
+    return STRENGTHS[strength.unit](f"{value:.2g} [{low:.2g}, {high:.2g}]")
+
+
+def finding_text(finding: Finding, names: Sequence[str]) -> str:
+    """One finding as a sentence."""
+    return _FINDINGS[finding.what](finding, [called(names, i) for i in finding.at])
+
+
+FAULTS: Mapping[Fault, str] = {
+    "chain": "consecutive draws of q at one x are correlated, as in a chain that was not thinned",
+    "repeated draws": "draws of q repeat within rows",
+    "repeated simulations": "simulations share theta and are not independent",
+    "truth among draws": "q's draws contain the true values",
+}
+"""What is wrong with the draws themselves."""
+
+
+def departure_text(departure: Departure, names: Sequence[str]) -> str:
+    """A departure, to stand in a list."""
+    text = finding_text(departure.finding, names).removesuffix(".").replace("; ", ", ")
+    text = text.replace("How far", "how far", 1)  # it stands within a sentence
+    return f"{text} (adjusted p {equals(departure.pvalue)})"
+
+
+def _numbers(finding: Finding) -> str:
+    return f"{finding.value:.2f} [{finding.low:.2f}, {finding.high:.2f}]"
+
+
+def _percent(finding: Finding) -> str:
+    return f"{_rate(finding.value)} [{_rate(finding.low)}, {_rate(finding.high)}]"
+
+
+def _rate(share: float | None) -> str:
+    assert share is not None, "findings of such a kind have it"
+    return f"{100 * share:.2g}%" if share < 0.1 else f"{100 * share:.0f}%"
+
+
+_FINDINGS: Mapping[str, Callable[[Finding, list[str]], str]] = {
+    "bias": lambda e, n: (
+        f"q's centre for {n[0]} is off by {_numbers(e)} posterior sd; 0 if q were right."
+    ),
+    "follows_x": lambda e, n: (
+        f"{n[0]}'s rank can be predicted from x and q's mean (correlation {_numbers(e)} on rows "
+        "not learnt from; about 0 if q were right)."
+    ),
+    "spread_x": lambda e, n: (
+        f"How far out true values lie can be predicted from x and q's mean (correlation "
+        f"{_numbers(e)} on rows not learnt from; about 0 if q were right)."
+    ),
+    "width": lambda e, n: (
+        f"q's width for {n[0]} is {_numbers(e)} times the one it needs; 1 if q were right."
+    ),
+    "covered": lambda e, n: (
+        f"q's central {e.level:.0%} interval of {n[0]} holds the truth in "
+        f"{_percent(e)} of simulations."
+    ),
+    "inner_half": lambda e, n: (
+        f"{_percent(e)} of true values lie within the inner half of q's draws "
+        "around its centre; 50% if q were right."
+    ),
+    "pair": lambda e, n: (
+        f"The errors of {n[0]} and {n[1]} have correlation {_numbers(e)}; q "
+        f"itself says {e.right:.2f}."
+    ),
+    "along": lambda e, n: (
+        f"Along its worst direction, chosen on other rows, q is {_numbers(e)} "
+        "times as wide as it needs to be; 1 if q were right."
+    ),
+    "tail": lambda e, n: (
+        f"{_percent(e)} of true values lie among q's outermost {e.share:.0%}; "
+        f"{e.share:.0%} if q were right."
+    ),
+    "beyond_all": lambda e, n: (
+        f"{_percent(e)} of true values lie farther out than all draws; "
+        f"{_rate(e.right)} if q were right."
+    ),
+    "how_far": lambda e, n: f"They lie {_numbers(e)} times as far out as 95% of q's draws do.",
+    "minor": lambda e, n: (
+        f"In the {_rate(e.rows)} of simulations where q has two modes, the "
+        f"smaller holds {_rate(e.right)} of its draws and {_percent(e)} of true values."
+    ),
+    "outer_tenth": lambda e, n: (
+        f"{_percent(e)} of true values lie in the outermost 10% of q on the "
+        "side that they avoid most, chosen on other rows; 10% if q were right."
+    ),
+    "contraction": lambda e, n: (
+        f"x explains {_percent(e)} of q's variance of {n[0]}; 0% if q ignored x."
+    ),
+    "agrees": lambda e, n: (
+        f"Over simulations, {n[0]} and q's centre for it have correlation "
+        f"{_numbers(e)}; {e.right:.2f} if q were right."
+    ),
+    "leak": lambda e, n: (
+        f"{_percent(e)} of q's draws of {n[0]} lie outside the truth's range; "
+        f"about {_rate(e.right)} if q were right."
+    ),
+    "edge": lambda e, n: (
+        f"{_percent(e)} of true values of {n[0]} stand within the outermost "
+        f"{e.room:.0%} of their range at either end: it ends sharply."
+    ),
+}
+
+
+KINDS: Mapping[str, str] = {
+    "bias": "error of q's centre, posterior sd",
+    "follows_x": "correlation of ranks with what x foretells",
+    "spread_x": "correlation of the ranks of distances with what x foretells",
+    "width": "q's width by the width needed",
+    "covered": "coverage of the central 80% interval",
+    "inner_half": "truths within the inner half of q",
+    "pair": "correlation of errors (if q were right: q's own)",
+    "along": "q's width by the width needed, worst direction",
+    "tail": "truths in q's outermost draws",
+    "beyond_all": "truths beyond all draws",
+    "how_far": "how many times as far out as 95% of the draws",
+    "minor": "truths in q's smaller mode (if q were right: q's draws there)",
+    "outer_tenth": "truths in the outermost 10% of q, worst side",
+    "contraction": "share of q's variance that x explains",
+    "agrees": "correlation of the truth with q's centre",
+    "leak": "q's draws outside the truth's range",
+    "edge": "truths within 2% of the ends of their range",
+}
+
+
+def describe(
+    result: LikelyCause, names: Sequence[str], claims: Claims | None = None
+) -> tuple[str, ...]:
+    """The cause with its size, what it was told apart from, what speaks for it, what to do.
+
+    Where none is named the first sentence says what was seen instead: it may stand alone.
+
+    Args:
+        result: the table beside injected ones.
+        names: of the parameters.
+        claims: what may be claimed; None leaves this panel a level of its own.
+    """
+    if claims is not None and not claims.found:
+        return (
+            f"No cause is named: nothing speaks against q (p {equals(claims.pvalue)} over "
+            "everything that was looked at).",
+        )
+    if result.faults:
+        return (_open(result), _seen(result, names, claims), *_part(result))
+    if result.cause == "none":
+        return (
+            f"No cause is named: {_stands(result)}. {_seen(result, names, claims)}",
+            *_part(result),
+        )
+    if result.cause == "unclear":
+        return (
+            f"No single cause stands out: {_stands(result)}, {_why(result)}. "
+            f"{_seen(result, names, claims)}",
+            *_part(result),
+            *NEXT_STEPS["unclear"],
+        )
+    first = result.causes[0]
+    sentences = [
+        f"Most likely, {_title(first)}: {_strength(first.strength)}; {_stands(result)}.",
+        f"Similarity to simulated defects: {_weights(result)}. Of the {COUNTED} simulated "
+        f"tables most like it, {first.share:.0%} have this defect.",
+    ]
+    sentences += [finding_text(finding, names) for finding in first.evidence]
+    return (*sentences, f"Next: {result.next_steps[0]}", *_part(result))
+
+
+def _title(candidate: Candidate) -> str:
+    return cause_title(candidate.cause, candidate.strength.shape)
+
+
+def _stands(result: LikelyCause) -> str:
+    """How many tables with a correct q look as bad."""
+    nulls = result.nulls
+    worse = max(0, round(result.pvalue * (nulls + 1)) - 1)
+    many = "none" if worse == 0 else f"{worse}"
+    verb = "looks" if worse < 2 else "look"
+    p = equals(result.pvalue)
+    return f"{many} of {nulls} simulated tables with a correct q {verb} this bad (p {p})"
+
+
+def _open(result: LikelyCause) -> str:
+    faults = " and ".join(FAULTS[fault] for fault in result.faults)
+    return (
+        f"The draws come first: {faults}. The cause is left open for that, since it can look like "
+        "a defect of q by itself: mend the draws and ask again."
+    )
+
+
+def _seen(result: LikelyCause, names: Sequence[str], claims: Claims | None) -> str:
+    """The departures that are not chance, or that there is none."""
+    clear = [departure for departure in result.seen if departure.pvalue <= LEVEL]
+    if claims is not None:
+        judged = [replace(departure, pvalue=_adjusted(departure, claims)) for departure in clear]
+        clear = [departure for departure in judged if departure.pvalue <= claims.alpha]
+    if clear:
+        texts = [departure_text(departure, names) for departure in clear[:_MOST]]
+        return f"What was seen: {'; '.join(texts)}."
+    if claims is not None:
+        return f"What was seen most clearly: {claims.clearest(names)}."
+    least = min(departure.pvalue for departure in result.seen)
+    return (
+        "Looked at alone, no shift, width, tail, dependence or change over x departs by more than "
+        f"chance (smallest adjusted p {equals(least)})."
+    )
+
+
+def _adjusted(departure: Departure, claims: Claims) -> float:
+    """Its p in the verdict's family."""
+    what, at = departure.finding.what, departure.finding.at
+    if what in ("follows_x", "spread_x"):
+        return claims.over_x()
+    if what in ("bias", "width"):
+        return claims.parameter(at[0])
+    return claims.together()
+
+
+def rows(result: LikelyCause, names: Sequence[str]) -> Rows:
+    """Causes, the likeliest first, each with its evidence: one row for each piece."""
+    return [
+        {
+            **_candidate_cells(candidate),
+            **_finding_cells(finding, names),
+            "next": next_steps(candidate.cause, candidate.strength.shape)[0],
+        }
+        for candidate in result.causes
+        for finding in candidate.evidence or (None,)
+    ]
+
+
+def _candidate_cells(candidate: Candidate) -> dict[str, str | float | int]:
+    return {
+        "cause": TITLES[candidate.cause],
+        "shape": _title(candidate),
+        "weight": round(candidate.weight, 3),
+        "share of nearest injected tables": round(candidate.share, 3),
+        "distance, in typical ones": round(candidate.apart, 2),
+        "size, if so": _strength(candidate.strength),
+    }
+
+
+def _finding_cells(finding: Finding | None, names: Sequence[str]) -> dict[str, str | float | int]:
+    if finding is None:
+        return {}
+    return {
+        "evidence": KINDS[finding.what],
+        "of": ", ".join(called(names, i) for i in finding.at),
+        "value": round(finding.value, 4),
+        "95% interval": f"{finding.low:.4g} to {finding.high:.4g}",
+        "if q were right": "" if finding.right is None else round(finding.right, 4),
+    }
+
+
+def _weights(result: LikelyCause) -> str:
+    leading = [candidate for candidate in result.causes[:3] if candidate.weight >= 0.005]
+    likeliest = leading or result.causes[:1]
+    return ", ".join(f"{_title(candidate)} ({candidate.weight:.0%})" for candidate in likeliest)
+
+
+def _why(result: LikelyCause) -> str:
+    if result.why == "weak":
+        return "which is too weak to name what is off"
+    if result.why == "far":
+        return (
+            "and yours is far from all simulated defects; several may act together. Nearest: "
+            f"{_weights(result)}"
+        )
+    return f"and yours looks like more than one defect: {_weights(result)}"
+
+
+def _part(result: LikelyCause) -> tuple[str, ...]:
+    """What of a large table was looked at; nothing where it was all."""
+    used, full = result.used, result.full
+    if used == full:
+        return ()
+    return (
+        f"Looked at {used[0]} of {full[0]} simulations, {used[1]} of {full[1]} draws at each and "
+        f"{used[2]} of {full[2]} parameters.",
+    )
+
+
+_COLORS = ("#CC6677", "#2E9B8A", "#6A5ACD", "#A8791B")
+_LINE = 24  # pixels that one cause takes
+_PLANE = 380
+
+
+def figures(result: LikelyCause) -> tuple[Drawn, ...]:
+    """Weights as bars, then the plane in which the likeliest causes lie apart."""
+    return _weights_figure(result), _plane(result)
+
+
+def _weights_figure(result: LikelyCause) -> Drawn:
+    causes = result.causes[::-1]  # the likeliest on top
+    colors = [_color(len(causes) - 1 - i) for i in range(len(causes))]
+    bars = {
+        "type": "bar",
+        "orientation": "h",
+        "x": style.f4([candidate.weight for candidate in causes]),
+        "y": list(range(len(causes))),
+        "marker": {"color": colors},
+        "customdata": [TITLES[candidate.cause] for candidate in causes],
+        "hovertemplate": "%{customdata}: %{x:.1%}<extra></extra>",
+    }
+    axis = style.Axis("", (-0.6, len(causes) - 0.4))
+    names = [candidate.cause.replace("_", " ") for candidate in causes]
+    ticks = {"tickvals": list(range(len(causes))), "ticktext": names}
+    sheet = style.figure(
+        [bars],
+        x=style.Axis("weight", (0, 1), percent=True),
+        y=axis,
+        height=70 + _LINE * len(causes),
+        extra={
+            "yaxis": {**axis.layout(), **ticks, "showgrid": False},
+            "margin": {"l": 150, "r": 16, "t": 18, "b": 44},
+        },
+    )
+    return Drawn(
+        "Which known defect does it resemble?",
+        sheet,
+        "Each bar: resemblance to tables with that defect; they sum to 1 whether or not anything "
+        "is off. If q were correct, no cause would be named (here p = "
+        f"{result.pvalue:.2g} for standing out at all).",
+    )
+
+
+def _plane(result: LikelyCause) -> Drawn:
+    places, causes, null = result.places, result.place_of, result.null_places
+    likeliest = result.causes[: len(_COLORS)]
+    traces = [_points(places[causes >= len(likeliest)], style.NULL, 0.25, "another cause", 4)]
+    for i in reversed(range(len(likeliest))):
+        traces.append(_points(places[causes == i], _color(i), 0.75, TITLES[likeliest[i].cause], 6))
+    traces.append(_points(null, style.NULL, 0.9, "no defect", 4, symbol="x-thin-open"))
+    own = _points(np.zeros((1, 2)), style.OBSERVED, 1.0, "this table", 16, symbol="star")
+    around = np.concatenate([places[causes < len(likeliest)], null, np.zeros((1, 2))])
+    low, high = np.quantile(around, [0.01, 0.99], axis=0)
+    pad = 0.08 * np.maximum(high - low, 1e-6)
+    low, high = np.minimum(low - pad, -pad), np.maximum(high + pad, pad)
+    axes = [
+        style.Axis(label, (float(low[i]), float(high[i])))
+        for i, label in enumerate(("first direction", "second direction"))
+    ]
+    sheet = style.figure(
+        [*traces, own],
+        x=axes[0],
+        y=axes[1],
+        height=_PLANE,
+        extra={"showlegend": True, "legend": {"orientation": "h", "y": -0.2}},
+    )
+    return Drawn(
+        "Your table among simulated defects",
+        sheet,
+        "Each point is a table: the star is yours, crosses are simulated tables with a correct q, "
+        "dots those with a simulated defect of some size. The plane is the one in which the "
+        "likeliest causes lie apart. If q were correct, the star would lie among the crosses.",
+    )
+
+
+def _points(
+    at: Array, color: str, opacity: float, name: str, size: float, symbol: str = "circle"
+) -> style.Trace:
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "x": style.f4(at[:, 0]),
+        "y": style.f4(at[:, 1]),
+        "name": name,
+        "hovertemplate": f"{name}<extra></extra>",
+        "marker": {"color": color, "size": size, "opacity": opacity, "symbol": symbol},
+    }
+
+
+def _color(place: int) -> str:
+    return _COLORS[place] if place < len(_COLORS) else style.NULL

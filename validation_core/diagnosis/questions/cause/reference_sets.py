@@ -8,15 +8,482 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core.diagnosis.questions.cause.features import PreparedTable
-from validation_core.diagnosis.questions.cause.shapes import Variant, disturbed, variants
+from validation_core.diagnosis.questions.cause.tables import PreparedTable, RankedRows
+from validation_core.diagnosis.questions.injections import (
+    INJECTIONS,
+    Apply,
+    DrawPool,
+    Which,
+    by_row,
+    radial,
+    redrawn,
+    signs,
+    unit_directions,
+    with_median,
+    with_variance,
+)
 from validation_core.rng import stream
 from validation_core.types import Array
+
+_WAVES = 120  # of the smooth function of x that q's mean is taken for
+_WAVE_RIDGE = 1e-3
+_LONGEST = 1.5  # step in standardised x: beyond, the smooth function is not to be trusted
+_CLOSE, _BLOCK = 0.08, 64  # share of a row's draws that are a draw's neighbours; rows at a time
+_NEAR, _FAR = 3.5, 12.0  # sd between q's mode and the one it misses
+
+
+@dataclass(frozen=True, kw_only=True)
+class Variant:
+    """One shape of a cause, injected at strengths between two."""
+
+    cause: str
+    name: str
+    low: float
+    high: float
+    apply: Apply
+    unit: str
+    """What the strength counts: a key of the words for it."""
+    nothing: float = 0.0
+    """The strength at which nothing happens: 1 for factors."""
+    least_dims: int = 1
+    needs_x: bool = False
+
+    def strengths(self, places: Array) -> Array:
+        """Strengths at places of the logarithm of what they exceed `nothing` by; 0 to 1 inside."""
+        low, high = np.log(self.low - self.nothing), np.log(self.high - self.nothing)
+        return self.nothing + np.exp(np.minimum(low + (high - low) * places, high))
+
+    def place(self, strengths: Array) -> Array:
+        """The way back."""
+        low, high = np.log(self.low - self.nothing), np.log(self.high - self.nothing)
+        return np.asarray((np.log(strengths - self.nothing) - low) / (high - low))
+
+
+def variants(ranked: RankedRows, pool: DrawPool) -> tuple[Variant, ...]:
+    """All that can be injected into this table."""
+    groups = ranked.groups
+    likely = 1 / (1 + np.exp(-(groups.apart - 1.5) / 0.15))  # that two groups are two modes
+
+    def second(theta: Array, chance: Array) -> NDArray[np.bool_]:
+        return np.asarray(ranked.minor(theta) & (chance < likely))
+
+    shapes = (
+        *_always(),
+        *_in_groups(second, groups.clear),
+        _v("too_wide", "blurred", 0.1, 1.0, _sharpened(pool), "share of the spread"),
+    )
+    d, followed = pool.q.shape[2], pool.followed.shape[1] > 0
+    return tuple(v for v in shapes if v.least_dims <= d and (followed or not v.needs_x))
+
+
+def _in_groups(
+    second: Callable[[Array, Array], NDArray[np.bool_]], clear: NDArray[np.bool_]
+) -> tuple[Variant, ...]:
+    if clear.mean() <= 0.02:
+        return ()
+    apply = _without(second)
+    return (_v("spurious_mode", "group", 0.2, 1.0, apply, "share of the mode"),)
+
+
+def _v(
+    cause: str,
+    name: str,
+    low: float,
+    high: float,
+    apply: Apply,
+    unit: str,
+    *,
+    least: int = 1,
+    x: bool = False,
+) -> Variant:
+    return Variant(
+        cause=cause,
+        name=name,
+        low=low,
+        high=high,
+        apply=apply,
+        unit=unit,
+        least_dims=least,
+        needs_x=x,
+        nothing=float(unit in ("times", "along", "across")),
+    )
+
+
+def _always() -> tuple[Variant, ...]:
+    own = {name: injection.apply for name, injection in INJECTIONS.items()}
+    bias, corr = "bias", "wrong_correlation"
+    sd, along, part = "sd", "along", "correlation"
+    return (
+        _v(bias, "all", 0.05, 2, own["bias_all"], sd),
+        _v(bias, "one", 0.1, 2, own["bias"], sd, least=2),
+        _v(bias, "white", 0.05, 3, _biased_white, sd, least=2),
+        _v(bias, "mean", 0.05, 2, _proportional, sd),
+        _v(bias, "x", 0.05, 2, _following, sd, x=True),
+        _v(bias, "smooth", 0.05, 2, _smoothly, sd, x=True),
+        _v("ignores_x", "shuffled", 0.6, 1.0, _elsewhere, "share of rows"),
+        _v("ignores_x", "unread", 0.1, 0.99, _unread, "follows", x=True),
+        _v(bias, "misread", 0.05, 2, _misread, sd, x=True),
+        _v("too_wide", "all", 1.03, 3, own["too_wide"], "times"),
+        _v("too_wide", "one", 1.05, 3, own["too_wide_one"], "times", least=2),
+        _v("too_wide", "uneven", 1.05, 2, _uneven, "times", x=True),
+        _v("too_narrow", "all", 1.03, 3, own["too_narrow"], "times"),
+        _v("too_narrow", "one", 1.05, 3, own["too_narrow_one"], "times", least=2),
+        _v("too_narrow", "uneven", 1.05, 2, _inverse(_uneven), "times", x=True),
+        _v(corr, "marginals", 1.1, 5, own[corr], along, least=2),
+        _v(corr, "white", 1.1, 5, _wide_white, along, least=2),
+        _v(corr, "turning", 1.1, 8, _turning, along, least=2, x=True),
+        _v(corr, "own", 1.1, 8, _own_axis, along, least=2),
+        _v(corr, "fixed", 1.1, 8, _fixed, along, least=2),
+        _v(corr, "narrow", 1.1, 3, _inverse(_wide_white), "across", least=2),
+        _v(corr, "sign", 0.05, 1, _flipped, part, least=2),
+        _v(corr, "independent", 0.05, 0.95, _independent, part, least=2),
+        _v("heavy_tails", "radius", 0.03, 1, _tails(heavy=True), "degrees"),
+        _v("light_tails", "radius", 0.03, 0.7, _tails(heavy=False), "degrees"),
+        _v("heavy_tails", "heavy_even", 0.03, 0.42, _even_tails(heavy=True), "degrees"),
+        _v("light_tails", "light_even", 0.03, 0.42, _even_tails(heavy=False), "degrees"),
+        _v("missing_mode", "offset", 0.01, 0.6, _offset, "share of the truth"),
+        _v("missing_mode", "mirrored", 0.01, 0.6, _mirrored, "share of the truth"),
+        _v("missing_mode", "elsewhere", 0.01, 0.6, _elsewhere, "share of the truth"),
+        _v("spurious_mode", "halfspace", 0.01, 0.4, own["spurious_mode"], "share of q"),
+        _v("spurious_mode", "bridge", 0.05, 0.5, _bridge, "share of q"),
+        _v("support_leak", "box", 0.003, 0.3, _box, "share of q"),
+        _v("support_leak", "side", 0.01, 0.3, _one_sided, "share of q"),
+        _v("ignores_x", "follows", 0.1, 0.99, own["ignores_x"], "follows", x=True),
+    )
+
+
+def disturbed(pool: DrawPool, which: Which, theta: Array, rng: np.random.Generator) -> Array:
+    """Truths with a small bias besides: real defects seldom come alone.
+
+    In every other trial a bias, in part constant, in part following x, of up to a third of the
+    size of what the injection did.
+    """
+    z, x = pool.white(theta), pool.followed
+    t, _, d = z.shape
+    moved = np.minimum(np.square(z - pool.white(pool.take(which))), 9)
+    size = np.sqrt(moved.mean((1, 2), keepdims=True))
+    much = rng.uniform(0, 0.35, (t, 1, 1)) * (rng.random((t, 1, 1)) < 0.5)
+    way = rng.standard_normal((t, 1, d)) + x @ (
+        rng.standard_normal((t, x.shape[1], d)) / np.sqrt(max(x.shape[1], 1))
+    )
+    return pool.coloured(z - much * size * way / np.sqrt(2))
+
+
+def _inverse(apply: Apply) -> Apply:
+    """Too wide by s is too narrow by 1 / s."""
+
+    def back(pool: DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
+        return apply(pool, which, 1 / s, rng)
+
+    return back
+
+
+def _uneven(pool: DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
+    """Too wide by a factor that varies with x about s."""
+    theta, x = pool.take(which), pool.followed
+    a = rng.standard_normal((len(which), x.shape[1], 1)) / np.sqrt(max(x.shape[1], 1))
+    factor = np.exp(np.log(s) * (1 + 0.5 * np.clip(x @ a, -2, 2)))
+    return pool.mean + (theta - pool.mean) / factor
+
+
+def _tails(*, heavy: bool) -> Apply:
+    """Anything between keeping the scale matrix and keeping the median radius."""
+
+    def apply(pool: DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
+        wider = with_median(pool.q.shape[2], 1 / s) ** rng.random()
+        return radial(pool, which, s, heavy=heavy, wider=wider)
+
+    return apply
+
+
+def _even_tails(*, heavy: bool) -> Apply:
+    """At the right variance: a t that is too heavy is too narrow in its middle as well."""
+
+    def apply(pool: DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
+        del rng
+        return radial(pool, which, s, heavy=heavy, wider=with_variance(1 / s))
+
+    return apply
+
+
+def _biased_white(pool: DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
+    """By s along one whitened direction."""
+    z = pool.white(pool.take(which))
+    return pool.coloured(z - s * unit_directions(pool, which, rng))
+
+
+def _proportional(pool: DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
+    """In proportion to q's mean, about a point near its overall mean; s sd on average."""
+    spread = pool.mean.std(0)
+    off = rng.standard_normal((len(which), 1, pool.q.shape[2])) * spread
+    shift = pool.mean - pool.mean.mean(0) + off
+    size = np.sqrt(np.mean(np.square(shift / pool.sd), axis=(1, 2), keepdims=True))
+    way = signs((len(which), 1, 1), rng)
+    return pool.take(which) - way * s / np.maximum(size, 1e-9) * shift
+
+
+def _following(pool: DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
+    """Along whitened directions, by linear functions of x; s sd on average."""
+    z, x = pool.white(pool.take(which)), pool.followed
+    a = rng.standard_normal((len(which), x.shape[1], z.shape[2])) / np.sqrt(max(x.shape[1], 1))
+    return pool.coloured(z - s * (x @ a))
+
+
+def _smoothly(pool: DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
+    """Along whitened directions, by smooth functions of x; s sd on average."""
+    z = pool.white(pool.take(which))
+    return pool.coloured(z - s * np.stack([_functions(pool, z.shape[2], rng) for _ in which]))
+
+
+def _unread(pool: DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
+    """q reads x only in part: residuals follow functions of x with correlation s.
+
+    Linear functions mixed with smooth ones; the residuals' total variance is kept.
+    """
+    z, x = pool.white(pool.take(which)), pool.followed
+    d = z.shape[2]
+    for t in range(len(z)):
+        turn = rng.standard_normal((x.shape[1], d)) / np.sqrt(max(x.shape[1], 1))
+        part = rng.random()
+        follow = np.sqrt(part) * (x @ turn) + np.sqrt(1 - part) * _functions(pool, d, rng)
+        z[t] = np.sqrt(1 - s**2) * z[t] + s * follow
+    return pool.coloured(z)
+
+
+def _functions(pool: DrawPool, many: int, rng: np.random.Generator) -> Array:
+    """Smooth functions of x, uncorrelated where x has room for that many: (n, many)."""
+    x = pool.followed
+    slow = rng.standard_normal((x.shape[1], 3 * many)) / np.sqrt(max(x.shape[1], 1))
+    waves = np.sin(x @ slow * rng.uniform(0.5, 1.5) + rng.uniform(0, 2 * np.pi, 3 * many))
+    mixed = waves @ rng.standard_normal((3 * many, many))
+    mixed -= mixed.mean(0)
+    left, size, right = np.linalg.svd(mixed, full_matrices=False)
+    even = left * (size > 1e-3 * max(size[0], 1e-12)) @ right * np.sqrt(len(x))
+    return np.asarray(even / np.maximum(even.std(0), 1e-9))
+
+
+def _misread(pool: DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
+    """As if q had read an x that is stretched or moved; s sd on average.
+
+    q's mean elsewhere is read off a smooth function of x that was fitted to its means.
+    """
+    x, (turn, phase, weights) = pool.followed, _smooth(pool)
+    here = np.sin(x @ turn + phase)
+    shifts = np.empty((len(which), *pool.mean.shape))
+    for t in range(len(which)):
+        way = rng.random() * rng.standard_normal(x.shape[1]) + signs((1,), rng) * x
+        step = s
+        for _ in range(2):  # the step whose shift has this size, by two secants
+            shifts[t] = (np.sin((x + step * way) @ turn + phase) - here) @ weights
+            size = np.sqrt(np.mean(np.square(shifts[t] / pool.sd)))
+            step = min(step * s / max(size, 1e-6), _LONGEST)
+    return pool.take(which) - shifts
+
+
+def _smooth(pool: DrawPool) -> tuple[Array, Array, Array]:
+    """q's mean about its average as sin(x turn + phase) weights, by ridge regression."""
+    x, own = pool.followed, stream(0, "cause", "smooth")
+    turn = own.standard_normal((x.shape[1], _WAVES)) / np.sqrt(max(x.shape[1], 1))
+    phase = own.uniform(0, 2 * np.pi, _WAVES)
+    basis = np.sin(x @ turn + phase)
+    gram = basis.T @ basis + _WAVE_RIDGE * len(x) * np.eye(_WAVES)
+    return turn, phase, np.linalg.solve(gram, basis.T @ (pool.mean - pool.mean.mean(0)))
+
+
+def _wide_white(pool: DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
+    """s times too wide along one whitened direction of all rows."""
+    z = pool.white(pool.take(which))
+    return pool.coloured(_narrowed(z, unit_directions(pool, which, rng), 1 / s))
+
+
+def _turning(pool: DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
+    """Along a whitened direction that turns with x."""
+    z, x = pool.white(pool.take(which)), pool.followed
+    t, _, d = z.shape
+    turn = rng.standard_normal((t, x.shape[1], d)) / np.sqrt(max(x.shape[1], 1))
+    along = rng.standard_normal((t, 1, d)) + rng.uniform(0.2, 1.5, (t, 1, 1)) * (x @ turn)
+    return pool.coloured(_narrowed(z, along, 1 / s))
+
+
+def _own_axis(pool: DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
+    """Along one of each row's own axes, from the narrowest to the widest."""
+    z = pool.white(pool.take(which))
+    axes = np.linalg.eigh(_correlations(pool))[1]  # (n, D, D)
+    along = np.moveaxis(axes[..., rng.integers(z.shape[2], size=len(which))], 2, 0)
+    return pool.coloured(_narrowed(z, by_row(pool.inverse, along), 1 / s))
+
+
+def _fixed(pool: DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
+    """Noise added along one direction v of theta: q's covariance is the truth's + g v v'.
+
+    In most trials v is an axis of the average correlation; s is how many times too wide q is
+    along it in the middle row.
+    """
+    z, d = pool.white(pool.take(which)), pool.q.shape[2]
+    axes = np.linalg.eigh(_correlations(pool).mean(0))[1].T  # rows
+    axis = axes[rng.integers(d, size=len(which))]
+    own = rng.random((len(which), 1)) < 0.7
+    v = np.where(own, axis, unit_directions(pool, which, rng)[:, 0]) * np.median(pool.sd, axis=0)
+    along = by_row(pool.inverse, v[:, None] / pool.sd)
+    length = np.square(along).sum(2, keepdims=True)
+    share = (1 - s**-2) * length / np.median(length, axis=1, keepdims=True)
+    return pool.coloured(_narrowed(z, along, np.sqrt(1 - np.minimum(share, 0.995))))
+
+
+def _flipped(pool: DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
+    """Correlations between two sets of parameters run from q's own (0) to their opposite (1)."""
+    d, r = pool.q.shape[2], _correlations(pool)
+    z = pool.white(pool.take(which))
+    for t in range(len(which)):
+        side = np.where(rng.permutation(d) < rng.integers(1, d), 1.0, -1.0)
+        across = np.where(side[:, None] * side > 0, 1.0, 1 - 2 * s)
+        z[t] = by_row(_factor(r * across), z[t : t + 1])[0]
+    return pool.mean + pool.sd * z
+
+
+def _independent(pool: DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
+    """Correlations run by a share s from q's own to none, or to one between all parameters."""
+    d, r = pool.q.shape[2], _correlations(pool)
+    z = pool.white(pool.take(which))
+    side = np.ones(d) if rng.random() < 0.5 else signs((d,), rng)
+    much = rng.uniform(0.3, 0.97) * (rng.random() < 0.6)
+    other = (1 - much) * np.eye(d) + much * np.outer(side, side)
+    return pool.mean + pool.sd * by_row(_factor((1 - s) * r + s * other), z)
+
+
+def _correlations(pool: DrawPool) -> Array:
+    """q's own: (n, D, D)."""
+    return np.asarray(pool.chol @ np.swapaxes(pool.chol, 1, 2))
+
+
+def _factor(r: Array) -> Array:
+    """Lower factors of mixtures of correlation matrices, which are positive semidefinite."""
+    return np.linalg.cholesky(r + 1e-9 * np.eye(r.shape[-1]))
+
+
+def _narrowed(z: Array, along: Array, factor: float | Array) -> Array:
+    """Whitened coordinates with those along a direction times a factor."""
+    unit = along / np.maximum(np.linalg.norm(along, axis=2, keepdims=True), 1e-12)
+    return z - (1 - factor) * (z * unit).sum(2, keepdims=True) * unit
+
+
+def _offset(pool: DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
+    """A share s of truths lies some posterior sd off, always on the same side."""
+    far = np.exp(rng.uniform(np.log(_NEAR), np.log(_FAR), (len(which), 1, 1)))
+    theta = pool.take(which)
+    away = pool.white(theta) + far * unit_directions(pool, which, rng)
+    return _some(theta, pool.coloured(away), s, rng)
+
+
+def _mirrored(pool: DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
+    """A share s lies as far on the other side of a point near q's overall mean."""
+    theta, spread = pool.take(which), pool.mean.std(0)
+    centre = pool.mean.mean(0) + rng.normal(0, 0.5, (len(which), 1, theta.shape[2])) * spread
+    return _some(theta, theta - 2 * (pool.mean - centre), s, rng)
+
+
+def _elsewhere(pool: DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
+    """A share s lies where q has its draws at another x."""
+    theta = pool.take(which)
+    return _some(theta, theta[:, rng.permutation(theta.shape[1])], s, rng)
+
+
+def _without(second: Callable[[Array, Array], NDArray[np.bool_]]) -> Apply:
+    """A share s of the mass that q has in the smaller of two modes never holds the truth."""
+
+    def apply(pool: DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
+        chance, spared = rng.random(which.shape), rng.random(which.shape) > s
+
+        def allowed(theta: Array) -> NDArray[np.bool_]:
+            return np.asarray(np.logical_not(second(theta, chance)) | spared, dtype=np.bool_)
+
+        return redrawn(pool, which, allowed, rng)
+
+    return apply
+
+
+def _bridge(pool: DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
+    """A share s of q's mass joins two modes: in the middle along an axis the truth never is.
+
+    The axis is each row's widest, or one whitened direction of all rows.
+    """
+    widest = np.linalg.eigh(pool.chol @ np.swapaxes(pool.chol, 1, 2))[1][..., -1]  # (n, D)
+    own = by_row(pool.inverse, widest[None])
+    own = own / np.linalg.norm(own, axis=2, keepdims=True)
+    along = np.where(rng.random((len(which), 1, 1)) < 0.6, own, unit_directions(pool, which, rng))
+    off = np.abs((pool.white(pool.take(which)) * along).sum(2))
+    edge = np.quantile(off, s, axis=1)[:, None]
+
+    def allowed(theta: Array) -> NDArray[np.bool_]:
+        return np.asarray(np.abs((pool.white(theta) * along).sum(2)) >= edge)
+
+    return redrawn(pool, which, allowed, rng)
+
+
+def _sharpened(pool: DrawPool) -> Apply:
+    """q blurs what is fine: truths lie nearer by a share s to the mean of the draws about them."""
+    n, k, d = pool.q.shape
+    many = max(4, round(_CLOSE * k))
+    means = np.empty((n, k, d))
+
+    def fill() -> None:
+        for start in range(0, n, _BLOCK):
+            rows = slice(start, start + _BLOCK)
+            z = (pool.q[rows] - pool.mean[rows, None]) / pool.sd[rows, None]
+            z = z @ np.swapaxes(pool.inverse[rows], 1, 2)
+            length = np.square(z).sum(2)
+            apart = length[:, None] - 2 * z @ np.swapaxes(z, 1, 2)  # up to each draw's own length
+            near = np.argpartition(apart, many, axis=2)[..., :many]
+            shift = pool.q[rows][np.arange(len(z))[:, None, None], near].mean(2) - pool.q[rows]
+            length = np.linalg.norm(shift / pool.sd[rows, None], axis=2, keepdims=True)
+            most = np.median(length, axis=1, keepdims=True)  # draws far off stay so: no tails
+            means[rows] = pool.q[rows] + shift * np.minimum(1, most / np.maximum(length, 1e-12))
+
+    filled = False
+
+    def apply(pool: DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
+        nonlocal filled
+        del rng
+        if not filled:
+            fill()
+            filled = True
+        theta = pool.take(which)
+        return theta + s * (means[np.arange(n), which] - theta)
+
+    return apply
+
+
+def _box(pool: DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
+    """The outermost share s of every parameter, half on either side, never holds the truth."""
+    return INJECTIONS["support_leak"].apply(pool, which, s * pool.q.shape[2], rng)
+
+
+def _one_sided(pool: DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
+    """The outermost share s of one parameter, on one side, lies where the truth never is."""
+    d = pool.q.shape[2]
+    draws = pool.q[:, :: max(1, pool.q.shape[1] // 50)].reshape(-1, d)
+    low, high = np.full((2, len(which), 1, d), [[[[-np.inf]]], [[[np.inf]]]])
+    for t, j in enumerate(rng.integers(d, size=len(which))):
+        if rng.random() < 0.5:
+            low[t, 0, j] = np.quantile(draws[:, j], s)
+        else:
+            high[t, 0, j] = np.quantile(draws[:, j], 1 - s)
+
+    def allowed(theta: Array) -> NDArray[np.bool_]:
+        return np.asarray(((theta >= low) & (theta <= high)).all(2))
+
+    inside = redrawn(pool, which, allowed, rng)
+    return np.clip(inside, low, high)
+
+
+def _some(theta: Array, other: Array, share: float, rng: np.random.Generator) -> Array:
+    return np.where(rng.random(theta.shape[:2])[..., None] < share, other, theta)
+
 
 _NULLS = 299  # tables in which a point of each row's pool plays the truth
 _EACH = 20  # injected tables of every shape of every cause
 
-_AROUND = 0.15  # of a variant's range of strengths, on either side
+_AROUND_SHARE = 0.15  # of a variant's range of strengths, on either side
 _AT_ONCE = 1_000_000  # numbers of injected truths held at a time
 _LARGE = 10_000  # numbers of a table's truths from which on it is an eighth of that
 
@@ -126,7 +593,7 @@ def refined(
     """With more injected tables of these variants, at strengths about these."""
     rng = stream(injector.table.seed, "cause", "closer")
     of = np.repeat(np.array(list(at), dtype=np.intp), _EACH)
-    around = rng.uniform(-_AROUND, _AROUND, (len(at), _EACH))
+    around = rng.uniform(-_AROUND_SHARE, _AROUND_SHARE, (len(at), _EACH))
     strengths = np.concatenate(
         [
             sets.variants[v].strengths(np.maximum(sets.variants[v].place(np.array(s)) + off, -0.5))
@@ -144,3 +611,179 @@ def refined(
 
 def _rows(features: dict[str, Array], names: tuple[str, ...]) -> Array:
     return np.stack([features[name] for name in names], axis=1)
+
+
+COUNTED = 20
+"""Nearest injected tables that are counted by cause."""
+
+_NEAREST = 5  # injected tables of a shape whose mean distance counts
+_POWER = 8.0  # of the distance, with which weights fall: 10% farther: less than half as likely
+_DEGREE = 3  # of a shape's trajectory with the logarithm of its strength
+_FINE = 40  # places on that trajectory
+_SHRINK, _RIDGE = 0.3, 0.1
+_LEAST_SD = 0.005  # of features that null tables hardly vary in
+_FOLLOWING = 0.1  # contraction at which a q is taken to follow x
+_PENALTY = 0.5  # a share of the distance
+_SHOWS, _SHOWN = {"support_leak": "leak_max"}, 2.5  # features without which a cause is unlikely
+_AROUND = 10  # nearest injected tables of a cause that place it in the plane
+_LOOKED = 7  # nearest shapes that are looked at more closely
+_PLACED = 4  # causes that the plane is chosen for
+
+
+@dataclass(frozen=True, eq=False)
+class Likeness:
+    """How like each cause's injected tables a table is."""
+
+    weights: Mapping[str, float]
+    """By cause, largest first; they sum to 1."""
+    variant: Mapping[str, int]
+    """The shape of each cause that is most like it."""
+    apart: Mapping[str, float]
+    """Distance to that shape, in typical distances of a table from others of its own shape."""
+    strength: Mapping[str, tuple[float, float, float]]
+    """That shape's strength where it is most like it: middle, low, high."""
+    shares: Mapping[str, float]
+    """Of the injected tables nearest to this one, as if each cause had as many."""
+    close: Mapping[int, float]
+    """The nearest shapes, each with its strength: those worth a closer look."""
+    places: Array
+    """Of all injected tables in a plane in which the likeliest causes lie apart: (I, 2)."""
+    null_places: Array
+    """Of null tables: (B, 2)."""
+
+
+def null_pvalue(null: Array) -> float:
+    """Whether the first of exchangeable rows (1 + B, F) stands out: exact, never 0.
+
+    By the largest feature and by the sum of squares, whichever is rarer: both and their
+    combination treat all rows alike, so that any row is as likely as any other to be the
+    farthest out.
+    """
+    spread = null.std(0)
+    z = (null - null.mean(0)) / np.where(spread > 0, spread, 1.0)
+    largest, total = np.abs(z).max(1), np.square(_compressed(z)).sum(1)
+    rank = np.minimum(*((a[:, None] <= a).sum(1) for a in (largest, total)))
+    return float((rank <= rank[0]).mean())
+
+
+def classify(sets: ReferenceSets, contraction: float) -> Likeness:
+    """Weights of the causes for this table.
+
+    Args:
+        contraction: share of q's variance that lies between the rows: a q that follows x is not
+            blind to it, whatever its residuals do.
+    """
+    mean = sets.null[1:].mean(0)
+    sd = np.maximum(sets.null[1:].std(0), _LEAST_SD)
+    points, own, null = (
+        _compressed((a - mean) / sd) for a in (sets.injected, sets.observed, sets.null[1:])
+    )
+    z = dict(zip(sets.names, (sets.observed - mean) / sd, strict=True))
+    trajectories, scatter = _trajectories(sets, points)
+    values, vectors = np.linalg.eigh(scatter)
+    turn = vectors / np.sqrt(values)
+    points, own, null = (a @ turn for a in (points, own, null))
+    distance = np.linalg.norm(points - own, axis=1)
+    far, strength, typical = {}, {}, {}
+    for v, (grid, trajectory) in enumerate(trajectories):
+        mine = sets.of == v
+        along = np.linalg.norm(trajectory @ turn - own, axis=1)
+        near = np.sort(distance[mine])[:_NEAREST].mean()
+        far[v] = float(np.sqrt(near * along.min())) * _unlikely(sets, v, z, contraction)
+        strength[v] = _likely(grid, along)
+        between = np.linalg.norm(points[mine][:, None] - trajectory @ turn, axis=2)  # (each, fine)
+        typical[v] = float(np.median(between.min(1)))
+    return _by_cause(sets, far, strength, points, own, null, typical)
+
+
+def _unlikely(sets: ReferenceSets, v: int, z: Mapping[str, float], contraction: float) -> float:
+    """What makes a table farther from a shape: that q cannot have it, or that it does not show."""
+    shape = sets.variants[v]
+    if shape.cause == "ignores_x" and shape.name == "follows":
+        return 1 + _PENALTY * min(max(contraction, 0.0) / _FOLLOWING, 1.0)
+    shows = _SHOWS.get(shape.cause)
+    return 1 + _PENALTY if shows and z[shows] < _SHOWN else 1.0
+
+
+def _by_cause(
+    sets: ReferenceSets,
+    far: Mapping[int, float],
+    strength: Mapping[int, tuple[float, float, float]],
+    points: Array,
+    own: Array,
+    null: Array,
+    typical: Mapping[int, float],
+) -> Likeness:
+    cause = [v.cause for v in sets.variants]
+    best: dict[str, int] = {}
+    for v in sorted(far, key=far.__getitem__):
+        best.setdefault(cause[v], v)
+    distance = {name: far[v] for name, v in best.items()}
+    least = max(min(distance.values()), 1e-9)
+    like = {name: (max(d, 1e-9) / least) ** -_POWER for name, d in distance.items()}
+    total = sum(like.values())
+    order = sorted(like, key=like.__getitem__, reverse=True)
+    near = sorted(far, key=far.__getitem__)[:_LOOKED]
+    close = dict.fromkeys([*(best[name] for name in order[:_PLACED]), *near])
+    plane = _plane(sets, points, own, [best[name] for name in order[:_PLACED]])
+    return Likeness(
+        weights={name: like[name] / total for name in order},
+        variant={name: best[name] for name in order},
+        apart={name: distance[name] / typical[best[name]] for name in order},
+        strength={name: strength[best[name]] for name in order},
+        shares=_shares(sets, np.linalg.norm(points - own, axis=1)),
+        close={v: strength[v][0] for v in close},
+        places=(points - own) @ plane,
+        null_places=(null - own) @ plane,
+    )
+
+
+def _shares(sets: ReferenceSets, distance: Array) -> dict[str, float]:
+    """Shares of the causes among the nearest injected tables, shapes weighted equally."""
+    nearest = distance.argsort()[:COUNTED]
+    many = np.bincount(sets.of, minlength=len(sets.variants))
+    weights: dict[str, float] = {}
+    for i in nearest:
+        cause = sets.variants[sets.of[i]].cause
+        weights[cause] = weights.get(cause, 0.0) + 1 / many[sets.of[i]]
+    total = sum(weights.values())
+    return {cause: share / total for cause, share in weights.items()}
+
+
+def _compressed(z: Array) -> Array:
+    return np.sign(z) * np.log1p(np.abs(z) / 2)
+
+
+def _trajectories(sets: ReferenceSets, points: Array) -> tuple[list[tuple[Array, Array]], Array]:
+    """Each shape's strengths with the features there, and how tables scatter about them."""
+    trajectories, left = [], []
+    for v, shape in enumerate(sets.variants):
+        mine = sets.of == v
+        place = shape.place(sets.strengths[mine])
+        grid = np.linspace(place.min(), 1, _FINE)
+        powers = np.arange(_DEGREE + 1)
+        at = place[:, None] ** powers
+        weights = np.linalg.lstsq(at, points[mine], rcond=None)[0]
+        left.append(points[mine] - at @ weights)
+        trajectories.append((shape.strengths(grid), grid[:, None] ** powers @ weights))
+    off = np.concatenate(left)
+    scatter = off.T @ off / len(off)
+    diagonal = np.diag(scatter)
+    shrunk = (1 - _SHRINK) * scatter + np.diag(_SHRINK * diagonal + _RIDGE * diagonal.mean())
+    return trajectories, shrunk
+
+
+def _likely(grid: Array, distance: Array) -> tuple[float, float, float]:
+    """The strength nearest on a trajectory, and the range over which it is hardly farther."""
+    close = grid[distance <= 1.1 * distance.min()]
+    return float(grid[distance.argmin()]), float(close[0]), float(close[-1])
+
+
+def _plane(sets: ReferenceSets, points: Array, own: Array, shapes: list[int]) -> Array:
+    """Two orthonormal directions (F, 2) in which the table and its likeliest causes lie apart."""
+    distance = np.linalg.norm(points - own, axis=1)
+    centres = [np.zeros(points.shape[1])]
+    for v in shapes:
+        mine = np.flatnonzero(sets.of == v)
+        centres.append(points[mine[distance[mine].argsort()[:_AROUND]]].mean(0) - own)
+    return np.linalg.svd(np.array(centres) - np.mean(centres, axis=0))[2][:2].T

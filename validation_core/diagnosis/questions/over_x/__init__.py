@@ -3,30 +3,61 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from functools import cached_property
+from html import escape
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from validation_core.diagnosis import obstacles
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from validation_core import scores as scoring
+from validation_core.diagnosis import learning, obstacles
+from validation_core.diagnosis.called import called, column
 from validation_core.diagnosis.claims import Claims
-from validation_core.diagnosis.questions.base import Names, Question, Rows
-from validation_core.diagnosis.questions.over_x import text
-from validation_core.diagnosis.questions.over_x.study import ErrorsOverX, OverXStudy, over_x
+from validation_core.diagnosis.questions.base import (
+    LEVEL,
+    Names,
+    Question,
+    Rows,
+    TableStudy,
+    as_numbers,
+)
+from validation_core.diagnosis.questions.over_x import scan
+from validation_core.diagnosis.questions.over_x.scan import Disc, FeatureSize, Kind, OverXFeatures
 from validation_core.diagnosis.tasks import training
+from validation_core.diagnosis.words import equals
+from validation_core.figures import style
+from validation_core.figures.outcome import Drawn
+from validation_core.localization import over_x as smoothing
 from validation_core.methods import WithinX
 from validation_core.methods.base import Method
+from validation_core.narrow import narrow
+from validation_core.omnibus.coordinates import (
+    CHOSEN,
+    COLUMNS,
+    COMPONENTS,
+    Coordinates,
+    aside,
+    coordinates,
+    moments,
+)
+from validation_core.rng import stream
+from validation_core.study import Report
 from validation_core.tables import Upload
-from validation_core.types import TwoSamples
+from validation_core.types import Array, PosteriorTable, TwoSamples
 
 if TYPE_CHECKING:
     from validation_core.diagnosis.verdict import Diagnosis
-    from validation_core.figures.outcome import Drawn
+    from validation_core.store import Store
 
-__all__ = ["FEWEST", "ErrorsOverX", "OverX", "OverXStudy", "over_x"]
 
 FEWEST = 40
 """Rows below which no stretch of x has enough of them."""
 
 
-class OverX(Question[ErrorsOverX]):
+class OverX(Question["ErrorsOverX"]):
     """Which observations q fails for."""
 
     name = "over_x"
@@ -80,20 +111,20 @@ class OverX(Question[ErrorsOverX]):
     def describe(
         self, result: ErrorsOverX, names: Names, claims: Claims | None = None
     ) -> tuple[str, ...]:
-        return text.describe(result, *names, claims)
+        return describe(result, *names, claims)
 
     def rows(self, result: ErrorsOverX, names: Names, claims: Claims | None = None) -> Rows:
         """A row for each place, the smallest p first."""
         return [
             {
-                "what": text.feature(place, names.theta),
-                "along": text.coordinate(place, *names),
+                "what": feature_text(place, names.theta),
+                "along": coordinate_text(place, *names),
                 "p, changes over x": place.p_varies,
                 "p, right q": place.p_right,
-                "worst where": text.region(place, *names),
+                "worst where": region_text(place, *names),
                 "share of rows": place.share,
-                "size there": text.size(place.kind, place.inside),
-                "size elsewhere": text.size(place.kind, place.outside),
+                "size there": size_text(place.kind, place.inside),
+                "size elsewhere": size_text(place.kind, place.outside),
             }
             for place in result.judged(claims).worst
         ]
@@ -101,8 +132,6 @@ class OverX(Question[ErrorsOverX]):
     def figures(
         self, result: ErrorsOverX, names: Names, claims: Claims | None = None
     ) -> tuple[Drawn, ...]:
-        from validation_core.diagnosis.questions.over_x.figures import figures
-
         return figures(result, *names, claims)
 
     def finds(self, result: ErrorsOverX) -> bool:
@@ -115,3 +144,818 @@ class OverX(Question[ErrorsOverX]):
         self, document: dict[str, Any], result: ErrorsOverX, diagnosis: Diagnosis
     ) -> None:
         self.tell_where(document, result, diagnosis)
+
+
+_DRAWN = 6  # places whose smoothed size is kept
+_LISTED = 60  # places whose numbers are kept
+_DOTS = 400  # rows marked on a map
+_LEAST_NULLS = 199
+_WORK = 1.5e11  # multiplications of one test, above which it takes fewer null tables
+_CLASSIFIED = 4_000_000  # numbers of theta and x that a row is scored with, at most
+_SCORED = 200_000  # draws that are scored, at most; as many at each row
+
+
+@dataclass(frozen=True)
+class Beyond:
+    """The share of truths outside all of q's draws; and that of a right q."""
+
+    share: float
+    usual: float
+
+
+@dataclass(frozen=True)
+class Overall:
+    """The size of one feature over all rows."""
+
+    kind: Kind
+    parameter: int
+    """-1 for the learned score."""
+    size: FeatureSize
+    beyond: Beyond | None = None
+    """For a shift."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Its numbers, flat."""
+        head = {"kind": self.kind, "parameter": self.parameter}
+        return {**head, **as_numbers(self.size), **_beyond_json(self.beyond)}
+
+
+@dataclass(frozen=True, eq=False)
+class OverXCurve:
+    """The smoothed size of a feature along a coordinate."""
+
+    sizes: Array
+    """(5, G): places, value, low, high and half the room of a right q."""
+    rows: Array
+    """Where rows lie: (n',)."""
+
+
+@dataclass(frozen=True, eq=False)
+class OverXHeat:
+    """The smoothed size of a feature over the plane of two columns of x."""
+
+    sizes: Array
+    """(4, G, G): value, low, high and half the room of a right q, rows up; nan where few lie."""
+    axes: Array
+    """(2, G): across and up."""
+    rows: Array
+    """(n', 2)."""
+
+
+@dataclass(frozen=True, eq=False)
+class OverXPlace:
+    """A feature along a coordinate: whether it changes there, and where it is worst."""
+
+    kind: Kind
+    parameter: int
+    """-1 for the learned score."""
+    along: str
+    """x: a column; component: a principal component of x; mean: q's mean; plane: two columns."""
+    which: int
+    """The column, component or parameter; -1 for the plane."""
+    p_varies: float
+    """That it is the same all along, adjusted for all places looked at."""
+    p_right: float
+    """That its values are those of a right q, adjusted too."""
+    share: float
+    """Of the rows, in the region."""
+    row: int
+    """A row of the upload in the middle of the region, from 0."""
+    region: scan.Region
+    inside: FeatureSize
+    """By rows that did not choose the region."""
+    outside: FeatureSize
+    beyond: Beyond | None = None
+    """In the region; for a shift."""
+    picture: OverXCurve | OverXHeat | None = None
+    """Of the first places only."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Its numbers, its region's among them."""
+        names = ("kind", "parameter", "along", "which", "p_varies", "p_right", "share", "row")
+        return {
+            **{name: getattr(self, name) for name in names},
+            **as_numbers(self.region),
+            "inside": as_numbers(self.inside),
+            "outside": as_numbers(self.outside),
+            **_beyond_json(self.beyond),
+        }
+
+
+def _beyond_json(beyond: Beyond | None) -> dict[str, float]:
+    return {} if beyond is None else {"beyond": beyond.share, "beyond_usual": beyond.usual}
+
+
+@dataclass(frozen=True, eq=False)
+class Scan:
+    """Both tests of one set of features, and their worst places."""
+
+    name: str
+    """ranks: every parameter's; learned: a classifier's."""
+    families: int
+    """Scans that share the level: each p is multiplied by it."""
+    rows: int
+    nulls: int
+    draws: int
+    columns: int
+    many: bool
+    """Whether x has more columns than are looked along."""
+    parameters: int
+    looked_at: int
+    coordinates: int
+    aside: int
+    """Draws at each x that give q's means, kept from the ranks."""
+    constant: bool
+    """Whether x never varies."""
+    pairs_looked_at: int
+    p_varies: float
+    p_right: float
+    sees: float | None
+    """The local mean over a fifth of x, in normal scores, that is found in 80 of 100 tables."""
+    overall: tuple[Overall, ...]
+    pairs: tuple[OverXPlace, ...]
+    """The smallest p first."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Its numbers; places with a picture name it."""
+        pairs = []
+        for i, place in enumerate(self.pairs):
+            label = {} if place.picture is None else {"drawn": f"{self.name}{i}"}
+            pairs.append({**place.to_json(), **label})
+        bare = as_numbers(replace(self, overall=(), pairs=()))
+        return {**bare, "overall": [size.to_json() for size in self.overall], "pairs": pairs}
+
+
+@dataclass(frozen=True, eq=False)
+class ErrorsOverX:
+    """Where over x q fails: the scans that are done."""
+
+    parts: tuple[Scan, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Every number."""
+        return {"parts": [part.to_json() for part in self.parts]}
+
+    @property
+    def p_varies(self) -> float:
+        """That nothing changes over x, by all scans."""
+        return min(part.p_varies for part in self.parts)
+
+    @property
+    def p_right(self) -> float:
+        """That all values are those of a right q, by all scans."""
+        return min(part.p_right for part in self.parts)
+
+    @property
+    def finds(self) -> bool:
+        """Whether q is called wrong somewhere, at a level of its own."""
+        return min(self.p_varies, self.p_right) <= LEVEL
+
+    @cached_property
+    def worst(self) -> tuple[OverXPlace, ...]:
+        """Places of all scans, the smallest p first.
+
+        Null tables give many the same p: then a parameter comes before the classifier's score,
+        which says neither which one nor how it is off, and the larger difference before the
+        smaller.
+        """
+        places = [place for part in self.parts for place in part.pairs]
+        return tuple(
+            sorted(
+                places,
+                key=lambda place: (place.p_varies, place.kind == "learned", -_contrast(place)),
+            )
+        )
+
+    @property
+    def worst_row(self) -> int | None:
+        """A row, counted from 0, in the middle of the worst place; None where none is found."""
+        return next((place.row for place in self.worst if place.p_varies <= LEVEL), None)
+
+    def judged(self, claims: Claims | None) -> ErrorsOverX:
+        """With p-values of the verdict's family, where there is one."""
+        if claims is None:
+            return self
+
+        def judged(place: OverXPlace) -> OverXPlace:
+            p = claims.place(place.kind, place.parameter, place.along, place.which)
+            return replace(place, p_varies=p, p_right=claims.pvalue)
+
+        return ErrorsOverX(
+            tuple(replace(part, pairs=tuple(map(judged, part.pairs))) for part in self.parts)
+        )
+
+
+def _contrast(place: OverXPlace) -> float:
+    inside, outside = place.inside.value, place.outside.value
+    return 0.0 if inside is None or outside is None else abs(inside - outside)
+
+
+class _Inputs(NamedTuple):
+    """What a test is told: features of n rows, where they lie, and their coordinates."""
+
+    name: str
+    """ranks or learned."""
+    features: OverXFeatures
+    at: Coordinates
+    plane: Array | None
+    """x (n, 2) where it has two columns that vary."""
+    rows: NDArray[np.int64]
+    """(n,) places of the rows in the upload."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OverXStudy(TableStudy[ErrorsOverX], spec="over_x"):
+    """Where over x the truth's ranks are off: by every parameter, or by a classifier's logit."""
+
+    version: ClassVar[int] = 3
+    about: ClassVar[str] = "Where over x"
+
+    learned: bool = False
+    """Read the classifier's rank on the rows that it did not learn from; else each parameter's."""
+    families: int = 1
+    """Answers that share the level: each one's p is multiplied by it."""
+    nulls: int = 999
+    """Null tables of each test; fewer where they would take long."""
+
+    @property
+    def label(self) -> str:
+        by = "by a classifier" if self.learned else "by ranks"
+        return f"{self.about} {by}, an uploaded table"
+
+    def answer(self, upload: Upload, store: Store, report: Report) -> ErrorsOverX:
+        """Both tests, the worst places, and smoothed sizes of the first."""
+        if not self.learned:
+            return over_x(upload, self.seed, self.nulls, self.families, report=report)
+        (network,) = self.networks(store, report)
+        table, rows = upload.data, learning.kept(upload, self.seed)
+        assert isinstance(table, PosteriorTable)
+        kept_back = aside(upload.k, table.x.shape[1])
+        count = max(1, min(_CLASSIFIED // sum(upload.dims), _SCORED // len(rows)))
+        # Of a large table only what is scored is copied.
+        most = slice(kept_back, kept_back + count)
+        few = PosteriorTable(table.theta[rows], table.x[rows], table.q[rows, most])
+        read = scoring.apply(network.at(), few)
+        feature_set = scan.of_scores(read.truth[0], read.draws[0], self.seed)
+        at = coordinates(table.x, *moments(table.q[:, :kept_back]))
+        at = at._replace(values=at.values[rows])
+        inputs = _Inputs("learned", feature_set, at, _plane(few.x), rows)
+        return _scanned(inputs, upload, self.seed, self.nulls, self.families, report)
+
+
+def over_x(
+    upload: Upload,
+    seed: int = 0,
+    nulls: int = 999,
+    families: int = 1,
+    report: Report = lambda done, live: None,
+) -> ErrorsOverX:
+    """Where over x the ranks of a table's parameters are off, without any network."""
+    assert isinstance(upload.data, PosteriorTable)
+    table = upload.data
+    chosen, rows = scan.selection(table, seed)
+    kept_back = aside(table.q.shape[1], table.x.shape[1])
+    few = table
+    if len(chosen) < table.theta.shape[1]:
+        few = PosteriorTable(
+            table.theta[rows][:, chosen],
+            table.x[rows],
+            table.q[np.ix_(rows, np.arange(table.q.shape[1]), chosen)],
+        )
+    feature_set = scan.of_parameters(PosteriorTable(few.theta, few.x, few.q[:, kept_back:]), seed)
+    feature_set = feature_set._replace(
+        parameters=tuple(int(chosen[parameter]) for parameter in feature_set.parameters)
+    )
+    at = coordinates(few.x, *moments(few.q[:, :kept_back]))
+    which = tuple(
+        int(chosen[column]) if kind == "mean" else column
+        for kind, column in zip(at.kinds, at.which, strict=True)
+    )
+    inputs = _Inputs("ranks", feature_set, at._replace(which=which), _plane(few.x), rows)
+    return _scanned(inputs, upload, seed, nulls, families, report)
+
+
+def _plane(x: Array) -> Array | None:
+    """x where it has two columns, both of which vary."""
+    two = x.shape[1] == 2 and bool((np.ptp(x, axis=0) > 0).all())
+    return np.asarray(x, np.float64) if two else None
+
+
+def _scanned(
+    inputs: _Inputs, upload: Upload, seed: int, nulls: int, families: int, report: Report
+) -> ErrorsOverX:
+    """The tests of these features, and what the worst of them look like."""
+    over = scan.windows(inputs.at.values, stream(seed, "over x", "discs"), inputs.plane)
+    f, _, n = inputs.features.scores.shape
+    work = 2 * f * n * (over.blocks.shape[1] + over.discs.shape[1])
+    count = int(min(nulls, max(_LEAST_NULLS, _WORK / work)))
+    rng = stream(seed, "over x", inputs.name, "tests")
+    varies = scan.varies(
+        inputs.features.truth, over, count, rng, lambda done: report(0.5 * done, {})
+    )
+    right = scan.right(
+        inputs.features.scores, over, count, rng, lambda done: report(0.5 + 0.5 * done, {})
+    )
+    m = upload.dims[1]
+    kept_back = aside(upload.k, m)
+    part = Scan(
+        name=inputs.name,
+        families=families,
+        rows=n,
+        nulls=count,
+        draws=upload.k,
+        columns=m,
+        many=m > COLUMNS,
+        parameters=upload.dims[0],
+        looked_at=len({index for index in inputs.features.parameters if index >= 0}),
+        coordinates=len(inputs.at.kinds),
+        aside=kept_back,
+        constant=not np.ptp(inputs.at.values, axis=0).any(),
+        pairs_looked_at=varies.statistic.size,
+        p_varies=min(1.0, families * varies.pvalue),
+        p_right=min(1.0, families * right.pvalue),
+        sees=_sees(right.null, n, families),
+        overall=_overall(inputs.features, upload.k - kept_back),
+        pairs=_places(inputs, over, (varies, right), families, seed, upload.k - kept_back),
+    )
+    return ErrorsOverX((part,))
+
+
+def _sees(null: Array, n: int, families: int) -> float | None:
+    level = LEVEL / families
+    if (len(null) + 1) * level < 1 or n < 2 * scan.FEWEST:
+        return None
+    return float((np.quantile(null, 1 - level) + 0.8416) / np.sqrt(n / 5))
+
+
+def _overall(feature_set: OverXFeatures, k: int) -> tuple[Overall, ...]:
+    """Every feature's size over all rows, ranked among k draws."""
+    sizes = []
+    for i, (kind, which) in enumerate(zip(feature_set.kinds, feature_set.parameters, strict=True)):
+        raw = feature_set.raw(i)
+        sizes.append(Overall(kind, which, scan.estimate(kind, raw), _beyond(kind, raw, k)))
+    return tuple(sizes)
+
+
+def _beyond(kind: Kind, raw: Array, k: int) -> Beyond | None:
+    """The share of truths, by their normal scores, outside all of q's k draws."""
+    if kind != "shift":
+        return None
+    share = float((np.abs(raw) > -ndtri(1 / (k + 1))).mean()) if raw.size else 0.0
+    return Beyond(share, 2 / (k + 1))
+
+
+def _places(
+    inputs: _Inputs,
+    over: scan.Windows,
+    tests: tuple[scan.ScanTest, scan.ScanTest],
+    families: int,
+    seed: int,
+    k: int,
+) -> tuple[OverXPlace, ...]:
+    """The worst pairs of a feature and a coordinate: numbers and, of the first, pictures."""
+    n, (varies, right) = len(over.blocks), tests
+    choose = np.zeros(n, dtype=bool)
+    choose[stream(seed, "over x", inputs.name, "halves").permutation(n)[: n // 2]] = True
+    ranked = np.lexsort((-varies.statistic.ravel(), varies.adjusted.ravel()))[:_LISTED]
+    places = []
+    for at, flat in enumerate(ranked):
+        f, c = divmod(int(flat), varies.statistic.shape[1])
+        kind, raw = inputs.features.kinds[f], inputs.features.raw(f)
+        region, inside = scan.worst_region(over, inputs.features.truth[f], c, choose)
+        along, which = _along(inputs.at, c)
+        places.append(
+            OverXPlace(
+                kind=kind,
+                parameter=inputs.features.parameters[f],
+                along=along,
+                which=which,
+                p_varies=min(1.0, families * float(varies.adjusted[f, c])),
+                p_right=min(1.0, families * float(right.adjusted[f, c])),
+                share=float(inside.mean()),
+                row=_typical(inputs, c, inside),
+                region=region,
+                inside=scan.estimate(kind, raw[inside & ~choose]),
+                outside=scan.estimate(kind, raw[~inside & ~choose]),
+                beyond=_beyond(kind, raw[inside], k),
+                picture=_picture(inputs, kind, raw, c) if at < _DRAWN else None,
+            )
+        )
+    return tuple(places)
+
+
+def _typical(inputs: _Inputs, c: int, inside: NDArray[np.bool_]) -> int:
+    """The row of the upload in the middle of a region."""
+    within = np.flatnonzero(inside) if inside.any() else np.arange(len(inside))
+    if c < len(inputs.at.kinds):
+        along = inputs.at.values[within, c]
+        return int(inputs.rows[within[np.abs(along - np.median(along)).argmin()]])
+    assert inputs.plane is not None
+    across = inputs.plane[within]
+    return int(inputs.rows[within[np.square(across - np.median(across, axis=0)).sum(1).argmin()]])
+
+
+def _along(at: Coordinates, c: int) -> tuple[str, int]:
+    return (at.kinds[c], at.which[c]) if c < len(at.kinds) else ("plane", -1)
+
+
+def _picture(inputs: _Inputs, kind: Kind, raw: Array, c: int) -> OverXCurve | OverXHeat:
+    if c < len(inputs.at.kinds):
+        values = inputs.at.values[:, c]
+        at, weights = smoothing.line(values)
+        dots = np.quantile(values, np.linspace(0, 1, min(_DOTS, len(values))))
+        sizes = np.stack([at, *scan.smoothed(kind, raw, weights)])
+        return OverXCurve(narrow(sizes), narrow(dots))
+    assert inputs.plane is not None
+    across, up, weights = smoothing.plane(inputs.plane)
+    sizes = scan.smoothed(kind, raw, weights)
+    sizes[:, smoothing.totals(weights)[1] < smoothing.FEWEST] = np.nan
+    some = np.linspace(0, len(inputs.plane) - 1, min(_DOTS, len(inputs.plane))).astype(int)
+    return OverXHeat(
+        narrow(sizes.reshape(len(sizes), len(up), len(across))),
+        narrow(np.stack([across, up])),
+        narrow(inputs.plane[some]),
+    )
+
+
+_MANY_BEYOND = 0.25  # share of truths beyond all draws from which a shift is told as a bound
+
+
+def describe(
+    result: ErrorsOverX,
+    names: Sequence[str],
+    x_names: Sequence[str] = (),
+    claims: Claims | None = None,
+) -> tuple[str, ...]:
+    """The answer first; then the next worst place, what the p-values are of, and what was done.
+
+    Args:
+        result: the parts that are done.
+        names: of the parameters.
+        x_names: of the columns of x.
+        claims: what may be claimed; None leaves this panel a level of its own.
+    """
+    if claims is not None:
+        claimed = _claimed(result, names, x_names, claims)
+        return (*claimed, _basis(result, claims), *_notes(result))
+    places = [place for place in result.worst if place.p_varies <= LEVEL]
+    if places:
+        first = (
+            f"q's error changes over x (p {equals(result.p_varies)}). "
+            f"{_place(places[0], names, x_names)}"
+        )
+        sentences = [first, *_next(places, names, x_names)]
+    elif result.p_right <= LEVEL:
+        sentences = [_alike(result, names)]
+    else:
+        sentences = [_silent(result)]
+    return (*sentences, _basis(result), *_notes(result))
+
+
+def _claimed(
+    result: ErrorsOverX, names: Sequence[str], x_names: Sequence[str], claims: Claims
+) -> list[str]:
+    """What may be said under the verdict's error rate."""
+    places = [place for place in result.judged(claims).worst if place.p_varies <= claims.alpha]
+    if claims.over_x() <= claims.alpha:
+        p = f"p {equals(claims.over_x())}, adjusted in the verdict's family"
+        if places:
+            first = _place(places[0], names, x_names)
+            return [f"q's error changes over x ({p}). {first}", *_next(places, names, x_names)]
+        return [
+            f"q's error changes over x ({p}), in how parameters depend on one another or in "
+            "places that no single coordinate shows."
+        ]
+    if claims.found:
+        return [
+            f"q is wrong, but no sign that its error changes over x "
+            f"(p {equals(claims.over_x())}, adjusted in the verdict's family)."
+            f"{_overall_text(result, names)}"
+        ]
+    return [
+        f"No sign of an error at any place of x (p {equals(claims.over_x())} that something "
+        f"changes over x, adjusted in the verdict's family).{_caught(result)}"
+    ]
+
+
+def coordinate_text(place: OverXPlace, names: Sequence[str], x_names: Sequence[str] = ()) -> str:
+    """What a pair is looked at along, to read."""
+    along, which = place.along, place.which
+    if along == "component":
+        return f"principal component {which + 1} of x"
+    if along == "mean":
+        return f"q's mean of {called(names, which)}"
+    if along == "plane":
+        return f"({column(0, x_names)}, {column(1, x_names)})"
+    return column(which, x_names)
+
+
+def feature_text(place: OverXPlace, names: Sequence[str]) -> str:
+    """What is off, to read."""
+    if place.kind == "learned":
+        return "score of the truth"
+    return f"{place.kind} of {called(names, place.parameter)}"
+
+
+def region_text(place: OverXPlace, names: Sequence[str], x_names: Sequence[str] = ()) -> str:
+    """The stretch of x, to read."""
+    what, where = coordinate_text(place, names, x_names), place.region
+    if isinstance(where, Disc):
+        around = ", ".join(f"{component:.3g}" for component in where.centre)
+        reach = ", ".join(f"{component:.2g}" for component in where.radius)
+        return f"{what} is {'not ' * where.outside_of}within ({reach}) of ({around})"
+    low, high = where.low, where.high
+    if low is None and high is None:
+        return "x is anything"
+    if low is None:
+        return f"{what} < {high:.3g}"
+    if high is None:
+        return f"{what} ≥ {low:.3g}"
+    if where.outside_of:
+        return f"{what} < {low:.3g} or ≥ {high:.3g}"
+    return f"{low:.3g} ≤ {what} < {high:.3g}"
+
+
+def size_text(kind: Kind, estimate: FeatureSize) -> str:
+    """A number with its interval, signed as it is."""
+    if estimate.value is None:
+        return f"unknown ({estimate.n} rows)"
+    if kind == "width":
+        high = "…" if estimate.high is None else format(estimate.high, ".2f")
+        return f"{estimate.value:.2f} [{estimate.low:.2f}, {high}]"
+    return _minus(f"{estimate.value:+.2f} [{estimate.low:+.2f}, {estimate.high:+.2f}]")
+
+
+def _place(place: OverXPlace, names: Sequence[str], x_names: Sequence[str]) -> str:
+    where = f"Where {region_text(place, names, x_names)} ({place.share:.0%} of the rows)"
+    inside, outside = (_off(place, part, names) for part in (place.inside, place.outside))
+    return f"{where}, {inside}{_or_more(place.beyond)}; elsewhere, {outside}."
+
+
+def _or_more(beyond: Beyond | None) -> str:
+    """What makes a shift by ranks a bound."""
+    if beyond is None or beyond.share - beyond.usual <= _MANY_BEYOND:
+        return ""
+    return f" (or more: {beyond.share:.0%} of the truths there lie beyond all of q's draws)"
+
+
+def _off(what: OverXPlace | Overall, estimate: FeatureSize, names: Sequence[str]) -> str:
+    """How q is off in a region, by numbers that are not those of its choice."""
+    if estimate.value is None or estimate.low is None:
+        return f"too few rows ({estimate.n}) to say by how much"
+    if what.kind == "learned":
+        return (
+            f"the truth's score lies {size_text('learned', estimate)} sd from where q's draws' lie"
+        )
+    whose = f"q's {called(names, what.parameter)}"
+    if what.kind == "shift":
+        side = "low" if estimate.value >= 0 else "high"
+        return f"{whose} sits {_unsigned(estimate)} posterior sd too {side}"
+    high = estimate.high
+    off = "narrow" if estimate.low > 1 else "wide" if high is not None and high < 1 else ""
+    spread = f"{size_text('width', estimate)} times as wide as its draws"
+    return (
+        f"{whose} is {f'too {off}' if off else 'not told from right'}: the truth spreads {spread}"
+    )
+
+
+def _unsigned(estimate: FeatureSize) -> str:
+    value, low, high = estimate.value, estimate.low, estimate.high
+    assert value is not None
+    assert low is not None
+    assert high is not None
+    low, high = (low, high) if value >= 0 else (-high, -low)
+    return _minus(f"{abs(value):.2f} [{low:.2f}, {high:.2f}]")
+
+
+def _next(places: Sequence[OverXPlace], names: Sequence[str], x_names: Sequence[str]) -> list[str]:
+    """The worst place of another parameter or kind, and how many more there are."""
+    features = list(dict.fromkeys((place.kind, place.parameter) for place in places))
+    if len(features) < 2:
+        return []
+    second = next(place for place in places if (place.kind, place.parameter) == features[1])
+    rest = len(features) - 2
+    more = f" {rest} more {'varies' if rest == 1 else 'vary'} over x." if rest > 0 else ""
+    return [f"{_place(second, names, x_names)}{more}"]
+
+
+def _alike(result: ErrorsOverX, names: Sequence[str]) -> str:
+    """Wrong, but nowhere more than elsewhere."""
+    rows = max(part.rows for part in result.parts)
+    return (
+        f"q is wrong (p {equals(result.p_right)}), but as far as {rows} rows tell, alike at "
+        f"every x (p {equals(result.p_varies)} that its error changes over x)."
+        f"{_overall_text(result, names)}"
+    )
+
+
+def _overall_text(result: ErrorsOverX, names: Sequence[str]) -> str:
+    """What is farthest from a right q over all x."""
+    overall = [size_text for part in result.parts for size_text in part.overall]
+    sizes = [size_text for size_text in overall if size_text.size.value is not None]
+    most = max(sizes, key=_farthest, default=None)
+    return f" Over all x, {_off(most, most.size, names)}{_or_more(most.beyond)}." if most else ""
+
+
+def _farthest(overall: Overall) -> tuple[int, float]:
+    """What orders sizes over all x: whether the interval leaves out a right q's value, first of a
+    parameter, then of the classifier's score; and how far off it is, in half widths of it."""
+    value, low, high = overall.size.value, overall.size.low, overall.size.high
+    assert value is not None
+    assert low is not None
+    middle = 1.0 if overall.kind == "width" else 0.0
+    off = low > middle or (high is not None and high < middle)
+    width = max((value if high is None else high) - low, 1e-12)
+    return off * (1 if overall.kind == "learned" else 2), abs(value - middle) / width
+
+
+def _caught(result: ErrorsOverX) -> str:
+    anywhere = () if result.parts[0].constant else result.parts
+    sees = [part.sees for part in anywhere if part.sees is not None]
+    if not sees:
+        return ""
+    return (
+        f" An error of {max(sees):.2f} posterior sd over a fifth of x would have been found in "
+        "about 80 of 100 such tables."
+    )
+
+
+def _silent(result: ErrorsOverX) -> str:
+    return (
+        f"No sign of an error at any place of x: p {equals(result.p_right)} against a right q, "
+        f"p {equals(result.p_varies)} that something changes over x.{_caught(result)}"
+    )
+
+
+def _basis(result: ErrorsOverX, claims: Claims | None = None) -> str:
+    pairs = sum(part.pairs_looked_at for part in result.parts)
+    nulls = " and ".join(f"{part.nulls:,}" for part in result.parts)
+    sources = {
+        "ranks": "the truth's rank in every parameter on {rows} rows",
+        "learned": "its rank under the classifier's score on {rows} rows that no network saw",
+    }
+    basis = " and ".join(sources[part.name].format(rows=part.rows) for part in result.parts)
+    adjusted = (
+        f"p is adjusted for all {pairs} pairs of an error and a coordinate, by {nulls} null "
+        "tables each"
+        if claims is None
+        else "p is adjusted for everything that the verdict looked at, these "
+        f"{pairs} pairs of an error and a coordinate among it"
+    )
+    return (
+        f"Looked at {basis}, over every stretch of each coordinate; {adjusted}. Places were "
+        "chosen by half of the rows and are quoted by the other half, in normal scores: one is "
+        "one posterior sd where q is Gaussian. Brackets are 95% intervals."
+    )
+
+
+def _notes(result: ErrorsOverX) -> list[str]:
+    first = result.parts[0]
+    notes = []
+    which, means = (
+        (", those that q's means follow most", ", and q's means")
+        if first.aside
+        else (", evenly spaced", "")
+    )
+    if first.many:
+        notes.append(
+            f"x has {first.columns:,} columns, more than {COLUMNS}: looked along {CHOSEN} of "
+            f"them{which}, {COMPONENTS} principal components{means}."
+        )
+    for part in result.parts:
+        if 0 < part.looked_at < part.parameters:
+            notes.append(
+                f"There are {part.parameters:,} parameters: half of the rows chose the "
+                f"{part.looked_at} whose ranks are farthest from uniform; the other half is "
+                "what is tested and quoted."
+            )
+    if first.aside:
+        notes.append(f"q's means are those of {first.aside} draws at each x, kept from the ranks.")
+    if first.constant:
+        notes.append("x never varies, so that there is only one place to look at.")
+    return notes
+
+
+def _minus(text: str) -> str:
+    return text.replace("-", "−")
+
+
+_MOST = 6
+_LONG = 48  # letters of a name on an axis
+_SCALE = [[0.0, style.Q], [0.5, style.NULL], [1.0, style.P]]
+_AXES = {
+    "shift": "shift of the truth, posterior sd",
+    "width": "spread of the truth / that of q",
+    "learned": "truth's score less q's draws', sd",
+}
+_MEANING = {
+    "shift": "Above 0: the truth lies above q's draws, so that q sits too low there; below 0: too "
+    "high.",
+    "width": "Above 1: the truth spreads wider than q's draws, so that q is too narrow there; "
+    "below 1: too wide.",
+    "learned": "Away from 0: there a classifier tells the truth from q's draws.",
+}
+
+
+def figures(
+    result: ErrorsOverX,
+    names: Sequence[str] = (),
+    x_names: Sequence[str] = (),
+    claims: Claims | None = None,
+) -> tuple[Drawn, ...]:
+    """The worst places, at most six: a curve along a coordinate, a heat map over two."""
+    places = [place for place in result.judged(claims).worst if place.picture is not None]
+    return tuple(_figure(place, names, x_names) for place in places[:_MOST])
+
+
+def _figure(place: OverXPlace, names: Sequence[str], x_names: Sequence[str]) -> Drawn:
+    what, along = feature_text(place, names), coordinate_text(place, names, x_names)
+    title = f"{what[:1].upper()}{what[1:]} over {along}"
+    p = f"p {equals(place.p_varies)} that it changes over x, adjusted for all looked at."
+    if isinstance(place.picture, OverXCurve):
+        figure = _curve(place.kind, place.picture, _short(along))
+        null = "1" if place.kind == "width" else "0"
+        caption = (
+            "Line: the local size, its band a 95% interval at each place. "
+            f"{_MEANING[place.kind]} If q were right, the line would stay near {null}, at 95 "
+            f"of 100 places inside the grey room. {p}"
+        )
+        return Drawn(title, figure, caption)
+    assert place.picture is not None
+    figure = _heat(place.kind, place.picture, _columns(x_names))
+    caption = (
+        f"Colour: the local size; dots: rows; blank where they are few. {_MEANING[place.kind]} "
+        f"If q were right, all would be grey but for noise. {p}"
+    )
+    return Drawn(title, figure, caption)
+
+
+def _columns(x_names: Sequence[str]) -> tuple[str, str]:
+    first, second = (_short(column(i, x_names)) for i in range(2))
+    return first, second
+
+
+def _short(name: str) -> str:
+    return escape(style.short(name, _LONG), quote=False)
+
+
+def _curve(kind: Kind, curve: OverXCurve, along: str) -> Any:
+    at, value, low, high, room = np.asarray(curve.sizes, np.float64)
+    middle = 1.0 if kind == "width" else 0.0
+    grey = (np.exp(-room), np.exp(room)) if kind == "width" else (-room, room)
+    top = max(float(np.nanmax(high)), float(grey[1].max()))
+    bottom = min(float(np.nanmin(low)), float(grey[0].min()))
+    spare = 0.08 * (top - bottom) or 0.1
+    color = style.P
+    marks = {
+        "type": "scatter",
+        "mode": "markers",
+        "x": style.f4(curve.rows),
+        "hoverinfo": "skip",
+        "y": style.f4(np.full(len(curve.rows), bottom - 0.6 * spare)),
+        "marker": {"size": 5, "symbol": "line-ns-open", "color": style.NULL, "opacity": 0.5},
+    }
+    width = float(at[-1] - at[0]) or 1.0
+    return style.figure(
+        [
+            style.band(at, *grey, style.NULL, 0.25),
+            style.band(at, low, high, color, 0.2),
+            style.line(at, value, color, hover="%{x:.3g}: %{y:.2f}"),
+            marks,
+        ],
+        x=style.Axis(along, (float(at[0]) - 0.02 * width, float(at[-1]) + 0.02 * width)),
+        y=style.Axis(_AXES[kind], (bottom - spare, top + spare)),
+        shapes=[style.hline(middle)],
+    )
+
+
+def _heat(kind: Kind, picture: OverXHeat, columns: tuple[str, str]) -> Any:
+    across, up = np.asarray(picture.axes, np.float64)
+    value = np.asarray(picture.sizes, np.float64)[0]
+    middle = 1.0 if kind == "width" else 0.0
+    reach = max(0.2, float(np.nanmax(np.abs(value - middle), initial=0)))
+    heat = {
+        "type": "heatmap",
+        "x": style.f4(across),
+        "y": style.f4(up),
+        "z": style.f4(value),
+        "colorscale": _SCALE,
+        "zmin": middle - reach,
+        "zmax": middle + reach,
+        "zsmooth": False,
+        "colorbar": {"title": {"text": ""}, "thickness": 10, "outlinewidth": 0, "nticks": 5},
+        "hovertemplate": "(%{x:.3g}, %{y:.3g}): %{z:.2f}<extra></extra>",
+    }
+    marks = {
+        "type": "scatter",
+        "mode": "markers",
+        "x": style.f4(picture.rows[:, 0]),
+        "y": style.f4(picture.rows[:, 1]),
+        "hoverinfo": "skip",
+        "marker": {"size": 3, "color": style.NULL, "opacity": 0.6},
+    }
+    axes = [
+        style.Axis(name, (float(ends[0]), float(ends[-1])))
+        for name, ends in zip(columns, (across, up), strict=True)
+    ]
+    return style.figure([heat, marks], x=axes[0], y=axes[1], height=320, right=84)

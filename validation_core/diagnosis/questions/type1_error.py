@@ -12,15 +12,20 @@ from scipy.special import bdtr, bdtrc
 from validation_core import statistics
 from validation_core.diagnosis import tasks as diagnosing
 from validation_core.diagnosis.questions.base import Names, Question, Rows, TableStudy, as_numbers
-from validation_core.diagnosis.questions.battery import (
+from validation_core.diagnosis.questions.null_tables import (
+    Float,
     LeftOut,
+    SelfMadeTables,
     TestBattery,
     needs_draws,
     parted,
+    picked,
     thinned,
     together,
+    trials_of,
 )
-from validation_core.diagnosis.questions.null_tables import Float, Trials, picked, trials_of
+from validation_core.figures import style
+from validation_core.figures.outcome import Drawn, rank_histogram
 from validation_core.methods.base import Method
 from validation_core.rng import stream
 from validation_core.study import Report
@@ -29,8 +34,8 @@ from validation_core.types import Array, PosteriorTable
 
 if TYPE_CHECKING:
     from validation_core.diagnosis.claims import Claims
-    from validation_core.figures.outcome import Drawn
     from validation_core.store import Store
+
 
 _SURE = 0.05
 """Chance that any of the rates is called off though all tests keep their level."""
@@ -106,7 +111,7 @@ class TypeIErrorStudy(TableStudy[TypeIError], spec="checker"):
         battery = TestBattery.of(few, eligible, self.seed, network)
         count = trials_of(upload.n, upload.dims[0])
         rng = stream(self.seed, "checker", "draws")
-        trials = Trials(data, picked(few.n, few.k, count, rng))
+        trials = SelfMadeTables(data, picked(few.n, few.k, count, rng))
         pieces: list[Float] = []
         for i, piece in enumerate(trials.pieces()):
             pieces.append(battery.pvalues(piece, self.seed, "checker", i))
@@ -142,7 +147,7 @@ def _rate(pvalue: Float, alpha: float, rates: int) -> Rejections:
     return Rejections(count, count / n, float(low), float(high), outside)
 
 
-class CheckTheChecker(Question[TypeIError]):
+class CheckTheChecker(Question["TypeIError"]):
     """Whether the tests keep their level on tables of this shape."""
 
     name = "checker"
@@ -225,8 +230,6 @@ class CheckTheChecker(Question[TypeIError]):
     def figures(
         self, result: TypeIError, names: Names, claims: Claims | None = None
     ) -> tuple[Drawn, ...]:
-        from validation_core.diagnosis.questions.type1_error.figures import figures
-
         del names, claims
         return figures(result)
 
@@ -249,3 +252,70 @@ def _consequence(test: MethodLevel) -> str:
 
 def _percent(rate: Rejections) -> str:
     return f"{100 * rate.rate:.1f}% [{100 * rate.low:.1f}, {100 * rate.high:.1f}]"
+
+
+_DRAWN = 6
+_BINS = 20
+_LINE = 26  # pixels that one test takes
+
+
+def figures(result: TypeIError) -> tuple[Drawn, ...]:
+    """Rates with their intervals, then p-values of the tests whose rates are farthest off."""
+    by_test = zip(result.tests, result.pvalues, strict=True)
+    order = sorted(by_test, key=lambda test: -abs(test[0].rejections.rate - result.alpha))
+    return (_rates(result), *(_pvalues(test, pvalues) for test, pvalues in order[:_DRAWN]))
+
+
+def _rates(result: TypeIError) -> Drawn:
+    rows = [*result.tests[::-1], MethodLevel("", "", "Verdict", result.verdict)]  # it is on top
+    top = min(1.0, 1.15 * max([result.alpha, *(row.rejections.high for row in rows)]))
+    traces = []
+    for place, row in enumerate(rows):
+        color = style.method_style(row.name).color if row.name else style.P
+        rate = row.rejections
+        traces += [
+            style.line([rate.low, rate.high], [place, place], color),
+            {
+                "type": "scatter",
+                "mode": "markers",
+                "x": [rate.rate],
+                "y": [place],
+                "marker": {"color": color, "size": 9},
+                "name": row.title,
+                "hovertemplate": f"{row.title}: %{{x:.1%}} of {result.trials}<extra></extra>",
+            },
+        ]
+    ticks = {"tickvals": list(range(len(rows))), "ticktext": [row.title for row in rows]}
+    y = {**style.Axis("", (-0.6, len(rows) - 0.4)).layout(), **ticks, "showgrid": False}
+    sheet = style.figure(
+        traces,
+        x=style.Axis("share of tables rejected", (0, top), percent=True),
+        y=style.Axis("", (-0.6, len(rows) - 0.4)),
+        height=90 + _LINE * len(rows),
+        shapes=[style.vline(result.alpha, style.NULL, dash="dash")],
+        extra={"yaxis": y, "margin": {"l": 190, "r": 16, "t": 18, "b": 44}},
+    )
+    return Drawn(
+        "How often the tests reject a q that is right",
+        sheet,
+        f"Dashed: the level, {result.alpha:.3g}. A test that keeps it has its bar across the "
+        "dashed line or left of it, whatever q is; lines are 95% intervals.",
+    )
+
+
+def _pvalues(test: MethodLevel, pvalue: Array) -> Drawn:
+    sheet = rank_histogram(pvalue, bins=_BINS, height=200)
+    sheet.layout.xaxis.title.text = "p-value"
+    sheet.layout.yaxis.title.text = "tables"
+    sheet.layout.annotations[0].text = "even"
+    right = (
+        "its heap at 1 is the price of asking about several parameters at once"
+        if test.name == "sbc"
+        else "a heap on the right: it could see more than it does"
+    )
+    return Drawn(
+        f"p-values of {test.title}",
+        sheet,
+        "On tables in which q is right, all bars stay in the grey room in 95 of 100 cases. A heap "
+        f"on the left: the test rejects too often; {right}.",
+    )

@@ -1,0 +1,1133 @@
+"""How wrong is q: each parameter's sizes of error and those of the whole, with intervals.
+
+Everything but the classifier's divergence reads all rows and learns nothing. CoLT's distance d~
+is in its own record.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from html import escape
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+
+import numpy as np
+import plotly.graph_objects as go
+
+from validation_core import keys, scores, statistics
+from validation_core.diagnosis import tasks as diagnoses
+from validation_core.diagnosis import words
+from validation_core.diagnosis.called import called
+from validation_core.diagnosis.claims import Claims
+from validation_core.diagnosis.obstacles import obstacle as hinders
+from validation_core.diagnosis.obstacles import unusable
+from validation_core.diagnosis.questions.base import (
+    LEVEL,
+    Interval,
+    Names,
+    Question,
+    Rows,
+    TableStudy,
+    as_numbers,
+)
+from validation_core.diagnosis.records import SMALLEST
+from validation_core.diagnosis.run import held_back
+from validation_core.diagnosis.words import distances
+from validation_core.figures import style
+from validation_core.figures.outcome import Drawn
+from validation_core.methods import SBC, SKL, skl
+from validation_core.methods.base import Method
+from validation_core.methods.skl import nats_in_words
+from validation_core.rng import stream
+from validation_core.scores import ratio
+from validation_core.simulations import MS
+from validation_core.statistics import coverage, effects
+from validation_core.statistics import divergence as nats
+from validation_core.statistics.effects import WIDEST
+from validation_core.study import Report
+from validation_core.tables import Upload
+from validation_core.types import Array, PosteriorTable
+
+if TYPE_CHECKING:
+    from validation_core.diagnosis.verdict import Diagnosis
+    from validation_core.store import Store
+
+
+LEAST_ROWS = 5
+SCORED = 100
+"""Draws at each x whose logits the classifier's divergence reads: bounds its time."""
+
+
+class HowWrong(Question["CalibrationErrors"]):
+    """Which parameters are off and by how much, and q as a whole."""
+
+    name = "size"
+    title = "How wrong"
+    reading_guide = (
+        "Each number has a 95% interval beside it: coverage is how often a nominal interval of q "
+        "really holds the truth; bias is how far q sits too high, in q's own posterior sd; the "
+        "ratio of widths is q's width by the width it needs, below 1 over-confident, above 1 "
+        "under-confident; contraction is 1 - posterior variance / prior variance. If q were "
+        "right, coverage would be nominal, bias 0 and the ratio 1, up to these intervals; p is "
+        "corrected over parameters, and the worst parameter stands first."
+    )
+
+    def obstacle(self, upload: Upload) -> str | None:
+        if not isinstance(upload.data, PosteriorTable):
+            return (
+                "Sizes of errors compare the truth with q's draws at the same x; two samples p "
+                "and q have no x. Upload theta, x and theta_q."
+            )
+        if upload.n < LEAST_ROWS:
+            return (
+                f"Sizes of errors need at least {LEAST_ROWS} simulations; got {upload.n}. Bring "
+                "more."
+            )
+        return unusable(upload)
+
+    def studies(
+        self, upload: Upload, methods: Sequence[Method], seed: int
+    ) -> tuple[TableStudy[CalibrationErrors], ...]:
+        """What ranks and densities say; then a classifier's divergence.
+
+        The classifier is the one that the first of these methods reads which has one; without
+        such a method there is no estimate.
+        """
+        if self.obstacle(upload) is not None:
+            return ()
+        first = RowErrorStudy(digest=upload.digest, seed=seed, densities=_fingerprint(upload))
+        for method in methods:
+            if method.reads_classifier and not hinders(method, upload):
+                network = diagnoses.training(upload, method, seed)
+                assert network is not None
+                second = LearnedDivergenceStudy(
+                    digest=upload.digest, seed=seed, trainings=(network,)
+                )
+                return first, second
+        return (first,)
+
+    def gather(self, results: Sequence[CalibrationErrors]) -> CalibrationErrors:
+        """What is known so far; a classifier's divergence stands beside that of densities."""
+        first, *others = results
+        for other in others:
+            assert isinstance(other.divergence, LearnedDivergence)
+            if first.divergence is None:
+                first = replace(first, divergence=other.divergence)
+            else:
+                first = replace(first, estimate=other.divergence)
+        return first
+
+    def describe(
+        self, result: CalibrationErrors, names: Names, claims: Claims | None = None
+    ) -> tuple[str, ...]:
+        return describe(result, names.theta, claims)
+
+    def rows(self, result: CalibrationErrors, names: Names, claims: Claims | None = None) -> Rows:
+        return _table(result, names.theta, claims)
+
+    def figures(
+        self, result: CalibrationErrors, names: Names, claims: Claims | None = None
+    ) -> tuple[Drawn, ...]:
+        del claims
+        return figures(result, names.theta)
+
+    def finds(self, result: CalibrationErrors) -> bool:
+        return any(errors.pvalue_adjusted <= LEVEL for errors in result.parameters)
+
+    def beside(self, diagnosis: Diagnosis) -> tuple[str, ...]:
+        return tuple(distances(diagnosis.records))
+
+    def to_json(self, result: CalibrationErrors) -> dict[str, Any]:
+        """Only what has been worked out."""
+        numbers = as_numbers(result)
+        usual = {field.name: field.default for field in fields(result)}
+        return {name: value for name, value in numbers.items() if value not in (usual[name], [])}
+
+
+def _fingerprint(upload: Upload) -> str:
+    densities = {name: np.asarray(log) for name, log in upload.densities.items()}
+    return keys.digest(**densities) if densities else ""
+
+
+MOST_OUTSIDE = 0.5
+"""Share of truths outside all draws, beyond that of a right q, from which ranks are saturated."""
+
+_BLOCK = 500  # parameters worked out at a time: bounds what thousands of them take
+_BARS = 40
+
+
+@dataclass(frozen=True)
+class CoverageRate:
+    """How often a central interval of q holds the truth."""
+
+    level: float
+    """Nominal mass of the interval."""
+    excess: float
+    """Distance of the level from the exact interval of the true rate; negative inside it."""
+    covers: Interval
+
+
+@dataclass(frozen=True)
+class ParameterErrors:
+    """How wrong q is in one parameter; intervals and means are NaN where they cannot be told."""
+
+    pvalue: float
+    severity: float
+    """The largest `excess` over the intervals and the half below q's median."""
+    coverage: tuple[CoverageRate, ...]
+    below_median: Interval
+    """Share of truths below q's median."""
+    bias: Interval
+    """In q's own posterior sd; positive where q sits too high."""
+    ratio: Interval
+    """q's width by the width it needs; below 1 it is over-confident."""
+    by: Literal["moments", "ranks"]
+    """What bias and width are told by."""
+    saturated: bool
+    """Whether so many truths lie outside all draws that ranks say little."""
+    outside: float
+    outside_expected: float
+    z_mean: float
+    z_sd: float
+    z_rows: int
+    index: int
+    pvalue_adjusted: float = 1.0
+    """By Holm over the parameters."""
+    constant: bool = False
+    contraction: Interval = Interval(math.nan, math.nan, math.nan)  # noqa: RUF009
+    """1 - posterior variance / prior variance."""
+
+
+@dataclass(frozen=True)
+class RegionRate:
+    """How often a highest-density region of q holds the truth."""
+
+    level: float
+    covers: Interval
+
+
+@dataclass(frozen=True, eq=False)
+class DensityRegions:
+    """Expected coverage of q's highest-density regions."""
+
+    coverage: tuple[RegionRate, ...]
+    area: Interval
+    """Between coverage and level."""
+    pvalue: float
+    rows: int
+    nan_rows: int
+    """Rows without a log q, which are left out."""
+    curve: Array
+    """Levels, coverage and the ends of its 95% band (4, L)."""
+
+
+class Histogram(NamedTuple):
+    """A histogram: edges (B + 1,), counts (B,)."""
+
+    edges: Array
+    counts: Array
+
+
+@dataclass(frozen=True)
+class WeightedDivergence:
+    """The divergence left when m draws of q are weighed by p / q, in nats."""
+
+    m: int
+    estimate: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, eq=False)
+class DensityDivergence:
+    """The symmetric divergence by log densities, in nats: the numbers of the record of `SKL`."""
+
+    estimate: float
+    low: float
+    high: float
+    boot_low: float
+    boot_high: float
+    median: float
+    largest: float
+    auc: float
+    auc_low: float
+    auc_high: float
+    k: int
+    draws: int
+    infinite: int
+    heavy: bool
+    tail: float | None
+    rows: int
+    sd: float
+    positive: float
+    pvalue: float
+    relabelings: int
+    weighted: tuple[WeightedDivergence, ...]
+    source: Literal["densities"]
+    beyond: int
+    """Extreme terms that stand in the bars at the ends."""
+    bars: Histogram
+    """Of its terms."""
+    null: Histogram
+    """Of the means of relabelled tables."""
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedDivergence:
+    """The symmetric divergence as far as a classifier sees it, in nats."""
+
+    estimate: float
+    low: float
+    high: float
+    boot_low: float
+    boot_high: float
+    sd: float
+    median: float
+    largest: float
+    positive: float
+    tail: float | None
+    infinite: int
+    heavy: bool
+    rows: int
+    source: Literal["classifier"]
+    slope: float
+    """What logits were multiplied by, so that they are log ratios."""
+    auc: float
+    draws: int
+    beyond: int
+    """Extreme terms that stand in the bars at the ends."""
+    bars: Histogram
+    """Of its terms."""
+
+
+@dataclass(frozen=True, eq=False)
+class CalibrationErrors:
+    """How wrong q is, as far as it has been worked out."""
+
+    n: int = 0
+    k: int = 0
+    parameters: tuple[ParameterErrors, ...] = ()
+    """The worst first."""
+    regions: DensityRegions | None = None
+    divergence: DensityDivergence | LearnedDivergence | None = None
+    """By densities where they are there, else as far as the classifier sees."""
+    estimate: LearnedDivergence | None = None
+    """The classifier's, beside that of the densities."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowErrorStudy(TableStudy[CalibrationErrors], spec="size"):
+    """What ranks, moments and densities say; nothing is learnt."""
+
+    about: ClassVar[str] = "Sizes of errors"
+    version: ClassVar[int] = 3
+
+    densities: str = ""
+    """Fingerprint of the log densities, which the table's own does not cover."""
+
+    def answer(self, upload: Upload, store: Store, report: Report) -> CalibrationErrors:
+        del store
+        data = upload.data
+        assert isinstance(data, PosteriorTable)
+        parameters = marginals(data, self.seed)
+        report(0.8, {})
+        return CalibrationErrors(
+            n=upload.n,
+            k=upload.k,
+            parameters=parameters,
+            regions=regions(upload.densities, self.seed),
+            divergence=by_densities(upload, self.seed),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class LearnedDivergenceStudy(TableStudy[CalibrationErrors], spec="size_learned"):
+    """The symmetric divergence as far as a classifier sees it, on rows it did not learn from."""
+
+    about: ClassVar[str] = "Divergence by a classifier"
+
+    def answer(self, upload: Upload, store: Store, report: Report) -> CalibrationErrors:
+        (network,) = self.networks(store, report)
+        few = held_back(upload, self.seed, SCORED)
+        logits = scores.apply(network.at(), few)
+        calibrated = nats.from_logits(
+            logits.truth[0], logits.draws[0], stream(self.seed, "size", "halves")
+        )
+        estimate = by_classifier(
+            calibrated.d,
+            self.seed,
+            slope=calibrated.slope,
+            auc=float(network.auc),
+            draws=few.q.shape[1],
+        )
+        return CalibrationErrors(divergence=estimate)
+
+
+def marginals(table: PosteriorTable, seed: int) -> tuple[ParameterErrors, ...]:
+    """Errors of each parameter, the worst first.
+
+    Worst is what is off after Holm's correction, then by `severity`: the largest distance of a
+    nominal rate from the exact interval of the true one, over the three central intervals and
+    the half below q's median, on which a bias shows. It is negative where all lie inside.
+    """
+    below, equal = statistics.count(table.theta.T, table.q.transpose(2, 0, 1))  # (D, N)
+    k = table.q.shape[1]
+    # The tie-breakers of SBC's own record, so that both tell of the same ranks.
+    rng = stream(seed, "diagnose", SBC().label)
+    u = statistics.randomised_ranks(below, equal, k, rng)
+    outside = ((below == 0) & (equal == 0) | (below == k)).mean(-1)
+    moments = effects.moments(table.q)
+    z = effects.zscores(moments, table.theta).T
+    contracted = effects.contraction(moments, table.theta)
+    errors: list[ParameterErrors] = []
+    for start in range(0, len(u), _BLOCK):
+        part = slice(start, start + _BLOCK)
+        errors += _block(u[part], z[part], outside[part], k, start)
+    adjusted = statistics.holm([parameter.pvalue for parameter in errors])
+    complete = [
+        replace(
+            parameter,
+            pvalue_adjusted=max(float(adjusted[i]), SMALLEST),
+            constant=bool(np.ptp(table.theta[:, i]) == 0),
+            contraction=Interval.of(*(end[i] for end in contracted)),
+        )
+        for i, parameter in enumerate(errors)
+    ]
+    return tuple(
+        sorted(complete, key=lambda errors: (errors.pvalue_adjusted > LEVEL, -errors.severity))
+    )
+
+
+def _block(u: Array, z: Array, outside: Array, k: int, first: int) -> list[ParameterErrors]:
+    """Errors of some parameters from ranks and z-scores (P, N)."""
+    cover, half = effects.covered(u), effects.lower_half(u)
+    pvalue = effects.off_pvalue(u)
+    over = np.column_stack([effects.excess(cover, effects.LEVELS), effects.excess(half, 0.5)])
+    by_rank, by_moments = effects.misfit(u, k), effects.by_moments(z, k)
+    z_rows = (~np.isnan(z)).sum(-1)
+    mean, sd = _mean_sd(z)
+    errors = []
+    for i in range(len(u)):
+        saturated = bool(outside[i] - 2 / (k + 1) > MOST_OUTSIDE)
+        moments = saturated and bool(np.isfinite(by_moments.ratio.estimate[i]))
+        used = by_moments if moments else by_rank
+        errors.append(
+            ParameterErrors(
+                pvalue=max(float(pvalue[i]), SMALLEST),
+                severity=float(over[i].max()),
+                coverage=tuple(
+                    CoverageRate(
+                        level, float(over[i, j]), Interval.of(*(end[i, j] for end in cover))
+                    )
+                    for j, level in enumerate(effects.LEVELS)
+                ),
+                below_median=Interval.of(*(end[i] for end in half)),
+                bias=Interval.of(*(end[i] for end in used.bias)),
+                ratio=Interval.of(*(end[i] for end in used.ratio)),
+                by="moments" if moments else "ranks",
+                saturated=saturated,
+                outside=float(outside[i]),
+                outside_expected=2 / (k + 1),
+                z_mean=_finite(mean[i]),
+                z_sd=_finite(sd[i]),
+                z_rows=int(z_rows[i]),
+                index=first + i,
+            )
+        )
+    return errors
+
+
+def _finite(value: float) -> float:
+    return float(value) if np.isfinite(value) else math.nan
+
+
+def _mean_sd(z: Array) -> tuple[Array, Array]:
+    """Over the rows that have a z-score; NaN where fewer than two have."""
+    there = ~np.isnan(z)
+    n = there.sum(-1)
+    count = np.maximum(n, 2)
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean = np.where(there, z, 0.0).sum(-1) / count
+        sd = np.sqrt(np.where(there, (z - mean[:, None]) ** 2, 0.0).sum(-1) / (count - 1))
+    return np.where(n >= 2, mean, np.nan), np.where(n >= 2, sd, np.nan)
+
+
+def regions(densities: Mapping[str, Array], seed: int) -> DensityRegions | None:
+    """Expected coverage of q's highest-density regions, where log q is at hand."""
+    if not {"log_q", "log_q_draws"} <= densities.keys():
+        return None
+    log_q, draws = (np.asarray(densities[name]) for name in ("log_q", "log_q_draws"))
+    mask = ~(np.isnan(log_q) | np.isnan(draws).any(-1))
+    if mask.sum() < 2:
+        return None
+    log_q, draws = (log_q, draws) if mask.all() else (log_q[mask], draws[mask])
+    expected = coverage.regions(log_q, draws, stream(seed, "size", "regions"))
+    rates = zip(effects.LEVELS, *expected.rates, strict=True)
+    return DensityRegions(
+        coverage=tuple(RegionRate(level, Interval.of(*ends)) for level, *ends in rates),
+        area=Interval.of(*map(float, expected.area)),
+        pvalue=max(expected.pvalue, SMALLEST),
+        rows=int(mask.sum()),
+        nan_rows=int((~mask).sum()),
+        curve=np.stack(coverage.curve(expected.needed)),
+    )
+
+
+def by_densities(upload: Upload, seed: int) -> DensityDivergence | None:
+    """The symmetric divergence, where log p(theta, x) and log q(theta | x) are at hand.
+
+    Where they are, the numbers are those of the record of `methods.SKL`, p-value included; then
+    what is left of it when M draws of q are weighed by p / q.
+    """
+    log_ratios = ratio.of_densities(upload.densities)
+    if log_ratios is None or ratio.obstacle(upload) is not None:
+        return None
+    method = SKL()
+    outcome = method.test(log_ratios, stream(seed, "diagnose", method.label))
+    truth, draws = log_ratios.truth[0], log_ratios.draws[0]
+    finite = ratio.finite(log_ratios)
+    with np.errstate(invalid="ignore"):
+        d = truth - draws.mean(-1)
+    bars, beyond = _bars(d[finite])
+    single = {name: array for name, array in outcome.arrays.items() if array.ndim == 0}
+    number = {
+        name: np.asarray(value).item() for name, value in {**single, **outcome.effect}.items()
+    }
+    return DensityDivergence(
+        estimate=float(number["skl"]),
+        low=float(number["ci_low"]),
+        high=float(number["ci_high"]),
+        boot_low=float(number["boot_low"]),
+        boot_high=float(number["boot_high"]),
+        median=float(number["median"]),
+        largest=float(number["largest"]),
+        auc=float(number["auc"]),
+        auc_low=float(number["auc_low"]),
+        auc_high=float(number["auc_high"]),
+        k=int(number["k"]),
+        draws=int(number["draws"]),
+        infinite=int(number["infinite"]),
+        heavy=bool(number["heavy"]),
+        tail=number.get("tail"),
+        rows=int(d.size),
+        sd=float(d[finite].std(ddof=1)),
+        positive=float((d[finite] > 0).mean()),
+        pvalue=float(outcome.pvalue),
+        relabelings=method.relabelings,
+        weighted=_weighted(truth[finite], draws[finite]),
+        source="densities",
+        beyond=beyond,
+        bars=bars,
+        null=_null(np.append(outcome.arrays["null"], outcome.statistic)),
+    )
+
+
+def _weighted(truth: Array, draws: Array) -> tuple[WeightedDivergence, ...]:
+    """The divergence left with M > 1 draws of q weighed, for the M that the draws allow."""
+    most = (draws.shape[-1] + 1) // 2
+    return tuple(
+        WeightedDivergence(m, *map(float, nats.means(nats.weighted(truth, draws, m))))
+        for m in MS
+        if 1 < m <= most
+    )
+
+
+def by_classifier(
+    d: Array, seed: int, *, slope: float, auc: float, draws: int
+) -> LearnedDivergence:
+    """The divergence from its terms d (n,), calibrated logits of a classifier with that AUC."""
+    divergence = nats.divergence(d, stream(seed, "size", "divergence"))
+    bars, beyond = _bars(d[np.isfinite(d)])
+    numbers = {
+        **divergence._asdict(),
+        "low": float(divergence.low),
+        "high": float(divergence.high),
+    }
+    return LearnedDivergence(
+        **{**numbers, "tail": divergence.tail if np.isfinite(divergence.tail) else None},
+        heavy=divergence.heavy,
+        rows=int(d.size),
+        source="classifier",
+        slope=slope,
+        auc=auc,
+        draws=draws,
+        beyond=beyond,
+        bars=bars,
+    )
+
+
+def _null(values: Array) -> Histogram:
+    """Relabelled means, with room for the observed one, the last."""
+    low, high = float(values.min()), float(values.max())
+    pad = 0.03 * (high - low) or 0.5
+    counts, edges = np.histogram(values[:-1], _BARS, (low - pad, high + pad))
+    return Histogram(edges, counts.astype(np.float64))
+
+
+def _bars(d: Array) -> tuple[Histogram, int]:
+    """A histogram of terms, and how many extreme ones stand in the bars at the ends."""
+    low, high = np.quantile(d, [0.005, 0.995])
+    if not high > low:
+        low, high = float(d.min()) - 0.5, float(d.max()) + 0.5
+    edges = np.linspace(low, high, _BARS + 1)
+    counts, _ = np.histogram(np.clip(d, low, high), edges)
+    return Histogram(edges, counts.astype(np.float64)), int(((d < low) | (d > high)).sum())
+
+
+_NAMED = 5
+_LEARNT = 0.15  # of the prior's variance: a q that takes away less is as good as the prior
+
+
+def describe(
+    result: CalibrationErrors, names: Sequence[str], claims: Claims | None = None
+) -> tuple[str, ...]:
+    """What is worst and by how much; then what else is off, and the whole of q."""
+    parameters = result.parameters
+    level = LEVEL if claims is None else claims.alpha
+    off = [parameter for parameter in parameters if _pvalue(parameter, claims) <= level]
+    sentences = []
+    if off:
+        sentences.append(_worst(off[0], names, result.k))
+        sentences += _others(off, parameters, names, claims)
+    elif parameters:
+        sentences += _bounded(parameters)
+    free = claims is None or claims.found
+    sentences += (_wider(parameters, names) if free else []) or _blind(parameters, names)
+    if result.regions is not None:
+        sentences.append(_mass(result.regions, claims))
+    if result.divergence is not None:
+        sentences += _nats(result.divergence)
+    if result.estimate is not None:
+        sentences += [
+            f"For comparison, an estimate without densities. {sentence}"
+            for sentence in _nats(result.estimate)
+        ]
+    return tuple(sentences)
+
+
+def _pvalue(errors: ParameterErrors, claims: Claims | None) -> float:
+    """That a parameter is off: in the verdict's family, or corrected over parameters."""
+    return errors.pvalue_adjusted if claims is None else claims.parameter(errors.index)
+
+
+def _table(result: CalibrationErrors, names: Sequence[str], claims: Claims | None = None) -> Rows:
+    """A row for each parameter, the worst first: every number and its interval."""
+    return [
+        _row(errors, called(names, errors.index), _pvalue(errors, claims))
+        for errors in result.parameters
+    ]
+
+
+def _row(errors: ParameterErrors, name: str, pvalue: float) -> dict[str, str | float | int]:
+    row: dict[str, str | float | int] = {"parameter": name}
+    for rate in errors.coverage:
+        row |= _cell(f"covered by {100 * rate.level:g}% intervals, %", rate.covers, 1, 100)
+    row |= _cell("below q's median, %", errors.below_median, 1, 100)
+    row |= _cell("bias, posterior sd (+ is too high)", errors.bias, 3)
+    row |= _cell("width / needed width", errors.ratio, 3)
+    row |= {"bias and width by": "q's mean and sd" if errors.by == "moments" else "ranks"}
+    row |= _cell("contraction", errors.contraction, 3)
+    return row | {
+        "mean z-score": _rounded(errors.z_mean, 3),
+        "sd of z-scores": _rounded(errors.z_sd, 3),
+        "outside all draws, %": round(100 * errors.outside, 1),
+        "p": float(f"{errors.pvalue:.3g}"),
+        "p, corrected": float(f"{pvalue:.3g}"),
+    }
+
+
+def _cell(
+    column: str, rate: Interval, digits: int, scale: float = 1
+) -> dict[str, str | float | int]:
+    if not rate.known:
+        return {column: "", f"{column}, 95% interval": ""}
+    low, high = (
+        "?" if math.isnan(end) else f"{scale * end:.{digits}f}" for end in (rate.low, rate.high)
+    )
+    return {
+        column: round(scale * rate.estimate, digits),
+        f"{column}, 95% interval": f"{low} to {high}",
+    }
+
+
+def _rounded(value: float, digits: int) -> float | str:
+    return "" if math.isnan(value) else round(value, digits)
+
+
+def _worst(errors: ParameterErrors, names: Sequence[str], k: int) -> str:
+    name = called(names, errors.index)
+    sentence = f"{name} is the worst: {_covers(errors)}; {_bias(errors)}{_width(errors)}."
+    if not errors.saturated:
+        return sentence
+    beyond = f"{100 * errors.outside:.0f}% of the truths lie outside all {k} draws of q"
+    if errors.by == "moments":
+        return f"{sentence} {beyond}, so that its bias and width are told by q's mean and sd."
+    return f"{sentence} {beyond}, so that these are the least its errors can be."
+
+
+def _covers(errors: ParameterErrors) -> str:
+    """The nominal rate that is farthest off; that of the 80% interval where none is."""
+    rate, half = max(errors.coverage, key=lambda rate: rate.excess), errors.below_median
+    if max(half.low - 0.5, 0.5 - half.high) > max(rate.excess, 0):
+        return f"{_percent(half)} of the truths lie below its median, not half"
+    if rate.excess <= 0:
+        rate = _middle(errors)
+    nominal = f"its nominal {100 * rate.level:g}% interval"
+    return f"{nominal} covers {_percent(rate.covers)} of the truths"
+
+
+def _middle(errors: ParameterErrors) -> CoverageRate:
+    """The rate of the 80% interval."""
+    return next(rate for rate in errors.coverage if rate.level == 0.8)
+
+
+def _bias(errors: ParameterErrors) -> str:
+    bias, low, high = errors.bias
+    least = "at least " * (errors.saturated and errors.by == "ranks")
+    if not errors.bias.known:
+        return "its bias cannot be told"
+    if low > 0:
+        return f"q sits {least}{bias:.2f} [{low:.2f}, {high:.2f}] posterior sd too high"
+    if high < 0:
+        return f"q sits {least}{-bias:.2f} [{-high:.2f}, {-low:.2f}] posterior sd too low"
+    return f"its bias is {_signed(bias)} [{_signed(low)}, {_signed(high)}] posterior sd"
+
+
+def _width(errors: ParameterErrors) -> str:
+    ratio, low, high = errors.ratio
+    if not errors.ratio.known:
+        return ""
+    if ratio >= 0.99 * WIDEST:
+        return f" and q is {WIDEST:g} times or more as wide as it should be (under-confident)"
+    if errors.by == "ranks" and ratio <= 1.01 / WIDEST:
+        return f" and q is at most {1 / WIDEST:g} times as wide as it should be (over-confident)"
+    shape = ".2g" if ratio < 0.1 else ".2f"
+    top = format(high, shape) if high < 0.99 * WIDEST else "∞"
+    interval = f"{ratio:{shape}} [{low:{shape}}, {top}]"
+    if high < 1:
+        return f" and q is {interval} times as wide as it should be (over-confident)"
+    if low > 1:
+        return f" and q is {interval} times as wide as it should be (under-confident)"
+    return f" and its width is {interval} times what it should be"
+
+
+def _others(
+    off: Sequence[ParameterErrors],
+    parameters: Sequence[ParameterErrors],
+    names: Sequence[str],
+    claims: Claims | None,
+) -> list[str]:
+    if len(parameters) == 1:
+        return []
+    level = LEVEL if claims is None else claims.alpha
+    over = f"for {len(parameters)}" if claims is None else "for everything that was looked at"
+    verb, listed = "is" if len(off) == 1 else "are", _listed(off, names)
+    return [
+        f"{len(off)} of {len(parameters)} parameters {verb} off at level "
+        f"{100 * level:g}%, corrected {over}: {listed}."
+    ]
+
+
+def _listed(parameters: Sequence[ParameterErrors], names: Sequence[str]) -> str:
+    more = f" and {len(parameters) - _NAMED} more" if len(parameters) > _NAMED else ""
+    return ", ".join(called(names, errors.index) for errors in parameters[:_NAMED]) + more
+
+
+def _bounded(parameters: Sequence[ParameterErrors]) -> list[str]:
+    """What errors are left open where none was found."""
+    middle = [_middle(errors).covers for errors in parameters]
+    low, high = 100 * min(rate.low for rate in middle), 100 * max(rate.high for rate in middle)
+    bias = max(max(-errors.bias.low, errors.bias.high) for errors in parameters)
+    widths = [errors.ratio for errors in parameters if errors.ratio.known]
+    which = (
+        "The parameter is not found off: its nominal 80% interval covers"
+        if len(parameters) == 1
+        else "No parameter is found off: nominal 80% intervals cover"
+    )
+    open_ = (
+        f"a bias of at most {bias:.2f} posterior sd"
+        if bias < 0.99 * WIDEST
+        else "a bias of any size"
+    )
+    if widths:
+        narrow = min(ratio.low for ratio in widths)
+        wide = max(ratio.high for ratio in widths)
+        least = f"{narrow:.2f}" if narrow > 1.01 / WIDEST else "0"
+        most = f"{wide:.2f}" if wide < 0.99 * WIDEST else "∞"
+        open_ += f" and widths of {least} to {most} times the right one"
+    stay = "are" if widths else "is"
+    return [
+        f"{which} between {low:.1f}% and {high:.1f}% of the truths; {open_} {stay} left open, "
+        f"each by its own 95% interval."
+    ]
+
+
+def _wider(parameters: Sequence[ParameterErrors], names: Sequence[str]) -> list[str]:
+    wider = [errors for errors in parameters if errors.contraction.high < 0]
+    if not wider:
+        return []
+    widest = min(wider, key=lambda errors: errors.contraction.high)
+    estimate, low, high = map(_signed, widest.contraction)
+    others = len(wider) - 1
+    more = f", and for {others} more parameter{'s' * (others > 1)}" if others else ""
+    return [
+        f"q is wider than the prior for {called(names, widest.index)} (contraction "
+        f"{estimate} [{low}, {high}]){more}."
+    ]
+
+
+def _blind(parameters: Sequence[ParameterErrors], names: Sequence[str]) -> list[str]:
+    """Parameters of which q seems to have learnt nothing: calibrated or not, it is the prior."""
+    unlearnt = [errors for errors in parameters if (errors.contraction.high or 1) < _LEARNT]
+    if not unlearnt:
+        return []
+    listed = _listed(unlearnt, names)
+    most = max(errors.contraction.high for errors in unlearnt)
+    return [
+        f"q is hardly narrower than the prior for {listed} (contraction below {most:.2f}, "
+        f"by 95% intervals): x says little of {'it' if len(unlearnt) == 1 else 'them'}, or q "
+        "ignores it."
+    ]
+
+
+def _mass(mass: DensityRegions, claims: Claims | None) -> str:
+    p = (
+        f"p {_p(mass.pvalue)} by exact KS, which is not part of the verdict unless SBC is "
+        "asked to rank log q"
+        if claims is None
+        else f"p {_p(claims.densities())} for the truth's rank by log densities, adjusted in the "
+        "verdict's family"
+    )
+    rates = ", ".join(f"{100 * rate.level:g}%: {_percent(rate.covers)}" for rate in mass.coverage)
+    left = f" {mass.nan_rows} rows without a log q are left out." if mass.nan_rows else ""
+    area, low, high = (_signed(end, 3) for end in mass.area)
+    return (
+        f"Highest-density regions of q hold the truth in (nominal: true) {rates}; area between "
+        f"coverage and level {area} [{low}, {high}], {p}.{left}"
+    )
+
+
+def _nats(nats: DensityDivergence | LearnedDivergence) -> list[str]:
+    if isinstance(nats, LearnedDivergence):
+        return [_learned(nats)]
+    fields = as_numbers(nats)
+    ends = {"skl": nats.estimate, "ci_low": nats.low, "ci_high": nats.high}
+    sentences = [*nats_in_words({**fields, **ends})]
+    sentences.append(
+        f"Against no divergence at all p {words.equals(nats.pvalue)}, by "
+        f"{nats.relabelings:,} relabelings within x."
+    )
+    if nats.weighted:
+        left = ", ".join(
+            f"M = {weighting.m}: {weighting.estimate:.3f} [{_signed(weighting.low, 3)}, "
+            f"{_signed(weighting.high, 3)}]"
+            for weighting in nats.weighted
+        )
+        sentences.append(
+            f"Importance sampling would leave at most, in nats, with M draws of q weighed by "
+            f"p / q: {left}."
+        )
+    return sentences
+
+
+def _learned(nats: LearnedDivergence) -> str:
+    interval = f"{nats.estimate:.3f} [{nats.boot_low:.3f}, {nats.boot_high:.3f}] nats"
+    if nats.slope <= 0:
+        return (
+            f"Symmetric divergence: the shared classifier sees none. On held-out rows its score "
+            f"is no higher at the truth than at q's draws ({interval} after it was turned round)."
+        )
+    return (
+        f"Symmetric divergence, as far as the shared classifier sees: {interval}, an estimate "
+        f"on {nats.rows} held-out rows that overlooks what the classifier does; its logits "
+        f"were multiplied by {nats.slope:.2f}, learnt on other rows, so that they are "
+        f"log ratios."
+    )
+
+
+def _p(p: float) -> str:
+    return f"= {p:.2g}" if p > 1e-300 else "< 1e-300"
+
+
+def _signed(value: float, digits: int = 2) -> str:
+    return f"{value:+.{digits}f}".replace("-", "−")
+
+
+def _percent(rate: Interval) -> str:
+    estimate, low, high = (100 * end for end in rate)
+    return f"{estimate:.1f}% [{low:.1f}, {high:.1f}]"
+
+
+SHOWN = 6
+"""Parameters that are drawn; the table has them all."""
+
+_ROW = 40  # pixels high
+_LONG = 14  # letters of a name that fit beside a row on a narrow screen
+_LETTER = 7.5  # pixels wide
+_MARKS = ("diamond", "circle", "square")
+
+
+def figures(result: CalibrationErrors, names: Sequence[str]) -> tuple[Drawn, ...]:
+    """What there is to see of these sizes: at most the six worst parameters, then the whole."""
+    worst = result.parameters[:SHOWN]
+    pictures: list[Drawn] = []
+    if worst:
+        labels = [_short(called(names, errors.index)) for errors in worst]
+        hidden = len(result.parameters) - len(worst)
+        pictures = [_coverage(worst, labels, hidden), _misfit(worst, labels)]
+        pictures += _contraction(worst, labels)
+    if result.regions is not None:
+        pictures.append(_regions(result.regions.curve))
+    if result.divergence is not None:
+        pictures += _whole(result.divergence, result.estimate)
+    return tuple(pictures)
+
+
+def _short(name: str) -> str:
+    return escape(style.short(name, _LONG, ends=True), quote=False)  # sigma_1, sigma_2 end apart
+
+
+def _coverage(worst: Sequence[ParameterErrors], labels: Sequence[str], hidden: int) -> Drawn:
+    rates = [errors.coverage for errors in worst]
+    levels = [rate.level for rate in rates[0]]
+    lowest = min(rate.covers.low for each in rates for rate in each)
+    places = np.arange(len(worst), 0.0, -1.0)
+    traces = []
+    for j, level in enumerate(levels):
+        # Levels stand a little above one another, so that whiskers do not hide each other.
+        at = places + 0.2 * (1 - j)
+        part = [each[j].covers for each in rates]
+        hover = f"nominal {100 * level:g}%: true %{{x:.1%}}"
+        symbol = _MARKS[j % len(_MARKS)]
+        traces.append(_whiskers(np.array(part), at, hover=hover, symbol=symbol))
+    notes = [
+        {
+            **style.note(f"{100 * level:g}%", level, 1, style.NULL, anchor="center"),
+            "yref": "paper",
+            "yanchor": "bottom",
+        }
+        for level in levels
+    ]
+    axis = style.Axis("share of truths covered", (min(0.4, lowest - 0.04), 1.01), percent=True)
+    figure = _rows(
+        traces,
+        axis,
+        labels,
+        notes=notes,
+        shapes=[style.vline(level, style.NULL, dash="dash", width=1) for level in levels],
+    )
+    more = f" {hidden} more parameters are in the table." if hidden else ""
+    return Drawn(
+        "True coverage of nominal intervals",
+        figure,
+        "Diamond, circle and square: how often q's central 50, 80 and 95% intervals hold the "
+        "truth, with 95% intervals. If q were right, each mark's whisker would meet its own "
+        f"dashed line in about 95 of 100 cases; left of it q is over-confident.{more}",
+    )
+
+
+def _misfit(worst: Sequence[ParameterErrors], labels: Sequence[str]) -> Drawn:
+    places = np.arange(len(worst), 0.0, -1.0)
+    biases = np.array([errors.bias for errors in worst])
+    reach = max(0.2, 1.1 * float(np.nanmax(np.abs(biases), initial=0)))
+    ratios = np.array([errors.ratio for errors in worst])
+    finite = ratios[np.isfinite(ratios) & (ratios > 0)]
+    wide = max(1.5, 1.1 * float(np.exp(np.abs(np.log(finite)).max(initial=0))))
+    ratios = np.clip(ratios, 1 / wide, wide)
+    right = _whiskers(ratios, places, hover="width / needed width: %{x:.2f}")
+    left = _whiskers(biases, places, hover="bias: %{x:+.2f} posterior sd")
+    ticks = [tick for tick in (0.05, 0.1, 0.25, 0.5, 1, 2, 4, 10, 20) if 1 / wide <= tick <= wide]
+    if len(ticks) < 3:
+        ticks = [0.7, 1, 1.4]
+    second = style.Axis("width / needed", (1 / wide, wide), log=True, ticks=ticks)
+    figure = _rows(
+        [left, {**right, "xaxis": "x2"}],
+        style.Axis("bias, posterior sd", (-reach, reach)),
+        labels,
+        shapes=[
+            style.vline(0, style.NULL, dash="dash", width=1),
+            {**style.vline(1, style.NULL, dash="dash", width=1), "xref": "x2"},
+        ],
+        extra={
+            "xaxis2": {**second.layout(), "showgrid": False, "domain": [0.54, 1], "anchor": "y"}
+        },
+        domain=(0, 0.46),
+    )
+    return Drawn(
+        "Bias and width",
+        figure,
+        "Left: how far q sits too high (right of the dashed line) or too low, in its own "
+        "posterior sd. Right: q's width by the width it needs, below 1 over-confident, above 1 "
+        "under-confident. If q were right, about 95 of 100 whiskers would cross the dashed lines.",
+    )
+
+
+def _contraction(worst: Sequence[ParameterErrors], labels: Sequence[str]) -> list[Drawn]:
+    points = [
+        (errors, name)
+        for errors, name in zip(worst, labels, strict=True)
+        if np.isfinite([errors.contraction.estimate, errors.z_mean, errors.z_sd]).all()
+    ]
+    if not points:
+        return []
+    x = np.array([errors.contraction.estimate for errors, _ in points])
+    mean = np.array([errors.z_mean for errors, _ in points])
+    sd = np.array([errors.z_sd for errors, _ in points])
+    reach = max(2.0, 1.25 * float((np.abs(mean) + sd).max()))
+    low = min(-0.05, float(x.min()) - 0.1)
+    trace = {
+        "type": "scatter",
+        "mode": "markers",
+        "x": style.f4(x),
+        "y": style.f4(mean),
+        "marker": {"color": style.Q, "size": 9},
+        "text": [name for _, name in points],
+        "error_y": {
+            "type": "data",
+            "array": style.f4(sd),
+            "color": style.Q,
+            "thickness": 1.5,
+            "width": 4,
+        },
+        "hovertemplate": "%{text}: contraction %{x:.2f}, mean z %{y:+.2f}<extra></extra>",
+    }
+    # Names stand where their dots are apart; those that would lie on another are left to hover.
+    notes: list[style.Trace] = []
+    occupied: list[float] = []
+    by_place = sorted(zip(x, mean + sd, points, strict=True), key=lambda point: point[0])
+    for place, top, (_, name) in by_place:
+        if all(abs(place - other) > 0.2 * (1.05 - low) for other in occupied):
+            occupied.append(float(place))
+            edge = "right" if place > 0.8 else "left" if place < low + 0.2 else "center"
+            tip = style.note(name, place, top, None, anchor=edge)
+            notes.append({**tip, "yanchor": "bottom", "yshift": 3})
+    figure = style.figure(
+        [trace],
+        x=style.Axis("contraction: 1 − posterior variance / prior variance", (low, 1.05)),
+        y=style.Axis("z-score: mean ± sd", (-reach, reach)),
+        shapes=[
+            style.hband(-1, 1, 0.15),
+            style.hline(0),
+            style.vline(0, style.NULL, dash="dot"),
+            style.vline(1, style.NULL, dash="dot"),
+        ],
+        notes=notes,
+    )
+    return [
+        Drawn(
+            "Contraction and z-score",
+            figure,
+            "Dot and whisker: mean and sd over simulations of (q's mean − truth) / q's sd. If q "
+            "were right and near normal, dots would lie on the dashed line and whiskers fill the "
+            "grey room. Left of contraction 0, q is wider than the prior; at 1 it is a point.",
+        )
+    ]
+
+
+def _regions(curve: Array) -> Drawn:
+    levels, share, low, high = curve
+    figure = style.figure(
+        [
+            style.band(levels, np.clip(low, 0, 1), np.clip(high, 0, 1), style.NULL, 0.25),
+            style.line([0, 1], [0, 1], style.NULL, dash="dash", width=1),
+            style.line(levels, share, style.Q, hover="nominal %{x:.0%}: true %{y:.1%}"),
+        ],
+        x=style.Axis("nominal mass of the region", (0, 1), percent=True),
+        y=style.Axis("share of truths covered", (0, 1), percent=True),
+    )
+    return Drawn(
+        "Highest-density regions",
+        figure,
+        "If q were right, the curve would stay in the grey room as a whole in 95 of 100 tables. "
+        "Below the dashed line q is over-confident, above it under-confident.",
+    )
+
+
+def _whole(
+    nats: DensityDivergence | LearnedDivergence, estimate: LearnedDivergence | None
+) -> list[Drawn]:
+    """The symmetric divergence: by log densities where they are there, or by a classifier."""
+    more = (
+        f" {nats.beyond} more extreme ones stand in the bars at the ends." if nats.beyond else ""
+    )
+    title = "Symmetric divergence, simulation by simulation"
+    if isinstance(nats, LearnedDivergence):
+        terms = skl.terms(*nats.bars, nats.estimate, nats.boot_low, nats.boot_high)
+        return [Drawn(title, terms, skl.LEARNT + more)]
+    terms = skl.terms(*nats.bars, nats.estimate, nats.low, nats.high)
+    null = skl.null(*nats.null, nats.estimate)
+    pictures = [
+        Drawn(title, terms, skl.TERMS + more),
+        Drawn("The divergence against its null", null, skl.NULLS),
+    ]
+    if nats.weighted:
+        unweighted = {"m": 1, "estimate": nats.estimate, "low": nats.low, "high": nats.high}
+        left = skl.weighted([unweighted, *map(as_numbers, nats.weighted)])
+        pictures.append(Drawn("What importance sampling leaves", left, skl.WEIGHTED))
+    if estimate is not None:
+        both = skl.compared(as_numbers(nats), as_numbers(estimate))
+        pictures.append(Drawn("Beside a classifier's estimate", both, skl.COMPARED))
+    return pictures
+
+
+def _rows(
+    traces: Sequence[style.Trace],
+    axis: style.Axis,
+    labels: Sequence[str],
+    *,
+    notes: Sequence[style.Trace] = (),
+    shapes: Sequence[style.Trace] = (),
+    extra: Mapping[str, Any] | None = None,
+    domain: tuple[float, float] = (0, 1),
+) -> go.Figure:
+    """A row for each name, the first on top."""
+    rows = len(labels)
+    left = 22 + round(_LETTER * max(len(name) for name in labels))
+    names = {
+        "tickvals": list(range(rows, 0, -1)),
+        "ticktext": list(labels),
+        "tickmode": "array",
+        "range": [0.45, rows + 0.55],
+        "showgrid": False,
+        "zeroline": False,
+        "fixedrange": True,
+        "ticks": "",
+    }
+    across = {**axis.layout(), "showgrid": False, "domain": list(domain), "nticks": 5}
+    return style.figure(
+        traces,
+        x=axis,
+        y=style.Axis("", (0.45, rows + 0.55)),
+        height=84 + _ROW * max(rows, 2),
+        notes=notes,
+        shapes=shapes,
+        extra={
+            "xaxis": across,
+            "yaxis": names,
+            "margin": {"l": left, "r": 16, "t": 26, "b": 44},
+            **(extra or {}),
+        },
+    )
+
+
+def _whiskers(ends: Array, at: Array, *, hover: str, symbol: str = "circle") -> style.Trace:
+    """Dots with horizontal intervals: estimate, low and high of each (P, 3)."""
+    middle, low, high = ends.T
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "x": style.f4(middle),
+        "y": style.f4(at),
+        "marker": {"color": style.Q, "size": 7, "symbol": symbol},
+        "error_x": {
+            "type": "data",
+            "symmetric": False,
+            "array": style.f4(high - middle),
+            "arrayminus": style.f4(middle - low),
+            "color": style.Q,
+            "thickness": 1.5,
+            "width": 4,
+        },
+        "hovertemplate": f"{hover}<extra></extra>",
+    }
