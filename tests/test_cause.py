@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 import pytest
 
 from tests.conftest import ROOT
-from validation_core import codec, sampling, statistics, tables
+from validation_core import codec, sampling, statistics
 from validation_core.benchmarks import Gaussian
 from validation_core.diagnosis import tasks as diagnoses
 from validation_core.diagnosis.questions import Names, by_name, cause
@@ -22,7 +22,7 @@ from validation_core.diagnosis.questions.cause.tables import RankedRows, two_gro
 from validation_core.diagnosis.questions.injections import CAUSES
 from validation_core.rng import stream
 from validation_core.store import Store
-from validation_core.tables import Upload, repeats
+from validation_core.tables import Upload, read, repeats
 from validation_core.types import Joint, PosteriorTable, TwoSamples
 
 N, K = 400, 60
@@ -469,7 +469,7 @@ def test_the_task_and_the_code_agree(tmp_path):
     exact = normal(narrow=1.6, n=150, k=30)
     file = tmp_path / "table.npz"
     np.savez(file, theta=exact.theta, x=exact.x, theta_q=exact.q)
-    upload = tables.read(file)
+    upload = read(file)
     diagnoses.hold(upload)
     store = Store(tmp_path / "store")
     (task,) = QUESTION.studies(upload, (), 4)

@@ -12,7 +12,7 @@ import pytest
 from tests.conftest import ROOT
 from validation_core import keys
 from validation_core.engine import SelfCheck
-from validation_core.store import Store, folder
+from validation_core.store import Store, describe
 
 SPEC = keys.text(SelfCheck(seed=3))
 KINDS = ("models", "results", "tables", "jobs")
@@ -266,16 +266,16 @@ def test_a_specification_reads_as_a_person_would_say_it():
         benchmark=gaussian,
         recipe=typed("Classifier", preset="interactive", lr=2e-4, keep_best=False, device=None),
     )
-    assert folder(json.dumps(spec, sort_keys=True)) == (
+    assert describe(json.dumps(spec, sort_keys=True)) == (
         "train · gaussian mean_shift (50,10) · gamma 0.15 · classifier interactive lr 0.0002 · "
         "seed 0"
     )
     several = [typed("SelfCheck", seed=i) for i in range(3)]
-    assert folder(json.dumps(several)) == "self check · seed 0 and 2 more"
+    assert describe(json.dumps(several)) == "self check · seed 0 and 2 more"
     grid = typed("Grid", betas=[0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 1.0], methods=[typed("SBC")])
-    assert folder(json.dumps(grid)) == "grid · betas (0, 0.1, …, 1) · methods (sbc)"
+    assert describe(json.dumps(grid)) == "grid · betas (0, 0.1, …, 1) · methods (sbc)"
 
 
 @pytest.mark.parametrize("text", ["my file.npz", "", "3", "[]", "{}", '{"type": 3}'])
 def test_other_text_is_given_as_it_is(text):
-    assert folder(text) == text
+    assert describe(text) == text
