@@ -40,7 +40,7 @@ Arrays = Mapping[str, NDArray[Any]]
 _ABOUT = "__about__"
 
 
-class About(NamedTuple):
+class _About(NamedTuple):
     """What a file says of itself, read without its arrays."""
 
     spec: str
@@ -72,7 +72,7 @@ def _write_file(path: Path, arrays: Arrays, spec: str, meta: Mapping[str, object
             "Convert or rename them."
         )
     written = json.loads(json.dumps(dict(meta), default=_as_json))
-    about = About(spec, written, time.time(), "")
+    about = _About(spec, written, time.time(), "")
     about = about._replace(checksum=_checksum(contiguous, about))
     _WRITERS[path.suffix](path, contiguous, json.dumps(about._asdict()))
 
@@ -91,13 +91,13 @@ def _read_file(path: Path) -> Stored:
     return Stored(arrays, about.meta, about.spec)
 
 
-def _about(path: Path) -> About:
+def _about(path: Path) -> _About:
     """What a file says of itself; raises as `read` does, but for the checksum."""
     return _parse(_READERS[path.suffix](path, whole=False)[0])
 
 
-def _parse(text: str) -> About:
-    about = About(**json.loads(text))
+def _parse(text: str) -> _About:
+    about = _About(**json.loads(text))
     if not (isinstance(about.spec, str) and isinstance(about.meta, dict)):
         raise ValueError("its description is not one")
     return about
@@ -110,7 +110,7 @@ def _as_json(value: Any) -> JSON:
     raise TypeError(f"Facts about a result must be plain values; got {type(value).__name__}.")
 
 
-def _checksum(arrays: Arrays, about: About) -> str:
+def _checksum(arrays: Arrays, about: _About) -> str:
     text = json.dumps([keys.digest(**arrays), about.spec, about.meta, about.created])
     return hashlib.sha256(text.encode()).hexdigest()
 

@@ -65,7 +65,7 @@ def job_key(tasks: Sequence[Task]) -> str:
 
 
 @dataclass(eq=False)
-class TaskRun:
+class _TaskRun:
     """One task under way, for every job that waits for it."""
 
     task: Task
@@ -97,10 +97,10 @@ class Job:
         self.label = label
         self.tasks = tasks
         self.total = len({task.key for task in tasks})
-        self.runs: list[TaskRun] = []
+        self.runs: list[_TaskRun] = []
         self.watchers: dict[str, float] = {}
         self.cancelled = False
-        self.latest: TaskRun | None = None
+        self.latest: _TaskRun | None = None
         self.served = 0  # when it last got a turn; never
         self.ended: float | None = None
         self.started = time.time()

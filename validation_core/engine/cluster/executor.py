@@ -26,7 +26,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from validation_core import keys
 from validation_core.engine.cluster import remote
-from validation_core.engine.cluster.remote import Name, SentEntry
+from validation_core.engine.cluster.remote import Name, _SentEntry
 from validation_core.engine.job import Report, Stopped, Task, TaskError, needs_gpu, perform
 from validation_core.store import Store
 
@@ -43,7 +43,7 @@ class Unreachable(ValueError):
     """Why there is no cluster, and what can be done."""
 
 
-class ClusterState(NamedTuple):
+class _ClusterState(NamedTuple):
     """What a scheduler says of its workers."""
 
     threads: Mapping[str, int]
@@ -52,7 +52,7 @@ class ClusterState(NamedTuple):
     """How many each declares as its resource GPU."""
 
 
-class SchedulerLink:
+class _SchedulerLink:
     """A scheduler's address and, while there is one, the connection to it.
 
     Args:
@@ -94,7 +94,7 @@ class SchedulerLink:
         """Whether there is a connection."""
         return self._client is not None and self._client.status == "running"
 
-    def cluster(self) -> ClusterState:
+    def cluster(self) -> _ClusterState:
         """The workers that the scheduler has now.
 
         Raises:
@@ -109,14 +109,14 @@ class SchedulerLink:
             scheduler_info = self.client().scheduler_info(n_workers=-1)
         self._scheduler, workers = scheduler_info["id"], scheduler_info["workers"]
         resources = {name: worker.get("resources") or {} for name, worker in workers.items()}
-        return ClusterState(
+        return _ClusterState(
             {name: int(worker["nthreads"]) for name, worker in workers.items()},
             {name: float(amounts.get("GPU", 0)) for name, amounts in resources.items()},
         )
 
     def ask(self, workers: Iterable[str]) -> dict[str, Mapping[str, Any]]:
         """Who these workers are: what each answers, by address; those that are gone do not."""
-        message = {"versions": wanted()}
+        message = {"versions": _wanted()}
         options = {"workers": sorted(workers), "on_error": "ignore"}
         answers: dict[str, Mapping[str, Any]] = self.client().run(remote.call, message, **options)
         return answers
@@ -152,22 +152,22 @@ class SchedulerLink:
         return client
 
 
-def wanted() -> dict[str, str]:
+def _wanted() -> dict[str, str]:
     """Versions that a worker must have: those here, and one thread."""
-    return {**remote.versions(), "OMP_NUM_THREADS": "1"}
+    return {**remote._versions(), "OMP_NUM_THREADS": "1"}
 
 
 def _cause(error: Exception) -> str:
     return (str(error) or type(error).__name__).rstrip(".").replace("\n", " ")
 
 
-class Members:
+class _Members:
     """The workers of a scheduler, as they were seen last."""
 
-    def __init__(self, link: SchedulerLink) -> None:
+    def __init__(self, link: _SchedulerLink) -> None:
         self.device = ""
         self._link = link
-        self._cluster = ClusterState({}, {})
+        self._cluster = _ClusterState({}, {})
         self._met: set[str] = set()
         self._unfit: set[str] = set()
         self._notices: list[str] = []
@@ -220,7 +220,7 @@ class Members:
         """Let this worker have no task while there are others."""
         if worker not in self._unfit:
             self._unfit.add(worker)
-            self._notices.append(unfit(worker, reason))
+            self._notices.append(_unfit(worker, reason))
 
     def mark_suspect(self, worker: str) -> None:
         """This worker's code is not the code here."""
@@ -245,7 +245,7 @@ class Members:
             store.note(self._notices.pop())
 
 
-def unfit(worker: str, reason: str) -> str:
+def _unfit(worker: str, reason: str) -> str:
     """Why a worker gets no task."""
     return (
         f"The worker {worker} must compute as this program does, to the bit; {reason}. Start it "
@@ -253,7 +253,7 @@ def unfit(worker: str, reason: str) -> str:
     )
 
 
-class RemoteFuture(Future[Any]):
+class _RemoteFuture(Future[Any]):
     """A task's future; cancelling it stops the task at its next report."""
 
     def __init__(self, executor: DaskExecutor, task: Task, store: Store, report: Report) -> None:
@@ -285,7 +285,7 @@ class RemoteFuture(Future[Any]):
 
     def message(self) -> dict[str, Any]:
         """The task, what the store has of what it names, and what a worker has asked for."""
-        entries = remote.find_entries(self.store, sorted(self.asked))
+        entries = remote._find_entries(self.store, sorted(self.asked))
         absent = self.asked - {entry.name for entry in entries}
         rest = self._named - self.asked
         present = {name for name in rest if self.store.has(*name)}
@@ -329,9 +329,9 @@ class DaskExecutor(Executor):
         # way. The connection's own thread must not wait for anything.
         self._sender = ThreadPoolExecutor(1, "nptlab-send")
         self._listener = ThreadPoolExecutor(1, "nptlab-hear")
-        self._link = SchedulerLink(address, self._topic, self._hear)
-        self._members = Members(self._link)
-        self._sent: dict[str, RemoteFuture] = {}
+        self._link = _SchedulerLink(address, self._topic, self._hear)
+        self._members = _Members(self._link)
+        self._sent: dict[str, _RemoteFuture] = {}
         self._lock = threading.Lock()
         self._closed = threading.Event()
         self._changed: Callable[[], None] = lambda: None
@@ -371,7 +371,7 @@ class DaskExecutor(Executor):
                 f"Workers run engine.tasks.perform(task, store, report) only; got {fn!r}. "
                 "Make it a task."
             )
-        sent = RemoteFuture(self, *args)
+        sent = _RemoteFuture(self, *args)
         with self._lock:
             if self._closed.is_set():
                 raise RuntimeError("A cluster that was let go takes no tasks. Start another.")
@@ -380,7 +380,7 @@ class DaskExecutor(Executor):
         sent.add_done_callback(lambda ended: self._sent.pop(sent.id, None))
         return sent
 
-    def stop(self, sent: RemoteFuture) -> bool:
+    def stop(self, sent: _RemoteFuture) -> bool:
         """Tell the cluster that nobody waits for a task any more."""
         if sent.done():
             return False
@@ -400,18 +400,18 @@ class DaskExecutor(Executor):
             threads.shutdown(wait=wait)
         self._link.close()
 
-    def _begin(self, sent: RemoteFuture) -> None:
+    def _begin(self, sent: _RemoteFuture) -> None:
         if sent.set_running_or_notify_cancel():
             self._send(sent)
 
-    def _send(self, sent: RemoteFuture, worker: str = "") -> None:
+    def _send(self, sent: _RemoteFuture, worker: str = "") -> None:
         """Send a task; to a worker that has begun it, where there is one."""
         if sent.done():
             return
         try:
             client = self._link.client()
             self._members.flush_notices(sent.store)
-            message = {**sent.message(), "topic": self._topic, "versions": wanted()}
+            message = {**sent.message(), "topic": self._topic, "versions": _wanted()}
             options = {"key": f"nptlab-{uuid.uuid4().hex}", "pure": False}
             sent.remote = client.submit(
                 remote.call, message, **options, **self._where(sent, worker)
@@ -420,7 +420,7 @@ class DaskExecutor(Executor):
         except Exception as error:
             sent.settle(error)
 
-    def _where(self, sent: RemoteFuture, worker: str) -> dict[str, Any]:
+    def _where(self, sent: _RemoteFuture, worker: str) -> dict[str, Any]:
         """Where Dask may run a task; it goes elsewhere when those workers have gone."""
         where: dict[str, Any] = {}
         if worker or self._members.mixed:
@@ -430,7 +430,7 @@ class DaskExecutor(Executor):
             where["resources"] = {"GPU": 1}
         return where
 
-    def _back(self, sent: RemoteFuture, ended: Any) -> None:
+    def _back(self, sent: _RemoteFuture, ended: Any) -> None:
         """Something came of a task (called from Dask's thread for that)."""
         try:
             answer = ended.result()
@@ -442,14 +442,14 @@ class DaskExecutor(Executor):
         except Exception as error:
             sent.settle(_readable(error))
 
-    def _take(self, sent: RemoteFuture, answer: Mapping[str, Any]) -> None:
+    def _take(self, sent: _RemoteFuture, answer: Mapping[str, Any]) -> None:
         worker = answer["worker"]
         if "refused" in answer:
             self._refused(sent, worker, answer["refused"])
             return
-        if answer["sources"] != remote.sources():
+        if answer["sources"] != remote._sources():
             self._members.mark_suspect(worker)
-        remote.put_entries(sent.store, map(SentEntry.of, answer["entries"]))
+        remote._put_entries(sent.store, map(_SentEntry.of, answer["entries"]))
         for notice in answer["notices"]:
             sent.store.note(notice)
         if "lacks" in answer:
@@ -459,13 +459,13 @@ class DaskExecutor(Executor):
         else:
             sent.settle(CancelledError() if "stopped" in answer else None)
 
-    def _refused(self, sent: RemoteFuture, worker: str, reason: str) -> None:
+    def _refused(self, sent: _RemoteFuture, worker: str, reason: str) -> None:
         self._members.refuse(worker, reason)
         if not self._members.fit:
-            raise TaskError(unfit(worker, reason))
+            raise TaskError(_unfit(worker, reason))
         self._sender.submit(self._send, sent)
 
-    def _lend(self, sent: RemoteFuture, names: set[Name], worker: str) -> None:
+    def _lend(self, sent: _RemoteFuture, names: set[Name], worker: str) -> None:
         if names <= sent.asked:
             raise TaskError(
                 f"The worker {worker} must keep what it is sent; it lacks {sorted(names)} again. "
@@ -474,7 +474,7 @@ class DaskExecutor(Executor):
         sent.asked |= names
         self._sender.submit(self._send, sent, worker)
 
-    def _recall(self, sent: RemoteFuture) -> None:
+    def _recall(self, sent: _RemoteFuture) -> None:
         if sent.remote is not None and self._link.lives:
             with suppress(Exception):  # a cluster that is gone runs nothing
                 sent.remote.cancel()
