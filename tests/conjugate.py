@@ -28,10 +28,10 @@ class Conjugate(Specification):
         z = rng.standard_normal((n, 1))
         return Joint(z, z + rng.standard_normal((n, 1)))
 
-    def kernel(self, z, y):
+    def unnormalised_log_joint(self, z, y):
         return -0.5 * (z.square() + (y - z).square())[..., 0]
 
-    def constant(self, y):
+    def log_normaliser(self, y):
         return y.new_full(y.shape[:-1], -np.log(2 * np.pi))
 
     def exact(self, y):
@@ -53,11 +53,11 @@ class Quadratic(Specification):
     def dims(self):
         return len(self.curvature), len(self.curvature)
 
-    def kernel(self, z, y):
+    def unnormalised_log_joint(self, z, y):
         away = z - y
         return -0.5 * (away * (away @ torch.tensor(self.curvature))).sum(-1)
 
-    def constant(self, y):
+    def log_normaliser(self, y):
         return y.new_zeros(y.shape[:-1])
 
     def exact(self, y):

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from validation_core.omnibus import Learned, columns, nearest
+from validation_core.omnibus import LearnedScore, columns, nearest
 from validation_core.types import Array, PosteriorTable
 
 Given = dict[str, Any]
@@ -136,8 +136,8 @@ def learned(digits: int | None = None, d: int = 2) -> Null:
         rows = np.sort(rng.permutation(n)[: n // 2])
         some = rows[: n // 3]
         scores = [
-            Learned("classifier", rows, values[rows], ratio=True),
-            Learned("tarp", some, np.square(values[some]), ratio=False),
+            LearnedScore("classifier", rows, values[rows], ratio=True),
+            LearnedScore("tarp", some, np.square(values[some]), ratio=False),
         ]
         return one, {"learned": scores, "training": np.setdiff1d(np.arange(n), rows)}
 

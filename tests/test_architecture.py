@@ -12,8 +12,9 @@ CORE = ROOT / "validation_core"
 LAYERS = (
     {"types", "keys", "rng", "hashing", "narrow", "codec"},
     {"statistics", "learn", "store"},
-    {"sampling", "omnibus", "tables", "figures.style", "figures.outcome",
-     "diagnosis.claims", "diagnosis.called"},
+    {"sampling", "omnibus", "tables", "figures.style", "figures.marks",
+     "figures.plotly", "figures.outcome",
+     "diagnosis.claims"},
     {"scores", "benchmarks.diffusion", "bayes"},
     {"benchmarks", "methods", "diagnosis.records"},
     {"study"},

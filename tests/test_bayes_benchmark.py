@@ -12,9 +12,9 @@ import pytest
 from tests.conftest import ROOT
 from validation_core import keys, models, sampling, scores, statistics
 from validation_core.__main__ import main
-from validation_core.bayes import MODELS, algorithms, closed, designs
+from validation_core.bayes import MODELS, closed, designs, posterior
 from validation_core.bayes.inference import ALGORITHMS, Variational
-from validation_core.benchmarks import BayesModel, Gaussian, bayes_model, fits, strength
+from validation_core.benchmarks import BayesModel, Gaussian, bayes_model, strength
 from validation_core.cli.line import line
 from validation_core.localization import maps
 from validation_core.methods import METHODS, SBC, CoLT, WithinX
@@ -40,7 +40,7 @@ EVERY = [
 @pytest.fixture(autouse=True)
 def _forgotten(monkeypatch):
     """Every test fits anew."""
-    monkeypatch.setattr(fits, "_KEPT", fits.Kept(1 << 20))
+    monkeypatch.setattr(bayes_model, "_KEPT", bayes_model._FitCache(1 << 20))
 
 
 def _label(benchmark):
@@ -74,7 +74,7 @@ def test_weights_are_those_of_the_algorithm(inference):
     benchmark = BayesModel(model="hospitals", inference=inference)
     pairs = benchmark.pairs(5, 300.0, stream(1))
     q = benchmark.posterior(pairs.x, 300.0)
-    found = algorithms.weights(benchmark.of, q, pairs, 1, [stream(2, k) for k in range(5)])
+    found = posterior.log_weights(benchmark.of, q, pairs, 1, [stream(2, k) for k in range(5)])
     for theta, expected in ((pairs.theta, found.truth), (found.drawn, found.draws)):
         np.testing.assert_allclose(
             benchmark.log_weight(theta, pairs.x, 300.0), expected[:, 0], rtol=1e-10, atol=1e-9
@@ -103,7 +103,7 @@ def test_q_is_a_function_of_x(inference):
     x = benchmark.x(7, stream(4))
     theta = stream(5).standard_normal((7, 2))
     first = benchmark.log_q(theta, x, 50.0)
-    fits._KEPT = fits.Kept(1 << 20)
+    bayes_model._KEPT = bayes_model._FitCache(1 << 20)
     order = np.array([3, 0, 6])
     np.testing.assert_allclose(
         benchmark.log_q(theta[order], x[order], 50.0), first[order], rtol=1e-9
@@ -148,22 +148,22 @@ def test_each_distinct_x_is_fitted_once(monkeypatch):
 
 
 def test_what_is_remembered_is_bounded():
-    kept = fits.Kept(most=24)  # numbers, six for a fit of two coordinates
-    fits._KEPT = kept
+    kept = bayes_model._FitCache(most=24)  # numbers, six for a fit of two coordinates
+    bayes_model._KEPT = kept
     x = HEART.x(9, stream(12))
     theta = HEART.q(x, 20.0, stream(13))
     assert len(kept) == 4
     expected = HEART.log_q(theta, x, 20.0)
     assert len(kept) == 4
-    fits._KEPT = fits.Kept(1 << 20)
+    bayes_model._KEPT = bayes_model._FitCache(1 << 20)
     np.testing.assert_allclose(HEART.log_q(theta, x, 20.0), expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("lengths", [[1, 1, 1], [3, 1, 2], [4]])
 def test_runs_of_equal_rows(lengths, monkeypatch):
-    monkeypatch.setattr(fits, "_COMPARED", 4)  # two rows at a time
+    monkeypatch.setattr(bayes_model, "_COMPARED", 4)  # two rows at a time
     distinct = np.arange(2.0 * len(lengths)).reshape(-1, 2)
-    starts, counts = fits.runs(np.repeat(distinct, lengths, axis=0))
+    starts, counts = bayes_model.runs(np.repeat(distinct, lengths, axis=0))
     np.testing.assert_array_equal(counts, lengths)
     np.testing.assert_array_equal(starts, np.cumsum([0, *lengths[:-1]]))
 

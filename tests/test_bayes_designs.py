@@ -13,9 +13,9 @@ import pytest
 
 from validation_core import keys, models
 from validation_core.bayes import Concrete, HeartTransplants, Ionosphere, designs
-from validation_core.bayes.inference import Exact
+from validation_core.bayes.inference import ExactPosterior
 from validation_core.benchmarks.bayes_model import BayesModel
-from validation_core.simulations import Run
+from validation_core.simulations import InferenceRun
 from validation_core.store import Store
 
 KINDS = {"ionosphere": Ionosphere, "concrete": Concrete}
@@ -346,7 +346,9 @@ def test_a_benchmark_s_model_is_lent_its_covariates(tmp_path, monkeypatch):
 def test_a_run_of_another_process_simulates_with_them(tmp_path, monkeypatch):
     digest = models.keep_covariates(Store(tmp_path), "concrete", raw("concrete"))
     monkeypatch.setattr(designs, "_LENT", {})
-    run = Run(model=Concrete(design=digest), inference=Exact(), iterations=1, datasets=3)
+    run = InferenceRun(
+        model=Concrete(design=digest), inference=ExactPosterior(), iterations=1, datasets=3
+    )
     run.run(Store(tmp_path), lambda fraction, live: None)
     found = run.load(Store(tmp_path))
     w = found.weights

@@ -7,10 +7,9 @@ from scipy.special import logsumexp
 
 from tests.conjugate import Conjugate, Quadratic, gaussian_skl
 from validation_core.bayes import MODELS, HeartTransplants, inference
-from validation_core.bayes.algorithms import weights
-from validation_core.bayes.inference import ALGORITHMS, Exact, Laplace, Variational
+from validation_core.bayes.inference import ALGORITHMS, ExactPosterior, Laplace, Variational
 from validation_core.bayes.model import gradient, hessian, log_joint
-from validation_core.bayes.posterior import FullGaussian
+from validation_core.bayes.posterior import FullGaussian, log_weights
 from validation_core.learn.optim import Adam
 from validation_core.rng import stream
 
@@ -65,7 +64,7 @@ def test_adjusted_laplace_is_exact_for_a_normal_posterior(iterations):
     pairs = CONCRETE.simulate(k, rng)
     q = ALGORITHMS["adjusted_laplace"].fit(CONCRETE, pairs.x, iterations, _rngs(k))
     assert gaussian_skl(q, CONCRETE.exact(pairs.x)).max() < 1e-16
-    found = weights(CONCRETE, q, pairs, 5, _rngs(k))
+    found = log_weights(CONCRETE, q, pairs, 5, _rngs(k))
     size = np.abs(log_joint(CONCRETE, pairs.theta, pairs.x)).max()
     assert np.abs(found.truth[:, 0] - found.draws[:, 0]).max() < 1e-8 * size
     plain = ALGORITHMS["laplace"].fit(CONCRETE, pairs.x, iterations, _rngs(k))
@@ -126,7 +125,7 @@ def test_the_estimate_finds_it(reference):
     pairs = HEART.simulate(k, rng)
     for adjusted in (False, True):
         q = _at(HEART, _modes(pairs.x), pairs.x, adjusted=adjusted)
-        found = weights(HEART, q, pairs, 1, [rng] * k)
+        found = log_weights(HEART, q, pairs, 1, [rng] * k)
         d = (found.truth - found.draws)[:, 0]
         assert abs(d.mean() - wanted["total_mean"]) < 4 * d.std() / np.sqrt(k)
 
@@ -152,7 +151,7 @@ def test_a_hessian_that_is_not_definite_is_a_failure():
     q = Laplace().fit(HOSPITALS, pairs.x, 10, [])
     assert not q.ok.any()
     assert np.isnan(q.mean).all()
-    assert np.isnan(weights(HOSPITALS, q, pairs, 2, _rngs(k)).truth).all()
+    assert np.isnan(log_weights(HOSPITALS, q, pairs, 2, _rngs(k)).truth).all()
     assert Laplace().fit(HOSPITALS, pairs.x, 300, []).ok.all()
 
     clipped = Laplace(clip=True).fit(HOSPITALS, pairs.x, 10, [])
@@ -200,7 +199,7 @@ def _bound(model, mean, scale, eps, y, m, held):
     white = torch.linalg.solve_triangular(root, (z - own[:, None]).mT, upper=False).mT
     log_q = -0.5 * white.square().sum(-1)
     log_q = log_q - root.diagonal(dim1=-2, dim2=-1).abs().log().sum(-1, keepdim=True)
-    return (model.kernel(z, y) - log_q).reshape(len(y), -1, m)
+    return (model.unnormalised_log_joint(z, y) - log_q).reshape(len(y), -1, m)
 
 
 @pytest.mark.parametrize("estimator", ["dreg", "plain"])
@@ -332,7 +331,7 @@ def test_refusals():
     with pytest.raises(ValueError, match="got 'stl'"):
         Variational(estimator="stl")
     with pytest.raises(ValueError, match="Hospitals has not"):
-        Exact().fit(HOSPITALS, np.zeros((1, 12)), 0, [])
+        ExactPosterior().fit(HOSPITALS, np.zeros((1, 12)), 0, [])
 
 
 # Exact
@@ -342,9 +341,9 @@ def test_refusals():
 def test_the_exact_posterior_has_no_divergence(model):
     k = 30
     pairs = model.simulate(k, np.random.default_rng(0))
-    q = Exact().fit(model, pairs.x, 0, [])
+    q = ExactPosterior().fit(model, pairs.x, 0, [])
     assert q.ok.all()
-    found = weights(model, q, pairs, 4, _rngs(k))
+    found = log_weights(model, q, pairs, 4, _rngs(k))
     evidence = found.truth[:, :1]
     scale = 1e-9 * (1 + np.abs(log_joint(model, pairs.theta, pairs.x))[:, None])
     assert (np.abs(found.truth - evidence) < scale).all()

@@ -13,16 +13,8 @@ from scipy import stats
 from scipy.special import expit, logit
 
 from validation_core import keys
-from validation_core.bayes import (
-    MODELS,
-    GLMBinomial,
-    HeartTransplants,
-    designs,
-    glm_binomial,
-    peregrines,
-)
+from validation_core.bayes import MODELS, GLMBinomial, HeartTransplants, binomials, designs
 from validation_core.bayes import heart_transplants as heart
-from validation_core.bayes import hospitals as units
 from validation_core.bayes.model import gradient, hessian, log_joint
 from validation_core.bayes.posterior import to_interval
 
@@ -74,7 +66,7 @@ def hospitals_density(model, theta, y):
     prior = stats.uniform.logpdf(omega, 0.25, 0.75) + stats.uniform.logpdf(mu, -3, 6)
     # log odds are normal, so that the chances are logit-normal
     around = stats.norm.logpdf(logit(chance), mu, omega) - np.log(chance * (1 - chance))
-    return prior + around.sum() + stats.binom.logpmf(y, units.OPERATIONS, chance).sum()
+    return prior + around.sum() + stats.binom.logpmf(y, binomials.OPERATIONS, chance).sum()
 
 
 def ionosphere_density(model, theta, y):
@@ -187,8 +179,8 @@ def total(model, axes, data, weight=1.0):
 
 def test_glm_binomial_sums_to_one(monkeypatch):
     """Two years of few pairs."""
-    few = peregrines.Counts(np.array([-0.5, 1.0]), np.array([3.0, 2]), np.zeros(2))
-    monkeypatch.setattr(glm_binomial, "PEREGRINES", few)
+    few = binomials.Counts(np.array([-0.5, 1.0]), np.array([3.0, 2]), np.zeros(2))
+    monkeypatch.setattr(binomials, "PEREGRINES", few)
     counts = [np.array(y, float) for y in itertools.product(range(4), range(3))]
     axis = np.arange(-65.0, 65.1, 3)
     assert total(GLMBinomial(), [axis] * 3, counts) == pytest.approx(1, abs=1e-6)
@@ -196,16 +188,16 @@ def test_glm_binomial_sums_to_one(monkeypatch):
 
 def test_hospitals_sum_to_one(monkeypatch):
     """One unit with three operations."""
-    monkeypatch.setattr(units, "OPERATIONS", np.array([3.0]))
-    monkeypatch.setattr(units, "UNITS", 1)
+    monkeypatch.setattr(binomials, "OPERATIONS", np.array([3.0]))
+    monkeypatch.setattr(binomials, "UNITS", 1)
     axes = np.arange(-18.0, 18.1, 0.75), np.arange(-18.0, 18.1, 0.75), np.arange(-9, 9.1, 0.125)
-    found = total(units.Hospitals(), axes, [np.array([y], float) for y in range(4)])
+    found = total(binomials.Hospitals(), axes, [np.array([y], float) for y in range(4)])
     assert found == pytest.approx(1, abs=1e-6)
 
 
 def test_ionosphere_sums_to_one(monkeypatch):
     """Three returns and one number of each."""
-    monkeypatch.setitem(designs.SHAPES, "ionosphere", designs.Shape(3, 2, 1))
+    monkeypatch.setitem(designs.SHAPES, "ionosphere", designs.DesignShape(3, 2, 1))
     raw = np.array([[0.3, 1], [-1.0, 1], [2.0, 1]])
     model = MODELS["ionosphere"](design=designs.lend("ionosphere", raw))
     labels = [np.array(y, float) for y in itertools.product((0, 1), repeat=3)]
@@ -214,7 +206,7 @@ def test_ionosphere_sums_to_one(monkeypatch):
 
 def test_concrete_integrates_to_one(monkeypatch):
     """Two samples and one number of each: y is integrated too."""
-    monkeypatch.setitem(designs.SHAPES, "concrete", designs.Shape(2, 1, 0))
+    monkeypatch.setitem(designs.SHAPES, "concrete", designs.DesignShape(2, 1, 0))
     model = MODELS["concrete"](design=designs.lend("concrete", np.array([[1.0], [4.0]])))
     step = 0.6
     data = [np.array(y) for y in itertools.product(np.arange(-15.0, 15, step), repeat=2)]
@@ -291,9 +283,9 @@ def test_counts_have_their_chances(name):
     model = MODELS[name]()
     z, y = simulated(model, 3000, 1)
     n, eta = {
-        "glm_binomial": lambda: (peregrines.PEREGRINES.n, z @ np.vander(
-            peregrines.PEREGRINES.t, 3, increasing=True).T),
-        "hospitals": lambda: (units.OPERATIONS, z[:, 2:]),
+        "glm_binomial": lambda: (binomials.PEREGRINES.n, z @ np.vander(
+            binomials.PEREGRINES.t, 3, increasing=True).T),
+        "hospitals": lambda: (binomials.OPERATIONS, z[:, 2:]),
         "ionosphere": lambda: (1.0, z @ designs.matrix("ionosphere", "").T),
     }[name]()  # fmt: skip
     assert (y == np.round(y)).all()
@@ -302,7 +294,7 @@ def test_counts_have_their_chances(name):
 
 
 def test_hospitals_spread_by_a_standard_deviation():
-    z, _ = simulated(units.Hospitals(), 4000, 0)
+    z, _ = simulated(binomials.Hospitals(), 4000, 0)
     omega, mu = to_interval(z[:, 0], 0.25, 1), to_interval(z[:, 1], -3, 3)
     standard = (z[:, 2:] - mu[:, None]) / omega[:, None]
     assert stats.kstest(standard.ravel(), stats.norm.cdf).pvalue > 1e-3
@@ -445,14 +437,14 @@ def test_only_two_have_a_closed_form(model):
 
 
 def test_the_real_counts_are_there():
-    t, n, y = peregrines.PEREGRINES
+    t, n, y = binomials.PEREGRINES
     assert (t[0], t[-1], len(t), len(n), len(y)) == (-1, 1, 40, 40, 40)
     assert (n.sum(), y.sum(), (y <= n).all()) == (3537, 2191, True)
-    t, n, y = peregrines.BOOK
+    t, n, y = binomials.BOOK
     assert (t[0], t[-1], len(n), n[0], n[-1]) == (-0.95, 1, 40, 43, 39)
     assert (n.sum(), y.sum(), (y <= n).all()) == (2604, 1747, True)
-    assert units.OPERATIONS.sum() == 3319
-    assert (units.OBSERVED <= units.OPERATIONS).all()
+    assert binomials.OPERATIONS.sum() == 3319
+    assert (binomials.OBSERVED <= binomials.OPERATIONS).all()
     assert heart.OBSERVED[0] == len(heart.OBSERVED[1:]) == 8
 
 

@@ -11,7 +11,7 @@ import pytest
 from tests.test_cli import printed, refused, said
 from validation_core.bayes import Concrete, HeartTransplants, Hospitals, designs
 from validation_core.bayes.inference import Laplace
-from validation_core.simulations import Plan, Run, collect
+from validation_core.simulations import InferenceRun, Plan, collect
 from validation_core.store import Store
 
 SMALL = ("divergence", "--engine", "serial", "--datasets", "6", "--iterations", "5,20")
@@ -47,7 +47,7 @@ def test_iterations_are_read_in_any_order(capsys):
 
 def test_a_second_run_takes_what_is_there(capsys, monkeypatch):
     first = printed(capsys, *HEART)
-    monkeypatch.setattr(Run, "run", None)
+    monkeypatch.setattr(InferenceRun, "run", None)
     assert printed(capsys, *HEART) == first
     assert set(first["figures"]) == {"1", "2", "3"}
 
@@ -125,14 +125,14 @@ def test_openml_only_when_asked(capsys, monkeypatch):
 
 
 def test_what_cannot_be_run_is_told_after_what_can(capsys, tmp_path, monkeypatch):
-    whole = Run.run
+    whole = InferenceRun.run
 
     def run(self, store, report):
         if isinstance(self.model, Hospitals):
             raise ValueError("no bed is left")
         whole(self, store, report)
 
-    monkeypatch.setattr(Run, "run", run)
+    monkeypatch.setattr(InferenceRun, "run", run)
     numbers = tmp_path / "numbers.json"
     heard = said(
         capsys, *SMALL, "--model", "heart_transplants", "--model", "hospitals", "--inference",
@@ -170,7 +170,7 @@ REFUSED = """
 
 
 def test_bad_input_is_one_line_and_exit_code_2(capsys, monkeypatch, golden):
-    monkeypatch.setattr(Run, "run", None)
+    monkeypatch.setattr(InferenceRun, "run", None)
     lines = []
     for line in REFUSED.strip().splitlines():
         lines += [f"$ nptlab divergence {line}", refused(capsys, *SMALL, *line.split()).strip()]

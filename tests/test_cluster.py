@@ -27,7 +27,7 @@ from validation_core.front.work import run_on_engine
 from validation_core.methods import C2ST, SBC, Multiple, Uniform
 from validation_core.models import Simulated, Training, TrainTask, keep_covariates
 from validation_core.scores.classifier import Classifier
-from validation_core.simulations import Run, Summed
+from validation_core.simulations import InferenceRun, RunTermsStudy
 from validation_core.store import Store
 from validation_core.sweep.plan import Batch, Part
 from validation_core.sweep.trials import Trials
@@ -175,15 +175,15 @@ def test_workers_infer_with_the_covariates_of_this_store(there, here):
     for store in (there.store, here.store):
         digest = keep_covariates(store, "concrete", raw)
     few = {"iterations": 20, "datasets": 3}
-    both = [Run(model=Concrete(design=digest), inference=Laplace(adjusted=one), **few)
+    both = [InferenceRun(model=Concrete(design=digest), inference=Laplace(adjusted=one), **few)
             for one in (False, True)]  # fmt: skip
-    tasks = [*both, Run(model=Hospitals(), inference=Variational(), **few)]
+    tasks = [*both, InferenceRun(model=Hospitals(), inference=Variational(), **few)]
     job = there.submit(tasks, "me")
     state = there.wait(job.key, "me")
     assert state.state == "done", state.message
     here.submit(tasks, "me")
     for task in tasks:
-        for one in (task, Summed(of=task)):
+        for one in (task, RunTermsStudy(of=task)):
             assert bits(there.store, "results", one.key) == bits(here.store, "results", one.key)
 
 

@@ -9,8 +9,9 @@ import pytest
 from scipy.stats import binom
 
 from validation_core import diagnosis, tables
-from validation_core.diagnosis import Record, learning, sensitivity, sources, tasks, words
-from validation_core.diagnosis.run import test_table as rows_of_tests
+from validation_core.diagnosis import Record, learning, tasks
+from validation_core.diagnosis.learning import held_back
+from validation_core.diagnosis.verdict import by_ranks, by_scores
 from validation_core.engine import Engine, SerialExecutor
 from validation_core.figures.diagnosis import pictures
 from validation_core.methods import C2ST, METHODS, SBC, TARP, CoLT, Multiple, Uniform, WithinX
@@ -222,7 +223,7 @@ def test_the_engine_runs_a_diagnosis_from_the_store(store):
     tasks.keep(store, upload)
     digest, direct = upload.digest, run(exact(seed=7), Store(store.root / "direct"))
     wanted = tasks.tasks(upload, METHODS_RUN, 0, quick)
-    assert digest not in sources._here or sources._here.pop(digest)
+    assert digest not in learning._here or learning._here.pop(digest)
     engine = Engine(store, SerialExecutor())
     try:
         assert engine.submit(wanted, "test").snapshot().state == "done"
@@ -280,7 +281,7 @@ def test_no_p_value_is_zero():
     found = diagnosis.verdict([outcome], two_samples(n=1000))
     assert found.adjusted["C2ST"] > 0
     assert "< 1e-300" in found.sentence
-    texts = {p: words.pvalue_text(p) for p in (1e-300, 3.2e-13, 0.00012, 0.034, 0.999, None)}
+    texts = {p: diagnosis.pvalue_text(p) for p in (1e-300, 3.2e-13, 0.00012, 0.034, 0.999, None)}
     assert list(texts.values()) == ["< 1e-300", "3.2e-13", "1.2e-4", "0.034", "1", "–"]
 
 
@@ -316,7 +317,7 @@ def test_what_json_holds(store):
 def test_the_shift_that_would_have_been_caught(n, k):
     """Fresh tables with that shift are rejected about 80 times in 100."""
     level = 0.01
-    size = sensitivity.by_ranks(n, k, level)
+    size = by_ranks(n, k, level)
     rng = np.random.default_rng(5)
     truth = size + rng.standard_normal((300, 1, n))
     draws = rng.standard_normal((300, 1, n, k)).astype(np.float32)
@@ -325,12 +326,12 @@ def test_the_shift_that_would_have_been_caught(n, k):
 
 
 def test_the_shift_shrinks_with_rows():
-    sizes = [sensitivity.by_ranks(n, 50, 0.01) for n in (50, 200, 1000, 4000)]
+    sizes = [by_ranks(n, 50, 0.01) for n in (50, 200, 1000, 4000)]
     assert sizes == sorted(sizes, reverse=True)
     assert sizes[2] / sizes[3] == pytest.approx(2)
-    assert sensitivity.by_ranks(5, 50, 0.01) <= 4
-    assert sensitivity.by_scores(2, 2, 1e-9) == 4
-    assert sensitivity.by_scores(500, 500, 0.05) == pytest.approx(0.161, abs=0.01)
+    assert by_ranks(5, 50, 0.01) <= 4
+    assert by_scores(2, 2, 1e-9) == 4
+    assert by_scores(500, 500, 0.05) == pytest.approx(0.161, abs=0.01)
 
 
 def test_a_report_escapes_names(store):
@@ -364,7 +365,7 @@ def test_progress_is_told_and_can_stop_a_training(store):
 def test_what_a_localizer_learns_from_is_not_tested(store):
     upload = exact(n=101, k=7)
     anchors = learning.training_set(upload, learning.recipe(upload, CoLT()), 3)
-    test = rows_of_tests(upload, 3)
+    test = held_back(upload, 3)
     learnt, watched = len(anchors.learn), len(anchors.watch)
     assert (learnt + watched, len(test)) == (50, 51)
     together = np.concatenate([anchors.learn.theta, anchors.watch.theta, test.theta])
@@ -459,7 +460,7 @@ def test_a_map_shows_the_ball_of_the_record(embedding, store):
     assert float(drawn.u_star) == pytest.approx(found.effect["u_star"], abs=1e-12)
     assert float(drawn.inside) == found.effect["inside"]
     assert len(list((store.root / "models").iterdir())) == 1
-    kept = rows_of_tests(upload, 2)
+    kept = held_back(upload, 2)
     assert set(drawn.truth[:, 0, 0]) <= set(kept.theta[:, 0].astype(np.float32))
 
 
@@ -516,7 +517,7 @@ def test_a_p_value_that_is_only_bounded_is_not_multiplied():
     one = Upload.of({"theta": upload.data.theta[:, :1], "x": upload.data.x,
                      "theta_q": upload.data.q[..., :1]})  # fmt: skip
     found = diagnosis.verdict([replace(lost, arrays=arrays), other], one)
-    assert words.equals(found.adjusted["SBC"]) == "< 1e-300"
+    assert diagnosis.equals(found.adjusted["SBC"]) == "< 1e-300"
     assert found.adjusted["TARP"] == 0.5
 
 

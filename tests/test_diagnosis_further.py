@@ -11,7 +11,7 @@ from scipy.stats import binom
 from tests.test_diagnosis import QUICK, by_name, exact, quick, run, two_samples
 from validation_core import diagnosis
 from validation_core.diagnosis import learning, tasks
-from validation_core.diagnosis.relabelling import RelabelTask
+from validation_core.diagnosis.tasks import RelabelTask
 from validation_core.figures.diagnosis import pictures
 from validation_core.methods import DC, LC2ST, METHODS, SBC, TARP, AutoML, CoLT, MMDFuse
 from validation_core.models import TrainTask

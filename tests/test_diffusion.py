@@ -9,13 +9,14 @@ from validation_core.benchmarks.diffusion import (
     SIGMA_DATA,
     STEPS,
     Diffusion,
+    TrainedDiffusion,
+    learn,
     levels,
     network,
     scalings,
     trajectory,
 )
-from validation_core.benchmarks.diffusion.network import Shape, examples
-from validation_core.benchmarks.diffusion.trained import TrainedDiffusion, learn
+from validation_core.benchmarks.diffusion.network import NetworkShape, examples
 from validation_core.rng import stream
 from validation_core.types import Joint
 
@@ -169,7 +170,7 @@ def test_network_is_what_it_says():
     import torch
 
     rng = stream(5)
-    p = Shape(theta=2, x=3, hidden=8, layers=3).initial(rng)
+    p = NetworkShape(theta=2, x=3, hidden=8, layers=3).initial(rng)
     into, x, code = (rng.standard_normal((6, k)).astype(np.float32) for k in (2, 3, 1))
 
     def silu(a):
@@ -301,7 +302,9 @@ def test_arrays_survive_the_store(trained, tmp_path):
 
 def test_default_network_is_small():
     recipe = Diffusion()
-    start = Shape(theta=2, x=1, hidden=recipe.hidden, layers=recipe.layers).initial(stream(0))
+    start = NetworkShape(theta=2, x=1, hidden=recipe.hidden, layers=recipe.layers).initial(
+        stream(0)
+    )
     assert sum(array.nbytes for array in start.values()) < 300_000
 
 

@@ -11,7 +11,7 @@ import pytest
 from validation_core import keys, models, sampling, statistics
 from validation_core.benchmarks.gaussian import Gaussian
 from validation_core.benchmarks.spiral import Spiral
-from validation_core.diagnosis import run as diagnosing
+from validation_core.diagnosis import learning
 from validation_core.diagnosis import tasks as diagnoses
 from validation_core.keys import Specification
 from validation_core.localization import (
@@ -387,7 +387,7 @@ def test_an_upload_is_mapped_by_its_test_rows(store, m):
     task = MapTask(training=training, seed=5)
     task.run(store, lambda fraction, live: None)
     maps = task.load(store)
-    test = diagnosing.test_table(upload, seed=4)
+    test = learning.held_back(upload, seed=4)
     assert len(maps.u_choose) + len(maps.u_quote) == len(test) == 45
     assert maps.x_at.shape == (41, m)
     assert maps.q.shape == (41, 25, 2)
@@ -420,7 +420,7 @@ def test_two_samples_have_no_x():
     rng = stream(6)
     upload = Upload.of({"p": rng.standard_normal((50, 2)), "q": rng.standard_normal((50, 2))})
     with pytest.raises(ValueError, match="got two samples p and q"):
-        diagnosing.test_table(upload, seed=0)
+        learning.held_back(upload, seed=0)
 
 
 # Over x

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from validation_core import diagnosis, sampling, scores
-from validation_core.diagnosis import learning, run
+from validation_core.diagnosis import learning
 from validation_core.methods import C2ST, SBC, TARP, CoLT, Multiple, WithinX
 from validation_core.rng import stream
 from validation_core.scores.quantities import Quantities
@@ -83,10 +83,10 @@ def test_a_training_takes_no_more_than_it_is_offered(reads, numbers):
 
 def test_test_rows_are_copied_as_far_as_they_are_asked_for():
     upload = _upload()
-    few = run.held_back(upload, 0, 10)
-    every = run.test_table(upload, 0)
+    few = learning.held_back(upload, 0, 10)
+    every = learning.held_back(upload, 0)
     np.testing.assert_array_equal(few.q, every.q[:, :10])
-    assert _traced(lambda: run.held_back(upload, 0, 10)) < 0.02 * upload.data.q.nbytes
+    assert _traced(lambda: learning.held_back(upload, 0, 10)) < 0.02 * upload.data.q.nbytes
 
 
 def _table(n=30, k=7, d=3):

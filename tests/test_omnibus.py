@@ -9,9 +9,17 @@ import pytest
 from scipy.special import ndtr, ndtri
 
 from tests.nulls import DISCRETE, NULLS, densities, gaussian, learned, near, shared
-from validation_core.omnibus import Along, Claim, Learned, Omnibus, battery, columns, relabelled
+from validation_core.omnibus import (
+    Along,
+    Claim,
+    LearnedScore,
+    OmnibusResult,
+    battery,
+    columns,
+    relabelled,
+    statistics_of,
+)
 from validation_core.omnibus.battery import SHARES
-from validation_core.omnibus.table import statistics_of
 from validation_core.rng import stream
 from validation_core.statistics import binomial_bounds
 from validation_core.types import Array, PosteriorTable
@@ -100,7 +108,7 @@ def test_an_equal_labelling_has_equal_evidence_however_many_are_worked_out_toget
     np.testing.assert_allclose(asked.battery.statistics(slots), alone.repeat(50, 0), atol=2e-6)
 
 
-def by_claim(one: Omnibus) -> dict[Claim, float]:
+def by_claim(one: OmnibusResult) -> dict[Claim, float]:
     return {claim: float(z) for claim, z in zip(one.claims, one.z, strict=True)}
 
 
@@ -206,7 +214,7 @@ def test_what_is_stored_is_what_is_read():
         densities()(np.random.default_rng(0), N, K)[1] | near(np.random.default_rng(0), N, K)[1]
     )
     one = relabelled(given, 0, relabelings=99, **more)
-    again = Omnibus.read(one.arrays())
+    again = OmnibusResult.read(one.arrays())
     assert again.claims == one.claims
     for name, values in one.arrays().items():
         np.testing.assert_array_equal(again.arrays()[name], values)
@@ -230,7 +238,7 @@ def test_claims_are_asked_for_by_what_they_are():
     assert one.critical(0.05, "learned") == one.critical(0.001, "means") == np.inf
 
 
-def shifted(rng: np.random.Generator, shift: float, n: int = 200, **more: Any) -> Omnibus:
+def shifted(rng: np.random.Generator, shift: float, n: int = 200, **more: Any) -> OmnibusResult:
     one = gaussian(rng, n=n, k=60)
     theta = one.theta + np.array([shift, 0])
     return relabelled(PosteriorTable(theta, one.x, one.q), 0, relabelings=RELABELINGS, **more)
@@ -269,7 +277,7 @@ def test_step_down_looks_at_those_that_are_not_larger():
     np.testing.assert_allclose(battery.step_down(least, np.ones((3, 2))), [1, 1])
 
 
-def wrong(change: Callable[[Array, Array], Array], n: int = 400) -> Omnibus:
+def wrong(change: Callable[[Array, Array], Array], n: int = 400) -> OmnibusResult:
     """The test of a table whose truths are changed: of (theta, x)."""
     one = gaussian(np.random.default_rng(7), n=n, k=60)
     return relabelled(PosteriorTable(change(one.theta, one.x), one.x, one.q), 0, relabelings=199)
@@ -304,7 +312,7 @@ def test_a_shift_from_shared_draws_is_found(shares):
 
 def test_a_learned_score_needs_draws_of_its_own():
     one, more = shared((0.5, 0.5))(np.random.default_rng(0), N, K)
-    score = Learned("classifier", np.arange(60), np.zeros((60, 13)), ratio=True)
+    score = LearnedScore("classifier", np.arange(60), np.zeros((60, 13)), ratio=True)
     with pytest.raises(ValueError, match="got classifier and rows that share theirs"):
         relabelled(one, 0, learned=[score], **more)
 

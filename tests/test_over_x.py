@@ -19,7 +19,7 @@ from validation_core.diagnosis.questions.over_x import Overall, over_x, scan
 from validation_core.diagnosis.questions.over_x import scan as features
 from validation_core.diagnosis.questions.over_x.scan import FeatureSize, windows
 from validation_core.localization import over_x as smoothing
-from validation_core.omnibus.coordinates import coordinates, moments
+from validation_core.omnibus.places import coordinates, moments
 from validation_core.scores.classifier import Classifier
 from validation_core.store import Store
 from validation_core.tables import Upload

@@ -13,10 +13,10 @@ from tests.conftest import ROOT
 from validation_core import engine, models
 from validation_core.bayes import MODELS, HeartTransplants, Hospitals, designs
 from validation_core.bayes.inference import ALGORITHMS, Laplace, possible
-from validation_core.figures.divergence import curves, live, sentences
+from validation_core.figures.divergence import views
 from validation_core.simulations import MS, Plan, Terms, figure
 from validation_core.simulations import tested as own_m
-from validation_core.simulations.numbers import rows
+from validation_core.simulations.curves import rows
 from validation_core.store import Store
 
 PAGE = str(ROOT / "pages" / "divergence/page.py")
@@ -312,7 +312,7 @@ def test_the_network_is_asked_only_by_a_button(page, monkeypatch):
 def test_curves_are_means_over_the_first_data_sets(rng):
     plan = _plan()
     terms = _terms(rng, plan)
-    ((line,), _) = curves.along_iterations(plan, terms)
+    ((line,), _) = views.along_iterations(plan, terms)
     assert line.first == (10, 25, 50)
     d = terms[0, 0].d
     np.testing.assert_allclose(line.numbers.mean[2, 1], d[:, 2, :25].mean(-1))
@@ -320,14 +320,14 @@ def test_curves_are_means_over_the_first_data_sets(rng):
     np.testing.assert_allclose(
         line.numbers.high[0, 2] - line.numbers.mean[0, 2], spread, rtol=1e-4
     )
-    ((along,), _) = curves.along_m(plan, terms)
+    ((along,), _) = views.along_m(plan, terms)
     np.testing.assert_allclose(along.numbers.mean[3, 2], d[3].mean(-1))
 
 
 def test_iwvi_is_never_tested_with_less_than_it_was_trained_with(rng):
     plan = _plan(inferences=(LAPLACE, ALGORITHMS["iwvi"]))
     terms = _terms(rng, plan)
-    (_, iwvi), _ = curves.along_iterations(plan, terms)
+    (_, iwvi), _ = views.along_iterations(plan, terms)
     own = MS.index(own_m(ALGORITHMS["iwvi"]))
     d = terms[0, 1].d
     np.testing.assert_allclose(iwvi.numbers.mean[0, -1], d[:, own].mean(-1))
@@ -337,7 +337,7 @@ def test_iwvi_is_never_tested_with_less_than_it_was_trained_with(rng):
 def test_training_with_m_is_tested_with_the_same(rng):
     plan = figure(3, (HeartTransplants(),), datasets=50)
     terms = _terms(rng, plan)
-    ((trained, weighted),) = curves.along_training(plan, terms)
+    ((trained, weighted),) = views.along_training(plan, terms)
     for x, inference in enumerate(plan.inferences):
         at = MS.index(own_m(inference))
         assert trained.numbers.mean[0, -1, x] == terms[0, x].d[0, at].mean()
@@ -346,43 +346,43 @@ def test_training_with_m_is_tested_with_the_same(rng):
 
 def test_a_failure_is_a_gap_that_is_said(rng):
     plan = _plan()
-    ((line,), _) = curves.along_iterations(plan, _terms(rng, plan, lost=(1,)))
+    ((line,), _) = views.along_iterations(plan, _terms(rng, plan, lost=(1,)))
     assert np.isnan(line.numbers.mean[0, 2, 1])
     assert np.isfinite(line.numbers.mean[0, 1, 1])  # it lies beyond the first 25
-    said = sentences.caption([line], plan.iterations, "iterations", 0, 2)
+    said = views.caption([line], plan.iterations, "iterations", 0, 2)
     assert "No q, hence a gap: Laplace at 30 iterations (on 3 data sets)" in said
-    assert "gap" not in sentences.caption([line], plan.iterations, "iterations", 0, 1)
+    assert "gap" not in views.caption([line], plan.iterations, "iterations", 0, 1)
 
 
 def test_what_lies_at_zero_or_below_is_drawn_at_the_edge_and_kept_in_the_table(rng):
     plan = _plan(models=(HeartTransplants(),))
     terms = _terms(rng, plan, d=-0.5)
-    panels = curves.along_iterations(plan, terms)
-    drawn = np.frombuffer(live.draw("iterations", plan, panels).body, "<f4")
+    panels = views.along_iterations(plan, terms)
+    drawn = np.frombuffer(views.draw("iterations", plan, panels).body, "<f4")
     assert np.isfinite(drawn).all()
     assert {row["skl"] for row in rows(plan, terms)} == {-0.5}
-    assert "−0.5 nats" in sentences.answer(["Heart"], panels, (0, 2, 0))
+    assert "−0.5 nats" in views.answer(["Heart"], panels, (0, 2, 0))
 
 
 def test_the_mean_nearest_to_0_is_named_among_several(rng):
     plan = _plan(inferences=(LAPLACE, ALGORITHMS["vi"]))
     terms = _terms(rng, plan, d=0.1)
     terms[0, 1].d[:] = -0.01
-    (two, _) = curves.along_iterations(plan, terms)
-    said = sentences.caption(two, plan.iterations, "iterations", 0, 2)
+    (two, _) = views.along_iterations(plan, terms)
+    said = views.caption(two, plan.iterations, "iterations", 0, 2)
     assert "Mean nearest to 0 at 3,000 iterations, of VI: −0.01 nats" in said
-    assert "nearest" not in sentences.caption(two[:1], plan.iterations, "iterations", 0, 2)
+    assert "nearest" not in views.caption(two[:1], plan.iterations, "iterations", 0, 2)
 
 
 def test_one_data_set_that_carries_a_mean_is_named(rng):
     plan = _plan(models=(HeartTransplants(),))
     terms = _terms(rng, plan, d=0.1)
     terms[0, 0].d[..., 3] = 1e6
-    ((line,),) = curves.along_iterations(plan, terms)
-    said = sentences.caption([line], plan.iterations, "iterations", 0, 2)
+    ((line,),) = views.along_iterations(plan, terms)
+    said = views.caption([line], plan.iterations, "iterations", 0, 2)
     assert "One data set" in said
     assert "0.1 (Laplace)" in said
-    assert "one data set" in sentences.answer(["Heart"], [[line]], (0, 2, 0))
+    assert "one data set" in views.answer(["Heart"], [[line]], (0, 2, 0))
 
 
 def test_vi_that_could_go_on_is_said_to():
@@ -397,8 +397,8 @@ def test_no_run_yet_is_an_empty_panel():
     none = Terms(
         np.full((6, len(MS), 50), np.nan), np.zeros(6, bool), np.zeros(6, np.int64), np.zeros(6)
     )
-    panels = curves.along_iterations(plan, {(0, 0): none, (1, 0): none})
-    message = str(live.draw("iterations", plan, panels).message((1.0, 50.0)))
+    panels = views.along_iterations(plan, {(0, 0): none, (1, 0): none})
+    message = str(views.draw("iterations", plan, panels).message((1.0, 50.0)))
     assert "no run is there yet" in message
     assert "None of its runs is there yet" in message
     assert not rows(plan, {(0, 0): none})

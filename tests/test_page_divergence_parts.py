@@ -13,8 +13,9 @@ from validation_core.bayes import MODELS
 from validation_core.bayes.inference import ALGORITHMS
 from validation_core.figures.divergence import nats as words
 from validation_core.models import TrainTask
-from validation_core.simulations import MS, Run, opened
-from validation_core.simulations.learned import Learned
+from validation_core.simulations import MS, InferenceRun
+from validation_core.simulations import terms as dataset_terms
+from validation_core.simulations.learned import LearnedDivergence
 from validation_core.store import Store
 
 K = 12
@@ -28,7 +29,7 @@ def _fresh():
 
 
 def ran(model="heart_transplants", inference="laplace", iterations=300, **options):
-    run = Run(
+    run = InferenceRun(
         model=MODELS[model](), inference=ALGORITHMS[inference], iterations=iterations,
         **{"datasets": K, **options},
     )  # fmt: skip
@@ -166,7 +167,7 @@ def test_a_heavy_tail_is_said():
 
 
 def test_parts_wait_for_a_run():
-    run = Run(model=MODELS["hospitals"](), inference=ALGORITHMS["vi"], iterations=5)
+    run = InferenceRun(model=MODELS["hospitals"](), inference=ALGORITHMS["vi"], iterations=5)
     for part in (terms_part, opened_part):
         app = shown(part, run, None)
         assert "will stand here" in said(app)
@@ -200,11 +201,11 @@ def test_one_data_set_of_every_model(model, inference):
 def test_the_posterior_comes_from_the_engine():
     run, found = ran("hospitals", iterations=1000, datasets=3)
     head, numbers = unpacked(shown(opened_part, run, found))
-    task = opened.tasks(run, np.arange(3))[0]
+    task = dataset_terms.tasks(run, np.arange(3))[0]
     assert task.done(services().store)
     blue = head["panels"][0]["marks"][0]
     z = task.load(services().store)
-    order = opened.numbers(run, found).places
+    order = dataset_terms.numbers(run, found).places
     x, mark = z[order][:, :160, 0], numbers(blue["x"])
     assert mark.shape == x.shape
     for one, other in zip(mark, x, strict=True):  # framed anew at each place
@@ -327,7 +328,7 @@ def learned_part(run):
 def test_a_classifier_is_asked_for_and_shown(monkeypatch):
     monkeypatch.setattr("validation_core.simulations.learned.TESTED", 60)
     run, _ = ran("concrete", iterations=1000, datasets=2)
-    monkeypatch.setattr(Learned.__init__, "__kwdefaults__", {"rows": 64})
+    monkeypatch.setattr(LearnedDivergence.__init__, "__kwdefaults__", {"rows": 64})
     app = shown(learned_part, run)
     assert "will stand here" in said(app)
     (button,) = app.button
@@ -337,12 +338,12 @@ def test_a_classifier_is_asked_for_and_shown(monkeypatch):
     head, _ = unpacked(app)
     assert [panel["title"] for panel in head["panels"]] == ["The divergence", "Term by term"]
     assert isinstance(services().store, Store)
-    assert TrainTask(trainings=(Learned(of=run).training,)).done(services().store)
+    assert TrainTask(trainings=(LearnedDivergence(of=run).training,)).done(services().store)
 
 
 def test_what_no_benchmark_has_is_said():
     clipped = dataclasses.replace(ALGORITHMS["laplace"], clip=True)
-    run = Run(model=MODELS["hospitals"](), inference=clipped, iterations=10)
+    run = InferenceRun(model=MODELS["hospitals"](), inference=clipped, iterations=10)
     app = shown(learned_part, run)
     assert app.info
     assert not app.button

@@ -22,7 +22,7 @@ from validation_core.diagnosis.questions.sensitivity.search import (
     smallest,
     verdicts,
 )
-from validation_core.diagnosis.sensitivity import by_ranks
+from validation_core.diagnosis.verdict import by_ranks
 from validation_core.methods import C2ST, SBC, TARP, CoLT, Multiple, WithinX
 from validation_core.scores.classifier import Classifier
 from validation_core.store import Store

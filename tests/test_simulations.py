@@ -10,10 +10,20 @@ from validation_core.bayes import MODELS, Concrete, HeartTransplants, Hospitals
 from validation_core.bayes.inference import ALGORITHMS, Laplace, Variational
 from validation_core.bayes.model import log_joint
 from validation_core.engine import Engine, SerialExecutor
-from validation_core.simulations import FOUR, GRID, MS, Plan, Run, collect, curves, figure, summary
+from validation_core.simulations import (
+    FOUR,
+    GRID,
+    MS,
+    InferenceRun,
+    Plan,
+    collect,
+    curves,
+    figure,
+    summary,
+)
 from validation_core.simulations import tested as made_for  # pytest collects test*
-from validation_core.simulations.numbers import figure_rows, rows
-from validation_core.simulations.plan import price, trained
+from validation_core.simulations.curves import figure_rows, rows
+from validation_core.simulations.runs import price, trained
 from validation_core.store import Store
 
 HEART, EXACT = HeartTransplants(), ALGORITHMS["exact"]
@@ -39,7 +49,9 @@ def store():
 
 @pytest.mark.parametrize("model", [kind() for kind in MODELS.values()], ids=list(MODELS))
 def test_data_sets_of_fewer_are_the_first_of_more(model):
-    few, many = (Run(model=model, inference=Laplace(), iterations=5, datasets=k) for k in (3, 7))
+    few, many = (
+        InferenceRun(model=model, inference=Laplace(), iterations=5, datasets=k) for k in (3, 7)
+    )
     np.testing.assert_array_equal(few.pairs().theta, many.pairs().theta[:3])
     np.testing.assert_array_equal(few.pairs().x, many.pairs().x[:3])
     assert len(np.unique(many.pairs().theta[:, 0])) == 7
@@ -48,7 +60,7 @@ def test_data_sets_of_fewer_are_the_first_of_more(model):
 def test_what_is_found_of_a_data_set_does_not_depend_on_how_many_there_are(store):
     for inference in (Laplace(), Variational(m=2)):
         few, many = (
-            run(Run(model=HEART, inference=inference, iterations=30, datasets=k), store)
+            run(InferenceRun(model=HEART, inference=inference, iterations=30, datasets=k), store)
             for k in (3, 8)
         )
         for side in ("truth", "draws", "drawn"):
@@ -57,7 +69,7 @@ def test_what_is_found_of_a_data_set_does_not_depend_on_how_many_there_are(store
 
 
 def test_the_same_data_whatever_the_inference_and_iterations():
-    first = Run(model=HEART, inference=Laplace(), iterations=5, datasets=4)
+    first = InferenceRun(model=HEART, inference=Laplace(), iterations=5, datasets=4)
     for other in (replace(first, inference=EXACT), replace(first, iterations=900)):
         np.testing.assert_array_equal(first.pairs().x, other.pairs().x)
         assert other.key != first.key
@@ -65,7 +77,7 @@ def test_the_same_data_whatever_the_inference_and_iterations():
 
 
 def test_weights_are_log_joint_less_log_q(store):
-    one = Run(model=HEART, inference=EXACT, iterations=1, datasets=5)
+    one = InferenceRun(model=HEART, inference=EXACT, iterations=1, datasets=5)
     found = run(one, store)
     q = HEART.exact(found.x)
     z = np.stack([found.theta, found.weights.drawn], 1)
@@ -81,7 +93,7 @@ def test_weights_are_log_joint_less_log_q(store):
 
 
 def test_both_laplace_runs_come_of_one_climb_whoever_asks(store, tmp_path, monkeypatch):
-    plain = Run(model=HEART, inference=Laplace(), iterations=40, datasets=4)
+    plain = InferenceRun(model=HEART, inference=Laplace(), iterations=40, datasets=4)
     adjusted = replace(plain, inference=Laplace(adjusted=True))
     run(plain, store)
     assert adjusted.done(store)
@@ -103,7 +115,7 @@ def test_both_laplace_runs_come_of_one_climb_whoever_asks(store, tmp_path, monke
 
 
 def test_adjusted_laplace_waits_for_laplace():
-    plain = Run(model=HEART, inference=Laplace(), iterations=40)
+    plain = InferenceRun(model=HEART, inference=Laplace(), iterations=40)
     adjusted = replace(plain, inference=Laplace(adjusted=True))
     assert adjusted.needs == plain.makes
     assert not plain.needs
@@ -132,7 +144,7 @@ def test_the_engine_climbs_once_for_both(store, monkeypatch):
 
 def test_a_run_without_its_posterior_fails_in_words(store):
     with pytest.raises(ValueError, match="closed form"):
-        run(Run(model=Hospitals(), inference=EXACT, iterations=1, datasets=2), store)
+        run(InferenceRun(model=Hospitals(), inference=EXACT, iterations=1, datasets=2), store)
 
 
 # Gathering
@@ -172,7 +184,7 @@ def test_what_was_read_is_not_read_again(store, monkeypatch):
     for one in wanted.runs():
         run(one, store)
     first = collect(wanted, store, memory)[0, 0]
-    monkeypatch.setattr(Run, "load", None)
+    monkeypatch.setattr(InferenceRun, "load", None)
     again = collect(wanted, store, memory)[0, 0]
     np.testing.assert_array_equal(first.d, again.d)
     assert set(memory) == {one.key for one in wanted.runs()}

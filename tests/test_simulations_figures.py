@@ -7,9 +7,9 @@ import pytest
 from validation_core.bayes import HeartTransplants, Hospitals
 from validation_core.bayes.inference import ALGORITHMS, Laplace
 from validation_core.figures import divergence, style
-from validation_core.figures.divergence import LOWEST, Panel, against_iterations
+from validation_core.figures.divergence import LOWEST, Subplot, against_iterations
 from validation_core.simulations import MS, Plan, Summary, Terms
-from validation_core.simulations.curves import Curve
+from validation_core.simulations.curves import DivergenceCurve
 
 X = np.array([10.0, 100, 1000])
 NAN = np.nan
@@ -20,12 +20,12 @@ def curve(mean, low=None, high=None, name="laplace", label="Laplace", failures=(
     low = mean * 0.8 if low is None else np.asarray(low, float)
     high = mean * 1.2 if high is None else np.asarray(high, float)
     found = Summary(mean, low, high, mean / 2, mean * 9, mean)
-    return Curve(name, label, np.asarray(x, float), found, np.ones(len(x), bool),
+    return DivergenceCurve(name, label, np.asarray(x, float), found, np.ones(len(x), bool),
                  np.asarray(failures), 100)  # fmt: skip
 
 
 def drawn(*curves, title="Heart"):
-    return against_iterations([Panel(title, curves)])
+    return against_iterations([Subplot(title, curves)])
 
 
 def lines(figure, label="Laplace"):
@@ -150,7 +150,7 @@ def test_lines_at_one_place_stand_beside_one_another():
 
 def test_five_panels_have_axes_of_their_own_and_one_legend():
     panels = [
-        Panel(f"Model {i}", [curve([10.0**i, 20, 4]), curve([5, 5, 5], name="vi", label="VI")])
+        Subplot(f"Model {i}", [curve([10.0**i, 20, 4]), curve([5, 5, 5], name="vi", label="VI")])
         for i in range(5)
     ]
     figure = against_iterations(panels).figure

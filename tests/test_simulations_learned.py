@@ -7,8 +7,8 @@ from validation_core import keys
 from validation_core.bayes import MODELS
 from validation_core.bayes.inference import ALGORITHMS, Variational
 from validation_core.scores.classifier import Classifier
-from validation_core.simulations import Run, learned
-from validation_core.simulations.learned import Learned
+from validation_core.simulations import InferenceRun, learned
+from validation_core.simulations.learned import LearnedDivergence
 from validation_core.store import Store
 
 
@@ -26,7 +26,9 @@ def store(tmp_path):
 
 
 def _run(model, inference, iterations):
-    return Run(model=MODELS[model](), inference=ALGORITHMS[inference], iterations=iterations)
+    return InferenceRun(
+        model=MODELS[model](), inference=ALGORITHMS[inference], iterations=iterations
+    )
 
 
 def _found(task, store):
@@ -38,7 +40,7 @@ def _found(task, store):
 
 def test_it_finds_less_than_there_is_and_more_with_more_to_learn_from(store):
     run = _run("hospitals", "adjusted_laplace", 300)
-    few, many = (_found(Learned(of=run, rows=rows), store) for rows in (40, 600))
+    few, many = (_found(LearnedDivergence(of=run, rows=rows), store) for rows in (40, 600))
     assert few.exact == many.exact
     np.testing.assert_array_equal(few.d_exact, many.d_exact)
     assert many.estimate.high < many.exact.low
@@ -48,7 +50,7 @@ def test_it_finds_less_than_there_is_and_more_with_more_to_learn_from(store):
 
 
 def test_where_q_is_right_both_say_so(store):
-    found = _found(Learned(of=_run("heart_transplants", "exact", 10), rows=100), store)
+    found = _found(LearnedDivergence(of=_run("heart_transplants", "exact", 10), rows=100), store)
     assert np.abs(found.d_exact).max() < 1e-6
     assert found.estimate.boot_low <= 0.05
     assert abs(found.estimate.estimate) < 0.1
@@ -57,12 +59,12 @@ def test_where_q_is_right_both_say_so(store):
 
 def test_the_exact_value_is_the_run_s(store):
     """The mean of d over fresh simulations is that of the run's own, but for chance."""
-    run = Run(model=MODELS["concrete"](), inference=ALGORITHMS["laplace"], iterations=300,
+    run = InferenceRun(model=MODELS["concrete"](), inference=ALGORITHMS["laplace"], iterations=300,
               datasets=300)  # fmt: skip
     run.run(store, lambda *_: None)
     weights = run.load(store).weights
     d = weights.truth[:, 0] - weights.draws[:, 0]
-    found = _found(Learned(of=run, rows=60), store)
+    found = _found(LearnedDivergence(of=run, rows=60), store)
     error = np.hypot(d.std() / np.sqrt(300), found.exact.sd / np.sqrt(300))
     assert abs(d.mean() - found.exact.estimate) < 4.5 * error
     assert found.d_exact.mean() == pytest.approx(found.exact.estimate)
@@ -70,13 +72,13 @@ def test_the_exact_value_is_the_run_s(store):
 
 
 def test_it_is_a_task_of_the_engine(store):
-    task = Learned(of=_run("heart_transplants", "laplace", 100), rows=40)
+    task = LearnedDivergence(of=_run("heart_transplants", "laplace", 100), rows=40)
     assert task.load(store) is None
     assert not task.done(store)
     assert keys.read(keys.text(task)) == task
     assert task.needs == {keys.key(task.training)}
-    longer = Learned(of=_run("heart_transplants", "laplace", 101), rows=40)
-    assert len({task.key, longer.key, Learned(of=task.of, rows=41).key}) == 3
+    longer = LearnedDivergence(of=_run("heart_transplants", "laplace", 101), rows=40)
+    assert len({task.key, longer.key, LearnedDivergence(of=task.of, rows=41).key}) == 3
     found = _found(task, store)
     assert task.done(store)
     assert store.has("models", keys.key(task.training))
@@ -85,15 +87,17 @@ def test_it_is_a_task_of_the_engine(store):
 
 
 def test_runs_with_other_options(store):
-    run = Run(model=MODELS["heart_transplants"](), inference=Variational(m=5), iterations=10)
-    assert Learned(of=run).source.benchmark.m == 5
-    plain = Run(model=run.model, inference=Variational(estimator="plain"), iterations=10)
+    run = InferenceRun(
+        model=MODELS["heart_transplants"](), inference=Variational(m=5), iterations=10
+    )
+    assert LearnedDivergence(of=run).source.benchmark.m == 5
+    plain = InferenceRun(model=run.model, inference=Variational(estimator="plain"), iterations=10)
     with pytest.raises(ValueError, match="usual options"):
-        Learned(of=plain).run(store, lambda *_: None)
+        LearnedDivergence(of=plain).run(store, lambda *_: None)
 
 
 def test_inference_that_fails_is_told(store):
-    task = Learned(of=_run("hospitals", "laplace", 10), rows=20)
+    task = LearnedDivergence(of=_run("hospitals", "laplace", 10), rows=20)
     with pytest.raises(ValueError, match="got none at"):
         task.run(store, lambda *_: None)
     assert task.load(store) is None

@@ -14,9 +14,16 @@ from validation_core.bayes import MODELS
 from validation_core.bayes.inference import ALGORITHMS
 from validation_core.bayes.model import log_joint
 from validation_core.rng import stream
-from validation_core.simulations import MS, Found, Run, meaning, opened
-from validation_core.simulations.opened import Opened
-from validation_core.simulations.terms import BINS, FLIPS, Scale, counts, scale, spread
+from validation_core.simulations import MS, InferenceRun, RunResult, terms
+from validation_core.simulations.terms import (
+    BINS,
+    FLIPS,
+    PosteriorDraws,
+    SymlogScale,
+    counts,
+    scale,
+    spread,
+)
 
 
 class Shelf:
@@ -37,7 +44,7 @@ class Shelf:
 
 
 def ran(model="heart_transplants", inference="laplace", iterations=300, datasets=12):
-    run = Run(
+    run = InferenceRun(
         model=MODELS[model](), inference=ALGORITHMS[inference], iterations=iterations,
         datasets=datasets,
     )  # fmt: skip
@@ -51,7 +58,7 @@ def heart():
     return ran()
 
 
-def with_weights(found, **changed) -> Found:
+def with_weights(found, **changed) -> RunResult:
     weights = found.weights._replace(**{k: v for k, v in changed.items() if k != "ok"})
     return dataclasses.replace(found, weights=weights, ok=changed.get("ok", found.ok))
 
@@ -70,15 +77,15 @@ def quadrature(one, i):
 
     skl = over(lambda x: (p.pdf(x) - q.pdf(x)) * (p.logpdf(x) - q.logpdf(x)))
     distance = over(lambda x: abs(p.pdf(x) - q.pdf(x))) / 2
-    low, high = q.interval(meaning.LEVEL)
+    low, high = q.interval(terms._LEVEL)
     return skl, distance, 1 - (p.cdf(high) - p.cdf(low))
 
 
 @pytest.mark.parametrize("i", [0, 24, 46, 62, 80])
 @pytest.mark.parametrize("kind", ["shifted", "narrow", "wide"])
 def test_closed_forms_against_quadrature(kind, i):
-    grid = meaning.GRID
-    one = meaning.shifted(grid) if kind == "shifted" else meaning.scaled(grid, kind)
+    grid = terms.NATS
+    one = terms.shifted(grid) if kind == "shifted" else terms.scaled(grid, kind)
     skl, distance, misses = quadrature(one, i)
     assert skl == pytest.approx(grid[i], rel=1e-6)
     assert one.distance[i] == pytest.approx(distance, abs=1e-6)
@@ -89,7 +96,7 @@ def test_closed_forms_against_quadrature(kind, i):
 @pytest.mark.parametrize("kind", ["shifted", "narrow", "wide"])
 def test_the_best_classifier_by_simulation(kind):
     """AUC of the log ratio, within five standard errors of 400,000 pairs."""
-    one = meaning.shifted(0.7) if kind == "shifted" else meaning.scaled(0.7, kind)
+    one = terms.shifted(0.7) if kind == "shifted" else terms.scaled(0.7, kind)
     rng = np.random.default_rng(3)
     q = norm(one.mean, one.sd)
     x = rng.standard_normal(400_000), one.mean + one.sd * rng.standard_normal(400_000)
@@ -98,15 +105,15 @@ def test_the_best_classifier_by_simulation(kind):
 
 
 def test_no_divergence_is_no_difference():
-    for one in (meaning.shifted(0.0), meaning.scaled(0.0), meaning.scaled(0.0, "wide")):
+    for one in (terms.shifted(0.0), terms.scaled(0.0), terms.scaled(0.0, "wide")):
         assert (one.mean, one.sd) == (0, 1)
         assert (float(one.auc), float(one.accuracy), float(one.distance)) == (0.5, 0.5, 0)
-        assert float(one.misses) == pytest.approx(1 - meaning.LEVEL)
+        assert float(one.misses) == pytest.approx(1 - terms._LEVEL)
 
 
 def test_a_divergence_below_0_is_refused():
     with pytest.raises(ValueError, match=r"0 or more nats; got -0.1"):
-        meaning.shifted([0.2, -0.1])
+        terms.shifted([0.2, -0.1])
 
 
 @pytest.mark.parametrize(
@@ -114,7 +121,7 @@ def test_a_divergence_below_0_is_refused():
                        (np.inf, 10)],
 )  # fmt: skip
 def test_the_slider_starts_at_the_nearest_value(nats, near):
-    assert meaning.GRID[meaning.nearest(nats)] == pytest.approx(near, rel=0.02)
+    assert terms.NATS[terms.nearest(nats)] == pytest.approx(near, rel=0.02)
 
 
 # The terms
@@ -190,7 +197,7 @@ def test_all_terms_0_still_have_an_axis():
     ("low", "high"), [(-3, 1e10), (-1e-9, 0.5), (-2e3, 2e3), (0, 0), (-1e12, -5), (3, 40)]
 )
 def test_ticks_are_powers_of_ten_that_keep_apart(low, high):
-    axis = Scale(0.01)
+    axis = SymlogScale(0.01)
     nats = axis.ticks(low, high)
     assert 0 in nats
     assert (np.diff(nats) > 0).all()
@@ -208,7 +215,7 @@ def test_ticks_are_powers_of_ten_that_keep_apart(low, high):
 @pytest.mark.parametrize("inference", ["laplace", "exact"])
 def test_the_arithmetic_of_algorithm_1(inference):
     run, found = ran(inference=inference, iterations=200, datasets=8)
-    got = opened.numbers(run, found)
+    got = terms.numbers(run, found)
     for side, z in enumerate((found.theta, found.weights.drawn)):
         np.testing.assert_allclose(
             got.log_p[:, side], log_joint(run.model, z, found.x), rtol=1e-9, atol=1e-9
@@ -223,32 +230,32 @@ def test_data_sets_without_d_are_not_opened(heart):
     run, found = heart
     truth = found.weights.truth.copy()
     truth[3], truth[8] = np.nan, np.inf
-    got = opened.numbers(run, with_weights(found, truth=truth))
+    got = terms.numbers(run, with_weights(found, truth=truth))
     assert sorted(set(range(12)) - set(got.places)) == [3, 8]
     nothing = np.full_like(truth, np.nan)
-    assert len(opened.numbers(run, with_weights(found, truth=nothing)).places) == 0
+    assert len(terms.numbers(run, with_weights(found, truth=nothing)).places) == 0
 
 
 def test_many_data_sets_are_thinned_with_their_ends_and_median():
     run, found = ran(iterations=1, datasets=303)
-    got = opened.numbers(run, found)
-    assert len(got.places) == len(set(got.places)) == opened.MOST
+    got = terms.numbers(run, found)
+    assert len(got.places) == len(set(got.places)) == terms.MOST
     shown = got.d[got.places]
     assert shown[0] == got.d.min()
     assert shown[-1] == got.d.max()
     assert shown[len(shown) // 2] == np.median(got.d)
-    tasks = opened.tasks(run, got.places)
+    tasks = terms.tasks(run, got.places)
     assert sorted(k for task in tasks for k in task.which) == sorted(got.places)
 
 
 def test_blocks_of_posterior_draws_serve_every_inference(heart):
     run = dataclasses.replace(heart[0], datasets=60)
     places = np.arange(60)[::-1]
-    tasks = opened.tasks(run, places)
+    tasks = terms.tasks(run, places)
     assert sorted(k for task in tasks for k in task.which) == list(range(60))
     assert places[30] in tasks[0].which, "what the figure shows first is drawn first"
     other = dataclasses.replace(run, inference=ALGORITHMS["adjusted_laplace"], iterations=10)
-    same = opened.tasks(other, np.arange(60))
+    same = terms.tasks(other, np.arange(60))
     assert {task.key for task in tasks} == {task.key for task in same}
     assert len({task.key for task in tasks}) == 3
 
@@ -256,13 +263,13 @@ def test_blocks_of_posterior_draws_serve_every_inference(heart):
 def test_posterior_draws_are_those_of_the_run_s_data(heart):
     """Means of chains against the closed form: each standardised by its own draws' worth."""
     run, found = heart
-    task = Opened(model=run.model, seed=run.seed, which=tuple(range(12)))
+    task = PosteriorDraws(model=run.model, seed=run.seed, which=tuple(range(12)))
     shelf = Shelf()
     assert task.load(shelf) is None
     task.run(shelf, lambda *_: None)
     z = task.load(shelf)
     assert task.done(shelf)
-    assert z.shape == (12, opened.DRAWS, 2)
+    assert z.shape == (12, terms.DRAWS, 2)
     mean, variance = run.model.exact(found.x).moments()
     off = (z.mean(1) - mean) / np.sqrt(variance)
     # 80 independent draws or more of each, and 24 means at once
@@ -272,13 +279,13 @@ def test_posterior_draws_are_those_of_the_run_s_data(heart):
 
 def test_exact_draws_where_there_is_a_closed_form(heart):
     run, found = heart
-    task = Opened(model=run.model, seed=run.seed, which=(4, 9), draws=4000)
-    z = opened.exact(task)
+    task = PosteriorDraws(model=run.model, seed=run.seed, which=(4, 9), draws=4000)
+    z = terms.exact(task)
     mean, variance = run.model.exact(found.x[[4, 9]]).moments()
     assert np.abs((z.mean(1) - mean) / np.sqrt(variance / 4000)).max() < 4.5
-    few = opened.exact(dataclasses.replace(task, which=(9,)))
+    few = terms.exact(dataclasses.replace(task, which=(9,)))
     np.testing.assert_array_equal(few[0], z[1])
-    assert opened.exact(Opened(model=MODELS["hospitals"](), seed=0, which=(0,))) is None
+    assert terms.exact(PosteriorDraws(model=MODELS["hospitals"](), seed=0, which=(0,))) is None
 
 
 # The picture
@@ -290,7 +297,7 @@ def test_ellipses_hold_their_share():
     mean = rng.standard_normal((4, 3))
     rows, middle = scale_[:, [2, 0]], mean[:, [2, 0]]
     for share in (0.5, 0.9):
-        outline = opened.ellipses(middle, rows, share)
+        outline = terms.ellipses(middle, rows, share)
         covariance = rows @ rows.swapaxes(1, 2)
         off = outline - middle[:, None]
         squared = np.einsum("vli,vij,vlj->vl", off, np.linalg.inv(covariance), off)
@@ -300,7 +307,7 @@ def test_ellipses_hold_their_share():
 
 def test_without_q_there_is_no_ellipse():
     mean, rows = np.zeros((2, 2)), np.stack([np.eye(2), np.full((2, 2), np.nan)])
-    outline = opened.ellipses(mean, rows, 0.9)
+    outline = terms.ellipses(mean, rows, 0.9)
     assert np.isfinite(outline[0]).all()
     assert np.isnan(outline[1]).all()
 
@@ -309,7 +316,7 @@ def test_a_frame_holds_every_point():
     rng = stream(0, "frame")
     parts = [rng.standard_normal((5, 20, 2)), 3 + rng.standard_normal((5, 1, 2))]
     parts[0][2] = np.nan
-    centre, half = opened.frame(parts)
+    centre, half = terms.frame(parts)
     every = (np.concatenate(parts, 1) - centre[:, None]) / half[:, None]
     assert np.nanmax(np.abs(every)) <= 1
     assert np.nanmax(np.abs(every), 1).min() > 0.9 or half[2].max() < 1e-6
@@ -319,7 +326,7 @@ def test_a_frame_holds_every_point():
 def test_ticks_are_round_and_inside():
     rng = np.random.default_rng(1)
     for low, width in zip(rng.normal(0, 100, 500), 10 ** rng.uniform(-3, 5, 500), strict=True):
-        values = opened.ticks(low, low + width)
+        values = terms.ticks(low, low + width)
         assert 2 <= len(values) <= 4
         assert values[0] >= low - 1e-9 * width
         assert values[-1] <= low + width * (1 + 1e-9)
@@ -331,7 +338,7 @@ def test_the_null_of_signs_keeps_its_level():
     small = 0
     for _ in range(400):
         w = rng.standard_t(2, (2, 15, max(MS)))
-        found = Found(
+        found = RunResult(
             np.zeros((15, 1)), np.zeros((15, 1)),
             SimpleNamespace(truth=w[0], draws=w[1], drawn=np.zeros((15, 1))),
             np.ones(15, bool), None, 0.0,

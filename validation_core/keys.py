@@ -28,7 +28,7 @@ _ROOMS = (
     "diagnosis.questions",
     "diagnosis.questions.posteriors",
     "simulations.learned",
-    "simulations.opened",
+    "simulations.terms",
     "sweep.conformal_explorer",
     "engine.job",
 )

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from pages.ui import live
-from validation_core.figures.divergence import augmented as figures
+from validation_core.figures.divergence import examples as figures
 
 
 @st.fragment
@@ -17,7 +17,7 @@ def show() -> None:
         "of h given z, never below SKL(z). Here z ~ N(0, 1), y | z ~ N(z, 1), and q is a mixture "
         "whose integral is known, so that the bound can be seen beside what it bounds."
     )
-    payload = live.once(("augmented",), figures.payload)
+    payload = live.once(("augmented",), figures.augmented_payload)
     live.chart(payload, key="augmented", default=(0.8,), url=("r-off",))
     st.caption(
         "The curve is the exact SKL(z, h) for every r, with estimates of Algorithm 3 from "

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from pages.ui import live
 from validation_core import keys
-from validation_core.figures.divergence import live as figures
+from validation_core.figures.divergence import views as figures
 from validation_core.figures.live import Payload
 from validation_core.simulations import Plan, Terms
 

@@ -4,13 +4,18 @@ import streamlit as st
 
 from pages.ui import jobs, live
 from pages.ui.services import services
-from validation_core.figures.divergence import learned as figures
+from validation_core.figures.divergence import examples as figures
 from validation_core.figures.divergence.nats import size
-from validation_core.simulations import Run
-from validation_core.simulations.learned import DRAWS, TESTED, Compared, Learned
+from validation_core.simulations import InferenceRun
+from validation_core.simulations.learned import (
+    DRAWS,
+    TESTED,
+    DivergenceComparison,
+    LearnedDivergence,
+)
 
 
-def show(run: Run) -> None:
+def show(run: InferenceRun) -> None:
     """A button, then both divergences and their terms."""
     st.subheader("If q had no density", anchor=False)
     st.markdown(
@@ -18,7 +23,7 @@ def show(run: Run) -> None:
         "from q's draws estimates log p − log q by its logit; its divergence is an **estimate**, "
         "and on average at most the true one, by as much as the classifier overlooks."
     )
-    task = Learned(of=run)
+    task = LearnedDivergence(of=run)
     try:
         assert task.needs
     except ValueError as error:
@@ -43,7 +48,7 @@ def show(run: Run) -> None:
     jobs.panel(state)
 
 
-def _figures(key: str, comparison: Compared) -> None:
+def _figures(key: str, comparison: DivergenceComparison) -> None:
     st.markdown(
         f"The classifier's **estimate** is {figures.in_words(comparison.estimate)}; the exact "
         f"densities give {figures.in_words(comparison.exact)}. Its AUC is "
@@ -61,7 +66,9 @@ def _figures(key: str, comparison: Compared) -> None:
             f"little. Their median is {size(comparison.exact.median)}, their largest "
             f"{size(comparison.exact.largest)} nats."
         )
-    live.chart(live.once(("learned", key), lambda: figures.payload(comparison)), key="learned")
+    live.chart(
+        live.once(("learned", key), lambda: figures.learned_payload(comparison)), key="learned"
+    )
     st.caption(
         "Both divergences have their 95% intervals. Term by term, each point is one of the same "
         "simulations: on the dotted line the classifier agrees with the densities, and what lies "

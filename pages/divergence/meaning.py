@@ -5,22 +5,22 @@ from math import isfinite, sqrt
 import streamlit as st
 
 from pages.ui import live
-from validation_core.figures.divergence import meaning as figures
+from validation_core.figures.divergence import examples as figures
 from validation_core.figures.divergence.nats import size
-from validation_core.simulations import meaning
-from validation_core.simulations.meaning import GRID
+from validation_core.simulations import terms
+from validation_core.simulations.terms import NATS
 
 
 def show(nats: float) -> None:
     """Both pairs under one slider, which starts at the grid's value nearest to this one."""
-    start = meaning.nearest(nats)
-    st.subheader(f"What does {size(nats if nats > 0 else GRID[start])} nats mean?", anchor=False)
+    start = terms.nearest(nats)
+    st.subheader(f"What does {size(nats if nats > 0 else NATS[start])} nats mean?", anchor=False)
     st.markdown(
         "The symmetric divergence is KL(p‖q) + KL(q‖p): 0 only where q is p, and how well draws "
         f"of the two can be told apart grows with it.{_from(nats)}"
     )
-    payload = live.once(("meaning",), figures.payload)
-    live.chart(payload, key=f"meaning-{start}", default=(float(GRID[start]),))
+    payload = live.once(("meaning",), figures.meaning_payload)
+    live.chart(payload, key=f"meaning-{start}", default=(float(NATS[start]),))
     st.caption(
         "Blue is p, orange a q this far from it, each drawn as high as the other at its top. If q "
         "were right, the two curves would lie on one another, the best classifier would have AUC "
@@ -31,13 +31,13 @@ def show(nats: float) -> None:
 def _from(nats: float) -> str:
     if not isfinite(nats) or nats <= 0:
         return " Here there is no estimate above 0: the slider starts at its lowest value."
-    if nats > GRID[-1]:
+    if nats > NATS[-1]:
         return (
             f" The {size(nats)} nats estimated here are beyond the slider: of two normals of one "
             f"width, the means would be {size(sqrt(nats))} sd apart."
         )
     return (
         f" The slider starts beside the {size(nats)} nats estimated here."
-        if nats >= GRID[0]
+        if nats >= NATS[0]
         else ""
     )

@@ -8,7 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from validation_core.simulations import MS, Plan, Terms
-from validation_core.simulations.numbers import rows
+from validation_core.simulations.curves import rows
 
 
 def numbers(plan: Plan, terms: Mapping[tuple[int, int], Terms]) -> None:

@@ -12,13 +12,13 @@ from pages.ui import jobs
 from pages.ui.services import services
 from validation_core.bayes import Hospitals
 from validation_core.bayes.inference import possible
-from validation_core.simulations import Found, Plan, Run
+from validation_core.simulations import InferenceRun, Plan, RunResult
 from validation_core.simulations.terms import mean
 
 _FIRST = 3000  # iterations
 
 
-def choose(plan: Plan) -> Run:
+def choose(plan: Plan) -> InferenceRun:
     """The run that a reader picks from the plan."""
     names = {model.name: model for model in plan.models}
     first = Hospitals.name if Hospitals.name in names else next(iter(names))
@@ -57,7 +57,7 @@ def _one(label: str, values: Sequence[Any], first: Any, key: str, text: Any) -> 
     )
 
 
-def found(run: Run, begin: bool, watched: str) -> Found | None:
+def found(run: InferenceRun, begin: bool, watched: str) -> RunResult | None:
     """What the run left; it is started where there is nothing yet and it may, and watched."""
     if not run.done(services().store):
         state = jobs.ensure([run], run.label, start=begin)
@@ -67,7 +67,7 @@ def found(run: Run, begin: bool, watched: str) -> Found | None:
 
 
 @st.cache_resource(show_spinner=False, max_entries=16)
-def _load(key: str, _run: Run) -> Found | None:
+def _load(key: str, _run: InferenceRun) -> RunResult | None:
     return _run.load(services().store)
 
 

@@ -7,15 +7,15 @@ import streamlit as st
 from pages.ui import jobs, live
 from pages.ui.services import services
 from validation_core.engine import JobState
-from validation_core.figures.divergence import opened as figures
+from validation_core.figures.divergence import run as figures
 from validation_core.models import covariates
-from validation_core.simulations import Found, Run, opened
-from validation_core.simulations.opened import Numbers, Opened
+from validation_core.simulations import InferenceRun, RunResult, terms
+from validation_core.simulations.terms import DatasetTerms, PosteriorDraws
 from validation_core.types import Array
 
 
 @st.fragment
-def show(run: Run, result: Found | None) -> None:
+def show(run: InferenceRun, result: RunResult | None) -> None:
     """A slider over the data sets, in order of d, and what each is made of."""
     st.subheader("One data set opened up", anchor=False)
     st.markdown(
@@ -42,7 +42,7 @@ def show(run: Run, result: Found | None) -> None:
     live.chart(
         live.once(
             ("opened", run.key, pair, parts),
-            lambda: figures.payload(run, result, numbers, posterior, pair),
+            lambda: figures.datasets_payload(run, result, numbers, posterior, pair),
         ),
         key=f"opened-{_jumped()}",
         default=(len(numbers.places) // 2,),
@@ -52,7 +52,7 @@ def show(run: Run, result: Found | None) -> None:
     jobs.panel(state, follow=True)
 
 
-def _failed(result: Found) -> None:
+def _failed(result: RunResult) -> None:
     lost = [k for k, ok in enumerate(result.ok) if not ok]
     if lost:
         first = ", ".join(str(k + 1) for k in lost[:8])
@@ -97,14 +97,14 @@ def _jumped() -> int:
 
 
 @st.cache_resource(show_spinner=False, max_entries=64)
-def _numbers(key: str, _run: Run, _found: Found) -> Numbers:
-    return opened.numbers(_run, _found)
+def _numbers(key: str, _run: InferenceRun, _found: RunResult) -> DatasetTerms:
+    return terms.numbers(_run, _found)
 
 
-def _posterior(run: Run, numbers: Numbers) -> tuple[JobState | None, Array, str]:
+def _posterior(run: InferenceRun, numbers: DatasetTerms) -> tuple[JobState | None, Array, str]:
     """The job of what is missing; draws (V, draws, D) at each place, NaN where it is still at
     it; and a name for these."""
-    wanted = opened.tasks(run, numbers.places)
+    wanted = terms.tasks(run, numbers.places)
     if figures.closed(run):
         parts = [(task, _exact(task.key, task)) for task in wanted]
         return None, figures.gathered(numbers, parts, run), "exact"
@@ -116,10 +116,10 @@ def _posterior(run: Run, numbers: Numbers) -> tuple[JobState | None, Array, str]
 
 
 @st.cache_resource(show_spinner=False, max_entries=32)
-def _exact(key: str, _task: Opened) -> Array | None:
-    return opened.exact(_task)
+def _exact(key: str, _task: PosteriorDraws) -> Array | None:
+    return terms.exact(_task)
 
 
 @st.cache_resource(show_spinner=False, max_entries=32)
-def _load(key: str, _task: Opened) -> Array | None:
+def _load(key: str, _task: PosteriorDraws) -> Array | None:
     return _task.load(services().store)

@@ -13,7 +13,7 @@ from validation_core import simulations
 from validation_core.bayes import HeartTransplants
 from validation_core.bayes.inference import possible
 from validation_core.engine import JobState
-from validation_core.simulations import Memory, Plan, Run, Summed
+from validation_core.simulations import InferenceRun, Memory, Plan, RunTermsStudy
 from validation_core.sweep.costs import about
 
 _STEP = 1.5e-3  # seconds of a step of inference for a hundred data sets of a small model
@@ -26,7 +26,7 @@ def memory() -> Memory:
     return {}
 
 
-def missing(plan: Plan) -> tuple[Run, ...]:
+def missing(plan: Plan) -> tuple[InferenceRun, ...]:
     """Runs that the store lacks, in the order in which they should run."""
     left = simulations.missing(plan, services().store)
     return tuple(run for run in left if possible(run.model, run.inference))
@@ -40,7 +40,7 @@ def begin(plan: Plan) -> bool:
     """
     first = [run for run in plan.runs() if isinstance(run.model, HeartTransplants)]
     heart = [run for run in first if possible(run.model, run.inference)]
-    if all(Summed(of=run).done(services().store) for run in heart):
+    if all(RunTermsStudy(of=run).done(services().store) for run in heart):
         return False
     state = jobs.ensure(heart, f"{heart[0].model.label}, {len(heart)} runs", start=True)
     return state is not None and state.active
@@ -52,14 +52,14 @@ def awaited(plan: Plan) -> None:
         st.rerun()
 
 
-def unasked(left: Sequence[Run], state: JobState | None) -> bool:
+def unasked(left: Sequence[InferenceRun], state: JobState | None) -> bool:
     """Whether a run is missing that the job under way does not make."""
     job = services().engine.find(state.key) if state is not None and state.active else None
     keys = {task.key for task in job.tasks} if job else set()
     return any(run.key not in keys for run in left)
 
 
-def button(left: Sequence[Run]) -> None:
+def button(left: Sequence[InferenceRun]) -> None:
     """Says what is missing and what it takes, and starts it."""
     workers = int(getattr(services().engine.executor, "slots", 1))
     guess = about(seconds(left) / workers)
@@ -80,13 +80,13 @@ def button(left: Sequence[Run]) -> None:
         )
 
 
-def start(left: tuple[Run, ...]) -> None:
+def start(left: tuple[InferenceRun, ...]) -> None:
     """Submit what is missing."""
     models = dict.fromkeys(run.model.title for run in left)
     jobs.ensure(left, f"Divergence on {', '.join(models)}", start=True, again=True)
 
 
-def seconds(left: Sequence[Run]) -> float:
+def seconds(left: Sequence[InferenceRun]) -> float:
     """About what runs take on one core."""
     return sum(
         run.iterations
@@ -97,7 +97,7 @@ def seconds(left: Sequence[Run]) -> float:
     )
 
 
-def failures(plan: Sequence[Run], state: JobState) -> None:
+def failures(plan: Sequence[InferenceRun], state: JobState) -> None:
     """Runs that failed; the others go on."""
     labels = {run.key: run.label for run in plan}
     by_reason: dict[str, list[str]] = {}

@@ -3,13 +3,13 @@
 import streamlit as st
 
 from pages.ui import live
-from validation_core.figures.divergence import terms as figures
-from validation_core.simulations import Found, Run, tested
-from validation_core.simulations.terms import FLIPS, Spread, spread
+from validation_core.figures.divergence import run as figures
+from validation_core.simulations import InferenceRun, RunResult, tested
+from validation_core.simulations.terms import FLIPS, TermSpread, spread
 
 
 @st.fragment
-def show(run: Run, result: Found | None) -> None:
+def show(run: InferenceRun, result: RunResult | None) -> None:
     """Histogram of d, and its null, under a slider over M."""
     st.subheader("The terms behind the mean", anchor=False)
     st.markdown(
@@ -25,7 +25,7 @@ def show(run: Run, result: Found | None) -> None:
     if terms is None:
         return
     live.chart(
-        live.once(("terms", run.key), lambda: figures.payload(terms)),
+        live.once(("terms", run.key), lambda: figures.terms_payload(terms)),
         key="terms",
         default=(float(tested(run.inference)),),
         url=("weighed",),
@@ -39,7 +39,7 @@ def show(run: Run, result: Found | None) -> None:
     )
 
 
-def _left_out(result: Found, terms: Spread | None) -> None:
+def _left_out(result: RunResult, terms: TermSpread | None) -> None:
     """What of the data sets has no term, in words."""
     k = len(result.ok)
     without = int((~result.ok).sum())
@@ -63,5 +63,5 @@ def _left_out(result: Found, terms: Spread | None) -> None:
 
 
 @st.cache_resource(show_spinner=False, max_entries=64)
-def _spread(key: str, _found: Found, seed: int) -> Spread | None:
+def _spread(key: str, _found: RunResult, seed: int) -> TermSpread | None:
     return spread(_found, seed)

@@ -32,7 +32,7 @@ from validation_core.localization import MapTask
 from validation_core.methods.colt import CoLT
 from validation_core.models import Training, TrainTask
 from validation_core.scores.classifier import PRESETS
-from validation_core.simulations import GRID, Run, Summed, figure
+from validation_core.simulations import GRID, InferenceRun, RunTermsStudy, figure
 from validation_core.store import Store
 from validation_core.sweep import presets as comparisons
 from validation_core.sweep import published as papers
@@ -86,16 +86,16 @@ def curves() -> list[Curve]:
     return [sweep.curve(method) for sweep in sweeps().values() for method in sweep.methods]
 
 
-def runs() -> list[Run]:
+def runs() -> list[InferenceRun]:
     """Runs behind the Symmetric divergence page, as far as its iterations go."""
     grid = sorted({*GRID, *MOST})
     plans = figure(1, iterations=grid), figure(3, iterations=grid)
     return list(dict.fromkeys(run for plan in plans for run in plan.runs()))
 
 
-def sums() -> list[Summed]:
+def sums() -> list[RunTermsStudy]:
     """What is shipped of them."""
-    return [Summed(of=run) for run in runs()]
+    return [RunTermsStudy(of=run) for run in runs()]
 
 
 def networks() -> list[Training]:
@@ -104,7 +104,7 @@ def networks() -> list[Training]:
     return [behind] if behind else []
 
 
-def _make(task: MapTask | TrainTask | Run, folder: Path) -> str:
+def _make(task: MapTask | TrainTask | InferenceRun, folder: Path) -> str:
     store = Store(folder)
     if not task.done(store):
         task.run(store, lambda fraction, live: None)

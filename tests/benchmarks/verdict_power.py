@@ -24,9 +24,9 @@ from tests.benchmarks.lab import Lab, say
 from tests.benchmarks.rows import Row
 from tests.nulls import NULLS, Given
 from validation_core import omnibus
-from validation_core.diagnosis import relabelling
+from validation_core.diagnosis import learning, run
 from validation_core.methods import Omnibus
-from validation_core.omnibus.table import RELABELINGS
+from validation_core.omnibus import RELABELINGS
 from validation_core.rng import stream
 from validation_core.statistics import binomial_bounds
 from validation_core.tables import Upload
@@ -55,8 +55,11 @@ def complete(draws: PosteriorTable, seed: int, **given: Any) -> float:
     """The p-value of the whole verdict: every score trained on half of the table."""
     arrays = {"theta": draws.theta, "x": draws.x, "theta_q": draws.q}
     upload = Upload.of(arrays | dict(given.get("densities") or {}), order="NKD")
-    trained = relabelling.networks(upload, seed)
-    answer = relabelling.record(upload, Omnibus(), seed, trained)
+    trained = {
+        name: recipe.learn_all([learning.training_set(upload, recipe, seed)], [seed])[0]
+        for name, recipe in run.learned_recipes(upload).items()
+    }
+    answer = run.run_relabelling(upload, Omnibus(), seed, trained)
     return 1.0 if answer.pvalue is None else answer.pvalue
 
 

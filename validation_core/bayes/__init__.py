@@ -4,12 +4,10 @@ from functools import cache
 
 import numpy as np
 
-from validation_core.bayes.concrete import Concrete
-from validation_core.bayes.glm_binomial import GLMBinomial
+from validation_core.bayes.binomials import GLMBinomial, Hospitals
 from validation_core.bayes.heart_transplants import HeartTransplants
-from validation_core.bayes.hospitals import Hospitals
-from validation_core.bayes.ionosphere import Ionosphere
 from validation_core.bayes.model import Model
+from validation_core.bayes.regressions import Concrete, Ionosphere
 
 __all__ = [
     "MODELS",

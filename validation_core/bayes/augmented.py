@@ -31,7 +31,7 @@ POSTERIOR = 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
-class Mixture:
+class TwoStageNormal:
     """q(z, h | x), and r(h | z, x), q's own law of h given z put off by as much as is asked.
 
     Everywhere `off` is in standard deviations of q's own law, `stretch` a factor on its variance;

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class Shape(NamedTuple):
+class DesignShape(NamedTuple):
     """What a model's covariates look like before they are standardised."""
 
     rows: int
@@ -39,7 +39,10 @@ class Shape(NamedTuple):
         return self.columns - self.constant + 1, self.rows
 
 
-SHAPES: Mapping[str, Shape] = {"ionosphere": Shape(351, 34, 1), "concrete": Shape(1030, 8, 0)}
+SHAPES: Mapping[str, DesignShape] = {
+    "ionosphere": DesignShape(351, 34, 1),
+    "concrete": DesignShape(1030, 8, 0),
+}
 
 
 def checked(name: str, raw: Array) -> Array:

@@ -66,7 +66,7 @@ class HeartTransplants(Specification, spec="heart_transplants"):
         s = rng.standard_exponential((n, SURVIVORS)) * np.exp(-v)[:, None]
         return Joint(np.stack([u, v], 1), np.concatenate([y[:, None], s], 1))
 
-    def kernel(self, z: Tensor, y: Tensor) -> Tensor:
+    def unnormalised_log_joint(self, z: Tensor, y: Tensor) -> Tensor:
         """What depends on z (..., 2)."""
         from torch.nn.functional import logsigmoid
 
@@ -75,7 +75,7 @@ class HeartTransplants(Specification, spec="heart_transplants"):
         survive = lived * logsigmoid(u) + (OPERATED - lived) * logsigmoid(-u)
         return log_uniform(u) + survive + (SHAPE + SURVIVORS) * v - (RATE + years) * v.exp()
 
-    def constant(self, y: Tensor) -> Tensor:
+    def log_normaliser(self, y: Tensor) -> Tensor:
         """What does not."""
         import torch
 
@@ -83,14 +83,14 @@ class HeartTransplants(Specification, spec="heart_transplants"):
         ways = gammaln(OPERATED + 1) - torch.lgamma(lived + 1)
         return ways - torch.lgamma(OPERATED - lived + 1) + SHAPE * np.log(RATE) - gammaln(SHAPE)
 
-    def exact(self, y: Array) -> Exact:
+    def exact(self, y: Array) -> HeartPosterior:
         """p ~ Beta(y + 1, 11 - y), theta ~ Gamma(a + 8, b + sum s)."""
         lived = y[:, 0]
-        return Exact(lived + 1, OPERATED - lived + 1, RATE + y[:, 1:].sum(1))
+        return HeartPosterior(lived + 1, OPERATED - lived + 1, RATE + y[:, 1:].sum(1))
 
 
 @dataclass(frozen=True, eq=False)
-class Exact:
+class HeartPosterior:
     """logit of Beta(a, b) and log of Gamma(1/3 + 8, rate), independent; a, b, rate (K,)."""
 
     a: Array

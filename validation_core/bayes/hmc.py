@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.bayes.model import Model, value_and_gradient
-from validation_core.bayes.posterior import highest
+from validation_core.bayes.posterior import find_mode
 from validation_core.types import Array
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Chains(NamedTuple):
     """(K, n, D), one chain after the other; the order within a chain is the chain's."""
     acceptance: Array
     """Share of proposals that were accepted (K,)."""
-    effective: Array
+    effective_sample_size: Array
     """Independent draws that give a mean as exactly (K, D)."""
     step: Array
     """Of the leapfrog, in standard deviations of the posterior, roughly (K,)."""
@@ -76,7 +76,7 @@ def draws(
     if n < 1 or chains < 1:
         raise ValueError(f"draws come from one chain or more; got n = {n} and {chains} chains")
     data = torch.from_numpy(np.ascontiguousarray(y, dtype=np.float64))
-    mode, root = highest(model, y, rngs)
+    mode, root = find_mode(model, y, rngs)
     target = _Target(model, data[:, None], root)
 
     several = min(chains, n)
@@ -97,7 +97,7 @@ def draws(
     return Chains(
         states.reshape(len(y), several * long, -1)[:, :n],
         chain.acceptance,
-        effective(states),
+        effective_sample_size(states),
         step,
     )
 
@@ -228,7 +228,7 @@ def _spread(states: Array, before: Array) -> Array:
 # ---- How many independent draws a set of Markov chains is worth ----
 
 
-def effective(chains: Array) -> Array:
+def effective_sample_size(chains: Array) -> Array:
     """Independent draws whose mean would be as exact as that of chains (..., C, n, D): (..., D).
 
     Autocovariances by the Fourier transform, averaged over chains about their common mean, and

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Exact(Specification, spec="exact"):
+class ExactPosterior(Specification, spec="exact"):
     """q = p: what the diagnostic says of an inference that is right."""
 
     @property
@@ -376,10 +376,16 @@ class Inference(Protocol):
 
 def possible(model: Model, inference: Inference) -> bool:
     """Whether an inference is there for a model: the exact one is not for all."""
-    return not isinstance(inference, Exact) or closed(model.name)
+    return not isinstance(inference, ExactPosterior) or closed(model.name)
 
 
 ALGORITHMS: dict[str, Inference] = {
     inference.name: inference
-    for inference in (Laplace(), Laplace(adjusted=True), Variational(), Variational(m=10), Exact())
+    for inference in (
+        Laplace(),
+        Laplace(adjusted=True),
+        Variational(),
+        Variational(m=10),
+        ExactPosterior(),
+    )
 }

@@ -63,11 +63,11 @@ class Model(Protocol):
         """n draws of (z, y), covariates fixed: theta (n, D) holds z, x (n, M) holds y."""
         ...
 
-    def kernel(self, z: Tensor, y: Tensor) -> Tensor:
+    def unnormalised_log_joint(self, z: Tensor, y: Tensor) -> Tensor:
         """The part of log p(z, y) that depends on z (..., D): (...)."""
         ...
 
-    def constant(self, y: Tensor) -> Tensor:
+    def log_normaliser(self, y: Tensor) -> Tensor:
         """The rest of log p(z, y), so that the sum is normalised over z and y (..., M): (...)."""
         ...
 
@@ -80,9 +80,11 @@ def log_joint(model: Model, z: Array, y: Array) -> Array:
     """log p(z, y) of z (..., D) and y (..., M), normalised over both: (...)."""
     import torch
 
-    at, data = _tensor(z), _tensor(y)
+    at, data = _as_tensor(z), _as_tensor(y)
     with torch.no_grad():
-        log_density: Array = (model.kernel(at, data) + model.constant(data)).numpy()
+        log_density: Array = (
+            model.unnormalised_log_joint(at, data) + model.log_normaliser(data)
+        ).numpy()
     return log_density
 
 
@@ -96,7 +98,7 @@ def value_and_gradient(model: Model, z: Tensor, y: Tensor) -> tuple[Tensor, Tens
     import torch
 
     at = z.detach().requires_grad_(True)
-    value = model.kernel(at, y)
+    value = model.unnormalised_log_joint(at, y)
     (slope,) = torch.autograd.grad(value.sum(), at)
     return value.detach(), slope
 
@@ -106,14 +108,16 @@ def hessian(model: Model, z: Tensor, y: Tensor) -> Tensor:
     import torch
 
     at = z.detach().requires_grad_(True)
-    (slope,) = torch.autograd.grad(model.kernel(at, y).sum(), at, create_graph=True)
+    (slope,) = torch.autograd.grad(
+        model.unnormalised_log_joint(at, y).sum(), at, create_graph=True
+    )
     rows = [
         torch.autograd.grad(slope[:, d].sum(), at, retain_graph=True)[0] for d in range(z.shape[1])
     ]
     return torch.stack(rows, dim=1)
 
 
-def _tensor(array: Array) -> Tensor:
+def _as_tensor(array: Array) -> Tensor:
     import torch
 
     return torch.from_numpy(np.ascontiguousarray(array, dtype=np.float64))
@@ -123,7 +127,7 @@ def _tensor(array: Array) -> Tensor:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Regression(Specification):
+class CovariateRegression(Specification):
     """An intercept and a weight for each covariate that varies."""
 
     name: ClassVar[str]

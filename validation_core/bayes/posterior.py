@@ -7,14 +7,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from validation_core.bayes.model import Model, hessian, value_and_gradient
-from validation_core.types import Array
+from validation_core.bayes.model import Model, hessian, log_joint, value_and_gradient
+from validation_core.types import Array, Joint
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -100,7 +100,9 @@ _FLAT = 1e-3  # curvature that a direction has at least: nothing is wider than 3
 _GAIN = 1e-8  # nats that a step must promise
 
 
-def highest(model: Model, y: Array, rngs: Sequence[np.random.Generator]) -> tuple[Tensor, Tensor]:
+def find_mode(
+    model: Model, y: Array, rngs: Sequence[np.random.Generator]
+) -> tuple[Tensor, Tensor]:
     """The mode of log p(z, y) for each row of y (K, M), and a scale (K, D, D) whose covariance is
     the inverse curvature there, without its signs. The truth plays no part.
 
@@ -132,5 +134,47 @@ def _likeliest(model: Model, z: Tensor, y: Tensor) -> Tensor:
     import torch
 
     with torch.no_grad():
-        value = model.kernel(z, y[:, None]).nan_to_num(-torch.inf)
+        value = model.unnormalised_log_joint(z, y[:, None]).nan_to_num(-torch.inf)
     return z[torch.arange(len(z)), value.argmax(1)]
+
+
+_NUMBERS = 1 << 20  # that a model may hold at a time
+
+
+class LogWeights(NamedTuple):
+    """Log weights of Algorithm 4, from which d follows for every M up to theirs."""
+
+    truth: Array
+    """(K, M): the true z first, then M - 1 draws of q."""
+    draws: Array
+    """(K, M): draws of q."""
+    drawn: Array
+    """(K, D): the first of those draws, z~ of Algorithm 1."""
+
+
+def log_weights(
+    model: Model,
+    posterior: Posterior,
+    pairs: Joint,
+    most: int,
+    rngs: Sequence[np.random.Generator],
+) -> LogWeights:
+    """Log weights of K simulated pairs, z theta (K, D) and y x (K, M'), for M up to `most`.
+
+    What depends on y alone may be missing from either density; all that depends on z must be
+    there, Jacobians too. Where there is no q they are NaN.
+    """
+    draws = posterior.sample(2 * most - 1, rngs)
+    # the truth is one of the first M, the rest of them follow it: z_2 .. z_M, not z_1 .. z_M
+    points = np.concatenate([pairs.theta[:, None], draws], axis=1)
+    log_weights = _log_joint(model, points, pairs.x) - posterior.log_density(points)
+    return LogWeights(log_weights[:, :most], log_weights[:, most:], draws[:, most - 1])
+
+
+def _log_joint(model: Model, z: Array, y: Array) -> Array:
+    """log p(z, y) of z (K, S, D) and y (K, M), some data sets at a time: models may need an array
+    of S x M numbers for each.
+    """
+    several = max(1, _NUMBERS // (z.shape[1] * max(z.shape[2], y.shape[1])))
+    parts = [slice(start, start + several) for start in range(0, len(z), several)]
+    return np.concatenate([log_joint(model, z[part], y[part, None]) for part in parts])

@@ -75,18 +75,18 @@ class Boundary(Specification, spec="benchmark:boundary"):
         return np.asarray(-(theta[:, 0] ** 2) / 2 - np.log(2 * np.pi) / 2)
 
 
-class Means(NamedTuple):
+class ScoreMeans(NamedTuple):
     """Means of the score under p and under q; both variances are 1."""
 
     p: Array
     q: Array
 
 
-def score_means(offset: Array | float, angle: Array | float, gamma: float = GAMMA) -> Means:
+def score_means(offset: Array | float, angle: Array | float, gamma: float = GAMMA) -> ScoreMeans:
     """Means of the score for offsets and angles (radians) that broadcast."""
     along = np.cos(angle)
     middle = MIDPOINT + np.asarray(offset)
-    return Means(np.asarray(middle * along), np.asarray((middle - gamma) * along))
+    return ScoreMeans(np.asarray(middle * along), np.asarray((middle - gamma) * along))
 
 
 def accuracies(

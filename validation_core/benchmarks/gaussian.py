@@ -17,7 +17,6 @@ import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.special import logsumexp
 
-from validation_core.benchmarks.curved import bend
 from validation_core.benchmarks.perturbations import (
     PERTURBATIONS,
     Perturbation,
@@ -27,6 +26,44 @@ from validation_core.benchmarks.perturbations import (
 from validation_core.keys import Specification
 from validation_core.rng import stream
 from validation_core.types import Array, Paper
+
+HIDDEN = 128
+"""Sines in the hidden layer."""
+
+
+class Bend(NamedTuple):
+    """The frozen weights of f for one dimension D."""
+
+    inward: Array  # (128, D)
+    phase: Array  # (128,)
+    outward: Array  # (D, 128)
+    offset: Array  # (D,)
+
+    def __call__(self, theta: Array, gain: float = 1.0) -> Array:
+        """f(theta~) = outward sin(gain (inward theta~ + phase)) + offset: (n, D) of (n, D).
+
+        The gain, which the paper does not have, multiplies what goes into the sines, their phase
+        included: 1 is the paper's map, near 0 it is nearly affine, and the larger the gain, the
+        more curved, until the map folds.
+        """
+        return np.sin(gain * (theta @ self.inward.T + self.phase)) @ self.outward.T + self.offset
+
+
+@lru_cache(maxsize=16)
+def bend(dim: int) -> Bend:
+    """The map of R^dim to itself; the seed is the dimension."""
+    rng = stream(0, "curved", dim)
+    first, second = 1 / np.sqrt(dim), 1 / np.sqrt(HIDDEN)
+    mapping = Bend(
+        inward=rng.uniform(-first, first, (HIDDEN, dim)),
+        phase=rng.uniform(-first, first, HIDDEN),
+        outward=rng.uniform(-second, second, (dim, HIDDEN)),
+        offset=rng.uniform(-second, second, dim),
+    )
+    for weights in mapping:
+        weights.flags.writeable = False
+    return mapping
+
 
 DIMENSIONS = ((3, 3), (10, 10), (50, 10), (100, 100))
 """The papers' settings, as (dimension of x, dimension of theta)."""

@@ -22,7 +22,7 @@ from validation_core.keys import Specification
 from validation_core.types import Array, Paper
 
 if TYPE_CHECKING:
-    from validation_core.benchmarks.diffusion.trained import TrainedDiffusion
+    from validation_core.benchmarks.diffusion import TrainedDiffusion
 
 _LENT: dict[str, TrainedDiffusion] = {}
 

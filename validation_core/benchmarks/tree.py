@@ -34,7 +34,7 @@ _ROOTS = {"A": np.pi / 4, "B": np.pi * 5 / 4}
 _ROWS = 512  # rows of a density computed at a time: 4 MB, near the processor
 
 
-class Mixture(NamedTuple):
+class _Mixture(NamedTuple):
     """Normal components in the order of creation; the weights do not sum to one."""
 
     weight: Array  # (k,)
@@ -42,7 +42,7 @@ class Mixture(NamedTuple):
     covariance: Array  # (k, 2, 2)
 
 
-class Blurred(NamedTuple):
+class _Blurred(NamedTuple):
     """A mixture at one amount of blur, ready to be drawn from and evaluated."""
 
     edges: Array  # (k,), cumulative weights, the last of them 1
@@ -52,7 +52,7 @@ class Blurred(NamedTuple):
 
 
 @lru_cache(maxsize=1)
-def trees() -> dict[str, Mixture]:
+def trees() -> dict[str, _Mixture]:
     """Both trees, before any blur: 127 branches of 8 components each.
 
     One stream of the generator that Karras et al. used grows A first, then B: the order of the
@@ -63,13 +63,13 @@ def trees() -> dict[str, Mixture]:
     return {name: _joined(parts) for name, parts in grown.items()}
 
 
-def _joined(parts: Iterable[Mixture]) -> Mixture:
-    return Mixture(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+def _joined(parts: Iterable[_Mixture]) -> _Mixture:
+    return _Mixture(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
 def _branch(
     start: Array, angle: float, depth: int, rng: np.random.RandomState
-) -> Iterator[Mixture]:
+) -> Iterator[_Mixture]:
     """The 8 components of a branch, then those of its children and theirs."""
     along = np.array([np.cos(angle), np.sin(angle)])
     length = 0.292 * 0.8**depth * (1 + 0.2 * rng.randn())
@@ -77,7 +77,7 @@ def _branch(
     size = _SCALE * length * 0.06
     parallel = np.outer(along, along)
     shape = parallel + (np.eye(2) - parallel) * thick**2
-    yield Mixture(
+    yield _Mixture(
         weight=np.full(len(_ALONG), length * 0.5**depth),
         mean=(start + along * length * _ALONG[:, None]) * _SCALE,
         covariance=np.tile(shape * np.outer(size, size), (len(_ALONG), 1, 1)),
@@ -90,7 +90,7 @@ def _branch(
 
 
 @lru_cache(maxsize=128)
-def blurred(classes: Classes, sd: float) -> Blurred:
+def blurred(classes: Classes, sd: float) -> _Blurred:
     """One tree, or both by their weights, with sd^2 I added to every covariance."""
     weight, mean, covariance = _joined(trees()[name] for name in classes)
     weight = weight / weight.sum()
@@ -108,7 +108,7 @@ def blurred(classes: Classes, sd: float) -> Blurred:
     edges = np.cumsum(weight)
     edges[-1] = 1.0
     lower = np.stack([chol[:, 0, 0], chol[:, 1, 0], chol[:, 1, 1]], axis=1)
-    return Blurred(edges, mean, lower, quadratic)
+    return _Blurred(edges, mean, lower, quadratic)
 
 
 def draw(classes: Classes, sd: float, n: int, rng: np.random.Generator) -> Array:

@@ -26,7 +26,7 @@ from validation_core.front.divergence import FIGURES, REAL, TITLE, estimate, pla
 from validation_core.front.result import Rows
 from validation_core.report.sheet import sheet
 from validation_core.simulations import GRID, MS
-from validation_core.simulations.numbers import Row
+from validation_core.simulations.curves import Row
 from validation_core.store import Store
 
 _WIDTHS = (12, 5, 11, 26, 12, 12)  # of the columns of a table in words

@@ -4,22 +4,21 @@ from validation_core.diagnosis.choice import (
     WHY_NOT_ALL,
     default_methods,
     further_methods,
+    obstacle,
     with_further,
 )
 from validation_core.diagnosis.learning import RECIPE, recipe, training_set
-from validation_core.diagnosis.obstacles import obstacle
-from validation_core.diagnosis.records import SMALLEST, Record
-from validation_core.diagnosis.run import run_method
-from validation_core.diagnosis.verdict import Diagnosis, Parameter, verdict
-from validation_core.diagnosis.words import (
-    ENOUGH,
+from validation_core.diagnosis.records import (
+    SMALLEST,
+    Record,
     distances,
     equals,
     findings,
     pvalue_text,
-    rejection,
     remark,
 )
+from validation_core.diagnosis.run import run_method
+from validation_core.diagnosis.verdict import ENOUGH, Diagnosis, Parameter, rejection, verdict
 
 __all__ = [
     "ENOUGH",

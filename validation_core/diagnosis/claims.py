@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from validation_core.diagnosis.called import called, column
-from validation_core.omnibus import Claim, Omnibus
-from validation_core.omnibus.features import LEARNED, Family
+from validation_core.omnibus import Claim, OmnibusResult
+from validation_core.omnibus.battery import LEARNED, Family
 
 TITLES: Mapping[Family, str] = {
     "means": "Place of single parameters",
@@ -48,7 +47,7 @@ _KINDS = {
 class Claims:
     """Every claim of a diagnosis with its p-value under the verdict's one error rate."""
 
-    result: Omnibus
+    result: OmnibusResult
     alpha: float
     share: float = 1.0
     """Of the level, what these claims have: less while learned scores are to come."""
@@ -153,7 +152,7 @@ class Claims:
         return claim_text(self.result.claims[int(np.argmax(self.result.evidence))], names, x_names)
 
 
-def _lead(result: Omnibus, family: Family) -> int:
+def _lead(result: OmnibusResult, family: Family) -> int:
     at = result.first(lambda one: one.family == family)
     assert at is not None, "a family has claims"
     return at
@@ -188,3 +187,13 @@ def _along(claim: Claim, names: Sequence[str], x_names: Sequence[str]) -> str:
     if kind == "mean":
         return f"q's mean of {called(names, which)}"
     return "several coordinates of x"
+
+
+def called(names: Sequence[str], which: int) -> str:
+    """The name of a parameter, by its place; a number where the names do not reach."""
+    return names[which] if which < len(names) else f"theta_{which + 1}"
+
+
+def column(which: int, x_names: Sequence[str] = ()) -> str:
+    """The name of a column of x; numbered from 1 where it has none."""
+    return x_names[which] if which < len(x_names) else f"x_{which + 1}"

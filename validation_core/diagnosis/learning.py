@@ -7,13 +7,15 @@ share and the localizers of CoLT, the other half is tested on.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
 from validation_core import sampling
+from validation_core.keys import Specification
 from validation_core.methods.base import Method
 from validation_core.methods.colt import CoLT
 from validation_core.rng import stream
@@ -24,6 +26,10 @@ from validation_core.scores.localizer import Anchors, Localizer
 from validation_core.scores.slots import Slots
 from validation_core.tables import Upload
 from validation_core.types import Joint, PosteriorTable, TwoSamples
+
+if TYPE_CHECKING:
+    from validation_core.store import Store
+
 
 RECIPE = Classifier(epochs=200, lr=3e-3, batch=128, hidden=128, keep_best=True)
 """How an upload's classifier is trained: few rows, so a faster rate and the best held-out step."""
@@ -177,6 +183,22 @@ def kept(upload: Upload, seed: int) -> NDArray[np.int64]:
     return places(upload, seed)[1]
 
 
+def held_back(upload: Upload, seed: int, most: int | None = None) -> PosteriorTable:
+    """The rows of a table that no network of this seed learns from, in no order.
+
+    Of at most so many draws of q at each x: a copy of those alone.
+
+    Raises:
+        ValueError: for two samples, which have no x.
+    """
+    if isinstance(upload.data, TwoSamples):
+        raise ValueError(
+            "A map over x needs a table of theta, x and theta_q; got two samples p and q. Upload "
+            "a table."
+        )
+    return sampling.take(upload.data, kept(upload, seed), most)
+
+
 def _halves(data: TwoSamples, seed: int) -> tuple[TwoSamples, TwoSamples]:
     return _cut(data, 0.5, stream(seed, "diagnose", "rows"))
 
@@ -193,3 +215,61 @@ def _cut(
 
     (p, other_p), (q, other_q) = halves(blocks.p), halves(blocks.q)
     return TwoSamples(p, q), TwoSamples(other_p, other_q)
+
+
+_here: WeakValueDictionary[str, Upload] = WeakValueDictionary()  # not read again by this process
+
+
+def hold(upload: Upload) -> None:
+    """Let tasks of this process use an upload for as long as it is alive, without the store."""
+    _here[upload.digest] = upload
+
+
+def keep(store: Store, upload: Upload) -> None:
+    """Put an upload where worker processes find it."""
+    if not store.has("tables", upload.digest):
+        meta = {"label": f"{upload.n} rows", "names": list(upload.names)}
+        store.save("tables", upload.digest, upload.arrays(), spec="upload", meta=meta)
+
+
+def table(store: Store, digest: str) -> Upload:
+    """The upload of a digest.
+
+    Raises:
+        ValueError: when the store has let it go.
+    """
+    if digest in _here:
+        return _here[digest]
+    stored = store.load("tables", digest)
+    if stored is None:
+        raise ValueError(
+            f"A diagnosis needs its table in the store; got none for {digest}. Upload it again."
+        )
+    upload = Upload.of(stored.arrays, order="NKD")
+    hold(upload)
+    return upload
+
+
+@dataclass(frozen=True, kw_only=True)
+class Uploaded(Specification, spec="uploaded"):
+    """An upload as the source of a network's training rows (see `models.Source`)."""
+
+    version: ClassVar[int] = 2
+
+    digest: str
+
+    @property
+    def label(self) -> str:
+        """What it is, for a list of trained models."""
+        return f"Uploaded table {self.digest[:8]}"
+
+    def training_set(self, recipe: Recipe, seed: int, store: Store) -> Any:
+        """The rows that no test looks at."""
+        return training_set(table(store, self.digest), recipe, seed)
+
+    def test_table(
+        self, n: int, k: int, rng: np.random.Generator, *, seed: int, store: Store
+    ) -> PosteriorTable:
+        """The rows that no network of this seed learns from, however many were asked for."""
+        del n, k, rng
+        return held_back(table(store, self.digest), seed)

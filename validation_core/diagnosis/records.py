@@ -1,8 +1,11 @@
-"""What one method had to say about an upload: a result, or why there is none."""
+"""What one method had to say about an upload: numbers, and sentences of them.
+
+No sentence says that q is right, and none a p-value of 0.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,8 +17,13 @@ from validation_core.types import Array, Outcome
 if TYPE_CHECKING:
     from validation_core.store import Store
 
+
 SMALLEST = 1e-300
 """What a p-value is written as when it is too small for a float: never 0."""
+
+LISTED = 20
+"""Numbers of an observation that a reader of JSON can use."""
+_TIED = 0.01  # share of truths that tie with a draw above which something has collapsed
 
 Effect = float | str | list[float]
 """What JSON holds of a finding: a number, a word, or the numbers of an observation."""
@@ -100,3 +108,102 @@ def _numbers(arrays: Mapping[str, Array]) -> dict[str, float]:
     """Arrays of a single number are effects as well; what is not finite says nothing."""
     single = {name: float(a) for name, a in arrays.items() if np.ndim(a) == 0}
     return {name: value for name, value in single.items() if np.isfinite(value)}
+
+
+def outcome_effects(method: Method, outcome: Outcome) -> dict[str, Effect]:
+    """Names and numbers of one outcome, no leading axes: those of its method, and of its null."""
+    effects = method.effects(outcome)
+    if not method.resamples:
+        return effects
+    least = outcome.effect.get("least_pvalue", 1 / (method.resamples + 1))
+    return {**effects, "relabelings": method.resamples, "least_pvalue": float(least)}
+
+
+def place_effects(rows: np.ndarray, x: Array, worst: int) -> dict[str, Effect]:
+    """Where a local test found most: its row of the upload, counted from 0, and x there.
+
+    Args:
+        rows: places (P,), among the rows that were read, of all observations it looked at.
+        x: these observations (P, M).
+        worst: which of them.
+    """
+    at: dict[str, Effect] = {"row": int(rows[worst])}
+    if x.shape[1] <= LISTED:
+        at["x_o"] = [float(value) for value in x[worst]]
+    return at if len(rows) == 1 else {**at, "rows": [int(row) for row in rows]}
+
+
+def pvalue_text(p: float | None) -> str:
+    """A p-value to read: two digits, and never 0."""
+    if p is None:
+        return "–"
+    if p <= SMALLEST:
+        return "< 1e-300"
+    if p < 1e-3:
+        mantissa, _, exponent = f"{p:.1e}".partition("e")
+        return f"{mantissa}e{int(exponent)}"
+    return f"{p:.2g}" if p < 0.995 else "1"
+
+
+def equals(p: float | None) -> str:
+    """A p-value with its sign, to follow a letter: `= 0.034`, `< 1e-300`."""
+    text = pvalue_text(p)
+    return text if text.startswith("<") else f"= {text}"
+
+
+def findings(record: Record, x_names: Sequence[str] = ()) -> tuple[str, ...]:
+    """What a method found beyond its p-value, in sentences; none where it found none.
+
+    They may hold names a user chose: escape them where they are drawn.
+    """
+    if record.status != "ran":
+        return ()
+    return (*record.kind.findings(record, x_names), *_relabeled(record))
+
+
+def distances(records: Sequence[Record]) -> tuple[str, ...]:
+    """How far q is from the truth by CoLT's measure, in a sentence; none where it did not run."""
+    return tuple(
+        f"CoLT's d~, the largest difference between the truth's mass and q's over balls around "
+        f"the learned centre: {record.statistic:.3f} [{record.effect['low']:.3f}, "
+        f"{record.effect['high']:.3f}]; 0 if q were right."
+        for record in records
+        if record.kind.localizes and record.status == "ran"
+    )
+
+
+def _relabeled(record: Record) -> tuple[str, ...]:
+    effect = record.effect
+    if "relabelings" not in effect:
+        return ()
+    least = pvalue_text(effect["least_pvalue"])
+    return (f"p is from {effect['relabelings']:,} relabelings, so that none is below {least}.",)
+
+
+def remark(record: Record, *, tests: int = 1, alpha: float = 1.0) -> str | None:
+    """What makes a method's answer weaker than it looks, if anything.
+
+    Args:
+        record: of one method.
+        tests: that Holm's correction is over.
+        alpha: the level of all of them.
+    """
+    if record.status != "ran":
+        return None
+    effect = record.effect
+    least = effect.get("least_pvalue", 0.0)
+    if tests * least > alpha:
+        return (
+            f"{record.label} cannot reject by itself at level {100 * alpha:.3g}%: from "
+            f"{effect['relabelings']:,} relabelings no p is below {pvalue_text(least)}, and the "
+            f"correction for {tests} tests multiplies it. Ask for more relabelings or fewer tests."
+        )
+    tied = effect.get("tied", 0.0)
+    if tied <= _TIED:
+        return None
+    place = record.kind.about
+    return (
+        f"{record.label}: {tied:.0%} of the truths are exactly as far from {place} as a draw "
+        f"of q. Such ties are broken at random, so that the test stays valid but sees less: are "
+        f"the draws rounded, repeated or constant?"
+    )

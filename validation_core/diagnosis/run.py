@@ -7,19 +7,24 @@ on the half of the rows that it did not learn from.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from validation_core import sampling, scores
-from validation_core.diagnosis import effects, learning
-from validation_core.diagnosis.obstacles import obstacle
-from validation_core.diagnosis.records import Effect, Record
+from validation_core.diagnosis import learning
+from validation_core.diagnosis.choice import obstacle, within
+from validation_core.diagnosis.records import Effect, Record, outcome_effects, place_effects
+from validation_core.localization import over_x
+from validation_core.methods import DC, TARP, Omnibus, WithinX
 from validation_core.methods.base import Method
 from validation_core.methods.colt import CoLT
+from validation_core.omnibus import LearnedScore, columns, nearest, relabelled
+from validation_core.omnibus.battery import RATIOS, SHARES
 from validation_core.rng import stream
+from validation_core.scores import Recipe
 from validation_core.scores.classifier import TrainedClassifier
 from validation_core.tables import Upload
 from validation_core.types import Array, PosteriorTable, Scores, TwoSamples
@@ -38,29 +43,6 @@ class _Read(NamedTuple):
     """Places (P,) in the upload."""
     looked: PosteriorTable | None = None
     """The table there."""
-
-
-def test_table(upload: Upload, seed: int) -> PosteriorTable:
-    """The rows of a table that no network of this seed learns from, in no order.
-
-    Raises:
-        ValueError: for two samples, which have no x.
-    """
-    return held_back(upload, seed)
-
-
-def held_back(upload: Upload, seed: int, most: int | None = None) -> PosteriorTable:
-    """What `test_table` gives with at most so many draws of q at each x: a copy of those alone.
-
-    Raises:
-        ValueError: for two samples, which have no x.
-    """
-    if isinstance(upload.data, TwoSamples):
-        raise ValueError(
-            "A map over x needs a table of theta, x and theta_q; got two samples p and q. Upload "
-            "a table."
-        )
-    return sampling.take(upload.data, learning.kept(upload, seed), most)
 
 
 def run_method(
@@ -86,9 +68,9 @@ def run_method(
         train, _ = learning.places(upload, seed)
         outcome = replace(outcome, budget=method.budget(len(train), upload.k))
     effect, arrays = _learnt(method, trained, upload, seed)
-    effect |= effects.told(method, outcome)
+    effect |= outcome_effects(method, outcome)
     if read.looked is not None:
-        effect |= effects.place(read.rows, read.looked.x, int(outcome.arrays["worst"]))
+        effect |= place_effects(read.rows, read.looked.x, int(outcome.arrays["worst"]))
         arrays["theta_q"] = read.looked.q
     return Record.ran(method, outcome, time.perf_counter() - start, effect, arrays)
 
@@ -184,3 +166,115 @@ def _at_median(method: Method, upload: Upload, seed: int) -> _Read:
     at = test[_nearest(upload.data.x[test], points)]
     observed = sampling.take(upload.data, at, min(draws, _LOOKED))
     return _Read(scores.apply(score, observed), at, observed)
+
+
+DC_ROWS = 5000
+"""Rows up to which the score of discriminative calibration is learned unasked: within 3 s."""
+
+How = Callable[[Upload, Method], Recipe | None]
+"""A recipe for the network that a method reads on an upload."""
+
+
+def learned_recipes(upload: Upload, how: How = learning.recipe) -> Mapping[str, Recipe]:
+    """How each learned score that counts in the verdict is trained, by its name."""
+    methods: dict[str, Method] = {
+        "tarp": TARP(),
+        "classifier": WithinX(),
+        "dc": DC(),
+        "colt": CoLT(),
+    }
+    recipes: dict[str, Recipe] = {}
+    for name, method in methods.items():
+        if obstacle(method, upload) is not None:
+            continue
+        if name == "dc" and upload.n > DC_ROWS:
+            continue
+        recipe = how(upload, method)
+        assert recipe is not None
+        recipes[name] = recipe
+    if within(upload) is None:
+        recipes["slots"] = learning.slot_recipe(upload)
+    return recipes
+
+
+def run_relabelling(
+    upload: Upload,
+    method: Omnibus,
+    seed: int,
+    networks: Mapping[str, Any],
+    *,
+    whole: bool = True,
+    report: Callable[[float], None] = lambda done: None,
+) -> Record:
+    """The test of a table with the learned scores of these networks, by name.
+
+    Args:
+        whole: whether these are all that there will be.
+        report: told the fraction done.
+    """
+    reason = obstacle(method, upload)
+    if reason is not None:
+        return Record.not_run(method, reason)
+    assert isinstance(upload.data, PosteriorTable)
+    start = time.perf_counter()
+    rows = upload.data
+    learned_scores = [
+        _learned_scores(upload, name, network, seed) for name, network in networks.items()
+    ]
+    train, _ = learning.places(upload, seed)
+    observed = None
+    if upload.observed is not None:
+        observed = nearest(over_x.distances(rows.x, upload.observed[0][None])[0])
+    result = relabelled(
+        rows,
+        seed,
+        relabelings=method.relabelings,
+        learned=learned_scores,
+        densities=upload.densities,
+        groups=upload.groups,
+        training=train,
+        near=observed,
+        report=report,
+    )
+    families = {claim.family for claim in result.claims}
+    there = sum(SHARES[family] for family in families)
+    later = 0.0 if whole else sum(SHARES[family] for family in ("learned", "learned_over_x"))
+    effect = {
+        "relabelings": result.relabelings,
+        "least_pvalue": 1 / (result.relabelings + 1),
+        "share": there / (there + later),
+        "scores": list(networks),
+        "whole": whole,
+        "claims": len(result.claims),
+    }
+    return Record(
+        name=method.name,
+        label=method.label,
+        title=method.title,
+        status="ran",
+        about=method.statistic,
+        statistic=float(result.evidence.max()),
+        pvalue=result.pvalue,
+        draws_p=upload.n,
+        draws_q=upload.n * upload.k,
+        seconds=time.perf_counter() - start,
+        effect=effect,
+        arrays=result.arrays(),
+    )
+
+
+def _learned_scores(upload: Upload, name: str, network: Any, seed: int) -> LearnedScore:
+    """What a network says of the truths and of those draws that may play them."""
+    assert isinstance(upload.data, PosteriorTable)
+    data, rows = upload.data, learning.kept(upload, seed)
+    among = columns(*data.q.shape)
+    if name == "slots":  # the players first, seen among the others
+        network = replace(network, scored=len(among))
+        rest = np.setdiff1d(np.arange(upload.k), among)[: network.frame.whole]
+        indices = np.concatenate([among, rest])
+    else:
+        indices = among
+    few = PosteriorTable(data.theta[rows], data.x[rows], data.q[np.ix_(rows, indices)])
+    read = scores.apply(network.at(), few)
+    values = np.concatenate([read.truth[0][:, None], read.draws[0]], axis=1)
+    return LearnedScore(name, rows, values, name in RATIOS)

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from validation_core import keys, models
-from validation_core.diagnosis import learning, relabelling, run
-from validation_core.diagnosis.obstacles import obstacle
+from validation_core.diagnosis import learning, run
+from validation_core.diagnosis.choice import obstacle
+from validation_core.diagnosis.learning import Uploaded, hold, keep, table
 from validation_core.diagnosis.records import Record
-from validation_core.diagnosis.relabelling import How, RelabelTask
-from validation_core.diagnosis.sources import Uploaded, hold, keep, table
+from validation_core.diagnosis.run import How
 from validation_core.keys import Specification
 from validation_core.localization import MapTask
 from validation_core.methods import Omnibus
@@ -90,6 +90,79 @@ class DiagnoseTask(Specification, spec="diagnose"):
         return Record.load(store, self.key)
 
 
+@dataclass(frozen=True, kw_only=True)
+class RelabelTask(Specification, spec="relabel"):
+    """The test on one upload: at once, or with the learned scores."""
+
+    digest: str
+    method: Omnibus
+    seed: int = 0
+    names: tuple[str, ...] = ()
+    """Learned scores; none for the answer at once."""
+    recipes: tuple[Recipe, ...] = ()
+    whole: bool = True
+
+    @property
+    def label(self) -> str:
+        return f"{self.method.label} {'with learned scores, ' * bool(self.names)}an uploaded table"
+
+    @property
+    def trainings(self) -> tuple[Training, ...]:
+        """The networks that it reads."""
+        source = Uploaded(digest=self.digest)
+        return tuple(
+            Training(source=source, recipe=recipe, seed=self.seed) for recipe in self.recipes
+        )
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """Keys of the networks: the engine lets their training come first."""
+        return frozenset(keys.key(training) for training in self.trainings)
+
+    def done(self, store: Store) -> bool:
+        return store.has("results", self.key)
+
+    def run(self, store: Store, report: Report) -> None:
+        """Test, training the networks that the store lacks."""
+        upload = table(store, self.digest)
+        networks = {
+            name: models.trained(store, training, report)
+            for name, training in zip(self.names, self.trainings, strict=True)
+        }
+        answer = run.run_relabelling(
+            upload,
+            self.method,
+            self.seed,
+            networks,
+            whole=self.whole,
+            report=lambda done: report(done, {}),
+        )
+        answer.keep(store, self.key, spec=keys.text(self), label=self.label)
+        report(1.0, {})
+
+    def load(self, store: Store) -> Record | None:
+        """The stored record, or None."""
+        return Record.load(store, self.key)
+
+
+def _relabel_tasks(
+    upload: Upload, method: Omnibus, seed: int, how: How = learning.recipe
+) -> tuple[RelabelTask, ...]:
+    """The answer at once and, where something can be learned, the whole one."""
+    recipes = run.learned_recipes(upload, how)
+    first = RelabelTask(digest=upload.digest, method=method, seed=seed, whole=not recipes)
+    if not recipes:
+        return (first,)
+    whole = RelabelTask(
+        digest=upload.digest,
+        method=method,
+        seed=seed,
+        names=tuple(recipes),
+        recipes=tuple(recipes.values()),
+    )
+    return first, whole
+
+
 Work = DiagnoseTask | RelabelTask | TrainTask
 
 
@@ -108,7 +181,7 @@ def tasks(
         if obstacle(method, upload) is not None:
             continue
         if isinstance(method, Omnibus):
-            first, *whole = relabelling.tasks(upload, method, seed, how)
+            first, *whole = _relabel_tasks(upload, method, seed, how)
             queues[method.label] = [first]
             last += whole
             continue
@@ -156,7 +229,7 @@ def records(
             answers.append(Record.not_run(method, reason))
             continue
         if isinstance(method, Omnibus):
-            loaded = [task.load(store) for task in relabelling.tasks(upload, method, seed, how)]
+            loaded = [task.load(store) for task in _relabel_tasks(upload, method, seed, how)]
             waiting += loaded[-1] is None
             record = next((answer for answer in reversed(loaded) if answer), None)
         else:

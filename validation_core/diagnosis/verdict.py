@@ -9,25 +9,35 @@ most a share alpha of uploads.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal
+from functools import lru_cache
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from scipy.special import ndtr, ndtri
 
 from validation_core import __version__, statistics
-from validation_core.diagnosis import sensitivity, words
 from validation_core.diagnosis.claims import Claims
-from validation_core.diagnosis.effects import LISTED
-from validation_core.diagnosis.records import SMALLEST, Record
-from validation_core.diagnosis.sensitivity import Shift
-from validation_core.diagnosis.words import ENOUGH
-from validation_core.omnibus import Omnibus
+from validation_core.diagnosis.records import LISTED, SMALLEST, Record, equals, remark
+from validation_core.omnibus import OmnibusResult
+from validation_core.rng import stream
 from validation_core.scores.quantities import LOG_Q, QUANTITIES, labels
+from validation_core.statistics.laws import kolmogorov_quantile
 from validation_core.tables import Upload
 from validation_core.types import Array
 
 Verdict = Literal["problem found", "no problem found", "not enough data"]
+
+ENOUGH = 0.5
+"""Shift in posterior sds that a silent test must have been able to see to count as an answer."""
+POWER = 0.8
+_NAMED = 3  # parameters named in the sentence; the table has them all
+_WIDEST = 4.0  # posterior sds: a larger shift needs no test
+_CELLS = 80_000  # trials times rows of one simulated power: its shift is known to about 3%
+_ROWS = 1000
+_STEPS = 7  # halvings of the bracket, to 3% of its middle
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +79,7 @@ class Diagnosis:
     @property
     def sentence(self) -> str:
         """The verdict to read. It may hold names a user chose: escape it where it is drawn."""
-        return words.sentence(self)
+        return _verdict_sentence(self)
 
     @property
     def flagged(self) -> tuple[Parameter, ...]:
@@ -100,7 +110,7 @@ class Diagnosis:
                     f"everything that is looked at, does not: take this for a hint."
                 )
             tests = 1 if record.kind.decides else tests - 1
-        return words.remark(record, tests=tests, alpha=self.alpha)
+        return remark(record, tests=tests, alpha=self.alpha)
 
     def to_json(self) -> dict[str, Any]:
         """One object, as the command line prints it with a few fields more."""
@@ -210,7 +220,7 @@ def verdict(
 def _claims(ran: Sequence[Record], alpha: float) -> Claims | None:
     for record in ran:
         if record.kind.decides:
-            return Claims(Omnibus.read(record.arrays), alpha, float(record.effect["share"]))
+            return Claims(OmnibusResult.read(record.arrays), alpha, float(record.effect["share"]))
     return None
 
 
@@ -235,8 +245,8 @@ def _relabelled(
         for i, parameter in enumerate(_parameters(ran, upload.names, 1))
     )
     critical = claims.result.critical(alpha * claims.share, "means")
-    size = sensitivity.by_relabelling(upload.n, upload.k, critical)
-    shift = Shift(size, sensitivity.POWER, "omnibus")
+    size = by_relabelling(upload.n, upload.k, critical)
+    shift = Shift(size, POWER, "omnibus")
     state = _state(claims.pvalue, shift, alpha, pending)
     return Diagnosis(
         state, alpha, seed, upload, tuple(records), adjusted, parameters, shift, claims, pending
@@ -324,12 +334,12 @@ def _shift(ran: Sequence[Record], upload: Upload, level: float) -> Shift | None:
     by_name = {record.name: record for record in ran}
     if "sbc" in by_name and "marginals" in _families(by_name["sbc"]):
         each = level / len(by_name["sbc"].arrays["pvalues"])
-        size = sensitivity.by_ranks(upload.n, upload.k, each)
-        return Shift(size, sensitivity.POWER, "sbc")
+        size = by_ranks(upload.n, upload.k, each)
+        return Shift(size, POWER, "sbc")
     if "multiple" in by_name:
         used = by_name["multiple"]
-        size = sensitivity.by_scores(used.draws_p, used.draws_q, level)
-        return Shift(size, sensitivity.POWER, "multiple")
+        size = by_scores(used.draws_p, used.draws_q, level)
+        return Shift(size, POWER, "multiple")
     return None
 
 
@@ -338,3 +348,143 @@ def _state(p: float | None, shift: Shift | None, alpha: float, pending: int) -> 
         return "problem found"
     blind = shift.size > ENOUGH if shift else p is None
     return "not enough data" if blind and not pending else "no problem found"
+
+
+class Shift(NamedTuple):
+    """A shift in posterior sds, the power it is caught with, and by what."""
+
+    size: float
+    power: float
+    test: str
+
+
+@lru_cache(maxsize=256)
+def by_ranks(n: int, k: int, level: float) -> float:
+    """Shift of one parameter that a KS test of n ranks among k draws finds with 80% power.
+
+    Simulated for a posterior of normal shape: the truth ranks among q's draws as z + shift does
+    among standard normals, so that the number of draws below it is Binomial(k, Phi(z + shift)).
+    Above 1000 rows the shift is scaled from there with 1 / sqrt(n).
+
+    Args:
+        n: simulations.
+        k: draws of q at each.
+        level: of this one KS test, all corrections included.
+    """
+    rows = min(n, _ROWS)
+    trials = min(_CELLS // rows, 400)
+    z = stream(0, "sensitivity", rows, "truths").standard_normal((trials, rows))
+    critical = kolmogorov_quantile(level, rows)
+    # A shift moves the ranks' law by at most shift / sqrt(2 pi) (less with few draws), and 80%
+    # power needs about the critical distance.
+    low, high = 0.0, min(2 * critical * np.sqrt(2 * np.pi) * (k + 1) / k, _WIDEST)
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        power = _power(z + middle, k, critical)
+        low, high = (low, middle) if power >= POWER else (middle, high)
+    return float(high * np.sqrt(rows / n))
+
+
+def _power(shifted: np.ndarray, k: int, critical: float) -> float:
+    # The same stream at every shift: the bracket narrows on one curve, not on noise.
+    rng = stream(0, "sensitivity", shifted.shape[1], k)
+    u = (rng.binomial(k, ndtr(shifted)) + rng.random(shifted.shape)) / (k + 1)
+    u.sort(axis=-1)
+    n = u.shape[-1]
+    steps = np.arange(n) / n
+    distance = np.maximum((u - steps).max(-1), (steps + 1 / n - u).max(-1))
+    return float((distance > critical).mean())
+
+
+def by_relabelling(n: int, k: int, critical: float) -> float:
+    """Shift of one parameter that relabelling within x finds with 80% power by its mean score.
+
+    The mean of the truths' normal scores among q's k draws drifts by the shift times their
+    correlation with the expected order statistics: 1 with many draws, .56 with one.
+
+    Args:
+        n: simulations.
+        k: draws of q at each.
+        critical: the standardised mean from which on it is found.
+    """
+    points = k + 1
+    place = np.arange(1, points + 1)
+    score = ndtri((place - 0.5) / points)
+    expected = ndtri((place - 0.375) / (points + 0.25))  # Blom 1958
+    drift = float((score * expected).mean() / score.std())
+    return float(min((critical + ndtri(POWER)) / (np.sqrt(n) * drift), _WIDEST))
+
+
+def by_scores(n_p: int, n_q: int, level: float) -> float:
+    """Shift of one quantity that Multiple finds with 80% power when its score is the best one.
+
+    For N(0, 1) against N(shift, 1) the best score has AUC Phi(shift / sqrt 2); the mean rank is
+    normal with variance (1/n_p + 1/n_q) / 12. A trained classifier finds less.
+    """
+    sd = np.sqrt((1 / n_p + 1 / n_q) / 12)
+    auc = 0.5 + (ndtri(1 - level) + ndtri(POWER)) * sd
+    return float(min(np.sqrt(2) * ndtri(auc), _WIDEST)) if auc < 1 else _WIDEST
+
+
+def _verdict_sentence(found: Diagnosis) -> str:
+    """What was found and how sure that is."""
+    if found.verdict == "problem found":
+        return _problem(found)
+    if found.pending:
+        return f"Nothing speaks against q so far; {found.pending} still to answer."
+    if found.verdict == "not enough data":
+        return _too_little(found)
+    return _silent(found)
+
+
+def _problem(found: Diagnosis) -> str:
+    readings = [f"{parameter.name}: {parameter.reading}" for parameter in found.flagged[:_NAMED]]
+    return " ".join(
+        [rejection(found), *([f"By rank, {'; '.join(readings)}."] if readings else [])]
+    )
+
+
+def rejection(found: Diagnosis) -> str:
+    """What rejects q most clearly, in a sentence without what ranks look like."""
+    if found.claims is not None:
+        upload = found.upload
+        return (
+            f"At level {100 * found.alpha:.3g}% the truth and q's draws differ "
+            f"(p {equals(found.claims.pvalue)}, exact over everything that was looked at). What "
+            f"stands out most: {found.claims.clearest(upload.names, upload.x_names)}."
+        )
+    titles = {record.label: record.title for record in found.records}
+    label = min(found.adjusted, key=lambda each: found.adjusted[each])
+    tests = len(found.adjusted) + found.pending
+    return (
+        f"At level {100 * found.alpha:.3g}% the truth and q's draws differ: {titles[label]} gives "
+        f"p {equals(found.adjusted[label])}"
+        f"{f', adjusted for {tests} tests' if tests > 1 else ''}."
+    )
+
+
+def _silent(found: Diagnosis) -> str:
+    if found.shift is None:
+        return (
+            "No test rejects q. What shift these would have caught is not known: SBC or Multiple "
+            "beside them would tell."
+        )
+    best = ", with the best possible classifier," if found.shift.test == "multiple" else ""
+    where = " in one parameter" if found.claims is not None else ""
+    p = f" (p {equals(found.claims.pvalue)})" if found.claims is not None else ""
+    return (
+        f"No evidence against q{p}: a test of this size{best} would have caught a shift of "
+        f"{found.shift.size:.2f} posterior sd{where} with {found.shift.power:.0%} power."
+    )
+
+
+def _too_little(found: Diagnosis) -> str:
+    if found.shift is None:
+        return "No test could run on what was read."
+    # A detectable shift falls with the square root of the rows.
+    rows = math.ceil(found.upload.n * (found.shift.size / ENOUGH) ** 2 / 10) * 10
+    return (
+        f"No test rejects q, but one of this size catches with {found.shift.power:.0%} power only "
+        f"a shift of {found.shift.size:.2g} posterior sd or more. About {rows} rows would show "
+        f"one of {ENOUGH:g}."
+    )

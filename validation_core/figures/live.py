@@ -21,6 +21,7 @@ from validation_core.figures.marks import (
     Axis,
     Band,
     Bars,
+    HBand,
     Heat,
     HLine,
     Line,
@@ -160,7 +161,7 @@ def _axis(axis: Axis) -> dict[str, Any]:
 def _panel(panel: Panel, packer: _Packer) -> dict[str, Any]:
     # Numbers lie in the order in which they are packed here.
     title, caption, at = (packer.pack(part) for part in (panel.title, panel.caption, panel.at))
-    marks = [packer.pack(_described(mark)) for mark in panel.marks]
+    marks = [packer.pack(_described(mark, panel.x)) for mark in panel.marks]
     legend = [
         packer.pack({"label": words, "color": color, "symbol": symbol})
         for words, color, symbol in panel.legend
@@ -181,9 +182,12 @@ def _panel(panel: Panel, packer: _Packer) -> dict[str, Any]:
     }
 
 
-def _described(mark: Mark) -> dict[str, Any]:
+def _described(mark: Mark, x: Axis) -> dict[str, Any]:
     if isinstance(mark, Heat):
         return _heat(mark)
+    if isinstance(mark, HBand):
+        low, high = [mark.low] * 2, [mark.high] * 2
+        mark = Band(x.limits, low, high, color=mark.color, opacity=mark.opacity)
     kind, fields = _KINDS[type(mark)]
     values = {name: getattr(mark, own) for name, own in fields.items()}
     if "dash" in values:

@@ -5,7 +5,7 @@ follows sliders, and `figures.plotly` draws it as it stands. Every number or str
 with a slider is wrapped: `over(values, "beta")` says that the first axis of `values` runs over
 that slider's values, `over(values, "c", "angle")` that the first two do; what is not wrapped
 stays. Colours are CSS, "" the text's own; a dash is a name of plotly's or lengths as in SVG
-("6 3"), "" a whole line.
+("6 3"), "" a whole line. `hover` is what plotly says at the pointer; the browser has no such.
 """
 
 from __future__ import annotations
@@ -66,6 +66,7 @@ class Bars:
     shift: Number | None = None
     label: Words = ""
     label_at: tuple[float, float] | None = None
+    hover: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +86,7 @@ class Line:
     label: Words = ""
     shift: Number | None = None
     opacity: float = 1
+    hover: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,6 +120,7 @@ class Points:
     high: Number | None = None
     label: Words = ""
     label_at: tuple[float, float] | None = None
+    hover: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,8 +148,19 @@ class HLine:
 
 
 @dataclass(frozen=True, eq=False)
+class HBand:
+    """A horizontal strip behind the whole panel."""
+
+    low: float
+    high: float
+    _: KW_ONLY
+    color: str = "#8A8F98"
+    opacity: float = 0.25
+
+
+@dataclass(frozen=True, eq=False)
 class Note:
-    """Words at a place."""
+    """Words at a place; plotly moves them by `shift` pixels to the right and `rise` up."""
 
     x: Number
     y: Number
@@ -154,6 +168,8 @@ class Note:
     _: KW_ONLY
     color: str = ""
     anchor: Anchor = "start"
+    shift: int = 0
+    rise: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,7 +231,7 @@ def _check_even(name: str, edges: NDArray[np.float64]) -> None:
         )
 
 
-Mark = Bars | Line | Band | Points | VLine | HLine | Note | Heat
+Mark = Bars | Line | Band | Points | VLine | HLine | HBand | Note | Heat
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 import plotly.graph_objects as go
 
 from validation_core import statistics
-from validation_core.figures import style
+from validation_core.figures import plotly, style
+from validation_core.figures.marks import (
+    Anchor,
+    Axis,
+    Band,
+    Bars,
+    HBand,
+    HLine,
+    Line,
+    Mark,
+    Note,
+    Panel,
+    VLine,
+)
 from validation_core.statistics.curves import histogram, histogram_band
 from validation_core.types import Array
 
@@ -39,23 +52,21 @@ def rank_histogram(
     if u.size == 0:
         return style.empty("No ranks yet", height=height)
     counts = histogram(u.ravel(), bins)
-    edges = np.linspace(0, 1, bins + 1) if k is None else np.linspace(-0.5, k + 0.5, bins + 1)
-    axis = style.Axis("rank", (0, 1))
-    if k is not None:
-        axis = style.Axis("rank", (-0.5, k + 0.5), ticks=sorted({0, k // 2, k}))
+    ends, ticks = ((0.0, 1.0), None) if k is None else ((-0.5, k + 0.5), sorted({0, k // 2, k}))
     low, high = histogram_band(u.size, bins, level)
-    top = 1.12 * max(float(counts.max()), high)
-    expected = u.size / bins
     hover = "rank %{x:.3f}: %{y}" if k is None else "rank %{x:.0f}: %{y}"
-    return style.figure(
-        [style.bars(edges, counts, style.Q, hover=hover)],
-        x=axis,
-        y=style.Axis("count", (0, top)),
+    panel = Panel(
+        [
+            HBand(low, high),
+            Bars(np.linspace(*ends, bins + 1), counts, color=style.Q, opacity=0.6, hover=hover),
+            HLine(u.size / bins, dash="dash", label="if q = p"),
+        ],
+        x=Axis(ends, "rank", ticks=ticks),
+        y=Axis((0, 1.12 * max(float(counts.max()), high)), "count"),
         height=height,
-        shapes=[style.hband(low, high), style.hline(expected)],
-        right=62,
-        notes=[style.note("if q = p", axis.limits[1], expected, style.NULL, shift=4)],
+        margin=62,
     )
+    return plotly.figure(panel)
 
 
 def ecdf_difference(
@@ -69,28 +80,25 @@ def ecdf_difference(
     low, high = statistics.ecdf_band(u.size, level, grid)
     reach = 1.15 * max(float(np.abs(difference).max()), float(high.max()), float(-low.min()))
     where = int(np.abs(difference).argmax())
-    return style.figure(
+    panel = Panel(
         [
-            style.band(grid, low, high, style.NULL, 0.25),
-            style.line(grid, difference, style.Q, hover="u = %{x:.2f}: %{y:+.3f}"),
+            Band(grid, low, high, opacity=0.25),
+            Line(grid, difference, color=style.Q, hover="u = %{x:.2f}: %{y:+.3f}"),
+            HLine(0, dash="dash"),
+            Note(
+                grid[where],
+                difference[where],
+                f"{difference[where]:+.3f}",
+                color=style.Q,
+                anchor="middle",
+                rise=10 * int(np.sign(difference[where])),
+            ),
         ],
-        x=style.Axis("u", (0, 1)),
-        y=style.Axis("F(u) − u", (-reach, reach)),
+        x=Axis((0, 1), "u"),
+        y=Axis((-reach, reach), "F(u) − u"),
         height=height,
-        shapes=[style.hline(0)],
-        notes=[
-            {
-                **style.note(
-                    f"{difference[where]:+.3f}",
-                    grid[where],
-                    difference[where],
-                    style.Q,
-                    anchor="center",
-                ),
-                "yshift": 10 * float(np.sign(difference[where])),
-            }
-        ],
     )
+    return plotly.figure(panel)
 
 
 def rank_figures(arrays: Mapping[str, Array]) -> list[Drawn]:
@@ -133,44 +141,55 @@ _NULL_BINS = 40
 
 
 def on_relabellings(
-    values: Array,
-    observed: float,
-    limits: Callable[[Array], tuple[float, float]],
-    label: str,
-    *,
-    hover: str,
-    height: int = style.HEIGHT,
+    values: Array, observed: float, label: str, *, hover: str, height: int = style.HEIGHT
 ) -> go.Figure:
     """Statistics (B,) of relabelled tables in grey, what was seen in red.
 
     Args:
-        limits: of an axis that holds all of them.
         label: the statistic's name, for the axis.
         hover: what a bar says.
     """
     if values.size == 0 or not np.isfinite(observed):
         return style.empty("No permutations yet", height=height)
-    low, high = limits(np.append(values, observed))
-    counts, edges = np.histogram(values, _NULL_BINS, (low, high))
+    x = Axis(style.padded(np.append(values, observed)), label)
+    counts, edges = np.histogram(values, _NULL_BINS, x.limits)
+    return null_histogram(edges, counts, observed, x, "count", hover=hover, height=height)
+
+
+def null_histogram(
+    edges: Array,
+    counts: Array,
+    observed: float,
+    x: Axis,
+    label: str,
+    *,
+    hover: str,
+    critical: float | None = None,
+    height: int = style.HEIGHT,
+) -> go.Figure:
+    """A histogram of what chance gives in grey, what was seen in red.
+
+    Args:
+        label: what is counted.
+        hover: what a bar says.
+        critical: a value to mark, dashed.
+    """
     top = 1.25 * max(1.0, float(counts.max()))
-    right = observed > (low + high) / 2
-    return style.figure(
-        [style.bars(edges, counts, style.NULL, hover=hover)],
-        x=style.Axis(label, (low, high)),
-        y=style.Axis("count", (0, top)),
-        height=height,
-        shapes=[style.vline(observed, style.OBSERVED, width=2.5)],
-        notes=[
-            style.note(
-                f"seen {observed:.3g}",
-                observed,
-                0.95 * top,
-                style.OBSERVED,
-                anchor="right" if right else "left",
-                shift=-6 if right else 6,
-            )
-        ],
-    )
+    marks: list[Mark] = [Bars(edges, counts, color=style.NULL, opacity=0.6, hover=hover)]
+    if critical is not None:
+        marks.append(VLine(critical, dash="dash"))
+    marks += [
+        VLine(observed, color=style.OBSERVED, width=2.5),
+        beside(f"seen {observed:.3g}", observed, 0.95 * top, style.OBSERVED, x),
+    ]
+    return plotly.figure(Panel(marks, x=x, y=Axis((0, top), label), height=height))
+
+
+def beside(words: str, x: float, y: float, color: str, axis: Axis) -> Note:
+    """Words beside a vertical line at x, on the roomier side."""
+    right = x > sum(axis.limits) / 2
+    side: Anchor = "end" if right else "start"
+    return Note(x, y, words, color=color, anchor=side, shift=-6 if right else 6)
 
 
 def on_null(
@@ -184,45 +203,23 @@ def on_null(
     if not np.isfinite(observed) or not sd > 0:
         return style.empty(f"No {label} yet", height=height)
     reach = max(4.2 * sd, 1.12 * abs(observed - mean))
-    limits = (mean - max(4.2 * sd, 1.12 * (mean - observed)), mean + reach)
+    axis = Axis((mean - max(4.2 * sd, 1.12 * (mean - observed)), mean + reach), label)
     x = np.linspace(mean - 4.2 * sd, mean + 4.2 * sd, 121)
     density = np.exp(-(((x - mean) / sd) ** 2) / 2)
-    centre = (limits[0] + limits[1]) / 2
-    side = "right" if observed > centre else "left"
-    beyond = "right" if critical > centre else "left"  # towards the roomier side
-    return style.figure(
-        [style.band(x, 0 * x, density, style.NULL, 0.35)],
-        x=style.Axis(label, limits),
-        y=style.Axis("", (0, 1.3)),
+    panel = Panel(
+        [
+            Band(x, 0 * x, density, opacity=0.35),
+            VLine(critical, dash="dash"),
+            VLine(observed, color=style.OBSERVED, width=2.5),
+            Note(mean, 0.42, "if q = p", anchor="middle"),
+            beside(f"seen {observed:.3g}", observed, 1.02, style.OBSERVED, axis),
+            beside(f"rejects beyond {critical:.3g}", critical, 1.22, style.NULL, axis),
+        ],
+        x=axis,
+        y=Axis((0, 1.3), hidden=True),
         height=height,
-        extra={
-            "yaxis": {"visible": False, "range": [0, 1.3], "fixedrange": True},
-            "margin": {"l": 12, "r": 12, "t": 12, "b": 44},
-        },
-        shapes=[
-            style.vline(critical, style.NULL, dash="dash"),
-            style.vline(observed, style.OBSERVED, width=2.5),
-        ],
-        notes=[
-            style.note("if q = p", mean, 0.42, None, anchor="center"),
-            style.note(
-                f"seen {observed:.3g}",
-                observed,
-                1.02,
-                style.OBSERVED,
-                anchor=side,
-                shift=-6 if side == "right" else 6,
-            ),
-            style.note(
-                f"rejects beyond {critical:.3g}",
-                critical,
-                1.22,
-                style.NULL,
-                anchor=beyond,
-                shift=-6 if beyond == "right" else 6,
-            ),
-        ],
     )
+    return plotly.figure(panel)
 
 
 _CHANCE = float(np.log(2))  # the loss of a classifier that knows nothing
@@ -239,8 +236,8 @@ def loss_curve(history: Mapping[str, Array], *, height: int = style.HEIGHT) -> g
         return style.empty("Not trained yet", height=height)
     loss, auc = np.asarray(history["loss"]), np.asarray(history["auc"])
     held_out = np.asarray(history.get("held_loss", ()))
-    low, high = _padded_range(np.concatenate([loss, held_out, [_CHANCE]]))
-    area = _padded_range(np.concatenate([auc, [0.5]]))
+    low, high = style.padded(np.concatenate([loss, held_out, [_CHANCE]]), 0.08)
+    area = style.padded(np.concatenate([auc, [0.5]]), 0.08)
     x = style.Axis("epoch", (0.0, max(float(epoch[-1]), 1.0)))
     below = {"xaxis": "x", "yaxis": "y2"}
     traces = [
@@ -277,9 +274,3 @@ def loss_curve(history: Mapping[str, Array], *, height: int = style.HEIGHT) -> g
             {**style.hline(0.5, dash="dot"), "yref": "y2"},
         ],
     )
-
-
-def _padded_range(values: Array) -> tuple[float, float]:
-    low, high = float(np.nanmin(values)), float(np.nanmax(values))
-    room = 0.08 * (high - low) or 0.05
-    return low - room, high + room

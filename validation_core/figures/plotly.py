@@ -17,6 +17,7 @@ from validation_core.figures.marks import (
     Axis,
     Band,
     Bars,
+    HBand,
     Heat,
     HLine,
     Line,
@@ -90,12 +91,11 @@ class _Sheet:
         still = self._still(mark)
         if isinstance(still, VLine | HLine):
             self._across(still)
+        elif isinstance(still, HBand):
+            color = _color(still.color)
+            self.shapes.append(style.hband(still.low, still.high, still.opacity, color))
         elif isinstance(still, Note):
-            anchor = _ANCHORS[still.anchor]
-            x, y = _number(still.x), _number(still.y)
-            self.notes.append(
-                style.note(str(still.words), x, y, still.color or None, anchor=anchor)
-            )
+            self._note(still)
         else:
             self.traces.append(_trace(still))
             self._label(still)
@@ -144,6 +144,17 @@ class _Sheet:
             self.shapes.append({**line, "line": {**line["line"], "width": mark.width}})
             self.ends += [(self.panel.x.limits[1], y, words, color)] if words else []
 
+    def _note(self, mark: Note) -> None:
+        note = style.note(
+            str(mark.words),
+            _number(mark.x),
+            _number(mark.y),
+            mark.color or None,
+            anchor=_ANCHORS[mark.anchor],
+            shift=mark.shift,
+        )
+        self.notes.append({**note, "yshift": mark.rise} if mark.rise else note)
+
     def _label(self, mark: Bars | Line | Band | Points | Heat) -> None:
         words = str(mark.label)
         if not words or isinstance(mark, Heat | Band):
@@ -164,14 +175,22 @@ def _trace(mark: Bars | Line | Band | Points | Heat) -> style.Trace:
     color = _color(mark.color)
     if isinstance(mark, Bars):
         edges = np.asarray(mark.edges, dtype=float) + _number(mark.shift or 0)
-        return style.bars(edges, _array(mark.heights), color, opacity=mark.opacity)
+        heights, hover, name = _array(mark.heights), mark.hover or None, str(mark.label)
+        return style.bars(edges, heights, color, hover=hover, opacity=mark.opacity, name=name)
     if isinstance(mark, Band):
         return style.band(*_stepped(mark), color, mark.opacity)
     if isinstance(mark, Line):
         x = np.asarray(mark.x, dtype=float) + _number(mark.shift or 0)
-        dash, name = _dash(mark.dash), str(mark.label)
-        line = style.line(x, _array(mark.y), color, dash=dash, width=mark.width, name=name)
-        return {**line, "opacity": mark.opacity}
+        return style.line(
+            x,
+            _array(mark.y),
+            color,
+            dash=_dash(mark.dash),
+            width=mark.width,
+            name=str(mark.label),
+            hover=mark.hover or None,
+            opacity=mark.opacity,
+        )
     return _points(mark, color)
 
 
@@ -189,7 +208,7 @@ def _points(mark: Points, color: str) -> style.Trace:
             "size": mark.size,
             "symbol": _SYMBOLS.get(mark.symbol, mark.symbol),
         },
-        "hoverinfo": "skip",
+        **style.hover_of(mark.hover or None),
     }
     if mark.low is not None and mark.high is not None:
         up, down = style.f4(_array(mark.high)) - y, y - style.f4(_array(mark.low))
@@ -240,6 +259,10 @@ def _axis(axis: Axis) -> style.Axis:
 def _extra(panel: Panel) -> dict[str, Any]:
     """Axes that are hidden, or whose ticks have names of their own."""
     layouts: dict[str, Any] = {}
+    if panel.y.hidden and not panel.margin:
+        layouts["margin"] = {"l": 12, "r": 12, "t": 12, "b": 44}
+    if sum(isinstance(mark, Bars) for mark in panel.marks) > 1:
+        layouts["barmode"] = "overlay"
     for name, axis, grid in (("xaxis", panel.x, False), ("yaxis", panel.y, True)):
         more: dict[str, Any] = {}
         if axis.names is not None:

@@ -157,7 +157,7 @@ def line(
         "name": name,
         "line": {"color": color, "dash": dash, "width": width},
         "opacity": opacity,
-        **_hover(hover),
+        **hover_of(hover),
     }
 
 
@@ -172,7 +172,7 @@ def band(x: ArrayLike, low: ArrayLike, high: ArrayLike, color: str, opacity: flo
         "fill": "toself",
         "fillcolor": rgba(color, opacity),
         "line": {"width": 0},
-        **_hover(None),
+        **hover_of(None),
     }
 
 
@@ -195,7 +195,7 @@ def bars(
         "width": np.diff(places),
         "marker": {"color": color, "line": {"width": 0}},
         "opacity": opacity,
-        **_hover(hover),
+        **hover_of(hover),
     }
 
 
@@ -251,7 +251,7 @@ def hline(y: float, *, dash: str = "dash", color: str = NULL) -> Trace:
     }
 
 
-def hband(low: float, high: float, opacity: float = 0.25) -> Trace:
+def hband(low: float, high: float, opacity: float = 0.25, color: str = NULL) -> Trace:
     """A horizontal strip behind everything."""
     return {
         "type": "rect",
@@ -260,10 +260,17 @@ def hband(low: float, high: float, opacity: float = 0.25) -> Trace:
         "xref": "paper",
         "y0": float(low),
         "y1": float(high),
-        "fillcolor": rgba(NULL, opacity),
+        "fillcolor": rgba(color, opacity),
         "line": {"width": 0},
         "layer": "below",
     }
+
+
+def padded(values: Array, share: float = 0.06) -> tuple[float, float]:
+    """Limits that hold all values with some room, wide enough to draw where all are equal."""
+    low, high = float(np.nanmin(values)), float(np.nanmax(values))
+    room = share * (high - low) or share * max(abs(high), 1.0)
+    return low - room, high + room
 
 
 def short(name: str, most: int, *, ends: bool = False) -> str:
@@ -279,7 +286,8 @@ def rgba(color: str, opacity: float) -> str:
     return f"rgba({red},{green},{blue},{opacity:g})"
 
 
-def _hover(template: str | None) -> dict[str, str]:
+def hover_of(template: str | None) -> dict[str, str]:
+    """What the pointer is told; nothing without a template."""
     if template is None:
         return {"hoverinfo": "skip"}
     return {"hovertemplate": template + "<extra></extra>"}

@@ -30,7 +30,7 @@ from validation_core.diagnosis.claims import Claims
 from validation_core.diagnosis.questions import QUESTIONS, Answer, Answers, Names, Question
 from validation_core.diagnosis.questions import answered as answers_to
 from validation_core.diagnosis.questions import studies as studies_of
-from validation_core.diagnosis.relabelling import RelabelTask
+from validation_core.diagnosis.tasks import RelabelTask
 from validation_core.diagnosis.verdict import Parameter
 from validation_core.engine import Task, WorkerPool
 from validation_core.engine.job import perform

@@ -38,8 +38,8 @@ from validation_core.models import keep_covariates
 from validation_core.report import versions
 from validation_core.report.numbers import dumps
 from validation_core.simulations import GRID, MS, Plan, Terms, collect, figure, missing
-from validation_core.simulations.numbers import figure_rows
-from validation_core.simulations.plan import trained
+from validation_core.simulations.curves import figure_rows
+from validation_core.simulations.runs import trained
 from validation_core.store import Store
 
 __all__ = ["ALGORITHMS", "MODELS", "DivergenceResult", "divergence"]

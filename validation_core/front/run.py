@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from validation_core.benchmarks import BENCHMARKS
 from validation_core.diagnosis import Record, equals, findings, tasks
-from validation_core.diagnosis.obstacles import obstacle
+from validation_core.diagnosis.choice import obstacle
 from validation_core.figures.diagnosis import learned, pictures
 from validation_core.figures.outcome import Drawn
 from validation_core.front.choices import benchmark_of, method_of

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 import plotly.graph_objects as go
 
-from validation_core.figures import style
+from validation_core.figures import plotly, style
+from validation_core.figures.marks import Anchor, Axis, Bars, Note, Panel, VLine
 from validation_core.figures.outcome import Drawn, on_relabellings
 from validation_core.methods.base import Further, Layout, Method, ScoreKind, _signed
 from validation_core.scores import witness
@@ -186,51 +187,44 @@ class AutoML(Method):
 
 def _null(relabelled: Array, observed: float, *, height: int = style.HEIGHT) -> go.Figure:
     """tau of every relabelling (B,) in grey, what was seen in red."""
-    return on_relabellings(
-        relabelled,
-        observed,
-        _room,
-        "tau of relabelled rows",
-        hover="tau = %{x:.3g}: %{y}",
-        height=height,
-    )
+    label, hover = "tau of relabelled rows", "tau = %{x:.3g}: %{y}"
+    return on_relabellings(relabelled, observed, label, hover=hover, height=height)
 
 
 def _values(p: Array, q: Array, *, height: int = style.HEIGHT) -> go.Figure:
     """Shares of the witness's values under p (n_p,) and q (n_q,), and the two means."""
     if p.size == 0 or q.size == 0:
         return style.empty("No witness yet", height=height)
-    low, high = _room(np.concatenate([p, q]))
-    shares = [np.histogram(side, _BINS, (low, high))[0] / side.size for side in (p, q)]
-    edges = np.linspace(low, high, _BINS + 1)
+    x = Axis(style.padded(np.concatenate([p, q])), "witness")
+    shares = [np.histogram(side, _BINS, x.limits)[0] / side.size for side in (p, q)]
+    edges = np.linspace(*x.limits, _BINS + 1)
     top = 1.25 * max(float(share.max()) for share in shares)
     means = float(p.mean()), float(q.mean())
-    return style.figure(
+    sides = list(zip("pq", shares, means, (style.P, style.Q), _sides(*means), strict=True))
+    panel = Panel(
         [
-            style.bars(
-                edges,
-                share,
-                color,
-                opacity=0.5,
-                name=name,
-                hover=f"{name}: %{{y:.1%}} near %{{x:.3g}}",
-            )
-            for share, color, name in zip(shares, (style.P, style.Q), "pq", strict=True)
+            *(
+                Bars(
+                    edges,
+                    share,
+                    color=color,
+                    opacity=0.5,
+                    label=name,
+                    hover=f"{name}: %{{y:.1%}} near %{{x:.3g}}",
+                )
+                for name, share, _, color, _ in sides
+            ),
+            *(VLine(mean, color=color) for _, _, mean, color, _ in sides),
+            *(
+                Note(mean, 0.95 * top, f"mean of {name}", color=color, anchor=anchor, shift=shift)
+                for name, _, mean, color, (anchor, shift) in sides
+            ),
         ],
-        x=style.Axis("witness", (low, high)),
-        y=style.Axis("share", (0, top), percent=True),
+        x=x,
+        y=Axis((0, top), "share", percent=True),
         height=height,
-        extra={"barmode": "overlay"},
-        shapes=[
-            style.vline(mean, color) for mean, color in zip(means, (style.P, style.Q), strict=True)
-        ],
-        notes=[
-            style.note(f"mean of {name}", mean, 0.95 * top, color, anchor=anchor, shift=shift)
-            for name, mean, color, (anchor, shift) in zip(
-                "pq", means, (style.P, style.Q), _sides(*means), strict=True
-            )
-        ],
     )
+    return plotly.figure(panel)
 
 
 def _members(summary: Mapping[str, float], *, height: int = style.HEIGHT) -> go.Figure:
@@ -265,14 +259,8 @@ def _members(summary: Mapping[str, float], *, height: int = style.HEIGHT) -> go.
     return sheet
 
 
-def _sides(p: float, q: float) -> tuple[tuple[str, int], tuple[str, int]]:
+def _sides(p: float, q: float) -> tuple[tuple[Anchor, int], tuple[Anchor, int]]:
     """Where the labels of two means go: away from one another."""
-    right, left = ("left", 6), ("right", -6)
+    right: tuple[Anchor, int] = ("start", 6)
+    left: tuple[Anchor, int] = ("end", -6)
     return (right, left) if p >= q else (left, right)
-
-
-def _room(numbers: Array) -> tuple[float, float]:
-    """Limits that hold these numbers, wide enough to draw where all are equal."""
-    low, high = float(numbers.min()), float(numbers.max())
-    spare = 0.06 * (high - low) or 0.06 * max(abs(high), 1.0)
-    return low - spare, high + spare

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 import plotly.graph_objects as go
 
-from validation_core.figures import style
-from validation_core.figures.outcome import Drawn, on_relabellings
+from validation_core.figures import plotly, style
+from validation_core.figures.marks import Axis, Bars, Line, Note, Panel, Points, VLine
+from validation_core.figures.outcome import Drawn, beside, on_relabellings
 from validation_core.methods.base import Further, Method, ScoreKind, _signed
 from validation_core.scores import slot_classifier
 from validation_core.scores import slots as slots_score
@@ -251,14 +252,8 @@ class DC(Method):
 
 def _null(permuted: Array, observed: float, *, height: int = style.HEIGHT) -> go.Figure:
     """Divergences (B,) of truths put in random slots in grey, what was seen in red."""
-    return on_relabellings(
-        permuted,
-        observed,
-        _room,
-        "divergence, truths in random slots",
-        hover="%{x:.3g} nats: %{y}",
-        height=height,
-    )
+    label, hover = "divergence, truths in random slots", "%{x:.3g} nats: %{y}"
+    return on_relabellings(permuted, observed, label, hover=hover, height=height)
 
 
 def _divergence(
@@ -273,63 +268,48 @@ def _divergence(
     left, right = min(0.0, low), max(most, high)
     pad = 0.06 * (right - left)
     color = style.method_style("dc").color
-    return style.figure(
+    panel = Panel(
         [
-            style.line([low, high], [0, 0], color, width=6, opacity=0.5),
-            {
-                "type": "scatter",
-                "mode": "markers",
-                "x": style.f4([estimate]),
-                "y": style.f4([0]),
-                "marker": {"color": color, "size": 12, "symbol": "diamond"},
-                "hovertemplate": f"{estimate:.3g} nats, {low:.3g} to {high:.3g}<extra></extra>",
-            },
+            Line([low, high], [0, 0], color=color, width=6, opacity=0.5),
+            Points(
+                [estimate],
+                [0],
+                color=color,
+                size=12,
+                symbol="diamond",
+                hover=f"{estimate:.3g} nats, {low:.3g} to {high:.3g}",
+            ),
+            VLine(0, dash="dash"),
+            VLine(most),
+            Note(estimate, -0.5, f"{estimate:.3g}", color=color, anchor="middle"),
+            Note(0, 0.75, "guessing", color=style.NULL, shift=4),
+            Note(most, 0.75, f"at most {most:.3g}", color=style.NULL, anchor="end", shift=-4),
         ],
-        x=style.Axis("divergence, in nats", (left - pad, right + pad)),
-        y=style.Axis("", (-1, 1)),
+        x=Axis((left - pad, right + pad), "divergence, in nats"),
+        y=Axis((-1, 1), hidden=True),
         height=height,
-        extra={"yaxis": {"visible": False, "range": [-1, 1], "fixedrange": True}},
-        shapes=[style.vline(0, style.NULL, dash="dash"), style.vline(most, style.NULL)],
-        notes=[
-            style.note(f"{estimate:.3g}", estimate, -0.5, color, anchor="center"),
-            style.note("guessing", 0, 0.75, style.NULL, shift=4),
-            style.note(f"at most {most:.3g}", most, 0.75, style.NULL, anchor="right", shift=-4),
-        ],
     )
+    return plotly.figure(panel)
 
 
 def _rows(values: Array, most: float, *, height: int = style.HEIGHT) -> go.Figure:
     """What each simulation (n,) adds to the divergence, and their mean in red."""
     if values.size == 0:
         return style.empty("No simulations yet", height=height)
-    low, high = _room(np.append(values, [0.0, most]))
-    counts, edges = np.histogram(values, _BINS, (low, high))
+    label = "log predictive density beyond guessing, in nats"
+    x = Axis(style.padded(np.append(values, [0.0, most])), label)
+    counts, edges = np.histogram(values, _BINS, x.limits)
     top = 1.25 * float(counts.max())
     mean = float(values.mean(dtype=float))
-    return style.figure(
-        [style.bars(edges, counts, style.Q, hover="%{x:.3g} nats: %{y}")],
-        x=style.Axis("log predictive density beyond guessing, in nats", (low, high)),
-        y=style.Axis("simulations", (0, top)),
+    panel = Panel(
+        [
+            Bars(edges, counts, color=style.Q, opacity=0.6, hover="%{x:.3g} nats: %{y}"),
+            VLine(0, dash="dash"),
+            VLine(mean, color=style.OBSERVED, width=2.5),
+            beside(f"mean {mean:.3g}", mean, 0.95 * top, style.OBSERVED, x),
+        ],
+        x=x,
+        y=Axis((0, top), "simulations"),
         height=height,
-        shapes=[
-            style.vline(0, style.NULL, dash="dash"),
-            style.vline(mean, style.OBSERVED, width=2.5),
-        ],
-        notes=[
-            style.note(
-                f"mean {mean:.3g}",
-                mean,
-                0.95 * top,
-                style.OBSERVED,
-                anchor="left" if mean < (low + high) / 2 else "right",
-                shift=6 if mean < (low + high) / 2 else -6,
-            )
-        ],
     )
-
-
-def _room(values: Array) -> tuple[float, float]:
-    """Limits with some air, also where all values are one."""
-    low, high = float(values.min()), float(values.max())
-    pad = 0.06 * (high - low) or 0.5 * max(abs(high), 1e-3)
-    return low - pad, high + pad
+    return plotly.figure(panel)

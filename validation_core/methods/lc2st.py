@@ -373,8 +373,8 @@ def map_of(theta: Array, d: Array, names: Sequence[str] = (), *, height: int = 3
     }
     return style.figure(
         [dots],
-        x=style.Axis(_called(names, first), _room(across)),
-        y=style.Axis(_called(names, second), _room(up)),
+        x=style.Axis(_called(names, first), style.padded(across)),
+        y=style.Axis(_called(names, second), style.padded(up)),
         height=height,
         right=84,
     )
@@ -417,7 +417,7 @@ def _over_x(
     ]
     return style.figure(
         marks,
-        x=style.Axis(name or "observation", _room(place), ticks=whole),
+        x=style.Axis(name or "observation", style.padded(place), ticks=whole),
         right=44,
         y=style.Axis("p", (floor, 1.3), log=True, ticks=(0.001, 0.01, 0.05, 0.2, 1)),
         height=height,
@@ -482,12 +482,6 @@ def _called(names: Sequence[str], index: int) -> str:
     return names[index] if index < len(names) else f"theta {index + 1}"
 
 
-def _room(values: Array) -> tuple[float, float]:
-    low, high = float(np.min(values)), float(np.max(values))
-    spare = 0.05 * (high - low) or 0.05 * max(abs(high), 1.0)
-    return low - spare, high + spare
-
-
 def _coloured(reach: float) -> dict[str, object]:
     """Colours around 1/2, orange below and blue above, with their bar."""
     return {
@@ -521,7 +515,7 @@ def _varies(cell: NDArray[np.int64], d: Array) -> float:
 
 
 def _histogram(values: Array, d: Array, name: str, reach: float, height: int) -> go.Figure:
-    limits = _room(values)
+    limits = style.padded(values)
     counts, edges = np.histogram(values, _BINS, limits)
     sums, _ = np.histogram(values, _BINS, limits, weights=d)
     mean = np.where(counts > 0, sums / np.maximum(counts, 1), 0.5)

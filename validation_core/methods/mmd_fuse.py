@@ -10,7 +10,8 @@ import numpy as np
 import plotly.graph_objects as go
 
 from validation_core.figures import style
-from validation_core.figures.outcome import Drawn
+from validation_core.figures.marks import Axis
+from validation_core.figures.outcome import Drawn, null_histogram
 from validation_core.methods.base import Further, Layout, LogDensity, Method, Work
 from validation_core.scores import Rows
 from validation_core.statistics import mmd
@@ -275,27 +276,15 @@ def _null_of_relabelings(
     statistic = float(observed)
     reach = _limits(np.append(values, statistic))
     counts, edges = np.histogram(values, bins, (float(values.min()), _above(values)))
-    top = 1.25 * float(counts.max())
-    side = "right" if statistic > sum(reach) / 2 else "left"
-    return style.figure(
-        [style.bars(edges, counts, style.NULL, hover="%{x:.3g}: %{y}")],
-        x=style.Axis("fused statistic", reach),
-        y=style.Axis("relabelings", (0, top)),
+    return null_histogram(
+        edges,
+        counts,
+        statistic,
+        Axis(reach, "fused statistic"),
+        "relabelings",
+        hover="%{x:.3g}: %{y}",
+        critical=float(np.quantile(values, 1 - _LEVEL)),
         height=height,
-        shapes=[
-            style.vline(float(np.quantile(values, 1 - _LEVEL)), style.NULL, dash="dash"),
-            style.vline(statistic, style.OBSERVED, width=2.5),
-        ],
-        notes=[
-            style.note(
-                f"seen {statistic:.3g}",
-                statistic,
-                0.94 * top,
-                style.OBSERVED,
-                anchor=side,
-                shift=-6 if side == "right" else 6,
-            )
-        ],
     )
 
 

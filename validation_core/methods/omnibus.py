@@ -13,10 +13,8 @@ from validation_core.figures import style
 from validation_core.figures.outcome import Drawn
 from validation_core.methods.base import RANKED, LogDensity, Method, Work
 from validation_core.methods.mmd_fuse import _null_of_relabelings
-from validation_core.omnibus import Omnibus as OmnibusResult
-from validation_core.omnibus import relabelled
-from validation_core.omnibus.features import Family
-from validation_core.omnibus.table import RELABELINGS
+from validation_core.omnibus import RELABELINGS, OmnibusResult, relabelled
+from validation_core.omnibus.battery import Family
 from validation_core.types import (
     Array,
     MethodStyle,

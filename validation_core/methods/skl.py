@@ -10,7 +10,8 @@ import numpy as np
 import plotly.graph_objects as go
 
 from validation_core.figures import style
-from validation_core.figures.outcome import Drawn
+from validation_core.figures.marks import Axis
+from validation_core.figures.outcome import Drawn, null_histogram
 from validation_core.methods.base import RANK_ROWS, Method, _percent
 from validation_core.scores import ratio
 from validation_core.scores.ratio import Ratio
@@ -154,8 +155,8 @@ class SKL(Method):
                 Drawn("Differences within x", style.empty("No simulations yet"), TERMS),
                 Drawn("The divergence against its null", style.empty("No relabelings yet"), NULLS),
             ]
-        counts, edges = np.histogram(d, _BINS, _room(d))
-        spread, places = np.histogram(means, _BINS, _room(np.append(means, estimate)))
+        counts, edges = np.histogram(d, _BINS, style.padded(d, 0.03))
+        spread, places = np.histogram(means, _BINS, style.padded(np.append(means, estimate), 0.03))
         return [
             Drawn("Differences within x", terms(edges, counts, estimate, low, high), TERMS),
             Drawn("The divergence against its null", null(places, spread, estimate), NULLS),
@@ -307,27 +308,9 @@ def terms(
 
 def null(edges: Array, counts: Array, observed: float, *, height: int = style.HEIGHT) -> go.Figure:
     """Means of d with other truths in grey, what was seen in red."""
-    top = 1.25 * max(1.0, float(counts.max()))
-    right = observed > (edges[0] + edges[-1]) / 2
-    return style.figure(
-        [style.bars(edges, counts, style.NULL, hover="%{x:.3g} nats: %{y}")],
-        x=style.Axis(
-            "mean difference, any draw as the truth, nats", (float(edges[0]), float(edges[-1]))
-        ),
-        y=style.Axis("relabelings", (0, top)),
-        height=height,
-        shapes=[style.vline(observed, style.OBSERVED, width=2.5)],
-        notes=[
-            style.note(
-                f"seen {observed:.3g}",
-                observed,
-                0.95 * top,
-                style.OBSERVED,
-                anchor="right" if right else "left",
-                shift=-6 if right else 6,
-            )
-        ],
-    )
+    x = Axis((float(edges[0]), float(edges[-1])), "mean difference, any draw as the truth, nats")
+    hover = "%{x:.3g} nats: %{y}"
+    return null_histogram(edges, counts, observed, x, "relabelings", hover=hover, height=height)
 
 
 def weighted(found: Sequence[_Numbers], *, height: int = style.HEIGHT) -> go.Figure:
@@ -416,10 +399,3 @@ def compared(exact: _Numbers, estimate: _Numbers, *, height: int = 150) -> go.Fi
         shapes=[style.vline(0, style.NULL, dash="dash", width=1)],
         extra={"yaxis": rows, "margin": {"l": _LEFT, "r": 16, "t": 18, "b": 44}},
     )
-
-
-def _room(values: Array) -> tuple[float, float]:
-    """Limits with some air, also where all values are one."""
-    low, high = float(values.min()), float(values.max())
-    pad = 0.03 * (high - low) or 0.5
-    return low - pad, high + pad

@@ -10,7 +10,8 @@ import numpy as np
 import plotly.graph_objects as go
 
 from validation_core import statistics
-from validation_core.figures import style
+from validation_core.figures import plotly, style
+from validation_core.figures.marks import Axis, Band, Line, Note, Panel
 from validation_core.figures.outcome import Drawn, ecdf_difference
 from validation_core.methods.base import RANK_ROWS, Method, ScoreKind, _signed
 from validation_core.rng import stream
@@ -235,24 +236,22 @@ def _coverage_curve(u: Array, level: float = 0.95, *, height: int = _HEIGHT) -> 
     levels = statistics.GRID
     low, high = statistics.ecdf_band(u.size, level, levels)
     ends = bootstrap_band(u, stream(0, "coverage band"), level, levels)
-    full = style.Axis("level: q's mass in the ball", (0, 1), percent=True)
-    return style.figure(
+    panel = Panel(
         [
-            style.band(levels, levels + low, levels + high, style.NULL, 0.3),
-            style.line([0, 1], [0, 1], style.NULL, dash="dash", width=1),
-            style.band(levels, *ends, style.Q, 0.25),
-            style.line(
-                levels, coverage(u, levels), style.Q, hover="level %{x:.0%}: covers %{y:.1%}"
+            Band(levels, levels + low, levels + high, opacity=0.3),
+            Line([0, 1], [0, 1], color=style.NULL, dash="dash", width=1),
+            Band(levels, *ends, color=style.Q, opacity=0.25),
+            Line(
+                levels, coverage(u, levels), color=style.Q, hover="level %{x:.0%}: covers %{y:.1%}"
             ),
+            Note(0.62, 0.95, "under-confident", color=style.NULL, anchor="end"),
+            Note(0.98, 0.5, "over-confident", color=style.NULL, anchor="end"),
         ],
-        x=full,
-        y=full._replace(label="expected coverage"),
+        x=Axis((0, 1), "level: q's mass in the ball", percent=True),
+        y=Axis((0, 1), "expected coverage", percent=True),
         height=height,
-        notes=[
-            style.note("under-confident", 0.62, 0.95, style.NULL, anchor="right"),
-            style.note("over-confident", 0.98, 0.5, style.NULL, anchor="right"),
-        ],
     )
+    return plotly.figure(panel)
 
 
 def _ranks(arrays: Mapping[str, Array]) -> Array:

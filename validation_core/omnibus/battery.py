@@ -1,11 +1,20 @@
 """Many statistics of one labelling, and what the largest of all means: relabelling within x.
 
-Every statistic is a standardised sum over rows of a function of the slot that plays the truth.
-Statistics of one kind, one parameter and one coordinate of x are a cell; cells of one kind are a
-family. Within a family the largest |z| counts; families are made comparable by an approximate
--log p, Bonferroni over an effective number and a share of the level. That only orders: the p-value
-is the rank of the observed labelling's largest among those of B others, any of which is as likely
-if q is right. Exact however the statistics depend on one another.
+Every statistic is a standardised sum over rows of a function of the ranks of the slot that plays
+the truth, which has mean 0 over its pool:
+
+    mean     Phi^-1(u): above 0 where the truth lies above q's draws, so that q sits too low
+    width    Phi^-1(|2 u - 1|) and Phi^-1(u)^2 - 1: above 0 where q is too narrow
+    shape    third and fourth Hermite polynomial and the outermost ranks: skew and tails
+    pair     product of two parameters' scores: correlation that q lacks, or has too much
+    score    of a learned score, one-sided as high looks like the truth; and steps 1{u > c}
+
+A function's mean over the slots of a row, and its variance, hold for every labelling. Statistics
+of one kind, one parameter and one coordinate of x are a cell; cells of one kind are a family.
+Within a family the largest |z| counts; families are made comparable by an approximate -log p,
+Bonferroni over an effective number and a share of the level. That only orders: the p-value is the
+rank of the observed labelling's largest among those of B others, any of which is as likely if q is
+right. Exact however the statistics depend on one another.
 
 References:
     Westfall, Young, Resampling-based multiple testing (1993), Algorithm 4.1: the step-down p.
@@ -14,17 +23,32 @@ References:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
-from validation_core.omnibus.features import Block, Family, Feature, Kind
-from validation_core.omnibus.places import Places, Weights
-from validation_core.omnibus.slots import Pools, Slots, SlotScore
+from validation_core.omnibus.places import ContrastWeights, XFunctions
+from validation_core.omnibus.slots import Pools, SlotRanks, Slots, normal
 from validation_core.types import Array
+
+Kind = Literal["mean", "width", "shape", "pair", "score"]
+Family = Literal[
+    "means",
+    "widths",
+    "shapes",
+    "pairs",
+    "norm",
+    "densities",
+    "learned",
+    "over_x",
+    "learned_over_x",
+    "observation",
+]
 
 SHARES: Mapping[Family, float] = {
     "means": 0.5,
@@ -42,11 +66,214 @@ SHARES: Mapping[Family, float] = {
 be told of at once, has most. Only a shift of all rows by a tenth of a sd is near the edge of what
 a thousand rows show, so that means are worth more than all others (tests/benchmarks)."""
 
-_NUMBERS = 1_000_000  # of features times rows gathered at a time
+LEARNED = ("classifier", "slots", "dc", "colt", "tarp")
+"""Scores that are learned on other rows, by name."""
+RATIOS = ("classifier", "slots", "dc", "log_ratio")  # high looks like the truth
 ROUNDING = 1e-5  # what single-precision sums in another order differ by
+_NUMBERS = 1_000_000  # of features times rows gathered at a time
 _TINY = 1e-9
 _TAIL = 0.9  # quantile of the largest of a family by which families are compared
 _PAIRS = 40  # parameters up to which all pairs are looked at
+_STEPS = (0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95, 0.98)
+_OUTER = 0.96  # of |2 u - 1|
+_EDGE = 1e-6
+_PAIRED_OVER_X = 6  # parameters up to which their products are looked at over x
+
+
+@dataclass(frozen=True)
+class Feature:
+    """One function of a slot."""
+
+    family: Family
+    kind: Kind
+    of: str
+    which: tuple[int, ...] = ()
+    one_sided: bool = False
+    over_x: bool = False
+    """Whether it is looked at over x too; its first function of each kind is."""
+
+
+Of = Callable[[Array], Array | NDArray[np.bool_]]
+Valued = tuple[Feature, Callable[[], Array | NDArray[np.bool_]]]
+"""A feature, and what works out its values (E,)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Features of the slots of some rows."""
+
+    rows: NDArray[np.int64]
+    """(n,) of the table."""
+    features: tuple[Feature, ...]
+    values: NDArray[np.float32]
+    """(E, F') of all slots of all pools, mean 0 over every pool, of the features that are looked
+    at over x, which come first; one slot's stand together, so that a labelling gathers rows."""
+    others: NDArray[np.float32]
+    """(E, F - F') of the other features."""
+    variance: NDArray[np.float32]
+    """(n, F) of each row, over its pool."""
+    mean: NDArray[np.float32]
+    """(n, F) of each row, over its pool, that the values have been freed of."""
+    names: tuple[tuple[str, int], ...]
+    """Of whom, and of which parameter, the scores are that they are made of."""
+    measured: Callable[[Sequence[SlotRanks]], list[Valued]]
+    """The features of scores."""
+
+    def truths(
+        self, scores: Sequence[SlotRanks]
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Features (n, T, F') and (n, T, F - F') of truths with scores u (T, n) beside these
+        rows' pools."""
+        entries = _ordered(self.measured(scores))
+        out = np.empty((*scores[0].u.shape[::-1], len(entries)), np.float32)
+        for at, (_, function) in enumerate(entries):
+            out[..., at] = np.asarray(function(), np.float32).T - self.mean[:, at, None]
+        return np.ascontiguousarray(out[..., : self.over]), out[..., self.over :]
+
+    @property
+    def over(self) -> int:
+        """F'."""
+        return self.values.shape[1]
+
+    @property
+    def means(self) -> int:
+        """Places of parameters, which come first of all."""
+        return sum(feature.family == "means" for feature in self.features)
+
+
+def width(u: Array) -> Array:
+    """Normal scores of |2 u - 1|: above 0 where u is farther out than half of all are."""
+    return normal(np.clip(np.abs(2 * u - 1), _EDGE, 1 - _EDGE))
+
+
+def _skew(u: Array) -> Array:
+    z = normal(u)
+    return z * (np.square(z) - 3)
+
+
+_MARGINAL: tuple[tuple[Kind, Of, bool], ...] = (
+    ("mean", normal, True),
+    ("width", width, True),
+    ("width", lambda u: np.square(normal(u)) - 1, False),
+    ("shape", _skew, False),
+    ("shape", lambda u: np.abs(2 * u - 1) > _OUTER, False),
+)
+
+
+def of_score(score: SlotRanks) -> list[Valued]:
+    """The functions of one score's ranks."""
+    own = () if score.which < 0 else (score.which,)
+    u = score.u
+    if score.of in ("theta", "norm"):
+        family: dict[str, Family] = {"mean": "means", "width": "widths", "shape": "shapes"}
+        return [
+            (
+                Feature(
+                    "norm" if score.of == "norm" else family[kind],
+                    kind,
+                    score.of,
+                    own,
+                    over_x=over,
+                ),
+                partial(function, u),
+            )
+            for kind, function, over in _MARGINAL
+        ]
+    group: Family = "learned" if score.of in LEARNED else "densities"
+    sided = score.of in RATIOS
+    some: list[Valued] = [
+        (Feature(group, "score", score.of, own, one_sided=sided, over_x=True), partial(normal, u))
+    ]
+    some += [
+        (Feature(group, "score", score.of, own), partial(np.greater, u, step)) for step in _STEPS
+    ]
+    if score.raw is not None:
+        raw = score.raw
+        some.append((Feature(group, "score", score.of, own, one_sided=True), lambda: raw))
+    return some
+
+
+def near(pools: Pools, rows: NDArray[np.int64], scores: Sequence[SlotRanks]) -> Block:
+    """Place and width of every parameter at the rows nearest to an observation."""
+
+    def measured(scores: Sequence[SlotRanks]) -> list[Valued]:
+        entries = [
+            (replace(feature, family="observation", over_x=False), values)
+            for score in scores
+            for feature, values in of_score(score)
+            if feature.kind in ("mean", "width")
+        ]
+        return [*entries, *_together(scores, "observation", over_x=False)]
+
+    some = [score for score in scores if score.of in ("theta", "norm")]
+    return _block(pools, rows, some, measured)
+
+
+def block(pools: Pools, rows: NDArray[np.int64], scores: Sequence[SlotRanks]) -> Block:
+    """All features of these scores, which say something of these rows."""
+    return _block(pools, rows, scores, _measured)
+
+
+def _measured(scores: Sequence[SlotRanks]) -> list[Valued]:
+    entries = [entry for score in scores for entry in of_score(score)]
+    entries += _together(scores, "widths", over_x=True)
+    theta = [score for score in scores if score.of == "theta"]
+    if 1 < len(theta) <= _PAIRED_OVER_X:
+        for a, b in combinations(theta, 2):
+            pair = Feature("pairs", "pair", "theta", (a.which, b.which), over_x=True)
+            entries.append((pair, partial(_product, a, b)))
+    return entries
+
+
+def _together(scores: Sequence[SlotRanks], family: Family, *, over_x: bool) -> list[Valued]:
+    """The width of all parameters together, where there are several."""
+    theta = [score for score in scores if score.of == "theta"]
+
+    def wide() -> Array:
+        out = np.zeros(theta[0].u.shape, np.float32)
+        for score in theta:
+            out += width(score.u)
+        return out
+
+    return [(Feature(family, "width", "theta", over_x=over_x), wide)] if len(theta) > 1 else []
+
+
+def _product(a: SlotRanks, b: SlotRanks) -> Array:
+    return normal(a.u) * normal(b.u)
+
+
+def _ordered(every: Sequence[Valued]) -> list[Valued]:
+    return sorted(every, key=lambda one: (one[0].family != "means", not one[0].over_x))
+
+
+def _block(
+    pools: Pools,
+    rows: NDArray[np.int64],
+    scores: Sequence[SlotRanks],
+    measured: Callable[[Sequence[SlotRanks]], list[Valued]],
+) -> Block:
+    """Features in their order, one after the other: of large tables two copies would not fit."""
+    entries = _ordered(measured(scores))
+    first, inverse = np.unique(pools.first, return_inverse=True)
+    size = np.diff(np.append(first, pools.total))
+    over = sum(feature.over_x for feature, _ in entries)
+    values = np.empty((pools.total, over), np.float32)
+    others = np.empty((pools.total, len(entries) - over), np.float32)
+    variance, mean = (np.empty((len(rows), len(entries)), np.float32) for _ in range(2))
+    for at, (_, function) in enumerate(entries):
+        column = np.array(function(), np.float32)
+        with np.errstate(invalid="ignore"):  # NaN where a score says nothing of a row
+            middle = np.add.reduceat(column, first, dtype=np.float64) / size
+            column -= np.repeat(middle, size)
+            squares = np.add.reduceat(np.square(column), first, dtype=np.float64) / size
+        if at < over:
+            values[:, at] = column
+        else:
+            others[:, at - over] = column
+        variance[:, at], mean[:, at] = squares[inverse[rows]], middle[inverse[rows]]
+    names = tuple((score.of, score.which) for score in scores)
+    features = tuple(feature for feature, _ in entries)
+    return Block(rows, features, values, others, variance, mean, names, measured)
 
 
 @dataclass(frozen=True)
@@ -62,7 +289,7 @@ class Cell:
 
 
 @dataclass(frozen=True, eq=False)
-class _Part:
+class _BlockStatistics:
     """A block with its places: features looked at over x come last in `cells`."""
 
     block: Block
@@ -74,8 +301,8 @@ class _Part:
     """(F,) one over the sd of each sum."""
     starts: NDArray[np.int64]
     """Where each cell's features begin in `order`."""
-    places: Places | None
-    weights: Weights | None
+    places: XFunctions | None
+    weights: ContrastWeights | None
     cells: tuple[Cell, ...]
 
 
@@ -100,7 +327,7 @@ class Battery:
     """All statistics of a table."""
 
     pools: Pools
-    parts: tuple[_Part, ...]
+    parts: tuple[_BlockStatistics, ...]
     gram: _Gram | None
 
     @property
@@ -131,7 +358,7 @@ class Battery:
             progress(part.stop / len(slots))
         return z
 
-    def of_truths(self, scores: Sequence[SlotScore]) -> NDArray[np.float32]:
+    def of_truths(self, scores: Sequence[SlotRanks]) -> NDArray[np.float32]:
         """What `statistics` gives of truths beside the pools: (T, C).
 
         Args:
@@ -157,7 +384,7 @@ class Battery:
             yield slice(begin, min(begin + step, count))
 
 
-def _over(part: _Part) -> int:
+def _over(part: _BlockStatistics) -> int:
     """Numbers that one labelling needs over x."""
     if part.places is None:
         return 0
@@ -165,7 +392,7 @@ def _over(part: _Part) -> int:
 
 
 def largest(
-    part: _Part, picked: NDArray[np.float32], others: NDArray[np.float32]
+    part: _BlockStatistics, picked: NDArray[np.float32], others: NDArray[np.float32]
 ) -> NDArray[np.float32]:
     """The largest |z| (B, C) of each cell, for features (n, B, F') and others (n, B, F - F') of
     the slots that are picked."""
@@ -194,7 +421,7 @@ def _products(gram: _Gram, picked: NDArray[np.float32]) -> NDArray[np.float32]:
     return np.abs(products[:, gram.a, gram.b] - gram.mean) * gram.scale
 
 
-def battery(pools: Pools, blocks: Sequence[Block], where: Places | None) -> Battery:
+def battery(pools: Pools, blocks: Sequence[Block], where: XFunctions | None) -> Battery:
     """The statistics of these blocks.
 
     Args:
@@ -209,7 +436,7 @@ def battery(pools: Pools, blocks: Sequence[Block], where: Places | None) -> Batt
     return Battery(pools, parts, gram)
 
 
-def _part(block: Block, where: Places | None) -> _Part:
+def _part(block: Block, where: XFunctions | None) -> _BlockStatistics:
     def cell(feature: Feature) -> Cell:
         return Cell(feature.family, feature.kind, feature.of, feature.which)
 
@@ -233,7 +460,7 @@ def _part(block: Block, where: Places | None) -> _Part:
             cells += [
                 Cell(family, feature.kind, feature.of, feature.which, at) for at in near.labels
             ]
-    return _Part(
+    return _BlockStatistics(
         block,
         np.array(order),
         sided,
@@ -273,7 +500,7 @@ def _gram(pools: Pools, block: Block, count: int) -> _Gram:
 
 
 @dataclass(frozen=True, eq=False)
-class Scale:
+class EvidenceScale:
     """How the z of families are made comparable."""
 
     offset: NDArray[np.float64]
@@ -286,7 +513,7 @@ class Scale:
         )
 
 
-def scale(z: Array, cells: Sequence[Cell]) -> Scale:
+def scale(z: Array, cells: Sequence[Cell]) -> EvidenceScale:
     """Effective numbers from the z (B, C) of labellings: symmetric in them.
 
     Of m independent normal |z|, the quantile of the largest at t has P(|Z| < quantile)^m = t. It
@@ -301,11 +528,11 @@ def scale(z: Array, cells: Sequence[Cell]) -> Scale:
         tail = np.exp(np.log(2) + log_ndtr(-high))
         count = max(1.0, np.log(_TAIL) / np.log1p(-min(tail, 1 - 1e-12)))
         offset[i] = np.log(count) - np.log(SHARES[family] / total)
-    return Scale(offset[index])
+    return EvidenceScale(offset[index])
 
 
 @dataclass(frozen=True, eq=False)
-class Tested:
+class OmnibusTest:
     """The observed labelling among B others."""
 
     z: Array
@@ -316,7 +543,7 @@ class Tested:
     """(C,) p, adjusted for everything that was looked at."""
     null: Array
     """(B,) the largest evidence of each labelling."""
-    scale: Scale
+    scale: EvidenceScale
 
     @property
     def pvalue(self) -> float:
@@ -326,7 +553,7 @@ class Tested:
 
 def calibrated(
     every: Battery, count: int, rng: np.random.Generator, progress: Callable[[float], None]
-) -> Tested:
+) -> OmnibusTest:
     """The observed labelling against `count` others."""
     slots = every.pools.labellings(count, rng)
     cells = every.cells
@@ -334,12 +561,12 @@ def calibrated(
     return against(np.concatenate([observed, every.labelled(slots, progress)]), cells)
 
 
-def against(z: NDArray[np.float32], cells: Sequence[Cell]) -> Tested:
+def against(z: NDArray[np.float32], cells: Sequence[Cell]) -> OmnibusTest:
     """The first of labellings (B + 1, C) among all of them."""
     comparable = scale(z, cells)
     evidence = comparable.evidence(z)
     adjusted = step_down(evidence[0], evidence[1:])
-    return Tested(z[0], evidence[0], adjusted, evidence[1:].max(axis=1), comparable)
+    return OmnibusTest(z[0], evidence[0], adjusted, evidence[1:].max(axis=1), comparable)
 
 
 def step_down(seen: Array, nulls: Array) -> Array:

@@ -67,7 +67,7 @@ class Pools:
 
 
 @dataclass(frozen=True, eq=False)
-class SlotScore:
+class SlotRanks:
     """One score of all slots as mid-ranks u in (0, 1) within the pool."""
 
     of: str
@@ -79,12 +79,12 @@ class SlotScore:
     raw: NDArray[np.float32] | None = None
     """(E,) the score itself where it is a log ratio of p and q, up to a function of x."""
 
-    def at(self, rows: NDArray[np.int64]) -> SlotScore:
+    def at(self, rows: NDArray[np.int64]) -> SlotRanks:
         """Of tables' truths (T, N) those of some rows (T, n); all where it speaks of no others."""
         if self.u.shape[-1] == len(rows):
             return self
         raw = None if self.raw is None else self.raw[..., rows]
-        return SlotScore(self.of, self.which, self.u[..., rows], raw)
+        return SlotRanks(self.of, self.which, self.u[..., rows], raw)
 
 
 def able(n: int) -> int:
@@ -183,7 +183,7 @@ class Slotted:
     """A table's pools and the scores of their slots."""
 
     pools: Pools
-    scores: tuple[SlotScore, ...]
+    scores: tuple[SlotRanks, ...]
     mean: Array
     """(N, D) of each row's pool: what q makes of x, alike whichever slot is the truth."""
     spread: Array
@@ -248,7 +248,7 @@ def _moments(values: Array) -> tuple[Array, Array]:
 
 def _scores(
     values: Array, parameters: NDArray[np.int64], chosen: NDArray[np.int64]
-) -> tuple[SlotScore, ...]:
+) -> tuple[SlotRanks, ...]:
     """Scores of pools (n, P, D) at the chosen slots."""
     n, points, d = values.shape
     u = np.empty((d, n, len(chosen)), np.float32)
@@ -258,11 +258,11 @@ def _scores(
             part = slice(begin, begin + step)
             u[column, part] = mid_ranks(np.ascontiguousarray(values[part, :, column]), chosen)
     scores = [
-        SlotScore("theta", int(which), u[column].ravel())
+        SlotRanks("theta", int(which), u[column].ravel())
         for column, which in enumerate(parameters)
     ]
     if d > 1:
-        scores.append(SlotScore("norm", -1, mid_ranks(norms(values), chosen).ravel()))
+        scores.append(SlotRanks("norm", -1, mid_ranks(norms(values), chosen).ravel()))
     return tuple(scores)
 
 
@@ -279,7 +279,7 @@ def _shared(
     rows_of = [np.flatnonzero(group == label) for label in range(group.max() + 1)]
     size, observed, first = np.zeros(n, np.int64), np.zeros(n, np.int32), np.zeros(n, np.int64)
     mean, spread = (np.zeros((n, len(parameters))) for _ in range(2))
-    parts: list[tuple[SlotScore, ...]] = []
+    parts: list[tuple[SlotRanks, ...]] = []
     shared: list[NDArray[np.int64]] = []
     begin = 0
     for rows in rows_of:
@@ -295,7 +295,7 @@ def _shared(
         if len(own) > 1:
             shared.append(own)
     joined = tuple(
-        SlotScore(some[0].of, some[0].which, np.concatenate([score.u for score in some]))
+        SlotRanks(some[0].of, some[0].which, np.concatenate([score.u for score in some]))
         for some in zip(*parts, strict=True)
     )
     return Slotted(Pools(size, observed, first, tuple(shared)), joined, mean, spread)
@@ -308,7 +308,7 @@ def _most(rows: int) -> int:
 
 def of_rows(
     name: str, pools: Pools, rows: NDArray[np.int64], values: Array, *, ratio: bool = False
-) -> SlotScore:
+) -> SlotRanks:
     """A score that is known at some rows.
 
     Args:
@@ -325,7 +325,7 @@ def of_rows(
     if ratio:
         raw = np.full(pools.total, np.nan, np.float32)
         raw[places] = log_ratios(values, values.max(axis=1))
-    return SlotScore(name, -1, u, raw)
+    return SlotRanks(name, -1, u, raw)
 
 
 def log_ratios(values: Array, largest: Array) -> NDArray[np.float32]:

@@ -4,20 +4,34 @@ One run is a model, an inference, a number of iterations and K simulated data se
 Domke (2021) is drawn from such runs.
 """
 
-from validation_core.simulations.collect import Memory, Summary, Terms, collect, missing, summary
-from validation_core.simulations.plan import FOUR, GRID, Plan, figure, tested
-from validation_core.simulations.runs import MS, Found, Run, Summed
+from validation_core.simulations.runs import (
+    FOUR,
+    GRID,
+    MS,
+    InferenceRun,
+    Memory,
+    Plan,
+    RunResult,
+    RunTermsStudy,
+    Summary,
+    Terms,
+    collect,
+    figure,
+    missing,
+    summary,
+    tested,
+)
 
 __all__ = [
     "FOUR",
     "GRID",
     "MS",
-    "Found",
+    "InferenceRun",
     "Memory",
     "Plan",
-    "Run",
+    "RunResult",
+    "RunTermsStudy",
     "Summary",
-    "Summed",
     "Terms",
     "collect",
     "figure",

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core.simulations.collect import Summary, Terms, summary
-from validation_core.simulations.plan import Plan, tested
-from validation_core.simulations.runs import MS
+from validation_core.simulations.runs import MS, Plan, Summary, Terms, summary, tested
+from validation_core.statistics.divergence import HEAVY, tail_shape
 from validation_core.types import Array
 
-Found = Mapping[tuple[int, int], Terms]
+PlanTerms = Mapping[tuple[int, int], Terms]
 
 
 @dataclass(frozen=True, eq=False)
-class Curve:
+class DivergenceCurve:
     """One line of a panel, with P places along x."""
 
     name: str
@@ -39,14 +39,14 @@ class Curve:
         return np.asarray(self.done & ~np.isfinite(self.found.mean))
 
 
-def along_iterations(plan: Plan, found: Found, model: int) -> list[Curve]:
+def along_iterations(plan: Plan, found: PlanTerms, model: int) -> list[DivergenceCurve]:
     """Figure 1: each inference of a model, tested with the M that it was made for."""
     curves = []
     for j, inference in enumerate(plan.inferences):
         terms = found[model, j]
         d = terms.d[:, MS.index(tested(inference))]
         curves.append(
-            Curve(
+            DivergenceCurve(
                 inference.name,
                 inference.label,
                 np.array(plan.iterations, float),
@@ -60,8 +60,8 @@ def along_iterations(plan: Plan, found: Found, model: int) -> list[Curve]:
 
 
 def along_m(
-    plan: Plan, found: Found, model: int, iterations: int, ms: Sequence[int] = MS
-) -> list[Curve]:
+    plan: Plan, found: PlanTerms, model: int, iterations: int, ms: Sequence[int] = MS
+) -> list[DivergenceCurve]:
     """Figure 2: each inference of a model after so many iterations, its draws weighted with M."""
     at = plan.iterations.index(iterations)
     return [
@@ -70,7 +70,9 @@ def along_m(
     ]
 
 
-def trained_with_m(plan: Plan, found: Found, model: int, iterations: int) -> list[Curve]:
+def trained_with_m(
+    plan: Plan, found: PlanTerms, model: int, iterations: int
+) -> list[DivergenceCurve]:
     """Figure 3: VI trained with each M and tested with the same, beside VI that is trained with
     M = 1 and weighted with M.
     """
@@ -80,7 +82,7 @@ def trained_with_m(plan: Plan, found: Found, model: int, iterations: int) -> lis
     several = [found[model, int(j)] for j in order]
     d = np.stack([t.d[at, MS.index(ms[j])] for j, t in zip(order, several, strict=True)])
     curves = [
-        Curve(
+        DivergenceCurve(
             "iwvi",
             "VI trained with M",
             np.sort(ms).astype(float),
@@ -97,9 +99,11 @@ def trained_with_m(plan: Plan, found: Found, model: int, iterations: int) -> lis
     return curves
 
 
-def _weighted(name: str, label: str, terms: Terms, at: int, k: int, ms: Sequence[int]) -> Curve:
+def _weighted(
+    name: str, label: str, terms: Terms, at: int, k: int, ms: Sequence[int]
+) -> DivergenceCurve:
     places = [MS.index(m) for m in ms]
-    return Curve(
+    return DivergenceCurve(
         name,
         label,
         np.array(ms, float),
@@ -108,3 +112,67 @@ def _weighted(name: str, label: str, terms: Terms, at: int, k: int, ms: Sequence
         np.repeat(terms.failures[at], len(ms)),
         k,
     )
+
+
+Row = dict[str, Any]
+
+
+def rows(plan: Plan, found: PlanTerms, ms: Sequence[int] | None = None) -> list[Row]:
+    """A row for each run that there is, in the order of the plan.
+
+    Args:
+        plan: what was asked for.
+        found: what has run of it.
+        ms: M of the importance sampling, a row each; by default the M that each inference was
+            made for.
+
+    Returns:
+        Estimates in nats, None where a data set has no q; `k` data sets, `failures` of them
+        without q; `heavy` where the `tail` of the terms is one of infinite variance.
+    """
+    records = []
+    for (i, j), terms in sorted(found.items()):
+        model, inference = plan.models[i], plan.inferences[j]
+        numbers = summary(terms.d)
+        for at, iterations in enumerate(plan.iterations):
+            for m in ms or (tested(inference),) if terms.done[at] else ():
+                got = [float(values[at, MS.index(m)]) for values in numbers]
+                got.append(tail_shape(np.abs(terms.d[at, MS.index(m)])))
+                skl, low, high, median, largest, sd, tail = (v if v == v else None for v in got)
+                records.append(
+                    {
+                        "model": model.name,
+                        "model_label": model.label,
+                        "inference": inference.name,
+                        "inference_label": inference.label,
+                        "iterations": iterations,
+                        "trained_m": tested(inference),
+                        "m": m,
+                        "skl": skl,
+                        "ci_low": low,
+                        "ci_high": high,
+                        "median": median,
+                        "largest": largest,
+                        "sd": sd,
+                        "tail": tail,
+                        "heavy": tail is not None and tail > HEAVY,
+                        "k": plan.datasets,
+                        "failures": int(terms.failures[at]),
+                        "seed": plan.seed,
+                        "seconds": float(terms.seconds[at]),
+                    }
+                )
+    return records
+
+
+def figure_rows(
+    number: int, plan: Plan, found: PlanTerms, ms: Sequence[int] | None = None
+) -> list[Row]:
+    """What one of the paper's figures shows of its plan, M on the axis being `ms`."""
+    if number == 1:
+        return rows(plan, found)
+    if number == 2:
+        return [row for row in rows(plan, found, ms or MS) if row["iterations"] in plan.picked]
+    weighted = rows(plan, found, sorted({tested(inference) for inference in plan.inferences}))
+    last = [row for row in weighted if row["iterations"] == plan.iterations[-1]]
+    return [row for row in last if row["trained_m"] in (1, row["m"])]

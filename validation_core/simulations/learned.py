@@ -21,7 +21,7 @@ from validation_core.models import Simulated, Training, trace
 from validation_core.rng import stream
 from validation_core.scores.classifier import TableClassifier
 from validation_core.scores.ratio import Ratio
-from validation_core.simulations.runs import Run
+from validation_core.simulations.runs import InferenceRun
 from validation_core.statistics import divergence as nats
 from validation_core.study import Report
 from validation_core.types import Array
@@ -36,7 +36,7 @@ TESTED = 1000
 
 
 @dataclass(frozen=True, eq=False)
-class Compared:
+class DivergenceComparison:
     """Both divergences of the same n simulations, in nats."""
 
     estimate: nats.Divergence
@@ -56,10 +56,10 @@ class Compared:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Learned(Specification, spec="learned"):
+class LearnedDivergence(Specification, spec="learned"):
     """A run's divergence, estimated as if its q had no density."""
 
-    of: Run
+    of: InferenceRun
     """The run, whose model, inference, iterations and seed these are; its data sets play no part.
     """
     rows: int = 1000
@@ -125,13 +125,13 @@ class Learned(Specification, spec="learned"):
         store.save("results", self.key, arrays, spec=keys.text(self), meta=meta)
         report(1.0, {})
 
-    def load(self, store: Store) -> Compared | None:
+    def load(self, store: Store) -> DivergenceComparison | None:
         """The stored result, or None."""
         stored = store.load("results", self.key)
         if stored is None:
             return None
         arrays = stored.arrays
-        return Compared(
+        return DivergenceComparison(
             _divergence(arrays["estimate"]),
             _divergence(arrays["exact"]),
             arrays["d_estimate"],

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from validation_core import keys
-from validation_core.bayes import Model
-from validation_core.bayes.algorithms import Weights, weights
-from validation_core.bayes.inference import Inference, Laplace
-from validation_core.bayes.posterior import FullGaussian, Posterior
+from validation_core.bayes import MODELS, HeartTransplants, Model
+from validation_core.bayes.inference import ALGORITHMS, Inference, Laplace
+from validation_core.bayes.posterior import FullGaussian, LogWeights, Posterior, log_weights
 from validation_core.keys import Specification
 from validation_core.models import covariates
 from validation_core.rng import stream
+from validation_core.statistics import divergence as nats
 from validation_core.statistics.divergence import importance_weighted
 from validation_core.study import Report
 from validation_core.types import Array, Joint
@@ -25,19 +26,20 @@ from validation_core.types import Array, Joint
 if TYPE_CHECKING:
     from validation_core.store import Store
 
+
 MS = (1, 2, 5, 10, 20, 50, 100)
 """Draws that importance sampling weighs, Algorithm 4: every run knows its terms for each."""
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class RunResult:
     """What a run leaves."""
 
     theta: Array
     """True z (K, D), which inference has not seen."""
     x: Array
     """Data (K, M')."""
-    weights: Weights
+    weights: LogWeights
     ok: NDArray[np.bool_]
     """Where inference gave a q (K,)."""
     q: FullGaussian | None
@@ -46,7 +48,7 @@ class Found:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Run(Specification, spec="run"):
+class InferenceRun(Specification, spec="run"):
     """A model, an inference, its iterations, and K simulated data sets.
 
     Data sets have random streams of their own that no other field enters: all runs of a model and
@@ -86,7 +88,7 @@ class Run(Specification, spec="run"):
         return [stream(self.seed, use, k) for k in range(self.datasets)]
 
     def done(self, store: Store) -> bool:
-        return store.has("results", self.key) and Summed(of=self).done(store)
+        return store.has("results", self.key) and RunTermsStudy(of=self).done(store)
 
     def run(self, store: Store, report: Report) -> None:
         """Simulate, infer, weigh, and keep it, with what else the same work gives.
@@ -120,26 +122,26 @@ class Run(Specification, spec="run"):
 
     def _keep(self, store: Store, pairs: Joint, q: Posterior, before: float) -> None:
         start = time.perf_counter()
-        log_weights = weights(self.model, q, pairs, max(MS), self.streams("draws"))
+        weights = log_weights(self.model, q, pairs, max(MS), self.streams("draws"))
         seconds = before + time.perf_counter() - start
-        arrays = {"theta": pairs.theta, "x": pairs.x, "ok": q.ok, **log_weights._asdict()}
+        arrays = {"theta": pairs.theta, "x": pairs.x, "ok": q.ok, **weights._asdict()}
         if isinstance(q, FullGaussian):
             arrays |= {"mean": q.mean, "scale": q.scale}
         meta = {"label": self.label, "seconds": seconds}
         store.save("results", self.key, arrays, spec=keys.text(self), meta=meta)
-        Summed(of=self).keep(store, log_weights, q.ok, seconds)
+        RunTermsStudy(of=self).keep(store, weights, q.ok, seconds)
 
-    def load(self, store: Store) -> Found | None:
+    def load(self, store: Store) -> RunResult | None:
         """The stored result, or None."""
         stored = store.load("results", self.key)
         if stored is None:
             return None
         of = stored.arrays
         q = FullGaussian(of["mean"], of["scale"]) if "mean" in of else None
-        return Found(
+        return RunResult(
             of["theta"],
             of["x"],
-            Weights(*(of[name] for name in Weights._fields)),
+            LogWeights(*(of[name] for name in LogWeights._fields)),
             of["ok"].astype(bool),
             q,
             float(stored.meta["seconds"]),
@@ -152,7 +154,7 @@ def simulated(model: Model, seed: int, which: Sequence[int]) -> Joint:
     return Joint(np.concatenate([r.theta for r in rows]), np.concatenate([r.x for r in rows]))
 
 
-class Kept(NamedTuple):
+class RunTerms(NamedTuple):
     """What figures need of one finished run."""
 
     d: Array
@@ -163,26 +165,279 @@ class Kept(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Summed(Specification, spec="summed"):
+class RunTermsStudy(Specification, spec="summed"):
     """The terms of a run, kept beside it: a hundredth of its size, small enough to ship."""
 
-    of: Run
+    of: InferenceRun
 
     def done(self, store: Store) -> bool:
         """Whether figures can be drawn of the run."""
         return store.has("results", self.key)
 
-    def keep(self, store: Store, found: Weights, ok: NDArray[np.bool_], seconds: float) -> None:
+    def keep(self, store: Store, found: LogWeights, ok: NDArray[np.bool_], seconds: float) -> None:
         """Save what the run has found."""
         d = np.asarray(importance_weighted(found.truth, found.draws, MS))
         meta = {"label": self.of.label, "failures": int((~ok).sum()), "seconds": seconds}
         store.save("results", self.key, {"d": d}, spec=keys.text(self), meta=meta)
 
-    def load(self, store: Store) -> Kept | None:
+    def load(self, store: Store) -> RunTerms | None:
         """The stored terms, or None."""
         stored = store.load("results", self.key)
         if stored is None:
             return None
-        return Kept(
+        return RunTerms(
             stored.arrays["d"], int(stored.meta["failures"]), float(stored.meta["seconds"])
         )
+
+
+GRID = (10, 30, 100, 300, 1000, 3000)
+"""Iterations of inference. Step sizes fall at half of them, so that each is a run of its own."""
+
+TRAINED = (1, 2, 5, 10, 20)
+"""M that Figure 3 trains with."""
+
+FOUR = "laplace", "adjusted_laplace", "vi", "iwvi"
+"""Algorithms of Figure 1."""
+
+_LONG = 300  # iterations beyond which a run is sent off early, not in the order of reading
+_AT_ONCE = 40.0  # steps' worth of what a step takes however small the model is
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan(Specification, spec="plan"):
+    """Models, inferences and iterations: a run for each combination.
+
+    Raises:
+        ValueError: for an empty or repeated choice, or numbers that count nothing.
+    """
+
+    models: tuple[Model, ...]
+    inferences: tuple[Inference, ...]
+    iterations: tuple[int, ...] = GRID
+    datasets: int = 100
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("models", "inferences", "iterations"):
+            values: tuple[Any, ...] = getattr(self, name)
+            if not values or len(set(values)) < len(values):
+                labels = (
+                    ", ".join(str(getattr(choice, "label", choice)) for choice in values) or "none"
+                )
+                raise ValueError(
+                    f"A plan has one or more {name}, each once; got {labels}. Leave out what is "
+                    f"repeated, or name one."
+                )
+        if min(self.iterations) < 1:
+            raise ValueError(
+                f"Iterations are 1 or more; got {min(self.iterations)}. Try {GRID[0]}."
+            )
+        if self.datasets < 2:
+            raise ValueError(
+                f"An interval needs 2 or more data sets; got {self.datasets}. Try 100."
+            )
+        for inference in self.inferences:
+            _known(tested(inference))
+
+    def run(self, model: Model, inference: Inference, iterations: int) -> InferenceRun:
+        """The run of one combination."""
+        return InferenceRun(
+            model=model,
+            inference=inference,
+            iterations=iterations,
+            datasets=self.datasets,
+            seed=self.seed,
+        )
+
+    @property
+    def picked(self) -> tuple[int, ...]:
+        """Iterations that Figure 2 shows: the middle and the last."""
+        several = self.iterations
+        return tuple(dict.fromkeys((several[(len(several) - 1) // 2], several[-1])))
+
+    def row(self, model: int, inference: int) -> tuple[InferenceRun, ...]:
+        """The runs of one curve, by places of model and inference, along the iterations."""
+        return self._rows[model, inference]
+
+    @cached_property
+    def _rows(self) -> dict[tuple[int, int], tuple[InferenceRun, ...]]:
+        return {
+            (i, j): tuple(self.run(model, inference, n) for n in self.iterations)
+            for i, model in enumerate(self.models)
+            for j, inference in enumerate(self.inferences)
+        }
+
+    def runs(self) -> tuple[InferenceRun, ...]:
+        """Every run in a good order for several workers.
+
+        Heart transplants come first, whole, so that there is a panel to read; then what every
+        other model needs few iterations for, the quickest model first; last the long runs, the
+        dearest of them first, so that no worker is left alone with one.
+        """
+        return tuple(dict.fromkeys(self._ordered()))
+
+    def _ordered(self) -> Iterator[InferenceRun]:
+        runs = [run for row in self._rows.values() for run in row]
+        heart = [run for run in runs if isinstance(run.model, HeartTransplants)]
+        others = sorted(
+            (run for run in runs if not isinstance(run.model, HeartTransplants)),
+            key=lambda run: price(run.model, None, 1),
+        )
+        yield from sorted(heart, key=lambda run: run.iterations)
+        yield from (run for run in others if run.iterations <= _LONG)
+        long = [run for run in others if run.iterations > _LONG]
+        yield from sorted(long, key=lambda run: -price(run.model, run.inference, run.iterations))
+
+
+def price(model: Model, inference: Inference | None, iterations: int) -> float:
+    """About how dear a run is, in units of no meaning: only its order counts."""
+    step = np.prod(model.dims, dtype=float) / 100 + _AT_ONCE
+    draws = 1.0 if inference is None else float(_draws(inference))
+    return float(step * draws * iterations)
+
+
+def _draws(inference: Inference) -> int:
+    """Points at which a step evaluates the model."""
+    return int(getattr(inference, "m", 1)) * int(getattr(inference, "groups", 1))
+
+
+def tested(inference: Inference) -> int:
+    """M of the importance sampling that an inference is tested with: the one it was made for."""
+    return int(getattr(inference, "m", 1))
+
+
+def figure(
+    number: int,
+    models: Sequence[Model] = (),
+    inferences: Sequence[Inference] = (),
+    iterations: Sequence[int] = (),
+    *,
+    datasets: int = 100,
+    seed: int = 0,
+) -> Plan:
+    """What one figure of the paper needs.
+
+    Args:
+        number: 1, the divergence against iterations; 2, importance sampling of the fits of
+            Figure 1 (the same runs); 3, importance weighted VI trained with M.
+        models: by default all five.
+        inferences: by default the figure's own.
+        iterations: by default the grid; for Figure 3 its last.
+
+    Raises:
+        ValueError: for another number, or choices that make no plan.
+    """
+    if number not in (1, 2, 3):
+        raise ValueError(f"Figures are 1, 2 and 3; got {number}. Choose one of them.")
+    own = trained() if number == 3 else tuple(ALGORITHMS[name] for name in FOUR)
+    return Plan(
+        models=tuple(models) or tuple(kind() for kind in MODELS.values()),
+        inferences=tuple(inferences) or own,
+        iterations=tuple(iterations) or (GRID[-1:] if number == 3 else GRID),
+        datasets=datasets,
+        seed=seed,
+    )
+
+
+def trained(ms: Sequence[int] = TRAINED) -> tuple[Inference, ...]:
+    """VI, which is M = 1, and importance weighted VI for every larger M.
+
+    Raises:
+        ValueError: for an M that runs are not tested with.
+    """
+    for m in ms:
+        _known(m)
+    weighted: Any = ALGORITHMS["iwvi"]
+    return tuple(ALGORITHMS["vi"] if m == 1 else replace(weighted, m=m) for m in ms)
+
+
+def _known(m: int) -> None:
+    if m not in MS:
+        raise ValueError(
+            f"Runs are tested with M = {', '.join(map(str, MS))}; got M = {m}. Choose one of them."
+        )
+
+
+Memory = MutableMapping[str, RunTerms]
+"""What was read before, by the key of the run: a page asks twice a second."""
+
+
+@dataclass(frozen=True, eq=False)
+class Terms:
+    """One curve: a model, an inference, and I numbers of iterations."""
+
+    d: Array
+    """Terms of the divergence in nats (I, len(MS), K), NaN where there is no run yet or no q."""
+    done: NDArray[np.bool_]
+    """Where there is a run (I,)."""
+    failures: NDArray[np.int64]
+    """Data sets without q (I,)."""
+    seconds: Array
+    """That a run took (I,), NaN where there is none."""
+
+
+def missing(plan: Plan, store: Store) -> tuple[InferenceRun, ...]:
+    """Runs whose terms a store lacks, in the order in which they should run."""
+    return tuple(run for run in plan.runs() if not RunTermsStudy(of=run).done(store))
+
+
+def collect(
+    plan: Plan, store: Store, memory: Memory | None = None
+) -> dict[tuple[int, int], Terms]:
+    """Every curve of a plan as far as it has run, by (place of model, place of inference)."""
+    known: Memory = {} if memory is None else memory
+    return {
+        (i, j): _terms(plan.row(i, j), plan.datasets, store, known)
+        for i in range(len(plan.models))
+        for j in range(len(plan.inferences))
+    }
+
+
+def _terms(row: tuple[InferenceRun, ...], k: int, store: Store, known: Memory) -> Terms:
+    d = np.full((len(row), len(MS), k), np.nan)
+    done, failures = np.zeros(len(row), bool), np.zeros(len(row), np.int64)
+    seconds = np.full(len(row), np.nan)
+    for at, run in enumerate(row):
+        run_terms = known.get(run.key) or RunTermsStudy(of=run).load(store)
+        if run_terms is not None:
+            known[run.key] = run_terms
+            d[at], failures[at], seconds[at] = run_terms
+            done[at] = True
+    return Terms(d, done, failures, seconds)
+
+
+class Summary(NamedTuple):
+    """The divergence that d (..., K) estimate, in nats; NaN where any of them is missing."""
+
+    mean: Array
+    low: Array
+    """Normal 95% interval of the mean: it may be below 0, which a divergence is not."""
+    high: Array
+    median: Array
+    largest: Array
+    sd: Array
+    """Of d over data sets."""
+
+
+def summary(d: Array) -> Summary:
+    """Of d (..., K): (...). A data set without q leaves its whole place without a number, as the
+    mean over the others would flatter the inference: they are the easier ones.
+    """
+    there = np.asarray(np.isfinite(d).all(-1))
+    rows = d[there]
+    means = nats.means(rows)
+    values = (
+        means.estimate,
+        means.low,
+        means.high,
+        np.median(rows, -1),
+        rows.max(-1),
+        rows.std(-1, ddof=1),
+    )
+    return Summary(*(_put(there, value) for value in values))
+
+
+def _put(there: NDArray[np.bool_], values: Array) -> Array:
+    filled = np.full(there.shape, np.nan)
+    filled[there] = values
+    return filled

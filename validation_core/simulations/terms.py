@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtr, ndtri
 
+from validation_core import keys
+from validation_core.bayes import Model
+from validation_core.bayes.posterior import Posterior
+from validation_core.keys import Specification
+from validation_core.models import covariates
 from validation_core.rng import stream
-from validation_core.simulations.plan import tested
-from validation_core.simulations.runs import MS, Found, Run
+from validation_core.simulations.runs import MS, InferenceRun, RunResult, simulated, tested
 from validation_core.statistics import divergence
+from validation_core.study import Report
 from validation_core.types import Array
+
+if TYPE_CHECKING:
+    from validation_core.store import Store
+
 
 FLIPS = 1999
 BINS = 48
@@ -19,7 +31,7 @@ _CLOSEST = 1e-3  # nats: below that two posteriors are the same to any reader
 _ROUNDING = 1e-9  # nats: below that terms are what rounding leaves of 0
 
 
-class Spread(NamedTuple):
+class TermSpread(NamedTuple):
     """Terms of the data sets that have a finite one, over MS; the rest are only counted."""
 
     places: NDArray[np.int64]
@@ -55,7 +67,7 @@ class Spread(NamedTuple):
         return np.asarray(self.tail > divergence.HEAVY)
 
 
-def spread(found: Found, seed: int = 0) -> Spread | None:
+def spread(found: RunResult, seed: int = 0) -> TermSpread | None:
     """Of a run; None where fewer than two data sets have a finite d for every M.
 
     What is left out depends on the data alone where it has no q, so that the test keeps its level
@@ -74,7 +86,7 @@ def spread(found: Found, seed: int = 0) -> Spread | None:
     test = divergence.relabelled(d, nothing, stream(seed, "signs"), relabelings=FLIPS)
     root = np.sqrt(np.square(d).mean(-1) / d.shape[1])  # the same whatever the signs
     scale = np.where(root > 0, root, 1.0)
-    return Spread(
+    return TermSpread(
         finite,
         d,
         means.estimate,
@@ -94,7 +106,7 @@ def _tail(sizes: Array) -> float:
     return divergence.tail_shape(sizes) if sizes.max() > _ROUNDING else float("nan")
 
 
-class Scale(NamedTuple):
+class SymlogScale(NamedTuple):
     """A symmetric-log axis: linear between -unit and unit, logarithmic beyond, in one formula."""
 
     unit: float
@@ -119,13 +131,13 @@ class Scale(NamedTuple):
         return np.power(10.0, np.arange(first, last + 1))
 
 
-def scale(d: Array) -> Scale:
+def scale(d: Array) -> SymlogScale:
     """An axis for terms (..., n), on which the row with the least spread is still seen."""
     typical = float(np.median(np.abs(d), axis=-1).min())
-    return Scale(10.0 ** int(np.floor(np.log10(max(typical, _CLOSEST)))))
+    return SymlogScale(10.0 ** int(np.floor(np.log10(max(typical, _CLOSEST)))))
 
 
-def counts(d: Array, axis: Scale) -> tuple[Array, NDArray[np.intp]]:
+def counts(d: Array, axis: SymlogScale) -> tuple[Array, NDArray[np.intp]]:
     """Bins as wide as one another on the axis, 0 among their edges: edges (B + 1,), (..., B)."""
     places = axis.at(d)
     low, high = min(float(places.min()), -0.5), max(float(places.max()), 0.5)
@@ -138,9 +150,244 @@ def counts(d: Array, axis: Scale) -> tuple[Array, NDArray[np.intp]]:
     return edges, histograms.reshape(*d.shape[:-1], last - first)
 
 
-def mean(run: Run, found: Found) -> float:
+def mean(run: InferenceRun, found: RunResult) -> float:
     """A run's divergence in nats over the data sets with a q, at the M it was made for."""
     d = divergence.importance_weighted(
         found.weights.truth, found.weights.draws, (tested(run.inference),)
     )
     return float(np.mean(d[0, found.ok])) if found.ok.any() else float("nan")
+
+
+DRAWS = 240
+CHAINS = 4
+"""From each truth, whose first states are left out."""
+BLOCK = 25
+"""Data sets that one task draws for, all at once: each block is shown as soon as it is there."""
+MOST = 101
+"""Data sets that one figure holds."""
+
+
+class DatasetTerms(NamedTuple):
+    """Algorithm 1 of every data set: logarithms at the true z, and at q's draw z~."""
+
+    log_p: Array
+    """log p(z, y) (K, 2)."""
+    log_q: Array
+    """log q(z | y) (K, 2), NaN where there is no q or none whose density is kept."""
+    weights: Array
+    """log p - log q (K, 2)."""
+    d: Array
+    """Their difference (K,), in nats."""
+    places: NDArray[np.int64]
+    """Data sets with a finite d, in order of d, at most MOST of them: the smallest, the largest
+    and the median (the middle one of these) are always there."""
+
+
+def numbers(run: InferenceRun, found: RunResult) -> DatasetTerms:
+    """Of a run. Where the exact posterior is q, its covariates must have been lent."""
+    z = np.stack([found.theta, found.weights.drawn], 1)  # (K, 2, D)
+    weights = np.stack([found.weights.truth[:, 0], found.weights.draws[:, 0]], 1)
+    d = divergence.importance_weighted(found.weights.truth, found.weights.draws, (1,))[0]
+    q = density(run, found)
+    log_q = np.full_like(weights, np.nan) if q is None else q.log_density(z)
+    ranked = np.argsort(d, kind="stable")
+    ranked = ranked[np.isfinite(d[ranked])]
+    few = np.linspace(0, len(ranked) - 1, min(MOST, len(ranked)))
+    return DatasetTerms(weights + log_q, log_q, weights, d, ranked[np.round(few).astype(int)])
+
+
+def density(run: InferenceRun, found: RunResult) -> Posterior | None:
+    """q, where its density is known after the run: a normal, or the exact posterior."""
+    if found.q is not None:
+        return found.q
+    return run.model.exact(found.x) if run.inference.name == "exact" else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PosteriorDraws(Specification, spec="opened"):
+    """Posterior draws of some data sets of a model and seed, whatever is inferred from them."""
+
+    gpu: ClassVar[bool] = False
+
+    model: Model
+    seed: int
+    which: tuple[int, ...]
+    """Data sets, by number."""
+    draws: int = DRAWS
+
+    @property
+    def label(self) -> str:
+        n = len(self.which)
+        return f"Posterior of {self.model.label}, {n} data set{'s' * (n != 1)}"
+
+    def done(self, store: Store) -> bool:
+        return store.has("results", self.key)
+
+    def run(self, store: Store, report: Report) -> None:
+        """Draw, and keep it."""
+        from validation_core.bayes import hmc
+
+        covariates(store, self.model)
+        pairs = simulated(self.model, self.seed, self.which)
+        streams = _streams(self)
+        chains = hmc.draws(self.model, pairs.x, pairs.theta, self.draws, streams, chains=CHAINS)
+        arrays = {"z": chains.z, "acceptance": chains.acceptance}
+        store.save("results", self.key, arrays, spec=keys.text(self), meta={"label": self.label})
+        report(1.0, {})
+
+    def load(self, store: Store) -> Array | None:
+        """The stored draws (len(which), draws, D), or None."""
+        stored = store.load("results", self.key)
+        return None if stored is None else stored.arrays["z"]
+
+
+def tasks(run: InferenceRun, places: NDArray[np.int64]) -> tuple[PosteriorDraws, ...]:
+    """Blocks that hold these data sets, in the order in which the figure's middle needs them.
+
+    Where all data sets of a run fit into a figure, runs of the same model and seed share them.
+    """
+    chosen = np.arange(run.datasets) if run.datasets <= MOST else np.sort(places)
+    blocks = [chosen[i : i + BLOCK] for i in range(0, len(chosen), BLOCK)]
+    middle = places[len(places) // 2] if len(places) else -1
+    blocks.sort(key=lambda block: middle not in block)
+    return tuple(
+        PosteriorDraws(model=run.model, seed=run.seed, which=tuple(map(int, block)))
+        for block in blocks
+    )
+
+
+def exact(task: PosteriorDraws) -> Array | None:
+    """Draws (len(which), draws, D) where the posterior has a closed form; covariates are lent."""
+    posterior = task.model.exact(simulated(task.model, task.seed, task.which).x)
+    return None if posterior is None else posterior.sample(task.draws, _streams(task))
+
+
+def _streams(task: PosteriorDraws) -> list[np.random.Generator]:
+    return [stream(task.seed, "posterior", k) for k in task.which]
+
+
+def ellipses(mean: Array, scale: Array, share: float, points: int = 61) -> Array:
+    """Where the density of a normal's two coordinates falls off to leave this share inside.
+
+    Args:
+        mean: (V, 2).
+        scale: rows of the scale of both coordinates (V, 2, D): their covariance is rows rows^T.
+        share: of the mass inside.
+        points: along each outline.
+
+    Returns:
+        Closed outlines (V, points, 2), NaN where the normal is.
+    """
+    turn = np.linspace(0, 2 * np.pi, points)
+    covariance = scale @ np.swapaxes(scale, 1, 2)
+    ok = np.asarray(np.isfinite(mean).all(1) & np.isfinite(covariance).all((1, 2)))
+    values, vectors = np.linalg.eigh(np.where(ok[:, None, None], covariance, np.eye(2)))
+    root = vectors * np.sqrt(np.maximum(values, 0))[:, None]
+    reach = np.sqrt(-2 * np.log1p(-share))  # the squared radius is exponential, of mean 2
+    outlines = mean[:, None] + reach * np.stack([np.cos(turn), np.sin(turn)], 1) @ np.swapaxes(
+        root, 1, 2
+    )
+    return np.where(ok[:, None, None], outlines, np.nan)
+
+
+def frame(parts: Sequence[Array]) -> tuple[Array, Array]:
+    """Centres and half widths (V, 2) of boxes that hold all points (V, L, 2) of all parts."""
+    points = np.concatenate(parts, axis=1)
+    with np.errstate(invalid="ignore"):
+        low, high = np.nanmin(points, axis=1), np.nanmax(points, axis=1)
+    half = (high - low) / 2
+    least = 1e-9 * np.maximum(np.abs(low) + np.abs(high), 1.0)
+    return (low + high) / 2, 1.05 * np.maximum(half, least)
+
+
+def ticks(low: float, high: float, most: int = 4) -> Array:
+    """Round numbers within [low, high], at most `most` and at least two."""
+    raw = (high - low) / most
+    power = 10.0 ** np.floor(np.log10(raw))
+    for step in (power * k for k in (1, 2, 2.5, 5, 10)):
+        first, last = np.ceil(low / step), np.floor(high / step)
+        if last - first < most:
+            return np.asarray(step * np.arange(first, last + 1))
+    raise AssertionError("ten times the power of ten below a fourth has at most four")
+
+
+Float = NDArray[np.float64]
+Width = Literal["narrow", "wide"]
+
+NATS = np.logspace(-3, 1, 81)
+"""Nats, twenty to each power of ten."""
+_LEVEL = 0.9
+"""Of the intervals whose misses are counted; a tenth of them misses where q is right."""
+
+
+class NormalPair(NamedTuple):
+    """How N(0, 1) and q differ, for each divergence (...)."""
+
+    mean: Float
+    """Of q."""
+    sd: Float
+    """Of q."""
+    auc: Float
+    """Of the best classifier: how often it scores a draw of p above one of q."""
+    accuracy: Float
+    """Of the best classifier, on as many draws of p as of q."""
+    distance: Float
+    """Total variation."""
+    misses: Float
+    """Share of draws of p outside q's central 90% interval."""
+
+
+def shifted(nats: ArrayLike) -> NormalPair:
+    """q = N(delta, 1): the divergence is delta^2.
+
+    Raises:
+        ValueError: for a divergence below 0.
+    """
+    delta = np.sqrt(_checked(nats))
+    reach = ndtri((1 + _LEVEL) / 2)
+    accuracy = ndtr(delta / 2)
+    misses = ndtr(-reach - delta) + ndtr(-reach + delta)
+    return NormalPair(
+        delta, np.ones_like(delta), ndtr(delta / np.sqrt(2)), accuracy, 2 * accuracy - 1, misses
+    )
+
+
+def scaled(nats: ArrayLike, width: Width = "narrow") -> NormalPair:
+    """q = N(0, r^2) or N(0, 1 / r^2): the divergence is (r^2 + 1 / r^2 - 2) / 2 for both.
+
+    Raises:
+        ValueError: for a divergence below 0.
+    """
+    ratio = np.exp(np.arcsinh(np.sqrt(_checked(nats) / 2)))
+    sd = 1 / ratio if width == "narrow" else ratio
+    inner = 2 * ndtr(_crossing(ratio)) - 1  # of the wider one, where the narrower is denser
+    distance = 2 * ndtr(_crossing(ratio) * ratio) - 1 - inner
+    misses = 2 * ndtr(-ndtri((1 + _LEVEL) / 2) * sd)
+    # The ratio of two such draws is Cauchy: the best score is a draw's size, or its opposite.
+    auc = 2 / np.pi * np.arctan(ratio)
+    return NormalPair(np.zeros_like(sd), sd, auc, (1 + distance) / 2, distance, misses)
+
+
+def nearest(nats: float) -> int:
+    """The place on the grid that is next to a divergence, by its logarithm; 0 for none above 0."""
+    if not nats > 0:
+        return 0
+    return int(np.abs(np.log(NATS) - np.log(min(nats, 1e300))).argmin())
+
+
+def _crossing(ratio: Float) -> Float:
+    """Where the densities of N(0, 1) and of the narrower N(0, 1 / r^2) meet."""
+    size = np.log(ratio)
+    with np.errstate(invalid="ignore"):
+        crossing = np.sqrt(2 * size / np.expm1(2 * size))
+    return np.where(size > 0, crossing, 1.0)
+
+
+def _checked(nats: ArrayLike) -> Float:
+    values = np.asarray(nats, dtype=np.float64)
+    if not (values >= 0).all():
+        raise ValueError(
+            f"A divergence is 0 or more nats; got {float(values.min())}. Clip an estimate's "
+            f"noise at 0 first"
+        )
+    return values

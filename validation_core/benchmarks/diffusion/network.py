@@ -25,7 +25,7 @@ _P_MEAN, _P_SD = -1.2, 1.2  # of ln sigma in training
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shape:
+class NetworkShape:
     """`layers` hidden layers of `hidden` units on theta (D), x (M) and the noise's level.
 
     The first hidden layer is a sum of three parts: linear in theta, a perceptron of x, a

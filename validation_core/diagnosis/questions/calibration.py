@@ -17,11 +17,10 @@ import plotly.graph_objects as go
 
 from validation_core import keys, scores, statistics
 from validation_core.diagnosis import tasks as diagnoses
-from validation_core.diagnosis import words
-from validation_core.diagnosis.called import called
-from validation_core.diagnosis.claims import Claims
-from validation_core.diagnosis.obstacles import obstacle as hinders
-from validation_core.diagnosis.obstacles import unusable
+from validation_core.diagnosis.choice import obstacle as hinders
+from validation_core.diagnosis.choice import unusable
+from validation_core.diagnosis.claims import Claims, called
+from validation_core.diagnosis.learning import held_back
 from validation_core.diagnosis.questions.base import (
     LEVEL,
     Interval,
@@ -31,9 +30,7 @@ from validation_core.diagnosis.questions.base import (
     TableStudy,
     as_numbers,
 )
-from validation_core.diagnosis.records import SMALLEST
-from validation_core.diagnosis.run import held_back
-from validation_core.diagnosis.words import distances
+from validation_core.diagnosis.records import SMALLEST, distances, equals
 from validation_core.figures import style
 from validation_core.figures.outcome import Drawn
 from validation_core.methods import SBC, SKL, skl
@@ -815,7 +812,7 @@ def _nats(nats: DensityDivergence | LearnedDivergence) -> list[str]:
     ends = {"skl": nats.estimate, "ci_low": nats.low, "ci_high": nats.high}
     sentences = [*nats_in_words({**fields, **ends})]
     sentences.append(
-        f"Against no divergence at all p {words.equals(nats.pvalue)}, by "
+        f"Against no divergence at all p {equals(nats.pvalue)}, by "
         f"{nats.relabelings:,} relabelings within x."
     )
     if nats.weighted:

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from scipy.special import betaincinv
 
 from validation_core import sampling, scores, statistics
-from validation_core.diagnosis import learning, obstacles, run
-from validation_core.diagnosis.called import called
-from validation_core.diagnosis.claims import Claims
+from validation_core.diagnosis import choice, learning
+from validation_core.diagnosis.claims import Claims, called
 from validation_core.diagnosis.questions.base import (
     LEVEL,
     Names,
@@ -23,8 +22,8 @@ from validation_core.diagnosis.questions.base import (
     TableStudy,
     as_numbers,
 )
+from validation_core.diagnosis.records import equals
 from validation_core.diagnosis.tasks import slot_training, training
-from validation_core.diagnosis.words import equals
 from validation_core.figures import style
 from validation_core.figures.outcome import Drawn
 from validation_core.methods import WithinX
@@ -64,7 +63,7 @@ class InTheta(Question["MassInTheta"]):
                 "A map over theta compares the truth with q's draws at the same x; two samples p "
                 "and q have no x. Upload theta, x and theta_q."
             )
-        return obstacles.obstacle(WithinX(), upload) or obstacles.unusable(upload)
+        return choice.obstacle(WithinX(), upload) or choice.unusable(upload)
 
     def studies(
         self, upload: Upload, methods: Sequence[Method], seed: int
@@ -77,7 +76,7 @@ class InTheta(Question["MassInTheta"]):
         network = training(upload, WithinX(), seed)
         assert network is not None
         both = [network]
-        if obstacles.within(upload) is None:
+        if choice.within(upload) is None:
             both.append(slot_training(upload, seed))
         return (InThetaStudy(digest=upload.digest, seed=seed, trainings=tuple(both)),)
 
@@ -251,7 +250,7 @@ class InThetaStudy(TableStudy[MassInTheta], spec="in_theta"):
         """Held-out rows with as many draws as are scored, and their logits."""
         n = len(learning.kept(upload, self.seed))
         most = min(upload.k, max(1, SCORED // n), max(1, _NUMBERS // sum(upload.dims)))
-        few = run.held_back(upload, self.seed, most)
+        few = learning.held_back(upload, self.seed, most)
         return few, scores.apply(network.at(), few)
 
 

@@ -18,15 +18,13 @@ from numpy.typing import NDArray
 
 from validation_core import scores, statistics
 from validation_core.diagnosis import learning
-from validation_core.diagnosis.obstacles import obstacle, unusable
+from validation_core.diagnosis.choice import obstacle, unusable
 from validation_core.methods.base import Method
 from validation_core.methods.omnibus import Omnibus, WholeTable
 from validation_core.methods.sbc import SBC
-from validation_core.omnibus import Learned
-from validation_core.omnibus.battery import ROUNDING, Battery, Scale, scale
-from validation_core.omnibus.features import RATIOS
-from validation_core.omnibus.slots import Slots, SlotScore, log_ratios, norms
-from validation_core.omnibus.table import Asked, statistics_of
+from validation_core.omnibus import LearnedScore, TableStatistics, statistics_of
+from validation_core.omnibus.battery import RATIOS, ROUNDING, Battery, EvidenceScale, scale
+from validation_core.omnibus.slots import SlotRanks, Slots, log_ratios, norms
 from validation_core.rng import stream
 from validation_core.statistics.permutation import share_beyond
 from validation_core.statistics.ranks import count, require_numbers
@@ -328,7 +326,7 @@ class _LearnedPools:
 class NullVerdict:
     """What is looked at, its pools being q's draws alone, and how large the largest of it gets."""
 
-    setup: Asked
+    setup: TableStatistics
     """Without learned scores."""
     labellings: Slots
     """(B, N)."""
@@ -360,13 +358,13 @@ class NullVerdict:
     def beside(self, learned: _LearnedPools) -> NullVerdict:
         """With these learned scores too: only theirs are worked out for every labelling."""
         scores = [
-            Learned(name, learned.rows, pool.draws[0], name in RATIOS)
+            LearnedScore(name, learned.rows, pool.draws[0], name in RATIOS)
             for name, pool in learned.pools.items()
         ]
         return replace(self, learned=learned, others=self.setup.beside(scores))
 
     @cached_property
-    def _null(self) -> tuple[Scale, NDArray[np.float32]]:
+    def _null(self) -> tuple[EvidenceScale, NDArray[np.float32]]:
         """How families compare, and the largest evidence (B,) of each labelling."""
         z, cells = self.z, self.setup.battery.cells
         if self.others is not None:
@@ -384,14 +382,14 @@ class NullVerdict:
         slack = ROUNDING * np.maximum(np.abs(observed), 1.0)
         return share_beyond(observed, np.broadcast_to(null, (len(observed), len(null))), slack)
 
-    def _scores(self, trials: SelfMadeTables) -> list[SlotScore]:
+    def _scores(self, trials: SelfMadeTables) -> list[SlotRanks]:
         """Ranks of the truths among the other draws, by every score that is looked at."""
         u = self.theta.on(trials).mid_ranks()
         scores = [
-            SlotScore("theta", int(parameter), u[parameter]) for parameter in self.setup.parameters
+            SlotRanks("theta", int(parameter), u[parameter]) for parameter in self.setup.parameters
         ]
         if self.norm is not None:
-            scores.append(SlotScore("norm", -1, self._norms(trials)))
+            scores.append(SlotRanks("norm", -1, self._norms(trials)))
         if self.learned is None:
             return scores
         there = trials.at(self.learned.rows)
@@ -400,7 +398,7 @@ class NullVerdict:
             raw = None
             if name in RATIOS:
                 raw = log_ratios(scored.truth[0], pool.draws[0].max(axis=-1)).T
-            scores.append(SlotScore(name, -1, scored.mid_ranks()[0], raw))
+            scores.append(SlotRanks(name, -1, scored.mid_ranks()[0], raw))
         return scores
 
     def _norms(self, trials: SelfMadeTables) -> NDArray[np.float32]:

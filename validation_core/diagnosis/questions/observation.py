@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from validation_core import keys, sampling
-from validation_core.diagnosis import learning, obstacles, tasks
-from validation_core.diagnosis.called import called, column
-from validation_core.diagnosis.claims import Claims
+from validation_core.diagnosis import choice, learning, tasks
+from validation_core.diagnosis.claims import Claims, called, column
 from validation_core.diagnosis.questions import in_theta
 from validation_core.diagnosis.questions.base import (
     LEVEL,
@@ -29,8 +28,8 @@ from validation_core.diagnosis.questions.base import (
     as_numbers,
 )
 from validation_core.diagnosis.questions.over_x import scan
+from validation_core.diagnosis.records import equals
 from validation_core.diagnosis.tasks import training
-from validation_core.diagnosis.words import equals
 from validation_core.figures import style
 from validation_core.figures.outcome import Drawn
 from validation_core.keys import Specification
@@ -95,7 +94,7 @@ class Observation(Question["AtObservation"]):
                 f"A local test learns on half of the rows and needs at least {FEWEST} rows; got "
                 f"{upload.n}. Upload more rows."
             )
-        return obstacles.unusable(upload)
+        return choice.unusable(upload)
 
     def studies(
         self, upload: Upload, methods: Sequence[Method], seed: int, where: Where = None
@@ -114,7 +113,7 @@ class Observation(Question["AtObservation"]):
         network = Training(source=source, recipe=LC2STEnsemble(), seed=seed)
         studies = [at.study(upload, seed, network, "local")]
         for method in methods:
-            if method.localizes and obstacles.obstacle(method, upload) is None:
+            if method.localizes and choice.obstacle(method, upload) is None:
                 localizer = training(upload, method, seed)
                 assert localizer is not None
                 studies.append(at.study(upload, seed, localizer, "ball"))

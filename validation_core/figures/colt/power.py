@@ -18,6 +18,7 @@ from validation_core.figures.marks import (
     Axis,
     Band,
     Bars,
+    HBand,
     HLine,
     Line,
     Mark,
@@ -300,4 +301,8 @@ def _still(mark: Mark, at: int) -> Mark:
     """A mark where the slider stood at one of its values."""
     values = {field.name: getattr(mark, field.name) for field in fields(mark)}
     still = {name: v.values[at] for name, v in values.items() if isinstance(v, Over)}
-    return replace(mark, **still) if isinstance(mark, Note) else replace(mark, **still, label="")
+    return (
+        replace(mark, **still)
+        if isinstance(mark, HBand | Note)
+        else replace(mark, **still, label="")
+    )

@@ -5,13 +5,13 @@ axis' foot, 0 and negative values included, is drawn at the foot, and the pointe
 itself.
 """
 
-from validation_core.figures.divergence.axes import LOWEST
 from validation_core.figures.divergence.paper import (
+    LOWEST,
+    Subplot,
     against_iterations,
     against_m,
     drawn,
     trained_with_m,
 )
-from validation_core.figures.divergence.sheet import Panel
 
-__all__ = ["LOWEST", "Panel", "against_iterations", "against_m", "drawn", "trained_with_m"]
+__all__ = ["LOWEST", "Subplot", "against_iterations", "against_m", "drawn", "trained_with_m"]

@@ -2,18 +2,278 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from typing import NamedTuple
 
-from validation_core.figures.divergence import axes
-from validation_core.figures.divergence.sheet import Panel, sheet
+import numpy as np
+import plotly.graph_objects as go
+
+from validation_core.figures import style
 from validation_core.figures.outcome import Drawn
+from validation_core.figures.style import Axis, Trace
 from validation_core.simulations import MS, Plan, curves
-from validation_core.simulations.curves import Curve, Found
+from validation_core.simulations.curves import DivergenceCurve, PlanTerms
+from validation_core.types import Array, MethodStyle
+
+LOWEST = 1e-4
+"""Nats below which no axis goes: nothing that anybody would notice is smaller."""
+
+_LARGEST = 1e37
+"""Nats above which nothing is drawn: numbers travel in single precision."""
+
+_FEW, _TICKS = 2, 6  # ticks along the divergence
+_BELOW, _ABOVE = 0.06, 0.12  # of its axis, for open marks and for crosses
+_NOTHING = 0.01  # nats: where a panel ends at most, of which an estimate is nothing
+
+
+def _tick_words(tick: float) -> str:
+    """A tick as it is written: in figures where it has few, else with a power of ten."""
+    exponent = int(np.floor(np.log10(tick) + 1e-9))
+    if -3 < exponent < 4:
+        return f"{tick:g}"
+    times = round(tick / 10.0**exponent)
+    return f"{times} × " * (times > 1) + f"10<sup>{exponent}</sup>".replace("-", "−")
+
+
+def _axis_along(curves: Sequence[DivergenceCurve], name: str) -> Axis:
+    """The axis of iterations or of M."""
+    places = np.concatenate([curve.x for curve in curves])
+    low, high = float(places.min()), float(places.max())
+    room = (high / low) ** 0.07 if high > low else 2.0
+    ticks = sorted(set(places))
+    return Axis(name, (low / room, high * room), log=True, ticks=_fewer(ticks, high / low))
+
+
+def _fewer(ticks: Sequence[float], span: float) -> list[float]:
+    """Those of the places that do not write over one another."""
+    spaced: list[float] = []
+    for tick in ticks:
+        if not spaced or np.log(tick / spaced[-1]) >= 0.09 * np.log(span) - 1e-9:
+            spaced.append(float(tick))
+    return spaced
+
+
+def _axis_foot(curves: Sequence[DivergenceCurve]) -> float:
+    """The lowest power of ten that an estimate or an interval's end above 0 asks for; lower where
+    an estimate is nothing, which should not look like a hundred nats.
+    """
+    ends = np.concatenate([[*c.found.mean, *c.found.low] for c in curves])
+    above = ends[np.isfinite(ends) & (ends > LOWEST)]
+    low = float(10.0 ** np.floor(np.log10(above.min()))) if above.size else LOWEST
+    nothing = any((c.found.mean <= LOWEST).any() for c in curves)
+    return min(low, _NOTHING) if nothing else low
+
+
+def _axis_up(curves: Sequence[DivergenceCurve]) -> Axis:
+    """The axis of the divergence, with room below its foot and for crosses at its top."""
+    low = _axis_foot(curves)
+    ends = np.concatenate([[*c.found.mean, *c.found.high] for c in curves])
+    top = min(max(float(ends[np.isfinite(ends)].max(initial=0.0)), 10 * low), _LARGEST)
+    span = np.log10(top / low)
+    limits = low * 10 ** (-_BELOW * span), top * 10 ** (_ABOVE * span)
+    return Axis("SKL, nats", limits, log=True, ticks=_ticks(low, top))
+
+
+def _ticks(low: float, top: float) -> list[float]:
+    """Powers of ten from the foot on, and what lies between where these are few."""
+    decades = 10.0 ** np.arange(np.round(np.log10(low)), np.floor(np.log10(top)) + 1)
+    if len(decades) > _FEW:
+        return list(map(float, decades[:: -(-len(decades) // _TICKS)]))
+    between = np.outer(decades, (1, 2, 5)).ravel()
+    return [float(tick) for tick in between if tick <= top]
+
+
+_BETWEEN_LINES = 0.018  # of the axis' length, between the algorithms at one place
+
+
+def traces(curves: Sequence[DivergenceCurve], x: Axis, y: Axis, along: str) -> Iterator[Trace]:
+    foot, (floor, roof) = _axis_foot(curves), y.limits
+    top = roof / (roof / floor) ** 0.04
+    step = (x.limits[1] / x.limits[0]) ** _BETWEEN_LINES
+    for j, curve in enumerate(curves):
+        look = style.algorithm_style(curve.name)
+        at = curve.x * step ** (j - (len(curves) - 1) / 2)
+        texts = _hover(curve)
+        symbols = [look.symbol + "-open" * bool(m <= foot) for m in curve.found.mean]
+        mean, low, high = (_clipped(values, foot) for values in curve.found[:3])
+        yield _bars(at, low, high, look)
+        yield {
+            **style.line(
+                at,
+                mean,
+                look.color,
+                dash=look.dash,
+                width=1.8,
+                name=curve.label,
+                hover=f"{curve.label}, %{{customdata[0]:,}} {along}<br>%{{text}}",
+            ),
+            "mode": "lines+markers",
+            "customdata": curve.x[:, None].astype(int).tolist(),
+            "text": texts,
+            "legendgroup": curve.label,
+            "cliponaxis": False,
+            "marker": {
+                "color": look.color,
+                "size": 8,
+                "symbol": symbols,
+                "line": {"width": 1.5, "color": look.color},
+            },
+        }
+        if curve.gap.any():
+            yield {
+                **style.line(
+                    at[curve.gap],
+                    np.full(int(curve.gap.sum()), top),
+                    look.color,
+                    hover=f"{curve.label}, %{{customdata[0]:,}} {along}<br>%{{text}}",
+                ),
+                "mode": "markers",
+                "customdata": curve.x[curve.gap][:, None].astype(int).tolist(),
+                "text": [text for text, gap in zip(texts, curve.gap, strict=True) if gap],
+                "marker": {
+                    "color": look.color,
+                    "symbol": "x-thin",
+                    "size": 8,
+                    "line": {"width": 2, "color": look.color},
+                },
+            }
+
+
+def _clipped(values: Array, foot: float) -> Array:
+    """On the axis: what lies below its foot at the foot, NaN where there is nothing."""
+    return np.where(np.isfinite(values), np.clip(values, foot, _LARGEST), np.nan)
+
+
+def _bars(x: Array, low: Array, high: Array, look: MethodStyle) -> Trace:
+    nothing = np.full(len(x), np.nan)
+    trace = style.line(
+        np.stack([x, x, nothing], 1).ravel(),
+        np.stack([low, high, nothing], 1).ravel(),
+        look.color,
+        width=1.5,
+        opacity=0.75,
+    )
+    return {**trace, "connectgaps": False}
+
+
+def _hover(curve: DivergenceCurve) -> list[str]:
+    """What the pointer reads at each place."""
+    texts = []
+    for i, mean in enumerate(curve.found.mean):
+        if np.isfinite(mean):
+            low, high, median, largest, _ = (float(values[i]) for values in curve.found[1:])
+            texts.append(
+                f"SKL {mean:.3g} [{low:.3g}, {high:.3g}] nats<br>median of d {median:.3g}, "
+                f"largest {largest:.3g}, {curve.k} data sets"
+            )
+        elif curve.failures[i]:
+            texts.append(f"no q on {curve.failures[i]} of {curve.k} data sets")
+        else:
+            texts.append("no finite estimate" if curve.done[i] else "no run yet")
+    return texts
+
+
+_COLUMNS = 3
+_PANEL, _HEADING, _BETWEEN = 170, 26, 52  # pixels: of a panel, above it, below it to the next
+_TOP, _BOTTOM, _LEGEND = 8, 96, 60  # around all of them; the legend lies that far below
+_BETWEEN_PANELS = 0.055  # of the sheet's width, between panels
+
+
+class Subplot(NamedTuple):
+    """A model and its lines."""
+
+    title: str
+    curves: Sequence[DivergenceCurve]
+
+
+def sheet(panels: Sequence[Subplot], along: str) -> go.Figure:
+    """All panels, what lies along them being iterations or M."""
+    if not any(np.isfinite(c.found.mean).any() or c.gap.any() for p in panels for c in p.curves):
+        return style.empty("No run has ended yet", height=_PANEL + _TOP + _BOTTOM)
+    columns = min(_COLUMNS, len(panels))
+    rows = -(-len(panels) // columns)
+    inside = rows * (_PANEL + _HEADING) + (rows - 1) * _BETWEEN
+    put: list[Trace] = []
+    layout: dict[str, object] = {
+        "showlegend": True,
+        "legend": {
+            "orientation": "h",
+            "x": 0,
+            "y": -_LEGEND / inside,
+            "yanchor": "top",
+            "font": {"size": 12},
+            "itemclick": False,
+            "itemdoubleclick": False,
+        },
+        "margin": {"l": 56, "r": 12, "t": _TOP, "b": _BOTTOM},
+    }
+    notes, legend_names = [], set[str]()
+    for i, panel in enumerate(panels):
+        place = _SubplotPlace.of(i, columns, rows)
+        x, y = _axis_along(panel.curves, along), _axis_up(panel.curves)
+        layout |= place.layout(x, y, first=i % columns == 0)
+        notes.append(place.heading(panel.title))
+        for trace in traces(panel.curves, x, y, along):
+            in_legend = bool(trace.get("name")) and trace["name"] not in legend_names
+            legend_names.add(str(trace.get("name", "")))
+            put.append({**trace, "showlegend": in_legend, **place.refs})
+    return style.figure(put, x=x, y=y, height=inside + _TOP + _BOTTOM, notes=notes, extra=layout)
+
+
+class _SubplotPlace(NamedTuple):
+    """Where a panel lies on the sheet, in shares of it."""
+
+    number: str
+    left: float
+    right: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, i: int, columns: int, rows: int) -> _SubplotPlace:
+        row, column = divmod(i, columns)
+        wide = (1 - _BETWEEN_PANELS * (columns - 1)) / columns
+        left = column * (wide + _BETWEEN_PANELS)
+        inside = rows * (_PANEL + _HEADING) + (rows - 1) * _BETWEEN
+        top = _HEADING + row * (_PANEL + _HEADING + _BETWEEN)
+        return cls(
+            str(i + 1) if i else "",
+            left,
+            min(left + wide, 1.0),
+            1 - (top + _PANEL) / inside,
+            1 - top / inside,
+        )
+
+    @property
+    def refs(self) -> dict[str, str]:
+        return {"xaxis": f"x{self.number}", "yaxis": f"y{self.number}"}
+
+    def layout(self, x: Axis, y: Axis, *, first: bool) -> dict[str, object]:
+        up = {**y.layout(), "ticktext": [_tick_words(tick) for tick in y.ticks or ()]}
+        if not first:
+            up["title"] = {"text": ""}
+        return {
+            f"xaxis{self.number}": {
+                **x.layout(),
+                "showgrid": False,
+                "anchor": f"y{self.number}",
+                "domain": [self.left, self.right],
+            },
+            f"yaxis{self.number}": {
+                **up,
+                "anchor": f"x{self.number}",
+                "domain": [self.low, self.high],
+            },
+        }
+
+    def heading(self, title: str) -> Trace:
+        note = style.note(title, self.left, self.high, None, paper=True)
+        return {**note, "yanchor": "bottom", "yshift": 6}
 
 
 def drawn(
-    number: int, plan: Plan, found: Found, ms: Sequence[int] | None = None
+    number: int, plan: Plan, found: PlanTerms, ms: Sequence[int] | None = None
 ) -> tuple[Drawn, ...]:
     """One of the paper's figures, of what has run of its plan."""
     if number == 1:
@@ -31,16 +291,16 @@ def drawn(
 
 
 def _weighed(
-    plan: Plan, found: Found, iterations: int, ms: Sequence[int], model: int
-) -> list[Curve]:
+    plan: Plan, found: PlanTerms, iterations: int, ms: Sequence[int], model: int
+) -> list[DivergenceCurve]:
     return curves.along_m(plan, found, model, iterations, ms)
 
 
-def _panels(plan: Plan, lines: Callable[[int], Sequence[Curve]]) -> list[Panel]:
-    return [Panel(model.label, lines(i)) for i, model in enumerate(plan.models)]
+def _panels(plan: Plan, lines: Callable[[int], Sequence[DivergenceCurve]]) -> list[Subplot]:
+    return [Subplot(model.label, lines(i)) for i, model in enumerate(plan.models)]
 
 
-def against_iterations(panels: Sequence[Panel]) -> Drawn:
+def against_iterations(panels: Sequence[Subplot]) -> Drawn:
     """Figure 1."""
     caption = (
         "Each point is the mean over the simulated data sets of an estimate of KL(p‖q) + KL(q‖p) "
@@ -54,7 +314,7 @@ def against_iterations(panels: Sequence[Panel]) -> Drawn:
     )
 
 
-def against_m(panels: Sequence[Panel], iterations: int) -> Drawn:
+def against_m(panels: Sequence[Subplot], iterations: int) -> Drawn:
     """Figure 2, of what inference gave after so many iterations."""
     caption = (
         "Lines fall as more draws of q are weighted, as far as importance sampling mends q, with "
@@ -68,7 +328,7 @@ def against_m(panels: Sequence[Panel], iterations: int) -> Drawn:
     )
 
 
-def trained_with_m(panels: Sequence[Panel], iterations: int) -> Drawn:
+def trained_with_m(panels: Sequence[Subplot], iterations: int) -> Drawn:
     """Figure 3, after so many iterations."""
     caption = (
         "Where the line of VI trained with M is lower, training for M gained more than weighting "
@@ -82,9 +342,9 @@ def trained_with_m(panels: Sequence[Panel], iterations: int) -> Drawn:
     )
 
 
-def _marks(panels: Sequence[Panel]) -> str:
+def _marks(panels: Sequence[Subplot]) -> str:
     """What the marks mean that are there."""
-    several = [(c.found, axes.foot(p.curves)) for p in panels for c in p.curves]
+    several = [(c.found, _axis_foot(p.curves)) for p in panels for c in p.curves]
     legend = ""
     if any(
         ((estimates.low <= foot) & (estimates.mean > foot)).any() for estimates, foot in several

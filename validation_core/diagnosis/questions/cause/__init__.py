@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core.diagnosis.called import called
-from validation_core.diagnosis.claims import Claims
-from validation_core.diagnosis.obstacles import unusable
+from validation_core.diagnosis.choice import unusable
+from validation_core.diagnosis.claims import Claims, called
 from validation_core.diagnosis.questions.base import (
     LEVEL,
     Names,
@@ -40,7 +39,7 @@ from validation_core.diagnosis.questions.cause.tables import (
     PreparedTable,
     subsample,
 )
-from validation_core.diagnosis.words import equals
+from validation_core.diagnosis.records import equals
 from validation_core.figures import style
 from validation_core.figures.outcome import Drawn
 from validation_core.methods.base import Method

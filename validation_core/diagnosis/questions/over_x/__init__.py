@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from validation_core import scores as scoring
-from validation_core.diagnosis import learning, obstacles
-from validation_core.diagnosis.called import called, column
-from validation_core.diagnosis.claims import Claims
+from validation_core.diagnosis import choice, learning
+from validation_core.diagnosis.claims import Claims, called, column
 from validation_core.diagnosis.questions.base import (
     LEVEL,
     Names,
@@ -26,19 +25,19 @@ from validation_core.diagnosis.questions.base import (
 )
 from validation_core.diagnosis.questions.over_x import scan
 from validation_core.diagnosis.questions.over_x.scan import Disc, FeatureSize, Kind, OverXFeatures
+from validation_core.diagnosis.records import equals
 from validation_core.diagnosis.tasks import training
-from validation_core.diagnosis.words import equals
 from validation_core.figures import style
 from validation_core.figures.outcome import Drawn
 from validation_core.localization import over_x as smoothing
 from validation_core.methods import WithinX
 from validation_core.methods.base import Method
 from validation_core.narrow import narrow
-from validation_core.omnibus.coordinates import (
+from validation_core.omnibus.places import (
     CHOSEN,
     COLUMNS,
     COMPONENTS,
-    Coordinates,
+    XCoordinates,
     aside,
     coordinates,
     moments,
@@ -82,7 +81,7 @@ class OverX(Question["ErrorsOverX"]):
                 f"A map over x compares stretches of at least 10 rows each and needs {FEWEST} "
                 f"rows; got {upload.n}. Upload more rows."
             )
-        return obstacles.unusable(upload)
+        return choice.unusable(upload)
 
     def studies(
         self, upload: Upload, methods: Sequence[Method], seed: int
@@ -92,7 +91,7 @@ class OverX(Question["ErrorsOverX"]):
             return ()
         network = None
         for method in methods:
-            if method.reads_classifier and obstacles.obstacle(WithinX(), upload) is None:
+            if method.reads_classifier and choice.obstacle(WithinX(), upload) is None:
                 network = training(upload, method, seed)
                 break
         if network is None:
@@ -357,7 +356,7 @@ class _Inputs(NamedTuple):
     name: str
     """ranks or learned."""
     features: OverXFeatures
-    at: Coordinates
+    at: XCoordinates
     plane: Array | None
     """x (n, 2) where it has two columns that vary."""
     rows: NDArray[np.int64]
@@ -555,7 +554,7 @@ def _typical(inputs: _Inputs, c: int, inside: NDArray[np.bool_]) -> int:
     return int(inputs.rows[within[np.square(across - np.median(across, axis=0)).sum(1).argmin()]])
 
 
-def _along(at: Coordinates, c: int) -> tuple[str, int]:
+def _along(at: XCoordinates, c: int) -> tuple[str, int]:
     return (at.kinds[c], at.which[c]) if c < len(at.kinds) else ("plane", -1)
 
 

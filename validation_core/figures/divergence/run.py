@@ -1,18 +1,22 @@
-"""One data set of a run opened up: its posterior, q, the two draws, and the arithmetic of d."""
+"""The terms d_k behind one divergence, and what signs alone would make of their mean."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from validation_core.diagnosis import equals
 from validation_core.figures import live
+from validation_core.figures.divergence.nats import size, tick
 from validation_core.figures.divergence.nats import size as nats
-from validation_core.figures.divergence.nats import tick
 from validation_core.figures.marks import (
     Anchor,
     Axis,
+    Band,
+    Bars,
     HLine,
     Line,
     Mark,
@@ -21,31 +25,199 @@ from validation_core.figures.marks import (
     Panel,
     Points,
     Slider,
+    VLine,
     over,
+    text,
 )
-from validation_core.figures.style import NULL, P, Q, method_style
+from validation_core.figures.style import NULL, OBSERVED, P, Q, method_style
 from validation_core.rng import stream
-from validation_core.simulations import Found, Run, opened
-from validation_core.simulations.opened import Numbers, Opened
-from validation_core.simulations.terms import scale
+from validation_core.simulations import MS, InferenceRun, RunResult, terms
+from validation_core.simulations.terms import (
+    FLIPS,
+    DatasetTerms,
+    PosteriorDraws,
+    SymlogScale,
+    TermSpread,
+    counts,
+    scale,
+)
 from validation_core.types import Array
 
+_SKL = method_style("skl").color
 
-def closed(run: Run) -> bool:
+_LEVEL = 0.05
+
+
+def terms_payload(terms: TermSpread) -> live.Payload:
+    """Histogram of d, and its null, over M."""
+    sentences = ["; ".join((_mean(terms, i), _evidence(terms, i))) for i in range(len(MS))]
+    return live.payload(
+        sliders=[
+            Slider(
+                "m",
+                MS,
+                label="Draws of q to a side, M",
+                names=list(map(str, MS)),
+                ends=("q itself", "q, weighed by p / q"),
+            )
+        ],
+        panels=[_histogram(terms), _null(terms)],
+        headline=text(
+            "At M = {m}, {said}", m=over(list(map(str, MS)), "m"), said=over(sentences, "m")
+        ),
+    )
+
+
+def _mean(terms: TermSpread, i: int) -> str:
+    low, high = size(float(terms.low[i])), size(float(terms.high[i]))
+    mean = size(float(terms.mean[i]))
+    return f"the mean term is {mean} nats (95% interval {low} to {high})"
+
+
+def _evidence(terms: TermSpread, i: int) -> str:
+    if terms.none[i]:
+        return "every term is 0 but for rounding, as where q is p."
+    p = float(terms.pvalue[i])
+    says = "evidence that q is not p" if p <= _LEVEL else "no evidence against q"
+    return f"flipping signs gives p {equals(p)}, {says}."
+
+
+def _histogram(terms: TermSpread) -> Panel:
+    axis = scale(terms.d)
+    edges, heights = _halved(*counts(terms.d, axis))
+    top = 1.1 * float(heights.max())
+    largest = terms.d.max(-1)
+    ends = axis.at(np.stack([terms.low, terms.high], -1))
+    sides = np.clip(ends, edges[0], edges[-1])
+    return Panel(
+        [
+            Band(over(sides, "m"), [0, 0], [top, top], color=OBSERVED, opacity=0.16),
+            Bars(edges, over(heights, "m"), color=_SKL),
+            VLine(0.0, color=NULL, width=1),
+            VLine(over(axis.at(np.median(terms.d, -1)), "m"), dash="5 3"),
+            VLine(over(axis.at(terms.mean), "m"), color=OBSERVED, width=2.5),
+            Points(
+                over(axis.at(largest)[:, None], "m"),
+                over(np.full((len(MS), 1), 0.04 * top), "m"),
+                color=_SKL,
+                size=9,
+                symbol="diamond",
+            ),
+        ],
+        title="Terms d, one for each data set",
+        height=270,
+        x=_terms_axis(axis, edges, terms.d),
+        y=Axis((0, top), "data sets", ticks=_whole(top)),
+        caption=over([_spread_out(terms, i) for i in range(len(MS))], "m"),
+        legend=[
+            ("mean, 95% interval", OBSERVED, "line"),
+            ("median", "", "dash"),
+            ("largest", _SKL, "diamond"),
+        ],
+    )
+
+
+def _halved(edges: Array, heights: NDArray[Any]) -> tuple[Array, Array]:
+    """Pairs of bins in one, 0 still an edge: a hundred terms leave narrower ones nearly empty."""
+    zero = int(np.abs(edges).argmin())
+    room = (zero % 2, (heights.shape[-1] + zero % 2) % 2)
+    width = edges[1] - edges[0]
+    padded = np.pad(heights, [(0, 0)] * (heights.ndim - 1) + [room])
+    pairs = padded.reshape(*heights.shape[:-1], -1, 2).sum(-1)
+    return edges[0] - room[0] * width + 2 * width * np.arange(pairs.shape[-1] + 1), pairs
+
+
+def _terms_axis(axis: SymlogScale, edges: Array, d: Array) -> Axis:
+    nats = axis.ticks(float(d.min()), float(d.max()))
+    labels = [tick(float(position)) for position in nats]
+    room = 0.02 * (edges[-1] - edges[0])
+    ends = (float(edges[0] - room), float(edges[-1] + room))
+    return Axis(ends, "d in nats (symmetric-log axis)", ticks=axis.at(nats), names=labels)
+
+
+def _whole(top: float) -> Array:
+    """At most six numbers of data sets, from 0 on."""
+    step = next(s * 10**e for e in range(9) for s in (1, 2, 5) if top < 6 * s * 10**e)
+    return np.arange(0, top, step, dtype=float)
+
+
+def _spread_out(terms: TermSpread, i: int) -> str:
+    d = terms.d[i]
+    where, n = int(d.argmax()), len(d)
+    summary = (
+        f"Median {size(float(np.median(d)))}, largest {size(float(d[where]))} (data set "
+        f"{terms.places[where] + 1}), sd {size(float(d.std(ddof=1)))} nats; {int((d > 0).sum())} "
+        f"of {n} are above 0."
+    )
+    if terms.heavy[i]:
+        summary += (
+            " The tail is heavy: a few terms make the mean, its variance may be infinite, and "
+            "the interval says too little. Read the median and the largest beside it."
+        )
+    return summary
+
+
+def _ruled(terms: TermSpread, i: int) -> str:
+    """Why a null may fall in two."""
+    squares = np.square(terms.d[i])
+    if terms.none[i] or squares.max() < 0.8 * squares.sum():
+        return ""
+    return (
+        " One term outweighs all others, so that random signs fall into two groups by its sign: "
+        "beside it the others decide."
+    )
+
+
+def _null(terms: TermSpread) -> Panel:
+    reach = float(np.sqrt(terms.d.shape[1]))  # no signs give more
+    largest = np.abs(terms.signs).max()
+    width = min(reach, max(3.5, float(np.abs(terms.null).max()))) * 1.02
+    edges = np.linspace(-width, width, 41)
+    heights = np.stack([np.histogram(row, edges)[0] for row in terms.null])
+    top = 1.15 * float(heights.max())
+    captions = [
+        f"{round(terms.pvalue[i] * (FLIPS + 1)) - 1:,} of B = {FLIPS:,} random signs give a mean "
+        f"as large: p {equals(float(terms.pvalue[i]))}. Paired AUC "
+        f"{terms.auc[i]:.3f}: how often the truth weighs more than q's draw, one half were q "
+        f"right.{_ruled(terms, i)}"
+        for i in range(len(MS))
+    ]
+    limits = (-width, 1.05 * max(width, float(largest)))
+    return Panel(
+        [
+            Bars(edges, over(heights, "m"), color=NULL),
+            VLine(over(terms.signs, "m"), color=OBSERVED, width=2.5),
+        ],
+        title="Their mean, among means with random signs",
+        height=270,
+        x=Axis(limits, "mean term, in sds of random signs"),
+        y=Axis((0, top), "random signs"),
+        caption=over(captions, "m"),
+        legend=[("random signs: as if q = p", NULL, "band"), ("this run", OBSERVED, "line")],
+    )
+
+
+def closed(run: InferenceRun) -> bool:
     """Whether the model's posterior is exact."""
     return run.model.exact(np.zeros((0, run.model.dims[1]))) is not None
 
 
-def gathered(numbers: Numbers, parts: Sequence[tuple[Opened, Array | None]], run: Run) -> Array:
+def gathered(
+    numbers: DatasetTerms, parts: Sequence[tuple[PosteriorDraws, Array | None]], run: InferenceRun
+) -> Array:
     """Draws (V, draws, D) at each place, NaN where no part has them."""
-    draws = np.full((run.datasets, opened.DRAWS, run.model.dims[0]), np.nan)
+    draws = np.full((run.datasets, terms.DRAWS, run.model.dims[0]), np.nan)
     for task, z in parts:
         draws[list(task.which)] = z
     return draws[numbers.places]
 
 
-def payload(
-    run: Run, result: Found, numbers: Numbers, posterior: Array, pair: tuple[int, int]
+def datasets_payload(
+    run: InferenceRun,
+    result: RunResult,
+    numbers: DatasetTerms,
+    posterior: Array,
+    pair: tuple[int, int],
 ) -> live.Payload:
     """A data set's posterior and its arithmetic, over the data sets in order of d.
 
@@ -70,7 +242,7 @@ def payload(
     )
 
 
-def how_to_read(run: Run, result: Found, places: int) -> str:
+def how_to_read(run: InferenceRun, result: RunResult, places: int) -> str:
     blue = (
         "Blue points are drawn from the exact posterior."
         if closed(run)
@@ -80,7 +252,7 @@ def how_to_read(run: Run, result: Found, places: int) -> str:
         "remember it most, are left out.)"
     )
     few = f" Of {len(result.ok)} data sets, {places} evenly spaced ranks of d are shown." * (
-        places == opened.MOST and len(result.ok) > places
+        places == terms.MOST and len(result.ok) > places
     )
     q = "circles" if result.q is None else "ellipses, which hold 50% and 90% of it"
     more = " The picture shows the two chosen coordinates only." * (run.model.dims[0] > 2)
@@ -104,7 +276,11 @@ _EDGE = 1.06  # half the picture, in half widths of the frame
 
 
 def picture(
-    run: Run, result: Found, numbers: Numbers, posterior: Array, pair: tuple[int, int]
+    run: InferenceRun,
+    result: RunResult,
+    numbers: DatasetTerms,
+    posterior: Array,
+    pair: tuple[int, int],
 ) -> Panel:
     """One panel that follows the slider k, framed anew at each of its places.
 
@@ -117,7 +293,7 @@ def picture(
     outlines = _outlines(result, places, two)
     cloud = _cloud(run, result, places, two)
     parts = [_core(draws), _core(cloud), *outlines, truth[:, None], q_draw[:, None]]
-    centre, half = opened.frame(parts)
+    centre, half = terms.frame(parts)
 
     def framed(points: Array) -> list[Over]:
         inside = (points - centre[:, None]) / half[:, None]
@@ -149,17 +325,19 @@ def picture(
     )
 
 
-def _outlines(result: Found, places: NDArray[np.int64], two: list[int]) -> list[Array]:
+def _outlines(result: RunResult, places: NDArray[np.int64], two: list[int]) -> list[Array]:
     """q's ellipses (V, L, 2), where it is a normal."""
     if result.q is None:
         return []
     mean, scale = result.q.mean[places][:, two], result.q.scale[places][:, two]
-    return [opened.ellipses(mean, scale, share) for share in SHARES]
+    return [terms.ellipses(mean, scale, share) for share in SHARES]
 
 
-def _cloud(run: Run, result: Found, places: NDArray[np.int64], two: list[int]) -> Array:
+def _cloud(
+    run: InferenceRun, result: RunResult, places: NDArray[np.int64], two: list[int]
+) -> Array:
     """Draws of q (V, S, 2), where it is no normal; (V, 0, 2) elsewhere."""
-    q = None if result.q is not None else opened.density(run, result)
+    q = None if result.q is not None else terms.density(run, result)
     if q is None:
         return np.zeros((len(places), 0, 2))
     rngs = [stream(run.seed, "draws of q in a picture", k) for k in range(len(result.ok))]
@@ -195,7 +373,7 @@ def _labels(centre: Array, half: Array) -> tuple[Array, list[list[str]]]:
     at = np.full((len(centre), _TICKS), np.nan)
     labels: list[list[str]] = []
     for row, middle, reach in zip(at, centre, half, strict=True):
-        values = opened.ticks(middle - reach, middle + reach, _TICKS)[:_TICKS]
+        values = terms.ticks(middle - reach, middle + reach, _TICKS)[:_TICKS]
         row[: len(values)] = (values - middle) / reach
         labels.append(_words(values) + [""] * (_TICKS - len(values)))
     return at, labels
@@ -229,12 +407,10 @@ def _tiny(points: Array, half: Array) -> NDArray[np.bool_]:
     return np.asarray((np.ptp(points, axis=1) < _HIDDEN * half).all(1))
 
 
-SKL = method_style("skl").color
-
-_COLUMNS = 0.66, 1.0
+_NUMBERS_AT = 0.66, 1.0
 
 
-def written(numbers: Numbers) -> Panel:
+def written(numbers: DatasetTerms) -> Panel:
     """Algorithm 1 as a small table that follows the slider k."""
     rows = [(0.62, "log p − log q", "", numbers.weights)]
     if np.isfinite(numbers.log_q[numbers.places]).any():
@@ -245,7 +421,7 @@ def written(numbers: Numbers) -> Panel:
         ]
     marks: list[Mark] = [
         Note(at, 0.95, words, anchor="end", color=NULL)
-        for at, words in zip(_COLUMNS, ("true z", "q's draw z~"), strict=True)
+        for at, words in zip(_NUMBERS_AT, ("true z", "q's draw z~"), strict=True)
     ]
     for height, label, color, values in rows:
         marks.append(Note(0, height, label, color=color))
@@ -257,16 +433,16 @@ def written(numbers: Numbers) -> Panel:
                 color=color,
                 anchor="end",
             )
-            for i, at in enumerate(_COLUMNS)
+            for i, at in enumerate(_NUMBERS_AT)
         ]
     marks += [
         Line([0, 1], [0.575, 0.575], color=NULL, width=1),
-        Note(0, 0.49, "d, their difference", color=SKL),
+        Note(0, 0.49, "d, their difference", color=_SKL),
         Note(
             1,
             0.49,
             over(_numbers(numbers.d[numbers.places], " nats"), "k"),
-            color=SKL,
+            color=_SKL,
             anchor="end",
         ),
     ]
@@ -293,7 +469,7 @@ def _says(d: float) -> str:
     return f"p / q is {size} times as large {side[0]} as {side[1]}."
 
 
-def order(numbers: Numbers) -> Panel:
+def order(numbers: DatasetTerms) -> Panel:
     """All d from the smallest to the largest; a press chooses one."""
     d = numbers.d[numbers.places]
     axis = scale(d)
@@ -307,7 +483,7 @@ def order(numbers: Numbers) -> Panel:
     return Panel(
         [
             HLine(0.0, color=NULL),
-            Points(places, at, color=SKL, size=4.5, opacity=0.8),
+            Points(places, at, color=_SKL, size=4.5, opacity=0.8),
             Points(
                 over(places[:, None], "k"),
                 over(at[:, None], "k"),
