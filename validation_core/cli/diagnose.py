@@ -105,7 +105,7 @@ def _run(chosen: argparse.Namespace) -> None:
         alpha=chosen.alpha,
         seed=chosen.seed,
         budget=chosen.budget,
-        progress=_Lines(),
+        progress=_TestLines(),
     )
     if chosen.report:
         chosen.report.write_text(result.document(), encoding="utf-8")
@@ -115,7 +115,7 @@ def _run(chosen: argparse.Namespace) -> None:
     _put(result.to_json, chosen.json, lambda: _read_aloud(result.diagnosis, result.answers, asked))
 
 
-class _Lines(_Lines):
+class _TestLines(_Lines):
     """A line for each piece of work, with the p-value that it found."""
 
     def end(self, task: Task, seconds: float, store: Store) -> None:
