@@ -67,13 +67,13 @@ class Quadratic(Specification):
 
 def gaussian_skl(q1, q2):
     """KL(q1 || q2) + KL(q2 || q1) at each data set (K,), in nats; NaN where either is missing."""
-    found = np.full(len(q1.mean), np.nan)
+    values = np.full(len(q1.mean), np.nan)
     ok = q1.ok & q2.ok
     off = (q1.mean - q2.mean)[ok, :, None]
-    one, two = q1.scale[ok], q2.scale[ok]
-    ratio, back = np.linalg.solve(two, one), np.linalg.solve(one, two)
+    first, two = q1.scale[ok], q2.scale[ok]
+    ratio, back = np.linalg.solve(two, first), np.linalg.solve(first, two)
     # tr(S2^-1 S1) + tr(S1^-1 S2) - 2 D as a square, which is exact where the two hardly differ
     spread = np.square(ratio - np.swapaxes(back, 1, 2)).sum((1, 2))
-    apart = [np.square(np.linalg.solve(scale, off)).sum((1, 2)) for scale in (one, two)]
-    found[ok] = 0.5 * (spread + apart[0] + apart[1])
-    return found
+    apart = [np.square(np.linalg.solve(scale, off)).sum((1, 2)) for scale in (first, two)]
+    values[ok] = 0.5 * (spread + apart[0] + apart[1])
+    return values

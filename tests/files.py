@@ -92,11 +92,11 @@ def arviz(arrays, chains=2, truth="truth"):
     """A table as ArviZ keeps it: `mu` the first parameter, `tau` the others."""
     theta, x, q = arrays["theta"], arrays["x"], arrays["theta_q"]
     n, k, d = q.shape
-    drawn = q.reshape(n, chains, k // chains, d)
-    posterior = {"mu": (("chain", "draw", "sim"), drawn[..., 0].transpose(1, 2, 0))}
+    sketch = q.reshape(n, chains, k // chains, d)
+    posterior = {"mu": (("chain", "draw", "sim"), sketch[..., 0].transpose(1, 2, 0))}
     truths = {"mu": (("sim",), theta[:, 0])}
     if d > 1:
-        posterior["tau"] = (("sim", "chain", "draw", "part"), drawn[..., 1:])
+        posterior["tau"] = (("sim", "chain", "draw", "part"), sketch[..., 1:])
         truths["tau"] = (("sim", "part"), theta[:, 1:])
     observed = {"y": (("sim", "place"), x)}
     return netcdf({"posterior": posterior, truth: truths, "observed_data": observed})

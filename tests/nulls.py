@@ -44,8 +44,8 @@ def _plain(
     """Gaussian tables, all slots changed alike."""
 
     def null(rng: np.random.Generator, n: int, k: int) -> tuple[PosteriorTable, Given]:
-        one = gaussian(rng, rows or n, draws or k, d, m)
-        return PosteriorTable(change(one.theta), one.x, change(one.q)), {}
+        item = gaussian(rng, rows or n, draws or k, d, m)
+        return PosteriorTable(change(item.theta), item.x, change(item.q)), {}
 
     return null
 
@@ -97,9 +97,9 @@ def shared(shares: tuple[float, ...], d: int = 2, draws: int | None = None) -> N
         x = rng.standard_normal((len(sizes), 1))[groups]
         q = rng.standard_normal((len(sizes), k, d))[groups]
         rows = np.concatenate([rng.standard_normal((len(groups), 1, d)), q], axis=1)
-        one = table(law(rows, x), x)
+        item = table(law(rows, x), x)
         order = rng.permutation(len(groups))  # rows of a group need not stand together
-        return PosteriorTable(one.theta[order], one.x[order], one.q[order]), {
+        return PosteriorTable(item.theta[order], item.x[order], item.q[order]), {
             "groups": groups[order]
         }
 
@@ -108,9 +108,9 @@ def shared(shares: tuple[float, ...], d: int = 2, draws: int | None = None) -> N
 
 def _some_alone(rng: np.random.Generator, n: int, k: int) -> tuple[PosteriorTable, Given]:
     """Two groups of half of the rows; the others have draws of their own."""
-    one, _ = shared((1 / 3, 1 / 6, *[1 / n] * (n // 2)))(rng, n, k)
-    _, groups = np.unique(one.x, return_inverse=True)
-    return one, {"groups": groups.ravel()}
+    first, _ = shared((1 / 3, 1 / 6, *[1 / n] * (n // 2)))(rng, n, k)
+    _, groups = np.unique(first.x, return_inverse=True)
+    return first, {"groups": groups.ravel()}
 
 
 def _all_alone(rng: np.random.Generator, n: int, k: int) -> tuple[PosteriorTable, Given]:
@@ -129,9 +129,9 @@ def learned(digits: int | None = None, d: int = 2) -> Null:
     """Arbitrary functions as learned scores, of some rows each."""
 
     def null(rng: np.random.Generator, n: int, k: int) -> tuple[PosteriorTable, Given]:
-        one = gaussian(rng, n, k, d)
+        item = gaussian(rng, n, k, d)
         turn = rng.standard_normal((d, 3))
-        values = _of_slots(one, lambda slots, x: np.sin(slots @ turn + x).sum(-1))
+        values = _of_slots(item, lambda slots, x: np.sin(slots @ turn + x).sum(-1))
         values = values if digits is None else np.round(values, digits)
         rows = np.sort(rng.permutation(n)[: n // 2])
         some = rows[: n // 3]
@@ -139,7 +139,7 @@ def learned(digits: int | None = None, d: int = 2) -> Null:
             LearnedScore("classifier", rows, values[rows], ratio=True),
             LearnedScore("tarp", some, np.square(values[some]), ratio=False),
         ]
-        return one, {"learned": scores, "training": np.setdiff1d(np.arange(n), rows)}
+        return item, {"learned": scores, "training": np.setdiff1d(np.arange(n), rows)}
 
     return null
 
@@ -148,9 +148,9 @@ def densities(unknown: float = 0.0, outside: float = 0.0, joint: bool = True) ->
     """log q, NaN in a share of the rows, and a log joint, -inf at a share of the slots."""
 
     def null(rng: np.random.Generator, n: int, k: int) -> tuple[PosteriorTable, Given]:
-        one = gaussian(rng, n, k)
+        item = gaussian(rng, n, k)
         missing = rng.random(n) < unknown
-        edge = np.quantile(one.q[..., 0], outside)
+        edge = np.quantile(item.q[..., 0], outside)
 
         def log_q(theta: Array) -> Array:
             out = -0.4 * np.square(theta).sum(-1)
@@ -160,24 +160,24 @@ def densities(unknown: float = 0.0, outside: float = 0.0, joint: bool = True) ->
         def log_joint(theta: Array) -> Array:
             return np.where(theta[..., 0] >= edge, -np.abs(theta).sum(-1), -np.inf)
 
-        given = {"log_q": log_q(one.theta), "log_q_draws": log_q(one.q)}
+        value = {"log_q": log_q(item.theta), "log_q_draws": log_q(item.q)}
         if joint:
-            given |= {"log_joint": log_joint(one.theta), "log_joint_draws": log_joint(one.q)}
-        return one, {"densities": given}
+            value |= {"log_joint": log_joint(item.theta), "log_joint_draws": log_joint(item.q)}
+        return item, {"densities": value}
 
     return null
 
 
 def near(rng: np.random.Generator, n: int, k: int) -> tuple[PosteriorTable, Given]:
     """Rows near an observation."""
-    one = gaussian(rng, n, k)
-    return one, {"near": nearest(np.abs(one.x[:, 0] - 0.5))}
+    item = gaussian(rng, n, k)
+    return item, {"near": nearest(np.abs(item.x[:, 0] - 0.5))}
 
 
 def _many_shared(rng: np.random.Generator, n: int, k: int) -> tuple[PosteriorTable, Given]:
     """One group, and many more parameters than are looked at: those of half of the rows."""
-    one, given = shared((1.0,), d=300, draws=16)(rng, n, k)
-    return one, given | {"training": np.sort(rng.permutation(n)[: n // 2])}
+    first, value = shared((1.0,), d=300, draws=16)(rng, n, k)
+    return first, value | {"training": np.sort(rng.permutation(n)[: n // 2])}
 
 
 NULLS: Mapping[str, Null] = {

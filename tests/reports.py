@@ -18,8 +18,8 @@ def table(n=120, k=30, d=2, shift=0.0, names=None, seed=0):
     theta = rng.standard_normal((n, d)).astype(np.float32)
     q = (shift + rng.standard_normal((n, k, d))).astype(np.float32)
     arrays = {"theta": theta, "x": np.zeros((n, 1), np.float32), "theta_q": q}
-    named = {} if names is None else {"theta_names": np.array(names)}
-    return Upload.of({**arrays, **named}, order="NKD")
+    by_name = {} if names is None else {"theta_names": np.array(names)}
+    return Upload.of({**arrays, **by_name}, order="NKD")
 
 
 def diagnosed(upload, methods=None, **options):

@@ -54,12 +54,12 @@ def test_advice_fits_the_budget(want):
     grid = itertools.product((2, 50, 1000), (0, 40_000), (1, 10, 500), (1.0, 600.0))
     for pairs, more, draws, seconds in grid:
         at = Situation(pairs=pairs, more=more, draws=draws, seconds=seconds, want=want)
-        found = advise(at)
-        assert found.method.budget(pairs, draws).p <= pairs + more
-        assert found.why
-        assert all(found.why)
-        assert found.limits
-        assert found.instead is None or found.instead_why
+        result = advise(at)
+        assert result.method.budget(pairs, draws).p <= pairs + more
+        assert result.why
+        assert all(result.why)
+        assert result.limits
+        assert result.instead is None or result.instead_why
 
 
 @pytest.mark.parametrize(

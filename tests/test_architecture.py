@@ -154,13 +154,13 @@ def test_imports_run_one_way():
 def test_core_knows_no_page():
     """Nor does it pickle."""
     banned = {"streamlit", "pages", "app", "pickle"}
-    found = [
+    texts = [
         f"{path.relative_to(CORE)} imports {name}"
         for path in _modules()
         for name in _imports(path)
         if name.split(".")[0] in banned
     ]
-    assert found == []
+    assert texts == []
 
 
 def test_underscored_names_stay_in_their_room():

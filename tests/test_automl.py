@@ -275,7 +275,7 @@ def test_a_useless_member_gets_no_weight():
     n = 2000
     y = np.repeat([0.5, -0.5], n // 2)
     fold = np.arange(n) % witness.FOLDS
-    asked = witness.Regression(np.zeros((n, 1)), y, np.full(n, 1 / n), fold)
+    asked = witness.WitnessRegression(np.zeros((n, 1)), y, np.full(n, 1 / n), fold)
     good = 0.3 * y + 0.2 * rng.standard_normal(n)
     held = {"noise": 0.3 * rng.standard_normal(n), "good": good, "wrong": -y,
             "zero": np.zeros(n)}  # fmt: skip
@@ -287,7 +287,9 @@ def test_a_useless_member_gets_no_weight():
 def test_loudness_of_a_member_does_not_matter():
     rng = stream(51)
     y = np.repeat([0.5, -0.5], 300)
-    asked = witness.Regression(np.zeros((600, 1)), y, np.full(600, 1 / 600), np.arange(600) % 5)
+    asked = witness.WitnessRegression(
+        np.zeros((600, 1)), y, np.full(600, 1 / 600), np.arange(600) % 5
+    )
     one, two = (y + 2 * rng.standard_normal(600) for _ in range(2))
     before = witness_training.stacked(asked, {"one": one, "two": two})
     after = witness_training.stacked(asked, {"one": 1e-3 * one, "two": 50 * two - 7})
@@ -301,7 +303,9 @@ def test_loudness_of_a_member_does_not_matter():
 
 def test_where_no_member_explains_anything_one_is_the_witness():
     y = np.repeat([0.5, -0.5], 50)
-    asked = witness.Regression(np.zeros((100, 1)), y, np.full(100, 0.01), np.arange(100) % 5)
+    asked = witness.WitnessRegression(
+        np.zeros((100, 1)), y, np.full(100, 0.01), np.arange(100) % 5
+    )
     less = np.where(np.arange(100) % 10 < 4, y, -y)
     weights = witness_training.stacked(asked, {"wrong": -y, "less wrong": less})
     assert weights == {"wrong": 0.0, "less wrong": 1.0}
@@ -380,7 +384,9 @@ def test_products_give_way_to_random_squares(monkeypatch):
     rng = stream(38)
     z = rng.standard_normal((1200, 4))
     y = np.where(z[:, 0] * z[:, 1] > 0, 0.5, -0.5)
-    asked = witness.Regression(z, y, np.full(1200, 1 / 1200), np.arange(1200) % witness.FOLDS)
+    asked = witness.WitnessRegression(
+        z, y, np.full(1200, 1 / 1200), np.arange(1200) % witness.FOLDS
+    )
     full = witness_training.quadratic(asked, stream(39))
     monkeypatch.setattr(witness_training, "_PRODUCTS", 9)
     random = witness_training.quadratic(asked, stream(39))

@@ -26,18 +26,18 @@ def _within(d, exact, errors=4):
 
 
 def test_the_estimate_is_the_divergence(simulated, reference):
-    _, found = simulated
+    _, result = simulated
     exact = reference("domke-conjugate-normal")[0]["outputs"]["exact_skl"]
     assert exact == pytest.approx(0.25875)
-    _within(found.truth[:, 0] - found.draws[:, 0], exact)
+    _within(result.truth[:, 0] - result.draws[:, 0], exact)
 
 
 def test_importance_weighting_is_exact_and_falls_with_m(simulated, reference):
-    _, found = simulated
+    _, result = simulated
     exact = reference("domke-conjugate-normal")[0]["outputs"]["exact_importance_weighted"]
-    d = importance_weighted(found.truth, found.draws, MS)
-    for one, m in zip(d, MS, strict=True):
-        _within(one, exact[str(m)])
+    d = importance_weighted(result.truth, result.draws, MS)
+    for item, m in zip(d, MS, strict=True):
+        _within(item, exact[str(m)])
     falls = d[:-1] - d[1:]
     assert (falls.mean(1) > 4 * falls.std(1) / np.sqrt(N)).all()
 
@@ -46,32 +46,32 @@ def test_the_truth_is_one_of_the_first_m(simulated):
     """z_2 .. z_M follow q, not z_1 .. z_M (the supplement's product from m = 1): with M draws
     beside the truth an exact q would have d = log (M + 1) / M, not 0.
     """
-    pairs, found = simulated
+    pairs, result = simulated
     own = norm.logpdf(pairs.theta) + norm.logpdf(pairs.x, pairs.theta)
     own -= norm.logpdf(pairs.theta, pairs.x / 2 + 0.3, np.sqrt(0.8))
-    np.testing.assert_allclose(found.truth[:, 0], own[:, 0], atol=1e-12)
-    assert found.truth.shape == found.draws.shape == (N, max(MS))
+    np.testing.assert_allclose(result.truth[:, 0], own[:, 0], atol=1e-12)
+    assert result.truth.shape == result.draws.shape == (N, max(MS))
 
     model, rng = HeartTransplants(), np.random.default_rng(0)
     pairs = model.simulate(50, rng)
-    found = log_weights(model, model.exact(pairs.x), pairs, 20, [rng] * 50)
-    d = importance_weighted(found.truth, found.draws, MS)
+    result = log_weights(model, model.exact(pairs.x), pairs, 20, [rng] * 50)
+    d = importance_weighted(result.truth, result.draws, MS)
     np.testing.assert_allclose(d, 0, atol=1e-8)
-    printed = np.logaddexp(found.truth[:, 0], found.draws[:, 0]) - found.draws[:, 1]
+    printed = np.logaddexp(result.truth[:, 0], result.draws[:, 0]) - result.draws[:, 1]
     np.testing.assert_allclose(printed, np.log(2), atol=1e-8)
 
 
 def test_weights_need_the_data(simulated):
     """Claim 4 prints p / q(z_m), where p(z_m, x) / q(z_m | x) is meant."""
-    pairs, found = simulated
+    pairs, result = simulated
     q = off(pairs.x, 0.3, 0.8)
-    drawn = found.drawn[:, None]
-    sides = pairs.theta[:, None], drawn
+    sketch = result.drawn[:, None]
+    sides = pairs.theta[:, None], sketch
     without = [norm.logpdf(z[..., 0]) - q.log_density(z) for z in sides]
     printed = (without[0] - without[1])[:, 0]
     assert abs(printed.mean() - 0.25875) > 20 * printed.std() / np.sqrt(N)
     with_data = [
-        one + norm.logpdf(pairs.x, z[..., 0]) for one, z in zip(without, sides, strict=True)
+        item + norm.logpdf(pairs.x, z[..., 0]) for item, z in zip(without, sides, strict=True)
     ]
     _within((with_data[0] - with_data[1])[:, 0], 0.25875)
 
@@ -80,20 +80,20 @@ def test_the_mean_is_of_weights_not_of_their_logarithms(simulated):
     """Eq. 3 prints log (1 / M) sum log p / q: the inner log leaves a logarithm of what is mostly
     negative.
     """
-    _, found = simulated
-    printed = found.draws[:, :5].mean(1)
+    _, result = simulated
+    printed = result.draws[:, :5].mean(1)
     assert (printed < 0).mean() > 0.9
-    inside = [np.log(np.exp(side[:, :5]).mean(1)) for side in (found.truth, found.draws)]
-    d = importance_weighted(found.truth, found.draws, (5,))[0]
+    inside = [np.log(np.exp(side[:, :5]).mean(1)) for side in (result.truth, result.draws)]
+    d = importance_weighted(result.truth, result.draws, (5,))[0]
     np.testing.assert_allclose(d, inside[0] - inside[1], atol=1e-12)
 
 
 def test_the_bound_is_below_the_evidence(simulated):
     """ELBO = E_q log p(z, x) / q(z | x) = log p(x) - KL; the paper prints it upside down."""
-    pairs, found = simulated
+    pairs, result = simulated
     evidence = norm.logpdf(pairs.x[:, 0], scale=np.sqrt(2))
     divergence = 0.5 * (0.8 / 0.5 - 1 - np.log(0.8 / 0.5) + 0.3**2 / 0.5)
-    _within(found.draws[:, 0] - evidence, -divergence)
+    _within(result.draws[:, 0] - evidence, -divergence)
 
 
 @pytest.mark.parametrize("missing", ["constant", "jacobian"])
@@ -125,8 +125,8 @@ def test_data_sets_without_q_have_no_weights():
     mean[1, 0], scale[2, 1, 1] = np.nan, 0.0
     q = FullGaussian(mean, scale)
     assert q.ok.tolist() == [True, False, False, True]
-    found = log_weights(model, q, pairs, 3, [rng] * 4)
-    for side in (found.truth, found.draws):
+    result = log_weights(model, q, pairs, 3, [rng] * 4)
+    for side in (result.truth, result.draws):
         assert (np.isfinite(side).all(1) == q.ok).all()
         assert (np.isnan(side).all(1) == ~q.ok).all()
 
@@ -142,9 +142,9 @@ def test_a_few_data_sets_at_a_time_weigh_the_same(monkeypatch):
         model, FullGaussian(q.mean[4:5], q.scale[4:5]), Joint(pairs.theta[4:5], pairs.x[4:5]), 4,
         [np.random.default_rng(4)],
     )  # fmt: skip
-    for one, other, single in zip(whole, parts, alone, strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-12)
-        np.testing.assert_allclose(one[4:5], single, rtol=1e-12)
+    for item, other, single in zip(whole, parts, alone, strict=True):
+        np.testing.assert_allclose(item, other, rtol=1e-12)
+        np.testing.assert_allclose(item[4:5], single, rtol=1e-12)
 
 
 def test_the_normal_has_the_density_that_it_draws_from():
@@ -163,7 +163,7 @@ def test_the_normal_has_the_density_that_it_draws_from():
 
 def test_the_divergence_of_two_normals():
     rng = np.random.default_rng(0)
-    one, two = (
+    first, two = (
         FullGaussian(rng.standard_normal((3, 4)), np.tril(rng.standard_normal((3, 4, 4))))
         for _ in range(2)
     )
@@ -175,11 +175,11 @@ def test_the_divergence_of_two_normals():
         inner = np.trace(np.linalg.solve(b, a)) + gap @ np.linalg.solve(b, gap)
         return 0.5 * (inner - 4 + sizes)
 
-    wanted = [kl(one, two, k) + kl(two, one, k) for k in range(3)]
-    np.testing.assert_allclose(gaussian_skl(one, two), wanted, rtol=1e-7)
-    np.testing.assert_allclose(gaussian_skl(two, one), wanted, rtol=1e-7)
-    turned = FullGaussian(one.mean, one.scale * [1.0, -1, 1, -1])
-    np.testing.assert_allclose(gaussian_skl(one, turned), 0, atol=1e-18)
+    wanted = [kl(first, two, k) + kl(two, first, k) for k in range(3)]
+    np.testing.assert_allclose(gaussian_skl(first, two), wanted, rtol=1e-7)
+    np.testing.assert_allclose(gaussian_skl(two, first), wanted, rtol=1e-7)
+    turned = FullGaussian(first.mean, first.scale * [1.0, -1, 1, -1])
+    np.testing.assert_allclose(gaussian_skl(first, turned), 0, atol=1e-18)
     x = np.zeros((1, 1))
     assert gaussian_skl(off(x, 0, 0.5), off(x, 0.3, 0.8)) == pytest.approx(0.25875)
     broken = FullGaussian(np.array([[np.nan]]), np.ones((1, 1, 1)))

@@ -25,7 +25,7 @@ from validation_core.sweep import costs
 from validation_core.sweep import trials as engine
 from validation_core.sweep.plan import Sweep
 from validation_core.sweep.presets import remarks
-from validation_core.sweep.trials import Trials
+from validation_core.sweep.trials import TrialDesign
 from validation_core.types import PosteriorTable, PowerCell, TableScores
 
 HEART = BayesModel()
@@ -277,7 +277,7 @@ def test_level_where_q_is_the_posterior(benchmark, method):
 @pytest.mark.parametrize(("gamma", "least"), [(0.0, 0), (1000.0, 9)])
 def test_laplace_misplaces_the_chance_to_survive(gamma, least):
     """A normal at the mode of logit p, where the posterior leans away from the middle."""
-    design = Trials(trials=10, n=600, k=49)
+    design = TrialDesign(trials=10, n=600, k=49)
 
     def outwards(theta, x):
         return theta[:, 0] * np.sign(x[:, 0] - 5)
@@ -361,7 +361,7 @@ def test_costs_know_that_q_is_fitted():
     def cost(method, *gammas, **options):
         benchmark = BayesModel(**options)
         sweep = Sweep(benchmark=benchmark, methods=(method,), gammas=gammas,
-                      design=Trials(n=500, k=20))  # fmt: skip
+                      design=TrialDesign(n=500, k=20))  # fmt: skip
         return costs.of(sweep, method)
 
     few, many = cost(SBC(), 100.0), cost(SBC(), 3000.0)

@@ -35,9 +35,9 @@ def raw(name, seed=1):
     """Made-up covariates of the right shape, four decimals as a file has them."""
     rng = np.random.default_rng(seed)
     rows, columns, constant = designs.SHAPES[name]
-    found = rng.normal(100, 30, (rows, columns)).round(4)
-    found[:, 1 : 1 + constant] = 0
-    return found
+    result = rng.normal(100, 30, (rows, columns)).round(4)
+    result[:, 1 : 1 + constant] = 0
+    return result
 
 
 def text(name, separator=",", decimal=".", header=False, label=None):
@@ -69,16 +69,16 @@ WAYS = {
 def test_files_are_read_as_people_have_them(name, way, tmp_path):
     path = tmp_path / "some.data"
     path.write_text(text(name, **WAYS[way]))
-    told = np.array([[float(f"{x:g}") for x in row] for row in raw(name)])
+    values = np.array([[float(f"{x:g}") for x in row] for row in raw(name)])
     for file in (path, str(path), io.BytesIO(path.read_bytes())):
-        np.testing.assert_array_equal(designs.read(file), told)
+        np.testing.assert_array_equal(designs.read(file), values)
 
 
 @each_name
 def test_byte_marks_line_ends_and_blank_lines_do_not_matter(name):
     content = "\n" + text(name, header=True).replace("\n", "\r\n") + "\r\n\r\n"
-    found = designs.read(io.BytesIO("\ufeff".encode() + content.encode()))
-    np.testing.assert_array_equal(found, designs.read(io.BytesIO(text(name).encode())))
+    upload = designs.read(io.BytesIO("\ufeff".encode() + content.encode()))
+    np.testing.assert_array_equal(upload, designs.read(io.BytesIO(text(name).encode())))
 
 
 def shorter(content):
@@ -171,8 +171,8 @@ def test_a_workbook_that_pandas_cannot_read_is_to_be_saved_as_csv(
 def test_a_workbook_that_pandas_can_read_is_read(monkeypatch):
     frame = pd.DataFrame(np.column_stack([raw("concrete"), np.ones(1030)]))
     monkeypatch.setattr(pd, "read_excel", lambda file: frame)
-    found = designs.read(io.BytesIO(b"PK\x03\x04"))
-    np.testing.assert_array_equal(found, raw("concrete"))
+    upload = designs.read(io.BytesIO(b"PK\x03\x04"))
+    np.testing.assert_array_equal(upload, raw("concrete"))
 
 
 # OpenML: never the network here.
@@ -184,16 +184,16 @@ def openml(monkeypatch, fetch):
 
 @each_name
 def test_openml_is_asked_for_its_number(name, monkeypatch):
-    asked = []
+    requests = []
 
     def fetch(**how):
-        asked.append(how)
+        requests.append(how)
         labels = ["g"] * len(raw(name))
         return SimpleNamespace(frame=pd.DataFrame(raw(name)).assign(last=labels))
 
     openml(monkeypatch, fetch)
     np.testing.assert_array_equal(designs.openml(name), raw(name))
-    assert [how["data_id"] for how in asked] == [{"ionosphere": 59, "concrete": 4353}[name]]
+    assert [how["data_id"] for how in requests] == [{"ionosphere": 59, "concrete": 4353}[name]]
 
 
 def test_openml_without_network_or_library_says_what_to_do(monkeypatch):
@@ -239,8 +239,10 @@ def test_columns_are_standardised_and_an_intercept_comes_first(name, real):
     with pytest.raises(ValueError, match="read-only"):
         x[0, 0] = 2
     if real:  # each kept column is a raw one, moved and scaled, in its order
-        kept = np.delete(raw(name), 1, axis=1) if name == "ionosphere" else raw(name)
-        np.testing.assert_allclose(x[:, 1:] * kept.std(0) + kept.mean(0), kept, atol=1e-9)
+        remaining = np.delete(raw(name), 1, axis=1) if name == "ionosphere" else raw(name)
+        np.testing.assert_allclose(
+            x[:, 1:] * remaining.std(0) + remaining.mean(0), remaining, atol=1e-9
+        )
 
 
 @each_name
@@ -262,9 +264,9 @@ def test_wrong_numbers_are_refused_before_anything_is_lent(name):
     holes[3, 4] = np.nan
     still = good.copy()
     still[:, 5] = 1
-    for bad, told in ((good[1:], "rows of"), (good.T, "rows of"), (holes, "got 1 that"),
+    for bad, message in ((good[1:], "rows of"), (good.T, "rows of"), (holes, "got 1 that"),
                       (still, "one number throughout; got")):  # fmt: skip
-        with pytest.raises(ValueError, match=told):
+        with pytest.raises(ValueError, match=message):
             designs.lend(name, bad)
     with pytest.raises(ValueError, match="belong to ionosphere or concrete; got 'iris'"):
         designs.lend("iris", good)
@@ -289,7 +291,7 @@ def test_a_model_with_real_covariates_is_another_model(name):
     assert keys.read(keys.text(real)) == real
     assert "stand-in" in stand_in.label
     assert "stand-in" not in real.label
-    a, b = (one.simulate(3, np.random.default_rng(0)) for one in (real, stand_in))
+    a, b = (item.simulate(3, np.random.default_rng(0)) for item in (real, stand_in))
     assert np.array_equal(a.theta, b.theta)  # the prior is one
     assert not np.array_equal(a.x, b.x)
     assert designs.lend(name, raw(name)) == digest
@@ -309,12 +311,12 @@ def test_another_process_finds_them_in_the_store(name, tmp_path, monkeypatch):
     store = Store(tmp_path)
     digest = models.keep_covariates(store, name, raw(name))
     model = KINDS[name](design=digest)
-    told = model.simulate(2, np.random.default_rng(0)).x
+    x = model.simulate(2, np.random.default_rng(0)).x
     monkeypatch.setattr(designs, "_LENT", {})
     designs.matrix.cache_clear()
     models.covariates(Store(tmp_path), model)
     again = dataclasses.replace(model)
-    np.testing.assert_array_equal(again.simulate(2, np.random.default_rng(0)).x, told)
+    np.testing.assert_array_equal(again.simulate(2, np.random.default_rng(0)).x, x)
 
 
 def test_a_store_without_them_says_so(tmp_path):
@@ -350,8 +352,8 @@ def test_a_run_of_another_process_simulates_with_them(tmp_path, monkeypatch):
         model=Concrete(design=digest), inference=ExactPosterior(), iterations=1, datasets=3
     )
     run.run(Store(tmp_path), lambda fraction, live: None)
-    found = run.load(Store(tmp_path))
-    w = found.weights
+    stored = run.load(Store(tmp_path))
+    w = stored.weights
     np.testing.assert_allclose(w.truth - w.draws, 0, atol=1e-8)
-    expected = Concrete(design=digest).exact(found.x).mean
-    np.testing.assert_allclose(found.q.mean, expected, rtol=1e-12)
+    expected = Concrete(design=digest).exact(stored.x).mean
+    np.testing.assert_allclose(stored.q.mean, expected, rtol=1e-12)

@@ -27,14 +27,14 @@ def _simulated(name, k):
 
 def test_draws_of_concrete_have_the_moments_of_its_posterior():
     model, pairs = _simulated("concrete", 40)
-    found = hmc.draws(model, pairs.x, pairs.theta, 400, _rngs(40))
-    assert found.z.shape == (40, 400, 9)
+    draws = hmc.draws(model, pairs.x, pairs.theta, 400, _rngs(40))
+    assert draws.z.shape == (40, 400, 9)
     exact = model.exact(pairs.x)
     sd = np.sqrt(np.square(exact.scale).sum(-1))
-    off = (found.z.mean(1) - exact.mean) / sd * np.sqrt(found.effective_sample_size)
+    off = (draws.z.mean(1) - exact.mean) / sd * np.sqrt(draws.effective_sample_size)
     assert 0.8 < np.sqrt(np.square(off).mean()) < 1.25
-    assert (found.z.var(1) / sd**2).mean() == pytest.approx(1, abs=0.05)
-    white = np.linalg.solve(exact.scale, np.swapaxes(found.z - exact.mean[:, None], 1, 2))
+    assert (draws.z.var(1) / sd**2).mean() == pytest.approx(1, abs=0.05)
+    white = np.linalg.solve(exact.scale, np.swapaxes(draws.z - exact.mean[:, None], 1, 2))
     assert np.abs((white @ np.swapaxes(white, 1, 2) / 400).mean(0) - np.eye(9)).max() < 0.06
 
 
@@ -43,9 +43,9 @@ def test_draws_of_hearts_follow_its_posterior():
     distribution function uniform.
     """
     model, pairs = _simulated("heart_transplants", MANY)
-    found = hmc.draws(model, pairs.x, pairs.theta, 8, _rngs(MANY), chains=4)
+    draws = hmc.draws(model, pairs.x, pairs.theta, 8, _rngs(MANY), chains=4)
     exact = model.exact(pairs.x)
-    z = found.z[:, -1]
+    z = draws.z[:, -1]
     p = beta.cdf(1 / (1 + np.exp(-z[:, 0])), exact.a, exact.b)
     theta = gamma.cdf(np.exp(z[:, 1]) * exact.rate, 8 + 1 / 3)
     for u in (p, theta, 2 * np.abs(p - 0.5), 2 * np.abs(theta - 0.5)):
@@ -61,37 +61,37 @@ def test_draws_of_hearts_follow_its_posterior():
 def test_pooled_over_simulated_data_sets_they_follow_the_prior(name):
     """The mean of p(z | y) over p(y) is p(z): whatever bias a chain had would show."""
     model, pairs = _simulated(name, MANY)
-    found = hmc.draws(model, pairs.x, pairs.theta, 4, _rngs(MANY), chains=4)
-    z = found.z[:, -1]
+    draws = hmc.draws(model, pairs.x, pairs.theta, 4, _rngs(MANY), chains=4)
+    z = draws.z[:, -1]
     for u in logistic.cdf(z[:, :2]).T if name == "hospitals" else ():
         assert kstest(u, "uniform").pvalue > LEVEL
     if name == "glm_binomial":
-        for one in z.T / 10:
-            assert kstest(one, "norm").pvalue > LEVEL
+        for item in z.T / 10:
+            assert kstest(item, "norm").pvalue > LEVEL
     assert (np.abs(z - pairs.theta).max(1) > 1e-6).mean() > 0.99
 
 
 @pytest.mark.parametrize("name", list(MODELS))
 def test_chains_mix_on_every_model(name):
     model, pairs = _simulated(name, 4)
-    found = hmc.draws(model, pairs.x, pairs.theta, 800, _rngs(4))
-    assert ((found.acceptance > 0.6) & (found.acceptance < 0.98)).all()
-    assert found.effective_sample_size.min() > 40
-    assert np.isfinite(found.z).all()
-    halves = found.z[:, :400], found.z[:, 400:]
-    sd = found.z.std(1)
+    draws = hmc.draws(model, pairs.x, pairs.theta, 800, _rngs(4))
+    assert ((draws.acceptance > 0.6) & (draws.acceptance < 0.98)).all()
+    assert draws.effective_sample_size.min() > 40
+    assert np.isfinite(draws.z).all()
+    halves = draws.z[:, :400], draws.z[:, 400:]
+    sd = draws.z.std(1)
     gap = np.abs(halves[0].mean(1) - halves[1].mean(1)) / sd
-    assert (gap < 5 * np.sqrt(4 / found.effective_sample_size)).all()
+    assert (gap < 5 * np.sqrt(4 / draws.effective_sample_size)).all()
 
 
 def test_the_tuning_does_not_know_the_truth():
     """Else the states were no exact draws: the chain's law would depend on where it starts."""
     model, pairs = _simulated("hospitals", 3)
-    found = [
+    draws = [
         hmc.draws(model, pairs.x, start, 5, _rngs(3)) for start in (pairs.theta, pairs.theta + 1.5)
     ]
-    np.testing.assert_array_equal(found[0].step, found[1].step)
-    assert (found[0].z != found[1].z).any()
+    np.testing.assert_array_equal(draws[0].step, draws[1].step)
+    assert (draws[0].z != draws[1].z).any()
 
 
 @pytest.mark.parametrize("name", list(MODELS))
@@ -112,9 +112,9 @@ def test_a_poor_scale_is_mended_by_the_pilot(monkeypatch):
     model, pairs = _simulated("ionosphere", 2)
     wide = 3 * torch.eye(model.dims[0], dtype=torch.float64).repeat(2, 1, 1)
     monkeypatch.setattr(hmc, "highest", lambda *given: (find_mode(*given)[0], wide))
-    found = hmc.draws(model, pairs.x, pairs.theta, 300, _rngs(2))
-    assert found.effective_sample_size.min() > 50
-    assert (found.acceptance > 0.6).all()
+    draws = hmc.draws(model, pairs.x, pairs.theta, 300, _rngs(2))
+    assert draws.effective_sample_size.min() > 50
+    assert (draws.acceptance > 0.6).all()
 
 
 def test_trajectories_run_back_to_where_they_came_from():
@@ -151,12 +151,12 @@ def test_refusals():
 
 def _autoregressive(phi, shape, rng):
     noise = rng.standard_normal(shape)
-    found = np.empty(shape)
-    found[..., 0, :] = noise[..., 0, :]
+    values = np.empty(shape)
+    values[..., 0, :] = noise[..., 0, :]
     for i in range(1, shape[-2]):
-        found[..., i, :] = phi * found[..., i - 1, :]
-        found[..., i, :] += np.sqrt(1 - phi**2) * noise[..., i, :]
-    return found
+        values[..., i, :] = phi * values[..., i - 1, :]
+        values[..., i, :] += np.sqrt(1 - phi**2) * noise[..., i, :]
+    return values
 
 
 @pytest.mark.parametrize("phi", [-0.5, 0.0, 0.5, 0.9])

@@ -33,12 +33,12 @@ def _at(model, z, y, **options):
 
 def test_the_registry():
     assert list(ALGORITHMS) == ["laplace", "adjusted_laplace", "vi", "iwvi", "exact"]
-    assert all(one.name == name for name, one in ALGORITHMS.items())
+    assert all(item.name == name for name, item in ALGORITHMS.items())
     assert ALGORITHMS["iwvi"] == Variational(m=10, samples=10, estimator="dreg")
     assert ALGORITHMS["vi"] == Variational(m=1, samples=10, estimator="dreg")
     several = [*ALGORITHMS.values(), Laplace(clip=True), Laplace(adjusted=True, clip=True),
                Variational(m=5), Variational(estimator="plain")]  # fmt: skip
-    assert len({one.label for one in several}) == len(several)
+    assert len({item.label for item in several}) == len(several)
     assert Laplace(clip=True).name == "laplace_clipped"
     assert "clipped" in Laplace(clip=True).label
 
@@ -64,11 +64,11 @@ def test_adjusted_laplace_is_exact_for_a_normal_posterior(iterations):
     pairs = CONCRETE.simulate(k, rng)
     q = ALGORITHMS["adjusted_laplace"].fit(CONCRETE, pairs.x, iterations, _rngs(k))
     assert gaussian_skl(q, CONCRETE.exact(pairs.x)).max() < 1e-16
-    found = log_weights(CONCRETE, q, pairs, 5, _rngs(k))
+    result = log_weights(CONCRETE, q, pairs, 5, _rngs(k))
     size = np.abs(log_joint(CONCRETE, pairs.theta, pairs.x)).max()
-    assert np.abs(found.truth[:, 0] - found.draws[:, 0]).max() < 1e-8 * size
-    plain = ALGORITHMS["laplace"].fit(CONCRETE, pairs.x, iterations, _rngs(k))
-    assert gaussian_skl(plain, CONCRETE.exact(pairs.x)).min() > 1
+    assert np.abs(result.truth[:, 0] - result.draws[:, 0]).max() < 1e-8 * size
+    fit = ALGORITHMS["laplace"].fit(CONCRETE, pairs.x, iterations, _rngs(k))
+    assert gaussian_skl(fit, CONCRETE.exact(pairs.x)).min() > 1
 
 
 def test_laplace_climbs_with_one_adam_at_two_rates():
@@ -99,15 +99,15 @@ def _blocks(y):
     q, exact = _at(HEART, _modes(y), y), HEART.exact(y)
     centre, sd = q.mean, np.sqrt(np.square(q.scale).sum(-1))
     t = np.linspace(-40, 40, 8001)
-    found = np.empty_like(centre)
+    values = np.empty_like(centre)
     for i in range(2):
         z = np.repeat(centre[:, None], len(t), 1)
         z[..., i] += t * sd[:, i, None]
         p, width = exact.log_density(z), sd[:, i, None] * (t[1] - t[0])
         p -= logsumexp(p, axis=1, keepdims=True) + np.log(width)
         own = -0.5 * t**2 - np.log(sd[:, i, None] * np.sqrt(2 * np.pi))
-        found[:, i] = ((np.exp(p) - np.exp(own)) * (p - own) * width).sum(1)
-    return found
+        values[:, i] = ((np.exp(p) - np.exp(own)) * (p - own) * width).sum(1)
+    return values
 
 
 def test_converged_laplace_on_hearts_has_the_divergence_of_the_closed_form(reference):
@@ -125,8 +125,8 @@ def test_the_estimate_finds_it(reference):
     pairs = HEART.simulate(k, rng)
     for adjusted in (False, True):
         q = _at(HEART, _modes(pairs.x), pairs.x, adjusted=adjusted)
-        found = log_weights(HEART, q, pairs, 1, [rng] * k)
-        d = (found.truth - found.draws)[:, 0]
+        result = log_weights(HEART, q, pairs, 1, [rng] * k)
+        d = (result.truth - result.draws)[:, 0]
         assert abs(d.mean() - wanted["total_mean"]) < 4 * d.std() / np.sqrt(k)
 
 
@@ -139,8 +139,8 @@ def test_many_iterations_converge_and_few_are_told_as_they_are():
     q = Laplace().fit(HEART, y, 3000, [])
     assert q.ok.all()
     assert gaussian_skl(q, _at(HEART, _modes(y), y))[0] < 1e-4
-    drawn = q.sample(1, [rng] * 2)
-    d = log_joint(HEART, _modes(y), y) - log_joint(HEART, drawn[:, 0], y)
+    draws = q.sample(1, [rng] * 2)
+    d = log_joint(HEART, _modes(y), y) - log_joint(HEART, draws[:, 0], y)
     assert np.isfinite(d).all()
     assert d[1] > 1e4 > 10 > d[0]
 
@@ -178,8 +178,8 @@ def test_failures_are_of_their_own_data_sets_alone():
 
 def test_a_definite_hessian_is_left_as_it_is_by_clipping():
     pairs = HEART.simulate(10, np.random.default_rng(0))
-    one, two = (Laplace(clip=clip).fit(HEART, pairs.x, 300, []) for clip in (False, True))
-    assert gaussian_skl(one, two).max() < 1e-20
+    first, two = (Laplace(clip=clip).fit(HEART, pairs.x, 300, []) for clip in (False, True))
+    assert gaussian_skl(first, two).max() < 1e-20
 
 
 # Variational
@@ -210,14 +210,14 @@ def test_hand_written_gradients_are_those_of_autograd(estimator, m, samples):
     y, (mean, scale) = _tensor(pairs.x)[:, None], _state(4, 14)
     groups = way.groups
     eps = _tensor(np.random.default_rng(1).standard_normal((4, groups * m, 14)))
-    found = way.slopes(HOSPITALS, mean, scale, eps, y)
+    slopes = way.slopes(HOSPITALS, mean, scale, eps, y)
     mean, scale = mean.requires_grad_(), scale.requires_grad_()
     w = _bound(HOSPITALS, mean, scale, eps, y, m, held=estimator == "dreg")
     if estimator == "plain":
         goal = w.logsumexp(-1).mean(-1).sum()
     else:
         goal = (w.softmax(-1).detach().square() * w).sum(-1).mean(-1).sum()
-    for mine, theirs in zip(found, torch.autograd.grad(goal, (mean, scale)), strict=True):
+    for mine, theirs in zip(slopes, torch.autograd.grad(goal, (mean, scale)), strict=True):
         wanted = theirs.tril() if theirs.ndim == 3 else theirs
         np.testing.assert_allclose(mine.numpy(), wanted.numpy(), rtol=1e-8, atol=1e-8)
 
@@ -232,8 +232,8 @@ def test_the_landing_sticks():
         way = Variational(m=m, samples=10)
         for slope in way.slopes(CONCRETE, mean, scale, eps, y):
             assert slope.abs().max() < 1e-8
-        plain = Variational(m=m, estimator="plain").slopes(CONCRETE, mean, scale, eps, y)
-        assert min(slope.abs().max() for slope in plain) > 1
+        slopes = Variational(m=m, estimator="plain").slopes(CONCRETE, mean, scale, eps, y)
+        assert min(slope.abs().max() for slope in slopes) > 1
 
 
 def _dropped(model, mean, scale, eps, y, m):
@@ -249,16 +249,16 @@ def test_doubly_reparameterised_and_plain_agree_and_a_dropped_score_is_biased():
     mean = torch.full((k, 1), 0.2, dtype=torch.float64)
     scale = torch.full((k, 1, 1), 1.2, dtype=torch.float64)
     eps = _tensor(rng.standard_normal((k, m * 4000, 1)))
-    found = {
+    result = {
         estimator: Variational(m=m, samples=m * 4000, estimator=estimator).slopes(
             Conjugate(), mean, scale, eps, y
         )
         for estimator in ("dreg", "plain")
     }
-    found["dropped"] = _dropped(Conjugate(), mean, scale, eps, y, m)
+    result["dropped"] = _dropped(Conjugate(), mean, scale, eps, y, m)
     parts = {
         name: torch.cat([a.reshape(k, -1) for a in pair], 1).numpy()
-        for name, pair in found.items()
+        for name, pair in result.items()
     }
 
     def off(name):
@@ -278,8 +278,8 @@ def test_data_sets_together_are_what_each_is_alone(way, monkeypatch):
     monkeypatch.setattr(inference, "_NUMBERS", 7 * 10 * 14)
     for i, rng in enumerate(_rngs(k)):
         alone = way.fit(HOSPITALS, pairs.x[i : i + 1], iterations, [rng])
-        for one, other in ((together.mean, alone.mean), (together.scale, alone.scale)):
-            np.testing.assert_allclose(one[i], other[0], rtol=1e-12, atol=1e-12)
+        for item, other in ((together.mean, alone.mean), (together.scale, alone.scale)):
+            np.testing.assert_allclose(item[i], other[0], rtol=1e-12, atol=1e-12)
     assert np.abs(together.mean[0] - together.mean[1]).max() > 1e-3
 
 
@@ -310,8 +310,8 @@ def test_variational_inference_is_exact_on_concrete_where_it_has_converged():
     exact = CONCRETE.exact(pairs.x)
     q = Variational().fit(CONCRETE, pairs.x, 20_000, _rngs(k))
     assert gaussian_skl(q, exact).max() < 1e-3
-    plain = Variational(estimator="plain").fit(CONCRETE, pairs.x, 20_000, _rngs(k))
-    assert gaussian_skl(plain, exact).min() > 5e-3
+    fit = Variational(estimator="plain").fit(CONCRETE, pairs.x, 20_000, _rngs(k))
+    assert gaussian_skl(fit, exact).min() > 5e-3
 
 
 def test_evaluations_of_a_step():
@@ -319,10 +319,10 @@ def test_evaluations_of_a_step():
 
 
 def test_progress_is_reported():
-    seen = []
+    calls = []
     y = np.zeros((1, 1))
-    Variational().fit(Conjugate(), y, 250, _rngs(1), seen.append)
-    assert seen == [0.0, 0.4, 0.8]
+    Variational().fit(Conjugate(), y, 250, _rngs(1), calls.append)
+    assert calls == [0.0, 0.4, 0.8]
 
 
 def test_refusals():
@@ -343,11 +343,11 @@ def test_the_exact_posterior_has_no_divergence(model):
     pairs = model.simulate(k, np.random.default_rng(0))
     q = ExactPosterior().fit(model, pairs.x, 0, [])
     assert q.ok.all()
-    found = log_weights(model, q, pairs, 4, _rngs(k))
-    evidence = found.truth[:, :1]
+    result = log_weights(model, q, pairs, 4, _rngs(k))
+    evidence = result.truth[:, :1]
     scale = 1e-9 * (1 + np.abs(log_joint(model, pairs.theta, pairs.x))[:, None])
-    assert (np.abs(found.truth - evidence) < scale).all()
-    assert (np.abs(found.draws - evidence) < scale).all()
+    assert (np.abs(result.truth - evidence) < scale).all()
+    assert (np.abs(result.draws - evidence) < scale).all()
 
 
 def test_the_exact_posterior_of_hearts_is_the_one_of_the_book():

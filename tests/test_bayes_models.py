@@ -105,10 +105,10 @@ def points(model, n, seed=0):
 def test_densities_are_scipys_with_the_jacobian(model):
     theta, density = OWN_SCALE[model.name]
     z, y = points(model, 20)
-    told = [
+    reports = [
         density(model, theta(a), b) + log_jacobian(theta, a) for a, b in zip(z, y, strict=True)
     ]
-    np.testing.assert_allclose(log_joint(model, z, y), told, rtol=1e-8, atol=1e-6)
+    np.testing.assert_allclose(log_joint(model, z, y), reports, rtol=1e-8, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", ["heart_transplants", "hospitals"])
@@ -126,10 +126,10 @@ def test_gradients_and_hessians_are_those_of_differences(model):
     at, data = torch.tensor(z), torch.tensor(y)
     slope = gradient(model, at, data).numpy()
     near = [z + sign * e for e in step * np.eye(d) for sign in (1, -1)]
-    values = np.array([log_joint(model, one, y) for one in near]).reshape(d, 2, -1)
-    told = (values[:, 0] - values[:, 1]).T / (2 * step)
-    np.testing.assert_allclose(slope, told, rtol=1e-5, atol=1e-3 * step**0.5)
-    slopes = np.array([gradient(model, torch.tensor(one), data).numpy() for one in near])
+    values = np.array([log_joint(model, item, y) for item in near]).reshape(d, 2, -1)
+    message = (values[:, 0] - values[:, 1]).T / (2 * step)
+    np.testing.assert_allclose(slope, message, rtol=1e-5, atol=1e-3 * step**0.5)
+    slopes = np.array([gradient(model, torch.tensor(item), data).numpy() for item in near])
     slopes = slopes.reshape(d, 2, len(z), d)
     bend = np.moveaxis(slopes[:, 0] - slopes[:, 1], 0, 2) / (2 * step)
     np.testing.assert_allclose(hessian(model, at, data).numpy(), bend, rtol=1e-5, atol=1e-5)
@@ -140,11 +140,11 @@ def test_data_sets_and_points_broadcast(model):
     rng = np.random.default_rng(1)
     _, y = points(model, 3)
     z = 0.5 * rng.standard_normal((3, 4, model.dims[0]))
-    found = log_joint(model, z, y[:, None])
-    assert found.shape == (3, 4)
-    assert found.dtype == np.float64
+    result = log_joint(model, z, y[:, None])
+    assert result.shape == (3, 4)
+    assert result.dtype == np.float64
     one_by_one = [[log_joint(model, a, b) for a in some] for some, b in zip(z, y, strict=True)]
-    np.testing.assert_allclose(found, one_by_one, rtol=1e-12)
+    np.testing.assert_allclose(result, one_by_one, rtol=1e-12)
 
 
 @each_model
@@ -191,8 +191,8 @@ def test_hospitals_sum_to_one(monkeypatch):
     monkeypatch.setattr(binomials, "OPERATIONS", np.array([3.0]))
     monkeypatch.setattr(binomials, "UNITS", 1)
     axes = np.arange(-18.0, 18.1, 0.75), np.arange(-18.0, 18.1, 0.75), np.arange(-9, 9.1, 0.125)
-    found = total(binomials.Hospitals(), axes, [np.array([y], float) for y in range(4)])
-    assert found == pytest.approx(1, abs=1e-6)
+    result = total(binomials.Hospitals(), axes, [np.array([y], float) for y in range(4)])
+    assert result == pytest.approx(1, abs=1e-6)
 
 
 def test_ionosphere_sums_to_one(monkeypatch):
@@ -210,8 +210,8 @@ def test_concrete_integrates_to_one(monkeypatch):
     model = MODELS["concrete"](design=designs.lend("concrete", np.array([[1.0], [4.0]])))
     step = 0.6
     data = [np.array(y) for y in itertools.product(np.arange(-15.0, 15, step), repeat=2)]
-    found = total(model, [np.arange(-7, 7, 0.5)] * 2, data, step**2)
-    assert found == pytest.approx(1, abs=1e-9)
+    result = total(model, [np.arange(-7, 7, 0.5)] * 2, data, step**2)
+    assert result == pytest.approx(1, abs=1e-9)
 
 
 def test_heart_transplants_integrate_to_one():
@@ -223,12 +223,12 @@ def test_heart_transplants_integrate_to_one():
     model, v_axis, t_axis = HeartTransplants(), np.arange(-75, 6.1, 0.6), np.arange(-7, 4.6, 0.3)
     u, v, t = np.meshgrid(np.arange(-25.0, 26), v_axis, t_axis, indexing="ij")
     volume = np.exp(8 * (t - v)) / 5040 * 0.6 * 0.3
-    z, found = np.stack([u, v], -1), 0.0
+    z, result = np.stack([u, v], -1), 0.0
     for y in range(11):
         lives = np.repeat(np.exp(t - v)[..., None] / 8, 8, -1)
         data = np.concatenate([np.full((*u.shape, 1), float(y)), lives], -1)
-        found += float((np.exp(log_joint(model, z, data)) * volume).sum())
-    assert found == pytest.approx(1, abs=1e-6)
+        result += float((np.exp(log_joint(model, z, data)) * volume).sum())
+    assert result == pytest.approx(1, abs=1e-6)
 
 
 def test_lives_enter_by_their_sum():
@@ -260,16 +260,16 @@ def test_simulated_pairs_solve_the_density_s_identities(model):
 
 def test_priors_of_what_is_simulated():
     rng = np.random.default_rng(0)
-    drawn = {name: kind().simulate(3000, rng) for name, kind in MODELS.items()}
+    sketch = {name: kind().simulate(3000, rng) for name, kind in MODELS.items()}
     known = [
-        (drawn["glm_binomial"].theta[:, 2], stats.norm(0, 10)),
-        (expit(drawn["heart_transplants"].theta[:, 0]), stats.uniform()),
-        (np.exp(drawn["heart_transplants"].theta[:, 1]), stats.gamma(1 / 3, scale=3)),
-        (drawn["heart_transplants"].x[:, 0], None),
-        (to_interval(drawn["hospitals"].theta[:, 0], 0.25, 1), stats.uniform(0.25, 0.75)),
-        (to_interval(drawn["hospitals"].theta[:, 1], -3, 3), stats.uniform(-3, 6)),
-        (drawn["ionosphere"].theta[:, 5], stats.norm()),
-        (drawn["concrete"].theta[:, 8], stats.norm()),
+        (sketch["glm_binomial"].theta[:, 2], stats.norm(0, 10)),
+        (expit(sketch["heart_transplants"].theta[:, 0]), stats.uniform()),
+        (np.exp(sketch["heart_transplants"].theta[:, 1]), stats.gamma(1 / 3, scale=3)),
+        (sketch["heart_transplants"].x[:, 0], None),
+        (to_interval(sketch["hospitals"].theta[:, 0], 0.25, 1), stats.uniform(0.25, 0.75)),
+        (to_interval(sketch["hospitals"].theta[:, 1], -3, 3), stats.uniform(-3, 6)),
+        (sketch["ionosphere"].theta[:, 5], stats.norm()),
+        (sketch["concrete"].theta[:, 8], stats.norm()),
     ]
     for values, law in known:
         if law is None:  # y is uniform on 0..10
@@ -326,9 +326,9 @@ def test_successes_have_the_sigmoid_of_the_predictor():
     predictor = z[0] + z[1] * t + z[2] * t**2
     assert ((predictor > 0) & (predictor < 1)).all()
     prior = stats.norm.logpdf(z, 0, 10).sum()
-    found = log_joint(model, z, y) - prior
-    assert found == pytest.approx(stats.binom.logpmf(y, n, expit(predictor)).sum(), rel=1e-10)
-    assert abs(found - stats.binom.logpmf(y, n, predictor).sum()) > 1
+    result = log_joint(model, z, y) - prior
+    assert result == pytest.approx(stats.binom.logpmf(y, n, expit(predictor)).sum(), rel=1e-10)
+    assert abs(result - stats.binom.logpmf(y, n, predictor).sum()) > 1
 
 
 def test_gamma_is_by_rate_and_a_life_by_its_rate():
@@ -366,12 +366,12 @@ def test_heart_s_posterior_is_exact():
     pairs = model.simulate(40, np.random.default_rng(0))
     exact = model.exact(pairs.x)
     z = exact.sample(50, streams(40))
-    found = log_joint(model, z, pairs.x[:, None]) - exact.log_density(z)
+    result = log_joint(model, z, pairs.x[:, None]) - exact.log_density(z)
     rate = 1 / 3 + pairs.x[:, 1:].sum(1)
     # p(y) = 1 / 11, and lives integrate to b^a Gamma(a + 8) / (Gamma(a) (b + S)^(a + 8))
     a, gamma = 1 / 3, heart.gammaln
-    told = -np.log(11) + a * np.log(a) + gamma(a + 8) - gamma(a) - (a + 8) * np.log(rate)
-    np.testing.assert_allclose(found, np.repeat(told[:, None], 50, 1), rtol=1e-11)
+    message = -np.log(11) + a * np.log(a) + gamma(a + 8) - gamma(a) - (a + 8) * np.log(rate)
+    np.testing.assert_allclose(result, np.repeat(message[:, None], 50, 1), rtol=1e-11)
 
 
 def test_heart_s_posterior_integrates_to_one_and_draws_have_its_moments():
@@ -388,11 +388,11 @@ def test_heart_s_posterior_integrates_to_one_and_draws_have_its_moments():
     np.testing.assert_allclose((density[..., None] * grid).sum(1), mean, atol=1e-7)
     np.testing.assert_allclose((density[..., None] * (grid - mean[:, None]) ** 2).sum(1), variance,
                                atol=1e-6)  # fmt: skip
-    drawn = exact.sample(20_000, streams(3))
+    draws = exact.sample(20_000, streams(3))
     for k in range(3):
-        within(drawn[k], mean[k])
-        within((drawn[k] - mean[k]) ** 2, variance[k])
-        assert stats.kstest(expit(drawn[k, :, 0]), stats.beta(
+        within(draws[k], mean[k])
+        within((draws[k] - mean[k]) ** 2, variance[k])
+        assert stats.kstest(expit(draws[k, :, 0]), stats.beta(
             data[k, 0] + 1, 11 - data[k, 0]).cdf).pvalue > 1e-3  # fmt: skip
 
 
@@ -401,10 +401,10 @@ def test_concrete_s_posterior_is_exact():
     pairs = model.simulate(5, np.random.default_rng(0))
     exact = model.exact(pairs.x)
     z = exact.sample(60, streams(5))
-    found = log_joint(model, z, pairs.x[:, None]) - exact.log_density(z)
+    result = log_joint(model, z, pairs.x[:, None]) - exact.log_density(z)
     x = designs.matrix("concrete", "")
-    told = stats.multivariate_normal(cov=x @ x.T + np.eye(len(x))).logpdf(pairs.x)
-    np.testing.assert_allclose(found, np.repeat(told[:, None], 60, 1), rtol=1e-10)
+    density = stats.multivariate_normal(cov=x @ x.T + np.eye(len(x))).logpdf(pairs.x)
+    np.testing.assert_allclose(result, np.repeat(density[:, None], 60, 1), rtol=1e-10)
     # its density against scipy's, by another route to the same normal
     precision = x.T @ x + np.eye(x.shape[1])
     for k in range(5):
@@ -419,8 +419,8 @@ def test_truths_rank_anywhere_among_exact_draws():
     for name in ("heart_transplants", "concrete"):
         model = MODELS[name]()
         pairs = model.simulate(800, np.random.default_rng(0))
-        drawn = model.exact(pairs.x).sample(199, streams(800))
-        ranks = (drawn < pairs.theta[:, None]).sum(1)
+        draws = model.exact(pairs.x).sample(199, streams(800))
+        ranks = (draws < pairs.theta[:, None]).sum(1)
         rng = np.random.default_rng(1)
         u = (ranks + rng.random(ranks.shape)) / 200
         worst = min(stats.kstest(column, stats.uniform.cdf).pvalue for column in u.T)
@@ -460,7 +460,7 @@ def test_models_are_plain_keys_with_names_for_every_coordinate(model):
     z, y = simulated(model, 3)
     assert (z.shape[1], y.shape[1]) == model.dims
     assert ("stand-in" in model.label) == (model.name in designs.SHAPES)
-    assert len({keys.key(one) for one in EVERY}) == len(EVERY)
+    assert len({keys.key(item) for item in EVERY}) == len(EVERY)
 
 
 @each_model

@@ -57,8 +57,8 @@ def test_rejection_region_is_the_tests_own(per_class, n):
     region = boundary.rejection_region(n, 0.05, per_class)
     hits = np.arange(n + 1)
     rows = np.where(np.arange(n) < hits[:, None], 1.0, -1.0)  # (n + 1, n): so many right
-    found = statistics.c2st(rows[:, None], -rows[None])
-    pvalue = found.pvalue_per_class if per_class else found.pvalue
+    c2st = statistics.c2st(rows[:, None], -rows[None])
+    pvalue = c2st.pvalue_per_class if per_class else c2st.pvalue
     np.testing.assert_array_equal(region, pvalue <= 0.05)
 
 
@@ -99,8 +99,8 @@ def test_the_normal_law_counts_like_drawn_calibration_scores():
     law, rng = toy.NormalLaw(0.25), stream(2, "law")
     test = np.full((4000, 1), 0.6)
     below, equal = law.counts(test, 20, rng)
-    drawn, _ = statistics.count(test, 0.25 + rng.standard_normal((4000, 1, 20)))
-    assert below.mean() == pytest.approx(drawn.mean(), abs=0.25)
+    sketch, _ = statistics.count(test, 0.25 + rng.standard_normal((4000, 1, 20)))
+    assert below.mean() == pytest.approx(sketch.mean(), abs=0.25)
     assert not equal.any()
 
 

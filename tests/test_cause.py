@@ -15,9 +15,12 @@ from validation_core.benchmarks import Gaussian
 from validation_core.diagnosis import tasks as diagnoses
 from validation_core.diagnosis.questions import Names, by_name, cause
 from validation_core.diagnosis.questions.base import LEVEL
-from validation_core.diagnosis.questions.cause import STRONG, cause_of, reference_sets, tables
-from validation_core.diagnosis.questions.cause import reference_sets as classify
-from validation_core.diagnosis.questions.cause import reference_sets as shapes
+from validation_core.diagnosis.questions.cause import STRONG, cause_of, tables
+from validation_core.diagnosis.questions.cause.reference_sets import (
+    null_features,
+    null_pvalue,
+    variants,
+)
 from validation_core.diagnosis.questions.cause.tables import RankedRows, two_groups
 from validation_core.diagnosis.questions.injections import CAUSES
 from validation_core.rng import stream
@@ -121,8 +124,8 @@ def test_the_pvalue_keeps_its_level(heavy):
         draws = rng.standard_t(1.5, (60, 21, 2)) if heavy else rng.standard_normal((60, 21, 2))
         exact = PosteriorTable(draws[:, 0], rng.standard_normal((60, 1)), draws[:, 1:])
         ready = tables.PreparedTable.of(exact, seed)
-        _, null = reference_sets.null_features(ready, count=39)
-        rejected += classify.null_pvalue(null) <= 0.05
+        _, null = null_features(ready, count=39)
+        rejected += null_pvalue(null) <= 0.05
     low, high = statistics.binomial_bounds(trials, 0.05, 0.999)
     assert rejected <= high
     assert rejected >= min(low, 1)
@@ -131,8 +134,8 @@ def test_the_pvalue_keeps_its_level(heavy):
 def test_the_pvalue_is_never_zero_and_treats_rows_alike():
     null = stream(0, "rows").standard_normal((40, 5))
     null[0] += 100
-    assert classify.null_pvalue(null) == pytest.approx(1 / 40, abs=0.03)
-    every = [classify.null_pvalue(np.roll(null, -i, axis=0)) for i in range(40)]
+    assert null_pvalue(null) == pytest.approx(1 / 40, abs=0.03)
+    every = [null_pvalue(np.roll(null, -i, axis=0)) for i in range(40)]
     for level in (0.05, 0.1, 0.25):
         assert np.mean(np.array(every) <= level) <= level
 
@@ -162,7 +165,7 @@ def test_truths_are_ranked_among_the_other_draws():
 def test_an_injection_of_nothing_looks_like_nothing():
     exact = normal(n=200, k=40)
     ready = tables.PreparedTable.of(exact, 0)
-    names, null = reference_sets.null_features(ready, count=60)
+    names, null = null_features(ready, count=60)
     which = stream(0, "which").integers(40, size=(20, 200))
     scores = ready.ranked.moved(ready.pool.take(which), which, stream(0, "break"))
     found = ready.features.of(scores)
@@ -426,9 +429,9 @@ def test_every_cause_has_words_and_a_next_step():
             assert one.low <= one.value <= one.high
             assert cause.finding_text(one, NAMES)
             assert one.what in cause.KINDS
-    units = {v.unit for v in shapes.variants(ready.ranked, ready.pool)}
+    units = {v.unit for v in variants(ready.ranked, ready.pool)}
     assert units <= set(cause.STRENGTHS)
-    assert {v.cause for v in shapes.variants(ready.ranked, ready.pool)} == set(CAUSES)
+    assert {v.cause for v in variants(ready.ranked, ready.pool)} == set(CAUSES)
 
 
 def test_figures_are_valid(named):

@@ -37,8 +37,8 @@ def test_learns_the_toy(trained):
 
 
 def test_score_is_high_where_p_is(trained):
-    held = _data().held_p, _data().held_q
-    p, q = (trained.at()(rows.theta, rows.x) for rows in held)
+    held_out = _data().held_p, _data().held_q
+    p, q = (trained.at()(rows.theta, rows.x) for rows in held_out)
     assert statistics.auc(p, q) == pytest.approx(trained.auc, abs=1e-6)
 
 
@@ -52,10 +52,10 @@ def test_same_seed_same_bits_other_seed_other_network(trained):
 def test_a_batch_trains_each_network_as_if_alone():
     sets, seeds = [_data(0.5, 1), _data(1.0, 2), _data(1.0, 2)], [5, 6, 7]
     together = learn_all(sets, SHORT, seeds)
-    for one, data, seed in zip(together, sets, seeds, strict=True):
+    for item, data, seed in zip(together, sets, seeds, strict=True):
         alone = learn(data, SHORT, seed)
         for name, array in alone.trained.items():
-            np.testing.assert_allclose(one.trained[name], array, atol=2e-5)
+            np.testing.assert_allclose(item.trained[name], array, atol=2e-5)
 
 
 def test_beta_interpolates_all_parameters(trained):
@@ -118,9 +118,9 @@ def test_loads_on_any_device_whatever_trained_it(trained, tmp_path):
     meta = {"seconds": 1.0, "device": "cuda"}
     store.save("models", "0" * 32, trained.arrays(), spec="{}", meta=meta)
     assert (tmp_path / "models" / f"{'0' * 32}.safetensors").is_file()
-    found = store.load("models", "0" * 32)
+    stored = store.load("models", "0" * 32)
     rows = _data().held_q
-    again = TrainedClassifier.read(found.arrays, device=found.meta["device"])
+    again = TrainedClassifier.read(stored.arrays, device=stored.meta["device"])
     np.testing.assert_array_equal(
         again.at(0.5)(rows.theta, rows.x), trained.at(0.5)(rows.theta, rows.x)
     )
@@ -158,11 +158,11 @@ def test_keep_best_returns_the_best_held_out_step():
 
 def test_table_scores_have_the_draws_of_each_x(trained):
     table = sampling.table(Boundary(), 0.5, 50, 7, stream(3))
-    made = scores.apply(trained.at(), table)
-    assert made.truth.shape == (1, 50)
-    assert made.draws.shape == (1, 50, 7)
-    one = trained.at()(table.q[11], np.repeat(table.x[11:12], 7, axis=0))
-    np.testing.assert_allclose(made.draws[0, 11], one, rtol=1e-4, atol=1e-5)
+    built = scores.apply(trained.at(), table)
+    assert built.truth.shape == (1, 50)
+    assert built.draws.shape == (1, 50, 7)
+    item = trained.at()(table.q[11], np.repeat(table.x[11:12], 7, axis=0))
+    np.testing.assert_allclose(built.draws[0, 11], item, rtol=1e-4, atol=1e-5)
 
 
 def test_chunks_change_nothing(trained):
@@ -186,9 +186,9 @@ def test_accuracy_agrees_with_sbi(reference):
         first, second = (np.asarray(a, dtype=float) for a in list(arrays.values())[:2])
         train = Joint(first[:250], np.zeros((250, 0))), Joint(second[:250], np.zeros((250, 0)))
         test = first[250:], second[250:]
-        held = [Joint(t, np.zeros((len(t), 0))) for t in test]
+        joints = [Joint(t, np.zeros((len(t), 0))) for t in test]
         recipe = Classifier(epochs=60, lr=5e-4, hidden=64)
-        trained = learn(sampling.TrainingSet(*train, *held), recipe, seed=0)
+        trained = learn(sampling.TrainingSet(*train, *joints), recipe, seed=0)
         p, q = (trained.at()(t, np.zeros((len(t), 0))) for t in test)
         accuracy = float(statistics.c2st(p, q).accuracy)
         bounds = case["tolerance"]["held-out accuracy of an own classifier"]

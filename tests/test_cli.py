@@ -58,30 +58,30 @@ def refused(capsys, *arguments):
 
 @pytest.mark.usefixtures("kept")
 def test_diagnose_gives_the_object_of_the_design(capsys, tmp_path):
-    found = printed(capsys, "diagnose", SAMPLE)
-    assert found["verdict"] == "problem found"
-    assert (found["n"], found["k"], found["dim_theta"], found["dim_x"]) == (400, 50, 2, 5)
-    assert [m["name"] for m in found["methods"]] == [
+    result = printed(capsys, "diagnose", SAMPLE)
+    assert result["verdict"] == "problem found"
+    assert (result["n"], result["k"], result["dim_theta"], result["dim_x"]) == (400, 50, 2, 5)
+    assert [m["name"] for m in result["methods"]] == [
         "omnibus", "sbc", "tarp", "skl", "within_x", "multiple", "c2st", "uniform", "colt"
     ]  # fmt: skip
-    assert found["methods"][2]["effect"]["reading"] == "over-confident"
-    assert found["cause"][0]["parameter"] in ("intercept", "slope")
-    assert found["cause"][0]["cause"] == "too_narrow"
-    assert found["cause"][0]["evidence"]
-    where, *others = found["where"]
+    assert result["methods"][2]["effect"]["reading"] == "over-confident"
+    assert result["cause"][0]["parameter"] in ("intercept", "slope")
+    assert result["cause"][0]["cause"] == "too_narrow"
+    assert result["cause"][0]["evidence"]
+    where, *others = result["where"]
     assert where["method"] == "colt"
-    assert [one["method"] for one in others] == ["over_x", "in_theta", "observation"]
-    assert all(one["sentences"] for one in others)
-    assert {one["kind"] for one in found["sensitivity"]} >= {"shift", "bias"}
-    assert set(found["answers"]) == {panel.name for panel in QUESTIONS}
-    assert [one["parameter"] for one in where["centre"]] == ["intercept", "slope"]
+    assert [other["method"] for other in others] == ["over_x", "in_theta", "observation"]
+    assert all(other["sentences"] for other in others)
+    assert {other["kind"] for other in result["sensitivity"]} >= {"shift", "bias"}
+    assert set(result["answers"]) == {panel.name for panel in QUESTIONS}
+    assert [other["parameter"] for other in where["centre"]] == ["intercept", "slope"]
     assert where["distance_low"] <= where["distance"] <= where["distance_high"]
     assert where["inside_low"] <= where["inside"] <= where["inside_high"]
     assert len(where["x"]) == 5
     # A second run takes its answers from the cache.
     path, page = tmp_path / "out.json", tmp_path / "out.html"
     heard = said(capsys, "diagnose", SAMPLE, "--json", str(path), "--report", str(page))
-    assert json.loads(path.read_text()) == found
+    assert json.loads(path.read_text()) == result
     assert "Problem found." in heard.out
     assert "not run: It needs 50 true pairs" in heard.out
     assert f"q puts {where['u_star']:.0%} of its mass" in heard.out
@@ -90,7 +90,7 @@ def test_diagnose_gives_the_object_of_the_design(capsys, tmp_path):
 
 @pytest.mark.usefixtures("kept")
 def test_diagnose_with_chosen_methods(capsys):
-    found = printed(
+    result = printed(
         capsys,
         "diagnose",
         SAMPLE,
@@ -103,32 +103,32 @@ def test_diagnose_with_chosen_methods(capsys):
         "--answers",
         "none",
     )
-    assert [m["name"] for m in found["methods"]] == ["sbc"]
-    assert (found["alpha"], found["seed"]) == (0.01, 3)
+    assert [m["name"] for m in result["methods"]] == ["sbc"]
+    assert (result["alpha"], result["seed"]) == (0.01, 3)
 
 
 @pytest.fixture
 def cheap(monkeypatch):
     """Further methods that cost little."""
-    found = dict(diagnosis.further_methods())
-    made = (DC(m=3, permutations=39), LC2ST(nulls=19), MMDFuse(points=30, permutations=39))
-    found |= {method.name: found[method.name]._replace(method=method) for method in made}
-    del found["automl"]
+    fields = dict(diagnosis.further_methods())
+    built = (DC(m=3, permutations=39), LC2ST(nulls=19), MMDFuse(points=30, permutations=39))
+    fields |= {method.name: fields[method.name]._replace(method=method) for method in built}
+    del fields["automl"]
     for where in (diagnosis, choice):
-        monkeypatch.setattr(where, "further_methods", lambda: found)
-    return found
+        monkeypatch.setattr(where, "further_methods", lambda: fields)
+    return fields
 
 
 @pytest.mark.usefixtures("kept")
 def test_further_methods_run_when_they_are_asked_for(capsys, cheap):
     """A bare name is the page's test; with options it is what they say."""
     options = ("--method", "mmd_fuse", "--method", "dc:m=2,permutations=59", "--method", "lc2st")
-    found = printed(capsys, "diagnose", SAMPLE, *options)["methods"]
-    assert [m["name"] for m in found] == ["mmd_fuse", "dc", "lc2st"]
-    assert found[0]["draws_p"] == 30
-    assert (found[1]["draws_q"], found[1]["effect"]["relabelings"]) == (400, 59)
-    assert len(found[2]["effect"]["x_o"]) == 5
-    assert 0 <= found[2]["effect"]["row"] < 400
+    methods = printed(capsys, "diagnose", SAMPLE, *options)["methods"]
+    assert [m["name"] for m in methods] == ["mmd_fuse", "dc", "lc2st"]
+    assert methods[0]["draws_p"] == 30
+    assert (methods[1]["draws_q"], methods[1]["effect"]["relabelings"]) == (400, 59)
+    assert len(methods[2]["effect"]["x_o"]) == 5
+    assert 0 <= methods[2]["effect"]["row"] < 400
     aloud = said(capsys, "diagnose", SAMPLE, *options).out
     assert "nats [" in aloud
     assert "counted from 0 (x at t = -1 = " in aloud
@@ -141,9 +141,9 @@ def test_all_is_what_runs_unasked_and_what_may_be_asked_for(capsys, cheap, tmp_p
     np.savez(path, theta=rng.normal(size=(30, 1)), x=rng.normal(size=(30, 1)),
              theta_q=rng.normal(size=(30, 8, 1)))  # fmt: skip
     unasked = [method.name for method in diagnosis.default_methods()]
-    found = printed(capsys, "diagnose", str(path), "--method", "all")["methods"]
-    assert [m["name"] for m in found] == [*unasked, *cheap]
-    assert {m["name"] for m in found if m["status"] == "ran"} == {
+    methods = printed(capsys, "diagnose", str(path), "--method", "all")["methods"]
+    assert [m["name"] for m in methods] == [*unasked, *cheap]
+    assert {m["name"] for m in methods if m["status"] == "ran"} == {
         "omnibus", "sbc", "tarp", "mmd_fuse"
     }  # fmt: skip
     mixed = ("--method", "sbc", "--method", "all", "--method", "tarp:reference=x")
@@ -155,18 +155,18 @@ def test_all_is_what_runs_unasked_and_what_may_be_asked_for(capsys, cheap, tmp_p
 @pytest.mark.usefixtures("kept")
 def test_diagnose_with_another_embedding(capsys):
     options = ("--method", "colt:embedding=identity", "--method", "colt:embedding=residual")
-    found = printed(capsys, "diagnose", SAMPLE, *options)
-    assert [m["label"] for m in found["methods"]] == ["CoLT identity", "CoLT residual"]
-    assert [one["label"] for one in found["where"]][:2] == ["CoLT identity", "CoLT residual"]
-    assert found["methods"][0]["pvalue"] < 1e-3
+    result = printed(capsys, "diagnose", SAMPLE, *options)
+    assert [m["label"] for m in result["methods"]] == ["CoLT identity", "CoLT residual"]
+    assert [item["label"] for item in result["where"]][:2] == ["CoLT identity", "CoLT residual"]
+    assert result["methods"][0]["pvalue"] < 1e-3
     fresh = printed(capsys, "diagnose", SAMPLE, "--method", "colt:fresh=true")
     assert "simulator" in fresh["methods"][0]["reason"]
 
 
 def test_diagnose_within_a_budget(capsys):
-    found = printed(capsys, "diagnose", SAMPLE, "--budget", "0.000001")
-    assert found["verdict"] == "not enough data"
-    assert all("budget" in m["reason"] or "needs" in m["reason"] for m in found["methods"])
+    result = printed(capsys, "diagnose", SAMPLE, "--budget", "0.000001")
+    assert result["verdict"] == "not enough data"
+    assert all("budget" in m["reason"] or "needs" in m["reason"] for m in result["methods"])
 
 
 def test_diagnose_asks_for_the_order(capsys, tmp_path):
@@ -319,9 +319,9 @@ def test_why_a_panel_has_no_answer_is_said(capsys, tmp_path):
     rng = np.random.default_rng(0)
     theta = rng.standard_normal((20, 1))
     np.savez(few, theta=theta, x=theta, theta_q=rng.standard_normal((20, 9, 1)))
-    found = printed(capsys, "diagnose", str(few), "--answers", "size,over_x")
-    assert set(found["answers"]) == {"size"}
-    assert "needs 40 rows; got 20" in found["left_out"]["over_x"]
+    result = printed(capsys, "diagnose", str(few), "--answers", "size,over_x")
+    assert set(result["answers"]) == {"size"}
+    assert "needs 40 rows; got 20" in result["left_out"]["over_x"]
     aloud = said(capsys, "diagnose", str(few), "--answers", "size,over_x").out
     assert "Where over x\n  A map over x" in aloud
     assert "Likely cause" not in aloud

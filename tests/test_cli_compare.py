@@ -39,9 +39,9 @@ def test_the_nearer_one_is_said(tmp_path, capsys):
 def test_json_holds_every_measure(tmp_path, capsys):
     files = [saved(tmp_path / "a.npz"), saved(tmp_path / "b.npz", width=2.0)]
     assert command.main(["compare", *files, "--json", "-"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["reference"] == "a.npz"
-    names = {one["name"]: one for one in found["measures"]}
+    data = json.loads(capsys.readouterr().out)
+    assert data["reference"] == "a.npz"
+    names = {item["name"]: item for item in data["measures"]}
     assert {"energy", "sbc", "tarp", "within_x", "colt"} <= set(names)
     energy = names["energy"]
     assert energy["closer"] == [None, False]
@@ -52,6 +52,6 @@ def test_json_holds_every_measure(tmp_path, capsys):
     ("files", "words"), [(["a"], "at least two"), (["a", "other"], "other values of")]
 )
 def test_what_cannot_be_compared_is_refused(tmp_path, capsys, files, words):
-    made = {"a": saved(tmp_path / "a.npz"), "other": saved(tmp_path / "other.npz", rows=1)}
-    assert command.main(["compare", *(made[name] for name in files)]) == 2
+    built = {"a": saved(tmp_path / "a.npz"), "other": saved(tmp_path / "other.npz", rows=1)}
+    assert command.main(["compare", *(built[name] for name in files)]) == 2
     assert words in capsys.readouterr().err

@@ -19,10 +19,10 @@ HEART = (*SMALL, "--model", "heart_transplants")
 
 
 def test_figure_1_gives_every_number(capsys):
-    found = printed(capsys, *HEART, "--figure", "1", "--seed", "3")
-    (told,) = found["figures"].values()
-    assert (found["datasets"], found["seed"]) == (6, 3)
-    assert [(row["inference"], row["iterations"], row["m"]) for row in told] == [
+    result = printed(capsys, *HEART, "--figure", "1", "--seed", "3")
+    (example,) = result["figures"].values()
+    assert (result["datasets"], result["seed"]) == (6, 3)
+    assert [(row["inference"], row["iterations"], row["m"]) for row in example] == [
         ("laplace", 5, 1), ("laplace", 20, 1), ("adjusted_laplace", 5, 1),
         ("adjusted_laplace", 20, 1), ("vi", 5, 1), ("vi", 20, 1), ("iwvi", 5, 10),
         ("iwvi", 20, 10),
@@ -30,7 +30,7 @@ def test_figure_1_gives_every_number(capsys):
     plan = Plan(models=(HeartTransplants(),), inferences=(Laplace(),), iterations=(5, 20),
                 datasets=6, seed=3)  # fmt: skip
     d = collect(plan, Store())[0, 0].d[1, 0]
-    row = told[1]
+    row = example[1]
     assert row["skl"] == pytest.approx(d.mean())
     assert row["ci_high"] == pytest.approx(d.mean() + 1.959964 * d.std(ddof=1) / np.sqrt(6))
     assert row["median"] == pytest.approx(np.median(d))
@@ -40,9 +40,9 @@ def test_figure_1_gives_every_number(capsys):
 
 def test_iterations_are_read_in_any_order(capsys):
     few = ("--figure", "1,3", "--inference", "laplace", "--m", "1")
-    found = printed(capsys, *HEART, *few, "--iterations", "20,5")
-    assert [row["iterations"] for row in found["figures"]["1"]] == [5, 20]
-    assert [row["iterations"] for row in found["figures"]["3"]] == [20]
+    result = printed(capsys, *HEART, *few, "--iterations", "20,5")
+    assert [row["iterations"] for row in result["figures"]["1"]] == [5, 20]
+    assert [row["iterations"] for row in result["figures"]["3"]] == [20]
 
 
 def test_a_second_run_takes_what_is_there(capsys, monkeypatch):
@@ -83,9 +83,9 @@ def test_one_file_with_three_figures(capsys, tmp_path):
     assert len(figures) == 4
     assert all(figure["data"] and "xaxis2" in figure["layout"] for figure in figures)
     packed = re.search(r'data-name="[^"]+json">([^<]+)<', text)[1]
-    kept = json.loads(gzip.decompress(base64.b64decode(packed)))
-    assert kept == json.loads(numbers.read_text())
-    assert all(row["model_label"] for row in kept["figures"]["1"])
+    data = json.loads(gzip.decompress(base64.b64decode(packed)))
+    assert data == json.loads(numbers.read_text())
+    assert all(row["model_label"] for row in data["figures"]["1"])
 
 
 def covariates(path, rows=1030, columns=9):
@@ -97,8 +97,8 @@ def covariates(path, rows=1030, columns=9):
 def test_real_covariates_from_a_file(capsys, tmp_path):
     path = covariates(tmp_path / "Concrete_Data.csv")
     few = ("--model", "concrete", "--inference", "adjusted_laplace", "--figure", "1")
-    found = printed(capsys, *SMALL, *few, "--concrete", str(path))
-    rows = found["figures"]["1"]
+    result = printed(capsys, *SMALL, *few, "--concrete", str(path))
+    rows = result["figures"]["1"]
     assert all("stand-in" not in row["model_label"] for row in rows)
     assert all(abs(row["skl"]) < 1e-8 for row in rows)
     standing = printed(capsys, *SMALL, *few)["figures"]["1"]
@@ -106,22 +106,22 @@ def test_real_covariates_from_a_file(capsys, tmp_path):
 
 
 def test_openml_only_when_asked(capsys, monkeypatch):
-    asked = []
+    requests = []
 
     def openml(name):
-        asked.append(name)
+        requests.append(name)
         return np.random.default_rng(1).gamma(2.0, size=(1030, 8))
 
     monkeypatch.setattr(designs, "openml", openml)
     few = (*SMALL, "--figure", "1", "--inference", "laplace", "--model")
     printed(capsys, *few, "concrete")
-    assert not asked
-    found = printed(capsys, *few, "concrete", "--openml")
-    assert asked == ["concrete"]
-    assert "stand-in" not in found["figures"]["1"][0]["model_label"]
+    assert not requests
+    result = printed(capsys, *few, "concrete", "--openml")
+    assert requests == ["concrete"]
+    assert "stand-in" not in result["figures"]["1"][0]["model_label"]
     assert "stand-in" in Concrete().label
     printed(capsys, *few, "heart_transplants", "--openml")
-    assert asked == ["concrete"]
+    assert requests == ["concrete"]
 
 
 def test_what_cannot_be_run_is_told_after_what_can(capsys, tmp_path, monkeypatch):

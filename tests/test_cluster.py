@@ -30,7 +30,7 @@ from validation_core.scores.classifier import Classifier
 from validation_core.simulations import InferenceRun, RunTermsStudy
 from validation_core.store import Store
 from validation_core.sweep.plan import Batch, Part
-from validation_core.sweep.trials import Trials
+from validation_core.sweep.trials import TrialDesign
 from validation_core.tables import Upload
 
 distributed = pytest.importorskip("distributed", reason="pip install .[dask]")
@@ -102,7 +102,7 @@ def sweep(trials=12, gammas=(0.0, 0.3)):
             TrainTask(trainings=(training,)),
             Batch(parts=tuple(
                 Part(source=training.source, method=method, network=training, beta=0.0,
-                     design=Trials(trials=1, n=50, k=1), first=0, count=trials)
+                     design=TrialDesign(trials=1, n=50, k=1), first=0, count=trials)
                 for method in (C2ST(), Multiple(), Uniform(m=5))
             )),
         ]  # fmt: skip

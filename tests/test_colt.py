@@ -17,7 +17,7 @@ from validation_core.rng import stream
 from validation_core.scores import LinearBoundary
 from validation_core.scores.classifier import Classifier
 from validation_core.scores.localizer import Localizer
-from validation_core.scores.localizer_training import Distance, learn
+from validation_core.scores.localizer_training import LocalizerDistance, learn
 from validation_core.store import Store
 from validation_core.sweep import plan, trials
 from validation_core.sweep.plan import Batch, Sweep
@@ -123,7 +123,7 @@ def _collapsed():
     flat = {"weight0": np.zeros((3, 4)), "bias0": np.ones(4), "weight1": np.zeros((4, 3)),
             "bias1": np.array([0.3, -1.0, 2.0])}  # fmt: skip
     phi = {name: array.astype(np.float32) for name, array in flat.items()}
-    return Distance("mlp", trained.centre, phi, trained.frame)
+    return LocalizerDistance("mlp", trained.centre, phi, trained.frame)
 
 
 def test_a_collapsed_embedding_has_uniform_ranks():
@@ -299,7 +299,7 @@ def test_each_method_reads_its_own_score():
         for method in (identity, other)
     }
     read = {C2ST().label: LinearBoundary(), WithinX().label: LinearBoundary(), **distances}
-    design = trials.Trials(trials=12, n=60, k=10, seed=22)
+    design = trials.TrialDesign(trials=12, n=60, k=10, seed=22)
     together = trials.run(Boundary(), 0.7, read, methods, design)
     for method, tally in zip(methods, together, strict=True):
         (alone,) = trials.run(Boundary(), 0.7, read.get(method.label), [method], design)
@@ -319,7 +319,7 @@ def test_each_method_reads_its_own_score():
 
 @pytest.mark.parametrize("read", [None, {}, {"CoLT identity": LinearBoundary()}])
 def test_without_its_localizer_it_says_so(read):
-    design = trials.Trials(trials=2, n=20, k=5)
+    design = trials.TrialDesign(trials=2, n=20, k=5)
     with pytest.raises(ValueError, match="CoLT mlp reads a trained score of its own; got no"):
         trials.run(Boundary(), 0.5, read, [SBC(), CoLT(embedding="mlp")], design)
 
@@ -327,7 +327,7 @@ def test_without_its_localizer_it_says_so(read):
 def _sweep(*methods, **changes):
     return Sweep(**{
         "benchmark": Gaussian(perturbation="blind_prior"), "methods": methods, "gammas": (0.0,),
-        "design": trials.Trials(trials=8, n=60, k=20, seed=4), "seed": 3,
+        "design": trials.TrialDesign(trials=8, n=60, k=20, seed=4), "seed": 3,
         "recipe": Classifier(train=200, epochs=4, hidden=16), **changes,
     })  # fmt: skip
 

@@ -17,13 +17,13 @@ from validation_core.store import Store
 from validation_core.sweep import conformal_explorer as workbench
 from validation_core.sweep.conformal_explorer import GridTask, ScoreGrid, with_training
 from validation_core.sweep.plan import Sweep, collect, keep, missing
-from validation_core.sweep.trials import Trials
+from validation_core.sweep.trials import TrialDesign
 
 RECIPE = Classifier(train=300, epochs=8, lr=2e-3, hidden=32)
 TRAINING = Training(source=Simulated(benchmark=Boundary(), gamma=0.5), recipe=RECIPE)
 TASK = GridTask(training=TRAINING, betas=(0.0, 0.5, 1.0), n_p=20_000, n_q=4000)
 METHODS = (C2ST(), Multiple(), Uniform(m=10))
-DESIGN = Trials(trials=12, n=100)
+DESIGN = TrialDesign(trials=12, n=100)
 
 
 SWEEP = Sweep(
@@ -90,7 +90,7 @@ def test_total_variation_is_bounded_from_below():
 def test_rank_variance_falls_as_one_over_m():
     grid = _gaussian_grid(0.5)
     found = workbench.rank_variance(grid.p[0], grid.q[0], stream(8))
-    cdf = statistics.Pool(grid.p[0]).cdf(grid.q[0, :200])[0]
+    cdf = statistics.PooledLaw(grid.p[0]).cdf(grid.q[0, :200])[0]
     m = np.array(workbench.PAPER_M)
     expected = (m * (cdf * (1 - cdf)).mean() + 1 / 12) / (m + 1) ** 2
     np.testing.assert_allclose(found, expected, rtol=0.15)

@@ -239,7 +239,7 @@ def test_power_with_the_oracle_score(name):
     method = _small(name, points=100, m=10)
     benchmark = BENCHMARKS["gaussian"](perturbation="covariance_scaling")
     gamma = benchmark.gammas[-1]
-    design = trials.Trials(n=300, k=20, seed=10)
+    design = trials.TrialDesign(n=300, k=20, seed=10)
     score = Oracle(benchmark, gamma)
     (tally,) = trials.run(benchmark, gamma, score, [method], design, range(20))
     assert (tally.pvalues <= 0.05).mean() >= 0.8

@@ -11,18 +11,18 @@ from validation_core.rng import stream
 
 @pytest.mark.parametrize("dim", [1, 3, 10])
 def test_weights_are_torchs_default_and_fixed(dim):
-    made = bend(dim)
-    assert [w.shape for w in made] == [(HIDDEN, dim), (HIDDEN,), (dim, HIDDEN), (dim,)]
-    for weights, fan_in in zip(made, (dim, dim, HIDDEN, HIDDEN), strict=True):
+    built = bend(dim)
+    assert [w.shape for w in built] == [(HIDDEN, dim), (HIDDEN,), (dim, HIDDEN), (dim,)]
+    for weights, fan_in in zip(built, (dim, dim, HIDDEN, HIDDEN), strict=True):
         bound = 1 / np.sqrt(fan_in)
         assert np.abs(weights).max() <= bound
-    inward = np.concatenate([made.inward.ravel(), made.phase])
+    inward = np.concatenate([built.inward.ravel(), built.phase])
     assert inward.std() == pytest.approx(1 / np.sqrt(3 * dim), rel=0.15)
-    assert np.abs(made.outward).max() > 0.9 / np.sqrt(HIDDEN)
+    assert np.abs(built.outward).max() > 0.9 / np.sqrt(HIDDEN)
     with pytest.raises(ValueError, match="read-only"):
-        made.inward[0, 0] = 1.0
+        built.inward[0, 0] = 1.0
     bend.cache_clear()
-    np.testing.assert_array_equal(bend(dim).outward, made.outward)
+    np.testing.assert_array_equal(bend(dim).outward, built.outward)
 
 
 def test_it_is_the_network_of_the_paper():
@@ -30,16 +30,16 @@ def test_it_is_the_network_of_the_paper():
     import torch
     from torch import nn
 
-    made, gain = bend(3), 1.7
+    built, gain = bend(3), 1.7
     first, second = nn.Linear(3, HIDDEN).double(), nn.Linear(HIDDEN, 3).double()
-    for layer, weight, bias in ((first, *made[:2]), (second, *made[2:])):
+    for layer, weight, bias in ((first, *built[:2]), (second, *built[2:])):
         for ours, theirs in ((weight, layer.weight), (bias, layer.bias)):
             bound = layer.in_features**-0.5  # what torch starts from lies within it too
             assert max(np.abs(ours).max(), np.abs(theirs.detach().numpy()).max()) <= bound
         layer.weight.data, layer.bias.data = torch.tensor(weight), torch.tensor(bias)
     theta = stream(0, "curved").standard_normal((50, 3))
     expected = second(torch.sin(gain * first(torch.tensor(theta)))).detach().numpy()
-    np.testing.assert_allclose(made(theta, gain), expected, atol=1e-14)
+    np.testing.assert_allclose(built(theta, gain), expected, atol=1e-14)
 
 
 def test_a_larger_gain_is_further_from_affine():
@@ -84,9 +84,9 @@ def test_labels_say_curved_and_gain():
     assert Gaussian(curved=True, gain=2.5).label.endswith("curved, gain 2.5")
     assert "curved" not in Gaussian().label
     assert "bends" in Gaussian(curved=True).summary
-    made = Gaussian(curved=True, gain=2.0)
-    assert keys.read(keys.text(made)) == made
-    assert keys.key(made) != keys.key(Gaussian(curved=True))
+    gaussian = Gaussian(curved=True, gain=2.0)
+    assert keys.read(keys.text(gaussian)) == gaussian
+    assert keys.key(gaussian) != keys.key(Gaussian(curved=True))
 
 
 @pytest.mark.parametrize("gain", [0.0, -1.0, 11.0, float("nan")])

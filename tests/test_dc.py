@@ -37,9 +37,9 @@ def _learn(recipe, data, seed=0):
 
 def _trials(score, draws, trials):
     """Scores of one large table as many small ones."""
-    made = scores.apply(score, draws)
-    k = made.draws.shape[-1]
-    return TableScores(made.truth.reshape(trials, 1, -1), made.draws.reshape(trials, 1, -1, k))
+    built = scores.apply(score, draws)
+    k = built.draws.shape[-1]
+    return TableScores(built.truth.reshape(trials, 1, -1), built.draws.reshape(trials, 1, -1, k))
 
 
 # The test
@@ -54,12 +54,12 @@ def test_level(score, kind):
     raw = rng.standard_normal((TRIALS, 1, n, m + 1)) ** 3 + 5 * rng.standard_normal((n, 1))
     raw = {"any": raw, "tied": np.round(raw), "flat": np.full(raw.shape, 0.1)}[score]
     method = DC(kind=kind, m=m, permutations=99)
-    found = method.test(TableScores(raw[..., 0], raw[..., 1:]), stream(1, score, kind))
-    assert found.pvalue.shape == (TRIALS,)
-    assert found.pvalue.min() >= 1 / 100
-    _within(int((found.pvalue <= 0.05).sum()), TRIALS, conservative=score == "flat")
+    outcome = method.test(TableScores(raw[..., 0], raw[..., 1:]), stream(1, score, kind))
+    assert outcome.pvalue.shape == (TRIALS,)
+    assert outcome.pvalue.min() >= 1 / 100
+    _within(int((outcome.pvalue <= 0.05).sum()), TRIALS, conservative=score == "flat")
     if score == "flat":  # a score that says nothing never rejects
-        np.testing.assert_array_equal(found.pvalue, 1.0)
+        np.testing.assert_array_equal(outcome.pvalue, 1.0)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -70,29 +70,31 @@ def test_level_of_a_trained_score(kind):
     recipe = method.recipe(200, 5)
     trained = _learn(recipe, recipe.sample(GAUSSIAN, 0.0, stream(2)))
     table = sampling.table(GAUSSIAN, 0.0, n * trials, 5, stream(3))
-    found = method.test(_trials(trained.at(0.0), table, trials), stream(4, kind))
-    _within(int((found.pvalue <= 0.05).sum()), trials)
-    assert found.statistic.mean() < 0  # what it learnt was noise
+    outcome = method.test(_trials(trained.at(0.0), table, trials), stream(4, kind))
+    _within(int((outcome.pvalue <= 0.05).sum()), trials)
+    assert outcome.statistic.mean() < 0  # what it learnt was noise
 
 
 def test_slots_are_permuted_within_their_x_only():
     """Differences between rows add nothing to the null's spread: a row's own slots do."""
     rng = stream(5)
     values = rng.standard_normal((1, 60, 4)) + 100 * rng.standard_normal((60, 1))
-    found = slots.permutation(values, 20_000, stream(6))
+    permutation = slots.permutation(values, 20_000, stream(6))
     expected = np.sqrt(values.var(axis=-1).sum(axis=-1)) / 60
-    np.testing.assert_allclose(found.null.std(axis=-1), expected, rtol=0.03)
-    np.testing.assert_allclose(found.null.mean(), values.mean(), atol=5 * expected.max() / 141)
+    np.testing.assert_allclose(permutation.null.std(axis=-1), expected, rtol=0.03)
+    np.testing.assert_allclose(
+        permutation.null.mean(), values.mean(), atol=5 * expected.max() / 141
+    )
 
 
 def test_permutations_are_made_piece_by_piece(monkeypatch):
     values = stream(7).standard_normal((7, 11, 3))
     monkeypatch.setattr(slots, "_NUMBERS", 50)
-    found = slots.permutation(values, 31, stream(8))
-    assert found.null.shape == (7, 31)
-    assert (found.null >= values.min(axis=-1).mean(axis=-1)[:, None]).all()
-    assert (found.null <= values.max(axis=-1).mean(axis=-1)[:, None]).all()
-    assert len(np.unique(found.null)) > 200
+    permutation = slots.permutation(values, 31, stream(8))
+    assert permutation.null.shape == (7, 31)
+    assert (permutation.null >= values.min(axis=-1).mean(axis=-1)[:, None]).all()
+    assert (permutation.null <= values.max(axis=-1).mean(axis=-1)[:, None]).all()
+    assert len(np.unique(permutation.null)) > 200
 
 
 def test_trials_meet_slots_of_their_own():
@@ -103,8 +105,8 @@ def test_trials_meet_slots_of_their_own():
 
 @pytest.mark.parametrize("case", ["signal", "rounded", "large"])
 def test_given_logits(reference, case):
-    said, arrays, expected = reference(f"dc-logits-{case}")
-    said, g, permutation = said["outputs"], arrays["logits"], arrays["permutation"]
+    example, arrays, expected = reference(f"dc-logits-{case}")
+    example, g, permutation = example["outputs"], arrays["logits"], arrays["permutation"]
     pairs = np.stack([np.stack([g[:, 0], g[:, k]], -1) for k in range(1, g.shape[1])])
     several = slots.multiclass(g)
     np.testing.assert_allclose(
@@ -119,18 +121,18 @@ def test_given_logits(reference, case):
         "pairwise_divergence": slots.multiclass(pairs)[..., 0].mean(),
     }
     for name, value in approx.items():
-        assert value == pytest.approx(said[name], **same), name
+        assert value == pytest.approx(example[name], **same), name
     _same_permutations(several, permutation, expected["permuted_mean_log_softmax"],
-                       np.log(g.shape[1]), said["multiclass_permutation_p"])  # fmt: skip
+                       np.log(g.shape[1]), example["multiclass_permutation_p"])  # fmt: skip
     _same_permutations(slots.binary(g), permutation, expected["permuted_binary_divergence"], 0.0,
-                       said["binary_weighted_permutation_p"])  # fmt: skip
+                       example["binary_weighted_permutation_p"])  # fmt: skip
 
 
 def _same_permutations(values, permutation, expected, offset, pvalue):
     null = slots.permuted(values, permutation)
     np.testing.assert_allclose(null - offset, expected, rtol=1e-9, atol=1e-11)
-    found = share_beyond(values[:, 0].mean(), null, slots.slack(values))
-    assert float(found) == pvalue
+    result = share_beyond(values[:, 0].mean(), null, slots.slack(values))
+    assert float(result) == pvalue
 
 
 FITTED = ["dc-conjugate-normal", "dc-null", "dc-two_moons_undertrained"]
@@ -138,25 +140,25 @@ FITTED = ["dc-conjugate-normal", "dc-null", "dc-two_moons_undertrained"]
 
 @pytest.mark.parametrize("case", FITTED)
 def test_logits_of_the_authors_package(reference, case):
-    said, arrays, expected = reference(case)
-    said = said["outputs"]
+    example, arrays, expected = reference(case)
+    example = example["outputs"]
     for kind in KINDS:
         values = slots.contributions(arrays[f"logits_{kind}"], kind)
         assert values[:, 0].mean() == pytest.approx(
-            said[f"{kind}_divergence_from_logits"], rel=1e-9, abs=1e-11
+            example[f"{kind}_divergence_from_logits"], rel=1e-9, abs=1e-11
         )
         name, offset = ("permuted_mean_log_softmax", np.log(11))
         if kind == "binary":
             name, offset = ("permuted_binary_divergence", 0.0)
-        pvalue = said[f"{kind}_permutation_p"]
+        pvalue = example[f"{kind}_permutation_p"]
         _same_permutations(values, arrays["permutation"], expected[name], offset, pvalue)
     units = slots.multiclass(arrays["logits_multiclass"])[:, 0]
-    assert units.std() == pytest.approx(said["multiclass_sd_over_units_from_logits"], rel=1e-9)
+    assert units.std() == pytest.approx(example["multiclass_sd_over_units_from_logits"], rel=1e-9)
 
 
 def test_oracle_divergences(reference):
     """The mean over simulations is the quadrature's value for each number of draws."""
-    said = reference("dc-exact-gaussians")[0]["outputs"]
+    outputs = reference("dc-exact-gaussians")[0]["outputs"]
     n, rng = 40_000, stream(11)
     for m in (1, 2, 5, 10, 50):
         theta = np.concatenate(
@@ -164,11 +166,11 @@ def test_oracle_divergences(reference):
         )
         g = 0.5 - theta  # log N(0, 1) - log N(1, 1)
         rows = slots.multiclass(g)[:, 0]
-        exact = said["multiclass_divergence_by_M"][str(m)]
+        exact = outputs["multiclass_divergence_by_M"][str(m)]
         assert abs(rows.mean() - exact) < 4 * rows.std() / np.sqrt(n)
         assert rows.mean() < slots.most("multiclass", m)
         jensen = slots.binary(g)[:, 0]
-        assert abs(jensen.mean() - said["balanced_binary_divergence"]) < 4 * jensen.std() / 200
+        assert abs(jensen.mean() - outputs["balanced_binary_divergence"]) < 4 * jensen.std() / 200
 
 
 def test_interval_covers(reference):
@@ -204,25 +206,25 @@ def test_outcome_is_that_of_the_draws_it_counts(kind):
     rng = stream(18)
     truth, draws = rng.standard_normal((3, 1, 40)), rng.standard_normal((3, 1, 40, 9))
     method = DC(kind=kind, m=6, permutations=49)
-    found = method.test(TableScores(truth, draws), stream(19))
+    outcome = method.test(TableScores(truth, draws), stream(19))
     fewer = method.test(TableScores(truth, draws[..., :6]), stream(19))
-    np.testing.assert_array_equal(found.pvalue, fewer.pvalue)
-    assert found.budget == method.budget(40, 9) == Budget(40, 240)
-    assert found.arrays["null"].shape == (3, 49)
-    np.testing.assert_allclose(found.arrays["rows"].mean(-1), found.statistic, rtol=1e-12)
-    assert (found.arrays["low"] < found.statistic).all()
-    assert (found.statistic < found.arrays["high"]).all()
-    assert (found.arrays["rows"] <= found.arrays["most"][:, None] + 1e-12).all()
-    assert all(a.dtype.kind == "f" for a in found.arrays.values())
+    np.testing.assert_array_equal(outcome.pvalue, fewer.pvalue)
+    assert outcome.budget == method.budget(40, 9) == Budget(40, 240)
+    assert outcome.arrays["null"].shape == (3, 49)
+    np.testing.assert_allclose(outcome.arrays["rows"].mean(-1), outcome.statistic, rtol=1e-12)
+    assert (outcome.arrays["low"] < outcome.statistic).all()
+    assert (outcome.statistic < outcome.arrays["high"]).all()
+    assert (outcome.arrays["rows"] <= outcome.arrays["most"][:, None] + 1e-12).all()
+    assert all(a.dtype.kind == "f" for a in outcome.arrays.values())
 
 
 def test_told_apart_always():
     """The largest divergence there is, and the smallest p-value."""
     truth, draws = np.full((1, 20), 60.0), np.zeros((1, 20, 4))
     for kind in KINDS:
-        found = DC(kind=kind, m=4, permutations=99).test(TableScores(truth, draws), stream(20))
-        assert found.pvalue == 1 / 100
-        assert found.statistic == pytest.approx(
+        outcome = DC(kind=kind, m=4, permutations=99).test(TableScores(truth, draws), stream(20))
+        assert outcome.pvalue == 1 / 100
+        assert outcome.statistic == pytest.approx(
             slots.most(kind, 4) if kind == "multiclass" else np.log(2) * 0.5, abs=1e-6
         )
 
@@ -230,9 +232,9 @@ def test_told_apart_always():
 def test_worse_than_guessing_is_shown():
     """A score that points the wrong way: below 0, p large."""
     truth, draws = np.full((1, 20), -2.0), np.zeros((1, 20, 4))
-    found = DC(m=4, permutations=99).test(TableScores(truth, draws), stream(21))
-    assert found.statistic < -1
-    assert found.pvalue == 1.0
+    outcome = DC(m=4, permutations=99).test(TableScores(truth, draws), stream(21))
+    assert outcome.statistic < -1
+    assert outcome.pvalue == 1.0
 
 
 # The score
@@ -250,17 +252,17 @@ def test_learned_divergence(reference, case, net):
     for kind in KINDS:
         method = DC(kind=kind, net=net)
         trained = _learn(method.recipe(300, 10), learn)
-        found = method.test(scores.apply(trained.at(0.0), test), stream(22))
+        outcome = method.test(scores.apply(trained.at(0.0), test), stream(22))
         peer = np.mean(case["outputs"]["peer_cross_validated"][kind]["validation"])
-        error = found.arrays["rows"].std() / np.sqrt(300)
-        assert found.statistic > peer - max(1.5 * error, 0.01)
+        error = outcome.arrays["rows"].std() / np.sqrt(300)
+        assert outcome.statistic > peer - max(1.5 * error, 0.01)
         if kind == "multiclass":
-            said = case["tolerance"]["fit"]
-            assert said["low"] < found.statistic < said["high"] + 3 * error
+            fit = case["tolerance"]["fit"]
+            assert fit["low"] < outcome.statistic < fit["high"] + 3 * error
         exact = case["outputs"].get(f"exact_{kind}_divergence")
         if exact is not None:
-            assert abs(found.statistic - exact) < max(3 * error, 0.02)
-        assert (found.pvalue == 0.001) == (case["id"] != "dc-null")
+            assert abs(outcome.statistic - exact) < max(3 * error, 0.02)
+        assert (outcome.pvalue == 0.001) == (case["id"] != "dc-null")
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -274,29 +276,31 @@ def test_power(perturbation, gamma, kind):
     recipe = method.recipe(600, 10)
     trained = _learn(recipe, recipe.sample(benchmark, gamma, stream(23)))
     table = sampling.table(benchmark, gamma, 300 * 30, 10, stream(24))
-    found = method.test(_trials(trained.at(0.0), table, 30), stream(25))
-    assert (found.pvalue <= 0.05).mean() >= 0.8
+    outcome = method.test(_trials(trained.at(0.0), table, 30), stream(25))
+    assert (outcome.pvalue <= 0.05).mean() >= 0.8
     assert trained.summary["divergence"] > 0
 
 
 def test_products_see_a_width_that_32_units_do_not():
-    held = {}
+    held_out = {}
     for net in ("quadratic", "paper"):
         method = DC(net=net, permutations=19)
         recipe = method.recipe(500, 10)
         trained = _learn(recipe, recipe.sample(GAUSSIAN, 0.6, stream(26)))
         table = sampling.table(GAUSSIAN, 0.6, 4000, 10, stream(27))
-        held[net] = float(method.test(scores.apply(trained.at(0.0), table), stream(28)).statistic)
-    assert held["quadratic"] > held["paper"] + 0.02
+        held_out[net] = float(
+            method.test(scores.apply(trained.at(0.0), table), stream(28)).statistic
+        )
+    assert held_out["quadratic"] > held_out["paper"] + 0.02
 
 
 def test_no_parameter_knows_of_slots():
     """Slots that hold the same numbers are guessed, whatever the parameters."""
     rng = stream(29)
-    one = np.repeat(rng.standard_normal((40, 1, 5)), 4, axis=1)
+    item = np.repeat(rng.standard_normal((40, 1, 5)), 4, axis=1)
     initial = initial_parameters(5, 5, 8, rng)
     vector = 10 * rng.standard_normal(to_vector(initial).size)
-    loss = Objective(one, one, "multiclass", initial).loss(vector)
+    loss = Objective(item, item, "multiclass", initial).loss(vector)
     assert loss == pytest.approx(np.log(4), rel=1e-6)
 
 
@@ -308,11 +312,11 @@ def test_scores_follow_their_draws():
     swapped = PosteriorTable(
         table.q[:, 0], table.x, np.stack([table.theta, *table.q[:, 1:].swapaxes(0, 1)], 1)
     )
-    one, other = (scores.apply(trained.at(0.0), t) for t in (table, swapped))
-    np.testing.assert_allclose(other.truth[0], one.draws[0, :, 0], rtol=1e-12)
-    np.testing.assert_allclose(other.draws[0, :, 0], one.truth[0], rtol=1e-12)
-    plain = trained.at(0.0)(table.theta, table.x)
-    np.testing.assert_allclose(plain, one.truth[0], rtol=1e-12)
+    first, other = (scores.apply(trained.at(0.0), t) for t in (table, swapped))
+    np.testing.assert_allclose(other.truth[0], first.draws[0, :, 0], rtol=1e-12)
+    np.testing.assert_allclose(other.draws[0, :, 0], first.truth[0], rtol=1e-12)
+    direct = trained.at(0.0)(table.theta, table.x)
+    np.testing.assert_allclose(direct, first.truth[0], rtol=1e-12)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -352,9 +356,9 @@ def test_inputs_are_white_and_robust():
     far = PosteriorTable(
         table.theta, table.x, np.where(table.q > np.quantile(table.q, 0.999), 1e9, table.q)
     )
-    seen = Inputs.fit(far, whiten=True)(far.q, far.x[:, None])
-    assert all(np.isfinite(a).all() for a in seen)
-    assert np.abs(seen[0]).max() <= 8
+    observed = Inputs.fit(far, whiten=True)(far.q, far.x[:, None])
+    assert all(np.isfinite(a).all() for a in observed)
+    assert np.abs(observed[0]).max() <= 8
 
 
 @pytest.mark.parametrize(("d", "m"), [(1, 1), (2, 40), (40, 2), (60, 60)])
@@ -375,8 +379,8 @@ def test_stored_and_read_again(tmp_path):
     again = recipe.read(store.load("models", "scorer").arrays, seconds=1.0, device="cpu")
     table = sampling.table(GAUSSIAN, 1.0, 50, 3, stream(37))
     for beta in (0.0, 0.5, 1.0):
-        one, other = (scores.apply(net.at(beta), table) for net in (trained, again))
-        np.testing.assert_array_equal(one.draws, other.draws)
+        first, other = (scores.apply(net.at(beta), table) for net in (trained, again))
+        np.testing.assert_array_equal(first.draws, other.draws)
     assert again.summary == trained.summary
     assert keys.read(keys.text(recipe)) == recipe
 
@@ -384,11 +388,11 @@ def test_stored_and_read_again(tmp_path):
 def test_seed_fixes_the_network():
     recipe = SlotClassifier(n=60, m=3)
     data = recipe.sample(GAUSSIAN, 1.0, stream(38))
-    one, again = recipe.learn_all([data, data], [1, 1])
+    first, again = recipe.learn_all([data, data], [1, 1])
     other = _learn(recipe, data, seed=2)
-    for name, array in one.trained.items():
+    for name, array in first.trained.items():
         np.testing.assert_array_equal(array, again.trained[name])
-    assert not np.array_equal(one.trained["weight"], other.trained["weight"])
+    assert not np.array_equal(first.trained["weight"], other.trained["weight"])
 
 
 def test_degraded_scores_mix_parameters():
@@ -404,14 +408,14 @@ def test_degraded_scores_mix_parameters():
 
 
 def test_progress_is_told():
-    told = []
+    reports = []
     recipe = SlotClassifier(n=60, m=3)
     data = recipe.sample(GAUSSIAN, 1.0, stream(41))
-    recipe.learn_all([data], [0], lambda done, live: told.append((done, dict(live))))
-    fractions = [done for done, _ in told]
+    recipe.learn_all([data], [0], lambda done, live: reports.append((done, dict(live))))
+    fractions = [done for done, _ in reports]
     assert fractions == sorted(fractions)
     assert fractions[-1] == 1.0
-    assert {"penalty", "divergence"} <= set(told[0][1])
+    assert {"penalty", "divergence"} <= set(reports[0][1])
 
 
 # What users bring
@@ -431,9 +435,9 @@ def test_samples_without_anything_to_learn(kind, net):
     method = DC(kind=kind, net=net, m=4, permutations=19)
     for table in tables:
         trained = _learn(method.recipe(30, 4), table)
-        found = method.test(scores.apply(trained.at(0.0), table), stream(43))
-        assert found.pvalue == 1.0
-        assert np.isfinite(found.statistic)
+        outcome = method.test(scores.apply(trained.at(0.0), table), stream(43))
+        assert outcome.pvalue == 1.0
+        assert np.isfinite(outcome.statistic)
 
 
 def test_one_parameter():
@@ -454,10 +458,10 @@ def test_bad_input():
         DC().test(TableScores(truth, draws), rng)
     with pytest.raises(ValueError, match="at least two simulations"):
         DC(m=4).test(TableScores(truth[:, :1], draws[:, :1]), rng)
-    for bad, said in ((np.nan, "NaN in 1"), (np.inf, "1 infinite")):
+    for bad, text in ((np.nan, "NaN in 1"), (np.inf, "1 infinite")):
         spoilt = truth.copy()
         spoilt[0, 3] = bad
-        with pytest.raises(ValueError, match=said):
+        with pytest.raises(ValueError, match=text):
             DC(m=4).test(TableScores(spoilt, draws), rng)
     table = sampling.table(GAUSSIAN, 0.0, 20, 4, rng)
     with pytest.raises(ValueError, match="needs 10 draws at each x; got 4"):
@@ -465,10 +469,10 @@ def test_bad_input():
     few = PosteriorTable(table.theta[:5], table.x[:5], table.q[:5])
     with pytest.raises(ValueError, match="at least 8 simulations; got 5"):
         DC(m=4).recipe(8, 4).of_table(few, rng)
-    for wrong, said in (({"kind": "pairs"}, "multiclass, binary"), ({"m": 0}, "m is at least 1"),
+    for wrong, text in (({"kind": "pairs"}, "multiclass, binary"), ({"m": 0}, "m is at least 1"),
                         ({"net": "deep"}, "quadratic, paper"),
                         ({"permutations": 0}, "permutations is at least 1")):  # fmt: skip
-        with pytest.raises(ValueError, match=said):
+        with pytest.raises(ValueError, match=text):
             DC(**wrong)
     with pytest.raises(ValueError, match="at least one permutation"):
         slots.permutation(np.zeros((4, 3)), 0, rng)
@@ -479,8 +483,8 @@ def test_bad_input():
 
 
 def test_describes_itself():
-    for made in (DC(), DC(kind="binary", m=3, permutations=99, net="paper")):
-        assert keys.read(keys.text(made)) == made
+    for built in (DC(), DC(kind="binary", m=3, permutations=99, net="paper")):
+        assert keys.read(keys.text(built)) == built
     assert DC().label == "DC multiclass"
     assert DC(kind="binary", net="paper").label == "DC binary paper"
     assert DC().budget(1, 1).q == 10
@@ -498,15 +502,15 @@ def _arrays(kind="multiclass"):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_figures(kind):
-    drawn = DC.figures(_arrays(kind), ["theta 1"])
-    assert len({one.title for one in drawn}) == len(drawn) == 3
-    for one in drawn:
-        go.Figure(one.figure.to_dict())
-        assert one.caption.endswith(".")
-        assert "q were right" in one.caption
-        assert one.figure.layout.xaxis.range is not None
-        assert all(np.asarray(trace.y).dtype == np.float32 for trace in one.figure.data)
-        assert len(one.figure.to_json()) < 20_000
+    drawings = DC.figures(_arrays(kind), ["theta 1"])
+    assert len({item.title for item in drawings}) == len(drawings) == 3
+    for item in drawings:
+        go.Figure(item.figure.to_dict())
+        assert item.caption.endswith(".")
+        assert "q were right" in item.caption
+        assert item.figure.layout.xaxis.range is not None
+        assert all(np.asarray(trace.y).dtype == np.float32 for trace in item.figure.data)
+        assert len(item.figure.to_json()) < 20_000
 
 
 def test_all_values_and_what_was_seen_are_within_the_axes():
@@ -522,13 +526,13 @@ def test_all_values_and_what_was_seen_are_within_the_axes():
 
 
 def test_flat_scores_are_drawn():
-    found = DC(m=4).test(TableScores(np.zeros((1, 9)), np.zeros((1, 9, 4))), stream(49))
-    for one in DC.figures(found.arrays):
-        go.Figure(one.figure.to_dict())
-        assert one.figure.data
+    outcome = DC(m=4).test(TableScores(np.zeros((1, 9)), np.zeros((1, 9, 4))), stream(49))
+    for drawing in DC.figures(outcome.arrays):
+        go.Figure(drawing.figure.to_dict())
+        assert drawing.figure.data
 
 
 def test_nothing_to_draw_is_said():
-    for one in DC.figures({}):
-        assert not one.figure.data
-        assert one.figure.layout.annotations[0].text.startswith("No")
+    for drawing in DC.figures({}):
+        assert not drawing.figure.data
+        assert drawing.figure.layout.annotations[0].text.startswith("No")

@@ -112,11 +112,11 @@ def test_ties_keep_the_level():
 @pytest.mark.parametrize("name", ["two_moons_undertrained", "sir_undertrained"])
 def test_undertrained_estimators_are_found(name, shared, store):
     upload = tables.read(shared / "data" / f"{name}.npz")
-    found = run(upload, store, how=shorter)
-    assert found.verdict == "problem found"
+    result = run(upload, store, how=shorter)
+    assert result.verdict == "problem found"
     for method in ("sbc", "within_x", "multiple", "c2st", "colt"):
-        assert found.adjusted[by_name(found)[method].label] < 1e-3
-    assert by_name(found)["uniform"].status == "not run"
+        assert result.adjusted[by_name(result)[method].label] < 1e-3
+    assert by_name(result)["uniform"].status == "not run"
 
 
 @pytest.mark.parametrize(
@@ -134,23 +134,23 @@ def test_samples(name, verdict, store):
      ({"shift": -0.5}, "too low")],
 )  # fmt: skip
 def test_ranks_are_read_in_words(change, reading, store):
-    found = run(exact(n=400, **change), store, [SBC()])
-    assert found.verdict == "problem found"
-    assert all(reading in parameter.reading for parameter in found.flagged)
-    assert len(found.flagged) == 2
-    assert reading in found.sentence
+    result = run(exact(n=400, **change), store, [SBC()])
+    assert result.verdict == "problem found"
+    assert all(reading in parameter.reading for parameter in result.flagged)
+    assert len(result.flagged) == 2
+    assert reading in result.sentence
 
 
 def test_two_samples(store):
     longer = Classifier(epochs=40, lr=1e-2, hidden=16)
-    found = run(two_samples(shift=1.0), store, how=lambda upload, method: longer)
-    status = {record.name: record.status for record in found.records}
+    result = run(two_samples(shift=1.0), store, how=lambda upload, method: longer)
+    status = {record.name: record.status for record in result.records}
     ran = {name for name, state in status.items() if state == "ran"}
     assert ran == {"multiple", "c2st"}
     assert set(status) == {method.name for method in METHODS_RUN}
-    assert "have no x" in by_name(found)["colt"].reason
-    assert found.verdict == "problem found"
-    assert all(r.reason for r in found.records if r.status == "not run")
+    assert "have no x" in by_name(result)["colt"].reason
+    assert result.verdict == "problem found"
+    assert all(r.reason for r in result.records if r.status == "not run")
     silent = run(two_samples(n=1000), store)
     assert silent.verdict == "no problem found"
     assert "best possible classifier" in silent.sentence
@@ -174,13 +174,13 @@ def test_two_samples(store):
     ],
 )
 def test_small_uploads_are_answered(upload, ran, store):
-    found = run(upload, store)
-    assert {record.name for record in found.records if record.status == "ran"} == ran
-    assert {record.name for record in found.records} == {method.name for method in METHODS_RUN}
-    assert found.verdict in ("not enough data", "no problem found", "problem found")
-    json.dumps(found.to_json(), allow_nan=False)
+    result = run(upload, store)
+    assert {record.name for record in result.records if record.status == "ran"} == ran
+    assert {record.name for record in result.records} == {method.name for method in METHODS_RUN}
+    assert result.verdict in ("not enough data", "no problem found", "problem found")
+    json.dumps(result.to_json(), allow_nan=False)
     if not ran:
-        assert found.verdict == "not enough data"
+        assert result.verdict == "not enough data"
 
 
 @pytest.mark.parametrize("value", [0.0, 1e30])
@@ -188,14 +188,14 @@ def test_columns_that_tell_nothing_do_no_harm(value, store):
     upload = exact(n=200)
     arrays = upload.arrays()
     arrays["theta"][:, 1], arrays["theta_q"][:, :, 1], arrays["x"][:] = value, value, value
-    found = run(Upload.of(arrays), store)
-    assert {r.status for r in found.records if r.name not in ("uniform", "skl")} == {"ran"}
-    assert found.verdict == "no problem found"
+    result = run(Upload.of(arrays), store)
+    assert {r.status for r in result.records if r.name not in ("uniform", "skl")} == {"ran"}
+    assert result.verdict == "no problem found"
 
 
 def test_uniform_runs_where_rows_suffice(store):
-    found = run(exact(n=400), store, [Uniform(m=1)])
-    (record,) = found.records
+    result = run(exact(n=400), store, [Uniform(m=1)])
+    (record,) = result.records
     assert (record.status, record.draws_p, record.draws_q) == ("ran", 100, 100)
     assert diagnosis.obstacle(Uniform(m=50), exact(n=9999, k=1)) is not None
     assert diagnosis.obstacle(Uniform(m=50), exact(n=10_000, k=1)) is None
@@ -252,10 +252,10 @@ def test_holm_is_over_the_tests_that_ran():
         record("c2st", 0.5),
         record("uniform", 0, status="not run"),
     ]
-    found = diagnosis.verdict(records, two_samples(n=1000))
-    assert found.adjusted == {"Multiple": pytest.approx(0.04), "C2ST": pytest.approx(0.5)}
-    assert found.verdict == "problem found"
-    assert found.to_json()["methods"][2]["pvalue_adjusted"] is None
+    verdict = diagnosis.verdict(records, two_samples(n=1000))
+    assert verdict.adjusted == {"Multiple": pytest.approx(0.04), "C2ST": pytest.approx(0.5)}
+    assert verdict.verdict == "problem found"
+    assert verdict.to_json()["methods"][2]["pvalue_adjusted"] is None
 
 
 def test_pending_methods_count_as_silent():
@@ -278,9 +278,9 @@ def test_the_level_is_a_level(alpha):
 def test_no_p_value_is_zero():
     outcome = Record.ran(C2ST(), _outcome(0.0), 0.1, {})
     assert outcome.pvalue == diagnosis.SMALLEST
-    found = diagnosis.verdict([outcome], two_samples(n=1000))
-    assert found.adjusted["C2ST"] > 0
-    assert "< 1e-300" in found.sentence
+    verdict = diagnosis.verdict([outcome], two_samples(n=1000))
+    assert verdict.adjusted["C2ST"] > 0
+    assert "< 1e-300" in verdict.sentence
     texts = {p: diagnosis.pvalue_text(p) for p in (1e-300, 3.2e-13, 0.00012, 0.034, 0.999, None)}
     assert list(texts.values()) == ["< 1e-300", "3.2e-13", "1.2e-4", "0.034", "1", "–"]
 
@@ -293,22 +293,22 @@ def _outcome(p):
 
 def test_words_never_say_that_q_is_right(store):
     for upload in (exact(n=400), exact(n=30), exact(n=3), exact(n=400, shift=2)):
-        said = run(upload, store, [SBC(), Multiple()]).sentence.lower()
+        lower = run(upload, store, [SBC(), Multiple()]).sentence.lower()
         assert not any(
-            word in said for word in ("correct", "q is right", "pass", "accept", "valid")
+            word in lower for word in ("correct", "q is right", "pass", "accept", "valid")
         )
 
 
 def test_what_json_holds(store):
-    found = run(exact(), store).to_json()
-    read = json.loads(json.dumps(found, allow_nan=False))
+    result = run(exact(), store).to_json()
+    read = json.loads(json.dumps(result, allow_nan=False))
     assert {"verdict", "alpha", "seed", "n", "k", "dim_theta", "dim_x", "methods", "parameters",
             "where", "cause", "sensitivity", "version"} <= set(read)  # fmt: skip
     fields = {"name", "status", "reason", "statistic", "pvalue", "pvalue_adjusted", "draws_p",
               "draws_q", "seconds", "effect"}  # fmt: skip
     assert all(fields <= set(method) for method in read["methods"])
-    assert [one["name"] for one in read["methods"] if one["counts"]] == ["omnibus"]
-    assert read["pvalue"] == min(one["pvalue"] for one in read["families"])
+    assert [item["name"] for item in read["methods"] if item["counts"]] == ["omnibus"]
+    assert read["pvalue"] == min(item["pvalue"] for item in read["families"])
     within = next(method for method in read["methods"] if method["name"] == "within_x")
     assert (within["draws_p"], within["draws_q"]) == (30, 300)
 
@@ -337,8 +337,8 @@ def test_the_shift_shrinks_with_rows():
 def test_a_report_escapes_names(store):
     arrays = exact(n=100, shift=2).arrays()
     hostile = np.array(["<script>alert(1)</script>", "<b>b"])
-    found = run(Upload.of({**arrays, "theta_names": hostile}), store)
-    document = html(found)
+    result = run(Upload.of({**arrays, "theta_names": hostile}), store)
+    document = html(result)
     assert "<script>alert" not in document
     assert "<b>b" not in document
     assert document.count("&lt;script&gt;") > 1
@@ -398,40 +398,40 @@ def test_a_localizer_is_offered_what_time_and_memory_allow(n, k, d):
 
 
 def test_fresh_anchors_need_a_simulator(store):
-    found = run(exact(n=100), store, [CoLT(fresh=True)])
-    assert found.records[0].status == "not run"
-    assert "simulator" in found.records[0].reason
+    result = run(exact(n=100), store, [CoLT(fresh=True)])
+    assert result.records[0].status == "not run"
+    assert "simulator" in result.records[0].reason
 
 
 def test_colt_says_where(store):
     """A narrow q about the right mean: the ball around it holds less truth than q gives it."""
     upload = exact(n=400, k=50, width=0.5)
-    found = run(upload, store, [CoLT()], how=shorter)
-    (record,) = found.records
-    told = record.effect
+    result = run(upload, store, [CoLT()], how=shorter)
+    (record,) = result.records
+    effect = record.effect
     assert {"u_star", "inside", "inside_low", "inside_high", "low", "high", "tied",
-            "localizer_distance", "training_seconds"} <= set(told)  # fmt: skip
-    assert told["inside_high"] < told["u_star"]
-    assert 0 < told["low"] < record.statistic < told["high"]
-    (where,) = found.to_json()["where"]
+            "localizer_distance", "training_seconds"} <= set(effect)  # fmt: skip
+    assert effect["inside_high"] < effect["u_star"]
+    assert 0 < effect["low"] < record.statistic < effect["high"]
+    (where,) = result.to_json()["where"]
     assert where["method"] == "colt"
     assert where["label"] == record.label
-    assert where["inside"] == told["inside"]
+    assert where["inside"] == effect["inside"]
     assert where["distance"] == record.statistic
-    assert [one["parameter"] for one in where["centre"]] == ["theta_1", "theta_2"]
+    assert [item["parameter"] for item in where["centre"]] == ["theta_1", "theta_2"]
     # The posterior mean at an x near the median is near 0.
-    assert all(abs(one["value"]) < 0.5 for one in where["centre"])
+    assert all(abs(item["value"]) < 0.5 for item in where["centre"])
     assert np.abs(where["x"]).max() < 0.5
-    said = " ".join(record.kind.findings(record))
-    assert f"q puts {told['u_star']:.0%} of its mass" in said
-    assert "Kolmogorov distance d~ for the learned ball" in said
-    assert "ACLD" not in html(found)
-    assert html(found).count("Kolmogorov distance d~") == 1
+    text = " ".join(record.kind.findings(record))
+    assert f"q puts {effect['u_star']:.0%} of its mass" in text
+    assert "Kolmogorov distance d~ for the learned ball" in text
+    assert "ACLD" not in html(result)
+    assert html(result).count("Kolmogorov distance d~") == 1
     histogram, cumulated = pictures(record)
     assert "heap on the left" in histogram.caption
     assert "u*" in cumulated.caption
     marked = [shape.x0 for shape in cumulated.figure.layout.shapes if shape.line.dash == "dot"]
-    assert marked == [told["u_star"]]
+    assert marked == [effect["u_star"]]
 
 
 def test_where_is_empty_without_colt(store):
@@ -444,24 +444,24 @@ def test_where_is_empty_without_colt(store):
 def test_two_localizers_are_two_tests(store):
     """Each with its own network, and Holm over both."""
     methods = [CoLT(), CoLT(embedding="identity")]
-    found = run(exact(n=100), store, methods)
+    result = run(exact(n=100), store, methods)
     assert len(list((store.root / "models").iterdir())) == 2
-    assert [one["label"] for one in found.to_json()["where"]] == [m.label for m in methods]
-    assert set(found.adjusted) == {m.label for m in methods}
+    assert [item["label"] for item in result.to_json()["where"]] == [m.label for m in methods]
+    assert set(result.adjusted) == {m.label for m in methods}
 
 
 @pytest.mark.parametrize("embedding", ["identity", "fourier"])
 def test_a_map_shows_the_ball_of_the_record(embedding, store):
     upload, method = exact(n=101, k=9, width=0.5), CoLT(embedding=embedding)
-    found = run(upload, store, [method], seed=2).records[0]
+    result = run(upload, store, [method], seed=2).records[0]
     (task,) = tasks.maps(upload, [SBC(), method], 2, quick)
     task.run(store, lambda fraction, live: None)
-    drawn = task.load(store)
-    assert float(drawn.u_star) == pytest.approx(found.effect["u_star"], abs=1e-12)
-    assert float(drawn.inside) == found.effect["inside"]
+    stored = task.load(store)
+    assert float(stored.u_star) == pytest.approx(result.effect["u_star"], abs=1e-12)
+    assert float(stored.inside) == result.effect["inside"]
     assert len(list((store.root / "models").iterdir())) == 1
-    kept = held_back(upload, 2)
-    assert set(drawn.truth[:, 0, 0]) <= set(kept.theta[:, 0].astype(np.float32))
+    remaining = held_back(upload, 2)
+    assert set(stored.truth[:, 0, 0]) <= set(remaining.theta[:, 0].astype(np.float32))
 
 
 def test_no_map_without_a_localizer():
@@ -473,16 +473,16 @@ def test_no_map_without_a_localizer():
 def test_ties_are_remarked_on(store):
     arrays = exact(n=200).arrays()
     rounded = Upload.of({name: np.round(array) for name, array in arrays.items()})
-    found = run(rounded, store, [SBC(), CoLT(embedding="identity")])
-    colt = by_name(found)["colt"]
+    result = run(rounded, store, [SBC(), CoLT(embedding="identity")])
+    colt = by_name(result)["colt"]
     assert colt.effect["tied"] > 0.01
-    said = diagnosis.remark(colt)
-    assert "broken at random" in said
-    assert found.to_json()["methods"][1]["remark"] == said
-    assert "broken at random" in html(found)
-    assert diagnosis.remark(by_name(found)["sbc"]) is None
-    plain = run(exact(n=200), store, [CoLT(embedding="identity")]).records[0]
-    assert diagnosis.remark(plain) is None
+    remark = diagnosis.remark(colt)
+    assert "broken at random" in remark
+    assert result.to_json()["methods"][1]["remark"] == remark
+    assert "broken at random" in html(result)
+    assert diagnosis.remark(by_name(result)["sbc"]) is None
+    direct = run(exact(n=200), store, [CoLT(embedding="identity")]).records[0]
+    assert diagnosis.remark(direct) is None
 
 
 @pytest.mark.parametrize("n", [60, 200])
@@ -492,9 +492,9 @@ def test_one_parameter(n, store):
     x = theta + rng.standard_normal((n, 1))
     q = x[:, None] / 2 + math.sqrt(0.5) * rng.standard_normal((n, 12, 1))
     upload = Upload.of({"theta": theta, "x": x, "theta_q": q})
-    found = run(upload, store)
-    assert by_name(found)["colt"].status == "ran"
-    assert found.verdict != "problem found"
+    result = run(upload, store)
+    assert by_name(result)["colt"].status == "ran"
+    assert result.verdict != "problem found"
 
 
 def test_a_localizer_has_its_whole_start_on_an_upload(store):
@@ -514,14 +514,14 @@ def test_a_p_value_that_is_only_bounded_is_not_multiplied():
     other = replace(Record.not_run(TARP(), ""), status="ran", pvalue=0.5, reason=None)
     blank = {name: np.zeros((1, 60)) for name in ("u",)}
     arrays = {**blank, "statistics": np.ones(1), "pvalues": np.zeros(1), "kinds": np.zeros(1)}
-    one = Upload.of({"theta": upload.data.theta[:, :1], "x": upload.data.x,
+    item = Upload.of({"theta": upload.data.theta[:, :1], "x": upload.data.x,
                      "theta_q": upload.data.q[..., :1]})  # fmt: skip
-    found = diagnosis.verdict([replace(lost, arrays=arrays), other], one)
-    assert diagnosis.equals(found.adjusted["SBC"]) == "< 1e-300"
-    assert found.adjusted["TARP"] == 0.5
+    verdict = diagnosis.verdict([replace(lost, arrays=arrays), other], item)
+    assert diagnosis.equals(verdict.adjusted["SBC"]) == "< 1e-300"
+    assert verdict.adjusted["TARP"] == 0.5
 
 
 @pytest.mark.parametrize(("shift", "words_"), [(5.0, "too high"), (-5.0, "too low")])
 def test_a_shift_beyond_all_draws_is_no_wrong_width(shift, words_, store):
-    found = run(exact(n=100, k=30, shift=shift), store, [SBC()])
-    assert all(words_ in one.reading for one in found.parameters)
+    result = run(exact(n=100, k=30, shift=shift), store, [SBC()])
+    assert all(words_ in parameter.reading for parameter in result.parameters)

@@ -44,11 +44,11 @@ def test_what_runs_unasked():
     ]  # fmt: skip
     further = diagnosis.further_methods()
     assert list(further) == ["dc", "automl", "lc2st", "mmd_fuse"]
-    every = diagnosis.with_further(list(further))
-    assert {method.name for method in every} == set(METHODS)
+    with_further = diagnosis.with_further(list(further))
+    assert {method.name for method in with_further} == set(METHODS)
     assert diagnosis.with_further(["lc2st", "unheard"])[-1] == further["lc2st"].method
     assert diagnosis.with_further([]) == diagnosis.default_methods()
-    assert all(one.seconds > 0 and one.adds for one in further.values())
+    assert all(item.seconds > 0 and item.adds for item in further.values())
 
 
 def test_a_method_that_is_registered_runs(monkeypatch):
@@ -76,9 +76,9 @@ def test_a_plain_shift_is_found(method, store):
     "change", [{"n": 60, "k": 1}, {"n": 51, "k": 4}, {"n": 50, "k": 5}], ids=str
 )
 def test_small_tables(method, change, store):
-    found = alone(method, exact(**change), store)
-    assert found.status == ("not run" if method.name == "dc" and change["k"] < 4 else "ran")
-    assert found.pvalue is None or 0 < found.pvalue <= 1
+    result = alone(method, exact(**change), store)
+    assert result.status == ("not run" if method.name == "dc" and change["k"] < 4 else "ran")
+    assert result.pvalue is None or 0 < result.pvalue <= 1
 
 
 @pytest.mark.parametrize("method", [TARP(), *CHEAP], ids=lambda m: m.label)
@@ -96,15 +96,15 @@ def test_degenerate_tables(kind, method, store):
         arrays["theta"][:], arrays["theta_q"][:] = 1.0, 1.0
     else:
         arrays["theta_q"][:] = arrays["theta_q"][:, :1]
-    found = run(Upload.of(arrays), store, [method])
-    (record,) = found.records
+    result = run(Upload.of(arrays), store, [method])
+    (record,) = result.records
     assert record.status == "ran"
     assert 0 < record.pvalue <= 1
     if kind == "identical":
         assert record.pvalue > 0.01
-    for one in pictures(record, names=found.upload.names):
-        go.Figure(one.figure.to_dict())
-    json.dumps(found.to_json(), allow_nan=False)
+    for drawing in pictures(record, names=result.upload.names):
+        go.Figure(drawing.figure.to_dict())
+    json.dumps(result.to_json(), allow_nan=False)
 
 
 @pytest.mark.parametrize(
@@ -127,10 +127,10 @@ def test_degenerate_tables(kind, method, store):
     ids=lambda value: getattr(value, "label", None),
 )
 def test_what_cannot_run_says_why(method, upload, words, store):
-    found = run(upload, store, [method])
-    assert found.records[0].status == "not run"
-    assert words in found.records[0].reason
-    assert found.verdict == "not enough data"
+    result = run(upload, store, [method])
+    assert result.records[0].status == "not run"
+    assert words in result.records[0].reason
+    assert result.verdict == "not enough data"
 
 
 @pytest.mark.parametrize("method", [CHEAP[1], CHEAP[3]], ids=lambda m: m.label)
@@ -170,8 +170,8 @@ def test_what_learns_is_not_tested_on_the_rows_it_learnt_from(store):
     upload = exact(n=81, k=5)
     test = set(learning.kept(upload, 3))
     assert len(test) == 41
-    _, kept = learning.parts(upload, 3)
-    np.testing.assert_array_equal(upload.data.theta[learning.kept(upload, 3)], kept.theta)
+    _, remaining = learning.parts(upload, 3)
+    np.testing.assert_array_equal(upload.data.theta[learning.kept(upload, 3)], remaining.theta)
     rest = np.delete(upload.data.theta, sorted(test), axis=0)[:, 0]
     for method in CHEAP[:2]:
         data = learning.training_set(upload, quick(upload, method), 3)
@@ -181,8 +181,8 @@ def test_what_learns_is_not_tested_on_the_rows_it_learnt_from(store):
 
 def test_a_local_test_says_where_it_looked(store):
     upload = named(n=120, k=20, shift=1.0)
-    found = run(upload, store, [LC2ST(nulls=39)], seed=5)
-    (record,) = found.records
+    result = run(upload, store, [LC2ST(nulls=39)], seed=5)
+    (record,) = result.records
     row = record.effect["row"]
     assert row in learning.kept(upload, 5)
     np.testing.assert_allclose(record.effect["x_o"], upload.data.x[row])
@@ -191,9 +191,9 @@ def test_a_local_test_says_where_it_looked(store):
     off = (np.square((x - np.median(x, axis=0)) / x.std(0))).sum(1)
     assert learning.kept(upload, 5)[off.argmin()] == row
     assert record.effect["T"] == record.statistic
-    said = " ".join(diagnosis.findings(record, upload.x_names))
-    assert f"row {row}, counted from 0" in said
-    assert "flux = " in said
+    text = " ".join(diagnosis.findings(record, upload.x_names))
+    assert f"row {row}, counted from 0" in text
+    assert "flux = " in text
     np.testing.assert_array_equal(record.arrays["theta_q"][0], upload.data.q[row])
 
 
@@ -206,28 +206,28 @@ def test_a_wide_observation_is_not_written_out(store):
 
 
 def test_effects_are_plain_and_named(store):
-    found = run(exact(n=200, width=0.5), store, [TARP(), *CHEAP])
-    told = {one["name"]: one["effect"] for one in
-            json.loads(json.dumps(found.to_json(), allow_nan=False))["methods"]}  # fmt: skip
-    tarp, dc = told["tarp"], told["dc"]
+    result = run(exact(n=200, width=0.5), store, [TARP(), *CHEAP])
+    message = {item["name"]: item["effect"] for item in
+            json.loads(json.dumps(result.to_json(), allow_nan=False))["methods"]}  # fmt: skip
+    tarp, dc = message["tarp"], message["dc"]
     assert tarp["atc_low"] < tarp["atc"] < tarp["atc_high"] < 0
     assert tarp["reading"] == "over-confident"
     assert dc["divergence_low"] < dc["divergence"] < dc["divergence_high"] <= dc["divergence_most"]
     assert dc["divergence_most"] == pytest.approx(math.log(5))
-    assert told["automl"]["tau"] == by_name(found)["automl"].statistic
-    assert {told[name]["relabelings"] for name in ("dc", "automl", "lc2st", "mmd_fuse")} == {39}
-    assert told["automl"]["training_seconds"] > 0
+    assert message["automl"]["tau"] == by_name(result)["automl"].statistic
+    assert {message[name]["relabelings"] for name in ("dc", "automl", "lc2st", "mmd_fuse")} == {39}
+    assert message["automl"]["training_seconds"] > 0
 
 
 def test_findings_are_said(store):
-    found = run(exact(n=200, width=0.5), store, [SBC(), TARP(), *CHEAP])
-    said = {r.name: " ".join(diagnosis.findings(r, found.upload.x_names)) for r in found.records}
-    assert "q is over-confident" in said["tarp"]
-    assert "nats [" in said["dc"]
-    assert "1.61 the most" in said["dc"]
-    assert "higher under p than under q by" in said["automl"]
-    assert said["sbc"] == ""
-    assert all("from 39 relabelings" in said[method.name] for method in CHEAP)
+    result = run(exact(n=200, width=0.5), store, [SBC(), TARP(), *CHEAP])
+    text = {r.name: " ".join(diagnosis.findings(r, result.upload.x_names)) for r in result.records}
+    assert "q is over-confident" in text["tarp"]
+    assert "nats [" in text["dc"]
+    assert "1.61 the most" in text["dc"]
+    assert "higher under p than under q by" in text["automl"]
+    assert text["sbc"] == ""
+    assert all("from 39 relabelings" in text[method.name] for method in CHEAP)
     wide = run(exact(n=200, width=2.0), store, [TARP()]).records[0]
     assert "q is under-confident" in diagnosis.findings(wide)[0]
     gone = run(exact(n=9), store, [TARP()]).records[0]
@@ -237,49 +237,51 @@ def test_findings_are_said(store):
 def test_few_relabelings_are_remarked_on(store):
     """A p-value of 1/40 times two tests cannot reach 5%... and says so at 1%."""
     upload = exact()
-    found = run(upload, store, [SBC(), MMDFuse(points=30, permutations=39)])
-    mmd = by_name(found)["mmd_fuse"]
-    assert found.remark(mmd) is None  # 2 / 40 is 5%
-    strict = diagnosis.verdict(found.records, upload, alpha=0.01)
-    said = strict.remark(mmd)
-    assert "cannot reject by itself at level 1%" in said
-    assert "39 relabelings" in said
-    assert said in [one["remark"] for one in strict.to_json()["methods"]]
-    assert strict.remark(by_name(found)["sbc"]) is None
+    result = run(upload, store, [SBC(), MMDFuse(points=30, permutations=39)])
+    mmd = by_name(result)["mmd_fuse"]
+    assert result.remark(mmd) is None  # 2 / 40 is 5%
+    strict = diagnosis.verdict(result.records, upload, alpha=0.01)
+    remark = strict.remark(mmd)
+    assert "cannot reject by itself at level 1%" in remark
+    assert "39 relabelings" in remark
+    assert remark in [item["remark"] for item in strict.to_json()["methods"]]
+    assert strict.remark(by_name(result)["sbc"]) is None
 
 
 @pytest.mark.parametrize("alpha", [0.02, 0.05])
 def test_any_test_that_is_asked_for_can_find_a_problem_by_itself(alpha):
     further = diagnosis.further_methods()
     tests = len(diagnosis.with_further(list(further)))
-    for one in further.values():
-        count = getattr(one.method, "permutations", getattr(one.method, "nulls", 0))
+    for item in further.values():
+        count = getattr(item.method, "permutations", getattr(item.method, "nulls", 0))
         assert 0 < tests / (count + 1) <= alpha
 
 
 def test_a_verdict_without_a_known_shift(store):
     """Tests whose power nobody knows are silent, not short of data."""
-    found = run(exact(n=200), store, [TARP()])
-    assert found.verdict == "no problem found"
-    assert "not known" in found.sentence
-    assert found.to_json()["sensitivity"] == []
+    result = run(exact(n=200), store, [TARP()])
+    assert result.verdict == "no problem found"
+    assert "not known" in result.sentence
+    assert result.to_json()["sensitivity"] == []
 
 
 def test_other_quantities_are_ranked_and_named(store):
     method = SBC(quantities="marginals+squared_norm+products")
     upload = named(n=200, width=0.5)
-    found = run(upload, store, [method])
-    assert [one.name for one in found.parameters] == [
+    result = run(upload, store, [method])
+    assert [first.name for first in result.parameters] == [
         "mass", "<i>spin", "|theta|²", "mass × <i>spin"
     ]  # fmt: skip
-    assert found.verdict == "problem found"
-    (record,) = found.records
+    assert result.verdict == "problem found"
+    (record,) = result.records
     ranks, _ = pictures(record, names=upload.names)
     titles = [note.text for note in ranks.figure.layout.annotations]
     assert any(title.startswith("|theta|²<br>p = ") for title in titles)
     assert not any("<i>" in title for title in titles)
-    (one, _) = pictures(record, names=upload.names, only=2)
-    assert [note.text.split("<br>")[0] for note in one.figure.layout.annotations][-1] == "|theta|²"
+    (first, _) = pictures(record, names=upload.names, only=2)
+    assert [note.text.split("<br>")[0] for note in first.figure.layout.annotations][
+        -1
+    ] == "|theta|²"
     only = run(exact(n=200), store, [SBC(quantities="squared_norm")])
     assert only.shift is None
     single = Upload.of({"theta": np.arange(20.0), "x": np.zeros(20), "theta_q": np.zeros((20, 3))})
@@ -293,21 +295,21 @@ def test_every_record_has_its_figures(store):
         *CHEAP,
     ]
     upload = named(n=120, k=12, shift=0.5)
-    found = run(upload, store, methods)
-    drawn = {r.name: pictures(r, alpha=0.05, names=upload.names) for r in found.records}
-    assert all(drawn.values())
-    for figures in drawn.values():
-        for one in figures:
-            go.Figure(one.figure.to_dict())
-            assert one.caption.endswith((".", "!"))
-            assert "<i>" not in one.figure.to_json()
-    assert "mass" in drawn["sbc"][0].figure.to_json()
-    document = html(found)
+    result = run(upload, store, methods)
+    sketch = {r.name: pictures(r, alpha=0.05, names=upload.names) for r in result.records}
+    assert all(sketch.values())
+    for figures in sketch.values():
+        for figure in figures:
+            go.Figure(figure.figure.to_dict())
+            assert figure.caption.endswith((".", "!"))
+            assert "<i>" not in figure.figure.to_json()
+    assert "mass" in sketch["sbc"][0].figure.to_json()
+    document = html(result)
     assert "<i>spin" not in document
     assert "<b>hue" not in document
-    for record in found.records:
+    for record in result.records:
         assert document.count(f"<h3>{record.title}</h3>") == 1
-    assert document.count("<figure") == sum(map(len, drawn.values()))
+    assert document.count("<figure") == sum(map(len, sketch.values()))
 
 
 def test_what_answers_first_learns_nothing():
@@ -317,13 +319,13 @@ def test_what_answers_first_learns_nothing():
     cheap = [method.name for method in CHEAP]
     assert order == ["omnibus", "sbc", "tarp", "within_x", "multiple", "c2st", *cheap, "colt",
                      "omnibus"]  # fmt: skip
-    assert [one.whole for one in queue if isinstance(one, RelabelTask)] == [False, True]
+    assert [item.whole for item in queue if isinstance(item, RelabelTask)] == [False, True]
 
 
 def test_two_of_a_kind_are_two_tests(store):
     methods = [TARP(), TARP(reference="x"), CoLT(embedding="identity")]
-    found = run(exact(n=60), store, methods)
-    assert set(found.adjusted) == {method.label for method in methods}
+    result = run(exact(n=60), store, methods)
+    assert set(result.adjusted) == {method.label for method in methods}
     assert len(list((store.root / "models").iterdir())) == 3
 
 
@@ -358,17 +360,17 @@ def test_log_q_of_the_file_is_ranked_within_the_level(quantities, store):
 
 def test_log_q_ranks_last_as_expected_coverage_does(store):
     upload = dense(n=200, k=40, width=0.6)
-    found = run(upload, store, [SBC(quantities="log_q+marginals")])
-    record = found.records[0]
-    assert [one.name for one in found.parameters][-1] == "log q"
+    result = run(upload, store, [SBC(quantities="log_q+marginals")])
+    record = result.records[0]
+    assert [parameter.name for parameter in result.parameters][-1] == "log q"
     below = (upload.densities["log_q_draws"] < upload.densities["log_q"][:, None]).sum(-1)
     assert np.array_equal(np.floor(record.arrays["u"][-1] * 41), below)
-    assert found.verdict == "problem found"
-    assert found.parameters[-1].reading == (
+    assert result.verdict == "problem found"
+    assert result.parameters[-1].reading == (
         "q is less dense at the truth than at its own draws (over-confident)"
     )
     marginals = run(upload, store, [SBC()])
-    assert [a.statistic for a in found.parameters[:-1]] == pytest.approx(
+    assert [a.statistic for a in result.parameters[:-1]] == pytest.approx(
         [b.statistic for b in marginals.parameters], abs=1 / 40
     )
 
@@ -377,8 +379,8 @@ def test_log_q_beside_products_of_one_parameter(store):
     arrays = {
         name: a[..., :1] if name.startswith("t") else a for name, a in dense().arrays().items()
     }
-    found = run(Upload.of(arrays), store, [SBC(quantities="products+log_q")])
-    assert [one.name for one in found.parameters] == ["log q"]
+    result = run(Upload.of(arrays), store, [SBC(quantities="products+log_q")])
+    assert [parameter.name for parameter in result.parameters] == ["log q"]
 
 
 def test_a_log_q_of_another_density_is_read_as_less_dense(store):
@@ -402,8 +404,8 @@ def test_log_q_that_has_no_rank_is_refused(store):
 
 
 def test_quantities_that_are_no_parameters_are_read_as_what_they_are(store):
-    found = run(exact(n=300, k=40, width=0.5), store, [SBC(quantities="marginals+squared_norm")])
-    norm = found.parameters[-1]
+    result = run(exact(n=300, k=40, width=0.5), store, [SBC(quantities="marginals+squared_norm")])
+    norm = result.parameters[-1]
     assert norm.name == "|theta|²"
     assert "(over-confident)" in norm.reading
     assert "sits" not in norm.reading

@@ -67,9 +67,9 @@ def test_levels_are_those_of_edm():
 def test_scalings_undo_the_target():
     """skip noisy + out target is theta again: a network without error is a perfect denoiser."""
     theta = stream(1).normal(0.3, 0.5, (1000, 2))
-    made = examples(theta, stream(2))
-    scale = scalings(np.exp(4 * made.code.astype(float)))
-    again = scale.skip * made.into / scale.into + scale.out * made.target
+    built = examples(theta, stream(2))
+    scale = scalings(np.exp(4 * built.code.astype(float)))
+    again = scale.skip * built.into / scale.into + scale.out * built.target
     np.testing.assert_allclose(again, theta, atol=2e-5)
 
 
@@ -87,13 +87,13 @@ def test_network_sees_and_gives_unit_variance_at_every_level():
 
 
 def test_training_noise_is_lognormal():
-    made = examples(np.zeros((100_000, 2)), stream(4))
-    log_sigma = 4 * made.code[:, 0]
+    built = examples(np.zeros((100_000, 2)), stream(4))
+    log_sigma = 4 * built.code[:, 0]
     assert log_sigma.mean() == pytest.approx(-1.2, abs=0.02)
     assert log_sigma.std() == pytest.approx(1.2, abs=0.02)
     # one level per row, other noise in each coordinate
-    assert made.code.shape == (100_000, 1)
-    assert np.corrcoef(made.into.T)[0, 1] == pytest.approx(0, abs=0.02)
+    assert built.code.shape == (100_000, 1)
+    assert np.corrcoef(built.into.T)[0, 1] == pytest.approx(0, abs=0.02)
 
 
 def test_sampler_is_exact_for_a_point():
@@ -150,19 +150,19 @@ def test_sampler_is_of_second_order():
 
 
 def test_sampler_evaluates_the_network_no_more_than_it_needs():
-    seen = []
+    calls = []
 
     def denoise(state, sigma):
-        seen.append(sigma)
+        calls.append(sigma)
         return state
 
     states = trajectory(denoise, _latents(3))
     for _ in range(16):
         next(states)
-    assert len(seen) == 30
+    assert len(calls) == 30
     list(states)
-    assert len(seen) == 39
-    assert min(seen) == pytest.approx(0.002)
+    assert len(calls) == 39
+    assert min(calls) == pytest.approx(0.002)
 
 
 def test_network_is_what_it_says():
@@ -188,11 +188,11 @@ def test_network_is_what_it_says():
     for name in ("trunk1", "trunk2"):
         h = h + silu(affine(name, h))
     tensors = {name: torch.from_numpy(array) for name, array in p.items()}
-    made = network.forward(
+    built = network.forward(
         tensors, torch.from_numpy(into), network.embed_x(tensors, torch.from_numpy(x)),
         network.embed_level(tensors, torch.from_numpy(code)),
     )  # fmt: skip
-    np.testing.assert_allclose(made.numpy(), affine("out", h), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(built.numpy(), affine("out", h), rtol=1e-4, atol=1e-5)
 
 
 def test_training_finds_the_spiral(trained):
@@ -245,8 +245,8 @@ def test_chunks_change_nothing(trained):
     whole = trained.sample(x, [20, 17], z)
     for cut in (slice(0, 300), slice(300, 2500)):
         parts = trained.sample(x[cut], [20, 17], z[cut])
-        for one, part in zip(whole, parts, strict=True):
-            np.testing.assert_allclose(part, one[cut], rtol=1e-3, atol=1e-3)
+        for item, part in zip(whole, parts, strict=True):
+            np.testing.assert_allclose(part, item[cut], rtol=1e-3, atol=1e-3)
 
 
 def test_no_rows_and_no_steps(trained):
@@ -276,11 +276,11 @@ def test_same_seed_same_bits_other_seed_other_network():
 def test_units_do_not_matter():
     recipe = Diffusion(pairs=500, epochs=2, hidden=16)
     data = _data(500)
-    plain = learn(data, recipe, seed=0)
+    learnt_score = learn(data, recipe, seed=0)
     moved = learn(Joint(100 * data.theta + 7, data.x / 50 - 3), recipe, seed=0)
     x, z = _x(100), _latents(100)
-    (one,), (other,) = plain.sample(x, [20], z), moved.sample(x / 50 - 3, [20], z)
-    np.testing.assert_allclose(other, 100 * one + 7, rtol=0.01, atol=1)
+    (item,), (other,) = learnt_score.sample(x, [20], z), moved.sample(x / 50 - 3, [20], z)
+    np.testing.assert_allclose(other, 100 * item + 7, rtol=0.01, atol=1)
 
 
 def test_arrays_survive_the_store(trained, tmp_path):
@@ -289,13 +289,13 @@ def test_arrays_survive_the_store(trained, tmp_path):
     store = Store(tmp_path)
     meta = {"seconds": trained.seconds, "device": trained.device}
     store.save("models", "0" * 32, trained.arrays(), spec="{}", meta=meta)
-    found = store.load("models", "0" * 32)
-    again = TrainedDiffusion.read(found.arrays, seconds=found.meta["seconds"], device="cpu")
+    stored = store.load("models", "0" * 32)
+    again = TrainedDiffusion.read(stored.arrays, seconds=stored.meta["seconds"], device="cpu")
     x, z = _x(40), _latents(40)
-    for one, other in zip(
+    for item, other in zip(
         trained.sample(x, [20, 16], z), again.sample(x, [20, 16], z), strict=True
     ):
-        np.testing.assert_array_equal(one, other)
+        np.testing.assert_array_equal(item, other)
     np.testing.assert_array_equal(again.history["loss"], trained.history["loss"])
     assert again.seconds == trained.seconds > 0
 
@@ -309,11 +309,11 @@ def test_default_network_is_small():
 
 
 def test_progress_is_told():
-    told = []
+    reports = []
     recipe = Diffusion(pairs=300, epochs=5, hidden=8)
-    model = learn(_data(300), recipe, 0, lambda done, live: told.append((done, dict(live))))
-    assert [done for done, _ in told] == pytest.approx([0.2, 0.4, 0.6, 0.8, 1.0])
-    assert told[-1][1] == {"epoch": 5.0, "loss": pytest.approx(model.history["loss"][-1])}
+    model = learn(_data(300), recipe, 0, lambda done, live: reports.append((done, dict(live))))
+    assert [done for done, _ in reports] == pytest.approx([0.2, 0.4, 0.6, 0.8, 1.0])
+    assert reports[-1][1] == {"epoch": 5.0, "loss": pytest.approx(model.history["loss"][-1])}
 
 
 def test_what_does_not_fit_is_refused(trained):

@@ -2,7 +2,6 @@
 
 import dataclasses
 import re
-import shutil
 import subprocess
 import sys
 import types
@@ -10,7 +9,7 @@ import types
 import numpy as np
 import pytest
 
-from tests.conftest import ROOT
+from tests.conftest import ROOT, few_trials
 from validation_core import keys, methods, statistics
 from validation_core.benchmarks import BENCHMARKS
 from validation_core.benchmarks.perturbations import PERTURBATIONS
@@ -93,13 +92,15 @@ def test_it_is_short():
     assert len(README.splitlines()) <= 200
 
 
-@pytest.mark.slow
 def test_the_front_door_runs_as_shown(tmp_path, monkeypatch):
-    """Its lines, on a table that is there."""
+    """Its lines, on a small table that is there."""
     (source,) = [block for block in _blocks("python") if "import validation_core as npt" in block]
     assert len(source.splitlines()) <= 10
-    shutil.copy(local.sample_path("sample_undertrained"), tmp_path / "table.npz")
+    arrays = local.sample_arrays("sample_undertrained")
+    rows = {name: arrays[name][:100] for name in ("theta", "x", "theta_q")}
+    np.savez(tmp_path / "table.npz", **rows)
     monkeypatch.chdir(tmp_path)
+    few_trials(monkeypatch)
     for name in ("steps", "blur_steps"):
         monkeypatch.setitem(learning.LOCALIZER, name, 20)
     source = source.replace("gamma=[0, 0.3]", "gamma=[0.3], trials=10, n=50, k=20")
@@ -180,7 +181,7 @@ def test_the_example_holds_its_level_and_finds_a_fault(example):
     method = methods.METHODS["weighed"]()
     assert keys.read(keys.text(method)) == method
     benchmark = BENCHMARKS["gaussian"](perturbation="covariance_scaling")
-    design = trials.Trials(trials=600, n=50, k=19)
+    design = trials.TrialDesign(trials=600, n=50, k=19)
     (null,) = trials.run(benchmark, 0.0, _wiggle, [method], design)
     low, high = statistics.binomial_bounds(600, 0.05, 0.999)
     assert low <= (null.pvalues <= 0.05).sum() <= high
@@ -188,5 +189,7 @@ def test_the_example_holds_its_level_and_finds_a_fault(example):
     def oracle(theta, x):
         return benchmark.log_ratio(theta, x, 1.4)
 
-    (found,) = trials.run(benchmark, 1.4, oracle, [method], trials.Trials(trials=20, n=300, k=20))
+    (found,) = trials.run(
+        benchmark, 1.4, oracle, [method], trials.TrialDesign(trials=20, n=300, k=20)
+    )
     assert (found.pvalues <= 0.05).mean() >= 0.8

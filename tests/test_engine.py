@@ -147,16 +147,16 @@ def test_one_failing_task_fails_its_job_and_no_other(serial, store, gate):
 
 
 def test_two_who_ask_for_the_same_wait_for_one(threaded, gate):
-    one, two = (threaded.submit([Step("a")], who) for who in ("one", "two"))
-    assert one is two
-    eventually(lambda: one.snapshot().fraction == 0.5)
-    assert one.snapshot().live == {"name": "a"}
-    assert one.snapshot().subscribers == 2
-    threaded.leave(one.key, "one")
-    threaded.leave(one.key, "nobody")
-    assert one.snapshot().state == "running"
+    first, two = (threaded.submit([Step("a")], who) for who in ("one", "two"))
+    assert first is two
+    eventually(lambda: first.snapshot().fraction == 0.5)
+    assert first.snapshot().live == {"name": "a"}
+    assert first.snapshot().subscribers == 2
+    threaded.leave(first.key, "one")
+    threaded.leave(first.key, "nobody")
+    assert first.snapshot().state == "running"
     gate.open.set()
-    assert threaded.wait(one.key, "two").state == "done"
+    assert threaded.wait(first.key, "two").state == "done"
     assert gate.entered == ["a"]
 
 
@@ -274,12 +274,12 @@ def test_tasks_on_the_gpu_never_overlap(store, gate):
 def test_a_job_that_queues_for_the_gpu_waits_its_turn_and_no_longer(gpu, gate):
     long = gpu.submit([Step(f"g{i}") for i in range(10)], "long")
     short = gpu.submit([Step("short")], "short")
-    plain = gpu.submit([Step("plain", gpu=False)], "plain")
+    direct = gpu.submit([Step("plain", gpu=False)], "plain")
     eventually(lambda: len(gate.entered) == 2)
     assert sorted(gate.entered) == ["g0", "plain"]
     assert short.snapshot().message == "Waiting for its turn"
     gate.open.set()
-    for job in (plain, short, long):
+    for job in (direct, short, long):
         gpu.wait(job.key, "me")
     assert gate.given.index("short") <= 3
 
@@ -452,11 +452,11 @@ def test_two_crashes_lose_one_task(workers, pool, store):
 
 def test_what_waits_for_a_second_process_may_be_cancelled(store, monkeypatch):
     pool = WorkerPool(1)
-    told = []
+    reports = []
     future = pool.submit(
-        perform, SelfCheck(rounds=LONG), store, lambda fraction, live: told.append(fraction)
+        perform, SelfCheck(rounds=LONG), store, lambda fraction, live: reports.append(fraction)
     )
-    eventually(lambda: told, 90)
+    eventually(lambda: reports, 90)
     os.kill(pool.pids()[0], signal.SIGKILL)
     eventually(lambda: future in pool._queue)
     assert future.cancel()
@@ -474,8 +474,8 @@ def test_a_pool_on_a_gpu_gives_it_to_one_task_at_a_time(pool, store, monkeypatch
         for s in (30, 31)
     ]
     monkeypatch.setattr(SelfCheck, "gpu", False)
-    plain = pool.submit(perform, SelfCheck(seed=32, rounds=1), store, lambda fraction, live: None)
-    plain.result(30)
+    job = pool.submit(perform, SelfCheck(seed=32, rounds=1), store, lambda fraction, live: None)
+    job.result(30)
     assert [future.running() for future in on_gpu] == [True, False]
     assert on_gpu[0].cancel()
     eventually(on_gpu[1].running, 90)

@@ -178,9 +178,9 @@ def test_seeds_repeat_and_leave_torch_as_it_was():
 
 def test_bayesflow_by_its_shapes():
     theta, x = pairs(d=3)
-    named = {"mass": theta[:, 0], "shape": theta[:, 1:]}
+    by_name = {"mass": theta[:, 0], "shape": theta[:, 1:]}
     conditions = {"a": x[:, :1], "b": x[:, 1:]}
-    table = from_bayesflow(BayesFlow(), named, conditions, K)
+    table = from_bayesflow(BayesFlow(), by_name, conditions, K)
     check(table, theta, x)
     assert table.log_q is not None
     assert table.theta_names == ["mass", "shape[0]", "shape[1]"]
@@ -255,9 +255,9 @@ def test_float32_never_makes_ties(tmp_path):
 )
 def test_shapes_that_do_not_belong_together(tmp_path, change, words):
     theta, x = pairs()
-    given = {"theta": theta, "x": x, "theta_q": np.zeros((N, K, D))} | change
+    value = {"theta": theta, "x": x, "theta_q": np.zeros((N, K, D))} | change
     with pytest.raises(ValueError, match=words):
-        save(tmp_path / "a.npz", **given)
+        save(tmp_path / "a.npz", **value)
     assert not os.listdir(tmp_path)
 
 
@@ -289,13 +289,13 @@ def test_rows_that_fail_are_left_out_and_counted(capsys):
         return np.full((k, D), np.nan) if x_i[0] == x[9, 0] else draw(x_i, k)
 
     table = from_callable(fails, theta, x, K, log_q=log_q)
-    kept = np.delete(np.arange(N), [5, 9])
-    check(table, theta[kept], x[kept])
+    remaining = np.delete(np.arange(N), [5, 9])
+    check(table, theta[remaining], x[remaining])
     assert np.isfinite(table.theta_q).all()
     assert table.left_out == {"RuntimeError": 1, "draws that are NaN or infinite": 1}
-    said = capsys.readouterr().err
-    assert "Kept 43 rows." in said
-    assert "1 row: RuntimeError" in said
+    err = capsys.readouterr().err
+    assert "Kept 43 rows." in err
+    assert "1 row: RuntimeError" in err
 
 
 def test_a_bad_row_costs_its_batch_nothing():
@@ -309,8 +309,8 @@ def test_a_bad_row_costs_its_batch_nothing():
 
     posterior = Fails()
     table = from_sbi(posterior, theta, x, K)
-    kept = np.delete(np.arange(200), 50)
-    check(table, theta[kept], x[kept])
+    remaining = np.delete(np.arange(200), 50)
+    check(table, theta[remaining], x[remaining])
     assert table.left_out == {"RuntimeError": 1}
     assert posterior.batches[-1] > 1, "batches must grow again after the row that failed"
 
@@ -365,8 +365,8 @@ def test_a_row_that_never_ends_is_left_out():
             return super()._draws(sample_shape, xs)
 
     table = from_sbi(Leaks(), theta, x, K, max_seconds=0.2)
-    kept = np.delete(np.arange(N), 7)
-    check(table, theta[kept], x[kept])
+    remaining = np.delete(np.arange(N), 7)
+    check(table, theta[remaining], x[remaining])
     assert table.left_out == {"longer than 0.2 s": 1}
 
 
@@ -423,11 +423,11 @@ def test_nothing_is_printed_when_not_asked(capsys):
      (1000, 2, 9000, 200)],
 )  # fmt: skip
 def test_suggestions_fit(n, d, dim_x, k):
-    found = export.suggest(n, d, dim_x)
-    assert found.k == k
-    assert found.megabytes == export._bytes(n, k, d, dim_x, True) / 1e6
-    assert found.megabytes <= 40 or k == 1
-    assert f"k = {k} draws" in str(found)
+    suggest = export.suggest(n, d, dim_x)
+    assert suggest.k == k
+    assert suggest.megabytes == export._bytes(n, k, d, dim_x, True) / 1e6
+    assert suggest.megabytes <= 40 or k == 1
+    assert f"k = {k} draws" in str(suggest)
 
 
 def test_needs_are_listed():

@@ -166,8 +166,10 @@ def test_labels_of_lines_that_end_together_stand_apart():
 def test_power_stands_still_as_it_is_sent_to_the_browser():
     cells = [cell(gamma=gamma, rejections=count) for gamma, count in ((0, 5), (0.2, 60))]
     lines = power.curves(cells, "gamma")
-    drawn = power.power_figure(lines, "gamma", "m = 50", 0.05)
-    go.Figure(drawn.figure.to_dict())
-    (line,) = (trace for trace in drawn.figure.data if trace.mode == "lines" and not trace.fill)
+    power_figure = power.power_figure(lines, "gamma", "m = 50", 0.05)
+    go.Figure(power_figure.figure.to_dict())
+    (line,) = (
+        trace for trace in power_figure.figure.data if trace.mode == "lines" and not trace.fill
+    )
     np.testing.assert_allclose(line.y, [0.05, 0.6], rtol=1e-6)
-    assert "gamma" in drawn.title
+    assert "gamma" in power_figure.title

@@ -38,7 +38,7 @@ def places(store):
 
 def test_every_result_is_what_a_page_asks_for(store):
     wanted = [papers.opening(), *gallery.curves(), *gallery.sums()]
-    assert {path.stem for path in FILES} == {made.key for made in wanted}
+    assert {path.stem for path in FILES} == {built.key for built in wanted}
     for path in FILES:
         spec = store.load("results", path.stem).spec
         assert keys.read(spec).key == path.stem, f"{spec} has another key: make the gallery anew"
@@ -59,22 +59,22 @@ def test_the_divergence_page_opens_with_every_figure(store):
     plan = simulations.figure(1, iterations=grid)
     assert not simulations.missing(plan, store)
     assert not simulations.missing(simulations.figure(3, iterations=grid), store)
-    found = simulations.collect(plan, store)
+    result = simulations.collect(plan, store)
     places = {(m.name, i.name): (a, b) for a, m in enumerate(plan.models)
               for b, i in enumerate(plan.inferences)}  # fmt: skip
-    assert np.abs(found[places["concrete", "adjusted_laplace"]].d).max() < 1e-8
-    vi, iwvi, laplace = (found[places["hospitals", name]] for name in ("vi", "iwvi", "laplace"))
+    assert np.abs(result[places["concrete", "adjusted_laplace"]].d).max() < 1e-8
+    vi, iwvi, laplace = (result[places["hospitals", name]] for name in ("vi", "iwvi", "laplace"))
     assert laplace.failures[0] == 100
     assert laplace.failures[-1] == 0
-    ends = [simulations.summary(one.d[-1, m]) for one, m in ((iwvi, 3), (vi, 0), (laplace, 0))]
+    ends = [simulations.summary(item.d[-1, m]) for item, m in ((iwvi, 3), (vi, 0), (laplace, 0))]
     assert ends[0].mean < ends[1].mean < ends[2].mean, "after 30,000 iterations"
     assert ends[1].high < ends[2].low
 
 
 def test_the_colt_page_opens_with_a_map(store):
-    found = papers.opening().load(store)
-    assert found.pvalue < 1e-6
-    assert found.inside_low > found.u_star or found.inside_high < found.u_star
+    stored = papers.opening().load(store)
+    assert stored.pvalue < 1e-6
+    assert stored.inside_low > stored.u_star or stored.inside_high < stored.u_star
 
 
 def test_blind_prior_in_four_dimensions(store):
@@ -97,18 +97,18 @@ def test_conformal_tests_lead_at_every_gamma(places):
     Six perturbations, every gamma of the papers' grid, 200 trials at n = 1000; rates of the same
     trials; six rejections of 200 are the noise of one curve.
     """
-    seen = set()
+    names = set()
     for sweep, _, cells in (place for place in places if place[1].beta == 0):
         cell = cells["C2ST"]
         if cell.gamma == 0:
             _, high = statistics.binomial_bounds(200, 0.05, 0.999)
-            assert all(one.rejections <= high for one in cells.values())
+            assert all(item.rejections <= high for item in cells.values())
             continue
         for label in ("Multiple", "Uniform(50)"):
             assert cells[label].rejections + 6 >= cell.rejections, (sweep.label, label)
-        seen.add((sweep.benchmark.perturbation, cell.gamma))
+        names.add((sweep.benchmark.perturbation, cell.gamma))
     grids = {name: kind.gammas for name, kind in PERTURBATIONS.items() if name != "blind_prior"}
-    assert seen == {
+    assert names == {
         (name, float(gamma)) for name, grid in grids.items() for gamma in grid if gamma
     }
 
@@ -130,10 +130,10 @@ def test_degrading_takes_c2st_first(places):
 
 @pytest.mark.parametrize("one", gallery.compared(), ids=lambda one: one.name)
 def test_a_compared_figure_is_whole_and_its_levels_hold(one, store):
-    found = sweeps.collect(one.sweep, store)
-    assert found.complete
+    result = sweeps.collect(one.sweep, store)
+    assert result.complete
     assert sweeps.missing(one.sweep, store) == ()
-    assert comparisons.broken(found.cells) == []
+    assert comparisons.broken(result.cells) == []
 
 
 @pytest.mark.parametrize("name", comparisons.PERTURBATIONS)
@@ -166,13 +166,15 @@ def test_the_demonstrations_show_what_they_say(store):
 
 def test_a_collapse_is_explained(store):
     """Both one-sided tests fall silent, for a reason that is said of a degraded network."""
-    one = comparisons.by_name("collapse")
-    found = comparisons.disagreement(one.sweep, sweeps.collect(one.sweep, store).cells)
-    assert found.place.beta >= 0.9
-    assert {remark.silent for remark in found.remarks} == {"C2ST", "Multiple"}
-    assert all("degraded" in remark.why for remark in found.remarks)
+    by_name = comparisons.by_name("collapse")
+    disagreement = comparisons.disagreement(
+        by_name.sweep, sweeps.collect(by_name.sweep, store).cells
+    )
+    assert disagreement.place.beta >= 0.9
+    assert {remark.silent for remark in disagreement.remarks} == {"C2ST", "Multiple"}
+    assert all("degraded" in remark.why for remark in disagreement.remarks)
 
 
 def _rates(name, store):
-    found = sweeps.collect(comparisons.by_name(name).sweep, store)
-    return {(cell.label, cell.gamma): cell.rate for cell in found.cells}
+    result = sweeps.collect(comparisons.by_name(name).sweep, store)
+    return {(cell.label, cell.gamma): cell.rate for cell in result.cells}

@@ -24,8 +24,8 @@ def test_log_ratio_has_the_signs_of_a_divergence(name, dims):
     """Its mean under p is KL(p|q) >= 0, and under q -KL(q|p) <= 0 (Gibbs)."""
     benchmark = Gaussian(perturbation=name, dim_x=dims[0], dim_theta=dims[1])
     gamma = _middle(name)
-    drawn = sampling.blocks(benchmark, gamma, 4000, 4000, stream(0, name))
-    for rows, sign in ((drawn.p, 1), (drawn.q, -1)):
+    blocks = sampling.blocks(benchmark, gamma, 4000, 4000, stream(0, name))
+    for rows, sign in ((blocks.p, 1), (blocks.q, -1)):
         ratio = sign * benchmark.log_ratio(rows.theta, rows.x, gamma)
         assert np.isfinite(ratio).all()
         assert ratio.mean() > -3 * ratio.std() / np.sqrt(len(ratio))
@@ -36,8 +36,8 @@ def test_log_ratio_has_the_signs_of_a_divergence(name, dims):
 def test_exponentiated_ratio_averages_to_one(name):
     """E_q[p/q] = 1 where q covers p; E_p[q/p] = 1 otherwise: the ratio's constant is right."""
     benchmark, gamma = Gaussian(perturbation=name), PERTURBATIONS[name].gammas[1]
-    drawn = sampling.blocks(benchmark, gamma, 40_000, 40_000, stream(1, name))
-    rows, sign = (drawn.p, -1) if name == "mode_collapse" else (drawn.q, 1)
+    blocks = sampling.blocks(benchmark, gamma, 40_000, 40_000, stream(1, name))
+    rows, sign = (blocks.p, -1) if name == "mode_collapse" else (blocks.q, 1)
     weight = np.exp(sign * benchmark.log_ratio(rows.theta, rows.x, gamma))
     assert abs(weight.mean() - 1) < 5 * weight.std() / np.sqrt(len(weight)) + 1e-9
 
@@ -45,8 +45,8 @@ def test_exponentiated_ratio_averages_to_one(name):
 @pytest.mark.parametrize("name", PERTURBED)
 def test_at_gamma_zero_nothing_differs(name):
     benchmark = Gaussian(perturbation=name)
-    drawn = sampling.blocks(benchmark, 0.0, 500, 500, stream(2, name))
-    assert not benchmark.log_ratio(drawn.p.theta, drawn.p.x, 0.0).any()
+    blocks = sampling.blocks(benchmark, 0.0, 500, 500, stream(2, name))
+    assert not benchmark.log_ratio(blocks.p.theta, blocks.p.x, 0.0).any()
     x = benchmark.x(200, stream(3))
     same = [make(x, 0.0, stream(4)) for make in (benchmark.theta, benchmark.q)]
     # The samplers may use their stream differently; the laws are equal.
@@ -58,10 +58,10 @@ def test_at_gamma_zero_nothing_differs(name):
 def test_mean_shift_divergence_in_closed_form():
     """KL(p|q) + KL(q|p) = gamma^2 E[mu' S^-1 mu]."""
     benchmark, gamma = Gaussian(), 0.2
-    drawn = sampling.blocks(benchmark, gamma, 100_000, 100_000, stream(5))
-    p = benchmark.log_ratio(drawn.p.theta, drawn.p.x, gamma)
-    q = benchmark.log_ratio(drawn.q.theta, drawn.q.x, gamma)
-    mean = benchmark.whiten(benchmark.mean(drawn.p.x), drawn.p.x)
+    blocks = sampling.blocks(benchmark, gamma, 100_000, 100_000, stream(5))
+    p = benchmark.log_ratio(blocks.p.theta, blocks.p.x, gamma)
+    q = benchmark.log_ratio(blocks.q.theta, blocks.q.x, gamma)
+    mean = benchmark.whiten(benchmark.mean(blocks.p.x), blocks.p.x)
     expected = gamma**2 * (mean**2).sum(-1)
     # At each x the ratio has mean expected / 2 under p: its own mean over x would not settle,
     # since E[1 / |w2'x|] is infinite.
@@ -125,10 +125,10 @@ def test_blind_prior_ignores_x():
 @pytest.mark.parametrize("dims", DIMENSIONS)
 def test_papers_dimensions(dims):
     benchmark = Gaussian(dim_x=dims[0], dim_theta=dims[1])
-    drawn = sampling.table(benchmark, 0.1, 7, 4, stream(19))
-    assert drawn.theta.shape == (7, dims[1])
-    assert drawn.x.shape == (7, dims[0])
-    assert drawn.q.shape == (7, 4, dims[1])
+    table = sampling.table(benchmark, 0.1, 7, 4, stream(19))
+    assert table.theta.shape == (7, dims[1])
+    assert table.x.shape == (7, dims[0])
+    assert table.q.shape == (7, 4, dims[1])
 
 
 @pytest.mark.parametrize("bad", [{"perturbation": "none"}, {"dim_x": 0}, {"dim_theta": 2000}])
@@ -141,9 +141,9 @@ def test_bad_options_say_what_is_allowed(bad):
 @pytest.mark.parametrize("name", list(PERTURBATIONS))
 def test_small_dimensions(name, dims):
     benchmark = Gaussian(perturbation=name, dim_x=dims[0], dim_theta=dims[1])
-    drawn = sampling.blocks(benchmark, _middle(name), 300, 200, stream(20, name))
-    assert drawn.p.theta.shape == (300, dims[1])
-    for rows in (drawn.p, drawn.q):
+    blocks = sampling.blocks(benchmark, _middle(name), 300, 200, stream(20, name))
+    assert blocks.p.theta.shape == (300, dims[1])
+    for rows in (blocks.p, blocks.q):
         assert np.isfinite(benchmark.log_ratio(rows.theta, rows.x, _middle(name))).all()
         assert benchmark.log_p(rows.theta, rows.x, _middle(name)).shape == (len(rows),)
 
@@ -151,20 +151,20 @@ def test_small_dimensions(name, dims):
 @pytest.mark.parametrize("dims", [*DENSE, (2, 1)])
 def test_density_is_the_normals(dims):
     """Against scipy's, mode by mode; the second mode counts where p collapses only."""
-    plain = Gaussian(dim_x=dims[0], dim_theta=dims[1])
+    gaussian = Gaussian(dim_x=dims[0], dim_theta=dims[1])
     two = Gaussian(perturbation="mode_collapse", dim_x=dims[0], dim_theta=dims[1])
-    x = plain.x(20, stream(21))
+    x = gaussian.x(20, stream(21))
     theta = two.theta(x, 0.4, stream(22))
     index = np.arange(dims[1])
     sigma = 0.9 ** np.abs(index[:, None] - index)
     there, mirrored = (
         np.array([
             stats.multivariate_normal(sign * mean, scale * sigma).logpdf(row)
-            for row, mean, scale in zip(theta, plain.mean(x), plain.scale(x), strict=True)
+            for row, mean, scale in zip(theta, gaussian.mean(x), gaussian.scale(x), strict=True)
         ])
         for sign in (1, -1)
     )  # fmt: skip
-    np.testing.assert_allclose(plain.log_p(theta, x, 0.4), there, rtol=1e-8)
+    np.testing.assert_allclose(gaussian.log_p(theta, x, 0.4), there, rtol=1e-8)
     mixed = np.logaddexp(np.log(0.6) + there, np.log(0.4) + mirrored)
     np.testing.assert_allclose(two.log_p(theta, x, 0.4), mixed, rtol=1e-8)
     np.testing.assert_allclose(two.log_p(theta, x, 0.0), there, rtol=1e-8)

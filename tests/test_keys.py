@@ -44,14 +44,14 @@ def test_every_level_counts():
 
 
 def test_types_with_equal_fields_differ():
-    named = {keys.text(kind()) for kind in METHODS.values()}
-    assert len(named) == len(METHODS)
+    texts = {keys.text(kind()) for kind in METHODS.values()}
+    assert len(texts) == len(METHODS)
 
 
 def test_an_integer_gamma_is_the_same_gamma():
-    one, other = (Simulated(benchmark=Gaussian(), gamma=g) for g in (1, 1.0))
-    assert keys.key(one) == keys.key(other)
-    assert keys.key(one) == keys.key(Simulated(benchmark=Gaussian(), gamma=np.float64(1)))
+    first, other = (Simulated(benchmark=Gaussian(), gamma=g) for g in (1, 1.0))
+    assert keys.key(first) == keys.key(other)
+    assert keys.key(first) == keys.key(Simulated(benchmark=Gaussian(), gamma=np.float64(1)))
 
 
 def test_foreign_types_are_not_read():
@@ -89,10 +89,12 @@ def test_every_name_is_known_to_a_fresh_process():
         if not module.name.endswith("__main__"):
             import_module(module.name)
     known = keys.known().items()
-    named = [n for n, kind in known if n != _place(kind) and _place(kind).startswith("validation")]
-    assert len(named) > 60
+    by_name = [
+        n for n, kind in known if n != _place(kind) and _place(kind).startswith("validation")
+    ]
+    assert len(by_name) > 60
     code = "import sys; from validation_core import keys; [keys.named(n) for n in sys.argv[1:]]"
-    subprocess.run([sys.executable, "-c", code, *named], check=True)
+    subprocess.run([sys.executable, "-c", code, *by_name], check=True)
 
 
 def _place(kind):

@@ -157,7 +157,6 @@ def test_formula_from_logits_of_either_class(reference):
         assert outcome.pvalue == (1 + above) / 101
 
 
-@pytest.mark.slow
 def test_a_local_error_is_found_where_it_is(reference):
     case, train, x_o, draws = _given(reference, "lc2st-local")
     limits = case["tolerance"]["p at each x_o"]
@@ -170,7 +169,6 @@ def test_a_local_error_is_found_where_it_is(reference):
     assert (p[:, 1:] < p[:, :1]).all()
 
 
-@pytest.mark.slow
 def test_a_well_trained_posterior_is_let_pass(reference):
     case, train, x_o, draws = _given(reference, "lc2st-run-two_moons_well_trained")
     limits = case["tolerance"]["p at each x_o"]

@@ -58,8 +58,8 @@ def test_heat_over_sliders_is_off_by_half_a_step_at_most():
     head, numbers = unpacked(payload)
     packed = head["panels"][0]["marks"][0]["values"]
     assert packed["by"] == [1, 0]
-    found = numbers(packed) * (2 / 127)
-    assert np.abs(found - values).max() <= 1 / 127 + 1e-9
+    result = numbers(packed) * (2 / 127)
+    assert np.abs(result - values).max() <= 1 / 127 + 1e-9
     assert len(payload.body) <= values.size + 4 * 4 + 3
 
 
@@ -109,8 +109,8 @@ def test_places_of_a_press_are_packed():
     (panel,) = head["panels"]
     assert panel["click"] == "x"
     np.testing.assert_allclose(numbers(panel["at"]), path, atol=1e-7)
-    plain = unpacked(made(click="x"))[0]["panels"][0]
-    assert (plain["click"], plain["at"]) == ("x", None)
+    direct = unpacked(made(click="x"))[0]["panels"][0]
+    assert (direct["click"], direct["at"]) == ("x", None)
 
 
 def test_places_of_a_press_may_run_over_another_slider():
@@ -134,12 +134,12 @@ def test_a_press_has_a_place_for_every_value(at):
 
 
 def test_legends_travel_in_their_order():
-    told = over([f"at {x:g}" for x in X], "x")
-    head, numbers = unpacked(made(legend=[("p", "#0072B2", "cross"), (told, "", "dash")]))
+    message = over([f"at {x:g}" for x in X], "x")
+    head, numbers = unpacked(made(legend=[("p", "#0072B2", "cross"), (message, "", "dash")]))
     first, second = head["panels"][0]["legend"]
     assert first == {"label": "p", "color": "#0072B2", "symbol": "cross"}
     words = [second["label"]["strings"][int(i)] for i in numbers(second["label"])]
-    assert words == list(told.values)
+    assert words == list(message.values)
 
 
 def test_legends_show_known_symbols():
@@ -159,6 +159,6 @@ def test_nothing_new_unless_asked_for():
 
 
 def test_int8_payloads_have_digests_of_their_own():
-    one, other = (made(heat(np.full((2, 3), value))) for value in (1.0, -1.0))
-    assert one.digest != other.digest
-    assert one.digest == made(heat(np.full((2, 3), 1.0))).digest
+    first, other = (made(heat(np.full((2, 3), value))) for value in (1.0, -1.0))
+    assert first.digest != other.digest
+    assert first.digest == made(heat(np.full((2, 3), 1.0))).digest

@@ -28,7 +28,7 @@ from validation_core.localization import maps as atlas
 from validation_core.models import Simulated, Training
 from validation_core.rng import stream
 from validation_core.scores.localizer import Localizer
-from validation_core.scores.localizer_training import TrainedLocalizer, Whitening
+from validation_core.scores.localizer_training import LocalizerFrame, TrainedLocalizer
 from validation_core.store import Store
 from validation_core.tables import Upload
 from validation_core.types import Paper
@@ -114,7 +114,7 @@ def by_hand(d, m, offset=0.0, frames=3):
             for name, a in centre.items()}  # fmt: skip
     told = {name: share.astype(np.float32) for name in ("step", "train", "held", "w2")}
     starts = {f"start_{name}": np.array([0.1]) for name in ("origin", "mean", "blur")}
-    frame = Whitening(np.zeros(d), np.eye(d), np.zeros(m), np.ones(m))
+    frame = LocalizerFrame(np.zeros(d), np.eye(d), np.zeros(m), np.ones(m))
     return TrainedLocalizer(
         "identity", centre, {}, centre, {}, frame, {**told, **starts}, film, kept=frames - 1
     )

@@ -128,8 +128,8 @@ def test_gradient_is_blind_to_the_scale_of_phi(scale):
     u, *before = _soft(truth, draws)
     scaled, *after = _soft(scale * truth, scale * draws)
     np.testing.assert_array_equal(scaled, u)
-    for one, other in zip(before, after, strict=True):
-        np.testing.assert_allclose(other * scale, one, rtol=1e-5)
+    for item, other in zip(before, after, strict=True):
+        np.testing.assert_allclose(other * scale, item, rtol=1e-5)
 
 
 def test_one_row_far_wider_than_the_others_does_not_sway_them():

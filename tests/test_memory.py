@@ -84,8 +84,8 @@ def test_a_training_takes_no_more_than_it_is_offered(reads, numbers):
 def test_test_rows_are_copied_as_far_as_they_are_asked_for():
     upload = _upload()
     few = learning.held_back(upload, 0, 10)
-    every = learning.held_back(upload, 0)
-    np.testing.assert_array_equal(few.q, every.q[:, :10])
+    held_back = learning.held_back(upload, 0)
+    np.testing.assert_array_equal(few.q, held_back.q[:, :10])
     assert _traced(lambda: learning.held_back(upload, 0, 10)) < 0.02 * upload.data.q.nbytes
 
 
@@ -117,40 +117,40 @@ def _table(n=30, k=7, d=3):
 )
 def test_lent_rows_read_like_taken_ones(most, key):
     table, which = _table(), stream(2, "which").permutation(30)[:17]
-    taken, lent = sampling.take(table, which, most), sampling.lent(table, which, most)
-    np.testing.assert_array_equal(lent.q[key], taken.q[key])
-    assert (lent.q.shape, lent.q.dtype, len(lent.q)) == (
-        taken.q.shape, taken.q.dtype, len(taken.q),
+    rows, view = sampling.take(table, which, most), sampling.lent(table, which, most)
+    np.testing.assert_array_equal(view.q[key], rows.q[key])
+    assert (view.q.shape, view.q.dtype, len(view.q)) == (
+        rows.q.shape, rows.q.dtype, len(rows.q),
     )  # fmt: skip
 
 
 def test_lent_rows_are_an_array_to_numpy():
     table, which = _table(), np.array([3, 1, 2])
-    taken, lent = sampling.take(table, which), sampling.lent(table, which)
-    np.testing.assert_array_equal(np.asarray(lent.q), taken.q)
-    np.testing.assert_array_equal(np.asarray(lent.q, np.float32), taken.q.astype(np.float32))
-    np.testing.assert_array_equal(lent.q == lent.theta[:, None], taken.q == taken.theta[:, None])
-    np.testing.assert_array_equal(np.concatenate([lent.q, taken.q]), np.tile(taken.q, (2, 1, 1)))
+    rows, view = sampling.take(table, which), sampling.lent(table, which)
+    np.testing.assert_array_equal(np.asarray(view.q), rows.q)
+    np.testing.assert_array_equal(np.asarray(view.q, np.float32), rows.q.astype(np.float32))
+    np.testing.assert_array_equal(view.q == view.theta[:, None], rows.q == rows.theta[:, None])
+    np.testing.assert_array_equal(np.concatenate([view.q, rows.q]), np.tile(rows.q, (2, 1, 1)))
     with pytest.raises(ValueError, match="copied to be read"):
-        np.asarray(lent.q, copy=False)
+        np.asarray(view.q, copy=False)
 
 
 @pytest.mark.parametrize("names", [("marginals",), ("marginals", "squared_norm", "products")])
 def test_lent_rows_have_the_scores_of_taken_ones(names):
     table, which = _table(), stream(3, "which").permutation(30)[:11]
-    found = scores.apply(Quantities(names), sampling.lent(table, which, 5))
+    result = scores.apply(Quantities(names), sampling.lent(table, which, 5))
     wanted = scores.apply(Quantities(names), sampling.take(table, which, 5))
-    np.testing.assert_array_equal(found.truth, wanted.truth)
-    np.testing.assert_array_equal(found.draws, wanted.draws)
+    np.testing.assert_array_equal(result.truth, wanted.truth)
+    np.testing.assert_array_equal(result.draws, wanted.draws)
 
 
 def test_blocks_of_some_rows_are_those_of_a_table_of_them():
     table, which = _table(), stream(4, "which").permutation(30)[:15]
-    found = sampling.blocks_of_rows(table, stream(5), which)
+    blocks_of_rows = sampling.blocks_of_rows(table, stream(5), which)
     wanted = sampling.blocks_of_rows(sampling.take(table, which), stream(5))
-    for one, other in ((found.p, wanted.p), (found.q, wanted.q)):
-        np.testing.assert_array_equal(one.theta, other.theta)
-        np.testing.assert_array_equal(one.x, other.x)
+    for item, other in ((blocks_of_rows.p, wanted.p), (blocks_of_rows.q, wanted.q)):
+        np.testing.assert_array_equal(item.theta, other.theta)
+        np.testing.assert_array_equal(item.x, other.x)
 
 
 def test_training_leaves_the_compiler_of_torch_alone():

@@ -44,9 +44,9 @@ def ran(upload, methods, folder):
     for task in tasks.tasks(upload, methods, 0):
         if not task.done(store):
             task.run(store, lambda fraction, live: None)
-    found, waiting = tasks.records(store, upload, methods, 0)
+    result, waiting = tasks.records(store, upload, methods, 0)
     assert waiting == 0
-    return {record.name: record for record in found}
+    return {record.name: record for record in result}
 
 
 FEW = (WithinX(), DC(m=10, permutations=99), LC2ST(nulls=39))
@@ -106,12 +106,12 @@ def test_ordinary_scalings_are_those_of_before():
 
 def test_numbers_are_narrowed_only_where_nothing_is_lost():
     rng = stream(4)
-    plain = rng.standard_normal((500, 3))
-    assert narrow(plain).dtype == np.float32
+    values = rng.standard_normal((500, 3))
+    assert narrow(values).dtype == np.float32
     for level, unit in MOVES.values():
-        one = plain.copy()
-        one[:, 1] = level + unit * one[:, 1]
-        np.testing.assert_array_equal(narrow(one), one)
+        item = values.copy()
+        item[:, 1] = level + unit * item[:, 1]
+        np.testing.assert_array_equal(narrow(item), item)
     assert narrow(np.zeros((4, 0))).dtype == np.float32
     assert narrow([0, 1, 2]).dtype == np.float32
     assert narrow(np.full(20, np.nan)).dtype == np.float32
@@ -121,14 +121,14 @@ def test_numbers_are_narrowed_only_where_nothing_is_lost():
 def test_digits_that_float32_lost_are_told(which):
     arrays = moved(blind(), "gps", which)
     lost = Upload.of({name: array.astype(np.float32) for name, array in arrays.items()})
-    said = [one for one in lost.warnings if "different value" in one]
-    assert said
-    assert "float32 has steps of" in said[0]
+    messages = [warning for warning in lost.warnings if "different value" in warning]
+    assert messages
+    assert "float32 has steps of" in messages[0]
     widened = {name: array.astype(np.float32).astype(float) for name, array in arrays.items()}
-    assert [one for one in Upload.of(widened).warnings if "different value" in one]
+    assert [warning for warning in Upload.of(widened).warnings if "different value" in warning]
     for name in ("theta", "x", "theta_q"):
         assert arrays[name].dtype == np.float64
-    assert not [one for one in Upload.of(arrays).warnings if "different value" in one]
+    assert not [warning for warning in Upload.of(arrays).warnings if "different value" in warning]
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.int16, np.int64])
@@ -136,7 +136,7 @@ def test_ordinary_columns_have_not_lost_any(kind):
     rng = stream(5)
     whole = (20 * rng.standard_normal((200, 31, 2))).astype(kind)
     upload = Upload.of({"theta": whole[:, 0], "x": rng.random((200, 1)), "theta_q": whole[:, 1:]})
-    assert not [one for one in upload.warnings if "different value" in one]
+    assert not [warning for warning in upload.warnings if "different value" in warning]
 
 
 @pytest.mark.parametrize("which", ["theta", "x"])
@@ -145,7 +145,7 @@ def test_what_cannot_be_squared_is_said_and_the_others_run(move, which, tmp_path
     upload = Upload.of(moved(blind(), move, which))
     methods = (SBC(), TARP(), WithinX(), DC(m=10, permutations=39), CoLT(), LC2ST(nulls=39),
                TARP(reference="x"), MMDFuse(points=100, permutations=39))  # fmt: skip
-    records = ran(upload, [one for one in methods if one.label != "TARP x"], tmp_path)
+    records = ran(upload, [method for method in methods if method.label != "TARP x"], tmp_path)
     infinite = move[1] > 1e307
     for name in ("dc", "colt", "lc2st"):
         assert records[name].status == "not run"
@@ -169,5 +169,5 @@ def test_a_verdict_is_reached_beside_numbers_that_cannot_be_squared(tmp_path):
     methods = (SBC(), DC(m=10, permutations=39))
     records = ran(upload, methods, tmp_path)
     assert isinstance(records["dc"], Record)
-    found = diagnosis.verdict(list(records.values()), upload)
-    assert found.verdict in ("no problem found", "problem found", "not enough data")
+    verdict = diagnosis.verdict(list(records.values()), upload)
+    assert verdict.verdict in ("no problem found", "problem found", "not enough data")

@@ -11,7 +11,7 @@ from validation_core import keys, statistics
 from validation_core.methods import mmd_fuse
 from validation_core.methods.mmd_fuse import MMDFuse
 from validation_core.rng import stream
-from validation_core.scores import Rows
+from validation_core.scores import RawRows
 from validation_core.statistics import mmd
 from validation_core.types import BlockScores
 
@@ -415,7 +415,7 @@ def test_labels_tell_options_apart():
 def test_rows_are_theta_and_x():
     rng = stream(23)
     theta, x = rng.normal(size=(9, 2)), rng.normal(size=(9, 3))
-    np.testing.assert_array_equal(Rows()(theta, x), np.concatenate([theta, x], axis=1).T)
+    np.testing.assert_array_equal(RawRows()(theta, x), np.concatenate([theta, x], axis=1).T)
 
 
 # Figures

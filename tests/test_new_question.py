@@ -118,7 +118,7 @@ def run(house, *arguments):
 def test_the_command_line_and_the_report_answer_it(house):
     options = ["--method", "sbc", "--answers", "farthest", "--report", "report.html"]
     command = ("-m", "validation_core", "diagnose", "table.npz")
-    said = run(house, *command, *options, "--json", "a.json")
+    result = run(house, *command, *options, "--json", "a.json")
     assert "farthest" in run(house, "-m", "validation_core", "diagnose", "--help")
     numbers = json.loads((house / "a.json").read_text())["answers"]["farthest"]
     assert set(numbers) == {"sentences", "row", "sd"}
@@ -128,10 +128,10 @@ def test_the_command_line_and_the_report_answer_it(house):
     assert "Which row is farthest?" in report
     assert sentence.replace("'", "&#x27;") in report
     assert "How far rows lie" in report
-    assert said == "" or sentence in said
+    assert result == "" or sentence in result
 
 
 def test_the_page_shows_it(house):
-    shown = run(house, "-c", PAGE, str(house / "pages" / "diagnose" / "page.py"), "table.npz")
-    assert "Which row is farthest?" in shown
-    assert "sd from q's mean of mass." in shown
+    result = run(house, "-c", PAGE, str(house / "pages" / "diagnose" / "page.py"), "table.npz")
+    assert "Which row is farthest?" in result
+    assert "sd from q's mean of mass." in result

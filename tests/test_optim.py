@@ -35,23 +35,23 @@ def _run(named, adam, cool, steps):
 @pytest.mark.parametrize("decay", [0.0, 0.01])
 @pytest.mark.parametrize(("over", "steps"), [(40, 40), (40, 41), (100, 60), (None, 30)])
 def test_it_is_the_adam_of_torch(decay, over, steps, fused):
-    named = _parameters()
+    parameters = _parameters()
     mine = Adam(
-        [((named["first"], named["bias"]), 1e-2), ((named["second"],), 3e-3)],
+        [((parameters["first"], parameters["bias"]), 1e-2), ((parameters["second"],), 3e-3)],
         over=over, decay=decay, fused=fused,
     )  # fmt: skip
-    found = _run(named, mine, mine.step_schedule, steps)
-    named = _parameters()
+    result = _run(parameters, mine, mine.step_schedule, steps)
+    parameters = _parameters()
     groups = [
-        {"params": [named["first"], named["bias"]], "lr": 1e-2},
-        {"params": [named["second"]], "lr": 3e-3},
+        {"params": [parameters["first"], parameters["bias"]], "lr": 1e-2},
+        {"params": [parameters["second"]], "lr": 3e-3},
     ]
     theirs = torch.optim.AdamW(groups, weight_decay=decay, fused=fused)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(theirs, over) if over else None
-    wanted = _run(named, theirs, schedule.step if schedule else lambda: None, steps)
+    wanted = _run(parameters, theirs, schedule.step if schedule else lambda: None, steps)
     for name in wanted:
-        np.testing.assert_array_equal(found[name], wanted[name])
-        assert not np.array_equal(found[name], _parameters()[name].detach().numpy())
+        np.testing.assert_array_equal(result[name], wanted[name])
+        assert not np.array_equal(result[name], _parameters()[name].detach().numpy())
 
 
 def test_a_parameter_without_a_gradient_stays_where_it_is():

@@ -290,13 +290,13 @@ def test_many_dimensions_open(page, dims):
 
 
 def test_a_first_visit_finds_what_is_shipped(page, monkeypatch):
-    asked = []
+    requests = []
     monkeypatch.setattr(
-        services().store.__class__, "has", lambda self, kind, key: asked.append(key) and False
+        services().store.__class__, "has", lambda self, kind, key: requests.append(key) and False
     )
     page.run()
     assert not page.exception
-    assert papers.opening().key in asked
+    assert papers.opening().key in requests
 
 
 def _headline(found, alpha=0.05):
@@ -305,8 +305,8 @@ def _headline(found, alpha=0.05):
 
 
 def test_the_headline_says_what_the_numbers_say():
-    found = _mapped()
-    wrong = found._replace(
+    result = _mapped()
+    wrong = result._replace(
         u_star=np.array(0.31), inside=np.array(0.44), inside_low=np.array(0.40),
         inside_high=np.array(0.48), pvalue=np.array(1e-9),
         truth_inside=np.stack([
@@ -327,22 +327,22 @@ def test_the_headline_says_what_the_numbers_say():
     template, _ = _headline(wrong._replace(pvalue=np.array(0.2)))
     assert ": no evidence against q (KS p = 0.2)." in template
     assert "correct" not in template
-    one = wrong._replace(truth=found.truth[:, :1], truth_inside=wrong.truth_inside[:, :1])
-    assert "{share}" not in _headline(one)[0]  # an upload has one truth at an x
+    text = wrong._replace(truth=result.truth[:, :1], truth_inside=wrong.truth_inside[:, :1])
+    assert "{share}" not in _headline(text)[0]  # an upload has one truth at an x
 
 
 def test_the_slider_begins_where_q_is_wrong_and_x_is_usual():
     x = np.array([[0.0], [1.0], [2.0], [3.0], [40.0]])
     inside = np.array([0.5, 0.9, 0.5, 0.5, 1.0])
     q = np.random.default_rng(0).standard_normal((5, 30, 2))
-    found = _mapped()._replace(
+    text = _mapped()._replace(
         x_at=x, q=q, u_star=np.array(0.5), pvalue=np.array(1e-6),
         truth_inside=(np.arange(20) < 20 * inside[:, None]).astype(np.uint8),
     )  # fmt: skip
-    wide = found._replace(q=q * np.array([1, 9, 1, 9, 9])[:, None, None])
+    wide = text._replace(q=q * np.array([1, 9, 1, 9, 9])[:, None, None])
     assert where.telling(wide) == 1  # 40 is far out
     assert where.telling(wide._replace(pvalue=np.array(0.3))) == 2  # the middle of x
-    narrow = found._replace(q=q * np.array([1, 0.01, 9, 9, 9])[:, None, None])
+    narrow = text._replace(q=q * np.array([1, 0.01, 9, 9, 9])[:, None, None])
     assert where.telling(narrow) != 1
 
 
@@ -357,27 +357,27 @@ def test_points_go_in_or_out_and_never_both():
 
 
 def test_around_q_has_its_mean_at_0_and_its_sd_at_1():
-    found = _mapped(CASES["space"])
-    shown = theta.plane(found, theta.Sight((0, 2), around=True))
-    np.testing.assert_allclose(shown.q.mean(1), 0, atol=1e-5)
-    np.testing.assert_allclose(shown.q.std(1), 1, atol=1e-5)
-    fixed = theta.plane(found, theta.Sight((0, 2)))
-    np.testing.assert_allclose(fixed.q, found.q[..., [0, 2]], rtol=1e-6)
-    (low, high), _ = shown.limits
-    assert ((shown.centre > low) & (shown.centre < high)).all()
+    result = _mapped(CASES["space"])
+    plane = theta.plane(result, theta.Sight((0, 2), around=True))
+    np.testing.assert_allclose(plane.q.mean(1), 0, atol=1e-5)
+    np.testing.assert_allclose(plane.q.std(1), 1, atol=1e-5)
+    fixed = theta.plane(result, theta.Sight((0, 2)))
+    np.testing.assert_allclose(fixed.q, result.q[..., [0, 2]], rtol=1e-6)
+    (low, high), _ = plane.limits
+    assert ((plane.centre > low) & (plane.centre < high)).all()
 
 
 def test_outlines_that_the_grid_cannot_resolve_are_left_out():
     line = np.array([[0.0, 0.0], [1.0, 1.0]])
     q = np.random.default_rng(0).standard_normal((2, 400, 2)) * np.array([1, 1e-3])[:, None, None]
     coarse, fine = theta.about([line, line], q, 0.1), theta.about([line, line], q, 1e-5)
-    assert [len(one) for one in coarse] == [2, 0]
-    assert [len(one) for one in fine] == [2, 2]
+    assert [len(item) for item in coarse] == [2, 0]
+    assert [len(item) for item in fine] == [2, 2]
 
 
 def test_the_film_says_which_step_was_kept():
-    found = _mapped()
-    tried = found._replace(starts=np.array([0.2, 0.1, 0.3]))
+    result = _mapped()
+    tried = result._replace(starts=np.array([0.2, 0.1, 0.3]))
     assert film._kept(tried, 0) == (
         "No step beat the start, a centre at the origin: the start was kept."
     )
@@ -392,12 +392,12 @@ def test_untrained_cells_have_a_curve_of_their_own():
     for sweep in (floor, *rest):
         for task in missing(sweep, services().store):
             task.run(services().store, lambda fraction, live: None)
-    found = [cells(sweep) for sweep in (floor, *rest)]
-    labels = [cell.label for cell in itertools.chain(*found)]
+    results = [cells(sweep) for sweep in (floor, *rest)]
+    labels = [cell.label for cell in itertools.chain(*results)]
     assert labels[0] == power_figures.UNTRAINED
     assert labels.count("CoLT identity") == 1
     looks = {
-        power_figures._look(curve) for curve in curves(list(itertools.chain(*found)), "gamma")
+        power_figures._look(curve) for curve in curves(list(itertools.chain(*results)), "gamma")
     }
     assert len(looks) == len(labels)
 

@@ -17,7 +17,7 @@ from validation_core.scores import classifier
 from validation_core.sweep import plan
 from validation_core.sweep import presets as comparisons
 from validation_core.sweep.plan import Sweep
-from validation_core.sweep.trials import Trials
+from validation_core.sweep.trials import TrialDesign
 from validation_core.types import PowerCell
 
 PAGE = str(ROOT / "pages" / "compare/page.py")
@@ -115,7 +115,7 @@ def test_every_figure_can_be_chosen(page, one):
 def test_a_demonstration_runs_at_a_press(page, monkeypatch):
     small = [
         one._replace(sweep=replace(
-            one.sweep, methods=(SBC(),), design=Trials(trials=20, n=100, k=10)
+            one.sweep, methods=(SBC(),), design=TrialDesign(trials=20, n=100, k=10)
         )) for one in comparisons.demonstrations()
     ]  # fmt: skip
     monkeypatch.setattr(comparisons, "demonstrations", lambda trials=100: small)
@@ -194,7 +194,7 @@ def test_exact_is_offered_where_there_is_one(bayes):
 def test_iterations_are_drawn_by_their_logarithm():
     wanted = Sweep(
         benchmark=BayesModel(), methods=(SBC(),), gammas=(10.0, 100.0, 1000.0),
-        design=Trials(trials=100, n=100, k=10),
+        design=TrialDesign(trials=100, n=100, k=10),
     )  # fmt: skip
     cells = [_cell("SBC", gamma, 50) for gamma in wanted.gammas]
     progress = plan.Progress(cells, {"SBC": 300}, 300, {"SBC": 0.0}, {})
@@ -219,7 +219,7 @@ def test_a_method_that_fails_says_so_and_the_other_goes_on(own, monkeypatch):
 def _chosen(cells=(), **changes):
     wanted = Sweep(
         benchmark=Gaussian(), methods=(SBC(), C2ST()), gammas=Gaussian().gammas,
-        design=Trials(trials=100), **changes,
+        design=TrialDesign(trials=100), **changes,
     )  # fmt: skip
     counts = {method.label: 0 for method in wanted.methods}
     return Chosen(wanted, None), plan.Progress(list(cells), counts, 1, counts, {})

@@ -65,8 +65,8 @@ def test_a_slider_never_trains(page, monkeypatch):
     page.select_slider(key="n").set_value(100).run()
     page.select_slider(key="level").set_value(0.1).run()
     assert not page.exception
-    said = " ".join(caption.value for caption in page.caption)
-    assert "100 × 200 calibration draws" not in said  # 20 000 fit into the 51 200 scored
+    text = " ".join(caption.value for caption in page.caption)
+    assert "100 × 200 calibration draws" not in text  # 20 000 fit into the 51 200 scored
     page.select_slider(key="n").set_value(1000).run()
     assert "pooled" in " ".join(caption.value for caption in page.caption)
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from pages.diagnose import panels, takeaway, view
 from pages.ui.services import services
 from tests.conftest import ROOT
 from validation_core import diagnosis
@@ -32,6 +33,14 @@ def _small(monkeypatch, tmp_path_factory):
     services.clear()
     yield
     services.clear()
+
+
+@pytest.fixture
+def _few_questions(monkeypatch):
+    """For tests of what else is on the page, the ball after theta too: a new table asks all."""
+    few = (questions.by_name("size"), questions.by_name("in_theta"))
+    for module in (questions, panels, takeaway, view):
+        monkeypatch.setattr(module, "QUESTIONS", few)
 
 
 @pytest.fixture
@@ -164,6 +173,7 @@ def test_what_will_run_is_said_before(page):
     assert "a worker will need about" in texts(page).replace("\\", "")
 
 
+@pytest.mark.usefixtures("_few_questions")
 def test_a_file_on_the_server(page, tmp_path, monkeypatch):
     """Chosen from the list of the folder that the operator allows, and from nowhere else."""
     np.savez(tmp_path / "table.npz", **table(n=40))
@@ -189,6 +199,7 @@ def test_a_file_on_the_server(page, tmp_path, monkeypatch):
     assert "must name a folder" in texts(page.run())
 
 
+@pytest.mark.usefixtures("_few_questions")
 def test_a_p_value_is_never_zero(page):
     upload(page, **table(n=500, theta_q=np.full((500, 8, 2), 9.0)))
     shown = page.table[0].value
@@ -206,6 +217,7 @@ def test_samples_say_what_they_are(page):
     assert "intercept" in texts(page)
 
 
+@pytest.mark.usefixtures("_few_questions")
 def test_level_and_seed_are_asked(page):
     upload(page, **far())
     before = page.table[0].value["p"].tolist()
@@ -215,6 +227,7 @@ def test_level_and_seed_are_asked(page):
     assert "At level 1%" in texts(page).replace("\\", "")
 
 
+@pytest.mark.usefixtures("_few_questions")
 def test_another_parameter_can_be_looked_at(page):
     """Of more than two; two stand beside one another."""
     rng = np.random.default_rng(2)
@@ -249,6 +262,7 @@ def more(at, *names):
     return at
 
 
+@pytest.mark.usefixtures("_few_questions")
 def test_more_tests_are_asked_for(page, monkeypatch):
     cheap = dict(diagnosis.further_methods())
     cheap["dc"] = cheap["dc"]._replace(method=DC(m=3, permutations=39))
@@ -270,6 +284,7 @@ def test_more_tests_are_asked_for(page, monkeypatch):
     assert len(page.table[0].value) == 9
 
 
+@pytest.mark.usefixtures("_few_questions")
 def test_more_tests_stand_in_the_address(monkeypatch):
     cheap = dict(diagnosis.further_methods())
     cheap["mmd_fuse"] = cheap["mmd_fuse"]._replace(method=MMDFuse(points=30, permutations=39))
@@ -280,6 +295,7 @@ def test_more_tests_stand_in_the_address(monkeypatch):
     assert "MMD-FUSE 30 rows" in at.table[0].value.index
 
 
+@pytest.mark.usefixtures("_few_questions")
 def test_dropped_rows_and_warnings_are_said(page):
     arrays = table()
     arrays["theta"][:3] = np.nan
@@ -291,6 +307,7 @@ def test_dropped_rows_and_warnings_are_said(page):
     assert "'weights' was left unread" in said
 
 
+@pytest.mark.usefixtures("_few_questions")
 def test_the_order_is_asked_for_when_axes_are_equal(page):
     upload(page, **table(n=20, k=20))
     assert "N = K" in texts(page).replace("\\", "")
@@ -306,6 +323,7 @@ def test_the_order_is_asked_for_when_axes_are_equal(page):
     ("content", "words"),
     [(b"\x00\x01\x02", "begins with"), (b"", "an empty file"), (b"PK\x03\x04", "truncated")],
 )
+@pytest.mark.usefixtures("_few_questions")
 def test_bad_files_are_refused_and_the_page_goes_on(content, words, page):
     send(page, content)
     assert words in page.error[0].value.replace("\\", "")
@@ -340,7 +358,7 @@ def test_names_are_shown_as_text(page):
 
 
 def test_a_refresh_computes_nothing_again(page):
-    content = saved(**table(n=61))
+    content = saved(**table())
     send(page, content).run()  # the second run begins what takes long
     first = worked_out()
     again = send(AppTest.from_file(PAGE, default_timeout=60).run(), content)
@@ -373,6 +391,7 @@ def test_the_ball_is_shown_below_the_verdict(page):
     assert "Observations: press one" in sent
 
 
+@pytest.mark.usefixtures("_few_questions")
 def test_parameters_of_the_ball_are_chosen(page):
     """The two that SBC finds worst come first, by their own names."""
     rng = np.random.default_rng(2)
@@ -395,6 +414,7 @@ def test_parameters_of_the_ball_are_chosen(page):
     assert not page.exception
 
 
+@pytest.mark.usefixtures("_few_questions")
 def test_axes_about_q(page):
     upload(page, **table())
     axes = next(group for group in page.get("button_group") if group.label == "Axes")
@@ -405,6 +425,7 @@ def test_axes_about_q(page):
     assert "drawn at its edge" in texts(page)
 
 
+@pytest.mark.usefixtures("_few_questions")
 def test_axes_about_q_where_no_rim_can_be_drawn(page):
     """More than two parameters: q's draws and the truth alone, in sds of q."""
     rng = np.random.default_rng(6)
@@ -417,6 +438,7 @@ def test_axes_about_q_where_no_rim_can_be_drawn(page):
 
 
 @pytest.mark.parametrize("m", [1, 3])
+@pytest.mark.usefixtures("_few_questions")
 def test_one_parameter_is_a_line(m, page):
     rng = np.random.default_rng(3)
     arrays = {
@@ -431,6 +453,7 @@ def test_one_parameter_is_a_line(m, page):
     assert ("press one" in sent) == (m > 1)
 
 
+@pytest.mark.usefixtures("_few_questions")
 def test_tied_draws_are_remarked_on(page):
     rng = np.random.default_rng(4)
     upload(page, **table(theta=np.round(rng.standard_normal((60, 2))),

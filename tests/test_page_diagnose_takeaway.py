@@ -42,8 +42,10 @@ def _panel(rows, said, captions):
     from validation_core.figures.outcome import Drawn
     from validation_core.figures.style import empty
 
-    drawn = [Drawn(f"Title {i} *s*", empty("Nothing"), words) for i, words in enumerate(captions)]
-    panel("How wrong", said, "Read *so*.", rows, drawn, "print('{seed}')", "size")
+    drawings = [
+        Drawn(f"Title {i} *s*", empty("Nothing"), words) for i, words in enumerate(captions)
+    ]
+    panel("How wrong", said, "Read *so*.", rows, drawings, "print('{seed}')", "size")
 
 
 def shown(rows=(), said=("The answer.",), captions=()):
@@ -60,8 +62,8 @@ def rows(count):
 
 
 def table_of(app):
-    (found,) = app.table
-    frame = found.value.reset_index()
+    (result,) = app.table
+    frame = result.value.reset_index()
     return frame
 
 
@@ -69,9 +71,9 @@ def test_a_panel_says_shows_and_explains(downloads):
     app = shown(rows(3), ("The <b>answer</b> is *x*.", "More."), ("how it reads",))
     assert app.header[0].value == "How wrong"
     assert app.markdown[0].value == "The \\<b\\>answer\\</b\\> is \\*x\\*."
-    assert [one.value for one in app.caption] == ["More.", "how it reads"]
+    assert [item.value for item in app.caption] == ["More.", "how it reads"]
     assert "Title 0 \\*s\\*" in app.markdown[1].value
-    assert "Read \\*so\\*." in [one.value for one in app.markdown]
+    assert "Read \\*so\\*." in [item.value for item in app.markdown]
     assert app.code[0].value == "print('{seed}')"
     assert table_of(app)["Bias"].tolist() == ["0", "−0.143", "−0.286"]
     assert not app.text_input
@@ -82,8 +84,8 @@ def test_a_panel_says_shows_and_explains(downloads):
 
 def test_figures_stand_two_by_two():
     app = shown(captions=("a", "b", "c"))
-    assert [len(one.children) for one in app.columns] == [3, 3, 3]
-    specs = [json.loads(one.proto.config) for one in app.get("plotly_chart")]
+    assert [len(item.children) for item in app.columns] == [3, 3, 3]
+    specs = [json.loads(item.proto.config) for item in app.get("plotly_chart")]
     assert len(specs) == 3
     for config in specs:
         assert config["toImageButtonOptions"]["format"] == "svg"
@@ -107,12 +109,12 @@ def test_a_long_table_is_searched_by_name():
     assert len(app.dataframe[0].value) == 11
     app.text_input[0].set_value("nothing like it").run()
     assert not app.table
-    assert "No row has these words." in [one.value for one in app.caption]
+    assert "No row has these words." in [item.value for item in app.caption]
 
 
 def test_hostile_names_are_text_in_a_panel():
-    named = [{"Parameter": name or "-", "*n*": 1} for name in HOSTILE]
-    app = shown(named, HOSTILE[:2])
+    by_name = [{"Parameter": name or "-", "*n*": 1} for name in HOSTILE]
+    app = shown(by_name, HOSTILE[:2])
     assert "\\<b\\>bold\\</b\\>" in app.markdown[0].value
     assert "\\<b\\>bold\\</b\\>" in table_of(app)["Parameter"].tolist()
     assert "\\*n\\*" in table_of(app).columns
@@ -134,16 +136,16 @@ def taken(found, label="run 7.npz", query=()):
 
 
 def test_what_can_be_taken_is_made_when_asked_for(downloads):
-    found = diagnosed(table(names=["mass", "spin"]))
-    taken(found)
+    result = diagnosed(table(names=["mass", "spin"]))
+    taken(result)
     assert {label: name for label, (name, _) in downloads.items()} == {
         "Report (HTML)": "run-7-report.html", "JSON": "run-7.json",
         "DataTree (netCDF)": "run-7-prior-sbc.nc",
     }  # fmt: skip
-    made = {label: make() for label, (_, make) in downloads.items()}
-    assert "The raw draws are not in this file" in made["Report (HTML)"]
-    assert json.loads(made["JSON"])["answers"]["size"]["error"] == 0.25
-    with xarray.open_datatree(io.BytesIO(made["DataTree (netCDF)"]), engine="h5netcdf") as tree:
+    built = {label: make() for label, (_, make) in downloads.items()}
+    assert "The raw draws are not in this file" in built["Report (HTML)"]
+    assert json.loads(built["JSON"])["answers"]["size"]["error"] == 0.25
+    with xarray.open_datatree(io.BytesIO(built["DataTree (netCDF)"]), engine="h5netcdf") as tree:
         assert list(tree["prior_sbc"].data_vars) == ["mass", "spin"]
 
 
@@ -154,19 +156,19 @@ def test_draws_are_in_the_report_when_the_box_says_so(downloads):
 
 
 def test_notes_are_kept_and_reach_the_report(downloads):
-    found = diagnosed(table())
-    app = taken(found)
+    result = diagnosed(table())
+    app = taken(result)
     app.text_area[0].set_value("Trained <b>twice</b>.").run()
-    assert notes.load(services().store, found.upload.digest) == "Trained <b>twice</b>."
+    assert notes.load(services().store, result.upload.digest) == "Trained <b>twice</b>."
     assert "Trained &lt;b&gt;twice&lt;/b&gt;." in downloads["Report (HTML)"][1]()
     services.clear()  # another server, the same folder
-    assert taken(found).text_area[0].value == "Trained <b>twice</b>."
+    assert taken(result).text_area[0].value == "Trained <b>twice</b>."
     assert taken(diagnosed(table(seed=1))).text_area[0].value == ""
 
 
 def test_notes_that_cannot_be_kept_are_told(monkeypatch, downloads):
-    found = diagnosed(table())
-    app = taken(found)
+    result = diagnosed(table())
+    app = taken(result)
 
     def full(*args, **options):
         raise OSError("No space left on device")
@@ -186,10 +188,10 @@ def test_two_samples_have_no_datatree(downloads):
 
 
 def test_the_link_restores_settings_and_holds_no_data():
-    found = diagnosed(table())
+    result = diagnosed(table())
     query = {"level": "1%", "seed": "7", "file": "secret", "more": "DC"}
-    (link,) = taken(found, query=query).code
+    (link,) = taken(result, query=query).code
     assert link.value.endswith("?level=1%25&seed=7&more=DC")
     assert "secret" not in link.value
-    (usual,) = taken(found).code
+    (usual,) = taken(result).code
     assert "=" not in usual.value

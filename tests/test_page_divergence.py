@@ -64,7 +64,7 @@ def _buttons(page):
 
 def _terms(rng, plan, *, d=None, lost=()):
     """Made up terms of a plan, one curve's failures at some iterations."""
-    found = {}
+    result = {}
     for i in range(len(plan.models)):
         for j in range(len(plan.inferences)):
             values = rng.normal(1, 1, (len(plan.iterations), len(MS), plan.datasets))
@@ -74,8 +74,8 @@ def _terms(rng, plan, *, d=None, lost=()):
                 values[at, :, -3:] = np.nan
                 failures[at] = 3
             done = np.ones(len(plan.iterations), bool)
-            found[i, j] = Terms(values, done, failures, np.ones(len(plan.iterations)))
-    return found
+            result[i, j] = Terms(values, done, failures, np.ones(len(plan.iterations)))
+    return result
 
 
 def _plan(**changes):
@@ -118,12 +118,12 @@ def test_the_numbers_can_be_taken_away(page):
     page.run()
     page.run()
     assert not page.exception
-    shown = page.dataframe[0].value
-    assert list(shown["Iterations"]) == [10, 30, 100, 300]
-    assert (shown["95% from"] < shown["SKL, nats"]).all()
+    value = page.dataframe[0].value
+    assert list(value["Iterations"]) == [10, 30, 100, 300]
+    assert (value["95% from"] < value["SKL, nats"]).all()
     page.selectbox(key="table-m").set_value(100).run()
     assert not page.exception
-    assert not page.dataframe[0].value["SKL, nats"].equals(shown["SKL, nats"])
+    assert not page.dataframe[0].value["SKL, nats"].equals(value["SKL, nats"])
 
 
 @pytest.mark.parametrize("key", ["models", "inference"])
@@ -175,10 +175,10 @@ def test_an_exact_posterior_is_not_asked_of_every_model(page):
 
 
 def test_a_run_that_fails_says_so_and_the_others_go_on(page, monkeypatch):
-    both, asked = Laplace.both, []
+    both, requests = Laplace.both, []
 
     def refuse(self, model, y, iterations, *more):
-        asked.append(iterations)
+        requests.append(iterations)
         if iterations == 30:
             raise ValueError("This model needs *something* else; got this. Do that.")
         return both(self, model, y, iterations, *more)
@@ -188,10 +188,10 @@ def test_a_run_that_fails_says_so_and_the_others_go_on(page, monkeypatch):
     page.run()
     page.run()
     assert not page.exception
-    said = _texts(page)
-    assert "30 iterations failed" in said
-    assert r"\*something\*" in said
-    assert asked.count(30) == 1  # and is not begun anew by itself
+    text = _texts(page)
+    assert "30 iterations failed" in text
+    assert r"\*something\*" in text
+    assert requests.count(30) == 1  # and is not begun anew by itself
     assert "run-divergence" in _buttons(page)
     assert _charts(page)
 
@@ -284,27 +284,27 @@ def test_a_link_to_other_covariates_is_no_crash(page):
     other = models.keep_covariates(Store(), "concrete", designs.stand_in("concrete") + 1.0)
     page.query_params["models"] = ["Ionosphere", "Heart transplants"]
     page.query_params["covariates-ionosphere"] = covariates.SOURCES["file"]
-    for asked in ("../../etc", "y", other):
-        page.query_params["design-ionosphere"] = asked
+    for text in ("../../etc", "y", other):
+        page.query_params["design-ionosphere"] = text
         page.run()
-        assert not page.exception, asked
-        assert "does not have" in _texts(page), asked
+        assert not page.exception, text
+        assert "does not have" in _texts(page), text
 
 
 def test_the_network_is_asked_only_by_a_button(page, monkeypatch):
-    asked = []
+    requests = []
 
     def refuse(name):
-        asked.append(name)
+        requests.append(name)
         raise ValueError("OpenML is asked over the network; got nothing; check it")
 
     monkeypatch.setattr(designs, "openml", refuse)
     page.query_params["models"] = ["Heart transplants", "Concrete"]
     page.query_params["covariates-concrete"] = covariates.SOURCES["openml"]
     page.run()
-    assert not asked
+    assert not requests
     page.button(key="fetch-concrete").click().run()
-    assert asked == ["concrete"]
+    assert requests == ["concrete"]
     assert not page.exception
     assert "check it" in _texts(page)
 
@@ -349,8 +349,8 @@ def test_a_failure_is_a_gap_that_is_said(rng):
     ((line,), _) = views.along_iterations(plan, _terms(rng, plan, lost=(1,)))
     assert np.isnan(line.numbers.mean[0, 2, 1])
     assert np.isfinite(line.numbers.mean[0, 1, 1])  # it lies beyond the first 25
-    said = views.caption([line], plan.iterations, "iterations", 0, 2)
-    assert "No q, hence a gap: Laplace at 30 iterations (on 3 data sets)" in said
+    caption = views.caption([line], plan.iterations, "iterations", 0, 2)
+    assert "No q, hence a gap: Laplace at 30 iterations (on 3 data sets)" in caption
     assert "gap" not in views.caption([line], plan.iterations, "iterations", 0, 1)
 
 
@@ -358,8 +358,8 @@ def test_what_lies_at_zero_or_below_is_drawn_at_the_edge_and_kept_in_the_table(r
     plan = _plan(models=(HeartTransplants(),))
     terms = _terms(rng, plan, d=-0.5)
     panels = views.along_iterations(plan, terms)
-    drawn = np.frombuffer(views.draw("iterations", plan, panels).body, "<f4")
-    assert np.isfinite(drawn).all()
+    values = np.frombuffer(views.draw("iterations", plan, panels).body, "<f4")
+    assert np.isfinite(values).all()
     assert {row["skl"] for row in rows(plan, terms)} == {-0.5}
     assert "−0.5 nats" in views.answer(["Heart"], panels, (0, 2, 0))
 
@@ -369,8 +369,8 @@ def test_the_mean_nearest_to_0_is_named_among_several(rng):
     terms = _terms(rng, plan, d=0.1)
     terms[0, 1].d[:] = -0.01
     (two, _) = views.along_iterations(plan, terms)
-    said = views.caption(two, plan.iterations, "iterations", 0, 2)
-    assert "Mean nearest to 0 at 3,000 iterations, of VI: −0.01 nats" in said
+    caption = views.caption(two, plan.iterations, "iterations", 0, 2)
+    assert "Mean nearest to 0 at 3,000 iterations, of VI: −0.01 nats" in caption
     assert "nearest" not in views.caption(two[:1], plan.iterations, "iterations", 0, 2)
 
 
@@ -379,9 +379,9 @@ def test_one_data_set_that_carries_a_mean_is_named(rng):
     terms = _terms(rng, plan, d=0.1)
     terms[0, 0].d[..., 3] = 1e6
     ((line,),) = views.along_iterations(plan, terms)
-    said = views.caption([line], plan.iterations, "iterations", 0, 2)
-    assert "One data set" in said
-    assert "0.1 (Laplace)" in said
+    caption = views.caption([line], plan.iterations, "iterations", 0, 2)
+    assert "One data set" in caption
+    assert "0.1 (Laplace)" in caption
     assert "one data set" in views.answer(["Heart"], [[line]], (0, 2, 0))
 
 

@@ -66,15 +66,15 @@ def opened():
 
 
 def button(page, label):
-    return next(one for one in page.button if one.label == label)
+    return next(item for item in page.button if item.label == label)
 
 
 def labels(page):
-    return [one.label for one in page.button]
+    return [item.label for item in page.button]
 
 
 def captions(page):
-    return " ".join(one.value for one in page.caption)
+    return " ".join(item.value for item in page.caption)
 
 
 def fill(store):
@@ -103,7 +103,7 @@ def test_the_table_tells_what_is_kept(services):
     assert (network["Device"], network["Seconds"], network["Held-out AUC"]) == ("cpu", 3.2, 0.81)
     assert network["Size"] > 2000
     assert rows.loc["uploaded table"]["Name"] == HTML
-    assert not any("<script" in one.value for one in page.markdown)
+    assert not any("<script" in item.value for item in page.markdown)
 
 
 def test_delete_all_leaves_nothing(services):
@@ -167,7 +167,7 @@ def test_interrupted_jobs_are_resumed_or_forgotten(services, tmp_path):
         meta = {"label": label, "owner": "gone", "created": float(seed)}
         store.save("jobs", f"k{seed}", {}, spec=spec, meta=meta)
     page = opened()
-    assert "Left over · 0 of 1 done" in [one.value for one in page.text]
+    assert "Left over · 0 of 1 done" in [item.value for item in page.text]
     page = page.button(key="resume-k1").click().run()
     assert SelfCheck(seed=1, rounds=1).done(store)
     page = page.button(key="forget-k2").click().run()

@@ -69,9 +69,9 @@ def finished(at):
 
 def test_two_tables_are_compared(page):
     at = finished(send(page, [("wide.npz", packed(width=3.0)), ("exact.npz", packed())]))
-    said = texts(at)
-    assert "exact" in said
-    assert "is closer than" in said
+    text = texts(at)
+    assert "exact" in text
+    assert "is closer than" in text
     frame = at.dataframe[0].value
     assert {"energy score", "distance of ranks"} <= set(frame["Measure"])
     assert (frame[frame["Measure"] == "energy score"]["Nearer the truth"] == "yes").any()

@@ -51,11 +51,11 @@ def test_the_code_of_a_panel_prints_what_it_says(panel, asked, tmp_path):
     with contextlib.redirect_stdout(heard):
         runpy.run_path(str(script), run_name="__main__")
     printed = heard.getvalue()
-    found = answers[panel.name]
-    said = panel.describe(found.result, questions.Names(upload.names, upload.x_names))
-    assert said
+    answer = answers[panel.name]
+    text = panel.describe(answer.result, questions.Names(upload.names, upload.x_names))
+    assert text
     if panel.long:  # its code goes through all stages, of which the first alone is here
-        sentences = printed.splitlines()[: len(said)]  # rows of its table follow
-        assert all("with 80% power" in one for one in sentences[:-2])
+        sentences = printed.splitlines()[: len(text)]  # rows of its table follow
+        assert all("with 80% power" in sentence for sentence in sentences[:-2])
     else:
-        assert [one for one in said if one not in printed.splitlines()] == []
+        assert [sentence for sentence in text if sentence not in printed.splitlines()] == []

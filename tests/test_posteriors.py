@@ -37,10 +37,10 @@ def compared(*uploads, reference=0, methods=None):
             for method in methods
         ]
         records.append(got)
-    found = []
+    results = []
     for upload in uploads:
-        found.append(posteriors.row_scores(upload.data))
-    return posteriors.measures(uploads, records, found, reference), found
+        results.append(posteriors.row_scores(upload.data))
+    return posteriors.measures(uploads, records, results, reference), results
 
 
 def test_crps_of_a_normal_is_its_closed_form():
@@ -84,47 +84,47 @@ def test_one_draw_has_no_spread():
 
 
 def test_the_better_posterior_is_closer():
-    found, _ = compared(table(0, shift=0.8), table(1))
-    assert all(m.closer(1) is True for m in found)
-    assert all(m.closer(0) is None for m in found)
-    said = posteriors.describe(found, ["A", "B"])[0]
-    assert said.startswith("B is closer than A: ")
-    found, _ = compared(table(0, shift=0.8), table(1), reference=1)
-    assert all(m.closer(0) is False for m in found)
-    assert "A is farther off than B" in posteriors.describe(found, ["A", "B"], 1)[0]
+    result, _ = compared(table(0, shift=0.8), table(1))
+    assert all(m.closer(1) is True for m in result)
+    assert all(m.closer(0) is None for m in result)
+    sentence = posteriors.describe(result, ["A", "B"])[0]
+    assert sentence.startswith("B is closer than A: ")
+    result, _ = compared(table(0, shift=0.8), table(1), reference=1)
+    assert all(m.closer(0) is False for m in result)
+    assert "A is farther off than B" in posteriors.describe(result, ["A", "B"], 1)[0]
 
 
 @pytest.mark.slow
 def test_two_right_posteriors_are_told_apart_in_at_most_a_twentieth():
     trials = 150
-    told = np.zeros((trials, 2), bool)
+    values = np.zeros((trials, 2), bool)
     for trial in range(trials):
         a = table(2 * trial, rows=trial, n=150, k=10)
         b = table(2 * trial + 1, rows=trial, n=150, k=10)
-        found, _ = compared(a, b)
-        told[trial] = [m.closer(1) is not None for m in found]
+        result, _ = compared(a, b)
+        values[trial] = [m.closer(1) is not None for m in result]
     # Differences of two suprema near 0 are not normal, and less spread than their bootstrap.
-    assert (told.sum(0) <= statistics.binomial_bounds(trials, 0.05, 0.999)[1]).all()
+    assert (values.sum(0) <= statistics.binomial_bounds(trials, 0.05, 0.999)[1]).all()
 
 
 def test_intervals_of_a_difference_hold_it():
     """The energy score's difference of a shifted q, against a long run."""
     truth = compared(table(0, n=40_000, k=10), table(1, n=40_000, k=10, shift=0.5), methods=())
     exact = truth[0][0].differences[1].estimate
-    held = 0
+    held_out = 0
     for trial in range(200):
         a = table(2 * trial, rows=trial, n=200, k=10)
         b = table(2 * trial + 1, rows=trial, n=200, k=10, shift=0.5)
         low, high = compared(a, b, methods=())[0][0].differences[1][1:]
-        held += low <= exact <= high
+        held_out += low <= exact <= high
     low, high = statistics.binomial_bounds(200, 0.95, 0.999)
-    assert low <= held <= high
+    assert low <= held_out <= high
 
 
 def test_pairing_makes_intervals_narrower():
     a, b = table(0), table(1, shift=0.1)
-    found, _ = compared(a, b, methods=())
-    value, difference = found[0].values[1], found[0].differences[1]
+    result, _ = compared(a, b, methods=())
+    value, difference = result[0].values[1], result[0].differences[1]
     assert difference.high - difference.low < 0.6 * (value.high - value.low)
 
 
@@ -132,10 +132,10 @@ def test_every_parameter_has_its_difference():
     shifted = table(1)
     q = shifted.data.q.copy()
     q[..., 1] += 1.0
-    _, found = compared(table(0), Upload.of({**shifted.arrays(), "theta_q": q}, order="NKD"))
-    low = posteriors.parameters(found)[1, :, 1]
+    _, result = compared(table(0), Upload.of({**shifted.arrays(), "theta_q": q}, order="NKD"))
+    low = posteriors.parameters(result)[1, :, 1]
     assert low[0] < 0 < low[1]
-    assert posteriors.parameters([None, found[0]]).shape == (2, 0, 3)
+    assert posteriors.parameters([None, result[0]]).shape == (2, 0, 3)
 
 
 def test_the_log_score_counts_upwards():
@@ -144,8 +144,8 @@ def test_the_log_score_counts_upwards():
     right, wrong = norm.logpdf(z).sum(1), norm.logpdf(z, 0.5).sum(1)
     two = [Upload.of({**base.arrays(), "log_q": a, "log_q_draws": np.zeros((N, K))}, order="NKD")
            for a in (wrong, right)]  # fmt: skip
-    found, _ = compared(*two, methods=())
-    (measure,) = [m for m in found if m.name == "log_q"]
+    result, _ = compared(*two, methods=())
+    (measure,) = [m for m in result if m.name == "log_q"]
     assert measure.closer(1) is True
     assert measure.differences[1].estimate > 0
 
@@ -163,31 +163,31 @@ def test_the_task_keeps_every_row(tmp_path):
     tasks.hold(upload)
     (task,) = posteriors.studies(upload)
     task.run(store, lambda fraction, live: None)
-    found = task.load(store)
+    stored = task.load(store)
     energy = posteriors.row_scores(upload.data).energy
-    np.testing.assert_array_equal(found.energy, energy)
+    np.testing.assert_array_equal(stored.energy, energy)
     assert posteriors.studies(table(0, k=1)) == ()
 
 
 def test_a_tie_is_said():
-    found, _ = compared(table(0), table(1), methods=(SBC(),))
-    assert "cannot be told apart" in posteriors.describe(found, ["A", "B"])[0]
+    result, _ = compared(table(0), table(1), methods=(SBC(),))
+    assert "cannot be told apart" in posteriors.describe(result, ["A", "B"])[0]
     assert TARP().name in posteriors.RANKED
 
 
 def test_figures_say_what_they_show():
-    found, scores = compared(table(0, shift=0.8), table(1), table(2))
+    result, scores = compared(table(0, shift=0.8), table(1), table(2))
     labels = ["first <b>", "second", "a name that is far too long for an axis"]
-    shown = [
-        *draw.history(found, labels), *draw.differences(found, labels, 0),
+    visible = [
+        *draw.history(result, labels), *draw.differences(result, labels, 0),
         *draw.parameter_differences(
             posteriors.parameters(scores)[1], ["a", "b"], labels[1], labels[0]),
     ]  # fmt: skip
-    assert len(shown) == len(found) + 2
-    for one in shown:
-        go.Figure(one.figure.to_dict())
-        assert "<b>" not in one.figure.to_json()
-        assert one.caption.endswith(".")
+    assert len(visible) == len(result) + 2
+    for item in visible:
+        go.Figure(item.figure.to_dict())
+        assert "<b>" not in item.figure.to_json()
+        assert item.caption.endswith(".")
     assert draw.differences([], labels, 0) == ()
     assert draw.parameter_differences(np.zeros((0, 3)), [], "a", "b") == ()
 
@@ -201,6 +201,6 @@ def test_left_of_zero_is_nearer_the_truth():
         Upload.of({**base.arrays(), "log_q": norm.logpdf(z, m).sum(1), **none}, order="NKD")
         for m in (0.5, 0)
     ]
-    found, _ = compared(*two, methods=())
-    (one,) = draw.differences([m for m in found if m.name == "log_q"], ["a", "b"], 0)
-    assert one.figure.data[0].x[0] < 0
+    result, _ = compared(*two, methods=())
+    (first,) = draw.differences([m for m in result if m.name == "log_q"], ["a", "b"], 0)
+    assert first.figure.data[0].x[0] < 0

@@ -9,7 +9,7 @@ from validation_core.benchmarks.gaussian import Gaussian
 from validation_core.methods import C2ST, SBC, TARP, Multiple, Uniform, WithinX
 from validation_core.scores import LinearBoundary
 from validation_core.sweep import trials as engine
-from validation_core.sweep.trials import Trials
+from validation_core.sweep.trials import TrialDesign
 
 METHODS = (C2ST(), Multiple(), Uniform(m=5), Uniform(m=20))
 SCORE = LinearBoundary()
@@ -32,7 +32,7 @@ def test_pooled_agrees_with_fresh(gamma):
     trials, n = 300, 100
     rates, pvalues = [], []
     for protocol in ("pooled", "fresh"):
-        design = Trials(trials=trials, n=n, protocol=protocol, seed=3)
+        design = TrialDesign(trials=trials, n=n, protocol=protocol, seed=3)
         tested = _pvalues(gamma, METHODS, design)
         rates.append((tested <= 0.05).mean(1))
         pvalues.append(tested)
@@ -45,19 +45,19 @@ def test_pooled_agrees_with_fresh(gamma):
 def test_c2st_and_multiple_share_nothing_between_trials():
     """Pooled and fresh are one protocol for them; each trial's draws are its own."""
     methods = (C2ST(), Multiple())
-    tested = engine.run(Boundary(), 0.0, SCORE, methods, Trials(trials=40, n=100))
+    tested = engine.run(Boundary(), 0.0, SCORE, methods, TrialDesign(trials=40, n=100))
     assert len(np.unique(tested[1].pvalues)) == 40
     assert [(tally.draws_p, tally.draws_q) for tally in tested] == [(4000, 4000)] * 2
 
 
 def test_a_longer_run_begins_with_the_shorter():
-    short = _pvalues(0.25, METHODS, Trials(trials=15, n=50))
-    longer = _pvalues(0.25, METHODS, Trials(trials=40, n=50))
+    short = _pvalues(0.25, METHODS, TrialDesign(trials=15, n=50))
+    longer = _pvalues(0.25, METHODS, TrialDesign(trials=40, n=50))
     np.testing.assert_array_equal(longer[:, :15], short)
 
 
 def test_a_method_says_the_same_alone_and_beside_others():
-    design = Trials(trials=12, n=50)
+    design = TrialDesign(trials=12, n=50)
     together = _pvalues(0.25, METHODS, design)
     for method, pvalues in zip(METHODS, together, strict=True):
         np.testing.assert_array_equal(_pvalues(0.25, [method], design)[0], pvalues)
@@ -66,7 +66,7 @@ def test_a_method_says_the_same_alone_and_beside_others():
 @pytest.mark.parametrize("method", [*METHODS, SBC(), WithinX(), TARP()], ids=lambda m: m.label)
 def test_trials_at_once_are_trials_one_by_one(method, monkeypatch):
     """To the last digits of a law, which depend on what is evaluated beside it."""
-    design = Trials(trials=7, n=40, k=9)
+    design = TrialDesign(trials=7, n=40, k=9)
     (together,) = engine.run(Boundary(), 0.25, SCORE, [method], design)
     monkeypatch.setattr(engine, "_CHUNK", 1)
     (alone,) = engine.run(Boundary(), 0.25, SCORE, [method], design)
@@ -96,12 +96,12 @@ def test_streams_draw_for_each_row_from_its_own():
 
 def test_few_trials_still_rank_against_a_large_pool():
     """100 n calibration scores, however few trials: the level holds from the first refinement."""
-    (tested,) = engine.run(Boundary(), 0.0, SCORE, (Uniform(),), Trials(trials=5, n=40))
+    (tested,) = engine.run(Boundary(), 0.0, SCORE, (Uniform(),), TrialDesign(trials=5, n=40))
     assert tested.draws_p == 100 * 40
 
 
 def test_level_of_the_pooled_protocol():
-    design = Trials(trials=2000, n=60)
+    design = TrialDesign(trials=2000, n=60)
     tested = _pvalues(0.0, (Multiple(), Uniform(m=1), Uniform(m=50)), design)
     low, high = statistics.binomial_bounds(2000, 0.05, 0.999)
     rejections = (tested <= 0.05).sum(1)
@@ -110,7 +110,7 @@ def test_level_of_the_pooled_protocol():
 
 
 def test_tables_are_tested_fresh():
-    design = Trials(trials=8, n=60, k=20)
+    design = TrialDesign(trials=8, n=60, k=20)
     methods = (SBC(), WithinX())
     cells = _cells(Gaussian(), 0.3, methods, design)
     assert [cell.protocol for cell in cells] == ["fresh", "fresh"]
@@ -119,7 +119,7 @@ def test_tables_are_tested_fresh():
 
 
 def test_cells_count_rejections():
-    design = Trials(trials=30, n=100)
+    design = TrialDesign(trials=30, n=100)
     cells = _cells(Boundary(), 0.5, METHODS, design)
     for cell, pvalues in zip(cells, _pvalues(0.5, METHODS, design), strict=True):
         assert cell.rejections == (pvalues <= 0.05).sum()
@@ -131,7 +131,7 @@ def test_cells_count_rejections():
 def test_order_of_power_with_a_shifted_threshold():
     """Fig. 1 of the conformal paper: the shift ruins C2ST and leaves the conformal tests alone."""
     shifted = LinearBoundary(offset=1.5)
-    tested = _pvalues(0.5, METHODS, Trials(trials=100, n=100), shifted)
+    tested = _pvalues(0.5, METHODS, TrialDesign(trials=100, n=100), shifted)
     c2st, multiple, *_, uniform = (tested <= 0.05).mean(1)
     assert c2st < 0.25 < 0.8 < min(multiple, uniform)
 
@@ -139,9 +139,9 @@ def test_order_of_power_with_a_shifted_threshold():
 @pytest.mark.parametrize("bad", [{"trials": 0}, {"n": 1}, {"k": 0}, {"alpha": 0.0}])
 def test_bad_designs_are_refused(bad):
     with pytest.raises(ValueError, match="got"):
-        Trials(**bad)
+        TrialDesign(**bad)
 
 
 def test_a_learned_method_without_a_score_says_so():
     with pytest.raises(ValueError, match="trained classifier"):
-        engine.run(Boundary(), 0.5, None, (Multiple(),), Trials(trials=1, n=10))
+        engine.run(Boundary(), 0.5, None, (Multiple(),), TrialDesign(trials=1, n=10))

@@ -17,7 +17,7 @@ from validation_core.store import Store
 from validation_core.sweep import costs, plan
 from validation_core.sweep import presets as comparisons
 from validation_core.sweep.plan import Sweep
-from validation_core.sweep.trials import Trials
+from validation_core.sweep.trials import TrialDesign
 from validation_core.types import PowerCell
 
 ALL = [*comparisons.figures(), *comparisons.demonstrations()]
@@ -74,11 +74,11 @@ def test_its_command_makes_it(one):
 
 @pytest.mark.parametrize("wanted", [
     Sweep(benchmark=Tree(noise="added"), methods=(CoLT(embedding="identity"), SBC()),
-          gammas=(0.0, 1.5), design=Trials(n=100, k=50, trials=20, alpha=0.1)),
+          gammas=(0.0, 1.5), design=TrialDesign(n=100, k=50, trials=20, alpha=0.1)),
     Sweep(benchmark=Gaussian(perturbation="heavy_tail", dim_x=10, dim_theta=10, curved=True),
           methods=(C2ST(), Uniform(m=7), TARP(reference="x")), gammas=(0.2,),
           betas=(0.0, 0.95), recipe=PRESETS["paper"], seed=3,
-          design=Trials(seed=3, protocol="fresh")),
+          design=TrialDesign(seed=3, protocol="fresh")),
 ], ids=["tree", "degraded"])  # fmt: skip
 def test_the_command_of_ones_own(wanted):
     assert _parsed(line(wanted)) == wanted
@@ -155,7 +155,7 @@ def test_costs_grow_with_what_they_are_of():
 def test_costs_are_measured_once_trials_have_run():
     wanted = Sweep(
         benchmark=Gaussian(dim_x=1, dim_theta=1), methods=(SBC(),), gammas=(0.0,),
-        design=Trials(trials=20, n=50, k=10),
+        design=TrialDesign(trials=20, n=50, k=10),
     )  # fmt: skip
     store = Store()
     for task in plan.missing(wanted, store):

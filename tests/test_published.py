@@ -11,7 +11,7 @@ from validation_core.scores.localizer import Localizer
 from validation_core.store import Store
 from validation_core.sweep import published as papers
 from validation_core.sweep.plan import collect, missing
-from validation_core.sweep.trials import Trials
+from validation_core.sweep.trials import TrialDesign
 
 TABLES = {
     "table 3": papers.blind_prior_tasks, "table 4": papers.type_one_tasks,
@@ -84,7 +84,7 @@ def test_the_tables_are_run_where_the_paper_ran_them():
 def test_who_competes():
     """Each trained network once, on one budget; what learns nothing first, at beta = 1."""
     benchmark = Gaussian(dim_x=2, dim_theta=2)
-    design = Trials(trials=4, n=40, k=10)
+    design = TrialDesign(trials=4, n=40, k=10)
     floor, *learned, c2st = papers.contest(benchmark, [0.2], CoLT(fresh=True), design, seed=3)
     assert floor.betas == (1.0,)
     assert floor.methods[0].name == "colt"
@@ -104,7 +104,7 @@ def test_who_competes():
 def test_c2st_of_the_same_budget_tells_the_blind_prior(tmp_path):
     """Its classifier learns from one table and finds a q that ignores x at (3, 3)."""
     benchmark = Gaussian(perturbation="blind_prior")
-    sweep = papers.contest(benchmark, [1.0], CoLT(), Trials(trials=20, n=100, k=50))[-1]
+    sweep = papers.contest(benchmark, [1.0], CoLT(), TrialDesign(trials=20, n=100, k=50))[-1]
     store = Store(tmp_path)
     for task in missing(sweep, store):
         task.run(store, lambda fraction, live: None)

@@ -40,32 +40,32 @@ def answered(tmp_path_factory):
         if not (isinstance(task, SensitivityStudy) and task.stage):
             task.run(store, lambda fraction, live: None)
     records, _ = tasks.records(store, upload, methods, 0)
-    found = diagnosis.verdict(records, upload)
-    yield found, questions.answered(store, upload, methods, 0), store
+    verdict = diagnosis.verdict(records, upload)
+    yield verdict, questions.answered(store, upload, methods, 0), store
     patch.undo()
 
 
 def test_every_panel_answers(answered):
-    found, answers, _ = answered
+    result, answers, _ = answered
     assert set(answers) == {panel.name for panel in questions.QUESTIONS}
-    assert found.verdict == "problem found"
+    assert result.verdict == "problem found"
 
 
 @pytest.mark.parametrize("panel", questions.QUESTIONS, ids=lambda panel: panel.name)
 def test_a_panel_is_told_drawn_and_listed(panel, answered):
-    found, answers, _ = answered
+    result, answers, _ = answered
     answer = answers[panel.name]
-    said = answer.describe(found)
-    assert said
-    assert all(sentence.strip().endswith((".", "!")) for sentence in said), said
+    sentences = answer.describe(result)
+    assert sentences
+    assert all(sentence.strip().endswith((".", "!")) for sentence in sentences), sentences
     assert not any(
-        word in sentence.split() for sentence in said for word in ("nan", "None", "inf")
+        word in sentence.split() for sentence in sentences for word in ("nan", "None", "inf")
     )
-    drawn = answer.figures(found)
-    assert drawn
-    assert all(one.caption.endswith(".") and len(one.caption) > 60 for one in drawn)
-    assert not any("<b>spin" in one.figure.to_json() for one in drawn)
-    listed = answer.rows(found)
+    drawings = answer.figures(result)
+    assert drawings
+    assert all(item.caption.endswith(".") and len(item.caption) > 60 for item in drawings)
+    assert not any("<b>spin" in item.figure.to_json() for item in drawings)
+    listed = answer.rows(result)
     assert listed
     assert all(isinstance(value, str | int | float) or value is None
                for row in listed for value in row.values())  # fmt: skip
@@ -81,21 +81,21 @@ def test_plain_numbers_are_json(answered):
 
 
 def test_names_of_x_are_told(answered):
-    found, answers, _ = answered
-    said = " ".join(answers["observation"].describe(found))
-    assert "left" in said
-    assert "x_1" not in said
+    result, answers, _ = answered
+    text = " ".join(answers["observation"].describe(result))
+    assert "left" in text
+    assert "x_1" not in text
 
 
 def test_one_json_for_page_and_command_line(answered):
-    found, answers, _ = answered
-    told = json.loads(report.as_json(found, answers))
-    assert told["verdict"] == "problem found"
-    assert told["cause"][0]["cause"] == answers["cause"].to_json()["cause"] or not told["cause"]
-    kinds = [one["kind"] for one in told["sensitivity"]]
+    result, answers, _ = answered
+    data = json.loads(report.as_json(result, answers))
+    assert data["verdict"] == "problem found"
+    assert data["cause"][0]["cause"] == answers["cause"].to_json()["cause"] or not data["cause"]
+    kinds = [item["kind"] for item in data["sensitivity"]]
     assert kinds[0] == "shift"
     assert "bias" in kinds
-    assert {"over_x", "in_theta", "observation"} <= {one["method"] for one in told["where"]}
+    assert {"over_x", "in_theta", "observation"} <= {item["method"] for item in data["where"]}
 
 
 def test_a_panel_is_found_by_its_name():
@@ -116,14 +116,14 @@ def test_two_samples_say_why_not():
 
 def test_what_the_verdict_does_not_find_is_a_hint(answered):
     """Without relabelling each panel has a level of its own: a claim is then told as less."""
-    found, answers, _ = answered
-    found = replace(found, claims=None)
-    quiet = replace(found, verdict="no problem found")
+    result, answers, _ = answered
+    result = replace(result, claims=None)
+    quiet = replace(result, verdict="no problem found")
     claims = {"size", "over_x", "in_theta", "observation", "cause"}
     for panel in questions.QUESTIONS:
         hinted = "take this for a hint" in " ".join(answers[panel.name].describe(quiet))
         assert hinted <= (panel.name in claims)
-        assert "hint" not in " ".join(answers[panel.name].describe(found))
+        assert "hint" not in " ".join(answers[panel.name].describe(result))
         waiting = answers[panel.name].describe(replace(quiet, pending=1))
         assert "take this for a hint" not in " ".join(waiting)
     assert "take this for a hint" in answers["size"].describe(quiet)[-1]
@@ -131,18 +131,18 @@ def test_what_the_verdict_does_not_find_is_a_hint(answered):
 
 def test_a_panel_claims_no_more_than_the_verdict(answered):
     """With p at 1 for everything no panel says that q is wrong anywhere."""
-    found, answers, _ = answered
-    assert found.claims is not None
-    result = found.claims.result
+    outcome, answers, _ = answered
+    assert outcome.claims is not None
+    result = outcome.claims.result
     silent = replace(result, adjusted=np.ones_like(result.adjusted))
     quiet = replace(
-        found, verdict="no problem found", claims=replace(found.claims, result=silent)
+        outcome, verdict="no problem found", claims=replace(outcome.claims, result=silent)
     )  # fmt: skip
     wrong = ("q is wrong", "mass is wrong in theta", "q's error changes over x", "is the worst",
              "objects to q", "Most likely", "is wider than the prior", "q puts too")  # fmt: skip
     for panel in questions.QUESTIONS:
-        said = " ".join(answers[panel.name].describe(quiet))
-        assert not any(words in said for words in wrong), said
-    loud = answers["size"].describe(found)
+        text = " ".join(answers[panel.name].describe(quiet))
+        assert not any(words in text for words in wrong), text
+    loud = answers["size"].describe(outcome)
     assert "is the worst" in loud[0]
-    assert found.claims.parameter(0) == found.parameters[0].pvalue_adjusted
+    assert outcome.claims.parameter(0) == outcome.parameters[0].pvalue_adjusted

@@ -32,8 +32,8 @@ WHEN = datetime(2026, 1, 2, 3, 4, tzinfo=UTC)
 
 def part(document, name):
     """The content of one script of a report."""
-    (found,) = re.findall(rf'<script type="[^"]*" id="{name}">(.*?)</script>', document, re.S)
-    return found
+    (result,) = re.findall(rf'<script type="[^"]*" id="{name}">(.*?)</script>', document, re.S)
+    return result
 
 
 def unpacked(text):
@@ -52,16 +52,16 @@ def size(document):
 
 
 def test_a_report_holds_everything_and_asks_for_nothing():
-    found = diagnosed(table(shift=1.0), (SBC(), QUICK))
-    document = report.html(found, {"size": ANSWER}, panels=[Fake()], path="run 7.npz", made=WHEN)
+    result = diagnosed(table(shift=1.0), (SBC(), QUICK))
+    document = report.html(result, {"size": ANSWER}, panels=[Fake()], path="run 7.npz", made=WHEN)
     assert size(document) <= report.LIMIT
-    for said in ("Problem found", found.sentence.split(",")[0], found.upload.digest, "run 7.npz",
+    for text in ("Problem found", result.sentence.split(",")[0], result.upload.digest, "run 7.npz",
                  "2026-01-02 03:04", "Level", "Seed", "numpy", "python", "torch", "nptlab",
                  "How &lt;wrong&gt;", "Were q right, all would be 0.", "The worst is theta_1.",
                  "Validating Bayesian", "MMD-FUSE"):  # fmt: skip
-        assert said in document, said
-    drawn = figures_of(document)
-    assert len(drawn) == document.count('data-figure="') == 5
+        assert text in document, text
+    sketch = figures_of(document)
+    assert len(sketch) == document.count('data-figure="') == 5
     outside = re.sub(r'<script type="text/plain".*?</script>', "", document, flags=re.S)
     assert not re.search(r"https?://|src=|url\(|@import|<link", outside)
     assert "default-src 'none'" in document
@@ -69,7 +69,7 @@ def test_a_report_holds_everything_and_asks_for_nothing():
 
 def test_the_parts_stand_in_the_order_of_the_page():
     chosen = [Fake(name="size"), Fake(name="over_x"), Fake(name="checker")]
-    answers = {one.name: answer(NUMBERS, one) for one in chosen}
+    answers = {item.name: answer(NUMBERS, item) for item in chosen}
     document = report.html(diagnosed(table()), answers, panels=chosen, notes="Mine")
     parts = re.findall(r'<section id="([^"]+)">', document)
     assert parts == ["verdict", "notes", "panel-size", "panel-over-x", "panel-checker", "tests",
@@ -93,7 +93,7 @@ def test_only_the_two_scripts_of_a_report_may_run():
     assert plotly == (packing.resources.files("plotly") / "package_data/plotly.min.js").read_text(
         encoding="utf-8"
     )
-    assert policy.split() == [packing.trusted(one).digest for one in (own[0], plotly)]
+    assert policy.split() == [packing.trusted(item).digest for item in (own[0], plotly)]
     assert "unsafe-inline" not in policy
     assert "unsafe-eval" not in policy
 
@@ -113,10 +113,10 @@ def test_what_a_user_named_is_text_everywhere():
 
 
 def test_half_a_letter_does_not_stop_a_report(tmp_path):
-    found, answers = diagnosed(table(names=["\ud800", "b"])), {"a\udfff": ANSWER}
-    document = report.html(found, answers, panels=[], notes="\ud800", path="\udcff.npz")
+    result, answers = diagnosed(table(names=["\ud800", "b"])), {"a\udfff": ANSWER}
+    document = report.html(result, answers, panels=[], notes="\ud800", path="\udcff.npz")
     (tmp_path / "page.html").write_text(document, encoding="utf-8")
-    assert json.loads(report.as_json(found, answers))["answers"]["a?"]["error"] == 0.25
+    assert json.loads(report.as_json(result, answers))["answers"]["a?"]["error"] == 0.25
 
 
 @pytest.mark.parametrize("name", ["table.npz", "it's.npz", 'a"b.npz', "a\\b\n.npz", "{seed}.npz"])
@@ -130,8 +130,8 @@ def test_the_code_runs_whatever_a_file_is_called(name, tmp_path, capsys):
 
 
 def test_the_same_diagnosis_gives_the_same_file():
-    found = diagnosed(table())
-    same = [report.html(found, {"size": ANSWER}, panels=[Fake()], made=WHEN) for _ in range(2)]
+    result = diagnosed(table())
+    same = [report.html(result, {"size": ANSWER}, panels=[Fake()], made=WHEN) for _ in range(2)]
     assert same[0] == same[1]
 
 
@@ -141,10 +141,10 @@ def test_no_draw_is_inside_unless_asked_for():
     assert 'id="draws"' not in bare
     assert "raw draws are not in this file" in bare
     full = report.html(diagnosed(upload), draws=upload.arrays(), made=WHEN)
-    held = np.load(io.BytesIO(base64.b64decode(part(full, "draws"))), allow_pickle=False)
+    stored = np.load(io.BytesIO(base64.b64decode(part(full, "draws"))), allow_pickle=False)
     for name, array in upload.arrays().items():
-        np.testing.assert_array_equal(held[name], array)
-    assert Upload.of(dict(held)).digest == upload.digest
+        np.testing.assert_array_equal(stored[name], array)
+    assert Upload.of(dict(stored)).digest == upload.digest
 
 
 @pytest.mark.parametrize(("n", "k"), [(600, 1000), (3000, 2000)])
@@ -161,15 +161,15 @@ def test_a_report_stays_small_whatever_it_is_about():
     upload = table(n=2000, k=4, d=200, names=[f"parameter number {i}" for i in range(200)])
     chosen = [Fake(100_000, 7, name=f"panel {i}") for i in range(7)]
     document = report.html(
-        diagnosed(upload), {one.name: answer(NUMBERS, one) for one in chosen}, panels=chosen,
+        diagnosed(upload), {item.name: answer(NUMBERS, item) for item in chosen}, panels=chosen,
         draws=upload.arrays(),
     )  # fmt: skip
     assert size(document) <= report.LIMIT
-    drawn = figures_of(document)
-    assert len(drawn) == 7 * 7 + 2
-    kept = {len(one["data"][0]["x"]) for one in drawn[:49]}
-    assert len(kept) == 1
-    assert 100 <= kept.pop() < 100_000
+    sketch = figures_of(document)
+    assert len(sketch) == 7 * 7 + 2
+    remaining = {len(item["data"][0]["x"]) for item in sketch[:49]}
+    assert len(remaining) == 1
+    assert 100 <= remaining.pop() < 100_000
     assert "evenly spaced" in document
 
 
@@ -183,12 +183,12 @@ def test_ten_thousand_parameters_fit():
         "adjusted": np.ones(10_000), "kinds": np.zeros(1, int),
     }  # fmt: skip
     record = Record("sbc", "SBC", "SBC", "ran", statistic=0.1, pvalue=0.5, arrays=arrays)
-    found = diagnosis.verdict([record], upload)
-    each = {"each": [{"a": float(one), "b": float(other)} for one, other in u[:, :2]]}
-    document = report.html(found, {"size": answer(each)}, panels=[Fake()])
+    verdict = diagnosis.verdict([record], upload)
+    each = {"each": [{"a": float(item), "b": float(other)} for item, other in u[:, :2]]}
+    document = report.html(verdict, {"size": answer(each)}, panels=[Fake()])
     assert size(document) <= report.LIMIT
-    shown = re.findall(r"The first ([\d,]+) of 10,000 rows", document)
-    assert len(shown) == 2
+    matches = re.findall(r"The first ([\d,]+) of 10,000 rows", document)
+    assert len(matches) == 2
     assert len(figures_of(document)) == 3
     whole = json.loads(unpacked(part(document, "json")))
     assert len(whole["parameters"]) == len(whole["answers"]["size"]["each"]) == 10_000
@@ -222,18 +222,18 @@ def test_a_report_made_early_says_so():
 
 def same(figure):
     fitted = drawings.fit([figure], 10**7)
-    (one,) = json.loads(unpacked(fitted.packed))
+    (first,) = json.loads(unpacked(fitted.packed))
     assert fitted.said == ""
-    return one
+    return first
 
 
 def test_figures_travel_as_they_are():
-    found = same(cloud(500))
+    result = same(cloud(500))
     whole = cloud(500)
-    np.testing.assert_allclose(found["data"][0]["x"], whole.data[0].x, rtol=1e-5)
-    assert found["layout"]["xaxis"]["range"] == [0, 1]
-    assert "template" not in found["layout"]
-    go.Figure(found)
+    np.testing.assert_allclose(result["data"][0]["x"], whole.data[0].x, rtol=1e-5)
+    assert result["layout"]["xaxis"]["range"] == [0, 1]
+    assert "template" not in result["layout"]
+    go.Figure(result)
 
 
 @pytest.mark.parametrize("values", [
@@ -242,27 +242,27 @@ def test_figures_travel_as_they_are():
 ])  # fmt: skip
 def test_numbers_keep_six_digits(values):
     figure = go.Figure({"data": [{"type": "scatter", "x": np.array(values)}]})
-    found = np.array([np.nan if x is None else x for x in same(figure)["data"][0]["x"]])
+    result = np.array([np.nan if x is None else x for x in same(figure)["data"][0]["x"]])
     known = np.where(np.isfinite(values), values, np.nan)
-    np.testing.assert_allclose(found, known, rtol=1e-5, atol=0)
+    np.testing.assert_allclose(result, known, rtol=1e-5, atol=0)
 
 
 def test_fewer_points_keep_the_ends_and_what_belongs_to_them():
     x = np.arange(100_000)
     trace = {"type": "scatter", "x": x, "y": x / 7, "marker": {"color": x, "size": 4},
-             "text": [str(one) for one in x], "customdata": np.stack([x, x], 1)}  # fmt: skip
+             "text": [str(item) for item in x], "customdata": np.stack([x, x], 1)}  # fmt: skip
     z = np.add.outer(np.arange(600.0), np.arange(900.0) / 1000)
     heat = {"type": "heatmap", "x": np.arange(900), "y": np.arange(600), "z": z}
     figure = go.Figure({"data": [trace, heat]})
     fitted = drawings.fit([figure], 60_000)
     assert len(fitted.packed) <= 60_000
     line, warm = json.loads(unpacked(fitted.packed))[0]["data"]
-    kept = len(line["x"])
-    assert re.search(rf"more than {kept:,} points", fitted.said)
+    remaining = len(line["x"])
+    assert re.search(rf"more than {remaining:,} points", fitted.said)
     assert (line["x"][0], line["x"][-1]) == (0, 99_999)
     assert line["marker"]["color"] == line["x"]
-    assert line["text"] == [str(one) for one in line["x"]]
-    assert line["customdata"] == [[one, one] for one in line["x"]]
+    assert line["text"] == [str(item) for item in line["x"]]
+    assert line["customdata"] == [[item, item] for item in line["x"]]
     np.testing.assert_allclose(line["y"], np.array(line["x"]) / 7, rtol=1e-5)
     assert np.shape(warm["z"]) == (len(warm["y"]), len(warm["x"]))
     rows, columns = warm["y"], warm["x"]
@@ -282,15 +282,15 @@ def test_figures_that_never_fit_are_left_out_from_the_end():
 
 
 def test_json_has_every_number_and_null_for_none():
-    found = diagnosed(table())
+    result = diagnosed(table())
     numbers = {"a": np.float32(0.5), "b": [np.nan, np.inf], "c": np.arange(3), 4: None}
-    told = orjson.loads(report.as_json(found, {"size": answer(numbers)}))
-    said = told["answers"]["size"].pop("sentences")
-    assert said == ["The worst is theta_1.", "It is <i>wide</i>."]
-    assert told["answers"]["size"] == {"a": 0.5, "b": [None, None], "c": [0, 1, 2], "4": None}
-    assert {**told, **found.to_json(), "answers": told["answers"]} == told
-    assert told["names"] == list(found.upload.names)
-    assert {"nptlab", "python", "numpy", "torch"} <= set(told["versions"])
+    data = orjson.loads(report.as_json(result, {"size": answer(numbers)}))
+    text = data["answers"]["size"].pop("sentences")
+    assert text == ["The worst is theta_1.", "It is <i>wide</i>."]
+    assert data["answers"]["size"] == {"a": 0.5, "b": [None, None], "c": [0, 1, 2], "4": None}
+    assert {**data, **result.to_json(), "answers": data["answers"]} == data
+    assert data["names"] == list(result.upload.names)
+    assert {"nptlab", "python", "numpy", "torch"} <= set(data["versions"])
 
 
 def test_json_of_what_is_no_number_is_refused():
@@ -341,8 +341,8 @@ def test_any_name_survives_and_none_is_calculated(names, value):
     assert {len(line) for line in read} == {len(names)}
     whole = (*names, *[value] * len(names))
     for given_, cell in zip(whole, (*read[0], *read[1]), strict=True):
-        plain = given_.encode("utf-8", "replace").decode().replace("\0", "\ufffd")
-        assert cell in (plain, f"'{plain}")
+        text = given_.encode("utf-8", "replace").decode().replace("\0", "\ufffd")
+        assert cell in (text, f"'{text}")
         number = re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", cell, re.ASCII)
         assert number or not cell.lstrip().startswith(("=", "+", "-", "@"))
 
@@ -356,29 +356,29 @@ def opened(content):
 
 def test_a_datatree_opens_again_with_the_ranks_that_were_tested():
     upload = table(names=["mass", "spin"])
-    found = diagnosed(upload, seed=3)
-    with opened(datatree.datatree(found, upload)) as tree:
+    result = diagnosed(upload, seed=3)
+    with opened(datatree.datatree(result, upload)) as tree:
         group = tree["prior_sbc"]
         assert list(group.data_vars) == ["mass", "spin"]
         assert group["mass"].dims == ("chain", "draw")
         assert dict(group.sizes) == {"chain": 1, "draw": 120}
         for i, name in enumerate(upload.names):
-            np.testing.assert_array_equal(group[name].values[0], found.records[0].arrays["u"][i])
-        told = tree.attrs
-        assert (told["n"], told["k"], told["seed"]) == (120, 30, 3)
-        assert told["digest"] == upload.digest == group.attrs["digest"]
-        assert told["version"] == found.to_json()["version"]
-        assert json.loads(told["diagnosis"])["verdict"] == found.verdict
+            np.testing.assert_array_equal(group[name].values[0], result.records[0].arrays["u"][i])
+        attrs = tree.attrs
+        assert (attrs["n"], attrs["k"], attrs["seed"]) == (120, 30, 3)
+        assert attrs["digest"] == upload.digest == group.attrs["digest"]
+        assert attrs["version"] == result.to_json()["version"]
+        assert json.loads(attrs["diagnosis"])["verdict"] == result.verdict
 
 
 def test_ranks_without_sbc_are_ranks_too():
     upload = table(n=2000)
-    found = diagnosed(upload, (QUICK,))
-    u = datatree.pit(found, upload)
+    result = diagnosed(upload, (QUICK,))
+    u = datatree.pit(result, upload)
     assert u.shape == (2, 2000)
     assert ((u >= 0) & (u <= 1)).all()
-    assert min(statistics.ks(one).pvalue for one in u) > 1e-4
-    assert datatree.datatree(found, upload) == datatree.datatree(found, upload)
+    assert min(statistics.ks(item).pvalue for item in u) > 1e-4
+    assert datatree.datatree(result, upload) == datatree.datatree(result, upload)
 
 
 def test_odd_names_are_made_safe():
@@ -388,26 +388,26 @@ def test_odd_names_are_made_safe():
         assert len(set(names)) == len(HOSTILE)
         assert all(re.fullmatch(r"\w+", name) for name in names)
         assert not {"chain", "draw"} & set(names)
-        called = [tree["prior_sbc"][name].attrs["long_name"] for name in names]
-        assert called == list(upload.names)
+        long_names = [tree["prior_sbc"][name].attrs["long_name"] for name in names]
+        assert long_names == list(upload.names)
 
 
 def test_many_parameters_are_one_variable():
     upload = table(n=30, k=4, d=201)
-    found = diagnosed(upload)
-    with opened(datatree.datatree(found, upload)) as tree:
+    result = diagnosed(upload)
+    with opened(datatree.datatree(result, upload)) as tree:
         group = tree["prior_sbc"]
         assert dict(group.sizes) == {"chain": 1, "draw": 30, "parameter": 201}
-        one = group["theta"].sel(parameter="theta_7").values[0]
-        np.testing.assert_array_equal(one, found.records[0].arrays["u"][6])
+        value = group["theta"].sel(parameter="theta_7").values[0]
+        np.testing.assert_array_equal(value, result.records[0].arrays["u"][6])
 
 
 @given(st.lists(st.text(max_size=90), min_size=1, max_size=6))
 @settings(max_examples=300, deadline=None)
 def test_every_variable_has_a_name_of_its_own(names):
-    made = datatree.variables(names)
-    assert len(set(made)) == len(names)
-    assert all(re.fullmatch(r"\w{1,90}", name) for name in made)
+    variables = datatree.variables(names)
+    assert len(set(variables)) == len(names)
+    assert all(re.fullmatch(r"\w{1,90}", name) for name in variables)
 
 
 def test_two_samples_have_no_ranks():

@@ -62,7 +62,7 @@ def test_sharing_x_would_cost_the_power():
 
 def test_apply_scores_both_sides_with_one_function():
     table = _table(30, 5)
-    made = scores.apply(lambda theta, x: theta[:, 1] * 100 + x[:, 0], table)
-    np.testing.assert_array_equal(made.truth[0], -100 + np.arange(30))
+    built = scores.apply(lambda theta, x: theta[:, 1] * 100 + x[:, 0], table)
+    np.testing.assert_array_equal(built.truth[0], -100 + np.arange(30))
     expected = 100 * np.arange(5) + np.arange(30)[:, None]
-    np.testing.assert_array_equal(made.draws[0], expected)
+    np.testing.assert_array_equal(built.draws[0], expected)

@@ -47,13 +47,13 @@ def run(method, table, seed=0, log_q=density):
 
 def stacked(method, table, trials, log_q=density):
     """Scores with trials as a leading axis: quantities look at one x at a time."""
-    made = scores.apply(method.score(log_q if "log_q" in method.quantities else None), table)
-    s, n = made.truth.shape
+    built = scores.apply(method.score(log_q if "log_q" in method.quantities else None), table)
+    s, n = built.truth.shape
     parts = (
-        made.truth.reshape(s, trials, n // trials),
-        made.draws.reshape(s, trials, -1, made.draws.shape[-1]),
+        built.truth.reshape(s, trials, n // trials),
+        built.draws.reshape(s, trials, -1, built.draws.shape[-1]),
     )
-    return TableScores(*(np.moveaxis(one, 1, 0) for one in parts))
+    return TableScores(*(np.moveaxis(part, 1, 0) for part in parts))
 
 
 # Level
@@ -65,23 +65,23 @@ def test_every_quantity_has_its_level(n, k, digits):
     """Each by itself exactly; all of them by Bonferroni, which may stay below."""
     method = SBC(quantities=EVERYTHING)
     table = normal(n * TRIALS, k, seed=1, digits=digits)
-    found = method.test(stacked(method, table, TRIALS), stream(1, n, k))
-    assert found.pvalue.shape == (TRIALS,)
+    outcome = method.test(stacked(method, table, TRIALS), stream(1, n, k))
+    assert outcome.pvalue.shape == (TRIALS,)
     for level in (0.05, 0.4):
         low, high = statistics.binomial_bounds(TRIALS, level, 0.9999)
-        rejections = (found.arrays["pvalues"] <= level).sum(0)
+        rejections = (outcome.arrays["pvalues"] <= level).sum(0)
         assert rejections.shape == (3 + 1 + 3 + 1,)
         assert ((low <= rejections) & (rejections <= high)).all(), rejections
     _, high = statistics.binomial_bounds(TRIALS, 0.05, 0.999)
-    assert (found.pvalue <= 0.05).sum() <= high
+    assert (outcome.pvalue <= 0.05).sum() <= high
 
 
 def test_marginals_of_independent_parameters_have_the_stated_level():
     method = SBC()
     table = normal(50 * TRIALS, 10, seed=2, correlation=0.0, told=0.0)
-    found = method.test(stacked(method, table, TRIALS), stream(2))
+    outcome = method.test(stacked(method, table, TRIALS), stream(2))
     low, high = statistics.binomial_bounds(TRIALS, 0.05, 0.999)
-    assert low <= (found.pvalue <= 0.05).sum() <= high
+    assert low <= (outcome.pvalue <= 0.05).sum() <= high
 
 
 def test_a_centre_without_the_truth_would_reject_what_is_right():
@@ -120,11 +120,11 @@ def test_products_see_it_far_from_the_origin_too():
 
 def test_norm_and_density_see_a_width_with_more_power_than_marginals():
     table = normal(100 * 300, 50, d=5, seed=6, width=1.15, correlation=0.0, told=0.0)
-    plain, norm, own = (
+    direct, norm, own = (
         _rate(SBC(quantities=name), table, 300) for name in ("marginals", "squared_norm", "log_q")
     )
-    assert norm > plain + 0.2
-    assert own > plain + 0.2
+    assert norm > direct + 0.2
+    assert own > direct + 0.2
 
 
 @pytest.mark.parametrize("width", [0.7, 1.4])
@@ -136,9 +136,9 @@ def test_a_wide_posterior_is_not_hidden_by_the_axis():
     """20% too wide: bars leave their room more often than on an axis taken from the ranks."""
     runs, n, k = 300, 1000, 100
     table = normal(n * runs, k, d=1, seed=8, width=1.2)
-    found = SBC().test(stacked(SBC(), table, runs), stream(8))
-    assert (found.pvalue <= 0.05).mean() > 0.9
-    u = found.arrays["u"][:, 0]
+    outcome = SBC().test(stacked(SBC(), table, runs), stream(8))
+    assert (outcome.pvalue <= 0.05).mean() > 0.9
+    u = outcome.arrays["u"][:, 0]
     low, high = histogram_band(n, 15)
     first, last = u.min(-1, keepdims=True), u.max(-1, keepdims=True)
     leaves = [
@@ -178,33 +178,33 @@ _MARGINALS = [SBC().score(), lambda theta, x: theta.T]
 ])  # fmt: skip
 @pytest.mark.parametrize("score", _MARGINALS, ids=["quantities", "rows"])
 def test_it_is_the_slow_loop(reference, name, score):
-    case, given, expected = reference(f"sbc-{name}")
-    theta, q = (given[key].astype(np.float64) for key in ("theta", "theta_q"))
+    case, value, expected = reference(f"sbc-{name}")
+    theta, q = (value[key].astype(np.float64) for key in ("theta", "theta_q"))
     table = PosteriorTable(theta, np.zeros((len(theta), 0)), q)
-    found = SBC().test(scores.apply(score, table), Given(given["v"].T))
+    outcome = SBC().test(scores.apply(score, table), Given(value["v"].T))
     out = case["outputs"]
-    np.testing.assert_allclose(found.arrays["u"].T, expected["u"], atol=1e-14, rtol=0)
+    np.testing.assert_allclose(outcome.arrays["u"].T, expected["u"], atol=1e-14, rtol=0)
     np.testing.assert_allclose(
-        found.arrays["statistics"], out["ks_statistic_randomised"], rtol=1e-9
+        outcome.arrays["statistics"], out["ks_statistic_randomised"], rtol=1e-9
     )
-    np.testing.assert_allclose(found.arrays["pvalues"], out["ks_p_randomised"], rtol=1e-6)
-    assert found.pvalue == pytest.approx(out["bonferroni_p_randomised"], rel=1e-6)
-    assert found.arrays["adjusted"].min() == pytest.approx(float(found.pvalue))
+    np.testing.assert_allclose(outcome.arrays["pvalues"], out["ks_p_randomised"], rtol=1e-6)
+    assert outcome.pvalue == pytest.approx(out["bonferroni_p_randomised"], rel=1e-6)
+    assert outcome.arrays["adjusted"].min() == pytest.approx(float(outcome.pvalue))
     if name == "ties":  # the strict rank of the peer is biased by thirteen powers of ten
-        assert found.pvalue > 1e9 * out["bonferroni_p_peer"]
+        assert outcome.pvalue > 1e9 * out["bonferroni_p_peer"]
 
 
 def test_quantities_are_what_a_loop_over_x_gives():
     table = normal(12, 5, d=3, seed=9)
-    made = scores.apply(SBC(quantities=EVERYTHING).score(density), table)
+    built = scores.apply(SBC(quantities=EVERYTHING).score(density), table)
     for i in range(12):
         points = np.concatenate([table.theta[i : i + 1], table.q[i]])
         z = (points - points.mean(0)) / points.std(0)
         pairs = [z[:, 0] * z[:, 1], z[:, 0] * z[:, 2], z[:, 1] * z[:, 2]]
         own = density(points, np.repeat(table.x[i : i + 1], 6, axis=0))
         wanted = np.array([*points.T, (z**2).sum(1), *pairs, own])
-        np.testing.assert_allclose(made.truth[:, i], wanted[:, 0], rtol=1e-9, atol=1e-12)
-        np.testing.assert_allclose(made.draws[:, i], wanted[:, 1:], rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(built.truth[:, i], wanted[:, 0], rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(built.draws[:, i], wanted[:, 1:], rtol=1e-9, atol=1e-12)
 
 
 def test_long_tables_are_scored_piece_by_piece(monkeypatch):
@@ -262,14 +262,14 @@ def test_no_unit_and_no_origin_changes_a_rank():
     shift, scale = 5 * rng.standard_normal((200, 3)), np.exp(3 * rng.standard_normal((200, 3)))
     moved = PosteriorTable(shift + scale * table.theta, table.x,
                   shift[:, None] + scale[:, None] * table.q)  # fmt: skip
-    before, after = (run(SBC(quantities=WITHOUT_LOG_Q), one) for one in (table, moved))
+    before, after = (run(SBC(quantities=WITHOUT_LOG_Q), item) for item in (table, moved))
     np.testing.assert_array_equal(before.arrays["u"], after.arrays["u"])
 
 
 def test_the_order_of_draws_changes_nothing():
     table = normal(100, 15, seed=15)
     turned = PosteriorTable(table.theta, table.x, table.q[:, stream(15, "order").permutation(15)])
-    before, after = (run(SBC(quantities=EVERYTHING), one) for one in (table, turned))
+    before, after = (run(SBC(quantities=EVERYTHING), item) for item in (table, turned))
     np.testing.assert_array_equal(before.arrays["u"], after.arrays["u"])
 
 
@@ -277,8 +277,8 @@ def test_equal_points_tie():
     """Rounded parameters give equal quantities, truth or draw; the tie-breaker decides."""
     table = normal(50, 8, d=2, seed=16)
     table.q[:, ::2] = table.theta[:, None]
-    made = scores.apply(SBC(quantities=EVERYTHING).score(density), table)
-    _, equal = statistics.count(made.truth, made.draws)
+    built = scores.apply(SBC(quantities=EVERYTHING).score(density), table)
+    _, equal = statistics.count(built.truth, built.draws)
     assert (equal >= 4).all()
 
 
@@ -286,15 +286,15 @@ def test_single_precision_ranks_as_double():
     table = normal(100, 20, seed=17)
     small = PosteriorTable(*(a.astype(np.float32) for a in (table.theta, table.x, table.q)))
     wide = PosteriorTable(*(a.astype(np.float64) for a in (small.theta, small.x, small.q)))
-    ours, theirs = (run(SBC(quantities=WITHOUT_LOG_Q), one) for one in (small, wide))
+    ours, theirs = (run(SBC(quantities=WITHOUT_LOG_Q), item) for item in (small, wide))
     np.testing.assert_allclose(ours.arrays["u"], theirs.arrays["u"])
     assert scores.apply(SBC(quantities="products").score(), small).draws.dtype == np.float32
 
 
 def test_a_stack_of_trials_is_each_trial():
     method = SBC(quantities="marginals+products")
-    made = stacked(method, normal(30 * 4, 6, seed=18), 4)
-    whole = method.test(made, stream(18))
+    built = stacked(method, normal(30 * 4, 6, seed=18), 4)
+    whole = method.test(built, stream(18))
     assert whole.arrays["u"].shape == (4, 6, 30)
     for name, array in whole.arrays.items():
         assert array.shape[0] == 4, name
@@ -312,34 +312,34 @@ def test_a_stack_of_trials_is_each_trial():
 @pytest.mark.parametrize("k", [1, 2])
 @pytest.mark.parametrize("d", [1, 2])
 def test_few_draws_and_one_parameter(quantities, k, d):
-    found = run(SBC(quantities=quantities), normal(60, k, d=d, seed=19))
-    assert 0 < found.pvalue <= 1
-    assert np.isfinite(found.statistic)
+    result = run(SBC(quantities=quantities), normal(60, k, d=d, seed=19))
+    assert 0 < result.pvalue <= 1
+    assert np.isfinite(result.statistic)
 
 
 def test_identical_samples_say_nothing():
     table = normal(400, 10, d=2, seed=20)
     same = PosteriorTable(table.theta, table.x, np.repeat(table.theta[:, None], 10, axis=1))
-    found = run(SBC(quantities=EVERYTHING), same, seed=20)
-    np.testing.assert_allclose(found.arrays["u"], stream(20, "ties").random((5, 400)))
+    result = run(SBC(quantities=EVERYTHING), same, seed=20)
+    np.testing.assert_allclose(result.arrays["u"], stream(20, "ties").random((5, 400)))
 
 
 def test_p_is_never_zero():
     table = normal(2000, 500, d=2, seed=21)
     far = PosteriorTable(table.theta + 1e6, table.x, table.q)
-    found = run(SBC(), far)
-    assert 0 < found.pvalue < 1e-300
-    assert (found.arrays["pvalues"] > 0).all()
-    assert (found.arrays["adjusted"] > 0).all()
+    result = run(SBC(), far)
+    assert 0 < result.pvalue < 1e-300
+    assert (result.arrays["pvalues"] > 0).all()
+    assert (result.arrays["adjusted"] > 0).all()
 
 
 def test_heavy_tails_do_not_overflow():
     rng = stream(22)
     q = np.exp(200 * rng.standard_normal((50, 20, 2)))
-    found = run(
+    result = run(
         SBC(quantities=WITHOUT_LOG_Q), PosteriorTable(q[:, 0].copy(), np.zeros((50, 1)), q)
     )
-    assert np.isfinite(found.arrays["u"]).all()
+    assert np.isfinite(result.arrays["u"]).all()
 
 
 @pytest.mark.parametrize("bad", ["norm", "", "marginals+norm", "marginals,products"])
@@ -380,8 +380,8 @@ def test_option():
     assert SBC().label == "SBC"
     assert SBC(quantities="products+marginals").label == "SBC marginals+products"
     assert SBC(quantities="products + marginals") == SBC(quantities="marginals+products+products")
-    made = SBC(quantities=EVERYTHING)
-    assert keys.read(keys.text(made)) == made
+    built = SBC(quantities=EVERYTHING)
+    assert keys.read(keys.text(built)) == built
     option = SBC.__dataclass_fields__["quantities"]
     assert option.metadata["choices"] == tuple(QUANTITIES)
     assert all(name in option.metadata["help"] for name in QUANTITIES)
@@ -391,16 +391,16 @@ def test_rows_by_themselves():
     table = normal(10, 3)
     both = Quantities(("marginals", "log_q"), density)
     assert isinstance(both, TableScore)
-    made = both(table.theta, table.x)
-    np.testing.assert_array_equal(made[:3], table.theta.T)
-    np.testing.assert_array_equal(made[3], density(table.theta, table.x))
+    built = both(table.theta, table.x)
+    np.testing.assert_array_equal(built[:3], table.theta.T)
+    np.testing.assert_array_equal(built[3], density(table.theta, table.x))
 
 
 def test_marginals_are_not_copied():
     table = normal(10, 3)
-    made = scores.apply(SBC().score(), table)
-    assert np.shares_memory(made.draws, table.q)
-    np.testing.assert_array_equal(made.draws, np.moveaxis(table.q, -1, 0))
+    built = scores.apply(SBC().score(), table)
+    assert np.shares_memory(built.draws, table.q)
+    np.testing.assert_array_equal(built.draws, np.moveaxis(table.q, -1, 0))
 
 
 def test_labels():
@@ -473,8 +473,8 @@ def test_histogram_refuses():
 
 
 def drawn(quantities="marginals", names=(), **options):
-    found = run(SBC(quantities=quantities), normal(200, 99, seed=26, **options))
-    return found, SBC.figures(found.arrays, names)
+    result = run(SBC(quantities=quantities), normal(200, 99, seed=26, **options))
+    return result, SBC.figures(result.arrays, names)
 
 
 def titles(figure):
@@ -484,29 +484,29 @@ def titles(figure):
 @pytest.mark.parametrize("d", [1, 2, 4, 9])
 def test_plotly_accepts_them(d):
     _, both = drawn(d=d, width=1.4)
-    assert [one.title for one in both] == ["Ranks", "Distance from uniform"]
-    for one in both:
-        go.Figure(one.figure.to_dict())
-        assert len(titles(one.figure)) == min(d, 6)
-        assert "If q were right" in one.caption
-        assert len(one.figure.to_json()) < 120_000
+    assert [item.title for item in both] == ["Ranks", "Distance from uniform"]
+    for item in both:
+        go.Figure(item.figure.to_dict())
+        assert len(titles(item.figure)) == min(d, 6)
+        assert "If q were right" in item.caption
+        assert len(item.figure.to_json()) < 120_000
 
 
 def test_the_worst_come_first_with_holms_p():
-    found, (histograms, lines) = drawn(EVERYTHING, d=4, width=1.2, told=-0.5)
-    order = np.argsort(found.arrays["adjusted"], kind="stable")
-    told = titles(histograms.figure)
-    assert told == titles(lines.figure)
-    assert len(told) == 6
-    named = labels(chosen(EVERYTHING), [f"theta {i + 1}" for i in range(4)])
-    assert told[0].split("<br>")[0] == named[order[0]]
-    shown = [float(text.split("p = ")[1]) for text in told]
-    np.testing.assert_allclose(shown, np.sort(found.arrays["adjusted"])[:6], rtol=0.06)
+    result, (histograms, lines) = drawn(EVERYTHING, d=4, width=1.2, told=-0.5)
+    order = np.argsort(result.arrays["adjusted"], kind="stable")
+    message = titles(histograms.figure)
+    assert message == titles(lines.figure)
+    assert len(message) == 6
+    by_name = labels(chosen(EVERYTHING), [f"theta {i + 1}" for i in range(4)])
+    assert message[0].split("<br>")[0] == by_name[order[0]]
+    values = [float(text.split("p = ")[1]) for text in message]
+    np.testing.assert_allclose(values, np.sort(result.arrays["adjusted"])[:6], rtol=0.06)
     assert "6 more" in histograms.caption
 
 
 def test_bars_stand_on_all_ranks_and_count_every_table():
-    found, (histograms, _) = drawn(width=3.0)
+    result, (histograms, _) = drawn(width=3.0)
     assert bins(200, 99) == 20
     for axis, bars in zip(("xaxis", "xaxis2", "xaxis3"), histograms.figure.data, strict=True):
         assert histograms.figure.layout[axis].range == (-0.5, 99.5)
@@ -514,15 +514,15 @@ def test_bars_stand_on_all_ranks_and_count_every_table():
         edges = np.asarray(bars.x) - np.asarray(bars.width) / 2
         assert edges[0] == pytest.approx(-0.5)
         assert np.sum(bars.width) == pytest.approx(100)
-    assert found.pvalue < 1e-10
+    assert result.pvalue < 1e-10
 
 
 def test_panels_share_their_heights():
     _, both = drawn(EVERYTHING, d=4, told=-0.5)
-    for one in both:
-        axes = [one.figure.layout[f"yaxis{i or ''}"] for i in (0, 2, 3, 4, 5, 6)]
+    for item in both:
+        axes = [item.figure.layout[f"yaxis{i or ''}"] for i in (0, 2, 3, 4, 5, 6)]
         assert len({axis.range for axis in axes}) == 1
-        below = [one.figure.layout[axis.anchor.replace("x", "xaxis")] for axis in axes]
+        below = [item.figure.layout[axis.anchor.replace("x", "xaxis")] for axis in axes]
         domains = [(y.domain, x.domain) for y, x in zip(axes, below, strict=True)]
         assert len(set(domains)) == 6
 
@@ -544,21 +544,21 @@ def test_rooms_hold_for_all_quantities_together():
 
 def test_names_of_parameters_are_shown():
     _, (histograms, _) = drawn("marginals+products", ["x<y", "a" * 40, "T"])
-    told = " ".join(titles(histograms.figure))
-    assert "x&lt;y" in told
-    assert "…" in told
-    assert "a" * 30 not in told
+    text = " ".join(titles(histograms.figure))
+    assert "x&lt;y" in text
+    assert "…" in text
+    assert "a" * 30 not in text
 
 
 def test_ranks_that_do_not_divide_are_said():
-    found = run(SBC(), normal(300, 100, seed=28))
-    both = SBC.figures(found.arrays)
+    result = run(SBC(), normal(300, 100, seed=28))
+    both = SBC.figures(result.arrays)
     assert "101 possible ranks" in both[0].caption
     assert "possible ranks" not in both[1].caption
     assert "possible ranks" not in drawn()[1][0].caption
 
 
 def test_nothing_to_draw_is_said():
-    for one in SBC.figures({}):
-        assert not one.figure.data
-        assert one.figure.layout.annotations[0].text.startswith("No")
+    for drawing in SBC.figures({}):
+        assert not drawing.figure.data
+        assert drawing.figure.layout.annotations[0].text.startswith("No")

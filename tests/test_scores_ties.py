@@ -46,11 +46,11 @@ def test_a_truth_that_is_a_draw_has_its_score(trained):
     kind, network = trained
     for n, k in ((N, K), (41, 7), (5, 300), (200, 1)):
         draws = table(kind, stream(2, kind, n), n, k)
-        found = scores.apply(network.at(), draws)
+        result = scores.apply(network.at(), draws)
         same = (draws.q == draws.theta[:, None]).all(-1)
         assert same.any()
         np.testing.assert_array_equal(
-            found.draws[0][same], np.repeat(found.truth[0][:, None], k, axis=1)[same]
+            result.draws[0][same], np.repeat(result.truth[0][:, None], k, axis=1)[same]
         )
 
 
@@ -60,8 +60,8 @@ def test_what_the_network_cannot_tell_apart_ties(trained):
     rng = stream(3)
     draws = PosteriorTable(1e6 + rng.random((N, 3)), rng.standard_normal((N, 2)),
                   1e6 + rng.random((N, K, 3)))  # fmt: skip
-    found = scores.apply(network.at(), draws)
-    np.testing.assert_array_equal(found.draws[0], np.repeat(found.truth[0][:, None], K, axis=1))
+    result = scores.apply(network.at(), draws)
+    np.testing.assert_array_equal(result.draws[0], np.repeat(result.truth[0][:, None], K, axis=1))
 
 
 def test_within_x_keeps_its_level_with_exact_copies(trained):
@@ -69,8 +69,10 @@ def test_within_x_keeps_its_level_with_exact_copies(trained):
     trials, rejected = 2000, 0
     score = network.at()
     many = table(kind, stream(4, kind), N * trials)  # scored at once, tested one by one
-    found = scores.apply(score, many)
-    stacked = TableScores(found.truth.reshape(trials, 1, N), found.draws.reshape(trials, 1, N, K))
+    result = scores.apply(score, many)
+    stacked = TableScores(
+        result.truth.reshape(trials, 1, N), result.draws.reshape(trials, 1, N, K)
+    )
     rejected = (WithinX().test(stacked, stream(5, kind)).pvalue <= 0.05).sum()
     low, high = binomial_bounds(trials, 0.05, 0.999)
     assert low <= rejected <= high
@@ -92,9 +94,9 @@ def test_draws_that_are_equal_tie_with_each_other(trained):
     """Where a draw plays the truth among the others."""
     kind, network = trained
     draws = table(kind, stream(11, kind), 30, 100)
-    found = scores.apply(network.at(), draws).draws[0]
+    draw = scores.apply(network.at(), draws).draws[0]
     equal = (draws.q[:, :, None] == draws.q[:, None]).all(-1)
-    assert (found[:, :, None] == found[:, None])[equal].all()
+    assert (draw[:, :, None] == draw[:, None])[equal].all()
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -108,9 +110,9 @@ def test_every_score_without_a_table_of_its_own_ties(kind):
 
     same = (draws.q == draws.theta[:, None]).all(-1)
     for score in (local, by_place):
-        found = scores.apply(score, draws)
-        truth = np.broadcast_to(found.truth[..., None], found.draws.shape)
-        np.testing.assert_array_equal(found.draws[:, same], truth[:, same])
+        result = scores.apply(score, draws)
+        truth = np.broadcast_to(result.truth[..., None], result.draws.shape)
+        np.testing.assert_array_equal(result.draws[:, same], truth[:, same])
 
 
 def test_scores_of_ordinary_tables_are_what_rows_score(trained):
@@ -118,7 +120,7 @@ def test_scores_of_ordinary_tables_are_what_rows_score(trained):
     rng = stream(10)
     draws = PosteriorTable(rng.standard_normal((N, 3)), rng.standard_normal((N, 2)),
                   rng.standard_normal((N, K, 3)))  # fmt: skip
-    found, score = scores.apply(network.at(), draws), network.at()
-    np.testing.assert_allclose(found.truth[0], score(draws.theta, draws.x), rtol=1e-4, atol=1e-5)
+    result, score = scores.apply(network.at(), draws), network.at()
+    np.testing.assert_allclose(result.truth[0], score(draws.theta, draws.x), rtol=1e-4, atol=1e-5)
     flat = score(draws.q.reshape(-1, 3), np.repeat(draws.x, K, axis=0)).reshape(N, K)
-    np.testing.assert_allclose(found.draws[0], flat, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(result.draws[0], flat, rtol=1e-4, atol=1e-5)

@@ -8,6 +8,7 @@ import plotly.graph_objects as go
 import pytest
 from scipy.stats import binom
 
+from tests.conftest import few_trials
 from validation_core import diagnosis, statistics, tables
 from validation_core.diagnosis import learning, tasks
 from validation_core.diagnosis.questions import Names, by_name
@@ -190,9 +191,14 @@ def test_tasks_come_cheap_ones_first():
         QUESTION.studies(made(), (SBC(),), 0, ("biass",))
 
 
-@pytest.mark.usefixtures("_few_trials")
-def test_every_injection_is_answered_and_told(store):
-    found = run(made(), store, injections=tuple(INJECTIONS), stages=(0, 1))
+@pytest.mark.parametrize(
+    "methods", [(SBC(), TARP(), WithinX()), pytest.param(None, marks=pytest.mark.slow)]
+)
+def test_every_injection_is_answered_and_told(methods, store, monkeypatch):
+    """By a few tests and of few tables first; by all, and of as many as a user gets, if slow."""
+    if methods:
+        few_trials(monkeypatch)
+    found = run(made(), store, methods, injections=tuple(INJECTIONS), stages=(0, 1))
     told = found.injections
     assert [one.injection for one in told] == list(INJECTIONS)
     said = say(found, ())
@@ -315,12 +321,14 @@ def test_methods_that_all_train_networks_are_answered(store):
     assert one.rows_by == "scaling law"
 
 
-@pytest.mark.slow
+@pytest.mark.parametrize("rows", [300, pytest.param(None, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", ["two_moons_undertrained", "sir_undertrained"])
-def test_real_tables(name, shared, store):
-    upload = tables.read(shared / "data" / f"{name}.npz")
-    few = Upload.of({name: array[:300] for name, array in upload.arrays().items()})
-    found = run(few, store, stages=(0, 1))
+def test_real_tables(name, rows, shared, store, monkeypatch):
+    if rows:
+        few_trials(monkeypatch)
+    arrays = tables.read(shared / "data" / f"{name}.npz").arrays()
+    some = Upload.of({name: array[:rows] for name, array in arrays.items()})
+    found = run(some, store, stages=(0, 1))
     for one in found.injections:
         assert one.smallest.known
         assert np.isnan(one.smallest.low) or one.smallest.low <= one.smallest.estimate

@@ -77,50 +77,50 @@ def test_the_same_data_whatever_the_inference_and_iterations():
 
 
 def test_weights_are_log_joint_less_log_q(store):
-    one = InferenceRun(model=HEART, inference=EXACT, iterations=1, datasets=5)
-    found = run(one, store)
-    q = HEART.exact(found.x)
-    z = np.stack([found.theta, found.weights.drawn], 1)
-    w = log_joint(HEART, z, found.x[:, None]) - q.log_density(z)
-    np.testing.assert_allclose(found.weights.truth[:, 0], w[:, 0])
-    np.testing.assert_allclose(found.weights.draws[:, 0], w[:, 1])
+    item = InferenceRun(model=HEART, inference=EXACT, iterations=1, datasets=5)
+    result = run(item, store)
+    q = HEART.exact(result.x)
+    z = np.stack([result.theta, result.weights.drawn], 1)
+    w = log_joint(HEART, z, result.x[:, None]) - q.log_density(z)
+    np.testing.assert_allclose(result.weights.truth[:, 0], w[:, 0])
+    np.testing.assert_allclose(result.weights.draws[:, 0], w[:, 1])
     np.testing.assert_allclose(np.ptp(w, axis=1), 0, atol=1e-9)  # q = p: the evidence, twice
-    assert found.weights.truth.shape == (5, max(MS))
-    assert found.q is None
+    assert result.weights.truth.shape == (5, max(MS))
+    assert result.q is None
 
 
 # One climb for both Laplace approximations
 
 
 def test_both_laplace_runs_come_of_one_climb_whoever_asks(store, tmp_path, monkeypatch):
-    plain = InferenceRun(model=HEART, inference=Laplace(), iterations=40, datasets=4)
-    adjusted = replace(plain, inference=Laplace(adjusted=True))
-    run(plain, store)
+    direct = InferenceRun(model=HEART, inference=Laplace(), iterations=40, datasets=4)
+    adjusted = replace(direct, inference=Laplace(adjusted=True))
+    run(direct, store)
     assert adjusted.done(store)
     monkeypatch.setattr(Laplace, "both", None)  # a second climb would fail
     run(adjusted, store)
     monkeypatch.undo()
     other = Store(tmp_path / "other")
     run(adjusted, other)
-    assert plain.done(other)
-    for one in (plain, adjusted):
-        mine, theirs = one.load(store), one.load(other)
+    assert direct.done(other)
+    for item in (direct, adjusted):
+        mine, theirs = item.load(store), item.load(other)
         for side in ("truth", "draws"):
             np.testing.assert_array_equal(
                 getattr(mine.weights, side), getattr(theirs.weights, side)
             )
         np.testing.assert_array_equal(mine.q.mean, theirs.q.mean)
-    means = [one.load(store).q.mean for one in (plain, adjusted)]
+    means = [item.load(store).q.mean for item in (direct, adjusted)]
     assert np.abs(means[0] - means[1]).max() > 1e-3
 
 
 def test_adjusted_laplace_waits_for_laplace():
-    plain = InferenceRun(model=HEART, inference=Laplace(), iterations=40)
-    adjusted = replace(plain, inference=Laplace(adjusted=True))
-    assert adjusted.needs == plain.makes
-    assert not plain.needs
-    assert not replace(plain, inference=Variational()).needs
-    clipped = replace(plain, inference=Laplace(adjusted=True, clip=True))
+    direct = InferenceRun(model=HEART, inference=Laplace(), iterations=40)
+    adjusted = replace(direct, inference=Laplace(adjusted=True))
+    assert adjusted.needs == direct.makes
+    assert not direct.needs
+    assert not replace(direct, inference=Variational()).needs
+    clipped = replace(direct, inference=Laplace(adjusted=True, clip=True))
     assert clipped.needs != adjusted.needs
 
 
@@ -139,7 +139,7 @@ def test_the_engine_climbs_once_for_both(store, monkeypatch):
     assert job.snapshot().state == "done"
     engine.close()
     assert len(climbs) == len(wanted.iterations)
-    assert all(one.done(store) for one in wanted.runs())
+    assert all(item.done(store) for item in wanted.runs())
 
 
 def test_a_run_without_its_posterior_fails_in_words(store):
@@ -152,15 +152,15 @@ def test_a_run_without_its_posterior_fails_in_words(store):
 
 def test_terms_are_those_of_algorithm_4(store):
     wanted = plan(inferences=(Laplace(), Variational(m=5)))
-    for one in wanted.runs():
-        run(one, store)
-    found = collect(wanted, store)
-    for (i, j), terms in found.items():
+    for item in wanted.runs():
+        run(item, store)
+    result = collect(wanted, store)
+    for (i, j), terms in result.items():
         for at, iterations in enumerate(wanted.iterations):
-            kept = wanted.run(wanted.models[i], wanted.inferences[j], iterations).load(store)
+            stored = wanted.run(wanted.models[i], wanted.inferences[j], iterations).load(store)
             for place, m in enumerate(MS):
-                direct = logsumexp(kept.weights.truth[:, :m], axis=1)
-                direct -= logsumexp(kept.weights.draws[:, :m], axis=1)
+                direct = logsumexp(stored.weights.truth[:, :m], axis=1)
+                direct -= logsumexp(stored.weights.draws[:, :m], axis=1)
                 np.testing.assert_allclose(terms.d[at, place], direct, rtol=1e-12, atol=1e-12)
         assert terms.done.all()
         assert (terms.seconds > 0).all()
@@ -181,13 +181,13 @@ def test_what_has_not_run_is_nothing_yet(store):
 
 def test_what_was_read_is_not_read_again(store, monkeypatch):
     wanted, memory = plan(), {}
-    for one in wanted.runs():
-        run(one, store)
+    for item in wanted.runs():
+        run(item, store)
     first = collect(wanted, store, memory)[0, 0]
     monkeypatch.setattr(InferenceRun, "load", None)
     again = collect(wanted, store, memory)[0, 0]
     np.testing.assert_array_equal(first.d, again.d)
-    assert set(memory) == {one.key for one in wanted.runs()}
+    assert set(memory) == {item.key for item in wanted.runs()}
 
 
 def test_data_sets_without_q_are_counted_and_leave_a_gap(store):
@@ -198,8 +198,8 @@ def test_data_sets_without_q_are_counted_and_leave_a_gap(store):
     assert 0 < terms.failures[0] <= 20
     lacking = np.isnan(terms.d[0]).all(0)
     assert lacking.sum() == terms.failures[0]
-    told = summary(terms.d)
-    assert all(np.isnan(values).all() for values in told)
+    message = summary(terms.d)
+    assert all(np.isnan(values).all() for values in message)
     (curve,) = curves.along_iterations(wanted, {(0, 0): terms}, 0)
     assert curve.gap.tolist() == [True]
     (row,) = rows(wanted, {(0, 0): terms})
@@ -211,13 +211,13 @@ def test_summary_is_the_normal_interval_and_more():
     d = np.random.default_rng(0).exponential(size=(2, 3, 50))
     d[1, 2, 7] = np.nan
     d[0, 0, 7] = np.inf
-    told = summary(d)
+    message = summary(d)
     mean, reach = d[0, 1].mean(), 1.959964 * d[0, 1].std(ddof=1) / np.sqrt(50)
-    values = [float(each[0, 1]) for each in told]
+    values = [float(each[0, 1]) for each in message]
     direct = [mean, mean - reach, mean + reach, np.median(d[0, 1]), d[0, 1].max(),
               d[0, 1].std(ddof=1)]  # fmt: skip
     np.testing.assert_allclose(values, direct, rtol=1e-6)
-    for each in told:
+    for each in message:
         assert np.isnan(each[1, 2])
         assert np.isnan(each[0, 0])
         assert np.isfinite(each).sum() == 4
@@ -226,8 +226,8 @@ def test_summary_is_the_normal_interval_and_more():
 
 def test_the_exact_posterior_has_no_divergence(store):
     wanted = plan(models=(HEART, Concrete()), inferences=(EXACT,), iterations=(1,), datasets=3)
-    for one in wanted.runs():
-        run(one, store)
+    for item in wanted.runs():
+        run(item, store)
     for terms in collect(wanted, store).values():
         np.testing.assert_allclose(terms.d, 0, atol=1e-8)
 
@@ -240,10 +240,10 @@ def test_heart_comes_first_and_no_long_run_last():
     order = wanted.runs()
     assert len(order) == len(set(order)) == 5 * len(FOUR) * len(GRID)
     hearts = len(FOUR) * len(GRID)
-    assert all(isinstance(one.model, HeartTransplants) for one in order[:hearts])
-    short = [one for one in order[hearts:] if one.iterations <= 300]
+    assert all(isinstance(item.model, HeartTransplants) for item in order[:hearts])
+    short = [item for item in order[hearts:] if item.iterations <= 300]
     assert list(order[hearts : hearts + len(short)]) == short
-    prices = [price(one.model, one.inference, one.iterations) for one in order[-30:]]
+    prices = [price(item.model, item.inference, item.iterations) for item in order[-30:]]
     assert prices == sorted(prices, reverse=True)
     assert prices[0] > 20 * prices[-1]
 
@@ -256,8 +256,8 @@ def test_figure_2_needs_no_run_of_its_own():
 
 def test_figure_3_trains_with_m_and_shares_what_it_can():
     wanted = figure(3)
-    assert [made_for(one) for one in wanted.inferences] == [1, 2, 5, 10, 20]
-    assert [one.name for one in wanted.inferences] == ["vi"] + 4 * ["iwvi"]
+    assert [made_for(inference) for inference in wanted.inferences] == [1, 2, 5, 10, 20]
+    assert [inference.name for inference in wanted.inferences] == ["vi"] + 4 * ["iwvi"]
     assert len(set(wanted.runs()) - set(figure(1).runs())) == 5 * 3
     assert trained((5,)) == (Variational(m=5),)
 
@@ -291,31 +291,31 @@ def test_other_figures_and_other_m_are_refused():
 @pytest.fixture
 def third(store):
     wanted = figure(3, [HEART], trained((1, 2, 5)), (10,), datasets=4)
-    for one in wanted.runs():
-        run(one, store)
+    for item in wanted.runs():
+        run(item, store)
     return wanted, collect(wanted, store)
 
 
 def test_figure_3_sets_training_beside_weighting(third):
-    wanted, found = third
-    own, weighted = curves.trained_with_m(wanted, found, 0, 10)
+    wanted, result = third
+    own, weighted = curves.trained_with_m(wanted, result, 0, 10)
     assert own.x.tolist() == weighted.x.tolist() == [1, 2, 5]
     assert own.found.mean[0] == weighted.found.mean[0]
     for place, inference in enumerate(wanted.inferences):
-        terms = found[0, place].d[0, MS.index(made_for(inference))]
+        terms = result[0, place].d[0, MS.index(made_for(inference))]
         assert own.found.mean[place] == pytest.approx(terms.mean())
-    np.testing.assert_allclose(weighted.found.mean, found[0, 0].d[0, [0, 1, 2]].mean(-1))
+    np.testing.assert_allclose(weighted.found.mean, result[0, 0].d[0, [0, 1, 2]].mean(-1))
 
 
 def test_rows_of_figures(third):
-    wanted, found = third
-    told = [(row["trained_m"], row["m"]) for row in figure_rows(3, wanted, found)]
-    assert told == [(1, 1), (1, 2), (1, 5), (2, 2), (5, 5)]
-    assert [row["m"] for row in figure_rows(1, wanted, found)] == [1, 2, 5]
-    assert len(figure_rows(2, wanted, found)) == 3 * len(MS)
-    assert len(figure_rows(2, wanted, found, (1, 10))) == 3 * 2
-    row = figure_rows(2, wanted, found, (5,))[0]
-    d = found[0, 0].d[0, MS.index(5)]
+    wanted, result = third
+    reports = [(row["trained_m"], row["m"]) for row in figure_rows(3, wanted, result)]
+    assert reports == [(1, 1), (1, 2), (1, 5), (2, 2), (5, 5)]
+    assert [row["m"] for row in figure_rows(1, wanted, result)] == [1, 2, 5]
+    assert len(figure_rows(2, wanted, result)) == 3 * len(MS)
+    assert len(figure_rows(2, wanted, result, (1, 10))) == 3 * 2
+    row = figure_rows(2, wanted, result, (5,))[0]
+    d = result[0, 0].d[0, MS.index(5)]
     assert row["skl"] == pytest.approx(d.mean())
     assert (row["k"], row["failures"], row["iterations"]) == (4, 0, 10)
     assert row["ci_low"] < row["skl"] < row["ci_high"]

@@ -19,8 +19,8 @@ def curve(mean, low=None, high=None, name="laplace", label="Laplace", failures=(
     mean = np.asarray(mean, float)
     low = mean * 0.8 if low is None else np.asarray(low, float)
     high = mean * 1.2 if high is None else np.asarray(high, float)
-    found = Summary(mean, low, high, mean / 2, mean * 9, mean)
-    return DivergenceCurve(name, label, np.asarray(x, float), found, np.ones(len(x), bool),
+    summary = Summary(mean, low, high, mean / 2, mean * 9, mean)
+    return DivergenceCurve(name, label, np.asarray(x, float), summary, np.ones(len(x), bool),
                  np.asarray(failures), 100)  # fmt: skip
 
 
@@ -29,8 +29,8 @@ def drawn(*curves, title="Heart"):
 
 
 def lines(figure, label="Laplace"):
-    (found,) = (trace for trace in figure.data if trace.name == label)
-    return found
+    (result,) = (trace for trace in figure.data if trace.name == label)
+    return result
 
 
 def marks(figure):
@@ -66,54 +66,54 @@ def test_axes_are_logarithmic_and_hold_every_number():
 
 
 def test_intervals_are_formed_before_the_log_and_clipped_at_the_foot():
-    told = drawn(curve([300, 20, 4], low=[-100, 10, 2], high=[700, 30, 6]))
-    figure = told.figure
+    message = drawn(curve([300, 20, 4], low=[-100, 10, 2], high=[700, 30, 6]))
+    figure = message.figure
     assert foot(figure) == pytest.approx(1)
     drawn_bars = np.asarray(bars(figure).y).reshape(3, 3)
     np.testing.assert_allclose(drawn_bars[:, 0], [1, 10, 2], rtol=1e-6)
     np.testing.assert_allclose(drawn_bars[:, 1], [700, 30, 6], rtol=1e-6)
     assert np.isnan(drawn_bars[:, 2]).all()
     assert "[-100, 700]" in lines(figure).text[0]  # the number itself, for the pointer
-    assert "go on below" in told.caption
+    assert "go on below" in message.caption
     assert "go on below" not in drawn(curve([300, 20, 4])).caption
 
 
 def test_what_is_not_above_0_is_an_open_mark_at_the_foot():
-    told = drawn(curve([300, 1e-13, -2e-13]), curve([5, 5, 5], name="vi", label="VI"))
-    low = foot(told.figure)
+    message = drawn(curve([300, 1e-13, -2e-13]), curve([5, 5, 5], name="vi", label="VI"))
+    low = foot(message.figure)
     assert LOWEST <= low <= 0.01
-    assert limits(told.figure.layout.yaxis)[0] < low
-    trace = lines(told.figure)
+    assert limits(message.figure.layout.yaxis)[0] < low
+    trace = lines(message.figure)
     np.testing.assert_allclose(trace.y, [300, low, low], rtol=1e-6)
     assert list(trace.marker.symbol) == ["circle", "circle-open", "circle-open"]
     assert "-2e-13" in trace.text[2]
-    assert "Open marks" in told.caption
+    assert "Open marks" in message.caption
     assert "Open marks" not in drawn(curve([300, 20, 4])).caption
-    assert not any("open" in symbol for symbol in lines(told.figure, "VI").marker.symbol)
+    assert not any("open" in symbol for symbol in lines(message.figure, "VI").marker.symbol)
 
 
 def test_where_inference_failed_there_is_a_gap_and_a_cross():
-    told = drawn(curve([NAN, NAN, 4], failures=[37, 0, 0]))
-    trace, (cross,) = lines(told.figure), marks(told.figure)
+    message = drawn(curve([NAN, NAN, 4], failures=[37, 0, 0]))
+    trace, (cross,) = lines(message.figure), marks(message.figure)
     assert np.isnan(trace.y).tolist() == [True, True, False]
     assert trace.connectgaps is not True
     assert len(cross.x) == 2
     assert cross.marker.symbol == "x-thin"
     assert cross.text[0] == "no q on 37 of 100 data sets"
     assert cross.text[1] == "no finite estimate"
-    _, high = limits(told.figure.layout.yaxis)
+    _, high = limits(message.figure.layout.yaxis)
     assert (np.asarray(cross.y) > 4.8).all()
     assert (np.asarray(cross.y) < high).all()
-    assert "Crosses" in told.caption
+    assert "Crosses" in message.caption
     assert "Crosses" not in drawn(curve([300, 20, 4])).caption
 
 
 def test_a_place_that_has_not_run_is_no_failure():
-    one = curve([NAN, 20, 4])
-    one.done[0] = False
-    told = drawn(one)
-    assert not marks(told.figure)
-    assert np.isnan(lines(told.figure).y[0])
+    item = curve([NAN, 20, 4])
+    item.done[0] = False
+    message = drawn(item)
+    assert not marks(message.figure)
+    assert np.isnan(lines(message.figure).y[0])
     empty = curve([NAN] * 3)
     empty.done[:] = False
     assert drawn(empty).figure.layout.annotations[0].text == "No run has ended yet"
@@ -215,19 +215,19 @@ def found():
 
 def test_the_three_figures(found):
     plan, of = found
-    (one,) = divergence.drawn(1, plan, of)
+    (first,) = divergence.drawn(1, plan, of)
     middle, last = divergence.drawn(2, plan, of)
     (three,) = divergence.drawn(3, plan, of)
-    for told in (one, middle, last, three):
-        go.Figure(told.figure.to_dict())
-        assert "if q were right" in told.caption
-        assert {"x", "x2"} == {trace.xaxis for trace in told.figure.data}
+    for message in (first, middle, last, three):
+        go.Figure(message.figure.to_dict())
+        assert "if q were right" in message.caption
+        assert {"x", "x2"} == {trace.xaxis for trace in message.figure.data}
     assert "30 iterations" in middle.title
     assert "100 iterations" in last.title
     assert list(middle.figure.layout.xaxis.tickvals) == list(MS)
     vi = next(trace for trace in last.figure.data if trace.name == "VI")
     np.testing.assert_allclose(vi.y, of[0, 0].d[2].mean(-1), rtol=1e-5)
-    iwvi = next(trace for trace in one.figure.data if trace.name == "IWVI, M = 10")
+    iwvi = next(trace for trace in first.figure.data if trace.name == "IWVI, M = 10")
     np.testing.assert_allclose(iwvi.y, of[0, 1].d[:, MS.index(10)].mean(-1), rtol=1e-5)
     names = [trace.name for trace in three.figure.data if trace.showlegend]
     assert names == ["VI trained with M", "VI trained with M = 1, weighted with M"]
@@ -242,6 +242,6 @@ def test_figure_2_over_a_choice_of_m(found):
 def test_one_run_at_one_place_is_drawn():
     plan = Plan(models=(HeartTransplants(),), inferences=(Laplace(),), iterations=(10,),
                 datasets=20)  # fmt: skip
-    (told,) = divergence.drawn(1, plan, {(0, 0): terms(plan, 1.0)})
-    low, high = limits(told.figure.layout.xaxis)
+    (example,) = divergence.drawn(1, plan, {(0, 0): terms(plan, 1.0)})
+    low, high = limits(example.figure.layout.xaxis)
     assert low < 10 < high

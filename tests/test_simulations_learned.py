@@ -32,9 +32,9 @@ def _run(model, inference, iterations):
 
 
 def _found(task, store):
-    told = []
-    task.run(store, lambda fraction, now: told.append(fraction))
-    assert told[-1] == 1.0
+    reports = []
+    task.run(store, lambda fraction, now: reports.append(fraction))
+    assert reports[-1] == 1.0
     return task.load(store)
 
 
@@ -50,11 +50,11 @@ def test_it_finds_less_than_there_is_and_more_with_more_to_learn_from(store):
 
 
 def test_where_q_is_right_both_say_so(store):
-    found = _found(LearnedDivergence(of=_run("heart_transplants", "exact", 10), rows=100), store)
-    assert np.abs(found.d_exact).max() < 1e-6
-    assert found.estimate.boot_low <= 0.05
-    assert abs(found.estimate.estimate) < 0.1
-    assert found.auc.low < 0.5 < found.auc.high
+    result = _found(LearnedDivergence(of=_run("heart_transplants", "exact", 10), rows=100), store)
+    assert np.abs(result.d_exact).max() < 1e-6
+    assert result.estimate.boot_low <= 0.05
+    assert abs(result.estimate.estimate) < 0.1
+    assert result.auc.low < 0.5 < result.auc.high
 
 
 def test_the_exact_value_is_the_run_s(store):
@@ -64,11 +64,11 @@ def test_the_exact_value_is_the_run_s(store):
     run.run(store, lambda *_: None)
     weights = run.load(store).weights
     d = weights.truth[:, 0] - weights.draws[:, 0]
-    found = _found(LearnedDivergence(of=run, rows=60), store)
-    error = np.hypot(d.std() / np.sqrt(300), found.exact.sd / np.sqrt(300))
-    assert abs(d.mean() - found.exact.estimate) < 4.5 * error
-    assert found.d_exact.mean() == pytest.approx(found.exact.estimate)
-    assert found.d_estimate.mean() == pytest.approx(found.estimate.estimate)
+    result = _found(LearnedDivergence(of=run, rows=60), store)
+    error = np.hypot(d.std() / np.sqrt(300), result.exact.sd / np.sqrt(300))
+    assert abs(d.mean() - result.exact.estimate) < 4.5 * error
+    assert result.d_exact.mean() == pytest.approx(result.exact.estimate)
+    assert result.d_estimate.mean() == pytest.approx(result.estimate.estimate)
 
 
 def test_it_is_a_task_of_the_engine(store):
@@ -79,11 +79,11 @@ def test_it_is_a_task_of_the_engine(store):
     assert task.needs == {keys.key(task.training)}
     longer = LearnedDivergence(of=_run("heart_transplants", "laplace", 101), rows=40)
     assert len({task.key, longer.key, LearnedDivergence(of=task.of, rows=41).key}) == 3
-    found = _found(task, store)
+    result = _found(task, store)
     assert task.done(store)
     assert store.has("models", keys.key(task.training))
-    assert found.d_estimate.shape == found.d_exact.shape == (300,)
-    assert found.estimate.low < found.estimate.estimate < found.estimate.high
+    assert result.d_estimate.shape == result.d_exact.shape == (300,)
+    assert result.estimate.low < result.estimate.estimate < result.estimate.high
 
 
 def test_runs_with_other_options(store):
@@ -91,9 +91,9 @@ def test_runs_with_other_options(store):
         model=MODELS["heart_transplants"](), inference=Variational(m=5), iterations=10
     )
     assert LearnedDivergence(of=run).source.benchmark.m == 5
-    plain = InferenceRun(model=run.model, inference=Variational(estimator="plain"), iterations=10)
+    direct = InferenceRun(model=run.model, inference=Variational(estimator="plain"), iterations=10)
     with pytest.raises(ValueError, match="usual options"):
-        LearnedDivergence(of=plain).run(store, lambda *_: None)
+        LearnedDivergence(of=direct).run(store, lambda *_: None)
 
 
 def test_inference_that_fails_is_told(store):

@@ -112,7 +112,7 @@ def test_a_stack_of_trials_gives_each_its_own():
 def test_the_benchmarks_ratio_is_read_and_gives_the_known_divergence():
     """Boundary at gamma: N(0, 1) against N(gamma, 1), gamma^2 nats."""
     gamma = 0.5
-    design = trials.Trials(n=2000, k=20, seed=1)
+    design = trials.TrialDesign(n=2000, k=20, seed=1)
     outcome, _ = trials.one(Boundary(), gamma, None, SKL(), design, 0)
     error = (float(outcome.arrays["ci_high"]) - float(outcome.arrays["ci_low"])) / 3.92
     assert abs(float(outcome.statistic) - gamma**2) < 4 * error
@@ -125,7 +125,7 @@ def test_a_benchmark_may_give_the_joint_ratio_instead():
             return self.log_ratio(theta, x, gamma) + 100 * x.sum(1)
 
     gamma = Gaussian().gammas[-1]
-    design = trials.Trials(n=100, k=5, seed=2)
+    design = trials.TrialDesign(n=100, k=5, seed=2)
     plain, joint = (trials.one(kind(), gamma, None, SKL(), design, 0)[0]
                     for kind in (Gaussian, Joint))  # fmt: skip
     assert float(joint.statistic) == pytest.approx(float(plain.statistic))
@@ -143,7 +143,7 @@ def test_power_where_the_ratio_is_known_and_gamma_large(name):
     probe = made.log_ratio(*(np.zeros((1, width)) for width in made.dims), made.gammas[-1])
     if probe is None:
         pytest.skip("its densities are not known")
-    design = trials.Trials(n=50, k=10, seed=3)
+    design = trials.TrialDesign(n=50, k=10, seed=3)
     (last,) = trials.run(made, made.gammas[-1], None, [SKL(relabelings=99)], design, range(5))
     assert (last.pvalues <= 0.05).mean() >= 0.8
 

@@ -81,14 +81,14 @@ def test_a_slot_is_measured_by_the_others_alone(p, k):
 def test_neighbours_are_others():
     rng = stream(0, "near")
     z = rng.standard_normal((2, 3, 30))
-    found = slots.near(z, 9, 21)
+    near = slots.near(z, 9, 21)
     unit = (z - z.mean(2, keepdims=True)) / z.std(2, keepdims=True)
     for row in range(3):
         for slot in range(9):
             off = np.delete(unit[:, row, :21], slot, axis=1) - unit[:, row, slot, None]
             nearest = np.sort(np.linalg.norm(off, axis=0))
             expected = np.log(nearest[[2, 6, 15]])
-            np.testing.assert_allclose(found[:, row, slot], expected, atol=1e-4)
+            np.testing.assert_allclose(near[:, row, slot], expected, atol=1e-4)
 
 
 def test_the_place_of_a_slot_is_not_seen():
@@ -98,9 +98,9 @@ def test_the_place_of_a_slot_is_not_seen():
     read = scores.apply(trained.at(), table)
     before = np.concatenate([read.truth[0][:, None], read.draws[0]], axis=1)
     order = stream(3).permutation(17)
-    every = np.concatenate([table.theta[:, None], table.q], axis=1)
-    every[:, :17] = every[:, order]
-    read = scores.apply(trained.at(), PosteriorTable(every[:, 0], table.x, every[:, 1:]))
+    values = np.concatenate([table.theta[:, None], table.q], axis=1)
+    values[:, :17] = values[:, order]
+    read = scores.apply(trained.at(), PosteriorTable(values[:, 0], table.x, values[:, 1:]))
     after = np.concatenate([read.truth[0][:, None], read.draws[0]], axis=1)
     off = np.abs(after - before[:, order])
     assert np.quantile(off, 0.99) < 1e-6  # a sum in another order may pass a tree's cut
@@ -111,8 +111,8 @@ def test_pieces_of_a_table_are_scored_alike(monkeypatch):
     table = normals(60, 40, seed=2)
     whole = scores.apply(trained.at(), table)
     monkeypatch.setattr(slots, "_NUMBERS", 700)
-    lent = sampling.lent(normals(60, 40, seed=2), np.arange(60))
-    parts = scores.apply(trained.at(), lent)
+    view = sampling.lent(normals(60, 40, seed=2), np.arange(60))
+    parts = scores.apply(trained.at(), view)
     np.testing.assert_allclose(parts.draws, whole.draws, atol=1e-9)
 
 
@@ -129,8 +129,8 @@ def test_equal_slots_have_equal_scores_to_the_bit():
 
 def test_ties_take_one_score():
     theta = np.array([[[1.0, 2], [1, 3], [1, 2], [0, 2]], [[5, 5], [4, 4], [3, 3], [2, 2]]])
-    found = tied(np.array([[1.0, 2, 3, 4], [5, 6, 7, 8]]), theta)
-    np.testing.assert_array_equal(found, [[1, 2, 1, 4], [5, 6, 7, 8]])
+    result = tied(np.array([[1.0, 2, 3, 4], [5, 6, 7, 8]]), theta)
+    np.testing.assert_array_equal(result, [[1, 2, 1, 4], [5, 6, 7, 8]])
 
 
 def test_many_parameters_keep_those_that_are_off():
@@ -140,9 +140,9 @@ def test_many_parameters_keep_those_that_are_off():
     assert len(frame.parameters) == 32
     assert 41 in frame.parameters
     wide = PosteriorTable(table.theta, stream(0).standard_normal((60, 90)), table.q)
-    seen = slots.fit(wide, whole=21, context=21)(wide, 4)
-    assert seen.own.shape[1:] == (60, 5)
-    assert seen.x.shape == (20, 60)
+    observed = slots.fit(wide, whole=21, context=21)(wide, 4)
+    assert observed.own.shape[1:] == (60, 5)
+    assert observed.x.shape == (20, 60)
 
 
 @pytest.mark.parametrize("d", [1, 2, 6, 9, 14])
@@ -185,8 +185,8 @@ def test_leaves_are_as_large_as_asked_and_hold_both_classes_alike():
     how = slots_training.Growth(cuts=4, leaf=30, chance=np.full(4, 0.25))
     tree = slots_training.grow(columns, truth, how, stream(0))
     forest = slots_training.Forest.of([tree])
-    named = replace(forest, value=np.arange(len(tree.value), dtype=np.float32))
-    leaf, inverse = np.unique(named(np.ascontiguousarray(columns.T)), return_inverse=True)
+    text = replace(forest, value=np.arange(len(tree.value), dtype=np.float32))
+    leaf, inverse = np.unique(text(np.ascontiguousarray(columns.T)), return_inverse=True)
     values = tree.value[leaf.astype(int)]
     assert np.bincount(inverse).min() >= 30
     assert len(values) > 10
@@ -215,8 +215,8 @@ def test_held_out_answers_are_of_trees_that_saw_no_slot_of_the_row():
     """Without anything to learn, held-out rows tell nothing and get no weight to speak of."""
     trained = _learnt(Slots(n=300, k=40, trees=20), normals(300, 40))
     assert abs(trained.summary["divergence"]) < 0.02
-    told = _learnt(Slots(n=300, k=40, trees=20), normals(300, 40, correlation=0.6))
-    assert told.summary["divergence"] > 0.1
+    learnt = _learnt(Slots(n=300, k=40, trees=20), normals(300, 40, correlation=0.6))
+    assert learnt.summary["divergence"] > 0.1
 
 
 @pytest.mark.parametrize("kind", ["trees", "network", "best"])
@@ -228,8 +228,8 @@ def test_a_missing_correlation_is_found(kind):
     assert statistics.ks(_ranks(trained, test)).pvalue < 1e-4
     read = scores.apply(trained.at(), test)
     both = np.concatenate([read.truth[0][:, None], read.draws[0]], axis=1)
-    told = divergences.contributions(both[:, :16], "multiclass")[:, 0].mean()
-    assert told == pytest.approx(trained.summary["divergence"], abs=0.06)
+    mean = divergences.contributions(both[:, :16], "multiclass")[:, 0].mean()
+    assert mean == pytest.approx(trained.summary["divergence"], abs=0.06)
 
 
 def test_one_seed_one_score():
@@ -300,8 +300,8 @@ def test_level_of_discriminative_calibration(kind):
     tables = type(read)(
         read.truth.reshape(TRIALS, 1, ROWS), read.draws.reshape(TRIALS, 1, ROWS, -1)
     )
-    found = method.test(tables, stream(1, kind))
-    _within(int((found.pvalue <= 0.05).sum()), TRIALS)
+    outcome = method.test(tables, stream(1, kind))
+    _within(int((outcome.pvalue <= 0.05).sum()), TRIALS)
 
 
 def test_extremes_are_finite():
@@ -331,8 +331,8 @@ def test_a_store_keeps_it_and_gives_the_same_scores(tmp_path):
     first = models.trained(store, training)
     again = models.trained(Store(tmp_path), training)
     assert keys.read(keys.text(training)) == training
-    held = sampling.lent(upload.data, learning.kept(upload, 3))
-    mine, theirs = (scores.apply(one.at(), held) for one in (first, again))
+    held_out = sampling.lent(upload.data, learning.kept(upload, 3))
+    mine, theirs = (scores.apply(item.at(), held_out) for item in (first, again))
     np.testing.assert_array_equal(mine.draws, theirs.draws)
     np.testing.assert_array_equal(mine.truth, theirs.truth)
     assert again.summary == first.summary
@@ -427,16 +427,16 @@ def test_the_map_in_theta_takes_the_score_that_tells_more(monkeypatch, tmp_path)
     """A correlation is one cut deep within x; a classifier trained shortly is blind to it."""
     monkeypatch.setattr(learning, "RECIPE", replace(learning.RECIPE, epochs=20, hidden=8))
     upload = _upload(n=600, k=60, correlation=0.6)
-    task, found = _answer(upload, Store(tmp_path))
+    task, result = _answer(upload, Store(tmp_path))
     assert len(task.trainings) == 2
-    assert found.score == "within"
-    assert found.held.within > 0.1 > found.held.classifier
-    assert found.pvalue < 1e-4
-    assert found.deciles[0].share.ratio_high < 1 < found.deciles[-1].share.ratio_low
-    said = _said(found, upload.names)
-    assert "The score sees each draw among the others at its x: on rows held out" in said
+    assert result.score == "within"
+    assert result.held.within > 0.1 > result.held.classifier
+    assert result.pvalue < 1e-4
+    assert result.deciles[0].share.ratio_high < 1 < result.deciles[-1].share.ratio_low
+    text = _said(result, upload.names)
+    assert "The score sees each draw among the others at its x: on rows held out" in text
     # The claimed ratio is calibrated: its mean over q's draws is 1.
-    claimed = np.mean([tenth.claimed for tenth in found.deciles])
+    claimed = np.mean([tenth.claimed for tenth in result.deciles])
     assert claimed == pytest.approx(1, abs=0.15)
 
 
@@ -446,15 +446,15 @@ def test_the_map_in_theta_keeps_a_classifier_that_tells_more(monkeypatch, tmp_pa
         "validation_core.diagnosis.questions.in_theta._held",
         lambda *_: HeldNats(within=-0.01, classifier=0.02),
     )
-    _, found = _answer(_upload(n=120, k=20), Store(tmp_path))
-    assert found.score == "classifier"
-    said = _said(found, ())
-    assert "by +0.020 nats, one that sees each draw among the others at its x by −0.010" in said
+    _, result = _answer(_upload(n=120, k=20), Store(tmp_path))
+    assert result.score == "classifier"
+    text = _said(result, ())
+    assert "by +0.020 nats, one that sees each draw among the others at its x by −0.010" in text
 
 
 def test_few_draws_leave_the_classifier_alone(monkeypatch, tmp_path):
     monkeypatch.setattr(learning, "RECIPE", replace(learning.RECIPE, epochs=20, hidden=8))
-    task, found = _answer(_upload(n=120, k=7), Store(tmp_path))
+    task, result = _answer(_upload(n=120, k=7), Store(tmp_path))
     assert len(task.trainings) == 1
-    assert found.score == "classifier"
-    assert "The score is the classifier that tests share." in _said(found, ())
+    assert result.score == "classifier"
+    assert "The score is the classifier that tests share." in _said(result, ())

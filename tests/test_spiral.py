@@ -12,15 +12,15 @@ from validation_core.rng import stream
 
 
 def test_noise_levels():
-    found = levels()
-    assert found.shape == (21,)
-    assert found[0] == pytest.approx(80)
-    assert found[19] == pytest.approx(0.002)
+    result = levels()
+    assert result.shape == (21,)
+    assert result[0] == pytest.approx(80)
+    assert result[19] == pytest.approx(0.002)
     expected = [0.201, 0.099, 0.0449, 0.0184, 0.0066, 0.0020, 0.0]
-    np.testing.assert_allclose(found[14:], expected, atol=5e-4)
-    np.testing.assert_allclose(found[16:], expected[2:], atol=5e-5)
-    assert found[20] == 0.0
-    assert np.all(np.diff(found) < 0)
+    np.testing.assert_allclose(result[14:], expected, atol=5e-4)
+    np.testing.assert_allclose(result[16:], expected[2:], atol=5e-5)
+    assert result[20] == 0.0
+    assert np.all(np.diff(result) < 0)
     assert levels(18).shape == (19,)
     assert levels(18)[[0, 17, 18]] == pytest.approx([80, 0.002, 0])
     with pytest.raises(ValueError, match="at least two steps; got 1"):
@@ -78,9 +78,9 @@ def test_at_gamma_zero_every_draw_ties_with_the_truth(k):
 
 def test_nobody_knows_a_density_of_a_point():
     bench = Spiral()
-    drawn = sampling.blocks(bench, 2.0, 5, 5, stream(7))
-    assert bench.log_ratio(drawn.p.theta, drawn.p.x, 2.0) is None
-    assert bench.log_p(drawn.p.theta, drawn.p.x, 2.0) is None
+    blocks = sampling.blocks(bench, 2.0, 5, 5, stream(7))
+    assert bench.log_ratio(blocks.p.theta, blocks.p.x, 2.0) is None
+    assert bench.log_p(blocks.p.theta, blocks.p.x, 2.0) is None
 
 
 @pytest.mark.parametrize("gamma", [-1, 0.5, 6, 2.000001, float("nan")])
@@ -94,6 +94,6 @@ def test_whole_gammas_of_any_type():
     bench = Spiral()
     assert bench.gammas == (0, 1, 2, 3, 4, 5)
     x = bench.x(3, stream(10))
-    made = [bench.q(x, gamma, stream(11)) for gamma in (3, 3.0, np.float64(3))]
-    np.testing.assert_array_equal(made[0], made[1])
-    np.testing.assert_array_equal(made[0], made[2])
+    instances = [bench.q(x, gamma, stream(11)) for gamma in (3, 3.0, np.float64(3))]
+    np.testing.assert_array_equal(instances[0], instances[1])
+    np.testing.assert_array_equal(instances[0], instances[2])

@@ -45,7 +45,7 @@ def test_uniform_is_exact_for_any_score(name, m):
 @pytest.mark.parametrize("name", ROUNDINGS)
 def test_uniform_from_a_pool_keeps_its_level(name):
     rng = stream(3, name)
-    pool = st.Pool(ROUNDINGS[name](rng.standard_normal(200_000)))
+    pool = st.PooledLaw(ROUNDINGS[name](rng.standard_normal(200_000)))
     test = ROUNDINGS[name](rng.standard_normal((TRIALS, 100)))
     below, equal = pool.counts(test, 20, rng)
     assert_level(st.ks(st.randomised_ranks(below, equal, 20, rng)).pvalue)

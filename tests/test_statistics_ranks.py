@@ -87,7 +87,7 @@ def test_increasing_transforms_leave_ranks_and_pvalues_identical(name):
     u = st.conformal_ranks(test, calibration, stream(5))
     moved = st.conformal_ranks(change(test), change(calibration), stream(5))
     np.testing.assert_array_equal(u, moved)
-    pool, moved_pool = st.Pool(calibration), st.Pool(change(calibration))
+    pool, moved_pool = st.PooledLaw(calibration), st.PooledLaw(change(calibration))
     here = st.randomised_ranks(*pool.counts(test, 9, stream(6)), 9, stream(7))
     there = st.randomised_ranks(*moved_pool.counts(change(test), 9, stream(6)), 9, stream(7))
     np.testing.assert_array_equal(here, there)
@@ -107,25 +107,25 @@ def test_ranks_stay_within_the_unit_interval():
 
 class TestPool:
     def test_is_a_reference(self):
-        reference: Reference = st.Pool([0.0])
+        reference: Reference = st.PooledLaw([0.0])
         assert reference.counts(np.zeros(3), 4, stream(1))[1].tolist() == [4, 4, 4]
 
     def test_cdf_is_the_share_below_and_equal(self):
-        pool = st.Pool([[3.0, 1.0], [1.0, 2.0]])
+        pool = st.PooledLaw([[3.0, 1.0], [1.0, 2.0]])
         below, equal = pool.cdf(np.array([[0.0, 1.0], [2.5, 3.0]]))
         assert len(pool) == 4
         assert below.tolist() == [[0, 0], [0.75, 0.75]]
         assert equal.tolist() == [[0, 0.5], [0, 0.25]]
 
     def test_cdf_is_within_the_dvoretzky_bound(self):
-        pool = st.Pool(stream(10).standard_normal(200_000))
+        pool = st.PooledLaw(stream(10).standard_normal(200_000))
         at = np.linspace(-4, 4, 999)
         assert np.abs(pool.cdf(at)[0] - stats.norm.cdf(at)).max() < st.dkw(200_000) < 0.0031
 
     @pytest.mark.parametrize("score", [-1.0, 0.0, 2.0])
     def test_counts_are_distributed_as_those_of_fresh_draws(self, score):
         rng, m, repeats = stream(11, score), 4, 40_000
-        pool = st.Pool(rng.standard_normal(400_000).round())
+        pool = st.PooledLaw(rng.standard_normal(400_000).round())
         test = np.full(repeats, score)
         drawn = st.count(test, rng.standard_normal((repeats, m)).round())
         tables = [
@@ -140,14 +140,14 @@ class TestPool:
         rng, trials, n, m = stream(12, shift), 1500, 100, 10
         test = rng.standard_normal((trials, n)) - shift
         fresh = st.conformal_ranks(test, rng.standard_normal((trials, n, m)), rng)
-        pool = st.Pool(rng.standard_normal(200_000))
+        pool = st.PooledLaw(rng.standard_normal(200_000))
         pooled = st.randomised_ranks(*pool.counts(test, m, rng), m, rng)
         rates = [(st.ks(u).pvalue <= 0.05).mean() for u in (fresh, pooled)]
         assert abs(rates[0] - rates[1]) < 3.5 * np.sqrt(2 * max(rates) * (1 - max(rates)) / trials)
 
     def test_counts_never_exceed_m(self):
         rng = stream(13)
-        pool = st.Pool(np.repeat([0.1, 0.2, 0.3], [1, 1, 5]))
+        pool = st.PooledLaw(np.repeat([0.1, 0.2, 0.3], [1, 1, 5]))
         below, equal = pool.counts(rng.choice([0.0, 0.1, 0.2, 0.3, 1.0], 5000), 7, rng)
         assert (below + equal).max() == 7
         assert min(below.min(), equal.min()) == 0
@@ -155,4 +155,4 @@ class TestPool:
     @pytest.mark.parametrize(("scores", "says"), [([], "got none"), ([np.nan], "NaN")])
     def test_refuses_what_is_no_law(self, scores, says):
         with pytest.raises(ValueError, match=says):
-            st.Pool(scores)
+            st.PooledLaw(scores)

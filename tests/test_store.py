@@ -46,14 +46,14 @@ def keep(store, key, *, kind="results", size=1000, used=None):
 def test_what_was_saved_is_loaded(store, kind):
     meta = {"auc": np.float64(0.75), "losses": np.array([1.0, 2.0]), "device": "cpu", "none": None}
     store.save(kind, "k1", arrays(), spec=SPEC, meta=meta)
-    found = Store(store.root).load(kind, "k1")
-    assert found.spec == SPEC
-    assert found.meta == {"auc": 0.75, "losses": [1.0, 2.0], "device": "cpu", "none": None}
-    assert found.arrays.keys() == arrays().keys()
+    stored = Store(store.root).load(kind, "k1")
+    assert stored.spec == SPEC
+    assert stored.meta == {"auc": 0.75, "losses": [1.0, 2.0], "device": "cpu", "none": None}
+    assert stored.arrays.keys() == arrays().keys()
     for name, array in arrays().items():
-        assert type(found.arrays[name]) is np.ndarray
-        assert found.arrays[name].dtype == array.dtype
-        np.testing.assert_array_equal(found.arrays[name], array)
+        assert type(stored.arrays[name]) is np.ndarray
+        assert stored.arrays[name].dtype == array.dtype
+        np.testing.assert_array_equal(stored.arrays[name], array)
     assert store.has(kind, "k1")
     assert not store.notices
 
@@ -93,13 +93,13 @@ def test_any_flipped_byte_is_noticed_or_harmless(store, kind):
         broken = bytearray(whole)
         broken[place] ^= 1 << int(place % 8)
         path.write_bytes(broken)
-        found = store.load(kind, "k")
-        if found is None:
+        stored = store.load(kind, "k")
+        if stored is None:
             caught += 1
             assert not path.exists()
         else:  # the format's own padding: the content is as it was
-            assert keys.digest(**found.arrays) == keys.digest(**arrays())
-            assert (found.spec, found.meta) == (SPEC, {"auc": 0.5})
+            assert keys.digest(**stored.arrays) == keys.digest(**arrays())
+            assert (stored.spec, stored.meta) == (SPEC, {"auc": 0.5})
     assert caught > 10
     assert "damaged" in store.notices[0]
 
@@ -150,9 +150,9 @@ def test_the_bound_drops_what_was_used_longest_ago(tmp_path):
         keep(store, f"k{i}", size=8000, used=1000 + i)
     store.load("results", "k2")
     keep(store, "k5", size=8000)
-    kept = {entry.key for entry in store.entries()}
-    assert {"k5", "k2"} <= kept
-    assert not kept & {"k0", "k1"}
+    remaining = {entry.key for entry in store.entries()}
+    assert {"k5", "k2"} <= remaining
+    assert not remaining & {"k0", "k1"}
     assert store.size() <= store.limit
 
 

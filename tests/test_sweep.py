@@ -13,11 +13,11 @@ from validation_core.models import Simulated, Training, TrainTask
 from validation_core.scores.classifier import Classifier
 from validation_core.store import Store
 from validation_core.sweep import plan, trials
-from validation_core.sweep.plan import Batch, Part, Place, Sweep, TrialStudy, first_trial
-from validation_core.sweep.trials import Trials
+from validation_core.sweep.plan import Batch, Part, Sweep, SweepPlace, TrialStudy, first_trial
+from validation_core.sweep.trials import TrialDesign
 
 QUICK = Classifier(train=200, epochs=3, hidden=16)
-DESIGN = Trials(trials=70, n=60, k=12)
+DESIGN = TrialDesign(trials=70, n=60, k=12)
 BENCHMARK = Gaussian(perturbation="covariance_scaling", dim_x=2, dim_theta=2)
 
 
@@ -106,12 +106,12 @@ def test_more_trials_add_to_those_that_are_there(store):
         part.first + part.count
         for part in _sweep(
             SBC(), gammas=(0.0,), design=dataclasses.replace(DESIGN, trials=20)
-        ).parts["SBC", Place(0.0, 0.0)][-1:]
+        ).parts["SBC", SweepPlace(0.0, 0.0)][-1:]
     }
-    assert few in {part.first for part in longer.parts["SBC", Place(0.0, 0.0)]}
+    assert few in {part.first for part in longer.parts["SBC", SweepPlace(0.0, 0.0)]}
     short, long = (plan.collect(_sweep(design=dataclasses.replace(DESIGN, trials=n)), store)
                    for n in (50, 100))  # fmt: skip
-    place = ("SBC", Place(0.0, 0.0))
+    place = ("SBC", SweepPlace(0.0, 0.0))
     np.testing.assert_array_equal(long.pvalues[place][:50], short.pvalues[place])
 
 
@@ -132,11 +132,11 @@ def test_the_level_costs_no_trial(store):
 def test_what_plays_no_part_costs_no_trial():
     """Draws per x mean nothing to a test of blocks, nor beta to one that reads no network."""
     few, many = (_sweep(SBC(), C2ST(), design=dataclasses.replace(DESIGN, k=k)) for k in (5, 50))
-    at = Place(0.0, 0.0)
+    at = SweepPlace(0.0, 0.0)
     assert few.parts["C2ST", at] == many.parts["C2ST", at]
     assert few.parts["SBC", at] != many.parts["SBC", at]
     along = _sweep(SBC(), C2ST(), gammas=(1.4,), betas=(0.0, 1.0))
-    sound, dead = Place(1.4, 0.0), Place(1.4, 1.0)
+    sound, dead = SweepPlace(1.4, 0.0), SweepPlace(1.4, 1.0)
     assert along.parts["SBC", sound] == along.parts["SBC", dead]
     assert along.parts["C2ST", sound] != along.parts["C2ST", dead]
 
@@ -202,7 +202,7 @@ def test_a_learned_method_without_a_score_is_refused():
 @pytest.mark.parametrize("method", [SBC(), C2ST(), Uniform(m=3)], ids=lambda m: m.name)
 def test_one_test_is_kept_whole(method, store):
     wanted = _sweep(method)
-    task = first_trial(wanted, method, Place(1.4, 0.0))
+    task = first_trial(wanted, method, SweepPlace(1.4, 0.0))
     assert task.load(store) is None
     task.run(store, lambda fraction, live: None)
     found = task.load(store)
@@ -239,7 +239,7 @@ def test_fresh_and_pooled_agree(store):
     training = Training(source=source, recipe=QUICK)
     rates = []
     for protocol in ("pooled", "fresh"):
-        design = Trials(n=60, protocol=protocol)
+        design = TrialDesign(n=60, protocol=protocol)
         task = Part(
             source=source, method=Uniform(m=5), network=training, beta=0.0, design=design,
             first=0, count=200,

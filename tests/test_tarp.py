@@ -55,10 +55,10 @@ def learnt(method, benchmark, gamma=0.0, n=200):
 
 def run(method, score, draws, trials, *names):
     """The test of a long table cut into equal trials."""
-    made = scores.apply(score, draws)
-    n, k = made.draws.shape[1:]
+    built = scores.apply(score, draws)
+    n, k = built.draws.shape[1:]
     cut = TableScores(
-        made.truth.reshape(trials, 1, n // trials), made.draws.reshape(trials, 1, n // trials, k)
+        built.truth.reshape(trials, 1, n // trials), built.draws.reshape(trials, 1, n // trials, k)
     )
     return method.test(cut, stream(1, *names))
 
@@ -86,13 +86,13 @@ def test_level(reference, metric, k):
 def test_level_with_ties(reference):
     """Rounded parameters: many draws are the truth, and many more as far away."""
     method, benchmark = TARP(reference=reference), gaussian()
-    made = sampling.table(benchmark, 0.0, 40 * TRIALS, 10, stream(3, reference))
-    draws = dataclasses.replace(made, theta=np.round(made.theta[:, :1] / 2),
-                                q=np.round(made.q[..., :1] / 2))  # fmt: skip
+    built = sampling.table(benchmark, 0.0, 40 * TRIALS, 10, stream(3, reference))
+    draws = dataclasses.replace(built, theta=np.round(built.theta[:, :1] / 2),
+                                q=np.round(built.q[..., :1] / 2))  # fmt: skip
     trained = learn(method, Joint(draws.theta[:200], draws.x[:200]))
-    found = run(method, trained.at(), draws, TRIALS, "ties")
-    assert found.arrays["tied"].mean() > 0.5
-    within_level(found.pvalue)
+    result = run(method, trained.at(), draws, TRIALS, "ties")
+    assert result.arrays["tied"].mean() > 0.5
+    within_level(result.pvalue)
 
 
 @pytest.mark.parametrize("columns", ["constant", "none", "few"])
@@ -115,43 +115,43 @@ def test_power(reference, metric, gamma):
     """A q that is too narrow or too wide is seen, and named."""
     method, benchmark = TARP(reference=reference, metric=metric), gaussian()
     draws = sampling.table(benchmark, gamma, 300 * 20, 40, stream(5, gamma))
-    found = run(method, learnt(method, benchmark).at(), draws, 20, "power")
-    assert (found.pvalue <= 0.05).mean() >= 0.9
-    ends = [found.arrays[name] for name in ("atc_low", "atc_high")]
-    named = [coverage.reading(*each) for each in zip(*ends, strict=True)]
-    assert named.count("over-confident" if gamma < 0 else "under-confident") >= 18
+    result = run(method, learnt(method, benchmark).at(), draws, 20, "power")
+    assert (result.pvalue <= 0.05).mean() >= 0.9
+    ends = [result.arrays[name] for name in ("atc_low", "atc_high")]
+    readings = [coverage.reading(*each) for each in zip(*ends, strict=True)]
+    assert readings.count("over-confident" if gamma < 0 else "under-confident") >= 18
 
 
 def test_blind_prior_is_seen_only_by_references_that_follow_x():
     benchmark = gaussian("blind_prior")
     gamma, trials = benchmark.gammas[-1], 1000
     draws = sampling.table(benchmark, gamma, 60 * trials, 20, stream(6))
-    found = {
+    result = {
         reference: run(
             TARP(reference=reference),
             learnt(TARP(reference=reference), benchmark, gamma).at(), draws, trials, "blind",
         ).pvalue
         for reference in ("random", "x")
     }  # fmt: skip
-    within_level(found["random"])
-    assert (found["x"] <= 0.05).mean() >= 0.95
+    within_level(result["random"])
+    assert (result["x"] <= 0.05).mean() >= 0.95
 
 
 def test_outcome():
     method = TARP()
-    made = TableScores(*(stream(7, i).standard_normal(s)
+    built = TableScores(*(stream(7, i).standard_normal(s)
                          for i, s in enumerate([(3, 1, 30), (3, 1, 30, 9)])))  # fmt: skip
-    found = method.test(made, stream(8))
-    assert found.statistic.shape == found.pvalue.shape == (3,)
-    assert found.budget == method.budget(30, 9) == (30, 270)
-    assert found.arrays["u"].shape == (3, 30)
-    np.testing.assert_array_equal(found.arrays["k"], [9, 9, 9])
-    np.testing.assert_array_equal(found.arrays["tied"], 0)
-    below, equal = statistics.count(made.truth[:, 0], made.draws[:, 0])
+    outcome = method.test(built, stream(8))
+    assert outcome.statistic.shape == outcome.pvalue.shape == (3,)
+    assert outcome.budget == method.budget(30, 9) == (30, 270)
+    assert outcome.arrays["u"].shape == (3, 30)
+    np.testing.assert_array_equal(outcome.arrays["k"], [9, 9, 9])
+    np.testing.assert_array_equal(outcome.arrays["tied"], 0)
+    below, equal = statistics.count(built.truth[:, 0], built.draws[:, 0])
     assert not equal.any()
-    u = found.arrays["u"]
+    u = outcome.arrays["u"]
     assert ((below / 10 <= u) & (u <= (below + 1) / 10)).all()
-    np.testing.assert_array_equal(found.statistic, statistics.ks(u).statistic)
+    np.testing.assert_array_equal(outcome.statistic, statistics.ks(u).statistic)
 
 
 def test_identical_samples_do_not_reject():
@@ -162,9 +162,9 @@ def test_identical_samples_do_not_reject():
     for reference in ("random", "x"):
         method = TARP(reference=reference)
         trained = learn(method, Joint(theta[:100], draws.x[:100]))
-        found = run(method, trained.at(), draws, TRIALS, "same")
-        np.testing.assert_array_equal(found.arrays["tied"], 1)
-        within_level(found.pvalue)
+        result = run(method, trained.at(), draws, TRIALS, "same")
+        np.testing.assert_array_equal(result.arrays["tied"], 1)
+        within_level(result.pvalue)
 
 
 def test_describes_itself():
@@ -200,18 +200,18 @@ def given(reference, name):
 @pytest.mark.parametrize("name", CASES)
 def test_counts_agree_with_the_packages(reference, name):
     case, arrays, expected, theta, q, points = given(reference, name)
-    said, k = case["outputs"], q.shape[1]
+    outputs, k = case["outputs"], q.shape[1]
     both = np.concatenate([theta[:, None], q], axis=1)
     far = distances(both, points, case["parameters"]["metric"])
     below, equal = statistics.count(far[:, 0], far[:, 1:])
     np.testing.assert_array_equal(below, expected["counts"])
-    assert equal.sum() == said["ties_total"]
+    assert equal.sum() == outputs["ties_total"]
     np.testing.assert_allclose(below / k, expected["coverage"], rtol=0, atol=1e-14)
     u = statistics.randomised_ranks(below, equal, k, Given(arrays["v"]))
     np.testing.assert_allclose(u, expected["u"], rtol=0, atol=1e-14)
-    found = statistics.ks(u)
-    assert found.statistic == pytest.approx(said["ks_statistic_randomised"], rel=1e-9)
-    assert found.pvalue == pytest.approx(said["ks_p_randomised"], rel=1e-6)
+    result = statistics.ks(u)
+    assert result.statistic == pytest.approx(outputs["ks_statistic_randomised"], rel=1e-9)
+    assert result.pvalue == pytest.approx(outputs["ks_p_randomised"], rel=1e-6)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -248,9 +248,9 @@ def test_points_of_a_curve_are_no_sample():
     theta = x + rng.standard_normal(x.shape)
     q = x[:, None] + 0.7 * rng.standard_normal((trials * n, k, 2))
     trained = learn(TARP(), Joint(theta[:500], x[:500]))
-    found = run(TARP(), trained.at(), PosteriorTable(theta, x, q), trials, "narrow")
-    assert (found.pvalue <= 0.05).all()
-    curves = coverage.coverage(found.arrays["u"])
+    result = run(TARP(), trained.at(), PosteriorTable(theta, x, q), trials, "narrow")
+    assert (result.pvalue <= 0.05).all()
+    curves = coverage.coverage(result.arrays["u"])
     assert all(ks_2samp(curve, statistics.GRID).pvalue > 0.05 for curve in curves)
 
 
@@ -269,13 +269,13 @@ def table(n=60, k=7, d=3, m=2, seed=12):
 def test_row_by_row_and_as_a_table(reference, metric, d):
     draws = table(d=d)
     score = learn(TARP(reference=reference, metric=metric), Joint(draws.theta, draws.x)).at()
-    made = scores.apply(score, draws)
-    np.testing.assert_allclose(score(draws.theta, draws.x), made.truth[0], rtol=1e-9)
+    built = scores.apply(score, draws)
+    np.testing.assert_allclose(score(draws.theta, draws.x), built.truth[0], rtol=1e-9)
     rows = score(draws.q.reshape(-1, d), np.repeat(draws.x, 7, axis=0))
-    np.testing.assert_allclose(rows.reshape(-1, 7), made.draws[0], rtol=1e-9)
+    np.testing.assert_allclose(rows.reshape(-1, 7), built.draws[0], rtol=1e-9)
     by_hand = (draws.q - score.points(draws.x)[:, None]) / score.width
     by_hand = np.abs(by_hand) if metric == "manhattan" else by_hand**2
-    np.testing.assert_allclose(made.draws[0], by_hand.sum(-1), rtol=1e-9)
+    np.testing.assert_allclose(built.draws[0], by_hand.sum(-1), rtol=1e-9)
 
 
 @pytest.mark.parametrize("d", [1, 2, 9, 33])
@@ -285,8 +285,8 @@ def test_a_draw_that_is_the_truth_ties(reference, d):
     q = draws.q.copy()
     q[:, 3] = draws.theta
     score = learn(TARP(reference=reference), Joint(draws.theta, draws.x)).at()
-    made = scores.apply(score, dataclasses.replace(draws, q=q))
-    np.testing.assert_array_equal(made.draws[0, :, 3], made.truth[0])
+    built = scores.apply(score, dataclasses.replace(draws, q=q))
+    np.testing.assert_array_equal(built.draws[0, :, 3], built.truth[0])
 
 
 @pytest.mark.parametrize("reference", ["random", "x"])
@@ -333,10 +333,10 @@ def test_references_that_follow_x_are_about_the_mean():
 def test_regression_of_noise_explains_nothing():
     """More columns than rows: the penalty chosen out of sample keeps the mean."""
     rng = stream(15)
-    found = fit(rng.standard_normal((100, 2)), rng.standard_normal((100, 300)))
-    assert (found.r2 < 0.1).all()
-    assert (found.sd > 0.8).all()
-    fresh = found(rng.standard_normal((50, 300)))
+    result = fit(rng.standard_normal((100, 2)), rng.standard_normal((100, 300)))
+    assert (result.r2 < 0.1).all()
+    assert (result.sd > 0.8).all()
+    fresh = result(rng.standard_normal((50, 300)))
     assert fresh.std() < 0.5
 
 
@@ -346,7 +346,7 @@ def test_leaving_one_row_out_is_what_it_says(n, f):
     rng = stream(16, n, f)
     features, theta = rng.standard_normal((n, f)), rng.standard_normal((n, 2))
     features, theta = features - features.mean(0), theta - theta.mean(0)
-    every = []
+    whole = []
     for penalty in regression._PENALTIES * n:
         off = np.empty((n, 2))
         for i in range(n):
@@ -355,9 +355,9 @@ def test_leaving_one_row_out_is_what_it_says(n, f):
             z = features[others] - middle
             slope = np.linalg.solve(z.T @ z + penalty * np.eye(f), z.T @ (theta[others] - mean))
             off[i] = theta[i] - mean - (features[i] - middle) @ slope
-        every.append((off**2).mean(0))
+        whole.append((off**2).mean(0))
     _, errors = regression._ridge(features, theta)
-    np.testing.assert_allclose(errors, np.min(every, axis=0), rtol=1e-6)
+    np.testing.assert_allclose(errors, np.min(whole, axis=0), rtol=1e-6)
 
 
 @pytest.mark.parametrize("reference", ["random", "x"])
@@ -366,27 +366,27 @@ def test_units_and_origin_of_a_parameter_do_not_matter(reference):
     scale, shift = np.array([1e-3, 7.0, 1e5]), np.array([5.0, -3.0, 1e4])
     moved = PosteriorTable(draws.theta * scale + shift, draws.x, draws.q * scale + shift)
     counts = []
-    for one in (draws, moved):
-        score = learn(TARP(reference=reference), Joint(one.theta[:100], one.x[:100])).at()
-        made = scores.apply(score, one)
-        counts.append(statistics.count(made.truth, made.draws)[0])
+    for item in (draws, moved):
+        score = learn(TARP(reference=reference), Joint(item.theta[:100], item.x[:100])).at()
+        built = scores.apply(score, item)
+        counts.append(statistics.count(built.truth, built.draws)[0])
     np.testing.assert_array_equal(*counts)
 
 
 def test_order_of_draws_and_of_simulations_does_not_matter():
     draws = table(n=100, k=20)
     score = learn(TARP(), Joint(draws.theta, draws.x)).at()
-    made = scores.apply(score, draws)
+    built = scores.apply(score, draws)
     shuffled = dataclasses.replace(draws, q=draws.q[:, stream(17).permutation(20)])
     again_made = scores.apply(score, shuffled)
     np.testing.assert_array_equal(
-        statistics.count(made.truth, made.draws),
+        statistics.count(built.truth, built.draws),
         statistics.count(again_made.truth, again_made.draws),
     )
     order = stream(18).permutation(100)
     other = scores.apply(score, PosteriorTable(draws.theta[order], draws.x[order], draws.q[order]))
-    np.testing.assert_array_equal(other.truth, made.truth[:, order])
-    np.testing.assert_array_equal(other.draws, made.draws[:, order])
+    np.testing.assert_array_equal(other.truth, built.truth[:, order])
+    np.testing.assert_array_equal(other.draws, built.draws[:, order])
 
 
 def test_pieces_of_memory_do_not_matter(monkeypatch):
@@ -407,12 +407,12 @@ def test_stored_and_read(reference, metric):
     source = models.Simulated(benchmark=gaussian(), gamma=0.2)
     training = models.Training(source=source, recipe=recipe, seed=5)
     store = Store()
-    made = models.trained(store, training)
+    built = models.trained(store, training)
     read = models.load(store, training)
-    assert read.summary == made.summary
+    assert read.summary == built.summary
     x = stream(19).standard_normal((len(draws), 3))
-    before, after = (scores.apply(one.at(0.7), PosteriorTable(draws.theta, x, draws.q))
-                     for one in (made, read))  # fmt: skip
+    before, after = (scores.apply(item.at(0.7), PosteriorTable(draws.theta, x, draws.q))
+                     for item in (built, read))  # fmt: skip
     np.testing.assert_array_equal(before.truth, after.truth)
     np.testing.assert_array_equal(before.draws, after.draws)
 
@@ -429,8 +429,8 @@ def test_hashed_numbers_are_uniform_and_independent():
     assert (statistics.ks(u.T).pvalue > 1e-3).all()
     assert np.abs(np.corrcoef(u.T) - np.eye(4)).max() < 0.03
     assert np.abs(np.corrcoef(u[:-1, 0], u[1:, 0])[0, 1]) < 0.03
-    ones = [((words >> np.uint64(bit)) & np.uint64(1)).mean() for bit in range(64)]
-    np.testing.assert_allclose(ones, 0.5, atol=0.02)
+    means = [((words >> np.uint64(bit)) & np.uint64(1)).mean() for bit in range(64)]
+    np.testing.assert_allclose(means, 0.5, atol=0.02)
 
 
 def test_hash_is_of_numbers_not_of_their_storage():
@@ -450,22 +450,22 @@ def test_repeated_rows_get_words_of_their_own():
     words = np.array([5, 9, 5, 5, 9, 7], np.uint64)
     times = occurrences(words)
     np.testing.assert_array_equal(times, [0, 0, 1, 2, 1, 0])
-    made = again(words, times)
-    np.testing.assert_array_equal(made[times == 0], words[times == 0])
-    assert len(np.unique(made)) == 6
+    built = again(words, times)
+    np.testing.assert_array_equal(built[times == 0], words[times == 0])
+    assert len(np.unique(built)) == 6
     assert len(occurrences(words[:0])) == 0
 
 
 @pytest.mark.parametrize("columns", [0, 1])
 def test_a_table_of_one_x_has_many_references(columns):
     draws = table(n=200, m=1)
-    one = dataclasses.replace(draws, x=np.full((200, columns), 2.5))
+    text = dataclasses.replace(draws, x=np.full((200, columns), 2.5))
     for reference in ("random", "x"):
-        score = learn(TARP(reference=reference), Joint(one.theta, one.x)).at()
-        assert len(np.unique(score.points(one.x), axis=0)) == 200
+        score = learn(TARP(reference=reference), Joint(text.theta, text.x)).at()
+        assert len(np.unique(score.points(text.x), axis=0)) == 200
         # Rows by themselves have nothing but x: its first reference.
-        rows = score(one.theta, one.x)
-        assert rows[0] == pytest.approx(scores.apply(score, one).truth[0, 0])
+        rows = score(text.theta, text.x)
+        assert rows[0] == pytest.approx(scores.apply(score, text).truth[0, 0])
 
 
 # Bad input
@@ -478,12 +478,12 @@ def test_a_parameter_that_never_changes(reference):
     theta[:, 1] = q[..., 1] = 3.0
     stuck = PosteriorTable(theta, draws.x, q)
     score = learn(TARP(reference=reference), Joint(theta, draws.x)).at()
-    made = scores.apply(score, stuck)
-    assert np.isfinite(made.draws).all()
+    built = scores.apply(score, stuck)
+    assert np.isfinite(built.draws).all()
     # It adds the same to every distance at an x: the others decide.
     free = PosteriorTable(theta[:, ::2], draws.x, q[..., ::2])
     unit = (free.q - score.points(draws.x)[:, None, ::2]) / score.width[::2]
-    rest = made.draws[0] - (unit**2).sum(-1)
+    rest = built.draws[0] - (unit**2).sum(-1)
     np.testing.assert_allclose(rest, np.broadcast_to(rest[:, :1], rest.shape), atol=1e-9)
     # A q that does change it is seen.
     loose = dataclasses.replace(stuck, q=q + stream(21).standard_normal(q.shape) * [0, 1, 0])
@@ -495,9 +495,9 @@ def test_heavy_tails_are_far_away_not_an_error():
     q = draws.q.copy()
     q[:, 0] = 1e300
     score = learn(TARP(), Joint(draws.theta, draws.x)).at()
-    made = scores.apply(score, dataclasses.replace(draws, q=q))
-    assert (made.draws[0, :, 0] == np.inf).all()
-    assert 0 < float(TARP().test(made, stream(23)).pvalue) <= 1
+    built = scores.apply(score, dataclasses.replace(draws, q=q))
+    assert (built.draws[0, :, 0] == np.inf).all()
+    assert 0 < float(TARP().test(built, stream(23)).pvalue) <= 1
 
 
 @pytest.mark.parametrize("reference", ["random", "x"])
@@ -506,11 +506,11 @@ def test_few_pairs(reference):
     recipe = method.recipe(2, 1)
     score = recipe.learn_all([recipe.of_table(draws, stream(24))], [0])[0].at()
     assert 0 < float(method.test(scores.apply(score, draws), stream(25)).pvalue) <= 1
-    one = PosteriorTable(draws.theta[:1], draws.x[:1], draws.q[:1])
+    item = PosteriorTable(draws.theta[:1], draws.x[:1], draws.q[:1])
     with pytest.raises(ValueError, match="at least 2 true pairs; got 1"):
-        recipe.of_table(one, stream(26))
+        recipe.of_table(item, stream(26))
     with pytest.raises(ValueError, match="at least two ranks"):
-        method.test(scores.apply(score, one), stream(27))
+        method.test(scores.apply(score, item), stream(27))
 
 
 def test_numbers_that_are_none():
@@ -538,9 +538,9 @@ def test_area_is_that_of_the_curve():
     fine = np.linspace(0.5, 1, 20_001)
     share = (u[..., None] <= fine).mean(1)
     expected = ((share - fine)[:, 1:] + (share - fine)[:, :-1]).mean(-1) / 4
-    found = coverage.atc(u, stream(30))
-    np.testing.assert_allclose(found.estimate, expected, atol=1e-4)
-    assert ((found.low < found.estimate) & (found.estimate < found.high)).all()
+    atc = coverage.atc(u, stream(30))
+    np.testing.assert_allclose(atc.estimate, expected, atol=1e-4)
+    assert ((atc.low < atc.estimate) & (atc.estimate < atc.high)).all()
     assert coverage.atc(np.full(5, 0.25), stream(31)).estimate == pytest.approx(1 / 8)
     assert coverage.atc(np.ones(5), stream(31)).estimate == pytest.approx(-3 / 8)
 
@@ -551,8 +551,8 @@ def test_area_lies_in_its_interval(shape):
 
     fine = np.linspace(0.5, 1, 10_001)
     truth = (betainc(*shape, fine) - fine).mean() / 2
-    found = coverage.atc(stream(32, *shape).beta(*shape, size=(3000, 200)), stream(33))
-    inside = ((found.low <= truth) & (truth <= found.high)).mean()
+    atc = coverage.atc(stream(32, *shape).beta(*shape, size=(3000, 200)), stream(33))
+    inside = ((atc.low <= truth) & (truth <= atc.high)).mean()
     assert 0.93 <= inside <= 0.965
 
 
@@ -576,8 +576,8 @@ def test_bootstrap_band_is_that_of_resampled_curves():
     """The multinomial short cut against simulations that are named one by one."""
     u = stream(37).beta(1.5, 1, size=80)
     low, high = coverage.bootstrap_band(u, stream(38), resamples=20_000)
-    named = stream(39).choice(u, size=(20_000, 80))
-    ends = np.quantile(coverage.coverage(named), [0.025, 0.975], axis=0)
+    choice = stream(39).choice(u, size=(20_000, 80))
+    ends = np.quantile(coverage.coverage(choice), [0.025, 0.975], axis=0)
     np.testing.assert_allclose([low, high], ends, atol=1.01 / 80)
     assert np.abs(np.array([low, high]) - ends).mean() < 0.003
     assert (low[0], high[-1]) == (0, 1)
@@ -629,25 +629,25 @@ def test_bad_coverage():
 
 
 def arrays_of(u):
-    made = coverage.atc(u, stream(45))
-    return {"u": u, "k": np.array(20), "atc": made.estimate, "atc_low": made.low,
-            "atc_high": made.high, "tied": np.array(0.0)}  # fmt: skip
+    atc = coverage.atc(u, stream(45))
+    return {"u": u, "k": np.array(20), "atc": atc.estimate, "atc_low": atc.low,
+            "atc_high": atc.high, "tied": np.array(0.0)}  # fmt: skip
 
 
 @pytest.mark.parametrize("u", [stream(46).random(300), np.zeros(0), np.array([0.5])])
 def test_plotly_accepts_it(u):
-    drawn = TARP.figures(arrays_of(u) if u.size > 1 else {"u": u})
-    for one in drawn:
-        go.Figure(one.figure.to_dict())  # figures skip validation for speed: once here
-        assert one.figure.layout.paper_bgcolor == "rgba(0,0,0,0)"
-        assert len(one.figure.to_json()) < 60_000
-        assert one.title
-        assert "if q were right" in one.caption
-        assert "q is correct" not in one.caption
+    drawings = TARP.figures(arrays_of(u) if u.size > 1 else {"u": u})
+    for item in drawings:
+        go.Figure(item.figure.to_dict())  # figures skip validation for speed: once here
+        assert item.figure.layout.paper_bgcolor == "rgba(0,0,0,0)"
+        assert len(item.figure.to_json()) < 60_000
+        assert item.title
+        assert "if q were right" in item.caption
+        assert "q is correct" not in item.caption
     if u.size < 2:
-        assert not drawn[0].figure.data
-        assert drawn[0].figure.layout.annotations[0].text.startswith("No")
-        assert "ATC" not in drawn[0].caption
+        assert not drawings[0].figure.data
+        assert drawings[0].figure.layout.annotations[0].text.startswith("No")
+        assert "ATC" not in drawings[0].caption
 
 
 def test_no_arrays_no_figure():
@@ -674,8 +674,8 @@ def test_axes_do_not_hide_a_wide_posterior():
                  x[:, None] + 3 * rng.standard_normal((400, 50, 1)))  # fmt: skip
     # A box far beyond the draws: distances from its points are ranks along a line.
     score = learn(TARP(), Joint(100 * wide.theta, wide.x)).at()
-    found = TARP().test(scores.apply(score, wide), stream(49))
-    u = found.arrays["u"]
+    outcome = TARP().test(scores.apply(score, wide), stream(49))
+    u = outcome.arrays["u"]
     assert u.min() > 0.02
     assert u.max() < 0.98
     sheet = tarp._coverage_curve(u)
@@ -689,4 +689,4 @@ def test_axes_do_not_hide_a_wide_posterior():
     outside = np.asarray(line.y) > np.asarray(grey.y)[: len(levels)]
     assert outside.sum() > 20
     assert len(band.y) == 2 * len(levels)
-    assert float(found.pvalue) < 1e-6
+    assert float(outcome.pvalue) < 1e-6

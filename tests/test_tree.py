@@ -46,13 +46,16 @@ def test_components_are_those_of_the_original(shared, reference):
 
 @pytest.mark.parametrize("name", ["A-0.01", "A-0.025", "B-0.025", "AB-0.01"])
 def test_densities_are_those_of_the_original(reference, name):
-    case, given, want = reference(f"tree-density-{name}")
+    case, value, want = reference(f"tree-density-{name}")
     classes, sd = case["parameters"]["classes"], case["parameters"]["sigma"]
     for part in ("grid", "points"):
         limits = case["tolerance"][f"log_density_{part}"]
-        found = tree.log_density(given[part].reshape(-1, 2), classes, sd)
+        log_density = tree.log_density(value[part].reshape(-1, 2), classes, sd)
         np.testing.assert_allclose(
-            found, want[f"log_density_{part}"].ravel(), rtol=limits["rtol"], atol=limits["atol"]
+            log_density,
+            want[f"log_density_{part}"].ravel(),
+            rtol=limits["rtol"],
+            atol=limits["atol"],
         )
 
 
@@ -121,22 +124,22 @@ def test_cells_of_the_plane_hold_the_mass_the_density_gives_them():
     counts, *_ = np.histogram2d(*draws.T, bins=[edges, edges])
     full = n * cells > 10
     expected = np.append(n * cells[full], n * (1 - cells[full].sum()))
-    seen = np.append(counts[full], n - counts[full].sum())
+    observed = np.append(counts[full], n - counts[full].sum())
     assert full.sum() > 60
-    assert stats.chisquare(seen, expected * n / expected.sum()).pvalue > 1e-4
+    assert stats.chisquare(observed, expected * n / expected.sum()).pvalue > 1e-4
 
 
 @pytest.mark.parametrize("noise", ["scaled", "added"])
 def test_log_ratio_is_the_oracle(noise):
     bench, gamma = Tree(noise=noise), 1.0
-    drawn = sampling.blocks(bench, gamma, 20_000, 20_000, stream(3, noise))
-    p, q = (bench.log_ratio(rows.theta, rows.x, gamma) for rows in (drawn.p, drawn.q))
+    blocks = sampling.blocks(bench, gamma, 20_000, 20_000, stream(3, noise))
+    p, q = (bench.log_ratio(rows.theta, rows.x, gamma) for rows in (blocks.p, blocks.q))
     assert p.mean() > 4 * p.std() / np.sqrt(len(p))
     assert q.mean() < -4 * q.std() / np.sqrt(len(q))
     weight = np.exp(q)
     assert abs(weight.mean() - 1) < 5 * weight.std() / np.sqrt(len(weight))
-    assert not bench.log_ratio(drawn.p.theta, drawn.p.x, 0.0).any()
-    near = bench.log_ratio(drawn.p.theta, drawn.p.x, 1e-9)
+    assert not bench.log_ratio(blocks.p.theta, blocks.p.x, 0.0).any()
+    near = bench.log_ratio(blocks.p.theta, blocks.p.x, 1e-9)
     assert np.abs(near).max() < 1e-6
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from validation_core.store import Store
 
 
-class Source(Protocol):
+class TrainingSource(Protocol):
     """Where training draws come from: a frozen value."""
 
     @property
@@ -76,7 +76,7 @@ class Simulated(Specification, spec="simulated"):
 class Training(Specification, spec="training"):
     """One network: what it learns from, how, and its seed. Its key is the network's."""
 
-    source: Source
+    source: TrainingSource
     recipe: Recipe = field(default_factory=Classifier)
     seed: int = 0
 

@@ -17,7 +17,7 @@ from validation_core.models import Simulated, Training
 from validation_core.scores.localizer import Embedding, Localizer
 from validation_core.sweep import published as papers
 from validation_core.sweep.plan import Sweep
-from validation_core.sweep.trials import Trials
+from validation_core.sweep.trials import TrialDesign
 from validation_core.types import Benchmark
 
 BENCHMARKS = {kind.name: kind.title for kind in (Gaussian, Tree, Spiral)}
@@ -74,7 +74,7 @@ class Chosen:
 
     def contest(self, trials: int) -> list[Sweep]:
         """CoLT and its rivals at every gamma, the chosen embedding before the others."""
-        design = Trials(trials=trials, n=self.n, k=self.k, alpha=self.alpha)
+        design = TrialDesign(trials=trials, n=self.n, k=self.k, alpha=self.alpha)
         own, gammas = self.colt.embedding, self.benchmark.gammas
         order = sorted(papers.EMBEDDINGS, key=lambda embedding: embedding != own)
         near = sorted(gammas, key=lambda gamma: abs(gamma - self.gamma))

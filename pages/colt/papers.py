@@ -15,10 +15,10 @@ from validation_core.figures.colt.power import UNTRAINED, gallery
 from validation_core.sweep import costs
 from validation_core.sweep import published as papers
 from validation_core.sweep.plan import missing
-from validation_core.sweep.published import Compared, Model, Published
+from validation_core.sweep.published import Model, PublishedPlace, PublishedRate
 from validation_core.types import PowerCell
 
-_TABLES: dict[str, tuple[str, Callable[[], list[Compared]], str]] = {
+_TABLES: dict[str, tuple[str, Callable[[], list[PublishedPlace]], str]] = {
     "table3": (
         "Table 3: power where q ignores x",
         papers.blind_prior_tasks,
@@ -80,7 +80,7 @@ def _spiral() -> None:
         )
 
 
-def _table(key: str, compared: list[Compared], words: str) -> None:
+def _table(key: str, compared: list[PublishedPlace], words: str) -> None:
     store = services().store
     sweeps = [comparison.sweep for comparison in compared]
     left = [task for sweep in sweeps for task in missing(sweep, store)]
@@ -103,7 +103,7 @@ def _table(key: str, compared: list[Compared], words: str) -> None:
     jobs.panel(state, follow=True)
 
 
-def table(compared: Sequence[Compared]) -> pd.DataFrame:
+def table(compared: Sequence[PublishedPlace]) -> pd.DataFrame:
     """Methods by places: what was found here, where it has been run, beside the paper's number."""
     rows: dict[str, dict[str, str]] = {}
     for comparison in compared:
@@ -127,7 +127,7 @@ def _rate(cell: PowerCell) -> str:
     return f"{cell.rate:.2f} [{float(low):.2f}, {float(high):.2f}]"
 
 
-def _printed(published: Published) -> str:
+def _printed(published: PublishedRate) -> str:
     if isinstance(published.value, tuple):
         return f"{published.value[0]:g} to {published.value[1]:g}"
     return f"{published.value:g}"

@@ -9,7 +9,7 @@ from pages.ui.services import services
 from validation_core.figures.colt import power as figures
 from validation_core.sweep import costs
 from validation_core.sweep.plan import missing
-from validation_core.sweep.trials import Trials
+from validation_core.sweep.trials import TrialDesign
 
 TRIALS = 200
 """The paper's number; a first picture comes from ten."""
@@ -20,7 +20,7 @@ def power(chosen: Chosen) -> None:
     store, sweeps = services().store, chosen.contest(TRIALS)
     power_cells = [cell for sweep in sweeps for cell in cells(sweep)]
     if power_cells:
-        design = Trials(n=chosen.n, k=chosen.k, alpha=chosen.alpha)
+        design = TrialDesign(n=chosen.n, k=chosen.k, alpha=chosen.alpha)
         payload = figures.power(power_cells, chosen.benchmark, design, chosen.gamma)
         live.chart(payload, key="colt-power")
         numbers = st.expander("The numbers", key="colt-numbers", on_change="rerun")

@@ -17,7 +17,7 @@ from validation_core.scores.classifier import PRESETS
 from validation_core.sweep import presets as comparisons
 from validation_core.sweep.plan import Sweep
 from validation_core.sweep.presets import BETAS, Comparison
-from validation_core.sweep.trials import Trials
+from validation_core.sweep.trials import TrialDesign
 from validation_core.types import Benchmark
 
 TRIALS = (20, 50, 100, 200, 500, 1000)
@@ -157,7 +157,7 @@ def _own(problems: list[str]) -> Sweep:
         gammas=gammas,
         betas=betas,
         recipe=PRESETS[preset],
-        design=Trials(n=n, k=k, seed=int(seed)),
+        design=TrialDesign(n=n, k=k, seed=int(seed)),
         seed=int(seed),
     )
 

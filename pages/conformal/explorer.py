@@ -4,7 +4,7 @@ import streamlit as st
 
 from pages.ui.services import services
 from validation_core.sweep import conformal_explorer as workbench
-from validation_core.sweep.conformal_explorer import GridTask, Ranks, ScoreGrid
+from validation_core.sweep.conformal_explorer import GridTask, RankGrid, ScoreGrid
 
 
 @st.cache_resource(show_spinner=False, max_entries=32)
@@ -16,6 +16,6 @@ def grid(key: str, _task: GridTask) -> ScoreGrid:
 
 
 @st.cache_resource(show_spinner=False, max_entries=64)
-def ranks(key: str, _scores: ScoreGrid, m: int, n: int, seed: int) -> Ranks:
+def ranks(key: str, _scores: ScoreGrid, m: int, n: int, seed: int) -> RankGrid:
     """Ranks at every beta; keyed by the task's key."""
     return workbench.ranks(_scores, m, n, seed)

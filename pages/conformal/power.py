@@ -12,7 +12,7 @@ from validation_core.methods import C2ST, Multiple, Uniform
 from validation_core.methods.base import Method
 from validation_core.sweep.conformal_explorer import PAPER_M, ScoreGrid
 from validation_core.sweep.plan import Memory, Sweep, collect, missing
-from validation_core.sweep.trials import Trials
+from validation_core.sweep.trials import TrialDesign
 from validation_core.types import PowerCell
 
 Axis = Literal["gamma", "beta", "m"]
@@ -83,7 +83,7 @@ def _sweep(chosen: Chosen, axis: Axis, beta: float) -> Sweep:
         methods=METHODS,
         gammas=chosen.benchmark.gammas if axis == "gamma" else (chosen.gamma,),
         betas=PAPER_BETAS if axis == "beta" else (beta,),
-        design=Trials(trials=TRIALS, n=chosen.n, alpha=chosen.alpha),
+        design=TrialDesign(trials=TRIALS, n=chosen.n, alpha=chosen.alpha),
         recipe=training.recipe,
         seed=training.seed,
     )

@@ -45,19 +45,19 @@ GROUPS = {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run what is asked for; 1 when a requirement is missed."""
-    asked = _arguments(arguments)
-    found: dict[str, list[Row]] = {}
+    requests = _arguments(arguments)
+    result: dict[str, list[Row]] = {}
     with tempfile.TemporaryDirectory(prefix="nptlab-benchmarks-") as folder:
-        lab = Lab(Path(folder), full=asked.full, kept=asked.cache, shared=asked.shared)
-        for name in asked.names or GROUPS:
+        lab = Lab(Path(folder), full=requests.full, kept=requests.cache, shared=requests.shared)
+        for name in requests.names or GROUPS:
             say(f"{name}: {GROUPS[name]}")
-            found[name] = _group(name, lab)
-    every = [row for rows in found.values() for row in rows]
-    print(tables.table(every))
+            result[name] = _group(name, lab)
+    whole = [row for rows in result.values() for row in rows]
+    print(tables.table(whole))
     print(f"\n{_machine()}")
-    if asked.json:
-        asked.json.write_text(json.dumps(_plain(found), indent=1))
-    return int(any(row.ok is False for row in every))
+    if requests.json:
+        requests.json.write_text(json.dumps(_plain(result), indent=1))
+    return int(any(row.ok is False for row in whole))
 
 
 def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -70,26 +70,26 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--shared", type=int, metavar="TABLES",
         help="how many tables one training serves in verdict_level; 0 trains for each",
     )  # fmt: skip
-    asked = parser.parse_args(arguments)
-    if unknown := set(asked.names) - set(GROUPS):
+    requests = parser.parse_args(arguments)
+    if unknown := set(requests.names) - set(GROUPS):
         parser.error(f"a name is one of {', '.join(GROUPS)}; got {', '.join(sorted(unknown))}")
-    if asked.shared is not None and asked.shared < 0:
-        parser.error(f"--shared is 0 or a number of tables; got {asked.shared}")
-    return asked
+    if requests.shared is not None and requests.shared < 0:
+        parser.error(f"--shared is 0 or a number of tables; got {requests.shared}")
+    return requests
 
 
 def _group(name: str, lab: Lab) -> list[Row]:
     """A group's rows; one that fails leaves its error in the table and the others run."""
-    found: list[Row] = []
+    result: list[Row] = []
     try:
         for row in import_module(f"tests.benchmarks.{name}").rows(lab):
             say(f"{row.what}: {row.measured}")
-            found.append(row)
+            result.append(row)
     except Exception as error:
         traceback.print_exc()
         why = " ".join(str(error).split())[:200]
-        found.append(tables.told(GROUPS[name], f"failed: {why}", ok=False))
-    return found
+        result.append(tables.told(GROUPS[name], f"failed: {why}", ok=False))
+    return result
 
 
 def _machine() -> str:

@@ -191,10 +191,10 @@ def _releases(page: Page, slider: Slider, kind: str, *, jump: bool = False) -> T
         if jump:
             page.mouse.down()
         page.mouse.up()
-        found = page.evaluate("() => bench.done()")
-        times.first.append(found["first"] / 1000)
-        times.last.append(found["last"] / 1000)
-        times.answered.append(found["answered"] / 1000)
+        result = page.evaluate("() => bench.done()")
+        times.first.append(result["first"] / 1000)
+        times.last.append(result["last"] / 1000)
+        times.answered.append(result["answered"] / 1000)
     return times
 
 

@@ -101,14 +101,14 @@ def rows(lab: Lab) -> Iterator[Row]:
     skipped, i = 0, FIRST - 1
     while sum(confusion.values()) < wanted:
         i += 1
-        one = defect(i)
-        if not found_by_tests(one.draws, str(lab.folder / "cause")):
+        item = defect(i)
+        if not found_by_tests(item.draws, str(lab.folder / "cause")):
             skipped += 1
             continue
-        got = cause.cause_of(one.draws, i).cause
-        confusion[one.cause, got] += 1
-        if got != one.cause:
-            say(f"{one.label}: {one.cause} told as {got}")
+        got = cause.cause_of(item.draws, i).cause
+        confusion[item.cause, got] += 1
+        if got != item.cause:
+            say(f"{item.label}: {item.cause} told as {got}")
     total = sum(confusion.values())
     right = sum(count for (truth, got), count in confusion.items() if truth == got) / total
     unclear = sum(count for (_, got), count in confusion.items() if got in ("unclear", "none"))
@@ -117,10 +117,10 @@ def rows(lab: Lab) -> Iterator[Row]:
         f"counted: no test finds them; {_table(confusion)}", right=(right, 0.8),
     )  # fmt: skip
     yield row._replace(numbers={**row.numbers, "confusion": _plain(confusion)})
-    named = Counter(cause.cause_of(exact(FIRST + i), i).cause for i in range(EXACT))
-    wrong = EXACT - named["none"] - named["unclear"]
+    counter = Counter(cause.cause_of(exact(FIRST + i), i).cause for i in range(EXACT))
+    wrong = EXACT - counter["none"] - counter["unclear"]
     yield table.at_most(
-        f"causes named for {EXACT} exact posteriors", "", str(dict(named)), wrong=(wrong, 1)
+        f"causes named for {EXACT} exact posteriors", "", str(dict(counter)), wrong=(wrong, 1)
     )
     start = time.perf_counter()
     cause.cause_of(exact_of_ten(), 0)
@@ -134,10 +134,10 @@ def exact_of_ten() -> PosteriorTable:
 
 
 def _plain(confusion: Counter[tuple[str, str]]) -> dict[str, dict[str, int]]:
-    told: dict[str, dict[str, int]] = {}
+    message: dict[str, dict[str, int]] = {}
     for (truth, got), count in sorted(confusion.items()):
-        told.setdefault(truth, {})[got] = count
-    return told
+        message.setdefault(truth, {})[got] = count
+    return message
 
 
 def _table(confusion: Counter[tuple[str, str]]) -> str:

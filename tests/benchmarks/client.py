@@ -76,8 +76,8 @@ class Visitor:
                 return time.perf_counter() - start
 
     def _asking(self, fragment: str) -> BackMsg:
-        asked = BackMsg()
-        state = asked.rerun_script
+        msg = BackMsg()
+        state = msg.rerun_script
         state.query_string = "&".join(f"{name}={value}" for name, value in self._query.items())
         state.page_script_hash = self._script
         state.page_name = "" if self._script else self._page
@@ -85,7 +85,7 @@ class Visitor:
         state.widget_states.widgets.extend(self._values.values())
         state.cached_message_hashes.extend({name for run in self._seen for name in run})
         state.context_info.timezone = "UTC"
-        return asked
+        return msg
 
     def _whole(self, message: ForwardMsg) -> ForwardMsg:
         """The message, or the remembered one that a hash stands for."""

@@ -98,7 +98,7 @@ def run(cell: Cell) -> Found:
     for seed in range(cell.seeds):
         data = recipe.sample(cell.benchmark, cell.gamma, stream(seed, "training rows"))
         (network,) = recipe.learn_all([data], [seed])
-        design = trials.Trials(trials=cell.trials, n=cell.n, k=cell.k, seed=1 + seed)
+        design = trials.TrialDesign(trials=cell.trials, n=cell.n, k=cell.k, seed=1 + seed)
         for beta in betas:
             (tested,) = trials.run(cell.benchmark, at, network.at(beta), [cell.method], design)
             pvalues[beta] += tested.pvalues.tolist()

@@ -52,12 +52,12 @@ async def _crowd(server: Server) -> tuple[list[float], dict[str, list[float]], f
         await visitor.open()
     before = sum(visitor.bytes for visitor in visitors)
     say("all are in")
-    found = await asyncio.gather(*(_visit(v, i) for i, v in enumerate(visitors)))
+    result = await asyncio.gather(*(_visit(v, i) for i, v in enumerate(visitors)))
     size = sum(visitor.bytes for visitor in visitors) - before
     for visitor in visitors:
         await visitor.__aexit__(None, None, None)
     times: dict[str, list[float]] = {}
-    for name, seconds in (pair for pairs in found for pair in pairs):
+    for name, seconds in (pair for pairs in result for pair in pairs):
         times.setdefault(name, []).append(seconds)
     return alone, times, size / 1000 / (VISITORS * UPDATES)
 
@@ -65,12 +65,12 @@ async def _crowd(server: Server) -> tuple[list[float], dict[str, list[float]], f
 async def _visit(visitor: Visitor, name: int) -> list[tuple[str, float]]:
     """Updates a second apart, begun at a moment of the visitor's own."""
     await asyncio.sleep(EVERY * stream(name, "phase").random())
-    found = []
+    results = []
     for i in range(UPDATES):
         due = time.perf_counter() + EVERY
-        found.append(await _update(visitor, i, name))
+        results.append(await _update(visitor, i, name))
         await asyncio.sleep(max(0.0, due - time.perf_counter()))
-    return found
+    return results
 
 
 async def _update(visitor: Visitor, i: int, name: int) -> tuple[str, float]:

@@ -40,12 +40,12 @@ def main(file: Path, cache: Path) -> None:
         if not active:
             break
         time.sleep(0.01)
-    said = diagnosis.verdict(records, upload, seed=SEED, pending=to_come)
+    verdict = diagnosis.verdict(records, upload, seed=SEED, pending=to_come)
     seconds = time.perf_counter() - start
     state = job.snapshot()
     print(json.dumps({
         "came": came, "seconds": seconds, "state": state.state, "message": state.message,
-        "verdict": said.verdict, "to_come": to_come,
+        "verdict": verdict.verdict, "to_come": to_come,
     }))  # fmt: skip
     services.engine.close()
 

@@ -88,13 +88,13 @@ def figure(title: str, progress: Progress) -> go.Figure:
         ]
         notes.append(style.note(curve.label, 1.02, 1 - 0.06 * i, look.color, paper=True))
     gammas = [cell.gamma for cell in progress.cells]
-    made = style.figure(
+    built = style.figure(
         traces, x=style.Axis("gamma", (min(gammas), max(gammas) or 1.0)), height=380,
         y=style.Axis("share rejected", (0, 1.02), percent=True), right=150, notes=notes,
         shapes=[style.hline(progress.cells[0].alpha)],
     )  # fmt: skip
-    made.layout.title = {"text": title}
-    return made
+    built.layout.title = {"text": title}
+    return built
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -104,23 +104,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--trials", type=int, help="a point; the comparison's own otherwise")
     parser.add_argument("--cache", type=Path, help="keep what is computed in this folder")
     parser.add_argument("--html", type=Path, help="write the figures to this file")
-    asked = parser.parse_args(arguments)
+    requests = parser.parse_args(arguments)
     pages, wrong = [], []
     with tempfile.TemporaryDirectory() as temporary:
-        store = Store(asked.cache or Path(temporary))
-        for name in asked.names:
-            one = comparisons.by_name(name)
-            progress = compute(one.title, one.sweep, store, asked.trials)
-            print(f"\n**{one.title}** {one.differs}\n\n{table(progress)}", flush=True)
+        store = Store(requests.cache or Path(temporary))
+        for name in requests.names:
+            by_name = comparisons.by_name(name)
+            progress = compute(by_name.title, by_name.sweep, store, requests.trials)
+            print(f"\n**{by_name.title}** {by_name.differs}\n\n{table(progress)}", flush=True)
             wrong += [
                 f"{cell.label}: {cell.rejections} of {cell.trials}"
                 for cell in comparisons.broken(progress.cells)
             ]
-            pages.append(figure(one.title, progress).to_html(
+            pages.append(figure(by_name.title, progress).to_html(
                 include_plotlyjs=not pages, full_html=False
             ))  # fmt: skip
-    if asked.html:
-        asked.html.write_text("<meta charset='utf-8'>" + "\n".join(pages), encoding="utf-8")
+    if requests.html:
+        requests.html.write_text("<meta charset='utf-8'>" + "\n".join(pages), encoding="utf-8")
     print("\nLevels broken: " + ("; ".join(wrong) or "none"))
     return int(bool(wrong))
 

@@ -36,12 +36,12 @@ from validation_core.simulations import GRID, InferenceRun, RunTermsStudy, figur
 from validation_core.store import Store
 from validation_core.sweep import presets as comparisons
 from validation_core.sweep import published as papers
-from validation_core.sweep.plan import Curve, Sweep
+from validation_core.sweep.plan import Sweep, SweepCurve
 from validation_core.sweep.presets import Comparison
-from validation_core.sweep.trials import Trials
+from validation_core.sweep.trials import TrialDesign
 
 GALLERY = ROOT / "validation_core" / "data" / "gallery"
-DESIGN = Trials(trials=TRIALS)
+DESIGN = TrialDesign(trials=TRIALS)
 
 
 def conformal() -> list[Sweep]:
@@ -81,7 +81,7 @@ def sweeps() -> dict[str, Sweep]:
     return {**pages, **{one.title: one.sweep for one in compared()}}
 
 
-def curves() -> list[Curve]:
+def curves() -> list[SweepCurve]:
     """The records of those curves."""
     return [sweep.curve(method) for sweep in sweeps().values() for method in sweep.methods]
 

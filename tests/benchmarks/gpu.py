@@ -53,7 +53,7 @@ def rows(lab: Lab) -> Iterator[Row]:
     say(f"{len(points)} classifiers for the figure: {training:.1f} s")
     start = time.perf_counter()
     for (benchmark, gamma, _), network in zip(points, networks, strict=True):
-        design = trials.Trials(trials=size.trials, n=1000)
+        design = trials.TrialDesign(trials=size.trials, n=1000)
         trials.run(benchmark, gamma, network.at(), METHODS, design)
     yield _judged(
         "the whole power figure, six perturbations, all m, R = 200", 60.0,

@@ -41,9 +41,9 @@ def rows(lab: Lab) -> Iterator[Row]:
     note = f"{1000 * once:.0f} ms against {1000 * alone:.0f} ms, {ITERATIONS} iterations"
     yield table.at_least(what, "times faster", note, ratio=(alone / once, 20.0))
     apart = max(
-        np.abs(one - other).max()
+        np.abs(item - other).max()
         for k, q in enumerate(each)
-        for one, other in ((whole.mean[k], q.mean[0]), (whole.scale[k], q.scale[0]))
+        for item, other in ((whole.mean[k], q.mean[0]), (whole.scale[k], q.scale[0]))
     )
     what = "the same result both ways: the largest difference of a mean or scale"
     yield table.at_most(what, "", gap=(float(apart), 1e-12))

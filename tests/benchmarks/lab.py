@@ -14,7 +14,7 @@ from validation_core.scores.classifier import PRESETS
 from validation_core.store import Store
 from validation_core.sweep.conformal_explorer import PAPER_M, GridTask
 from validation_core.sweep.plan import Sweep
-from validation_core.sweep.trials import Trials
+from validation_core.sweep.trials import TrialDesign
 
 ROOT = Path(__file__).resolve().parents[2]
 METHODS = (C2ST(), Multiple(), *(Uniform(m=m) for m in PAPER_M))
@@ -46,7 +46,7 @@ class Lab:
         tasks = [GridTask(training=training(gamma)) for gamma in Gaussian().gammas]
         power = Sweep(
             benchmark=Gaussian(), methods=METHODS, gammas=Gaussian().gammas,
-            design=Trials(trials=20, n=1000), recipe=training(0.0).recipe,
+            design=TrialDesign(trials=20, n=1000), recipe=training(0.0).recipe,
         )  # fmt: skip
         for task in [*tasks, *power.tasks]:
             if not task.done(store):

@@ -76,11 +76,11 @@ def _made(file: Path, n: int, k: int, d: int) -> tuple[Path, float]:
 def _ran(file: Path, answers: str) -> Ran:
     """The command on a file with an empty cache, and these answers."""
     with tempfile.TemporaryDirectory(dir=file.parent) as folder:
-        found = Path(folder) / "found.json"
+        result = Path(folder) / "found.json"
         start = time.perf_counter()
         process = subprocess.Popen(
             [sys.executable, "-m", "validation_core", "diagnose", str(file), "--answers", answers,
-             "--json", str(found)],
+             "--json", str(result)],
             cwd=ROOT, env={**os.environ, "NPTLAB_CACHE": str(Path(folder) / "cache")},
             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
@@ -91,9 +91,9 @@ def _ran(file: Path, answers: str) -> Ran:
         process.returncode = os.waitstatus_to_exitcode(status)
         seconds = time.perf_counter() - start
         if process.returncode:
-            told = "".join(line for _, line in lines)
-            raise RuntimeError(f"diagnose ended with {process.returncode}:\n{told}")
-        said = json.loads(found.read_text(encoding="utf-8"))
+            text = "".join(line for _, line in lines)
+            raise RuntimeError(f"diagnose ended with {process.returncode}:\n{text}")
+        data = json.loads(result.read_text(encoding="utf-8"))
     first = next(came for came, line in lines if ": p " in line)
     cpu = used.ru_utime + used.ru_stime
-    return Ran(seconds, first, cpu, used.ru_maxrss * 1024 / 1e6, said["verdict"])
+    return Ran(seconds, first, cpu, used.ru_maxrss * 1024 / 1e6, data["verdict"])

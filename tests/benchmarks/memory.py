@@ -17,7 +17,7 @@ def family(pid: int) -> list[int]:
         children = [int(c) for t in threads for c in (t / "children").read_text().split()]
     except OSError:  # it has ended
         return []
-    return [pid, *(one for child in children for one in family(child))]
+    return [pid, *(item for child in children for item in family(child))]
 
 
 def resident(pid: int) -> float:

@@ -17,7 +17,7 @@ from validation_core import models
 from validation_core.methods import Uniform
 from validation_core.store import Store
 from validation_core.sweep.plan import Sweep, collect, missing
-from validation_core.sweep.trials import Trials
+from validation_core.sweep.trials import TrialDesign
 from validation_core.types import PowerCell
 
 GAMMA, BETA = 0.05, 0.7  # Uniform(50) rejects every other time: an answer that could differ
@@ -37,14 +37,14 @@ def rows(lab: Lab) -> Iterator[Row]:
     models.trained(Store(network), training(GAMMA))
     folders = iter(lab.folder / f"power-{i}" for i in range(9))
 
-    def tested(design: Trials, *methods: Uniform) -> Tested:
+    def tested(design: TrialDesign, *methods: Uniform) -> Tested:
         return _tested(design, methods or METHODS, network, next(folders))
 
-    tested(Trials(trials=2, n=100))  # whatever is made once
-    cell = tested(Trials(trials=TRIALS, n=1000))
+    tested(TrialDesign(trials=2, n=100))  # whatever is made once
+    cell = tested(TrialDesign(trials=TRIALS, n=1000))
     what = "one power cell, R = 200, n = 1000, C2ST + Multiple + Uniform at seven m"
     yield table.at_most(what, "s", "one thread", seconds=(cell.seconds, 4.0))
-    fresh = Trials(trials=TRIALS if lab.full else FRESH, n=1000, protocol="fresh")
+    fresh = TrialDesign(trials=TRIALS if lab.full else FRESH, n=1000, protocol="fresh")
     pooled = tested(replace(fresh, trials=TRIALS, protocol="pooled"), Uniform(m=50))
     yield _protocols(pooled, tested(fresh, Uniform(m=50)))
 
@@ -72,7 +72,7 @@ def _apart(rates: list[float], trials: list[int]) -> float:
     return float(abs(rates[0] - rates[1]) / sd) if sd else 0.0
 
 
-def _tested(design: Trials, methods: tuple, network: Path, folder: Path) -> Tested:
+def _tested(design: TrialDesign, methods: tuple, network: Path, folder: Path) -> Tested:
     """Every part of one place in a store of its own, where the network is found."""
     at = training(GAMMA)
     sweep = Sweep(

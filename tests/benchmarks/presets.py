@@ -26,11 +26,11 @@ def rows(lab: Lab) -> Iterator[Row]:
     aucs: dict[str, tuple[float, ...]] = {}
     for perturbation in chosen:
         benchmark = Gaussian(perturbation=perturbation)
-        found = [_trained(benchmark, preset) for preset in ("interactive", "paper")]
-        aucs[perturbation] = tuple(_auc(benchmark, network) for network in found)
-        for name, network in zip(seconds, found, strict=True):
+        results = [_trained(benchmark, preset) for preset in ("interactive", "paper")]
+        aucs[perturbation] = tuple(_auc(benchmark, network) for network in results)
+        for name, network in zip(seconds, results, strict=True):
             seconds[name].append(network.seconds)
-        say(f"{perturbation}: AUC {aucs[perturbation]}, {[f'{n.seconds:.1f} s' for n in found]}")
+        say(f"{perturbation}: AUC {aucs[perturbation]}, {[f'{n.seconds:.1f} s' for n in results]}")
     many = f"{len(chosen)} of {len(PERTURBATIONS)} perturbations, one thread"
     yield _times(seconds, many)
     yield _differences(aucs, many)
@@ -66,7 +66,7 @@ def _trained(benchmark: Gaussian, preset: Preset) -> TrainedClassifier:
 
 def _auc(benchmark: Gaussian, network: TrainedClassifier) -> float:
     rng = stream(1, "held out")
-    drawn = sampling.blocks(benchmark, middle(benchmark), _HELD, _HELD, rng)
+    blocks = sampling.blocks(benchmark, middle(benchmark), _HELD, _HELD, rng)
     score = network.at()
-    p, q = score(drawn.p.theta, drawn.p.x), score(drawn.q.theta, drawn.q.x)
+    p, q = score(blocks.p.theta, blocks.p.x), score(blocks.q.theta, blocks.q.x)
     return float(statistics.auc(p, q))

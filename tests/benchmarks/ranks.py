@@ -29,14 +29,14 @@ def rows(lab: Lab) -> Iterator[Row]:
     what = f"ranks and their statistics on N = {N}, K = {K}, D = {D}"
     note = f"KS, Anderson-Darling, Cramér-von Mises; median of {_REPEATS}, one thread"
     yield table.at_most(what, "s", note, seconds=(seconds, 0.2))
-    drawn = PosteriorTable(truth.T.copy(), np.zeros((N, 0)), np.moveaxis(draws, 0, -1).copy())
-    from_table = _median(lambda: _from_table(drawn))
+    sketch = PosteriorTable(truth.T.copy(), np.zeros((N, 0)), np.moveaxis(draws, 0, -1).copy())
+    from_table = _median(lambda: _from_table(sketch))
     yield table.told("the same from a table (N, K, D)", f"{from_table:.3f} s", seconds=from_table)
 
 
 def _from_table(drawn: PosteriorTable) -> None:
-    made = scores.apply(SBC().score(), drawn)
-    _statistics(made.truth, made.draws, stream(0, "ties"))
+    built = scores.apply(SBC().score(), drawn)
+    _statistics(built.truth, built.draws, stream(0, "ties"))
 
 
 def _statistics(truth: np.ndarray, draws: np.ndarray, rng: np.random.Generator) -> None:

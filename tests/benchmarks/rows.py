@@ -48,13 +48,13 @@ def latency(what: str, seconds: Sequence[float], median: float, p95: float, note
 def _row(
     what: str, unit: str, note: str, sign: str, limits: Mapping[str, tuple[float, float]], ok: bool
 ) -> Row:
-    named = len(limits) > 1
+    by_name = len(limits) > 1
     must, got = [], []
     for name, (value, limit) in limits.items():
-        said = f"{name} " if named else ""
-        must.append(f"{said}{sign} {limit:.4g} {unit}")
-        shown = f"{value:.0f}" if value >= 100 else f"{value:.3g}"
-        got.append(f"{said}{shown} {unit}")
+        text = f"{name} " if by_name else ""
+        must.append(f"{text}{sign} {limit:.4g} {unit}")
+        visible = f"{value:.0f}" if value >= 100 else f"{value:.3g}"
+        got.append(f"{text}{visible} {unit}")
     measured = ", ".join(got) + (f" ({note})" if note else "")
     numbers = {name: value for name, (value, _) in limits.items()}
     return Row(what, ", ".join(must), measured, bool(ok), numbers)

@@ -36,24 +36,24 @@ SEED = 0
 def rows(lab: Lab) -> Iterator[Row]:
     """Seconds until there is something to read, and until all is there."""
     benchmark = Gaussian(perturbation="mean_shift", dim_x=D, dim_theta=D)
-    drawn = sampling.table(benchmark, 0.0, N, K, stream(0, "upload"))
+    sketch = sampling.table(benchmark, 0.0, N, K, stream(0, "upload"))
     file = lab.folder / "sensitivity.npz"
-    parts = {"theta": drawn.theta, "x": drawn.x, "theta_q": drawn.q}
+    parts = {"theta": sketch.theta, "x": sketch.x, "theta_q": sketch.q}
     np.savez(file, **{name: part.astype(np.float32) for name, part in parts.items()})
     command = [sys.executable, "-m", "tests.benchmarks.sensitivity", str(file)]
     out, _, _ = watched([*command, str(lab.folder / "answers")])
-    found = json.loads(out)
+    data = json.loads(out)
     yield table.at_most(
         f"200 self-made tables of {SIZE}, all tests, networks trained", "s",
-        found["level"], all=(found["checker"], 8.0),
+        data["level"], all=(data["checker"], 8.0),
     )  # fmt: skip
-    ranks = max(found["came"][: len(DEFAULT)])
+    ranks = max(data["came"][: len(DEFAULT)])
     yield table.at_most(
         f"sensitivity of that table to {', '.join(DEFAULT)}", "s",
-        f"CPU of all, diagnosis included, {found['cpu']:.0f} s",
-        by_ranks=(ranks, 3.0), all=(found["all"], 60.0),
+        f"CPU of all, diagnosis included, {data['cpu']:.0f} s",
+        by_ranks=(ranks, 3.0), all=(data["all"], 60.0),
     )  # fmt: skip
-    for sentence in found["said"]:
+    for sentence in data["said"]:
         yield table.told("what it says", sentence)
 
 
@@ -72,21 +72,21 @@ def main(file: Path, cache: Path) -> None:
     checker, sensitivity = by_name("checker"), by_name("sensitivity")
     level = checker.studies(upload, methods, SEED)
     (took,) = _done(services, level)
-    asked = sensitivity.studies(upload, methods, SEED)
-    came = _done(services, asked)
+    studies = sensitivity.studies(upload, methods, SEED)
+    came = _done(services, studies)
     services.engine.close()
-    found = sensitivity.gather([_kept(task, store) for task in asked])
+    result = sensitivity.gather([_kept(task, store) for task in studies])
     sentence = checker.describe(_kept(level[0], store), Names(()))[0]
     print(json.dumps({
         "checker": took, "level": sentence, "came": came,
-        "all": max(came), "said": sensitivity.describe(found, Names(())), "cpu": _cpu(),
+        "all": max(came), "said": sensitivity.describe(result, Names(())), "cpu": _cpu(),
     }))  # fmt: skip
 
 
 def _kept(task: TableStudy[Any], store: Store) -> Any:
-    found = task.load(store)
-    assert found is not None
-    return found
+    stored = task.load(store)
+    assert stored is not None
+    return stored
 
 
 def _done(services: Any, asked: Sequence[Any]) -> list[float]:

@@ -28,8 +28,8 @@ def rows(lab: Lab) -> Iterator[Row]:
     folder = lab.folder / "simulations"
     store = Store(folder)
     first, whole = _watch(plan, folder)
-    found = collect(plan, store)
-    worked = sum(float(np.nansum(terms.seconds)) for terms in found.values())
+    result = collect(plan, store)
+    worked = sum(float(np.nansum(terms.seconds)) for terms in result.values())
     note = f"{len(plan.runs())} runs of {plan.datasets} data sets, {_WORKERS} workers"
     yield table.at_most("Figure 1: first panel, heart transplants", "s", note,
                         seconds=(first, 15.0))  # fmt: skip

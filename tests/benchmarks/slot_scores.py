@@ -1,4 +1,4 @@
-"""The score within x beside today's classifier and DC's scorer: power, level, seconds, memory.
+"""The score within x beside today's classifier and DC's: power, level, seconds, memory.
 
 Both scores learn on one half of each table and are tested on the other, by the exact KS test of
 the truth's rank within x; DC by its permutations. Defects are made with q right but for one

@@ -24,10 +24,10 @@ _LIMIT = 3.0  # seconds
 def rows(lab: Lab) -> Iterator[Row]:
     """Another table in a new window each time: nothing of it is known to the server."""
     with product(lab.folder / "upload") as server, sync_playwright() as playwright:
-        found = chromium()
-        if found is None:
+        result = chromium()
+        if result is None:
             raise RuntimeError("There is no Chromium: install it, or name one in NPTLAB_CHROMIUM.")
-        browser = playwright.chromium.launch(executable_path=found, args=list(FLAGS))
+        browser = playwright.chromium.launch(executable_path=result, args=list(FLAGS))
         files = [_file(lab.folder / f"upload-{i}.npz", i) for i in range(_TIMES)]
         seconds = [_seconds(browser, f"{server.url}/diagnose", file) for file in files]
         browser.close()
@@ -42,8 +42,8 @@ def rows(lab: Lab) -> Iterator[Row]:
 def _file(path: Path, seed: int) -> Path:
     rng = stream(seed, "upload")
     shapes = {"theta": (_N, _D), "x": (_N, _D), "theta_q": (_N, _K, _D)}
-    made = {name: rng.standard_normal(shape, dtype=np.float32) for name, shape in shapes.items()}
-    np.savez(path, **made)  # type: ignore[arg-type]
+    built = {name: rng.standard_normal(shape, dtype=np.float32) for name, shape in shapes.items()}
+    np.savez(path, **built)  # type: ignore[arg-type]
     return path
 
 

@@ -29,29 +29,29 @@ def rows(lab: Lab) -> Iterator[Row]:
     limit = 3 * size + 500
     command = [sys.executable, "-m", "tests.benchmarks.diagnosing", str(file)]
     out, _, watch = watched([*command, str(lab.folder / "verdict")])
-    found = json.loads(out)
-    if found["state"] != "done":
-        raise RuntimeError(f"The diagnosis {found['state']}: {found['message']}")
-    first = min(found["came"].values())
-    each = ", ".join(f"{name} {seconds:.1f}" for name, seconds in found["came"].items())
+    data = json.loads(out)
+    if data["state"] != "done":
+        raise RuntimeError(f"The diagnosis {data['state']}: {data['message']}")
+    first = min(data["came"].values())
+    each = ", ".join(f"{name} {seconds:.1f}" for name, seconds in data["came"].items())
     yield table.at_most(
         f"verdict on an uploaded {SIZE} table, through warm workers", "s", each,
-        all=(found["seconds"], 15.0), first=(first, 2.0),
+        all=(data["seconds"], 15.0), first=(first, 2.0),
     )  # fmt: skip
     yield _memory("peak memory of that, largest process", watch, limit, size)
     command = [sys.executable, "-m", "validation_core", "diagnose", str(file), "--json", "-"]
     out, seconds, watch = watched(command)
-    said = json.loads(out)["verdict"]
+    verdict = json.loads(out)["verdict"]
     what = "the same on the command line, from a cold start"
-    yield table.at_most(what, "s", f"verdict: {said}", all=(seconds, 15.0))
+    yield table.at_most(what, "s", f"verdict: {verdict}", all=(seconds, 15.0))
     yield _memory("peak memory of that, largest process", watch, limit, size)
 
 
 def _upload(folder: Path) -> tuple[Path, float]:
     """The table as a file, and its arrays' size in MB."""
     benchmark = Gaussian(perturbation="covariance_scaling", dim_x=D, dim_theta=D)
-    drawn = sampling.table(benchmark, 1.0, N, K, stream(0, "upload"))
-    arrays = {"theta": drawn.theta, "x": drawn.x, "theta_q": drawn.q}
+    sketch = sampling.table(benchmark, 1.0, N, K, stream(0, "upload"))
+    arrays = {"theta": sketch.theta, "x": sketch.x, "theta_q": sketch.q}
     file = folder / "upload.npz"
     np.savez(file, **arrays)
     return file, sum(array.nbytes for array in arrays.values()) / 2**20

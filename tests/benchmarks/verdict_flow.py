@@ -61,9 +61,10 @@ def flow(kept: Path, seed: int = 0) -> NSF:
         network.load_state_dict(state)
         return network
     theta, x = (
-        torch.from_numpy(one).float() for one in two_moons(SIMULATIONS + HELD, stream(seed))
+        torch.from_numpy(two_moon).float()
+        for two_moon in two_moons(SIMULATIONS + HELD, stream(seed))
     )
-    held = slice(SIMULATIONS, None)
+    held_out = slice(SIMULATIONS, None)
     best, state = np.inf, network.state_dict()
     adam = torch.optim.Adam(network.parameters(), lr=RATE)
     order = torch.Generator().manual_seed(seed)
@@ -74,14 +75,14 @@ def flow(kept: Path, seed: int = 0) -> NSF:
             loss.backward()
             adam.step()
         with torch.inference_mode():
-            loss = float(-network(x[held]).log_prob(theta[held]).mean())
+            loss = float(-network(x[held_out]).log_prob(theta[held_out]).mean())
         if loss < best:
             best, state = loss, {n: a.clone() for n, a in network.state_dict().items()}
         if epoch % 10 == 0:
             say(f"flow, epoch {epoch} of {EPOCHS}, held out {loss:.3f}")
     network.load_state_dict(state)
     kept.parent.mkdir(parents=True, exist_ok=True)
-    np.savez(kept, **{name: one.numpy() for name, one in network.state_dict().items()})
+    np.savez(kept, **{name: two_moon.numpy() for name, two_moon in network.state_dict().items()})
     return network
 
 
@@ -113,7 +114,7 @@ def rows(lab: Lab) -> Iterator[Row]:
     distance, error = nats(network)
     count = FULL if lab.full else QUICK
     for n in SIZES:
-        said, share = [], {}
+        example, share = [], {}
         for column, words in WORDS.items():
             start = time.perf_counter()
             p = np.array([
@@ -121,11 +122,13 @@ def rows(lab: Lab) -> Iterator[Row]:
             ])  # fmt: skip
             each = (time.perf_counter() - start) / count
             share[column] = float(np.mean(p <= ALPHA))
-            said.append(f"{words} {share[column]:.2f}, median p {np.median(p):.3g}, {each:.0f} s")
+            example.append(
+                f"{words} {share[column]:.2f}, median p {np.median(p):.3g}, {each:.0f} s"
+            )
         least = LEAST.get(n)
         yield table.told(
             f"NSF on two moons, {distance:.2f} ± {2 * error:.2f} nats, N, K = {n}, {DRAWS}",
-            f"{'; '.join(said)} (of {count} tables)",
+            f"{'; '.join(example)} (of {count} tables)",
             None if least is None else share["complete"] >= least,
             "" if least is None else f">= {least:.2g}, complete", share=share,
         )  # fmt: skip

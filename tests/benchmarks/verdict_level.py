@@ -112,18 +112,18 @@ def rows(lab: Lab) -> Iterator[Row]:
     tables = FULL if lab.full else QUICK
     shared = (SHARED if lab.full else 0) if lab.shared is None else lab.shared
     file = f"verdict_level_shared_{shared}.jsonl" if shared else "verdict_level.jsonl"
-    kept = (lab.kept or lab.folder) / file
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    _fill(kept, tables, shared)
-    found = _read(kept)
+    remaining = (lab.kept or lab.folder) / file
+    remaining.parent.mkdir(parents=True, exist_ok=True)
+    _fill(remaining, tables, shared)
+    upload = _read(remaining)
     how = f"one training for {shared} tables of new rows" if shared else "a training each"
     outside = (1 - CONFIDENCE) / len(SHAPES)
     for name, shape in SHAPES.items():
-        mine = [found[name, trial] for trial in range(tables)]
-        wrong = sum(one["problem"] for one in mine)
+        mine = [upload[name, trial] for trial in range(tables)]
+        wrong = sum(item["problem"] for item in mine)
         # The upper end of a two-sided interval: one side of it holds half of what lies outside.
         _, most = binomial_bounds(tables, ALPHA, 1 - 2 * outside)
-        seconds = float(np.mean([one["seconds"] for one in mine]))
+        seconds = float(np.mean([item["seconds"] for item in mine]))
         what = (
             f"false alarms of the whole verdict, exact posterior '{name}', "
             f"N, K, D, M = {', '.join(map(str, shape[:4]))}"
@@ -135,7 +135,7 @@ def rows(lab: Lab) -> Iterator[Row]:
 def _each(found: list[dict[str, Any]]) -> str:
     """How often each method by itself lies below the level."""
     labels = list(found[0]["pvalues"])
-    rates = [np.mean([one["pvalues"][label] <= ALPHA for one in found]) for label in labels]
+    rates = [np.mean([item["pvalues"][label] <= ALPHA for item in found]) for label in labels]
     return ", ".join(f"{label} {rate:.3f}" for label, rate in zip(labels, rates, strict=True))
 
 
@@ -153,7 +153,7 @@ def _fill(kept: Path, tables: int, shared: int) -> None:
     os.environ.update(dict.fromkeys(_THREADS, "1"))  # read by each process as it starts
     count, last = 0, 0
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        futures = [pool.submit(some_tables, *one) for one in missing]
+        futures = [pool.submit(some_tables, *item) for item in missing]
         for future in as_completed(futures):
             lines = future.result()
             with kept.open("a", encoding="utf-8") as file:
@@ -166,14 +166,14 @@ def _fill(kept: Path, tables: int, shared: int) -> None:
 
 def _read(kept: Path) -> dict[tuple[str, int], dict[str, Any]]:
     """The lines that are complete: the last one may have been cut off."""
-    found = {}
+    result = {}
     for line in kept.read_text(encoding="utf-8").splitlines() if kept.exists() else ():
         try:
-            one = json.loads(line)
+            data = json.loads(line)
         except json.JSONDecodeError:
             continue
-        found[one["shape"], one["trial"]] = one
-    return found
+        result[data["shape"], data["trial"]] = data
+    return result
 
 
 def some_tables(name: str, training: int | None, trials: list[int]) -> list[dict[str, Any]]:
@@ -194,8 +194,8 @@ def _exact(name: str, trial: int, *part: str) -> Upload:
     n, k, _, m, law = SHAPES[name]
     rng = stream(trial, "exact", name, *part)
     x = rng.standard_normal((n, m))
-    drawn = law(x, k + 1, rng)
-    arrays = {"theta": drawn[:, 0], "x": x, "theta_q": np.ascontiguousarray(drawn[:, 1:])}
+    sketch = law(x, k + 1, rng)
+    arrays = {"theta": sketch[:, 0], "x": x, "theta_q": np.ascontiguousarray(sketch[:, 1:])}
     return Upload.of(arrays, order="NKD")
 
 
@@ -227,10 +227,10 @@ def _told(name: str, trial: int, networks: _Networks) -> dict[str, Any]:
         diagnosis.run_method(upload, method, trial, network=partial(networks.of, method))
         for method in diagnosis.default_methods()
     ]
-    found = diagnosis.verdict(records, upload, alpha=ALPHA, seed=trial)
+    verdict = diagnosis.verdict(records, upload, alpha=ALPHA, seed=trial)
     return {
-        "shape": name, "trial": trial, "problem": found.verdict == "problem found",
-        "verdict": found.verdict, "adjusted": min(found.adjusted.values()),
-        "pvalues": {one.label: one.pvalue for one in records if one.status == "ran"},
+        "shape": name, "trial": trial, "problem": verdict.verdict == "problem found",
+        "verdict": verdict.verdict, "adjusted": min(verdict.adjusted.values()),
+        "pvalues": {record.label: record.pvalue for record in records if record.status == "ran"},
         "seconds": time.perf_counter() - start,
     }  # fmt: skip

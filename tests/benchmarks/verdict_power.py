@@ -191,28 +191,30 @@ def rows(lab: Lab) -> Iterator[Row]:
         Asked("null", name, trial, column)
         for column, count in NULL_TABLES.items() for trial in range(count) for name in NULLS
     ] if lab.full else []  # fmt: skip
-    kept = (lab.kept or lab.folder) / "verdict_power.jsonl"
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    _fill(kept, [*errors, *nulls])
-    lines = _read(kept)
+    remaining = (lab.kept or lab.folder) / "verdict_power.jsonl"
+    remaining.parent.mkdir(parents=True, exist_ok=True)
+    _fill(remaining, [*errors, *nulls])
+    lines = _read(remaining)
     for name, error in ERRORS.items():
-        yield _power(name, error, [lines[one] for one in errors if one.name == name], tables)
-    yield from _times([lines[one] for one in errors])
+        yield _power(name, error, [lines[item] for item in errors if item.name == name], tables)
+    yield from _times([lines[item] for item in errors])
     for column in VERDICTS if nulls else ():
         for name in NULLS:
             yield _level(name, column, [
-                lines[one] for one in nulls if one.name == name and one.column == column
+                lines[item] for item in nulls if item.name == name and item.column == column
             ])  # fmt: skip
 
 
 def _power(name: str, error: Error, lines: Sequence[dict[str, Any]], tables: int) -> Row:
-    said, share, middle = [], {}, {}
+    example, share, middle = [], {}, {}
     for column, words in WORDS.items():
-        mine = [one for one in lines if one["column"] == column]
-        p = np.array([one["p"] for one in mine])
-        seconds = float(np.median([one["seconds"] for one in mine]))
+        mine = [line for line in lines if line["column"] == column]
+        p = np.array([line["p"] for line in mine])
+        seconds = float(np.median([line["seconds"] for line in mine]))
         share[column], middle[column] = float(np.mean(p <= ALPHA)), float(np.median(p))
-        said.append(f"{words} {share[column]:.2f}, median p {middle[column]:.3g}, {seconds:.1f} s")
+        example.append(
+            f"{words} {share[column]:.2f}, median p {middle[column]:.3g}, {seconds:.1f} s"
+        )
     must = "" if error.least is None else f">= {error.least:.4g}, complete"
     ok = None
     if error.least is not None and tables >= FULL:  # of a few tables the share is too coarse
@@ -223,16 +225,16 @@ def _power(name: str, error: Error, lines: Sequence[dict[str, Any]], tables: int
         ok = ok if ok is None else ok and floor
     size = f"N, K, D = {N}, {K}, {error.d}"
     return table.told(
-        f"found at {ALPHA:.0%}: {name}, {size}", f"{'; '.join(said)} (of {tables} tables)", ok,
+        f"found at {ALPHA:.0%}: {name}, {size}", f"{'; '.join(example)} (of {tables} tables)", ok,
         must, share=share, median=middle,
     )  # fmt: skip
 
 
 def _times(lines: Sequence[dict[str, Any]]) -> Iterator[Row]:
     """Of tables of D parameters: 30 take longer, and have their own line."""
-    usual = [one for one in lines if ERRORS[one["name"]].d <= D + 1]
+    usual = [line for line in lines if ERRORS[line["name"]].d <= D + 1]
     for column, words in WORDS.items():
-        seconds = float(np.median([one["seconds"] for one in usual if one["column"] == column]))
+        seconds = float(np.median([line["seconds"] for line in usual if line["column"] == column]))
         yield table.at_most(
             f"a table, {words}, N, K, D = {N}, {K}, {D}", "s", "median",
             seconds=(seconds, SECONDS[column]),
@@ -240,7 +242,7 @@ def _times(lines: Sequence[dict[str, Any]]) -> Iterator[Row]:
 
 
 def _level(name: str, column: Column, lines: Sequence[dict[str, Any]]) -> Row:
-    p = np.array([one["p"] for one in lines])
+    p = np.array([line["p"] for line in lines])
     outside = (1 - CONFIDENCE) / len(NULLS)
     _, most = binomial_bounds(len(p), ALPHA, 1 - 2 * outside)
     return table.at_most(
@@ -251,24 +253,24 @@ def _level(name: str, column: Column, lines: Sequence[dict[str, Any]]) -> Row:
 
 def looked_at(asked: Sequence[Asked]) -> list[dict[str, Any]]:
     """The p-values of tables, on one thread, and the seconds of each."""
-    return [_looked_at(one) for one in asked]
+    return [_looked_at(item) for item in asked]
 
 
 def _looked_at(asked: Asked) -> dict[str, Any]:
-    given: Given = {}
+    value: Given = {}
     if asked.kind == "error":
         draws = wrong(asked.name, asked.trial)
     else:
-        draws, given = NULLS[asked.name](stream(asked.trial, "level", asked.name), N, K)
+        draws, value = NULLS[asked.name](stream(asked.trial, "level", asked.name), N, K)
     start = time.perf_counter()
-    p = VERDICTS[asked.column](draws, asked.trial, **given)
+    p = VERDICTS[asked.column](draws, asked.trial, **value)
     return {**asked._asdict(), "p": p, "seconds": time.perf_counter() - start}
 
 
 def _fill(kept: Path, asked: Sequence[Asked]) -> None:
     """Work out what is not there yet; lines are written as they come."""
     done = _read(kept)
-    missing = [one for one in asked if one not in done]
+    missing = [item for item in asked if item not in done]
     step = 2 * len(ERRORS)
     parts = [missing[first : first + step] for first in range(0, len(missing), step)]
     os.environ.update(dict.fromkeys(_THREADS, "1"))  # read by each process as it starts
@@ -286,8 +288,8 @@ def _read(kept: Path) -> dict[Asked, dict[str, Any]]:
     lines = {}
     for line in kept.read_text(encoding="utf-8").splitlines() if kept.exists() else ():
         try:
-            one = json.loads(line)
+            data = json.loads(line)
         except json.JSONDecodeError:
             continue
-        lines[Asked(one["kind"], one["name"], one["trial"], one["column"])] = one
+        lines[Asked(data["kind"], data["name"], data["trial"], data["column"])] = data
     return lines

@@ -25,11 +25,11 @@ def pytest_collection_modifyitems(items):
 @pytest.fixture(scope="package")
 def browser():
     """Chromium, without a screen."""
-    found = chromium()
-    if found is None:
+    result = chromium()
+    if result is None:
         pytest.skip("no Chromium: install Debian's `chromium`, or name one in NPTLAB_CHROMIUM")
     with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=found, args=list(FLAGS))
+        opened = playwright.chromium.launch(executable_path=result, args=list(FLAGS))
         yield opened
         opened.close()
 

@@ -64,14 +64,14 @@ def listed() -> list[Listed]:
         if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "Page"
     ]
     known = [{k.arg: getattr(k.value, "value", None) for k in call.keywords} for call in calls]
-    pages = [Listed(one["title"], one.get("url_path") or "") for one in known]
+    pages = [Listed(item["title"], item.get("url_path") or "") for item in known]
     return sorted(pages, key=lambda page: page.path != "")
 
 
 def chromium() -> str | None:
     """Where a Chromium is, or None."""
-    named = os.environ.get("NPTLAB_CHROMIUM")
-    places = (named, "/usr/bin/chromium", *map(shutil.which, ("chromium", "google-chrome")))
+    entry = os.environ.get("NPTLAB_CHROMIUM")
+    places = (entry, "/usr/bin/chromium", *map(shutil.which, ("chromium", "google-chrome")))
     return next((place for place in places if place and Path(place).exists()), None)
 
 
@@ -85,11 +85,11 @@ class Server:
 
     def workers(self) -> set[int]:
         """Process ids of its workers."""
-        asked = subprocess.run(
+        text = subprocess.run(
             ["ps", "-o", "pid=,args=", "--ppid", str(self.process.pid)],
             capture_output=True, text=True, check=False,
         ).stdout  # fmt: skip
-        lines = (line.split(None, 1) for line in asked.splitlines())
+        lines = (line.split(None, 1) for line in text.splitlines())
         return {int(pid) for pid, command in lines if "validation_core.engine.worker" in command}
 
     def kept(self, kind: str) -> set[str]:
@@ -125,8 +125,8 @@ def serving(cache: Path) -> Iterator[Server]:
 def _listens(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
     until = time.monotonic() + START
     while time.monotonic() < until and process.poll() is None:
-        with socket.socket() as one:
-            if one.connect_ex(("127.0.0.1", port)) == 0:
+        with socket.socket() as item:
+            if item.connect_ex(("127.0.0.1", port)) == 0:
                 return
         time.sleep(0.05)
     raise RuntimeError(f"The server did not start:\n{log.read_text()[-4000:]}")
@@ -164,9 +164,9 @@ class Watch:
 
 def npz(arrays: Mapping[str, NDArray[Any]], name: str = "table.npz") -> FilePayload:
     """A file of a table, as a visitor's browser sends it."""
-    held = io.BytesIO()
-    np.savez(held, **arrays)
-    return {"name": name, "mimeType": "application/octet-stream", "buffer": held.getvalue()}
+    held_out = io.BytesIO()
+    np.savez(held_out, **arrays)
+    return {"name": name, "mimeType": "application/octet-stream", "buffer": held_out.getvalue()}
 
 
 def settled(page: Page) -> Page:

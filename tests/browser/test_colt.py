@@ -78,17 +78,17 @@ def test_training_ends_in_a_map(trained, localizer):
 
 def test_x_moves_the_maps_at_once_and_the_address_on_release(trained, server):
     networks = server.kept("models")
-    said, theta, x = (
+    text, theta, x = (
         _headline(trained).inner_text(), _heat(trained, "At this x"), _heat(trained, "Over x")
     )  # fmt: skip
     _slider(trained).fill("3")
-    expect(_headline(trained)).not_to_have_text(said)
+    expect(_headline(trained)).not_to_have_text(text)
     assert _heat(trained, "At this x") != theta
     assert _heat(trained, "Over x") == x
     expect(trained).to_have_url(re.compile(r"[?&]place=3\b"))
-    said = _headline(trained).inner_text()
+    text = _headline(trained).inner_text()
     trained.reload()
-    expect(_headline(trained)).to_have_text(said)
+    expect(_headline(trained)).to_have_text(text)
     assert _slider(trained).input_value() == "3"
     assert server.kept("models") == networks
 
@@ -96,16 +96,16 @@ def test_x_moves_the_maps_at_once_and_the_address_on_release(trained, server):
 def test_a_press_on_the_map_over_x_moves_the_slider(trained):
     _slider(trained).fill("20")
     settled(trained)
-    said = _headline(trained).inner_text()
+    text = _headline(trained).inner_text()
     picture = _panel(trained, "Over x").locator(".hit").bounding_box()
-    seen = set()
+    names = set()
     for across, up in ((0.2, 0.5), (0.6, 0.2), (0.6, 0.8)):
         place = picture["x"] + across * picture["width"], picture["y"] + up * picture["height"]
         trained.mouse.click(*place)
         settled(trained)
-        seen.add(_slider(trained).input_value())
-    assert len(seen) == 3
-    expect(_headline(trained)).not_to_have_text(said)
+        names.add(_slider(trained).input_value())
+    assert len(names) == 3
+    expect(_headline(trained)).not_to_have_text(text)
 
 
 def test_the_film_plays_to_its_end(trained):

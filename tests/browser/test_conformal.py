@@ -78,19 +78,19 @@ def test_training_ends_in_results(trained, network):
 
 def test_beta_moves_headline_and_figure(trained, server):
     networks = server.kept("models")
-    before, drawn = _headline(trained).inner_text(), _drawn(trained)
-    assert len(drawn) > 4
+    before, sketch = _headline(trained).inner_text(), _drawn(trained)
+    assert len(sketch) > 4
     _slider(trained).fill("20")
     expect(_headline(trained)).to_contain_text("At beta = 1 ")
     assert _headline(trained).inner_text() != before
-    assert _drawn(trained) != drawn
+    assert _drawn(trained) != sketch
     assert server.kept("models") == networks
 
 
 def test_every_view_follows_beta(trained):
     views = trained.get_by_role("radiogroup", name="View").get_by_role("radio")
     expect(views.first).to_be_visible()
-    seen = []
+    calls = []
     for i in range(views.count()):
         views.nth(i).click()
         expect(views.nth(i)).to_be_checked()
@@ -98,13 +98,13 @@ def test_every_view_follows_beta(trained):
         _slider(trained).fill("5")
         expect(_headline(trained)).to_contain_text("At beta = 0.25 ")
         # The headline of the view before says the same until the new chart has come.
-        assert _until(lambda: not seen or _drawn(trained) != seen[-1])
+        assert _until(lambda: not calls or _drawn(trained) != calls[-1])
         before = _drawn(trained)
         _slider(trained).fill("19")
         expect(_headline(trained)).to_contain_text("At beta = 0.95 ")
         assert _drawn(trained) != before
-        seen.append(before)
-    assert all(one != other for one, other in itertools.pairwise(seen))
+        calls.append(before)
+    assert all(item != other for item, other in itertools.pairwise(calls))
     no_exception(settled(trained))
 
 

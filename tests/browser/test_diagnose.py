@@ -38,8 +38,8 @@ def page(visit):
 
 @pytest.mark.timeout(400)  # the one worker may still have work that an earlier test left to it
 def test_undertrained_two_moons(page, shared):
-    with np.load(shared / "data" / "two_moons_undertrained.npz", allow_pickle=False) as held:
-        few = {name: held[name][:300] for name in held}
+    with np.load(shared / "data" / "two_moons_undertrained.npz", allow_pickle=False) as stored:
+        few = {name: stored[name][:300] for name in stored}
     _upload(page, npz(few))
     expect(page.get_by_text("300 rows, 200 draws of q at each")).to_be_visible()
     expect(_verdict(page)).to_be_visible(timeout=2 * LONG)
@@ -53,24 +53,24 @@ def test_a_wrong_table_can_be_taken_away_as_json(page, wrong):
     expect(_numbers(page)).to_be_visible(timeout=LONG)
     with page.expect_download(timeout=LONG) as started:
         _numbers(page).click()
-    found = json.loads(started.value.path().read_text())
-    assert found["verdict"] == "problem found"
-    assert (found["n"], found["k"]) == (100, 20)
-    assert found["where"][0]["method"] == "colt"
+    data = json.loads(started.value.path().read_text())
+    assert data["verdict"] == "problem found"
+    assert (data["n"], data["k"]) == (100, 20)
+    assert data["where"][0]["method"] == "colt"
     no_exception(page)
 
 
 def test_the_questions_stand_in_their_order(page, wrong):
     """Those whose answers come late have their places from the beginning."""
-    titles = [one.title for one in QUESTIONS]
+    titles = [item.title for item in QUESTIONS]
     _upload(page, npz(wrong))
     headings = page.locator("[data-testid=stMain] h2")
     expect(headings.filter(has_text=titles[-1])).to_be_visible(timeout=LONG)
-    assert [one for one in headings.all_inner_texts() if one in titles] == titles
+    assert [item for item in headings.all_inner_texts() if item in titles] == titles
     expect(_numbers(page)).to_be_visible(timeout=LONG)
     settled(page)
-    asked = headings.all_inner_texts()
-    assert asked[1:] == [*titles, "Each test", "Take it away"]
+    texts = headings.all_inner_texts()
+    assert texts[1:] == [*titles, "Each test", "Take it away"]
     page.get_by_role("link", name="Likely cause", exact=True).click()
     expect(page.get_by_role("heading", name="Likely cause")).to_be_in_viewport()
     expect(page.get_by_text("Numbers, 2 rows").first).to_be_visible()
@@ -133,19 +133,19 @@ def test_the_ball_is_shown_where_the_user_looks(page, wrong):
     _upload(page, npz({**wrong, "theta_names": np.array(["mass", "spin"])}))
     place = page.get_by_role("slider", name="Observation")
     expect(place).to_be_visible(timeout=LONG)
-    drawn = page.locator(".live")
+    locator = page.locator(".live")
     for words in ("The ball at this observation", "q inside", "mass", "spin", "press one"):
-        expect(drawn.get_by_text(words).first).to_be_visible()
+        expect(locator.get_by_text(words).first).to_be_visible()
     settled(page)
-    seen = drawn.locator("output").inner_text()
+    text = locator.locator("output").inner_text()
     place.press("ArrowRight")
-    expect(drawn.locator("output")).not_to_have_text(seen)
-    other = drawn.locator("figure").nth(1).locator("svg").last.bounding_box()
+    expect(locator.locator("output")).not_to_have_text(text)
+    other = locator.locator("figure").nth(1).locator("svg").last.bounding_box()
     stood = place.input_value()
     page.mouse.click(other["x"] + 0.9 * other["width"], other["y"] + 0.2 * other["height"])
     expect(place).not_to_have_js_property("value", stood)
     page.get_by_role("radio", name="Around q").click()
-    expect(drawn.get_by_text("spin, in sd of q from its median").first).to_be_visible()
+    expect(locator.get_by_text("spin, in sd of q from its median").first).to_be_visible()
     no_exception(settled(page))
 
 

@@ -72,17 +72,17 @@ def _button(page, name):
 
 def _heard(page):
     """Runs of the script so far, and the value that it got last."""
-    said = page.get_by_text(re.compile(r"^Run \d+: x = ")).inner_text()
-    runs, x = re.fullmatch(r"Run (\d+): x = (.*)", said).groups()
+    text = page.get_by_text(re.compile(r"^Run \d+: x = ")).inner_text()
+    runs, x = re.fullmatch(r"Run (\d+): x = (.*)", text).groups()
     return int(runs), float(x)
 
 
 def _heat(page):
     """Names of the colours (rows from below, columns) of the heat map."""
-    shown = _panel(page, "Map").locator("canvas").evaluate(
+    visible = _panel(page, "Map").locator("canvas").evaluate(
         "c => [...c.getContext('2d').getImageData(0, 0, c.width, c.height).data]"
     )  # fmt: skip
-    pixels = [_named(shown[i : i + 4]) for i in range(0, len(shown), 4)]
+    pixels = [_named(visible[i : i + 4]) for i in range(0, len(visible), 4)]
     return [pixels[i : i + CELLS] for i in range(0, len(pixels), CELLS)][::-1]
 
 
@@ -143,10 +143,10 @@ def test_heat_and_points_follow_the_slider(visit):
     assert _heard(page)[0] == runs
     page.mouse.up()
     _ends_at(page, "0.50", runs + 1)
-    for shown, at in ((heat, 0), (moved, CELLS // 2)):
-        assert shown[0] == ["p" if j == at else "" for j in range(CELLS)]
-        assert shown[1] == ["q" if j == at else "" for j in range(CELLS)]
-        assert not any(name for row in shown[2:] for name in row)
+    for visible, at in ((heat, 0), (moved, CELLS // 2)):
+        assert visible[0] == ["p" if j == at else "" for j in range(CELLS)]
+        assert visible[1] == ["q" if j == at else "" for j in range(CELLS)]
+        assert not any(name for row in visible[2:] for name in row)
 
 
 def test_a_press_moves_the_slider_to_the_nearest_place(visit):

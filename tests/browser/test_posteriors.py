@@ -21,9 +21,9 @@ def _file(width, name, shift=0.0):
     x = rng.standard_normal((100, 2)) + shift
     theta = x + rng.standard_normal((100, 2))
     q = x[:, None] + width * rng.standard_normal((100, 20, 2))
-    held = io.BytesIO()
-    np.savez(held, theta=theta, x=x, theta_q=q)
-    return {"name": name, "mimeType": "application/octet-stream", "buffer": held.getvalue()}
+    held_out = io.BytesIO()
+    np.savez(held_out, theta=theta, x=x, theta_q=q)
+    return {"name": name, "mimeType": "application/octet-stream", "buffer": held_out.getvalue()}
 
 
 @pytest.fixture(scope="module")

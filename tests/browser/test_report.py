@@ -24,7 +24,7 @@ def written(upload, tmp_path_factory):
     """A report of names that mean harm, two panels, and its raw draws."""
     chosen = [Fake(figures=2), Fake(name="over_x")]
     document = report.html(
-        diagnosed(upload), {one.name: answer(NUMBERS, one) for one in chosen}, panels=chosen,
+        diagnosed(upload), {item.name: answer(NUMBERS, item) for item in chosen}, panels=chosen,
         notes=WORDS, path="<b id=planted>.npz", draws=upload.arrays(),
     )  # fmt: skip
     path = tmp_path_factory.mktemp("report") / "report.html"
@@ -91,8 +91,8 @@ def test_numbers_and_draws_come_out_again(offline, upload):
     numbers = saved(page, page.get_by_role("button", name="Save the JSON"))
     assert json.loads(numbers.path().read_text())["digest"] == upload.digest
     draws = saved(page, page.get_by_role("button", name="Save the draws"))
-    with np.load(draws.path(), allow_pickle=False) as held:
-        assert Upload.of(dict(held)).digest == upload.digest
+    with np.load(draws.path(), allow_pickle=False) as stored:
+        assert Upload.of(dict(stored)).digest == upload.digest
 
 
 def test_letters_follow_the_theme_and_paper_is_white(offline):

@@ -86,5 +86,5 @@ def test_the_file_for_ones_own_environment_is_on_the_page(visit):
     assert text == Path(export.__file__).read_text()
     for title, code in export.SNIPPETS.items():
         page.get_by_role("tab", name=title, exact=True).click()
-        shown = page.get_by_role("tabpanel").locator("code:visible").first
-        assert shown.inner_text().split() == code.split()
+        first = page.get_by_role("tabpanel").locator("code:visible").first
+        assert first.inner_text().split() == code.split()

@@ -11,7 +11,7 @@ from validation_core.cli.options import _written
 from validation_core.scores.classifier import PRESETS
 from validation_core.sweep.plan import Sweep
 from validation_core.sweep.presets import Comparison
-from validation_core.sweep.trials import Trials
+from validation_core.sweep.trials import TrialDesign
 
 
 def line(sweep: Sweep, comparison: Comparison | None = None) -> str:
@@ -21,7 +21,7 @@ def line(sweep: Sweep, comparison: Comparison | None = None) -> str:
         words += ["--comparison", comparison.name]
     else:
         words += _what(sweep)
-    design, usual = sweep.design, Trials()
+    design, usual = sweep.design, TrialDesign()
     words += ["--trials", str(design.trials)]
     if design.alpha != usual.alpha:
         words += ["--alpha", f"{design.alpha:g}"]

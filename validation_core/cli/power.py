@@ -21,7 +21,7 @@ from validation_core.front.power import count, published
 from validation_core.scores.classifier import PRESETS
 from validation_core.store import Store
 from validation_core.sweep.plan import Sweep
-from validation_core.sweep.trials import Trials
+from validation_core.sweep.trials import TrialDesign
 
 _TRIALS = 200
 
@@ -102,7 +102,7 @@ def _own(chosen: argparse.Namespace) -> Sweep:
         betas=chosen.beta,
         recipe=entry(PRESETS, chosen.preset, "preset"),
         seed=chosen.seed,
-        design=Trials(
+        design=TrialDesign(
             trials=_TRIALS if chosen.trials is None else chosen.trials,
             n=chosen.n,
             k=chosen.k,

@@ -29,7 +29,7 @@ from validation_core.figures.power import Along, curves, power_panel
 from validation_core.rng import stream
 from validation_core.statistics.curves import histogram_band
 from validation_core.sweep import conformal_explorer as workbench
-from validation_core.sweep.conformal_explorer import PAPER_M, Ranks, ScoreGrid
+from validation_core.sweep.conformal_explorer import PAPER_M, RankGrid, ScoreGrid
 from validation_core.types import Array, PowerCell
 
 BINS = 20
@@ -38,7 +38,7 @@ _POINTS = np.linspace(0, 1, 101)
 
 
 def payload(
-    view: str, scores: ScoreGrid, ranks: Ranks, *, n: int, alpha: float, seed: int
+    view: str, scores: ScoreGrid, ranks: RankGrid, *, n: int, alpha: float, seed: int
 ) -> live.Payload:
     """One view of the scores at every beta, for the browser to switch between."""
     panels = {
@@ -98,7 +98,7 @@ def _says(pvalue: float, alpha: float) -> str:
     return f"{conclusion} at level {alpha:.0%}"
 
 
-def _histogram(ranks: Ranks) -> Panel:
+def _histogram(ranks: RankGrid) -> Panel:
     edges = np.linspace(0, 1, BINS + 1)
     counts = np.stack([np.histogram(u, edges)[0] for u in ranks.u])
     low, high = histogram_band(ranks.n, BINS)
@@ -121,7 +121,7 @@ def _histogram(ranks: Ranks) -> Panel:
     )
 
 
-def _difference(ranks: Ranks) -> Panel:
+def _difference(ranks: RankGrid) -> Panel:
     difference = statistics.ecdf_difference(ranks.u, _POINTS)
     low, high = statistics.ecdf_band(ranks.n, 0.95, _POINTS)
     reach = 1.1 * max(np.abs(difference).max(), high.max(), -low.min())

@@ -17,7 +17,7 @@ from validation_core.scores.classifier import PRESETS
 from validation_core.store import Store
 from validation_core.sweep import presets
 from validation_core.sweep.plan import Progress, Sweep, collect, missing, rows
-from validation_core.sweep.trials import Trials
+from validation_core.sweep.trials import TrialDesign
 from validation_core.types import Benchmark, PowerCell
 
 
@@ -134,7 +134,7 @@ def power(
             betas=tuple(map(float, beta)),
             recipe=entry(PRESETS, preset, "preset"),
             seed=seed,
-            design=Trials(
+            design=TrialDesign(
                 trials=200 if trials is None else trials,
                 n=n,
                 k=k,

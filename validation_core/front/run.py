@@ -21,8 +21,8 @@ from validation_core.front.work import Watch, run_in_turn, watching
 from validation_core.methods.base import Method
 from validation_core.report.numbers import dumps
 from validation_core.store import Store
-from validation_core.sweep.plan import Place, Sweep, first_trial
-from validation_core.sweep.trials import Trials
+from validation_core.sweep.plan import Sweep, SweepPlace, first_trial
+from validation_core.sweep.trials import TrialDesign
 from validation_core.tables import Upload
 from validation_core.tables.reading import File
 from validation_core.types import Array, Benchmark
@@ -133,7 +133,7 @@ def run(
     benchmark = _benchmark(data)
     if benchmark is None:
         return _on_table(chosen, table_of(data), seed, store, progress)  # type: ignore[arg-type]
-    design = Trials(trials=1, n=n, k=k, seed=seed)
+    design = TrialDesign(trials=1, n=n, k=k, seed=seed)
     sweep = Sweep(
         benchmark=benchmark, methods=(chosen,), gammas=(gamma,), design=design, seed=seed
     )
@@ -161,7 +161,7 @@ def _on_table(
 
 
 def _on_trial(method: Method, sweep: Sweep, store: Store, progress: bool | Watch) -> MethodResult:
-    task = first_trial(sweep, method, Place(sweep.gammas[0], 0.0))
+    task = first_trial(sweep, method, SweepPlace(sweep.gammas[0], 0.0))
     with watching(progress) as watch:
         run_in_turn([task], store, watch)
     trial = task.load(store)

@@ -34,7 +34,7 @@ class Adam:
         decay: float = 0.0,
         fused: bool = True,
     ) -> None:
-        self._groups = [[_Moments(tensor) for tensor in tensors] for tensors, _ in groups]
+        self._groups = [[_AdamState(tensor) for tensor in tensors] for tensors, _ in groups]
         self._rates = [rate for _, rate in groups]
         self._over, self._decay, self._passed = over, decay, 0
         self._fused = fused
@@ -81,7 +81,7 @@ class Adam:
         over = self._passed >= self._over
         self._rates = [0.0 if over else now / before * rate for rate in self._rates]
 
-    def _move(self, group: Sequence[_Moments], rate: float) -> None:
+    def _move(self, group: Sequence[_AdamState], rate: float) -> None:
         steps = [moments.steps for moments in group]
         with torch.no_grad():
             torch._foreach_add_(steps, 1)
@@ -101,7 +101,7 @@ class Adam:
                 maximize=False,
             )
 
-    def _move_by_parts(self, group: Sequence[_Moments], rate: float) -> None:
+    def _move_by_parts(self, group: Sequence[_AdamState], rate: float) -> None:
         with torch.no_grad():
             for moments in group:
                 gradient, decay = moments.tensor.grad, 1 - rate * self._decay
@@ -115,7 +115,7 @@ class Adam:
                 moments.tensor.addcdiv_(moments.mean, size, value=-rate / first)
 
 
-class _Moments:
+class _AdamState:
     """A parameter and what Adam remembers of its gradients."""
 
     def __init__(self, tensor: Tensor) -> None:

@@ -2,15 +2,15 @@
 
 from validation_core.localization.maps import Maps, MapTask
 from validation_core.localization.outline import Projected, bend, contours, intervals, project
-from validation_core.localization.over_x import Curve, Heat, LocalRate, local_rate
+from validation_core.localization.over_x import LocalRate, RateCurve, RateHeat, local_rate
 
 __all__ = [
-    "Curve",
-    "Heat",
     "LocalRate",
     "MapTask",
     "Maps",
     "Projected",
+    "RateCurve",
+    "RateHeat",
     "bend",
     "contours",
     "intervals",

@@ -19,7 +19,7 @@ from validation_core.study import Report
 from validation_core.types import Array, Benchmark, Pairs, PosteriorTable
 
 if TYPE_CHECKING:
-    from validation_core.scores.localizer_training import Distance, TrainedLocalizer
+    from validation_core.scores.localizer_training import LocalizerDistance, TrainedLocalizer
     from validation_core.store import Store
 
 
@@ -136,7 +136,7 @@ class MapTask(Specification, spec="map"):
         }
 
     def _told(
-        self, distance: Distance, choose: PosteriorTable, quote: PosteriorTable
+        self, distance: LocalizerDistance, choose: PosteriorTable, quote: PosteriorTable
     ) -> dict[str, Array]:
         """What the two batches of ranks say of the ball and of q as a whole."""
         rng = stream(self.seed, "map", "ranks")
@@ -155,13 +155,13 @@ class MapTask(Specification, spec="map"):
             "tied": np.concatenate([chose.tied, quoted.tied]).mean(),
         }
 
-    def _places(self, table: PosteriorTable) -> Places:
+    def _places(self, table: PosteriorTable) -> MapPlaces:
         source = self.training.source
         if not isinstance(source, Simulated):
             return of_table(table, self.places)
         return simulated(source, table.x, self.places, stream(self.seed, "map", "places"))
 
-    def _difference(self, places: Places, axes: tuple[Array, Array]) -> Array:
+    def _difference(self, places: MapPlaces, axes: tuple[Array, Array]) -> Array:
         source = self.training.source
         if not isinstance(source, Simulated) or not axes[0].size:
             return np.zeros(0)
@@ -251,7 +251,7 @@ FILM_MEASURED = 300
 _EQUAL = 1e-5  # relative: what ties may differ by where a matrix product rounds
 
 
-class Ranks(NamedTuple):
+class TruthRanks(NamedTuple):
     """Randomised ranks (n,) of the truth's distance, and which truths tie with a draw (n,)."""
 
     u: Array
@@ -267,15 +267,17 @@ class AtPlaces(NamedTuple):
     truth_inside: Array  # (V, T)
 
 
-def distance_ranks(distance: Distance, draws: PosteriorTable, rng: np.random.Generator) -> Ranks:
+def distance_ranks(
+    distance: LocalizerDistance, draws: PosteriorTable, rng: np.random.Generator
+) -> TruthRanks:
     """The truths' ranks by their distance from the centre."""
     scored = distance.table(draws)
     below, equal = statistics.count(scored.truth[0], scored.draws[0])
     u = statistics.randomised_ranks(below, equal, draws.q.shape[1], rng)
-    return Ranks(u, equal > 0)
+    return TruthRanks(u, equal > 0)
 
 
-def at_places(distance: Distance, places: Places, u_star: float) -> AtPlaces:
+def at_places(distance: LocalizerDistance, places: MapPlaces, u_star: float) -> AtPlaces:
     """The ball at every place."""
     radius, q_inside, truth_inside = [], [], []
     draws, truths = places.q.shape[1], places.truth.shape[1]
@@ -294,13 +296,13 @@ def at_places(distance: Distance, places: Places, u_star: float) -> AtPlaces:
 
 def film_arrays(
     localizer: TrainedLocalizer,
-    places: Places,
+    places: MapPlaces,
     u_star: float,
     axes: tuple[Array, Array],
     progress: Callable[[float], None],
 ) -> dict[str, Array]:
     """The ball of q-mass u_star at every check of the training: the film's arrays by name."""
-    few = Places(places.x, places.q, places.truth[:, :0], places.measured[:, :FILM_MEASURED])
+    few = MapPlaces(places.x, places.q, places.truth[:, :0], places.measured[:, :FILM_MEASURED])
     coarse = tuple(axis[:: max(1, (len(axis) - 1) // FILM_GRID)] for axis in axes)
     balls, fields = [], []
     for index in range(localizer.checks):
@@ -322,7 +324,7 @@ def film_arrays(
     }
 
 
-def distance_field(distance: Distance, x: Array, grid_x: Array, grid_y: Array) -> Array:
+def distance_field(distance: LocalizerDistance, x: Array, grid_x: Array, grid_y: Array) -> Array:
     """Distances of the grid's places from each centre: (V, G, G), (V, G), or (0,) beyond D = 2."""
     if not grid_x.size:
         return np.zeros(0, dtype=np.float32)
@@ -340,7 +342,7 @@ _ROWS = 4096  # of the grid whose densities are computed at a time
 _PROBES = 31  # grid points that tell two laws apart
 
 
-def grid_axes(places: Places, points: int) -> tuple[Array, Array]:
+def grid_axes(places: MapPlaces, points: int) -> tuple[Array, Array]:
     """Axes (G,), (G,) of G = points over p's and q's draws at all places; empty beyond D = 2."""
     d = places.q.shape[2]
     if d > 2:
@@ -428,7 +430,7 @@ _TAIL = 0.01  # the slider leaves out this much of x at either end
 
 
 @dataclass(frozen=True, eq=False)
-class Places:
+class MapPlaces:
     """V places x (V, M): draws of q shown and measured (V, S, D), (V, K, D), truths (V, T, D)."""
 
     x: Array
@@ -456,7 +458,7 @@ def halves(table: PosteriorTable) -> tuple[PosteriorTable, PosteriorTable]:
     )
 
 
-def simulated(source: Simulated, x: Array, count: int, rng: np.random.Generator) -> Places:
+def simulated(source: Simulated, x: Array, count: int, rng: np.random.Generator) -> MapPlaces:
     """`count` new places, new draws of p and q at each, in the order of a slider.
 
     One x: evenly between the 1% and the 99% quantile of x (n, M). More: as many fresh x, along
@@ -479,12 +481,12 @@ def simulated(source: Simulated, x: Array, count: int, rng: np.random.Generator)
     q = benchmark.q(np.repeat(at, draws + measured, axis=0), gamma, rng)
     q = q.reshape(count, draws + measured, d)
     truth = benchmark.theta(np.repeat(at, truths, axis=0), gamma, rng).reshape(count, truths, d)
-    return Places(at, q[:, :draws], truth, q[:, draws:])
+    return MapPlaces(at, q[:, :draws], truth, q[:, draws:])
 
 
 def _with_truths(
     benchmark: Pairs, gamma: float, x: Array, count: int, rng: np.random.Generator
-) -> Places:
+) -> MapPlaces:
     """Fresh simulations as places."""
     pairs = benchmark.pairs(count, gamma, rng)
     order = np.argsort(along(x, pairs.x), kind="stable")
@@ -492,7 +494,7 @@ def _with_truths(
     draws = min(SHOWN, max(3, _SHOWN_NUMBERS // truth.size))
     measured = _measured(benchmark, count)
     q = benchmark.draws(at, draws + measured, gamma, rng)
-    return Places(at, q[:, :draws], truth[:, None], q[:, draws:])
+    return MapPlaces(at, q[:, :draws], truth[:, None], q[:, draws:])
 
 
 def _measured(benchmark: Benchmark, count: int) -> int:
@@ -500,7 +502,7 @@ def _measured(benchmark: Benchmark, count: int) -> int:
     return min(MEASURED, max(100, _NUMBERS // (count * sum(benchmark.dims))))
 
 
-def of_table(table: PosteriorTable, count: int) -> Places:
+def of_table(table: PosteriorTable, count: int) -> MapPlaces:
     """Up to `count` rows of a table, evenly in the order of x or of its first principal component.
 
     Each has its own draws of q, shown and measured alike, and the one truth that it was made with.
@@ -511,7 +513,7 @@ def of_table(table: PosteriorTable, count: int) -> Places:
     rows = order[np.round(np.linspace(*ends, min(count, len(x)))).astype(int)]
     q = table.q[rows]
     draws = min(SHOWN, max(3, _SHOWN_NUMBERS // (len(rows) * q.shape[2])))
-    return Places(x[rows], q[:, :draws], table.theta[rows][:, None], q)
+    return MapPlaces(x[rows], q[:, :draws], table.theta[rows][:, None], q)
 
 
 def along(x: Array, at: Array) -> Array:

@@ -28,7 +28,7 @@ _MOST = 99_999
 _CELLS = 4_000_000  # numbers permuted at a time
 
 
-class Curve(NamedTuple):
+class RateCurve(NamedTuple):
     """Rate of 1{U <= u*} - u* along one coordinate, with pointwise 95% intervals: (G,) each."""
 
     at: Array
@@ -39,7 +39,7 @@ class Curve(NamedTuple):
     """Effective simulations behind each place."""
 
 
-class Heat(NamedTuple):
+class RateHeat(NamedTuple):
     """The same rate over two coordinates of x, nan where few simulations lie: (G, G), rows y."""
 
     grid_x: Array
@@ -59,9 +59,9 @@ class LocalRate(NamedTuple):
     """Coordinates of x (C,), those on which the rate depends most first; empty for a heat map."""
     pvalues: Array
     """(C,) each coordinate's own, adjusted by Holm over the C."""
-    curves: tuple[Curve, ...]
+    curves: tuple[RateCurve, ...]
     """Of the first of them."""
-    heat: Heat | None
+    heat: RateHeat | None
     """Where x has two coordinates."""
     permutations: int
 
@@ -107,7 +107,7 @@ def local_rate(
     return LocalRate(float(adjusted.min()), order, adjusted, curves, None, count)
 
 
-def curve(x: Array, inside: NDArray[np.bool_], u_star: float, places: int = _CURVE) -> Curve:
+def curve(x: Array, inside: NDArray[np.bool_], u_star: float, places: int = _CURVE) -> RateCurve:
     """The smoothed rate along x (n,): the nearest neighbours by tricube weights.
 
     The intervals are binomial, from the effective number of neighbours: they hold the smoothed
@@ -115,17 +115,17 @@ def curve(x: Array, inside: NDArray[np.bool_], u_star: float, places: int = _CUR
     """
     at, weights = line(x, places)
     rate, low, high, effective = rates(weights, inside, u_star)
-    return Curve(at, rate, low, high, effective)
+    return RateCurve(at, rate, low, high, effective)
 
 
-def heat(x: Array, inside: NDArray[np.bool_], u_star: float, places: int = _HEAT) -> Heat:
+def heat(x: Array, inside: NDArray[np.bool_], u_star: float, places: int = _HEAT) -> RateHeat:
     """The smoothed rate over x (n, 2): simulations within one radius, the nearer the more."""
     grid_x, grid_y, weights = plane(x, places)
     rate, low, high, effective = rates(weights, inside, u_star)
     few = effective < FEWEST
     rate, low, high = (np.where(few, np.nan, values) for values in (rate, low, high))
     sides = (places, places)
-    return Heat(
+    return RateHeat(
         grid_x,
         grid_y,
         rate.reshape(sides),

@@ -116,7 +116,7 @@ class DC(Method):
         return "dc"
 
     def recipe(self, n: int, k: int, benchmark: Benchmark | None = None) -> SlotClassifier | Slots:
-        """How its scorer is trained: on a table as large as a test's."""
+        """How its slot classifier is trained: on a table as large as a test's."""
         del benchmark
         if self.net == "within":
             whole = 1 + max(self.m, _WHOLE)

@@ -13,7 +13,7 @@ from validation_core.figures import style
 from validation_core.figures.marks import Axis
 from validation_core.figures.outcome import Drawn, null_histogram
 from validation_core.methods.base import Further, Layout, LogDensity, Method, Work
-from validation_core.scores import Rows
+from validation_core.scores import RawRows
 from validation_core.statistics import mmd
 from validation_core.types import (
     Array,
@@ -130,9 +130,9 @@ class MMDFuse(Method):
         ]
         return " ".join(["MMD-FUSE", *options])
 
-    def score(self, log_q: LogDensity | None = None) -> Rows:
+    def score(self, log_q: LogDensity | None = None) -> RawRows:
         del log_q
-        return Rows()
+        return RawRows()
 
     def budget(self, n: int, k: int = 1) -> Budget:
         """2 n rows of each side, Bansal, Chen & Scott (2025), Table 1: training needs none."""

@@ -197,7 +197,7 @@ class LinearBoundary:
         return -((theta[:, 0] - 0.25 - self.offset) * along + x[:, 0] * across)
 
 
-class Rows:
+class RawRows:
     """theta (n, D), x (n, M) -> (D + M, n): every number of a row, nothing learnt."""
 
     def __call__(self, theta: Array, x: Array) -> Array:

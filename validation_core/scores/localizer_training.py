@@ -45,7 +45,7 @@ _SCALING = 0.9
 
 
 @dataclass(frozen=True, eq=False)
-class Whitening:
+class LocalizerFrame:
     """z = (theta - shift) @ linear and (x - x_shift) / x_scale: affine, from q's draws alone.
 
     No true theta enters it, so that what is measured in it on the anchors is still fair.
@@ -71,7 +71,7 @@ class Whitening:
         return self.shift + np.asarray(z, np.float64) @ np.linalg.inv(self.linear)
 
     @classmethod
-    def fit(cls, draws: PosteriorTable, *, whiten: bool) -> Whitening:
+    def fit(cls, draws: PosteriorTable, *, whiten: bool) -> LocalizerFrame:
         """Robust scales of q's draws and of x; `whiten` turns q's spread at an x into a sphere.
 
         A ball then is q's own ellipsoid at a typical x: a wrong width or a wrong correlation
@@ -141,27 +141,27 @@ def optimiser(recipe: Localizer, centre: Tensors, phi: Tensors, steps: int) -> A
     return Adam(groups, over=steps if recipe.keep_best else None)
 
 
-class Rows(NamedTuple):
+class AnchorRows(NamedTuple):
     """Anchors in the frame: theta (n, D), x (n, M), q (n, K, D)."""
 
     theta: Tensor
     x: Tensor
     q: Tensor
 
-    def take(self, which: NDArray[np.intp], draws: NDArray[np.intp] | slice) -> Rows:
+    def take(self, which: NDArray[np.intp], draws: NDArray[np.intp] | slice) -> AnchorRows:
         """Some anchors and some of their draws."""
         rows = torch.from_numpy(which)
-        return Rows(self.theta[rows], self.x[rows], self.q[rows][:, draws])
+        return AnchorRows(self.theta[rows], self.x[rows], self.q[rows][:, draws])
 
 
-def in_frame(frame: Whitening, draws: PosteriorTable, device: str) -> Rows:
+def in_frame(frame: LocalizerFrame, draws: PosteriorTable, device: str) -> AnchorRows:
     """A table's rows as tensors in a frame."""
     arrays = (frame.theta(draws.theta), frame.x(draws.x), frame.theta(draws.q))
-    return Rows(*(torch.from_numpy(array).to(device) for array in arrays))
+    return AnchorRows(*(torch.from_numpy(array).to(device) for array in arrays))
 
 
 def distances(
-    recipe: Localizer, centre: Tensors, phi: Tensors, rows: Rows
+    recipe: Localizer, centre: Tensors, phi: Tensors, rows: AnchorRows
 ) -> tuple[Tensor, Tensor]:
     """Distances of the truth (n,) and of q's draws (n, K) from their centres."""
     n, k, d = rows.q.shape
@@ -176,21 +176,25 @@ def distances(
     )
 
 
-def ranks(recipe: Localizer, centre: Tensors, phi: Tensors, rows: Rows) -> NDArray[np.float64]:
+def ranks(
+    recipe: Localizer, centre: Tensors, phi: Tensors, rows: AnchorRows
+) -> NDArray[np.float64]:
     """Mid-ranks (n,) of the truth among at most 200 draws; no tie is broken while training."""
     few = rows._replace(q=rows.q[:, :_CHECK_DRAWS])
     parts = []
     step = max(1, _POINTS // max(1, few.q.shape[1]))
     with torch.no_grad():
         for i in range(0, len(few.theta), step):
-            part = Rows(*(tensor[i : i + step] for tensor in few))
+            part = AnchorRows(*(tensor[i : i + step] for tensor in few))
             truth, draws = distances(recipe, centre, phi, part)
             below = (draws < truth[:, None]).sum(1) + 0.5 * (draws == truth[:, None]).sum(1)
             parts.append((below + 0.5) / (draws.shape[1] + 1))
     return torch.cat(parts).double().cpu().numpy()
 
 
-def distance(recipe: Localizer, centre: Tensors, phi: Tensors, parts: Sequence[Rows]) -> float:
+def distance(
+    recipe: Localizer, centre: Tensors, phi: Tensors, parts: Sequence[AnchorRows]
+) -> float:
     """Kolmogorov distance of the ranks of all these anchors from uniform."""
     u = np.concatenate([ranks(recipe, centre, phi, part) for part in parts])
     return float(statistics.ks(u).statistic)
@@ -256,7 +260,7 @@ class TrainedLocalizer(StoredNetwork):
     phi: Parameters
     initial_centre: Parameters
     initial_phi: Parameters
-    frame: Whitening
+    frame: LocalizerFrame
     history: Mapping[str, NDArray[np.floating]]
     """step, train, held (KS distances of the ranks) and w2 (of the training ranks) at each check;
     start_origin, start_mean, start_blur: KS of each start on all anchors (nan: not tried)."""
@@ -275,9 +279,9 @@ class TrainedLocalizer(StoredNetwork):
             "step": float(self.history["step"][self.kept]),
         }
 
-    def at(self, beta: float = 0.0) -> Distance:
+    def at(self, beta: float = 0.0) -> LocalizerDistance:
         """The distance at (1 - beta) times the trained parameters plus beta times the initial."""
-        return Distance(
+        return LocalizerDistance(
             self.embedding,
             nets.between(self.centre, self.initial_centre, beta),
             nets.between(self.phi, self.initial_phi, beta),
@@ -289,20 +293,22 @@ class TrainedLocalizer(StoredNetwork):
         """Checks of the training."""
         return len(self.history["step"])
 
-    def at_checkpoint(self, index: int) -> Distance:
+    def at_checkpoint(self, index: int) -> LocalizerDistance:
         """The distance at one check of the training; in half precision, for pictures."""
         parts = {n: a[index].astype(np.float32) for n, a in self.checkpoints.items()}
-        return Distance(self.embedding, part(parts, "centre"), part(parts, "phi"), self.frame)
+        return LocalizerDistance(
+            self.embedding, part(parts, "centre"), part(parts, "phi"), self.frame
+        )
 
 
 @dataclass(frozen=True, eq=False)
-class Distance:
+class LocalizerDistance:
     """d(theta, theta_l(x)) = |phi(theta) - phi(theta_l(x))|: the score of CoLT."""
 
     embedding: Embedding
     centre_parameters: Parameters
     phi_parameters: Parameters
-    frame: Whitening
+    frame: LocalizerFrame
 
     def __call__(self, theta: Array, x: Array) -> Array:
         """Distances (n,) of parameters theta (n, D) from the centres at x (n, M)."""
@@ -390,7 +396,7 @@ def learn(
     """Train one localizer; the seed fixes its start and the order of anchors and draws."""
     began = time.perf_counter()
     where = nets.pick_device(device)
-    frame = Whitening.fit(data.learn, whiten=recipe.whiten)
+    frame = LocalizerFrame.fit(data.learn, whiten=recipe.whiten)
     rows, watch = (in_frame(frame, part, where) for part in (data.learn, data.watch))
     d, m = rows.theta.shape[1], rows.x.shape[1]
     rng = stream(seed, "localizer")
@@ -439,7 +445,7 @@ class _Stage:
     """The steps of one training, and what was seen on the way."""
 
     def __init__(
-        self, recipe: Localizer, start: _Start, rows: Rows, watch: Rows, device: str
+        self, recipe: Localizer, start: _Start, rows: AnchorRows, watch: AnchorRows, device: str
     ) -> None:
         self.recipe, self.rows, self.watch = recipe, rows, watch
         self.start = start
@@ -449,7 +455,9 @@ class _Stage:
         self.snapshots: list[tuple[Parameters, Parameters]] = []
         self.checks: list[tuple[float, float, float, float]] = []
 
-    def run(self, data: Anchors, frame: Whitening, rng: np.random.Generator, tell: _Tell) -> None:
+    def run(
+        self, data: Anchors, frame: LocalizerFrame, rng: np.random.Generator, tell: _Tell
+    ) -> None:
         """Take the steps of the recipe, looking at all anchors on the way."""
         steps = self.recipe.steps
         interval = max(1, -(-steps // CHECKS))
@@ -460,7 +468,7 @@ class _Stage:
             due = step % interval == 0 or step == steps
             tell(step, self._check(step) if due else {})
 
-    def _loss(self, rows: Rows) -> Tensor:
+    def _loss(self, rows: AnchorRows) -> Tensor:
         truth, draws = distances(self.recipe, self.centre, self.phi, rows)
         u = soft_ranks(truth, draws, self.recipe.tau)
         return -(w2(u) if self.recipe.divergence == "w2" else sinkhorn(u))
@@ -488,7 +496,7 @@ class _Stage:
         self.snapshots = [(centre, phi) for centre, _ in self.snapshots]
         return self
 
-    def _batch(self, data: Anchors, frame: Whitening, rng: np.random.Generator) -> Rows:
+    def _batch(self, data: Anchors, frame: LocalizerFrame, rng: np.random.Generator) -> AnchorRows:
         recipe = self.recipe
         if data.more is not None:
             few = recipe.draws_step or recipe.draws
@@ -552,8 +560,8 @@ def _choose(
     recipe: Localizer,
     centre: Parameters,
     phi: Parameters,
-    rows: Rows,
-    watch: Rows,
+    rows: AnchorRows,
+    watch: AnchorRows,
     seed: int,
     tell: _Tell,
 ) -> tuple[_Start, _Start | None, dict[str, NDArray[np.floating]]]:
@@ -585,7 +593,7 @@ def _choose(
     )
 
 
-def _blur_steps(recipe: Localizer, rows: Rows) -> int:
+def _blur_steps(recipe: Localizer, rows: AnchorRows) -> int:
     """Steps that the blurred start takes; none without an embedding to learn or draws to blur."""
     able = recipe.start == "best" and recipe.embedding != "identity" and rows.q.shape[1] > 1
     return recipe.blur_steps if able else 0
@@ -595,7 +603,7 @@ def blurred(
     recipe: Localizer,
     centre: Parameters,
     phi: Parameters,
-    rows: Rows,
+    rows: AnchorRows,
     rng: np.random.Generator,
     tell: _Tell,
 ) -> tuple[Parameters, Parameters]:
@@ -610,7 +618,7 @@ def blurred(
     n, k, d = rows.q.shape
     half = min(recipe.draws_step or k, k) // 2
 
-    def batches() -> Iterator[list[Rows]]:
+    def batches() -> Iterator[list[AnchorRows]]:
         for _ in range(recipe.blur_steps):
             batch = rows.take(rng.permutation(n)[: recipe.batch], rng.permutation(k)[: 2 * half])
             noise = recipe.blur * rng.standard_normal((len(batch.x), half, d))
@@ -619,7 +627,7 @@ def blurred(
             # The truth's own place in these rows is not looked at.
             yield [batch._replace(theta=q[:, 0], q=q)]
 
-    def loss(batch: Rows) -> Tensor:
+    def loss(batch: AnchorRows) -> Tensor:
         _, far = distances(recipe, own_centre, own_phi, batch)
         noisy, clean = far[:, :half].reshape(-1), far[:, half:].repeat_interleave(half, dim=0)
         return -soft_ranks(noisy, clean, recipe.tau).mean()
@@ -629,7 +637,9 @@ def blurred(
     return nets.arrays(own_centre), nets.arrays(own_phi)
 
 
-def at_mean(centre: Parameters, rows: Rows, watch: Rows, rng: np.random.Generator) -> Parameters:
+def at_mean(
+    centre: Parameters, rows: AnchorRows, watch: AnchorRows, rng: np.random.Generator
+) -> Parameters:
     """A centre at q's median at each x: a ridge of x, and a network where that falls short."""
     target, held_target = (part.q.median(dim=1).values for part in (rows, watch))
     linear = _ridge(rows.x, target, watch.x, held_target)

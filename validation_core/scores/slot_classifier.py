@@ -64,7 +64,7 @@ class SlotClassifier(Recipe, spec="scorer"):
     @property
     def label(self) -> str:
         """What it is, for a list of trained models."""
-        return f"scorer {self.kind}, {NETS[self.net]}"
+        return f"slot classifier {self.kind}, {NETS[self.net]}"
 
     @property
     def penalties(self) -> tuple[float, ...]:
@@ -101,7 +101,8 @@ class SlotClassifier(Recipe, spec="scorer"):
         n, k = draws.q.shape[:2]
         if n < FEWEST:
             raise ValueError(
-                f"A scorer learns from at least {FEWEST} simulations; got {n}. Bring more."
+                f"A slot classifier learns from at least {FEWEST} simulations; got {n}. Bring "
+                "more."
             )
         if k < self.m:
             raise ValueError(
@@ -113,7 +114,7 @@ class SlotClassifier(Recipe, spec="scorer"):
     def learn_all(
         self, data: Sequence[PosteriorTable], seeds: Sequence[int], report: Report | None = None
     ) -> list[TrainedSlotClassifier]:
-        """One scorer for each table and seed, in turn."""
+        """One slot classifier for each table and seed, in turn."""
         from validation_core.scores.slot_classifier_training import learn
 
         return [learn(draws, self, seed, report) for draws, seed in zip(data, seeds, strict=True)]

@@ -170,17 +170,17 @@ class TrainedSlotClassifier(StoredNetwork):
         """The folds' held-out divergence and the penalty that gave it."""
         return {name: float(self.history[name][self.kept]) for name in ("divergence", "penalty")}
 
-    def at(self, beta: float = 0.0) -> SlotScore:
+    def at(self, beta: float = 0.0) -> SlotClassifierScore:
         """The score of psi_beta = (1 - beta) psi_trained + beta psi_initial."""
         mixed = {
             name: (1 - beta) * array.astype(np.float64) + beta * self.initial[name]
             for name, array in self.trained.items()
         }
-        return SlotScore(mixed, self.inputs)
+        return SlotClassifierScore(mixed, self.inputs)
 
 
 @dataclass(frozen=True, eq=False)
-class SlotScore:
+class SlotClassifierScore:
     """g(theta, x), the same function for truth and draws."""
 
     parameters: Mapping[str, NDArray[np.float64]]

@@ -89,7 +89,7 @@ class Forest:
         return total / np.float32(max(1, len(self.root[which])))
 
     @classmethod
-    def of(cls, trees: Sequence[Tree]) -> Forest:
+    def of(cls, trees: Sequence[GrownTree]) -> Forest:
         """Trees one after another."""
         sizes = np.array([len(tree.feature) for tree in trees])
         root = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int32)
@@ -103,7 +103,7 @@ class Forest:
         )
 
 
-class Tree(NamedTuple):
+class GrownTree(NamedTuple):
     """One tree's nodes, level by level; children count from its root."""
 
     feature: NDArray[np.int16]
@@ -128,7 +128,9 @@ class _Cuts(NamedTuple):
     above: NDArray[np.bool_]  # (r,)
 
 
-def grow(columns: Single, truth: NDArray[np.bool_], how: Growth, rng: np.random.Generator) -> Tree:
+def grow(
+    columns: Single, truth: NDArray[np.bool_], how: Growth, rng: np.random.Generator
+) -> GrownTree:
     """One tree of features (F, n), of which `truth` (n,) says the class."""
     n = len(truth)
     counted = np.where(truth, _TRUTH, 1.0)
@@ -155,7 +157,7 @@ def grow(columns: Single, truth: NDArray[np.bool_], how: Growth, rng: np.random.
         first += nodes
     truths, draws = _classes(np.concatenate(total))
     value = (heavy * truths + _PULL / 2) / (heavy * truths + draws + _PULL)
-    return Tree(
+    return GrownTree(
         np.concatenate(feature).astype(np.int16),
         np.concatenate(cut).astype(np.float32),
         np.concatenate(child).astype(np.int32),
@@ -396,7 +398,7 @@ def _grown(
     each = recipe.trees // recipe.folds
     own = rng.spawn(recipe.folds)
     log_odds = np.empty((n, count))
-    grown: list[Tree] = []
+    grown: list[GrownTree] = []
     for i in range(recipe.folds):
         stay = np.repeat(fold != i, count)
         near = np.ascontiguousarray(columns[:, stay])

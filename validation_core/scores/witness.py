@@ -68,22 +68,22 @@ class Witness(Recipe, spec="witness"):
     def cost(self) -> float:
         return 2.6
 
-    def sample(self, benchmark: Benchmark, gamma: float, rng: np.random.Generator) -> Rows:
+    def sample(self, benchmark: Benchmark, gamma: float, rng: np.random.Generator) -> WitnessRows:
         """Independent rows of p and of q."""
         return of_blocks(sampling.blocks(benchmark, gamma, self.n, self.n, rng))
 
-    def of_table(self, draws: PosteriorTable, rng: np.random.Generator) -> Rows:
+    def of_table(self, draws: PosteriorTable, rng: np.random.Generator) -> WitnessRows:
         """The truths of a table and its draws of q."""
         del rng  # the folds are dealt at learning
         return of_table(draws)
 
-    def of_blocks(self, blocks: TwoSamples, rng: np.random.Generator) -> Rows:
+    def of_blocks(self, blocks: TwoSamples, rng: np.random.Generator) -> WitnessRows:
         """Two plain samples."""
         del rng
         return of_blocks(blocks)
 
     def learn_all(
-        self, data: Sequence[Rows], seeds: Sequence[int], report: Report | None = None
+        self, data: Sequence[WitnessRows], seeds: Sequence[int], report: Report | None = None
     ) -> list[TrainedEnsemble] | list[TrainedSearch]:
         """One witness for each set of rows and seed, in turn.
 
@@ -132,7 +132,7 @@ _MOST = 20_000  # rows of q that a table offers: bounds memory and time
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class WitnessRows:
     """Training rows of p and of q; rows of one group share an x and never part between folds."""
 
     p: Joint
@@ -142,7 +142,7 @@ class Rows:
 
 
 @dataclass(frozen=True, eq=False)
-class Regression:
+class WitnessRegression:
     """A regression: z (n, d) in robust sds, y (n,) = +-1/2, weight (n,) of sum 1, fold (n,)."""
 
     z: Float
@@ -179,7 +179,7 @@ class MemberFit(NamedTuple):
     """The model of all rows."""
 
 
-def of_blocks(blocks: TwoSamples) -> Rows:
+def of_blocks(blocks: TwoSamples) -> WitnessRows:
     """Rows of two independent samples: each its own group.
 
     Raises:
@@ -192,10 +192,10 @@ def of_blocks(blocks: TwoSamples) -> Rows:
             f"{FOLDS} inner folds share; got {n_p} and {n_q}. Bring more."
         )
     groups = np.arange(n_p + n_q)
-    return Rows(blocks.p, blocks.q, groups[:n_p], groups[n_p:])
+    return WitnessRows(blocks.p, blocks.q, groups[:n_p], groups[n_p:])
 
 
-def of_table(draws: PosteriorTable) -> Rows:
+def of_table(draws: PosteriorTable) -> WitnessRows:
     """A table's rows: the truths, and all draws of q (fewer of each x in very long tables).
 
     Learning may share x between the classes; a fold held out shares none with those learnt from.
@@ -211,7 +211,7 @@ def of_table(draws: PosteriorTable) -> Rows:
         )
     count = min(k, max(1, _MOST // n))
     groups = np.arange(n)
-    return Rows(
+    return WitnessRows(
         p=Joint(draws.theta, draws.x),
         q=Joint(draws.q[:, :count].reshape(-1, d), np.repeat(draws.x, count, axis=0)),
         group_p=groups,
@@ -219,17 +219,19 @@ def of_table(draws: PosteriorTable) -> Rows:
     )
 
 
-def regressed(rows: Rows, shift: Array, scale: Array, rng: np.random.Generator) -> Regression:
+def regressed(
+    rows: WitnessRows, shift: Array, scale: Array, rng: np.random.Generator
+) -> WitnessRegression:
     """The regression of these rows; `rng` deals the groups into folds."""
     z = np.concatenate([scaled(part.theta, part.x, shift, scale) for part in (rows.p, rows.q)])
     n_p, n_q = len(rows.p), len(rows.q)
     y = np.repeat([0.5, -0.5], [n_p, n_q])
     # Kuebler et al., Section 3.2: weights that make the classes count alike.
     weight = np.repeat([0.5 / n_p, 0.5 / n_q], [n_p, n_q])
-    return Regression(z, y, weight, _folds(rows, rng))
+    return WitnessRegression(z, y, weight, _folds(rows, rng))
 
 
-def _folds(rows: Rows, rng: np.random.Generator) -> NDArray[np.int64]:
+def _folds(rows: WitnessRows, rng: np.random.Generator) -> NDArray[np.int64]:
     """Fold (n,) of each row: as many groups of p in every fold, and as many of q's own."""
     fold = np.empty(1 + max(int(rows.group_p.max()), int(rows.group_q.max())), dtype=np.int64)
     for groups in (rows.group_p, np.setdiff1d(rows.group_q, rows.group_p)):
@@ -237,7 +239,7 @@ def _folds(rows: Rows, rng: np.random.Generator) -> NDArray[np.int64]:
     return np.concatenate([fold[rows.group_p], fold[rows.group_q]])
 
 
-def scaling(rows: Rows) -> tuple[Array, Array]:
+def scaling(rows: WitnessRows) -> tuple[Array, Array]:
     """Median and robust sd of the columns.
 
     Raises:

@@ -26,8 +26,8 @@ from validation_core.learn.stored import GIVEN, StoredNetwork
 from validation_core.rng import stream
 from validation_core.scores.witness import (
     FOLDS,
-    Regression,
-    Rows,
+    WitnessRegression,
+    WitnessRows,
     regressed,
     scaled,
     scaling,
@@ -55,7 +55,7 @@ class TrainedSearch(StoredNetwork):
     """The rows and settings of a search; `r2` is of the search that was run first."""
 
     library: Library = field(metadata=GIVEN)
-    problem: Regression
+    problem: WitnessRegression
     shift: Array  # (D + M,)
     scale: Array  # (D + M,)
     budget: float
@@ -92,7 +92,7 @@ class _Searched:
         return np.asarray(model.predict(z), dtype=np.float64)
 
 
-def learn(rows: Rows, library: Library, seconds: float, seed: int) -> TrainedSearch:
+def learn(rows: WitnessRows, library: Library, seconds: float, seed: int) -> TrainedSearch:
     """Search for `seconds`.
 
     Raises:
@@ -119,7 +119,7 @@ _models: OrderedDict[str, _Model] = OrderedDict()
 _lock = threading.Lock()  # two pages of one process must not search for the same witness twice
 
 
-def _model(library: Library, problem: Regression, seconds: float, seed: int) -> _Model:
+def _model(library: Library, problem: WitnessRegression, seconds: float, seed: int) -> _Model:
     key = f"{library} {float(seconds)} {seed} {keys.digest(**vars(problem))}"
     with _lock:
         if key not in _models:
@@ -130,7 +130,7 @@ def _model(library: Library, problem: Regression, seconds: float, seed: int) -> 
         return _models[key]
 
 
-def _flaml(problem: Regression, seconds: float, seed: int) -> _Model:
+def _flaml(problem: WitnessRegression, seconds: float, seed: int) -> _Model:
     """FLAML's search over its own list of learners, by the inner folds."""
     automl = _library("flaml", "AutoML", "pip install '.[automl]' in the folder of this program")()
     automl.fit(
@@ -151,7 +151,7 @@ def _flaml(problem: Regression, seconds: float, seed: int) -> _Model:
     return _Model(automl.predict, str(automl.best_estimator), 1 - 4 * float(automl.best_loss))
 
 
-def _autogluon(problem: Regression, seconds: float, seed: int) -> _Model:
+def _autogluon(problem: WitnessRegression, seconds: float, seed: int) -> _Model:
     """AutoGluon as in the paper's Section 4: best_quality, regression of least squared error."""
     del seed  # AutoGluon takes none
     predictor = _library(
@@ -177,13 +177,13 @@ def _autogluon(problem: Regression, seconds: float, seed: int) -> _Model:
     return _Model(predict, str(model.model_best), 1 - 4 * error_held)
 
 
-SEARCHES: Mapping[Library, Callable[[Regression, float, int], _Model]] = {
+SEARCHES: Mapping[Library, Callable[[WitnessRegression, float, int], _Model]] = {
     "flaml": _flaml,
     "autogluon": _autogluon,
 }
 
 
-def _weight(problem: Regression) -> Float:
+def _weight(problem: WitnessRegression) -> Float:
     """Class weights of mean 1, which the learners' own regularisation is meant for."""
     return problem.weight * len(problem.weight)
 

@@ -21,8 +21,8 @@ from validation_core.rng import stream
 from validation_core.scores.witness import (
     FOLDS,
     MemberFit,
-    Regression,
-    Rows,
+    WitnessRegression,
+    WitnessRows,
     regressed,
     scaled,
     scaling,
@@ -49,13 +49,13 @@ _JITTER = 1e-10
 _COUNTS = (5, 10, 20, 40, 80)  # of neighbours
 
 
-def linear(problem: Regression, rng: np.random.Generator) -> MemberFit:
+def linear(problem: WitnessRegression, rng: np.random.Generator) -> MemberFit:
     """Ridge on the columns."""
     del rng
     return _fit(problem, problem.z, {})
 
 
-def quadratic(problem: Regression, rng: np.random.Generator) -> MemberFit:
+def quadratic(problem: WitnessRegression, rng: np.random.Generator) -> MemberFit:
     """Ridge on the columns and their products, or random squares where there are too many."""
     d = problem.z.shape[1]
     most = d * (d + 1) // 2
@@ -65,7 +65,7 @@ def quadratic(problem: Regression, rng: np.random.Generator) -> MemberFit:
     return _fit(problem, _products(problem.z, directions), {"directions": directions})
 
 
-def kernel(problem: Regression, rng: np.random.Generator) -> MemberFit:
+def kernel(problem: WitnessRegression, rng: np.random.Generator) -> MemberFit:
     """Ridge on a Gaussian kernel at random rows, of the best of three widths."""
     n = len(problem.z)
     marks = problem.z[rng.choice(n, min(n, _LANDMARKS), p=problem.weight, replace=False)]
@@ -116,7 +116,10 @@ def _gaussian(z: Float, marks: Array, gamma: Array) -> Float:
 
 
 def _fit(
-    problem: Regression, features: Float, arrays: Mapping[str, Array], back: Float | None = None
+    problem: WitnessRegression,
+    features: Float,
+    arrays: Mapping[str, Array],
+    back: Float | None = None,
 ) -> MemberFit:
     """Ridge with the penalty that predicts held-out folds best.
 
@@ -124,11 +127,11 @@ def _fit(
         arrays: what else makes the features of new rows.
         back: (stored, f), from coefficients of these features to those of the stored ones.
     """
-    grams = [_Moments.of(problem, features, problem.fold == fold) for fold in range(FOLDS)]
-    whole = _Moments(*(sum(parts) for parts in zip(*grams, strict=True)))
+    grams = [_RidgeMoments.of(problem, features, problem.fold == fold) for fold in range(FOLDS)]
+    whole = _RidgeMoments(*(sum(parts) for parts in zip(*grams, strict=True)))
     predictions = np.empty((len(_PENALTIES), len(features)))
     for fold, own in enumerate(grams):
-        others = _Moments(*(a - b for a, b in zip(whole, own, strict=True)))
+        others = _RidgeMoments(*(a - b for a, b in zip(whole, own, strict=True)))
         out = problem.fold == fold
         coefficients, offsets = others.solve(_PENALTIES)
         predictions[:, out] = (features[out] @ coefficients - offsets).T
@@ -141,7 +144,7 @@ def _fit(
     )
 
 
-class _Moments(NamedTuple):
+class _RidgeMoments(NamedTuple):
     """Weighted sums over rows, of which any union of folds has its own by adding."""
 
     total: Float
@@ -151,7 +154,9 @@ class _Moments(NamedTuple):
     products: Float  # (f,)
 
     @classmethod
-    def of(cls, problem: Regression, features: Float, rows: NDArray[np.bool_]) -> _Moments:
+    def of(
+        cls, problem: WitnessRegression, features: Float, rows: NDArray[np.bool_]
+    ) -> _RidgeMoments:
         f, y, w = features[rows], problem.y[rows], problem.weight[rows]
         weighted = f * w[:, None]
         return cls(
@@ -172,7 +177,7 @@ class _Moments(NamedTuple):
         return coefficients, mean @ coefficients - middle
 
 
-def neighbours(problem: Regression, rng: np.random.Generator) -> MemberFit:
+def neighbours(problem: WitnessRegression, rng: np.random.Generator) -> MemberFit:
     """The mean label of the k nearest rows, of the k that predicts held-out folds best."""
     del rng
     n = len(problem.z)
@@ -233,7 +238,7 @@ class _Grown(NamedTuple):
     leaf: Float  # (trees, 2 ** depth)
 
 
-def boosted(problem: Regression, rng: np.random.Generator) -> MemberFit:
+def boosted(problem: WitnessRegression, rng: np.random.Generator) -> MemberFit:
     """Boosted trees, as many as predict held-out folds best."""
     edges = _edges(problem.z)
     codes = _codes(problem.z, edges)
@@ -344,7 +349,7 @@ _CHECKS = 8
 _ROWS = 4096  # rows per pass
 
 
-def network(problem: Regression, rng: np.random.Generator) -> MemberFit:
+def network(problem: WitnessRegression, rng: np.random.Generator) -> MemberFit:
     """A network with squared error, stopped where held-out folds are predicted best.
 
     A fold's network sees the batches of all others with its own rows' weights at 0, so that the
@@ -390,7 +395,7 @@ def predict_network(arrays: Mapping[str, Array], z: Float) -> Float:
     return out
 
 
-def _batch(problem: Regression, rng: np.random.Generator) -> NDArray[np.int64]:
+def _batch(problem: WitnessRegression, rng: np.random.Generator) -> NDArray[np.int64]:
     """Rows of a step, as many of p as of q."""
     n_p = int((problem.y > 0).sum())
     half = _BATCH // 2
@@ -421,7 +426,7 @@ _ALWAYS = 2  # members fitted whatever the time
 class Member(NamedTuple):
     """How one member is fitted, and what it predicts from its stored arrays."""
 
-    fit: Callable[[Regression, np.random.Generator], MemberFit]
+    fit: Callable[[WitnessRegression, np.random.Generator], MemberFit]
     predict: Callable[[Mapping[str, Array], Float], Float]
 
 
@@ -460,10 +465,10 @@ class TrainedEnsemble(StoredNetwork):
         """Held-out R2 of the ensemble; `weight NAME` and `r2 NAME` of each member."""
         return summary(self.weights, self.r2)
 
-    def at(self, beta: float = 0.0) -> Weighted:
+    def at(self, beta: float = 0.0) -> WeightedMembers:
         """The witness. A mixture has no initial parameters to go back to: beta changes nothing."""
         del beta
-        return Weighted(self)
+        return WeightedMembers(self)
 
     @classmethod
     def read(cls, arrays: Arrays, **given: Any) -> TrainedEnsemble:
@@ -475,7 +480,7 @@ class TrainedEnsemble(StoredNetwork):
 
 
 @dataclass(frozen=True, eq=False)
-class Weighted:
+class WeightedMembers:
     """The weighted sum of the members' predictions: high where a row looks like p."""
 
     trained: TrainedEnsemble
@@ -489,7 +494,9 @@ class Weighted:
         return out
 
 
-def learn(rows: Rows, seconds: float, seed: int, report: Report | None = None) -> TrainedEnsemble:
+def learn(
+    rows: WitnessRows, seconds: float, seed: int, report: Report | None = None
+) -> TrainedEnsemble:
     """Fit the members, none begun after `seconds` but the ridges, and stack them.
 
     At a budget that all members keep to the result depends on the rows and the seed alone.
@@ -521,7 +528,7 @@ def learn(rows: Rows, seconds: float, seed: int, report: Report | None = None) -
     )
 
 
-def stacked(problem: Regression, held: Mapping[str, Float]) -> dict[str, float]:
+def stacked(problem: WitnessRegression, held: Mapping[str, Float]) -> dict[str, float]:
     """Weights (of sum 1) of members brought to spread 1, none of them negative.
 
     Breiman (1996): least squares on held-out predictions, of which none may count against another.
@@ -539,7 +546,7 @@ def stacked(problem: Regression, held: Mapping[str, Float]) -> dict[str, float]:
     return dict(zip(names, map(float, weights / weights.sum()), strict=True))
 
 
-def _least_squares(columns: Float, problem: Regression) -> Float:
+def _least_squares(columns: Float, problem: WitnessRegression) -> Float:
     """Ridge regression of the labels on the columns, with coefficients that are not negative."""
     from scipy.optimize import nnls  # 20 MB that most diagnoses do without
 

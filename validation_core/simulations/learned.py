@@ -47,9 +47,9 @@ class DivergenceComparison:
     """What each simulation adds to the estimate (n,)."""
     d_exact: Array
     """And to the divergence itself (n,)."""
-    auc: nats.Means
+    auc: nats.MeanInterval
     """Chance that the classifier ranks the truth above a draw of q at its x."""
-    auc_exact: nats.Means
+    auc_exact: nats.MeanInterval
     """The same of the log ratio itself, which nothing learnt surpasses."""
     slope: float
     """What logits were multiplied with: below 1, the classifier was too sure of itself."""
@@ -136,8 +136,8 @@ class LearnedDivergence(Specification, spec="learned"):
             _divergence(arrays["exact"]),
             arrays["d_estimate"],
             arrays["d_exact"],
-            nats.Means(*arrays["auc"]),
-            nats.Means(*arrays["auc_exact"]),
+            nats.MeanInterval(*arrays["auc"]),
+            nats.MeanInterval(*arrays["auc_exact"]),
             float(arrays["slope"]),
         )
 

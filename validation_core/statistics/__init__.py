@@ -3,10 +3,10 @@
 Nothing here knows what a score is or where it came from.
 """
 
-from validation_core.statistics.accuracy import C2ST, c2st
+from validation_core.statistics.accuracy import AccuracyTest, c2st
 from validation_core.statistics.coverage import Atc, atc, bootstrap_band
 from validation_core.statistics.curves import bins, histogram, histogram_band
-from validation_core.statistics.differences import Multiple, auc, multiple
+from validation_core.statistics.differences import AucTest, auc, multiple
 from validation_core.statistics.intervals import (
     binomial_bounds,
     clopper_pearson,
@@ -15,8 +15,8 @@ from validation_core.statistics.intervals import (
     total_variation_bounds,
     wilson,
 )
-from validation_core.statistics.localization import Ball, Distance, ball, kolmogorov
-from validation_core.statistics.ranks import Pool, conformal_ranks, count, randomised_ranks
+from validation_core.statistics.localization import BallMass, KolmogorovDistance, ball, kolmogorov
+from validation_core.statistics.ranks import PooledLaw, conformal_ranks, count, randomised_ranks
 from validation_core.statistics.uniformity import (
     GRID,
     Uniformity,
@@ -29,13 +29,13 @@ from validation_core.statistics.uniformity import (
 )
 
 __all__ = [
-    "C2ST",
     "GRID",
+    "AccuracyTest",
     "Atc",
-    "Ball",
-    "Distance",
-    "Multiple",
-    "Pool",
+    "AucTest",
+    "BallMass",
+    "KolmogorovDistance",
+    "PooledLaw",
     "Uniformity",
     "anderson_darling",
     "atc",

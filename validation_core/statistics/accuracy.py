@@ -14,7 +14,7 @@ from validation_core.statistics.ranks import require_numbers
 Float = NDArray[np.float64]
 
 
-class C2ST(NamedTuple):
+class AccuracyTest(NamedTuple):
     """Accuracy (...) with two p-values (...), and how many of each side were called right.
 
     `pvalue` takes the nominal variance of a fair coin, as C2ST is used; `pvalue_per_class` the
@@ -28,7 +28,7 @@ class C2ST(NamedTuple):
     q_hits: Float
 
 
-def c2st(p: ArrayLike, q: ArrayLike, threshold: float = 0.0) -> C2ST:
+def c2st(p: ArrayLike, q: ArrayLike, threshold: float = 0.0) -> AccuracyTest:
     """Accuracy of calling p what scores above the threshold, and its one-sided p-values.
 
     A score at the threshold is called q. With n_p != n_q the accuracy is balanced, so that a
@@ -57,7 +57,7 @@ def c2st(p: ArrayLike, q: ArrayLike, threshold: float = 0.0) -> C2ST:
     p_hits, q_hits = np.broadcast_arrays(p_hits, q_hits)
     accuracy = (p_hits / n_p + q_hits / n_q) / 2
     pvalues = (_exact if min(n_p, n_q) < laws.SMALL else _normal)(p_hits, q_hits, n_p, n_q)
-    return C2ST(accuracy, *pvalues, p_hits, q_hits)
+    return AccuracyTest(accuracy, *pvalues, p_hits, q_hits)
 
 
 def _exact(p_hits: Float, q_hits: Float, n_p: int, n_q: int) -> tuple[Float, Float]:

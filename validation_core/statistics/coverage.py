@@ -151,7 +151,7 @@ def _drawn_again(n: int, resamples: int, rng: np.random.Generator) -> Iterator[F
 # ---- Expected coverage of q's highest-density regions, from log q ----
 
 
-class Regions(NamedTuple):
+class RegionCoverage(NamedTuple):
     """How often highest-density regions hold the truth."""
 
     needed: Float
@@ -166,7 +166,7 @@ class Regions(NamedTuple):
 
 def regions(
     log_q: ArrayLike, log_q_draws: ArrayLike, rng: np.random.Generator, levels: ArrayLike = LEVELS
-) -> Regions:
+) -> RegionCoverage:
     """Expected coverage of the highest-density regions of q.
 
     Args:
@@ -180,7 +180,9 @@ def regions(
     """
     needed = 1 - conformal_ranks(log_q, log_q_draws, rng)
     inside = np.array([(needed <= nominal).sum() for nominal in np.asarray(levels, float)])
-    return Regions(needed, rate(inside, len(needed)), atc(needed, rng), float(ks(needed).pvalue))
+    return RegionCoverage(
+        needed, rate(inside, len(needed)), atc(needed, rng), float(ks(needed).pvalue)
+    )
 
 
 def curve(needed: ArrayLike, level: float = 0.95) -> tuple[Float, Float, Float, Float]:

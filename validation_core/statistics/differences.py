@@ -19,7 +19,7 @@ Float = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
 
-class Multiple(NamedTuple):
+class AucTest(NamedTuple):
     """The Multiple test: T (...), one-sided p-value (...), AUC with ties as half, sigma (...)."""
 
     statistic: Float
@@ -50,7 +50,7 @@ class _Crossed(NamedTuple):
         return area
 
 
-def multiple(p: ArrayLike, q: ArrayLike, rng: np.random.Generator) -> Multiple:
+def multiple(p: ArrayLike, q: ArrayLike, rng: np.random.Generator) -> AucTest:
     """Mann-Whitney test of scores with the paper's variance; large when p's scores are higher.
 
     U_j = (#{p < q_j} + xi_j #{p = q_j}) / n_p, sigma^2 = var_i F_half(p_i) + n_p / (12 n_q) and
@@ -79,7 +79,7 @@ def multiple(p: ArrayLike, q: ArrayLike, rng: np.random.Generator) -> Multiple:
         pvalue = laws.mann_whitney(sides.p, sides.q, rng)
     else:
         pvalue = np.maximum(ndtr(-statistic), laws.least(n_p, n_q))
-    return Multiple(statistic, pvalue, crossed.auc, sigma)
+    return AucTest(statistic, pvalue, crossed.auc, sigma)
 
 
 def auc(p: ArrayLike, q: ArrayLike) -> Float:

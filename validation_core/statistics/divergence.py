@@ -124,7 +124,7 @@ def divergence(d: ArrayLike, rng: np.random.Generator, level: float = 0.95) -> D
     )
 
 
-class Means(NamedTuple):
+class MeanInterval(NamedTuple):
     """Means over the last axis, with their normal intervals."""
 
     estimate: Float
@@ -132,7 +132,7 @@ class Means(NamedTuple):
     high: Float
 
 
-def means(d: ArrayLike, level: float = 0.95) -> Means:
+def means(d: ArrayLike, level: float = 0.95) -> MeanInterval:
     """The mean of d (..., n) and the normal interval about it, formed before any logarithm: its
     low end may be below 0. NaN where a d is.
 
@@ -146,7 +146,7 @@ def means(d: ArrayLike, level: float = 0.95) -> Means:
     with np.errstate(invalid="ignore"):
         mean = values.mean(axis=-1)
         reach = ndtri((1 + level) / 2) * values.std(axis=-1, ddof=1) / np.sqrt(n)
-        return Means(mean, mean - reach, mean + reach)
+        return MeanInterval(mean, mean - reach, mean + reach)
 
 
 def _means(values: Float, rng: np.random.Generator) -> Float:

@@ -19,7 +19,7 @@ from validation_core.statistics.uniformity import ks, ks_location
 Float = NDArray[np.float64]
 
 
-class Ball(NamedTuple):
+class BallMass(NamedTuple):
     """The ball of q-mass u_star around the centre, and the truth's mass in it: (...) each."""
 
     u_star: Float
@@ -36,7 +36,7 @@ class Ball(NamedTuple):
         return self.inside - self.u_star
 
 
-class Distance(NamedTuple):
+class KolmogorovDistance(NamedTuple):
     """Kolmogorov distance of the ranks' law from uniform: (...) each."""
 
     estimate: Float
@@ -44,7 +44,7 @@ class Distance(NamedTuple):
     high: Float
 
 
-def ball(choose: ArrayLike, quote: ArrayLike, level: float = 0.95) -> Ball:
+def ball(choose: ArrayLike, quote: ArrayLike, level: float = 0.95) -> BallMass:
     """The ball that ranks `choose` (..., n) point at, and the truth's share in it by `quote`.
 
     Quoted on the ranks that chose it, the difference would be too large: the place was taken
@@ -57,10 +57,10 @@ def ball(choose: ArrayLike, quote: ArrayLike, level: float = 0.95) -> Ball:
     ranks = np.asarray(quote, dtype=np.float64)
     count = (ranks <= u_star[..., None]).sum(axis=-1)
     low, high = wilson(count, np.full(count.shape, ranks.shape[-1]), level)
-    return Ball(u_star, count / ranks.shape[-1], low, high)
+    return BallMass(u_star, count / ranks.shape[-1], low, high)
 
 
-def kolmogorov(u: ArrayLike, level: float = 0.95) -> Distance:
+def kolmogorov(u: ArrayLike, level: float = 0.95) -> KolmogorovDistance:
     """sup |F - u| of the law behind ranks u (..., n): its estimate and an exact interval.
 
     The empirical distribution function is nowhere farther than the quantile of Kolmogorov's law
@@ -75,7 +75,7 @@ def kolmogorov(u: ArrayLike, level: float = 0.95) -> Distance:
         np.maximum(uniformity.statistic - reach, 0.0),
         np.minimum(uniformity.statistic + reach, 1.0),
     )
-    return Distance(uniformity.statistic, low, high)
+    return KolmogorovDistance(uniformity.statistic, low, high)
 
 
 @lru_cache(maxsize=64)

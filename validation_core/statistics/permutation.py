@@ -29,7 +29,7 @@ _NUMBERS = 1 << 21  # scores or labels held at a time: 16 MB
 _ROUNDING = 1e-12  # what sums in another order differ by, as a share of the largest score
 
 
-class Permuted(NamedTuple):
+class MeanPermutation(NamedTuple):
     """The permutation test: tau (...), its p-value (...), tau of each relabelling (..., B)."""
 
     statistic: Float
@@ -37,7 +37,9 @@ class Permuted(NamedTuple):
     null: Float
 
 
-def permuted(p: ArrayLike, q: ArrayLike, permutations: int, rng: np.random.Generator) -> Permuted:
+def permuted(
+    p: ArrayLike, q: ArrayLike, permutations: int, rng: np.random.Generator
+) -> MeanPermutation:
     """tau = mean p - mean q against relabellings of the pooled scores; large where p's are higher.
 
     p-value = (1 + number of relabellings with tau at least the observed) / (permutations + 1),
@@ -68,7 +70,7 @@ def permuted(p: ArrayLike, q: ArrayLike, permutations: int, rng: np.random.Gener
             shuffled, _labels(piece.stop - piece.start, *_sizes(both, n_p), rng)
         )
     null = null.reshape(*both.shape[:-1], permutations)
-    return Permuted(tau, share_beyond(tau, null, slack(both)), null)
+    return MeanPermutation(tau, share_beyond(tau, null, slack(both)), null)
 
 
 def relabelled(scores: ArrayLike, is_p: NDArray[np.bool_]) -> Float:

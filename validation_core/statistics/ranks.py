@@ -167,7 +167,7 @@ def conformal_ranks(test: ArrayLike, calibration: ArrayLike, rng: np.random.Gene
     return randomised_ranks(below, equal, np.shape(calibration)[-1], rng)
 
 
-class Pool:
+class PooledLaw:
     """The law of calibration scores under p, known by N draws from it.
 
     Given a test score s, the number of m fresh calibration scores below it is binomial with

@@ -26,7 +26,7 @@ _NUMBERS = 1 << 20  # values gathered at a time: index and value are 8 MB each
 _ROUNDING = 1e-12  # what sums in another order differ by, as a share of the largest value
 
 
-class Permuted(NamedTuple):
+class SlotPermutation(NamedTuple):
     """The permutation test: divergence (...), its p-value (...), each permuted one (..., B)."""
 
     statistic: Float
@@ -82,7 +82,7 @@ def most(kind: Kind, m: int) -> float:
     return float(np.log(m + 1 if kind == "multiclass" else 2))
 
 
-def permutation(values: ArrayLike, permutations: int, rng: np.random.Generator) -> Permuted:
+def permutation(values: ArrayLike, permutations: int, rng: np.random.Generator) -> SlotPermutation:
     """The divergence of contributions (..., n, m + 1) against truths put in random slots.
 
     p-value = (1 + number of permuted divergences at least the observed) / (B + 1): never 0, and
@@ -113,7 +113,7 @@ def permutation(values: ArrayLike, permutations: int, rng: np.random.Generator) 
         null[some, few] = permuted(trials[some], truth_slots)
     observed = table[..., 0].mean(axis=-1)
     spread = null.reshape(*lead, permutations)
-    return Permuted(observed, share_beyond(observed, spread, slack(table)), spread)
+    return SlotPermutation(observed, share_beyond(observed, spread, slack(table)), spread)
 
 
 def permuted(values: ArrayLike, slots: Integer) -> Float:

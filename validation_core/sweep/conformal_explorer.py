@@ -109,7 +109,7 @@ def _oracle(source: Simulated, drawn: TwoSamples) -> tuple[Array, Array, Array]:
 
 
 @dataclass(frozen=True, eq=False)
-class Ranks:
+class RankGrid:
     """Conformal ranks at every beta of a grid, and what uniformity tests say of them."""
 
     betas: Array  # (B,)
@@ -134,7 +134,7 @@ class Ranks:
         return np.asarray(statistics.total_variation_bounds(self.auc)[0])
 
 
-def ranks(grid: ScoreGrid, m: int, n: int, seed: int = 0) -> Ranks:
+def ranks(grid: ScoreGrid, m: int, n: int, seed: int = 0) -> RankGrid:
     """Test n draws of q at every beta, on the same draws, calibration sets and tie-breakers.
 
     Calibration sets are disjoint, as the exact test asks, where the grid holds n m scores of p;
@@ -146,14 +146,14 @@ def ranks(grid: ScoreGrid, m: int, n: int, seed: int = 0) -> Ranks:
     method = methods.Uniform(m=m)
     outcomes = []
     for p, q in zip(grid.p, test, strict=True):
-        scores = BlockScores(p, q, None if disjoint else statistics.Pool(p))
+        scores = BlockScores(p, q, None if disjoint else statistics.PooledLaw(p))
         # One stream for every beta: curves move, noise does not.
         outcomes.append(method.test(scores, stream(seed, "workbench", m)))
     u = np.stack([outcome.arrays["u"] for outcome in outcomes])
     statistic, pvalue = (
         np.stack(each) for each in zip(*((o.statistic, o.pvalue) for o in outcomes), strict=True)
     )
-    return Ranks(
+    return RankGrid(
         grid.betas,
         m,
         n,
@@ -166,7 +166,7 @@ def ranks(grid: ScoreGrid, m: int, n: int, seed: int = 0) -> Ranks:
     )
 
 
-class Spread(NamedTuple):
+class ScoreSpread(NamedTuple):
     """How the score lies under p and q at every beta, in sds from their common median."""
 
     edges: Array  # (bins + 1,)
@@ -175,13 +175,13 @@ class Spread(NamedTuple):
     threshold: Array  # (B,), where C2ST cuts
 
 
-def spread(grid: ScoreGrid, bins: int = 48, reach: float = 4.0) -> Spread:
+def spread(grid: ScoreGrid, bins: int = 48, reach: float = 4.0) -> ScoreSpread:
     """Histograms of the standardised score: a network's scale means nothing to any test."""
     middle, sd = _scale(grid)
     edges = np.linspace(-reach, reach, bins + 1)
     n = min(grid.p.shape[1], grid.q.shape[1])  # ten thousand of each draw the same picture
     p, q = (_densities((side[:, :n] - middle) / sd, edges) for side in (grid.p, grid.q))
-    return Spread(edges, p, q, (-middle / sd)[:, 0])
+    return ScoreSpread(edges, p, q, (-middle / sd)[:, 0])
 
 
 def _scale(grid: ScoreGrid) -> tuple[Array, Array]:
@@ -242,7 +242,7 @@ def rank_variance(p: Array, test: Array, rng: np.random.Generator, repeats: int 
 
     The part of a rank's variance that more calibration draws remove; it falls as 1/m.
     """
-    pool, some = statistics.Pool(p), test[:200]
+    pool, some = statistics.PooledLaw(p), test[:200]
     again = np.broadcast_to(some, (repeats, len(some)))
     variances = []
     for m in PAPER_M:

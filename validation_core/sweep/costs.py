@@ -62,7 +62,7 @@ class Cost(NamedTuple):
     """Bytes that a worker needs at its largest."""
 
 
-class Estimate(NamedTuple):
+class RemainingCost(NamedTuple):
     """What is still to be spent."""
 
     seconds: float
@@ -124,7 +124,7 @@ def within(upload: Upload) -> Cost:
 
 def estimate(
     sweep: Sweep, left: Sequence[TrainTask | Batch], workers: int, progress: Progress | None = None
-) -> Estimate:
+) -> RemainingCost:
     """Seconds until these tasks are done, and the memory that they need meanwhile."""
     costs = {method.label: of(sweep, method, progress) for method in sweep.methods}
     places = len(sweep.gammas)
@@ -136,7 +136,7 @@ def estimate(
                 counted.add(part.network)
                 seconds += costs[part.method.label].training / places
     memory = sorted((cost.memory for cost in costs.values()), reverse=True)[:workers]
-    return Estimate(seconds / max(1, workers), sum(memory) + _PROCESS * workers)
+    return RemainingCost(seconds / max(1, workers), sum(memory) + _PROCESS * workers)
 
 
 def remaining(sweeps: Iterable[Sweep], store: Store) -> float:

@@ -21,10 +21,10 @@ from validation_core.methods.base import Method
 from validation_core.models import Simulated, Training, TrainTask
 from validation_core.scores import Recipe
 from validation_core.scores.classifier import Classifier
-from validation_core.statistics import Pool
+from validation_core.statistics import PooledLaw
 from validation_core.study import Report, Study
 from validation_core.sweep import trials
-from validation_core.sweep.trials import Tally, TestFailed, Trials, together
+from validation_core.sweep.trials import Tally, TestFailed, TrialDesign, together
 from validation_core.types import Array, Benchmark, PowerCell, Score
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Part(Study[Tally], spec="trials_of"):
     method: Method
     network: Training | None
     beta: float
-    design: Trials
+    design: TrialDesign
     first: int
     count: int
 
@@ -120,14 +120,14 @@ class Batch(Specification, spec="batch_of_trials"):
         report(1.0, {})
 
 
-class Scored(NamedTuple):
+class CalibrationScores(NamedTuple):
     """Calibration scores of p: (N,)."""
 
     p: Array
 
 
 @dataclass(frozen=True, kw_only=True)
-class Calibration(Study[Scored], spec="calibration"):
+class CalibrationLaw(Study[CalibrationScores], spec="calibration"):
     """The law that Uniform ranks against where calibration draws are pooled.
 
     One for all trials, parts and m that read a network: a p-value does not depend on how a sweep
@@ -137,13 +137,13 @@ class Calibration(Study[Scored], spec="calibration"):
     source: Simulated
     network: Training
     beta: float
-    design: Trials
+    design: TrialDesign
 
     @property
     def label(self) -> str:
         return f"Calibration scores, {self.source.label}"
 
-    def law(self, store: Store, score: Score) -> Pool:
+    def law(self, store: Store, score: Score) -> PooledLaw:
         """The stored scores, or new ones, drawn and stored: a second who asks waits for them."""
         scored = self.load(store)
         if scored is None:
@@ -151,9 +151,11 @@ class Calibration(Study[Scored], spec="calibration"):
                 scored = self.load(store)
                 if scored is None:
                     benchmark, gamma = self.source.benchmark, self.source.gamma
-                    scored = Scored(trials.calibration(benchmark, gamma, score, self.design))
+                    scored = CalibrationScores(
+                        trials.calibration(benchmark, gamma, score, self.design)
+                    )
                     self.keep(store, scored)
-        return Pool(scored.p)
+        return PooledLaw(scored.p)
 
 
 def _compute(store: Store, parts: Sequence[Part], report: Report) -> list[Tally]:
@@ -175,11 +177,13 @@ def _compute(store: Store, parts: Sequence[Part], report: Report) -> list[Tally]
     return [tally._replace(training=seconds) for tally in tallies]
 
 
-def _law(store: Store, part: Part) -> Callable[[Score], Pool] | None:
+def _law(store: Store, part: Part) -> Callable[[Score], PooledLaw] | None:
     """The calibration law of what a part reads; None where that is no network's."""
     if part.network is None:
         return None
-    law = Calibration(source=part.source, network=part.network, beta=part.beta, design=part.design)
+    law = CalibrationLaw(
+        source=part.source, network=part.network, beta=part.beta, design=part.design
+    )
     return lambda score: law.law(store, score)
 
 
@@ -192,14 +196,14 @@ class Tallies(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Curve(Study[Tallies], spec="curve"):
+class SweepCurve(Study[Tallies], spec="curve"):
     """One method over a whole sweep, in one record: what is shipped, or kept when it is done."""
 
     benchmark: Benchmark
     method: Method
     gammas: tuple[float, ...]
     betas: tuple[float, ...]
-    design: Trials
+    design: TrialDesign
     recipe: Recipe
     seed: int
 
@@ -229,7 +233,7 @@ class Curve(Study[Tallies], spec="curve"):
 _FIRST, _STEP = (10, 20, 50), 50  # a first picture from ten trials; then parts of a size
 
 
-class Place(NamedTuple):
+class SweepPlace(NamedTuple):
     """One point of a sweep's grid."""
 
     gamma: float
@@ -244,7 +248,7 @@ class Sweep(Specification, spec="sweep"):
     methods: tuple[Method, ...]
     gammas: tuple[float, ...]
     betas: tuple[float, ...] = (0.0,)
-    design: Trials = field(default_factory=lambda: Trials(k=200))
+    design: TrialDesign = field(default_factory=lambda: TrialDesign(k=200))
     recipe: Recipe = field(default_factory=Classifier)
     seed: int = 0
     """Of the networks."""
@@ -256,9 +260,9 @@ class Sweep(Specification, spec="sweep"):
         return f"{what} on {self.benchmark.label}"
 
     @property
-    def places(self) -> tuple[Place, ...]:
+    def places(self) -> tuple[SweepPlace, ...]:
         """Every gamma at every beta."""
-        return tuple(Place(gamma, beta) for gamma in self.gammas for beta in self.betas)
+        return tuple(SweepPlace(gamma, beta) for gamma in self.gammas for beta in self.betas)
 
     def network(self, method: Method, gamma: float) -> Training | None:
         """What the method reads at this gamma; None where nothing is learnt once for all."""
@@ -269,7 +273,7 @@ class Sweep(Specification, spec="sweep"):
         return network_of(method, shared, trials.part(self.design, method))
 
     @cached_property
-    def parts(self) -> Mapping[tuple[str, Place], tuple[Part, ...]]:
+    def parts(self) -> Mapping[tuple[str, SweepPlace], tuple[Part, ...]]:
         """The trials of each method, by its label, at each place, in order."""
         return {
             (method.label, place): self._parts(method, place)
@@ -277,9 +281,9 @@ class Sweep(Specification, spec="sweep"):
             for place in self.places
         }
 
-    def curve(self, method: Method) -> Curve:
+    def curve(self, method: Method) -> SweepCurve:
         """The record of one method over the whole sweep; the level plays no part in it."""
-        return Curve(
+        return SweepCurve(
             benchmark=self.benchmark,
             method=method,
             gammas=self.gammas,
@@ -297,7 +301,7 @@ class Sweep(Specification, spec="sweep"):
         """
         return tuple(dict.fromkeys(self._ordered()))
 
-    def _parts(self, method: Method, place: Place) -> tuple[Part, ...]:
+    def _parts(self, method: Method, place: SweepPlace) -> tuple[Part, ...]:
         beta = place.beta if method.degrades else 0.0
         return tuple(
             Part(
@@ -336,7 +340,7 @@ class Sweep(Specification, spec="sweep"):
         return 2 if method.needs_training else int(method.learns_anew)
 
 
-def network_of(method: Method, training: Training, design: Trials) -> Training:
+def network_of(method: Method, training: Training, design: TrialDesign) -> Training:
     """The network that a method reads: the training's own classifier, or one by its own recipe.
 
     Such a one learns from as many draws as it is tested on, as in the papers.
@@ -370,7 +374,7 @@ class Progress:
     """Trials of each method, over all places."""
     training: Mapping[str, float]
     """Seconds that the networks which a method read took, by its label."""
-    pvalues: Mapping[tuple[str, Place], Array]
+    pvalues: Mapping[tuple[str, SweepPlace], Array]
 
     @property
     def complete(self) -> bool:
@@ -388,7 +392,7 @@ def collect(
     """Gather what has run so far, also as part of curves that were kept of sweeps `beside`."""
     known: Memory = {} if memory is None else memory
     cells, done, seconds = [], {}, {}
-    pvalues: dict[tuple[str, Place], Array] = {}
+    pvalues: dict[tuple[str, SweepPlace], Array] = {}
     for method in sweep.methods:
         done[method.label], training = 0, {}
         for place, tally in _tallies(sweep, method, store, known, beside).items():
@@ -448,9 +452,9 @@ def keep(sweep: Sweep, store: Store) -> None:
 
 def _tallies(
     sweep: Sweep, method: Method, store: Store, known: Memory, beside: Sequence[Sweep] = ()
-) -> dict[Place, Tally]:
+) -> dict[SweepPlace, Tally]:
     """What a method has said at each place where it has run; parts are added up."""
-    whole: dict[Place, Tally] = {}
+    whole: dict[SweepPlace, Tally] = {}
     for other in (*beside, sweep):
         curve = other.curve(method)
         if curve.key not in known and store.has("results", curve.key):
@@ -557,6 +561,6 @@ class TrialStudy(Study[TrialDetail], spec="look"):
         )
 
 
-def first_trial(sweep: Sweep, method: Method, place: Place) -> TrialStudy:
+def first_trial(sweep: Sweep, method: Method, place: SweepPlace) -> TrialStudy:
     """The first trial of a method at one place of a sweep."""
     return TrialStudy(trials=sweep.parts[method.label, place][0])

@@ -29,8 +29,8 @@ from validation_core.methods import (
 from validation_core.methods.base import Method, kind_of
 from validation_core.scores.classifier import Classifier, TableClassifier
 from validation_core.statistics import binomial_bounds, wilson
-from validation_core.sweep.plan import Place, Sweep
-from validation_core.sweep.trials import Trials
+from validation_core.sweep.plan import Sweep, SweepPlace
+from validation_core.sweep.trials import TrialDesign
 from validation_core.types import PowerCell
 
 BETAS = (0.0, 0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 1.0)
@@ -114,7 +114,7 @@ def _conformal(name: Perturbation, trials: int) -> Comparison:
             benchmark=benchmark,
             methods=CONFORMAL,
             gammas=benchmark.gammas,
-            design=Trials(trials=trials, n=1000, k=200),
+            design=TrialDesign(trials=trials, n=1000, k=200),
         ),
         f"{_MMD}; networks train by the faster schedule, one for each gamma.",
     )
@@ -132,7 +132,7 @@ def _degraded(trials: int) -> Comparison:
             methods=(C2ST(), Multiple(), Uniform(), WithinX(), DC()),
             gammas=(benchmark.gammas[3],),
             betas=BETAS,
-            design=Trials(trials=trials, n=1000, k=100),
+            design=TrialDesign(trials=trials, n=1000, k=100),
         ),
     )
 
@@ -154,7 +154,7 @@ def _type_one() -> Comparison:
                 CoLT(embedding="identity"),
                 LC2ST(nulls=19),
             ),
-            design=Trials(trials=1000, n=1000, k=200),
+            design=TrialDesign(trials=1000, n=1000, k=200),
         ),
         f"{_MMD}; L-C2ST compares with 19 nulls instead of 100.",
     )
@@ -170,7 +170,7 @@ def _colt(name: Perturbation, trials: int) -> Comparison:
             benchmark=benchmark,
             gammas=benchmark.gammas,
             methods=(CoLT(embedding="identity"), CoLT(), C2ST(), SBC(), TARP()),
-            design=Trials(trials=trials, n=100, k=500),
+            design=TrialDesign(trials=trials, n=100, k=500),
             recipe=TableClassifier(n=100, k=500, recipe=_FEW_PAIRS),
         ),
         "CoLT's default embedding is ours; its identity embedding is the paper's.",
@@ -186,7 +186,7 @@ def _tree(trials: int) -> Comparison:
             benchmark=Tree(),
             gammas=Tree().gammas,
             methods=(CoLT(), C2ST(), SBC(), TARP()),
-            design=Trials(trials=trials, n=1000, k=100),
+            design=TrialDesign(trials=trials, n=1000, k=100),
         ),
         "CoLT's default embedding is ours.",
     )
@@ -204,7 +204,7 @@ def _blind(trials: int) -> Comparison:
             benchmark=benchmark,
             gammas=benchmark.gammas,
             methods=(SBC(), TARP(), TARP(reference="x"), C2ST(), WithinX(), DC()),
-            design=Trials(trials=trials, n=500, k=100),
+            design=TrialDesign(trials=trials, n=500, k=100),
         ),
     )
 
@@ -223,7 +223,7 @@ def _collapse(trials: int) -> Comparison:
             gammas=(benchmark.gammas[4],),
             betas=BETAS,
             methods=(C2ST(), Multiple(), Uniform(m=20)),
-            design=Trials(trials=trials, n=1000),
+            design=TrialDesign(trials=trials, n=1000),
         ),
     )
 
@@ -241,7 +241,7 @@ def _references(trials: int) -> Comparison:
             benchmark=benchmark,
             gammas=benchmark.gammas,
             methods=(TARP(), TARP(reference="x"), TARP(metric="manhattan"), SBC()),
-            design=Trials(trials=trials, n=500, k=100),
+            design=TrialDesign(trials=trials, n=500, k=100),
         ),
     )
 
@@ -299,7 +299,7 @@ def remarks(
 class Disagreement(NamedTuple):
     """The place of a sweep where most tests miss what another finds, and why each does."""
 
-    place: Place
+    place: SweepPlace
     remarks: list[Remark]
 
 

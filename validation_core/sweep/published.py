@@ -23,7 +23,7 @@ from validation_core.models import Simulated, Training
 from validation_core.scores.classifier import Classifier, TableClassifier
 from validation_core.scores.localizer import Embedding, Preset
 from validation_core.sweep.plan import Sweep
-from validation_core.sweep.trials import Trials
+from validation_core.sweep.trials import TrialDesign
 from validation_core.types import Benchmark
 
 Model = Literal["ideal", "diffusion"]
@@ -41,7 +41,7 @@ FINE: dict[str, dict[str, int]] = {"tree": {"points": 151, "places": 21}}
 _COORDINATES = ("sbc", "tarp")
 
 
-class Published(NamedTuple):
+class PublishedRate(NamedTuple):
     """A number of the paper: of which of our methods, what the paper calls it, the rate."""
 
     label: str
@@ -50,12 +50,12 @@ class Published(NamedTuple):
     """One rate, or the lowest and the highest over all places of a table."""
 
 
-class Compared(NamedTuple):
+class PublishedPlace(NamedTuple):
     """Some of the methods at one place of a table, and what the paper prints of them there."""
 
     place: str
     sweep: Sweep
-    published: tuple[Published, ...] = ()
+    published: tuple[PublishedRate, ...] = ()
 
 
 def localizer(source: Simulated, colt: CoLT, n: int, k: int, seed: int = 0) -> Training:
@@ -67,7 +67,7 @@ def contest(
     benchmark: Benchmark,
     gammas: Sequence[float],
     colt: CoLT,
-    design: Trials,
+    design: TrialDesign,
     seed: int = 0,
     embeddings: Sequence[Embedding] = EMBEDDINGS,
 ) -> list[Sweep]:
@@ -107,46 +107,46 @@ def opening() -> MapTask:
     return _map(Gaussian(dim_x=2, dim_theta=2), 0.15, "fourier")
 
 
-def blind_prior_tasks(preset: Preset = "interactive") -> list[Compared]:
+def blind_prior_tasks(preset: Preset = "interactive") -> list[PublishedPlace]:
     """Table 3: power where q ignores x."""
     full, c2st = (0.975, 0.778, 0.693, 0.452), (1.0, 1.0, 0.847, 0.122)
     tasks = []
     for dims, own, other in zip(DIMENSIONS, full, c2st, strict=True):
         published = (
-            Published(_label("identity", preset), "CoLT ID", 1.0),
-            Published(_label("mlp", preset), "CoLT Full", own),
-            Published("C2ST", "C2ST", other),
-            Published("SBC", "SBC", (0.03, 0.05)),
-            Published("TARP", "TARP", (0.04, 0.07)),
+            PublishedRate(_label("identity", preset), "CoLT ID", 1.0),
+            PublishedRate(_label("mlp", preset), "CoLT Full", own),
+            PublishedRate("C2ST", "C2ST", other),
+            PublishedRate("SBC", "SBC", (0.03, 0.05)),
+            PublishedRate("TARP", "TARP", (0.04, 0.07)),
         )
         benchmark = Gaussian(perturbation="blind_prior", dim_x=dims[0], dim_theta=dims[1])
         tasks += _compared(f"({dims[0]}, {dims[1]})", benchmark, 1.0, preset, published)
     return tasks
 
 
-def type_one_tasks(preset: Preset = "interactive") -> list[Compared]:
+def type_one_tasks(preset: Preset = "interactive") -> list[PublishedPlace]:
     """Table 4: rejections where q is p, at the level of 5%."""
     tasks = []
     for dims, c2st in zip(DIMENSIONS, (0.077, 0.043, 0.020, 0.023), strict=True):
         published = (
-            Published(_label("identity", preset), "CoLT", (0.04, 0.057)),
-            Published(_label("mlp", preset), "CoLT", (0.04, 0.057)),
-            Published("C2ST", "C2ST", c2st),
-            Published("SBC", "SBC", (0.035, 0.040)),
-            Published("TARP", "TARP", (0.037, 0.052)),
+            PublishedRate(_label("identity", preset), "CoLT", (0.04, 0.057)),
+            PublishedRate(_label("mlp", preset), "CoLT", (0.04, 0.057)),
+            PublishedRate("C2ST", "C2ST", c2st),
+            PublishedRate("SBC", "SBC", (0.035, 0.040)),
+            PublishedRate("TARP", "TARP", (0.037, 0.052)),
         )
         benchmark = Gaussian(dim_x=dims[0], dim_theta=dims[1])
         tasks += _compared(f"({dims[0]}, {dims[1]})", benchmark, 0.0, preset, published)
     return tasks
 
 
-def tree_tasks(preset: Preset = "interactive") -> list[Compared]:
+def tree_tasks(preset: Preset = "interactive") -> list[PublishedPlace]:
     """Section 4.2: power on the tree at a small and at a large blur."""
     tasks = []
     for alpha, colt, c2st in ((1.5, 0.877, 0.0), (4.0, 1.0, 0.065)):
         published = (
-            Published(_label("mlp", preset), "CoLT", colt),
-            Published("C2ST", "C2ST", c2st),
+            PublishedRate(_label("mlp", preset), "CoLT", colt),
+            PublishedRate("C2ST", "C2ST", c2st),
         )
         tasks += _compared(f"alpha = {alpha:g}", Tree(), alpha, preset, published)
     return tasks
@@ -184,20 +184,20 @@ def _compared(
     benchmark: Benchmark,
     gamma: float,
     preset: Preset,
-    published: tuple[Published, ...],
-) -> list[Compared]:
+    published: tuple[PublishedRate, ...],
+) -> list[PublishedPlace]:
     n, k = SIZES[benchmark.name]
     sweeps = contest(
         benchmark,
         (gamma,),
         CoLT(preset=preset),
-        Trials(trials=TRIALS, n=n, k=k),
+        TrialDesign(trials=TRIALS, n=n, k=k),
         embeddings=("identity", "mlp", "fourier"),
     )
-    return [Compared(place, sweep, _of(sweep, published)) for sweep in sweeps]
+    return [PublishedPlace(place, sweep, _of(sweep, published)) for sweep in sweeps]
 
 
-def _of(sweep: Sweep, published: tuple[Published, ...]) -> tuple[Published, ...]:
+def _of(sweep: Sweep, published: tuple[PublishedRate, ...]) -> tuple[PublishedRate, ...]:
     """Those of the sweep's methods; the untrained localizer stands in no table."""
     trained = sweep.betas == (0.0,)
     labels = {method.label for method in sweep.methods if trained or not method.localizes}

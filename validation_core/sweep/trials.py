@@ -29,7 +29,7 @@ from validation_core import sampling, scores
 from validation_core.keys import Specification
 from validation_core.methods.base import Method
 from validation_core.rng import Streams, Unsplit, stream
-from validation_core.statistics import Pool
+from validation_core.statistics import PooledLaw
 from validation_core.types import (
     Array,
     Benchmark,
@@ -55,7 +55,7 @@ Protocol = Literal["pooled", "fresh"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Trials(Specification, spec="trials"):
+class TrialDesign(Specification, spec="trials"):
     """How a power is estimated."""
 
     trials: int = field(default=200, metadata={"label": "Trials", "min": 1, "max": 10_000})
@@ -88,7 +88,7 @@ class Tally(NamedTuple):
     """Seconds that the network it read took, once for all trials."""
 
     def cell(
-        self, benchmark: Benchmark, method: Method, gamma: float, beta: float, design: Trials
+        self, benchmark: Benchmark, method: Method, gamma: float, beta: float, design: TrialDesign
     ) -> PowerCell:
         """Rejections at the level of a design."""
         low, high = np.quantile(self.statistics, [0.05, 0.95])
@@ -139,12 +139,12 @@ def options(method: Method) -> dict[str, Any]:
     return asdict(cast("Any", method)) if is_dataclass(method) else {}
 
 
-def protocol_of(method: Method, design: Trials) -> Protocol:
+def protocol_of(method: Method, design: TrialDesign) -> Protocol:
     """Tables cannot be pooled: their calibration draws belong to one x."""
     return design.protocol if method.layout == "blocks" else "fresh"
 
 
-def part(design: Trials, method: Method) -> Trials:
+def part(design: TrialDesign, method: Method) -> TrialDesign:
     """A design with what plays no part for this method set to one value: fewer things to run.
 
     Tables are drawn with as many draws at each x as the method looks at.
@@ -160,10 +160,10 @@ def run(
     gamma: float,
     score: Score | Mapping[str, Score] | None,
     methods: Sequence[Method],
-    design: Trials,
+    design: TrialDesign,
     trials: range | None = None,
     *,
-    pool: Callable[[Score], Pool] | None = None,
+    pool: Callable[[Score], PooledLaw] | None = None,
     progress: Progress | None = None,
 ) -> list[Tally]:
     """Test methods on the trials of a range: a tally for each.
@@ -186,7 +186,7 @@ def run(
     trials = range(design.trials) if trials is None else trials
     reads = [_read(method, benchmark, gamma, score) for method in methods]
     running = [_Running(method, own) for method, own in zip(methods, reads, strict=True)]
-    place = _Place(benchmark, gamma, design, pool or _pool_of(benchmark, gamma, design))
+    place = _TrialPlace(benchmark, gamma, design, pool or _pool_of(benchmark, gamma, design))
     groups: dict[_Draw, list[_Running]] = {}
     for each in running:
         groups.setdefault(_draw_of(each.method, design), []).append(each)
@@ -209,13 +209,13 @@ def one(
     gamma: float,
     score: Score | None,
     method: Method,
-    design: Trials,
+    design: TrialDesign,
     trial: int,
 ) -> tuple[Outcome, PosteriorTable | None]:
     """One trial by itself, every calibration draw its own, and the table that a table test saw."""
     read = _read(method, benchmark, gamma, score)
     rng = stream(design.seed, method.label, trial)
-    place = _Place(benchmark, gamma, design, lambda score: Pool(()))
+    place = _TrialPlace(benchmark, gamma, design, lambda score: PooledLaw(()))
     if method.learns_anew:
         outcome, table = _learnt_anew(place, method, trial, rng)
         return replace(outcome, budget=method.budget(design.n, design.k)), table
@@ -225,7 +225,7 @@ def one(
     return outcome, drawn if isinstance(drawn, PosteriorTable) else None
 
 
-def calibration(benchmark: Benchmark, gamma: float, score: Score, design: Trials) -> Array:
+def calibration(benchmark: Benchmark, gamma: float, score: Score, design: TrialDesign) -> Array:
     """Scores (POOL n,) of rows of p, of trials that are never tested: the law that is pooled."""
     chunks = _chunks(range(-POOL, 0), _CHUNK)
     return np.concatenate(
@@ -257,13 +257,13 @@ def score_of(
     return own
 
 
-class _Place(NamedTuple):
+class _TrialPlace(NamedTuple):
     """Where trials are drawn, and how."""
 
     benchmark: Benchmark
     gamma: float
-    design: Trials
-    pool: Callable[[Score], Pool]
+    design: TrialDesign
+    pool: Callable[[Score], PooledLaw]
 
 
 class _Running:
@@ -276,14 +276,14 @@ class _Running:
         self.seconds = 0.0
         self.together = True
         """Whether its test may take several trials at once."""
-        self.pool: Pool | None = None
+        self.pool: PooledLaw | None = None
 
     def add(self, outcome: Outcome) -> None:
         """Take down what one trial says."""
         self.pvalues.append(np.atleast_1d(outcome.pvalue))
         self.statistics.append(np.atleast_1d(outcome.statistic))
 
-    def tally(self, design: Trials, trials: int) -> Tally:
+    def tally(self, design: TrialDesign, trials: int) -> Tally:
         """All of it."""
         budget, n = self.method.budget(design.n, design.k), design.n
         draws = trials * budget.p, trials * budget.q
@@ -300,7 +300,7 @@ class _Draw(NamedTuple):
     size: tuple[int, int] = (0, 0)
     """Rows of p and q of fresh blocks; 0 and draws at each x of a table."""
 
-    def rows(self, place: _Place, trial: int) -> TwoSamples | PosteriorTable:
+    def rows(self, place: _TrialPlace, trial: int) -> TwoSamples | PosteriorTable:
         """The draws of a trial."""
         benchmark, gamma, design, _ = place
         if self.kind == "table":
@@ -309,7 +309,7 @@ class _Draw(NamedTuple):
         name, size = ("fresh", self.size) if self.kind == "fresh" else ("trial", (design.n,) * 2)
         return sampling.blocks(benchmark, gamma, *size, stream(design.seed, name, trial))
 
-    def most(self, place: _Place) -> int:
+    def most(self, place: _TrialPlace) -> int:
         """Trials that are drawn at once."""
         if self.kind == "pooled":
             return _CHUNK
@@ -318,7 +318,7 @@ class _Draw(NamedTuple):
         return max(1, min(_CHUNK, _NUMBERS // max(numbers, 1)))
 
 
-def _draw_of(method: Method, design: Trials) -> _Draw:
+def _draw_of(method: Method, design: TrialDesign) -> _Draw:
     if method.learns_anew:
         return _Draw("anew")
     if method.layout == "table":
@@ -340,12 +340,14 @@ def _calibrated(method: Method) -> bool:
     return method.layout == "blocks" and method.pooled and method.budget(1, 1).p > 1
 
 
-def _pool_of(benchmark: Benchmark, gamma: float, design: Trials) -> Callable[[Score], Pool]:
-    return lambda score: Pool(calibration(benchmark, gamma, score, design))
+def _pool_of(
+    benchmark: Benchmark, gamma: float, design: TrialDesign
+) -> Callable[[Score], PooledLaw]:
+    return lambda score: PooledLaw(calibration(benchmark, gamma, score, design))
 
 
 def _test_block(
-    place: _Place, draw: _Draw, members: Sequence[_Running], wanted: range, size: int
+    place: _TrialPlace, draw: _Draw, members: Sequence[_Running], wanted: range, size: int
 ) -> None:
     """Draw and score some trials once for each score, and test every method on them.
 
@@ -384,14 +386,14 @@ def _blamed(method: Method) -> Iterator[None]:
         raise TestFailed(method, error) from error
 
 
-def _anew(place: _Place, each: _Running, wanted: range) -> None:
+def _anew(place: _TrialPlace, each: _Running, wanted: range) -> None:
     for trial in wanted:
         rng = stream(place.design.seed, each.method.label, trial)
         each.add(_learnt_anew(place, each.method, trial, rng)[0])
 
 
 def _learnt_anew(
-    place: _Place, method: Method, trial: int, rng: np.random.Generator
+    place: _TrialPlace, method: Method, trial: int, rng: np.random.Generator
 ) -> tuple[Outcome, PosteriorTable]:
     """Learn on a table of this trial, and test on another."""
     benchmark, gamma, design, _ = place
@@ -421,7 +423,7 @@ def _scored(
 
 
 def _tested(
-    place: _Place,
+    place: _TrialPlace,
     draw: _Draw,
     each: _Running,
     scored: Sequence[Scores],
@@ -462,7 +464,7 @@ def _stacked(scored: Sequence[Scores]) -> Scores:
     return TableScores(truth, draws, x)
 
 
-def _truths(benchmark: Benchmark, gamma: float, design: Trials, trial: int) -> Joint:
+def _truths(benchmark: Benchmark, gamma: float, design: TrialDesign, trial: int) -> Joint:
     """The rows of p alone, of trials with negative numbers, which feed the pool."""
     rng = stream(design.seed, "trial", trial)
     return sampling.truths(benchmark, gamma, design.n, design.n, rng)

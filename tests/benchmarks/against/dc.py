@@ -74,5 +74,5 @@ def _compare(lab: Lab, what: str, learn: PosteriorTable, held: PosteriorTable) -
 
 def _test(learn: PosteriorTable, held: PosteriorTable) -> Outcome:
     method = DC(m=M)
-    (scorer,) = method.recipe(N, M).learn_all([learn], [0])
-    return method.test(scores.apply(scorer.at(), held), stream(0, "slots"))
+    (trained,) = method.recipe(N, M).learn_all([learn], [0])
+    return method.test(scores.apply(trained.at(), held), stream(0, "slots"))

@@ -30,7 +30,7 @@ from validation_core.methods import WithinX
 from validation_core.methods.base import Method
 from validation_core.narrow import narrow
 from validation_core.rng import stream
-from validation_core.statistics import Pool, slots
+from validation_core.statistics import PooledLaw, slots
 from validation_core.study import Report
 from validation_core.tables import Upload
 from validation_core.types import Array, PosteriorTable, TableScores, TwoSamples
@@ -442,7 +442,7 @@ def deciles(truth: Array, draws: Array, k: int, rng: np.random.Generator) -> tup
         k: draws that the table has.
         rng: parts what is tied.
     """
-    below, equal = Pool(draws).cdf(truth)
+    below, equal = PooledLaw(draws).cdf(truth)
     u = below + rng.random(len(truth)) * equal
     cell = np.minimum((u * _DECILES).astype(int), _DECILES - 1)
     counts = np.bincount(cell, minlength=_DECILES)

@@ -550,7 +550,7 @@ def _ball_at(
     u_star = float(ball_of(chose, quoted).u_star)
     weight = smoothing.weights(quote.x, x[None])
     rate, low, high, worth = smoothing.rates(weight, quoted <= u_star, u_star)
-    places = maps.Places(x[None], draws[None], truth[None], draws[None])
+    places = maps.MapPlaces(x[None], draws[None], truth[None], draws[None])
     here = maps.at_places(distance, places, u_star)
     count = min(_SHOWN, len(draws))
     inside = np.asarray(here.q_inside[0][:count], np.float64)

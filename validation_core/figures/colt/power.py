@@ -31,7 +31,7 @@ from validation_core.figures.marks import (
 from validation_core.figures.power import PowerCurve, curves
 from validation_core.localization import Maps
 from validation_core.statistics.curves import histogram_band
-from validation_core.sweep.trials import Trials
+from validation_core.sweep.trials import TrialDesign
 from validation_core.types import Array, Benchmark, PowerCell
 
 UNTRAINED = "CoLT untrained"
@@ -56,7 +56,7 @@ def named(cells: Sequence[PowerCell]) -> list[PowerCell]:
 
 
 def power(
-    cells: Sequence[PowerCell], benchmark: Benchmark, design: Trials, gamma: float
+    cells: Sequence[PowerCell], benchmark: Benchmark, design: TrialDesign, gamma: float
 ) -> live.Payload:
     """Power of CoLT and its rivals against gamma, a curve for each test."""
     gammas = benchmark.gammas

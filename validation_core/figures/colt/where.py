@@ -26,7 +26,7 @@ from validation_core.figures.marks import (
     over,
     text,
 )
-from validation_core.localization import Curve, LocalRate, Maps, bend, local_rate
+from validation_core.localization import LocalRate, Maps, RateCurve, bend, local_rate
 from validation_core.types import Array
 
 _PERMUTATIONS = 1999
@@ -84,7 +84,12 @@ def over_x(maps: Maps, rate: LocalRate, height: int) -> list[Panel]:
 
 
 def _along(
-    maps: Maps, curve: Curve, which: int | None, p: float, limits: tuple[float, float], height: int
+    maps: Maps,
+    curve: RateCurve,
+    which: int | None,
+    p: float,
+    limits: tuple[float, float],
+    height: int,
 ) -> Panel:
     """The local rate along one coordinate; `which` is None where x is a number."""
     at = maps.x_at[:, which or 0]

@@ -155,7 +155,7 @@ def _more(excess: float) -> str:
 
 
 def _bounds(
-    exact: float, bound: Array, means: divergence.Means, marginal: divergence.Means
+    exact: float, bound: Array, means: divergence.MeanInterval, marginal: divergence.MeanInterval
 ) -> Panel:
     few = slice(None, None, 3)  # enough points to see that they follow the line
     top = 1.08 * float(max(bound.max(), means.high.max()))
