@@ -6,14 +6,14 @@ from pages.models import stored
 from pages.ui import jobs
 from pages.ui.services import services, subscriber
 from validation_core.engine import SelfCheck
-from validation_core.store import Entry
+from validation_core.store import StoreEntry
 
 _MIB, _GIB = 2**20, 2**30
 
 store, engine = services()
 
 
-def _forget(entries: list[Entry]) -> None:
+def _forget(entries: list[StoreEntry]) -> None:
     """Delete files; those of the gallery stay."""
     for entry in entries:
         store.delete(entry.kind, entry.key)
