@@ -69,7 +69,7 @@ def test_the_p_of_the_rows_nearby_keeps_its_level():
 
 
 def test_lc2st_keeps_its_level_where_q_is_right_everywhere(store, monkeypatch):
-    least = observation.LC2STEnsemble(local=LC2STClassifier(nulls=39, hidden=4, epochs=2))
+    least = replace(QUICK, local=LC2STClassifier(nulls=39, hidden=4, epochs=2))
     monkeypatch.setattr(observation, "LC2STEnsemble", lambda: least)
     tables, rejected = 150, 0
     for seed in range(tables):
@@ -127,9 +127,7 @@ def test_another_observation_asks_the_same_networks(store, monkeypatch):
     kept = {row for row in learning.kept(upload, 0).tolist()}
     first = next(task for task in QUESTION.studies(upload, (), 0, [0.0, 0.0]))
     same = [row for row in range(120) if (row in kept) == (first.row in kept)]
-    monkeypatch.setattr(
-        observation.LC2STEnsemble, "learn_all", lambda *a, **k: pytest.fail("trained once more")
-    )
+    monkeypatch.setattr(type(QUICK), "learn_all", lambda *a, **k: pytest.fail("trained once more"))
     for row in same[:5]:
         assert run(upload, store, where=row).local.site.row == row
 
