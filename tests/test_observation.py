@@ -69,13 +69,8 @@ def test_the_p_of_the_rows_nearby_keeps_its_level():
 
 
 def test_lc2st_keeps_its_level_where_q_is_right_everywhere(store, monkeypatch):
-<<<<<<< HEAD
-    least = observation._LC2STEnsemble(local=LC2STClassifier(nulls=39, hidden=4, epochs=2))
-    monkeypatch.setattr(observation, "_LC2STEnsemble", lambda: least)
-=======
     least = replace(QUICK, local=LC2STClassifier(nulls=39, hidden=4, epochs=2))
-    monkeypatch.setattr(observation, "LC2STEnsemble", lambda: least)
->>>>>>> questions
+    monkeypatch.setattr(observation, "_LC2STEnsemble", lambda: least)
     tables, rejected = 150, 0
     for seed in range(tables):
         upload = upload_of(normals(n=60, k=5, d=1, m=1, seed=seed))
@@ -132,13 +127,7 @@ def test_another_observation_asks_the_same_networks(store, monkeypatch):
     kept = {row for row in learning.kept(upload, 0).tolist()}
     first = next(task for task in QUESTION.studies(upload, (), 0, [0.0, 0.0]))
     same = [row for row in range(120) if (row in kept) == (first.row in kept)]
-<<<<<<< HEAD
-    monkeypatch.setattr(
-        observation._LC2STEnsemble, "learn_all", lambda *a, **k: pytest.fail("trained once more")
-    )
-=======
     monkeypatch.setattr(type(QUICK), "learn_all", lambda *a, **k: pytest.fail("trained once more"))
->>>>>>> questions
     for row in same[:5]:
         assert run(upload, store, where=row).local.site.row == row
 
