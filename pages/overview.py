@@ -51,7 +51,7 @@ DOORS = {
 }
 
 
-def doors() -> None:
+def _doors() -> None:
     """A column for each reason to be here, three to a row."""
     entries = list(DOORS.items())
     for row in (entries[:3], entries[3:]):
@@ -64,26 +64,26 @@ def doors() -> None:
                 st.page_link(page, label=title, icon=icon)
 
 
-def methods() -> pd.DataFrame:
+def _methods() -> pd.DataFrame:
     """The registered methods as a table."""
     return pd.DataFrame(
         {
             "Method": kind.title,
             "What it asks": kind.summary,
             "Statistic": kind.statistic,
-            "Source": short(kind.paper),
+            "Source": _short(kind.paper),
         }
         for kind in METHODS.values()
     )
 
 
-def short(paper: Paper) -> str:
+def _short(paper: Paper) -> str:
     """Authors and year; from four authors on the first stands for all."""
     names = paper.authors.split(", ")
     return f"{names[0] + ' et al.' if len(names) > 3 else paper.authors} ({paper.year})"
 
 
-def variants(kind: type[Benchmark]) -> list[Benchmark]:
+def _variants(kind: type[Benchmark]) -> list[Benchmark]:
     """One of each kind that a benchmark's choices (a perturbation) allow, those listed apart."""
     hints = get_type_hints(kind)
     kinds = {
@@ -94,23 +94,23 @@ def variants(kind: type[Benchmark]) -> list[Benchmark]:
     return [kind(**dict(zip(kinds, chosen, strict=True))) for chosen in product(*kinds.values())]
 
 
-def strengths(benchmark: Benchmark) -> str:
+def _strengths(benchmark: Benchmark) -> str:
     """The range of gamma, where there is one."""
     low, high = min(benchmark.gammas), max(benchmark.gammas)
     return "none" if low == high else f"{low:g} to {high:g}"
 
 
-def benchmarks() -> pd.DataFrame:
+def _benchmarks() -> pd.DataFrame:
     """The registered benchmarks as a table."""
     return pd.DataFrame(
         {
             "Benchmark": benchmark.label,
             "What γ does": benchmark.summary,
-            "γ": strengths(benchmark),
-            "Source": short(benchmark.paper),
+            "γ": _strengths(benchmark),
+            "Source": _short(benchmark.paper),
         }
         for kind in BENCHMARKS.values()
-        for benchmark in variants(kind)
+        for benchmark in _variants(kind)
     )
 
 
@@ -121,11 +121,11 @@ st.markdown(
     "here does one thing: **it scores a reference draw and the estimator's draws with the same "
     "function, fixed beforehand, and asks whether the scores look alike.**"
 )
-doors()
+_doors()
 st.subheader("Methods", anchor=False)
-st.table(methods().set_index("Method"))
+st.table(_methods().set_index("Method"))
 st.subheader("Benchmarks", anchor=False)
-st.table(benchmarks().set_index("Benchmark"))
+st.table(_benchmarks().set_index("Benchmark"))
 st.caption(
     "A benchmark is a posterior known exactly and an estimator wrong by a known amount γ, so that "
     "level and power can be counted. Bayesian models are the other way round: data are simulated "

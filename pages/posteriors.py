@@ -22,7 +22,7 @@ _SAMPLES = "An exact posterior and one that is too narrow"
 _FILES = "Upload tables"
 
 
-def chosen() -> Tables:
+def _chosen() -> Tables:
     """The tables to compare: uploaded ones, or a pair to try it on."""
     what = st.segmented_control(
         "What to compare",
@@ -36,7 +36,7 @@ def chosen() -> Tables:
     return source.pair() if what == _SAMPLES else files.uploaded()
 
 
-def comparable(tables: Tables, reference: int) -> tuple[Tables, int]:
+def _comparable(tables: Tables, reference: int) -> tuple[Tables, int]:
     """Those whose simulations are the reference's, in the order given, and its place among them.
 
     Says why others are left out.
@@ -55,7 +55,7 @@ def comparable(tables: Tables, reference: int) -> tuple[Tables, int]:
     return matching, at
 
 
-def compare(tables: Tables, reference: int, seed: int) -> None:
+def _compare(tables: Tables, reference: int, seed: int) -> None:
     """Ask for what is missing, and show every measure that all tables have."""
     wanted = []
     for _, upload in tables:
@@ -142,7 +142,7 @@ st.caption(
 )
 jobs.notices()
 seed = view.seed()
-given = chosen()
+given = _chosen()
 if len(given) == 1:
     st.info("One table was read; add another one of the same simulations to compare it with.")
 elif len(given) > _MOST:
@@ -156,6 +156,6 @@ elif given:
         key="reference",
         width=420,
     )
-    kept, at = comparable(given, reference)
+    kept, at = _comparable(given, reference)
     if len(kept) > 1:
-        compare(kept, at, seed)
+        _compare(kept, at, seed)

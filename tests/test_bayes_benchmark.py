@@ -14,7 +14,7 @@ from validation_core import keys, models, sampling, scores, statistics
 from validation_core.__main__ import main
 from validation_core.bayes import MODELS, closed, designs, posterior
 from validation_core.bayes.inference import ALGORITHMS, Variational
-from validation_core.benchmarks import BayesModel, Gaussian, bayes_model, strength
+from validation_core.benchmarks import BayesModel, Gaussian, bayes_model
 from validation_core.cli.line import line
 from validation_core.localization import maps
 from validation_core.methods import METHODS, SBC, CoLT, WithinX
@@ -335,10 +335,10 @@ def test_real_covariates_are_lent_where_a_task_draws(tmp_path, monkeypatch):
 
 
 def test_gamma_has_a_name():
-    assert strength.axis(HEART) == "iterations"
-    assert strength.place(HEART, 3000.0) == "3,000 iterations"
-    assert "exact posterior" in strength.place(HEART, 0.0)
-    assert strength.place(Gaussian(), 0.1) == "gamma = 0.1"
+    assert HEART.axis == "iterations"
+    assert HEART.place(3000.0) == "3,000 iterations"
+    assert "exact posterior" in HEART.place(0.0)
+    assert Gaussian().place(0.1) == "gamma = 0.1"
     assert Simulated(benchmark=HEART, gamma=100.0).label.endswith("Laplace · 100 iterations")
     assert Simulated(benchmark=Gaussian(), gamma=0.1).label.endswith("· gamma 0.1")
 

@@ -20,8 +20,7 @@ from validation_core.diagnosis.questions.calibration import (
     LearnedDivergence,
     LearnedDivergenceStudy,
     RowErrorStudy,
-    figures,
-    marginals,
+    _marginals,
 )
 from validation_core.methods import SBC, SKL
 from validation_core.statistics import coverage, effects
@@ -220,9 +219,9 @@ def test_marginals_hold_no_second_copy_of_the_draws():
     draws = PosteriorTable(
         *(rng.standard_normal(s, dtype=np.float32) for s in ((n, d), (n, 1), (n, k, d)))
     )
-    marginals(draws, 0)  # what is remembered between calls
+    _marginals(draws, 0)  # what is remembered between calls
     tracemalloc.start()
-    marginals(draws, 0)
+    _marginals(draws, 0)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 0.6 * draws.q.nbytes
@@ -325,7 +324,7 @@ def test_odd_tables_have_numbers_sentences_and_figures(make):
     found = answered(upload)
     assert say(found, NAMES)
     assert len(rows_of(found, NAMES)) == upload.dims[0]
-    for picture in figures(found, NAMES):
+    for picture in QUESTION.figures(found, Names(NAMES)):
         type(picture.figure)(picture.figure.to_plotly_json())  # plotly accepts it
 
 
@@ -335,7 +334,7 @@ def test_discrete_parameters_keep_the_level():
     for _ in range(trials):
         theta, q = rng.poisson(1.5, (60, 1)), rng.poisson(1.5, (60, 9, 1))
         draws = PosteriorTable(theta.astype(float), np.zeros((60, 1)), q.astype(float))
-        off += marginals(draws, int(rng.integers(1 << 30)))[0].pvalue_adjusted <= 0.05
+        off += _marginals(draws, int(rng.integers(1 << 30)))[0].pvalue_adjusted <= 0.05
     assert off <= statistics.binomial_bounds(trials, 0.05, 0.999)[1]
 
 
@@ -344,7 +343,7 @@ def test_holm_holds_over_parameters():
     for seed in range(trials):
         rng = np.random.default_rng(seed)
         draws = PosteriorTable(*(rng.standard_normal(s) for s in ((40, 6), (40, 1), (40, 10, 6))))
-        off += marginals(draws, seed)[0].pvalue_adjusted <= 0.05
+        off += _marginals(draws, seed)[0].pvalue_adjusted <= 0.05
     assert off <= statistics.binomial_bounds(trials, 0.05, 0.999)[1]
 
 
@@ -409,7 +408,7 @@ def test_densities_bring_regions_and_the_divergence(golden):
     assert nats.source == "densities"
     assert abs(nats.estimate - known) < 4 * nats.sd / np.sqrt(600)
     golden("calibration-densities", say(found, NAMES))
-    assert len(figures(found, NAMES)) == 7
+    assert len(QUESTION.figures(found, Names(NAMES))) == 7
 
 
 def test_the_divergence_is_that_of_the_record(tmp_path):
@@ -454,7 +453,7 @@ def test_a_classifier_stands_beside_as_an_estimate(tmp_path):
     assert both.estimate.source == "classifier"
     said = say(both, NAMES)
     assert any(one.startswith("For comparison, an estimate without densities.") for one in said)
-    drawn = figures(both, NAMES)
+    drawn = QUESTION.figures(both, Names(NAMES))
     assert drawn[-1].title == "Beside a classifier's estimate"
     ticks = drawn[-1].figure.layout.yaxis.ticktext
     assert list(ticks) == ["log densities", "classifier (estimate)"]
@@ -500,7 +499,7 @@ def test_without_densities_a_classifier_estimates_the_divergence(tmp_path):
     for part in founds:  # what is there can be shown before the rest
         shown = QUESTION.gather([part])
         assert say(shown, NAMES)
-        assert figures(shown, NAMES)
+        assert QUESTION.figures(shown, Names(NAMES))
 
 
 def test_without_a_classifier_among_the_methods_there_is_no_estimate():
@@ -557,7 +556,7 @@ def test_figures_draw_six_and_escape_names():
         "theta_q": 0.5 * rng.standard_normal((n, 20, d)),
     })  # fmt: skip
     names = tuple(f"<b>{i}</b>" for i in range(d))
-    drawn = figures(answered(upload), names)
+    drawn = QUESTION.figures(answered(upload), Names(names))
     assert len(drawn) == 3
     for picture in drawn:
         assert "<b>" not in picture.figure.to_json().replace("\\u003c", "<")
@@ -570,7 +569,7 @@ def test_figures_draw_six_and_escape_names():
 
 def test_nothing_found_draws_and_says_nothing():
     empty = CalibrationErrors()
-    assert figures(empty, NAMES) == ()
+    assert QUESTION.figures(empty, Names(NAMES)) == ()
     assert say(empty, NAMES) == ()
     assert rows_of(empty, NAMES) == []
 

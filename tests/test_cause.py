@@ -15,13 +15,8 @@ from validation_core.benchmarks import Gaussian
 from validation_core.diagnosis import tasks as diagnoses
 from validation_core.diagnosis.questions import Names, by_name, cause
 from validation_core.diagnosis.questions.base import LEVEL
-from validation_core.diagnosis.questions.cause import STRONG, cause_of, tables
-from validation_core.diagnosis.questions.cause.reference_sets import (
-    null_features,
-    null_pvalue,
-    variants,
-)
-from validation_core.diagnosis.questions.cause.tables import RankedRows, two_groups
+from validation_core.diagnosis.questions.cause import STRONG, _cause_of, findings, reference_sets
+from validation_core.diagnosis.questions.cause.findings import _RankedRows, _two_groups
 from validation_core.diagnosis.questions.injections import CAUSES
 from validation_core.rng import stream
 from validation_core.store import Store
@@ -87,7 +82,7 @@ DEFECTS = {
 
 @pytest.mark.parametrize("name", DEFECTS)
 def test_strong_defects_are_named(name):
-    found = cause_of(DEFECTS[name](), 0)
+    found = _cause_of(DEFECTS[name](), 0)
     assert found.cause == name, found.causes
     assert found.pvalue <= STRONG
     first = found.causes[0]
@@ -102,7 +97,7 @@ def test_strong_defects_are_named(name):
 def test_truths_in_another_order_are_told_as_ignoring_x():
     exact = normal(d=3)
     shuffled = replace(exact, theta=stream(0, "shuffle").permutation(exact.theta))
-    found = cause_of(shuffled, 0)
+    found = _cause_of(shuffled, 0)
     assert found.cause == "ignores_x", found.causes
     said = " ".join(say(found, NAMES))
     assert "Check that rows of theta and x belong together" in said
@@ -111,7 +106,7 @@ def test_truths_in_another_order_are_told_as_ignoring_x():
 @pytest.mark.parametrize("seed", range(6))
 def test_exact_posteriors_get_no_cause(seed):
     exact = table(seed=seed, n=200, k=40, d=1 + seed % 3, curved=seed % 2 == 1)
-    found = cause_of(exact, seed)
+    found = _cause_of(exact, seed)
     assert found.cause in ("none", "unclear")
 
 
@@ -123,9 +118,9 @@ def test_the_pvalue_keeps_its_level(heavy):
         rng = stream(seed, "level")
         draws = rng.standard_t(1.5, (60, 21, 2)) if heavy else rng.standard_normal((60, 21, 2))
         exact = PosteriorTable(draws[:, 0], rng.standard_normal((60, 1)), draws[:, 1:])
-        ready = tables.PreparedTable.of(exact, seed)
-        _, null = null_features(ready, count=39)
-        rejected += null_pvalue(null) <= 0.05
+        ready = findings._PreparedTable.of(exact, seed)
+        _, null = reference_sets._null_features(ready, count=39)
+        rejected += reference_sets._null_pvalue(null) <= 0.05
     low, high = statistics.binomial_bounds(trials, 0.05, 0.999)
     assert rejected <= high
     assert rejected >= min(low, 1)
@@ -134,8 +129,8 @@ def test_the_pvalue_keeps_its_level(heavy):
 def test_the_pvalue_is_never_zero_and_treats_rows_alike():
     null = stream(0, "rows").standard_normal((40, 5))
     null[0] += 100
-    assert null_pvalue(null) == pytest.approx(1 / 40, abs=0.03)
-    every = [null_pvalue(np.roll(null, -i, axis=0)) for i in range(40)]
+    assert reference_sets._null_pvalue(null) == pytest.approx(1 / 40, abs=0.03)
+    every = [reference_sets._null_pvalue(np.roll(null, -i, axis=0)) for i in range(40)]
     for level in (0.05, 0.1, 0.25):
         assert np.mean(np.array(every) <= level) <= level
 
@@ -143,7 +138,7 @@ def test_the_pvalue_is_never_zero_and_treats_rows_alike():
 def test_truths_are_ranked_among_the_other_draws():
     """By brute force: neither the origin nor the table's own truth counts."""
     exact = normal(n=12, k=25)
-    ranked = RankedRows.of(exact, stream(0, "ties"))
+    ranked = _RankedRows.of(exact, stream(0, "ties"))
     which = stream(0, "which").integers(25, size=(7, 12))
     theta = exact.q[np.arange(12), which] + 0.1
     scores = ranked.moved(theta, which, stream(0, "break"))
@@ -164,8 +159,8 @@ def test_truths_are_ranked_among_the_other_draws():
 
 def test_an_injection_of_nothing_looks_like_nothing():
     exact = normal(n=200, k=40)
-    ready = tables.PreparedTable.of(exact, 0)
-    names, null = null_features(ready, count=60)
+    ready = findings._PreparedTable.of(exact, 0)
+    names, null = reference_sets._null_features(ready, count=60)
     which = stream(0, "which").integers(40, size=(20, 200))
     scores = ready.ranked.moved(ready.pool.take(which), which, stream(0, "break"))
     found = ready.features.of(scores)
@@ -179,14 +174,14 @@ def test_two_groups_are_found_where_there_are_two():
     rng = stream(0, "groups")
     one = rng.standard_normal((50, 100, 2))
     two = one + 8 * (rng.random((50, 100, 1)) < 0.3)
-    assert not two_groups(one).clear.mean() > 0.1
-    apart = two_groups(two)
+    assert not _two_groups(one).clear.mean() > 0.1
+    apart = _two_groups(two)
     assert apart.clear.all()
     np.testing.assert_allclose(apart.share.mean(), 0.3, atol=0.02)
 
 
 def test_it_does_not_depend_on_order_or_time():
-    first, again = (cause_of(normal(narrow=1.5, n=150, k=30), 3) for _ in range(2))
+    first, again = (_cause_of(normal(narrow=1.5, n=150, k=30), 3) for _ in range(2))
     first, again = (replace(found, seconds=0.0) for found in (first, again))
     assert QUESTION.to_json(first) == QUESTION.to_json(again)
     for name, array in codec.dump(first)[0].items():
@@ -221,7 +216,7 @@ def hard(kind):
      "collapsed"],
 )  # fmt: skip
 def test_hard_tables_are_answered(kind):
-    found = cause_of(hard(kind), 0)
+    found = _cause_of(hard(kind), 0)
     json.dumps(QUESTION.to_json(found), allow_nan=False)
     assert all(np.isfinite(array).all() for array in codec.dump(found)[0].values())
     assert found.cause in {*CAUSES, "unclear", "none"}
@@ -233,7 +228,7 @@ def test_hard_tables_are_answered(kind):
 
 @pytest.fixture(scope="module")
 def named():
-    return cause_of(normal(narrow=1.7, n=200, k=40, d=3), 0)
+    return _cause_of(normal(narrow=1.7, n=200, k=40, d=3), 0)
 
 
 def even(nu, *, heavy, seed, n=1000, k=200, d=3):
@@ -256,7 +251,7 @@ def even(nu, *, heavy, seed, n=1000, k=200, d=3):
 @pytest.mark.parametrize(("nu", "heavy"), [(5, True), (3, False)])
 def test_tails_at_the_right_width_are_told_as_tails(nu, heavy):
     """Neither a width nor a mode, and their degrees of freedom are those of the t."""
-    found = cause_of(even(nu, heavy=heavy, seed=nu), 0)
+    found = _cause_of(even(nu, heavy=heavy, seed=nu), 0)
     assert found.cause == ("heavy_tails" if heavy else "light_tails")
     first = say(found, NAMES)[0]
     assert f"q's tails are too {'heavy' if heavy else 'light'} at the right width" in first
@@ -298,7 +293,7 @@ def faulty(kind):
 def test_draws_that_a_warning_is_about_leave_the_cause_open(kind):
     broken = faulty(kind)
     assert repeats.faults(broken) == (kind,)
-    found = cause_of(broken, 0)
+    found = _cause_of(broken, 0)
     assert found.cause == "unclear"
     assert found.why == "draws"
     first = say(found, NAMES)[0]
@@ -322,7 +317,7 @@ def test_faults_are_those_that_the_upload_warns_of():
 
 
 def seen_in(draws, seed=0):
-    return tables.departures(tables.PreparedTable.of(draws, seed))
+    return findings._departures(findings._PreparedTable.of(draws, seed))
 
 
 def turned(exact, way):
@@ -351,7 +346,7 @@ def test_what_is_seen_is_what_is_off(what, draws):
     if what == "bias":
         assert first.finding.at == (1,)
         assert first.finding.value == pytest.approx(-0.4, abs=0.15)  # q's centre is too low
-    assert cause.departure_text(first, NAMES)
+    assert cause._departure_text(first, NAMES)
 
 
 def test_width_that_changes_with_x_is_seen():
@@ -414,7 +409,7 @@ def test_it_is_told_in_words(named):
 
 
 def test_a_table_without_a_defect_is_told_so():
-    found = cause_of(table(n=200, k=40, seed=2), 1)
+    found = _cause_of(table(n=200, k=40, seed=2), 1)
     if found.cause == "none":
         assert say(found, NAMES)[0].startswith("No cause is named")
 
@@ -423,15 +418,15 @@ def test_every_cause_has_words_and_a_next_step():
     assert set(cause.NEXT_STEPS) == set(cause.TITLES) == {*CAUSES, "unclear", "none"}
     assert all(cause.NEXT_STEPS[name] for name in CAUSES)
     exact = normal(n=150, k=30)
-    ready = tables.PreparedTable.of(exact, 0)
+    ready = findings._PreparedTable.of(exact, 0)
     for name in CAUSES:
-        for one in tables.evidence(name, ready):
+        for one in findings._evidence(name, ready):
             assert one.low <= one.value <= one.high
-            assert cause.finding_text(one, NAMES)
+            assert cause._finding_text(one, NAMES)
             assert one.what in cause.KINDS
-    units = {v.unit for v in variants(ready.ranked, ready.pool)}
+    units = {v.unit for v in reference_sets._variants(ready.ranked, ready.pool)}
     assert units <= set(cause.STRENGTHS)
-    assert {v.cause for v in variants(ready.ranked, ready.pool)} == set(CAUSES)
+    assert {v.cause for v in reference_sets._variants(ready.ranked, ready.pool)} == set(CAUSES)
 
 
 def test_figures_are_valid(named):
@@ -448,12 +443,12 @@ def test_a_large_table_is_looked_at_in_part():
     large = PosteriorTable(
         np.zeros((1600, 30)), np.zeros((1600, 1)), np.zeros((1600, 210, 30), np.float32)
     )
-    some, columns = tables.subsample(large, 0)
-    assert some.q.shape == (tables.ROWS, tables.FEWER, tables.PARAMETERS)
+    some, columns = findings._subsample(large, 0)
+    assert some.q.shape == (findings.ROWS, findings.FEWER, findings.PARAMETERS)
     long = PosteriorTable(large.theta[:, :2], large.x, large.q[:, :, :2])
-    assert tables.subsample(long, 0)[0].q.shape == (tables.ROWS, tables.DRAWS, 2)
-    assert len(set(columns)) == tables.PARAMETERS
-    found = cause_of(normal(n=150, k=30), 0)
+    assert findings._subsample(long, 0)[0].q.shape == (findings.ROWS, findings.DRAWS, 2)
+    assert len(set(columns)) == findings.PARAMETERS
+    found = _cause_of(normal(n=150, k=30), 0)
     found = replace(found, full=(1600, 210, 2))
     assert "Looked at 150 of 1600 simulations" in say(found, NAMES)[-1]
 
@@ -493,6 +488,6 @@ def test_next_steps_fit_every_cause_and_shape():
     """An unclear table's likeliest shape may be any: its steps are those of what is unclear."""
     for name, every in cause.NEXT_STEPS.items():
         for shape in (*cause.SHAPES, "all", "one"):
-            assert sorted(cause.next_steps(name, shape)) == sorted(every)
-    assert cause.next_steps("unclear", "unread") == cause.NEXT_STEPS["unclear"]
-    assert cause.next_steps("ignores_x", "unread")[0] == cause.NEXT_STEPS["ignores_x"][2]
+            assert sorted(cause._next_steps(name, shape)) == sorted(every)
+    assert cause._next_steps("unclear", "unread") == cause.NEXT_STEPS["unclear"]
+    assert cause._next_steps("ignores_x", "unread")[0] == cause.NEXT_STEPS["ignores_x"][2]

@@ -7,7 +7,7 @@ from validation_core import diagnosis, tables
 from validation_core.diagnosis import questions, run, tasks
 from validation_core.diagnosis.claims import TITLES
 from validation_core.diagnosis.questions.calibration import RowErrorStudy
-from validation_core.diagnosis.questions.over_x import over_x
+from validation_core.diagnosis.questions.over_x import _over_x
 from validation_core.methods import SBC, Omnibus
 from validation_core.omnibus.battery import SHARES
 from validation_core.statistics import binomial_bounds
@@ -38,7 +38,7 @@ def answered(upload, seed):
     sizes = RowErrorStudy(digest=upload.digest, seed=seed)
     results = {
         "size": sizes.answer(upload, None, lambda done, live: None),
-        "over_x": over_x(upload, seed, nulls=99),
+        "over_x": _over_x(upload, seed, nulls=99),
     }
     answers = {
         name: questions.Answer(questions.by_name(name), result) for name, result in results.items()

@@ -16,11 +16,12 @@ from validation_core.__main__ import main
 from validation_core.bayes import Concrete, Hospitals, designs
 from validation_core.bayes.inference import Laplace, Variational
 from validation_core.benchmarks.gaussian import Gaussian
-from validation_core.cli.options import Counted
+from validation_core.cli.options import _Counted
 from validation_core.diagnosis import tasks as diagnoses
 from validation_core.engine import DaskExecutor, Engine, SelfCheck, SerialExecutor
-from validation_core.engine.cluster import Unreachable, link, remote
-from validation_core.engine.cluster.link import Cluster, Link
+from validation_core.engine.cluster import Unreachable, remote
+from validation_core.engine.cluster import executor as dask_executor
+from validation_core.engine.cluster.executor import _ClusterState, _RemoteFuture, _SchedulerLink
 from validation_core.engine.job import TaskError, perform
 from validation_core.front.work import run_on_engine
 from validation_core.methods import C2ST, SBC, Multiple, Uniform
@@ -88,7 +89,7 @@ def here(tmp_path):
 @pytest.fixture
 def impatient(monkeypatch):
     """A scheduler that does not answer is given up at once."""
-    monkeypatch.setattr(link, "_PATIENCE", 0.3)
+    monkeypatch.setattr(dask_executor, "_PATIENCE", 0.3)
 
 
 def sweep(trials=12, gammas=(0.0, 0.3)):
@@ -239,8 +240,7 @@ def test_only_tasks_are_sent(executor, store):
 
 
 def test_a_worker_that_computes_otherwise_is_refused(cluster, store, monkeypatch):
-    monkeypatch.setattr(link, "wanted", lambda: {**remote.versions(), "numpy": "0.1"})
-    monkeypatch.setattr("validation_core.engine.cluster.executor.wanted", lambda: {"numpy": "0.1"})
+    monkeypatch.setattr(dask_executor, "_wanted", lambda: {**remote._versions(), "numpy": "0.1"})
     own = DaskExecutor(cluster.scheduler_address)
     future = own.submit(perform, SelfCheck(rounds=1), store, print)
     with pytest.raises(TaskError, match=rf"numpy {np.__version__} instead of 0\.1"):
@@ -309,7 +309,7 @@ def test_a_scheduler_without_workers_says_so_and_one_that_is_lost_too(store, mon
         assert "has no worker yet" in store.notices[0]
         assert own.slots == 1
         eventually(lambda: empty.scheduler.tasks)
-        monkeypatch.setattr(link, "_PATIENCE", 0.3)
+        monkeypatch.setattr(dask_executor, "_PATIENCE", 0.3)
     eventually(lambda: not job.snapshot().active)
     assert "was lost while this ran" in job.snapshot().message
     engine.close()
@@ -342,14 +342,14 @@ def test_tasks_that_run_networks_go_where_a_gpu_is_declared(store):
 )
 def test_room_for_tasks_that_run_networks(gpus, device, room, impatient):
     own = DaskExecutor(NOBODY)
-    own._members._cluster = Cluster({"a": 1, "b": 2}, gpus)
+    own._members._cluster = _ClusterState({"a": 1, "b": 2}, gpus)
     own._members.device = device
     assert (own.slots, own.gpus) == (3, room)
-    where = own._where(engine.cluster.executor.Sent(own, sweep()[0], Store(), print), "")
+    where = own._where(_RemoteFuture(own, sweep()[0], Store(), print), "")
     assert where == ({"resources": {"GPU": 1}} if any(gpus.values()) else {})
     own._members.refuse("b", "it is old")
     assert own.slots == 1
-    assert own._where(engine.cluster.executor.Sent(own, SelfCheck(), Store(), print), "") == {
+    assert own._where(_RemoteFuture(own, SelfCheck(), Store(), print), "") == {
         "workers": ["a"],
         "allow_other_workers": True,
     }
@@ -361,8 +361,8 @@ def test_a_scheduler_that_does_not_answer_fails_jobs_and_no_server(
 ):
     """Asked once for hundreds of tasks; they run once it is there."""
     asked = []
-    connect = Link._connect
-    monkeypatch.setattr(Link, "_connect", lambda self: asked.append(1) or connect(self))
+    connect = _SchedulerLink._connect
+    monkeypatch.setattr(_SchedulerLink, "_connect", lambda self: asked.append(1) or connect(self))
     monkeypatch.setenv("NPTLAB_SCHEDULER", NOBODY)
     services = engine.start(store)
     tasks = [SelfCheck(seed=seed, rounds=1) for seed in range(300)]
@@ -374,8 +374,8 @@ def test_a_scheduler_that_does_not_answer_fails_jobs_and_no_server(
         assert words in state.message
     link_of = services.engine.executor._link
     link_of.address = cluster.scheduler_address
-    monkeypatch.setattr(link, "_REMEMBER", 0.0)
-    monkeypatch.setattr(link, "_PATIENCE", 10.0)
+    monkeypatch.setattr(dask_executor, "_REMEMBER", 0.0)
+    monkeypatch.setattr(dask_executor, "_PATIENCE", 10.0)
     again = services.engine.submit(tasks[:5], "me")
     assert services.engine.wait(again.key, "me").state == "done"
     services.engine.close()
@@ -404,7 +404,7 @@ def test_it_falls_back_only_when_told_and_says_so(monkeypatch, store, impatient)
 def test_the_package_that_is_missing_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(Unreachable, match=r"pip install '\.\[dask\]'"):
-        Link(NOBODY, "topic", print).client()
+        _SchedulerLink(NOBODY, "topic", print).client()
 
 
 def test_the_command_line_refuses_a_cluster_that_does_not_answer(capsys, impatient, monkeypatch):
@@ -427,13 +427,13 @@ def test_the_command_line_refuses_a_cluster_that_does_not_answer(capsys, impatie
 @pytest.mark.parametrize("name", ["cloud", "dask", "dask:", "dask:tcp://a:1,cloud", "local:1"])
 def test_an_engine_is_one_of_four(name, store):
     with pytest.raises(ValueError, match="dask:ADDRESS,local"):
-        run_on_engine([], store, Counted(), "Nothing", name)
+        run_on_engine([], store, _Counted(), "Nothing", name)
 
 
 def test_the_command_line_runs_on_a_cluster(cluster, store, capsys):
     tasks = [SelfCheck(seed=seed, rounds=2) for seed in range(3)]
     state = run_on_engine(
-        tasks, store, Counted(), "Three checks", f"dask:{cluster.scheduler_address}"
+        tasks, store, _Counted(), "Three checks", f"dask:{cluster.scheduler_address}"
     )
     assert (state.state, state.label) == ("done", "Three checks")
     assert "3 of 3 done" in capsys.readouterr().err

@@ -11,11 +11,11 @@ from validation_core.diagnosis.questions.injections import (
     DEFECTS,
     INJECTIONS,
     TILTS,
-    Direction,
     DrawPool,
-    precision,
+    _Direction,
+    _precision,
 )
-from validation_core.diagnosis.questions.null_tables import Pooled, SelfMadeTables, pvalues
+from validation_core.diagnosis.questions.null_tables import Pooled, SelfMadeTables, _pvalues
 from validation_core.methods import SBC
 from validation_core.rng import stream
 from validation_core.statistics import binomial_bounds
@@ -151,7 +151,7 @@ def test_nats_of_what_is_moved_are_those_of_normals():
     """Correlated parameters: a bias in one of them is farther off than it looks alone."""
     of = pool(n=60, k=2000, rho=0.6)
     r, ones = 0.4 * np.eye(D) + 0.6, np.ones(D)
-    np.testing.assert_allclose(precision(of), np.diag(np.linalg.inv(r)), rtol=0.02)
+    np.testing.assert_allclose(_precision(of), np.diag(np.linalg.inv(r)), rtol=0.02)
     one = np.eye(D)[0]
     wanted = {
         "bias": normal_kl(r, r, 0.3 * one),
@@ -269,7 +269,12 @@ def test_a_bias_is_told_in_widths_that_no_far_draw_moves():
     assert (moved[:, 2] == 0).all()
 
 
-DIRECTIONS = (Direction((1,)), Direction((0,), -1.0), Direction((2, 2)), Direction((0, 2), -1.0))
+DIRECTIONS = (
+    _Direction((1,)),
+    _Direction((0,), -1.0),
+    _Direction((2, 2)),
+    _Direction((0, 2), -1.0),
+)
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
@@ -282,7 +287,7 @@ def test_nats_of_a_tilt_by_brute_force(direction):
         g = (g - g.mean()) / g.std()
         chance = np.exp(tau * g) / np.exp(tau * g).sum()
         total += sum(p * np.log(p * len(row)) for p in chance)
-    assert injections.nats(of, direction, tau) == pytest.approx(total / 30, rel=1e-10)
+    assert injections._tilt_nats(of, direction, tau) == pytest.approx(total / 30, rel=1e-10)
 
 
 def test_a_tilted_normal_is_a_shifted_one():
@@ -290,8 +295,10 @@ def test_a_tilted_normal_is_a_shifted_one():
     rng = stream(0, "tilted")
     of = DrawPool(rng.standard_normal((40, 4000, 2)), rng.standard_normal((40, 1)))
     for tau in (0.1, 0.4, 1.0):
-        assert injections.nats(of, Direction((0,)), tau) == pytest.approx(tau**2 / 2, rel=0.02)
-    made = injections.chosen(of, Direction((0,)), 0.4, rng.random((200, 40)))
+        assert injections._tilt_nats(of, _Direction((0,)), tau) == pytest.approx(
+            tau**2 / 2, rel=0.02
+        )
+    made = injections._chosen(of, _Direction((0,)), 0.4, rng.random((200, 40)))
     z = of.standard(of.take(made))
     error = 1 / np.sqrt(z[..., 0].size)
     assert abs(z[..., 0].mean() - 0.4) < 5 * error
@@ -304,7 +311,7 @@ def test_a_tilted_square_is_a_wider_normal():
     of = DrawPool(rng.standard_normal((20, 20_000, 1)), np.zeros((20, 1)))
     tau, variance = 0.2, 1 / (1 - np.sqrt(2) * 0.2)
     wanted = (variance - 1 - np.log(variance)) / 2
-    assert injections.nats(of, Direction((0, 0)), tau) == pytest.approx(wanted, rel=0.05)
+    assert injections._tilt_nats(of, _Direction((0, 0)), tau) == pytest.approx(wanted, rel=0.05)
 
 
 @pytest.mark.parametrize("name", TILTS)
@@ -365,7 +372,7 @@ def test_tilted_tables_keep_their_level_and_lose_it_with_strength():
     found = []
     for tau in (0.0, 0.4):
         places, moved = TILTS["tilt_bias"].tables(of, which(400, 200, 40), tau, stream(5, "level"))
-        p = pvalues(SBC(), pooled.on(SelfMadeTables(rows, places, moved)), stream(6, "ties"))
+        p = _pvalues(SBC(), pooled.on(SelfMadeTables(rows, places, moved)), stream(6, "ties"))
         found.append(int((p <= 0.05).sum()))
     low, high = binomial_bounds(400, 0.05, 0.999)
     assert low <= found[0] <= high

@@ -7,7 +7,6 @@ import pytest
 
 from validation_core import diagnosis, statistics
 from validation_core.diagnosis.questions import null_tables
-from validation_core.diagnosis.questions import null_tables as battery
 from validation_core.diagnosis.questions.null_tables import Pooled, SelfMadeTables
 from validation_core.methods import C2ST, DC, LC2ST, SBC, TARP, CoLT, MMDFuse, Multiple, Uniform
 from validation_core.methods.within_x import WithinX
@@ -114,7 +113,7 @@ def test_every_method_keeps_its_level(method, k, rounded):
     pooled = Pooled.of(score, rows)
     rng = np.random.default_rng(2)
     p = np.concatenate([
-        null_tables.pvalues(method, pooled.on(part), rng) for part in made.pieces()
+        null_tables._pvalues(method, pooled.on(part), rng) for part in made.pieces()
     ])  # fmt: skip
     assert p.shape == (count,)
     assert (p > 0).all()
@@ -199,7 +198,7 @@ def test_all_methods_that_run_unasked_fit():
 def test_relabelings_are_made_table_by_table():
     rows = drawn(n=30, k=12)
     made = trials(rows, 20)
-    p = null_tables.pvalues(
+    p = null_tables._pvalues(
         DC(m=5, permutations=19), Pooled.of(Product(), rows).on(made), np.random.default_rng(0)
     )
     assert p.shape == (20,)
@@ -223,10 +222,10 @@ def test_large_tables_keep_fewer_draws_evenly_spaced(monkeypatch):
     q = np.arange(30 * 100, dtype=float).reshape(30, 100, 1)
     theta = np.arange(30.0)[:, None]
     upload = Upload.of({"theta": theta, "x": theta, "theta_q": q})
-    assert battery.thinned(upload) is upload
-    monkeypatch.setattr(battery, "_NUMBERS_SCORED", 30 * 25)
-    few = battery.thinned(upload)
+    assert null_tables.thinned(upload) is upload
+    monkeypatch.setattr(null_tables, "_NUMBERS_SCORED", 30 * 25)
+    few = null_tables.thinned(upload)
     np.testing.assert_array_equal(few.data.q, q[:, ::4])
     assert (few.n, few.k) == (30, 25)
-    monkeypatch.setattr(battery, "_NUMBERS_SCORED", 1)
-    assert battery.thinned(upload).k == 20
+    monkeypatch.setattr(null_tables, "_NUMBERS_SCORED", 1)
+    assert null_tables.thinned(upload).k == 20

@@ -14,8 +14,6 @@ from validation_core import codec, diagnosis, keys, statistics, tables
 from validation_core.diagnosis import learning
 from validation_core.diagnosis import tasks as diagnoses
 from validation_core.diagnosis.questions import Names, by_name, observation
-from validation_core.diagnosis.questions import observation as networks
-from validation_core.diagnosis.questions import observation as observing
 from validation_core.diagnosis.questions.base import Interval
 from validation_core.localization import over_x
 from validation_core.methods import SBC, CoLT
@@ -25,7 +23,7 @@ from validation_core.tables import Upload
 from validation_core.types import PosteriorTable
 
 NAMES = ("mass", "<b>spin</b>")
-QUICK = networks.LC2STEnsemble(local=LC2STClassifier(nulls=39, hidden=8, epochs=5))
+QUICK = observation.LC2STEnsemble(local=LC2STClassifier(nulls=39, hidden=8, epochs=5))
 NOTHING_LEARNT = (SBC(),)
 QUESTION = by_name("observation")
 SMALL = {"steps": 8, "batch": 16, "draws_step": 4, "hidden": 8, "layers": 1, "start": "origin"}
@@ -65,13 +63,13 @@ def test_the_p_of_the_rows_nearby_keeps_its_level():
     tables, rejected = 400, 0
     for seed in range(tables):
         table = normals(n=60, k=4, seed=seed)
-        rejected += observing._nearby(table, np.arange(2), table.x[0], seed).pvalue <= 0.05
+        rejected += observation._nearby(table, np.arange(2), table.x[0], seed).pvalue <= 0.05
     low, high = statistics.binomial_bounds(tables, 0.05, 0.999)
     assert low <= rejected <= high
 
 
 def test_lc2st_keeps_its_level_where_q_is_right_everywhere(store, monkeypatch):
-    least = networks.LC2STEnsemble(local=LC2STClassifier(nulls=39, hidden=4, epochs=2))
+    least = observation.LC2STEnsemble(local=LC2STClassifier(nulls=39, hidden=4, epochs=2))
     monkeypatch.setattr(observation, "LC2STEnsemble", lambda: least)
     tables, rejected = 150, 0
     for seed in range(tables):
@@ -130,7 +128,7 @@ def test_another_observation_asks_the_same_networks(store, monkeypatch):
     first = next(task for task in QUESTION.studies(upload, (), 0, [0.0, 0.0]))
     same = [row for row in range(120) if (row in kept) == (first.row in kept)]
     monkeypatch.setattr(
-        networks.LC2STEnsemble, "learn_all", lambda *a, **k: pytest.fail("trained once more")
+        observation.LC2STEnsemble, "learn_all", lambda *a, **k: pytest.fail("trained once more")
     )
     for row in same[:5]:
         assert run(upload, store, where=row).local.site.row == row
@@ -331,7 +329,7 @@ def test_a_single_draw_is_not_said_to_lie_somewhere(store):
     nearby = replace(
         local.nearby, pvalue=0.5,
         parameters=(
-            observing.NearbyRanks(0, Interval(0.0, -0.2, 0.2), Interval(1.0, 0.8, 1.3)),
+            observation.NearbyRanks(0, Interval(0.0, -0.2, 0.2), Interval(1.0, 0.8, 1.3)),
         ),
     )  # fmt: skip
     test = replace(local.test, pvalue=0.003)

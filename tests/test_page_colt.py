@@ -300,7 +300,7 @@ def test_a_first_visit_finds_what_is_shipped(page, monkeypatch):
 
 
 def _headline(found, alpha=0.05):
-    text = where.headline(found, alpha)
+    text = where._headline(found, alpha)
     return text.template, text.parts
 
 
@@ -340,16 +340,16 @@ def test_the_slider_begins_where_q_is_wrong_and_x_is_usual():
         truth_inside=(np.arange(20) < 20 * inside[:, None]).astype(np.uint8),
     )  # fmt: skip
     wide = text._replace(q=q * np.array([1, 9, 1, 9, 9])[:, None, None])
-    assert where.telling(wide) == 1  # 40 is far out
-    assert where.telling(wide._replace(pvalue=np.array(0.3))) == 2  # the middle of x
+    assert where._telling(wide) == 1  # 40 is far out
+    assert where._telling(wide._replace(pvalue=np.array(0.3))) == 2  # the middle of x
     narrow = text._replace(q=q * np.array([1, 0.01, 9, 9, 9])[:, None, None])
-    assert where.telling(narrow) != 1
+    assert where._telling(narrow) != 1
 
 
 def test_points_go_in_or_out_and_never_both():
     points = np.random.default_rng(0).standard_normal((3, 7, 2))
     inside = np.random.default_rng(1).integers(0, 2, (3, 7))
-    within, without = theta.split(points, inside, "x")
+    within, without = theta._split(points, inside, "x")
     for i in (0, 1):
         both = np.isfinite(within[i].values) + np.isfinite(without[i].values)
         assert (both == 1).all()
@@ -358,10 +358,10 @@ def test_points_go_in_or_out_and_never_both():
 
 def test_around_q_has_its_mean_at_0_and_its_sd_at_1():
     result = _mapped(CASES["space"])
-    plane = theta.plane(result, theta.Sight((0, 2), around=True))
+    plane = theta._plane(result, theta.Sight((0, 2), around=True))
     np.testing.assert_allclose(plane.q.mean(1), 0, atol=1e-5)
     np.testing.assert_allclose(plane.q.std(1), 1, atol=1e-5)
-    fixed = theta.plane(result, theta.Sight((0, 2)))
+    fixed = theta._plane(result, theta.Sight((0, 2)))
     np.testing.assert_allclose(fixed.q, result.q[..., [0, 2]], rtol=1e-6)
     (low, high), _ = plane.limits
     assert ((plane.centre > low) & (plane.centre < high)).all()
@@ -370,7 +370,7 @@ def test_around_q_has_its_mean_at_0_and_its_sd_at_1():
 def test_outlines_that_the_grid_cannot_resolve_are_left_out():
     line = np.array([[0.0, 0.0], [1.0, 1.0]])
     q = np.random.default_rng(0).standard_normal((2, 400, 2)) * np.array([1, 1e-3])[:, None, None]
-    coarse, fine = theta.about([line, line], q, 0.1), theta.about([line, line], q, 1e-5)
+    coarse, fine = theta._about([line, line], q, 0.1), theta._about([line, line], q, 1e-5)
     assert [len(item) for item in coarse] == [2, 0]
     assert [len(item) for item in fine] == [2, 2]
 

@@ -11,7 +11,7 @@ from streamlit.testing.v1 import AppTest
 
 from pages.ui.services import services
 from tests.reports import ANSWER, HOSTILE, diagnosed, table
-from validation_core.report import notes
+from validation_core.report import numbers
 from validation_core.tables import Upload
 
 
@@ -159,7 +159,7 @@ def test_notes_are_kept_and_reach_the_report(downloads):
     result = diagnosed(table())
     app = taken(result)
     app.text_area[0].set_value("Trained <b>twice</b>.").run()
-    assert notes.load(services().store, result.upload.digest) == "Trained <b>twice</b>."
+    assert numbers.load_notes(services().store, result.upload.digest) == "Trained <b>twice</b>."
     assert "Trained &lt;b&gt;twice&lt;/b&gt;." in downloads["Report (HTML)"][1]()
     services.clear()  # another server, the same folder
     assert taken(result).text_area[0].value == "Trained <b>twice</b>."

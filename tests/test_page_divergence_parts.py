@@ -15,7 +15,7 @@ from validation_core.figures.divergence import nats as words
 from validation_core.models import TrainTask
 from validation_core.simulations import MS, InferenceRun
 from validation_core.simulations import terms as dataset_terms
-from validation_core.simulations.learned import LearnedDivergence
+from validation_core.simulations.learned import ClassifierDivergence
 from validation_core.store import Store
 
 K = 12
@@ -42,15 +42,14 @@ def spoiled(found, lost):
     """As if inference had failed on some data sets."""
     ok = found.ok.copy()
     ok[lost] = False
-    weights = found.weights._replace(**{
-        side: np.where(ok[:, None], getattr(found.weights, side), np.nan)
+    weights = {
+        side: np.where(ok[:, None], getattr(found, side), np.nan)
         for side in ("truth", "draws", "drawn")
-    })  # fmt: skip
-    q = found.q and dataclasses.replace(
-        found.q, mean=np.where(ok[:, None], found.q.mean, np.nan),
-        scale=np.where(ok[:, None, None], found.q.scale, np.nan),
-    )  # fmt: skip
-    return dataclasses.replace(found, ok=ok, weights=weights, q=q)
+    }
+    if found.q is not None:
+        weights["mean"] = np.where(ok[:, None], found.q.mean, np.nan)
+        weights["scale"] = np.where(ok[:, None, None], found.q.scale, np.nan)
+    return dataclasses.replace(found, ok=ok, **weights)
 
 
 def shown(part, *args):
@@ -158,7 +157,7 @@ def test_a_heavy_tail_is_said():
     run, found = ran(datasets=60)
     truth = found.weights.truth.copy()
     truth[:, 0] += 1e3 * (1 - np.arange(60) / 60) ** -4.0  # quantiles of a Pareto law
-    heavy = dataclasses.replace(found, weights=found.weights._replace(truth=truth))
+    heavy = dataclasses.replace(found, truth=truth)
     head, numbers = unpacked(shown(terms_part, run, heavy))
     captions = sentences(head, numbers, head["panels"][0]["caption"])
     assert "The tail is heavy" in captions[0]
@@ -204,7 +203,7 @@ def test_the_posterior_comes_from_the_engine():
     task = dataset_terms.tasks(run, np.arange(3))[0]
     assert task.done(services().store)
     blue = head["panels"][0]["marks"][0]
-    z = task.load(services().store)
+    z = task.load(services().store).z
     order = dataset_terms.numbers(run, found).places
     x, mark = z[order][:, :160, 0], numbers(blue["x"])
     assert mark.shape == x.shape
@@ -258,7 +257,7 @@ def test_an_exact_q_that_is_no_normal_shows_its_draws():
 
 def test_a_q_too_narrow_to_be_seen_is_said():
     run, found = ran()
-    thin = dataclasses.replace(found, q=dataclasses.replace(found.q, scale=found.q.scale / 1e3))
+    thin = dataclasses.replace(found, scale=found.scale / 1e3)
     head, numbers = unpacked(shown(opened_part, run, thin))
     captions = sentences(head, numbers, head["panels"][0]["caption"])
     assert all("q is too narrow" in one for one in captions)
@@ -328,7 +327,7 @@ def learned_part(run):
 def test_a_classifier_is_asked_for_and_shown(monkeypatch):
     monkeypatch.setattr("validation_core.simulations.learned.TESTED", 60)
     run, _ = ran("concrete", iterations=1000, datasets=2)
-    monkeypatch.setattr(LearnedDivergence.__init__, "__kwdefaults__", {"rows": 64})
+    monkeypatch.setattr(ClassifierDivergence.__init__, "__kwdefaults__", {"rows": 64})
     app = shown(learned_part, run)
     assert "will stand here" in said(app)
     (button,) = app.button
@@ -338,7 +337,7 @@ def test_a_classifier_is_asked_for_and_shown(monkeypatch):
     head, _ = unpacked(app)
     assert [panel["title"] for panel in head["panels"]] == ["The divergence", "Term by term"]
     assert isinstance(services().store, Store)
-    assert TrainTask(trainings=(LearnedDivergence(of=run).training,)).done(services().store)
+    assert TrainTask(trainings=(ClassifierDivergence(of=run).training,)).done(services().store)
 
 
 def test_what_no_benchmark_has_is_said():

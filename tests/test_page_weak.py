@@ -98,7 +98,7 @@ def test_the_answer_of_the_paper(page):
 
 def test_headline_at_a_hundred_draws():
     exact = toy.closed_forms(100)
-    text = chart.headline(exact)
+    text = chart._headline(exact)
     at = {name: part.values[(20, 0)[: part.values.ndim]] if part.sliders[0] == "c" else
           part.values[0] for name, part in text.parts.items()}  # fmt: skip
     assert text.template.format(**at) == (

@@ -39,14 +39,14 @@ def compared(*uploads, reference=0, methods=None):
         records.append(got)
     results = []
     for upload in uploads:
-        results.append(posteriors.row_scores(upload.data))
+        results.append(posteriors._row_scores(upload.data))
     return posteriors.measures(uploads, records, results, reference), results
 
 
 def test_crps_of_a_normal_is_its_closed_form():
     """Gneiting, Raftery (2007), equation 21."""
     upload = table(0, n=400, k=2000)
-    crps = posteriors.row_scores(upload.data).crps
+    crps = posteriors._row_scores(upload.data).crps
     scale = upload.data.theta.std(0)
     z = upload.data.theta - upload.data.x
     exact = (z * (2 * norm.cdf(z) - 1) + 2 * norm.pdf(z) - 1 / np.sqrt(np.pi)) / scale
@@ -57,13 +57,13 @@ def test_energy_score_of_one_parameter_is_the_crps_in_the_mean():
     rng = np.random.default_rng(0)
     draws = PosteriorTable(rng.standard_normal((3000, 1)), np.zeros((3000, 1)),
                   rng.standard_normal((3000, 8, 1)))  # fmt: skip
-    energy, crps = posteriors.row_scores(draws)
+    energy, crps = posteriors._row_scores(draws)
     assert abs(energy.mean() - crps.mean()) < 0.01
 
 
 def test_scores_are_unbiased_at_any_number_of_draws():
-    few = posteriors.row_scores(table(1, n=4000, k=2).data)
-    many = posteriors.row_scores(table(2, n=4000, k=64).data)
+    few = posteriors._row_scores(table(1, n=4000, k=2).data)
+    many = posteriors._row_scores(table(2, n=4000, k=64).data)
     for a, b in zip(few, many, strict=True):
         off = a - b
         error = off.std(0) / np.sqrt(len(off))
@@ -72,15 +72,15 @@ def test_scores_are_unbiased_at_any_number_of_draws():
 
 def test_chunks_do_not_change_scores(monkeypatch):
     draws = table(0).data
-    whole = posteriors.row_scores(draws)
+    whole = posteriors._row_scores(draws)
     monkeypatch.setattr(posteriors, "_CELLS", 100)
-    for a, b in zip(whole, posteriors.row_scores(draws), strict=True):
+    for a, b in zip(whole, posteriors._row_scores(draws), strict=True):
         np.testing.assert_allclose(a, b)
 
 
 def test_one_draw_has_no_spread():
     with pytest.raises(ValueError, match="at least two draws"):
-        posteriors.row_scores(table(0, k=1).data)
+        posteriors._row_scores(table(0, k=1).data)
 
 
 def test_the_better_posterior_is_closer():
@@ -164,7 +164,7 @@ def test_the_task_keeps_every_row(tmp_path):
     (task,) = posteriors.studies(upload)
     task.run(store, lambda fraction, live: None)
     stored = task.load(store)
-    energy = posteriors.row_scores(upload.data).energy
+    energy = posteriors._row_scores(upload.data).energy
     np.testing.assert_array_equal(stored.energy, energy)
     assert posteriors.studies(table(0, k=1)) == ()
 

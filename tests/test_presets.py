@@ -10,7 +10,7 @@ from validation_core import keys
 from validation_core.__main__ import parser
 from validation_core.benchmarks import Gaussian, Tree
 from validation_core.cli.line import line
-from validation_core.cli.power import chosen_sweep
+from validation_core.cli.power import _chosen_sweep
 from validation_core.methods import C2ST, SBC, TARP, CoLT, Uniform
 from validation_core.scores.classifier import PRESETS
 from validation_core.store import Store
@@ -64,7 +64,7 @@ def test_the_conformal_figure_has_the_budgets_of_table_1(name):
 
 
 def _parsed(text):
-    return chosen_sweep(parser().parse_args(shlex.split(text)[3:]))
+    return _chosen_sweep(parser().parse_args(shlex.split(text)[3:]))
 
 
 @pytest.mark.parametrize("one", ALL, ids=NAMES)

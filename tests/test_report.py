@@ -22,7 +22,7 @@ from tests.reports import ANSWER, HOSTILE, NUMBERS, Fake, answer, cloud, diagnos
 from validation_core import diagnosis, report, statistics
 from validation_core.diagnosis import Record
 from validation_core.methods import SBC, MMDFuse
-from validation_core.report import csv, datatree, drawings, notes, packing
+from validation_core.report import datatree, drawings, numbers
 from validation_core.store import Store
 from validation_core.tables import Upload
 
@@ -90,10 +90,10 @@ def test_only_the_two_scripts_of_a_report_may_run():
     own = re.findall(r"<script>(.*?)</script>", document, re.S)
     assert len(own) == 1
     plotly = unpacked(part(document, "plotly")).decode()
-    assert plotly == (packing.resources.files("plotly") / "package_data/plotly.min.js").read_text(
+    assert plotly == (drawings.resources.files("plotly") / "package_data/plotly.min.js").read_text(
         encoding="utf-8"
     )
-    assert policy.split() == [packing.trusted(item).digest for item in (own[0], plotly)]
+    assert policy.split() == [drawings.trusted(item).digest for item in (own[0], plotly)]
     assert "unsafe-inline" not in policy
     assert "unsafe-eval" not in policy
 
@@ -308,7 +308,7 @@ def lines(content):
 def test_a_table_as_csv():
     rows = [{"Parameter": "µ", "Coverage": 0.1, "n": 3}, {"Parameter": "b", "Bias": -0.25},
             {"Parameter": "c", "Coverage": float("nan"), "n": np.int64(4)}]  # fmt: skip
-    content = csv.table(rows)
+    content = numbers.csv_table(rows)
     assert content.startswith(b"\xef\xbb\xbf")
     frame = pd.read_csv(io.BytesIO(content))
     assert list(frame) == ["Parameter", "Coverage", "n", "Bias"]
@@ -316,7 +316,7 @@ def test_a_table_as_csv():
     assert frame["Bias"].tolist()[1] == -0.25
     assert frame["Coverage"].isna().tolist() == [False, True, True]
     assert b",-0.25" in content
-    assert csv.table([]) == b"\xef\xbb\xbf\r\n" or lines(csv.table([])) == [[]]
+    assert numbers.csv_table([]) == b"\xef\xbb\xbf\r\n" or lines(numbers.csv_table([])) == [[]]
 
 
 @pytest.mark.parametrize("text", [
@@ -324,19 +324,19 @@ def test_a_table_as_csv():
     "=cmd|' /C calc'!A0",
 ])  # fmt: skip
 def test_no_cell_is_a_formula(text):
-    (head,), (cell,) = lines(csv.table([{text: text}]))
+    (head,), (cell,) = lines(numbers.csv_table([{text: text}]))
     assert head == cell == f"'{text}"
 
 
 @pytest.mark.parametrize("text", ["-1.5", "+2e-3", "-.5", "theta", "'=1", "−3", "", "1e-300"])
 def test_numbers_and_plain_words_stay_what_they_are(text):
-    assert lines(csv.table([{"a": text}]))[1] == ([text] if text else [""])
+    assert lines(numbers.csv_table([{"a": text}]))[1] == ([text] if text else [""])
 
 
 @given(st.lists(st.text(), min_size=1, max_size=4, unique=True), st.text())
 @settings(max_examples=300, deadline=None)
 def test_any_name_survives_and_none_is_calculated(names, value):
-    read = lines(csv.table([dict.fromkeys(names, value)] * 2))
+    read = lines(numbers.csv_table([dict.fromkeys(names, value)] * 2))
     assert len(read) == 3
     assert {len(line) for line in read} == {len(names)}
     whole = (*names, *[value] * len(names))
@@ -422,23 +422,23 @@ def test_two_samples_have_no_ranks():
 
 def test_notes_are_kept_for_a_table_and_outlive_a_restart(tmp_path):
     store = Store(tmp_path)
-    assert notes.load(store, "abc") == ""
-    notes.save(store, "abc", "  First line\r\nsecond\x00 \u202eline\t<b>\n")
+    assert numbers.load_notes(store, "abc") == ""
+    numbers.save_notes(store, "abc", "  First line\r\nsecond\x00 \u202eline\t<b>\n")
     again = Store(tmp_path)
-    assert notes.load(again, "abc") == "First line\nsecond line    <b>"
-    assert notes.load(again, "other") == ""
+    assert numbers.load_notes(again, "abc") == "First line\nsecond line    <b>"
+    assert numbers.load_notes(again, "other") == ""
     again.limit = 1
     again.prune()
-    assert notes.load(again, "abc") != ""
-    notes.save(again, "abc", "  \n")
-    assert notes.load(store, "abc") == ""
+    assert numbers.load_notes(again, "abc") != ""
+    numbers.save_notes(again, "abc", "  \n")
+    assert numbers.load_notes(store, "abc") == ""
 
 
 def test_notes_have_a_bound(tmp_path):
     store = Store(tmp_path)
-    notes.save(store, "abc", "x" * notes.LONGEST)
+    numbers.save_notes(store, "abc", "x" * numbers.LONGEST)
     with pytest.raises(ValueError, match="at most 20,000 characters; got 20,001"):
-        notes.save(store, "abc", "x" * (notes.LONGEST + 1))
-    assert len(notes.load(store, "abc")) == notes.LONGEST
-    notes.save(store, "abc", "\ud800 half a letter")
-    notes.load(store, "abc").encode()
+        numbers.save_notes(store, "abc", "x" * (numbers.LONGEST + 1))
+    assert len(numbers.load_notes(store, "abc")) == numbers.LONGEST
+    numbers.save_notes(store, "abc", "\ud800 half a letter")
+    numbers.load_notes(store, "abc").encode()

@@ -14,14 +14,14 @@ from validation_core.diagnosis import learning, tasks
 from validation_core.diagnosis.questions import Names, by_name
 from validation_core.diagnosis.questions.base import as_numbers
 from validation_core.diagnosis.questions.injections import INJECTIONS, TILTS
-from validation_core.diagnosis.questions.sensitivity import DEFAULT, figures
+from validation_core.diagnosis.questions.sensitivity import DEFAULT
 from validation_core.diagnosis.questions.sensitivity.search import (
-    PowerCurve,
-    PowerExperiment,
-    crossing,
-    informative,
-    smallest,
-    verdicts,
+    _crossing,
+    _informative,
+    _PowerCurve,
+    _PowerExperiment,
+    _smallest_of,
+    _verdicts,
 )
 from validation_core.diagnosis.verdict import by_ranks
 from validation_core.methods import C2ST, SBC, TARP, CoLT, Multiple, WithinX
@@ -107,12 +107,12 @@ def test_rows_for_half_of_a_bias_are_four_times_as_many(store):
 def test_no_defect_is_found_at_the_level(name):
     """At the strength that changes nothing all tests keep their level, networks included."""
     upload, methods = made(100, 12), (SBC(), TARP(), WithinX(), Multiple(), C2ST())
-    experiment = PowerExperiment(upload, INJECTIONS[name], methods, 0)
+    experiment = _PowerExperiment(upload, INJECTIONS[name], methods, 0)
     zero = 1.0 if INJECTIONS[name].strengths[0] >= 1 else 0.0
-    curve = PowerCurve(experiment, len(methods), 0.05)
+    curve = _PowerCurve(experiment, len(methods), 0.05)
     curve.evaluate(zero, methods, experiment.batches)
     p = curve.pvalues_at[zero]
-    assert verdicts(p, methods, 5, 0.05).sum() <= statistics.binomial_bounds(200, 0.05, 0.999)[1]
+    assert _verdicts(p, methods, 5, 0.05).sum() <= statistics.binomial_bounds(200, 0.05, 0.999)[1]
     rejected = (p <= 0.05).sum(1)
     assert (rejected <= binom.isf(1e-4, 200, 0.06)).all()
 
@@ -212,7 +212,7 @@ def test_every_injection_is_answered_and_told(methods, store, monkeypatch):
         assert "None" not in sentence
         assert list(one.strengths) == sorted(one.strengths)
     json.dumps(QUESTION.to_json(found), allow_nan=False)
-    for drawing in figures(found):
+    for drawing in QUESTION.figures(found, Names(())):
         go.Figure(drawing.figure.to_plotly_json())  # validates
     rows = rows_of(found, ())
     assert {row["q is"] for row in rows} == {one.title for one in told}
@@ -252,7 +252,7 @@ def test_a_tilt_is_found_at_the_nats_of_the_bias_that_it_is_like(store):
     assert "would be found with 80% power, like a bias of 0." in sentence
     assert "A quarter of it would need about" in sentence
     assert "if q is near normal" not in sentence
-    figure = figures(found)[1].figure
+    figure = QUESTION.figures(found, Names(()))[1].figure
     assert "nats" in figure.layout.xaxis.title.text
     rows = [r for r in rows_of(found, ()) if r["q is"] == "tilted along one parameter"]
     assert all(row["strength"] == row["nats"] for row in rows)
@@ -266,12 +266,12 @@ def test_every_tilt_is_answered_and_told(name, store):
     assert list(one.nats.strengths) == sorted(one.nats.strengths)
     assert one.nats.strengths[-1] <= np.log(20)
     assert " nats " in say(found, ())[0]
-    assert figures(found)
+    assert QUESTION.figures(found, Names(()))
     still = made(100, 20)
     still.data.q[:] = 1.0  # nothing leans anywhere
     found = run(replace(still, digest="still"), store, (SBC(),), (name,), stages=(0,))
     assert say(found, ())[0].startswith("A defect of 0 nats")
-    assert figures(found)
+    assert QUESTION.figures(found, Names(()))
 
 
 def test_all_parameters_at_once_are_found_sooner_and_told_apart(store):
@@ -306,14 +306,14 @@ def test_small_tables_are_answered(n, k, d, store):
     found = run(made(n, k, d), store)
     assert len(found.injections) == 3 + (d > 1)
     assert len(say(found, ())) >= 4
-    assert len(figures(found)) == 3 + (d > 1)
+    assert len(QUESTION.figures(found, Names(()))) == 3 + (d > 1)
 
 
 def test_methods_that_all_train_networks_are_answered(store):
     upload = made()
     nothing = run(upload, store, (C2ST(),), ("bias",), stages=(0,))
     assert "still to be asked" in say(nothing, ())[0]
-    assert len(figures(nothing)) == 1
+    assert len(QUESTION.figures(nothing, Names(()))) == 1
     assert rows_of(nothing, ()) == []
     found = run(upload, store, (C2ST(),), ("bias",))
     (one,) = found.injections
@@ -363,21 +363,21 @@ def test_the_code_runs_as_it_stands(tmp_path, capsys):
 
 
 def test_a_falling_curve_is_pooled_and_interpolated():
-    assert crossing([1, 2, 4], [0.2, 0.8, 1.0], [1, 1, 1]) == pytest.approx(2)
-    assert crossing([1, 4], [0.6, 1.0], [1, 1]) == pytest.approx(2)
+    assert _crossing([1, 2, 4], [0.2, 0.8, 1.0], [1, 1, 1]) == pytest.approx(2)
+    assert _crossing([1, 4], [0.6, 1.0], [1, 1]) == pytest.approx(2)
     # 0.9 and 0.5 are one level, 0.7: the crossing lies beyond both.
-    assert crossing([1, 2, 4, 8], [0.1, 0.9, 0.5, 1.0], [1, 1, 1, 1]) > 4
-    assert crossing([1, 2], [0.9, 1.0], [1, 1]) == 1
-    assert crossing([1, 2], [0.1, 0.7], [1, 1]) is None
-    assert crossing([], [], []) is None
+    assert _crossing([1, 2, 4, 8], [0.1, 0.9, 0.5, 1.0], [1, 1, 1, 1]) > 4
+    assert _crossing([1, 2], [0.9, 1.0], [1, 1]) == 1
+    assert _crossing([1, 2], [0.1, 0.7], [1, 1]) is None
+    assert _crossing([], [], []) is None
 
 
 def test_the_smallest_size_has_an_interval():
-    found = smallest([1, 2, 4, 8], [10, 100, 180, 200], [200] * 4)
+    found = _smallest_of([1, 2, 4, 8], [10, 100, 180, 200], [200] * 4)
     assert found.low < found.size < found.high
-    assert smallest([1, 2], [200, 200], [200, 200]) == (1, None, 1)
-    assert smallest([1, 2], [10, 20], [200, 200]) == (None, None, None)
-    few = smallest([1, 2, 4], [1, 8, 9], [10, 10, 10])
+    assert _smallest_of([1, 2], [200, 200], [200, 200]) == (1, None, 1)
+    assert _smallest_of([1, 2], [10, 20], [200, 200]) == (None, None, None)
+    few = _smallest_of([1, 2, 4], [1, 8, 9], [10, 10, 10])
     assert few.high is None
 
 
@@ -388,7 +388,7 @@ def test_the_interval_of_the_smallest_size_holds_it():
     power = 1 / (1 + np.exp(-4 * np.log(sizes / 0.4)))
     true = 0.4 * 4 ** (1 / 4)
     counts = rng.binomial(200, power, size=(400, 9))
-    found = [smallest(sizes, count, np.full(9, 200)) for count in counts]
+    found = [_smallest_of(sizes, count, np.full(9, 200)) for count in counts]
     held = sum(one.low <= true <= one.high for one in found)
     assert held >= binom.ppf(1e-3, 400, 0.95)
     assert np.median([one.size for one in found]) == pytest.approx(true, rel=0.03)
@@ -397,7 +397,7 @@ def test_the_interval_of_the_smallest_size_holds_it():
 def test_points_with_fewer_tests_do_not_pull_a_curve_down():
     # Ranks alone at .3, networks as well at .2 and .4.
     np.testing.assert_array_equal(
-        informative([1, 2, 1, 2, 1], [0.1, 0.5, 0.2, 0.9, 0.95]), [True, True, False, True, True]
+        _informative([1, 2, 1, 2, 1], [0.1, 0.5, 0.2, 0.9, 0.95]), [True, True, False, True, True]
     )
-    np.testing.assert_array_equal(informative([1, 2, 1], [0.1, 0.9, 0.5]), [True, True, False])
-    np.testing.assert_array_equal(informative([1, 1, 1], [0.5, 0.4, 1.0]), [True, True, True])
+    np.testing.assert_array_equal(_informative([1, 2, 1], [0.1, 0.9, 0.5]), [True, True, False])
+    np.testing.assert_array_equal(_informative([1, 1, 1], [0.5, 0.4, 1.0]), [True, True, True])

@@ -8,7 +8,7 @@ from validation_core.bayes import MODELS
 from validation_core.bayes.inference import ALGORITHMS, Variational
 from validation_core.scores.classifier import Classifier
 from validation_core.simulations import InferenceRun, learned
-from validation_core.simulations.learned import LearnedDivergence
+from validation_core.simulations.learned import ClassifierDivergence
 from validation_core.store import Store
 
 
@@ -40,7 +40,7 @@ def _found(task, store):
 
 def test_it_finds_less_than_there_is_and_more_with_more_to_learn_from(store):
     run = _run("hospitals", "adjusted_laplace", 300)
-    few, many = (_found(LearnedDivergence(of=run, rows=rows), store) for rows in (40, 600))
+    few, many = (_found(ClassifierDivergence(of=run, rows=rows), store) for rows in (40, 600))
     assert few.exact == many.exact
     np.testing.assert_array_equal(few.d_exact, many.d_exact)
     assert many.estimate.high < many.exact.low
@@ -50,7 +50,9 @@ def test_it_finds_less_than_there_is_and_more_with_more_to_learn_from(store):
 
 
 def test_where_q_is_right_both_say_so(store):
-    result = _found(LearnedDivergence(of=_run("heart_transplants", "exact", 10), rows=100), store)
+    result = _found(
+        ClassifierDivergence(of=_run("heart_transplants", "exact", 10), rows=100), store
+    )
     assert np.abs(result.d_exact).max() < 1e-6
     assert result.estimate.boot_low <= 0.05
     assert abs(result.estimate.estimate) < 0.1
@@ -64,7 +66,7 @@ def test_the_exact_value_is_the_run_s(store):
     run.run(store, lambda *_: None)
     weights = run.load(store).weights
     d = weights.truth[:, 0] - weights.draws[:, 0]
-    result = _found(LearnedDivergence(of=run, rows=60), store)
+    result = _found(ClassifierDivergence(of=run, rows=60), store)
     error = np.hypot(d.std() / np.sqrt(300), result.exact.sd / np.sqrt(300))
     assert abs(d.mean() - result.exact.estimate) < 4.5 * error
     assert result.d_exact.mean() == pytest.approx(result.exact.estimate)
@@ -72,13 +74,13 @@ def test_the_exact_value_is_the_run_s(store):
 
 
 def test_it_is_a_task_of_the_engine(store):
-    task = LearnedDivergence(of=_run("heart_transplants", "laplace", 100), rows=40)
+    task = ClassifierDivergence(of=_run("heart_transplants", "laplace", 100), rows=40)
     assert task.load(store) is None
     assert not task.done(store)
     assert keys.read(keys.text(task)) == task
     assert task.needs == {keys.key(task.training)}
-    longer = LearnedDivergence(of=_run("heart_transplants", "laplace", 101), rows=40)
-    assert len({task.key, longer.key, LearnedDivergence(of=task.of, rows=41).key}) == 3
+    longer = ClassifierDivergence(of=_run("heart_transplants", "laplace", 101), rows=40)
+    assert len({task.key, longer.key, ClassifierDivergence(of=task.of, rows=41).key}) == 3
     result = _found(task, store)
     assert task.done(store)
     assert store.has("models", keys.key(task.training))
@@ -90,14 +92,14 @@ def test_runs_with_other_options(store):
     run = InferenceRun(
         model=MODELS["heart_transplants"](), inference=Variational(m=5), iterations=10
     )
-    assert LearnedDivergence(of=run).source.benchmark.m == 5
+    assert ClassifierDivergence(of=run).source.benchmark.m == 5
     direct = InferenceRun(model=run.model, inference=Variational(estimator="plain"), iterations=10)
     with pytest.raises(ValueError, match="usual options"):
-        LearnedDivergence(of=direct).run(store, lambda *_: None)
+        ClassifierDivergence(of=direct).run(store, lambda *_: None)
 
 
 def test_inference_that_fails_is_told(store):
-    task = LearnedDivergence(of=_run("hospitals", "laplace", 10), rows=20)
+    task = ClassifierDivergence(of=_run("hospitals", "laplace", 10), rows=20)
     with pytest.raises(ValueError, match="got none at"):
         task.run(store, lambda *_: None)
     assert task.load(store) is None

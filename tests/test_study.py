@@ -75,11 +75,6 @@ def test_a_result_comes_back_as_it_was(tmp_path):
     assert (again.words, again.ends, again.reason) == (result.words, (2, 2.5), None)
 
 
-def test_a_result_as_json_has_arrays_as_lists():
-    record = codec.to_json(Curve("a", np.array([0.5, 1.0]), Interval(0, 1)))
-    assert record == {"name": "a", "power": [0.5, 1.0], "interval": {"low": 0, "high": 1}}
-
-
 def test_a_study_needs_what_it_reads_and_is_named():
     assert Asked().needs == frozenset()
     assert Asked.result is Outcome

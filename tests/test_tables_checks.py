@@ -235,7 +235,7 @@ def test_single_draws_and_single_rows_are_read():
     ],
 )
 def test_what_is_a_grid(values, grid):
-    assert repeats.on_a_grid(values) == grid
+    assert repeats._on_a_grid(values) == grid
 
 
 def test_no_second_copy_is_made():
@@ -244,8 +244,8 @@ def test_no_second_copy_is_made():
     q = theta[:, None] + rng.standard_normal((1000, 500, 10), dtype=np.float32)
     data = PosteriorTable(theta, theta + 1, q)
     tracemalloc.start()
-    checks.warnings(data, [f"theta_{i}" for i in range(10)])
-    checks.finite({"theta_q": q})
+    checks._warnings(data, [f"theta_{i}" for i in range(10)])
+    checks._finite({"theta_q": q})
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 0.7 * q.nbytes
@@ -271,7 +271,7 @@ def test_odd_numbers_are_a_table_or_a_refusal(seed):
     q = np.stack([odd((n, k)) for _ in range(d)], axis=-1)
     names = [f"theta_{j + 1}" for j in range(d)]
     try:
-        messages = checks.warnings(PosteriorTable(theta, odd((n, m)), q), names)
+        messages = checks._warnings(PosteriorTable(theta, odd((n, m)), q), names)
     except ValueError as refusal:
         messages = (str(refusal),)
     assert all(text.endswith((".", "?")) and "nan" not in text for text in messages)

@@ -12,7 +12,6 @@ from validation_core.diagnosis import learning, tasks
 from validation_core.diagnosis.questions import Names, by_name
 from validation_core.diagnosis.questions.base import as_numbers
 from validation_core.diagnosis.questions.null_tables import together
-from validation_core.diagnosis.questions.type1_error import figures
 from validation_core.methods import DC, LC2ST, SBC, TARP, Multiple, Omnibus
 from validation_core.scores.classifier import Classifier
 from validation_core.statistics import Uniformity
@@ -161,7 +160,7 @@ def test_small_tables_are_answered(n, k, d, store):
     assert QUESTION.obstacle(upload) is None
     found = found_of(upload, store)
     assert 0 <= found.verdict.rate <= 0.2
-    assert len(figures(found)) == 1 + min(6, len(found.tests))
+    assert len(QUESTION.figures(found, Names(()))) == 1 + min(6, len(found.tests))
 
 
 def test_constant_and_whole_numbers_keep_the_level(store):
@@ -180,7 +179,7 @@ def test_real_tables(name, shared, store):
 
 def test_figures_and_rows(store):
     found = found_of(wrong(), store)
-    drawings = figures(found)
+    drawings = QUESTION.figures(found, Names(()))
     assert len(drawings) == 7  # rates, and the six tests that are off most
     for one in drawings:
         go.Figure(one.figure.to_plotly_json())  # validates

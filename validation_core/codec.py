@@ -38,12 +38,6 @@ def load(kind: type[Any], arrays: Mapping[str, NDArray[Any]], tree: Any) -> Any:
     return _load(kind, tree, "", arrays)
 
 
-def to_json(record: Any) -> Any:
-    """A record as JSON holds it, arrays as lists."""
-    arrays, tree = dump(record)
-    return _filled(tree, "", arrays)
-
-
 def _dump(value: Any, path: str, arrays: Arrays) -> Any:
     if isinstance(value, np.ndarray):
         arrays[path] = value
@@ -68,7 +62,7 @@ def _dump(value: Any, path: str, arrays: Arrays) -> Any:
 
 def _load(hint: Any, tree: Any, path: str, arrays: Mapping[str, NDArray[Any]]) -> Any:
     if tree == _ARRAY:
-        return arrays[path]
+        return _unpacked(hint, arrays[path])
     origin, args = get_origin(hint), get_args(hint)
     if tree is None or hint is Any:
         return tree
@@ -92,6 +86,20 @@ def _load(hint: Any, tree: Any, path: str, arrays: Mapping[str, NDArray[Any]]) -
             return hint(*parts)
         return parts if origin is list else tuple(parts)
     return float(tree) if hint is float else tree
+
+
+def _unpacked(hint: Any, array: NDArray[Any]) -> Any:
+    """An array; where older results hold a number or a record of numbers as one, that."""
+    if hint is float:
+        return float(array)
+    if not (isinstance(hint, type) and (names := _names(hint))):
+        return array
+    hints = get_type_hints(hint)
+    return hint(*(_number(hints[name], v) for name, v in zip(names, array.tolist(), strict=True)))
+
+
+def _number(hint: Any, value: float) -> float:
+    return int(value) if hint is int else value
 
 
 def _arm(args: tuple[Any, ...], tree: Any) -> Any:
@@ -125,13 +133,3 @@ def _names(kind: type[Any]) -> tuple[str, ...]:
 
 def _at(path: str, name: str | int) -> str:
     return f"{path}.{name}" if path else str(name)
-
-
-def _filled(tree: Any, path: str, arrays: Mapping[str, NDArray[Any]]) -> Any:
-    if tree == _ARRAY:
-        return arrays[path].tolist()
-    if isinstance(tree, dict):
-        return {name: _filled(part, _at(path, name), arrays) for name, part in tree.items()}
-    if isinstance(tree, list):
-        return [_filled(part, _at(path, i), arrays) for i, part in enumerate(tree)]
-    return tree

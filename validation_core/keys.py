@@ -30,7 +30,7 @@ _ROOMS = (
     "simulations.learned",
     "simulations.terms",
     "sweep.conformal_explorer",
-    "engine.check",
+    "engine.job",
 )
 """Imported in this order until a name is known: together they hold every specification."""
 

@@ -12,7 +12,6 @@ import numpy as np
 from validation_core import keys, sampling
 from validation_core.bayes import designs
 from validation_core.benchmarks.bayes_model import BayesModel
-from validation_core.benchmarks.strength import counts, place
 from validation_core.keys import Specification
 from validation_core.rng import stream
 from validation_core.scores import Recipe
@@ -55,8 +54,8 @@ class Simulated(Specification, spec="simulated"):
 
     @property
     def label(self) -> str:
-        if counts(self.benchmark):
-            return f"{self.benchmark.label} · {place(self.benchmark, self.gamma)}"
+        if self.benchmark.counts_iterations:
+            return f"{self.benchmark.label} · {self.benchmark.place(self.gamma)}"
         return f"{self.benchmark.label} · gamma {self.gamma:g}"
 
     def training_set(self, recipe: Recipe, seed: int, store: Store) -> Any:

@@ -86,6 +86,7 @@ class Study(Specification, Generic[R]):
         stored = store.load("results", self.key)
         if stored is None:
             return None
-        tree = stored.meta.get("result") or dump(dict(stored.arrays))[1]  # older: arrays alone
+        # Older results are arrays by the names of fields, with what is no array beside the label.
+        tree = stored.meta.get("result") or {**stored.meta, **dump(dict(stored.arrays))[1]}
         result: R = load(type(self).result, stored.arrays, tree)
         return result

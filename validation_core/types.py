@@ -17,6 +17,8 @@ from typing import ClassVar, Literal, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from validation_core.keys import Specification
+
 Array = NDArray[np.floating]
 
 
@@ -149,66 +151,86 @@ class Paper(NamedTuple):
         )
 
 
-class Benchmark(Protocol):
-    """Three samplers and, where known, the oracle: x ~ p(x), theta ~ p(.|x), q ~ q_gamma(.|x)."""
+class Benchmark(Specification):
+    """Three samplers and, where known, the oracle: x ~ p(x), theta ~ p(.|x), q ~ q_gamma(.|x).
+
+    A subclass is a frozen dataclass whose fields are its options; its `name` is also what stored
+    keys call it.
+    """
 
     name: ClassVar[str]
     title: ClassVar[str]
     paper: ClassVar[Paper]
-    version: ClassVar[int]
+    counts_iterations: ClassVar[bool] = False
+    """Whether gamma is a number of iterations, by which q gets better, not worse."""
+
+    def __init_subclass__(cls, *, spec: str | None = None, **options: object) -> None:
+        """Register the class under its name."""
+        own = f"benchmark:{cls.name}" if "name" in cls.__dict__ else None
+        super().__init_subclass__(spec=spec or own, **options)
 
     @property
     def summary(self) -> str:
         """What gamma does, in one sentence."""
-        ...
+        raise NotImplementedError
 
     @property
     def label(self) -> str:
         """Title with its options."""
-        ...
+        return self.title
 
     @property
     def gammas(self) -> tuple[float, ...]:
         """The paper's grid of perturbation strengths, the first of them 0 where q can equal p."""
-        ...
+        raise NotImplementedError
 
     @property
     def dims(self) -> tuple[int, int]:
         """(D, M): dimensions of theta and x."""
-        ...
+        raise NotImplementedError
+
+    @property
+    def axis(self) -> str:
+        """Gamma on an axis."""
+        return "iterations" if self.counts_iterations else "perturbation strength gamma"
+
+    def place(self, gamma: float) -> str:
+        """One gamma, after "at"."""
+        return f"gamma = {gamma:g}"
 
     def x(self, n: int, rng: np.random.Generator) -> Array:
         """n draws from p(x): (n, M)."""
-        ...
+        raise NotImplementedError
 
     def theta(self, x: Array, gamma: float, rng: np.random.Generator) -> Array:
         """One draw of the truth at each x: (n, D). Mode collapse perturbs p, hence gamma."""
-        ...
+        raise NotImplementedError
 
     def q(self, x: Array, gamma: float, rng: np.random.Generator) -> Array:
         """One draw of the estimator at each x: (n, D)."""
-        ...
+        raise NotImplementedError
 
     def log_ratio(self, theta: Array, x: Array, gamma: float) -> Array | None:
         """log p(theta|x) - log q_gamma(theta|x): (n,), or None where nobody knows it."""
-        ...
+        del theta, x, gamma
+        return None
 
     def log_p(self, theta: Array, x: Array, gamma: float) -> Array | None:
         """log p(theta|x), normalised: (n,), or None where nobody knows it."""
-        ...
+        del theta, x, gamma
+        return None
 
 
-@runtime_checkable
-class Pairs(Benchmark, Protocol):
+class Pairs(Benchmark):
     """A benchmark whose theta comes together with x, and whose q is dear at each new x."""
 
     def pairs(self, n: int, gamma: float, rng: np.random.Generator) -> Joint:
         """n draws of theta with its x, independent of one another."""
-        ...
+        raise NotImplementedError
 
     def draws(self, x: Array, k: int, gamma: float, rng: np.random.Generator) -> Array:
         """k draws of the estimator at each x: (n, k, D)."""
-        ...
+        raise NotImplementedError
 
 
 @runtime_checkable

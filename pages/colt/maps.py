@@ -15,10 +15,11 @@ def where(key: str, maps: Maps, sight: Sight, alpha: float) -> None:
     """Both maps under one slider."""
     name = "x" if maps.x_at.shape[1] == 1 else "place"
     payload = live.once(
-        ("where", key, sight, alpha), lambda: figures.payload(maps, rates(key, maps), sight, alpha)
+        ("where", key, sight, alpha),
+        lambda: figures.payload(maps, _rates(key, maps), sight, alpha),
     )
     live.chart(payload, key=f"where-{name}", url=(name,))
-    st.caption(figures.how_to_read(maps, sight) + bent(key, maps, sight))
+    st.caption(figures.how_to_read(maps, sight) + _bent(key, maps, sight))
     if maps.tied > 0.01:
         st.caption(
             f"{float(maps.tied):.0%} of truths tie with a draw of q: ties are broken at random, "
@@ -56,12 +57,12 @@ def _onto(d: int) -> tuple[int, int] | Literal["pca"]:
 
 
 @st.cache_resource(show_spinner=False, max_entries=32)
-def rates(key: str, _localization: Maps) -> LocalRate:
+def _rates(key: str, _localization: Maps) -> LocalRate:
     """The local rate over x; keyed by the task's key."""
     return figures.rates(_localization)
 
 
 @st.cache_resource(show_spinner=False, max_entries=32)
-def bent(key: str, _localization: Maps, sight: Sight) -> str:
+def _bent(key: str, _localization: Maps, sight: Sight) -> str:
     """How curved the truth is, in words; keyed by the task's key."""
     return figures.bend_text(_localization, sight)

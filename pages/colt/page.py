@@ -16,11 +16,11 @@ from validation_core.sweep import costs
 VIEWS = {name: name for name in ("Where", "Ranks", "Training", "Power", "Papers")}
 
 
-def trained(chosen: Chosen, view: str) -> None:
+def _trained(chosen: Chosen, view: str) -> None:
     """A view of the trained localizer, or the button that trains it."""
     task = chosen.map()
     if not task.done(services().store):
-        train(chosen)
+        _train(chosen)
         return
     localization = maps(task.key, task)
     if view == "Ranks":
@@ -36,7 +36,7 @@ def trained(chosen: Chosen, view: str) -> None:
                 film.training(chosen, localization, sight)
 
 
-def train(chosen: Chosen) -> None:
+def _train(chosen: Chosen) -> None:
     """What is missing, the button that trains it, and how far it is."""
     tasks = [chosen.map()]
     state = jobs.latest(tasks)
@@ -58,7 +58,7 @@ def train(chosen: Chosen) -> None:
 
 
 @st.fragment
-def results(chosen: Chosen) -> None:
+def _results(chosen: Chosen) -> None:
     """The view that was chosen."""
     view = segmented("View", VIEWS, "view", label_visibility="collapsed")
     if view == "Power":
@@ -66,11 +66,11 @@ def results(chosen: Chosen) -> None:
     elif view == "Papers":
         papers.tables()
     else:
-        trained(chosen, view)
+        _trained(chosen, view)
 
 
 st.title("Where does q put its mass wrongly?", anchor=False)
 jobs.notices()
 chosen = choose()
 st.markdown(f"{chosen.benchmark.label}, gamma = {chosen.gamma:g}: {chosen.benchmark.summary}.")
-results(chosen)
+_results(chosen)

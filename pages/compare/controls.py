@@ -7,7 +7,7 @@ import streamlit as st
 from pages.compare import bayes
 from pages.ui import forms
 from pages.ui.forms import segmented
-from validation_core.benchmarks import BENCHMARKS, BayesModel, Gaussian, strength
+from validation_core.benchmarks import BENCHMARKS, BayesModel, Gaussian
 from validation_core.benchmarks.gaussian import DIMENSIONS
 from validation_core.benchmarks.perturbations import PERTURBATIONS
 from validation_core.figures import power as curves
@@ -95,10 +95,10 @@ def take(name: str) -> None:
 
 def _own(problems: list[str]) -> Sweep:
     on = _benchmark()
-    axes = {"gamma": "iterations" if strength.counts(on) else "gamma", "beta": "beta"}
+    axes = {"gamma": "iterations" if on.counts_iterations else "gamma", "beta": "beta"}
     axis = segmented("Along", axes, "along")
     if axis == "gamma":
-        words = "Iterations" if strength.counts(on) else "Gammas"
+        words = "Iterations" if on.counts_iterations else "Gammas"
         gammas = _some(words, on.gammas, f"gammas-{_name(on)}")
         betas: tuple[float, ...] = (
             st.select_slider(
@@ -256,7 +256,7 @@ def _gamma(on: Benchmark) -> float:
     grid = on.gammas
     if len(grid) == 1:
         return grid[0]
-    words = "Iterations" if strength.counts(on) else "Strength, gamma"
+    words = "Iterations" if on.counts_iterations else "Strength, gamma"
     return float(
         st.select_slider(
             words,

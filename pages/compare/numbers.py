@@ -11,7 +11,7 @@ from validation_core.sweep import plan
 from validation_core.sweep.plan import Progress
 
 
-def frame(progress: Progress) -> pd.DataFrame:
+def _frame(progress: Progress) -> pd.DataFrame:
     """One row for each method and place; options as JSON, so that a CSV holds them."""
     records = plan.rows(progress)
     for row in records:
@@ -19,9 +19,9 @@ def frame(progress: Progress) -> pd.DataFrame:
     return pd.DataFrame(records)
 
 
-def table(progress: Progress) -> pd.DataFrame:
+def _table(progress: Progress) -> pd.DataFrame:
     """What a reader wants of it."""
-    selection = frame(progress)[
+    selection = _frame(progress)[
         ["label", "gamma", "beta", "rejections", "trials", "rate", "low", "high", "statistic"]
     ]
     return selection.set_axis(
@@ -48,8 +48,8 @@ def numbers(chosen: Chosen, progress: Progress) -> None:
     if not opened.open:
         return
     with opened:
-        st.dataframe(table(progress), hide_index=True)
-        cells, name = frame(progress), "comparison"
+        st.dataframe(_table(progress), hide_index=True)
+        cells, name = _frame(progress), "comparison"
         with st.container(horizontal=True):
             _download("CSV", cells.to_csv(index=False), f"{name}.csv", "text/csv")
             _download(

@@ -17,12 +17,12 @@ _EVERY = 1.0
 
 
 @st.cache_resource(show_spinner=False)
-def memory() -> Memory:
+def _memory() -> Memory:
     """Trials that were read from the store before."""
     return {}
 
 
-def compare(chosen: Chosen) -> None:
+def _compare(chosen: Chosen) -> None:
     """Curves with what they cost, then one test opened up."""
     for problem in chosen.problems:
         st.error(f"{problem} It is left out.", icon=":material/error:")
@@ -33,9 +33,9 @@ def compare(chosen: Chosen) -> None:
     state = jobs.latest(left) if left else None
     active = state is not None and state.active
     st.fragment(_curves, run_every=_EVERY if active else None)(chosen)
-    progress = collect(chosen.sweep, services().store, memory())
+    progress = collect(chosen.sweep, services().store, _memory())
     if state is not None:
-        failures(chosen, state)
+        _failures(chosen, state)
     if active:
         jobs.panel(state)
     elif left:  # a job that ended early had other tasks, or may be given another go
@@ -46,16 +46,16 @@ def compare(chosen: Chosen) -> None:
 
 
 def _curves(chosen: Chosen) -> None:
-    progress = collect(chosen.sweep, services().store, memory())
+    progress = collect(chosen.sweep, services().store, _memory())
     if progress.cells:
         view = segmented("View", curves.VIEWS, "curves", label_visibility="collapsed")
-        draw(chosen, progress, view)
-        wrong(progress)
+        _draw(chosen, progress, view)
+        _wrong(progress)
         explain.remarks(chosen, progress)
     plan.table(chosen, progress)
 
 
-def draw(chosen: Chosen, progress: Progress, view: str) -> None:
+def _draw(chosen: Chosen, progress: Progress, view: str) -> None:
     """The curves, or power against what it costs."""
     if view == "power":
         st.markdown(curves.answer(chosen.sweep, progress))
@@ -64,7 +64,7 @@ def draw(chosen: Chosen, progress: Progress, view: str) -> None:
         live.chart(curves.cost(chosen.sweep, progress, view), key=f"compare-{view}")
 
 
-def wrong(progress: Progress) -> None:
+def _wrong(progress: Progress) -> None:
     """Tests whose level does not hold."""
     for cell in broken(progress.cells):
         st.warning(
@@ -74,7 +74,7 @@ def wrong(progress: Progress) -> None:
         )
 
 
-def failures(chosen: Chosen, state: JobState) -> None:
+def _failures(chosen: Chosen, state: JobState) -> None:
     """Methods whose trials failed; the others go on."""
     store = services().store
     batches = {task.key: task for task in chosen.sweep.tasks if isinstance(task, Batch)}
@@ -90,7 +90,7 @@ def failures(chosen: Chosen, state: JobState) -> None:
         st.error(f"{what} failed{rest}: {jobs.plain(why)}", icon=":material/error:")
 
 
-def part() -> str:
+def _part() -> str:
     """Which part of the page; a demonstration sets it, so that it has no default of its own."""
     if "compare-view" not in st.query_params:
         st.session_state.setdefault("compare-view", "compare")
@@ -109,7 +109,7 @@ def part() -> str:
 st.title("Which test sees what is wrong with q?", anchor=False)
 jobs.notices()
 chosen = choose()
-view = part()
+view = _part()
 if view == "advice":
     advice.advisor()
 elif view == "why":
@@ -118,4 +118,4 @@ else:
     about = chosen.comparison.about if chosen.comparison else f"{chosen.sweep.benchmark.summary}."
     differs = f" {chosen.comparison.differs}" if chosen.comparison else ""
     st.markdown(f"{chosen.sweep.benchmark.label}: {about}{differs}")
-    compare(chosen)
+    _compare(chosen)

@@ -15,7 +15,7 @@ from validation_core.sweep import costs
 from validation_core.sweep.plan import Batch, Progress
 
 
-def budgets(chosen: Chosen, progress: Progress) -> pd.DataFrame:
+def _budgets(chosen: Chosen, progress: Progress) -> pd.DataFrame:
     """Draws of one test, and what it takes, a row for each method."""
     design = chosen.sweep.design
     rows = []
@@ -38,7 +38,7 @@ def table(chosen: Chosen, progress: Progress) -> None:
     """The budget table: draws in one test, measured seconds where trials have run."""
     column = st.column_config
     st.dataframe(
-        budgets(chosen, progress),
+        _budgets(chosen, progress),
         hide_index=True,
         height="content",
         column_config={

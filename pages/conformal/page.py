@@ -16,7 +16,7 @@ VIEWS = ("Ranks", "Scores", "Other tests")
 
 
 @st.fragment
-def results(chosen: Chosen, task: GridTask) -> None:
+def _results(chosen: Chosen, task: GridTask) -> None:
     """A view that follows beta while it is dragged, then power at the beta where it was left."""
     view = st.segmented_control(
         "View",
@@ -35,7 +35,7 @@ def results(chosen: Chosen, task: GridTask) -> None:
             view, scores, explorer.ranks(task.key, scores, m, n, seed), n=n, alpha=alpha, seed=seed
         ),
     )
-    beta = chosen_beta(payload, fine=task.betas == BETAS)
+    beta = _chosen_beta(payload, fine=task.betas == BETAS)
     st.caption(figures.how_to_read(view, m, n, scores))
     at = min(task.betas, key=lambda value: abs(value - beta))
     power(chosen, at, scores)
@@ -45,7 +45,7 @@ def results(chosen: Chosen, task: GridTask) -> None:
             trained(task)
 
 
-def chosen_beta(payload: Payload, *, fine: bool) -> float:
+def _chosen_beta(payload: Payload, *, fine: bool) -> float:
     """Where the slider was left; a link's beta is kept until the fine grid is there to show it."""
     if not fine:
         (coarse,) = live.chart(payload, key="beta-coarse")
@@ -63,7 +63,7 @@ chosen = choose()
 st.markdown(f"{chosen.benchmark.label}, gamma = {chosen.gamma:g}: {chosen.benchmark.summary}.")
 done = [t for t in (chosen.grid(), chosen.coarse()) if t.done(services().store)]
 if done:
-    results(chosen, done[0])
+    _results(chosen, done[0])
 train(chosen, missing_here=not done)
 if not done:
     power(chosen, 0.0, None)

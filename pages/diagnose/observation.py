@@ -16,7 +16,7 @@ from validation_core.diagnosis.questions.observation import (
     middle_in_words,
 )
 from validation_core.methods.base import Method
-from validation_core.report.reproduce import code
+from validation_core.report.sections import code
 from validation_core.tables import Upload
 from validation_core.types import PosteriorTable
 

@@ -11,7 +11,7 @@ from validation_core.diagnosis import questions, tasks
 from validation_core.tables import Upload
 
 
-def diagnose(upload: Upload, label: str, alpha: float, seed: int) -> None:
+def _diagnose(upload: Upload, label: str, alpha: float, seed: int) -> None:
     """Submit what is missing, and show what has answered, in the order a reader asks."""
     tasks.hold(upload)
     tasks.keep(store, upload)
@@ -41,4 +41,4 @@ jobs.notices()
 alpha, seed = view.level((0.01, 0.05, 0.1)), view.seed()
 for label, upload in source.choose()[:1]:
     view.what_was_read(upload)
-    diagnose(upload, label, alpha, seed)
+    _diagnose(upload, label, alpha, seed)

@@ -22,7 +22,7 @@ from validation_core.diagnosis.questions import (
 from validation_core.engine import JobState
 from validation_core.localization import MapTask
 from validation_core.methods.base import Method
-from validation_core.report.reproduce import code
+from validation_core.report.sections import code
 from validation_core.tables import Upload
 
 

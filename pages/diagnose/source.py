@@ -44,7 +44,7 @@ def choose() -> Tables:
         st.caption(f"{local.SAMPLES[name][0].upper()}{local.SAMPLES[name][1:]}.")
         return [(_SOURCES[what], _sample(name))]
     if what == "benchmark":
-        return [benchmark()]
+        return [_benchmark()]
     path = what == "path"
     tables = files.below() if path else files.uploaded(removed=recent.forget)
     if len(tables) > 1:
@@ -103,7 +103,7 @@ def _narrowed() -> Upload:
     return replace(Upload.of({**arrays, "theta_q": narrow}, order="NKD"), names=exact.names)
 
 
-def benchmark() -> tuple[str, Upload]:
+def _benchmark() -> tuple[str, Upload]:
     """A table drawn from the Gaussian family, wrong in a way and by as much as the user likes."""
     left, middle, right = st.columns([2, 1, 1])
     names = list(PERTURBATIONS)

@@ -9,8 +9,8 @@ from pages.ui.services import services
 from validation_core import report
 from validation_core.diagnosis import Diagnosis
 from validation_core.diagnosis.questions import QUESTIONS, Answers
-from validation_core.report import datatree, notes
-from validation_core.report.tables import slug
+from validation_core.report import datatree, numbers
+from validation_core.report.sections import slug
 
 SETTINGS = ("source", "kind", "rows", "level", "seed", "more")
 """Of the address: what a link restores. Never the data."""
@@ -40,8 +40,8 @@ def _notes(digest: str) -> None:
     key = f"notes-{digest}"
     st.text_area(
         "Notes",
-        notes.load(services().store, digest),
-        max_chars=notes.LONGEST,
+        numbers.load_notes(services().store, digest),
+        max_chars=numbers.LONGEST,
         key=key,
         height=120,
         on_change=_keep,
@@ -54,7 +54,7 @@ def _notes(digest: str) -> None:
 
 def _keep(digest: str, key: str) -> None:
     try:
-        notes.save(services().store, digest, st.session_state[key])
+        numbers.save_notes(services().store, digest, st.session_state[key])
     except (OSError, ValueError) as error:
         services().store.note(f"The notes could not be kept: {error}")
 
@@ -68,7 +68,7 @@ def _downloads(diagnosis: Diagnosis, answers: Answers, label: str, draws: bool) 
 
     # On a thread of its own, without a session: it may not ask Streamlit for anything.
     def page() -> str:
-        words = notes.load(store, upload.digest)
+        words = numbers.load_notes(store, upload.digest)
         raw = upload.arrays() if draws else None
         return report.html(
             diagnosis, answers, notes=words, draws=raw, path=label, panels=QUESTIONS

@@ -10,8 +10,8 @@ from validation_core.simulations import InferenceRun
 from validation_core.simulations.learned import (
     DRAWS,
     TESTED,
+    ClassifierDivergence,
     DivergenceComparison,
-    LearnedDivergence,
 )
 
 
@@ -23,7 +23,7 @@ def show(run: InferenceRun) -> None:
         "from q's draws estimates log p − log q by its logit; its divergence is an **estimate**, "
         "and on average at most the true one, by as much as the classifier overlooks."
     )
-    task = LearnedDivergence(of=run)
+    task = ClassifierDivergence(of=run)
     try:
         assert task.needs
     except ValueError as error:

@@ -18,7 +18,7 @@ from validation_core.simulations.terms import mean
 _FIRST = 3000  # iterations
 
 
-def choose(plan: Plan) -> InferenceRun:
+def _choose(plan: Plan) -> InferenceRun:
     """The run that a reader picks from the plan."""
     names = {model.name: model for model in plan.models}
     first = Hospitals.name if Hospitals.name in names else next(iter(names))
@@ -57,7 +57,7 @@ def _one(label: str, values: Sequence[Any], first: Any, key: str, text: Any) -> 
     )
 
 
-def found(run: InferenceRun, begin: bool, watched: str) -> RunResult | None:
+def _found(run: InferenceRun, begin: bool, watched: str) -> RunResult | None:
     """What the run left; it is started where there is nothing yet and it may, and watched."""
     if not run.done(services().store):
         state = jobs.ensure([run], run.label, start=begin)
@@ -79,8 +79,8 @@ def show(plan: Plan, *, begin: bool, watched: str) -> None:
         watched: the job whose progress the page shows already.
     """
     st.header("Inside one run", anchor=False)
-    run = choose(plan)
-    left = found(run, begin, watched)
+    run = _choose(plan)
+    left = _found(run, begin, watched)
     terms.show(run, left)
     opened.show(run, left if begin else None)
     meaning.show(mean(run, left) if left is not None else float("nan"))

@@ -122,4 +122,5 @@ def _exact(key: str, _task: PosteriorDraws) -> Array | None:
 
 @st.cache_resource(show_spinner=False, max_entries=32)
 def _load(key: str, _task: PosteriorDraws) -> Array | None:
-    return _task.load(services().store)
+    sample = _task.load(services().store)
+    return None if sample is None else sample.z

@@ -18,7 +18,7 @@ _ABOUT = (
 )
 
 
-def divergence(chosen: Chosen, view: str) -> None:
+def _divergence(chosen: Chosen, view: str) -> None:
     """A figure that refines, what is missing of it, its numbers, and one run opened up."""
     plan = chosen.trained if view == "trained" else chosen.plan
     first = runs.begin(plan)
@@ -30,7 +30,7 @@ def divergence(chosen: Chosen, view: str) -> None:
     jobs.panel(active)
     if runs.unasked(left, state):
         runs.button(left)
-    st.fragment(figure, run_every=_EVERY if active else None)(plan, view)
+    st.fragment(_figure, run_every=_EVERY if active else None)(plan, view)
     if state is not None:
         runs.failures(left, state)
     runs.impossible(chosen)
@@ -38,7 +38,7 @@ def divergence(chosen: Chosen, view: str) -> None:
     one.show(chosen.plan, begin=not first, watched=active.key if active else "")
 
 
-def figure(plan: Plan, view: str) -> None:
+def _figure(plan: Plan, view: str) -> None:
     """A view of what there is; its sliders move in the browser."""
     payload = figures.payload(view, plan, _terms(plan))
     key = f"divergence-{view}-{plan.datasets}"
@@ -58,4 +58,4 @@ if chosen is None:
     st.info("Choose at least one model and one inference in the sidebar.", icon=":material/info:")
 else:
     view = segmented("View", figures.VIEWS, "divergence-view", label_visibility="collapsed")
-    divergence(chosen, view)
+    _divergence(chosen, view)

@@ -62,7 +62,7 @@ def unasked(left: Sequence[InferenceRun], state: JobState | None) -> bool:
 def button(left: Sequence[InferenceRun]) -> None:
     """Says what is missing and what it takes, and starts it."""
     workers = int(getattr(services().engine.executor, "slots", 1))
-    guess = about(seconds(left) / workers)
+    guess = about(_seconds(left) / workers)
     many = len(left) > 1
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button(
@@ -70,7 +70,7 @@ def button(left: Sequence[InferenceRun]) -> None:
             key="run-divergence",
             type="primary",
             icon=":material/play_arrow:",
-            on_click=start,
+            on_click=_start,
             args=(tuple(left),),
         )
         st.caption(
@@ -80,13 +80,13 @@ def button(left: Sequence[InferenceRun]) -> None:
         )
 
 
-def start(left: tuple[InferenceRun, ...]) -> None:
+def _start(left: tuple[InferenceRun, ...]) -> None:
     """Submit what is missing."""
     models = dict.fromkeys(run.model.title for run in left)
     jobs.ensure(left, f"Divergence on {', '.join(models)}", start=True, again=True)
 
 
-def seconds(left: Sequence[InferenceRun]) -> float:
+def _seconds(left: Sequence[InferenceRun]) -> float:
     """About what runs take on one core."""
     return sum(
         run.iterations

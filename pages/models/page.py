@@ -6,25 +6,25 @@ from pages.models import stored
 from pages.ui import jobs
 from pages.ui.services import services, subscriber
 from validation_core.engine import SelfCheck
-from validation_core.store import Entry
+from validation_core.store import StoreEntry
 
 _MIB, _GIB = 2**20, 2**30
 
 store, engine = services()
 
 
-def forget(entries: list[Entry]) -> None:
+def _forget(entries: list[StoreEntry]) -> None:
     """Delete files; those of the gallery stay."""
     for entry in entries:
         store.delete(entry.kind, entry.key)
 
 
-def bound() -> None:
+def _bound() -> None:
     """Set the bound on disk use; what was used longest ago makes room at once."""
     store.limit = int(st.session_state["bound"] * _GIB)
 
 
-def check() -> None:
+def _check() -> None:
     """Send one small task to each worker, anew."""
     checks = [SelfCheck(seed=seed) for seed in range(getattr(engine.executor, "slots", 1))]
     for self_check in checks:
@@ -63,10 +63,10 @@ if own:
     chosen = stored.table(own)
     with st.container(horizontal=True):
         st.button(
-            f"Delete chosen ({len(chosen)})", on_click=forget, args=(chosen,), disabled=not chosen
+            f"Delete chosen ({len(chosen)})", on_click=_forget, args=(chosen,), disabled=not chosen
         )
         with st.popover("Delete all", disabled=not own):
-            st.button(f"Delete all {len(own)} files", on_click=forget, args=(own,))
+            st.button(f"Delete all {len(own)} files", on_click=_forget, args=(own,))
 else:
     st.caption("Nothing is kept yet. What you train or compute on another page appears here.")
 st.number_input(
@@ -75,12 +75,12 @@ st.number_input(
     value=store.limit / _GIB,
     step=0.5,
     key="bound",
-    on_change=bound,
+    on_change=_bound,
     width=220,
 )
 
 st.subheader("Workers", anchor=False)
-st.button("Check the workers", on_click=check)
+st.button("Check the workers", on_click=_check)
 checks = st.session_state.get("checks", [])
 if checks:
     state = jobs.ensure(checks, "Check of the workers", start=False)

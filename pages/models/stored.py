@@ -5,12 +5,12 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
-from validation_core.store import Entry, describe
+from validation_core.store import StoreEntry, describe
 
 _KINDS = {"models": "network", "results": "result", "tables": "uploaded table"}
 
 
-def table(entries: Sequence[Entry]) -> list[Entry]:
+def table(entries: Sequence[StoreEntry]) -> list[StoreEntry]:
     """Show what each file holds; gives those that the user chose."""
     columns = {
         "Size": st.column_config.NumberColumn(format="bytes"),
@@ -31,7 +31,7 @@ def table(entries: Sequence[Entry]) -> list[Entry]:
     return [entries[row] for row in event.selection.rows if row < len(entries)]
 
 
-def _row(entry: Entry) -> dict[str, object]:
+def _row(entry: StoreEntry) -> dict[str, object]:
     spec = describe(entry.spec)
     return {
         "Name": str(entry.meta.get("label", spec)),

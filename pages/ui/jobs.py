@@ -111,7 +111,7 @@ def running(drawn: Sequence[str]) -> None:
         st.rerun()
     for state in states:
         engine.touch(state.key, subscriber())
-        show(state, everyone=True)
+        _show(state, everyone=True)
     if not states:
         st.caption("Nothing runs at the moment.")
 
@@ -149,14 +149,14 @@ def _watch(drawn: JobState, follow: bool, draw: Callable[[JobState], None] | Non
     if state.active != drawn.active or (follow and state.done > drawn.done):
         st.rerun()
     if state.active:
-        show(state)
+        _show(state)
         if draw:
             draw(state)
     elif state.state != "done":
         _ended(state)
 
 
-def show(state: JobState, *, everyone: bool = False) -> None:
+def _show(state: JobState, *, everyone: bool = False) -> None:
     """Progress of a job under way, and buttons to wait for it no longer, or to stop it for all."""
     engine = services().engine
     text = f"{plain(state.label)} · {seconds(state.seconds)}{_left(state)}"

@@ -9,8 +9,8 @@ import streamlit as st
 from pages.ui import charts
 from pages.ui.jobs import plain
 from validation_core.figures.outcome import Drawn
-from validation_core.report import csv
-from validation_core.report.tables import cell, slug
+from validation_core.report import numbers
+from validation_core.report.sections import cell, slug
 
 FEW = 10
 """Rows of a table that are shown unasked."""
@@ -61,7 +61,7 @@ def panel(
         if table:
             st.download_button(
                 "Data (CSV)",
-                lambda: csv.table(table),
+                lambda: numbers.csv_table(table),
                 f"{slug(title)}.csv",
                 "text/csv",
                 key=f"csv-{key}",

@@ -26,46 +26,46 @@ READING = (
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
-def trials(n: int, m: int) -> toy.Rates:
+def _trials(n: int, m: int) -> toy.Rates:
     """Rejections among the trials, for each test."""
     repeats = toy.trials_for(n)
-    return toy.Rates(*accuracy(n), *toy.rank_trials(n, m, repeats, seed=0))
+    return toy.Rates(*_accuracy(n), *toy.rank_trials(n, m, repeats, seed=0))
 
 
 @st.cache_data(max_entries=16, show_spinner=False)
-def accuracy(n: int) -> tuple[Array, Array]:
+def _accuracy(n: int) -> tuple[Array, Array]:
     """The part of the trials that does not depend on m."""
     return toy.accuracy_trials(n, toy.trials_for(n), seed=0)
 
 
 @st.cache_data(max_entries=64, show_spinner="Running the trials")
-def chart(n: int, m: int, sample: int) -> Payload:
+def _chart(n: int, m: int, sample: int) -> Payload:
     """Everything the page draws, for every place of the sliders."""
     blocks = toy.draw(n, sample)
     return figures.payload(
         blocks,
         toy.sample_pvalues(blocks, m, sample),
         toy.closed_forms(n),
-        trials(n, m),
+        _trials(n, m),
         toy.trials_for(n),
         m,
     )
 
 
 @st.fragment
-def show(n: int, m: int, sample: int) -> None:
+def _show(n: int, m: int, sample: int) -> None:
     """The chart, how to read it, and its numbers where the sliders were left."""
     c, degrees = live.chart(
-        chart(n, m, sample), key="weak", default=(1.0, 0.0), url=("c", "angle")
+        _chart(n, m, sample), key="weak", default=(1.0, 0.0), url=("c", "angle")
     )
     st.markdown(READING)
     st.caption(f"Closed forms and trials at c = {c:g}, {degrees:.0f}°, n = {n} a class")
-    st.table(numbers(n, m, c, degrees))
+    st.table(_numbers(n, m, c, degrees))
 
 
-def numbers(n: int, m: int, c: float, degrees: float) -> pd.DataFrame:
+def _numbers(n: int, m: int, c: float, degrees: float) -> pd.DataFrame:
     """Power at one place, as a table that can be read aloud and copied."""
-    rows, repeats = toy.at(toy.closed_forms(n), trials(n, m), c, degrees), toy.trials_for(n)
+    rows, repeats = toy.at(toy.closed_forms(n), _trials(n, m), c, degrees), toy.trials_for(n)
     names = ("C2ST", "C2ST, per-class variance", "Multiple", f"Uniform({m})")
     return pd.DataFrame(
         {
@@ -85,4 +85,4 @@ with st.sidebar:
     sample = st.number_input("Sample number", 0, 9999, 0, key="sample", bind="query-params")
 
 st.title("Can a bad classifier still find a bad posterior?", anchor=False)
-show(n, m, int(sample))
+_show(n, m, int(sample))

@@ -36,7 +36,7 @@ from pathlib import Path
 import plotly.graph_objects as go
 
 from validation_core import statistics
-from validation_core.cli.options import Counted
+from validation_core.cli.options import _Counted
 from validation_core.figures import style
 from validation_core.figures.power import curves
 from validation_core.front.work import run_on_engine
@@ -52,7 +52,7 @@ def compute(title: str, wanted: Sweep, store: Store, trials: int | None = None) 
     """Run what is missing of a sweep and keep its finished curves."""
     if trials is not None:
         wanted = replace(wanted, design=replace(wanted.design, trials=trials))
-    state = run_on_engine(plan.missing(wanted, store), store, Counted(), title, "local")
+    state = run_on_engine(plan.missing(wanted, store), store, _Counted(), title, "local")
     for why in set(state.failures.values()):
         print(f"{title}: {why}", file=sys.stderr)
     plan.keep(wanted, store)

@@ -23,9 +23,8 @@ from validation_core.bayes import MODELS, Model, closed
 from validation_core.bayes.inference import ALGORITHMS, Inference, Variational
 from validation_core.bayes.model import PAPER, log_joint
 from validation_core.bayes.posterior import FullGaussian, Posterior
-from validation_core.keys import Specification
 from validation_core.rng import stream
-from validation_core.types import Array, Joint, Paper
+from validation_core.types import Array, Joint, Pairs, Paper
 
 ModelName = Literal["glm_binomial", "heart_transplants", "hospitals", "ionosphere", "concrete"]
 InferenceName = Literal["laplace", "adjusted_laplace", "vi", "iwvi", "exact"]
@@ -39,12 +38,13 @@ _NUMBERS = 1 << 20  # of theta and x whose densities are computed at a time
 
 
 @dataclass(frozen=True, kw_only=True)
-class BayesModel(Specification, spec="benchmark:bayes_model"):
+class BayesModel(Pairs):
     """A Bayesian model, and q by an inference that is run anew at each x."""
 
     name: ClassVar[str] = "bayes_model"
     title: ClassVar[str] = "Bayesian models"
     paper: ClassVar[Paper] = PAPER
+    counts_iterations: ClassVar[bool] = True
     version: ClassVar[int] = (
         1
         + sum(kind.version - 1 for kind in MODELS.values())
@@ -167,6 +167,10 @@ class BayesModel(Specification, spec="benchmark:bayes_model"):
     def gammas(self) -> tuple[float, ...]:
         """Iterations, 10 to 3000; 0 alone where q is exact."""
         return (0.0,) if self.inference == "exact" else GAMMAS
+
+    def place(self, gamma: float) -> str:
+        """So many iterations, after "at"."""
+        return f"{gamma:,g} iterations" if gamma else "gamma = 0, the exact posterior"
 
     @property
     def dims(self) -> tuple[int, int]:

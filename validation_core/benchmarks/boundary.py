@@ -15,9 +15,8 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from scipy.special import gammaln, ndtr, ndtri, owens_t, xlog1py, xlogy
 
-from validation_core.keys import Specification
 from validation_core.statistics import laws
-from validation_core.types import Array, Paper
+from validation_core.types import Array, Benchmark, Paper
 
 GAMMA = 0.5
 """The paper's shift of q."""
@@ -27,7 +26,7 @@ MIDPOINT = 0.25
 
 
 @dataclass(frozen=True, kw_only=True)
-class Boundary(Specification, spec="benchmark:boundary"):
+class Boundary(Benchmark):
     """Two normals a shift apart: the posterior ignores x, q moves its mean by gamma."""
 
     name: ClassVar[str] = "boundary"
@@ -38,11 +37,6 @@ class Boundary(Specification, spec="benchmark:boundary"):
     def summary(self) -> str:
         """What gamma does."""
         return "q moves the mean of theta by gamma posterior standard deviations."
-
-    @property
-    def label(self) -> str:
-        """Title; there are no options."""
-        return self.title
 
     @property
     def gammas(self) -> tuple[float, ...]:

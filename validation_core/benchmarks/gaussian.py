@@ -23,9 +23,8 @@ from validation_core.benchmarks.perturbations import (
     log_mixture,
     with_mirror,
 )
-from validation_core.keys import Specification
 from validation_core.rng import stream
-from validation_core.types import Array, Paper
+from validation_core.types import Array, Benchmark, Paper
 
 HIDDEN = 128
 """Sines in the hidden layer."""
@@ -98,7 +97,7 @@ def geometry(dim_x: int, dim_theta: int) -> Geometry:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Gaussian(Specification, spec="benchmark:gaussian"):
+class Gaussian(Benchmark):
     """Gaussian posterior with a perturbed estimator, straight or bent by a fixed map."""
 
     name: ClassVar[str] = "gaussian"

@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 
 from validation_core.benchmarks.diffusion import Diffusion
-from validation_core.keys import Specification
-from validation_core.types import Array, Paper
+from validation_core.types import Array, Benchmark, Paper
 
 if TYPE_CHECKING:
     from validation_core.benchmarks.diffusion import TrainedDiffusion
@@ -71,7 +70,7 @@ def ideal_state(x: Array, step: int, rng: np.random.Generator) -> Array:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Spiral(Specification, spec="benchmark:spiral"):
+class Spiral(Benchmark):
     """A point on a spiral, and a sampler that stops gamma steps early."""
 
     name: ClassVar[str] = "spiral"

@@ -17,8 +17,7 @@ from typing import ClassVar, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core.keys import Specification
-from validation_core.types import Array, Paper
+from validation_core.types import Array, Benchmark, Paper
 
 Noise = Literal["scaled", "added"]
 Classes = Literal["A", "B", "AB"]
@@ -134,7 +133,7 @@ def log_density(theta: Array, classes: Classes, sd: float) -> Array:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tree(Specification, spec="benchmark:tree"):
+class Tree(Benchmark):
     """Two branching mixtures, told apart by the sign of x; q is blurred more than p."""
 
     name: ClassVar[str] = "tree"

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from validation_core.cli.options import Lines, json_option, put, tell, writable
+from validation_core.cli.options import _Lines, _put, _writable, json_option, tell
 from validation_core.diagnosis.questions import posteriors
 from validation_core.diagnosis.questions.posteriors import Measure, number
 from validation_core.front.compare import compared
@@ -21,10 +21,10 @@ def add(parser: argparse.ArgumentParser) -> None:
     option("--seed", type=int, default=0)
     option("--order", choices=("NKD", "KND"), help="axes of theta_q, where N = K leaves it open")
     json_option(parser)
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=_run)
 
 
-def run(chosen: argparse.Namespace) -> None:
+def _run(chosen: argparse.Namespace) -> None:
     """Read the files, score each row, and print the differences from the first file.
 
     Raises:
@@ -34,13 +34,13 @@ def run(chosen: argparse.Namespace) -> None:
         raise ValueError(
             f"A comparison needs at least two tables; got {len(chosen.files)}. Name another file."
         )
-    writable(chosen.json)
+    _writable(chosen.json)
     tables = [read(path, order=chosen.order) for path in chosen.files]
     result = compared(_labels(chosen.files), tables, 0, chosen.seed, Store(), _Begun())
-    put(result.to_json, chosen.json, lambda: _read_aloud(result.measures, result.labels))
+    _put(result.to_json, chosen.json, lambda: _read_aloud(result.measures, result.labels))
 
 
-class _Begun(Lines):
+class _Begun(_Lines):
     """A line for each piece of work before it runs."""
 
     def begin(self, label: str) -> None:

@@ -8,7 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from validation_core import diagnosis, report
-from validation_core.cli.options import Lines, json_option, level, methods, put, tell, writable
+from validation_core.cli.options import (
+    _level,
+    _Lines,
+    _methods,
+    _put,
+    _writable,
+    json_option,
+    tell,
+)
 from validation_core.diagnosis import Diagnosis, Record, equals, findings
 from validation_core.diagnosis.questions import QUESTIONS, Answers, Question
 from validation_core.diagnosis.tasks import DiagnoseTask
@@ -60,7 +68,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         metavar="NAME[:field=value,...]|all",
         help=f"default: {usual}; all: {further} too",
     )
-    option("--alpha", type=level, default=0.05, help="level of the whole diagnosis")
+    option("--alpha", type=_level, default=0.05, help="level of the whole diagnosis")
     option("--seed", type=int, default=0)
     option("--budget", type=float, metavar="SECONDS", help="methods that take longer are not run")
     option("--order", choices=("NKD", "KND"), help="axes of theta_q, where N = K leaves it open")
@@ -73,10 +81,10 @@ def add(parser: argparse.ArgumentParser) -> None:
     option("--report", type=Path, metavar="PATH.html", help="write an HTML report")
     option("--datatree", type=Path, metavar="PATH.nc", help="write the ranks as ArviZ reads them")
     json_option(parser)
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=_run)
 
 
-def run(chosen: argparse.Namespace) -> None:
+def _run(chosen: argparse.Namespace) -> None:
     """Read the file, run what can run, and print the diagnosis.
 
     Raises:
@@ -84,7 +92,7 @@ def run(chosen: argparse.Namespace) -> None:
     """
     wanted, questions = _wanted(chosen.method), _asked(chosen.answers)
     table = read(chosen.file, order=chosen.order)
-    writable(chosen.report, chosen.datatree, chosen.json)
+    _writable(chosen.report, chosen.datatree, chosen.json)
     if chosen.datatree and isinstance(table.upload.data, TwoSamples):
         raise ValueError(
             "A DataTree holds ranks of the truth among q's draws at each x; got two samples p and "
@@ -97,17 +105,17 @@ def run(chosen: argparse.Namespace) -> None:
         alpha=chosen.alpha,
         seed=chosen.seed,
         budget=chosen.budget,
-        progress=_Lines(),
+        progress=_TestLines(),
     )
     if chosen.report:
         chosen.report.write_text(result.document(), encoding="utf-8")
     if chosen.datatree:
         chosen.datatree.write_bytes(result.datatree())
     asked = questions_of(questions)
-    put(result.to_json, chosen.json, lambda: _read_aloud(result.diagnosis, result.answers, asked))
+    _put(result.to_json, chosen.json, lambda: _read_aloud(result.diagnosis, result.answers, asked))
 
 
-class _Lines(Lines):
+class _TestLines(_Lines):
     """A line for each piece of work, with the p-value that it found."""
 
     def end(self, task: Task, seconds: float, store: Store) -> None:
@@ -146,7 +154,7 @@ def _wanted(texts: Sequence[str] | None) -> Sequence[Method]:
     further = diagnosis.further_methods()
     chosen_methods = [
         further[text].method if text in further else method
-        for text, method in zip(specs, methods(specs), strict=True)
+        for text, method in zip(specs, _methods(specs), strict=True)
     ]
     labels = [method.label for method in chosen_methods]
     unasked = diagnosis.default_methods() if not specs else ()

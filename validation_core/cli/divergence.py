@@ -12,11 +12,19 @@ from typing import Any, cast
 
 from validation_core.bayes import MODELS, Model
 from validation_core.bayes.inference import ALGORITHMS, Inference
-from validation_core.cli.options import Counted, build, json_option, put, values, whole, writable
+from validation_core.cli.options import (
+    _build,
+    _Counted,
+    _put,
+    _values,
+    _whole,
+    _writable,
+    json_option,
+)
 from validation_core.front.choices import entry
 from validation_core.front.divergence import FIGURES, REAL, TITLE, estimate, plans, with_covariates
 from validation_core.front.result import Rows
-from validation_core.report.sheet import sheet
+from validation_core.report.document import sheet
 from validation_core.simulations import GRID, MS
 from validation_core.simulations.curves import Row
 from validation_core.store import Store
@@ -28,7 +36,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     """Its arguments."""
     option = parser.add_argument
     option(
-        "--figure", type=whole, default=FIGURES, metavar="1,2,3", help="of the paper; all three"
+        "--figure", type=_whole, default=FIGURES, metavar="1,2,3", help="of the paper; all three"
     )
     option(
         "--model",
@@ -45,7 +53,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     option(
         "--iterations",
-        type=whole,
+        type=_whole,
         default=GRID,
         metavar="10,30,...",
         help=f"{','.join(map(str, GRID))}; Figure 2 shows the middle and the last of them, "
@@ -54,7 +62,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     option("--datasets", type=int, default=100, metavar="K", help="simulated for each model; 100")
     option(
         "--m",
-        type=whole,
+        type=_whole,
         metavar="1,2,...",
         help=f"of {', '.join(map(str, MS))}: draws that Figure 2 weighs and that Figure 3 trains "
         f"with",
@@ -67,17 +75,17 @@ def add(parser: argparse.ArgumentParser) -> None:
     option("--engine", default="local", metavar="local|serial|dask:ADDRESS[,local]")
     json_option(parser)
     option("--html", type=Path, metavar="PATH.html", help="the figures in one file, for offline")
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=_run)
 
 
-def run(chosen: argparse.Namespace) -> None:
+def _run(chosen: argparse.Namespace) -> None:
     """Run what is missing, print the numbers, write the figures.
 
     Raises:
         ValueError: for options that cannot be used, or when a run fails; what the others found is
             printed and written first.
     """
-    writable(chosen.html, chosen.json)
+    _writable(chosen.html, chosen.json)
     store = Store()
     wanted = plans(
         chosen.figure,
@@ -88,14 +96,14 @@ def run(chosen: argparse.Namespace) -> None:
         datasets=chosen.datasets,
         seed=chosen.seed,
     )
-    result, problem = estimate(wanted, chosen.m, store, Counted(), chosen.engine)
+    result, problem = estimate(wanted, chosen.m, store, _Counted(), chosen.engine)
     rows = {number: result.of_figure(number) for number in result.plans}
     if chosen.html:
         page = sheet(
             TITLE, result.sentences, result.figures(), _tables(rows), loads(result.to_json())
         )
         chosen.html.write_text(page, encoding="utf-8")
-    put(result.to_json, chosen.json, lambda: _print(rows))
+    _put(result.to_json, chosen.json, lambda: _print(rows))
     if problem:
         raise ValueError(problem)
 
@@ -104,7 +112,7 @@ def _models(chosen: argparse.Namespace, store: Store) -> list[Model]:
     models = []
     for text in chosen.model or MODELS:
         name, _, options = text.partition(":")
-        model = build(entry(MODELS, name, "model"), options.split(",") if options else [])
+        model = _build(entry(MODELS, name, "model"), options.split(",") if options else [])
         source = getattr(chosen, name, None) or ("openml" if chosen.openml else None)
         models.append(with_covariates(model, source, store))
     for name in REAL:
@@ -121,7 +129,7 @@ def _inference(text: str) -> Inference:
     usual: Any = entry(ALGORITHMS, name, "inference")
     return cast(
         "Inference",
-        dataclasses.replace(usual, **values(type(usual), options.split(",") if options else [])),
+        dataclasses.replace(usual, **_values(type(usual), options.split(",") if options else [])),
     )
 
 

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Sequence
 from typing import Any, cast
 
-from validation_core.cli.options import written
+from validation_core.cli.options import _written
 from validation_core.scores.classifier import PRESETS
 from validation_core.sweep.plan import Sweep
 from validation_core.sweep.presets import Comparison
@@ -53,7 +53,7 @@ def _options(made: object) -> list[str]:
     fields = dataclasses.fields(cast("Any", made))
     values = {field.name: (getattr(made, field.name), field.default) for field in fields}
     return [
-        f"{name}={written(value)}" for name, (value, usual) in values.items() if value != usual
+        f"{name}={_written(value)}" for name, (value, usual) in values.items() if value != usual
     ]
 
 

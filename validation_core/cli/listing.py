@@ -7,7 +7,7 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from validation_core.cli.options import write, written
+from validation_core.cli.options import _write, _written
 from validation_core.store import Store, describe
 
 
@@ -16,7 +16,7 @@ def lister(registry: Mapping[str, Any]) -> Callable[[argparse.Namespace], None]:
 
     def run(chosen: argparse.Namespace) -> None:
         entries = [_describe(name, kind) for name, kind in registry.items()]
-        write(entries, chosen.json, lambda: _print_entries(entries))
+        _write(entries, chosen.json, lambda: _print_entries(entries))
 
     return run
 
@@ -57,10 +57,10 @@ def _print_entries(entries: Sequence[Mapping[str, Any]]) -> None:
         print(f"{entry['name']:<12} {entry['title']}: {entry['summary']}")
         print(f"{'':<12} {paper['authors']} ({paper['year']}), {paper['title']}")
         for option in entry["options"]:
-            choices = ", ".join(map(written, option["choices"] or ()))
+            choices = ", ".join(map(_written, option["choices"] or ()))
             values = f", one of {choices}" if choices else ""
             about = option["help"] or option["label"] or ""
-            default = written(option["default"])
+            default = _written(option["default"])
             print(f"{'':<12}   {option['name']} = {default}{values}  {about}")
 
 
@@ -92,4 +92,4 @@ def store(chosen: argparse.Namespace) -> None:
             if name != "entries":
                 print(f"{name}: {value if value else 'none'}")
 
-    write(summary, chosen.json, aloud)
+    _write(summary, chosen.json, aloud)

@@ -27,7 +27,7 @@ def json_option(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def level(text: str) -> float:
+def _level(text: str) -> float:
     """A level in (0, 1), for argparse."""
     value = float(text)
     if not 0 < value < 1:
@@ -35,7 +35,7 @@ def level(text: str) -> float:
     return value
 
 
-def numbers(text: str) -> tuple[float, ...]:
+def _numbers(text: str) -> tuple[float, ...]:
     """Numbers with commas between, for argparse."""
     try:
         grid = tuple(float(part) for part in text.split(","))
@@ -48,7 +48,7 @@ def numbers(text: str) -> tuple[float, ...]:
     return grid
 
 
-def whole(text: str) -> tuple[int, ...]:
+def _whole(text: str) -> tuple[int, ...]:
     """Whole numbers with commas between, for argparse."""
     try:
         return tuple(int(part) for part in text.split(","))
@@ -58,7 +58,7 @@ def whole(text: str) -> tuple[int, ...]:
         ) from None
 
 
-def writable(*paths: Path | str | None) -> None:
+def _writable(*paths: Path | str | None) -> None:
     """Refuse, before anything runs, files that could not be written afterwards.
 
     Args:
@@ -92,7 +92,7 @@ def writable(*paths: Path | str | None) -> None:
         )
 
 
-def methods(texts: Sequence[str] | None) -> list[Method]:
+def _methods(texts: Sequence[str] | None) -> list[Method]:
     """NAME[:field=value,...], each as a method.
 
     Raises:
@@ -102,7 +102,7 @@ def methods(texts: Sequence[str] | None) -> list[Method]:
     for text in texts or ():
         name, _, options = text.partition(":")
         selected.append(
-            build(entry(METHODS, name, "method"), options.split(",") if options else [])
+            _build(entry(METHODS, name, "method"), options.split(",") if options else [])
         )
     labels = [method.label for method in selected]
     if len(set(labels)) < len(labels):
@@ -110,26 +110,26 @@ def methods(texts: Sequence[str] | None) -> list[Method]:
     return selected
 
 
-def benchmark(name: str, options: Sequence[str]) -> Benchmark:
+def _benchmark(name: str, options: Sequence[str]) -> Benchmark:
     """A benchmark by name, with `field=value` options.
 
     Raises:
         ValueError: for a name or an option that there is not.
     """
-    built: Benchmark = build(entry(BENCHMARKS, name, "benchmark"), options)
+    built: Benchmark = _build(entry(BENCHMARKS, name, "benchmark"), options)
     return built
 
 
-def build(kind: Any, options: Sequence[str]) -> Any:
+def _build(kind: Any, options: Sequence[str]) -> Any:
     """A frozen dataclass from `field=value` texts.
 
     Raises:
         ValueError: for an option that there is not.
     """
-    return kind(**values(kind, options))
+    return kind(**_values(kind, options))
 
 
-def values(kind: Any, options: Sequence[str]) -> dict[str, Any]:
+def _values(kind: Any, options: Sequence[str]) -> dict[str, Any]:
     """`field=value` texts by field, each read as the type of that field of a dataclass says.
 
     Raises:
@@ -160,22 +160,22 @@ def _value(name: str, text: str, kind: Any) -> Any:
             return kind(text)
         except ValueError:
             pass
-    names = map(written, (False, True) if kind is bool else choices)
+    names = map(_written, (False, True) if kind is bool else choices)
     wanted = " or ".join(names) or getattr(kind, "__name__", str(kind))
     raise ValueError(f"{name} must be {wanted}; got {text!r}. Write {name}=value.")
 
 
-def written(value: Any) -> str:
+def _written(value: Any) -> str:
     """An option's value as the command line takes it."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def write(value: Any, where: str | None, aloud: Callable[[], None]) -> None:
+def _write(value: Any, where: str | None, aloud: Callable[[], None]) -> None:
     """JSON to standard output or a file; without it, or beside a file, words."""
-    put(lambda: json.dumps(value, indent=1, allow_nan=False), where, aloud)
+    _put(lambda: json.dumps(value, indent=1, allow_nan=False), where, aloud)
 
 
-def put(text: Callable[[], str], where: str | None, aloud: Callable[[], None]) -> None:
+def _put(text: Callable[[], str], where: str | None, aloud: Callable[[], None]) -> None:
     """As `write`, of text that is already JSON."""
     if where == "-":
         print(text())
@@ -190,7 +190,7 @@ def tell(text: str) -> None:
     print(text, file=sys.stderr)
 
 
-class Lines:
+class _Lines:
     """Progress of a command on standard error: what a user should know, and nothing else."""
 
     every = 5.0
@@ -206,7 +206,7 @@ class Lines:
     def left_out(self, question: str) -> None: ...
 
 
-class Counted(Lines):
+class _Counted(_Lines):
     """A line from time to time, with how much is done."""
 
     def progress(self, done: int, part: float, total: int, seconds: float) -> None:

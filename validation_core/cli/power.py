@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from validation_core.cli.options import (
-    Counted,
-    benchmark,
+    _benchmark,
+    _Counted,
+    _level,
+    _methods,
+    _numbers,
+    _put,
+    _writable,
     json_option,
-    level,
-    methods,
-    numbers,
-    put,
-    writable,
 )
 from validation_core.front.choices import entry
 from validation_core.front.power import count, published
@@ -33,10 +33,10 @@ def add(parser: argparse.ArgumentParser) -> None:
     option("--benchmark", metavar="NAME")
     option("--set", action="append", default=[], metavar="field=value", help="benchmark's options")
     option("--method", action="append", metavar="NAME[:field=value,...]")
-    option("--gamma", type=numbers, metavar="0,0.1,0.2")
+    option("--gamma", type=_numbers, metavar="0,0.1,0.2")
     option(
         "--beta",
-        type=numbers,
+        type=_numbers,
         default=(0.0,),
         metavar="0,0.5",
         help="how far networks are moved back to their random start",
@@ -44,32 +44,32 @@ def add(parser: argparse.ArgumentParser) -> None:
     option("--trials", type=int, help="200, or a comparison's own")
     option("--n", type=int, default=1000, help="test points of a trial")
     option("--k", type=int, default=100, help="draws of q at each x, for tables")
-    option("--alpha", type=level, default=0.05)
+    option("--alpha", type=_level, default=0.05)
     option("--seed", type=int, default=0)
     option("--preset", default="interactive", help="how classifiers are trained")
     option("--protocol", choices=("pooled", "fresh"), default="pooled")
     option("--engine", default="local", metavar="local|serial|dask:ADDRESS[,local]")
     json_option(parser)
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=_run)
 
 
-def run(chosen: argparse.Namespace) -> None:
+def _run(chosen: argparse.Namespace) -> None:
     """Train what is not trained, count rejections, and print them.
 
     Raises:
         ValueError: for options that cannot be used, or when the work of a method fails; what the
             others found is printed first.
     """
-    writable(chosen.json)
-    wanted = chosen_sweep(chosen)
-    result, problem = count(wanted, Store(), Counted(), chosen.engine)
+    _writable(chosen.json)
+    wanted = _chosen_sweep(chosen)
+    result, problem = count(wanted, Store(), _Counted(), chosen.engine)
     if result.cells or not problem:
-        put(result.to_json, chosen.json, lambda: _print_cells(result.rows()))
+        _put(result.to_json, chosen.json, lambda: _print_cells(result.rows()))
     if problem:
         raise ValueError(problem)
 
 
-def chosen_sweep(chosen: argparse.Namespace) -> Sweep:
+def _chosen_sweep(chosen: argparse.Namespace) -> Sweep:
     """The sweep that the arguments describe.
 
     Raises:
@@ -96,8 +96,8 @@ def _own(chosen: argparse.Namespace) -> Sweep:
             "Name what is missing."
         )
     return Sweep(
-        benchmark=benchmark(chosen.benchmark, chosen.set),
-        methods=tuple(methods(chosen.method)),
+        benchmark=_benchmark(chosen.benchmark, chosen.set),
+        methods=tuple(_methods(chosen.method)),
         gammas=chosen.gamma,
         betas=chosen.beta,
         recipe=entry(PRESETS, chosen.preset, "preset"),

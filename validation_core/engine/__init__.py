@@ -1,8 +1,17 @@
 """Where work runs: in this process or in worker processes, watched and cancelled from anywhere."""
 
-from .check import SelfCheck
 from .cluster import DaskExecutor
-from .job import Interrupted, Job, JobState, Report, SerialExecutor, Task, TaskError, job_key
+from .job import (
+    Interrupted,
+    Job,
+    JobState,
+    Report,
+    SelfCheck,
+    SerialExecutor,
+    Task,
+    TaskError,
+    job_key,
+)
 from .pool import WorkerPool
 from .runner import Engine
 from .start import Services, local_pool, on_cluster, start

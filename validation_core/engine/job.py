@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, Protocol, TypeVar
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol, TypeVar
+
+import numpy as np
 
 from validation_core import keys
-from validation_core.store import JSON, Store
+from validation_core.keys import Specification
+from validation_core.rng import stream
+from validation_core.store import JSON, Arrays, Store
 
 State = Literal["queued", "running", "done", "cancelled", "failed"]
 ACTIVE: tuple[State, ...] = ("queued", "running")
@@ -59,7 +65,7 @@ def job_key(tasks: Sequence[Task]) -> str:
 
 
 @dataclass(eq=False)
-class Run:
+class _TaskRun:
     """One task under way, for every job that waits for it."""
 
     task: Task
@@ -91,10 +97,10 @@ class Job:
         self.label = label
         self.tasks = tasks
         self.total = len({task.key for task in tasks})
-        self.runs: list[Run] = []
+        self.runs: list[_TaskRun] = []
         self.watchers: dict[str, float] = {}
         self.cancelled = False
-        self.latest: Run | None = None
+        self.latest: _TaskRun | None = None
         self.served = 0  # when it last got a turn; never
         self.ended: float | None = None
         self.started = time.time()
@@ -224,3 +230,65 @@ class SerialExecutor(Executor):
         except Exception as error:
             future.set_exception(error)
         return future
+
+
+def as_json(value: Any) -> JSON:
+    """JSON for the numbers and arrays of numpy that tasks report, as `json.dumps` asks for it."""
+    if hasattr(value, "tolist"):
+        numbers: JSON = value.tolist()
+        return numbers
+    raise TypeError(f"A report holds plain values; got {type(value).__name__}.")
+
+
+# ---- A small task that shows whether workers work, and agree with this process to the bit ----
+
+
+_SIZE = 50_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class SelfCheck(Specification, spec="self_check"):
+    """Draw random numbers, sort them, and store a fingerprint of every bit."""
+
+    gpu: ClassVar[bool] = False
+
+    seed: int = 0
+    rounds: int = 20
+
+    @property
+    def label(self) -> str:
+        """What it does, in a line."""
+        return f"Check of a worker, seed {self.seed}"
+
+    def done(self, store: Store) -> bool:
+        """Whether the store holds its fingerprint."""
+        return store.has("results", self.key)
+
+    def run(self, store: Store, report: Report) -> None:
+        """Compute and store; about 3 ms a round.
+
+        Raises:
+            ValueError: when there is nothing to compute.
+        """
+        start = time.perf_counter()
+        arrays = self._numbers(report)
+        meta = {"label": self.label, "seconds": time.perf_counter() - start, "pid": os.getpid()}
+        store.save("results", self.key, arrays, spec=keys.text(self), meta=meta)
+
+    def agrees(self, store: Store) -> bool:
+        """Whether the stored fingerprint is what this process computes, to the bit."""
+        stored = store.load("results", self.key)
+        here = self._numbers(lambda fraction, live: None)
+        return stored is not None and keys.digest(**stored.arrays) == keys.digest(**here)
+
+    def _numbers(self, report: Report) -> Arrays:
+        if self.rounds < 1:
+            raise ValueError(f"A check needs at least one round; got {self.rounds}. Raise it.")
+        rng, hasher = stream(self.seed, "self check"), hashlib.sha256()
+        means = np.empty(self.rounds)
+        for i in range(self.rounds):
+            numbers = np.exp(np.sort(rng.standard_normal(_SIZE)))
+            hasher.update(numbers.tobytes())
+            means[i] = numbers.mean()
+            report((i + 1) / self.rounds, {"round": i + 1})
+        return {"means": means, "fingerprint": np.frombuffer(hasher.digest(), np.uint8)}

@@ -31,7 +31,7 @@ _TRIES = 3  # workers in a row that may end before they are ready
 _RUNS = 2  # of one task: once more after its worker ended unexpectedly
 
 
-class Pending(Future[Any]):
+class _Pending(Future[Any]):
     """A task's future; cancelling it ends the process that runs it."""
 
     def __init__(self, pool: WorkerPool, task: Task, store: Store, report: Report) -> None:
@@ -53,7 +53,7 @@ class _Worker:
     """One process, and the thread that listens to it."""
 
     def __init__(self, pool: WorkerPool) -> None:
-        self.task: Pending | None = None
+        self.task: _Pending | None = None
         self.ready = False
         self.killed = False
         package = Path(__file__).parents[1]
@@ -108,7 +108,7 @@ class WorkerPool(Executor):
         self.slots = size or min(_MOST, os.cpu_count() or 1)
         self.device = ""
         self._lock = threading.RLock()
-        self._queue: deque[Pending] = deque()
+        self._queue: deque[_Pending] = deque()
         self._workers: list[_Worker] = []
         self._failures = 0
         self._closed = False
@@ -122,7 +122,7 @@ class WorkerPool(Executor):
                 "Make it a task."
             )
         task, store, report = args
-        pending = Pending(self, task, store, report)
+        pending = _Pending(self, task, store, report)
         with self._lock:
             if self._closed:
                 raise RuntimeError("A pool that was shut down takes no tasks. Start another.")
@@ -151,7 +151,7 @@ class WorkerPool(Executor):
             if worker.thread is not threading.current_thread():
                 worker.thread.join()
 
-    def stop(self, pending: Pending) -> bool:
+    def stop(self, pending: _Pending) -> bool:
         """End the process that runs a task; another one takes its place."""
         with self._lock:
             for worker in self._workers:
@@ -254,7 +254,7 @@ class WorkerPool(Executor):
                         worker.task.runs += 1
                         worker.send(worker.task.message)
 
-    def _next(self) -> Pending | None:
+    def _next(self) -> _Pending | None:
         """The first that may start; what would be a second one on the GPU waits."""
         at_work = [worker.task for worker in self._workers if worker.task]
         gpu_busy = self.device == "cuda" and any(task.gpu for task in at_work)

@@ -23,9 +23,9 @@ from validation_core.engine.job import (
     Interrupted,
     Job,
     JobState,
-    Run,
     Stopped,
     Task,
+    _TaskRun,
     job_key,
     perform,
     readable,
@@ -53,7 +53,7 @@ class Engine:
         self._patience = patience
         self._lock = threading.RLock()
         self._jobs: dict[str, Job] = {}
-        self._runs: dict[str, Run] = {}
+        self._runs: dict[str, _TaskRun] = {}
         self._turns = itertools.count(1)
         self._local = threading.local()
         self._closing = False
@@ -185,7 +185,7 @@ class Engine:
         different = {task.key: task for task in tasks}
         missing = {name: task for name, task in different.items() if not task.done(self.store)}
         for name, task in missing.items():
-            run = self._runs.get(name) or self._runs.setdefault(name, Run(task, name))
+            run = self._runs.get(name) or self._runs.setdefault(name, _TaskRun(task, name))
             run.jobs.append(job)
             job.runs.append(run)
         self._jobs.pop(key, None)  # the latest stands last
@@ -209,7 +209,7 @@ class Engine:
         finally:
             self._local.busy = False
 
-    def _next(self) -> Run | None:
+    def _next(self) -> _TaskRun | None:
         """The next task of the job that has fewest at work, or was served longest ago.
 
         So a short job is not kept waiting by a long one, even where one task runs at a time.
@@ -243,7 +243,7 @@ class Engine:
         slots = int(getattr(self.executor, "slots", 1))
         return int(getattr(self.executor, "gpus", 1 if self.device == "cuda" else slots))
 
-    def _launch(self, run: Run) -> None:
+    def _launch(self, run: _TaskRun) -> None:
         def report(fraction: float, live: Mapping[str, JSON]) -> None:
             self._reported(run, fraction, live)
 
@@ -257,7 +257,7 @@ class Engine:
         if run.stopped:  # while it was being sent
             future.cancel()
 
-    def _reported(self, run: Run, fraction: float, live: Mapping[str, JSON]) -> None:
+    def _reported(self, run: _TaskRun, fraction: float, live: Mapping[str, JSON]) -> None:
         with self._lock:
             run.fraction = min(max(float(fraction), 0.0), 1.0)
             run.live = live
@@ -267,7 +267,7 @@ class Engine:
         if run.stopped:
             raise Stopped
 
-    def _finished(self, run: Run, ended: Future[None]) -> None:
+    def _finished(self, run: _TaskRun, ended: Future[None]) -> None:
         with self._lock:
             if self._closing:
                 return
@@ -289,7 +289,7 @@ class Engine:
         job.ended = time.time()
         self.store.delete("jobs", job.key)
 
-    def _wanted(self, run: Run) -> bool:
+    def _wanted(self, run: _TaskRun) -> bool:
         return any(job.ended is None for job in run.jobs)
 
     def _stop_unwatched(self) -> None:

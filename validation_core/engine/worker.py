@@ -26,7 +26,7 @@ from contextlib import suppress
 from typing import Any
 
 from validation_core import keys
-from validation_core.engine.job import perform, readable
+from validation_core.engine.job import as_json, perform, readable
 from validation_core.store import JSON, Store
 
 Send = Callable[[Mapping[str, JSON]], None]
@@ -56,7 +56,7 @@ def _sender() -> Send:
 
     def send(message: Mapping[str, JSON]) -> None:
         try:
-            out.write(json.dumps(message, default=_plain) + "\n")
+            out.write(json.dumps(message, default=as_json) + "\n")
             out.flush()
         except OSError:
             os._exit(0)  # nobody listens any more
@@ -113,14 +113,6 @@ def _reporter(send: Send) -> Callable[[float, Mapping[str, JSON]], None]:
             send({"progress": [fraction, live]})
 
     return report
-
-
-def _plain(value: Any) -> JSON:
-    """JSON for the numbers and arrays of numpy that tasks report."""
-    if hasattr(value, "tolist"):
-        numbers: JSON = value.tolist()
-        return numbers
-    raise TypeError(f"A report holds plain values; got {type(value).__name__}.")
 
 
 if __name__ == "__main__":

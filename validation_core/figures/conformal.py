@@ -25,7 +25,7 @@ from validation_core.figures.marks import (
     over,
     text,
 )
-from validation_core.figures.power import Along, curves, power_panel
+from validation_core.figures.power import Along, _power_panel, curves
 from validation_core.rng import stream
 from validation_core.statistics.curves import histogram_band
 from validation_core.sweep import conformal_explorer as workbench
@@ -291,7 +291,7 @@ def power(
     """
     cells = of_m(cells, axis, m)
     curves_of = curves(cells, axis)
-    picture = power_panel(curves_of, axis, places, alpha, at=at, caption=_spent(cells))
+    picture = _power_panel(curves_of, axis, places, alpha, at=at, caption=_spent(cells))
     return live.payload(panels=[picture], columns=1)
 
 
@@ -340,7 +340,7 @@ def noise(scores: ScoreGrid, beta: float) -> live.Payload:
     x, y = np.log10(PAPER_M), np.log10(variance)
     guide = y[-1] + x[-1] - x
     decades = np.arange(np.floor(y.min()), np.ceil(max(y.max(), guide.max())) + 1)
-    power_panel = Panel(
+    panel = Panel(
         [
             Line(x, guide, color=style.NULL, dash="2 3", label="1/m"),
             Points(x, y, color=style.method_style("uniform").color, symbol="diamond", size=7),
@@ -362,4 +362,4 @@ def noise(scores: ScoreGrid, beta: float) -> live.Payload:
         "can still win.",
         margin=40,
     )
-    return live.payload(panels=[power_panel])
+    return live.payload(panels=[panel])

@@ -174,17 +174,17 @@ def differences(
 
 
 def parameter_differences(
-    told: Array, names: Sequence[str], label: str, reference: str
+    crps: Array, names: Sequence[str], label: str, reference: str
 ) -> tuple[Drawn, ...]:
     """Differences in CRPS of one table from the reference (D, 3), the largest first."""
-    if not len(told):
+    if not len(crps):
         return ()
-    order = np.argsort(-np.abs(told[:, 0]), kind="stable")[:SHOWN]
-    estimate, low, high = told[order].T
+    order = np.argsort(-np.abs(crps[:, 0]), kind="stable")[:SHOWN]
+    estimate, low, high = crps[order].T
     figure = _forest(
         estimate, low, high, [_short(names[i]) for i in order], "difference in CRPS, prior sd"
     )
-    more = f" The {SHOWN} of {len(told)} that differ most." if len(told) > SHOWN else ""
+    more = f" The {SHOWN} of {len(crps)} that differ most." if len(crps) > SHOWN else ""
     return (
         Drawn(
             f"By parameter, {escape(_short(label))}",

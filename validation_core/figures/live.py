@@ -35,7 +35,7 @@ from validation_core.figures.marks import (
     Text,
     VLine,
     Words,
-    unwrapped,
+    _unwrapped,
 )
 from validation_core.types import MethodStyle
 
@@ -197,7 +197,7 @@ def _described(mark: Mark, x: Axis) -> dict[str, Any]:
 
 def _heat(mark: Heat) -> dict[str, Any]:
     """Values in bytes, in steps of limit / 127."""
-    grid, by = unwrapped(mark.values)
+    grid, by = _unwrapped(mark.values)
     levels = np.round(127 * np.clip(grid.astype(float) / mark.limit, -1, 1))
     levels = np.where(np.isnan(levels), 0, levels).astype(np.int8)
     return {
@@ -222,7 +222,7 @@ def _check_click(name: str | None, at: Number | None, lengths: Mapping[str, int]
         )
     if at is None:
         return
-    values, by = unwrapped(at)
+    values, by = _unwrapped(at)
     shape = values.shape[len(by) :]
     if shape != (lengths[name], 2):
         raise ValueError(

@@ -207,7 +207,7 @@ class Heat:
         for name, edges in (("x", self.x_edges), ("y", self.y_edges)):
             _check_even(name, np.asarray(edges, dtype=float))
         shape = (np.size(self.y_edges) - 1, np.size(self.x_edges) - 1)
-        grid, by = unwrapped(self.values)
+        grid, by = _unwrapped(self.values)
         if grid.shape[len(by) :] != shape:
             raise ValueError(
                 f"Values of a heat map have shape (H, W) = {shape} after the axes of their "
@@ -215,7 +215,7 @@ class Heat:
             )
 
 
-def unwrapped(values: Number) -> tuple[NDArray[Any], tuple[str, ...]]:
+def _unwrapped(values: Number) -> tuple[NDArray[Any], tuple[str, ...]]:
     """An array, and the sliders that its leading axes run over."""
     if isinstance(values, Over):
         return values.values, values.sliders

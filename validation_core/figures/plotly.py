@@ -208,7 +208,7 @@ def _points(mark: Points, color: str) -> style.Trace:
             "size": mark.size,
             "symbol": _SYMBOLS.get(mark.symbol, mark.symbol),
         },
-        **style.hover_of(mark.hover or None),
+        **style._hover_of(mark.hover or None),
     }
     if mark.low is not None and mark.high is not None:
         up, down = style.f4(_array(mark.high)) - y, y - style.f4(_array(mark.low))

@@ -11,8 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from validation_core import statistics
-from validation_core.benchmarks import strength
-from validation_core.benchmarks.strength import counts
 from validation_core.figures import live, plotly, style
 from validation_core.figures.marks import (
     SYMBOLS,
@@ -86,7 +84,7 @@ AXES: dict[Along, str] = {
 }
 
 
-def power_panel(
+def _power_panel(
     lines: Sequence[PowerCurve],
     along: Along,
     places: Sequence[float],
@@ -148,7 +146,7 @@ def power_figure(lines: Sequence[PowerCurve], along: Along, fixed: str, alpha: f
     count = f"{trials[0]}" if len(trials) == 1 else f"{trials[0]} to {trials[-1]}"
     return Drawn(
         f"Power over {along}, {fixed}",
-        plotly.figure(replace(power_panel(lines, along, places, alpha), margin=110)),
+        plotly.figure(replace(_power_panel(lines, along, places, alpha), margin=110)),
         f"{count} trials a point. Bands are 95% Wilson intervals of these trials with this one "
         "trained network. The dashed line is the level, where every curve would lie were q right.",
     )
@@ -170,14 +168,12 @@ def along(sweep: Sweep) -> Along:
 
 def axis_label(sweep: Sweep) -> str:
     """What that is."""
-    return "degradation beta" if along(sweep) == "beta" else strength.axis(sweep.benchmark)
+    return "degradation beta" if along(sweep) == "beta" else sweep.benchmark.axis
 
 
 def place(sweep: Sweep, value: float) -> str:
     """A place on it, after "at"."""
-    return (
-        f"beta = {value:g}" if along(sweep) == "beta" else strength.place(sweep.benchmark, value)
-    )
+    return f"beta = {value:g}" if along(sweep) == "beta" else sweep.benchmark.place(value)
 
 
 def compare(sweep: Sweep, progress: Progress) -> live.Payload:
@@ -189,7 +185,7 @@ def compare(sweep: Sweep, progress: Progress) -> live.Payload:
     room = 0.02 * float(np.ptp(ticks)) or 0.5
     marks: list[Mark] = [HLine(sweep.design.alpha, dash="6 4", color=style.NULL)]
     legend = []
-    styles = looks(progress.cells)
+    styles = _looks(progress.cells)
     for curve in curves(progress.cells, axis):
         color, dash, symbol = styles[curve.label]
         marks += _method_marks(curve._replace(x=across(curve.x)), color, dash, symbol)
@@ -224,7 +220,7 @@ def compare(sweep: Sweep, progress: Progress) -> live.Payload:
 
 def _scale(sweep: Sweep, places: Sequence[float]) -> Callable[[ArrayLike], Array]:
     """Where places are drawn: iterations by their logarithm, all else as it is."""
-    if along(sweep) == "gamma" and counts(sweep.benchmark) and min(places) > 0:
+    if along(sweep) == "gamma" and sweep.benchmark.counts_iterations and min(places) > 0:
         return lambda values: np.log10(np.asarray(values, float))
     return lambda values: np.asarray(values, float)
 
@@ -235,7 +231,7 @@ def cost(sweep: Sweep, progress: Progress, view: str) -> live.Payload:
     places = sorted({getattr(cell, axis) for cell in progress.cells})
     start = places[len(places) // 2]
     marks: list[Mark] = []
-    styles = looks(progress.cells)
+    styles = _looks(progress.cells)
     labels = dict.fromkeys(cell.label for cell in progress.cells)
     xs = []
     for label in labels:
@@ -297,7 +293,7 @@ def _spent(sweep: Sweep, cell: PowerCell, view: str) -> float:
 Look = tuple[str, str, str]
 
 
-def looks(cells: Sequence[PowerCell]) -> dict[str, Look]:
+def _looks(cells: Sequence[PowerCell]) -> dict[str, Look]:
     """Colour, dash and symbol by label: one colour a method, variants told apart by the others."""
     styles: dict[str, Look] = {}
     variants: Counter[str] = Counter()

@@ -157,7 +157,7 @@ def line(
         "name": name,
         "line": {"color": color, "dash": dash, "width": width},
         "opacity": opacity,
-        **hover_of(hover),
+        **_hover_of(hover),
     }
 
 
@@ -172,7 +172,7 @@ def band(x: ArrayLike, low: ArrayLike, high: ArrayLike, color: str, opacity: flo
         "fill": "toself",
         "fillcolor": rgba(color, opacity),
         "line": {"width": 0},
-        **hover_of(None),
+        **_hover_of(None),
     }
 
 
@@ -195,7 +195,7 @@ def bars(
         "width": np.diff(places),
         "marker": {"color": color, "line": {"width": 0}},
         "opacity": opacity,
-        **hover_of(hover),
+        **_hover_of(hover),
     }
 
 
@@ -286,7 +286,7 @@ def rgba(color: str, opacity: float) -> str:
     return f"rgba({red},{green},{blue},{opacity:g})"
 
 
-def hover_of(template: str | None) -> dict[str, str]:
+def _hover_of(template: str | None) -> dict[str, str]:
     """What the pointer is told; nothing without a template."""
     if template is None:
         return {"hoverinfo": "skip"}

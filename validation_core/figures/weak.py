@@ -71,15 +71,15 @@ def payload(
             _power_panel(rates, counts, trials, m, along="c"),
             _power_panel(rates, counts, trials, m, along="angle"),
         ],
-        headline=headline(rates),
+        headline=_headline(rates),
     )
 
 
-def headline(rates: toy.Rates) -> Text:
+def _headline(rates: toy.Rates) -> Text:
     """The answer in one sentence, for every place of the sliders."""
     power = {"c2st": rates.c2st, "multiple": np.broadcast_to(rates.multiple, rates.c2st.shape)}
     percents = {name: over(_percents(values), "c", "angle") for name, values in power.items()}
-    words = np.vectorize(explanation)(rates.c2st, rates.per_class, power["multiple"])
+    words = np.vectorize(_explanation)(rates.c2st, rates.per_class, power["multiple"])
     return text(
         "At c = {c} and {angle}, C2ST catches q in {c2st} of samples, Multiple in {multiple}{why}",
         c=over([f"{c:g}" for c in OFFSETS], "c"),
@@ -89,7 +89,7 @@ def headline(rates: toy.Rates) -> Text:
     )
 
 
-def explanation(c2st: float, per_class: float, multiple: float) -> str:
+def _explanation(c2st: float, per_class: float, multiple: float) -> str:
     """Why the two powers differ: how much is the null of a fair coin, how much the threshold."""
     if multiple < 0.1:
         return ": the score no longer sees the difference, so nothing that reads it can."

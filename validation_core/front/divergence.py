@@ -35,8 +35,7 @@ from validation_core.front.choices import entry
 from validation_core.front.result import Result, Rows
 from validation_core.front.work import Watch, run_on_engine, watching
 from validation_core.models import keep_covariates
-from validation_core.report import versions
-from validation_core.report.numbers import dumps
+from validation_core.report.numbers import dumps, library_versions
 from validation_core.simulations import GRID, MS, Plan, Terms, collect, figure, missing
 from validation_core.simulations.curves import figure_rows
 from validation_core.simulations.runs import trained
@@ -108,7 +107,7 @@ class DivergenceResult(Result):
                 "datasets": plan.datasets,
                 "seed": plan.seed,
                 "figures": {str(number): list(self.of_figure(number)) for number in self.plans},
-                "versions": versions.versions(),
+                "versions": library_versions(),
             }
         )
 

@@ -73,7 +73,7 @@ class Result(ABC):
 
     def document(self) -> str:
         """One HTML file that needs nothing else and asks no network for anything."""
-        from validation_core.report.sheet import sheet
+        from validation_core.report.document import sheet
 
         numbers = json.loads(self.to_json())
         rows = self.rows()
@@ -97,12 +97,12 @@ class Result(ABC):
 
     def _writers(self) -> Mapping[str, Callable[[], bytes]]:
         """What gives the bytes of a file, by its ending."""
-        from validation_core.report.csv import table
+        from validation_core.report.numbers import csv_table
 
         return {
             ".html": lambda: self.document().encode("utf-8"),
             ".json": lambda: self.to_json().encode("utf-8"),
-            ".csv": lambda: table(self.rows()),
+            ".csv": lambda: csv_table(self.rows()),
         }
 
     def _repr_html_(self) -> str:

@@ -2,6 +2,6 @@
 
 from validation_core.report.document import LIMIT, html, read_line
 from validation_core.report.numbers import as_json
-from validation_core.report.reproduce import code
+from validation_core.report.sections import code
 
 __all__ = ["LIMIT", "as_json", "code", "html", "read_line"]

@@ -17,7 +17,7 @@ import numpy as np
 
 from validation_core import statistics
 from validation_core.diagnosis import Diagnosis
-from validation_core.report import versions
+from validation_core.report import numbers
 from validation_core.report.numbers import dumps, text
 from validation_core.rng import stream
 from validation_core.scores.quantities import QUANTITIES
@@ -59,7 +59,7 @@ def datatree(diagnosis: Diagnosis, upload: Upload) -> bytes:
         places["parameter"] = safe
     about = {
         "created_by": "NPT Lab",
-        "version": versions.versions()["nptlab"],
+        "version": numbers.library_versions()["nptlab"],
         "n": upload.n,
         "k": upload.k,
         "seed": diagnosis.seed,

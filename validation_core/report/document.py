@@ -12,6 +12,7 @@ import io
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from html import escape
+from itertools import groupby
 from types import MappingProxyType
 from typing import Any
 
@@ -19,11 +20,12 @@ import numpy as np
 
 from validation_core.diagnosis import Diagnosis
 from validation_core.diagnosis.questions import QUESTIONS, Answers, Question
+from validation_core.figures.outcome import Drawn
 from validation_core.narrow import narrow
-from validation_core.report import drawings, packing, sections
-from validation_core.report import notes as noted
-from validation_core.report.numbers import as_json, text
-from validation_core.report.sections import Section, Told, read_line
+from validation_core.report import drawings, sections
+from validation_core.report import numbers as noted
+from validation_core.report.numbers import as_json, dumps, library_versions, text
+from validation_core.report.sections import FigurePlaces, Section, Told, read_line, slug, table
 from validation_core.types import Array
 
 __all__ = ["LIMIT", "html", "read_line"]
@@ -67,7 +69,9 @@ def html(
     when = made or datetime.now(UTC)
     chosen_panels = _registered(answers) if panels is None else panels
     for most in _ROWS:
-        context = Told(diagnosis, answers, chosen_panels, path, noted.clean(notes), when, most)
+        context = Told(
+            diagnosis, answers, chosen_panels, path, noted.clean_notes(notes), when, most
+        )
         written = sections.written(context)
         size = sum(len(section.body.encode("utf-8", "replace")) for section in written.sections)
         if size <= _PROSE:
@@ -81,7 +85,7 @@ def _registered(answers: Answers) -> Sequence[Question[Any]]:
 
 def _filled(told: Told, written: sections.Written, draws: Mapping[str, Array] | None) -> str:
     """The document with as much of its figures, numbers and draws as there is room for."""
-    own = packing.trusted(packing.own("report.js"))
+    own = drawings.trusted(drawings.own("report.js"))
     bare = _document(told, [*written.sections, Section("", "", "")], own, "")
     room = LIMIT - len(bare.encode("utf-8", "replace")) - 4_000
     numbers = _numbers(told, int(_SHARE * room))
@@ -95,13 +99,13 @@ def _filled(told: Told, written: sections.Written, draws: Mapping[str, Array] | 
     return _document(told, [*written.sections, end], own, data)
 
 
-def _document(told: Told, written: Sequence[Section], own: packing.Script, data: str) -> str:
+def _document(told: Told, written: Sequence[Section], own: drawings.Script, data: str) -> str:
     title = f"{sections.headline(told.found)} · {told.path}"
     return framed(title, "Posterior report", written, own, data)
 
 
 def framed(
-    title: str, kind: str, written: Sequence[Section], own: packing.Script, data: str
+    title: str, kind: str, written: Sequence[Section], own: drawings.Script, data: str
 ) -> str:
     """Sections as a document of its own: contents, plotly.js, and what runs in it.
 
@@ -112,7 +116,7 @@ def framed(
         own: the script.
         data: of the figures, as markup.
     """
-    plotly = packing.plotly()
+    plotly = drawings.plotly()
     # Only these scripts, and nothing fetched: what a user named can neither run nor call home.
     policy = (
         f"default-src 'none'; script-src {own.digest} {plotly.digest}; "
@@ -137,7 +141,7 @@ def framed(
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<meta name="color-scheme" content="light dark">'
         f"<title>{escape(title)}</title>"
-        f"<style>{packing.own('report.css')}</style></head><body>"
+        f"<style>{drawings.own('report.css')}</style></head><body>"
         f'<nav aria-label="Contents"><p>{escape(kind)}</p><ol>{contents}</ol></nav>'
         '<main><p class="aside" id="still">Figures need JavaScript, which has not run here. '
         "Words, tables and numbers are here without it.</p>"
@@ -157,7 +161,7 @@ def _numbers(told: Told, room: int) -> Section:
         inside = written.replace("<", "\\u003c")
         kind = "application/json"
     else:
-        inside, kind = packing.packed(written.encode()), "text/plain"
+        inside, kind = drawings.packed(written.encode()), "text/plain"
     if len(inside.encode()) > room:
         size = len(written.encode()) / 1e6
         sentence = f"Every number as JSON takes {size:.1f} MB and does not fit into this file."
@@ -190,3 +194,51 @@ def _draws(draws: Mapping[str, Array] | None, room: int) -> str:
         '<p><button type="button" data-save="draws">Save the draws (.npz)</button></p>'
         f'<script type="text/plain" id="draws">{inside}</script>'
     )
+
+
+_SHEET_ROWS = 1000
+_RESERVE = 4_000
+
+
+def sheet(
+    title: str,
+    lead: Sequence[str],
+    figures: Sequence[Drawn],
+    tables: Mapping[str, Sequence[Mapping[str, Any]]],
+    numbers: Any,
+) -> str:
+    """The whole document.
+
+    Args:
+        title: its heading.
+        lead: paragraphs below it.
+        figures: with their captions; those whose titles agree up to a colon share a section.
+        tables: rows by heading.
+        numbers: everything as plain values, saved as JSON by a button.
+    """
+    places = FigurePlaces()
+    first = "".join(f"<p>{escape(paragraph)}</p>" for paragraph in lead)
+    written = [Section("verdict", "", f"<h1>{escape(title)}</h1>{first}")]
+    for name, several in groupby(figures, lambda drawn: drawn.title.partition(":")[0]):
+        written.append(Section(slug(name), name, places.of(several)))
+    written += [
+        Section(slug(name), name, table(rows, _SHEET_ROWS)) for name, rows in tables.items()
+    ]
+    facts = "".join(
+        f"<tr><th>{escape(name)}</th><td>{escape(version)}</td></tr>"
+        for name, version in library_versions().items()
+    )
+    packed = drawings.packed(dumps(numbers).encode())
+    end = (
+        '<p><button type="button" data-save="json">Save every number as JSON</button></p>'
+        f'<script type="text/plain" id="json" data-name="{slug(title)}.json">{packed}</script>'
+        f'<div class="scroll"><table class="facts">{facts}</table></div>'
+    )
+    own = drawings.trusted(drawings.own("report.js"))
+    bare = framed(title, title, [*written, Section("numbers", "Numbers", end)], own, "")
+    fitted = drawings.fit(places.figures, LIMIT - len(bare.encode()) - _RESERVE)
+    if fitted.said:
+        end = f'<p class="aside">{escape(fitted.said)}</p>{end}'
+    data = f'<script type="text/plain" id="figures">{fitted.packed}</script>'
+    whole = framed(title, title, [*written, Section("numbers", "Numbers", end)], own, data)
+    return text(whole)

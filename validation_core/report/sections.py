@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from html import escape
 from typing import Any, NamedTuple
 
+import numpy as np
 import plotly.graph_objects as go
 
 from validation_core.diagnosis import Diagnosis, Record, findings, further_methods, pvalue_text
@@ -16,9 +18,79 @@ from validation_core.diagnosis.questions import Answers, Question
 from validation_core.figures.diagnosis import pictures
 from validation_core.figures.outcome import Drawn
 from validation_core.methods import METHODS
-from validation_core.report import versions
-from validation_core.report.reproduce import code
-from validation_core.report.tables import slug, table
+from validation_core.report import numbers
+from validation_core.report.numbers import text
+
+_PATH = re.compile(r"""(["']?)\{path\}\1""")
+
+
+def code(template: str, *, path: str, seed: int) -> str:
+    """A script that reads the file and gives its answer; the path may hold anything."""
+    written = repr(text(path))  # with its quotes: names may hold those too
+    return _PATH.sub(lambda found: written, template.replace("{seed}", str(seed)))
+
+
+_SHORT = 24  # letters
+_NUMBER = re.compile(r"(< )?[+−-]?[\d.,]+(e[+−-]?\d+)?%?", re.ASCII)
+
+
+def slug(text: str) -> str:
+    """Letters, digits and hyphens: an anchor, or the name of a file."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:60] or "figure"
+
+
+def table(rows: Sequence[Mapping[str, Any]], most: int) -> str:
+    """A table of the first rows, and how many there are beside them."""
+    if not rows:
+        return ""
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    numeric = {name for name in columns if all(_numeric(row.get(name)) for row in rows)}
+    head = "".join(
+        f'<th scope="col"{" class=number" * (name in numeric)}>{escape(str(name))}</th>'
+        for name in columns
+    )
+    lines = "".join(
+        f"<tr>{''.join(_cell(row.get(name), name in numeric) for name in columns)}</tr>"
+        for row in rows[:most]
+    )
+    hidden = len(rows) - most
+    more = (
+        f"The first {most:,} of {len(rows):,} rows; the JSON has them all." if hidden > 0 else ""
+    )
+    return (
+        f'<div class="scroll table" tabindex="0"><table><thead><tr>{head}</tr></thead>'
+        f"<tbody>{lines}</tbody></table></div>" + (f'<p class="aside">{more}</p>' if more else "")
+    )
+
+
+def cell(value: Any) -> str:
+    """A number to three digits, or a word."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None:
+        return "–"
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    if isinstance(value, int):
+        return f"{value:,}"
+    if value != value:
+        return "–"
+    return f"{value:.3g}".replace("-", "−")
+
+
+def _numeric(value: Any) -> bool:
+    """Whether it reads as a number: `-0.3`, `< 1e-300`, `1,000`, `12%`, or nothing."""
+    if isinstance(value, str):
+        return value in ("", "–") or _NUMBER.fullmatch(value) is not None
+    return not isinstance(value, bool)
+
+
+def _cell(value: Any, numeric: bool) -> str:
+    """A cell; what is short stays on one line."""
+    content = cell(value)
+    kind = "number" if numeric else "short" if len(content) <= _SHORT else "long"
+    return f'<td class="{kind}">{escape(content)}</td>'
+
 
 _LISTED = 20  # warnings and notes of a file that are shown
 _METHOD_COLUMNS = ("Test", "Statistic", "Value", "p", "p, adjusted", "Draws of p", "Draws of q")
@@ -53,7 +125,7 @@ class Written(NamedTuple):
 
 
 @dataclass
-class Places:
+class FigurePlaces:
     """Where figures go: each is put in turn, and drawn by its number when the file is opened."""
 
     figures: list[go.Figure] = field(default_factory=list)
@@ -86,7 +158,7 @@ class Places:
 def written(told: Told) -> Written:
     """Verdict, notes, each panel in turn, each test, what was read, methods, what it was made
     with."""
-    places = Places()
+    places = FigurePlaces()
     sections = [Section("verdict", "Verdict", "".join(_verdict(told)))]
     if told.notes:
         lines = escape(told.notes).replace("\n", "<br>")
@@ -172,7 +244,7 @@ def _row(record: Record, found: Diagnosis) -> dict[str, Any]:
     return dict(zip(_METHOD_COLUMNS, cells, strict=True))
 
 
-def _panel(told: Told, panel: Question[Any], places: Places) -> Iterator[str]:
+def _panel(told: Told, panel: Question[Any], places: FigurePlaces) -> Iterator[str]:
     panel_answer = told.answers.get(panel.name)
     if panel_answer is None:
         why = panel.obstacle(told.found.upload)
@@ -189,7 +261,7 @@ def _panel(told: Told, panel: Question[Any], places: Places) -> Iterator[str]:
     yield f"<details><summary>Code</summary><pre><code>{escape(python)}</code></pre></details>"
 
 
-def _tests(told: Told, places: Places) -> Iterator[str]:
+def _tests(told: Told, places: FigurePlaces) -> Iterator[str]:
     diagnosis = told.found
     for record in diagnosis.records:
         drawings = pictures(record, alpha=diagnosis.alpha, names=diagnosis.upload.names)
@@ -264,7 +336,7 @@ def _made(told: Told) -> str:
         "Level": f"{100 * diagnosis.alpha:.3g}%",
         "Seed": str(diagnosis.seed),
         "Made": told.when.strftime("%Y-%m-%d %H:%M %Z").strip(),
-        **{name: version for name, version in versions.versions().items()},
+        **{name: version for name, version in numbers.library_versions().items()},
     }
     rows = "".join(
         f'<tr><th scope="row">{escape(name)}</th><td>{escape(value)}</td></tr>'

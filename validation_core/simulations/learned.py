@@ -11,9 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from validation_core import keys, models, sampling, scores
+from validation_core import models, sampling, scores
 from validation_core.benchmarks.bayes_model import BayesModel
 from validation_core.diagnosis.learning import RECIPE
 from validation_core.keys import Specification
@@ -23,7 +21,7 @@ from validation_core.scores.classifier import TableClassifier
 from validation_core.scores.ratio import Ratio
 from validation_core.simulations.runs import InferenceRun
 from validation_core.statistics import divergence as nats
-from validation_core.study import Report
+from validation_core.study import Report, Study
 from validation_core.types import Array
 
 if TYPE_CHECKING:
@@ -56,7 +54,7 @@ class DivergenceComparison:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LearnedDivergence(Specification, spec="learned"):
+class ClassifierDivergence(Study[DivergenceComparison], spec="learned"):
     """A run's divergence, estimated as if its q had no density."""
 
     of: InferenceRun
@@ -87,14 +85,10 @@ class LearnedDivergence(Specification, spec="learned"):
         return Training(source=self.source, recipe=recipe, seed=self.of.seed)
 
     @property
-    def needs(self) -> frozenset[str]:
-        """The classifier's key: the engine waits for a task that makes it."""
-        return frozenset({keys.key(self.training)})
+    def trainings(self) -> tuple[Specification, ...]:
+        return (self.training,)
 
-    def done(self, store: Store) -> bool:
-        return store.has("results", self.key)
-
-    def run(self, store: Store, report: Report) -> None:
+    def compute(self, store: Store, report: Report) -> DivergenceComparison:
         """Train where the store lacks the classifier, and compare on fresh simulations.
 
         Raises:
@@ -112,36 +106,11 @@ class LearnedDivergence(Specification, spec="learned"):
         ]
         calibrated = nats.from_logits(*sides[0], stream(seed, "learned", "halves"))
         d_exact = sides[1][0] - sides[1][1].mean(1)
-        arrays = {
-            "d_estimate": calibrated.d,
-            "d_exact": d_exact,
-            "slope": np.array(calibrated.slope),
-            "auc": np.array(nats.means(nats.paired(*sides[0]))),
-            "auc_exact": np.array(nats.means(nats.paired(*sides[1]))),
-        }
-        for name, d in (("estimate", calibrated.d), ("exact", d_exact)):
-            arrays[name] = np.array(nats.divergence(d, stream(seed, "learned", name)), float)
-        meta = {"label": self.label}
-        store.save("results", self.key, arrays, spec=keys.text(self), meta=meta)
-        report(1.0, {})
-
-    def load(self, store: Store) -> DivergenceComparison | None:
-        """The stored result, or None."""
-        stored = store.load("results", self.key)
-        if stored is None:
-            return None
-        arrays = stored.arrays
-        return DivergenceComparison(
-            _divergence(arrays["estimate"]),
-            _divergence(arrays["exact"]),
-            arrays["d_estimate"],
-            arrays["d_exact"],
-            nats.MeanInterval(*arrays["auc"]),
-            nats.MeanInterval(*arrays["auc_exact"]),
-            float(arrays["slope"]),
+        estimate, exact = (
+            nats.divergence(d, stream(seed, "learned", name))
+            for name, d in (("estimate", calibrated.d), ("exact", d_exact))
         )
-
-
-def _divergence(numbers: Array) -> nats.Divergence:
-    fields = dict(zip(nats.Divergence._fields, numbers.tolist(), strict=True))
-    return nats.Divergence(**fields)._replace(infinite=int(fields["infinite"]))
+        auc, auc_exact = (nats.means(nats.paired(*side)) for side in sides)
+        return DivergenceComparison(
+            estimate, exact, calibrated.d, d_exact, auc, auc_exact, calibrated.slope
+        )

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core import keys
 from validation_core.bayes import MODELS, HeartTransplants, Model
 from validation_core.bayes.inference import ALGORITHMS, Inference, Laplace
 from validation_core.bayes.posterior import FullGaussian, LogWeights, Posterior, log_weights
@@ -20,7 +19,7 @@ from validation_core.models import covariates
 from validation_core.rng import stream
 from validation_core.statistics import divergence as nats
 from validation_core.statistics.divergence import importance_weighted
-from validation_core.study import Report
+from validation_core.study import Report, Study
 from validation_core.types import Array, Joint
 
 if TYPE_CHECKING:
@@ -39,16 +38,32 @@ class RunResult:
     """True z (K, D), which inference has not seen."""
     x: Array
     """Data (K, M')."""
-    weights: LogWeights
+    truth: Array
+    draws: Array
+    drawn: Array
+    """These three are its `LogWeights`."""
     ok: NDArray[np.bool_]
     """Where inference gave a q (K,)."""
-    q: FullGaussian | None
-    """It, where it is a normal."""
     seconds: float
+    mean: Array | None = None
+    scale: Array | None = None
+    """Of q, where it is a normal."""
+
+    @property
+    def weights(self) -> LogWeights:
+        """Log weights of the truths and of q's draws."""
+        return LogWeights(self.truth, self.draws, self.drawn)
+
+    @property
+    def q(self) -> FullGaussian | None:
+        """q, where it is a normal."""
+        if self.mean is None or self.scale is None:
+            return None
+        return FullGaussian(self.mean, self.scale)
 
 
 @dataclass(frozen=True, kw_only=True)
-class InferenceRun(Specification, spec="run"):
+class InferenceRun(Study[RunResult], spec="run"):
     """A model, an inference, its iterations, and K simulated data sets.
 
     Data sets have random streams of their own that no other field enters: all runs of a model and
@@ -123,29 +138,11 @@ class InferenceRun(Specification, spec="run"):
     def _keep(self, store: Store, pairs: Joint, q: Posterior, before: float) -> None:
         start = time.perf_counter()
         weights = log_weights(self.model, q, pairs, max(MS), self.streams("draws"))
+        normal = (q.mean, q.scale) if isinstance(q, FullGaussian) else ()
         seconds = before + time.perf_counter() - start
-        arrays = {"theta": pairs.theta, "x": pairs.x, "ok": q.ok, **weights._asdict()}
-        if isinstance(q, FullGaussian):
-            arrays |= {"mean": q.mean, "scale": q.scale}
-        meta = {"label": self.label, "seconds": seconds}
-        store.save("results", self.key, arrays, spec=keys.text(self), meta=meta)
-        RunTermsStudy(of=self).keep(store, weights, q.ok, seconds)
-
-    def load(self, store: Store) -> RunResult | None:
-        """The stored result, or None."""
-        stored = store.load("results", self.key)
-        if stored is None:
-            return None
-        of = stored.arrays
-        q = FullGaussian(of["mean"], of["scale"]) if "mean" in of else None
-        return RunResult(
-            of["theta"],
-            of["x"],
-            LogWeights(*(of[name] for name in LogWeights._fields)),
-            of["ok"].astype(bool),
-            q,
-            float(stored.meta["seconds"]),
-        )
+        result = RunResult(pairs.theta, pairs.x, *weights, q.ok, seconds, *normal)
+        self.keep(store, result)
+        RunTermsStudy(of=self).keep(store, RunTerms.of(result))
 
 
 def simulated(model: Model, seed: int, which: Sequence[int]) -> Joint:
@@ -163,31 +160,22 @@ class RunTerms(NamedTuple):
     """Data sets without q."""
     seconds: float
 
+    @classmethod
+    def of(cls, result: RunResult) -> RunTerms:
+        """Of what a run left."""
+        d = np.asarray(importance_weighted(result.truth, result.draws, MS))
+        return cls(d, int((~result.ok).sum()), result.seconds)
+
 
 @dataclass(frozen=True, kw_only=True)
-class RunTermsStudy(Specification, spec="summed"):
+class RunTermsStudy(Study[RunTerms], spec="summed"):
     """The terms of a run, kept beside it: a hundredth of its size, small enough to ship."""
 
     of: InferenceRun
 
-    def done(self, store: Store) -> bool:
-        """Whether figures can be drawn of the run."""
-        return store.has("results", self.key)
-
-    def keep(self, store: Store, found: LogWeights, ok: NDArray[np.bool_], seconds: float) -> None:
-        """Save what the run has found."""
-        d = np.asarray(importance_weighted(found.truth, found.draws, MS))
-        meta = {"label": self.of.label, "failures": int((~ok).sum()), "seconds": seconds}
-        store.save("results", self.key, {"d": d}, spec=keys.text(self), meta=meta)
-
-    def load(self, store: Store) -> RunTerms | None:
-        """The stored terms, or None."""
-        stored = store.load("results", self.key)
-        if stored is None:
-            return None
-        return RunTerms(
-            stored.arrays["d"], int(stored.meta["failures"]), float(stored.meta["seconds"])
-        )
+    @property
+    def label(self) -> str:
+        return self.of.label
 
 
 GRID = (10, 30, 100, 300, 1000, 3000)

@@ -10,15 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, ndtri
 
-from validation_core import keys
 from validation_core.bayes import Model
 from validation_core.bayes.posterior import Posterior
-from validation_core.keys import Specification
 from validation_core.models import covariates
 from validation_core.rng import stream
 from validation_core.simulations.runs import MS, InferenceRun, RunResult, simulated, tested
 from validation_core.statistics import divergence
-from validation_core.study import Report
+from validation_core.study import Report, Study
 from validation_core.types import Array
 
 if TYPE_CHECKING:
@@ -203,8 +201,15 @@ def density(run: InferenceRun, found: RunResult) -> Posterior | None:
     return run.model.exact(found.x) if run.inference.name == "exact" else None
 
 
+class PosteriorSample(NamedTuple):
+    """Draws z (V, S, D) of V posteriors, and the share of proposals that each accepted (V,)."""
+
+    z: Array
+    acceptance: Array
+
+
 @dataclass(frozen=True, kw_only=True)
-class PosteriorDraws(Specification, spec="opened"):
+class PosteriorDraws(Study[PosteriorSample], spec="opened"):
     """Posterior draws of some data sets of a model and seed, whatever is inferred from them."""
 
     gpu: ClassVar[bool] = False
@@ -220,25 +225,15 @@ class PosteriorDraws(Specification, spec="opened"):
         n = len(self.which)
         return f"Posterior of {self.model.label}, {n} data set{'s' * (n != 1)}"
 
-    def done(self, store: Store) -> bool:
-        return store.has("results", self.key)
-
-    def run(self, store: Store, report: Report) -> None:
-        """Draw, and keep it."""
+    def compute(self, store: Store, report: Report) -> PosteriorSample:
+        """Chains from the truths; the last `draws` states of each data set."""
         from validation_core.bayes import hmc
 
         covariates(store, self.model)
         pairs = simulated(self.model, self.seed, self.which)
         streams = _streams(self)
         chains = hmc.draws(self.model, pairs.x, pairs.theta, self.draws, streams, chains=CHAINS)
-        arrays = {"z": chains.z, "acceptance": chains.acceptance}
-        store.save("results", self.key, arrays, spec=keys.text(self), meta={"label": self.label})
-        report(1.0, {})
-
-    def load(self, store: Store) -> Array | None:
-        """The stored draws (len(which), draws, D), or None."""
-        stored = store.load("results", self.key)
-        return None if stored is None else stored.arrays["z"]
+        return PosteriorSample(chains.z, chains.acceptance)
 
 
 def tasks(run: InferenceRun, places: NDArray[np.int64]) -> tuple[PosteriorDraws, ...]:

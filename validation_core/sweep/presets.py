@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 from validation_core.benchmarks.gaussian import Gaussian
 from validation_core.benchmarks.perturbations import Perturbation
-from validation_core.benchmarks.strength import counts, place
 from validation_core.benchmarks.tree import Tree
 from validation_core.methods import (
     C2ST,
@@ -282,11 +281,11 @@ def remarks(
             if other.label == cell.label and bounds(other)[0] > _LOUD and other.beta == cell.beta
         ]
         if elsewhere:
-            nearest = max if counts(sweep.benchmark) else min
+            nearest = max if sweep.benchmark.counts_iterations else min
             least = nearest(elsewhere, key=lambda one: one.gamma)
             why = (
                 f"it sees this error only where it is larger: at "
-                f"{place(sweep.benchmark, least.gamma)} it rejects in {least.rate:.0%} of the "
+                f"{sweep.benchmark.place(least.gamma)} it rejects in {least.rate:.0%} of the "
                 f"trials.",
                 "",
             )

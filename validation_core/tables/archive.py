@@ -19,7 +19,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from validation_core.tables import source
-from validation_core.tables.source import ARRAYS, BROKEN, Header, Order, worked
+from validation_core.tables.source import ARRAYS, BROKEN, Order, _Header, _worked
 
 SAVE = "Save it with numpy.savez(file, theta=..., x=..., theta_q=...)."
 
@@ -29,10 +29,10 @@ _TEXT = 10_000  # characters of a header that are parsed, as NumPy does
 _LENGTHS = {(1, 0): "<H", (2, 0): "<I", (3, 0): "<I"}
 
 
-class NpyStart(NamedTuple):
+class _NpyStart(NamedTuple):
     """What the first bytes of a .npy array say."""
 
-    header: Header
+    header: _Header
     fortran: bool
     offset: int
     """Bytes before the numbers begin."""
@@ -43,7 +43,7 @@ class NpyStart(NamedTuple):
         return self.offset + math.prod(self.header.shape) * self.header.dtype.itemsize
 
 
-def npy_start(first: bytes, name: str) -> NpyStart:
+def _npy_start(first: bytes, name: str) -> _NpyStart:
     """The header of a .npy array (its format: NEP 1).
 
     Raises:
@@ -58,7 +58,7 @@ def npy_start(first: bytes, name: str) -> NpyStart:
         ) from None
 
 
-def _start(first: bytes) -> NpyStart:
+def _start(first: bytes) -> _NpyStart:
     # NumPy's own reader rewrites headers that it cannot parse, and warns; here they are refused.
     version = (first[6], first[7])
     if first[:6] != npy.MAGIC_PREFIX or version not in _LENGTHS:
@@ -71,10 +71,10 @@ def _start(first: bytes) -> NpyStart:
     shape, dtype = described["shape"], npy.descr_to_dtype(described["descr"])
     if not isinstance(shape, tuple) or not all(type(s) is int for s in shape):
         raise ValueError("no shape")
-    return NpyStart(Header(shape, dtype), described["fortran_order"] is True, begin + length)
+    return _NpyStart(_Header(shape, dtype), described["fortran_order"] is True, begin + length)
 
 
-def checked_length(begun: NpyStart, length: int, name: str) -> NpyStart:
+def _checked_length(begun: _NpyStart, length: int, name: str) -> _NpyStart:
     """A header that is as long as it says.
 
     Raises:
@@ -92,7 +92,7 @@ def checked_length(begun: NpyStart, length: int, name: str) -> NpyStart:
     return begun
 
 
-def fill_from(member: Any, begun: NpyStart) -> NDArray[Any]:
+def _fill_from(member: Any, begun: _NpyStart) -> NDArray[Any]:
     """The numbers that follow a header, read into one array in pieces.
 
     Raises:
@@ -100,14 +100,14 @@ def fill_from(member: Any, begun: NpyStart) -> NDArray[Any]:
     """
     header = begun.header
     member.read(begun.offset)
-    array = read_into(member, np.empty(math.prod(header.shape), header.dtype))
+    array = _read_into(member, np.empty(math.prod(header.shape), header.dtype))
     # A checksum is compared only when a member has been read to its end.
     member.read(1)
     turned = array.reshape(header.shape[::-1]).T if begun.fortran else array.reshape(header.shape)
-    return worked(turned)
+    return _worked(turned)
 
 
-def read_into(stream: Any, array: NDArray[Any]) -> NDArray[Any]:
+def _read_into(stream: Any, array: NDArray[Any]) -> NDArray[Any]:
     """The array, filled with the next bytes of a stream without a second copy of them.
 
     Raises:
@@ -123,7 +123,7 @@ def read_into(stream: Any, array: NDArray[Any]) -> NDArray[Any]:
     return array
 
 
-class Npy:
+class _Npy:
     """A single array, named by its file.
 
     Raises:
@@ -137,15 +137,15 @@ class Npy:
         self._stream, self._name = stream, stem
         length = stream.seek(0, io.SEEK_END)
         stream.seek(0)
-        self._begun = checked_length(npy_start(stream.read(_HEADER), stem), length, stem)
+        self._begun = _checked_length(_npy_start(stream.read(_HEADER), stem), length, stem)
 
-    def headers(self) -> Mapping[str, Header]:
+    def headers(self) -> Mapping[str, _Header]:
         return {self._name: self._begun.header}
 
     def load(self, name: str) -> NDArray[Any]:
         self._stream.seek(0)
         try:
-            return fill_from(self._stream, self._begun)
+            return _fill_from(self._stream, self._begun)
         except BROKEN:
             raise ValueError(
                 f"An array must be as long as its header says; got {source.label(name)!r} cut "
@@ -156,7 +156,7 @@ class Npy:
         """Nothing was opened."""
 
 
-class Npz:
+class _Npz:
     """An .npz archive.
 
     Raises:
@@ -174,13 +174,13 @@ class Npz:
                 "An .npz archive must be whole; got one that is truncated or damaged (its table "
                 "of contents cannot be read). Save or copy it again."
             ) from None
-        self._begun: dict[str, tuple[zipfile.ZipInfo, NpyStart]] = {}
+        self._begun: dict[str, tuple[zipfile.ZipInfo, _NpyStart]] = {}
         others = [n for n in self._zip.namelist() if not n.endswith(".npy")]
         self.notes = tuple(
             f"{source.label(name)!r} was left unread: it is not an array." for name in others[:9]
         ) + (f"{len(others) - 9} more members are not arrays.",) * (len(others) > 9)
 
-    def headers(self) -> Mapping[str, Header]:
+    def headers(self) -> Mapping[str, _Header]:
         members = [info for info in self._zip.infolist() if info.filename.endswith(".npy")]
         array_names = [info.filename.removesuffix(".npy") for info in members]
         if len(members) > ARRAYS or len(set(array_names)) < len(array_names):
@@ -189,22 +189,22 @@ class Npz:
                 f"{len(members)} under {len(set(array_names))} names. {SAVE}"
             )
         for name, info in zip(array_names, members, strict=True):
-            self._begun[name] = info, checked_length(self._start(info), info.file_size, name)
+            self._begun[name] = info, _checked_length(self._start(info), info.file_size, name)
         return {name: begun.header for name, (_, begun) in self._begun.items()}
 
-    def _start(self, info: zipfile.ZipInfo) -> NpyStart:
+    def _start(self, info: zipfile.ZipInfo) -> _NpyStart:
         try:
             with self._zip.open(info) as member:
                 first = member.read(_HEADER)
         except BROKEN:
             first = b""
-        return npy_start(first, info.filename)
+        return _npy_start(first, info.filename)
 
     def load(self, name: str) -> NDArray[Any]:
         info, begun = self._begun[name]
         try:
             with self._zip.open(info) as member:
-                return fill_from(member, begun)
+                return _fill_from(member, begun)
         except BROKEN:
             raise ValueError(
                 f"The bytes of an array must match their checksum; got {source.label(name)!r} "

@@ -18,7 +18,7 @@ FEW_DRAWS = 10
 _BLOCK = 2**20  # numbers looked at together
 
 
-def finite(arrays: Mapping[str, Array]) -> tuple[NDArray[np.bool_], dict[str, int]]:
+def _finite(arrays: Mapping[str, Array]) -> tuple[NDArray[np.bool_], dict[str, int]]:
     """Which rows are finite in every array, and how many are not, by array.
 
     Raises:
@@ -27,7 +27,7 @@ def finite(arrays: Mapping[str, Array]) -> tuple[NDArray[np.bool_], dict[str, in
     keep = np.ones(len(next(iter(arrays.values()))), dtype=bool)
     dropped: dict[str, int] = {}
     for name, array in arrays.items():
-        good = _finite(array)
+        good = _finite_rows(array)
         lost = int((keep & ~good).sum())
         if lost:
             dropped[f"NaN or infinite values in {name}"] = lost
@@ -41,7 +41,7 @@ def finite(arrays: Mapping[str, Array]) -> tuple[NDArray[np.bool_], dict[str, in
     return keep, dropped
 
 
-def _finite(array: Array) -> NDArray[np.bool_]:
+def _finite_rows(array: Array) -> NDArray[np.bool_]:
     """(N,): rows without NaN or infinity, looked at in blocks."""
     step = max(1, _BLOCK // max(1, array[:1].size))
     inner = tuple(range(1, array.ndim))
@@ -49,7 +49,7 @@ def _finite(array: Array) -> NDArray[np.bool_]:
     return np.concatenate([np.isfinite(block).all(axis=inner) for block in blocks])
 
 
-def warnings(data: PosteriorTable | TwoSamples, names: Sequence[str]) -> tuple[str, ...]:
+def _warnings(data: PosteriorTable | TwoSamples, names: Sequence[str]) -> tuple[str, ...]:
     """Sentences about what makes the tests weak or odd on these draws."""
     with np.errstate(all="ignore"):  # numbers near the largest there are overflow when squared
         return tuple(
@@ -77,10 +77,10 @@ def _table(data: PosteriorTable, names: Sequence[str]) -> Iterator[str]:
     yield from _constant(data.theta, "theta", names)
     numbered = [f"column {i + 1}" for i in range(data.x.shape[1])]
     yield from _constant(data.x, "x", numbered)
-    yield from floats.coarse(data.theta, "theta", names)
-    yield from floats.coarse(data.q.reshape(-1, data.q.shape[-1]), "theta_q", names)
-    yield from floats.coarse(data.x, "x", numbered)
-    yield from content_warnings(data, names)
+    yield from floats._coarse(data.theta, "theta", names)
+    yield from floats._coarse(data.q.reshape(-1, data.q.shape[-1]), "theta_q", names)
+    yield from floats._coarse(data.x, "x", numbered)
+    yield from _content_warnings(data, names)
 
 
 def _samples(data: TwoSamples, names: Sequence[str]) -> Iterator[str]:
@@ -92,13 +92,13 @@ def _samples(data: TwoSamples, names: Sequence[str]) -> Iterator[str]:
         )
     yield from _constant(data.p.theta, "p", names)
     yield from _constant(data.q.theta, "q", names)
-    yield from floats.coarse(data.p.theta, "p", names)
-    yield from floats.coarse(data.q.theta, "q", names)
+    yield from floats._coarse(data.p.theta, "p", names)
+    yield from floats._coarse(data.q.theta, "q", names)
 
 
 def _constant(array: Array, name: str, columns: Sequence[str]) -> Iterator[str]:
     if len(array) > 1:
-        yield from still(array.min(axis=0), array.max(axis=0), name, columns)
+        yield from _still(array.min(axis=0), array.max(axis=0), name, columns)
 
 
 _BLOCK_OF_Q = 2**20  # numbers of theta_q looked at together
@@ -125,7 +125,7 @@ class _Summary:
     """Every row holds the same draws."""
 
 
-def content_warnings(data: PosteriorTable, names: Sequence[str]) -> Iterator[str]:
+def _content_warnings(data: PosteriorTable, names: Sequence[str]) -> Iterator[str]:
     """What a user should know before believing a test of these draws.
 
     Raises:
@@ -135,11 +135,11 @@ def content_warnings(data: PosteriorTable, names: Sequence[str]) -> Iterator[str
     if len(data) < 2:
         return
     moving = np.flatnonzero(data.theta.max(axis=0) > data.theta.min(axis=0))
-    fine = repeats.smooth(data.theta)
+    fine = repeats._smooth(data.theta)
     whole = np.array([j for j in moving if not np.any(data.theta[:, j] % 1)], np.intp)
     summary = _summarise(data, fine)
-    yield from still(summary.low.min(axis=0), summary.high.max(axis=0), "theta_q", names)
-    yield from repeats.rows(data, fine)
+    yield from _still(summary.low.min(axis=0), summary.high.max(axis=0), "theta_q", names)
+    yield from repeats._rows(data, fine)
     yield from _leaks(data, summary)
     yield from _ignores(data, summary, fine)
     yield from _collapsed(summary, data.q.shape[1], names)
@@ -148,11 +148,11 @@ def content_warnings(data: PosteriorTable, names: Sequence[str]) -> Iterator[str
     mixed = list(_order_of_rows(data, summary, moving))
     yield from mixed
     if data.q.shape[1] > 1 and not summary.alike and not mixed:
-        yield from mixed_orders(data.x, summary.halves, moving)
-    yield from repeats.draws(data, fine)
+        yield from _mixed_orders(data.x, summary.halves, moving)
+    yield from repeats._draws(data, fine)
 
 
-def still(low: Array, high: Array, name: str, columns: Sequence[str]) -> Iterator[str]:
+def _still(low: Array, high: Array, name: str, columns: Sequence[str]) -> Iterator[str]:
     """Columns that never change, from the least and the largest number in each."""
     constant = np.flatnonzero(low == high)
     if len(constant):
@@ -232,8 +232,8 @@ def _ignores(data: PosteriorTable, seen: _Summary, fine: NDArray[np.intp]) -> It
             "sampled once and copied. Sample q at each x, unless it is the prior you test."
         )
         return
-    sets = len(np.unique(repeats.codes(data.q[:, 0]))) if k > 1 and len(fine) else n
-    if sets <= n / 2 and not repeats.on_a_grid(data.q[:, 0, fine[0]]):
+    sets = len(np.unique(repeats._codes(data.q[:, 0]))) if k > 1 and len(fine) else n
+    if sets <= n / 2 and not repeats._on_a_grid(data.q[:, 0, fine[0]]):
         yield (
             f"{n:,} rows of theta_q begin with only {sets:,} different draws: some x seem to have "
             f"been given the draws of another. Sample q anew at each x."
@@ -352,7 +352,9 @@ _FEWEST_ROWS = 50  # rows from which a correlation that is there would be seen
 _NOTHING = 3.0  # standard errors of a correlation that is not there
 
 
-def mixed_orders(x: Array, halves: tuple[Array, Array], moving: NDArray[np.intp]) -> Iterator[str]:
+def _mixed_orders(
+    x: Array, halves: tuple[Array, Array], moving: NDArray[np.intp]
+) -> Iterator[str]:
     """A warning where q's means vary over rows, but neither with columns of x nor near in x.
 
     Args:

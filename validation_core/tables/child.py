@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.tables import columns, hdf, source
-from validation_core.tables.source import Source
+from validation_core.tables.source import _Source
 
 _MEMORY = 6 * 2**30  # bytes of addresses: the libraries reserve more than they use
 _LONGEST = 600
@@ -38,7 +38,7 @@ def main() -> None:
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     _send(out, {"ready": True}, None)
     with ExitStack() as stack:
-        opened: Source | None = None
+        opened: _Source | None = None
         for line in sys.stdin.buffer:
             request = json.loads(line)
             numbers = None
@@ -58,11 +58,11 @@ def main() -> None:
             del numbers
 
 
-def _open(request: Mapping[str, Any], held: ExitStack) -> tuple[Source, dict[str, Any]]:
+def _open(request: Mapping[str, Any], held: ExitStack) -> tuple[_Source, dict[str, Any]]:
     stream = held.enter_context(Path(request["open"]).open("rb"))  # noqa: SIM115 (it is held)
-    reader = open_source(stream, request["stem"], request["limit"])
+    reader = _open_source(stream, request["stem"], request["limit"])
     held.callback(reader.close)
-    declared = source.accepted(reader.headers(), request["limit"])
+    declared = source._accepted(reader.headers(), request["limit"])
     headers = {n: [[int(s) for s in h.shape], h.dtype.str] for n, h in declared.items()}
     return reader, {"headers": headers, "order": reader.order, "notes": reader.notes}
 
@@ -95,7 +95,7 @@ def _bound() -> None:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def open_source(stream: BinaryIO, stem: str, limit: int) -> Source:
+def _open_source(stream: BinaryIO, stem: str, limit: int) -> _Source:
     """The source that a file is.
 
     Args:
@@ -109,14 +109,14 @@ def open_source(stream: BinaryIO, stem: str, limit: int) -> Source:
     stream.seek(0)
     first = stream.read(len(source.HDF5))
     if first.startswith(source.PARQUET):
-        return columns.ColumnTable(columns.Parquet(stream, limit), stem, limit)
+        return columns._ColumnTable(columns._Parquet(stream, limit), stem, limit)
     if first != source.HDF5:
-        return columns.ColumnTable(columns.Csv(stream), stem, limit)
-    file = hdf.HdfFile(stream, limit)
+        return columns._ColumnTable(columns._Csv(stream), stem, limit)
+    file = hdf._HdfFile(stream, limit)
     groups = file.members()
-    ranks = "prior_sbc" in groups and not source.roles(groups).found
-    is_tree = "posterior" in groups and not hdf.is_dataset(groups["posterior"])
-    return hdf.ArviZTree(file, groups) if is_tree or ranks else hdf.HdfArrays(file)
+    ranks = "prior_sbc" in groups and not source._roles(groups).found
+    is_tree = "posterior" in groups and not hdf._is_dataset(groups["posterior"])
+    return hdf._ArviZTree(file, groups) if is_tree or ranks else hdf._HdfArrays(file)
 
 
 if __name__ == "__main__":

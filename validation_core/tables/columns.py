@@ -17,24 +17,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.tables import source
-from validation_core.tables.source import BROKEN, Header, Order, size, worked
+from validation_core.tables.source import BROKEN, Order, _Header, _size, _worked
 
 COLUMNS = 200_000
 """Columns that one file may have."""
 
 
-class Column(NamedTuple):
+class _Column(NamedTuple):
     """A column as the file declares it; `dtype` is None where it holds no plain numbers."""
 
     name: str
     dtype: np.dtype[Any] | None
 
 
-class Columns(Protocol):
+class _Columns(Protocol):
     """A file of columns, its rows counted but not yet read."""
 
     @property
-    def columns(self) -> Sequence[Column]:
+    def columns(self) -> Sequence[_Column]:
         """Its columns, in turn."""
         ...
 
@@ -52,7 +52,7 @@ class Columns(Protocol):
         ...
 
 
-class Held(io.RawIOBase):
+class _Held(io.RawIOBase):
     """A stream that stays open when its reader is closed."""
 
     def __init__(self, stream: BinaryIO) -> None:
@@ -81,7 +81,7 @@ _MARKS = ",;\t|"
 _FLOAT = np.dtype(np.float64)
 
 
-class Csv:
+class _Csv:
     """A .csv file: names in its first line, or none if that line is numbers.
 
     Raises:
@@ -108,7 +108,7 @@ class Csv:
         else:
             self._skip = 1
         self._names = [field.lstrip("# ").strip() for field in fields]
-        self.columns = [Column(n, None if n in ("", "sample") else _FLOAT) for n in self._names]
+        self.columns = [_Column(n, None if n in ("", "sample") else _FLOAT) for n in self._names]
         lines, regular = _lines(stream)
         self.rows = lines - self._skip if regular else self._count()
 
@@ -128,7 +128,7 @@ class Csv:
         self._stream.seek(0)
         try:
             with arrow.open_csv(
-                pa.PythonFile(Held(self._stream), mode="r"),
+                pa.PythonFile(_Held(self._stream), mode="r"),
                 read_options=arrow.ReadOptions(
                     column_names=self._names,
                     skip_rows=self._skip,
@@ -202,7 +202,7 @@ _WHOLE = (
 )
 
 
-class Parquet:
+class _Parquet:
     """A .parquet file of flat columns.
 
     Raises:
@@ -217,7 +217,7 @@ class Parquet:
         stream.seek(0)
         try:
             self._file = parquet.ParquetFile(
-                pa.PythonFile(Held(stream), mode="r"),
+                pa.PythonFile(_Held(stream), mode="r"),
                 page_checksum_verification=True,
                 thrift_string_size_limit=_METADATA_BYTES,
                 thrift_container_size_limit=4 * COLUMNS,
@@ -231,8 +231,8 @@ class Parquet:
         largest = max((chunk.total_uncompressed_size for chunk in chunks), default=0)
         if largest > limit:
             raise ValueError(
-                f"A column of a .parquet file must take at most {source.size(limit)}; got "
-                f"{source.size(largest)} declared. Keep fewer draws at each x (50 to 200 are "
+                f"A column of a .parquet file must take at most {source._size(limit)}; got "
+                f"{source._size(largest)} declared. Keep fewer draws at each x (50 to 200 are "
                 f"plenty)."
             )
         sizes = [(c.total_uncompressed_size, c.total_compressed_size) for c in chunks]
@@ -255,16 +255,16 @@ def _chunks(metadata: Any) -> Iterator[Any]:
             yield described.column(column)
 
 
-def _parquet_column(field: Any) -> Column:
+def _parquet_column(field: Any) -> _Column:
     from pyarrow import types
 
     kind = field.type
     numeric = types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)
     if not numeric:
-        return Column(field.name, None)
+        return _Column(field.name, None)
     dtype = np.dtype(kind.to_pandas_dtype())
     # Missing values become NaN: whole numbers and truth values are held as floats from the start.
-    return Column(field.name, dtype if dtype.kind == "f" else source.working(dtype))
+    return _Column(field.name, dtype if dtype.kind == "f" else source._working(dtype))
 
 
 def _parquet_numbers(column: Any) -> NDArray[Any]:
@@ -281,7 +281,7 @@ def _parquet_numbers(column: Any) -> NDArray[Any]:
 # ---- Where each row of a long table goes: its simulation, and its place among the draws ----
 
 
-class Places(NamedTuple):
+class _Places(NamedTuple):
     """Where each row of a long table goes."""
 
     n: int
@@ -291,7 +291,7 @@ class Places(NamedTuple):
     """Place of a row among the draws of its simulation; -1 for the truth."""
 
 
-def same_x(batch: Sequence[NDArray[Any]], sim: NDArray[np.intp]) -> None:
+def _same_x(batch: Sequence[NDArray[Any]], sim: NDArray[np.intp]) -> None:
     """Refuse neighbouring rows of one simulation that tell different data."""
     same = sim[1:] == sim[:-1]
     for column in batch:
@@ -304,7 +304,7 @@ def same_x(batch: Sequence[NDArray[Any]], sim: NDArray[np.intp]) -> None:
             )
 
 
-def places(sim: NDArray[np.float64], draw: NDArray[np.float64]) -> Places:
+def _places(sim: NDArray[np.float64], draw: NDArray[np.float64]) -> _Places:
     """Where each row of a long table goes, from its simulation and its number among the draws.
 
     Raises:
@@ -340,7 +340,7 @@ def places(sim: NDArray[np.float64], draw: NDArray[np.float64]) -> Places:
             f"{counts.min():,} (sim {by_sim[counts.argmin()]:.0f}) to {counts.max():,} (sim "
             f"{by_sim[counts.argmax()]:.0f}). Keep as many draws as the shortest has."
         )
-    return Places(n, k, place, _ranked(place, draw, n, k))
+    return _Places(n, k, place, _ranked(place, draw, n, k))
 
 
 def _ranked(
@@ -362,14 +362,14 @@ def _ranked(
 _LOGS = ("log_q", "log_joint")
 
 
-class ColumnTable:
+class _ColumnTable:
     """The arrays that a file of columns holds.
 
     Raises:
         ValueError: for columns that are too many, repeated, or larger than memory is given for.
     """
 
-    def __init__(self, columns: Columns, stem: str, limit: int) -> None:
+    def __init__(self, columns: _Columns, stem: str, limit: int) -> None:
         self._file, self._stem = columns, stem
         column_names = [column.name for column in columns.columns]
         if (
@@ -386,8 +386,8 @@ class ColumnTable:
         declared = columns.rows * sum(c.dtype.itemsize for c in columns.columns if c.dtype)
         if declared > 4 * limit:
             raise ValueError(
-                f"The columns of a table must take at most {size(4 * limit)}; got "
-                f"{size(declared)} declared by {columns.rows:,} rows of {len(column_names):,} "
+                f"The columns of a table must take at most {_size(4 * limit)}; got "
+                f"{_size(declared)} declared by {columns.rows:,} rows of {len(column_names):,} "
                 f"columns. Keep fewer draws at each x (50 to 200 are plenty), or save "
                 f"arrays with numpy.savez."
             )
@@ -395,17 +395,17 @@ class ColumnTable:
         self._kind = "long" if long else "sample" if "sample" in self._by_name else "plain"
         self.order: Order | None = "NKD" if long else None
         self.notes: tuple[str, ...] = ()
-        self._long: Places | None = None
+        self._long: _Places | None = None
         self._points: NDArray[np.bool_] | None = None
 
-    def headers(self) -> Mapping[str, Header]:
+    def headers(self) -> Mapping[str, _Header]:
         if self._kind == "long":
             return self._headers_long()
         if self._kind == "sample":
             return self._headers_samples()
         chosen = self._numeric(())
         dtype = self._common(chosen)
-        headers = {self._stem: Header((self._file.rows, len(chosen)), dtype)}
+        headers = {self._stem: _Header((self._file.rows, len(chosen)), dtype)}
         labels = f"{self._stem.lower()}_names"
         if labels in source.ROLES and not chosen[0].startswith("column_"):
             headers[labels] = _label_header(chosen)
@@ -421,7 +421,7 @@ class ColumnTable:
             return self._load_sample(name, header)
         array = np.empty(header.shape, header.dtype)
         self._fill(array, self._numeric(()))
-        return worked(array)
+        return _worked(array)
 
     def _pieces(self, chosen: Sequence[str]) -> Iterator[tuple[slice, Sequence[NDArray[Any]]]]:
         """Columns in pieces with their rows, which are as many as the file declares."""
@@ -448,10 +448,10 @@ class ColumnTable:
         chosen = [n for n, d in self._by_name.items() if d is not None and n not in without]
         if not chosen:
             raise ValueError(
-                f"A table must have columns of real numbers; got {source.listed(self._by_name)}. "
+                f"A table must have columns of real numbers; got {source._listed(self._by_name)}. "
                 f"Save numbers."
             )
-        self.notes = (f"{source.listed(others)}: left unread, no numbers.",) * bool(others)
+        self.notes = (f"{source._listed(others)}: left unread, no numbers.",) * bool(others)
         return chosen
 
     def _common(self, chosen: Sequence[str]) -> np.dtype[Any]:
@@ -472,7 +472,7 @@ class ColumnTable:
     def _of(self, stem: str) -> list[str]:
         return [n for n in self._by_name if n == stem or n.startswith(f"{stem}_")]
 
-    def _headers_long(self) -> Mapping[str, Header]:
+    def _headers_long(self) -> Mapping[str, _Header]:
         stems = {"theta": self._of("theta"), "x": self._of("x")}
         logs = [name for name in _LOGS if name in self._by_name]
         used = {"sim", "draw", *stems["theta"], *stems["x"], *logs}
@@ -480,7 +480,7 @@ class ColumnTable:
         if missing:
             raise ValueError(
                 f"A long table must have the columns sim, draw, theta_* and x_*; missing: "
-                f"{', '.join(missing)}; got: {source.listed(self._by_name)}. Rename the columns."
+                f"{', '.join(missing)}; got: {source._listed(self._by_name)}. Rename the columns."
             )
         for name in used:
             if self._by_name[name] is None:
@@ -489,32 +489,32 @@ class ColumnTable:
                     f"{source.label(name)!r}. Save numbers in it, or rename it to leave it out."
                 )
         others = [name for name in self._by_name if name not in used]
-        self.notes = (f"{source.listed(others)}: left unread, no test knows these.",) * bool(
+        self.notes = (f"{source._listed(others)}: left unread, no test knows these.",) * bool(
             others
         )
         at = self._places()
         theta, x = (self._common(stems[stem]) for stem in ("theta", "x"))
         d, m = len(stems["theta"]), len(stems["x"])
         headers = {
-            "theta": Header((at.n, d), theta),
-            "x": Header((at.n, m), x),
-            "theta_q": Header((at.n, at.k, d), theta),
+            "theta": _Header((at.n, d), theta),
+            "x": _Header((at.n, m), x),
+            "theta_q": _Header((at.n, at.k, d), theta),
             "theta_names": _label_header(stems["theta"]),
             "x_names": _label_header(stems["x"]),
         }
         for name in logs:
-            headers[name] = Header((at.n,), self._common([name]))
-            headers[f"{name}_draws"] = Header((at.n, at.k), self._common([name]))
+            headers[name] = _Header((at.n,), self._common([name]))
+            headers[f"{name}_draws"] = _Header((at.n, at.k), self._common([name]))
         return headers
 
-    def _places(self) -> Places:
+    def _places(self) -> _Places:
         if self._long is None:
             whole = np.empty((self._file.rows, 2), np.float64)
             self._fill(whole, ("sim", "draw"))
-            self._long = places(whole[:, 0], whole[:, 1])
+            self._long = _places(whole[:, 0], whole[:, 1])
         return self._long
 
-    def _load_long(self, name: str, header: Header) -> NDArray[Any]:
+    def _load_long(self, name: str, header: _Header) -> NDArray[Any]:
         at = self._places()
         array = np.empty(header.shape, header.dtype)
         of_draws = name == "theta_q" or name.endswith("_draws")
@@ -524,12 +524,12 @@ class ColumnTable:
         for rows, batch in self._pieces(chosen):
             sim, draw = at.sim[rows], at.draw[rows]
             if name == "x":
-                same_x(batch, sim)
+                _same_x(batch, sim)
             here = draw >= 0 if of_draws else draw < 0
             where = (sim[here], draw[here]) if of_draws else (sim[here],)
             for j, column in enumerate(batch):
                 columns[(*where, j)] = column[here]
-        return worked(array)
+        return _worked(array)
 
     # Two samples
 
@@ -542,13 +542,13 @@ class ColumnTable:
             is_p = sides == "p"
             if not (is_p | (sides == "q")).all():
                 raise ValueError(
-                    f"The column sample must hold p or q; got {source.listed(sorted(known))}. "
+                    f"The column sample must hold p or q; got {source._listed(sorted(known))}. "
                     f"Name the samples p and q."
                 )
             self._points = is_p
         return self._points
 
-    def _headers_samples(self) -> Mapping[str, Header]:
+    def _headers_samples(self) -> Mapping[str, _Header]:
         if self._by_name["sample"] is not None:
             raise ValueError(
                 "The column sample must hold p or q; got numbers. Name the samples p and q."
@@ -558,12 +558,12 @@ class ColumnTable:
         dtype, d = self._common(chosen), len(chosen)
         n = int(is_p.sum())
         return {
-            "p": Header((n, d), dtype),
-            "q": Header((len(is_p) - n, d), dtype),
+            "p": _Header((n, d), dtype),
+            "q": _Header((len(is_p) - n, d), dtype),
             "theta_names": _label_header(chosen),
         }
 
-    def _load_sample(self, name: str, header: Header) -> NDArray[Any]:
+    def _load_sample(self, name: str, header: _Header) -> NDArray[Any]:
         wanted = self._sides() == (name == "p")
         array = np.empty(header.shape, header.dtype)
         filled = 0
@@ -573,11 +573,11 @@ class ColumnTable:
             for j, column in enumerate(batch):
                 array[filled : filled + count, j] = column[here]
             filled += count
-        return worked(array)
+        return _worked(array)
 
 
-def _label_header(columns: Sequence[str]) -> Header:
-    return Header((len(columns),), np.dtype("U40"))
+def _label_header(columns: Sequence[str]) -> _Header:
+    return _Header((len(columns),), np.dtype("U40"))
 
 
 def _short(column: str, stem: str) -> str:

@@ -22,7 +22,7 @@ OBSERVED = ("x_o", "theta_o")
 _LARGEST = 1e100
 
 
-def read_densities(
+def _read_densities(
     arrays: Mapping[str, NDArray[Any]], sizes: tuple[int, int], order: Order
 ) -> tuple[dict[str, Array], tuple[str, ...]]:
     """The log densities that fit a table, and sentences about those that do not.
@@ -90,7 +90,7 @@ def _unfit(name: str, array: NDArray[Any], wanted: str) -> str:
     )
 
 
-def unfinished_densities(densities: Mapping[str, Array]) -> tuple[str, ...]:
+def _unfinished_densities(densities: Mapping[str, Array]) -> tuple[str, ...]:
     """Sentences about the values of log densities that are not finite: kept, and counted."""
     warnings = []
     for name, array in densities.items():
@@ -103,7 +103,7 @@ def unfinished_densities(densities: Mapping[str, Array]) -> tuple[str, ...]:
     return tuple(warnings)
 
 
-def read_observed(
+def _read_observed(
     arrays: Mapping[str, NDArray[Any]], m: int, d: int
 ) -> tuple[tuple[Array, Array] | None, tuple[str, ...]]:
     """A real observation with q's draws there, (x_o (M,), theta_o (K_o, D)); or why there is none.
@@ -146,7 +146,7 @@ def _rows(shape: tuple[int, ...], d: int) -> bool:
     return shape[-1] == d and (len(shape) == 2 or (len(shape) == 3 and 1 in shape[:2]))
 
 
-def unused_extras(arrays: Mapping[str, NDArray[Any]]) -> tuple[str, ...]:
+def _unused_extras(arrays: Mapping[str, NDArray[Any]]) -> tuple[str, ...]:
     """What is said about densities and observations that come with two plain samples."""
     present = [name for name in (*DENSITIES, *OBSERVED) if name in arrays]
     return (f"{', '.join(present)}: left unread, since two samples have no x.",) * bool(present)
@@ -174,7 +174,7 @@ _ALIKE = 0.25  # nats between the entropies by log q's shape and by the draws' c
 Float = NDArray[np.float64]
 
 
-class Offset(NamedTuple):
+class _Offset(NamedTuple):
     """By how many nats log q is off."""
 
     nats: float
@@ -183,7 +183,7 @@ class Offset(NamedTuple):
     """Rows that it was told from."""
 
 
-def offset(q: Array, log_q: Array) -> Offset | None:
+def _offset(q: Array, log_q: Array) -> _Offset | None:
     """Whether log q (N, K) at draws q (N, K, D) is clearly no normalised density; None if not."""
     n, k, d = q.shape
     if k < max(_FEWEST_DRAWS, 2 * d + 5):
@@ -199,9 +199,9 @@ def offset(q: Array, log_q: Array) -> Offset | None:
         return _small(whitened) or _large(whitened)
 
 
-def offset_sentences(q: Array, log_q: Array | None) -> tuple[str, ...]:
+def _offset_sentences(q: Array, log_q: Array | None) -> tuple[str, ...]:
     """A warning where log q is clearly off, with what that does and does not affect."""
-    discrepancy = None if log_q is None else offset(q, log_q)
+    discrepancy = None if log_q is None else _offset(q, log_q)
     if discrepancy is None:
         return ()
     side, size = "small" if discrepancy.nats < 0 else "large", abs(discrepancy.nats)
@@ -269,16 +269,16 @@ class _Drawn(NamedTuple):
         return self._replace(white=self.white[:, ::2], logs=self.logs[:, ::2])
 
 
-def _small(drawn: _Drawn) -> Offset | None:
+def _small(drawn: _Drawn) -> _Offset | None:
     """Whether log q says more entropy than any law of this covariance has."""
     over = drawn.told - drawn.normal
     far = over > _FAR
     if _clearly(over) or far.mean() > _MANY:
-        return Offset(-float(over.mean() if _clearly(over) else over[far].mean()), len(over))
+        return _Offset(-float(over.mean() if _clearly(over) else over[far].mean()), len(over))
     return None
 
 
-def _large(drawn: _Drawn) -> Offset | None:
+def _large(drawn: _Drawn) -> _Offset | None:
     """Whether log q says less entropy than the draws have, where that can be told."""
     least: Float | None
     if drawn.white.shape[-1] <= _SMALL:
@@ -290,7 +290,7 @@ def _large(drawn: _Drawn) -> Offset | None:
     if least is None:
         return None
     over = least - drawn.told
-    return Offset(float(over.mean()), len(over)) if _clearly(over) else None
+    return _Offset(float(over.mean()), len(over)) if _clearly(over) else None
 
 
 def _clearly(over: Float) -> bool:

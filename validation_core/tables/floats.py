@@ -22,7 +22,7 @@ _TYPES: dict[int, np.dtype[Any]] = {size: np.dtype(name) for size, name in _NAME
 Sizes = NDArray[np.int64]
 
 
-class Alike(NamedTuple):
+class _Alike(NamedTuple):
     """Arrays brought to one type, and what a user is told of it."""
 
     arrays: dict[str, Array]
@@ -30,7 +30,7 @@ class Alike(NamedTuple):
     warnings: tuple[str, ...] = ()
 
 
-def alike(sides: Mapping[str, Array], declared: Mapping[str, np.dtype[Any]]) -> Alike:
+def _alike(sides: Mapping[str, Array], declared: Mapping[str, np.dtype[Any]]) -> _Alike:
     """The sides (..., D) of one quantity, column by column in the narrowest type of any of them.
 
     A type is what a file declares. float64 that holds nothing but float32's numbers, as after a
@@ -46,24 +46,24 @@ def alike(sides: Mapping[str, Array], declared: Mapping[str, np.dtype[Any]]) -> 
     arrays = dict(sides)
     kinds = {name: declared.get(name, array.dtype) for name, array in arrays.items()}
     if len(set(kinds.values())) == 1 and next(iter(kinds.values())) in (_TYPES[2], _TYPES[4]):
-        return Alike(arrays)
+        return _Alike(arrays)
     sizes = {name: _sizes(array, kinds[name]) for name, array in arrays.items()}
     target: Sizes = np.min(list(sizes.values()), axis=0)  # (D,)
-    coarse = {
+    _coarse = {
         name: np.flatnonzero((size > target) & (arrays[name].itemsize > target))
         for name, size in sizes.items()
     }
-    if beyond := [name for name, js in coarse.items() if _overflow(arrays[name], js, target)]:
+    if beyond := [name for name, js in _coarse.items() if _overflow(arrays[name], js, target)]:
         wide: dict[str, Array] = {
             name: array.astype(np.float64, copy=False) for name, array in arrays.items()
         }
-        return Alike(wide, warnings=(_kept(beyond, kinds, target),))
+        return _Alike(wide, warnings=(_kept(beyond, kinds, target),))
     container = _container(arrays, target)
     rounded = {
-        name: _rounded(array, coarse[name], target, container) for name, array in arrays.items()
+        name: _rounded(array, _coarse[name], target, container) for name, array in arrays.items()
     }
-    changed = [name for name, js in coarse.items() if len(js)]
-    return Alike(rounded, notes=(_told(changed, kinds, target),) * bool(changed))
+    changed = [name for name, js in _coarse.items() if len(js)]
+    return _Alike(rounded, notes=(_told(changed, kinds, target),) * bool(changed))
 
 
 def _sizes(array: Array, kind: np.dtype[Any]) -> Sizes:
@@ -163,14 +163,14 @@ class Range(NamedTuple):
         return f"{self.name} of size {self.largest:.3g} and range {self.width:.3g}"
 
 
-def extreme(
+def _extreme(
     data: PosteriorTable, names: Sequence[str], x_names: Sequence[str]
 ) -> tuple[tuple[Range, ...], tuple[Range, ...]]:
     """Columns of theta (with q's draws) and of x whose squares a double cannot hold."""
-    theta = [ends(data.theta), ends(data.q.reshape(-1, data.q.shape[-1]))]
+    theta = [_ends(data.theta), _ends(data.q.reshape(-1, data.q.shape[-1]))]
     low = np.minimum(theta[0][0], theta[1][0])
     high = np.maximum(theta[0][1], theta[1][1])
-    return tuple(_beyond(low, high, names)), tuple(_beyond(*ends(data.x), x_names))
+    return tuple(_beyond(low, high, names)), tuple(_beyond(*_ends(data.x), x_names))
 
 
 def _beyond(low: Array, high: Array, names: Sequence[str]) -> Iterator[Range]:
@@ -182,7 +182,7 @@ def _beyond(low: Array, high: Array, names: Sequence[str]) -> Iterator[Range]:
         yield Range(name, float(size[j]), float(width[j]))
 
 
-def ends(rows: Array) -> tuple[Array, Array]:
+def _ends(rows: Array) -> tuple[Array, Array]:
     """The smallest and the largest number of each column of rows (n, C), in float64."""
     c = rows.shape[1]
     low, high = np.full(c, np.inf), np.full(c, -np.inf)
@@ -193,11 +193,11 @@ def ends(rows: Array) -> tuple[Array, Array]:
     return low, high
 
 
-def coarse(rows: Array, name: str, columns: Sequence[str]) -> Iterator[str]:
+def _coarse(rows: Array, name: str, columns: Sequence[str]) -> Iterator[str]:
     """Columns whose float type has few numbers within their range: their digits are lost."""
     if len(rows) < 2:
         return
-    low, high = ends(rows)
+    low, high = _ends(rows)
     level = np.maximum(np.abs(low), np.abs(high))
     for j in range(rows.shape[1]):
         kind = _kind(rows[:, j], float(level[j]), float(high[j] / 2 - low[j] / 2))

@@ -24,8 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.tables import source
-from validation_core.tables.archive import read_into
-from validation_core.tables.source import Header, Order
+from validation_core.tables.archive import _read_into
+from validation_core.tables.source import Order, _Header
 
 SECONDS = 10.0
 """How long a file may take to open, or one of its arrays to be read, beside its length."""
@@ -89,7 +89,7 @@ class _Child:
             _Gone: when they do not come.
         """
         with self._in_time(array.nbytes):
-            return read_into(self._from, array)
+            return _read_into(self._from, array)
 
     @contextmanager
     def _in_time(self, nbytes: int) -> Iterator[None]:
@@ -167,7 +167,7 @@ _children = _Children()
 atexit.register(_children.end)
 
 
-class Guarded:
+class _Guarded:
     """A file that a child process reads for this one.
 
     Raises:
@@ -187,9 +187,9 @@ class Guarded:
         self.order: Order | None = self._said["order"]
         self.notes: tuple[str, ...] = tuple(self._said["notes"])
 
-    def headers(self) -> Mapping[str, Header]:
+    def headers(self) -> Mapping[str, _Header]:
         return {
-            name: Header(tuple(shape), np.dtype(dtype))
+            name: _Header(tuple(shape), np.dtype(dtype))
             for name, (shape, dtype) in self._said["headers"].items()
         }
 

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.tables import source
-from validation_core.tables.archive import read_into
-from validation_core.tables.source import BROKEN, Header, Order, worked, working
+from validation_core.tables.archive import _read_into
+from validation_core.tables.source import BROKEN, Order, _Header, _worked, _working
 
 SIMULATIONS = frozenset(
     {"sim", "sims", "sim_id", "simulation", "simulations", "simulation_id", "dataset", "datasets"}
@@ -26,7 +26,7 @@ _STEPS = 8  # soft links followed one after another
 WHOLE = "An HDF5 file must be whole; got one that is truncated or damaged. Save or copy it again."
 
 
-class HdfFile:
+class _HdfFile:
     """An open HDF5 file: its groups and datasets, and their numbers.
 
     Raises:
@@ -74,7 +74,7 @@ class HdfFile:
         return {
             name: entry
             for name, entry in entries.items()
-            if isinstance(entry, h5py.Group) or (is_dataset(entry) and _has_type(entry))
+            if isinstance(entry, h5py.Group) or (_is_dataset(entry) and _has_type(entry))
         }
 
     def _follow(self, group: Any, path: str, steps: int) -> Any:
@@ -96,7 +96,7 @@ class HdfFile:
                 here = here[name] if link is not None else None
         return here
 
-    def header(self, dataset: Any, name: str) -> Header:
+    def header(self, dataset: Any, name: str) -> _Header:
         """What a dataset declares.
 
         Raises:
@@ -106,9 +106,9 @@ class HdfFile:
             reason = (
                 _no_array(name)
                 if dataset.shape is None or dataset.dtype.kind == "O"
-                else refusal(dataset, name, self.limit)
+                else _refusal(dataset, name, self.limit)
             )
-            declared = Header(tuple(int(s) for s in dataset.shape or ()), dataset.dtype)
+            declared = _Header(tuple(int(s) for s in dataset.shape or ()), dataset.dtype)
         except BROKEN:
             raise ValueError(WHOLE) from None
         if reason:
@@ -122,7 +122,7 @@ class HdfFile:
             ValueError: when its bytes are missing or damaged.
         """
         try:
-            return worked(read_dataset(dataset, self._stream, self._length))
+            return _worked(_read_dataset(dataset, self._stream, self._length))
         except BROKEN:
             raise ValueError(
                 f"The bytes of an array must be whole; got {source.label(name)!r} truncated or "
@@ -147,7 +147,7 @@ class HdfFile:
         return ()
 
 
-def is_dataset(member: Any) -> bool:
+def _is_dataset(member: Any) -> bool:
     """Whether a member of a group is an array rather than a group."""
     import h5py
 
@@ -173,7 +173,7 @@ def _no_array(name: str) -> str:
     )
 
 
-def is_scale(dataset: Any) -> bool:
+def _is_scale(dataset: Any) -> bool:
     """Whether a dataset only labels an axis."""
     try:
         return bool(dataset.attrs.get("CLASS") == b"DIMENSION_SCALE")
@@ -190,7 +190,7 @@ _WORDS = 2**20
 _DEFLATE, _SHUFFLE, _FLETCHER32 = 1, 2, 3  # the filters' numbers in the format
 
 
-def refusal(dataset: Any, name: str, limit: int) -> str | None:
+def _refusal(dataset: Any, name: str, limit: int) -> str | None:
     """Why the bytes of a dataset are not read, known from its headers; or None."""
     from h5py import h5d, h5t
 
@@ -235,7 +235,7 @@ def _refused_chunks(dataset: Any, plist: Any, shown: str, limit: int) -> str | N
     return None
 
 
-def read_dataset(dataset: Any, stream: BinaryIO, length: int) -> NDArray[Any]:
+def _read_dataset(dataset: Any, stream: BinaryIO, length: int) -> NDArray[Any]:
     """The numbers of a dataset that was not refused.
 
     Args:
@@ -260,7 +260,7 @@ def read_dataset(dataset: Any, stream: BinaryIO, length: int) -> NDArray[Any]:
     if array.nbytes and (offset is None or offset + array.nbytes > length):
         raise EOFError
     stream.seek(offset or 0)
-    return read_into(stream, array)
+    return _read_into(stream, array)
 
 
 def _from_chunks(dataset: Any, plist: Any, array: NDArray[Any], length: int) -> NDArray[Any]:
@@ -322,14 +322,14 @@ _NAMES = 4096
 _TEXT = 2**20  # bytes of names that are read
 
 
-class HdfArrays:
+class _HdfArrays:
     """The arrays at the root of an HDF5 file, or in its one group that holds arrays with roles.
 
     Raises:
         ValueError: for a file that is damaged, or whose groups leave it open what is meant.
     """
 
-    def __init__(self, file: HdfFile) -> None:
+    def __init__(self, file: _HdfFile) -> None:
         self._file = file
         self._found = self._place()
         self.order: Order | None = None
@@ -343,34 +343,34 @@ class HdfArrays:
         """The datasets of the root, or of the one group that holds some with roles."""
         root = self._file.members()
         here = _datasets(root)
-        if source.roles(here).found:
+        if source._roles(here).found:
             return here
         inside = {}
         for name, group in list(root.items())[:64]:
-            if not is_dataset(group):
+            if not _is_dataset(group):
                 inside[name] = _datasets(self._file.members(group))
-        fitting = [name for name, datasets in inside.items() if source.roles(datasets).found]
+        fitting = [name for name, datasets in inside.items() if source._roles(datasets).found]
         if len(fitting) > 1:
             raise ValueError(
                 f"An HDF5 file must hold its arrays at the root or in one group; got them in "
-                f"{source.listed(fitting)}. Save one table in a file."
+                f"{source._listed(fitting)}. Save one table in a file."
             )
         return inside[fitting[0]] if fitting else here
 
-    def headers(self) -> Mapping[str, Header]:
-        roles = source.roles(self._found).found
+    def headers(self) -> Mapping[str, _Header]:
+        roles = source._roles(self._found).found
         used = set(roles.values())
-        declared: dict[str, Header] = {}
+        declared: dict[str, _Header] = {}
         unread: list[str] = []
         for name, dataset in self._found.items():
             if name in used and self._is_text(dataset, roles, name):
                 self._texts[name] = dataset
-                declared[name] = Header((dataset.size,), np.dtype("U40"))
+                declared[name] = _Header((dataset.size,), np.dtype("U40"))
             elif name in used:
                 declared[name] = self._file.header(dataset, name)
-            elif not is_scale(dataset):
+            elif not _is_scale(dataset):
                 unread.append(name)
-        self.notes = (f"{source.listed(unread)}: left unread, no test knows these.",) * bool(
+        self.notes = (f"{source._listed(unread)}: left unread, no test knows these.",) * bool(
             unread
         )
         if "theta_q" in roles:
@@ -411,7 +411,7 @@ class HdfArrays:
 
 
 def _datasets(members: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: member for name, member in members.items() if is_dataset(member)}
+    return {name: member for name, member in members.items() if _is_dataset(member)}
 
 
 def _axis_order(dims: tuple[str, ...]) -> Order | None:
@@ -461,7 +461,7 @@ class _Variable(NamedTuple):
             yield f"{self.name}[{','.join(map(str, place))}]" if place else self.name
 
 
-class ArviZTree:
+class _ArviZTree:
     """A table in the groups of an ArviZ file.
 
     Raises:
@@ -470,9 +470,9 @@ class ArviZTree:
 
     order: Order | None = "NKD"
 
-    def __init__(self, file: HdfFile, groups: Mapping[str, Any]) -> None:
+    def __init__(self, file: _HdfFile, groups: Mapping[str, Any]) -> None:
         self._file = file
-        self._groups = {n: g for n, g in groups.items() if not is_dataset(g)}
+        self._groups = {n: g for n, g in groups.items() if not _is_dataset(g)}
         self.notes: tuple[str, ...] = ()
         posterior = [v for v in self._variables("posterior") if v.draws is not None]
         if not posterior or any(v.sims is None for v in posterior):
@@ -482,7 +482,7 @@ class ArviZTree:
             raise ValueError(
                 f"An ArviZ file must hold posterior draws for many simulations; missing: a "
                 f"dimension of simulations in the group posterior{ranks}; got: "
-                f"{source.listed(self._groups)}. {_HOW}"
+                f"{source._listed(self._groups)}. {_HOW}"
             )
         self._sizes = (posterior[0].sims or 0, posterior[0].draws or 0)
         self._check_sizes(posterior)
@@ -490,7 +490,7 @@ class ArviZTree:
         self._drawn = [v for v in posterior if v.name in self._truth]
         self._data = self._observations()
         unread = [v.name for v in posterior if v.name not in self._truth]
-        self.notes = (f"{source.listed(unread)}: left unread, without a truth.",) * bool(unread)
+        self.notes = (f"{source._listed(unread)}: left unread, without a truth.",) * bool(unread)
 
     def close(self) -> None:
         self._file.close()
@@ -503,7 +503,7 @@ class ArviZTree:
         for name, dataset in self._file.members(self._groups[group]).items():
             if (
                 hasattr(dataset, "dtype")
-                and not is_scale(dataset)
+                and not _is_scale(dataset)
                 and dataset.dtype.kind in "fiub"
             ):
                 header = self._file.header(dataset, name)
@@ -517,7 +517,7 @@ class ArviZTree:
         if len(sizes) > 1:
             raise ValueError(
                 f"The variables of the group posterior must have equally many simulations and "
-                f"draws; got {source.listed(map(str, sizes))}. {_HOW}"
+                f"draws; got {source._listed(map(str, sizes))}. {_HOW}"
             )
 
     def _truths(self, drawn: Sequence[_Variable]) -> dict[str, _Variable]:
@@ -533,8 +533,8 @@ class ArviZTree:
                 return truths
         raise ValueError(
             f"An ArviZ file must hold the truths that were simulated; missing: a group truth, "
-            f"true_parameters or prior with {source.listed(wanted)} for {self._sizes[0]:,} "
-            f"simulations; got: {source.listed(self._groups)}. {_HOW}"
+            f"true_parameters or prior with {source._listed(wanted)} for {self._sizes[0]:,} "
+            f"simulations; got: {source._listed(self._groups)}. {_HOW}"
         )
 
     def _observations(self) -> list[_Variable]:
@@ -545,7 +545,7 @@ class ArviZTree:
         raise ValueError(
             f"An ArviZ file must hold the data of each simulation; missing: variables over "
             f"{self._sizes[0]:,} simulations in observed_data, prior_predictive or constant_data; "
-            f"got: {source.listed(self._groups)}. {_HOW}"
+            f"got: {source._listed(self._groups)}. {_HOW}"
         )
 
     def _at_each(self, variable: _Variable) -> bool:
@@ -555,16 +555,16 @@ class ArviZTree:
             return variable.sims == n and variable.draws in (None, 1)
         return variable.draws == n
 
-    def headers(self) -> Mapping[str, Header]:
+    def headers(self) -> Mapping[str, _Header]:
         n, k = self._sizes
         d, m = (sum(v.columns for v in many) for many in (self._drawn, self._data))
         truth = [self._truth[v.name] for v in self._drawn]
         return {
-            "theta": Header((n, d), _declared_dtype(truth)),
-            "x": Header((n, m), _declared_dtype(self._data)),
-            "theta_q": Header((n, k, d), _declared_dtype(self._drawn)),
-            "theta_names": Header((d,), np.dtype("U40")),
-            "x_names": Header((m,), np.dtype("U40")),
+            "theta": _Header((n, d), _declared_dtype(truth)),
+            "x": _Header((n, m), _declared_dtype(self._data)),
+            "theta_q": _Header((n, k, d), _declared_dtype(self._drawn)),
+            "theta_names": _Header((d,), np.dtype("U40")),
+            "x_names": _Header((m,), np.dtype("U40")),
         }
 
     def load(self, name: str) -> NDArray[Any]:
@@ -590,7 +590,7 @@ class ArviZTree:
         return self._file.load(variable.dataset, variable.name).transpose(variable.axes)
 
 
-def _with_axes(name: str, dataset: Any, header: Header, dims: tuple[str, ...]) -> _Variable:
+def _with_axes(name: str, dataset: Any, header: _Header, dims: tuple[str, ...]) -> _Variable:
     groups = (SIMULATIONS, _CHAINS, DRAWS)
     places = [[i for i, dim in enumerate(dims) if dim in group][:1] for group in groups]
     special = [i for place in places for i in place]
@@ -611,7 +611,7 @@ def _with_axes(name: str, dataset: Any, header: Header, dims: tuple[str, ...]) -
 
 
 def _working_dtype(variables: Sequence[_Variable]) -> np.dtype[Any]:
-    return np.result_type(*(working(v.dtype) for v in variables))
+    return np.result_type(*(_working(v.dtype) for v in variables))
 
 
 def _declared_dtype(variables: Sequence[_Variable]) -> np.dtype[Any]:

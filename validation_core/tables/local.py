@@ -25,7 +25,7 @@ _VISITED = 20_000
 _DEPTH = 6
 
 
-class Listing(NamedTuple):
+class _Listing(NamedTuple):
     """Files that can be read, as texts that `within` takes, and what is said when some are not
     listed."""
 
@@ -76,7 +76,7 @@ def within(folder: Path, text: str) -> Path:
     return path
 
 
-def listing(folder: Path) -> Listing:
+def listing(folder: Path) -> _Listing:
     """The files below a folder that can be read, by name; links are left out."""
     files: list[str] = []
     cut = None
@@ -86,7 +86,7 @@ def listing(folder: Path) -> Listing:
             break
         if path.suffix.lower() in ENDINGS:
             files.append(path.relative_to(folder).as_posix())
-    return Listing(tuple(files), cut)
+    return _Listing(tuple(files), cut)
 
 
 def _walk(folder: Path, depth: int) -> Iterator[Path]:
@@ -133,7 +133,7 @@ def sample_path(name: str) -> Path:
     return SAMPLE_FOLDER / f"{name}.npz"
 
 
-def sample_arrays(name: str) -> dict[str, NDArray[Any]]:
+def _sample_arrays(name: str) -> dict[str, NDArray[Any]]:
     """The arrays of a sample, made anew: theta (N, 2), x (N, 5), theta_q (N, K, 2), names."""
     rng = stream(0, "sample", name)
     design = np.stack([np.ones_like(_PLACES), _PLACES], axis=1)  # (5, 2)
@@ -153,8 +153,8 @@ def sample_arrays(name: str) -> dict[str, NDArray[Any]]:
     }
 
 
-def write_samples(folder: Path = SAMPLE_FOLDER) -> None:
+def _write_samples(folder: Path = SAMPLE_FOLDER) -> None:
     """Make the files anew."""
     for name in SAMPLES:
-        table: Any = sample_arrays(name)
+        table: Any = _sample_arrays(name)
         np.savez_compressed(folder / f"{name}.npz", **table)

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, NamedTuple
 from numpy.typing import NDArray
 
 from validation_core.tables import archive, guarded, source, table
-from validation_core.tables.source import LIMIT, Header, Order, Source
+from validation_core.tables.source import LIMIT, Order, _Header, _Source
 from validation_core.tables.table import Upload
 
 File = Path | str | bytes | BinaryIO
@@ -45,18 +45,18 @@ def read(file: File, *, order: Order | None = None, limit: int = LIMIT, name: st
         AmbiguousOrder: when N = K and no order is given.
         ValueError: for everything else that cannot be diagnosed.
     """
-    with opened(file, name, limit) as reader:
-        declared = source.accepted(reader.headers(), limit)
-        known = source.roles(declared)
-        table.require(known.found, tuple(declared))
+    with _opened(file, name, limit) as reader:
+        declared = source._accepted(reader.headers(), limit)
+        known = source._roles(declared)
+        table._require(known.found, tuple(declared))
         arrays = {role: reader.load(name) for role, name in known.found.items()}
         notes = known.notes + reader.notes
         types = {role: declared[array].dtype for role, array in known.found.items()}
-        return table.assemble(arrays, notes, order or reader.order, types)
+        return table._assemble(arrays, notes, order or reader.order, types)
 
 
 @contextmanager
-def opened(file: File, name: str = "", limit: int = LIMIT) -> Iterator[Source]:
+def _opened(file: File, name: str = "", limit: int = LIMIT) -> Iterator[_Source]:
     """The source that a file is; only what is opened here is closed.
 
     Raises:
@@ -64,14 +64,14 @@ def opened(file: File, name: str = "", limit: int = LIMIT) -> Iterator[Source]:
     """
     with _stream(file) as stream:
         path = Path(file) if isinstance(file, Path | str) else None
-        reader = _source(stream, path, stem(name or str(path or _called(stream))), limit)
+        reader = _source(stream, path, _stem(name or str(path or _called(stream))), limit)
         try:
             yield reader
         finally:
             reader.close()
 
 
-def stem(name: str) -> str:
+def _stem(name: str) -> str:
     """What an array is called after its file: without folders and without the last ending."""
     last = name.replace("\\", "/").rpartition("/")[2]
     return last.rpartition(".")[0] or last or "array"
@@ -99,16 +99,16 @@ def _stream(file: File) -> Iterator[BinaryIO]:
         yield stream
 
 
-def _source(stream: BinaryIO, path: Path | None, stem: str, limit: int) -> Source:
+def _source(stream: BinaryIO, path: Path | None, stem: str, limit: int) -> _Source:
     stream.seek(0)
     first = stream.read(_FIRST)
     if first.startswith(b"PK"):
-        return archive.Npz(stream)
+        return archive._Npz(stream)
     if first.startswith(b"\x93NUMPY"):
-        return archive.Npy(stream, stem)
+        return archive._Npy(stream, stem)
     text = not first.startswith(tuple(_REFUSED)) and _text(first)
     if text or first.startswith((source.HDF5, source.PARQUET)):
-        return guarded.Guarded(stream, path, stem, limit)
+        return guarded._Guarded(stream, path, stem, limit)
     raise ValueError(f"A file must be {_KNOWN}; got {_kind(first)}. {archive.SAVE}")
 
 
@@ -141,8 +141,8 @@ class _OpenFile:
     """A file, open, with the roles that its arrays play."""
 
     label: str
-    source: Source
-    headers: Mapping[str, Header]
+    source: _Source
+    headers: Mapping[str, _Header]
     roles: Mapping[str, str]
     notes: tuple[str, ...]
     loaded: dict[str, NDArray[Any]] = field(default_factory=dict)
@@ -183,7 +183,7 @@ def read_files(
         raise ValueError(f"From 1 to {FILES} files can be read at once; got {len(files)}.")
     with ExitStack() as stack:
         parts = [_part(name, file, stack, limit) for name, file in files]
-        source.together([part.headers for part in parts], limit)
+        source._together([part.headers for part in parts], limit)
         tables = [[part] for part in parts if part.whole]
         tables += _merged([part for part in parts if not part.whole], parts)
         # In the order in which the files came.
@@ -194,13 +194,13 @@ def read_files(
 
 
 def _part(name: str, file: File, held: ExitStack, limit: int) -> _OpenFile:
-    label = source.label(stem(name)) or "table"
+    label = source.label(_stem(name)) or "table"
     try:
-        reader = held.enter_context(opened(file, name, limit))
-        declared = source.accepted(reader.headers(), limit)
+        reader = held.enter_context(_opened(file, name, limit))
+        declared = source._accepted(reader.headers(), limit)
     except ValueError as error:
         raise ValueError(f"In the file {label!r}: {error}") from None
-    known = source.roles(declared)
+    known = source._roles(declared)
     return _OpenFile(label, reader, declared, known.found, known.notes + reader.notes)
 
 
@@ -214,7 +214,7 @@ def _merged(parts: Sequence[_OpenFile], every: Sequence[_OpenFile]) -> list[list
     for members in tables:
         roles = [role for part in members for role in part.roles]
         try:
-            table.require(roles, roles)
+            table._require(roles, roles)
         except ValueError:
             raise _refusal(every, "files that do not make whole tables") from None
         if twice := sorted({r for r in roles if roles.count(r) > 1 and not r.endswith("_names")}):
@@ -224,7 +224,7 @@ def _merged(parts: Sequence[_OpenFile], every: Sequence[_OpenFile]) -> list[list
 
 
 def _refusal(parts: Sequence[_OpenFile], what: str) -> ValueError:
-    holds = "; ".join(f"{part.label!r} holds {source.listed(part.headers)}" for part in parts[:9])
+    holds = "; ".join(f"{part.label!r} holds {source._listed(part.headers)}" for part in parts[:9])
     more = f"; and {len(parts) - 9} more" * (len(parts) > 9)
     return ValueError(
         f"Several files must be whole tables, or together make one of theta, x and theta_q (or p "
@@ -241,7 +241,7 @@ def _upload(members: Sequence[_OpenFile], order: Order | None) -> Upload:
     types = {
         role: part.headers[name].dtype for part in members for role, name in part.roles.items()
     }
-    return table.assemble(arrays, notes, order or file_order, types)
+    return table._assemble(arrays, notes, order or file_order, types)
 
 
 def _different(labels: Sequence[str]) -> list[str]:
@@ -260,7 +260,7 @@ def _different(labels: Sequence[str]) -> list[str]:
 # ---- What a file declares, before any of its numbers are read ----
 
 
-class Declared(NamedTuple):
+class _Declared(NamedTuple):
     """One array of a file: its name as shown, its role or None, and what its header says."""
 
     name: str
@@ -273,7 +273,7 @@ class Declared(NamedTuple):
 class Preview:
     """Sizes of a file, as far as its headers tell."""
 
-    arrays: tuple[Declared, ...]
+    arrays: tuple[_Declared, ...]
     nbytes: int
     """Bytes that its arrays take in memory."""
     n: int | None = None
@@ -297,19 +297,19 @@ def preview(file: File, *, limit: int = LIMIT, name: str = "") -> Preview:
     Raises:
         ValueError: for a file whose headers cannot be read.
     """
-    with opened(file, name, limit) as reader:
+    with _opened(file, name, limit) as reader:
         declared = reader.headers()
-    known = source.roles(declared).found
+    known = source._roles(declared).found
     by_name = {array: role for role, array in known.items()}
     problem = None
     try:
-        source.accepted(declared, limit)
-        table.require(known, tuple(declared))
+        source._accepted(declared, limit)
+        table._require(known, tuple(declared))
     except ValueError as refusal:
         problem = str(refusal)
     return Preview(
         arrays=tuple(
-            Declared(source.label(array), by_name.get(array), header.shape, str(header.dtype))
+            _Declared(source.label(array), by_name.get(array), header.shape, str(header.dtype))
             for array, header in list(declared.items())[: source.ARRAYS]
         ),
         nbytes=sum(header.nbytes for header in declared.values()),
@@ -318,7 +318,7 @@ def preview(file: File, *, limit: int = LIMIT, name: str = "") -> Preview:
     )
 
 
-def _sizes(headers: Mapping[str, Header]) -> dict[str, int | None]:
+def _sizes(headers: Mapping[str, _Header]) -> dict[str, int | None]:
     """N, K, D, M as the shapes of the arrays tell them."""
     shapes = {role: header.shape for role, header in headers.items() if header.shape}
     if "theta" not in shapes:

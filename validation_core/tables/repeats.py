@@ -25,7 +25,7 @@ _DISTINCT = 0.9  # share of draws
 _MOST = 0.5  # of rows
 
 
-def on_a_grid(column: Array) -> bool:
+def _on_a_grid(column: Array) -> bool:
     """Whole numbers, or numbers rounded to some step: they tie by right."""
     values = np.unique(column).astype(np.float64)
     steps = np.diff(values)
@@ -35,7 +35,7 @@ def on_a_grid(column: Array) -> bool:
     return bool(np.abs(steps / unit - np.rint(steps / unit)).max() < 0.05)
 
 
-def codes(rows: Array) -> NDArray[np.intp]:
+def _codes(rows: Array) -> NDArray[np.intp]:
     """(N,): the same number for the same row."""
     flat = np.ascontiguousarray(rows)
     bytewise = flat.view(np.dtype((np.void, flat.dtype.itemsize * flat.shape[1])))[:, 0]
@@ -43,7 +43,7 @@ def codes(rows: Array) -> NDArray[np.intp]:
     return inverse
 
 
-def again(theta: Array, x: Array) -> NDArray[np.bool_]:
+def _again(theta: Array, x: Array) -> NDArray[np.bool_]:
     """(N,): rows that hold the theta and x of an earlier row, which is the same simulation.
 
     A row that learns and its copy that is tested would make a right q look wrong. What lies on a
@@ -51,7 +51,7 @@ def again(theta: Array, x: Array) -> NDArray[np.bool_]:
     """
     n = len(theta)
     repeated = np.zeros(n, dtype=bool)
-    known = codes(theta)
+    known = _codes(theta)
     earlier: set[tuple[int, bytes]] = set()
     for i in np.flatnonzero(np.bincount(known)[known] > 1):
         simulation = (int(known[i]), x[i].tobytes())
@@ -60,11 +60,11 @@ def again(theta: Array, x: Array) -> NDArray[np.bool_]:
     if not repeated.any() or repeated.sum() == n - 1:
         return np.zeros(n, dtype=bool)
     columns = [*theta.T[:_PARAMETERS], *x.T[:_COLUMNS]]
-    grid = all(on_a_grid(column) for column in columns)
+    grid = all(_on_a_grid(column) for column in columns)
     return np.zeros(n, dtype=bool) if grid else repeated
 
 
-def once(found: NDArray[np.bool_]) -> tuple[str, ...]:
+def _once(found: NDArray[np.bool_]) -> tuple[str, ...]:
     """What is said of rows (N,) that were left out because they repeat another."""
     lost = int(found.sum())
     return (
@@ -74,10 +74,10 @@ def once(found: NDArray[np.bool_]) -> tuple[str, ...]:
     ) * bool(lost)
 
 
-def rows(data: PosteriorTable, fine: NDArray[np.intp]) -> Iterator[str]:
+def _rows(data: PosteriorTable, fine: NDArray[np.intp]) -> Iterator[str]:
     """The same simulation twice; what is on a grid repeats by right."""
     n, columns = len(data), data.x.shape[1]
-    known = codes(data.theta)
+    known = _codes(data.theta)
     twice = np.flatnonzero(np.bincount(known)[known] > 1)
     pairs = {(known[i], data.x[i].tobytes()) for i in twice}
     lost = len(twice) - len(pairs)
@@ -95,7 +95,7 @@ def rows(data: PosteriorTable, fine: NDArray[np.intp]) -> Iterator[str]:
         )
 
 
-class Order(NamedTuple):
+class _DrawOrder(NamedTuple):
     """What draws within rows are like, at the worst parameter."""
 
     lag: float
@@ -107,30 +107,30 @@ class Order(NamedTuple):
     repeated: bool
 
 
-def order(data: PosteriorTable, fine: NDArray[np.intp]) -> Order | None:
+def _order(data: PosteriorTable, fine: NDArray[np.intp]) -> _DrawOrder | None:
     """How draws at one x follow each other, from some rows; None where they are too few."""
     n, k = data.q.shape[:2]
     rows = np.unique(np.linspace(0, n - 1, min(n, _ROWS)).astype(np.intp))
     if k < _FEW or not len(fine):
         return None
     columns = (data.q[rows, : min(k, _DRAWS), j].astype(np.float64) for j in fine[:_COLUMNS])
-    orders = [_order(column[np.ptp(column, axis=1) > 0]) for column in columns]
+    orders = [_order_within(column[np.ptp(column, axis=1) > 0]) for column in columns]
     lag, rising, distinct = (list(each) for each in zip(*orders, strict=True))
     least = max(_CORRELATED, _SURE / np.sqrt(len(rows) * min(k, _DRAWS)))
     few = min(distinct) < _DISTINCT
     at = fine[int(np.argmin(distinct))]
-    return Order(
+    return _DrawOrder(
         max(lag),
         max(rising) > _MOST,
         min(distinct),
         max(lag) > least,
-        few and not on_a_grid(data.q[rows, 0, at]),
+        few and not _on_a_grid(data.q[rows, 0, at]),
     )
 
 
-def draws(data: PosteriorTable, fine: NDArray[np.intp]) -> Iterator[str]:
+def _draws(data: PosteriorTable, fine: NDArray[np.intp]) -> Iterator[str]:
     """Draws that are sorted, a chain, or repeated: ranks take them for independent."""
-    pattern = order(data, fine)
+    pattern = _order(data, fine)
     if pattern is None:
         return
     if pattern.correlated:
@@ -148,10 +148,10 @@ def draws(data: PosteriorTable, fine: NDArray[np.intp]) -> Iterator[str]:
         )
 
 
-def smooth(theta: Array) -> NDArray[np.intp]:
+def _smooth(theta: Array) -> NDArray[np.intp]:
     """Parameters that vary and do not lie on a grid, of the first hundred that vary."""
     moving = np.flatnonzero(theta.max(axis=0) > theta.min(axis=0))[:_PARAMETERS]
-    return np.array([j for j in moving if not on_a_grid(theta[:, j])], np.intp)
+    return np.array([j for j in moving if not _on_a_grid(theta[:, j])], np.intp)
 
 
 def faults(data: PosteriorTable) -> tuple[Fault, ...]:
@@ -159,11 +159,11 @@ def faults(data: PosteriorTable) -> tuple[Fault, ...]:
 
     Sorted draws are none: their ranks are those of the same draws in any order.
     """
-    fine = smooth(data.theta)
+    fine = _smooth(data.theta)
     if len(data) < 2 or not len(fine):
         return ()
-    pattern, (n, k) = order(data, fine), data.q.shape[:2]
-    known = codes(data.theta)
+    pattern, (n, k) = _order(data, fine), data.q.shape[:2]
+    known = _codes(data.theta)
     there = (data.q[..., fine[0]] == data.theta[:, None, fine[0]]).any(axis=1).sum()
     checks: dict[Fault, bool] = {
         "chain": pattern is not None and pattern.correlated and not pattern.sorted_,
@@ -174,7 +174,7 @@ def faults(data: PosteriorTable) -> tuple[Fault, ...]:
     return tuple(fault for fault, yes in checks.items() if yes)
 
 
-def _order(column: Array) -> tuple[float, float, float]:
+def _order_within(column: Array) -> tuple[float, float, float]:
     """Of draws (rows, K) that vary: their lag-1 correlation, and the share of rows that are
     sorted and of draws that are distinct."""
     if not len(column):
@@ -198,7 +198,7 @@ _GOLDEN, _MIXER = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)
 _SALT = np.array([0xD1CE], np.uint64)
 
 
-def shared(data: PosteriorTable) -> NDArray[np.int64] | None:
+def _shared(data: PosteriorTable) -> NDArray[np.int64] | None:
     """The group (N,) of each row, numbered from 0; None where every row has draws of its own.
 
     Rows of one group hold the same K draws, in any order. Discrete parameters repeat sets by
@@ -260,11 +260,11 @@ def _sets(q: Array, rows: NDArray[np.int64]) -> Words:
         block = np.ascontiguousarray(q[rows[part]])
         bits = block.view(f"u{block.dtype.itemsize}").reshape(-1, d).astype(np.uint64, copy=False)
         # Of simple numbers only the highest bits are set, which a product would lose.
-        draws = (bits ^ (bits >> np.uint64(32))) @ odd
-        draws ^= draws >> np.uint64(29)
-        draws *= _MIXER
-        draws ^= draws >> np.uint64(32)
-        out[part] = draws.reshape(-1, k).sum(axis=1, dtype=np.uint64)
+        _draws = (bits ^ (bits >> np.uint64(32))) @ odd
+        _draws ^= _draws >> np.uint64(29)
+        _draws *= _MIXER
+        _draws ^= _draws >> np.uint64(32)
+        out[part] = _draws.reshape(-1, k).sum(axis=1, dtype=np.uint64)
     return out
 
 

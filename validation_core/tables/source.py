@@ -60,7 +60,7 @@ BROKEN = (
 """What libraries raise at a damaged file; a warning where warnings are errors."""
 
 
-class Header(NamedTuple):
+class _Header(NamedTuple):
     """What a file declares about one of its arrays."""
 
     shape: tuple[int, ...]
@@ -69,10 +69,10 @@ class Header(NamedTuple):
     @property
     def nbytes(self) -> int:
         """Bytes of the array as stored or as worked on, by Python's unbounded integers."""
-        return math.prod(self.shape) * max(self.dtype.itemsize, working(self.dtype).itemsize)
+        return math.prod(self.shape) * max(self.dtype.itemsize, _working(self.dtype).itemsize)
 
 
-class Source(Protocol):
+class _Source(Protocol):
     """A file of some format, opened and found whole as far as its headers tell."""
 
     order: Order | None
@@ -80,7 +80,7 @@ class Source(Protocol):
     notes: tuple[str, ...]
     """What a user should know about what was left unread."""
 
-    def headers(self) -> Mapping[str, Header]:
+    def headers(self) -> Mapping[str, _Header]:
         """Each array by its name in the file, unread.
 
         Raises:
@@ -101,7 +101,7 @@ class Source(Protocol):
         ...
 
 
-def working(dtype: np.dtype[Any]) -> np.dtype[Any]:
+def _working(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """The type an array is worked on in: small numbers become float32, large ones float64."""
     if dtype.kind not in "fiub":
         return dtype
@@ -109,13 +109,13 @@ def working(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return np.dtype(np.float64) if wide.itemsize > 8 else wide
 
 
-def worked(array: NDArray[Any]) -> NDArray[Any]:
+def _worked(array: NDArray[Any]) -> NDArray[Any]:
     """The array in its working type, copied only where that is another one."""
     with np.errstate(over="ignore", invalid="ignore"):
-        return array.astype(working(array.dtype), copy=False)
+        return array.astype(_working(array.dtype), copy=False)
 
 
-def accepted(declared: Mapping[str, Header], limit: int) -> Mapping[str, Header]:
+def _accepted(declared: Mapping[str, _Header], limit: int) -> Mapping[str, _Header]:
     """The headers, if nothing in them is an object or more than memory is given for.
 
     Raises:
@@ -125,7 +125,7 @@ def accepted(declared: Mapping[str, Header], limit: int) -> Mapping[str, Header]
     if objects:
         raise ValueError(
             f"Arrays must hold plain numbers or text; got pickled Python objects in "
-            f"{listed(objects)}, which are never loaded. Save them as numbers, names with "
+            f"{_listed(objects)}, which are never loaded. Save them as numbers, names with "
             f".astype(str), or leave them out."
         )
     if len(declared) > ARRAYS:
@@ -144,7 +144,7 @@ def accepted(declared: Mapping[str, Header], limit: int) -> Mapping[str, Header]
     if total > limit:
         name, largest = max(declared.items(), key=lambda item: item[1].nbytes)
         raise ValueError(
-            f"The arrays of a file must take at most {size(limit)}; got {size(total)} declared "
+            f"The arrays of a file must take at most {_size(limit)}; got {_size(total)} declared "
             f"by its headers, most of it {label(name)!r} of shape {largest.shape} in "
             f"{largest.dtype}. Keep fewer draws at each x (50 to 200 are plenty) or save as "
             f"float32."
@@ -152,7 +152,7 @@ def accepted(declared: Mapping[str, Header], limit: int) -> Mapping[str, Header]
     return declared
 
 
-def together(several: Sequence[Mapping[str, Header]], limit: int) -> None:
+def _together(several: Sequence[Mapping[str, _Header]], limit: int) -> None:
     """Refuse files that are small enough alone but not together.
 
     Raises:
@@ -161,13 +161,13 @@ def together(several: Sequence[Mapping[str, Header]], limit: int) -> None:
     total = sum(header.nbytes for declared in several for header in declared.values())
     if total > limit:
         raise ValueError(
-            f"The arrays of files that are read together must take at most {size(limit)}; got "
-            f"{size(total)} in {len(several)} files. Keep fewer draws at each x, or compare fewer "
-            f"tables."
+            f"The arrays of files that are read together must take at most {_size(limit)}; got "
+            f"{_size(total)} in {len(several)} files. Keep fewer draws at each x, or compare "
+            f"fewer tables."
         )
 
 
-def size(count: int) -> str:
+def _size(count: int) -> str:
     """A number of bytes, in words."""
     for unit in ("bytes", "kB", "MB", "GB", "TB"):
         if count < 1000:
@@ -199,14 +199,14 @@ ROLES: Mapping[str, tuple[str, ...]] = {
 _LABEL_LENGTH = 40
 
 
-class Roles(NamedTuple):
+class _Roles(NamedTuple):
     """Array name for each role that was found, and what is said about the others."""
 
     found: dict[str, str]
     notes: tuple[str, ...]
 
 
-def roles(arrays: Iterable[str]) -> Roles:
+def _roles(arrays: Iterable[str]) -> _Roles:
     """Which array plays which role; capitals do not matter, the first alias present wins."""
     present: dict[str, str] = {}
     for name in arrays:
@@ -217,7 +217,7 @@ def roles(arrays: Iterable[str]) -> Roles:
         if names:
             by_role[role] = names[0]
     used = set(by_role.values())
-    return Roles(by_role, tuple(_unread(name) for name in arrays if name not in used))
+    return _Roles(by_role, tuple(_unread(name) for name in arrays if name not in used))
 
 
 def _unread(name: str) -> str:
@@ -234,14 +234,14 @@ def label(text: str, longest: int = _LABEL_LENGTH) -> str:
     return printable if len(printable) <= longest else printable[: longest - 1] + "…"
 
 
-def listed(names: Iterable[str]) -> str:
+def _listed(names: Iterable[str]) -> str:
     """Names fit to be shown, in a row; at most twenty of them."""
     texts = [label(name) or "(no name)" for name in names]
     more = f" and {len(texts) - 20} more" if len(texts) > 20 else ""
     return ", ".join(texts[:20]) + more or "nothing"
 
 
-def labels_or_numbers(
+def _labels_or_numbers(
     given: NDArray[Any] | None, stem: str, count: int
 ) -> tuple[tuple[str, ...], str | None]:
     """`count` labels, and a warning when the given ones cannot be used."""

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from validation_core import keys
 from validation_core.tables import checks, floats, repeats, source
 from validation_core.tables.densities import (
-    offset_sentences,
-    read_densities,
-    read_observed,
-    unfinished_densities,
-    unused_extras,
+    _offset_sentences,
+    _read_densities,
+    _read_observed,
+    _unfinished_densities,
+    _unused_extras,
 )
 from validation_core.tables.floats import Range
 from validation_core.tables.source import AmbiguousOrder, Order
@@ -48,14 +48,14 @@ class Upload:
     def extreme(self) -> tuple[tuple[Range, ...], tuple[Range, ...]]:
         """Columns of theta and of x whose squares no float holds; two samples have no x."""
         if isinstance(self.data, PosteriorTable):
-            return floats.extreme(self.data, self.names, self.x_names)
+            return floats._extreme(self.data, self.names, self.x_names)
         both = PosteriorTable(self.data.p.theta, self.data.p.x, self.data.q.theta[:, None])
-        return floats.extreme(both, self.names, ())
+        return floats._extreme(both, self.names, ())
 
     @cached_property
     def groups(self) -> NDArray[np.int64] | None:
         """The group (N,) of each row, whose rows hold one set of draws; None where none share."""
-        return repeats.shared(self.data) if isinstance(self.data, PosteriorTable) else None
+        return repeats._shared(self.data) if isinstance(self.data, PosteriorTable) else None
 
     @property
     def n(self) -> int:
@@ -90,17 +90,17 @@ class Upload:
         Raises:
             ValueError: as `read` does.
         """
-        known = source.roles(arrays)
+        known = source._roles(arrays)
         numbers = {
-            role: arrays[name].astype(source.working(arrays[name].dtype), copy=False)
+            role: arrays[name].astype(source._working(arrays[name].dtype), copy=False)
             for role, name in known.found.items()
         }
-        require(known.found, tuple(arrays))
+        _require(known.found, tuple(arrays))
         declared = {role: arrays[name].dtype for role, name in known.found.items()}
-        return assemble(numbers, known.notes, order, declared)
+        return _assemble(numbers, known.notes, order, declared)
 
 
-def require(found: Collection[str], present: Collection[str]) -> None:
+def _require(found: Collection[str], present: Collection[str]) -> None:
     """Refuse arrays that make neither a table nor two samples.
 
     Raises:
@@ -111,7 +111,7 @@ def require(found: Collection[str], present: Collection[str]) -> None:
     wanted = pair if {*pair} & {*found} and not {"theta", "theta_q"} & {*found} else table
     missing = [name for name in wanted if name not in found]
     if missing:
-        listed = source.listed(present)
+        listed = source._listed(present)
         if missing == ["theta_q"]:
             raise ValueError(
                 f"A file must hold draws of q at each x, theta_q (N, K, D); missing: theta_q; "
@@ -125,7 +125,7 @@ def require(found: Collection[str], present: Collection[str]) -> None:
         )
 
 
-def assemble(
+def _assemble(
     arrays: Mapping[str, NDArray[Any]],
     notes: tuple[str, ...],
     order: Order | None,
@@ -148,32 +148,32 @@ def _table(
     order: Order | None,
     declared: Mapping[str, np.dtype[Any]],
 ) -> Upload:
-    theta = as_matrix("theta", real_numbers("theta", arrays["theta"]))
-    x = as_data(real_numbers("x", arrays["x"]), len(theta))
+    theta = _as_matrix("theta", _real_numbers("theta", arrays["theta"]))
+    x = _as_data(_real_numbers("x", arrays["x"]), len(theta))
     n, d = theta.shape
-    q, saved_order = as_draws(real_numbers("theta_q", arrays["theta_q"]), n, d, order)
-    densities, density_warnings = read_densities(arrays, (n, q.shape[1]), saved_order)
-    keep, dropped = checks.finite({"theta": theta, "x": x, "theta_q": q})
+    q, saved_order = _as_draws(_real_numbers("theta_q", arrays["theta_q"]), n, d, order)
+    densities, density_warnings = _read_densities(arrays, (n, q.shape[1]), saved_order)
+    keep, dropped = checks._finite({"theta": theta, "x": x, "theta_q": q})
     if not keep.all():
         theta, x, q = theta[keep], x[keep], q[keep]
         densities = {name: array[keep] for name, array in densities.items()}
-    observed, told_observed = read_observed(arrays, x.shape[1], d)
+    observed, told_observed = _read_observed(arrays, x.shape[1], d)
     observed_draws = {"theta_o": observed[1]} if observed else {}
-    same = floats.alike({"theta": theta, "theta_q": q, **observed_draws}, declared)
+    same = floats._alike({"theta": theta, "theta_q": q, **observed_draws}, declared)
     theta, q = same.arrays["theta"], same.arrays["theta_q"]
     observed = observed and (observed[0], same.arrays["theta_o"])
     densities, told_log = _one_log_q(densities, declared)
-    again = repeats.again(theta, x)
+    again = repeats._again(theta, x)
     if again.any():
         theta, x, q = theta[~again], x[~again], q[~again]
         densities = {name: array[~again] for name, array in densities.items()}
         dropped |= {"theta and x of another row": int(again.sum())}
     warnings = (
         *same.warnings,
-        *repeats.once(again),
+        *repeats._once(again),
         *density_warnings,
-        *unfinished_densities(densities),
-        *offset_sentences(q, densities.get("log_q_draws")),
+        *_unfinished_densities(densities),
+        *_offset_sentences(q, densities.get("log_q_draws")),
         *told_observed,
     )
     numbers = {"0": theta, "1": x, "2": q, **densities}
@@ -199,7 +199,7 @@ def _one_log_q(
     if len(both) < 2:
         return densities, ()
     # Columns are what `floats` rounds: log q is one, whatever the shape.
-    same = floats.alike({name: array[..., None] for name, array in both.items()}, declared)
+    same = floats._alike({name: array[..., None] for name, array in both.items()}, declared)
     return densities | {name: a[..., 0] for name, a in same.arrays.items()}, same.notes
 
 
@@ -208,22 +208,22 @@ def _samples(
     notes: tuple[str, ...],
     declared: Mapping[str, np.dtype[Any]],
 ) -> Upload:
-    p, q = (as_matrix(name, real_numbers(name, arrays[name])) for name in ("p", "q"))
+    p, q = (_as_matrix(name, _real_numbers(name, arrays[name])) for name in ("p", "q"))
     if p.shape[1] != q.shape[1]:
         raise ValueError(
             f"p (n, d) and q (n', d) must have the same columns; got {p.shape} and {q.shape}. "
             f"Save the same quantities in both."
         )
-    (keep_p, dropped_p), (keep_q, dropped_q) = checks.finite({"p": p}), checks.finite({"q": q})
+    (keep_p, dropped_p), (keep_q, dropped_q) = checks._finite({"p": p}), checks._finite({"q": q})
     p, q = (a if keep.all() else a[keep] for a, keep in ((p, keep_p), (q, keep_q)))
-    same = floats.alike({"p": p, "q": q}, declared)
+    same = floats._alike({"p": p, "q": q}, declared)
     p, q = same.arrays["p"], same.arrays["q"]
     whole = Upload(
         data=TwoSamples(_unconditional(p), _unconditional(q)),
         names=(),
         digest=keys.digest(**{"0": p, "1": q}),
         dropped=dropped_p | dropped_q,
-        warnings=(*same.warnings, *unused_extras(arrays)),
+        warnings=(*same.warnings, *_unused_extras(arrays)),
         notes=(*notes, *same.notes),
     )
     return _labelled(whole, arrays)
@@ -232,9 +232,9 @@ def _samples(
 def _labelled(whole: Upload, arrays: Mapping[str, NDArray[Any]]) -> Upload:
     """The same draws with their labels, and with what a user should know about them."""
     d, m = whole.dims
-    theta_names, theta_warning = source.labels_or_numbers(arrays.get("theta_names"), "theta", d)
-    x_names, told_x = source.labels_or_numbers(arrays.get("x_names"), "x", m)
-    warnings = (*filter(None, (theta_warning, told_x)), *checks.warnings(whole.data, theta_names))
+    theta_names, theta_warning = source._labels_or_numbers(arrays.get("theta_names"), "theta", d)
+    x_names, told_x = source._labels_or_numbers(arrays.get("x_names"), "x", m)
+    warnings = (*filter(None, (theta_warning, told_x)), *checks._warnings(whole.data, theta_names))
     return replace(
         whole, names=theta_names, x_names=x_names, warnings=(*warnings, *whole.warnings)
     )
@@ -247,7 +247,7 @@ def _unconditional(theta: Array) -> Joint:
 # ---- Shapes, recognised or asked about: (N, D), (N, ...), (N, K, D) ----
 
 
-def real_numbers(name: str, array: NDArray[Any]) -> Array:
+def _real_numbers(name: str, array: NDArray[Any]) -> Array:
     """The array, if it holds real numbers and at least one of them.
 
     Raises:
@@ -264,7 +264,7 @@ def real_numbers(name: str, array: NDArray[Any]) -> Array:
     return array
 
 
-def as_matrix(name: str, array: Array) -> Array:
+def _as_matrix(name: str, array: Array) -> Array:
     """Rows by columns: (n, d) as it is, (n,) as one column.
 
     Raises:
@@ -278,7 +278,7 @@ def as_matrix(name: str, array: Array) -> Array:
     return array.reshape(len(array), -1)
 
 
-def as_data(x: Array, n: int) -> Array:
+def _as_data(x: Array, n: int) -> Array:
     """x (N, ...) with trailing axes flattened: (N, M).
 
     Raises:
@@ -292,7 +292,7 @@ def as_data(x: Array, n: int) -> Array:
     return x.reshape(n, -1)
 
 
-def as_draws(q: Array, n: int, d: int, order: Order | None = None) -> tuple[Array, Order]:
+def _as_draws(q: Array, n: int, d: int, order: Order | None = None) -> tuple[Array, Order]:
     """q's draws as (N, K, D), from (N, K, D), (K, N, D), or with K or D left out when it is 1;
     and the order in which they were saved.
 

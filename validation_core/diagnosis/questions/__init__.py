@@ -60,11 +60,11 @@ def by_name(name: str) -> Question[Any]:
     Raises:
         ValueError: for a name that none has.
     """
-    for question in QUESTIONS:
-        if question.name == name:
-            return question
-    known = ", ".join(question.name for question in QUESTIONS)
-    raise ValueError(f"A panel is one of {known}; got {name!r}. Choose one of those.")
+    known = {question.name: question for question in QUESTIONS}
+    if name not in known:
+        names = ", ".join(known)
+        raise ValueError(f"A panel is one of {names}; got {name!r}. Choose one of those.")
+    return known[name]
 
 
 def studies(

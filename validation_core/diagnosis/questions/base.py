@@ -15,16 +15,20 @@ import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
+import plotly.graph_objects as go
 
 from validation_core import models
 from validation_core.diagnosis import tasks
+from validation_core.figures import style
 from validation_core.methods.base import Method
 from validation_core.models import Training
 from validation_core.study import Report, Study
 from validation_core.tables import Upload
+from validation_core.types import Array
 
 if TYPE_CHECKING:
     from validation_core.diagnosis.claims import Claims
@@ -36,16 +40,24 @@ __all__ = [
     "Answer",
     "Answers",
     "Interval",
+    "Json",
     "Names",
     "Question",
+    "Row",
     "Rows",
     "TableStudy",
     "as_numbers",
+    "heat_map",
+    "short_name",
 ]
 
 R = TypeVar("R")
-Rows = list[dict[str, str | float | int]]
-"""A table to read: each row by the titles of its columns."""
+Row = dict[str, str | float | int]
+"""By the titles of the columns."""
+Rows = list[Row]
+"""A table to read."""
+Json = dict[str, Any]
+"""An object of JSON."""
 
 
 class Interval(NamedTuple):
@@ -66,12 +78,12 @@ class Interval(NamedTuple):
         return not math.isnan(self.estimate)
 
 
-def as_numbers(record: Any) -> dict[str, Any]:
+def as_numbers(record: Any) -> Json:
     """Every number of a record as JSON holds it: None for NaN, and no arrays, which figures draw.
 
     An interval becomes three fields.
     """
-    fields: dict[str, Any] = {}
+    fields: Json = {}
     for field in dataclasses.fields(record):
         value = getattr(record, field.name)
         if isinstance(value, Interval):
@@ -82,13 +94,13 @@ def as_numbers(record: Any) -> dict[str, Any]:
     return fields
 
 
-def _drawn(value: Any) -> bool:
+def _drawn(value: object) -> bool:
     """Whether it is an array, or a tuple of some."""
     parts = value if isinstance(value, tuple) else (value,)
     return any(isinstance(part, np.ndarray) for part in parts)
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     if dataclasses.is_dataclass(value):
         return as_numbers(value)
     if isinstance(value, Mapping):
@@ -115,6 +127,61 @@ print(*answer.sentences, sep="\\n")
 for row in answer.rows():
     print(row)
 """
+
+
+def short_name(name: str, letters: int, *, ends: bool = False) -> str:
+    """A user's name as an axis shows it: cut to so many letters, and escaped."""
+    return escape(style.short(name, letters, ends=ends), quote=False)
+
+
+def heat_map(
+    z: Array,
+    sides: Sequence[Array],
+    names: Sequence[str],
+    rows: Array,
+    *,
+    reach: float,
+    middle: float = 0.0,
+    bar: str = "",
+    color: str = style.NULL,
+) -> go.Figure:
+    """Numbers z (U, A) over two columns, blue above the middle and orange below, and rows as dots.
+
+    Args:
+        z: rows up; NaN is blank.
+        sides: places or edges across (A) and up (U).
+        names: of the two columns, escaped.
+        rows: dots (n, 2).
+        reach: where the colours end, from the middle.
+        middle: what is grey.
+        bar: title of the colours.
+        color: of the dots.
+    """
+    heat = {
+        "type": "heatmap",
+        "x": style.f4(sides[0]),
+        "y": style.f4(sides[1]),
+        "z": style.f4(z),
+        "colorscale": [[0.0, style.Q], [0.5, style.NULL], [1.0, style.P]],
+        "zmin": middle - reach,
+        "zmax": middle + reach,
+        "zsmooth": False,
+        "colorbar": {"title": {"text": bar}, "thickness": 10, "outlinewidth": 0, "nticks": 5},
+        "hovertemplate": "(%{x:.3g}, %{y:.3g}): %{z:.2f}<extra></extra>",
+    }
+    dots = {
+        "type": "scatter",
+        "mode": "markers",
+        "x": style.f4(rows[:, 0]),
+        "y": style.f4(rows[:, 1]),
+        "hoverinfo": "skip",
+        "marker": {"size": 3, "color": color, "opacity": 0.6},
+    }
+    axes = [
+        style.Axis(name, (float(side[0]), float(side[-1])))
+        for name, side in zip(names, sides, strict=True)
+    ]
+    return style.figure([heat, dots], x=axes[0], y=axes[1], height=320, right=84)
 
 
 class Names(NamedTuple):
@@ -163,10 +230,7 @@ class TableStudy(Study[R]):
 
 
 class Question(Generic[R]):
-    """One question about q, all of it: what to work out, how its result is told and drawn.
-
-    Figures import plotly: a question imports them inside `figures`, so that workers do without.
-    """
+    """One question about q, all of it: what to work out, how its result is told and drawn."""
 
     name: ClassVar[str]
     """In addresses, in JSON and on the command line."""
@@ -223,15 +287,15 @@ class Question(Generic[R]):
         del diagnosis
         return ()
 
-    def to_json(self, result: R) -> dict[str, Any]:
+    def to_json(self, result: R) -> Json:
         """Every number of the result, as JSON holds it; arrays are for figures."""
         return as_numbers(result)
 
-    def complete(self, document: dict[str, Any], result: R, diagnosis: Diagnosis) -> None:
+    def complete(self, document: Json, result: R, diagnosis: Diagnosis) -> None:
         """Put what it adds into the lists of the diagnosis's JSON: where, cause, sensitivity."""
         del document, result, diagnosis
 
-    def tell_where(self, document: dict[str, Any], result: R, diagnosis: Diagnosis) -> None:
+    def tell_where(self, document: Json, result: R, diagnosis: Diagnosis) -> None:
         """Put its sentences into the list `where` of the diagnosis's JSON."""
         if sentences := Answer(self, result).describe(diagnosis):
             where = {"method": self.name, "label": self.title, "sentences": list(sentences)}
@@ -268,11 +332,11 @@ class Answer(Generic[R]):
         """Its figures."""
         return self.question.figures(self.result, Names.of(diagnosis.upload), diagnosis.claims)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Every number of the result, as JSON holds it."""
         return self.question.to_json(self.result)
 
-    def complete(self, document: dict[str, Any], diagnosis: Diagnosis) -> None:
+    def complete(self, document: Json, diagnosis: Diagnosis) -> None:
         """Put what it adds into the lists of the diagnosis's JSON."""
         self.question.complete(document, self.result, diagnosis)
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from html import escape
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import plotly.graph_objects as go
@@ -24,11 +23,14 @@ from validation_core.diagnosis.learning import held_back
 from validation_core.diagnosis.questions.base import (
     LEVEL,
     Interval,
+    Json,
     Names,
     Question,
+    Row,
     Rows,
     TableStudy,
     as_numbers,
+    short_name,
 )
 from validation_core.diagnosis.records import SMALLEST, distances, equals
 from validation_core.figures import style
@@ -118,16 +120,57 @@ class HowWrong(Question["CalibrationErrors"]):
     def describe(
         self, result: CalibrationErrors, names: Names, claims: Claims | None = None
     ) -> tuple[str, ...]:
-        return describe(result, names.theta, claims)
+        """What is worst and by how much; then what else is off, and the whole of q."""
+        parameters = result.parameters
+        level = LEVEL if claims is None else claims.alpha
+        off = [parameter for parameter in parameters if _pvalue(parameter, claims) <= level]
+        sentences = []
+        if off:
+            sentences.append(_worst(off[0], names.theta, result.k))
+            sentences += _others(off, parameters, names.theta, claims)
+        elif parameters:
+            sentences += _bounded(parameters)
+        free = claims is None or claims.found
+        sentences += (_wider(parameters, names.theta) if free else []) or _blind(
+            parameters, names.theta
+        )
+        if result.regions is not None:
+            sentences.append(_mass(result.regions, claims))
+        if result.divergence is not None:
+            sentences += _nats(result.divergence)
+        if result.estimate is not None:
+            sentences += [
+                f"For comparison, an estimate without densities. {sentence}"
+                for sentence in _nats(result.estimate)
+            ]
+        return tuple(sentences)
 
     def rows(self, result: CalibrationErrors, names: Names, claims: Claims | None = None) -> Rows:
-        return _table(result, names.theta, claims)
+        """A row for each parameter, the worst first: every number and its interval."""
+        return [
+            _row(errors, called(names.theta, errors.index), _pvalue(errors, claims))
+            for errors in result.parameters
+        ]
 
     def figures(
         self, result: CalibrationErrors, names: Names, claims: Claims | None = None
     ) -> tuple[Drawn, ...]:
+        """At most the six worst parameters, then the whole."""
         del claims
-        return figures(result, names.theta)
+        worst = result.parameters[:SHOWN]
+        pictures: list[Drawn] = []
+        if worst:
+            labels = [
+                short_name(called(names.theta, errors.index), _LONG, ends=True) for errors in worst
+            ]
+            hidden = len(result.parameters) - len(worst)
+            pictures = [_coverage(worst, labels, hidden), _misfit(worst, labels)]
+            pictures += _contraction(worst, labels)
+        if result.regions is not None:
+            pictures.append(_regions(result.regions.curve))
+        if result.divergence is not None:
+            pictures += _whole(result.divergence, result.estimate)
+        return tuple(pictures)
 
     def finds(self, result: CalibrationErrors) -> bool:
         return any(errors.pvalue_adjusted <= LEVEL for errors in result.parameters)
@@ -135,7 +178,7 @@ class HowWrong(Question["CalibrationErrors"]):
     def beside(self, diagnosis: Diagnosis) -> tuple[str, ...]:
         return tuple(distances(diagnosis.records))
 
-    def to_json(self, result: CalibrationErrors) -> dict[str, Any]:
+    def to_json(self, result: CalibrationErrors) -> Json:
         """Only what has been worked out."""
         numbers = as_numbers(result)
         usual = {field.name: field.default for field in fields(result)}
@@ -327,14 +370,14 @@ class RowErrorStudy(TableStudy[CalibrationErrors], spec="size"):
         del store
         data = upload.data
         assert isinstance(data, PosteriorTable)
-        parameters = marginals(data, self.seed)
+        parameters = _marginals(data, self.seed)
         report(0.8, {})
         return CalibrationErrors(
             n=upload.n,
             k=upload.k,
             parameters=parameters,
-            regions=regions(upload.densities, self.seed),
-            divergence=by_densities(upload, self.seed),
+            regions=_density_regions(upload.densities, self.seed),
+            divergence=_by_densities(upload, self.seed),
         )
 
 
@@ -351,7 +394,7 @@ class LearnedDivergenceStudy(TableStudy[CalibrationErrors], spec="size_learned")
         calibrated = nats.from_logits(
             logits.truth[0], logits.draws[0], stream(self.seed, "size", "halves")
         )
-        estimate = by_classifier(
+        estimate = _by_classifier(
             calibrated.d,
             self.seed,
             slope=calibrated.slope,
@@ -361,7 +404,7 @@ class LearnedDivergenceStudy(TableStudy[CalibrationErrors], spec="size_learned")
         return CalibrationErrors(divergence=estimate)
 
 
-def marginals(table: PosteriorTable, seed: int) -> tuple[ParameterErrors, ...]:
+def _marginals(table: PosteriorTable, seed: int) -> tuple[ParameterErrors, ...]:
     """Errors of each parameter, the worst first.
 
     Worst is what is off after Holm's correction, then by `severity`: the largest distance of a
@@ -450,7 +493,7 @@ def _mean_sd(z: Array) -> tuple[Array, Array]:
     return np.where(n >= 2, mean, np.nan), np.where(n >= 2, sd, np.nan)
 
 
-def regions(densities: Mapping[str, Array], seed: int) -> DensityRegions | None:
+def _density_regions(densities: Mapping[str, Array], seed: int) -> DensityRegions | None:
     """Expected coverage of q's highest-density regions, where log q is at hand."""
     if not {"log_q", "log_q_draws"} <= densities.keys():
         return None
@@ -471,7 +514,7 @@ def regions(densities: Mapping[str, Array], seed: int) -> DensityRegions | None:
     )
 
 
-def by_densities(upload: Upload, seed: int) -> DensityDivergence | None:
+def _by_densities(upload: Upload, seed: int) -> DensityDivergence | None:
     """The symmetric divergence, where log p(theta, x) and log q(theta | x) are at hand.
 
     Where they are, the numbers are those of the record of `methods.SKL`, p-value included; then
@@ -530,7 +573,7 @@ def _weighted(truth: Array, draws: Array) -> tuple[WeightedDivergence, ...]:
     )
 
 
-def by_classifier(
+def _by_classifier(
     d: Array, seed: int, *, slope: float, auc: float, draws: int
 ) -> LearnedDivergence:
     """The divergence from its terms d (n,), calibrated logits of a classifier with that AUC."""
@@ -576,48 +619,13 @@ _NAMED = 5
 _LEARNT = 0.15  # of the prior's variance: a q that takes away less is as good as the prior
 
 
-def describe(
-    result: CalibrationErrors, names: Sequence[str], claims: Claims | None = None
-) -> tuple[str, ...]:
-    """What is worst and by how much; then what else is off, and the whole of q."""
-    parameters = result.parameters
-    level = LEVEL if claims is None else claims.alpha
-    off = [parameter for parameter in parameters if _pvalue(parameter, claims) <= level]
-    sentences = []
-    if off:
-        sentences.append(_worst(off[0], names, result.k))
-        sentences += _others(off, parameters, names, claims)
-    elif parameters:
-        sentences += _bounded(parameters)
-    free = claims is None or claims.found
-    sentences += (_wider(parameters, names) if free else []) or _blind(parameters, names)
-    if result.regions is not None:
-        sentences.append(_mass(result.regions, claims))
-    if result.divergence is not None:
-        sentences += _nats(result.divergence)
-    if result.estimate is not None:
-        sentences += [
-            f"For comparison, an estimate without densities. {sentence}"
-            for sentence in _nats(result.estimate)
-        ]
-    return tuple(sentences)
-
-
 def _pvalue(errors: ParameterErrors, claims: Claims | None) -> float:
     """That a parameter is off: in the verdict's family, or corrected over parameters."""
     return errors.pvalue_adjusted if claims is None else claims.parameter(errors.index)
 
 
-def _table(result: CalibrationErrors, names: Sequence[str], claims: Claims | None = None) -> Rows:
-    """A row for each parameter, the worst first: every number and its interval."""
-    return [
-        _row(errors, called(names, errors.index), _pvalue(errors, claims))
-        for errors in result.parameters
-    ]
-
-
-def _row(errors: ParameterErrors, name: str, pvalue: float) -> dict[str, str | float | int]:
-    row: dict[str, str | float | int] = {"parameter": name}
+def _row(errors: ParameterErrors, name: str, pvalue: float) -> Row:
+    row: Row = {"parameter": name}
     for rate in errors.coverage:
         row |= _cell(f"covered by {100 * rate.level:g}% intervals, %", rate.covers, 1, 100)
     row |= _cell("below q's median, %", errors.below_median, 1, 100)
@@ -634,9 +642,7 @@ def _row(errors: ParameterErrors, name: str, pvalue: float) -> dict[str, str | f
     }
 
 
-def _cell(
-    column: str, rate: Interval, digits: int, scale: float = 1
-) -> dict[str, str | float | int]:
+def _cell(column: str, rate: Interval, digits: int, scale: float = 1) -> Row:
     if not rate.known:
         return {column: "", f"{column}, 95% interval": ""}
     low, high = (
@@ -860,29 +866,11 @@ SHOWN = 6
 """Parameters that are drawn; the table has them all."""
 
 _ROW = 40  # pixels high
-_LONG = 14  # letters of a name that fit beside a row on a narrow screen
+_LONG = (
+    14  # letters of a name that fit beside a row on a narrow screen; sigma_1, sigma_2 end apart
+)
 _LETTER = 7.5  # pixels wide
 _MARKS = ("diamond", "circle", "square")
-
-
-def figures(result: CalibrationErrors, names: Sequence[str]) -> tuple[Drawn, ...]:
-    """What there is to see of these sizes: at most the six worst parameters, then the whole."""
-    worst = result.parameters[:SHOWN]
-    pictures: list[Drawn] = []
-    if worst:
-        labels = [_short(called(names, errors.index)) for errors in worst]
-        hidden = len(result.parameters) - len(worst)
-        pictures = [_coverage(worst, labels, hidden), _misfit(worst, labels)]
-        pictures += _contraction(worst, labels)
-    if result.regions is not None:
-        pictures.append(_regions(result.regions.curve))
-    if result.divergence is not None:
-        pictures += _whole(result.divergence, result.estimate)
-    return tuple(pictures)
-
-
-def _short(name: str) -> str:
-    return escape(style.short(name, _LONG, ends=True), quote=False)  # sigma_1, sigma_2 end apart
 
 
 def _coverage(worst: Sequence[ParameterErrors], labels: Sequence[str], hidden: int) -> Drawn:
@@ -1075,7 +1063,7 @@ def _rows(
     *,
     notes: Sequence[style.Trace] = (),
     shapes: Sequence[style.Trace] = (),
-    extra: Mapping[str, Any] | None = None,
+    extra: Mapping[str, object] | None = None,
     domain: tuple[float, float] = (0, 1),
 ) -> go.Figure:
     """A row for each name, the first on top."""

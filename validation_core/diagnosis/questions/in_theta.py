@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from html import escape
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
+import plotly.graph_objects as go
 from numpy.typing import NDArray
 from scipy.special import betaincinv
 
@@ -16,11 +16,14 @@ from validation_core.diagnosis import choice, learning
 from validation_core.diagnosis.claims import Claims, called
 from validation_core.diagnosis.questions.base import (
     LEVEL,
+    Json,
     Names,
     Question,
     Rows,
     TableStudy,
     as_numbers,
+    heat_map,
+    short_name,
 )
 from validation_core.diagnosis.records import equals
 from validation_core.diagnosis.tasks import slot_training, training
@@ -87,7 +90,28 @@ class InTheta(Question["MassInTheta"]):
     def describe(
         self, result: MassInTheta, names: Names, claims: Claims | None = None
     ) -> tuple[str, ...]:
-        return describe(result, names.theta, claims)
+        """The answer first; then the strip of a parameter that is off most, and what was done."""
+        off = result.off
+        if claims is not None:
+            return (*_claimed(result, names.theta, claims), _tenths_text(result), _basis(result))
+        if result.pvalue > LEVEL and off:
+            first = (
+                "Strips of single parameters show a place in theta where q's mass is wrong, the "
+                f"learned score does not (p {equals(result.pvalue)}, exact, {result.rows} rows)."
+            )
+        elif result.pvalue > LEVEL:
+            first = (
+                "No place in theta is found where q's mass is wrong: the truth's score ranks "
+                f"anywhere among q's draws' at the same x (p {equals(result.pvalue)}, exact, "
+                f"{result.rows} rows)."
+            )
+        else:
+            first = (
+                f"q's mass is wrong in theta (p {equals(result.pvalue)}, exact, on rows that the "
+                f"score has not seen). {_regions(result)}"
+            )
+        place = [_strip(off[0], names.theta)] if off else []
+        return (first, *place, _tenths_text(result), _basis(result))
 
     def rows(self, result: MassInTheta, names: Names, claims: Claims | None = None) -> Rows:
         """A row for each tenth of q's draws and each strip of a parameter, the worst first."""
@@ -95,7 +119,7 @@ class InTheta(Question["MassInTheta"]):
             (f"tenth {at + 1} of q's draws by learned ratio", tenth.share)
             for at, tenth in enumerate(result.deciles)
         ]
-        shares += [(strip_text(strip, names.theta), strip.share) for strip in result.strips]
+        shares += [(_strip_text(strip, names.theta), strip.share) for strip in result.strips]
         shares.sort(key=lambda row: -row[1].apart)
         return [
             {
@@ -104,7 +128,7 @@ class InTheta(Question["MassInTheta"]):
                 "truth's share": share.truth,
                 "low": share.low,
                 "high": share.high,
-                "times as frequent": ratio_text(share),
+                "times as frequent": _ratio_text(share),
             }
             for where, share in shares
         ]
@@ -112,17 +136,21 @@ class InTheta(Question["MassInTheta"]):
     def figures(
         self, result: MassInTheta, names: Names, claims: Claims | None = None
     ) -> tuple[Drawn, ...]:
-        return figures(result, names.theta)
+        """The tenths, then the maps of the pairs on which the log ratio depends most."""
+        del claims
+        scored = f"{result.scored:,}"
+        return (
+            _tenths_figure(result),
+            *(_map(ratio_map, scored, names.theta) for ratio_map in result.maps[:_MOST]),
+        )
 
     def finds(self, result: MassInTheta) -> bool:
         return result.finds
 
-    def to_json(self, result: MassInTheta) -> dict[str, Any]:
+    def to_json(self, result: MassInTheta) -> Json:
         return result.to_json()
 
-    def complete(
-        self, document: dict[str, Any], result: MassInTheta, diagnosis: Diagnosis
-    ) -> None:
+    def complete(self, document: Json, result: MassInTheta, diagnosis: Diagnosis) -> None:
         self.tell_where(document, result, diagnosis)
 
 
@@ -199,7 +227,7 @@ class MassInTheta:
         differing = [strip for strip in self.strips if strip.share.differs]
         return sorted(differing, key=lambda strip: -strip.share.apart)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Every number; maps are named by their frame and place in it."""
         tenths = [{**as_numbers(tenth.share), "claimed": tenth.claimed} for tenth in self.deciles]
         strips = [
@@ -235,7 +263,7 @@ class InThetaStudy(TableStudy[MassInTheta], spec="in_theta"):
         few, read = (
             self._within(upload, within[0]) if sees_rows else self._classified(upload, classifier)
         )
-        result = in_theta(few, read.truth[0], read.draws[0], upload.k, self.seed)
+        result = _in_theta(few, read.truth[0], read.draws[0], upload.k, self.seed)
         return replace(result, score="within" if sees_rows else "classifier", held=nats)
 
     def _within(self, upload: Upload, network: TrainedSlots) -> tuple[PosteriorTable, TableScores]:
@@ -271,11 +299,11 @@ def _held(upload: Upload, seed: int, classifier: Any, within: TrainedSlots) -> H
     return HeldNats(float(within.rows[watched].mean()), float(nats.mean()))
 
 
-def in_theta(table: PosteriorTable, truth: Array, draws: Array, k: int, seed: int) -> MassInTheta:
+def _in_theta(table: PosteriorTable, truth: Array, draws: Array, k: int, seed: int) -> MassInTheta:
     """Shares and maps of a table by the log ratio of its truths (n,) and draws (n, K')."""
     n, scored, d = table.q.shape
     u = statistics.conformal_ranks(truth, draws, stream(seed, "in theta", "ranks"))
-    tenths = deciles(truth, draws, k, stream(seed, "in theta", "ties"))
+    tenths = _deciles(truth, draws, k, stream(seed, "in theta", "ties"))
     much = float(np.log(FACTOR))
     ratio = draws.ravel().astype(np.float64)
     own, theirs = _standardised(table)
@@ -286,7 +314,7 @@ def in_theta(table: PosteriorTable, truth: Array, draws: Array, k: int, seed: in
     strips: tuple[ThetaStrip, ...] = ()
     maps: list[RatioMap] = []
     if standard:
-        strips = strip_shares(own[:, chosen], theirs[:, :, chosen], k, chosen)
+        strips = _strip_shares(own[:, chosen], theirs[:, :, chosen], k, chosen)
         maps = _maps(theirs.reshape(-1, d), own, ratio, chosen, "sd", _MAPS)
     most = _OWN if maps else _MAPS
     maps += _maps(table.q.reshape(-1, d), table.theta, ratio, chosen, "own", most)
@@ -297,8 +325,8 @@ def in_theta(table: PosteriorTable, truth: Array, draws: Array, k: int, seed: in
         parameters=d,
         pvalue=max(float(statistics.ks(u).pvalue), 1e-300),
         deciles=tenths,
-        missing=region_share(truth >= much, draws >= much, k, 2),
-        excess=region_share(truth <= -much, draws <= -much, k, 2),
+        missing=_region_share(truth >= much, draws >= much, k, 2),
+        excess=_region_share(truth <= -much, draws <= -much, k, 2),
         chosen=tuple(int(parameter) for parameter in chosen),
         strips=strips,
         maps=tuple(maps),
@@ -327,13 +355,13 @@ def _maps(
     some = np.linspace(0, len(truth) - 1, min(_TRUTHS, len(truth))).astype(int)
     if len(chosen) == 1:
         which = int(chosen[0])
-        side = cell_edges(draws[:, which], frame == "sd")
-        line = ratio_line(draws[:, which], ratio, side)
+        side = _cell_edges(draws[:, which], frame == "sd")
+        line = _ratio_line(draws[:, which], ratio, side)
         return [_ratio_map((which,), frame, line, side, truth[some, which])]
     maps = []
-    for a, b in strongest_pairs(draws, ratio, chosen)[:most]:
-        sides = (cell_edges(draws[:, a], frame == "sd"), cell_edges(draws[:, b], frame == "sd"))
-        plane = ratio_plane(draws[:, a], draws[:, b], ratio, sides)
+    for a, b in _strongest_pairs(draws, ratio, chosen)[:most]:
+        sides = (_cell_edges(draws[:, a], frame == "sd"), _cell_edges(draws[:, b], frame == "sd"))
+        plane = _ratio_plane(draws[:, a], draws[:, b], ratio, sides)
         maps.append(_ratio_map((a, b), frame, plane, np.stack(sides), truth[some][:, [a, b]]))
     return maps
 
@@ -391,7 +419,7 @@ class Share:
             tests: regions that share the 5%.
         """
         worth = k / (k + 1)
-        low, high = clopper(count * worth, n * worth, 1 - 0.05 / tests)
+        low, high = _clopper(count * worth, n * worth, 1 - 0.05 / tests)
         shares = (count / n, low, high)
         ratios = [share / q_share if q_share > 0 else None for share in shares]
         return cls(int(count), int(n), float(q_share), *shares, *ratios)
@@ -426,14 +454,14 @@ class ThetaStrip:
     share: Share
 
 
-def clopper(count: float, n: float, level: float) -> tuple[float, float]:
+def _clopper(count: float, n: float, level: float) -> tuple[float, float]:
     """Clopper and Pearson's exact interval of a rate from `count` in `n`."""
     outside = (1 - level) / 2
     low = float(betaincinv(count, n - count + 1, outside)) if count > 0 else 0.0
     return low, float(betaincinv(count + 1, n - count, 1 - outside)) if count < n else 1.0
 
 
-def deciles(truth: Array, draws: Array, k: int, rng: np.random.Generator) -> tuple[Tenth, ...]:
+def _deciles(truth: Array, draws: Array, k: int, rng: np.random.Generator) -> tuple[Tenth, ...]:
     """The truth's share in each tenth of q's draws by score, lowest first.
 
     Args:
@@ -453,14 +481,14 @@ def deciles(truth: Array, draws: Array, k: int, rng: np.random.Generator) -> tup
     )
 
 
-def region_share(
+def _region_share(
     inside: NDArray[np.bool_], q_inside: NDArray[np.bool_], k: int, tests: int
 ) -> Share:
     """A region by which truths (n,) and which draws (n, K') lie in it."""
     return Share.of(int(inside.sum()), len(inside), k, float(q_inside.mean()), tests)
 
 
-def strip_shares(
+def _strip_shares(
     truth: Array, draws: Array, k: int, parameters: NDArray[np.int64]
 ) -> tuple[ThetaStrip, ...]:
     """The truth's share in each strip of some parameters, in q's sds around its mean.
@@ -477,7 +505,7 @@ def strip_shares(
         own = np.searchsorted(STRIPS, truth[:, at])
         theirs = np.searchsorted(STRIPS, draws[:, :, at])
         for strip in range(count):
-            share = region_share(own == strip, theirs == strip, k, count * len(parameters))
+            share = _region_share(own == strip, theirs == strip, k, count * len(parameters))
             regions.append(ThetaStrip(int(which), strip, share))
     return tuple(regions)
 
@@ -501,34 +529,34 @@ def strongest(z: Array, ratio: Array, most: int) -> NDArray[np.int64]:
     strength = np.zeros(z.shape[1])
     for first in range(0, z.shape[1], _AT_ONCE):
         part = z[:, first : first + _AT_ONCE]
-        cell_edges = np.quantile(part, np.arange(1, _STRIPS) / _STRIPS, axis=0)
-        cell = (part[None] >= cell_edges[:, None]).sum(0)
+        _cell_edges = np.quantile(part, np.arange(1, _STRIPS) / _STRIPS, axis=0)
+        cell = (part[None] >= _cell_edges[:, None]).sum(0)
         for at in range(part.shape[1]):
             strength[first + at] = _between(cell[:, at], clipped)
     return np.argsort(-strength, kind="stable")[:most]
 
 
-def strongest_pairs(
+def _strongest_pairs(
     z: Array, ratio: Array, parameters: NDArray[np.int64]
 ) -> list[tuple[int, int]]:
     """Pairs of some parameters, that over whose cells the mean log ratio varies most first."""
     clipped = np.clip(ratio, -_CLIP, _CLIP)
-    strip_shares = {}
+    _strip_shares = {}
     for parameter in parameters:
-        cell_edges = np.quantile(z[:, parameter], np.arange(1, _STRIPS) / _STRIPS)
-        strip_shares[int(parameter)] = np.searchsorted(cell_edges, z[:, parameter], side="right")
+        _cell_edges = np.quantile(z[:, parameter], np.arange(1, _STRIPS) / _STRIPS)
+        _strip_shares[int(parameter)] = np.searchsorted(_cell_edges, z[:, parameter], side="right")
     combinations = [
-        (a, b) for i, a in enumerate(strip_shares) for b in list(strip_shares)[i + 1 :]
+        (a, b) for i, a in enumerate(_strip_shares) for b in list(_strip_shares)[i + 1 :]
     ]
     strength = [
-        _between(_STRIPS * strip_shares[a] + strip_shares[b], clipped) for a, b in combinations
+        _between(_STRIPS * _strip_shares[a] + _strip_shares[b], clipped) for a, b in combinations
     ]
     return [
         combinations[i] for i in np.argsort([-variance for variance in strength], kind="stable")
     ]
 
 
-def cell_edges(values: Array, standardised: bool) -> Array:
+def _cell_edges(values: Array, standardised: bool) -> Array:
     """Edges (C + 1,) of cells over draws (P,): within 3 sds, or where nearly all lie."""
     if standardised:
         return np.linspace(-_REACH, _REACH, _CELLS + 1)
@@ -538,7 +566,7 @@ def cell_edges(values: Array, standardised: bool) -> Array:
     return np.linspace(low, high, _CELLS + 1)
 
 
-def ratio_plane(across: Array, up: Array, ratio: Array, sides: tuple[Array, Array]) -> Array:
+def _ratio_plane(across: Array, up: Array, ratio: Array, sides: tuple[Array, Array]) -> Array:
     """Log of the mean ratio (C, C), rows up; nan where fewer than FEWEST draws lie.
 
     The mean of p/q over q's draws in a cell is p's mass there over q's; a mean of logarithms
@@ -551,7 +579,7 @@ def ratio_plane(across: Array, up: Array, ratio: Array, sides: tuple[Array, Arra
     return np.where(few, np.nan, np.log(np.where(few, 1, sums) / np.maximum(counts, 1)))
 
 
-def ratio_line(values: Array, ratio: Array, side: Array) -> Array:
+def _ratio_line(values: Array, ratio: Array, side: Array) -> Array:
     """Log of the mean ratio along one parameter, and half of its 95% interval: (2, C)."""
     times = _times(ratio)
     counts, _ = np.histogram(values, side)
@@ -572,39 +600,6 @@ def _between(cell: NDArray[np.int64], ratio: Array) -> float:
     counts = np.bincount(cell)
     mean = np.bincount(cell, ratio) / np.maximum(counts, 1)
     return float(counts @ (mean - ratio.mean()) ** 2 / len(ratio))
-
-
-def describe(
-    result: MassInTheta, names: Sequence[str], claims: Claims | None = None
-) -> tuple[str, ...]:
-    """The answer first; then the strip of a parameter that is off most, and what was done.
-
-    Args:
-        result: shares and their intervals.
-        names: of the parameters.
-        claims: what may be claimed; None leaves this panel a level of its own.
-    """
-    off = result.off
-    if claims is not None:
-        return (*_claimed(result, names, claims), _tenths_text(result), _basis(result))
-    if result.pvalue > LEVEL and off:
-        first = (
-            "Strips of single parameters show a place in theta where q's mass is wrong, the "
-            f"learned score does not (p {equals(result.pvalue)}, exact, {result.rows} rows)."
-        )
-    elif result.pvalue > LEVEL:
-        first = (
-            "No place in theta is found where q's mass is wrong: the truth's score ranks anywhere "
-            f"among q's draws' at the same x (p {equals(result.pvalue)}, exact, "
-            f"{result.rows} rows)."
-        )
-    else:
-        first = (
-            f"q's mass is wrong in theta (p {equals(result.pvalue)}, exact, on rows that the "
-            f"score has not seen). {_regions(result)}"
-        )
-    place = [_strip(off[0], names)] if off else []
-    return (first, *place, _tenths_text(result), _basis(result))
 
 
 def _claimed(result: MassInTheta, names: Sequence[str], claims: Claims) -> tuple[str, ...]:
@@ -631,7 +626,7 @@ def _claimed(result: MassInTheta, names: Sequence[str], claims: Claims) -> tuple
     )
 
 
-def strip_text(strip: ThetaStrip, names: Sequence[str]) -> str:
+def _strip_text(strip: ThetaStrip, names: Sequence[str]) -> str:
     """A strip of a parameter, to read."""
     at, name = strip.strip, called(names, strip.parameter)
     if at == 0:
@@ -641,7 +636,7 @@ def strip_text(strip: ThetaStrip, names: Sequence[str]) -> str:
     return f"{name} is {STRIPS[at - 1]:+g} to {STRIPS[at]:+g} sd from q's mean".replace("-", "−")
 
 
-def ratio_text(share: Share) -> str:
+def _ratio_text(share: Share) -> str:
     """How many times as frequent the truth is."""
     if share.ratio is None:
         return "–"
@@ -664,7 +659,7 @@ def _regions(result: MassInTheta) -> str:
             sentences.append(f"Nowhere does the score hold the truth for {claim}.")
             continue
         comparison = (
-            f"{ratio_text(share)} times as many" if share.differs else "which may be as many"
+            f"{_ratio_text(share)} times as many" if share.differs else "which may be as many"
         )
         sentences.append(
             f"{share.q:.1%} of q's draws lie where the score holds the truth for {claim}: "
@@ -680,7 +675,7 @@ def _strip(strip: ThetaStrip, names: Sequence[str]) -> str:
     share = strip.share
     side = "too little" if share.truth > share.q else "too much"
     return (
-        f"q puts {side} mass where {strip_text(strip, names)}: {share.q:.1%} of its draws, "
+        f"q puts {side} mass where {_strip_text(strip, names)}: {share.q:.1%} of its draws, "
         f"{_interval(share)} of the truths."
     )
 
@@ -692,8 +687,8 @@ def _tenths_text(result: MassInTheta) -> str:
     return (
         "Checked by held-out truths alone, in tenths of q's draws by the learned ratio: in "
         f"{10 * more}% of q's draws the truth is more frequent, in {10 * less}% less, all "
-        f"intervals holding together. In the lowest tenth it is {ratio_text(shares[0])} times as "
-        f"frequent, in the highest {ratio_text(shares[-1])} times."
+        f"intervals holding together. In the lowest tenth it is {_ratio_text(shares[0])} times as "
+        f"frequent, in the highest {_ratio_text(shares[-1])} times."
     )
 
 
@@ -730,20 +725,10 @@ def _basis(result: MassInTheta) -> str:
     )
 
 
-_SCALE = [[0.0, style.Q], [0.5, style.NULL], [1.0, style.P]]
 _LEAST_REACH = 0.2  # of the colours: a classifier that guesses leaves the map grey
 _MOST = 5  # maps
 _LONG = 32  # letters of a name on an axis
 _FRAMES = {"sd": "sd from q's mean", "own": "its own units"}
-
-
-def figures(result: MassInTheta, names: Sequence[str] = ()) -> tuple[Drawn, ...]:
-    """The tenths, then the maps of the pairs on which the log ratio depends most."""
-    scored = f"{result.scored:,}"
-    return (
-        _tenths_figure(result),
-        *(_map(ratio_map, scored, names) for ratio_map in result.maps[:_MOST]),
-    )
 
 
 def _tenths_figure(result: MassInTheta) -> Drawn:
@@ -794,7 +779,7 @@ def _map(ratio_map: RatioMap, scored: str, names: Sequence[str]) -> Drawn:
     labels = [called(names, which) for which in ratio_map.of]
     where = "in q's sds around its mean" if ratio_map.frame == "sd" else "on their own axes"
     if len(labels) == 1:
-        figure = _line_figure(ratio_map, f"{_short(labels[0])}, {frame}")
+        figure = _line_figure(ratio_map, f"{short_name(labels[0], _LONG)}, {frame}")
         return Drawn(
             f"Learned ratio over {labels[0]}, {where}",
             figure,
@@ -803,7 +788,7 @@ def _map(ratio_map: RatioMap, scored: str, names: Sequence[str]) -> Drawn:
             "much. If q were right, the line would stay near 0 but for the score's noise. "
             "Ticks below: held-out truths.",
         )
-    figure = _plane_figure(ratio_map, [f"{_short(name)}, {frame}" for name in labels])
+    figure = _plane_figure(ratio_map, [f"{short_name(name, _LONG)}, {frame}" for name in labels])
     return Drawn(
         f"Learned ratio over {labels[0]} and {labels[1]}, {where}",
         figure,
@@ -813,11 +798,7 @@ def _map(ratio_map: RatioMap, scored: str, names: Sequence[str]) -> Drawn:
     )
 
 
-def _short(name: str) -> str:
-    return escape(style.short(name, _LONG), quote=False)
-
-
-def _line_figure(ratio_map: RatioMap, name: str) -> Any:
+def _line_figure(ratio_map: RatioMap, name: str) -> go.Figure:
     mean, half = np.asarray(ratio_map.ratio, np.float64)
     edges = np.asarray(ratio_map.edges, np.float64)
     at, some = (edges[1:] + edges[:-1]) / 2, np.isfinite(mean)
@@ -842,37 +823,10 @@ def _line_figure(ratio_map: RatioMap, name: str) -> Any:
     )
 
 
-def _plane_figure(ratio_map: RatioMap, names: Sequence[str]) -> Any:
+def _plane_figure(ratio_map: RatioMap, names: Sequence[str]) -> go.Figure:
     sides = np.asarray(ratio_map.edges, np.float64)
     z = np.asarray(ratio_map.ratio, np.float64)
     reach = max(_LEAST_REACH, float(np.nanmax(np.abs(z), initial=0)))
-    heat = {
-        "type": "heatmap",
-        "x": style.f4(sides[0]),
-        "y": style.f4(sides[1]),
-        "z": style.f4(z),
-        "colorscale": _SCALE,
-        "zmin": -reach,
-        "zmax": reach,
-        "zsmooth": False,
-        "colorbar": {
-            "title": {"text": "log p/q"},
-            "thickness": 10,
-            "outlinewidth": 0,
-            "nticks": 5,
-        },
-        "hovertemplate": "(%{x:.3g}, %{y:.3g}): %{z:.2f}<extra></extra>",
-    }
-    marks = {
-        "type": "scatter",
-        "mode": "markers",
-        "x": style.f4(ratio_map.truth[:, 0]),
-        "y": style.f4(ratio_map.truth[:, 1]),
-        "hoverinfo": "skip",
-        "marker": {"size": 3, "color": style.P, "opacity": 0.6},
-    }
-    axes = [
-        style.Axis(name, (float(side[0]), float(side[-1])))
-        for name, side in zip(names, sides, strict=True)
-    ]
-    return style.figure([heat, marks], x=axes[0], y=axes[1], height=320, right=84)
+    return heat_map(
+        z, tuple(sides), names, ratio_map.truth, reach=reach, bar="log p/q", color=style.P
+    )

@@ -8,7 +8,7 @@ that whatever is worked out from them is worked out once for all injections.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
@@ -69,8 +69,8 @@ class DrawPool:
         """Half of what holds the middle 68% of each row's draws, a posterior sd that no far draw
         moves: (n, D); 0 where all draws agree."""
         widths = np.empty(self.mean.shape)
-        for start in range(0, len(widths), 256):
-            rows = slice(start, start + 256)
+        for start in range(0, len(widths), _ROWS):
+            rows = slice(start, start + _ROWS)
             low, high = np.quantile(self.q[rows], [0.16, 0.84], axis=1)
             widths[rows] = (high - low) / 2
         return widths
@@ -371,7 +371,7 @@ def _support_leak(
     return np.clip(inside, low, high)
 
 
-def precision(pool: DrawPool) -> Array | None:
+def _precision(pool: DrawPool) -> Array | None:
     """Diagonal (D,) of the inverse of the rows' correlation matrices, mean over rows.
 
     What a bias of one sd in one parameter costs beside the others, times two. None where K draws
@@ -387,7 +387,7 @@ def precision(pool: DrawPool) -> Array | None:
 
 def _in_one(pool: DrawPool) -> float | None:
     """The precision in the parameter that holds the defect, or the mean over all."""
-    precisions = precision(pool)
+    precisions = _precision(pool)
     if precisions is None:
         return None
     return float(precisions.mean() if pool.parameter is None else precisions[pool.parameter])
@@ -400,7 +400,7 @@ def _bias_one_nats(pool: DrawPool, strength: float) -> float | None:
 
 def _bias_all_nats(pool: DrawPool, strength: float) -> float | None:
     """Mean over signs, of which a pair of correlated parameters has better and worse ones."""
-    precisions = precision(pool)
+    precisions = _precision(pool)
     return None if precisions is None else strength**2 / 2 * float(precisions.sum())
 
 
@@ -449,6 +449,32 @@ _SD = (0.01, 0.03, 0.06, 0.1, 0.2, 0.4, 1.0)
 _TIMES = (1.01, 1.03, 1.06, 1.1, 1.2, 1.4, 2.0)
 _DEGREES = (0.005, 0.02, 0.05, 0.1, 0.2, 0.4, 1.0)
 
+
+def _widths(cause: str, apply: Apply, *, wide: bool) -> tuple[Injection, Injection]:
+    """A width that is wrong by a factor, in one parameter and in all."""
+    title = cause.replace("_", " ")
+    every = Injection(
+        name=cause,
+        cause=cause,
+        title=f"{title} in all parameters",
+        unit="times",
+        apply=apply,
+        strengths=_TIMES,
+        spread="all",
+        nats=_width_nats(single=False, wide=wide),
+    )
+    one = replace(
+        every,
+        name=f"{cause}_one",
+        title=f"{title} in one parameter",
+        apply=_one_parameter(apply),
+        spread="one",
+        nats=_width_nats(single=True, wide=wide),
+        least_dims=2,
+    )
+    return one, every
+
+
 INJECTIONS: Mapping[str, Injection] = {
     injection.name: injection
     for injection in (
@@ -473,48 +499,8 @@ INJECTIONS: Mapping[str, Injection] = {
             nats=_bias_all_nats,
             least_dims=2,
         ),
-        Injection(
-            name="too_wide_one",
-            cause="too_wide",
-            title="too wide in one parameter",
-            unit="times",
-            apply=_one_parameter(_too_wide),
-            strengths=_TIMES,
-            spread="one",
-            nats=_width_nats(single=True, wide=True),
-            least_dims=2,
-        ),
-        Injection(
-            name="too_wide",
-            cause="too_wide",
-            title="too wide in all parameters",
-            unit="times",
-            apply=_too_wide,
-            strengths=_TIMES,
-            spread="all",
-            nats=_width_nats(single=False, wide=True),
-        ),
-        Injection(
-            name="too_narrow_one",
-            cause="too_narrow",
-            title="too narrow in one parameter",
-            unit="times",
-            apply=_one_parameter(_too_narrow),
-            strengths=_TIMES,
-            spread="one",
-            nats=_width_nats(single=True, wide=False),
-            least_dims=2,
-        ),
-        Injection(
-            name="too_narrow",
-            cause="too_narrow",
-            title="too narrow in all parameters",
-            unit="times",
-            apply=_too_narrow,
-            strengths=_TIMES,
-            spread="all",
-            nats=_width_nats(single=False, wide=False),
-        ),
+        *_widths("too_wide", _too_wide, wide=True),
+        *_widths("too_narrow", _too_narrow, wide=False),
         Injection(
             name="wrong_correlation",
             cause="wrong_correlation",
@@ -594,7 +580,7 @@ Columns = tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class Direction:
+class _Direction:
     """One g: a product of standardised parameters, its sign and the parameters (one or two)."""
 
     columns: Columns
@@ -612,20 +598,20 @@ class Direction:
         return np.asarray(np.where(still, 0.0, standard))
 
 
-def chances(g: Array, tau: float) -> Array:
+def _chances(g: Array, tau: float) -> Array:
     """Chances (n, K) of each draw to play the truth: exp(tau g) over its sum."""
     weight = np.exp(tau * (g - g.max(1, keepdims=True)))
     return np.asarray(weight / weight.sum(1, keepdims=True))
 
 
-def divergence(chance: Array) -> Array:
+def _divergence(chance: Array) -> Array:
     """KL (n,) of a draw picked by these chances (n, K) from one picked evenly, in nats."""
     k = chance.shape[1]
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(np.where(chance > 0, chance * np.log(k * chance), 0.0).sum(1))
 
 
-def _blocks(pool: DrawPool, direction: Direction) -> Iterator[tuple[slice, Array]]:
+def _blocks(pool: DrawPool, direction: _Direction) -> Iterator[tuple[slice, Array]]:
     """g of some rows at a time, in float64."""
     for start in range(0, len(pool.q), _ROWS):
         rows = slice(start, start + _ROWS)
@@ -633,7 +619,7 @@ def _blocks(pool: DrawPool, direction: Direction) -> Iterator[tuple[slice, Array
         yield rows, direction.of(z)
 
 
-def chosen(pool: DrawPool, direction: Direction, tau: float, uniform: Array) -> Which:
+def _chosen(pool: DrawPool, direction: _Direction, tau: float, uniform: Array) -> Which:
     """Places (T, n) of draws chosen by one uniform number (T, n) each, along growing g.
 
     A stronger tilt moves every choice to a draw with the same or a larger g, so that the same
@@ -642,7 +628,7 @@ def chosen(pool: DrawPool, direction: Direction, tau: float, uniform: Array) -> 
     which = np.empty(uniform.shape, dtype=np.intp)
     for rows, g in _blocks(pool, direction):
         order = g.argsort(1, kind="stable")
-        chance = chances(np.take_along_axis(g, order, axis=1), tau)
+        chance = _chances(np.take_along_axis(g, order, axis=1), tau)
         n, k = chance.shape
         up = np.cumsum(chance, axis=1)
         up[:, -1] = 1.0
@@ -653,10 +639,10 @@ def chosen(pool: DrawPool, direction: Direction, tau: float, uniform: Array) -> 
     return which
 
 
-def nats(pool: DrawPool, direction: Direction, tau: float) -> float:
+def _tilt_nats(pool: DrawPool, direction: _Direction, tau: float) -> float:
     """KL in nats, mean over rows."""
     return float(
-        np.concatenate([divergence(chances(g, tau)) for _, g in _blocks(pool, direction)]).mean()
+        np.concatenate([_divergence(_chances(g, tau)) for _, g in _blocks(pool, direction)]).mean()
     )
 
 
@@ -664,31 +650,31 @@ def _drawn(d: int, rng: np.random.Generator) -> int:
     return int(rng.integers(d, size=1)[0])  # as `Pool.parameter` draws it
 
 
-def _one(d: int, rng: np.random.Generator) -> Direction:
+def _one(d: int, rng: np.random.Generator) -> _Direction:
     """A parameter, up or down."""
-    return Direction((_drawn(d, rng),), float(rng.choice([-1.0, 1.0])))
+    return _Direction((_drawn(d, rng),), float(rng.choice([-1.0, 1.0])))
 
 
-def _out(d: int, rng: np.random.Generator) -> Direction:
+def _out(d: int, rng: np.random.Generator) -> _Direction:
     """The square of a parameter: truths too far out, so that q is too narrow."""
     j = _drawn(d, rng)
-    return Direction((j, j))
+    return _Direction((j, j))
 
 
-def _in(d: int, rng: np.random.Generator) -> Direction:
+def _in(d: int, rng: np.random.Generator) -> _Direction:
     """Truths too far in, so that q is too wide."""
     j = _drawn(d, rng)
-    return Direction((j, j), -1.0)
+    return _Direction((j, j), -1.0)
 
 
-def _two(d: int, rng: np.random.Generator) -> Direction:
+def _two(d: int, rng: np.random.Generator) -> _Direction:
     """The product of two parameters, up or down."""
     i = _drawn(d, rng)
     j = (i + 1 + int(rng.integers(d - 1))) % d
-    return Direction((min(i, j), max(i, j)), float(rng.choice([-1.0, 1.0])))
+    return _Direction((min(i, j), max(i, j)), float(rng.choice([-1.0, 1.0])))
 
 
-Draw = Callable[[int, np.random.Generator], Direction]
+Draw = Callable[[int, np.random.Generator], _Direction]
 
 
 def _pick(draw: Draw) -> Pick:
@@ -700,38 +686,38 @@ def _pick(draw: Draw) -> Pick:
         uniform, indices = rng.random(which.shape), np.empty(which.shape, np.intp)
         for direction in dict.fromkeys(directions):
             trials = [t for t, other in enumerate(directions) if other == direction]
-            indices[trials] = chosen(pool, direction, strength, uniform[trials])
+            indices[trials] = _chosen(pool, direction, strength, uniform[trials])
         return indices
 
     return pick
 
 
-def _nats(draw: Draw, directions_of: Callable[[int], list[Direction]]) -> Nats:
+def _nats(draw: Draw, directions_of: Callable[[int], list[_Direction]]) -> Nats:
     """Of the direction that all trials share, or the mean over all that they may have."""
 
     def size(pool: DrawPool, strength: float) -> float:
         d = pool.q.shape[2]
         if pool.way is None:
             return float(
-                np.mean([nats(pool, direction, strength) for direction in directions_of(d)])
+                np.mean([_tilt_nats(pool, direction, strength) for direction in directions_of(d)])
             )
         _, own = pool.ways(np.empty((1, len(pool.q)), np.intp), np.random.default_rng(0))
-        return nats(pool, draw(d, own), strength)
+        return _tilt_nats(pool, draw(d, own), strength)
 
     return size
 
 
-def _each(d: int) -> list[Direction]:
-    return [Direction((j,), sign) for j in range(d) for sign in (-1.0, 1.0)]
+def _each(d: int) -> list[_Direction]:
+    return [_Direction((j,), sign) for j in range(d) for sign in (-1.0, 1.0)]
 
 
-def _squares(sign: float) -> Callable[[int], list[Direction]]:
-    return lambda d: [Direction((j, j), sign) for j in range(d)]
+def _squares(sign: float) -> Callable[[int], list[_Direction]]:
+    return lambda d: [_Direction((j, j), sign) for j in range(d)]
 
 
-def _pairs(d: int) -> list[Direction]:
+def _pairs(d: int) -> list[_Direction]:
     return [
-        Direction((i, j), sign) for i in range(d) for j in range(i + 1, d) for sign in (-1.0, 1.0)
+        _Direction((i, j), sign) for i in range(d) for j in range(i + 1, d) for sign in (-1.0, 1.0)
     ]
 
 
@@ -740,7 +726,7 @@ def _tilt(
     cause: str,
     title: str,
     draw: Draw,
-    directions_of: Callable[[int], list[Direction]],
+    directions_of: Callable[[int], list[_Direction]],
     *,
     dims: int = 1,
 ) -> Injection:

@@ -20,7 +20,7 @@ from validation_core import scores, statistics
 from validation_core.diagnosis import learning
 from validation_core.diagnosis.choice import obstacle, unusable
 from validation_core.methods.base import Method
-from validation_core.methods.omnibus import Omnibus, WholeTable
+from validation_core.methods.omnibus import WholeTable
 from validation_core.methods.sbc import SBC
 from validation_core.omnibus import LearnedScore, TableStatistics, statistics_of
 from validation_core.omnibus.battery import RATIOS, ROUNDING, Battery, EvidenceScale, scale
@@ -132,21 +132,21 @@ class Pooled:
         ordered.sort(axis=-1)
         return cls(score, values, ordered, (ordered[..., 1:] == ordered[..., :-1]).any(-1))
 
-    def on(self, trials: SelfMadeTables) -> ScoredTables:
+    def on(self, trials: SelfMadeTables) -> _ScoredTables:
         """The scores of these tables' truths: rows as here."""
         own = np.take_along_axis(self.draws, trials.which.T[None], axis=-1)
         if trials.truths is None:
-            return ScoredTables(self, trials.which, own, own)
+            return _ScoredTables(self, trials.which, own, own)
         there = np.moveaxis(trials.truths, 0, 1)  # (n, T, D)
         truth_scores = require_numbers(_scored(self.score, trials.rows, there))
         # A draw that stayed as it was keeps its score to the bit, whatever a network rounds.
         picks = np.take_along_axis(trials.rows.q, trials.which.T[..., None], axis=1)
         truth = np.where((there == picks).all(-1), own, truth_scores)
-        return ScoredTables(self, trials.which, truth, own)
+        return _ScoredTables(self, trials.which, truth, own)
 
 
 @dataclass(frozen=True, eq=False)
-class ScoredTables:
+class _ScoredTables:
     """T tables under one score."""
 
     pooled: Pooled
@@ -220,7 +220,7 @@ class ScoredTables:
             yield TableScores(self.truth[..., trial], draws)
 
 
-def pvalues(method: Method, scored: ScoredTables, rng: np.random.Generator) -> Float:
+def _pvalues(method: Method, scored: _ScoredTables, rng: np.random.Generator) -> Float:
     """The p-value (T,) that a method gives each table.
 
     Args:
@@ -409,7 +409,7 @@ class NullVerdict:
         if trials.truths is not None:
             moved = np.moveaxis(trials.truths, 0, 1)[..., self.setup.parameters]
             truth = norms(trials.rows.q[..., self.setup.parameters], moved)[None]
-        return ScoredTables(self.norm, trials.which, truth, own).mid_ranks()[0]
+        return _ScoredTables(self.norm, trials.which, truth, own).mid_ranks()[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -431,7 +431,7 @@ class TestBattery:
         methods: Sequence[Method],
         seed: int,
         network: Callable[[Method], Any],
-        known: Mapping[Any, Pooled] | None = None,
+        known: Mapping[object, Pooled] | None = None,
         unlearned: Callable[[], NullVerdict] | None = None,
     ) -> TestBattery:
         """What these methods read.
@@ -447,11 +447,11 @@ class TestBattery:
         assert isinstance(upload.data, PosteriorTable)
         data, places = upload.data, learning.kept(upload, seed)
         test = PosteriorTable(data.theta[places], data.x[places], data.q[places])
-        by_score: dict[Any, Pooled] = dict(known or {})
+        by_score: dict[object, Pooled] = dict(known or {})
         pools: list[Pooled | None] = []
         learned: dict[str, Pooled] = {}
         for method in methods:
-            if isinstance(method, Omnibus):
+            if method.decides:
                 pools.append(None)
                 continue
             read: Any = method.score() if method.is_fixed else network(method)
@@ -464,7 +464,7 @@ class TestBattery:
                 learned[method.verdict_score] = by_score[read]
         at = tuple(None if method.is_fixed else places for method in methods)
         relabelled = None
-        if any(isinstance(method, Omnibus) for method in methods):
+        if any(method.decides for method in methods):
             relabelled = unlearned() if unlearned else NullVerdict.of(upload, seed)
             if learned:
                 relabelled = relabelled.beside(_LearnedPools(learned, places))
@@ -478,7 +478,7 @@ class TestBattery:
                 assert self.relabelled is not None
                 each.append(self.relabelled.pvalues(trials))
             else:
-                each.append(pvalues(method, scored, stream(seed, *names, method.label)))
+                each.append(_pvalues(method, scored, stream(seed, *names, method.label)))
         return np.stack(each) if each else np.empty((0, len(trials)))
 
     def ranks(self, trials: SelfMadeTables, seed: int, *names: str | int) -> list[Float]:
@@ -489,8 +489,8 @@ class TestBattery:
             if scored is not None
         ]
 
-    def _scored(self, trials: SelfMadeTables) -> list[ScoredTables | None]:
-        by_pool: dict[int, ScoredTables] = {}
+    def _scored(self, trials: SelfMadeTables) -> list[_ScoredTables | None]:
+        by_pool: dict[int, _ScoredTables] = {}
         for pool, places in zip(self.pools, self.places, strict=True):
             if pool is not None and id(pool) not in by_pool:  # methods share a network's scores
                 by_pool[id(pool)] = pool.on(trials if places is None else trials.at(places))
@@ -504,7 +504,7 @@ def together(pvalue: Float, methods: Sequence[Method], tests: int) -> Float:
     many tests. Those that were not asked count as if they had p = 1.
     """
     for method, own in zip(methods, pvalue, strict=True):
-        if isinstance(method, Omnibus):
+        if method.decides:
             return own
     missing = np.ones((max(0, tests - len(pvalue)), pvalue.shape[1]))
     return statistics.holm(np.concatenate([pvalue, missing]).T).min(-1)

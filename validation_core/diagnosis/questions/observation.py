@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from html import escape
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from weakref import WeakKeyDictionary
 
@@ -21,11 +20,13 @@ from validation_core.diagnosis.questions import in_theta
 from validation_core.diagnosis.questions.base import (
     LEVEL,
     Interval,
+    Json,
     Names,
     Question,
     Rows,
     TableStudy,
     as_numbers,
+    short_name,
 )
 from validation_core.diagnosis.questions.over_x import scan
 from validation_core.diagnosis.records import equals
@@ -130,15 +131,29 @@ class Observation(Question["AtObservation"]):
     def describe(
         self, result: AtObservation, names: Names, claims: Claims | None = None
     ) -> tuple[str, ...]:
-        return describe(result, *names, claims)
+        """The answer first, then where it was looked, and what the numbers rest on."""
+        theta, x_names = names
+        sentences: list[str] = []
+        if result.local is not None:
+            local = result.local
+            own = local.site.kind == "observed"
+            if claims is None or (claims.observation() if own else claims.pvalue) <= claims.alpha:
+                sentences.append(_answer(local, theta))
+            else:
+                sentences.append(_unclaimed(local, theta, claims, own=own))
+            sentences += _where(local.site, x_names)
+            sentences.append(_basis(local.test, local.nearby))
+        if result.ball is not None:
+            sentences.append(_ball_text(result.ball))
+        return tuple(sentences)
 
     def rows(self, result: AtObservation, names: Names, claims: Claims | None = None) -> Rows:
         """A row for each parameter at the rows nearby, the worst first."""
         return [
             {
                 "parameter": called(names.theta, ranks.parameter),
-                "shift nearby, posterior sd": interval_text(ranks.shift, "+"),
-                "spread of the truth / that of q": interval_text(ranks.width),
+                "shift nearby, posterior sd": _interval_text(ranks.shift, "+"),
+                "spread of the truth / that of q": _interval_text(ranks.width),
             }
             for ranks in (result.local.nearby.worst if result.local else ())
         ]
@@ -146,17 +161,18 @@ class Observation(Question["AtObservation"]):
     def figures(
         self, result: AtObservation, names: Names, claims: Claims | None = None
     ) -> tuple[Drawn, ...]:
-        return figures(result, names.theta)
+        """Figures of the parts that are done."""
+        del claims
+        local = () if result.local is None else _local_figures(result.local.test, names.theta)
+        return local if result.ball is None else (*local, _ball_drawn(result.ball, names.theta))
 
     def finds(self, result: AtObservation) -> bool:
         return result.finds
 
-    def to_json(self, result: AtObservation) -> dict[str, Any]:
+    def to_json(self, result: AtObservation) -> Json:
         return result.to_json()
 
-    def complete(
-        self, document: dict[str, Any], result: AtObservation, diagnosis: Diagnosis
-    ) -> None:
+    def complete(self, document: Json, result: AtObservation, diagnosis: Diagnosis) -> None:
         self.tell_where(document, result, diagnosis)
 
 
@@ -236,7 +252,7 @@ class Site:
     standing: smoothing.Standing | None = None
     """Where it stands among the rows; None for one of them."""
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Its numbers, flat."""
         fields = as_numbers(replace(self, standing=None))
         del fields["standing"]
@@ -367,9 +383,9 @@ class AtObservation:
         """Whether q is called wrong at this observation, at a level of its own."""
         return self.local is not None and self.local.test.pvalue <= LEVEL
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Every number of the parts that are done."""
-        fields: dict[str, Any] = {}
+        fields: Json = {}
         if self.local is not None:
             fields["place"] = self.local.site.to_json()
             fields["local"] = as_numbers(self.local.test)
@@ -709,36 +725,7 @@ _TOLD = 8  # draws of q from which quarters of them mean something
 _NAMED = 5  # columns named in a warning
 
 
-def describe(
-    result: AtObservation,
-    names: Sequence[str],
-    x_names: Sequence[str] = (),
-    claims: Claims | None = None,
-) -> tuple[str, ...]:
-    """The answer first, then where it was looked, and what the numbers rest on.
-
-    Args:
-        result: both parts, or one.
-        names: of the parameters.
-        x_names: of the columns of x.
-        claims: what may be claimed; None leaves this panel a level of its own.
-    """
-    sentences: list[str] = []
-    if result.local is not None:
-        local = result.local
-        own = local.site.kind == "observed"
-        if claims is None or (claims.observation() if own else claims.pvalue) <= claims.alpha:
-            sentences.append(_answer(local, names))
-        else:
-            sentences.append(_unclaimed(local, names, claims, own=own))
-        sentences += _where(local.site, x_names)
-        sentences.append(_basis(local.test, local.nearby))
-    if result.ball is not None:
-        sentences.append(_ball_text(result.ball))
-    return tuple(sentences)
-
-
-def interval_text(number: Interval, sign: str = "") -> str:
+def _interval_text(number: Interval, sign: str = "") -> str:
     """A number with its interval; `+` gives its sign."""
     value, low, high = (
         format(end, f"{sign}.2f") for end in (number.estimate, number.low, number.high)
@@ -783,8 +770,8 @@ def _unclaimed(local: LocalAnswer, names: Sequence[str], claims: Claims, *, own:
         f"Nothing is claimed against q here: {why}. By themselves, L-C2ST gives "
         f"p {equals(local.test.pvalue)} and the {nearby.rows} rows nearest in x "
         f"p {equals(nearby.pvalue)}; among their parameters {called(names, worst.parameter)} "
-        f"differs most: shift {interval_text(worst.shift, '+')} posterior sd, width "
-        f"{interval_text(worst.width)}."
+        f"differs most: shift {_interval_text(worst.shift, '+')} posterior sd, width "
+        f"{_interval_text(worst.width)}."
     )
 
 
@@ -798,8 +785,8 @@ def _nearby_text(nearby: Nearby, names: Sequence[str]) -> str:
     rows = f"At the {nearby.rows} rows nearest in x"
     p = f"p {equals(nearby.pvalue)} against a q right at all of them, exact"
     detail = (
-        f"most off is {name}: shift {interval_text(worst.shift, '+')} posterior sd, width "
-        f"{interval_text(worst.width)}"
+        f"most off is {name}: shift {_interval_text(worst.shift, '+')} posterior sd, width "
+        f"{_interval_text(worst.width)}"
     )
     if nearby.pvalue > LEVEL:
         return f"{rows} the truth's ranks say nothing against q ({p}); {detail}."
@@ -815,8 +802,8 @@ def _nearby_text(nearby: Nearby, names: Sequence[str]) -> str:
         return f"{rows} ({p}), q's {name} sits {size} posterior sd too {side}."
     side = "narrow" if number.estimate >= 1 else "wide"
     return (
-        f"{rows} ({p}), q's {name} is too {side}: the truth spreads {interval_text(number)} times "
-        "as wide as its draws."
+        f"{rows} ({p}), q's {name} is too {side}: the truth spreads {_interval_text(number)} "
+        "times as wide as its draws."
     )
 
 
@@ -893,14 +880,8 @@ def _ball_text(ball: LocalBall) -> str:
 _LONG = 32  # letters of a name on an axis
 
 
-def figures(result: AtObservation, names: Sequence[str] = ()) -> tuple[Drawn, ...]:
-    """Figures of the parts that are done."""
-    local = () if result.local is None else _local_figures(result.local.test, names)
-    return local if result.ball is None else (*local, _ball_drawn(result.ball, names))
-
-
 def _local_figures(test: LocalTest, names: Sequence[str]) -> tuple[Drawn, ...]:
-    labels = [_short(called(names, index)) for index in test.mapped]
+    labels = [short_name(called(names, index), _LONG) for index in test.mapped]
     d, theta, null_d, t_null = (
         np.asarray(array, np.float64) for array in (test.d, test.theta, test.null_d, test.t_null)
     )
@@ -929,7 +910,7 @@ def _local_figures(test: LocalTest, names: Sequence[str]) -> tuple[Drawn, ...]:
 
 
 def _ball_drawn(ball: LocalBall, names: Sequence[str]) -> Drawn:
-    labels = [_short(called(names, index)) for index in ball.mapped]
+    labels = [short_name(called(names, index), _LONG) for index in ball.mapped]
     theta = np.asarray(ball.theta, np.float64)
     return Drawn(
         "CoLT's ball at this observation",
@@ -937,10 +918,6 @@ def _ball_drawn(ball: LocalBall, names: Sequence[str]) -> Drawn:
         "q's draws, those in the ball in its colour, its centre a star. If q were right near this "
         "x, the truth would lie in the ball as often as q's draws do.",
     )
-
-
-def _short(name: str) -> str:
-    return escape(style.short(name, _LONG), quote=False)
 
 
 def _ball_figure(

@@ -19,7 +19,7 @@ from validation_core import statistics
 from validation_core.diagnosis import Record
 from validation_core.diagnosis.questions.base import Interval, TableStudy
 from validation_core.methods import METHODS
-from validation_core.methods.base import Method
+from validation_core.methods.base import Method, kind_of
 from validation_core.rng import stream
 from validation_core.study import Report
 from validation_core.tables import Upload
@@ -59,10 +59,10 @@ class RowScoreStudy(TableStudy[RowScores], spec="posteriors"):
     def answer(self, upload: Upload, store: Store, report: Report) -> RowScores:
         del store
         assert isinstance(upload.data, PosteriorTable)
-        return row_scores(upload.data)
+        return _row_scores(upload.data)
 
 
-def row_scores(draws: PosteriorTable) -> RowScores:
+def _row_scores(draws: PosteriorTable) -> RowScores:
     """Energy score and continuous ranked probability score of each row.
 
     Parameters are measured in standard deviations of the truths. Both are unbiased at any K: the
@@ -208,10 +208,8 @@ def parameters(scores: Sequence[RowScores | None], reference: int = 0) -> Array:
 
 def _ranks(records: Sequence[Record], name: str) -> Array | None:
     """Ranks (S, n) of a method that ran."""
-    for record in records:
-        if record.name == name and record.status == "ran":
-            return np.atleast_2d(record.arrays["u"])
-    return None
+    ran = {record.name: record for record in records if record.status == "ran"}
+    return np.atleast_2d(ran[name].arrays["u"]) if name in ran else None
 
 
 def _mean(
@@ -312,7 +310,7 @@ def _against_other(
     word, of = ("closer", better) if better else ("farther off", worse)
     rest = len(measures) - len(of)
     unsure = f" {rest} of {len(measures)} measures cannot tell." if rest else ""
-    first = next((m for m in of if m.name == "colt"), of[0])  # the one that looks for the worst
+    first = next((m for m in of if kind_of(m.name).localizes), of[0])  # it looks for the worst
     return f"{b} is {word} than {a}: {_against(first, reference, other)}.{unsure}"
 
 

@@ -11,7 +11,14 @@ from scipy.special import bdtr, bdtrc
 
 from validation_core import statistics
 from validation_core.diagnosis import tasks as diagnosing
-from validation_core.diagnosis.questions.base import Names, Question, Rows, TableStudy, as_numbers
+from validation_core.diagnosis.questions.base import (
+    Json,
+    Names,
+    Question,
+    Rows,
+    TableStudy,
+    as_numbers,
+)
 from validation_core.diagnosis.questions.null_tables import (
     Float,
     LeftOut,
@@ -26,7 +33,7 @@ from validation_core.diagnosis.questions.null_tables import (
 )
 from validation_core.figures import style
 from validation_core.figures.outcome import Drawn, rank_histogram
-from validation_core.methods.base import Method
+from validation_core.methods.base import Method, kind_of
 from validation_core.rng import stream
 from validation_core.study import Report
 from validation_core.tables import Upload
@@ -230,10 +237,13 @@ class CheckTheChecker(Question["TypeIError"]):
     def figures(
         self, result: TypeIError, names: Names, claims: Claims | None = None
     ) -> tuple[Drawn, ...]:
+        """Rates with their intervals, then p-values of the tests whose rates are farthest off."""
         del names, claims
-        return figures(result)
+        by_test = zip(result.tests, result.pvalues, strict=True)
+        order = sorted(by_test, key=lambda test: -abs(test[0].rejections.rate - result.alpha))
+        return (_rates(result), *(_pvalues(test, pvalues) for test, pvalues in order[:_DRAWN]))
 
-    def to_json(self, result: TypeIError) -> dict[str, Any]:
+    def to_json(self, result: TypeIError) -> Json:
         """A test's rejections stand beside its name."""
         fields = as_numbers(result)
         tests = [{**test, **test["rejections"]} for test in fields["tests"]]
@@ -257,13 +267,6 @@ def _percent(rate: Rejections) -> str:
 _DRAWN = 6
 _BINS = 20
 _LINE = 26  # pixels that one test takes
-
-
-def figures(result: TypeIError) -> tuple[Drawn, ...]:
-    """Rates with their intervals, then p-values of the tests whose rates are farthest off."""
-    by_test = zip(result.tests, result.pvalues, strict=True)
-    order = sorted(by_test, key=lambda test: -abs(test[0].rejections.rate - result.alpha))
-    return (_rates(result), *(_pvalues(test, pvalues) for test, pvalues in order[:_DRAWN]))
 
 
 def _rates(result: TypeIError) -> Drawn:
@@ -310,7 +313,7 @@ def _pvalues(test: MethodLevel, pvalue: Array) -> Drawn:
     sheet.layout.annotations[0].text = "even"
     right = (
         "its heap at 1 is the price of asking about several parameters at once"
-        if test.name == "sbc"
+        if kind_of(test.name).ranks_parameters
         else "a heap on the right: it could see more than it does"
     )
     return Drawn(

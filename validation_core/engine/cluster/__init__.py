@@ -27,7 +27,6 @@ and the others queue for it; tasks that run none go on beside it on the other wo
 worker process ends unexpectedly is tried once more before it fails.
 """
 
-from .executor import DaskExecutor
-from .link import Unreachable
+from .executor import DaskExecutor, Unreachable
 
 __all__ = ["DaskExecutor", "Unreachable"]

@@ -7,21 +7,296 @@ the task made, which are saved as if it had run here.
 
 from __future__ import annotations
 
+import importlib
 import json
 import logging
 import threading
+import time
 import uuid
-from collections.abc import Callable, Mapping
-from concurrent.futures import CancelledError, Executor, Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import (
+    CancelledError,
+    Executor,
+    Future,
+    InvalidStateError,
+    ThreadPoolExecutor,
+)
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
+from validation_core import keys
 from validation_core.engine.cluster import remote
-from validation_core.engine.cluster.link import Link, wanted
-from validation_core.engine.cluster.members import Members, unfit
-from validation_core.engine.cluster.remote import Entry, Name
-from validation_core.engine.cluster.sent import Sent
-from validation_core.engine.job import Stopped, TaskError, perform
+from validation_core.engine.cluster.remote import Name, _SentEntry
+from validation_core.engine.job import Report, Stopped, Task, TaskError, needs_gpu, perform
+from validation_core.store import Store
+
+_PATIENCE = 3.0  # seconds for a scheduler to answer
+_REMEMBER = 30.0  # seconds that one that did not answer is not asked again
+_LARGE = "distributed.admin.large-graph-warning-threshold"
+_INSTEAD = (
+    "run on this machine: unset NPTLAB_SCHEDULER or set NPTLAB_FALLBACK=local; on the command "
+    "line leave --engine out, or add `,local` to it."
+)
+
+
+class Unreachable(ValueError):
+    """Why there is no cluster, and what can be done."""
+
+
+class _ClusterState(NamedTuple):
+    """What a scheduler says of its workers."""
+
+    threads: Mapping[str, int]
+    """By worker's address."""
+    gpus: Mapping[str, float]
+    """How many each declares as its resource GPU."""
+
+
+class _SchedulerLink:
+    """A scheduler's address and, while there is one, the connection to it.
+
+    Args:
+        address: as `dask scheduler` prints it.
+        topic: what workers' reports are called.
+        heard: told the text of each report, on a thread that must not wait.
+    """
+
+    def __init__(self, address: str, topic: str, heard: Callable[[str], None]) -> None:
+        self.address = address
+        self._topic = topic
+        self._heard = heard
+        self._client: Any = None
+        self._scheduler = ""
+        self._failed: tuple[float, Unreachable] | None = None
+        self._lock = threading.RLock()
+
+    def client(self) -> Any:
+        """The connection, made anew where there is none.
+
+        Raises:
+            Unreachable: when the scheduler does not answer; at once where it did not lately.
+        """
+        with self._lock:
+            if self.lives:
+                return self._client
+            if self._failed and time.monotonic() - self._failed[0] < _REMEMBER:
+                raise self._failed[1]
+            self.close()
+            try:
+                self._client, self._failed = self._connect(), None
+            except Unreachable as error:
+                self._failed = time.monotonic(), error
+                raise
+            return self._client
+
+    @property
+    def lives(self) -> bool:
+        """Whether there is a connection."""
+        return self._client is not None and self._client.status == "running"
+
+    def cluster(self) -> _ClusterState:
+        """The workers that the scheduler has now.
+
+        Raises:
+            Unreachable: when the scheduler does not answer.
+        """
+        scheduler_info = self.client().scheduler_info(n_workers=-1)
+        if self._scheduler not in (
+            "",
+            scheduler_info["id"],
+        ):  # another took its place and knows us not
+            self.close()
+            scheduler_info = self.client().scheduler_info(n_workers=-1)
+        self._scheduler, workers = scheduler_info["id"], scheduler_info["workers"]
+        resources = {name: worker.get("resources") or {} for name, worker in workers.items()}
+        return _ClusterState(
+            {name: int(worker["nthreads"]) for name, worker in workers.items()},
+            {name: float(amounts.get("GPU", 0)) for name, amounts in resources.items()},
+        )
+
+    def ask(self, workers: Iterable[str]) -> dict[str, Mapping[str, Any]]:
+        """Who these workers are: what each answers, by address; those that are gone do not."""
+        message = {"versions": _wanted()}
+        options = {"workers": sorted(workers), "on_error": "ignore"}
+        answers: dict[str, Mapping[str, Any]] = self.client().run(remote.call, message, **options)
+        return answers
+
+    def close(self) -> None:
+        """End the connection."""
+        with self._lock:
+            if self._client is not None:
+                self._client.close(timeout=1)
+            self._client = None
+
+    def _connect(self) -> Any:
+        try:
+            distributed: Any = importlib.import_module("distributed")
+        except ImportError as error:
+            raise Unreachable(
+                f"Work on a cluster needs the package distributed; got: {error}. Run `pip install "
+                f"'.[dask]'` in the folder of this program, or {_INSTEAD}"
+            ) from error
+        importlib.import_module("dask").config.set({_LARGE: "1TB"})  # networks travel with tasks
+        try:
+            client = distributed.Client(
+                self.address, timeout=_PATIENCE, set_as_default=False, name="nptlab"
+            )
+        except Exception as error:  # of sockets, names, addresses and protocols
+            port = self.address.rpartition(":")[2]
+            raise Unreachable(
+                f"A Dask scheduler must answer at {self.address}; got: {_cause(error)}. Start "
+                f"one with `dask scheduler --port {port}` and workers with `dask worker "
+                f"{self.address} --nthreads 1`, or {_INSTEAD}"
+            ) from error
+        client.subscribe_topic(self._topic, lambda event: self._heard(event[1]))
+        return client
+
+
+def _wanted() -> dict[str, str]:
+    """Versions that a worker must have: those here, and one thread."""
+    return {**remote._versions(), "OMP_NUM_THREADS": "1"}
+
+
+def _cause(error: Exception) -> str:
+    return (str(error) or type(error).__name__).rstrip(".").replace("\n", " ")
+
+
+class _Members:
+    """The workers of a scheduler, as they were seen last."""
+
+    def __init__(self, link: _SchedulerLink) -> None:
+        self.device = ""
+        self._link = link
+        self._cluster = _ClusterState({}, {})
+        self._met: set[str] = set()
+        self._unfit: set[str] = set()
+        self._notices: list[str] = []
+
+    @property
+    def slots(self) -> int:
+        """One task for each thread; one while there is none, so that work can wait."""
+        return max(1, sum(self._cluster.threads[name] for name in self.fit))
+
+    @property
+    def declared(self) -> int:
+        """How many GPUs the workers declare."""
+        return int(sum(self._cluster.gpus[name] for name in self.fit))
+
+    @property
+    def gpus(self) -> int:
+        """Tasks that run networks at once: the GPUs declared, one where nobody declares any."""
+        return self.declared or (1 if self.device == "cuda" else self.slots)
+
+    @property
+    def fit(self) -> list[str]:
+        """Addresses of those that were not refused."""
+        return [name for name in self._cluster.threads if name not in self._unfit]
+
+    @property
+    def mixed(self) -> bool:
+        """Whether some are refused and others not."""
+        return 0 < len(self.fit) < len(self._cluster.threads)
+
+    def refresh(self) -> bool:
+        """See who is there; whether that has changed.
+
+        Raises:
+            Unreachable: when the scheduler does not answer.
+        """
+        before, self._cluster = self._cluster, self._link.cluster()
+        return before != self._cluster
+
+    def handshake(self) -> None:
+        """Ask new ones who they are, which takes their first import of torch."""
+        new = set(self._cluster.threads) - self._met
+        self._met |= new
+        for worker, answer in (self._link.ask(new) if new else {}).items():
+            if "refused" in answer:
+                self.refuse(worker, answer["refused"])
+            elif self.device != "cuda":
+                self.device = answer["device"]
+
+    def refuse(self, worker: str, reason: str) -> None:
+        """Let this worker have no task while there are others."""
+        if worker not in self._unfit:
+            self._unfit.add(worker)
+            self._notices.append(_unfit(worker, reason))
+
+    def mark_suspect(self, worker: str) -> None:
+        """This worker's code is not the code here."""
+        notice = (
+            f"The worker {worker} runs another state of this program's code than this process. "
+            "Give both the same one, or results may differ."
+        )
+        if notice not in self._notices:
+            self._notices.append(notice)
+
+    def flush_notices(self, store: Store) -> None:
+        """Say through a store what there is to say."""
+        if not self._cluster.threads:
+            self.refresh()
+        if not self._cluster.threads:
+            where = self._link.address
+            store.note(
+                f"The Dask scheduler at {where} has no worker yet: work waits for one. Start it "
+                f"with `dask worker {where} --nthreads 1`."
+            )
+        while self._notices:
+            store.note(self._notices.pop())
+
+
+def _unfit(worker: str, reason: str) -> str:
+    """Why a worker gets no task."""
+    return (
+        f"The worker {worker} must compute as this program does, to the bit; {reason}. Start it "
+        "in the same environment as here, with PYTHONPATH naming a folder of this program."
+    )
+
+
+class _RemoteFuture(Future[Any]):
+    """A task's future; cancelling it stops the task at its next report."""
+
+    def __init__(self, executor: DaskExecutor, task: Task, store: Store, report: Report) -> None:
+        super().__init__()
+        self.id = uuid.uuid4().hex
+        self.task = keys.encode(task)
+        self.gpu = needs_gpu(task)
+        self.store = store
+        self.report = report
+        self.asked: set[Name] = set()
+        """What a worker lacked of the store."""
+        self.remote: Any = None
+        self._executor = executor
+        self._named: frozenset[Name] = frozenset(
+            ("models", key) for what in ("needs", "makes") for key in getattr(task, what, ())
+        )
+
+    def cancel(self) -> bool:
+        """Stop the task, waiting or running."""
+        return super().cancel() or self._executor.stop(self)
+
+    def settle(self, error: BaseException | None = None) -> None:
+        """It has ended, well or by an error, unless it was settled meanwhile."""
+        with suppress(InvalidStateError):
+            if error is None:
+                self.set_result(None)
+            else:
+                self.set_exception(error)
+
+    def message(self) -> dict[str, Any]:
+        """The task, what the store has of what it names, and what a worker has asked for."""
+        entries = remote._find_entries(self.store, sorted(self.asked))
+        absent = self.asked - {entry.name for entry in entries}
+        rest = self._named - self.asked
+        present = {name for name in rest if self.store.has(*name)}
+        return {
+            "task": self.task,
+            "id": self.id,
+            "given": [entry.plain() for entry in entries],
+            "held": sorted(present),
+            "absent": sorted(absent | (rest - present)),
+        }
+
 
 T = TypeVar("T")
 
@@ -54,9 +329,9 @@ class DaskExecutor(Executor):
         # way. The connection's own thread must not wait for anything.
         self._sender = ThreadPoolExecutor(1, "nptlab-send")
         self._listener = ThreadPoolExecutor(1, "nptlab-hear")
-        self._link = Link(address, self._topic, self._hear)
-        self._members = Members(self._link)
-        self._sent: dict[str, Sent] = {}
+        self._link = _SchedulerLink(address, self._topic, self._hear)
+        self._members = _Members(self._link)
+        self._sent: dict[str, _RemoteFuture] = {}
         self._lock = threading.Lock()
         self._closed = threading.Event()
         self._changed: Callable[[], None] = lambda: None
@@ -87,7 +362,7 @@ class DaskExecutor(Executor):
         Raises:
             Unreachable: when it does not answer within seconds.
         """
-        self._members.look()
+        self._members.refresh()
 
     def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
         """Send `perform(task, store, report)`, the only function that workers know."""
@@ -96,7 +371,7 @@ class DaskExecutor(Executor):
                 f"Workers run engine.tasks.perform(task, store, report) only; got {fn!r}. "
                 "Make it a task."
             )
-        sent = Sent(self, *args)
+        sent = _RemoteFuture(self, *args)
         with self._lock:
             if self._closed.is_set():
                 raise RuntimeError("A cluster that was let go takes no tasks. Start another.")
@@ -105,7 +380,7 @@ class DaskExecutor(Executor):
         sent.add_done_callback(lambda ended: self._sent.pop(sent.id, None))
         return sent
 
-    def stop(self, sent: Sent) -> bool:
+    def stop(self, sent: _RemoteFuture) -> bool:
         """Tell the cluster that nobody waits for a task any more."""
         if sent.done():
             return False
@@ -125,18 +400,18 @@ class DaskExecutor(Executor):
             threads.shutdown(wait=wait)
         self._link.close()
 
-    def _begin(self, sent: Sent) -> None:
+    def _begin(self, sent: _RemoteFuture) -> None:
         if sent.set_running_or_notify_cancel():
             self._send(sent)
 
-    def _send(self, sent: Sent, worker: str = "") -> None:
+    def _send(self, sent: _RemoteFuture, worker: str = "") -> None:
         """Send a task; to a worker that has begun it, where there is one."""
         if sent.done():
             return
         try:
             client = self._link.client()
-            self._members.tell(sent.store)
-            message = {**sent.message(), "topic": self._topic, "versions": wanted()}
+            self._members.flush_notices(sent.store)
+            message = {**sent.message(), "topic": self._topic, "versions": _wanted()}
             options = {"key": f"nptlab-{uuid.uuid4().hex}", "pure": False}
             sent.remote = client.submit(
                 remote.call, message, **options, **self._where(sent, worker)
@@ -145,7 +420,7 @@ class DaskExecutor(Executor):
         except Exception as error:
             sent.settle(error)
 
-    def _where(self, sent: Sent, worker: str) -> dict[str, Any]:
+    def _where(self, sent: _RemoteFuture, worker: str) -> dict[str, Any]:
         """Where Dask may run a task; it goes elsewhere when those workers have gone."""
         where: dict[str, Any] = {}
         if worker or self._members.mixed:
@@ -155,7 +430,7 @@ class DaskExecutor(Executor):
             where["resources"] = {"GPU": 1}
         return where
 
-    def _back(self, sent: Sent, ended: Any) -> None:
+    def _back(self, sent: _RemoteFuture, ended: Any) -> None:
         """Something came of a task (called from Dask's thread for that)."""
         try:
             answer = ended.result()
@@ -167,14 +442,14 @@ class DaskExecutor(Executor):
         except Exception as error:
             sent.settle(_readable(error))
 
-    def _take(self, sent: Sent, answer: Mapping[str, Any]) -> None:
+    def _take(self, sent: _RemoteFuture, answer: Mapping[str, Any]) -> None:
         worker = answer["worker"]
         if "refused" in answer:
             self._refused(sent, worker, answer["refused"])
             return
-        if answer["sources"] != remote.sources():
-            self._members.doubt(worker)
-        remote.put(sent.store, map(Entry.of, answer["entries"]))
+        if answer["sources"] != remote._sources():
+            self._members.mark_suspect(worker)
+        remote._put_entries(sent.store, map(_SentEntry.of, answer["entries"]))
         for notice in answer["notices"]:
             sent.store.note(notice)
         if "lacks" in answer:
@@ -184,13 +459,13 @@ class DaskExecutor(Executor):
         else:
             sent.settle(CancelledError() if "stopped" in answer else None)
 
-    def _refused(self, sent: Sent, worker: str, reason: str) -> None:
+    def _refused(self, sent: _RemoteFuture, worker: str, reason: str) -> None:
         self._members.refuse(worker, reason)
         if not self._members.fit:
-            raise TaskError(unfit(worker, reason))
+            raise TaskError(_unfit(worker, reason))
         self._sender.submit(self._send, sent)
 
-    def _lend(self, sent: Sent, names: set[Name], worker: str) -> None:
+    def _lend(self, sent: _RemoteFuture, names: set[Name], worker: str) -> None:
         if names <= sent.asked:
             raise TaskError(
                 f"The worker {worker} must keep what it is sent; it lacks {sorted(names)} again. "
@@ -199,7 +474,7 @@ class DaskExecutor(Executor):
         sent.asked |= names
         self._sender.submit(self._send, sent, worker)
 
-    def _recall(self, sent: Sent) -> None:
+    def _recall(self, sent: _RemoteFuture) -> None:
         if sent.remote is not None and self._link.lives:
             with suppress(Exception):  # a cluster that is gone runs nothing
                 sent.remote.cancel()
@@ -219,9 +494,9 @@ class DaskExecutor(Executor):
         """Look who is there, now and again, and tell whoever listens."""
         while True:
             try:
-                if self._members.look():
+                if self._members.refresh():
                     self._changed()
-                self._members.meet()
+                self._members.handshake()
             except Exception as error:  # the tasks that need the cluster say it aloud
                 _log.debug("The cluster at %s: %s", self._link.address, error)
             if self._closed.wait(_EVERY):

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from validation_core import keys
-from validation_core.engine.job import Stopped, perform, readable
+from validation_core.engine.job import Stopped, as_json, perform, readable
 from validation_core.store import JSON, Arrays, Kind, Store, Stored
 
 Name = tuple[Kind, str]
@@ -32,7 +32,7 @@ _importing = threading.Lock()
 _LIBRARIES = ("numpy", "scipy", "torch", "geomloss")
 
 
-class Entry(NamedTuple):
+class _SentEntry(NamedTuple):
     """An entry of a store, on its way to another."""
 
     name: Name
@@ -43,19 +43,19 @@ class Entry(NamedTuple):
         return {"name": self.name, **self.stored._asdict()}
 
     @classmethod
-    def of(cls, plain: Mapping[str, Any]) -> Entry:
+    def of(cls, plain: Mapping[str, Any]) -> _SentEntry:
         """The way back."""
         kind, key = plain["name"]
         return cls((kind, key), Stored(plain["arrays"], plain["meta"], plain["spec"]))
 
 
-def find(store: Store, names: Iterable[Name]) -> list[Entry]:
+def _find_entries(store: Store, names: Iterable[Name]) -> list[_SentEntry]:
     """Those of these entries that a store has."""
     loaded = ((name, store.load(*name)) for name in names)
-    return [Entry(name, stored) for name, stored in loaded if stored is not None]
+    return [_SentEntry(name, stored) for name, stored in loaded if stored is not None]
 
 
-def put(store: Store, entries: Iterable[Entry]) -> None:
+def _put_entries(store: Store, entries: Iterable[_SentEntry]) -> None:
     """Save those that a store lacks."""
     for name, (arrays, meta, spec) in entries:
         if not store.has(*name):
@@ -93,20 +93,20 @@ def answer(message: Mapping[str, Any], worker: Any) -> dict[str, Any]:
         `refused`, `lacks`, `error` or `stopped` with their reasons, none of them when the task is
         done; `entries` that the program lacks, `notices` of the store and the worker's address.
     """
-    identity = {"worker": str(worker.address), "sources": sources()}
+    identity = {"worker": str(worker.address), "sources": _sources()}
     if differ := _differences(message["versions"]):
         return {**identity, "refused": differ}
     device = _ready()
     if "task" not in message:
         return {**identity, "device": device}
-    store = Borrowed(Path(worker.local_directory) / "nptlab", message)
+    store = _ProxyStore(Path(worker.local_directory) / "nptlab", message)
     ending = _run(message, store, _reporter(worker, message["topic"], message["id"]))
-    entries = [entry.plain() for entry in find(store.own, store.made)]
+    entries = [entry.plain() for entry in _find_entries(store.own, store.made)]
     notices = [*store.notices, *store.own.notices]
     return {**identity, **ending, "entries": entries, "notices": notices}
 
 
-class Lacking(Exception):
+class _MissingEntries(Exception):
     """Entries that a task asks for and the program may have."""
 
     def __init__(self, names: list[Name]) -> None:
@@ -114,7 +114,7 @@ class Lacking(Exception):
         self.names = names
 
 
-class Borrowed(Store):
+class _ProxyStore(Store):
     """The store of a worker: what the program has is as good as here.
 
     Args:
@@ -127,8 +127,8 @@ class Borrowed(Store):
         super().__init__(root)
         self.own = Store(root)
         """The same folder, without asking anybody."""
-        entries = [Entry.of(fields) for fields in message["given"]]
-        put(self.own, entries)
+        entries = [_SentEntry.of(fields) for fields in message["given"]]
+        _put_entries(self.own, entries)
         self._held = {*map(tuple, message["held"]), *(entry.name for entry in entries)}
         self._absent = set(map(tuple, message["absent"]))
         self._touched: dict[Name, None] = {}
@@ -149,7 +149,7 @@ class Borrowed(Store):
         """
         lacks = sorted(name for name in self._held if not self.own.has(*name))
         if lacks:
-            raise Lacking(lacks)
+            raise _MissingEntries(lacks)
 
     def save(
         self, kind: Kind, key: str, arrays: Arrays, *, spec: str, meta: Mapping[str, object]
@@ -178,14 +178,14 @@ class Borrowed(Store):
         if found:
             self._touched[name] = None
         elif name not in self._absent:
-            raise Lacking([name])
+            raise _MissingEntries([name])
 
 
-def _run(message: Mapping[str, Any], store: Borrowed, report: Callable[..., None]) -> Any:
+def _run(message: Mapping[str, Any], store: _ProxyStore, report: Callable[..., None]) -> Any:
     try:
         store.want()
         perform(keys.decode(message["task"]), store, report)
-    except Lacking as lacking:
+    except _MissingEntries as lacking:
         return {"lacks": lacking.names}
     except Stopped:
         return {"stopped": True}
@@ -212,12 +212,12 @@ def _reporter(worker: Any, topic: str, name: str) -> Callable[[float, Mapping[st
         now = time.monotonic()
         if now - last >= _EVERY or fraction >= 1:
             last = now
-            worker.log_event(topic, json.dumps([name, float(fraction), live], default=_plain))
+            worker.log_event(topic, json.dumps([name, float(fraction), live], default=as_json))
 
     return report
 
 
-def versions() -> dict[str, str]:
+def _versions() -> dict[str, str]:
     """What the bits of a result follow from, beside this program: libraries, and one thread."""
     threads = os.environ.get("OMP_NUM_THREADS", "not set")
     libraries = {name: _version(name) for name in _LIBRARIES}
@@ -230,13 +230,13 @@ def _version(library: str) -> str:
 
 
 def _differences(wanted: Mapping[str, str]) -> str:
-    own = versions()
+    own = _versions()
     differ = [f"{n} {own[n]} instead of {wanted[n]}" for n in wanted if own[n] != wanted[n]]
     return f"it has {', '.join(differ)}" if differ else ""
 
 
 @functools.cache
-def sources() -> str:
+def _sources() -> str:
     """A fingerprint of this program's code."""
     package = Path(__file__).parents[2]
     texts = (path.read_text("utf-8") for path in sorted(package.rglob("*.py")))
@@ -253,11 +253,3 @@ def _ready() -> str:
         importlib.import_module("validation_core.statistics")
         device: str = importlib.import_module("validation_core.learn.nets").pick_device()
         return device
-
-
-def _plain(value: Any) -> JSON:
-    """JSON for the numbers and arrays of numpy that tasks report."""
-    if hasattr(value, "tolist"):
-        numbers: JSON = value.tolist()
-        return numbers
-    raise TypeError(f"A report holds plain values; got {type(value).__name__}.")

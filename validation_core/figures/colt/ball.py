@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from validation_core.figures import live, style
-from validation_core.figures.colt.theta import COLT, padded, split
+from validation_core.figures.colt.theta import COLT, _padded, _split
 from validation_core.figures.marks import (
     Axis,
     Bars,
@@ -131,9 +131,9 @@ def _plane(maps: Maps, names: Sequence[str], sight: BallAxes) -> Panel:
         labels = [f"{label}, in sd of q from its median" for label in labels]
         ends = [(-_REACH, _REACH)] * 2
     few = slice(_SHOWN)
-    (in_x, in_y), (out_x, out_y) = split(q[:, few], maps.q_inside[:, few], "x")
+    (in_x, in_y), (out_x, out_y) = _split(q[:, few], maps.q_inside[:, few], "x")
     outlined = any(map(len, outlines))
-    rim = [Line(*(over(part, "x") for part in padded(outlines)), color=COLT, width=2.2)]
+    rim = [Line(*(over(part, "x") for part in _padded(outlines)), color=COLT, width=2.2)]
     marks: list[Mark] = [
         Points(out_x, out_y, color=style.Q, size=5, symbol="ring", opacity=0.7),
         Points(in_x, in_y, color=style.Q, size=5, opacity=0.85),
@@ -173,7 +173,7 @@ def _line(maps: Maps, name: str) -> Panel:
     marks: list[Mark] = [
         Bars(bins, over(heights[1], "x"), color=style.Q, opacity=0.3),
         Bars(bins, over(heights[0], "x"), color=style.Q, opacity=0.75),
-        Line(*(over(part, "x") for part in padded(stretches)), color=COLT, width=7),
+        Line(*(over(part, "x") for part in _padded(stretches)), color=COLT, width=7),
         VLine(over(maps.centre[:, 0], "x"), color=COLT, label="centre"),
         VLine(over(maps.truth[:, 0, 0], "x"), color=style.P, dash="4 3", label="truth"),
     ]

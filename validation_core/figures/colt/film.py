@@ -13,17 +13,17 @@ from validation_core.figures.colt.theta import (
     COLT,
     Q_SHOWN,
     Sight,
-    about,
-    centre,
-    draws,
-    padded,
-    pair,
-    path,
-    plane,
-    split,
+    _about,
+    _centre,
+    _draws,
+    _padded,
+    _pair,
+    _path,
+    _plane,
+    _split,
 )
-from validation_core.figures.colt.theta import panel as theta_panel
-from validation_core.figures.colt.where import place_labels, telling
+from validation_core.figures.colt.theta import _panel as theta_panel
+from validation_core.figures.colt.where import _place_labels, _telling
 from validation_core.figures.marks import (
     Axis,
     Band,
@@ -71,13 +71,13 @@ def _curves(step: Array, train: Array, held: Array) -> tuple[list[Mark], float]:
 
 def payload(maps: Maps, sight: Sight, watched: int) -> live.Payload:
     """The film at a few places, beside `watched` held-out anchors."""
-    begin = telling(maps)
+    begin = _telling(maps)
     evenly = np.linspace(0, len(maps.x_at) - 1, _PLACES).round()
     places = np.unique([*evenly, begin]).astype(int)
     step = maps.film_step
     kept_frame, univariate = int(maps.kept), maps.q.shape[2] == 1
     label = "x" if maps.x_at.shape[1] == 1 else "Place x"
-    labels = place_labels(maps.x_at)
+    labels = _place_labels(maps.x_at)
     return live.payload(
         sliders=[
             Slider(
@@ -92,9 +92,9 @@ def payload(maps: Maps, sight: Sight, watched: int) -> live.Payload:
             Slider("x", places, label=label, names=[labels[i] for i in places], start=begin),
         ],
         panels=[
-            theta.line_frame(maps, places) if univariate else _picture(maps, sight, places),
+            theta._line_frame(maps, places) if univariate else _picture(maps, sight, places),
             _course(maps, watched, theta.LINE_HEIGHT if univariate else 460),
-            *([theta.line_path(maps, places)] if univariate else []),
+            *([theta._line_path(maps, places)] if univariate else []),
         ],
         headline=text(
             f"{_kept(maps, kept_frame)} At step {{step}} the ranks are {{train}} from uniform on "
@@ -158,14 +158,14 @@ def _course(maps: Maps, watched: int, height: int) -> Panel:
 
 def _picture(maps: Maps, sight: Sight, places: Array) -> Panel:
     """The ball of the frame at the place, and the path of its centre over all x."""
-    projection, few = plane(maps, sight), slice(Q_SHOWN)
+    projection, few = _plane(maps, sight), slice(Q_SHOWN)
     inside = maps.film_inside[:, places, few]  # (F, P, S)
-    within, without = split(projection.q[places][None, :, few], inside, "frame", "x")
+    within, without = _split(projection.q[places][None, :, few], inside, "frame", "x")
     marks: list[Mark] = [
-        *draws(within, without),
+        *_draws(within, without),
         *_outlines(maps, sight, places),
-        *([] if sight.around else path(projection.film_centre, maps.x_at.shape[1], "frame")),
-        centre(pair(projection.film_centre[:, places, None], "frame", "x")),
+        *([] if sight.around else _path(projection.film_centre, maps.x_at.shape[1], "frame")),
+        _centre(_pair(projection.film_centre[:, places, None], "frame", "x")),
     ]
     ball = bool(maps.grid_y.size)
     trail = maps.x_at.shape[1] > 1 and not sight.around
@@ -183,8 +183,8 @@ def _outlines(maps: Maps, sight: Sight, places: Array) -> list[Mark]:
     lines = contours(*axes, field, maps.film_radius[:, places].ravel())
     if sight.around:
         q = np.broadcast_to(maps.q[places], (frames, *maps.q[places].shape))
-        lines = about(
+        lines = _about(
             lines, q.reshape(-1, *q.shape[2:]), float(max(map(np.ptp, axes))) / len(axes[0])
         )
-    x, y = (over(side.reshape(frames, len(places), -1), "frame", "x") for side in padded(lines))
+    x, y = (over(side.reshape(frames, len(places), -1), "frame", "x") for side in _padded(lines))
     return [Line(x, y, color=COLT, width=2)]

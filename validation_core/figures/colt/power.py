@@ -13,7 +13,7 @@ from scipy.stats import kstwo
 from validation_core import statistics
 from validation_core.diagnosis import equals
 from validation_core.figures import live, style
-from validation_core.figures.colt.theta import Sight, picture
+from validation_core.figures.colt.theta import Sight, _picture
 from validation_core.figures.marks import (
     Axis,
     Band,
@@ -198,7 +198,7 @@ def _difference(maps: Maps) -> Panel:
     )
 
 
-class DistanceCurve(NamedTuple):
+class _DistanceCurve(NamedTuple):
     """Distances with their 95% intervals along gamma: (G,) each."""
 
     gamma: Array
@@ -209,19 +209,19 @@ class DistanceCurve(NamedTuple):
     """Fresh simulations behind each."""
 
 
-def distance_curve(maps: Sequence[tuple[float, Maps]]) -> DistanceCurve:
+def distance_curve(maps: Sequence[tuple[float, Maps]]) -> _DistanceCurve:
     """The distances of maps at their gammas; at least one."""
     rising = sorted(maps, key=lambda pair: pair[0])
     at, low, high = np.stack([localization.distance for _, localization in rising]).T
     gammas = np.array([gamma for gamma, _ in rising])
-    return DistanceCurve(gammas, at, low, high, len(rising[0][1].u_quote))
+    return _DistanceCurve(gammas, at, low, high, len(rising[0][1].u_quote))
 
 
 _SERIES = ((_COLOR, "", "circle"), (style.OBSERVED, "7 5", "square"))
 
 
 def distances(
-    curves: Mapping[str, DistanceCurve],
+    curves: Mapping[str, _DistanceCurve],
     gammas: Sequence[float],
     *,
     points: int,
@@ -283,7 +283,7 @@ def gallery(trees: Sequence[tuple[float, Maps]]) -> live.Payload:
 def _leaf(alpha: float, tree: Maps) -> Panel:
     """One tree, at an x that shows the upper one, with its ball."""
     at = int(np.argmax(tree.x_at[:, 0] >= 0))
-    panel = picture(tree, Sight())
+    panel = _picture(tree, Sight())
     cloud = np.concatenate([tree.q[at], tree.truth[at]])
     low, high = np.quantile(cloud, [0.005, 0.995], axis=0) + np.array([[-0.06], [0.06]])
     share = float(tree.truth_inside[at].mean())

@@ -40,7 +40,7 @@ class Sight(NamedTuple):
     """In sds of q's own draws at each x, from their mean."""
 
 
-class Plane(NamedTuple):
+class _Plane(NamedTuple):
     """Theta as two dimensions, for V places x."""
 
     q: Array  # (V, S, 2)
@@ -51,17 +51,17 @@ class Plane(NamedTuple):
     labels: tuple[str, str]
 
 
-def plane(maps: Maps, sight: Sight) -> Plane:
+def _plane(maps: Maps, sight: Sight) -> _Plane:
     """Theta itself where it has two dimensions, chosen directions of it where it has more."""
     flat = maps.grid_y.size > 0
     whole = (maps.q, maps.truth, maps.centre, maps.film_centre)
     q, truth, centre, film_centre = whole if flat else project(maps, sight.onto)[:4]
     labels = _labels(sight if not flat else sight._replace(onto=(0, 1)))
     if sight.around:
-        mean, sd = frame(q)
+        mean, sd = _frame(q)
         # What lies beyond the picture is shown at its edge.
         reach = 0.97 * _AROUND
-        return Plane(
+        return _Plane(
             (q - mean[:, None]) / sd[:, None],
             (truth - mean[:, None]) / sd[:, None],
             np.clip((centre - mean) / sd, -reach, reach),
@@ -70,7 +70,7 @@ def plane(maps: Maps, sight: Sight) -> Plane:
             labels,
         )
     ends = (_span(maps.grid_x), _span(maps.grid_y)) if flat else _most(q, truth)
-    return Plane(q, truth, centre, film_centre, ends, labels)
+    return _Plane(q, truth, centre, film_centre, ends, labels)
 
 
 def _span(grid: Array) -> Limits:
@@ -86,7 +86,7 @@ def _most(q: Array, truth: Array) -> tuple[Limits, Limits]:
     return (left, right), (below, above)
 
 
-def frame(q: Array) -> tuple[Array, Array]:
+def _frame(q: Array) -> tuple[Array, Array]:
     """Mean and sd (V, 2) of q's draws (V, S, 2) at each x."""
     return q.mean(1), np.maximum(q.std(1), 1e-9)
 
@@ -95,22 +95,22 @@ def _labels(sight: Sight) -> tuple[str, str]:
     unit = ", in sd of q from its mean at this x" * sight.around
     if sight.onto == "pca":
         return "first principal component of θ" + unit, "second component" + unit
-    across, up = (f"θ{subscript(i + 1)}{unit}" for i in sight.onto)
+    across, up = (f"θ{_subscript(i + 1)}{unit}" for i in sight.onto)
     return across, up
 
 
-def subscript(number: int) -> str:
+def _subscript(number: int) -> str:
     """Digits below the line."""
     return "".join("₀₁₂₃₄₅₆₇₈₉"[int(digit)] for digit in str(number))
 
 
-def edges(grid: Array) -> Array:
+def _edges(grid: Array) -> Array:
     """Edges (G + 1,) of cells about evenly spaced points (G,)."""
     half = (grid[1] - grid[0]) / 2
     return np.linspace(grid[0] - half, grid[-1] + half, len(grid) + 1)
 
 
-def padded(lines: Sequence[Array]) -> tuple[Array, Array]:
+def _padded(lines: Sequence[Array]) -> tuple[Array, Array]:
     """Polylines (L, 2) as two arrays (V, longest), nan at their ends."""
     longest = max((len(line) for line in lines), default=0) or 1
     out = np.full((len(lines), longest, 2), np.nan)
@@ -119,43 +119,43 @@ def padded(lines: Sequence[Array]) -> tuple[Array, Array]:
     return out[..., 0], out[..., 1]
 
 
-def split(points: Array, inside: Array, *sliders: str) -> tuple[list[Over], ...]:
+def _split(points: Array, inside: Array, *sliders: str) -> tuple[list[Over], ...]:
     """Points (..., S, 2) as (x, y) of those inside and of those outside, nan for the others."""
     where = inside[..., None] > 0
     at = np.broadcast_to(points, (*inside.shape, 2))
     parts = np.where(where, at, np.nan), np.where(where, np.nan, at)
-    return tuple(pair(part, *sliders) for part in parts)
+    return tuple(_pair(part, *sliders) for part in parts)
 
 
-def pair(points: Array, *sliders: str) -> list[Over]:
+def _pair(points: Array, *sliders: str) -> list[Over]:
     """Points (..., S, 2) as x and y over sliders."""
     return [over(points[..., i], *sliders) for i in (0, 1)]
 
 
-def picture(maps: Maps, sight: Sight) -> Panel:
+def _picture(maps: Maps, sight: Sight) -> Panel:
     """One panel in a plane of theta that follows the slider x."""
-    projection = plane(maps, sight)
-    within, without = split(projection.q[:, :Q_SHOWN], maps.q_inside[:, :Q_SHOWN], "x")
+    projection = _plane(maps, sight)
+    within, without = _split(projection.q[:, :Q_SHOWN], maps.q_inside[:, :Q_SHOWN], "x")
     # Over many x in a row the centres draw a line; over a few they would be stray points.
     trail = maps.x_at.shape[1] == 1 and len(maps.x_at) > 2 and not sight.around
     truths = projection.truth[:, :TRUTH_SHOWN]
-    crosses = Points(*pair(truths, "x"), color=style.P, size=5, symbol="cross")
+    crosses = Points(*_pair(truths, "x"), color=style.P, size=5, symbol="cross")
     # Where the truth is nearly a point, the centre would hide it.
     above = truths.std(1).max() < 0.1 * projection.q.std(1).max()
     marks: list[Mark] = [
         *([] if sight.around else [*_background(maps), *_spine(maps)]),
-        *draws(within, without),
+        *_draws(within, without),
         *([] if above else [crosses]),
         *_outline(maps, sight),
-        *(path(projection.centre, 1) if trail else []),
-        centre(pair(projection.centre[:, None], "x")),
+        *(_path(projection.centre, 1) if trail else []),
+        _centre(_pair(projection.centre[:, None], "x")),
         *([crosses] if above else []),
     ]
-    return panel(projection, marks, "At this x, in θ", truth=True, ball=bool(maps.grid_y.size))
+    return _panel(projection, marks, "At this x, in θ", truth=True, ball=bool(maps.grid_y.size))
 
 
-def panel(
-    plane: Plane, marks: list[Mark], title: str, *, truth: bool, ball: bool, trail: bool = False
+def _panel(
+    plane: _Plane, marks: list[Mark], title: str, *, truth: bool, ball: bool, trail: bool = False
 ) -> Panel:
     """A square picture in theta with its symbols explained."""
     symbols = [
@@ -176,7 +176,7 @@ def panel(
     )
 
 
-def draws(within: list[Over], without: list[Over]) -> list[Mark]:
+def _draws(within: list[Over], without: list[Over]) -> list[Mark]:
     """q's draws, filled in the ball."""
     return [
         Points(*without, color=style.Q, size=5, symbol="ring", opacity=0.7),
@@ -184,14 +184,14 @@ def draws(within: list[Over], without: list[Over]) -> list[Mark]:
     ]
 
 
-def centre(at: list[Over]) -> Points:
+def _centre(at: list[Over]) -> Points:
     """The learnt centre."""
     return Points(*at, color=COLT, size=11, symbol="diamond")
 
 
-def path(centres: Array, coordinates: int, *sliders: str) -> list[Mark]:
+def _path(centres: Array, coordinates: int, *sliders: str) -> list[Mark]:
     """Where the centre lies at every x (..., V, 2): a line where x is a number."""
-    at = pair(centres, *sliders) if sliders else [centres[..., 0], centres[..., 1]]
+    at = _pair(centres, *sliders) if sliders else [centres[..., 0], centres[..., 1]]
     if coordinates == 1:
         return [Line(*at, color=COLT, width=1.2, opacity=0.55)]
     return [Points(*at, color=COLT, size=4, opacity=0.55)]
@@ -206,8 +206,8 @@ def _background(maps: Maps) -> list[Mark]:
     relative = np.divide(values, largest, where=largest > 0, out=np.zeros_like(values))
     return [
         Heat(
-            edges(maps.grid_x),
-            edges(maps.grid_y),
+            _edges(maps.grid_x),
+            _edges(maps.grid_y),
             over(relative, "x"),
             limit=1,
             low=style.Q,
@@ -230,14 +230,14 @@ def _outline(maps: Maps, sight: Sight) -> list[Mark]:
         return []
     lines = contours(maps.grid_x, maps.grid_y, maps.field, maps.radius)
     if sight.around:
-        lines = about(lines, maps.q, float(max(np.ptp(maps.grid_x), np.ptp(maps.grid_y))) / 60)
-    x, y = padded(lines)
+        lines = _about(lines, maps.q, float(max(np.ptp(maps.grid_x), np.ptp(maps.grid_y))) / 60)
+    x, y = _padded(lines)
     return [Line(over(x, "x"), over(y, "x"), color=COLT, width=1.8)]
 
 
-def about(lines: Sequence[Array], q: Array, cell: float) -> list[Array]:
+def _about(lines: Sequence[Array], q: Array, cell: float) -> list[Array]:
     """Outlines in q's own frame; none where the grid is too coarse for q's draws."""
-    mean, sd = frame(q)
+    mean, sd = _frame(q)
     return [
         (line - mean[i]) / sd[i] if cell < sd[i].min() else np.zeros((0, 2))
         for i, line in enumerate(lines)
@@ -248,7 +248,7 @@ LINE_HEIGHT = 330
 _LINE_BINS = 40
 
 
-def line_picture(maps: Maps) -> Panel:
+def _line_picture(maps: Maps) -> Panel:
     """q's draws in and out of the ball, the truth's, the ball, and p - q as a curve."""
     low, high = float(maps.grid_x[0]), float(maps.grid_x[-1])
     bins = np.linspace(low, high, _LINE_BINS + 1)
@@ -260,7 +260,7 @@ def line_picture(maps: Maps) -> Panel:
     floor = 1.1 * min(0.0, float(np.nanquantile(difference, 0.005))) if difference.size else 0.0
     floor = min(floor, -0.07 * top)
     balls = intervals(maps.grid_x, maps.field, maps.radius)
-    x, y = padded([_stretches(ends, floor / 2) for ends in balls])
+    x, y = _padded([_stretches(ends, floor / 2) for ends in balls])
     truth_steps = over(np.repeat(truth, 2, axis=1), "x")
     marks: list[Mark] = [
         Bars(bins, over(without, "x"), color=style.Q, opacity=0.3),
@@ -289,7 +289,7 @@ def line_picture(maps: Maps) -> Panel:
     )
 
 
-def line_frame(maps: Maps, places: Array) -> Panel:
+def _line_frame(maps: Maps, places: Array) -> Panel:
     """A strip of q's draws and the ball, at each frame of the film and at some places."""
     frames, few = len(maps.film_step), slice(Q_SHOWN)
     inside = maps.film_inside[:, places, few] > 0
@@ -302,7 +302,7 @@ def line_frame(maps: Maps, places: Array) -> Panel:
     )
     field = maps.film_field[:, places].reshape(-1, maps.film_field.shape[2])
     ends = intervals(maps.film_axes[0], field, maps.film_radius[:, places].ravel())
-    lines = padded([_stretches(pair, 0.05) for pair in ends])
+    lines = _padded([_stretches(pair, 0.05) for pair in ends])
     ball = [over(side.reshape(frames, len(places), -1), "frame", "x") for side in lines]
     centre = over(maps.film_centre[:, places, 0], "frame", "x")
     return Panel(
@@ -324,7 +324,7 @@ def line_frame(maps: Maps, places: Array) -> Panel:
     )
 
 
-def line_path(maps: Maps, places: Array) -> Panel:
+def _line_path(maps: Maps, places: Array) -> Panel:
     """Where the centre goes as x moves, at this step; q's mean beside it."""
     centre, mean = maps.film_centre[..., 0], maps.q[..., 0].mean(1)
     number = maps.x_at.shape[1] == 1

@@ -10,7 +10,7 @@ from validation_core import statistics
 from validation_core.diagnosis import equals
 from validation_core.figures import live, style
 from validation_core.figures.colt import theta
-from validation_core.figures.colt.theta import COLT, Sight, edges, picture, subscript
+from validation_core.figures.colt.theta import COLT, Sight, _edges, _picture, _subscript
 from validation_core.figures.marks import (
     Axis,
     Band,
@@ -44,7 +44,7 @@ def rates(maps: Maps) -> LocalRate:
     )
 
 
-class Shares(NamedTuple):
+class _Shares(NamedTuple):
     """The truth's share in the ball at each place, with its interval: (V,) each."""
 
     share: Array
@@ -52,19 +52,19 @@ class Shares(NamedTuple):
     high: Array
 
 
-def shares(maps: Maps, level: float = 0.95) -> Shares:
+def _shares(maps: Maps, level: float = 0.95) -> _Shares:
     """By the true draws at each place; none of them shaped the ball."""
     count, n = maps.truth_inside.sum(1), maps.truth_inside.shape[1]
     low, high = statistics.wilson(count, np.full(count.shape, n), level)
-    return Shares(count / n, np.asarray(low), np.asarray(high))
+    return _Shares(count / n, np.asarray(low), np.asarray(high))
 
 
-def over_x(maps: Maps, rate: LocalRate, height: int) -> list[Panel]:
+def _over_x(maps: Maps, rate: LocalRate, height: int) -> list[Panel]:
     """Where along x the ball is wrong: a curve, a heat map, or the coordinates that tell most."""
     if rate.heat is not None:
         return [_over_plane(maps, rate)]
     several = maps.x_at.shape[1] > 1
-    here = [] if several else [shares(maps).share - maps.u_star]
+    here = [] if several else [_shares(maps).share - maps.u_star]
     low = min(float(np.nanmin(part)) for part in (*(c.low for c in rate.curves), *here))
     high = max(float(np.nanmax(part)) for part in (*(c.high for c in rate.curves), *here))
     low, high = min(low, -0.05), max(high, 0.05)
@@ -100,7 +100,7 @@ def _along(
         Line(curve.at, curve.rate, color=COLT),
     ]
     if which is None:
-        here = shares(maps)
+        here = _shares(maps)
         u = float(maps.u_star)
         marks += [
             VLine(over(at, "x"), width=1),
@@ -125,7 +125,7 @@ def _along(
                 symbol="ring",
             ),
         ]
-        label, places = f"x{subscript(which + 1)}", np.stack([at, rate], axis=1)
+        label, places = f"x{_subscript(which + 1)}", np.stack([at, rate], axis=1)
         most = ", on which it depends most" * (height > 230 and p <= 0.05)
         title = f"Over {label}{most}: press a place"
     span = 0.03 * (curve.at[-1] - curve.at[0])
@@ -156,8 +156,8 @@ def _over_plane(maps: Maps, rate: LocalRate) -> Panel:
     return Panel(
         [
             Heat(
-                edges(heat.grid_x),
-                edges(heat.grid_y),
+                _edges(heat.grid_x),
+                _edges(heat.grid_y),
                 heat.rate,
                 limit=limit,
                 low=style.Q,
@@ -183,12 +183,12 @@ _EVIDENCE = 0.05
 def payload(maps: Maps, rate: LocalRate, sight: Sight, alpha: float) -> live.Payload:
     """Both maps at every place of the slider."""
     univariate = maps.q.shape[2] == 1
-    here = theta.line_picture(maps) if univariate else picture(maps, sight)
+    here = theta._line_picture(maps) if univariate else _picture(maps, sight)
     height = theta.LINE_HEIGHT if univariate else 460
     return live.payload(
-        sliders=[slider(maps)],
-        panels=[here, *over_x(maps, rate, height)],
-        headline=headline(maps, alpha),
+        sliders=[_slider(maps)],
+        panels=[here, *_over_x(maps, rate, height)],
+        headline=_headline(maps, alpha),
     )
 
 
@@ -203,17 +203,17 @@ def bend_text(maps: Maps, sight: Sight) -> str:
     )
 
 
-def slider(maps: Maps) -> Slider:
+def _slider(maps: Maps) -> Slider:
     """Over x itself where it is a number, over places elsewhere."""
-    x, places, first = maps.x_at, len(maps.x_at), telling(maps)
+    x, places, first = maps.x_at, len(maps.x_at), _telling(maps)
     if x.shape[1] == 1:
         start = float(x[first, 0])
-        return Slider("x", x[:, 0], label="x", names=place_labels(x), start=start)
+        return Slider("x", x[:, 0], label="x", names=_place_labels(x), start=start)
     label = "Place x, along the first principal component"
-    return Slider("x", np.arange(places), label=label, names=place_labels(x), start=first)
+    return Slider("x", np.arange(places), label=label, names=_place_labels(x), start=first)
 
 
-def telling(maps: Maps) -> int:
+def _telling(maps: Maps) -> int:
     """Where to begin: where q is most wrong, among usual x at which its spread is not small.
 
     Without evidence against q the place farthest off would be so by chance: the most usual x.
@@ -225,11 +225,11 @@ def telling(maps: Maps) -> int:
         return int(away.argmin())
     spread = np.log(np.maximum(maps.q.std(1), 1e-12)).mean(-1)
     usual = (spread >= np.median(spread)) & (away <= 1.3)
-    gap = np.abs(shares(maps).share - maps.u_star)
+    gap = np.abs(_shares(maps).share - maps.u_star)
     return int(np.where(usual | ~usual.any(), gap, -1.0).argmax())
 
 
-def place_labels(x: Array) -> list[str]:
+def _place_labels(x: Array) -> list[str]:
     """Places (V, M) in words."""
     if x.shape[1] > 3:
         return [f"{i + 1} of {len(x)}" for i in range(len(x))]
@@ -238,29 +238,29 @@ def place_labels(x: Array) -> list[str]:
     return labels if x.shape[1] == 1 else [f"({row})" for row in labels]
 
 
-def headline(maps: Maps, alpha: float) -> Text:
+def _headline(maps: Maps, alpha: float) -> Text:
     """The answer in one sentence: the ball over all x, and at the slider's x."""
-    u, here = float(maps.u_star), shares(maps)
+    u, here = float(maps.u_star), _shares(maps)
     p = f"KS p {equals(float(maps.pvalue))}"
     over_all = (
         f"Over all x, q puts {u:.0%} of its mass into the learnt ball and the truth "
-        f"{interval(maps.inside, maps.inside_low, maps.inside_high)}"
+        f"{_interval(maps.inside, maps.inside_low, maps.inside_high)}"
     )
     verdict = f" ({p})." if maps.pvalue <= alpha else f": no evidence against q ({p})."
     name = "x = {x}" if maps.x_at.shape[1] <= 3 else "place {x}"
     several = maps.truth.shape[1] > 1
     local = f" At {name} the truth puts {{share}} there{{says}}" if several else ""
-    sure = shares(maps, 1 - 0.05 / len(maps.x_at))
+    sure = _shares(maps, 1 - 0.05 / len(maps.x_at))
     says = [_says(u, low, high) for low, high in zip(sure.low, sure.high, strict=True)]
     return text(
         over_all + verdict + local,
-        x=over(place_labels(maps.x_at), "x"),
-        share=over([interval(*each) for each in zip(*here, strict=True)], "x"),
+        x=over(_place_labels(maps.x_at), "x"),
+        share=over([_interval(*each) for each in zip(*here, strict=True)], "x"),
         says=over(says, "x"),
     )
 
 
-def interval(share: Array, low: Array, high: Array) -> str:
+def _interval(share: Array, low: Array, high: Array) -> str:
     """A share with its interval, in percent."""
     return f"{100 * float(share):.0f}% [{100 * float(low):.0f}, {100 * float(high):.0f}]"
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,26 +18,28 @@ from validation_core.diagnosis.choice import unusable
 from validation_core.diagnosis.claims import Claims, called
 from validation_core.diagnosis.questions.base import (
     LEVEL,
+    Json,
     Names,
     Question,
+    Row,
     Rows,
     TableStudy,
     as_numbers,
 )
-from validation_core.diagnosis.questions.cause import tables
-from validation_core.diagnosis.questions.cause.reference_sets import (
-    COUNTED,
-    Likeness,
-    classify,
-    null_pvalue,
-    reference_sets,
-    refined,
-)
-from validation_core.diagnosis.questions.cause.tables import (
+from validation_core.diagnosis.questions.cause import findings
+from validation_core.diagnosis.questions.cause.findings import (
     Departure,
     Finding,
-    PreparedTable,
-    subsample,
+    _PreparedTable,
+    _subsample,
+)
+from validation_core.diagnosis.questions.cause.reference_sets import (
+    COUNTED,
+    _classify,
+    _Likeness,
+    _null_pvalue,
+    _reference_sets,
+    _refined,
 )
 from validation_core.diagnosis.records import equals
 from validation_core.figures import style
@@ -96,26 +98,65 @@ class Cause(Question["LikelyCause"]):
     def describe(
         self, result: LikelyCause, names: Names, claims: Claims | None = None
     ) -> tuple[str, ...]:
-        return describe(result, names.theta, claims)
+        """The cause with its size, what it was told apart from, what speaks for it, what to do.
+
+        Where none is named the first sentence says what was seen instead: it may stand alone.
+        """
+        if claims is not None and not claims.found:
+            return (
+                f"No cause is named: nothing speaks against q (p {equals(claims.pvalue)} over "
+                "everything that was looked at).",
+            )
+        if result.faults:
+            return (_open(result), _seen(result, names.theta, claims), *_part(result))
+        if result.cause == "none":
+            return (
+                f"No cause is named: {_stands(result)}. {_seen(result, names.theta, claims)}",
+                *_part(result),
+            )
+        if result.cause == "unclear":
+            return (
+                f"No single cause stands out: {_stands(result)}, {_why(result)}. "
+                f"{_seen(result, names.theta, claims)}",
+                *_part(result),
+                *NEXT_STEPS["unclear"],
+            )
+        first = result.causes[0]
+        sentences = [
+            f"Most likely, {_title(first)}: {_strength(first.strength)}; {_stands(result)}.",
+            f"Similarity to simulated defects: {_weights(result)}. Of the {COUNTED} simulated "
+            f"tables most like it, {first.share:.0%} have this defect.",
+        ]
+        sentences += [_finding_text(finding, names.theta) for finding in first.evidence]
+        return (*sentences, f"Next: {result.next_steps[0]}", *_part(result))
 
     def rows(self, result: LikelyCause, names: Names, claims: Claims | None = None) -> Rows:
         """Causes, the likeliest first, each with its evidence: one row for each piece."""
-        return rows(result, names.theta)
+        del claims
+        return [
+            {
+                **_candidate_cells(candidate),
+                **_finding_cells(finding, names.theta),
+                "next": _next_steps(candidate.cause, candidate.strength.shape)[0],
+            }
+            for candidate in result.causes
+            for finding in candidate.evidence or (None,)
+        ]
 
     def figures(
         self, result: LikelyCause, names: Names, claims: Claims | None = None
     ) -> tuple[Drawn, ...]:
-        return figures(result)
+        """Weights as bars, then the plane in which the likeliest causes lie apart."""
+        del names, claims
+        return _weights_figure(result), _plane(result)
 
     def finds(self, result: LikelyCause) -> bool:
         return result.cause != "none"
 
-    def to_json(self, result: LikelyCause) -> dict[str, Any]:
+    def to_json(self, result: LikelyCause) -> Json:
         return result.to_json()
 
-    def complete(
-        self, document: dict[str, Any], result: LikelyCause, diagnosis: Diagnosis
-    ) -> None:
+    def complete(self, document: Json, result: LikelyCause, diagnosis: Diagnosis) -> None:
         """The cause that is named, or that it is unclear, then the likeliest ones; none of
         nothing."""
         silent = diagnosis.claims is not None and not diagnosis.claims.found
@@ -178,9 +219,9 @@ class Candidate:
     evidence: tuple[Finding, ...]
     """Of the likeliest causes only."""
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Every number."""
-        fields: dict[str, Any] = as_numbers(self)
+        fields: Json = as_numbers(self)
         return {**fields, "evidence": [finding.to_json() for finding in self.evidence]}
 
 
@@ -221,7 +262,7 @@ class LikelyCause:
     null_places: Array
     """(B, 2)."""
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Every number; the likeliest cause's evidence and strength once more at the end."""
         causes = [candidate.to_json() for candidate in self.causes]
         return {
@@ -258,21 +299,21 @@ class CauseStudy(TableStudy[LikelyCause], spec="cause"):
         """The likely cause of what is off in this table."""
         del store
         assert isinstance(upload.data, PosteriorTable)
-        return cause_of(upload.data, self.seed, report)
+        return _cause_of(upload.data, self.seed, report)
 
 
-def cause_of(
+def _cause_of(
     table: PosteriorTable, seed: int, report: Report = lambda fraction, live: None
 ) -> LikelyCause:
     """The likely cause of what is off in a table, or that none or no single one is."""
     start = time.perf_counter()
-    few, columns = subsample(table, seed)
-    ready = PreparedTable.of(few, seed)
-    coarse, injector = reference_sets(ready, report=lambda done: report(0.05 + 0.65 * done, {}))
+    few, columns = _subsample(table, seed)
+    ready = _PreparedTable.of(few, seed)
+    coarse, injector = _reference_sets(ready, report=lambda done: report(0.05 + 0.65 * done, {}))
     contraction = float(_contractions(ready.ranked.points).min())
-    near = classify(coarse, contraction).close
-    sets = refined(coarse, injector, near, lambda done: report(0.7 + 0.25 * done, {}))
-    likeness, p = classify(sets, contraction), null_pvalue(sets.null)
+    near = _classify(coarse, contraction).close
+    sets = _refined(coarse, injector, near, lambda done: report(0.7 + 0.25 * done, {}))
+    likeness, p = _classify(sets, contraction), _null_pvalue(sets.null)
     faults = tuple(repeats.faults(table))
     name, why = _verdict(likeness, p, faults)
     order = list(likeness.weights)
@@ -289,7 +330,7 @@ def cause_of(
             ),
             evidence=tuple(
                 _renamed(finding, columns)
-                for finding in (tables.evidence(cause, ready) if i < _DETAILED else ())
+                for finding in (findings._evidence(cause, ready) if i < _DETAILED else ())
             ),
         )
         for i, cause in enumerate(order)
@@ -302,7 +343,7 @@ def cause_of(
         faults=faults,
         seen=tuple(
             replace(departure, finding=_renamed(departure.finding, columns))
-            for departure in tables.departures(ready)
+            for departure in findings._departures(ready)
         ),
         nulls=len(sets.null) - 1,
         injected=len(sets.injected),
@@ -310,7 +351,7 @@ def cause_of(
         parameters=tuple(columns.tolist()),
         used=few.q.shape,
         full=table.q.shape,
-        next_steps=next_steps(name, causes[0].strength.shape),
+        next_steps=_next_steps(name, causes[0].strength.shape),
         seconds=time.perf_counter() - start,
         places=likeness.places.astype(np.float32),
         place_of=np.array([order.index(sets.variants[v].cause) for v in sets.of], np.float32),
@@ -318,7 +359,7 @@ def cause_of(
     )
 
 
-def _verdict(likeness: Likeness, p: float, faults: Sequence[repeats.Fault]) -> tuple[str, str]:
+def _verdict(likeness: _Likeness, p: float, faults: Sequence[repeats.Fault]) -> tuple[str, str]:
     """The cause, `unclear` or `none`; and why it is unclear, else an empty text."""
     if p > LEVEL:
         return "none", ""
@@ -439,12 +480,12 @@ SHAPES: Mapping[str, str] = {
 _FIRST: Mapping[str, int] = {"unread": 2, "bridge": 1, "blurred": 1}
 
 
-def cause_title(cause: str, shape: str) -> str:
+def _cause_title(cause: str, shape: str) -> str:
     """A cause, as the sentence that its likeliest shape deserves."""
     return SHAPES.get(shape, TITLES[cause])
 
 
-def next_steps(name: str, shape: str) -> tuple[str, ...]:
+def _next_steps(name: str, shape: str) -> tuple[str, ...]:
     """What to do, with what suits this shape first."""
     actions, first = NEXT_STEPS[name], _FIRST.get(shape, 0)
     # Of what is unclear the shape is a guess, and a shape speaks of its own cause only.
@@ -480,7 +521,7 @@ def _strength(strength: Strength) -> str:
     return STRENGTHS[strength.unit](f"{value:.2g} [{low:.2g}, {high:.2g}]")
 
 
-def finding_text(finding: Finding, names: Sequence[str]) -> str:
+def _finding_text(finding: Finding, names: Sequence[str]) -> str:
     """One finding as a sentence."""
     return _FINDINGS[finding.what](finding, [called(names, i) for i in finding.at])
 
@@ -494,9 +535,9 @@ FAULTS: Mapping[Fault, str] = {
 """What is wrong with the draws themselves."""
 
 
-def departure_text(departure: Departure, names: Sequence[str]) -> str:
+def _departure_text(departure: Departure, names: Sequence[str]) -> str:
     """A departure, to stand in a list."""
-    text = finding_text(departure.finding, names).removesuffix(".").replace("; ", ", ")
+    text = _finding_text(departure.finding, names).removesuffix(".").replace("; ", ", ")
     text = text.replace("How far", "how far", 1)  # it stands within a sentence
     return f"{text} (adjusted p {equals(departure.pvalue)})"
 
@@ -601,49 +642,8 @@ KINDS: Mapping[str, str] = {
 }
 
 
-def describe(
-    result: LikelyCause, names: Sequence[str], claims: Claims | None = None
-) -> tuple[str, ...]:
-    """The cause with its size, what it was told apart from, what speaks for it, what to do.
-
-    Where none is named the first sentence says what was seen instead: it may stand alone.
-
-    Args:
-        result: the table beside injected ones.
-        names: of the parameters.
-        claims: what may be claimed; None leaves this panel a level of its own.
-    """
-    if claims is not None and not claims.found:
-        return (
-            f"No cause is named: nothing speaks against q (p {equals(claims.pvalue)} over "
-            "everything that was looked at).",
-        )
-    if result.faults:
-        return (_open(result), _seen(result, names, claims), *_part(result))
-    if result.cause == "none":
-        return (
-            f"No cause is named: {_stands(result)}. {_seen(result, names, claims)}",
-            *_part(result),
-        )
-    if result.cause == "unclear":
-        return (
-            f"No single cause stands out: {_stands(result)}, {_why(result)}. "
-            f"{_seen(result, names, claims)}",
-            *_part(result),
-            *NEXT_STEPS["unclear"],
-        )
-    first = result.causes[0]
-    sentences = [
-        f"Most likely, {_title(first)}: {_strength(first.strength)}; {_stands(result)}.",
-        f"Similarity to simulated defects: {_weights(result)}. Of the {COUNTED} simulated "
-        f"tables most like it, {first.share:.0%} have this defect.",
-    ]
-    sentences += [finding_text(finding, names) for finding in first.evidence]
-    return (*sentences, f"Next: {result.next_steps[0]}", *_part(result))
-
-
 def _title(candidate: Candidate) -> str:
-    return cause_title(candidate.cause, candidate.strength.shape)
+    return _cause_title(candidate.cause, candidate.strength.shape)
 
 
 def _stands(result: LikelyCause) -> str:
@@ -671,7 +671,7 @@ def _seen(result: LikelyCause, names: Sequence[str], claims: Claims | None) -> s
         judged = [replace(departure, pvalue=_adjusted(departure, claims)) for departure in clear]
         clear = [departure for departure in judged if departure.pvalue <= claims.alpha]
     if clear:
-        texts = [departure_text(departure, names) for departure in clear[:_MOST]]
+        texts = [_departure_text(departure, names) for departure in clear[:_MOST]]
         return f"What was seen: {'; '.join(texts)}."
     if claims is not None:
         return f"What was seen most clearly: {claims.clearest(names)}."
@@ -692,20 +692,7 @@ def _adjusted(departure: Departure, claims: Claims) -> float:
     return claims.together()
 
 
-def rows(result: LikelyCause, names: Sequence[str]) -> Rows:
-    """Causes, the likeliest first, each with its evidence: one row for each piece."""
-    return [
-        {
-            **_candidate_cells(candidate),
-            **_finding_cells(finding, names),
-            "next": next_steps(candidate.cause, candidate.strength.shape)[0],
-        }
-        for candidate in result.causes
-        for finding in candidate.evidence or (None,)
-    ]
-
-
-def _candidate_cells(candidate: Candidate) -> dict[str, str | float | int]:
+def _candidate_cells(candidate: Candidate) -> Row:
     return {
         "cause": TITLES[candidate.cause],
         "shape": _title(candidate),
@@ -716,7 +703,7 @@ def _candidate_cells(candidate: Candidate) -> dict[str, str | float | int]:
     }
 
 
-def _finding_cells(finding: Finding | None, names: Sequence[str]) -> dict[str, str | float | int]:
+def _finding_cells(finding: Finding | None, names: Sequence[str]) -> Row:
     if finding is None:
         return {}
     return {
@@ -759,11 +746,6 @@ def _part(result: LikelyCause) -> tuple[str, ...]:
 _COLORS = ("#CC6677", "#2E9B8A", "#6A5ACD", "#A8791B")
 _LINE = 24  # pixels that one cause takes
 _PLANE = 380
-
-
-def figures(result: LikelyCause) -> tuple[Drawn, ...]:
-    """Weights as bars, then the plane in which the likeliest causes lie apart."""
-    return _weights_figure(result), _plane(result)
 
 
 def _weights_figure(result: LikelyCause) -> Drawn:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core.diagnosis.questions.cause.tables import PreparedTable, RankedRows
+from validation_core.diagnosis.questions.cause.findings import _PreparedTable, _RankedRows
 from validation_core.diagnosis.questions.injections import (
     INJECTIONS,
     Apply,
@@ -33,7 +33,7 @@ _NEAR, _FAR = 3.5, 12.0  # sd between q's mode and the one it misses
 
 
 @dataclass(frozen=True, kw_only=True)
-class Variant:
+class _Variant:
     """One shape of a cause, injected at strengths between two."""
 
     cause: str
@@ -59,7 +59,7 @@ class Variant:
         return np.asarray((np.log(strengths - self.nothing) - low) / (high - low))
 
 
-def variants(ranked: RankedRows, pool: DrawPool) -> tuple[Variant, ...]:
+def _variants(ranked: _RankedRows, pool: DrawPool) -> tuple[_Variant, ...]:
     """All that can be injected into this table."""
     groups = ranked.groups
     likely = 1 / (1 + np.exp(-(groups.apart - 1.5) / 0.15))  # that two groups are two modes
@@ -78,7 +78,7 @@ def variants(ranked: RankedRows, pool: DrawPool) -> tuple[Variant, ...]:
 
 def _in_groups(
     second: Callable[[Array, Array], NDArray[np.bool_]], clear: NDArray[np.bool_]
-) -> tuple[Variant, ...]:
+) -> tuple[_Variant, ...]:
     if clear.mean() <= 0.02:
         return ()
     apply = _without(second)
@@ -95,8 +95,8 @@ def _v(
     *,
     least: int = 1,
     x: bool = False,
-) -> Variant:
-    return Variant(
+) -> _Variant:
+    return _Variant(
         cause=cause,
         name=name,
         low=low,
@@ -109,7 +109,7 @@ def _v(
     )
 
 
-def _always() -> tuple[Variant, ...]:
+def _always() -> tuple[_Variant, ...]:
     own = {name: injection.apply for name, injection in INJECTIONS.items()}
     bias, corr = "bias", "wrong_correlation"
     sd, along, part = "sd", "along", "correlation"
@@ -152,7 +152,7 @@ def _always() -> tuple[Variant, ...]:
     )
 
 
-def disturbed(pool: DrawPool, which: Which, theta: Array, rng: np.random.Generator) -> Array:
+def _disturbed(pool: DrawPool, which: Which, theta: Array, rng: np.random.Generator) -> Array:
     """Truths with a small bias besides: real defects seldom come alone.
 
     In every other trial a bias, in part constant, in part following x, of up to a third of the
@@ -489,7 +489,7 @@ _LARGE = 10_000  # numbers of a table's truths from which on it is an eighth of 
 
 
 @dataclass(frozen=True, eq=False)
-class ReferenceSets:
+class _ReferenceSets:
     """Features of a table (first of `null`), of its null tables, and of injected ones."""
 
     names: tuple[str, ...]
@@ -502,7 +502,7 @@ class ReferenceSets:
     """Which variant each injected table has: (I,)."""
     strengths: Array
     """(I,)."""
-    variants: tuple[Variant, ...]
+    variants: tuple[_Variant, ...]
 
     @property
     def observed(self) -> Array:
@@ -515,8 +515,8 @@ def _step(numbers: int) -> int:
     return max(1, (_AT_ONCE if numbers <= _LARGE else _AT_ONCE // 8) // numbers)
 
 
-def null_features(
-    table: PreparedTable,
+def _null_features(
+    table: _PreparedTable,
     *,
     count: int = _NULLS,
     report: Callable[[float], None] = lambda done: None,
@@ -535,12 +535,12 @@ def null_features(
 
 
 @dataclass(frozen=True, eq=False)
-class Injector:
+class _Injector:
     """Makes injected tables of one table, and their features by these names."""
 
-    table: PreparedTable
+    table: _PreparedTable
     names: tuple[str, ...]
-    variants: tuple[Variant, ...]
+    variants: tuple[_Variant, ...]
 
     def injected(
         self,
@@ -562,34 +562,34 @@ class Injector:
                 self.variants[v].apply(pool, which[i : i + 1], s, rng)
                 for i, (v, s) in enumerate(pairs)
             ]
-            theta = disturbed(pool, which, np.concatenate(moved), rng)
+            theta = _disturbed(pool, which, np.concatenate(moved), rng)
             scores = table.ranked.moved(theta, which, rng)
             blocks.append(_rows(table.features.of(scores), self.names))
             report(min(1.0, (start + step) / len(of)))
         return np.concatenate(blocks)
 
 
-def reference_sets(
-    table: PreparedTable, *, report: Callable[[float], None] = lambda done: None
-) -> tuple[ReferenceSets, Injector]:
+def _reference_sets(
+    table: _PreparedTable, *, report: Callable[[float], None] = lambda done: None
+) -> tuple[_ReferenceSets, _Injector]:
     """Null tables and injected ones at strengths of all sizes; `report` hears the share done."""
-    names, null = null_features(table, report=lambda f: report(0.25 * f))
-    shapes = variants(table.ranked, table.pool)
-    injector = Injector(table, names, shapes)
+    names, null = _null_features(table, report=lambda f: report(0.25 * f))
+    shapes = _variants(table.ranked, table.pool)
+    injector = _Injector(table, names, shapes)
     rng = stream(table.seed, "cause", "injected")
     of = np.repeat(np.arange(len(shapes)), _EACH)
     places = (rng.random((len(shapes), _EACH)) + np.arange(_EACH)) / _EACH  # evenly, as in strata
     strengths = np.concatenate([v.strengths(at) for v, at in zip(shapes, places, strict=True)])
     points = injector.injected(of, strengths, rng, lambda f: report(0.25 + 0.75 * f))
-    return ReferenceSets(names, null, points, of, strengths, shapes), injector
+    return _ReferenceSets(names, null, points, of, strengths, shapes), injector
 
 
-def refined(
-    sets: ReferenceSets,
-    injector: Injector,
+def _refined(
+    sets: _ReferenceSets,
+    injector: _Injector,
     at: Mapping[int, float],
     report: Callable[[float], None] = lambda done: None,
-) -> ReferenceSets:
+) -> _ReferenceSets:
     """With more injected tables of these variants, at strengths about these."""
     rng = stream(injector.table.seed, "cause", "closer")
     of = np.repeat(np.array(list(at), dtype=np.intp), _EACH)
@@ -631,7 +631,7 @@ _PLACED = 4  # causes that the plane is chosen for
 
 
 @dataclass(frozen=True, eq=False)
-class Likeness:
+class _Likeness:
     """How like each cause's injected tables a table is."""
 
     weights: Mapping[str, float]
@@ -652,7 +652,7 @@ class Likeness:
     """Of null tables: (B, 2)."""
 
 
-def null_pvalue(null: Array) -> float:
+def _null_pvalue(null: Array) -> float:
     """Whether the first of exchangeable rows (1 + B, F) stands out: exact, never 0.
 
     By the largest feature and by the sum of squares, whichever is rarer: both and their
@@ -666,7 +666,7 @@ def null_pvalue(null: Array) -> float:
     return float((rank <= rank[0]).mean())
 
 
-def classify(sets: ReferenceSets, contraction: float) -> Likeness:
+def _classify(sets: _ReferenceSets, contraction: float) -> _Likeness:
     """Weights of the causes for this table.
 
     Args:
@@ -696,7 +696,7 @@ def classify(sets: ReferenceSets, contraction: float) -> Likeness:
     return _by_cause(sets, far, strength, points, own, null, typical)
 
 
-def _unlikely(sets: ReferenceSets, v: int, z: Mapping[str, float], contraction: float) -> float:
+def _unlikely(sets: _ReferenceSets, v: int, z: Mapping[str, float], contraction: float) -> float:
     """What makes a table farther from a shape: that q cannot have it, or that it does not show."""
     shape = sets.variants[v]
     if shape.cause == "ignores_x" and shape.name == "follows":
@@ -706,14 +706,14 @@ def _unlikely(sets: ReferenceSets, v: int, z: Mapping[str, float], contraction: 
 
 
 def _by_cause(
-    sets: ReferenceSets,
+    sets: _ReferenceSets,
     far: Mapping[int, float],
     strength: Mapping[int, tuple[float, float, float]],
     points: Array,
     own: Array,
     null: Array,
     typical: Mapping[int, float],
-) -> Likeness:
+) -> _Likeness:
     cause = [v.cause for v in sets.variants]
     best: dict[str, int] = {}
     for v in sorted(far, key=far.__getitem__):
@@ -726,7 +726,7 @@ def _by_cause(
     near = sorted(far, key=far.__getitem__)[:_LOOKED]
     close = dict.fromkeys([*(best[name] for name in order[:_PLACED]), *near])
     plane = _plane(sets, points, own, [best[name] for name in order[:_PLACED]])
-    return Likeness(
+    return _Likeness(
         weights={name: like[name] / total for name in order},
         variant={name: best[name] for name in order},
         apart={name: distance[name] / typical[best[name]] for name in order},
@@ -738,7 +738,7 @@ def _by_cause(
     )
 
 
-def _shares(sets: ReferenceSets, distance: Array) -> dict[str, float]:
+def _shares(sets: _ReferenceSets, distance: Array) -> dict[str, float]:
     """Shares of the causes among the nearest injected tables, shapes weighted equally."""
     nearest = distance.argsort()[:COUNTED]
     many = np.bincount(sets.of, minlength=len(sets.variants))
@@ -754,7 +754,7 @@ def _compressed(z: Array) -> Array:
     return np.sign(z) * np.log1p(np.abs(z) / 2)
 
 
-def _trajectories(sets: ReferenceSets, points: Array) -> tuple[list[tuple[Array, Array]], Array]:
+def _trajectories(sets: _ReferenceSets, points: Array) -> tuple[list[tuple[Array, Array]], Array]:
     """Each shape's strengths with the features there, and how tables scatter about them."""
     trajectories, left = [], []
     for v, shape in enumerate(sets.variants):
@@ -779,7 +779,7 @@ def _likely(grid: Array, distance: Array) -> tuple[float, float, float]:
     return float(grid[distance.argmin()]), float(close[0]), float(close[-1])
 
 
-def _plane(sets: ReferenceSets, points: Array, own: Array, shapes: list[int]) -> Array:
+def _plane(sets: _ReferenceSets, points: Array, own: Array, shapes: list[int]) -> Array:
     """Two orthonormal directions (F, 2) in which the table and its likeliest causes lie apart."""
     distance = np.linalg.norm(points - own, axis=1)
     centres = [np.zeros(points.shape[1])]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from html import escape
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
+import plotly.graph_objects as go
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
@@ -17,14 +17,17 @@ from validation_core.diagnosis import choice, learning
 from validation_core.diagnosis.claims import Claims, called, column
 from validation_core.diagnosis.questions.base import (
     LEVEL,
+    Json,
     Names,
     Question,
     Rows,
     TableStudy,
     as_numbers,
+    heat_map,
+    short_name,
 )
 from validation_core.diagnosis.questions.over_x import scan
-from validation_core.diagnosis.questions.over_x.scan import Disc, FeatureSize, Kind, OverXFeatures
+from validation_core.diagnosis.questions.over_x.scan import Disc, FeatureSize, Kind, _OverXFeatures
 from validation_core.diagnosis.records import equals
 from validation_core.diagnosis.tasks import training
 from validation_core.figures import style
@@ -110,20 +113,36 @@ class OverX(Question["ErrorsOverX"]):
     def describe(
         self, result: ErrorsOverX, names: Names, claims: Claims | None = None
     ) -> tuple[str, ...]:
-        return describe(result, *names, claims)
+        """The answer first; then the next worst place, what p is of, and what was done."""
+        theta, x_names = names
+        if claims is not None:
+            claimed = _claimed(result, theta, x_names, claims)
+            return (*claimed, _basis(result, claims), *_notes(result))
+        places = [place for place in result.worst if place.p_varies <= LEVEL]
+        if places:
+            first = (
+                f"q's error changes over x (p {equals(result.p_varies)}). "
+                f"{_place(places[0], theta, x_names)}"
+            )
+            sentences = [first, *_next(places, theta, x_names)]
+        elif result.p_right <= LEVEL:
+            sentences = [_alike(result, theta)]
+        else:
+            sentences = [_silent(result)]
+        return (*sentences, _basis(result), *_notes(result))
 
     def rows(self, result: ErrorsOverX, names: Names, claims: Claims | None = None) -> Rows:
         """A row for each place, the smallest p first."""
         return [
             {
-                "what": feature_text(place, names.theta),
-                "along": coordinate_text(place, *names),
+                "what": _feature_text(place, names.theta),
+                "along": _coordinate_text(place, *names),
                 "p, changes over x": place.p_varies,
                 "p, right q": place.p_right,
-                "worst where": region_text(place, *names),
+                "worst where": _region_text(place, *names),
                 "share of rows": place.share,
-                "size there": size_text(place.kind, place.inside),
-                "size elsewhere": size_text(place.kind, place.outside),
+                "size there": _size_text(place.kind, place.inside),
+                "size elsewhere": _size_text(place.kind, place.outside),
             }
             for place in result.judged(claims).worst
         ]
@@ -131,17 +150,18 @@ class OverX(Question["ErrorsOverX"]):
     def figures(
         self, result: ErrorsOverX, names: Names, claims: Claims | None = None
     ) -> tuple[Drawn, ...]:
-        return figures(result, *names, claims)
+        """The worst places, at most six: a curve along a coordinate, a heat map over two."""
+        theta, x_names = names
+        places = [place for place in result.judged(claims).worst if place.picture is not None]
+        return tuple(_figure(place, theta, x_names) for place in places[:_MOST])
 
     def finds(self, result: ErrorsOverX) -> bool:
         return result.finds
 
-    def to_json(self, result: ErrorsOverX) -> dict[str, Any]:
+    def to_json(self, result: ErrorsOverX) -> Json:
         return result.to_json()
 
-    def complete(
-        self, document: dict[str, Any], result: ErrorsOverX, diagnosis: Diagnosis
-    ) -> None:
+    def complete(self, document: Json, result: ErrorsOverX, diagnosis: Diagnosis) -> None:
         self.tell_where(document, result, diagnosis)
 
 
@@ -173,7 +193,7 @@ class Overall:
     beyond: Beyond | None = None
     """For a shift."""
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Its numbers, flat."""
         head = {"kind": self.kind, "parameter": self.parameter}
         return {**head, **as_numbers(self.size), **_beyond_json(self.beyond)}
@@ -229,7 +249,7 @@ class OverXPlace:
     picture: OverXCurve | OverXHeat | None = None
     """Of the first places only."""
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Its numbers, its region's among them."""
         names = ("kind", "parameter", "along", "which", "p_varies", "p_right", "share", "row")
         return {
@@ -275,7 +295,7 @@ class Scan:
     pairs: tuple[OverXPlace, ...]
     """The smallest p first."""
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Its numbers; places with a picture name it."""
         pairs = []
         for i, place in enumerate(self.pairs):
@@ -291,7 +311,7 @@ class ErrorsOverX:
 
     parts: tuple[Scan, ...]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Every number."""
         return {"parts": [part.to_json() for part in self.parts]}
 
@@ -355,7 +375,7 @@ class _Inputs(NamedTuple):
 
     name: str
     """ranks or learned."""
-    features: OverXFeatures
+    features: _OverXFeatures
     at: XCoordinates
     plane: Array | None
     """x (n, 2) where it has two columns that vary."""
@@ -385,7 +405,7 @@ class OverXStudy(TableStudy[ErrorsOverX], spec="over_x"):
     def answer(self, upload: Upload, store: Store, report: Report) -> ErrorsOverX:
         """Both tests, the worst places, and smoothed sizes of the first."""
         if not self.learned:
-            return over_x(upload, self.seed, self.nulls, self.families, report=report)
+            return _over_x(upload, self.seed, self.nulls, self.families, report=report)
         (network,) = self.networks(store, report)
         table, rows = upload.data, learning.kept(upload, self.seed)
         assert isinstance(table, PosteriorTable)
@@ -395,14 +415,14 @@ class OverXStudy(TableStudy[ErrorsOverX], spec="over_x"):
         most = slice(kept_back, kept_back + count)
         few = PosteriorTable(table.theta[rows], table.x[rows], table.q[rows, most])
         read = scoring.apply(network.at(), few)
-        feature_set = scan.of_scores(read.truth[0], read.draws[0], self.seed)
+        feature_set = scan._of_scores(read.truth[0], read.draws[0], self.seed)
         at = coordinates(table.x, *moments(table.q[:, :kept_back]))
         at = at._replace(values=at.values[rows])
         inputs = _Inputs("learned", feature_set, at, _plane(few.x), rows)
         return _scanned(inputs, upload, self.seed, self.nulls, self.families, report)
 
 
-def over_x(
+def _over_x(
     upload: Upload,
     seed: int = 0,
     nulls: int = 999,
@@ -412,7 +432,7 @@ def over_x(
     """Where over x the ranks of a table's parameters are off, without any network."""
     assert isinstance(upload.data, PosteriorTable)
     table = upload.data
-    chosen, rows = scan.selection(table, seed)
+    chosen, rows = scan._selection(table, seed)
     kept_back = aside(table.q.shape[1], table.x.shape[1])
     few = table
     if len(chosen) < table.theta.shape[1]:
@@ -444,15 +464,15 @@ def _scanned(
     inputs: _Inputs, upload: Upload, seed: int, nulls: int, families: int, report: Report
 ) -> ErrorsOverX:
     """The tests of these features, and what the worst of them look like."""
-    over = scan.windows(inputs.at.values, stream(seed, "over x", "discs"), inputs.plane)
+    over = scan._windows(inputs.at.values, stream(seed, "over x", "discs"), inputs.plane)
     f, _, n = inputs.features.scores.shape
     work = 2 * f * n * (over.blocks.shape[1] + over.discs.shape[1])
     count = int(min(nulls, max(_LEAST_NULLS, _WORK / work)))
     rng = stream(seed, "over x", inputs.name, "tests")
-    varies = scan.varies(
+    varies = scan._varies(
         inputs.features.truth, over, count, rng, lambda done: report(0.5 * done, {})
     )
-    right = scan.right(
+    right = scan._right(
         inputs.features.scores, over, count, rng, lambda done: report(0.5 + 0.5 * done, {})
     )
     m = upload.dims[1]
@@ -487,12 +507,12 @@ def _sees(null: Array, n: int, families: int) -> float | None:
     return float((np.quantile(null, 1 - level) + 0.8416) / np.sqrt(n / 5))
 
 
-def _overall(feature_set: OverXFeatures, k: int) -> tuple[Overall, ...]:
+def _overall(feature_set: _OverXFeatures, k: int) -> tuple[Overall, ...]:
     """Every feature's size over all rows, ranked among k draws."""
     sizes = []
     for i, (kind, which) in enumerate(zip(feature_set.kinds, feature_set.parameters, strict=True)):
         raw = feature_set.raw(i)
-        sizes.append(Overall(kind, which, scan.estimate(kind, raw), _beyond(kind, raw, k)))
+        sizes.append(Overall(kind, which, scan._estimate(kind, raw), _beyond(kind, raw, k)))
     return tuple(sizes)
 
 
@@ -506,8 +526,8 @@ def _beyond(kind: Kind, raw: Array, k: int) -> Beyond | None:
 
 def _places(
     inputs: _Inputs,
-    over: scan.Windows,
-    tests: tuple[scan.ScanTest, scan.ScanTest],
+    over: scan._Windows,
+    tests: tuple[scan._ScanTest, scan._ScanTest],
     families: int,
     seed: int,
     k: int,
@@ -521,7 +541,7 @@ def _places(
     for at, flat in enumerate(ranked):
         f, c = divmod(int(flat), varies.statistic.shape[1])
         kind, raw = inputs.features.kinds[f], inputs.features.raw(f)
-        region, inside = scan.worst_region(over, inputs.features.truth[f], c, choose)
+        region, inside = scan._worst_region(over, inputs.features.truth[f], c, choose)
         along, which = _along(inputs.at, c)
         places.append(
             OverXPlace(
@@ -534,8 +554,8 @@ def _places(
                 share=float(inside.mean()),
                 row=_typical(inputs, c, inside),
                 region=region,
-                inside=scan.estimate(kind, raw[inside & ~choose]),
-                outside=scan.estimate(kind, raw[~inside & ~choose]),
+                inside=scan._estimate(kind, raw[inside & ~choose]),
+                outside=scan._estimate(kind, raw[~inside & ~choose]),
                 beyond=_beyond(kind, raw[inside], k),
                 picture=_picture(inputs, kind, raw, c) if at < _DRAWN else None,
             )
@@ -580,37 +600,6 @@ def _picture(inputs: _Inputs, kind: Kind, raw: Array, c: int) -> OverXCurve | Ov
 _MANY_BEYOND = 0.25  # share of truths beyond all draws from which a shift is told as a bound
 
 
-def describe(
-    result: ErrorsOverX,
-    names: Sequence[str],
-    x_names: Sequence[str] = (),
-    claims: Claims | None = None,
-) -> tuple[str, ...]:
-    """The answer first; then the next worst place, what the p-values are of, and what was done.
-
-    Args:
-        result: the parts that are done.
-        names: of the parameters.
-        x_names: of the columns of x.
-        claims: what may be claimed; None leaves this panel a level of its own.
-    """
-    if claims is not None:
-        claimed = _claimed(result, names, x_names, claims)
-        return (*claimed, _basis(result, claims), *_notes(result))
-    places = [place for place in result.worst if place.p_varies <= LEVEL]
-    if places:
-        first = (
-            f"q's error changes over x (p {equals(result.p_varies)}). "
-            f"{_place(places[0], names, x_names)}"
-        )
-        sentences = [first, *_next(places, names, x_names)]
-    elif result.p_right <= LEVEL:
-        sentences = [_alike(result, names)]
-    else:
-        sentences = [_silent(result)]
-    return (*sentences, _basis(result), *_notes(result))
-
-
 def _claimed(
     result: ErrorsOverX, names: Sequence[str], x_names: Sequence[str], claims: Claims
 ) -> list[str]:
@@ -637,7 +626,7 @@ def _claimed(
     ]
 
 
-def coordinate_text(place: OverXPlace, names: Sequence[str], x_names: Sequence[str] = ()) -> str:
+def _coordinate_text(place: OverXPlace, names: Sequence[str], x_names: Sequence[str] = ()) -> str:
     """What a pair is looked at along, to read."""
     along, which = place.along, place.which
     if along == "component":
@@ -649,16 +638,16 @@ def coordinate_text(place: OverXPlace, names: Sequence[str], x_names: Sequence[s
     return column(which, x_names)
 
 
-def feature_text(place: OverXPlace, names: Sequence[str]) -> str:
+def _feature_text(place: OverXPlace, names: Sequence[str]) -> str:
     """What is off, to read."""
     if place.kind == "learned":
         return "score of the truth"
     return f"{place.kind} of {called(names, place.parameter)}"
 
 
-def region_text(place: OverXPlace, names: Sequence[str], x_names: Sequence[str] = ()) -> str:
+def _region_text(place: OverXPlace, names: Sequence[str], x_names: Sequence[str] = ()) -> str:
     """The stretch of x, to read."""
-    what, where = coordinate_text(place, names, x_names), place.region
+    what, where = _coordinate_text(place, names, x_names), place.region
     if isinstance(where, Disc):
         around = ", ".join(f"{component:.3g}" for component in where.centre)
         reach = ", ".join(f"{component:.2g}" for component in where.radius)
@@ -675,7 +664,7 @@ def region_text(place: OverXPlace, names: Sequence[str], x_names: Sequence[str] 
     return f"{low:.3g} ≤ {what} < {high:.3g}"
 
 
-def size_text(kind: Kind, estimate: FeatureSize) -> str:
+def _size_text(kind: Kind, estimate: FeatureSize) -> str:
     """A number with its interval, signed as it is."""
     if estimate.value is None:
         return f"unknown ({estimate.n} rows)"
@@ -686,7 +675,7 @@ def size_text(kind: Kind, estimate: FeatureSize) -> str:
 
 
 def _place(place: OverXPlace, names: Sequence[str], x_names: Sequence[str]) -> str:
-    where = f"Where {region_text(place, names, x_names)} ({place.share:.0%} of the rows)"
+    where = f"Where {_region_text(place, names, x_names)} ({place.share:.0%} of the rows)"
     inside, outside = (_off(place, part, names) for part in (place.inside, place.outside))
     return f"{where}, {inside}{_or_more(place.beyond)}; elsewhere, {outside}."
 
@@ -703,16 +692,15 @@ def _off(what: OverXPlace | Overall, estimate: FeatureSize, names: Sequence[str]
     if estimate.value is None or estimate.low is None:
         return f"too few rows ({estimate.n}) to say by how much"
     if what.kind == "learned":
-        return (
-            f"the truth's score lies {size_text('learned', estimate)} sd from where q's draws' lie"
-        )
+        off = _size_text("learned", estimate)
+        return f"the truth's score lies {off} sd from where q's draws' lie"
     whose = f"q's {called(names, what.parameter)}"
     if what.kind == "shift":
         side = "low" if estimate.value >= 0 else "high"
         return f"{whose} sits {_unsigned(estimate)} posterior sd too {side}"
     high = estimate.high
     off = "narrow" if estimate.low > 1 else "wide" if high is not None and high < 1 else ""
-    spread = f"{size_text('width', estimate)} times as wide as its draws"
+    spread = f"{_size_text('width', estimate)} times as wide as its draws"
     return (
         f"{whose} is {f'too {off}' if off else 'not told from right'}: the truth spreads {spread}"
     )
@@ -750,8 +738,8 @@ def _alike(result: ErrorsOverX, names: Sequence[str]) -> str:
 
 def _overall_text(result: ErrorsOverX, names: Sequence[str]) -> str:
     """What is farthest from a right q over all x."""
-    overall = [size_text for part in result.parts for size_text in part.overall]
-    sizes = [size_text for size_text in overall if size_text.size.value is not None]
+    overall = [_size_text for part in result.parts for _size_text in part.overall]
+    sizes = [_size_text for _size_text in overall if _size_text.size.value is not None]
     most = max(sizes, key=_farthest, default=None)
     return f" Over all x, {_off(most, most.size, names)}{_or_more(most.beyond)}." if most else ""
 
@@ -841,7 +829,6 @@ def _minus(text: str) -> str:
 
 _MOST = 6
 _LONG = 48  # letters of a name on an axis
-_SCALE = [[0.0, style.Q], [0.5, style.NULL], [1.0, style.P]]
 _AXES = {
     "shift": "shift of the truth, posterior sd",
     "width": "spread of the truth / that of q",
@@ -856,23 +843,12 @@ _MEANING = {
 }
 
 
-def figures(
-    result: ErrorsOverX,
-    names: Sequence[str] = (),
-    x_names: Sequence[str] = (),
-    claims: Claims | None = None,
-) -> tuple[Drawn, ...]:
-    """The worst places, at most six: a curve along a coordinate, a heat map over two."""
-    places = [place for place in result.judged(claims).worst if place.picture is not None]
-    return tuple(_figure(place, names, x_names) for place in places[:_MOST])
-
-
 def _figure(place: OverXPlace, names: Sequence[str], x_names: Sequence[str]) -> Drawn:
-    what, along = feature_text(place, names), coordinate_text(place, names, x_names)
+    what, along = _feature_text(place, names), _coordinate_text(place, names, x_names)
     title = f"{what[:1].upper()}{what[1:]} over {along}"
     p = f"p {equals(place.p_varies)} that it changes over x, adjusted for all looked at."
     if isinstance(place.picture, OverXCurve):
-        figure = _curve(place.kind, place.picture, _short(along))
+        figure = _curve(place.kind, place.picture, short_name(along, _LONG))
         null = "1" if place.kind == "width" else "0"
         caption = (
             "Line: the local size, its band a 95% interval at each place. "
@@ -890,15 +866,11 @@ def _figure(place: OverXPlace, names: Sequence[str], x_names: Sequence[str]) -> 
 
 
 def _columns(x_names: Sequence[str]) -> tuple[str, str]:
-    first, second = (_short(column(i, x_names)) for i in range(2))
+    first, second = (short_name(column(i, x_names), _LONG) for i in range(2))
     return first, second
 
 
-def _short(name: str) -> str:
-    return escape(style.short(name, _LONG), quote=False)
-
-
-def _curve(kind: Kind, curve: OverXCurve, along: str) -> Any:
+def _curve(kind: Kind, curve: OverXCurve, along: str) -> go.Figure:
     at, value, low, high, room = np.asarray(curve.sizes, np.float64)
     middle = 1.0 if kind == "width" else 0.0
     grey = (np.exp(-room), np.exp(room)) if kind == "width" else (-room, room)
@@ -928,33 +900,9 @@ def _curve(kind: Kind, curve: OverXCurve, along: str) -> Any:
     )
 
 
-def _heat(kind: Kind, picture: OverXHeat, columns: tuple[str, str]) -> Any:
-    across, up = np.asarray(picture.axes, np.float64)
+def _heat(kind: Kind, picture: OverXHeat, columns: tuple[str, str]) -> go.Figure:
+    sides = np.asarray(picture.axes, np.float64)
     value = np.asarray(picture.sizes, np.float64)[0]
     middle = 1.0 if kind == "width" else 0.0
     reach = max(0.2, float(np.nanmax(np.abs(value - middle), initial=0)))
-    heat = {
-        "type": "heatmap",
-        "x": style.f4(across),
-        "y": style.f4(up),
-        "z": style.f4(value),
-        "colorscale": _SCALE,
-        "zmin": middle - reach,
-        "zmax": middle + reach,
-        "zsmooth": False,
-        "colorbar": {"title": {"text": ""}, "thickness": 10, "outlinewidth": 0, "nticks": 5},
-        "hovertemplate": "(%{x:.3g}, %{y:.3g}): %{z:.2f}<extra></extra>",
-    }
-    marks = {
-        "type": "scatter",
-        "mode": "markers",
-        "x": style.f4(picture.rows[:, 0]),
-        "y": style.f4(picture.rows[:, 1]),
-        "hoverinfo": "skip",
-        "marker": {"size": 3, "color": style.NULL, "opacity": 0.6},
-    }
-    axes = [
-        style.Axis(name, (float(ends[0]), float(ends[-1])))
-        for name, ends in zip(columns, (across, up), strict=True)
-    ]
-    return style.figure([heat, marks], x=axes[0], y=axes[1], height=320, right=84)
+    return heat_map(value, tuple(sides), columns, picture.rows, reach=reach, middle=middle)

@@ -42,7 +42,7 @@ _COPIED = 500_000  # of them copied at a time: stay in the cache
 Kind = Literal["shift", "width", "learned"]
 
 
-class OverXFeatures(NamedTuple):
+class _OverXFeatures(NamedTuple):
     """Scores of the truth, and of the draws that may stand in for it."""
 
     scores: NDArray[np.float32]
@@ -74,7 +74,7 @@ class FeatureSize:
     """None too for the width of rows that do not vary."""
 
 
-def selection(table: PosteriorTable, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _selection(table: PosteriorTable, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Which parameters and which rows are looked at: all of them, up to MOST parameters.
 
     Of more, one half of the rows chooses those whose ranks are farthest from uniform and the
@@ -88,7 +88,7 @@ def selection(table: PosteriorTable, seed: int) -> tuple[NDArray[np.int64], NDAr
     choose, rest = order[: n // 2], np.sort(order[n // 2 :])
     u = np.concatenate(
         [
-            ranks(
+            _ranks(
                 PosteriorTable(
                     table.theta[choose, a : a + MOST],
                     table.x[choose, :0],
@@ -104,9 +104,9 @@ def selection(table: PosteriorTable, seed: int) -> tuple[NDArray[np.int64], NDAr
     return np.sort(np.argsort(-off, kind="stable")[:MOST]), rest
 
 
-def of_parameters(table: PosteriorTable, seed: int) -> OverXFeatures:
+def of_parameters(table: PosteriorTable, seed: int) -> _OverXFeatures:
     """Shift and width of every parameter of a table (n, D): F = 2 D."""
-    u = ranks(table, STAND_INS, stream(seed, "over x", "ranks"))
+    u = _ranks(table, STAND_INS, stream(seed, "over x", "ranks"))
     d = len(u)
     scores = np.empty((2 * d, *u.shape[1:]), np.float32)
     for parameter in range(d):
@@ -114,17 +114,17 @@ def of_parameters(table: PosteriorTable, seed: int) -> OverXFeatures:
         scores[d + parameter] = ndtri(np.clip(np.abs(2 * u[parameter] - 1), _EDGE, 1 - _EDGE))
     kinds: list[Kind] = ["shift"] * d
     kinds += ["width"] * d
-    return OverXFeatures(scores, tuple(kinds), (*range(d), *range(d)))
+    return _OverXFeatures(scores, tuple(kinds), (*range(d), *range(d)))
 
 
-def of_scores(truth: Array, draws: Array, seed: int) -> OverXFeatures:
+def _of_scores(truth: Array, draws: Array, seed: int) -> _OverXFeatures:
     """The learned score of a table: truth (n,), draws (n, K)."""
     table = PosteriorTable(truth[:, None], np.zeros((len(truth), 0)), draws[:, :, None])
-    u = ranks(table, STAND_INS, stream(seed, "over x", "learned"))
-    return OverXFeatures(ndtri(u).astype(np.float32), ("learned",), (-1,))
+    u = _ranks(table, STAND_INS, stream(seed, "over x", "learned"))
+    return _OverXFeatures(ndtri(u).astype(np.float32), ("learned",), (-1,))
 
 
-def ranks(table: PosteriorTable, stand_ins: int, rng: np.random.Generator) -> Array:
+def _ranks(table: PosteriorTable, stand_ins: int, rng: np.random.Generator) -> Array:
     """Randomised ranks of the truth and of `stand_ins` draws among all K + 1: (D, J + 1, n).
 
     Which draws stand in is drawn for each row and shared by its parameters, so that what ties
@@ -147,7 +147,7 @@ def ranks(table: PosteriorTable, stand_ins: int, rng: np.random.Generator) -> Ar
     return np.clip(u, _EDGE, 1 - _EDGE, out=u)
 
 
-def estimate(kind: Kind, w: Array) -> FeatureSize:
+def _estimate(kind: Kind, w: Array) -> FeatureSize:
     """Size of a feature among rows with scores w (m,).
 
     shift and learned: the mean, by Student's t. width: the sd, which is 1 if q is right; its
@@ -222,7 +222,7 @@ _PER_BLOCK = 5
 _NUMBERS = 2_000_000  # of all stretches at a time
 
 
-class Windows(NamedTuple):
+class _Windows(NamedTuple):
     """W stretches of each of C coordinates, as sums of blocks; and V discs, one coordinate more.
 
     The last stretch of every coordinate is all of x.
@@ -268,7 +268,7 @@ class Windows(NamedTuple):
         return [*sizes, self.discs.sum(0)[None]] if self.discs.shape[1] else sizes
 
 
-def windows(values: Array, rng: np.random.Generator, plane: Array | None = None) -> Windows:
+def _windows(values: Array, rng: np.random.Generator, plane: Array | None = None) -> _Windows:
     """The stretches along coordinates (n, C), and discs over a plane (n, 2).
 
     Equal values stay together: a coordinate of few values has fewer blocks with rows in them.
@@ -290,7 +290,7 @@ def windows(values: Array, rng: np.random.Generator, plane: Array | None = None)
     first, last = np.append(first[~whole], 0), np.append(last[~whole], g)
     below = np.zeros((c, g + 1))
     below[:, 1:] = blocks.sum(0, dtype=np.float64).cumsum(1)
-    return Windows(
+    return _Windows(
         blocks.reshape(n, c * g),
         edges,
         first,
@@ -315,7 +315,7 @@ def _discs(
     return inside.astype(np.float32), np.tile(centres * scale, (len(_DISCS), 1)), reach, scale
 
 
-class ScanTest(NamedTuple):
+class _ScanTest(NamedTuple):
     """Of F features over C coordinates (the discs as one more)."""
 
     statistic: Array
@@ -331,13 +331,13 @@ class ScanTest(NamedTuple):
         return float(self.adjusted.min())
 
 
-def varies(
+def _varies(
     truth: NDArray[np.float32],
-    over: Windows,
+    over: _Windows,
     count: int,
     rng: np.random.Generator,
     progress: Callable[[float], None] = lambda done: None,
-) -> ScanTest:
+) -> _ScanTest:
     """Whether the features (F, n) of the truth change over x."""
     n = truth.shape[1]
     mean = truth.mean(axis=1, dtype=np.float64)
@@ -352,13 +352,13 @@ def varies(
     return _against(observed, centred, shuffled, over, factors, count, progress)
 
 
-def right(
+def _right(
     scores: NDArray[np.float32],
-    over: Windows,
+    over: _Windows,
     count: int,
     rng: np.random.Generator,
     progress: Callable[[float], None] = lambda done: None,
-) -> ScanTest:
+) -> _ScanTest:
     """Whether the features are those of a right q; scores (F, J + 1, n), the truth first."""
     f, j, n = scores.shape
     factors = [_alone(size, over.least) for size in over.sizes()]
@@ -370,7 +370,7 @@ def right(
     return _against(observed, scores.reshape(f, j * n), swapped, over, factors, count, progress)
 
 
-def _z(values: NDArray[np.float32], over: Windows) -> list[Array]:
+def _z(values: NDArray[np.float32], over: _Windows) -> list[Array]:
     """Signed z (F, C, W), (F, 1, V) of standardised features (F, n) in every stretch."""
     factors = [_within(size, values.shape[1], over.least) for size in over.sizes()]
     return [sums * factor for sums, factor in zip(over.sums(values), factors, strict=True)]
@@ -389,7 +389,7 @@ def _alone(size: Array, least: float) -> NDArray[np.float32]:
 
 
 def _largest(
-    values: NDArray[np.float32], over: Windows, factors: list[NDArray[np.float32]]
+    values: NDArray[np.float32], over: _Windows, factors: list[NDArray[np.float32]]
 ) -> Array:
     """The largest |z| of values (F, B, n) over each coordinate's stretches: (F, B, C)."""
     f, b, n = values.shape
@@ -405,11 +405,11 @@ def _against(
     observed: Array,
     source: NDArray[np.float32],
     draw: Callable[[int], NDArray[np.int64]],
-    over: Windows,
+    over: _Windows,
     factors: list[NDArray[np.float32]],
     count: int,
     progress: Callable[[float], None],
-) -> ScanTest:
+) -> _ScanTest:
     """The observed (F, C) against null tables whose rows `draw` picks from source (F, S)."""
     nulls = np.empty((len(observed), count, observed.shape[1]), np.float32)
     for part in _null_parts(count, len(observed), over):
@@ -418,10 +418,10 @@ def _against(
         progress(part.stop / count)
     flat = nulls.transpose(1, 0, 2).reshape(count, -1)
     adjusted = step_down(observed.ravel(), flat).reshape(observed.shape)
-    return ScanTest(np.asarray(observed, np.float64), adjusted, flat.max(1).astype(np.float64))
+    return _ScanTest(np.asarray(observed, np.float64), adjusted, flat.max(1).astype(np.float64))
 
 
-def _null_parts(count: int, features: int, over: Windows) -> Iterator[slice]:
+def _null_parts(count: int, features: int, over: _Windows) -> Iterator[slice]:
     n, columns = over.blocks.shape[0], over.counts.size + over.discs.shape[1]
     step = max(1, min(_NUMBERS // max(1, features * columns), _NUMBERS // max(1, features * n)))
     for first in range(0, count, step):
@@ -452,8 +452,8 @@ class Disc:
 Region = Stretch | Disc
 
 
-def worst_region(
-    over: Windows, feature: NDArray[np.float32], coordinate: int, choose: NDArray[np.bool_]
+def _worst_region(
+    over: _Windows, feature: NDArray[np.float32], coordinate: int, choose: NDArray[np.bool_]
 ) -> tuple[Region, NDArray[np.bool_]]:
     """The stretch of a coordinate in which the chosen rows are off most, and its rows (n,).
 
@@ -500,7 +500,7 @@ def _farther(
     return replace(region, outside_of=True), ~inside
 
 
-def _only(over: Windows, rows: NDArray[np.bool_]) -> Windows:
+def _only(over: _Windows, rows: NDArray[np.bool_]) -> _Windows:
     """The same stretches of some of the rows."""
     blocks = over.blocks[rows]
     c, g = len(over.edges), over.edges.shape[1] - 1

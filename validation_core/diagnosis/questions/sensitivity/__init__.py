@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +20,10 @@ from validation_core.diagnosis.choice import obstacle as cannot
 from validation_core.diagnosis.claims import called
 from validation_core.diagnosis.questions.base import (
     Interval,
+    Json,
     Names,
     Question,
+    Row,
     Rows,
     TableStudy,
     as_numbers,
@@ -31,16 +33,15 @@ from validation_core.diagnosis.questions.null_tables import LeftOut, needs_draws
 from validation_core.diagnosis.questions.sensitivity import search
 from validation_core.diagnosis.questions.sensitivity.search import (
     POWER,
-    PowerCurve,
-    PowerExperiment,
-    informative,
-    smallest,
-    verdicts,
+    _informative,
+    _PowerCurve,
+    _PowerExperiment,
+    _smallest_of,
+    _verdicts,
 )
 from validation_core.figures import style
 from validation_core.figures.outcome import Drawn
 from validation_core.figures.style import Trace
-from validation_core.methods import Omnibus
 from validation_core.methods.base import Method
 from validation_core.study import Report
 from validation_core.tables import Upload
@@ -93,7 +94,7 @@ class WhatWouldBeCaught(Question["Sensitivity"]):
                 f"What is injected is one of {', '.join(DEFECTS)}; got {unknown[0]!r}. Choose "
                 "some of those."
             )
-        eligible = [] if self.obstacle(upload) else evaluated(thinned(upload), methods)[0]
+        eligible = [] if self.obstacle(upload) else _evaluated(thinned(upload), methods)[0]
         if not eligible:
             return ()
         wanted = [name for name in injections if DEFECTS[name].least_dims <= upload.dims[0]]
@@ -126,22 +127,35 @@ class WhatWouldBeCaught(Question["Sensitivity"]):
     def describe(
         self, result: Sensitivity, names: Names, claims: Claims | None = None
     ) -> tuple[str, ...]:
+        """What would be found, what half of it would take; then what could have been missed."""
         del claims
-        return describe(result, names.theta)
+        injections = result.injections
+        sentences = [_sentence(injection, result, names.theta) for injection in injections]
+        return (*sentences, *_missed(injections), _how(result), *map(str, result.left_out))
 
     def rows(self, result: Sensitivity, names: Names, claims: Claims | None = None) -> Rows:
+        """One row for each defect, strength and test, the verdict first, the strongest first."""
         del names, claims
-        return _table(result)
+        return [
+            row
+            for injection in result.injections
+            for i in reversed(range(len(injection.strengths)))
+            for title, powers in (
+                ("Verdict", injection.verdict),
+                *((test.title, test.power) for test in injection.tests),
+            )
+            if (power := powers[i]) is not None
+            for row in (_row(injection, i, title, power),)
+        ]
 
     def figures(
         self, result: Sensitivity, names: Names, claims: Claims | None = None
     ) -> tuple[Drawn, ...]:
+        """One figure for each defect."""
         del names, claims
-        return figures(result)
+        return tuple(_curves(injection, result) for injection in result.injections)
 
-    def complete(
-        self, document: dict[str, Any], result: Sensitivity, diagnosis: Diagnosis
-    ) -> None:
+    def complete(self, document: Json, result: Sensitivity, diagnosis: Diagnosis) -> None:
         del diagnosis
         document["sensitivity"] += [
             {"kind": injection.injection, **as_numbers(injection)}
@@ -278,14 +292,14 @@ class SensitivityStudy(TableStudy[Sensitivity], spec="sensitivity"):
     def answer(self, upload: Upload, store: Store, report: Report) -> Sensitivity:
         """Ask this stage's tests where the earlier ones leave it open."""
         few = thinned(upload)
-        eligible, left = evaluated(few, self.methods)
-        experiment = PowerExperiment(few, DEFECTS[self.injection], eligible, self.seed)
+        eligible, left = _evaluated(few, self.methods)
+        experiment = _PowerExperiment(few, DEFECTS[self.injection], eligible, self.seed)
         tests = sum(cannot(method, upload) is None for method in self.methods)
         earlier = self._earlier(store)
         if earlier is None:
-            curve, ratio = PowerCurve(experiment, tests, self.alpha), None
+            curve, ratio = _PowerCurve(experiment, tests, self.alpha), None
         else:
-            curve = PowerCurve(experiment, tests, self.alpha, earlier.strengths, earlier.pvalues)
+            curve = _PowerCurve(experiment, tests, self.alpha, earlier.strengths, earlier.pvalues)
             ratio = earlier.ratio
         ratio = self._ask(curve, ratio, report)
         return Sensitivity(
@@ -295,7 +309,7 @@ class SensitivityStudy(TableStudy[Sensitivity], spec="sensitivity"):
             n=few.n,
             draws=few.k - 1,
             tests=tests,
-            relabelled=any(isinstance(method, Omnibus) for method in eligible),
+            relabelled=any(method.decides for method in eligible),
             parameters=few.dims[0],
             left_out=left,
             thinned=few.k < upload.k,
@@ -311,7 +325,7 @@ class SensitivityStudy(TableStudy[Sensitivity], spec="sensitivity"):
         assert stored is not None
         return stored.injections[0]
 
-    def _ask(self, curve: PowerCurve, ratio: float | None, report: Report) -> float | None:
+    def _ask(self, curve: _PowerCurve, ratio: float | None, report: Report) -> float | None:
         """Evaluate this stage's tests; how many times the rows half of what is found takes."""
 
         def tell(fraction: float) -> None:
@@ -320,15 +334,15 @@ class SensitivityStudy(TableStudy[Sensitivity], spec="sensitivity"):
         methods = curve.experiment.methods
         now = [method for method in methods if method.stage == STAGES[self.stage]]
         if self.stage == 0:
-            search.by_ranks(curve, now, tell)
+            search._by_ranks(curve, now, tell)
         elif self.stage == 1:
             ratio = _ratio(curve)
-            search.by_classifier(curve, now, tell)
+            search._by_classifier(curve, now, tell)
         else:
-            search.by_localizer(curve, now)
+            search._by_localizer(curve, now)
         return ratio
 
-    def _injection(self, curve: PowerCurve, ratio: float | None) -> InjectionPower:
+    def _injection(self, curve: _PowerCurve, ratio: float | None) -> InjectionPower:
         experiment, injection = curve.experiment, curve.experiment.injection
         strengths, size = tuple(curve.strengths.tolist()), _smallest(curve)
         ran = np.any(~np.isnan(curve.pvalues), axis=(0, 2))  # (M,)
@@ -339,7 +353,7 @@ class SensitivityStudy(TableStudy[Sensitivity], spec="sensitivity"):
             title=injection.title,
             unit=injection.unit,
             stage=self.stage,
-            neutral=search.neutral(injection.strengths),
+            neutral=search._neutral(injection.strengths),
             strengths=strengths,
             spread=injection.spread,
             parameter=experiment.pool.parameter if injection.spread == "one" else None,
@@ -358,18 +372,18 @@ class SensitivityStudy(TableStudy[Sensitivity], spec="sensitivity"):
         )
 
 
-def _ratio(curve: PowerCurve) -> float | None:
+def _ratio(curve: _PowerCurve) -> float | None:
     """How many times the rows half of what ranks find takes; None where only the law says."""
     methods = [method for method in curve.experiment.methods if method.stage == "ranks"]
     # Relabelling is not of ranks alone: rows that are drawn again would repeat their x.
     if not methods or not all(method.ranks_only for method in methods):
         return None
     size = _smallest(curve)
-    return search.times_the_rows(curve, methods, size.estimate) if size.known else None
+    return search._times_the_rows(curve, methods, size.estimate) if size.known else None
 
 
 def _nats(
-    experiment: PowerExperiment, strengths: Sequence[float], size: Interval
+    experiment: _PowerExperiment, strengths: Sequence[float], size: Interval
 ) -> InjectedNats | None:
     nats, pool = experiment.injection.nats, experiment.pool
     if nats is None or not nats(pool, experiment.injection.strengths[-1]):
@@ -382,16 +396,16 @@ def _nats(
     return InjectedNats(tuple(map(of, strengths)), Interval(*map(of, size)))
 
 
-def _verdict_powers(curve: PowerCurve) -> tuple[VerdictPower | None, ...]:
+def _verdict_powers(curve: _PowerCurve) -> tuple[VerdictPower | None, ...]:
     methods, keep = curve.experiment.methods, _counts(curve)[2]
-    powers = [_power(verdicts(p, methods, curve.tests, curve.alpha)) for p in curve.pvalues]
+    powers = [_power(_verdicts(p, methods, curve.tests, curve.alpha)) for p in curve.pvalues]
     return tuple(
         None if power is None else VerdictPower(**vars(power), bound=not firm)
         for power, firm in zip(powers, keep.tolist(), strict=True)
     )
 
 
-def _method_powers(curve: PowerCurve) -> tuple[MethodPower, ...]:
+def _method_powers(curve: _PowerCurve) -> tuple[MethodPower, ...]:
     return tuple(
         MethodPower(
             method.name,
@@ -403,7 +417,7 @@ def _method_powers(curve: PowerCurve) -> tuple[MethodPower, ...]:
     )
 
 
-def _power(rejected: Array) -> Power | None:
+def _power(rejected: NDArray[np.bool_]) -> Power | None:
     """A rate with its exact 95% interval."""
     n, count = int(np.size(rejected)), int(np.sum(rejected))
     if n == 0:
@@ -412,26 +426,26 @@ def _power(rejected: Array) -> Power | None:
     return Power(count, n, count / n, float(low), float(high))
 
 
-def _counts(curve: PowerCurve) -> tuple[Array, Array, NDArray[np.bool_]]:
+def _counts(curve: _PowerCurve) -> tuple[Array, Array, NDArray[np.bool_]]:
     """Verdicts that reject and trials at each strength (L,), and which strengths tell."""
     pvalues = curve.pvalues
     methods = curve.experiment.methods
-    rejected = [verdicts(p, methods, curve.tests, curve.alpha) for p in pvalues]
+    rejected = [_verdicts(p, methods, curve.tests, curve.alpha) for p in pvalues]
     trials = np.array([len(rejections) for rejections in rejected], dtype=np.float64)
     counts = np.array([rejections.sum() for rejections in rejected], dtype=np.float64)
     tests_run = np.sum(~np.isnan(pvalues).all(-1), axis=-1)
-    return counts, trials, informative(tests_run, counts / np.maximum(trials, 1)) & (trials > 0)
+    return counts, trials, _informative(tests_run, counts / np.maximum(trials, 1)) & (trials > 0)
 
 
-def _smallest(curve: PowerCurve) -> Interval:
+def _smallest(curve: _PowerCurve) -> Interval:
     """The smallest strength that the verdict finds, and its interval, as strengths."""
-    zero = search.neutral(curve.experiment.injection.strengths)
+    zero = search._neutral(curve.experiment.injection.strengths)
     counts, trials, keep = _counts(curve)
-    threshold = smallest(curve.strengths[keep] - zero, counts[keep], trials[keep])
+    threshold = _smallest_of(curve.strengths[keep] - zero, counts[keep], trials[keep])
     return Interval(*(np.nan if size is None else zero + size for size in threshold))
 
 
-def evaluated(
+def _evaluated(
     upload: Upload, methods: Sequence[Method]
 ) -> tuple[list[Method], tuple[LeftOut, ...]]:
     """The methods that are asked about injected tables, and why others are not."""
@@ -483,13 +497,6 @@ def _phrase(injection: InjectionPower, size: str, where: str) -> str:
     """A defect of a size in words, and in which parameters it sits."""
     unknown = f"{injection.title} ({{}} {injection.unit})"
     return _PHRASES.get(injection.injection, unknown).format(size, where)
-
-
-def describe(result: Sensitivity, names: Sequence[str]) -> tuple[str, ...]:
-    """What would be found, and what half of it would take; then what could have been missed."""
-    injections = result.injections
-    sentences = [_sentence(injection, result, names) for injection in injections]
-    return (*sentences, *_missed(injections), _how(result), *map(str, result.left_out))
 
 
 def _where(injection: InjectionPower, result: Sensitivity, names: Sequence[str]) -> str:
@@ -620,24 +627,7 @@ def _how(result: Sensitivity) -> str:
     return f"{sentence} CoLT's localizer was trained at one strength of each."
 
 
-def _table(result: Sensitivity) -> Rows:
-    """One row for each defect, strength and test, the verdict first, the strongest first."""
-    return [
-        row
-        for injection in result.injections
-        for i in reversed(range(len(injection.strengths)))
-        for title, powers in (
-            ("Verdict", injection.verdict),
-            *((test.title, test.power) for test in injection.tests),
-        )
-        if (power := powers[i]) is not None
-        for row in (_row(injection, i, title, power),)
-    ]
-
-
-def _row(
-    injection: InjectionPower, i: int, title: str, power: Power
-) -> dict[str, str | float | int]:
+def _row(injection: InjectionPower, i: int, title: str, power: Power) -> Row:
     nats = "" if injection.nats is None else round(injection.nats.strengths[i], 6)
     return {
         "q is": injection.title,
@@ -658,11 +648,6 @@ _CAPTION = (
     "with its 95% interval), by each test alone at the level. Dashed: 80%, and the strength where "
     "the verdict gets there. With no defect at all, none would rise above the dotted level."
 )
-
-
-def figures(result: Sensitivity) -> tuple[Drawn, ...]:
-    """One figure for each defect."""
-    return tuple(_curves(injection, result) for injection in result.injections)
 
 
 def _curves(injection: InjectionPower, result: Sensitivity) -> Drawn:

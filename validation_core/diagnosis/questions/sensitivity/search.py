@@ -21,6 +21,7 @@ from validation_core.diagnosis.questions.injections import DrawPool, Injection
 from validation_core.diagnosis.questions.null_tables import (
     Float,
     NullVerdict,
+    Places,
     Pooled,
     SelfMadeTables,
     TestBattery,
@@ -29,7 +30,6 @@ from validation_core.diagnosis.questions.null_tables import (
     together,
     trials_of,
 )
-from validation_core.methods import Omnibus
 from validation_core.methods.base import Method
 from validation_core.rng import stream
 from validation_core.tables import Upload
@@ -41,7 +41,7 @@ FIRST = 50
 _RANKED = 25_000  # ranks of one trial that allow all trials: a strength asks for all of them anew
 
 
-class PowerExperiment:
+class _PowerExperiment:
     """One injection on one table, at any strength.
 
     All strengths share the picked draws, the direction of the defect and the tie-breakers, so
@@ -57,7 +57,7 @@ class PowerExperiment:
         self.data = upload.data
         self.pool = DrawPool(self.data.q, self.data.x, way=seed)
         self.trials = trials_of(upload.n, upload.dims[0], _RANKED)
-        self._pools: dict[Any, Pooled] = {}
+        self._pools: dict[object, Pooled] = {}
 
     @cached_property
     def unlearned(self) -> NullVerdict:
@@ -65,7 +65,7 @@ class PowerExperiment:
         return NullVerdict.of(self.upload, self.seed)
 
     @cached_property
-    def which(self) -> Any:
+    def which(self) -> Places:
         """The draws (T, n) that play the truth."""
         rng = stream(self.seed, "sensitivity", "draws")
         return picked(self.upload.n, self.upload.k, self.trials, rng)
@@ -105,7 +105,7 @@ class PowerExperiment:
 
     def battery(self, strength: float, methods: Sequence[Method]) -> TestBattery:
         """What these methods read where the defect has this strength, networks trained on it."""
-        trained: dict[Any, Any] = {}
+        trained: dict[object, Any] = {}
         fixed = all(method.is_fixed for method in methods)
         upload = None if fixed else self.training_table(strength)
 
@@ -141,12 +141,12 @@ class PowerExperiment:
         return out
 
 
-class PowerCurve:
+class _PowerCurve:
     """What has been asked so far: p-values by strength, method and trial, strengths ascending."""
 
     def __init__(
         self,
-        experiment: PowerExperiment,
+        experiment: _PowerExperiment,
         tests: int,
         alpha: float,
         strengths: Iterable[float] = (),
@@ -176,7 +176,7 @@ class PowerCurve:
         again = [
             method
             for method in methods
-            if isinstance(method, Omnibus)
+            if method.decides
             and method not in lacking
             and any(other.needs_training for other in lacking)
         ]
@@ -202,11 +202,13 @@ class PowerCurve:
     def power(self, strength: float) -> float:
         """Share of trials in which the verdict finds the defect; tests not asked find nothing."""
         pvalues, methods = self.pvalues_at[strength], self.experiment.methods
-        rejected = verdicts(pvalues, methods, self.tests, self.alpha)
+        rejected = _verdicts(pvalues, methods, self.tests, self.alpha)
         return float(rejected.mean()) if rejected.size else 0.0
 
 
-def verdicts(pvalues: Float, methods: Sequence[Method], tests: int, alpha: float) -> Any:
+def _verdicts(
+    pvalues: Float, methods: Sequence[Method], tests: int, alpha: float
+) -> NDArray[np.bool_]:
     """Whether the verdict rejects, in those trials (t,) in which any of methods (M, T) was asked.
 
     Holm's correction is over `tests`; those not asked count with p = 1.
@@ -232,7 +234,7 @@ _HALVINGS = 2  # strengths tried within the bracket
 Tell = Callable[[float], None]
 
 
-class Smallest(NamedTuple):
+class _Smallest(NamedTuple):
     """The smallest size found with 80% power and its 95% interval; None where none is known.
 
     `low` None: the weakest one tried may already be found. `high` and `size` None: the strongest
@@ -244,7 +246,7 @@ class Smallest(NamedTuple):
     high: float | None
 
 
-def crossing(sizes: ArrayLike, rates: ArrayLike, weights: ArrayLike) -> float | None:
+def _crossing(sizes: ArrayLike, rates: ArrayLike, weights: ArrayLike) -> float | None:
     """Where a curve that cannot fall reaches 80%, interpolated over the logarithm of size.
 
     Rates (L,) at ascending sizes (L,) are made monotone by isotonic regression. The first size
@@ -275,24 +277,24 @@ def _rising(rate: Float, weight: Float) -> Float:
     return np.asarray(np.fmax.accumulate(least, axis=0).diagonal())
 
 
-def smallest(sizes: ArrayLike, counts: ArrayLike, trials: ArrayLike) -> Smallest:
+def _smallest_of(sizes: ArrayLike, counts: ArrayLike, trials: ArrayLike) -> _Smallest:
     """The smallest size found, from rejections (L,) in trials (L,) at ascending sizes (L,).
 
     Its interval is where the curves of the exact 95% limits of the rates reach 80%.
     """
     size, count, n = (np.asarray(part, dtype=np.float64) for part in (sizes, counts, trials))
     if not size.size:
-        return Smallest(None, None, None)
+        return _Smallest(None, None, None)
     low, high = statistics.clopper_pearson(count, n)
-    first = crossing(size, high, n)  # the most power there may be gives the least size
-    return Smallest(
-        crossing(size, count / n, n),
+    first = _crossing(size, high, n)  # the most power there may be gives the least size
+    return _Smallest(
+        _crossing(size, count / n, n),
         None if first is None or first <= size[0] else first,
-        crossing(size, low, n),
+        _crossing(size, low, n),
     )
 
 
-def informative(tests: ArrayLike, rates: ArrayLike) -> NDArray[np.bool_]:
+def _informative(tests: ArrayLike, rates: ArrayLike) -> NDArray[np.bool_]:
     """Which points of a curve (L,), by ascending size, say something of all tests together.
 
     A point at which fewer tests were asked has a lower bound of the power only. It tells nothing
@@ -308,17 +310,17 @@ def informative(tests: ArrayLike, rates: ArrayLike) -> NDArray[np.bool_]:
     return keep
 
 
-def neutral(strengths: Sequence[float]) -> float:
+def _neutral(strengths: Sequence[float]) -> float:
     """The strength that changes nothing: 1 for a factor, 0 for all others."""
     return 1.0 if strengths[0] >= 1 else 0.0
 
 
-def between(low: float, high: float, zero: float) -> float:
+def _between(low: float, high: float, zero: float) -> float:
     """The geometric middle of two strengths, each measured from what changes nothing."""
     return zero + float(np.sqrt((low - zero) * (high - zero)))
 
 
-def by_ranks(curve: PowerCurve, methods: Sequence[Method], tell: Tell) -> None:
+def _by_ranks(curve: _PowerCurve, methods: Sequence[Method], tell: Tell) -> None:
     """Ask the tests that train no network: few trials everywhere, all where power is near 80%."""
     if not methods:
         return
@@ -339,7 +341,7 @@ def by_ranks(curve: PowerCurve, methods: Sequence[Method], tell: Tell) -> None:
     _halve(curve, methods, low, high)
 
 
-def by_classifier(curve: PowerCurve, methods: Sequence[Method], tell: Tell) -> None:
+def _by_classifier(curve: _PowerCurve, methods: Sequence[Method], tell: Tell) -> None:
     """Ask the tests of a classifier, from what is not clearly found downwards, then between."""
     if not methods:
         return
@@ -366,7 +368,7 @@ def by_classifier(curve: PowerCurve, methods: Sequence[Method], tell: Tell) -> N
     _halve(curve, everything, low, high)
 
 
-def by_localizer(curve: PowerCurve, methods: Sequence[Method]) -> None:
+def _by_localizer(curve: _PowerCurve, methods: Sequence[Method]) -> None:
     """Ask the tests of a localizer, dear to train, at the strongest defect that is not found."""
     experiment = curve.experiment
     open_ = [
@@ -379,14 +381,14 @@ def by_localizer(curve: PowerCurve, methods: Sequence[Method]) -> None:
         curve.evaluate(open_[-1], everything, experiment.batches)
 
 
-def _asked_of(curve: PowerCurve, methods: Sequence[Method]) -> tuple[Method, ...]:
+def _asked_of(curve: _PowerCurve, methods: Sequence[Method]) -> tuple[Method, ...]:
     """The methods that have been asked anywhere."""
     rows = [~np.isnan(pvalues).all(-1) for pvalues in curve.pvalues_at.values()]
     mask = np.any(rows, axis=0) if rows else np.zeros(len(methods), bool)
     return tuple(method for method, yes in zip(methods, mask, strict=True) if yes)
 
 
-def _bracket(curve: PowerCurve, strengths: Sequence[float]) -> tuple[float | None, float | None]:
+def _bracket(curve: _PowerCurve, strengths: Sequence[float]) -> tuple[float | None, float | None]:
     """The weakest strength from which on all are found, and the one below it."""
     low: float | None = None
     for i, strength in reversed(list(enumerate(strengths))):
@@ -397,25 +399,25 @@ def _bracket(curve: PowerCurve, strengths: Sequence[float]) -> tuple[float | Non
 
 
 def _halve(
-    curve: PowerCurve, methods: Sequence[Method], low: float | None, high: float | None
+    curve: _PowerCurve, methods: Sequence[Method], low: float | None, high: float | None
 ) -> None:
     if low is None or high is None:
         return
     experiment = curve.experiment
     for _ in range(_HALVINGS):
-        middle = between(low, high, neutral(experiment.injection.strengths))
+        middle = _between(low, high, _neutral(experiment.injection.strengths))
         curve.evaluate(middle, methods, experiment.batches)
         low, high = (low, middle) if curve.power(middle) >= POWER else (middle, high)
 
 
-def times_the_rows(curve: PowerCurve, methods: Sequence[Method], size: float) -> float | None:
+def _times_the_rows(curve: _PowerCurve, methods: Sequence[Method], size: float) -> float | None:
     """How many times the rows a defect of half this size takes; None if more than 8 times.
 
     Ranks of rows are drawn again, with replacement and from all trials, into longer tables. Only
     tests that train no network can be asked so: a network would learn from the rows as well.
     """
     experiment = curve.experiment
-    zero = neutral(experiment.injection.strengths)
+    zero = _neutral(experiment.injection.strengths)
     half = zero + (size - zero) / 2
     battery = experiment.battery(half, methods)
     batch_ranks = [
@@ -440,11 +442,11 @@ def times_the_rows(curve: PowerCurve, methods: Sequence[Method], size: float) ->
         low, high = (low, middle) if power(middle) >= POWER else (middle, high)
     multiples = np.array(sorted(powers))
     rates = [powers[times] for times in multiples]
-    return crossing(multiples, rates, np.full(len(rates), float(_TABLES)))
+    return _crossing(multiples, rates, np.full(len(rates), float(_TABLES)))
 
 
 def _resampled(
-    battery: TestBattery, ranks: Sequence[Float], times: float, curve: PowerCurve
+    battery: TestBattery, ranks: Sequence[Float], times: float, curve: _PowerCurve
 ) -> float:
     """Power of the verdict on tables so many times as long, by these tests alone."""
     experiment = curve.experiment

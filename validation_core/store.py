@@ -5,27 +5,152 @@
 
 Files are written beside and renamed, so that a reader in any process sees a whole file or none. A
 damaged file is moved to `damaged/` and said; its key then holds nothing, so it is made again.
+A file holds named arrays with the text they follow from, facts and a checksum, in two formats by
+suffix: safetensors for networks, npz for the rest. Neither is ever unpickled.
 """
 
 from __future__ import annotations
 
 import atexit
+import hashlib
+import json
 import os
 import re
 import shutil
 import tempfile
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+import zipfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar, cast
 
 import filelock
+import numpy as np
 import platformdirs
+import safetensors.numpy
+from numpy.typing import NDArray
 
-from . import files
-from .files import JSON, Arrays, Stored
+from validation_core import keys
+
+JSON: TypeAlias = "bool | int | float | str | Sequence[JSON] | Mapping[str, JSON] | None"
+Arrays = Mapping[str, NDArray[Any]]
+
+_ABOUT = "__about__"
+
+
+class _About(NamedTuple):
+    """What a file says of itself, read without its arrays."""
+
+    spec: str
+    meta: Mapping[str, Any]
+    created: float
+    checksum: str
+
+
+class Stored(NamedTuple):
+    """What a key holds: plain arrays in memory, facts about them, the specification's text."""
+
+    arrays: dict[str, NDArray[Any]]
+    meta: Mapping[str, Any]
+    spec: str
+
+
+def _write_file(path: Path, arrays: Arrays, spec: str, meta: Mapping[str, object]) -> None:
+    """Write one file.
+
+    Raises:
+        ValueError: for arrays of Python objects, or one under the name kept for the file itself.
+    """
+    # C order: safetensors writes another's memory as it lies, and strided arrays come out wrong.
+    contiguous = {name: np.asarray(array, order="C") for name, array in arrays.items()}
+    if _ABOUT in contiguous or any(array.dtype.hasobject for array in contiguous.values()):
+        kinds = {name: str(array.dtype) for name, array in contiguous.items()}
+        raise ValueError(
+            f"A store keeps arrays of plain numbers or text, none named {_ABOUT}; got {kinds}. "
+            "Convert or rename them."
+        )
+    written = json.loads(json.dumps(dict(meta), default=_as_json))
+    about = _About(spec, written, time.time(), "")
+    about = about._replace(checksum=_checksum(contiguous, about))
+    _WRITERS[path.suffix](path, contiguous, json.dumps(about._asdict()))
+
+
+def _read_file(path: Path) -> Stored:
+    """The whole file, held against its checksum.
+
+    Raises:
+        ValueError: when the content is not what was written; and whatever a damaged file makes
+            its format's reader raise.
+    """
+    text, arrays = _READERS[path.suffix](path, whole=True)
+    about = _parse(text)
+    if _checksum(arrays, about) != about.checksum:
+        raise ValueError("its checksum does not match its content")
+    return Stored(arrays, about.meta, about.spec)
+
+
+def _about(path: Path) -> _About:
+    """What a file says of itself; raises as `read` does, but for the checksum."""
+    return _parse(_READERS[path.suffix](path, whole=False)[0])
+
+
+def _parse(text: str) -> _About:
+    about = _About(**json.loads(text))
+    if not (isinstance(about.spec, str) and isinstance(about.meta, dict)):
+        raise ValueError("its description is not one")
+    return about
+
+
+def _as_json(value: Any) -> JSON:
+    """JSON for the numbers and arrays of numpy, which results are full of."""
+    if isinstance(value, np.generic | np.ndarray):
+        return cast("JSON", value.tolist())
+    raise TypeError(f"Facts about a result must be plain values; got {type(value).__name__}.")
+
+
+def _checksum(arrays: Arrays, about: _About) -> str:
+    text = json.dumps([keys.digest(**arrays), about.spec, about.meta, about.created])
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _write_npz(path: Path, arrays: Arrays, text: str) -> None:
+    # np.savez would take an array named "file" for the file; and the description comes first.
+    described = {_ABOUT: np.frombuffer(text.encode(), np.uint8), **arrays}
+    with zipfile.ZipFile(path, "w", allowZip64=True) as archive:
+        for name, array in described.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, array, allow_pickle=False)
+
+
+def _read_npz(path: Path, *, whole: bool) -> tuple[str, dict[str, NDArray[Any]]]:
+    # opened here: numpy leaves a file open that turns out to be no archive
+    with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+        names = [name for name in archive.files if name != _ABOUT] if whole else []
+        arrays = {name: archive[name] for name in names}
+        return archive[_ABOUT].tobytes().decode(), arrays
+
+
+def _write_safetensors(path: Path, arrays: Arrays, text: str) -> None:
+    safetensors.numpy.save_file(dict(arrays), str(path), {_ABOUT: text})
+
+
+def _read_safetensors(path: Path, *, whole: bool) -> tuple[str, dict[str, NDArray[Any]]]:
+    with safetensors.safe_open(str(path), framework="numpy") as archive:
+        names = list(archive.keys()) if whole else []
+        return archive.metadata()[_ABOUT], {name: archive.get_tensor(name) for name in names}
+
+
+_WRITERS: Mapping[str, Callable[[Path, Arrays, str], None]] = {
+    ".npz": _write_npz,
+    ".safetensors": _write_safetensors,
+}
+_READERS: Mapping[str, Callable[..., tuple[str, dict[str, NDArray[Any]]]]] = {
+    ".npz": _read_npz,
+    ".safetensors": _read_safetensors,
+}
+
 
 Kind = Literal["models", "results", "tables", "jobs", "notes"]
 T = TypeVar("T")
@@ -43,7 +168,7 @@ _NAME = re.compile(r"[A-Za-z0-9_-]{1,80}")
 _STALE = 3600.0
 
 
-class Entry(NamedTuple):
+class StoreEntry(NamedTuple):
     """One file of the store; `shipped` when it lies in the read-only gallery."""
 
     kind: Kind
@@ -89,7 +214,7 @@ class Store:
         for folder in (beside.parent, path.parent):
             folder.mkdir(parents=True, exist_ok=True)
         try:
-            files.write(beside, arrays, spec, meta)
+            _write_file(beside, arrays, spec, meta)
             os.replace(beside, path)
         finally:
             beside.unlink(missing_ok=True)
@@ -99,7 +224,7 @@ class Store:
     def load(self, kind: Kind, key: str) -> Stored | None:
         """What a key holds, or None; reading it marks it as used."""
         for path in self._places(kind, key):
-            stored = self._sound(files.read, path)
+            stored = self._sound(_read_file, path)
             if stored is not None:
                 with suppress(OSError):  # the gallery may be read-only
                     os.utime(path)
@@ -110,7 +235,7 @@ class Store:
         """Whether a file of that key is there (its content is checked when it is loaded)."""
         return any(path.exists() for path in self._places(kind, key))
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[StoreEntry]:
         """Every model, result and table, last used first; then what the gallery ships."""
         own = [entry for path in self._files() if (entry := self._entry(path))]
         shipped = [entry for path in self._shipped() if (entry := self._entry(path))]
@@ -120,7 +245,7 @@ class Store:
     def records(self) -> dict[str, Stored]:
         """The job records by key, as the engine wrote them."""
         paths = sorted((self.root / "jobs").glob("*.npz"))
-        read = ((path.stem, self._sound(files.read, path)) for path in paths)
+        read = ((path.stem, self._sound(_read_file, path)) for path in paths)
         return {key: stored for key, stored in read if stored}
 
     def delete(self, kind: Kind, key: str) -> None:
@@ -169,7 +294,7 @@ class Store:
         """Read every file against its checksum; says what was wrong and moved aside."""
         problems: list[str] = []
         for path in [*self._files(), *self._shipped()]:
-            self._sound(files.read, path, problems.append)
+            self._sound(_read_file, path, problems.append)
         return problems
 
     def note(self, notice: str) -> None:
@@ -228,15 +353,15 @@ class Store:
                 status = path.stat()
                 yield status.st_mtime, status.st_size, path
 
-    def _entry(self, path: Path) -> Entry | None:
-        about = self._sound(files.about, path)
+    def _entry(self, path: Path) -> StoreEntry | None:
+        about = self._sound(_about, path)
         if about is None:
             return None
         with suppress(FileNotFoundError):
             status = path.stat()
             kind: Kind = path.parent.name  # type: ignore[assignment]  # from _BOUNDED
             where = (status.st_size, about.created, status.st_mtime)
-            return Entry(kind, path.stem, about.spec, about.meta, *where)
+            return StoreEntry(kind, path.stem, about.spec, about.meta, *where)
         return None
 
     def _sound(
@@ -281,3 +406,94 @@ class Store:
 def _default_root() -> Path:
     cache_folder = os.environ.get("NPTLAB_CACHE")
     return Path(cache_folder) if cache_folder else platformdirs.user_cache_path("nptlab")
+
+
+# ---- A specification as a person reads it, from its canonical text alone ----
+
+_MANY_VALUES = 6
+_FIRST = ("training", "trainings", "source", "benchmark", "method", "gamma", "beta")
+_LAST = ("recipe", "seed")
+
+
+def describe(spec: str) -> str:
+    """One readable line for a specification's canonical text, whatever its types.
+
+    Type names and field values only, so that the text of a class that has gone reads as well:
+    `training · simulated gaussian mean_shift (3,3) gamma 0.15 · seed 0`. Anything but canonical
+    text is given as it is.
+    """
+    try:
+        value = json.loads(spec)
+    except ValueError:
+        return spec
+    if isinstance(value, list) and value:
+        more = f" and {len(value) - 1} more" if len(value) > 1 else ""
+        return describe(json.dumps(value[0])) + more
+    if not _is_typed(value):
+        return spec
+    parts = [_name(value), *(_part(name, item) for name, item in _fields(value))]
+    return " · ".join(part for part in parts if part)
+
+
+def _nested(value: dict[str, Any]) -> str:
+    """Name, choices and dimensions before the rest: `gaussian mean_shift (3,3)`."""
+    fields = _fields(value)
+    choices = [item for _, item in fields if isinstance(item, str)]
+    # the papers write (dimension of x, dimension of theta)
+    dims = [str(item) for name, item in reversed(fields) if name.startswith("dim_")]
+    rest = [
+        _part(name, item)
+        for name, item in fields
+        if not (name.startswith("dim_") or isinstance(item, str))
+    ]
+    size = f"({','.join(dims)})" if dims else ""
+    return " ".join(part for part in (_name(value), *choices, size, *rest) if part)
+
+
+def _part(name: str, value: Any) -> str:
+    if _is_typed(value):
+        return _nested(value)
+    if isinstance(value, list):
+        return f"{_words(name)} {_tuple(value)}"
+    if isinstance(value, str):
+        return value
+    if value is None or value is False:
+        return ""
+    return _words(name) if value is True else f"{_words(name)} {_value_text(value)}"
+
+
+def _tuple(values: list[Any]) -> str:
+    items = [_nested(item) if _is_typed(item) else _value_text(item) for item in values]
+    if len(items) > _MANY_VALUES:
+        items = [*items[:2], "…", items[-1]]
+    return f"({', '.join(items)})"
+
+
+def _fields(value: dict[str, Any]) -> list[tuple[str, Any]]:
+    """Fields in the order a reader wants: what it is about first, how and the seed last."""
+    fields = [(name, item) for name, item in value.items() if name not in ("type", "version")]
+    return sorted(fields, key=lambda field: (_place(field[0]), field[0]))
+
+
+def _place(name: str) -> int:
+    if name in _FIRST:
+        return _FIRST.index(name)
+    return len(_FIRST) + (1 + _LAST.index(name) if name in _LAST else 0)
+
+
+def _is_typed(value: Any) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("type"), str)
+
+
+def _name(value: dict[str, Any]) -> str:
+    class_name = re.sub(r"Task$", "", value["type"].rpartition(":")[2].rpartition(".")[2])
+    # Two letters before a capital begin a word of their own: "within x", but "colt".
+    return _words(re.sub(r"(?<=[a-z0-9]{2})(?=[A-Z])", " ", class_name)).lower()
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def _value_text(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import bdtr, bdtrc, chdtri, fdtrc, ndtr, ndtri
 
-from validation_core.diagnosis.questions.base import as_numbers
+from validation_core.diagnosis.questions.base import Json, as_numbers
 from validation_core.diagnosis.questions.injections import DrawPool
 from validation_core.rng import stream
 from validation_core.statistics import wilson
@@ -33,7 +33,7 @@ _CLEAR = 2.0  # distance of the centres, in sums of both groups' sd along it: tw
 _LEAST = 0.05  # share of points that makes a group of them a mode
 
 
-class Scores(NamedTuple):
+class _Scores(NamedTuple):
     """Normal scores of T truths of n rows."""
 
     marginal: Array
@@ -48,7 +48,7 @@ class Scores(NamedTuple):
     """The truths themselves: (T, n, D)."""
 
 
-class RowWhitening(NamedTuple):
+class _RowWhitening(NamedTuple):
     """Centre and scatter of rows, as their middle has them: far draws hardly count."""
 
     centre: Array
@@ -72,14 +72,14 @@ class _Placed(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class RankedRows:
+class _RankedRows:
     """Rows of a table made ready to rank truths in them."""
 
     points: Array
     """The truth, then the draws, without ties: (n, K + 1, D)."""
 
     @classmethod
-    def of(cls, table: PosteriorTable, rng: np.random.Generator) -> RankedRows:
+    def of(cls, table: PosteriorTable, rng: np.random.Generator) -> _RankedRows:
         """Ready rows of a table; tied values are parted by noise below their smallest gap."""
         points = np.concatenate([table.theta[:, None], table.q], axis=1).astype(np.float64)
         for j in range(points.shape[2]):
@@ -98,10 +98,10 @@ class RankedRows:
         return middle, np.where(robust > 0, robust, np.where(sd > 0, sd, 1.0))
 
     @cached_property
-    def whitening(self) -> RowWhitening:
+    def whitening(self) -> _RowWhitening:
         """Of the rows' standardised coordinates."""
         n, _, d = self.points.shape
-        whitening = RowWhitening(np.empty((n, 1, d)), *np.empty((3, n, d, d)))
+        whitening = _RowWhitening(np.empty((n, 1, d)), *np.empty((3, n, d, d)))
         for start in range(0, n, _ROWS):
             rows = slice(start, start + _ROWS)
             whitening.centre[rows], whitening.scatter[rows] = _scatter(
@@ -156,16 +156,16 @@ class RankedRows:
         return below, above
 
     @cached_property
-    def groups(self) -> Groups:
+    def groups(self) -> _Groups:
         """Two groups of each row's points in whitened coordinates."""
         d = self.points.shape[2]
         blocks = [
-            two_groups(
+            _two_groups(
                 np.clip(np.swapaxes(self.coordinates[rows, d : 2 * d], 1, 2), -_HELD, _HELD)
             )
             for rows in self._blocks()
         ]
-        return Groups(*(np.concatenate(part) for part in zip(*blocks, strict=True)))
+        return _Groups(*(np.concatenate(part) for part in zip(*blocks, strict=True)))
 
     def minor(self, theta: Array) -> NDArray[np.bool_]:
         """Whether truths (T, n, D) lie in the smaller group of their row: (T, n)."""
@@ -173,7 +173,7 @@ class RankedRows:
         white = self.coordinates_of(np.swapaxes(theta, 0, 1))[..., d : 2 * d]
         return _second(np.clip(white, -_HELD, _HELD), self.groups.centres).T
 
-    def pooled(self, which: NDArray[np.intp], rng: np.random.Generator) -> Scores:
+    def pooled(self, which: NDArray[np.intp], rng: np.random.Generator) -> _Scores:
         """Scores of points of the pool (T, n), each among the others; 0 is the table's truth."""
         row, last = np.arange(len(self.points)), self.ordered.shape[2] - 1
         at = np.swapaxes(self.coordinates, 1, 2)[row, which]
@@ -183,7 +183,7 @@ class RankedRows:
         placed = _Placed(at, rank, last, highest, lowest)
         return self._scores(self.points[row, which], placed, rng)
 
-    def moved(self, theta: Array, which: NDArray[np.intp], rng: np.random.Generator) -> Scores:
+    def moved(self, theta: Array, which: NDArray[np.intp], rng: np.random.Generator) -> _Scores:
         """Scores of truths theta (T, n, D) that stem from q's draws `which` (T, n).
 
         They are ranked among the other draws: neither the draw that they stem from nor the
@@ -205,7 +205,7 @@ class RankedRows:
         )
         return self._scores(theta, _Placed(at, rank, size - 2, highest, lowest), rng)
 
-    def _scores(self, theta: Array, placed: _Placed, rng: np.random.Generator) -> Scores:
+    def _scores(self, theta: Array, placed: _Placed, rng: np.random.Generator) -> _Scores:
         at, rank, others, highest, lowest = placed
         score = ndtri((rank + rng.random(rank.shape)) / (others + 1))
         below, above = self.units
@@ -217,7 +217,7 @@ class RankedRows:
         radius = np.maximum(score[..., -1], -_MOST)  # at the very centre nothing is far
         white = np.clip(np.swapaxes(at[..., d : 2 * d], 0, 1), -_HELD, _HELD)
         minor = _second(white, self.groups.centres).T
-        return Scores(score[..., :d], score[..., d : 2 * d], radius, minor, theta)
+        return _Scores(score[..., :d], score[..., d : 2 * d], radius, minor, theta)
 
 
 def _scatter(u: Array) -> tuple[Array, Array]:
@@ -251,12 +251,12 @@ def _taken(first: NDArray[np.integer], then: NDArray[np.integer]) -> NDArray[np.
 
 
 @dataclass(frozen=True, eq=False)
-class Central(DrawPool):
+class _Central(DrawPool):
     """A pool whose injections are sized by the middle of the rows, so that a few draws far off
     do not make a shift of a tenth of an sd one of many widths.
     """
 
-    ranked: RankedRows = field(kw_only=True)
+    ranked: _RankedRows = field(kw_only=True)
 
     @cached_property
     def mean(self) -> Array:
@@ -278,7 +278,7 @@ class Central(DrawPool):
         return np.linalg.cholesky(scatter / (spread[:, :, None] * spread[:, None]))
 
 
-class Groups(NamedTuple):
+class _Groups(NamedTuple):
     """Of n rows; the smaller group comes second."""
 
     centres: Array
@@ -294,7 +294,7 @@ class Groups(NamedTuple):
         return (self.apart > _CLEAR) & (self.share >= _LEAST)
 
 
-def two_groups(points: Array) -> Groups:
+def _two_groups(points: Array) -> _Groups:
     """Two means of each row's points (n, K, D), from the most central one and one far from it."""
     n, k, _ = points.shape
     row = np.arange(n)
@@ -313,7 +313,7 @@ def two_groups(points: Array) -> Groups:
     length = np.maximum(np.linalg.norm(line, axis=1), 1e-12)
     along = np.einsum("nkd,nd->nk", points, line / length[:, None])
     apart = length / np.maximum(_sd(along, ~far) + _sd(along, far), 1e-6)
-    return Groups(centres, apart, far.mean(1))
+    return _Groups(centres, apart, far.mean(1))
 
 
 def _second(points: Array, centres: Array) -> NDArray[np.bool_]:
@@ -343,10 +343,10 @@ _CROWD = 0.02  # of the truths' range: where they stand close if it ends sharply
 
 
 @dataclass(frozen=True, eq=False)
-class CauseFeatures:
+class _CauseFeatures:
     """The features of truths in one table: what depends on no truth is worked out once."""
 
-    ranked: RankedRows
+    ranked: _RankedRows
     x: Array
 
     @cached_property
@@ -384,7 +384,7 @@ class CauseFeatures:
         clear = self.ranked.groups.clear
         return clear * float(clear.mean() > _MODES)
 
-    def of(self, scores: Scores) -> dict[str, Array]:
+    def of(self, scores: _Scores) -> dict[str, Array]:
         """Each feature of T sets of truths: (T,) by name."""
         left = {}
         features: dict[str, Array] = {}
@@ -548,7 +548,7 @@ def _columns(a: Array) -> Array:
     return np.asarray(left[:, size > 1e-3 * max(size[0], 1e-12)])
 
 
-def subsample(table: PosteriorTable, seed: int) -> tuple[PosteriorTable, NDArray[np.intp]]:
+def _subsample(table: PosteriorTable, seed: int) -> tuple[PosteriorTable, NDArray[np.intp]]:
     """What is looked at of a table, and the parameters that are; all of it where it is small."""
     n, k, d = table.q.shape
     rows = np.sort(stream(seed, "cause", "rows").permutation(n)[:ROWS])
@@ -560,20 +560,20 @@ def subsample(table: PosteriorTable, seed: int) -> tuple[PosteriorTable, NDArray
 
 
 @dataclass(frozen=True, eq=False)
-class PreparedTable:
+class _PreparedTable:
     """A table made ready: its points without ties, q's draws among them, its features."""
 
-    ranked: RankedRows
+    ranked: _RankedRows
     pool: DrawPool
-    features: CauseFeatures
+    features: _CauseFeatures
     seed: int
 
     @classmethod
-    def of(cls, table: PosteriorTable, seed: int) -> PreparedTable:
+    def of(cls, table: PosteriorTable, seed: int) -> _PreparedTable:
         """Prepare a table."""
-        ranked = RankedRows.of(table, stream(seed, "cause", "ties"))
-        pool = Central(ranked.points[:, 1:], table.x, ranked=ranked)
-        return cls(ranked, pool, CauseFeatures(ranked, table.x), seed)
+        ranked = _RankedRows.of(table, stream(seed, "cause", "ties"))
+        pool = _Central(ranked.points[:, 1:], table.x, ranked=ranked)
+        return cls(ranked, pool, _CauseFeatures(ranked, table.x), seed)
 
     @cached_property
     def errors(self) -> Array:
@@ -635,9 +635,9 @@ class Finding:
     rows: float | None = None
     """Share of the rows that it is of."""
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Its numbers; settings that it has no use for are left out."""
-        fields: dict[str, Any] = as_numbers(self)
+        fields: Json = as_numbers(self)
         settings = ("level", "share", "room", "rows")
         return {n: field for n, field in fields.items() if field is not None or n not in settings}
 
@@ -650,17 +650,17 @@ class Departure:
     pvalue: float
     """Adjusted for all that was looked at."""
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Its numbers, flat."""
         return {**self.finding.to_json(), "pvalue": self.pvalue}
 
 
-def evidence(cause: str, table: PreparedTable) -> tuple[Finding, ...]:
+def _evidence(cause: str, table: _PreparedTable) -> tuple[Finding, ...]:
     """Two to four findings for a cause."""
     return tuple(_EVIDENCE[cause](table))
 
 
-def departures(table: PreparedTable) -> tuple[Departure, ...]:
+def _departures(table: _PreparedTable) -> tuple[Departure, ...]:
     """What a table shows whatever its cause: shift, width, tails, dependence, change over x.
 
     Everything is read off the truth's ranks among its row's draws, which are uniform if q is
@@ -678,7 +678,7 @@ def _share(inside: NDArray[np.bool_]) -> tuple[float, float, float]:
     return float(inside.mean()), float(low), float(high)
 
 
-def _sd_ratio(table: PreparedTable, errors: Array) -> tuple[float, float, float]:
+def _sd_ratio(table: _PreparedTable, errors: Array) -> tuple[float, float, float]:
     """How many times q is too wide for standardised errors (n,), by bootstrap."""
     n = len(errors)
     rng = stream(table.seed, "cause", "bootstrap")
@@ -696,7 +696,7 @@ def _correlated(a: Array, b: Array) -> tuple[float, float, float]:
     return r, float(np.tanh(np.arctanh(r) - reach)), float(np.tanh(np.arctanh(r) + reach))
 
 
-def _follows(table: PreparedTable, score: Array | None = None) -> Finding:
+def _follows(table: _PreparedTable, score: Array | None = None) -> Finding:
     """How well errors of some rows are forecast from x and q's mean by the others.
 
     Args:
@@ -719,14 +719,14 @@ def _follows(table: PreparedTable, score: Array | None = None) -> Finding:
     return Finding("follows_x", *correlations[j], 0.0, (j,))
 
 
-def _bias(table: PreparedTable) -> list[Finding]:
+def _bias(table: _PreparedTable) -> list[Finding]:
     mean, se = table.errors.mean(0), table.errors.std(0) / np.sqrt(len(table.errors))
     j = int(np.argmax(np.abs(mean) / np.maximum(se, 1e-12)))
     numbers = (float(mean[j]), float(mean[j] - _Z * se[j]), float(mean[j] + _Z * se[j]))
     return [Finding("bias", *numbers, 0.0, (j,)), _follows(table)]
 
 
-def _width(table: PreparedTable, way: int) -> list[Finding]:
+def _width(table: _PreparedTable, way: int) -> list[Finding]:
     j = int(np.argmax(way * table.widths))
     u = table.ranks[:, j]
     inside = np.abs(u - 0.5) < 0.4
@@ -737,7 +737,7 @@ def _width(table: PreparedTable, way: int) -> list[Finding]:
     ]
 
 
-def _correlation(table: PreparedTable) -> list[Finding]:
+def _correlation(table: _PreparedTable) -> list[Finding]:
     choose, quote = table.halves
     d = table.errors.shape[1]
     if d < 2:
@@ -759,7 +759,7 @@ def _correlation(table: PreparedTable) -> list[Finding]:
     ]
 
 
-def _tails(table: PreparedTable) -> list[Finding]:
+def _tails(table: _PreparedTable) -> list[Finding]:
     u = table.radius
     return [
         Finding("tail", *_share(u > 1 - _TAIL), _TAIL, share=_TAIL),
@@ -768,7 +768,7 @@ def _tails(table: PreparedTable) -> list[Finding]:
     ]
 
 
-def _missing(table: PreparedTable) -> list[Finding]:
+def _missing(table: _PreparedTable) -> list[Finding]:
     size = table.ranked.ranks.shape[2]
     beyond = table.ranked.ranks[:, -1, 0] == size - 1
     pieces = [Finding("beyond_all", *_share(beyond), 1 / size)]
@@ -784,7 +784,7 @@ def _missing(table: PreparedTable) -> list[Finding]:
     return pieces
 
 
-def _spurious(table: PreparedTable) -> list[Finding]:
+def _spurious(table: _PreparedTable) -> list[Finding]:
     groups = table.ranked.groups
     rows = groups.clear
     pieces = []
@@ -811,12 +811,12 @@ def _spurious(table: PreparedTable) -> list[Finding]:
     return own or pieces
 
 
-def _white_rows(table: PreparedTable, rows: _Places) -> Array:
+def _white_rows(table: _PreparedTable, rows: _Places) -> Array:
     u = (table.pool.q[rows] - table.pool.mean[rows, None]) / table.pool.sd[rows, None]
     return np.asarray(u @ np.swapaxes(table.pool.inverse[rows], 1, 2))
 
 
-def _blind(table: PreparedTable) -> list[Finding]:
+def _blind(table: _PreparedTable) -> list[Finding]:
     n = len(table.errors)
     rng = stream(table.seed, "cause", "contraction")
     k = table.pool.q.shape[1]
@@ -839,7 +839,7 @@ def _blind(table: PreparedTable) -> list[Finding]:
     ]
 
 
-def _leak(table: PreparedTable) -> list[Finding]:
+def _leak(table: _PreparedTable) -> list[Finding]:
     theta, q = table.ranked.points[:, 0], table.pool.q
     low, high = theta.min(0), theta.max(0)
     outside = ((q < low) | (q > high)).mean(1)  # (n, D)
@@ -857,7 +857,7 @@ def _leak(table: PreparedTable) -> list[Finding]:
     ]
 
 
-_EVIDENCE: Mapping[str, Callable[[PreparedTable], list[Finding]]] = {
+_EVIDENCE: Mapping[str, Callable[[_PreparedTable], list[Finding]]] = {
     "bias": _bias,
     "too_wide": lambda table: _width(table, 1),
     "too_narrow": lambda table: _width(table, -1),
@@ -879,7 +879,7 @@ class _Worst(NamedTuple):
     places: int = 1
 
 
-def _worst(table: PreparedTable) -> Iterator[_Worst]:
+def _worst(table: _PreparedTable) -> Iterator[_Worst]:
     d = table.errors.shape[1]
     scores = ndtri(np.clip(table.ranks, 1e-9, 1 - 1e-9))  # (n, C), normal if q is right
     yield _shift_departure(scores[:, :d])
@@ -920,7 +920,7 @@ def _width_departure(score: Array) -> _Worst:
     return _Worst(finding, _two_sided(float(z[j])), score.shape[1])
 
 
-def _tails_departure(table: PreparedTable) -> _Worst:
+def _tails_departure(table: _PreparedTable) -> _Worst:
     """Truths among the outermost draws, or in the inner half of them: the least likely count."""
     candidates = [
         (
@@ -942,7 +942,7 @@ def _even(inside: NDArray[np.bool_], chance: float) -> float:
     return min(1.0, 2 * min(float(bdtr(count, n, chance)), above))
 
 
-def _pair_departure(table: PreparedTable, score: Array) -> _Worst:
+def _pair_departure(table: _PreparedTable, score: Array) -> _Worst:
     """The pair of parameters whose errors are least as q's own draws correlate them."""
     i, j = np.triu_indices(score.shape[1], 1)
     own = np.clip(table.features.usual[i, j], -0.999, 0.999)
@@ -956,7 +956,7 @@ def _pair_departure(table: PreparedTable, score: Array) -> _Worst:
     return _Worst(finding, _two_sided(z), len(i))
 
 
-def _over_x_departure(table: PreparedTable, score: Array) -> _Worst:
+def _over_x_departure(table: _PreparedTable, score: Array) -> _Worst:
     """What x and q's mean say of scores (n, c), by the F test of all their functions at once.
 
     The scores are normal and independent of x if q is right, so that F holds at any size; the
