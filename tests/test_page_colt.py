@@ -387,7 +387,7 @@ def test_the_film_says_which_step_was_kept():
 
 
 def test_untrained_cells_have_a_curve_of_their_own():
-    design = controls.Trials(trials=2, n=20, k=5)
+    design = controls.TrialDesign(trials=2, n=20, k=5)
     floor, *rest = papers.contest(Gaussian(), [0.1], CoLT(), design, embeddings=("identity",))
     for sweep in (floor, *rest):
         for task in missing(sweep, services().store):
