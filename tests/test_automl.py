@@ -13,7 +13,7 @@ from validation_core.methods import automl
 from validation_core.methods.automl import AutoML
 from validation_core.rng import stream
 from validation_core.scores import witness, witness_training
-from validation_core.scores.witness import MemberFit, Witness
+from validation_core.scores.witness import Witness, _MemberFit
 from validation_core.statistics import permutation
 from validation_core.statistics.permutation import share_beyond
 from validation_core.store import Store
@@ -102,7 +102,7 @@ def test_reference(reference, name):
     is_p = np.zeros(arrays["permutations"].shape, dtype=bool)
     np.put_along_axis(is_p, arrays["permutations"].astype(int), labels[None], axis=1)
     null = permutation.relabelled(predictions, is_p)
-    shares = share_beyond(found.statistic, null, permutation.slack(predictions))
+    shares = share_beyond(found.statistic, null, permutation._slack(predictions))
     assert float(shares) == pytest.approx(said["permutation_p"], abs=1e-15)
 
     peers = np.array(said["package_p_10000_permutations_5_seeds"])
@@ -255,7 +255,7 @@ def test_no_member_is_begun_after_the_time(rows, monkeypatch):
         def fit(asked, rng):
             begun.append(name)
             clock[0] += 10
-            return MemberFit(np.zeros(len(asked.y)), 0.0, {})
+            return _MemberFit(np.zeros(len(asked.y)), 0.0, {})
 
         return fit
 
@@ -264,7 +264,7 @@ def test_no_member_is_begun_after_the_time(rows, monkeypatch):
     monkeypatch.setattr(
         witness_training,
         "MEMBERS",
-        {name: witness_training.Member(slow(name), None) for name in witness_training.MEMBERS},
+        {name: witness_training._Member(slow(name), None) for name in witness_training.MEMBERS},
     )
     witness_training.learn(rows, 25, 0)
     assert begun == list(witness_training.MEMBERS)[:3]
@@ -275,11 +275,11 @@ def test_a_useless_member_gets_no_weight():
     n = 2000
     y = np.repeat([0.5, -0.5], n // 2)
     fold = np.arange(n) % witness.FOLDS
-    asked = witness.WitnessRegression(np.zeros((n, 1)), y, np.full(n, 1 / n), fold)
+    asked = witness._WitnessRegression(np.zeros((n, 1)), y, np.full(n, 1 / n), fold)
     good = 0.3 * y + 0.2 * rng.standard_normal(n)
     held = {"noise": 0.3 * rng.standard_normal(n), "good": good, "wrong": -y,
             "zero": np.zeros(n)}  # fmt: skip
-    weights = witness_training.stacked(asked, held)
+    weights = witness_training._stacked(asked, held)
     assert weights["good"] > 0.97
     assert max(weights[name] for name in ("noise", "wrong", "zero")) < 0.03
 
@@ -287,12 +287,12 @@ def test_a_useless_member_gets_no_weight():
 def test_loudness_of_a_member_does_not_matter():
     rng = stream(51)
     y = np.repeat([0.5, -0.5], 300)
-    asked = witness.WitnessRegression(
+    asked = witness._WitnessRegression(
         np.zeros((600, 1)), y, np.full(600, 1 / 600), np.arange(600) % 5
     )
     one, two = (y + 2 * rng.standard_normal(600) for _ in range(2))
-    before = witness_training.stacked(asked, {"one": one, "two": two})
-    after = witness_training.stacked(asked, {"one": 1e-3 * one, "two": 50 * two - 7})
+    before = witness_training._stacked(asked, {"one": one, "two": two})
+    after = witness_training._stacked(asked, {"one": 1e-3 * one, "two": 50 * two - 7})
     assert after == pytest.approx(before)
     assert min(before.values()) > 0.2
     assert asked.r2(50 * two - 7) == pytest.approx(asked.r2(two))
@@ -303,11 +303,11 @@ def test_loudness_of_a_member_does_not_matter():
 
 def test_where_no_member_explains_anything_one_is_the_witness():
     y = np.repeat([0.5, -0.5], 50)
-    asked = witness.WitnessRegression(
+    asked = witness._WitnessRegression(
         np.zeros((100, 1)), y, np.full(100, 0.01), np.arange(100) % 5
     )
     less = np.where(np.arange(100) % 10 < 4, y, -y)
-    weights = witness_training.stacked(asked, {"wrong": -y, "less wrong": less})
+    weights = witness_training._stacked(asked, {"wrong": -y, "less wrong": less})
     assert weights == {"wrong": 0.0, "less wrong": 1.0}
 
 
@@ -384,12 +384,12 @@ def test_products_give_way_to_random_squares(monkeypatch):
     rng = stream(38)
     z = rng.standard_normal((1200, 4))
     y = np.where(z[:, 0] * z[:, 1] > 0, 0.5, -0.5)
-    asked = witness.WitnessRegression(
+    asked = witness._WitnessRegression(
         z, y, np.full(1200, 1 / 1200), np.arange(1200) % witness.FOLDS
     )
-    full = witness_training.quadratic(asked, stream(39))
+    full = witness_training._quadratic(asked, stream(39))
     monkeypatch.setattr(witness_training, "_PRODUCTS", 9)
-    random = witness_training.quadratic(asked, stream(39))
+    random = witness_training._quadratic(asked, stream(39))
     assert full.arrays["directions"].shape == (4, 0)
     assert random.arrays["directions"].shape == (4, 9)
     assert full.r2 > 0.3

@@ -24,7 +24,7 @@ from validation_core.store import Store
 from validation_core.sweep import costs
 from validation_core.sweep import trials as engine
 from validation_core.sweep.plan import Sweep
-from validation_core.sweep.presets import remarks
+from validation_core.sweep.presets import _remarks
 from validation_core.sweep.trials import TrialDesign
 from validation_core.types import PosteriorTable, PowerCell, TableScores
 
@@ -261,7 +261,7 @@ def _wiggle(theta, x):
 def test_level_where_q_is_the_posterior(benchmark, method):
     trials, n, k = (2000, 20, 19) if benchmark.model == "heart_transplants" else (400, 10, 19)
     drawn = sampling.table(benchmark, 0.0, trials * n, k, stream(19, method.name))
-    score = _wiggle if method.reads_classifier else engine.score_of(method, benchmark, 0.0, {})
+    score = _wiggle if method.reads_classifier else engine._score_of(method, benchmark, 0.0, {})
     made = scores.apply(score, drawn)
     cut = TableScores(
         *(np.stack(np.split(part, trials, axis=1)) for part in (made.truth, made.draws))
@@ -300,7 +300,7 @@ def test_ranks_far_out_stay_numbers():
 
 def test_a_map_shows_the_truth_of_each_place():
     source = Simulated(benchmark=HEART, gamma=100.0)
-    places = maps.simulated(source, HEART.x(50, stream(22)), 7, stream(23))
+    places = maps._simulated(source, HEART.x(50, stream(22)), 7, stream(23))
     assert places.truth.shape == (7, 1, 2)
     assert places.q.shape == (7, maps.SHOWN, 2)
     drawn = HEART.pairs(7, 100.0, stream(23))
@@ -353,7 +353,7 @@ def test_what_is_silent_late_saw_the_error_early():
     sweep = Sweep(benchmark=HEART, methods=(SBC(), WithinX()), gammas=HEART.gammas)
     cells = [_cell("A", 1000.0, 100), _cell("B", 1000.0, 5), _cell("B", 100.0, 100),
              _cell("B", 10.0, 100)]  # fmt: skip
-    (found,) = remarks(sweep, cells[:1], cells[1:2], cells)
+    (found,) = _remarks(sweep, cells[:1], cells[1:2], cells)
     assert "at 100 iterations it rejects" in found.why
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from validation_core import keys, models
 from validation_core.bayes import Concrete, HeartTransplants, Ionosphere, designs
-from validation_core.bayes.inference import ExactPosterior
+from validation_core.bayes.inference import _ExactPosterior
 from validation_core.benchmarks.bayes_model import BayesModel
 from validation_core.simulations import InferenceRun
 from validation_core.store import Store
@@ -26,9 +26,9 @@ each_name = pytest.mark.parametrize("name", list(KINDS))
 def another_process(monkeypatch):
     """What one test lends, another does not have."""
     monkeypatch.setattr(designs, "_LENT", {})
-    designs.matrix.cache_clear()
+    designs._matrix.cache_clear()
     yield
-    designs.matrix.cache_clear()
+    designs._matrix.cache_clear()
 
 
 def raw(name, seed=1):
@@ -228,7 +228,7 @@ def test_listing_designs_asks_nobody(monkeypatch):
 @each_name
 @pytest.mark.parametrize("real", [False, True])
 def test_columns_are_standardised_and_an_intercept_comes_first(name, real):
-    x = designs.matrix(name, designs.lend(name, raw(name)) if real else "")
+    x = designs._matrix(name, designs.lend(name, raw(name)) if real else "")
     d, n = KINDS[name]().dims
     assert (d, n) == {"ionosphere": (34, 351), "concrete": (9, 1030)}[name]
     assert x.shape == (n, d)
@@ -247,8 +247,8 @@ def test_columns_are_standardised_and_an_intercept_comes_first(name, real):
 
 @each_name
 def test_the_stand_in_is_always_the_same_and_correlated(name):
-    first = designs.stand_in(name)
-    assert np.array_equal(first, designs.stand_in(name))
+    first = designs._stand_in(name)
+    assert np.array_equal(first, designs._stand_in(name))
     assert first.shape == raw(name).shape
     still = np.flatnonzero(np.ptp(first, axis=0) == 0)
     assert still.tolist() == ([1] if name == "ionosphere" else [])
@@ -313,7 +313,7 @@ def test_another_process_finds_them_in_the_store(name, tmp_path, monkeypatch):
     model = KINDS[name](design=digest)
     x = model.simulate(2, np.random.default_rng(0)).x
     monkeypatch.setattr(designs, "_LENT", {})
-    designs.matrix.cache_clear()
+    designs._matrix.cache_clear()
     models.covariates(Store(tmp_path), model)
     again = dataclasses.replace(model)
     np.testing.assert_array_equal(again.simulate(2, np.random.default_rng(0)).x, x)
@@ -349,7 +349,7 @@ def test_a_run_of_another_process_simulates_with_them(tmp_path, monkeypatch):
     digest = models.keep_covariates(Store(tmp_path), "concrete", raw("concrete"))
     monkeypatch.setattr(designs, "_LENT", {})
     run = InferenceRun(
-        model=Concrete(design=digest), inference=ExactPosterior(), iterations=1, datasets=3
+        model=Concrete(design=digest), inference=_ExactPosterior(), iterations=1, datasets=3
     )
     run.run(Store(tmp_path), lambda fraction, live: None)
     stored = run.load(Store(tmp_path))

@@ -15,8 +15,8 @@ from scipy.special import expit, logit
 from validation_core import keys
 from validation_core.bayes import MODELS, GLMBinomial, HeartTransplants, binomials, designs
 from validation_core.bayes import heart_transplants as heart
-from validation_core.bayes.model import gradient, hessian, log_joint
-from validation_core.bayes.posterior import to_interval
+from validation_core.bayes.model import _gradient, _hessian, log_joint
+from validation_core.bayes.posterior import _to_interval
 
 EVERY = (*(kind() for kind in MODELS.values()), GLMBinomial(data="book"))
 IDS = [f"{one.name}-{getattr(one, 'data', '')}".rstrip("-") for one in EVERY]
@@ -70,12 +70,12 @@ def hospitals_density(model, theta, y):
 
 
 def ionosphere_density(model, theta, y):
-    chance = expit(designs.matrix("ionosphere", model.design) @ theta)
+    chance = expit(designs._matrix("ionosphere", model.design) @ theta)
     return stats.norm.logpdf(theta).sum() + stats.bernoulli.logpmf(y, chance).sum()
 
 
 def concrete_density(model, theta, y):
-    mean = designs.matrix("concrete", model.design) @ theta
+    mean = designs._matrix("concrete", model.design) @ theta
     return stats.norm.logpdf(theta).sum() + stats.norm.logpdf(y, mean, 1.0).sum()
 
 
@@ -124,15 +124,15 @@ def test_gradients_and_hessians_are_those_of_differences(model):
     z, y = points(model, 4)
     d, step = model.dims[0], 1e-5
     at, data = torch.tensor(z), torch.tensor(y)
-    slope = gradient(model, at, data).numpy()
+    slope = _gradient(model, at, data).numpy()
     near = [z + sign * e for e in step * np.eye(d) for sign in (1, -1)]
     values = np.array([log_joint(model, item, y) for item in near]).reshape(d, 2, -1)
     message = (values[:, 0] - values[:, 1]).T / (2 * step)
     np.testing.assert_allclose(slope, message, rtol=1e-5, atol=1e-3 * step**0.5)
-    slopes = np.array([gradient(model, torch.tensor(item), data).numpy() for item in near])
+    slopes = np.array([_gradient(model, torch.tensor(item), data).numpy() for item in near])
     slopes = slopes.reshape(d, 2, len(z), d)
     bend = np.moveaxis(slopes[:, 0] - slopes[:, 1], 0, 2) / (2 * step)
-    np.testing.assert_allclose(hessian(model, at, data).numpy(), bend, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(_hessian(model, at, data).numpy(), bend, rtol=1e-5, atol=1e-5)
 
 
 @each_model
@@ -152,7 +152,7 @@ def test_far_points_stay_finite(model):
     _, y = points(model, 2)
     z = np.full((2, model.dims[0]), 60.0) * [[1], [-1]]
     assert np.isfinite(log_joint(model, z, y)).all()
-    slope = gradient(model, torch.tensor(z), torch.tensor(y))
+    slope = _gradient(model, torch.tensor(z), torch.tensor(y))
     assert torch.isfinite(slope).all()
 
 
@@ -179,7 +179,7 @@ def total(model, axes, data, weight=1.0):
 
 def test_glm_binomial_sums_to_one(monkeypatch):
     """Two years of few pairs."""
-    few = binomials.Counts(np.array([-0.5, 1.0]), np.array([3.0, 2]), np.zeros(2))
+    few = binomials._Counts(np.array([-0.5, 1.0]), np.array([3.0, 2]), np.zeros(2))
     monkeypatch.setattr(binomials, "PEREGRINES", few)
     counts = [np.array(y, float) for y in itertools.product(range(4), range(3))]
     axis = np.arange(-65.0, 65.1, 3)
@@ -197,7 +197,7 @@ def test_hospitals_sum_to_one(monkeypatch):
 
 def test_ionosphere_sums_to_one(monkeypatch):
     """Three returns and one number of each."""
-    monkeypatch.setitem(designs.SHAPES, "ionosphere", designs.DesignShape(3, 2, 1))
+    monkeypatch.setitem(designs.SHAPES, "ionosphere", designs._DesignShape(3, 2, 1))
     raw = np.array([[0.3, 1], [-1.0, 1], [2.0, 1]])
     model = MODELS["ionosphere"](design=designs.lend("ionosphere", raw))
     labels = [np.array(y, float) for y in itertools.product((0, 1), repeat=3)]
@@ -206,7 +206,7 @@ def test_ionosphere_sums_to_one(monkeypatch):
 
 def test_concrete_integrates_to_one(monkeypatch):
     """Two samples and one number of each: y is integrated too."""
-    monkeypatch.setitem(designs.SHAPES, "concrete", designs.DesignShape(2, 1, 0))
+    monkeypatch.setitem(designs.SHAPES, "concrete", designs._DesignShape(2, 1, 0))
     model = MODELS["concrete"](design=designs.lend("concrete", np.array([[1.0], [4.0]])))
     step = 0.6
     data = [np.array(y) for y in itertools.product(np.arange(-15.0, 15, step), repeat=2)]
@@ -252,7 +252,7 @@ def within(values, expected, sd=4.5):
 def test_simulated_pairs_solve_the_density_s_identities(model):
     """E g = 0 and E z_i g_j = -delta_ij of g = grad log p(z, y), for whatever p is smooth."""
     z, y = simulated(model, 4000)
-    slope = gradient(model, torch.tensor(z), torch.tensor(y)).numpy()
+    slope = _gradient(model, torch.tensor(z), torch.tensor(y)).numpy()
     within(slope, 0.0)
     d = model.dims[0]
     within((z[:, :, None] * slope[:, None]).reshape(-1, d * d), -np.eye(d).reshape(-1))
@@ -266,8 +266,8 @@ def test_priors_of_what_is_simulated():
         (expit(sketch["heart_transplants"].theta[:, 0]), stats.uniform()),
         (np.exp(sketch["heart_transplants"].theta[:, 1]), stats.gamma(1 / 3, scale=3)),
         (sketch["heart_transplants"].x[:, 0], None),
-        (to_interval(sketch["hospitals"].theta[:, 0], 0.25, 1), stats.uniform(0.25, 0.75)),
-        (to_interval(sketch["hospitals"].theta[:, 1], -3, 3), stats.uniform(-3, 6)),
+        (_to_interval(sketch["hospitals"].theta[:, 0], 0.25, 1), stats.uniform(0.25, 0.75)),
+        (_to_interval(sketch["hospitals"].theta[:, 1], -3, 3), stats.uniform(-3, 6)),
         (sketch["ionosphere"].theta[:, 5], stats.norm()),
         (sketch["concrete"].theta[:, 8], stats.norm()),
     ]
@@ -286,7 +286,7 @@ def test_counts_have_their_chances(name):
         "glm_binomial": lambda: (binomials.PEREGRINES.n, z @ np.vander(
             binomials.PEREGRINES.t, 3, increasing=True).T),
         "hospitals": lambda: (binomials.OPERATIONS, z[:, 2:]),
-        "ionosphere": lambda: (1.0, z @ designs.matrix("ionosphere", "").T),
+        "ionosphere": lambda: (1.0, z @ designs._matrix("ionosphere", "").T),
     }[name]()  # fmt: skip
     assert (y == np.round(y)).all()
     assert ((y >= 0) & (y <= n)).all()
@@ -295,14 +295,14 @@ def test_counts_have_their_chances(name):
 
 def test_hospitals_spread_by_a_standard_deviation():
     z, _ = simulated(binomials.Hospitals(), 4000, 0)
-    omega, mu = to_interval(z[:, 0], 0.25, 1), to_interval(z[:, 1], -3, 3)
+    omega, mu = _to_interval(z[:, 0], 0.25, 1), _to_interval(z[:, 1], -3, 3)
     standard = (z[:, 2:] - mu[:, None]) / omega[:, None]
     assert stats.kstest(standard.ravel(), stats.norm.cdf).pvalue > 1e-3
 
 
 def test_strengths_have_their_noise():
     z, y = simulated(MODELS["concrete"](), 50, 0)
-    noise = y - z @ designs.matrix("concrete", "").T
+    noise = y - z @ designs._matrix("concrete", "").T
     assert stats.kstest(noise.ravel(), stats.norm.cdf).pvalue > 1e-3
 
 
@@ -313,7 +313,7 @@ def test_intervals_divide_by_their_length():
     """Printed: logit((x - a) / (a - b)), of a negative number."""
     inside = np.linspace(-2.9, 2.9, 30)
     u = np.log((inside + 3) / (3 - inside))
-    np.testing.assert_allclose(to_interval(u, -3, 3), inside)
+    np.testing.assert_allclose(_to_interval(u, -3, 3), inside)
     np.testing.assert_allclose(logit((inside + 3) / (3 + 3)), u)
     with np.errstate(invalid="ignore"):
         assert np.isnan(logit((inside + 3) / (-3 - 3))).all()
@@ -354,7 +354,7 @@ def test_eight_lives_are_in_the_data_whatever_y_is(survived):
     assert stats.kstest(standard.ravel(), stats.expon.cdf).pvalue > 1e-3
     # all 8 enter: the slope in v at rate r is a + 8 - (b + sum s) r
     y, z = np.append(survived, np.arange(1.0, 9)), np.array([[0.2, -0.7]])
-    slope = gradient(model, torch.tensor(z), torch.tensor(y[None]))[0, 1]
+    slope = _gradient(model, torch.tensor(z), torch.tensor(y[None]))[0, 1]
     assert float(slope) == pytest.approx(1 / 3 + 8 - (1 / 3 + 36) * np.exp(-0.7), rel=1e-12)
 
 
@@ -402,7 +402,7 @@ def test_concrete_s_posterior_is_exact():
     exact = model.exact(pairs.x)
     z = exact.sample(60, streams(5))
     result = log_joint(model, z, pairs.x[:, None]) - exact.log_density(z)
-    x = designs.matrix("concrete", "")
+    x = designs._matrix("concrete", "")
     density = stats.multivariate_normal(cov=x @ x.T + np.eye(len(x))).logpdf(pairs.x)
     np.testing.assert_allclose(result, np.repeat(density[:, None], 60, 1), rtol=1e-10)
     # its density against scipy's, by another route to the same normal

@@ -37,24 +37,24 @@ def test_half_of_the_collapse_is_the_mis_sized_null():
 
 
 def test_accuracies_and_auc():
-    p, q = boundary.accuracies(1.0, 0.0)
+    p, q = boundary._accuracies(1.0, 0.0)
     assert (p, q) == pytest.approx((norm.cdf(1.25), norm.cdf(-0.75)))
-    turned = boundary.accuracies(0.0, np.deg2rad(60))
+    turned = boundary._accuracies(0.0, np.deg2rad(60))
     assert turned == pytest.approx((norm.cdf(0.125), norm.cdf(0.125)))
     assert boundary.auc(np.pi / 2) == pytest.approx(0.5)
     assert boundary.auc(0.0) == pytest.approx(norm.cdf(0.5 / np.sqrt(2)))
 
 
 def test_placement_variance_is_that_of_a_uniform_under_the_null():
-    assert boundary.placement_variance(np.pi / 2) == pytest.approx(1 / 12)
+    assert boundary._placement_variance(np.pi / 2) == pytest.approx(1 / 12)
     draws = norm.cdf(stream(0, "placement").standard_normal(400_000) + 0.5)
-    assert boundary.placement_variance(0.0) == pytest.approx(draws.var(), rel=0.01)
+    assert boundary._placement_variance(0.0) == pytest.approx(draws.var(), rel=0.01)
 
 
 @pytest.mark.parametrize("n", [12, 120])
 @pytest.mark.parametrize("per_class", [False, True])
 def test_rejection_region_is_the_tests_own(per_class, n):
-    region = boundary.rejection_region(n, 0.05, per_class)
+    region = boundary._rejection_region(n, 0.05, per_class)
     hits = np.arange(n + 1)
     rows = np.where(np.arange(n) < hits[:, None], 1.0, -1.0)  # (n + 1, n): so many right
     c2st = statistics.c2st(rows[:, None], -rows[None])
@@ -96,7 +96,7 @@ def test_a_shift_moves_no_rank():
 
 
 def test_the_normal_law_counts_like_drawn_calibration_scores():
-    law, rng = toy.NormalLaw(0.25), stream(2, "law")
+    law, rng = toy._NormalLaw(0.25), stream(2, "law")
     test = np.full((4000, 1), 0.6)
     below, equal = law.counts(test, 20, rng)
     sketch, _ = statistics.count(test, 0.25 + rng.standard_normal((4000, 1, 20)))

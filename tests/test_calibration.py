@@ -15,11 +15,11 @@ from validation_core.diagnosis.questions import Names, by_name
 from validation_core.diagnosis.questions.base import as_numbers
 from validation_core.diagnosis.questions.calibration import (
     SHOWN,
-    CalibrationErrors,
     Interval,
-    LearnedDivergence,
     LearnedDivergenceStudy,
     RowErrorStudy,
+    _CalibrationErrors,
+    _LearnedDivergence,
     _marginals,
 )
 from validation_core.methods import SBC, SKL
@@ -568,7 +568,7 @@ def test_figures_draw_six_and_escape_names():
 
 
 def test_nothing_found_draws_and_says_nothing():
-    empty = CalibrationErrors()
+    empty = _CalibrationErrors()
     assert QUESTION.figures(empty, Names(NAMES)) == ()
     assert say(empty, NAMES) == ()
     assert rows_of(empty, NAMES) == []
@@ -605,10 +605,12 @@ def test_an_estimator_that_is_the_prior_is_told(golden):
 
 def test_a_classifier_that_points_the_wrong_way_sees_nothing(golden):
     others = {
-        field.name: 0 for field in fields(LearnedDivergence) if field.name not in ("slope", "rows")
+        field.name: 0
+        for field in fields(_LearnedDivergence)
+        if field.name not in ("slope", "rows")
     }
-    nats = LearnedDivergence(**{**others, "rows": 250, "slope": -0.35})
-    golden("calibration-blind-classifier", say(CalibrationErrors(divergence=nats), NAMES))
+    nats = _LearnedDivergence(**{**others, "rows": 250, "slope": -0.35})
+    golden("calibration-blind-classifier", say(_CalibrationErrors(divergence=nats), NAMES))
 
 
 def test_one_open_error_is_one():
@@ -626,5 +628,5 @@ def test_ends_that_nothing_bounds_are_not_numbers(golden):
     ratio, bias = Interval(one.ratio.estimate, 0.05, 20.0), Interval(one.bias.estimate, -20.0, 3.0)
     open_ = replace(one, ratio=ratio, bias=bias, pvalue_adjusted=1.0)
     off = replace(one, ratio=Interval(2.58, 1.21, 20.0), pvalue_adjusted=0.01)
-    both = [CalibrationErrors(parameters=(parameter,), k=4) for parameter in (open_, off)]
+    both = [_CalibrationErrors(parameters=(parameter,), k=4) for parameter in (open_, off)]
     golden("calibration-open-ends", [line for result in both for line in say(result, NAMES)])

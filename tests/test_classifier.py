@@ -12,8 +12,8 @@ from validation_core.scores.classifier import (
     PRESETS,
     Classifier,
     TrainedClassifier,
+    _learn_all,
     learn,
-    learn_all,
 )
 from validation_core.types import Joint
 
@@ -51,7 +51,7 @@ def test_same_seed_same_bits_other_seed_other_network(trained):
 
 def test_a_batch_trains_each_network_as_if_alone():
     sets, seeds = [_data(0.5, 1), _data(1.0, 2), _data(1.0, 2)], [5, 6, 7]
-    together = learn_all(sets, SHORT, seeds)
+    together = _learn_all(sets, SHORT, seeds)
     for item, data, seed in zip(together, sets, seeds, strict=True):
         alone = learn(data, SHORT, seed)
         for name, array in alone.trained.items():

@@ -29,7 +29,7 @@ from validation_core.models import Simulated, Training, TrainTask, keep_covariat
 from validation_core.scores.classifier import Classifier
 from validation_core.simulations import InferenceRun, RunTermsStudy
 from validation_core.store import Store
-from validation_core.sweep.plan import Batch, Part
+from validation_core.sweep.plan import Batch, _Part
 from validation_core.sweep.trials import TrialDesign
 from validation_core.tables import Upload
 
@@ -101,7 +101,7 @@ def sweep(trials=12, gammas=(0.0, 0.3)):
         made += [
             TrainTask(trainings=(training,)),
             Batch(parts=tuple(
-                Part(source=training.source, method=method, network=training, beta=0.0,
+                _Part(source=training.source, method=method, network=training, beta=0.0,
                      design=TrialDesign(trials=1, n=50, k=1), first=0, count=trials)
                 for method in (C2ST(), Multiple(), Uniform(m=5))
             )),

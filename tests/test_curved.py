@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from validation_core import keys, sampling
-from validation_core.benchmarks.gaussian import HIDDEN, Gaussian, bend
+from validation_core.benchmarks.gaussian import HIDDEN, Gaussian, _bend
 from validation_core.benchmarks.perturbations import PERTURBATIONS
 from validation_core.rng import stream
 
 
 @pytest.mark.parametrize("dim", [1, 3, 10])
 def test_weights_are_torchs_default_and_fixed(dim):
-    built = bend(dim)
+    built = _bend(dim)
     assert [w.shape for w in built] == [(HIDDEN, dim), (HIDDEN,), (dim, HIDDEN), (dim,)]
     for weights, fan_in in zip(built, (dim, dim, HIDDEN, HIDDEN), strict=True):
         bound = 1 / np.sqrt(fan_in)
@@ -21,8 +21,8 @@ def test_weights_are_torchs_default_and_fixed(dim):
     assert np.abs(built.outward).max() > 0.9 / np.sqrt(HIDDEN)
     with pytest.raises(ValueError, match="read-only"):
         built.inward[0, 0] = 1.0
-    bend.cache_clear()
-    np.testing.assert_array_equal(bend(dim).outward, built.outward)
+    _bend.cache_clear()
+    np.testing.assert_array_equal(_bend(dim).outward, built.outward)
 
 
 def test_it_is_the_network_of_the_paper():
@@ -30,7 +30,7 @@ def test_it_is_the_network_of_the_paper():
     import torch
     from torch import nn
 
-    built, gain = bend(3), 1.7
+    built, gain = _bend(3), 1.7
     first, second = nn.Linear(3, HIDDEN).double(), nn.Linear(HIDDEN, 3).double()
     for layer, weight, bias in ((first, *built[:2]), (second, *built[2:])):
         for ours, theirs in ((weight, layer.weight), (bias, layer.bias)):
@@ -48,7 +48,7 @@ def test_a_larger_gain_is_further_from_affine():
     design = np.column_stack([theta, np.ones(len(theta))])
     left = []
     for gain in (0.1, 0.5, 1.0, 2.0, 5.0):
-        image = bend(3)(theta, gain)
+        image = _bend(3)(theta, gain)
         rest = image - design @ np.linalg.lstsq(design, image, rcond=None)[0]
         left.append(rest.var(axis=0).sum() / image.var(axis=0).sum())
     assert left[0] < 1e-4
@@ -65,7 +65,7 @@ def test_p_and_q_are_perturbed_first_and_bent_after(perturbation, dims):
     )
     gamma = straight.gammas[-1]
     flat, curved = (sampling.table(b, gamma, 40, 5, stream(2)) for b in (straight, bent))
-    f = bend(dims[1])
+    f = _bend(dims[1])
     np.testing.assert_array_equal(flat.x, curved.x)
     np.testing.assert_allclose(curved.theta, f(flat.theta, 2.0), atol=1e-12)
     np.testing.assert_allclose(curved.q, f(flat.q, 2.0), atol=1e-12)

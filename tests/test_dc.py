@@ -9,11 +9,11 @@ from validation_core.benchmarks import BENCHMARKS
 from validation_core.methods import dc
 from validation_core.methods.dc import DC
 from validation_core.rng import stream
-from validation_core.scores.slot_classifier import Inputs, SlotClassifier
+from validation_core.scores.slot_classifier import SlotClassifier, _Inputs
 from validation_core.scores.slot_classifier_training import (
-    Objective,
-    initial_parameters,
-    to_vector,
+    _initial_parameters,
+    _Objective,
+    _to_vector,
 )
 from validation_core.statistics import slots
 from validation_core.statistics.permutation import share_beyond
@@ -108,7 +108,7 @@ def test_given_logits(reference, case):
     example, arrays, expected = reference(f"dc-logits-{case}")
     example, g, permutation = example["outputs"], arrays["logits"], arrays["permutation"]
     pairs = np.stack([np.stack([g[:, 0], g[:, k]], -1) for k in range(1, g.shape[1])])
-    several = slots.multiclass(g)
+    several = slots._multiclass(g)
     np.testing.assert_allclose(
         several - np.log(g.shape[1]), expected["log_softmax"], rtol=1e-11, atol=1e-12
     )
@@ -116,22 +116,22 @@ def test_given_logits(reference, case):
     approx = {
         "multiclass_divergence": several[:, 0].mean(),
         "multiclass_sd_over_units_ddof0": several[:, 0].std(),
-        "binary_weighted_divergence": slots.binary(g)[:, 0].mean(),
-        "binary_unweighted_divergence": slots.binary(g, 1 / g.shape[1])[:, 0].mean(),
-        "pairwise_divergence": slots.multiclass(pairs)[..., 0].mean(),
+        "binary_weighted_divergence": slots._binary(g)[:, 0].mean(),
+        "binary_unweighted_divergence": slots._binary(g, 1 / g.shape[1])[:, 0].mean(),
+        "pairwise_divergence": slots._multiclass(pairs)[..., 0].mean(),
     }
     for name, value in approx.items():
         assert value == pytest.approx(example[name], **same), name
     _same_permutations(several, permutation, expected["permuted_mean_log_softmax"],
                        np.log(g.shape[1]), example["multiclass_permutation_p"])  # fmt: skip
-    _same_permutations(slots.binary(g), permutation, expected["permuted_binary_divergence"], 0.0,
+    _same_permutations(slots._binary(g), permutation, expected["permuted_binary_divergence"], 0.0,
                        example["binary_weighted_permutation_p"])  # fmt: skip
 
 
 def _same_permutations(values, permutation, expected, offset, pvalue):
-    null = slots.permuted(values, permutation)
+    null = slots._permuted(values, permutation)
     np.testing.assert_allclose(null - offset, expected, rtol=1e-9, atol=1e-11)
-    result = share_beyond(values[:, 0].mean(), null, slots.slack(values))
+    result = share_beyond(values[:, 0].mean(), null, slots._slack(values))
     assert float(result) == pvalue
 
 
@@ -152,7 +152,7 @@ def test_logits_of_the_authors_package(reference, case):
             name, offset = ("permuted_binary_divergence", 0.0)
         pvalue = example[f"{kind}_permutation_p"]
         _same_permutations(values, arrays["permutation"], expected[name], offset, pvalue)
-    units = slots.multiclass(arrays["logits_multiclass"])[:, 0]
+    units = slots._multiclass(arrays["logits_multiclass"])[:, 0]
     assert units.std() == pytest.approx(example["multiclass_sd_over_units_from_logits"], rel=1e-9)
 
 
@@ -165,11 +165,11 @@ def test_oracle_divergences(reference):
             [rng.standard_normal((n, 1)), 1 + rng.standard_normal((n, m))], axis=1
         )
         g = 0.5 - theta  # log N(0, 1) - log N(1, 1)
-        rows = slots.multiclass(g)[:, 0]
+        rows = slots._multiclass(g)[:, 0]
         exact = outputs["multiclass_divergence_by_M"][str(m)]
         assert abs(rows.mean() - exact) < 4 * rows.std() / np.sqrt(n)
         assert rows.mean() < slots.most("multiclass", m)
-        jensen = slots.binary(g)[:, 0]
+        jensen = slots._binary(g)[:, 0]
         assert abs(jensen.mean() - outputs["balanced_binary_divergence"]) < 4 * jensen.std() / 200
 
 
@@ -178,7 +178,7 @@ def test_interval_covers(reference):
     exact = reference("dc-exact-gaussians")[0]["outputs"]["multiclass_divergence_by_M"]["10"]
     rng = stream(12)
     theta = rng.standard_normal((1500, 100, 11)) + (np.arange(11) > 0)
-    low, high = slots.mean_interval(slots.multiclass(0.5 - theta)[..., 0])
+    low, high = slots.mean_interval(slots._multiclass(0.5 - theta)[..., 0])
     assert 0.93 <= ((low <= exact) & (exact <= high)).mean() <= 0.97
 
 
@@ -195,7 +195,7 @@ def test_order_of_draws_and_rows(kind):
 def test_what_depends_on_x_alone_changes_nothing():
     g = stream(15).standard_normal((30, 6))
     offset = 50 * stream(16).standard_normal((30, 1))
-    before, after = slots.multiclass(g), slots.multiclass(g + offset)
+    before, after = slots._multiclass(g), slots._multiclass(g + offset)
     np.testing.assert_allclose(after, before, atol=1e-12)
     nulls = [slots.permutation(a, 99, stream(17)).pvalue for a in (before, after)]
     assert nulls[0] == nulls[1]
@@ -298,9 +298,9 @@ def test_no_parameter_knows_of_slots():
     """Slots that hold the same numbers are guessed, whatever the parameters."""
     rng = stream(29)
     item = np.repeat(rng.standard_normal((40, 1, 5)), 4, axis=1)
-    initial = initial_parameters(5, 5, 8, rng)
-    vector = 10 * rng.standard_normal(to_vector(initial).size)
-    loss = Objective(item, item, "multiclass", initial).loss(vector)
+    initial = _initial_parameters(5, 5, 8, rng)
+    vector = 10 * rng.standard_normal(_to_vector(initial).size)
+    loss = _Objective(item, item, "multiclass", initial).loss(vector)
     assert loss == pytest.approx(np.log(4), rel=1e-6)
 
 
@@ -323,9 +323,9 @@ def test_scores_follow_their_draws():
 def test_gradient(kind):
     rng = stream(32)
     z, f = rng.standard_normal((30, 4, 3)), rng.standard_normal((30, 4, 5))
-    initial = initial_parameters(3, 5, 6, rng)
-    objective = Objective(z, f, kind, initial)
-    vector = 0.5 * rng.standard_normal(to_vector(initial).size)
+    initial = _initial_parameters(3, 5, 6, rng)
+    objective = _Objective(z, f, kind, initial)
+    vector = 0.5 * rng.standard_normal(_to_vector(initial).size)
     value, gradient = objective.penalised(vector, 0.01)
     assert value == pytest.approx(
         objective.loss(vector) + 0.01 * (vector[:-1] ** 2).sum(), rel=1e-6
@@ -340,23 +340,23 @@ def test_loss_is_the_divergence_below_guessing(kind):
     """Training climbs what the test tests."""
     rng = stream(33)
     g = rng.standard_normal((30, 4, 1))
-    initial = initial_parameters(1, 1, 2, rng)
-    vector = np.zeros(to_vector(initial).size)
+    initial = _initial_parameters(1, 1, 2, rng)
+    vector = np.zeros(_to_vector(initial).size)
     vector[-2] = 1.0  # the linear feature alone
-    loss = Objective(0 * g, g, kind, initial).loss(vector)
+    loss = _Objective(0 * g, g, kind, initial).loss(vector)
     rows = slots.contributions(g[..., 0], kind)[:, 0]
     assert slots.most(kind, 3) - loss == pytest.approx(rows.mean(), abs=1e-6)
 
 
 def test_inputs_are_white_and_robust():
     table = sampling.table(GAUSSIAN, 0.0, 800, 10, stream(34))
-    frame = Inputs.fit(table, whiten=True)
+    frame = _Inputs.fit(table, whiten=True)
     z = frame(table.q, table.x[:, None])[0][..., :3].reshape(-1, 3)
     np.testing.assert_allclose(np.cov(np.clip(z, -4, 4).T), np.eye(3), atol=0.4)
     far = PosteriorTable(
         table.theta, table.x, np.where(table.q > np.quantile(table.q, 0.999), 1e9, table.q)
     )
-    observed = Inputs.fit(far, whiten=True)(far.q, far.x[:, None])
+    observed = _Inputs.fit(far, whiten=True)(far.q, far.x[:, None])
     assert all(np.isfinite(a).all() for a in observed)
     assert np.abs(observed[0]).max() <= 8
 
@@ -365,7 +365,7 @@ def test_inputs_are_white_and_robust():
 def test_features_stay_few(d, m):
     rng = stream(35, d, m)
     table = PosteriorTable(*(rng.standard_normal(s) for s in [(40, d), (40, m), (40, 3, d)]))
-    inputs, features = Inputs.fit(table, whiten=True)(table.q, table.x[:, None])
+    inputs, features = _Inputs.fit(table, whiten=True)(table.q, table.x[:, None])
     assert inputs.shape == (40, 3, d + m)
     assert features.shape[-1] <= 512 + d
     assert np.isfinite(features).all()

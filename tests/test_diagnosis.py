@@ -10,8 +10,8 @@ from scipy.stats import binom
 
 from validation_core import diagnosis, tables
 from validation_core.diagnosis import Record, learning, tasks
-from validation_core.diagnosis.learning import held_back
-from validation_core.diagnosis.verdict import by_ranks, by_scores
+from validation_core.diagnosis.learning import _held_back
+from validation_core.diagnosis.verdict import _by_ranks, _by_scores
 from validation_core.engine import Engine, SerialExecutor
 from validation_core.figures.diagnosis import pictures
 from validation_core.methods import C2ST, METHODS, SBC, TARP, CoLT, Multiple, Uniform, WithinX
@@ -317,7 +317,7 @@ def test_what_json_holds(store):
 def test_the_shift_that_would_have_been_caught(n, k):
     """Fresh tables with that shift are rejected about 80 times in 100."""
     level = 0.01
-    size = by_ranks(n, k, level)
+    size = _by_ranks(n, k, level)
     rng = np.random.default_rng(5)
     truth = size + rng.standard_normal((300, 1, n))
     draws = rng.standard_normal((300, 1, n, k)).astype(np.float32)
@@ -326,12 +326,12 @@ def test_the_shift_that_would_have_been_caught(n, k):
 
 
 def test_the_shift_shrinks_with_rows():
-    sizes = [by_ranks(n, 50, 0.01) for n in (50, 200, 1000, 4000)]
+    sizes = [_by_ranks(n, 50, 0.01) for n in (50, 200, 1000, 4000)]
     assert sizes == sorted(sizes, reverse=True)
     assert sizes[2] / sizes[3] == pytest.approx(2)
-    assert by_ranks(5, 50, 0.01) <= 4
-    assert by_scores(2, 2, 1e-9) == 4
-    assert by_scores(500, 500, 0.05) == pytest.approx(0.161, abs=0.01)
+    assert _by_ranks(5, 50, 0.01) <= 4
+    assert _by_scores(2, 2, 1e-9) == 4
+    assert _by_scores(500, 500, 0.05) == pytest.approx(0.161, abs=0.01)
 
 
 def test_a_report_escapes_names(store):
@@ -365,7 +365,7 @@ def test_progress_is_told_and_can_stop_a_training(store):
 def test_what_a_localizer_learns_from_is_not_tested(store):
     upload = exact(n=101, k=7)
     anchors = learning.training_set(upload, learning.recipe(upload, CoLT()), 3)
-    test = held_back(upload, 3)
+    test = _held_back(upload, 3)
     learnt, watched = len(anchors.learn), len(anchors.watch)
     assert (learnt + watched, len(test)) == (50, 51)
     together = np.concatenate([anchors.learn.theta, anchors.watch.theta, test.theta])
@@ -460,7 +460,7 @@ def test_a_map_shows_the_ball_of_the_record(embedding, store):
     assert float(stored.u_star) == pytest.approx(result.effect["u_star"], abs=1e-12)
     assert float(stored.inside) == result.effect["inside"]
     assert len(list((store.root / "models").iterdir())) == 1
-    remaining = held_back(upload, 2)
+    remaining = _held_back(upload, 2)
     assert set(stored.truth[:, 0, 0]) <= set(remaining.theta[:, 0].astype(np.float32))
 
 

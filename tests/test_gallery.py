@@ -37,7 +37,7 @@ def places(store):
 
 
 def test_every_result_is_what_a_page_asks_for(store):
-    wanted = [papers.opening(), *gallery.curves(), *gallery.sums()]
+    wanted = [papers._opening(), *gallery.curves(), *gallery.sums()]
     assert {path.stem for path in FILES} == {built.key for built in wanted}
     for path in FILES:
         spec = store.load("results", path.stem).spec
@@ -72,7 +72,7 @@ def test_the_divergence_page_opens_with_every_figure(store):
 
 
 def test_the_colt_page_opens_with_a_map(store):
-    stored = papers.opening().load(store)
+    stored = papers._opening().load(store)
     assert stored.pvalue < 1e-6
     assert stored.inside_low > stored.u_star or stored.inside_high < stored.u_star
 

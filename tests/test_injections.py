@@ -11,11 +11,11 @@ from validation_core.diagnosis.questions.injections import (
     DEFECTS,
     INJECTIONS,
     TILTS,
-    DrawPool,
     _Direction,
+    _DrawPool,
     _precision,
 )
-from validation_core.diagnosis.questions.null_tables import Pooled, SelfMadeTables, _pvalues
+from validation_core.diagnosis.questions.null_tables import _Pooled, _pvalues, _SelfMadeTables
 from validation_core.methods import SBC
 from validation_core.rng import stream
 from validation_core.statistics import binomial_bounds
@@ -35,7 +35,7 @@ def pool(n=N, k=K, d=D, m=2, rho=0.6):
     x = rng.standard_normal((n, m))
     factor = np.linalg.cholesky((1 - rho) * np.eye(d) + rho)
     mean = x @ rng.standard_normal((m, d))
-    return DrawPool(mean[:, None] + 2 * rng.standard_normal((n, k, d)) @ factor.T, x)
+    return _DrawPool(mean[:, None] + 2 * rng.standard_normal((n, k, d)) @ factor.T, x)
 
 
 def which(t=5, n=N, k=K):
@@ -133,11 +133,11 @@ def test_one_parameter_is_drawn_evenly_and_the_others_stay(name, every, strength
     whole, again, _ = injected(every, strength, of, trials=300)
     size = np.abs(whole - again).mean((0, 1))
     np.testing.assert_allclose(np.abs(moved - own).mean(1)[off].mean(), size.mean(), rtol=0.05)
-    fixed = DrawPool(of.q, of.x, way=3)
+    fixed = _DrawPool(of.q, of.x, way=3)
     moved, own, _ = injected(name, strength, fixed, trials=8)
     assert (moved != own).any((0, 1)).nonzero()[0].tolist() == [fixed.parameter]
     assert of.parameter is None
-    assert {DrawPool(of.q, of.x, way=way).parameter for way in range(40)} == set(range(D))
+    assert {_DrawPool(of.q, of.x, way=way).parameter for way in range(40)} == set(range(D))
 
 
 def normal_kl(moment, r, mean):
@@ -214,7 +214,7 @@ def test_tails_are_pulled_in_and_pushed_out():
 def test_a_normal_q_relative_to_t_is_told_by_its_radii():
     """Light tails: a normal draw becomes a draw of Student's t about the same scale."""
     rng = stream(0, "t")
-    of = DrawPool(rng.standard_normal((2000, 100, 2)), rng.standard_normal((2000, 1)))
+    of = _DrawPool(rng.standard_normal((2000, 100, 2)), rng.standard_normal((2000, 1)))
     truth = INJECTIONS["light_tails"].apply(of, which(1, 2000, 100), 0.2, rng)[0]
     t = rng.standard_normal((2000, 2)) * np.sqrt(5 / rng.chisquare(5, (2000, 1)))
     levels = [0.1, 0.5, 0.9, 0.98]
@@ -262,7 +262,7 @@ def test_a_bias_is_told_in_widths_that_no_far_draw_moves():
     q = rng.standard_normal((50, 400, 3))
     q[:, :4, 1] *= 1e6
     q[..., 2] = 7.0
-    pool = DrawPool(q, np.zeros((50, 1)))
+    pool = _DrawPool(q, np.zeros((50, 1)))
     which = np.full((1, 50), 10)
     moved = INJECTIONS["bias_all"].apply(pool, which, 0.5, rng)[0] - q[:, 10]
     assert np.allclose(np.abs(moved[:, :2]), 0.5, atol=0.12)
@@ -293,7 +293,7 @@ def test_nats_of_a_tilt_by_brute_force(direction):
 def test_a_tilted_normal_is_a_shifted_one():
     """KL is tau^2 / 2 where draws are many, and the truths lie tau sd off."""
     rng = stream(0, "tilted")
-    of = DrawPool(rng.standard_normal((40, 4000, 2)), rng.standard_normal((40, 1)))
+    of = _DrawPool(rng.standard_normal((40, 4000, 2)), rng.standard_normal((40, 1)))
     for tau in (0.1, 0.4, 1.0):
         assert injections._tilt_nats(of, _Direction((0,)), tau) == pytest.approx(
             tau**2 / 2, rel=0.02
@@ -308,7 +308,7 @@ def test_a_tilted_normal_is_a_shifted_one():
 def test_a_tilted_square_is_a_wider_normal():
     """exp(tau (z^2 - 1) / sqrt 2) times a normal: variance 1 / (1 - sqrt 2 tau)."""
     rng = stream(0, "square")
-    of = DrawPool(rng.standard_normal((20, 20_000, 1)), np.zeros((20, 1)))
+    of = _DrawPool(rng.standard_normal((20, 20_000, 1)), np.zeros((20, 1)))
     tau, variance = 0.2, 1 / (1 - np.sqrt(2) * 0.2)
     wanted = (variance - 1 - np.log(variance)) / 2
     assert injections._tilt_nats(of, _Direction((0, 0)), tau) == pytest.approx(wanted, rel=0.05)
@@ -332,7 +332,7 @@ def test_a_tilt_of_nothing_chooses_every_draw_as_often(name):
 @pytest.mark.parametrize("name", TILTS)
 def test_what_a_tilt_chooses_has_its_chances(name):
     """Draw by draw, in the one direction that all trials share."""
-    of = DrawPool(pool(n=5, k=6).q, pool(n=5, k=6).x, way=4)
+    of = _DrawPool(pool(n=5, k=6).q, pool(n=5, k=6).x, way=4)
     which, _ = TILTS[name].tables(of, np.zeros((40_000, 5), np.intp), 0.9, stream(1, name))
     counts = np.stack([np.bincount(one, minlength=6) for one in which.T])
     share = counts / 40_000
@@ -346,7 +346,7 @@ def test_what_a_tilt_chooses_has_its_chances(name):
 
 @pytest.mark.parametrize("name", TILTS)
 def test_a_stronger_tilt_chooses_no_draw_that_leans_less(name):
-    of = DrawPool(pool().q, pool().x, way=2)
+    of = _DrawPool(pool().q, pool().x, way=2)
     made = [
         TILTS[name].tables(of, which(), tau, stream(3, name))[0] for tau in (0.0, 0.2, 0.5, 1.0)
     ]
@@ -368,11 +368,11 @@ def test_tilted_tables_keep_their_level_and_lose_it_with_strength():
     """SBC on tables whose truth was chosen; a draw that plays the truth is no draw there."""
     of = pool(n=200, k=40)
     rows = PosteriorTable(of.q[:, 0], of.x, of.q)
-    pooled = Pooled.of(SBC().score(), rows)
+    pooled = _Pooled.of(SBC().score(), rows)
     found = []
     for tau in (0.0, 0.4):
         places, moved = TILTS["tilt_bias"].tables(of, which(400, 200, 40), tau, stream(5, "level"))
-        p = _pvalues(SBC(), pooled.on(SelfMadeTables(rows, places, moved)), stream(6, "ties"))
+        p = _pvalues(SBC(), pooled.on(_SelfMadeTables(rows, places, moved)), stream(6, "ties"))
         found.append(int((p <= 0.05).sum()))
     low, high = binomial_bounds(400, 0.05, 0.999)
     assert low <= found[0] <= high

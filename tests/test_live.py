@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from validation_core.figures import live
-from validation_core.figures.marks import SYMBOLS, Axis, Heat, Line, Panel, Points, Slider, over
+from validation_core.figures.marks import SYMBOLS, Axis, Line, Panel, Points, _Heat, _Slider, over
 
 X = np.linspace(0, 1, 5)
 EDGES = np.linspace(-1, 1, 4)
@@ -15,8 +15,8 @@ UNIT = Axis((0, 1))
 
 
 def made(*marks, sliders=None, **panel):
-    sliders = sliders or [Slider("x", X, label="X")]
-    return live.payload(sliders=sliders, panels=[Panel(marks, x=UNIT, y=UNIT, **panel)])
+    sliders = sliders or [_Slider("x", X, label="X")]
+    return live._payload(sliders=sliders, panels=[Panel(marks, x=UNIT, y=UNIT, **panel)])
 
 
 def unpacked(payload):
@@ -36,7 +36,7 @@ def unpacked(payload):
 
 def heat(values, **options):
     options = {"limit": 2, "low": "#D55E00", "high": "#0072B2", **options}
-    return Heat(EDGES, ROWS, values, **options)
+    return _Heat(EDGES, ROWS, values, **options)
 
 
 def test_heat_travels_as_bytes():
@@ -52,7 +52,7 @@ def test_heat_travels_as_bytes():
 
 
 def test_heat_over_sliders_is_off_by_half_a_step_at_most():
-    sliders = [Slider("x", X, label="X"), Slider("a", [1, 2], label="A")]
+    sliders = [_Slider("x", X, label="X"), _Slider("a", [1, 2], label="A")]
     values = np.random.default_rng(0).uniform(-2, 2, (2, 5, 2, 3))
     payload = made(heat(over(values, "a", "x")), sliders=sliders)
     head, numbers = unpacked(payload)
@@ -66,7 +66,7 @@ def test_heat_over_sliders_is_off_by_half_a_step_at_most():
 def test_numbers_after_bytes_are_read_where_they_lie():
     """Three bytes over five places end between two float32."""
     line = np.arange(10.0).reshape(5, 2)
-    tall = Heat([0, 1], EDGES, over(np.full((5, 3, 1), 2.0), "x"), limit=2,
+    tall = _Heat([0, 1], EDGES, over(np.full((5, 3, 1), 2.0), "x"), limit=2,
                      low="#000000", high="#ffffff")  # fmt: skip
     head, numbers = unpacked(
         made(Line([0, 1], [2, 3], color=""), tall,
@@ -100,7 +100,7 @@ def test_the_values_of_a_heat_fit_its_edges_after_the_sliders():
 @pytest.mark.parametrize("edges", [[0], [0, 0, 0], [2, 1, 0], [0, 1, 4], [[0, 1]], [0, np.nan]])
 def test_the_edges_of_a_heat_rise_evenly(edges):
     with pytest.raises(ValueError, match=r"x edges .* even steps; got .*Take"):
-        Heat(edges, ROWS, np.zeros((2, 3)), limit=1, low="", high="")
+        _Heat(edges, ROWS, np.zeros((2, 3)), limit=1, low="", high="")
 
 
 def test_places_of_a_press_are_packed():
@@ -114,7 +114,7 @@ def test_places_of_a_press_are_packed():
 
 
 def test_places_of_a_press_may_run_over_another_slider():
-    sliders = [Slider("x", X, label="X"), Slider("a", [1, 2], label="A")]
+    sliders = [_Slider("x", X, label="X"), _Slider("a", [1, 2], label="A")]
     head, _ = unpacked(made(sliders=sliders, click="x", at=over(np.ones((2, 5, 2)), "a")))
     packed = head["panels"][0]["at"]
     assert (packed["by"], packed["shape"]) == ([1], [2, 5, 2])
@@ -155,7 +155,7 @@ def test_nothing_new_unless_asked_for():
     (panel,) = head["panels"]
     assert (panel["square"], panel["click"], panel["legend"]) == (False, None, [])
     assert panel["height"] == 230
-    assert Slider("x", X, label="X", play=True).play is True
+    assert _Slider("x", X, label="X", play=True).play is True
 
 
 def test_int8_payloads_have_digests_of_their_own():

@@ -28,7 +28,7 @@ from validation_core.localization import maps as atlas
 from validation_core.models import Simulated, Training
 from validation_core.rng import stream
 from validation_core.scores.localizer import Localizer
-from validation_core.scores.localizer_training import LocalizerFrame, TrainedLocalizer
+from validation_core.scores.localizer_training import TrainedLocalizer, _LocalizerFrame
 from validation_core.store import Store
 from validation_core.tables import Upload
 from validation_core.types import Paper
@@ -114,7 +114,7 @@ def by_hand(d, m, offset=0.0, frames=3):
             for name, a in centre.items()}  # fmt: skip
     told = {name: share.astype(np.float32) for name in ("step", "train", "held", "w2")}
     starts = {f"start_{name}": np.array([0.1]) for name in ("origin", "mean", "blur")}
-    frame = LocalizerFrame(np.zeros(d), np.eye(d), np.zeros(m), np.ones(m))
+    frame = _LocalizerFrame(np.zeros(d), np.eye(d), np.zeros(m), np.ones(m))
     return TrainedLocalizer(
         "identity", centre, {}, centre, {}, frame, {**told, **starts}, film, kept=frames - 1
     )
@@ -217,7 +217,7 @@ def test_one_x_is_walked_evenly_and_many_along_a_line(store):
     np.testing.assert_allclose(steps, steps[0], rtol=1e-4)
     assert -3 < one.x_at[0, 0] < -2
     x = Normals(m=4).x(500, stream(0))
-    many = atlas.simulated(Simulated(benchmark=Normals(m=4), gamma=0.0), x, 7, stream(1))
+    many = atlas._simulated(Simulated(benchmark=Normals(m=4), gamma=0.0), x, 7, stream(1))
     assert many.x.shape == (7, 4)
     assert (np.diff(atlas.along(x, many.x)) > 0).all()
     assert not np.isin(many.x, x).any()
@@ -350,14 +350,14 @@ def test_the_difference_of_a_law_that_ignores_x():
     source = Simulated(benchmark=benchmark, gamma=1.0)
     x = benchmark.x(3, stream(2))
     axis = np.linspace(-3, 3, 9)
-    places = atlas.grid_points(axis, axis)
-    found = atlas.density_difference(source, x, places)
+    places = atlas._grid_points(axis, axis)
+    found = atlas._density_difference(source, x, places)
     rows = np.tile(places, (3, 1)), np.repeat(x, 81, axis=0)
     log_p = benchmark.log_p(*rows, 1.0)
     expected = np.exp(log_p) - np.exp(log_p - benchmark.log_ratio(*rows, 1.0))
     np.testing.assert_allclose(found.ravel(), expected, rtol=1e-6, atol=1e-9)
     assert (
-        atlas.density_difference(Simulated(benchmark=Spiral(), gamma=1.0), x[:, :1], places)
+        atlas._density_difference(Simulated(benchmark=Spiral(), gamma=1.0), x[:, :1], places)
         is None
     )
 
@@ -387,7 +387,7 @@ def test_an_upload_is_mapped_by_its_test_rows(store, m):
     task = MapTask(training=training, seed=5)
     task.run(store, lambda fraction, live: None)
     maps = task.load(store)
-    test = learning.held_back(upload, seed=4)
+    test = learning._held_back(upload, seed=4)
     assert len(maps.u_choose) + len(maps.u_quote) == len(test) == 45
     assert maps.x_at.shape == (41, m)
     assert maps.q.shape == (41, 25, 2)
@@ -420,7 +420,7 @@ def test_two_samples_have_no_x():
     rng = stream(6)
     upload = Upload.of({"p": rng.standard_normal((50, 2)), "q": rng.standard_normal((50, 2))})
     with pytest.raises(ValueError, match="got two samples p and q"):
-        learning.held_back(upload, seed=0)
+        learning._held_back(upload, seed=0)
 
 
 # Over x
@@ -580,9 +580,9 @@ def test_contours_of_circles():
 
 def test_rows_of_a_field_are_y():
     axis, other = np.linspace(0, 1, 3), np.linspace(5, 8, 4)
-    places = atlas.grid_points(axis, other)
-    np.testing.assert_array_equal(atlas.on_grid(places[:, 0], axis, other), np.tile(axis, (4, 1)))
-    np.testing.assert_array_equal(atlas.on_grid(places[:, 1], axis, other)[:, 0], other)
+    places = atlas._grid_points(axis, other)
+    np.testing.assert_array_equal(atlas._on_grid(places[:, 0], axis, other), np.tile(axis, (4, 1)))
+    np.testing.assert_array_equal(atlas._on_grid(places[:, 1], axis, other)[:, 0], other)
 
 
 def test_the_outline_is_where_the_ball_ends(store):

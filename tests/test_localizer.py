@@ -17,10 +17,10 @@ from validation_core.scores import localizer_training as learning
 from validation_core.scores.localizer import FEWEST, Anchors, Localizer, recipe
 from validation_core.scores.localizer_training import (
     CHECKS,
-    LocalizerFrame,
     TrainedLocalizer,
+    _in_frame,
+    _LocalizerFrame,
     distances,
-    in_frame,
     learn,
 )
 from validation_core.types import PosteriorTable, TableScore
@@ -366,17 +366,17 @@ def test_the_start_stays_unless_a_step_clearly_beats_it(seed):
 def test_no_truth_shapes_a_start(embedding):
     """Whitening, centre at q's mean, an embedding of q's detail: from draws of q and x alone."""
     chosen, table = _short(embedding), _table()
-    centre = localizer_training.centre_parameters(chosen, 3, 3, stream(0))
-    phi = localizer_training.embedding_parameters(embedding, 3, stream(1))
+    centre = localizer_training._centre_parameters(chosen, 3, 3, stream(0))
+    phi = localizer_training._embedding_parameters(embedding, 3, stream(1))
     made = []
     for theta in (table.theta, np.full_like(table.theta, np.nan)):
         parts = _halves(PosteriorTable(theta, table.x, table.q))
-        frame = LocalizerFrame.fit(parts[0], whiten=True)
-        learn_on, watch = (in_frame(frame, part, "cpu") for part in parts)
-        at_mean = learning.at_mean(centre, learn_on, watch, stream(2))
+        frame = _LocalizerFrame.fit(parts[0], whiten=True)
+        learn_on, watch = (_in_frame(frame, part, "cpu") for part in parts)
+        at_mean = learning._at_mean(centre, learn_on, watch, stream(2))
         arrays = [vars(frame), at_mean]
         if phi:
-            arrays += learning.blurred(chosen, at_mean, phi, learn_on, stream(3), lambda *_: None)
+            arrays += learning._blurred(chosen, at_mean, phi, learn_on, stream(3), lambda *_: None)
         made.append({f"{i}{n}": a for i, part in enumerate(arrays) for n, a in part.items()})
     assert all(np.isfinite(array).all() for array in made[0].values())
     for name, array in made[0].items():
@@ -629,8 +629,8 @@ def test_whitening_makes_qs_spread_a_sphere():
     """Correlations of .9 and units a factor of 1000 apart: gone, the mean size kept."""
     draws = _table(200, 100)
     draws = PosteriorTable(draws.theta * [1, 1000, 0.1], draws.x, draws.q * [1, 1000, 0.1])
-    scaled, raw = _spread(LocalizerFrame.fit(draws, whiten=False), draws)
-    whitened, condition = _spread(LocalizerFrame.fit(draws, whiten=True), draws)
+    scaled, raw = _spread(_LocalizerFrame.fit(draws, whiten=False), draws)
+    whitened, condition = _spread(_LocalizerFrame.fit(draws, whiten=True), draws)
     assert raw > 15
     assert condition < 1.5
     assert np.trace(whitened) == pytest.approx(np.trace(scaled), rel=0.2)
@@ -644,7 +644,7 @@ def test_heavy_tails_do_not_ruin_the_whitening(gamma):
     """nu = 1 / gamma below 2: no variance, at 1 no mean; the bulk still becomes a sphere."""
     draws = _table(200, 100, gamma=gamma, benchmark=Gaussian(perturbation="heavy_tail"))
     plain = _table(200, 100, gamma=0.0)
-    frame = LocalizerFrame.fit(draws, whiten=True)
+    frame = _LocalizerFrame.fit(draws, whiten=True)
     _, condition = _spread(frame, plain)
     assert condition < 2
     size = np.median(
@@ -656,7 +656,7 @@ def test_heavy_tails_do_not_ruin_the_whitening(gamma):
 
 def test_a_frame_is_affine_and_invertible():
     draws = _table(50, 30)
-    frame = LocalizerFrame.fit(draws, whiten=True)
+    frame = _LocalizerFrame.fit(draws, whiten=True)
     np.testing.assert_allclose(frame.back(frame.theta(draws.theta)), draws.theta, atol=1e-5)
     x = frame.x(draws.x)
     np.testing.assert_allclose(x.mean(0), 0, atol=1e-6)
@@ -676,11 +676,11 @@ def test_units_change_nothing():
 
 def test_a_constant_column_weighs_nothing():
     table = _constant(_table(), theta=1)
-    frame = LocalizerFrame.fit(table, whiten=True)
+    frame = _LocalizerFrame.fit(table, whiten=True)
     assert np.isfinite(frame.linear).all()
     z = frame.theta(table.q)
     fewer = PosteriorTable(table.theta[:, ::2], table.x, table.q[..., ::2])
-    two = LocalizerFrame.fit(fewer, whiten=True)
+    two = _LocalizerFrame.fit(fewer, whiten=True)
     lengths = [
         np.linalg.norm(one.theta(q), axis=-1)
         for one, q in ((frame, table.q), (two, table.q[..., ::2]))

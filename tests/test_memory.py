@@ -83,10 +83,10 @@ def test_a_training_takes_no_more_than_it_is_offered(reads, numbers):
 
 def test_test_rows_are_copied_as_far_as_they_are_asked_for():
     upload = _upload()
-    few = learning.held_back(upload, 0, 10)
-    held_back = learning.held_back(upload, 0)
+    few = learning._held_back(upload, 0, 10)
+    held_back = learning._held_back(upload, 0)
     np.testing.assert_array_equal(few.q, held_back.q[:, :10])
-    assert _traced(lambda: learning.held_back(upload, 0, 10)) < 0.02 * upload.data.q.nbytes
+    assert _traced(lambda: learning._held_back(upload, 0, 10)) < 0.02 * upload.data.q.nbytes
 
 
 def _table(n=30, k=7, d=3):

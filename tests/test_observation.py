@@ -23,7 +23,7 @@ from validation_core.tables import Upload
 from validation_core.types import PosteriorTable
 
 NAMES = ("mass", "<b>spin</b>")
-QUICK = observation.LC2STEnsemble(local=LC2STClassifier(nulls=39, hidden=8, epochs=5))
+QUICK = observation._LC2STEnsemble(local=LC2STClassifier(nulls=39, hidden=8, epochs=5))
 NOTHING_LEARNT = (SBC(),)
 QUESTION = by_name("observation")
 SMALL = {"steps": 8, "batch": 16, "draws_step": 4, "hidden": 8, "layers": 1, "start": "origin"}
@@ -32,7 +32,7 @@ SMALL = {"steps": 8, "batch": 16, "draws_step": 4, "hidden": 8, "layers": 1, "st
 @pytest.fixture(autouse=True)
 def _small(monkeypatch):
     monkeypatch.setattr(learning, "LOCALIZER", SMALL)
-    monkeypatch.setattr(observation, "LC2STEnsemble", lambda: QUICK)
+    monkeypatch.setattr(observation, "_LC2STEnsemble", lambda: QUICK)
 
 
 def say(result, *names):
@@ -69,8 +69,13 @@ def test_the_p_of_the_rows_nearby_keeps_its_level():
 
 
 def test_lc2st_keeps_its_level_where_q_is_right_everywhere(store, monkeypatch):
-    least = observation.LC2STEnsemble(local=LC2STClassifier(nulls=39, hidden=4, epochs=2))
+<<<<<<< HEAD
+    least = observation._LC2STEnsemble(local=LC2STClassifier(nulls=39, hidden=4, epochs=2))
+    monkeypatch.setattr(observation, "_LC2STEnsemble", lambda: least)
+=======
+    least = replace(QUICK, local=LC2STClassifier(nulls=39, hidden=4, epochs=2))
     monkeypatch.setattr(observation, "LC2STEnsemble", lambda: least)
+>>>>>>> questions
     tables, rejected = 150, 0
     for seed in range(tables):
         upload = upload_of(normals(n=60, k=5, d=1, m=1, seed=seed))
@@ -127,9 +132,13 @@ def test_another_observation_asks_the_same_networks(store, monkeypatch):
     kept = {row for row in learning.kept(upload, 0).tolist()}
     first = next(task for task in QUESTION.studies(upload, (), 0, [0.0, 0.0]))
     same = [row for row in range(120) if (row in kept) == (first.row in kept)]
+<<<<<<< HEAD
     monkeypatch.setattr(
-        observation.LC2STEnsemble, "learn_all", lambda *a, **k: pytest.fail("trained once more")
+        observation._LC2STEnsemble, "learn_all", lambda *a, **k: pytest.fail("trained once more")
     )
+=======
+    monkeypatch.setattr(type(QUICK), "learn_all", lambda *a, **k: pytest.fail("trained once more"))
+>>>>>>> questions
     for row in same[:5]:
         assert run(upload, store, where=row).local.site.row == row
 
@@ -329,7 +338,7 @@ def test_a_single_draw_is_not_said_to_lie_somewhere(store):
     nearby = replace(
         local.nearby, pvalue=0.5,
         parameters=(
-            observation.NearbyRanks(0, Interval(0.0, -0.2, 0.2), Interval(1.0, 0.8, 1.3)),
+            observation._NearbyRanks(0, Interval(0.0, -0.2, 0.2), Interval(1.0, 0.8, 1.3)),
         ),
     )  # fmt: skip
     test = replace(local.test, pvalue=0.003)

@@ -10,10 +10,10 @@ from scipy.special import ndtr, ndtri
 
 from tests.nulls import DISCRETE, NULLS, densities, gaussian, learned, near, shared
 from validation_core.omnibus import (
-    Along,
     Claim,
     LearnedScore,
     OmnibusResult,
+    _Along,
     battery,
     columns,
     relabelled,
@@ -76,7 +76,7 @@ def test_p_is_the_share_of_all_labellings():
         rng = stream(trial, "omnibus", "every")
         asked = statistics_of(gaussian(rng, n=4, k=2), trial, relabelings=count)
         pools = asked.battery.pools
-        tested = battery.calibrated(asked.battery, count, rng, lambda done: None)
+        tested = battery._calibrated(asked.battery, count, rng, lambda done: None)
         slots = every_labelling(pools.size)
         largest = tested.scale.evidence(asked.battery.statistics(slots)).max(axis=1)
         share = np.mean(largest >= largest[(slots == pools.observed).all(axis=1)] - 1e-4)
@@ -120,7 +120,7 @@ def test_the_order_of_draws_and_of_rows_does_not_matter():
     assert by_claim(permuted) == pytest.approx(before, abs=1e-5)
     turned = by_claim(relabelled(PosteriorTable(one.theta[rows], one.x[rows], one.q[rows]), 0))
     for claim, z in before.items():
-        if claim.along != Along("balls"):  # around rows that are drawn by their number
+        if claim.along != _Along("balls"):  # around rows that are drawn by their number
             assert turned[claim] == pytest.approx(z, abs=1e-5)
 
 
@@ -203,7 +203,7 @@ def test_contrasts_over_x_are_those_of_plain_loops():
     ]  # fmt: skip
     largest = max(abs(contrast(one)) for one in (*stretches, r, np.sign(r), r**2))
     z = by_claim(relabelled(one, 0, relabelings=99))
-    assert z[Claim("over_x", "mean", "theta", (0,), Along("x", 0))] == pytest.approx(
+    assert z[Claim("over_x", "mean", "theta", (0,), _Along("x", 0))] == pytest.approx(
         largest, abs=1e-4
     )
 

@@ -15,8 +15,8 @@ from validation_core import codec, diagnosis, statistics, tables
 from validation_core.diagnosis import tasks as diagnoses
 from validation_core.diagnosis.questions import Names, by_name
 from validation_core.diagnosis.questions import over_x as room
-from validation_core.diagnosis.questions.over_x import Overall, _over_x, scan
-from validation_core.diagnosis.questions.over_x.scan import FeatureSize, _windows
+from validation_core.diagnosis.questions.over_x import _over_x, _Overall, scan
+from validation_core.diagnosis.questions.over_x.scan import _FeatureSize, _windows
 from validation_core.localization import over_x as smoothing
 from validation_core.omnibus.places import coordinates, moments
 from validation_core.scores.classifier import Classifier
@@ -50,7 +50,7 @@ def part(found):
 
 
 def both(table, seed, nulls=39):
-    found = scan.of_parameters(table, seed)
+    found = scan._of_parameters(table, seed)
     at = coordinates(table.x, *moments(table.q[:, :0]))
     plane = table.x if table.x.shape[1] == 2 else None
     over = _windows(at.values, np.random.default_rng(seed), plane)
@@ -240,12 +240,12 @@ def test_the_smoothed_course_has_the_size_that_was_put_in():
     rng = np.random.default_rng(0)
     x, w = np.sort(rng.random(4000)), rng.standard_normal(4000)
     at, weights = smoothing.line(x)
-    value, low, high, room = scan.smoothed("shift", w + (x > 0.5), weights)
+    value, low, high, room = scan._smoothed("shift", w + (x > 0.5), weights)
     right = at > 0.75
     assert np.abs(value[right] - 1).max() < 0.25
     assert ((low < value) & (value < high)).all()
     assert np.mean(np.abs(value[at < 0.25]) < room[at < 0.25]) > 0.7
-    spread = scan.smoothed("width", w * np.where(x > 0.5, 2.0, 1.0), weights)
+    spread = scan._smoothed("width", w * np.where(x > 0.5, 2.0, 1.0), weights)
     assert np.abs(spread[0][right] - 2).max() < 0.4
 
 
@@ -439,7 +439,7 @@ def ranks():
 
 
 def test_gathering_keeps_every_part(ranks):
-    learned = room.ErrorsOverX((replace(part(ranks), name="learned"),))
+    learned = room._ErrorsOverX((replace(part(ranks), name="learned"),))
     both = QUESTION.gather([ranks, learned])
     assert [part.name for part in both.parts] == ["ranks", "learned"]
     assert {"ranks0", "learned0"} <= {
@@ -449,7 +449,7 @@ def test_gathering_keeps_every_part(ranks):
 
 def test_a_parameter_is_named_before_the_score_of_a_classifier(ranks):
     place = part(ranks).pairs[0]
-    none = FeatureSize(9, 0.0, -1.0, 1.0)
+    none = _FeatureSize(9, 0.0, -1.0, 1.0)
     learned = replace(
         place, kind="learned", p_varies=0.002, inside=replace(none, value=2.0), outside=none
     )
@@ -457,7 +457,7 @@ def test_a_parameter_is_named_before_the_score_of_a_classifier(ranks):
     surer = replace(learned, p_varies=0.001)
     for first, second in ((shift, learned), (surer, shift)):
         parts = (replace(part(ranks), pairs=(one,)) for one in (second, first))
-        assert room.ErrorsOverX(tuple(parts)).worst[0] is first
+        assert room._ErrorsOverX(tuple(parts)).worst[0] is first
 
 
 def test_a_shift_beyond_all_draws_is_the_least_it_can_be():
@@ -483,14 +483,14 @@ def test_x_that_never_varies_promises_no_power_over_x():
 
 
 def test_an_error_alike_at_every_x_is_told_of_a_parameter_where_one_is_off(ranks):
-    learned = Overall("learned", -1, FeatureSize(90, 1.2, 1.1, 1.3))
-    shift = Overall("shift", 0, FeatureSize(90, 0.3, 0.1, 0.5))
-    width = Overall("width", 0, FeatureSize(90, 1.0, 0.9, 1.1))
+    learned = _Overall("learned", -1, _FeatureSize(90, 1.2, 1.1, 1.3))
+    shift = _Overall("shift", 0, _FeatureSize(90, 0.3, 0.1, 0.5))
+    width = _Overall("width", 0, _FeatureSize(90, 1.0, 0.9, 1.1))
     right = replace(shift, size=replace(shift.size, low=-0.1))
     scan = replace(part(ranks), p_varies=0.4, p_right=0.01)
 
     def told(*overall):
-        return say(room.ErrorsOverX((replace(scan, overall=overall),)), NAMES)[0]
+        return say(room._ErrorsOverX((replace(scan, overall=overall),)), NAMES)[0]
 
     assert "sits 0.30" in told(learned, shift, width)
     assert "the truth's score lies" in told(learned, right, width)

@@ -296,7 +296,7 @@ def test_a_first_visit_finds_what_is_shipped(page, monkeypatch):
     )
     page.run()
     assert not page.exception
-    assert papers.opening().key in requests
+    assert papers._opening().key in requests
 
 
 def _headline(found, alpha=0.05):

@@ -226,7 +226,7 @@ def test_wrong_covariates_are_refused_in_words(page):
 
 
 def test_covariates_can_be_brought(page):
-    raw = designs.stand_in("concrete") + 1.0
+    raw = designs._stand_in("concrete") + 1.0
     table = io.BytesIO()
     np.savetxt(table, np.column_stack([raw, np.ones(len(raw))]), delimiter=",")
     page.run()
@@ -247,7 +247,7 @@ def test_covariates_can_be_brought(page):
 
 def test_a_file_on_the_server_is_read_where_its_operator_allows(page, tmp_path, monkeypatch):
     monkeypatch.setenv("NPTLAB_FILES", str(tmp_path))
-    raw = designs.stand_in("concrete") + 2.0
+    raw = designs._stand_in("concrete") + 2.0
     table = np.column_stack([raw, np.ones(len(raw))])
     np.savetxt(tmp_path / "concrete.csv", table, delimiter=",")
     page.query_params["models"] = ["Heart transplants", "Concrete"]
@@ -269,7 +269,7 @@ def test_a_path_out_of_the_folder_is_refused(page, tmp_path, monkeypatch):
 
 
 def test_covariates_of_a_link_are_those_of_the_store(page, tmp_path):
-    raw = designs.stand_in("ionosphere") + 1.0
+    raw = designs._stand_in("ionosphere") + 1.0
     digest = models.keep_covariates(Store(), "ionosphere", raw)
     page.query_params["models"] = ["Ionosphere", "Heart transplants"]
     page.query_params["covariates-ionosphere"] = covariates.SOURCES["file"]
@@ -281,7 +281,7 @@ def test_covariates_of_a_link_are_those_of_the_store(page, tmp_path):
 
 def test_a_link_to_other_covariates_is_no_crash(page):
     """A key that is none, one that nobody has, and one of another model's table."""
-    other = models.keep_covariates(Store(), "concrete", designs.stand_in("concrete") + 1.0)
+    other = models.keep_covariates(Store(), "concrete", designs._stand_in("concrete") + 1.0)
     page.query_params["models"] = ["Ionosphere", "Heart transplants"]
     page.query_params["covariates-ionosphere"] = covariates.SOURCES["file"]
     for text in ("../../etc", "y", other):
@@ -312,7 +312,7 @@ def test_the_network_is_asked_only_by_a_button(page, monkeypatch):
 def test_curves_are_means_over_the_first_data_sets(rng):
     plan = _plan()
     terms = _terms(rng, plan)
-    ((line,), _) = views.along_iterations(plan, terms)
+    ((line,), _) = views._along_iterations(plan, terms)
     assert line.first == (10, 25, 50)
     d = terms[0, 0].d
     np.testing.assert_allclose(line.numbers.mean[2, 1], d[:, 2, :25].mean(-1))
@@ -320,14 +320,14 @@ def test_curves_are_means_over_the_first_data_sets(rng):
     np.testing.assert_allclose(
         line.numbers.high[0, 2] - line.numbers.mean[0, 2], spread, rtol=1e-4
     )
-    ((along,), _) = views.along_m(plan, terms)
+    ((along,), _) = views._along_m(plan, terms)
     np.testing.assert_allclose(along.numbers.mean[3, 2], d[3].mean(-1))
 
 
 def test_iwvi_is_never_tested_with_less_than_it_was_trained_with(rng):
     plan = _plan(inferences=(LAPLACE, ALGORITHMS["iwvi"]))
     terms = _terms(rng, plan)
-    (_, iwvi), _ = views.along_iterations(plan, terms)
+    (_, iwvi), _ = views._along_iterations(plan, terms)
     own = MS.index(own_m(ALGORITHMS["iwvi"]))
     d = terms[0, 1].d
     np.testing.assert_allclose(iwvi.numbers.mean[0, -1], d[:, own].mean(-1))
@@ -337,7 +337,7 @@ def test_iwvi_is_never_tested_with_less_than_it_was_trained_with(rng):
 def test_training_with_m_is_tested_with_the_same(rng):
     plan = figure(3, (HeartTransplants(),), datasets=50)
     terms = _terms(rng, plan)
-    ((trained, weighted),) = views.along_training(plan, terms)
+    ((trained, weighted),) = views._along_training(plan, terms)
     for x, inference in enumerate(plan.inferences):
         at = MS.index(own_m(inference))
         assert trained.numbers.mean[0, -1, x] == terms[0, x].d[0, at].mean()
@@ -346,7 +346,7 @@ def test_training_with_m_is_tested_with_the_same(rng):
 
 def test_a_failure_is_a_gap_that_is_said(rng):
     plan = _plan()
-    ((line,), _) = views.along_iterations(plan, _terms(rng, plan, lost=(1,)))
+    ((line,), _) = views._along_iterations(plan, _terms(rng, plan, lost=(1,)))
     assert np.isnan(line.numbers.mean[0, 2, 1])
     assert np.isfinite(line.numbers.mean[0, 1, 1])  # it lies beyond the first 25
     caption = views.caption([line], plan.iterations, "iterations", 0, 2)
@@ -357,7 +357,7 @@ def test_a_failure_is_a_gap_that_is_said(rng):
 def test_what_lies_at_zero_or_below_is_drawn_at_the_edge_and_kept_in_the_table(rng):
     plan = _plan(models=(HeartTransplants(),))
     terms = _terms(rng, plan, d=-0.5)
-    panels = views.along_iterations(plan, terms)
+    panels = views._along_iterations(plan, terms)
     values = np.frombuffer(views.draw("iterations", plan, panels).body, "<f4")
     assert np.isfinite(values).all()
     assert {row["skl"] for row in rows(plan, terms)} == {-0.5}
@@ -368,7 +368,7 @@ def test_the_mean_nearest_to_0_is_named_among_several(rng):
     plan = _plan(inferences=(LAPLACE, ALGORITHMS["vi"]))
     terms = _terms(rng, plan, d=0.1)
     terms[0, 1].d[:] = -0.01
-    (two, _) = views.along_iterations(plan, terms)
+    (two, _) = views._along_iterations(plan, terms)
     caption = views.caption(two, plan.iterations, "iterations", 0, 2)
     assert "Mean nearest to 0 at 3,000 iterations, of VI: −0.01 nats" in caption
     assert "nearest" not in views.caption(two[:1], plan.iterations, "iterations", 0, 2)
@@ -378,7 +378,7 @@ def test_one_data_set_that_carries_a_mean_is_named(rng):
     plan = _plan(models=(HeartTransplants(),))
     terms = _terms(rng, plan, d=0.1)
     terms[0, 0].d[..., 3] = 1e6
-    ((line,),) = views.along_iterations(plan, terms)
+    ((line,),) = views._along_iterations(plan, terms)
     caption = views.caption([line], plan.iterations, "iterations", 0, 2)
     assert "One data set" in caption
     assert "0.1 (Laplace)" in caption
@@ -397,7 +397,7 @@ def test_no_run_yet_is_an_empty_panel():
     none = Terms(
         np.full((6, len(MS), 50), np.nan), np.zeros(6, bool), np.zeros(6, np.int64), np.zeros(6)
     )
-    panels = views.along_iterations(plan, {(0, 0): none, (1, 0): none})
+    panels = views._along_iterations(plan, {(0, 0): none, (1, 0): none})
     message = str(views.draw("iterations", plan, panels).message((1.0, 50.0)))
     assert "no run is there yet" in message
     assert "None of its runs is there yet" in message

@@ -100,7 +100,7 @@ def test_sizes_in_words(nats, written):
     [(0, "0"), (0.01, "0.01"), (-100, "−100"), (1e6, "10⁶"), (-1e10, "−10¹⁰"), (1e-5, "10⁻⁵")],
 )
 def test_powers_of_ten_in_words(nats, written):
-    assert words.tick(nats) == written
+    assert words._tick(nats) == written
 
 
 # The terms

@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from validation_core.figures import live
 from validation_core.figures import weak as chart
-from validation_core.figures.marks import Axis, Line, Panel, Slider, VLine, over
+from validation_core.figures.marks import Axis, Line, Panel, VLine, _Slider, over
 from validation_core.sweep import weak_classifiers as toy
 
 MAIN = Path(__file__).parents[1] / "pages" / "main.py"
@@ -18,8 +18,8 @@ GRID = [0.0, 0.5, 1.0]
 
 def made(**panel):
     marks = [Line([0, 1], over(np.arange(6).reshape(3, 2), "a"), color="#000000")]
-    return live.payload(
-        sliders=[Slider("a", GRID, label="A", start=0.5)],
+    return live._payload(
+        sliders=[_Slider("a", GRID, label="A", start=0.5)],
         panels=[Panel(marks, x=Axis((0, 1)), y=Axis((0, 5)), **panel)],
     )
 
@@ -82,7 +82,7 @@ def test_values_must_fit_the_sliders():
     for values, name in (([1.0, 2.0], "a"), (GRID, "b")):
         mark = VLine(over(values, name))
         with pytest.raises(ValueError, match="sliders"):
-            live.payload(sliders=[Slider("a", GRID, label="A")], panels=[Panel([mark], **axes)])
+            live._payload(sliders=[_Slider("a", GRID, label="A")], panels=[Panel([mark], **axes)])
 
 
 def test_nearest_value_of_the_grid():

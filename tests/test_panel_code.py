@@ -11,7 +11,7 @@ import pytest
 from tests.conftest import few_trials
 from validation_core import diagnosis, report, tables
 from validation_core.diagnosis import learning, questions, tasks
-from validation_core.diagnosis.questions.sensitivity import SensitivityStudy
+from validation_core.diagnosis.questions.sensitivity import _SensitivityStudy
 from validation_core.rng import stream
 from validation_core.scores.classifier import Classifier
 from validation_core.store import Store
@@ -37,7 +37,7 @@ def asked(tmp_path_factory):
     tasks.hold(upload)
     methods = diagnosis.default_methods()
     for task in questions.studies(questions.QUESTIONS, upload, methods, SEED):
-        if not (isinstance(task, SensitivityStudy) and task.stage):
+        if not (isinstance(task, _SensitivityStudy) and task.stage):
             task.run(store, lambda fraction, live: None)
     yield path, upload, questions.answered(store, upload, methods, SEED)
     patch.undo()

@@ -93,7 +93,7 @@ def test_only_the_two_scripts_of_a_report_may_run():
     assert plotly == (drawings.resources.files("plotly") / "package_data/plotly.min.js").read_text(
         encoding="utf-8"
     )
-    assert policy.split() == [drawings.trusted(item).digest for item in (own[0], plotly)]
+    assert policy.split() == [drawings._trusted(item).digest for item in (own[0], plotly)]
     assert "unsafe-inline" not in policy
     assert "unsafe-eval" not in policy
 
@@ -374,7 +374,7 @@ def test_a_datatree_opens_again_with_the_ranks_that_were_tested():
 def test_ranks_without_sbc_are_ranks_too():
     upload = table(n=2000)
     result = diagnosed(upload, (QUICK,))
-    u = datatree.pit(result, upload)
+    u = datatree._pit(result, upload)
     assert u.shape == (2, 2000)
     assert ((u >= 0) & (u <= 1)).all()
     assert min(statistics.ks(item).pvalue for item in u) > 1e-4

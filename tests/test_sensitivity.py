@@ -23,7 +23,7 @@ from validation_core.diagnosis.questions.sensitivity.search import (
     _smallest_of,
     _verdicts,
 )
-from validation_core.diagnosis.verdict import by_ranks
+from validation_core.diagnosis.verdict import _by_ranks
 from validation_core.methods import C2ST, SBC, TARP, CoLT, Multiple, WithinX
 from validation_core.scores.classifier import Classifier
 from validation_core.store import Store
@@ -87,7 +87,7 @@ def run(upload, store, methods=None, injections=DEFAULT, stages=(0, 1, 2), seed=
 def test_bias_by_sbc_is_what_the_closed_simulation_says(n, k, store):
     found = run(made(n, k, d=1), store, (SBC(),), ("bias",), stages=(0,))
     (one,) = found.injections
-    assert one.smallest.estimate == pytest.approx(by_ranks(n, k - 1, 0.05), rel=0.12)
+    assert one.smallest.estimate == pytest.approx(_by_ranks(n, k - 1, 0.05), rel=0.12)
     assert one.smallest.low < one.smallest.estimate < one.smallest.high
 
 

@@ -23,7 +23,7 @@ from validation_core.simulations import (
 )
 from validation_core.simulations import tested as made_for  # pytest collects test*
 from validation_core.simulations.curves import figure_rows, rows
-from validation_core.simulations.runs import price, trained
+from validation_core.simulations.runs import _price, trained
 from validation_core.store import Store
 
 HEART, EXACT = HeartTransplants(), ALGORITHMS["exact"]
@@ -243,7 +243,7 @@ def test_heart_comes_first_and_no_long_run_last():
     assert all(isinstance(item.model, HeartTransplants) for item in order[:hearts])
     short = [item for item in order[hearts:] if item.iterations <= 300]
     assert list(order[hearts : hearts + len(short)]) == short
-    prices = [price(item.model, item.inference, item.iterations) for item in order[-30:]]
+    prices = [_price(item.model, item.inference, item.iterations) for item in order[-30:]]
     assert prices == sorted(prices, reverse=True)
     assert prices[0] > 20 * prices[-1]
 

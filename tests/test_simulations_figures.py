@@ -173,10 +173,10 @@ def test_five_panels_have_axes_of_their_own_and_one_legend():
 
 
 def test_algorithms_differ_in_more_than_colour():
-    looks = [style.algorithm_style(name) for name in ALGORITHMS]
+    looks = [style._algorithm_style(name) for name in ALGORITHMS]
     for cue in ("color", "dash", "symbol"):
         assert len({getattr(look, cue) for look in looks}) == len(ALGORITHMS)
-    unknown = style.algorithm_style("another")
+    unknown = style._algorithm_style("another")
     assert unknown.color == style.NULL
 
 
@@ -189,7 +189,7 @@ def luminance(color):
 @pytest.mark.parametrize("name", ALGORITHMS)
 @pytest.mark.parametrize("background", ["#FFFFFF", "#14171C"])
 def test_algorithms_stand_out_on_light_and_dark(name, background):
-    color = style.algorithm_style(name).color
+    color = style._algorithm_style(name).color
     low, high = sorted([luminance(color), luminance(background)])
     assert (high + 0.05) / (low + 0.05) >= 3.0
 

@@ -134,7 +134,7 @@ def test_a_benchmark_may_give_the_joint_ratio_instead():
 
 def test_a_benchmark_without_densities_is_refused():
     with pytest.raises(ValueError, match="does not know it at gamma"):
-        trials.score_of(SKL(), Spiral(), Spiral().gammas[0], None)
+        trials._score_of(SKL(), Spiral(), Spiral().gammas[0], None)
 
 
 @pytest.mark.parametrize("name", BENCHMARKS)

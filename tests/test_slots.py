@@ -8,12 +8,12 @@ import pytest
 from validation_core import diagnosis, keys, models, sampling, scores, statistics
 from validation_core.diagnosis import choice, learning, tasks
 from validation_core.diagnosis.questions import Names, by_name
-from validation_core.diagnosis.questions.in_theta import HeldNats
+from validation_core.diagnosis.questions.in_theta import _HeldNats
 from validation_core.methods import DC
 from validation_core.rng import stream
 from validation_core.scores import slots, slots_training
 from validation_core.scores.slots import Slots
-from validation_core.scores.slots_training import tied
+from validation_core.scores.slots_training import _tied
 from validation_core.statistics import slots as divergences
 from validation_core.store import Store
 from validation_core.sweep import costs
@@ -61,7 +61,7 @@ def test_a_slot_is_measured_by_the_others_alone(p, k):
     rng = stream(0, "among", p)
     z = rng.standard_normal((p, 4, k + 1)) * 3 + 5
     z[0, :, 2] += 30  # far out: its own share of the scatter is large
-    alone, white, norm = slots.among(z, k + 1)
+    alone, white, norm = slots._among(z, k + 1)
     share = max(1e-4, 0.5 * min(1.0, p / k) ** 2)
     for row in range(4):
         scatter = np.diag(np.square(z[:, row] - z[:, row].mean(1, keepdims=True)).sum(1))
@@ -81,7 +81,7 @@ def test_a_slot_is_measured_by_the_others_alone(p, k):
 def test_neighbours_are_others():
     rng = stream(0, "near")
     z = rng.standard_normal((2, 3, 30))
-    near = slots.near(z, 9, 21)
+    near = slots._near(z, 9, 21)
     unit = (z - z.mean(2, keepdims=True)) / z.std(2, keepdims=True)
     for row in range(3):
         for slot in range(9):
@@ -129,7 +129,7 @@ def test_equal_slots_have_equal_scores_to_the_bit():
 
 def test_ties_take_one_score():
     theta = np.array([[[1.0, 2], [1, 3], [1, 2], [0, 2]], [[5, 5], [4, 4], [3, 3], [2, 2]]])
-    result = tied(np.array([[1.0, 2, 3, 4], [5, 6, 7, 8]]), theta)
+    result = _tied(np.array([[1.0, 2, 3, 4], [5, 6, 7, 8]]), theta)
     np.testing.assert_array_equal(result, [[1, 2, 1, 4], [5, 6, 7, 8]])
 
 
@@ -166,9 +166,9 @@ def _two_classes(n=4000, seed=0):
 
 def test_a_forest_answers_as_its_nodes_say():
     columns, truth = _two_classes()
-    how = slots_training.Growth(cuts=4, leaf=30, chance=np.full(4, 0.25))
+    how = slots_training._Growth(cuts=4, leaf=30, chance=np.full(4, 0.25))
     grown = [slots_training.grow(columns, truth, how, stream(i)) for i in range(5)]
-    forest = slots_training.Forest.of(grown)
+    forest = slots_training._Forest.of(grown)
     answers = forest(np.ascontiguousarray(columns.T))
     expected = np.zeros(50)
     for tree in grown:
@@ -182,9 +182,9 @@ def test_a_forest_answers_as_its_nodes_say():
 
 def test_leaves_are_as_large_as_asked_and_hold_both_classes_alike():
     columns, truth = _two_classes()
-    how = slots_training.Growth(cuts=4, leaf=30, chance=np.full(4, 0.25))
+    how = slots_training._Growth(cuts=4, leaf=30, chance=np.full(4, 0.25))
     tree = slots_training.grow(columns, truth, how, stream(0))
-    forest = slots_training.Forest.of([tree])
+    forest = slots_training._Forest.of([tree])
     text = replace(forest, value=np.arange(len(tree.value), dtype=np.float32))
     leaf, inverse = np.unique(text(np.ascontiguousarray(columns.T)), return_inverse=True)
     values = tree.value[leaf.astype(int)]
@@ -199,8 +199,8 @@ def test_leaves_are_as_large_as_asked_and_hold_both_classes_alike():
 
 def test_trees_see_what_no_single_coordinate_shows():
     columns, truth = _two_classes()
-    how = slots_training.Growth(cuts=4, leaf=30, chance=np.full(4, 0.25))
-    forest = slots_training.Forest.of(
+    how = slots_training._Growth(cuts=4, leaf=30, chance=np.full(4, 0.25))
+    forest = slots_training._Forest.of(
         [slots_training.grow(columns, truth, how, stream(i)) for i in range(20)]
     )
     fresh, label = _two_classes(seed=1)
@@ -326,7 +326,7 @@ def _upload(n=120, k=40, d=3, correlation=0.5):
 def test_a_store_keeps_it_and_gives_the_same_scores(tmp_path):
     upload, store = _upload(), Store(tmp_path)
     tasks.keep(store, upload)
-    training = tasks.slot_training(upload, 3)
+    training = tasks._slot_training(upload, 3)
     assert "within x" in training.label
     first = models.trained(store, training)
     again = models.trained(Store(tmp_path), training)
@@ -354,7 +354,7 @@ def test_two_samples_and_small_tables_have_none(tmp_path):
 def _trained(upload):
     tasks.hold(upload)
     _kept.append(upload)
-    return tasks.slot_training(upload, 0)
+    return tasks._slot_training(upload, 0)
 
 
 _kept = []
@@ -444,7 +444,7 @@ def test_the_map_in_theta_keeps_a_classifier_that_tells_more(monkeypatch, tmp_pa
     monkeypatch.setattr(learning, "RECIPE", replace(learning.RECIPE, epochs=20, hidden=8))
     monkeypatch.setattr(
         "validation_core.diagnosis.questions.in_theta._held",
-        lambda *_: HeldNats(within=-0.01, classifier=0.02),
+        lambda *_: _HeldNats(within=-0.01, classifier=0.02),
     )
     _, result = _answer(_upload(n=120, k=20), Store(tmp_path))
     assert result.score == "classifier"

@@ -7,12 +7,12 @@ from scipy.integrate import quad
 
 from validation_core import sampling, statistics
 from validation_core.benchmarks import spiral
-from validation_core.benchmarks.spiral import Spiral, curve, levels
+from validation_core.benchmarks.spiral import Spiral, _levels, curve
 from validation_core.rng import stream
 
 
 def test_noise_levels():
-    result = levels()
+    result = _levels()
     assert result.shape == (21,)
     assert result[0] == pytest.approx(80)
     assert result[19] == pytest.approx(0.002)
@@ -21,10 +21,10 @@ def test_noise_levels():
     np.testing.assert_allclose(result[16:], expected[2:], atol=5e-5)
     assert result[20] == 0.0
     assert np.all(np.diff(result) < 0)
-    assert levels(18).shape == (19,)
-    assert levels(18)[[0, 17, 18]] == pytest.approx([80, 0.002, 0])
+    assert _levels(18).shape == (19,)
+    assert _levels(18)[[0, 17, 18]] == pytest.approx([80, 0.002, 0])
     with pytest.raises(ValueError, match="at least two steps; got 1"):
-        levels(1)
+        _levels(1)
 
 
 @pytest.mark.parametrize(("axis", "turn"), [(0, np.cos), (1, np.sin)])
@@ -58,8 +58,8 @@ def test_q_is_the_point_and_noise_of_its_step(gamma):
     x = bench.x(20_000, stream(2, gamma))
     rest = bench.q(x, gamma, stream(3, gamma)) - bench.theta(x, gamma, stream(4))
     sd = [0.0020, 0.0066, 0.0184, 0.0449, 0.0990][gamma - 1]
-    assert levels()[20 - gamma] == pytest.approx(sd, rel=0.005)
-    white = rest / levels()[20 - gamma]
+    assert _levels()[20 - gamma] == pytest.approx(sd, rel=0.005)
+    white = rest / _levels()[20 - gamma]
     assert white.std() == pytest.approx(1, abs=4 / np.sqrt(2 * white.size))
     assert stats.kstest(white.ravel(), "norm").pvalue > 1e-4
     assert abs(np.corrcoef(white.T)[0, 1]) < 4 / np.sqrt(len(x))

@@ -235,7 +235,7 @@ def test_reference_sign_flips(name, reference):
     """The given signs give the given p; our own relabelings the same within their noise."""
     case, arrays, expected = reference(name)
     d, signs = expected["d_first_draw"], arrays["signs"]
-    null = slots.permuted(np.column_stack([d, -d]), (signs < 0).astype(np.int64))
+    null = slots._permuted(np.column_stack([d, -d]), (signs < 0).astype(np.int64))
     np.testing.assert_allclose(null, (signs * d).mean(1), atol=1e-12)
     published = case["outputs"]["sign_flip_p_first_draw"]
     assert float(share_beyond(d.mean(), null, 1e-12)) == published

@@ -13,7 +13,7 @@ from validation_core.models import Simulated, Training, TrainTask
 from validation_core.scores.classifier import Classifier
 from validation_core.store import Store
 from validation_core.sweep import plan, trials
-from validation_core.sweep.plan import Batch, Part, Sweep, SweepPlace, TrialStudy, first_trial
+from validation_core.sweep.plan import Batch, Sweep, SweepPlace, TrialStudy, _Part, first_trial
 from validation_core.sweep.trials import TrialDesign
 
 QUICK = Classifier(train=200, epochs=3, hidden=16)
@@ -174,7 +174,7 @@ def test_memory_is_read_once(store, monkeypatch):
     wanted, memory = _sweep(SBC()), {}
     _run(wanted, store)
     first = plan.rows(plan.collect(wanted, store, memory))
-    monkeypatch.setattr(Part, "load", lambda *a: pytest.fail("read again"))
+    monkeypatch.setattr(_Part, "load", lambda *a: pytest.fail("read again"))
     assert plan.rows(plan.collect(wanted, store, memory)) == first
 
 
@@ -240,7 +240,7 @@ def test_fresh_and_pooled_agree(store):
     rates = []
     for protocol in ("pooled", "fresh"):
         design = TrialDesign(n=60, protocol=protocol)
-        task = Part(
+        task = _Part(
             source=source, method=Uniform(m=5), network=training, beta=0.0, design=design,
             first=0, count=200,
         )  # fmt: skip

@@ -219,7 +219,7 @@ def test_curve_agrees_with_the_packages(reference, name):
     case, arrays, expected = reference(name)
     k, bins = arrays["theta_q"].shape[1], case["parameters"]["num_alpha_bins"]
     levels = np.arange(bins + 1) / bins
-    curve = coverage.counted(expected["counts"], k, bins)
+    curve = coverage._counted(expected["counts"], k, bins)
     np.testing.assert_allclose(curve, expected["ecp_exact"], rtol=0, atol=1e-12)
     np.testing.assert_allclose(levels, expected["alpha"], rtol=0, atol=1e-12)
     loose = case["tolerance"]["ecp"]["atol"]  # float bin edges: up to 0.02 off
@@ -605,19 +605,19 @@ def test_counted_without_rounding():
     """k a multiple of the bins: a fraction that is a level is not under it, as floats may say."""
     for k, bins in ((100, 50), (30, 10), (7, 7), (5, 12)):
         counts = np.arange(k + 1)
-        curve = coverage.counted(counts, k, bins)
+        curve = coverage._counted(counts, k, bins)
         expected = [(counts * bins < edge * k).mean() for edge in range(bins)] + [1.0]
         np.testing.assert_allclose(curve, expected, rtol=0, atol=1e-15)
-    two = coverage.counted([[0, 1], [2, 2]], 2, 2)
+    two = coverage._counted([[0, 1], [2, 2]], 2, 2)
     np.testing.assert_array_equal(two, [[0, 0.5, 1], [0, 0, 1]])
 
 
 def test_bad_coverage():
     for bad in ([0, 3], [-1, 1], [0.5, 1]):
         with pytest.raises(ValueError, match="counts draws, from 0 to k"):
-            coverage.counted(bad, 2, 4)
+            coverage._counted(bad, 2, 4)
     with pytest.raises(ValueError, match="has a bin for them"):
-        coverage.counted([0, 1], 2, 0)
+        coverage._counted([0, 1], 2, 0)
     for bad in ([0.5], [0.2, 1.5], [np.nan, 0.5], 0.5):
         with pytest.raises(ValueError, match="at least two ranks"):
             coverage.atc(bad, stream(44))

@@ -13,7 +13,7 @@ from validation_core.rng import stream
 
 def _moments(classes, sd=0.0):
     """Mean (2,) and covariance (2, 2) of a blurred mixture, from its components."""
-    parts = [tree.trees()[name] for name in classes]
+    parts = [tree._trees()[name] for name in classes]
     weight, mean, covariance = (np.concatenate(part) for part in zip(*parts, strict=True))
     weight = weight / weight.sum()
     middle = weight @ mean
@@ -23,7 +23,7 @@ def _moments(classes, sd=0.0):
 
 def _projected(direction, classes, sd):
     """The law of direction'theta under a blurred mixture, as a CDF."""
-    parts = [tree.trees()[name] for name in classes]
+    parts = [tree._trees()[name] for name in classes]
     weight, mean, covariance = (np.concatenate(part) for part in zip(*parts, strict=True))
     spread = np.sqrt(np.einsum("i,kij,j->k", direction, covariance, direction) + sd**2)
     at = mean @ direction
@@ -35,7 +35,7 @@ def _projected(direction, classes, sd):
 def test_components_are_those_of_the_original(shared, reference):
     case, _, _ = reference("tree-components")
     stored = np.load(shared / "reference" / "tree-components.npz")
-    for name, mixture in tree.trees().items():
+    for name, mixture in tree._trees().items():
         for part, values in mixture._asdict().items():
             limits = case["tolerance"][part]
             np.testing.assert_allclose(
@@ -60,7 +60,7 @@ def test_densities_are_those_of_the_original(reference, name):
 
 
 def test_numbers_of_the_trees():
-    both = tree.trees()
+    both = tree._trees()
     assert {len(mixture.weight) for mixture in both.values()} == {127 * 8}
     np.testing.assert_allclose(both["A"].mean[0], [0.02134, 0.06333], atol=5e-6)
     np.testing.assert_allclose(both["B"].mean[0], [-0.01454, 0.02551], atol=6e-6)

@@ -133,11 +133,11 @@ def lent(draws: PosteriorTable, which: np.ndarray, most: int | None = None) -> P
     """
     k = draws.q.shape[1] if most is None else min(most, draws.q.shape[1])
     return PosteriorTable(
-        draws.theta[which], draws.x[which], cast("Array", RowView(draws.q, which, k))
+        draws.theta[which], draws.x[which], cast("Array", _RowView(draws.q, which, k))
     )
 
 
-class RowView:
+class _RowView:
     """Rows (n,) of draws of q, the first k at each, that are copied when they are read.
 
     Slices of rows and of draws give that piece (m, k', D) alone; any other index, and numpy's

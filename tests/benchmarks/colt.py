@@ -68,7 +68,7 @@ def _divergences() -> Row:
         u.grad = None
 
     times = []
-    for away in (localizer_training.w2, localizer_training.sinkhorn):
+    for away in (localizer_training._w2, localizer_training._sinkhorn):
         once(away)
         start, count = time.perf_counter(), 0
         while time.perf_counter() - start < 1.0:

@@ -36,7 +36,7 @@ from validation_core.simulations import GRID, InferenceRun, RunTermsStudy, figur
 from validation_core.store import Store
 from validation_core.sweep import presets as comparisons
 from validation_core.sweep import published as papers
-from validation_core.sweep.plan import Sweep, SweepCurve
+from validation_core.sweep.plan import Sweep, _SweepCurve
 from validation_core.sweep.presets import Comparison
 from validation_core.sweep.trials import TrialDesign
 
@@ -81,7 +81,7 @@ def sweeps() -> dict[str, Sweep]:
     return {**pages, **{one.title: one.sweep for one in compared()}}
 
 
-def curves() -> list[SweepCurve]:
+def curves() -> list[_SweepCurve]:
     """The records of those curves."""
     return [sweep.curve(method) for sweep in sweeps().values() for method in sweep.methods]
 
@@ -119,7 +119,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     asked = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as temporary:
         folder = asked.cache or Path(temporary)
-        wanted = [*(TrainTask(trainings=(one,)) for one in networks()), papers.opening(), *runs()]
+        wanted = [*(TrainTask(trainings=(one,)) for one in networks()), papers._opening(), *runs()]
         with ProcessPoolExecutor(asked.workers, mp_context=get_context("spawn")) as pool:
             for said in pool.map(_make, wanted, [folder] * len(wanted)):
                 print(said, flush=True)
@@ -128,7 +128,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         shutil.rmtree(GALLERY, ignore_errors=True)
         for kind in ("results", "models"):
             (GALLERY / kind).mkdir(parents=True)
-        for made in (papers.opening(), *curves(), *sums()):
+        for made in (papers._opening(), *curves(), *sums()):
             shutil.copy(folder / "results" / f"{made.key}.npz", GALLERY / "results")
         for one in networks():
             shutil.copy(folder / "models" / f"{keys.key(one)}.safetensors", GALLERY / "models")

@@ -14,7 +14,7 @@ from validation_core.benchmarks.gaussian import Gaussian
 from validation_core.benchmarks.perturbations import PERTURBATIONS
 from validation_core.learn import nets
 from validation_core.rng import stream
-from validation_core.scores.classifier import Classifier, TrainedClassifier, learn_all
+from validation_core.scores.classifier import Classifier, TrainedClassifier, _learn_all
 from validation_core.sweep import trials
 
 SIX = tuple(name for name in PERTURBATIONS if name != "blind_prior")
@@ -39,7 +39,7 @@ def rows(lab: Lab) -> Iterator[Row]:
     del lab
     device = nets.pick_device()
     size = SMALL if device == "cpu" else LARGE
-    learn_all([_data(Gaussian(), 0.1, 0, size)], Classifier(epochs=1), [0])  # the device wakes
+    _learn_all([_data(Gaussian(), 0.1, 0, size)], Classifier(epochs=1), [0])  # the device wakes
     cells = [(Gaussian(), gamma, seed) for gamma in _gammas(Gaussian(), size)
              for seed in range(size.seeds)]  # fmt: skip
     _, seconds = _learned(cells, size)
@@ -77,7 +77,7 @@ def _learned(
 ) -> tuple[list[TrainedClassifier], float]:
     start = time.perf_counter()
     data = [_data(*cell, size) for cell in cells]
-    networks = learn_all(data, size.recipe, [seed for _, _, seed in cells])
+    networks = _learn_all(data, size.recipe, [seed for _, _, seed in cells])
     return networks, time.perf_counter() - start
 
 

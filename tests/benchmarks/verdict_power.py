@@ -57,9 +57,9 @@ def complete(draws: PosteriorTable, seed: int, **given: Any) -> float:
     upload = Upload.of(arrays | dict(given.get("densities") or {}), order="NKD")
     trained = {
         name: recipe.learn_all([learning.training_set(upload, recipe, seed)], [seed])[0]
-        for name, recipe in run.learned_recipes(upload).items()
+        for name, recipe in run._learned_recipes(upload).items()
     }
-    answer = run.run_relabelling(upload, Omnibus(), seed, trained)
+    answer = run._run_relabelling(upload, Omnibus(), seed, trained)
     return 1.0 if answer.pvalue is None else answer.pvalue
 
 

@@ -7,12 +7,12 @@ from pages.ui.live import chart
 from validation_core.figures import live, style
 from validation_core.figures.marks import (
     Axis,
-    Heat,
     Line,
     Panel,
     Points,
-    Slider,
     VLine,
+    _Heat,
+    _Slider,
     over,
     text,
 )
@@ -34,12 +34,12 @@ def payload(title: str) -> live.Payload:
     short = np.where(CENTRES <= 0.5, CENTRES, np.nan)
     gone = over(np.where(PLACES < 0.9, PLACES, np.nan), "x")
     unit = Axis((0, 1))
-    return live.payload(
-        sliders=[Slider("x", PLACES, label="Place", play=True)],
+    return live._payload(
+        sliders=[_Slider("x", PLACES, label="Place", play=True)],
         panels=[
             Panel(
                 [
-                    Heat(EDGES, EDGES, over(heat, "x"), limit=2, low=style.Q,
+                    _Heat(EDGES, EDGES, over(heat, "x"), limit=2, low=style.Q,
                               high=style.P, label="p less q"),
                     Points(over(path[:, :1], "x"), over(path[:, 1:], "x"),
                                 color=style.P, symbol="ring"),

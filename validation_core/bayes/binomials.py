@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import expit
 
 from validation_core.bayes.model import PAPER
-from validation_core.bayes.posterior import log_uniform, to_interval
+from validation_core.bayes.posterior import _log_uniform, _to_interval
 from validation_core.keys import Specification
 from validation_core.types import Array, Joint, Paper
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
-class Counts(NamedTuple):
+class _Counts(NamedTuple):
     """One row for each of 40 years."""
 
     t: Array
@@ -35,7 +35,7 @@ class Counts(NamedTuple):
     """Those that reproduced: shown to readers, never used by the diagnostic."""
 
 
-PEREGRINES = Counts(
+PEREGRINES = _Counts(
     (np.arange(1964.0, 2004) - 1983.5) / 19.5,
     np.array([
         34.0, 45, 39, 36, 20, 18, 21, 20, 17, 20, 23, 27, 29, 39, 43, 47, 57, 56, 63, 70,
@@ -50,7 +50,7 @@ PEREGRINES = Counts(
 """Peregrine falcons of the French Jura, 1964 to 2003: Kery and Schaub (2012), Bayesian population
 analysis using WinBUGS, file falcons.txt."""
 
-BOOK = Counts(
+BOOK = _Counts(
     np.arange(-19.0, 21) / 20,
     np.array([
         43.0, 83, 53, 91, 95, 24, 62, 91, 64, 57, 97, 56, 74, 66, 28, 92, 40, 23, 46, 96,
@@ -113,7 +113,7 @@ class GLMBinomial(Specification, spec="glm_binomial"):
         return 3, len(self.counts.n)
 
     @property
-    def counts(self) -> Counts:
+    def counts(self) -> _Counts:
         """Years, pairs and the successes that were observed."""
         return PEREGRINES if self.data == "peregrine" else BOOK
 
@@ -138,7 +138,7 @@ class GLMBinomial(Specification, spec="glm_binomial"):
 
     def log_normaliser(self, y: Tensor) -> Tensor:
         """What does not."""
-        return log_ways(self._tensors[1], y) - 3 * np.log(SD * np.sqrt(2 * np.pi))
+        return _log_ways(self._tensors[1], y) - 3 * np.log(SD * np.sqrt(2 * np.pi))
 
     def exact(self, y: Array) -> None:
         """None: there is no closed form."""
@@ -154,7 +154,7 @@ class GLMBinomial(Specification, spec="glm_binomial"):
 # ---- What log Binomial(y | n, sigmoid(eta)) has in common wherever a model uses it ----
 
 
-def log_ways(n: Tensor, y: Tensor) -> Tensor:
+def _log_ways(n: Tensor, y: Tensor) -> Tensor:
     """log of n choose y, summed over the last axis: (..., I) gives (...)."""
     import torch
 
@@ -205,7 +205,7 @@ class Hospitals(Specification, spec="hospitals"):
         The logits are of the place in the interval: standard logistic under the prior.
         """
         above = rng.logistic(size=(n, 2))
-        omega, mu = to_interval(above[:, :1], *OMEGA), to_interval(above[:, 1:], *MU)
+        omega, mu = _to_interval(above[:, :1], *OMEGA), _to_interval(above[:, 1:], *MU)
         eta = mu + omega * rng.standard_normal((n, UNITS))
         y = rng.binomial(OPERATIONS.astype(int), expit(eta))
         return Joint(np.concatenate([above, eta], 1), y.astype(float))
@@ -220,11 +220,11 @@ class Hospitals(Specification, spec="hospitals"):
         mu = MU[0] + (MU[1] - MU[0]) * place[..., 1:]
         around = -0.5 * ((eta - mu) / omega).square().sum(-1) - UNITS * omega.squeeze(-1).log()
         deaths = (y * eta).sum(-1) + logsigmoid(-eta) @ self._operations
-        return log_uniform(above).sum(-1) + around + deaths
+        return _log_uniform(above).sum(-1) + around + deaths
 
     def log_normaliser(self, y: Tensor) -> Tensor:
         """What does not."""
-        return log_ways(self._operations, y) - 0.5 * UNITS * np.log(2 * np.pi)
+        return _log_ways(self._operations, y) - 0.5 * UNITS * np.log(2 * np.pi)
 
     def exact(self, y: Array) -> None:
         """None: there is no closed form."""

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class DesignShape(NamedTuple):
+class _DesignShape(NamedTuple):
     """What a model's covariates look like before they are standardised."""
 
     rows: int
@@ -39,9 +39,9 @@ class DesignShape(NamedTuple):
         return self.columns - self.constant + 1, self.rows
 
 
-SHAPES: Mapping[str, DesignShape] = {
-    "ionosphere": DesignShape(351, 34, 1),
-    "concrete": DesignShape(1030, 8, 0),
+SHAPES: Mapping[str, _DesignShape] = {
+    "ionosphere": _DesignShape(351, 34, 1),
+    "concrete": _DesignShape(1030, 8, 0),
 }
 
 
@@ -241,7 +241,7 @@ def lent(name: str, design: str) -> bool:
 
 
 @lru_cache(maxsize=8)
-def matrix(name: str, design: str) -> Array:
+def _matrix(name: str, design: str) -> Array:
     """X (n, D), read-only: an intercept, then each column that varies, with mean 0, variance 1.
 
     Raises:
@@ -252,7 +252,7 @@ def matrix(name: str, design: str) -> Array:
             f"Covariates are lent to the process that simulates; got {name} with {design!r}, "
             f"which it does not have; read the file again, or take the stand-in"
         )
-    raw = _LENT[name, design] if design else stand_in(name)
+    raw = _LENT[name, design] if design else _stand_in(name)
     varying = raw[:, np.ptp(raw, axis=0) > 0]
     scaled = (varying - varying.mean(0)) / varying.std(0)
     x = np.concatenate([np.ones((len(raw), 1)), scaled], 1)
@@ -260,7 +260,7 @@ def matrix(name: str, design: str) -> Array:
     return x
 
 
-def stand_in(name: str) -> Array:
+def _stand_in(name: str) -> Array:
     """Raw covariates from a fixed seed: correlated, ionosphere's second column constant.
 
     The eigenvalues of their correlation fall as rank^-1.2, as the real ionosphere's do about.

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.special import digamma, gammaln, log_expit, polygamma
 
 from validation_core.bayes.model import PAPER
-from validation_core.bayes.posterior import log_uniform
+from validation_core.bayes.posterior import _log_uniform
 from validation_core.keys import Specification
 from validation_core.types import Array, Joint, Paper
 
@@ -73,7 +73,7 @@ class HeartTransplants(Specification, spec="heart_transplants"):
         u, v = z[..., 0], z[..., 1]
         lived, years = y[..., 0], y[..., 1:].sum(-1)
         survive = lived * logsigmoid(u) + (OPERATED - lived) * logsigmoid(-u)
-        return log_uniform(u) + survive + (SHAPE + SURVIVORS) * v - (RATE + years) * v.exp()
+        return _log_uniform(u) + survive + (SHAPE + SURVIVORS) * v - (RATE + years) * v.exp()
 
     def log_normaliser(self, y: Tensor) -> Tensor:
         """What does not."""
@@ -83,14 +83,14 @@ class HeartTransplants(Specification, spec="heart_transplants"):
         ways = gammaln(OPERATED + 1) - torch.lgamma(lived + 1)
         return ways - torch.lgamma(OPERATED - lived + 1) + SHAPE * np.log(RATE) - gammaln(SHAPE)
 
-    def exact(self, y: Array) -> HeartPosterior:
+    def exact(self, y: Array) -> _HeartPosterior:
         """p ~ Beta(y + 1, 11 - y), theta ~ Gamma(a + 8, b + sum s)."""
         lived = y[:, 0]
-        return HeartPosterior(lived + 1, OPERATED - lived + 1, RATE + y[:, 1:].sum(1))
+        return _HeartPosterior(lived + 1, OPERATED - lived + 1, RATE + y[:, 1:].sum(1))
 
 
 @dataclass(frozen=True, eq=False)
-class HeartPosterior:
+class _HeartPosterior:
     """logit of Beta(a, b) and log of Gamma(1/3 + 8, rate), independent; a, b, rate (K,)."""
 
     a: Array

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core.bayes.model import Model, value_and_gradient
-from validation_core.bayes.posterior import find_mode
+from validation_core.bayes.model import Model, _value_and_gradient
+from validation_core.bayes.posterior import _find_mode
 from validation_core.types import Array
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ _TUNE, _SPREAD = 40, 80  # states of a pilot's chain for the step, and for the c
 _APART = 25  # states until chains from one truth are kept
 
 
-class Chains(NamedTuple):
+class _Chains(NamedTuple):
     """Draws of K posteriors, and how good they are."""
 
     z: Array
@@ -57,7 +57,7 @@ def draws(
     rngs: Sequence[np.random.Generator],
     *,
     chains: int = 16,
-) -> Chains:
+) -> _Chains:
     """n states for each row of y (K, M), from its true z `start` (K, D), by its own generator.
 
     Args:
@@ -76,7 +76,7 @@ def draws(
     if n < 1 or chains < 1:
         raise ValueError(f"draws come from one chain or more; got n = {n} and {chains} chains")
     data = torch.from_numpy(np.ascontiguousarray(y, dtype=np.float64))
-    mode, root = find_mode(model, y, rngs)
+    mode, root = _find_mode(model, y, rngs)
     target = _Target(model, data[:, None], root)
 
     several = min(chains, n)
@@ -94,10 +94,10 @@ def draws(
     long = -(-n // several)
     chain.run(_APART)
     states = chain.run(long)  # (K, several, long, D)
-    return Chains(
+    return _Chains(
         states.reshape(len(y), several * long, -1)[:, :n],
         chain.acceptance,
-        effective_sample_size(states),
+        _effective_sample_size(states),
         step,
     )
 
@@ -112,7 +112,7 @@ class _Target:
 
     def at(self, z: Tensor) -> tuple[Tensor, Tensor]:
         """log p(z, y) up to what depends on y of z (K, C, D), and its gradient in u."""
-        value, slope = value_and_gradient(self.model, z, self.y)
+        value, slope = _value_and_gradient(self.model, z, self.y)
         return value, slope @ self.root
 
     def moved(self, z: Tensor, by: Tensor) -> Tensor:
@@ -228,7 +228,7 @@ def _spread(states: Array, before: Array) -> Array:
 # ---- How many independent draws a set of Markov chains is worth ----
 
 
-def effective_sample_size(chains: Array) -> Array:
+def _effective_sample_size(chains: Array) -> Array:
     """Independent draws whose mean would be as exact as that of chains (..., C, n, D): (..., D).
 
     Autocovariances by the Fourier transform, averaged over chains about their common mean, and

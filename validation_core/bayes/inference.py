@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, get_args
 import numpy as np
 
 from validation_core.bayes import closed
-from validation_core.bayes.model import Model, gradient, hessian, value_and_gradient
+from validation_core.bayes.model import Model, _gradient, _hessian, _value_and_gradient
 from validation_core.bayes.posterior import FullGaussian, Posterior
 from validation_core.keys import Specification
 from validation_core.types import Array
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExactPosterior(Specification, spec="exact"):
+class _ExactPosterior(Specification, spec="exact"):
     """q = p: what the diagnostic says of an inference that is right."""
 
     @property
@@ -59,7 +59,7 @@ class ExactPosterior(Specification, spec="exact"):
 _REPORT = 100  # steps between two reports
 
 
-def ascend(
+def _ascend(
     at: Sequence[Tensor],
     slopes: Callable[[int], Sequence[Tensor]],
     rates: tuple[float, float],
@@ -155,8 +155,8 @@ class Laplace(Specification, spec="laplace"):
 
         data = torch.from_numpy(np.ascontiguousarray(y, dtype=np.float64))
         z = torch.zeros((len(y), model.dims[0]), dtype=torch.float64)
-        ascend([z], lambda step: [gradient(model, z, data)], _MODE_RATES, iterations, report)
-        slope, curvature = gradient(model, z, data), hessian(model, z, data)
+        _ascend([z], lambda step: [_gradient(model, z, data)], _MODE_RATES, iterations, report)
+        slope, curvature = _gradient(model, z, data), _hessian(model, z, data)
         two = (replace(self, adjusted=adjusted) for adjusted in (False, True))
         return {laplace: laplace.normal(z, slope, curvature) for laplace in two}
 
@@ -272,7 +272,7 @@ class Variational(Specification, spec="variational"):
         mean = torch.zeros((k, d), dtype=torch.float64)
         scale = torch.eye(d, dtype=torch.float64).repeat(k, 1, 1)
         noise = _Noise(rngs, (self.groups * self.m, d), iterations)
-        ascend(
+        _ascend(
             (mean, scale),
             lambda step: self.slopes(model, mean, scale, noise.at(step), data),
             _RATES,
@@ -289,7 +289,7 @@ class Variational(Specification, spec="variational"):
         """
         import torch
 
-        value, push = value_and_gradient(model, torch.baddbmm(mean[:, None], eps, scale.mT), y)
+        value, push = _value_and_gradient(model, torch.baddbmm(mean[:, None], eps, scale.mT), y)
         if self.estimator == "dreg":
             # -d log q / dz = L^-T eps
             push += torch.linalg.solve_triangular(scale, eps, upper=False, left=False)
@@ -376,7 +376,7 @@ class Inference(Protocol):
 
 def possible(model: Model, inference: Inference) -> bool:
     """Whether an inference is there for a model: the exact one is not for all."""
-    return not isinstance(inference, ExactPosterior) or closed(model.name)
+    return not isinstance(inference, _ExactPosterior) or closed(model.name)
 
 
 ALGORITHMS: dict[str, Inference] = {
@@ -386,6 +386,6 @@ ALGORITHMS: dict[str, Inference] = {
         Laplace(adjusted=True),
         Variational(),
         Variational(m=10),
-        ExactPosterior(),
+        _ExactPosterior(),
     )
 }

@@ -88,12 +88,12 @@ def log_joint(model: Model, z: Array, y: Array) -> Array:
     return log_density
 
 
-def gradient(model: Model, z: Tensor, y: Tensor) -> Tensor:
+def _gradient(model: Model, z: Tensor, y: Tensor) -> Tensor:
     """Gradient of log p(z, y) in z (..., D): (..., D)."""
-    return value_and_gradient(model, z, y)[1]
+    return _value_and_gradient(model, z, y)[1]
 
 
-def value_and_gradient(model: Model, z: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+def _value_and_gradient(model: Model, z: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
     """What of log p(z, y) depends on z (..., D), and its gradient there: (...) and (..., D)."""
     import torch
 
@@ -103,7 +103,7 @@ def value_and_gradient(model: Model, z: Tensor, y: Tensor) -> tuple[Tensor, Tens
     return value.detach(), slope
 
 
-def hessian(model: Model, z: Tensor, y: Tensor) -> Tensor:
+def _hessian(model: Model, z: Tensor, y: Tensor) -> Tensor:
     """Second derivatives of log p(z, y) at z (K, D), y (K, M): (K, D, D)."""
     import torch
 
@@ -127,7 +127,7 @@ def _as_tensor(array: Array) -> Tensor:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CovariateRegression(Specification):
+class _CovariateRegression(Specification):
     """An intercept and a weight for each covariate that varies."""
 
     name: ClassVar[str]
@@ -155,4 +155,4 @@ class CovariateRegression(Specification):
         Raises:
             ValueError: when those of the design were not lent to this process.
         """
-        return designs.matrix(self.name, self.design)
+        return designs._matrix(self.name, self.design)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from validation_core.bayes.model import Model, hessian, log_joint, value_and_gradient
+from validation_core.bayes.model import Model, _hessian, _value_and_gradient, log_joint
 from validation_core.types import Array, Joint
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class FullGaussian:
 # ---- Log densities of a parameter's unconstrained coordinate: the Jacobian is in them ----
 
 
-def to_interval(u: Array, low: float, high: float) -> Array:
+def _to_interval(u: Array, low: float, high: float) -> Array:
     """low + (high - low) sigmoid(u), so that u = logit((theta - low) / (high - low)).
 
     The paper divides by (low - high), where the logit has a negative argument.
@@ -84,7 +84,7 @@ def to_interval(u: Array, low: float, high: float) -> Array:
     return np.asarray(low + (high - low) * expit(u))
 
 
-def log_uniform(u: Tensor) -> Tensor:
+def _log_uniform(u: Tensor) -> Tensor:
     """log density of u where theta is uniform on its interval: standard logistic."""
     from torch.nn.functional import logsigmoid
 
@@ -100,7 +100,7 @@ _FLAT = 1e-3  # curvature that a direction has at least: nothing is wider than 3
 _GAIN = 1e-8  # nats that a step must promise
 
 
-def find_mode(
+def _find_mode(
     model: Model, y: Array, rngs: Sequence[np.random.Generator]
 ) -> tuple[Tensor, Tensor]:
     """The mode of log p(z, y) for each row of y (K, M), and a scale (K, D, D) whose covariance is
@@ -116,8 +116,8 @@ def find_mode(
     z = _likeliest(model, torch.from_numpy(prior), data)
     shares = 0.5 ** torch.arange(_HALVINGS, dtype=z.dtype)[:, None]
     for step in range(_STEPS + 1):
-        _, slope = value_and_gradient(model, z, data)
-        values, vectors = torch.linalg.eigh(hessian(model, z, data))
+        _, slope = _value_and_gradient(model, z, data)
+        values, vectors = torch.linalg.eigh(_hessian(model, z, data))
         root = vectors * values.abs().clamp(min=_FLAT).rsqrt()[:, None]
         move = torch.einsum("kij,klj,kl->ki", root, root, slope)
         # Those that have arrived stay, however long the others take.

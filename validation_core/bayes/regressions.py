@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from scipy.special import expit
 
-from validation_core.bayes.model import CovariateRegression
+from validation_core.bayes.model import _CovariateRegression
 from validation_core.bayes.posterior import FullGaussian
 from validation_core.types import Array, Joint
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ionosphere(CovariateRegression, spec="ionosphere"):
+class Ionosphere(_CovariateRegression, spec="ionosphere"):
     """An intercept and 33 weights."""
 
     name: ClassVar[str] = "ionosphere"
@@ -73,7 +73,7 @@ NOISE = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Concrete(CovariateRegression, spec="concrete"):
+class Concrete(_CovariateRegression, spec="concrete"):
     """An intercept and 8 weights, whose posterior is normal and known."""
 
     name: ClassVar[str] = "concrete"

@@ -231,7 +231,7 @@ class BayesModel(Pairs):
         if self.inference == "exact" or gamma < 1 or gamma != int(gamma):
             rule = "0, as q is exact" if self.inference == "exact" else "a number of iterations"
             raise ValueError(f"gamma is {rule}; got {gamma:g}. Choose from {self.gammas}.")
-        return fitted(self.of, self.by, int(gamma), x)
+        return _fitted(self.of, self.by, int(gamma), x)
 
     def log_ratio(self, theta: Array, x: Array, gamma: float) -> Array | None:
         """log p - log q, where p has a closed form: (n,). Exactly 0 at gamma = 0."""
@@ -289,7 +289,7 @@ _COMPARED = 1 << 20  # numbers of rows that are compared at a time
 _SAMPLES = 10  # points that a step of a randomised inference looks at
 
 
-def fitted(model: Model, inference: Inference, iterations: int, x: Array) -> FullGaussian:
+def _fitted(model: Model, inference: Inference, iterations: int, x: Array) -> FullGaussian:
     """q at each row of x (n, M), which may repeat.
 
     Raises:

@@ -69,21 +69,21 @@ class Boundary(Benchmark):
         return np.asarray(-(theta[:, 0] ** 2) / 2 - np.log(2 * np.pi) / 2)
 
 
-class ScoreMeans(NamedTuple):
+class _ScoreMeans(NamedTuple):
     """Means of the score under p and under q; both variances are 1."""
 
     p: Array
     q: Array
 
 
-def score_means(offset: Array | float, angle: Array | float, gamma: float = GAMMA) -> ScoreMeans:
+def score_means(offset: Array | float, angle: Array | float, gamma: float = GAMMA) -> _ScoreMeans:
     """Means of the score for offsets and angles (radians) that broadcast."""
     along = np.cos(angle)
     middle = MIDPOINT + np.asarray(offset)
-    return ScoreMeans(np.asarray(middle * along), np.asarray((middle - gamma) * along))
+    return _ScoreMeans(np.asarray(middle * along), np.asarray((middle - gamma) * along))
 
 
-def accuracies(
+def _accuracies(
     offset: Array | float, angle: Array | float, gamma: float = GAMMA
 ) -> tuple[Array, Array]:
     """Shares called right: of draws of p (score above 0) and of draws of q (below 0)."""
@@ -111,9 +111,9 @@ def c2st_power(
         per_class: whether the null's variance is estimated class by class instead
             of taken as that of a fair coin.
     """
-    right_p, right_q = accuracies(offset, angle, gamma)
+    right_p, right_q = _accuracies(offset, angle, gamma)
     of_p, of_q = _binomial(n, right_p), _binomial(n, right_q)  # (..., n + 1)
-    region = rejection_region(n, alpha, per_class)
+    region = _rejection_region(n, alpha, per_class)
     return np.asarray(np.clip(((of_p @ region) * of_q).sum(-1), 0.0, 1.0))
 
 
@@ -125,7 +125,7 @@ def _binomial(n: int, rate: Array) -> Array:
 
 
 @lru_cache(maxsize=32)
-def rejection_region(n: int, alpha: float, per_class: bool) -> Array:
+def _rejection_region(n: int, alpha: float, per_class: bool) -> Array:
     """Which pairs of hits (of p's draws, of q's) reject: (n + 1, n + 1) of 0 and 1."""
     if n < laws.SMALL:
         p_hits, q_hits = np.meshgrid(*[np.arange(n + 1.0)] * 2, indexing="ij")
@@ -149,13 +149,13 @@ def multiple_power(
     the quantile times the limit of the test's own sigma.
     """
     area = auc(angle, gamma)
-    spread = placement_variance(angle, gamma)
+    spread = _placement_variance(angle, gamma)
     true_sd = np.sqrt(2 * spread / n)
     own_sd = np.sqrt(spread / n + 1 / (12 * n))
     return np.asarray(ndtr((area - 0.5 - ndtri(1 - alpha) * own_sd) / true_sd))
 
 
-def placement_variance(angle: Array | float, gamma: float = GAMMA) -> Array:
+def _placement_variance(angle: Array | float, gamma: float = GAMMA) -> Array:
     """Variance of G_q(S) for S from p: of Phi(Z + d), with d the distance of the means.
 
     E Phi(Z + d)^2 is a bivariate normal probability at correlation 1/2, by Owen's T.

@@ -20,8 +20,8 @@ from scipy.special import logsumexp
 from validation_core.benchmarks.perturbations import (
     PERTURBATIONS,
     Perturbation,
-    log_mixture,
-    with_mirror,
+    _log_mixture,
+    _with_mirror,
 )
 from validation_core.rng import stream
 from validation_core.types import Array, Benchmark, Paper
@@ -30,7 +30,7 @@ HIDDEN = 128
 """Sines in the hidden layer."""
 
 
-class Bend(NamedTuple):
+class _Bend(NamedTuple):
     """The frozen weights of f for one dimension D."""
 
     inward: Array  # (128, D)
@@ -49,11 +49,11 @@ class Bend(NamedTuple):
 
 
 @lru_cache(maxsize=16)
-def bend(dim: int) -> Bend:
+def _bend(dim: int) -> _Bend:
     """The map of R^dim to itself; the seed is the dimension."""
     rng = stream(0, "curved", dim)
     first, second = 1 / np.sqrt(dim), 1 / np.sqrt(HIDDEN)
-    mapping = Bend(
+    mapping = _Bend(
         inward=rng.uniform(-first, first, (HIDDEN, dim)),
         phase=rng.uniform(-first, first, HIDDEN),
         outward=rng.uniform(-second, second, (dim, HIDDEN)),
@@ -70,7 +70,7 @@ DIMENSIONS = ((3, 3), (10, 10), (50, 10), (100, 100))
 _FLOOR = 1e-12  # |w2'x| can come near 0; densities need it away from there
 
 
-class Geometry(NamedTuple):
+class _Geometry(NamedTuple):
     """The fixed numbers behind one pair of dimensions."""
 
     w1: Array  # (D, M)
@@ -81,13 +81,13 @@ class Geometry(NamedTuple):
 
 
 @lru_cache(maxsize=16)
-def geometry(dim_x: int, dim_theta: int) -> Geometry:
+def _geometry(dim_x: int, dim_theta: int) -> _Geometry:
     """W1, w2, the factor of Sigma and its narrowest direction; the seed is the dimensions."""
     rng = stream(0, "gaussian", dim_x, dim_theta)
     index = np.arange(dim_theta)
     sigma = 0.9 ** np.abs(index[:, None] - index)
     values, vectors = np.linalg.eigh(sigma)
-    return Geometry(
+    return _Geometry(
         w1=rng.standard_normal((dim_theta, dim_x)),
         w2=rng.standard_normal(dim_x),
         chol=np.linalg.cholesky(sigma),
@@ -177,7 +177,7 @@ class Gaussian(Benchmark):
         """One draw of p(.|x), bent where the family is curved: (n, D)."""
         straight: Array = self.mean(x) + self.noise(x, rng)
         if self.perturbation == "mode_collapse":
-            straight = with_mirror(straight, self.mean(x), gamma, rng)
+            straight = _with_mirror(straight, self.mean(x), gamma, rng)
         return self._bent(straight)
 
     def q(self, x: Array, gamma: float, rng: np.random.Generator) -> Array:
@@ -203,16 +203,16 @@ class Gaussian(Benchmark):
         constant = self.dim_theta / 2 * np.log(2 * np.pi) + np.log(np.diag(chol)).sum()
         normal: Array = self.log_normal(theta, x) - constant
         if self.perturbation == "mode_collapse":
-            normal = normal + log_mixture(self, theta, x, gamma)
+            normal = normal + _log_mixture(self, theta, x, gamma)
         return np.asarray(normal)
 
     def _bent(self, straight: Array) -> Array:
-        return bend(self.dim_theta)(straight, self.gain) if self.curved else straight
+        return _bend(self.dim_theta)(straight, self.gain) if self.curved else straight
 
     @property
-    def fixed(self) -> Geometry:
+    def fixed(self) -> _Geometry:
         """W1, w2 and the factor of Sigma."""
-        return geometry(self.dim_x, self.dim_theta)
+        return _geometry(self.dim_x, self.dim_theta)
 
     def mean(self, x: Array) -> Array:
         """mu: (n, D)."""

@@ -28,7 +28,7 @@ Perturbation = Literal[
 ]
 
 
-def with_mirror(draws: Array, mean: Array, gamma: float, rng: np.random.Generator) -> Array:
+def _with_mirror(draws: Array, mean: Array, gamma: float, rng: np.random.Generator) -> Array:
     """With probability gamma the same noise around -mean."""
     flip = rng.random(len(draws)) < gamma
     return draws - 2 * mean * flip[:, None]
@@ -57,7 +57,7 @@ def _heavy_tail(b: Gaussian, x: Array, gamma: float, rng: np.random.Generator) -
 
 def _additional_mode(b: Gaussian, x: Array, gamma: float, rng: np.random.Generator) -> Array:
     mean = b.mean(x)
-    return with_mirror(mean + b.noise(x, rng), mean, gamma, rng)
+    return _with_mirror(mean + b.noise(x, rng), mean, gamma, rng)
 
 
 def _collapsed(b: Gaussian, x: Array, gamma: float, rng: np.random.Generator) -> Array:
@@ -93,14 +93,14 @@ def _heavy_tail_ratio(b: Gaussian, theta: Array, x: Array, gamma: float) -> Arra
 
 
 def _additional_mode_ratio(b: Gaussian, theta: Array, x: Array, gamma: float) -> Array:
-    return -log_mixture(b, theta, x, gamma)
+    return -_log_mixture(b, theta, x, gamma)
 
 
 def _mode_collapse_ratio(b: Gaussian, theta: Array, x: Array, gamma: float) -> Array:
-    return log_mixture(b, theta, x, gamma)
+    return _log_mixture(b, theta, x, gamma)
 
 
-def log_mixture(b: Gaussian, theta: Array, x: Array, gamma: float) -> Array:
+def _log_mixture(b: Gaussian, theta: Array, x: Array, gamma: float) -> Array:
     """log((1 - gamma) + gamma N(theta; -mu, S) / N(theta; mu, S))."""
     mirror = -2 * (b.whiten(theta, x) * b.whiten(b.mean(x), x)).sum(-1)
     with np.errstate(divide="ignore"):
@@ -118,7 +118,7 @@ def _squared(b: Gaussian, theta: Array, x: Array) -> Array:
     return (b.whiten(theta - b.mean(x), x) ** 2).sum(-1)
 
 
-class Perturbed(NamedTuple):
+class _Perturbed(NamedTuple):
     """One way of being wrong: in words, the papers' grid of gamma, q's sampler, log p - log q."""
 
     title: str
@@ -128,50 +128,50 @@ class Perturbed(NamedTuple):
     log_ratio: Callable[[Gaussian, Array, Array, float], Array]
 
 
-PERTURBATIONS: dict[Perturbation, Perturbed] = {
-    "mean_shift": Perturbed(
+PERTURBATIONS: dict[Perturbation, _Perturbed] = {
+    "mean_shift": _Perturbed(
         "mean shift",
         "q's mean is (1 + gamma) mu",
         (0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3),
         _mean_shift,
         _mean_shift_ratio,
     ),
-    "covariance_scaling": Perturbed(
+    "covariance_scaling": _Perturbed(
         "covariance scaling",
         "q's covariance is (1 + gamma) S",
         (0, 0.2, 0.4, 0.6, 0.8, 1, 1.2, 1.4),
         _covariance_scaling,
         _covariance_scaling_ratio,
     ),
-    "anisotropic": Perturbed(
+    "anisotropic": _Perturbed(
         "anisotropic",
         "q adds variance gamma along the direction in which p is narrowest",
         (0, 0.5, 1, 1.5, 2, 2.5, 3),
         _anisotropic,
         _anisotropic_ratio,
     ),
-    "heavy_tail": Perturbed(
+    "heavy_tail": _Perturbed(
         "heavy tail",
         "q is Student's t with 1 / gamma degrees of freedom",
         (0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6),
         _heavy_tail,
         _heavy_tail_ratio,
     ),
-    "additional_mode": Perturbed(
+    "additional_mode": _Perturbed(
         "additional mode",
         "q puts mass gamma on a second mode at -mu",
         (0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4),
         _additional_mode,
         _additional_mode_ratio,
     ),
-    "mode_collapse": Perturbed(
+    "mode_collapse": _Perturbed(
         "mode collapse",
         "p has mass gamma on a second mode at -mu, which q misses",
         (0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6),
         _collapsed,
         _mode_collapse_ratio,
     ),
-    "blind_prior": Perturbed(
+    "blind_prior": _Perturbed(
         "blind prior",
         "q ignores x and draws from the marginal of theta; gamma plays no part",
         (1,),

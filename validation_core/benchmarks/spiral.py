@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
-from validation_core.benchmarks.diffusion import Diffusion
+from validation_core.benchmarks.diffusion import _Diffusion
 from validation_core.types import Array, Benchmark, Paper
 
 if TYPE_CHECKING:
-    from validation_core.benchmarks.diffusion import TrainedDiffusion
+    from validation_core.benchmarks.diffusion import _TrainedDiffusion
 
-_LENT: dict[str, TrainedDiffusion] = {}
+_LENT: dict[str, _TrainedDiffusion] = {}
 
 STEPS = 20
 """Reverse steps of the sampler."""
@@ -42,7 +42,7 @@ SD = np.sqrt(4.875 * np.pi**2 + np.array([-0.25, 0.25]) - MEAN**2)
 """Standard deviations of the bare curve's coordinates, 6.62 and 6.95."""
 
 
-def levels(n: int = STEPS) -> Array:
+def _levels(n: int = STEPS) -> Array:
     """EDM's noise levels t_0 > ... > t_n: (n + 1,), from 80 to 0.002 and then 0.
 
     t_i = (80^(1/7) + i / (n - 1) (0.002^(1/7) - 80^(1/7)))^7 (Karras et al. 2022, Equation 5).
@@ -64,9 +64,9 @@ def curve(x: Array) -> Array:
     return SIGMA_DATA * (bare - MEAN) / SD
 
 
-def ideal_state(x: Array, step: int, rng: np.random.Generator) -> Array:
+def _ideal_state(x: Array, step: int, rng: np.random.Generator) -> Array:
     """One draw of an ideal denoiser's state after that many of the 20 steps: (n, 2)."""
-    return curve(x) + levels()[step] * rng.standard_normal((len(x), 2))
+    return curve(x) + _levels()[step] * rng.standard_normal((len(x), 2))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,16 +103,16 @@ class Spiral(Benchmark):
         return f"{self.title}, {'ideal' if self.model == 'ideal' else 'trained'} denoiser"
 
     @property
-    def sampler(self) -> Diffusion | None:
+    def sampler(self) -> _Diffusion | None:
         """How the network is trained that draws p and q; None in closed form."""
-        return Diffusion() if self.model == "diffusion" else None
+        return _Diffusion() if self.model == "diffusion" else None
 
     @property
     def truth(self) -> Spiral:
         """The benchmark whose pairs train it."""
         return Spiral()
 
-    def lend(self, network: TrainedDiffusion) -> None:
+    def lend(self, network: _TrainedDiffusion) -> None:
         """Draw from this network, in this process, from now on."""
         _LENT[self.model] = network
 
@@ -145,7 +145,7 @@ class Spiral(Benchmark):
 
     def _state(self, x: Array, step: int, rng: np.random.Generator) -> Array:
         if self.model == "ideal":
-            return ideal_state(x, step, rng)
+            return _ideal_state(x, step, rng)
         if self.model not in _LENT:
             raise ValueError(
                 "The trained spiral draws from a network; got none in this process. Let "

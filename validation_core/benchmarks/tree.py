@@ -51,7 +51,7 @@ class _Blurred(NamedTuple):
 
 
 @lru_cache(maxsize=1)
-def trees() -> dict[str, _Mixture]:
+def _trees() -> dict[str, _Mixture]:
     """Both trees, before any blur: 127 branches of 8 components each.
 
     One stream of the generator that Karras et al. used grows A first, then B: the order of the
@@ -89,9 +89,9 @@ def _branch(
 
 
 @lru_cache(maxsize=128)
-def blurred(classes: Classes, sd: float) -> _Blurred:
+def _blurred(classes: Classes, sd: float) -> _Blurred:
     """One tree, or both by their weights, with sd^2 I added to every covariance."""
-    weight, mean, covariance = _joined(trees()[name] for name in classes)
+    weight, mean, covariance = _joined(_trees()[name] for name in classes)
     weight = weight / weight.sum()
     chol = np.linalg.cholesky(covariance + sd**2 * np.eye(2))
     inverse = np.linalg.inv(chol)  # (k, 2, 2), lower
@@ -112,7 +112,7 @@ def blurred(classes: Classes, sd: float) -> _Blurred:
 
 def draw(classes: Classes, sd: float, n: int, rng: np.random.Generator) -> Array:
     """n draws from the blurred mixture: (n, 2)."""
-    mixture = blurred(classes, sd)
+    mixture = _blurred(classes, sd)
     which = np.searchsorted(mixture.edges, rng.random(n), side="right")
     first, second = rng.standard_normal((2, n))
     a, b, c = mixture.chol[which].T
@@ -123,7 +123,7 @@ def log_density(theta: Array, classes: Classes, sd: float) -> Array:
     """log of the blurred mixture's density at theta (n, 2): (n,), by log-sum-exp."""
     t, u = theta.T
     forms = np.stack([t * t, t * u, u * u, t, u, np.ones(len(theta))], axis=1)  # (n, 6)
-    quadratic, out = blurred(classes, sd).quadratic, np.empty(len(theta))
+    quadratic, out = _blurred(classes, sd).quadratic, np.empty(len(theta))
     for start in range(0, len(theta), _ROWS):
         logs = forms[start : start + _ROWS] @ quadratic
         highest = logs.max(axis=1)

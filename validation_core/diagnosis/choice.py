@@ -53,7 +53,7 @@ def obstacle(method: Method, upload: Upload) -> str | None:
             "It compares the truth with q's draws at the same x; two samples p and q have no x. "
             "Upload theta, x and theta_q to run it."
         )
-    if not method.pools_groups and (reason := dependent(upload)):
+    if not method.pools_groups and (reason := _dependent(upload)):
         return reason  # relabelling takes rows that share their draws for one pool
     if upload.n < RANK_ROWS:
         return f"It needs at least {RANK_ROWS} rows; got {upload.n}."
@@ -74,7 +74,7 @@ def within(upload: Upload) -> str | None:
             f"It sees each draw among at least {FEWEST_DRAWS} others at its x; got {upload.k}. "
             "Upload more draws."
         )
-    return unusable(upload)
+    return _unusable(upload)
 
 
 def _too_few(method: Method, upload: Upload) -> str | None:
@@ -85,7 +85,7 @@ def _too_few(method: Method, upload: Upload) -> str | None:
     return f"It {does} and needs at least {least} rows; got {upload.n}."
 
 
-def dependent(upload: Upload) -> str | None:
+def _dependent(upload: Upload) -> str | None:
     """Why rows of an upload cannot be counted as independent; or None."""
     if upload.groups is None:
         return None
@@ -98,9 +98,9 @@ def dependent(upload: Upload) -> str | None:
     )
 
 
-def unusable(upload: Upload) -> str | None:
+def _unusable(upload: Upload) -> str | None:
     """Why no answer beyond the ranks can be told of this upload; or None."""
-    return dependent(upload) or unsquarable(upload)
+    return _dependent(upload) or unsquarable(upload)
 
 
 def unsquarable(upload: Upload) -> str | None:

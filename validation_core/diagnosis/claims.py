@@ -141,7 +141,7 @@ class Claims:
                     "title": TITLES[family],
                     "pvalue": self._p(p),
                     "z": float(self.result.z[at]),
-                    "claim": claim_text(self.result.claims[at], names, x_names),
+                    "claim": _claim_text(self.result.claims[at], names, x_names),
                     "claims": sum(claim.family == family for claim in self.result.claims),
                 }
             )
@@ -149,7 +149,9 @@ class Claims:
 
     def clearest(self, names: Sequence[str] = (), x_names: Sequence[str] = ()) -> str:
         """What stands out most, to read."""
-        return claim_text(self.result.claims[int(np.argmax(self.result.evidence))], names, x_names)
+        return _claim_text(
+            self.result.claims[int(np.argmax(self.result.evidence))], names, x_names
+        )
 
 
 def _lead(result: OmnibusResult, family: Family) -> int:
@@ -158,7 +160,7 @@ def _lead(result: OmnibusResult, family: Family) -> int:
     return at
 
 
-def claim_text(claim: Claim, names: Sequence[str] = (), x_names: Sequence[str] = ()) -> str:
+def _claim_text(claim: Claim, names: Sequence[str] = (), x_names: Sequence[str] = ()) -> str:
     """What a claim is of: `width of theta_1, changing along x_2`."""
     parameters = [called(names, index) for index in claim.which]
     if claim.of in _SCORES:
@@ -181,7 +183,7 @@ def _along(claim: Claim, names: Sequence[str], x_names: Sequence[str]) -> str:
     assert claim.along is not None
     kind, which = claim.along.kind, claim.along.which
     if kind == "x":
-        return column(which, x_names)
+        return _column(which, x_names)
     if kind == "component":
         return f"principal component {which + 1} of x"
     if kind == "mean":
@@ -194,6 +196,6 @@ def called(names: Sequence[str], which: int) -> str:
     return names[which] if which < len(names) else f"theta_{which + 1}"
 
 
-def column(which: int, x_names: Sequence[str] = ()) -> str:
+def _column(which: int, x_names: Sequence[str] = ()) -> str:
     """The name of a column of x; numbered from 1 where it has none."""
     return x_names[which] if which < len(x_names) else f"x_{which + 1}"

@@ -183,7 +183,7 @@ def kept(upload: Upload, seed: int) -> NDArray[np.int64]:
     return places(upload, seed)[1]
 
 
-def held_back(upload: Upload, seed: int, most: int | None = None) -> PosteriorTable:
+def _held_back(upload: Upload, seed: int, most: int | None = None) -> PosteriorTable:
     """The rows of a table that no network of this seed learns from, in no order.
 
     Of at most so many draws of q at each x: a copy of those alone.
@@ -272,4 +272,4 @@ class Uploaded(Specification, spec="uploaded"):
     ) -> PosteriorTable:
         """The rows that no network of this seed learns from, however many were asked for."""
         del n, k, rng
-        return held_back(table(store, self.digest), seed)
+        return _held_back(table(store, self.digest), seed)

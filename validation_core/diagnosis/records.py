@@ -110,7 +110,7 @@ def _numbers(arrays: Mapping[str, Array]) -> dict[str, float]:
     return {name: value for name, value in single.items() if np.isfinite(value)}
 
 
-def outcome_effects(method: Method, outcome: Outcome) -> dict[str, Effect]:
+def _outcome_effects(method: Method, outcome: Outcome) -> dict[str, Effect]:
     """Names and numbers of one outcome, no leading axes: those of its method, and of its null."""
     effects = method.effects(outcome)
     if not method.resamples:
@@ -119,7 +119,7 @@ def outcome_effects(method: Method, outcome: Outcome) -> dict[str, Effect]:
     return {**effects, "relabelings": method.resamples, "least_pvalue": float(least)}
 
 
-def place_effects(rows: np.ndarray, x: Array, worst: int) -> dict[str, Effect]:
+def _place_effects(rows: np.ndarray, x: Array, worst: int) -> dict[str, Effect]:
     """Where a local test found most: its row of the upload, counted from 0, and x there.
 
     Args:

@@ -16,7 +16,7 @@ import numpy as np
 from validation_core import sampling, scores
 from validation_core.diagnosis import learning
 from validation_core.diagnosis.choice import obstacle, within
-from validation_core.diagnosis.records import Effect, Record, outcome_effects, place_effects
+from validation_core.diagnosis.records import Effect, Record, _outcome_effects, _place_effects
 from validation_core.localization import over_x
 from validation_core.methods import DC, TARP, Omnibus, WithinX
 from validation_core.methods.base import Method
@@ -68,9 +68,9 @@ def run_method(
         train, _ = learning.places(upload, seed)
         outcome = replace(outcome, budget=method.budget(len(train), upload.k))
     effect, arrays = _learnt(method, trained, upload, seed)
-    effect |= outcome_effects(method, outcome)
+    effect |= _outcome_effects(method, outcome)
     if read.looked is not None:
-        effect |= place_effects(read.rows, read.looked.x, int(outcome.arrays["worst"]))
+        effect |= _place_effects(read.rows, read.looked.x, int(outcome.arrays["worst"]))
         arrays["theta_q"] = read.looked.q
     return Record.ran(method, outcome, time.perf_counter() - start, effect, arrays)
 
@@ -175,7 +175,7 @@ How = Callable[[Upload, Method], Recipe | None]
 """A recipe for the network that a method reads on an upload."""
 
 
-def learned_recipes(upload: Upload, how: How = learning.recipe) -> Mapping[str, Recipe]:
+def _learned_recipes(upload: Upload, how: How = learning.recipe) -> Mapping[str, Recipe]:
     """How each learned score that counts in the verdict is trained, by its name."""
     methods: dict[str, Method] = {
         "tarp": TARP(),
@@ -197,7 +197,7 @@ def learned_recipes(upload: Upload, how: How = learning.recipe) -> Mapping[str, 
     return recipes
 
 
-def run_relabelling(
+def _run_relabelling(
     upload: Upload,
     method: Omnibus,
     seed: int,

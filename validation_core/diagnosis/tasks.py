@@ -129,7 +129,7 @@ class RelabelTask(Specification, spec="relabel"):
             name: models.trained(store, training, report)
             for name, training in zip(self.names, self.trainings, strict=True)
         }
-        answer = run.run_relabelling(
+        answer = run._run_relabelling(
             upload,
             self.method,
             self.seed,
@@ -149,7 +149,7 @@ def _relabel_tasks(
     upload: Upload, method: Omnibus, seed: int, how: How = learning.recipe
 ) -> tuple[RelabelTask, ...]:
     """The answer at once and, where something can be learned, the whole one."""
-    recipes = run.learned_recipes(upload, how)
+    recipes = run._learned_recipes(upload, how)
     first = RelabelTask(digest=upload.digest, method=method, seed=seed, whole=not recipes)
     if not recipes:
         return (first,)
@@ -245,7 +245,7 @@ def training(upload: Upload, method: Method, seed: int) -> Training | None:
     return _task(upload, method, seed, learning.recipe).training
 
 
-def slot_training(upload: Upload, seed: int) -> Training:
+def _slot_training(upload: Upload, seed: int) -> Training:
     """The score that sees each draw among the others at its x; see `obstacles.within`."""
     source = Uploaded(digest=upload.digest)
     return Training(source=source, recipe=learning.slot_recipe(upload), seed=seed)

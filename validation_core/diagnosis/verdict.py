@@ -70,7 +70,7 @@ class Diagnosis:
     adjusted: Mapping[str, float]
     """By the label of each method that ran: relabelling's own p, and Holm's over the others."""
     parameters: tuple[Parameter, ...]
-    shift: Shift | None
+    shift: _Shift | None
     claims: Claims | None = None
     """What may be claimed, where relabelling ran."""
     pending: int = 0
@@ -245,8 +245,8 @@ def _relabelled(
         for i, parameter in enumerate(_parameters(ran, upload.names, 1))
     )
     critical = claims.result.critical(alpha * claims.share, "means")
-    size = by_relabelling(upload.n, upload.k, critical)
-    shift = Shift(size, POWER, "omnibus")
+    size = _by_relabelling(upload.n, upload.k, critical)
+    shift = _Shift(size, POWER, "omnibus")
     state = _state(claims.pvalue, shift, alpha, pending)
     return Diagnosis(
         state, alpha, seed, upload, tuple(records), adjusted, parameters, shift, claims, pending
@@ -294,7 +294,7 @@ def _parameters(ran: Sequence[Record], names: Sequence[str], tests: int) -> tupl
             float(np.clip(count * p, SMALLEST, 1.0)),
             float(ranks.mean()),
             float(12 * ranks.var()),
-            reading(ranks, kind),
+            _reading(ranks, kind),
             kind,
         )
         for (kind, name), ranks, distance, p in zip(quantities, u, distances, pvalues, strict=True)
@@ -306,7 +306,7 @@ def _families(sbc: Record) -> list[str]:
     return [list(QUANTITIES)[int(kind)] for kind in sbc.arrays["kinds"]]
 
 
-def reading(u: Array, kind: str = "marginals") -> str:
+def _reading(u: Array, kind: str = "marginals") -> str:
     """What ranks that should be uniform look like: shifted, U-shaped, or heaped in the middle.
 
     Args:
@@ -330,27 +330,27 @@ def reading(u: Array, kind: str = "marginals") -> str:
     )
 
 
-def _shift(ran: Sequence[Record], upload: Upload, level: float) -> Shift | None:
+def _shift(ran: Sequence[Record], upload: Upload, level: float) -> _Shift | None:
     by_name = {record.name: record for record in ran}
     if "sbc" in by_name and "marginals" in _families(by_name["sbc"]):
         each = level / len(by_name["sbc"].arrays["pvalues"])
-        size = by_ranks(upload.n, upload.k, each)
-        return Shift(size, POWER, "sbc")
+        size = _by_ranks(upload.n, upload.k, each)
+        return _Shift(size, POWER, "sbc")
     if "multiple" in by_name:
         used = by_name["multiple"]
-        size = by_scores(used.draws_p, used.draws_q, level)
-        return Shift(size, POWER, "multiple")
+        size = _by_scores(used.draws_p, used.draws_q, level)
+        return _Shift(size, POWER, "multiple")
     return None
 
 
-def _state(p: float | None, shift: Shift | None, alpha: float, pending: int) -> Verdict:
+def _state(p: float | None, shift: _Shift | None, alpha: float, pending: int) -> Verdict:
     if p is not None and p <= alpha:
         return "problem found"
     blind = shift.size > ENOUGH if shift else p is None
     return "not enough data" if blind and not pending else "no problem found"
 
 
-class Shift(NamedTuple):
+class _Shift(NamedTuple):
     """A shift in posterior sds, the power it is caught with, and by what."""
 
     size: float
@@ -359,7 +359,7 @@ class Shift(NamedTuple):
 
 
 @lru_cache(maxsize=256)
-def by_ranks(n: int, k: int, level: float) -> float:
+def _by_ranks(n: int, k: int, level: float) -> float:
     """Shift of one parameter that a KS test of n ranks among k draws finds with 80% power.
 
     Simulated for a posterior of normal shape: the truth ranks among q's draws as z + shift does
@@ -396,7 +396,7 @@ def _power(shifted: np.ndarray, k: int, critical: float) -> float:
     return float((distance > critical).mean())
 
 
-def by_relabelling(n: int, k: int, critical: float) -> float:
+def _by_relabelling(n: int, k: int, critical: float) -> float:
     """Shift of one parameter that relabelling within x finds with 80% power by its mean score.
 
     The mean of the truths' normal scores among q's k draws drifts by the shift times their
@@ -415,7 +415,7 @@ def by_relabelling(n: int, k: int, critical: float) -> float:
     return float(min((critical + ndtri(POWER)) / (np.sqrt(n) * drift), _WIDEST))
 
 
-def by_scores(n_p: int, n_q: int, level: float) -> float:
+def _by_scores(n_p: int, n_q: int, level: float) -> float:
     """Shift of one quantity that Multiple finds with 80% power when its score is the best one.
 
     For N(0, 1) against N(shift, 1) the best score has AUC Phi(shift / sqrt 2); the mean rank is

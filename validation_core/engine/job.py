@@ -84,7 +84,7 @@ class _TaskRun:
     def __post_init__(self) -> None:
         self.makes = frozenset(getattr(self.task, "makes", ()))
         self.needs = frozenset(getattr(self.task, "needs", ()))
-        self.gpu = needs_gpu(self.task)
+        self.gpu = _needs_gpu(self.task)
 
 
 class Job:
@@ -196,7 +196,7 @@ class Stopped(Exception):
     """Raised inside a task that nobody waits for any more."""
 
 
-def needs_gpu(task: Task) -> bool:
+def _needs_gpu(task: Task) -> bool:
     """Whether a task queues for the GPU, where there is one."""
     return bool(getattr(task, "gpu", True))
 
@@ -206,7 +206,7 @@ def perform(task: Task, store: Store, report: Report) -> None:
     task.run(store, report)
 
 
-def readable(error: BaseException) -> str:
+def _readable(error: BaseException) -> str:
     """An exception in a line a user can act on."""
     text = str(error).strip()
     if isinstance(error, ValueError | TaskError) and text:
@@ -232,7 +232,7 @@ class SerialExecutor(Executor):
         return future
 
 
-def as_json(value: Any) -> JSON:
+def _as_json(value: Any) -> JSON:
     """JSON for the numbers and arrays of numpy that tasks report, as `json.dumps` asks for it."""
     if hasattr(value, "tolist"):
         numbers: JSON = value.tolist()

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO, Any, TypeVar, cast
 
 from validation_core import keys
-from validation_core.engine.job import Report, Stopped, Task, TaskError, needs_gpu, perform
+from validation_core.engine.job import Report, Stopped, Task, TaskError, _needs_gpu, perform
 from validation_core.store import Store
 
 T = TypeVar("T")
@@ -37,7 +37,7 @@ class _Pending(Future[Any]):
     def __init__(self, pool: WorkerPool, task: Task, store: Store, report: Report) -> None:
         super().__init__()
         self.message = json.dumps({"task": keys.encode(task), "store": store.place()})
-        self.gpu = needs_gpu(task)
+        self.gpu = _needs_gpu(task)
         self.store = store
         self.report = report
         self.stopped = False

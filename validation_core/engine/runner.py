@@ -25,10 +25,10 @@ from validation_core.engine.job import (
     JobState,
     Stopped,
     Task,
+    _readable,
     _TaskRun,
     job_key,
     perform,
-    readable,
 )
 from validation_core.store import JSON, Store
 
@@ -276,7 +276,7 @@ class Engine:
             if run.stopped or ended.cancelled():
                 run.state = "cancelled"
             elif error is not None:
-                run.state, run.error = "failed", readable(error)
+                run.state, run.error = "failed", _readable(error)
             if self._runs.get(run.key) is run:
                 del self._runs[run.key]
             for job in run.jobs:
@@ -319,7 +319,7 @@ class Engine:
             done = sum(task.done(self.store) for task in tasks)
             return Interrupted(key, label, done, len(tasks), created)
         except (ValueError, TypeError, KeyError, AttributeError, ImportError) as error:
-            return Interrupted(key, label, 0, 0, created, readable(error))
+            return Interrupted(key, label, 0, 0, created, _readable(error))
 
     def _owner_lock(self, name: str) -> filelock.BaseFileLock:
         folder = self.store.root / "engines"

@@ -26,7 +26,7 @@ from contextlib import suppress
 from typing import Any
 
 from validation_core import keys
-from validation_core.engine.job import as_json, perform, readable
+from validation_core.engine.job import _as_json, _readable, perform
 from validation_core.store import JSON, Store
 
 Send = Callable[[Mapping[str, JSON]], None]
@@ -35,7 +35,7 @@ _EVERY = 0.05  # seconds between progress lines
 _NICE = 5  # the server that draws pages goes first
 
 
-def main() -> None:
+def _main() -> None:
     """Serve tasks until the standard input ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which ends us
     if hasattr(os, "nice"):
@@ -56,7 +56,7 @@ def _sender() -> Send:
 
     def send(message: Mapping[str, JSON]) -> None:
         try:
-            out.write(json.dumps(message, default=as_json) + "\n")
+            out.write(json.dumps(message, default=_as_json) + "\n")
             out.flush()
         except OSError:
             os._exit(0)  # nobody listens any more
@@ -96,7 +96,7 @@ def _serve(message: Mapping[str, Any], send: Send, stores: dict[str, Store]) -> 
         reply: dict[str, JSON] = {"done": True}
     except Exception as error:
         traceback.print_exc()
-        reply = {"error": readable(error)}
+        reply = {"error": _readable(error)}
     send({**reply, "notices": list(store.notices)})
     store.notices.clear()
 
@@ -116,4 +116,4 @@ def _reporter(send: Send) -> Callable[[float, Mapping[str, JSON]], None]:
 
 
 if __name__ == "__main__":
-    main()
+    _main()

@@ -15,13 +15,13 @@ from validation_core.figures.marks import (
     Axis,
     Band,
     Bars,
-    HLine,
     Line,
     Note,
     Panel,
     Points,
-    Slider,
     VLine,
+    _HLine,
+    _Slider,
     over,
     text,
 )
@@ -47,8 +47,8 @@ def payload(
         "Other tests": lambda: _others(scores, n, alpha, seed),
     }
     ends = ("trained", "random network")
-    return live.payload(
-        sliders=[Slider("beta", ranks.betas, label="Degradation beta", ends=ends)],
+    return live._payload(
+        sliders=[_Slider("beta", ranks.betas, label="Degradation beta", ends=ends)],
         panels=panels[view](),
         headline=text(
             f"At beta = {{beta}} the classifier's AUC is {{auc}}: {ranks.n} draws of q {{says}} "
@@ -112,7 +112,7 @@ def _histogram(ranks: RankGrid) -> Panel:
         [
             Band([0, 1], [low, low], [high, high]),
             Bars(edges, over(counts, "beta"), color=style.Q),
-            HLine(ranks.n / BINS, label="if q = p"),
+            _HLine(ranks.n / BINS, label="if q = p"),
         ],
         title="Conformal ranks of q's draws",
         x=Axis((0, 1), "rank U: low where q's draw looks unlike p"),
@@ -136,7 +136,7 @@ def _difference(ranks: RankGrid) -> Panel:
     return Panel(
         [
             Band(_POINTS, low, high),
-            HLine(0),
+            _HLine(0),
             Line(_POINTS, over(difference, "beta"), color=style.Q),
         ],
         title="Distance of their ECDF from the diagonal",
@@ -292,7 +292,7 @@ def power(
     cells = of_m(cells, axis, m)
     curves_of = curves(cells, axis)
     picture = _power_panel(curves_of, axis, places, alpha, at=at, caption=_spent(cells))
-    return live.payload(panels=[picture], columns=1)
+    return live._payload(panels=[picture], columns=1)
 
 
 def of_m(cells: Sequence[PowerCell], axis: Along, m: int) -> list[PowerCell]:
@@ -362,4 +362,4 @@ def noise(scores: ScoreGrid, beta: float) -> live.Payload:
         "can still win.",
         margin=40,
     )
-    return live.payload(panels=[panel])
+    return live._payload(panels=[panel])

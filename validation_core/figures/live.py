@@ -21,20 +21,20 @@ from validation_core.figures.marks import (
     Axis,
     Band,
     Bars,
-    HBand,
-    Heat,
-    HLine,
     Line,
     Mark,
     Note,
     Number,
-    Over,
     Panel,
     Points,
-    Slider,
-    Text,
     VLine,
     Words,
+    _HBand,
+    _Heat,
+    _HLine,
+    _Over,
+    _Slider,
+    _Text,
     _unwrapped,
 )
 from validation_core.types import MethodStyle
@@ -56,7 +56,7 @@ _KINDS: Mapping[type[Mark], tuple[str, Mapping[str, str]]] = {
                         "size": "size", "opacity": "opacity", "symbol": "symbol",
                         "label": "label", "at": "label_at"}),
     VLine: ("vline", {name: name for name in ("x", "color", "dash", "width", "label")}),
-    HLine: ("hline", {name: name for name in ("y", "color", "dash", "width", "label")}),
+    _HLine: ("hline", {name: name for name in ("y", "color", "dash", "width", "label")}),
     Note: ("note", {"x": "x", "y": "y", "label": "words", "color": "color", "anchor": "anchor"}),
 }  # fmt: skip
 
@@ -92,9 +92,9 @@ def _apart(a: float, b: float) -> float:
     return abs(a - b)
 
 
-def payload(
+def _payload(
     *,
-    sliders: Sequence[Slider] = (),
+    sliders: Sequence[_Slider] = (),
     panels: Sequence[Panel],
     headline: Words = "",
     columns: int = 2,
@@ -131,11 +131,11 @@ def look(style: MethodStyle) -> tuple[str, str, str]:
     return style.color, style.dash if style.dash in DASHES else "", shape
 
 
-def _start(slider: Slider) -> float:
+def _start(slider: _Slider) -> float:
     return float(slider.grid[0] if slider.start is None else slider.start)
 
 
-def _slider(slider: Slider) -> dict[str, Any]:
+def _slider(slider: _Slider) -> dict[str, Any]:
     return {
         "name": slider.name,
         "label": slider.label,
@@ -183,9 +183,9 @@ def _panel(panel: Panel, packer: _Packer) -> dict[str, Any]:
 
 
 def _described(mark: Mark, x: Axis) -> dict[str, Any]:
-    if isinstance(mark, Heat):
+    if isinstance(mark, _Heat):
         return _heat(mark)
-    if isinstance(mark, HBand):
+    if isinstance(mark, _HBand):
         low, high = [mark.low] * 2, [mark.high] * 2
         mark = Band(x.limits, low, high, color=mark.color, opacity=mark.opacity)
     kind, fields = _KINDS[type(mark)]
@@ -195,7 +195,7 @@ def _described(mark: Mark, x: Axis) -> dict[str, Any]:
     return {"kind": kind, **values}
 
 
-def _heat(mark: Heat) -> dict[str, Any]:
+def _heat(mark: _Heat) -> dict[str, Any]:
     """Values in bytes, in steps of limit / 127."""
     grid, by = _unwrapped(mark.values)
     levels = np.round(127 * np.clip(grid.astype(float) / mark.limit, -1, 1))
@@ -204,7 +204,7 @@ def _heat(mark: Heat) -> dict[str, Any]:
         "kind": "heat",
         "x": np.asarray(mark.x_edges, dtype=float)[[0, -1]],
         "y": np.asarray(mark.y_edges, dtype=float)[[0, -1]],
-        "values": Over(levels, by) if by else levels,
+        "values": _Over(levels, by) if by else levels,
         "limit": float(mark.limit),
         "low": mark.low,
         "high": mark.high,
@@ -247,12 +247,12 @@ class _Packer:
 
     def pack(self, value: Any) -> Any:
         """The description, each array replaced by where it lies and which sliders it follows."""
-        if isinstance(value, Over):
+        if isinstance(value, _Over):
             self._check(value)
             by = [self.names.index(name) for name in value.sliders]
             pack = self._strings if value.values.dtype.kind in "UO" else self._block
             return pack(value.values, by)
-        if isinstance(value, Text):
+        if isinstance(value, _Text):
             return {"template": value.template, "parts": self.pack(dict(value.parts))}
         if isinstance(value, Mapping):
             return {name: self.pack(item) for name, item in value.items()}
@@ -260,7 +260,7 @@ class _Packer:
             return self._block(np.asarray(value), [])
         return value.item() if isinstance(value, np.generic) else value
 
-    def _check(self, value: Over) -> None:
+    def _check(self, value: _Over) -> None:
         if unknown := set(value.sliders) - set(self.names):
             raise ValueError(
                 f"Values run over sliders of the payload; got {sorted(unknown)}. "

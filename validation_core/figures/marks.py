@@ -25,7 +25,7 @@ Anchor = Literal["start", "middle", "end"]
 
 
 @dataclass(frozen=True, eq=False)
-class Over:
+class _Over:
     """Values whose leading axes run over the named sliders."""
 
     values: NDArray[Any]
@@ -33,25 +33,25 @@ class Over:
 
 
 @dataclass(frozen=True, eq=False)
-class Text:
+class _Text:
     """A sentence with {named} parts, each a string or strings over sliders."""
 
     template: str
-    parts: Mapping[str, str | Over]
+    parts: Mapping[str, str | _Over]
 
 
-Number = ArrayLike | Over
-Words = str | Over | Text
+Number = ArrayLike | _Over
+Words = str | _Over | _Text
 
 
-def over(values: ArrayLike, *sliders: str) -> Over:
+def over(values: ArrayLike, *sliders: str) -> _Over:
     """Values over the named sliders: the first axes, in that order."""
-    return Over(np.asarray(values), sliders)
+    return _Over(np.asarray(values), sliders)
 
 
-def text(template: str, **parts: str | Over) -> Text:
+def text(template: str, **parts: str | _Over) -> _Text:
     """A sentence with {named} parts."""
-    return Text(template, parts)
+    return _Text(template, parts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,7 +136,7 @@ class VLine:
 
 
 @dataclass(frozen=True, eq=False)
-class HLine:
+class _HLine:
     """A horizontal line through the panel, its label at the right end."""
 
     y: Number
@@ -148,7 +148,7 @@ class HLine:
 
 
 @dataclass(frozen=True, eq=False)
-class HBand:
+class _HBand:
     """A horizontal strip behind the whole panel."""
 
     low: float
@@ -173,7 +173,7 @@ class Note:
 
 
 @dataclass(frozen=True, eq=False)
-class Heat:
+class _Heat:
     """A grid of values as colours under all other marks: clear at 0, full at +-limit and beyond.
 
     Args:
@@ -217,7 +217,7 @@ class Heat:
 
 def _unwrapped(values: Number) -> tuple[NDArray[Any], tuple[str, ...]]:
     """An array, and the sliders that its leading axes run over."""
-    if isinstance(values, Over):
+    if isinstance(values, _Over):
         return values.values, values.sliders
     return np.asarray(values), ()
 
@@ -231,7 +231,7 @@ def _check_even(name: str, edges: NDArray[np.float64]) -> None:
         )
 
 
-Mark = Bars | Line | Band | Points | VLine | HLine | HBand | Note | Heat
+Mark = Bars | Line | Band | Points | VLine | _HLine | _HBand | Note | _Heat
 
 
 @dataclass(frozen=True, eq=False)
@@ -301,7 +301,7 @@ class Panel:
 
 
 @dataclass(frozen=True, eq=False)
-class Slider:
+class _Slider:
     """A slider over a grid of values.
 
     Args:

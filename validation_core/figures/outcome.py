@@ -15,13 +15,13 @@ from validation_core.figures.marks import (
     Axis,
     Band,
     Bars,
-    HBand,
-    HLine,
     Line,
     Mark,
     Note,
     Panel,
     VLine,
+    _HBand,
+    _HLine,
 )
 from validation_core.statistics.curves import histogram, histogram_band
 from validation_core.types import Array
@@ -57,9 +57,9 @@ def rank_histogram(
     hover = "rank %{x:.3f}: %{y}" if k is None else "rank %{x:.0f}: %{y}"
     panel = Panel(
         [
-            HBand(low, high),
+            _HBand(low, high),
             Bars(np.linspace(*ends, bins + 1), counts, color=style.Q, opacity=0.6, hover=hover),
-            HLine(u.size / bins, dash="dash", label="if q = p"),
+            _HLine(u.size / bins, dash="dash", label="if q = p"),
         ],
         x=Axis(ends, "rank", ticks=ticks),
         y=Axis((0, 1.12 * max(float(counts.max()), high)), "count"),
@@ -84,7 +84,7 @@ def ecdf_difference(
         [
             Band(grid, low, high, opacity=0.25),
             Line(grid, difference, color=style.Q, hover="u = %{x:.2f}: %{y:+.3f}"),
-            HLine(0, dash="dash"),
+            _HLine(0, dash="dash"),
             Note(
                 grid[where],
                 difference[where],

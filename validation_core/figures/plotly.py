@@ -17,18 +17,18 @@ from validation_core.figures.marks import (
     Axis,
     Band,
     Bars,
-    HBand,
-    Heat,
-    HLine,
     Line,
     Mark,
     Note,
-    Over,
     Panel,
     Points,
-    Text,
     VLine,
     Words,
+    _HBand,
+    _Heat,
+    _HLine,
+    _Over,
+    _Text,
 )
 from validation_core.types import Array
 
@@ -89,9 +89,9 @@ class _Sheet:
     def add(self, mark: Mark) -> None:
         """Draw a mark where the sliders stand."""
         still = self._still(mark)
-        if isinstance(still, VLine | HLine):
+        if isinstance(still, VLine | _HLine):
             self._across(still)
-        elif isinstance(still, HBand):
+        elif isinstance(still, _HBand):
             color = _color(still.color)
             self.shapes.append(style.hband(still.low, still.high, still.opacity, color))
         elif isinstance(still, Note):
@@ -102,7 +102,7 @@ class _Sheet:
 
     def words(self, words: Words) -> str:
         """Words where the sliders stand."""
-        if isinstance(words, Text):
+        if isinstance(words, _Text):
             return words.template.format_map({k: self.words(v) for k, v in words.parts.items()})
         return str(self._value(words))
 
@@ -117,20 +117,20 @@ class _Sheet:
         return notes
 
     def _value(self, value: Any) -> Any:
-        if not isinstance(value, Over):
+        if not isinstance(value, _Over):
             return value
         return value.values[tuple(self.at.get(name, 0) for name in value.sliders)]
 
     def _still(self, mark: Mark) -> Mark:
         values = {each.name: getattr(mark, each.name) for each in fields(mark)}
         still: dict[str, Any] = {
-            name: self.words(value) if isinstance(value, Text) else self._value(value)
+            name: self.words(value) if isinstance(value, _Text) else self._value(value)
             for name, value in values.items()
-            if isinstance(value, Over | Text)
+            if isinstance(value, _Over | _Text)
         }
         return replace(mark, **still)
 
-    def _across(self, mark: VLine | HLine) -> None:
+    def _across(self, mark: VLine | _HLine) -> None:
         color, dash = _color(mark.color), _dash(mark.dash)
         words = str(mark.label)
         if isinstance(mark, VLine):
@@ -155,9 +155,9 @@ class _Sheet:
         )
         self.notes.append({**note, "yshift": mark.rise} if mark.rise else note)
 
-    def _label(self, mark: Bars | Line | Band | Points | Heat) -> None:
+    def _label(self, mark: Bars | Line | Band | Points | _Heat) -> None:
         words = str(mark.label)
-        if not words or isinstance(mark, Heat | Band):
+        if not words or isinstance(mark, _Heat | Band):
             return
         if isinstance(mark, Bars | Points):
             if mark.label_at is not None:
@@ -169,8 +169,8 @@ class _Sheet:
             self.ends.append((float(x[there[-1]]), float(y[there[-1]]), words, mark.color))
 
 
-def _trace(mark: Bars | Line | Band | Points | Heat) -> style.Trace:
-    if isinstance(mark, Heat):
+def _trace(mark: Bars | Line | Band | Points | _Heat) -> style.Trace:
+    if isinstance(mark, _Heat):
         return _heat(mark)
     color = _color(mark.color)
     if isinstance(mark, Bars):
@@ -217,7 +217,7 @@ def _points(mark: Points, color: str) -> style.Trace:
     return trace
 
 
-def _heat(mark: Heat) -> style.Trace:
+def _heat(mark: _Heat) -> style.Trace:
     edges = (np.asarray(side, dtype=float) for side in (mark.x_edges, mark.y_edges))
     x, y = ((side[1:] + side[:-1]) / 2 for side in edges)
     clear = style.rgba(style.NULL, 0)

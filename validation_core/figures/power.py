@@ -16,13 +16,13 @@ from validation_core.figures.marks import (
     SYMBOLS,
     Axis,
     Band,
-    HLine,
     Line,
     Mark,
     Panel,
     Points,
-    Slider,
     VLine,
+    _HLine,
+    _Slider,
     over,
 )
 from validation_core.figures.outcome import Drawn
@@ -33,7 +33,7 @@ from validation_core.types import Array, PowerCell
 Along = Literal["gamma", "beta", "m"]
 
 
-class PowerCurve(NamedTuple):
+class _PowerCurve(NamedTuple):
     """One method's counts along x, seeds pooled."""
 
     method: str
@@ -54,7 +54,7 @@ class PowerCurve(NamedTuple):
         return np.asarray(low), np.asarray(high)
 
 
-def curves(cells: Sequence[PowerCell], x: Along) -> list[PowerCurve]:
+def curves(cells: Sequence[PowerCell], x: Along) -> list[_PowerCurve]:
     """Cells gathered into curves by method and label; cells at one place are added up."""
     counts: dict[tuple[str, str], dict[float, list[int]]] = defaultdict(dict)
     for cell in cells:
@@ -67,7 +67,7 @@ def curves(cells: Sequence[PowerCell], x: Along) -> list[PowerCurve]:
         places = sorted(place for place in at if np.isfinite(place))
         if places:
             trials, rejections = np.array([at[place] for place in places], dtype=float).T
-            gathered.append(PowerCurve(method, label, np.array(places), trials, rejections))
+            gathered.append(_PowerCurve(method, label, np.array(places), trials, rejections))
     return gathered
 
 
@@ -85,7 +85,7 @@ AXES: dict[Along, str] = {
 
 
 def _power_panel(
-    lines: Sequence[PowerCurve],
+    lines: Sequence[_PowerCurve],
     along: Along,
     places: Sequence[float],
     alpha: float,
@@ -105,7 +105,7 @@ def _power_panel(
     place: Callable[[ArrayLike], Array] = np.log10 if along == "m" else np.asarray
     where = place(np.array(places, dtype=float))
     room = 0.02 * (where[-1] - where[0]) or 0.5
-    marks: list[Mark] = [HLine(alpha, dash="6 4", color=style.NULL)]
+    marks: list[Mark] = [_HLine(alpha, dash="6 4", color=style.NULL)]
     if at is not None:
         marks.append(VLine(place(at)))
     for line in lines:
@@ -125,7 +125,7 @@ def _power_panel(
     )
 
 
-def _curve_marks(curve: PowerCurve, x: Array) -> list[Mark]:
+def _curve_marks(curve: _PowerCurve, x: Array) -> list[Mark]:
     color, dash, symbol = live.look(style.method_style(curve.method))
     low, high = curve.interval
     return [
@@ -135,7 +135,7 @@ def _curve_marks(curve: PowerCurve, x: Array) -> list[Mark]:
     ]
 
 
-def power_figure(lines: Sequence[PowerCurve], along: Along, fixed: str, alpha: float) -> Drawn:
+def power_figure(lines: Sequence[_PowerCurve], along: Along, fixed: str, alpha: float) -> Drawn:
     """The same picture standing still, with its title and how to read it.
 
     Args:
@@ -183,7 +183,7 @@ def compare(sweep: Sweep, progress: Progress) -> live.Payload:
     across = _scale(sweep, places)
     ticks = across(places)
     room = 0.02 * float(np.ptp(ticks)) or 0.5
-    marks: list[Mark] = [HLine(sweep.design.alpha, dash="6 4", color=style.NULL)]
+    marks: list[Mark] = [_HLine(sweep.design.alpha, dash="6 4", color=style.NULL)]
     legend = []
     styles = _looks(progress.cells)
     for curve in curves(progress.cells, axis):
@@ -215,7 +215,7 @@ def compare(sweep: Sweep, progress: Progress) -> live.Payload:
         y=Axis((-0.03, 1.04), "share of trials rejected", percent=True),
         caption=_caption(sweep, progress),
     )
-    return live.payload(panels=[panel], columns=1)
+    return live._payload(panels=[panel], columns=1)
 
 
 def _scale(sweep: Sweep, places: Sequence[float]) -> Callable[[ArrayLike], Array]:
@@ -272,14 +272,14 @@ def cost(sweep: Sweep, progress: Progress, view: str) -> live.Payload:
         "intervals. Training comes on top, once for all trials: the table below has it. Were q "
         "right, every point would lie at the level.",
     )
-    slider = Slider(
+    slider = _Slider(
         axis,
         places,
         label=axis_label(sweep).capitalize(),
         names=[f"{p:g}" for p in places],
         start=start,
     )
-    return live.payload(sliders=[slider], panels=[panel], columns=1)
+    return live._payload(sliders=[slider], panels=[panel], columns=1)
 
 
 def _spent(sweep: Sweep, cell: PowerCell, view: str) -> float:
@@ -309,7 +309,7 @@ def _looks(cells: Sequence[PowerCell]) -> dict[str, Look]:
     return styles
 
 
-def _method_marks(curve: PowerCurve, color: str, dash: str, symbol: str) -> list[Mark]:
+def _method_marks(curve: _PowerCurve, color: str, dash: str, symbol: str) -> list[Mark]:
     low, high = curve.interval
     return [
         Band(curve.x, low, high, color=color, opacity=_BAND),

@@ -11,15 +11,15 @@ from validation_core.figures import live
 from validation_core.figures.marks import (
     Axis,
     Bars,
-    HLine,
     Line,
     Mark,
     Note,
     Panel,
     Points,
-    Slider,
-    Text,
     VLine,
+    _HLine,
+    _Slider,
+    _Text,
     over,
     text,
 )
@@ -48,16 +48,16 @@ def payload(
         counts: rejections among the trials, in the axes of `toy.Rates`.
     """
     rates = exact._replace(uniform=counts.uniform / trials)
-    return live.payload(
+    return live._payload(
         sliders=[
-            Slider(
+            _Slider(
                 "c",
                 OFFSETS,
                 label="Shift of the boundary, c",
                 start=1.0,
                 ends=("best place", "far off"),
             ),
-            Slider(
+            _Slider(
                 "angle",
                 DEGREES,
                 label="Turn of the boundary",
@@ -75,7 +75,7 @@ def payload(
     )
 
 
-def _headline(rates: toy.Rates) -> Text:
+def _headline(rates: toy.Rates) -> _Text:
     """The answer in one sentence, for every place of the sliders."""
     power = {"c2st": rates.c2st, "multiple": np.broadcast_to(rates.multiple, rates.c2st.shape)}
     percents = {name: over(_percents(values), "c", "angle") for name, values in power.items()}
@@ -190,7 +190,7 @@ def _power_panel(rates: toy.Rates, counts: toy.Rates, trials: int, m: int, *, al
         ("multiple", "Multiple", MULTIPLE, "", "square"),
         ("uniform", f"Uniform({m})", UNIFORM, "2 2", "diamond"),
     )
-    marks: list[Mark] = [HLine(LEVEL, color=NULL)]
+    marks: list[Mark] = [_HLine(LEVEL, color=NULL)]
     for name, label, color, dash, symbol in looks:
         lines = _along(getattr(rates, name), by_c)
         rejections = _along(getattr(counts, name), by_c)[:, sparse]

@@ -83,7 +83,7 @@ class Schedule:
     """Return the parameters with the lowest held-out loss rather than the last ones."""
 
 
-class Fit(NamedTuple):
+class _Fit(NamedTuple):
     """A trained network and how it got there; the arrays of `history` run over its checks."""
 
     parameters: Parameters
@@ -101,7 +101,7 @@ def fit(
     report: Report | None = None,
     device: str = "cpu",
     checks: int = 20,
-) -> list[Fit]:
+) -> list[_Fit]:
     """Train one classifier per problem, all in one batch of B.
 
     Losses add up and Adam works element by element, so each network takes the steps it would
@@ -217,7 +217,7 @@ class _Watch:
             mask = which.reshape(-1, *[1] * (now.ndim - 1))
             self.best_tensors[name] = torch.where(mask, now, self.best_tensors.get(name, now))
 
-    def fits(self, tensors: Tensors) -> list[Fit]:
+    def fits(self, tensors: Tensors) -> list[_Fit]:
         """The networks to keep and their histories."""
         networks = nets.unstack(nets.arrays(self.best_tensors if self.keep_best else tensors))
         last = np.full(len(networks), len(self.rows) - 1)
@@ -225,7 +225,7 @@ class _Watch:
         columns = [np.stack(column, axis=1) for column in zip(*self.rows, strict=True)]
         names = ("epoch", "loss", "held_loss", "auc")
         return [
-            Fit(
+            _Fit(
                 network,
                 {n: c[i].astype(np.float32) for n, c in zip(names, columns, strict=True)},
                 int(checkpoints[i]),

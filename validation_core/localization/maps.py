@@ -106,7 +106,7 @@ class MapTask(Specification, spec="map"):
         summary = self._told(distance, choose, quote)
         tell(0.3)
         places = self._places(table)
-        axes = grid_axes(places, self.points)
+        axes = _grid_axes(places, self.points)
         u_star = float(summary["u_star"])
         here = at_places(distance, places, u_star)
         mapped = {
@@ -117,11 +117,11 @@ class MapTask(Specification, spec="map"):
             "radius": here.radius,
             "grid_x": axes[0],
             "grid_y": axes[1],
-            "field": distance_field(distance, places.x, *axes),
+            "field": _distance_field(distance, places.x, *axes),
             "difference": self._difference(places, axes),
         }
         tell(0.5)
-        film = film_arrays(localizer, places, u_star, axes, lambda done: tell(0.5 + 0.5 * done))
+        film = _film_arrays(localizer, places, u_star, axes, lambda done: tell(0.5 + 0.5 * done))
         numbers: dict[str, Array] = {
             # A p-value may be too small for float32.
             name: narrow(array) if np.ndim(array) else np.asarray(array, np.float64)
@@ -158,15 +158,15 @@ class MapTask(Specification, spec="map"):
     def _places(self, table: PosteriorTable) -> MapPlaces:
         source = self.training.source
         if not isinstance(source, Simulated):
-            return of_table(table, self.places)
-        return simulated(source, table.x, self.places, stream(self.seed, "map", "places"))
+            return _of_table(table, self.places)
+        return _simulated(source, table.x, self.places, stream(self.seed, "map", "places"))
 
     def _difference(self, places: MapPlaces, axes: tuple[Array, Array]) -> Array:
         source = self.training.source
         if not isinstance(source, Simulated) or not axes[0].size:
             return np.zeros(0)
-        difference = density_difference(source, places.x, grid_points(*axes))
-        return np.zeros(0) if difference is None else on_grid(difference, *axes)
+        difference = _density_difference(source, places.x, _grid_points(*axes))
+        return np.zeros(0) if difference is None else _on_grid(difference, *axes)
 
 
 # ---- What a map holds: plain arrays, so that a page and a file can ----
@@ -251,14 +251,14 @@ FILM_MEASURED = 300
 _EQUAL = 1e-5  # relative: what ties may differ by where a matrix product rounds
 
 
-class TruthRanks(NamedTuple):
+class _TruthRanks(NamedTuple):
     """Randomised ranks (n,) of the truth's distance, and which truths tie with a draw (n,)."""
 
     u: Array
     tied: NDArray[np.bool_]
 
 
-class AtPlaces(NamedTuple):
+class _AtPlaces(NamedTuple):
     """The ball of q-mass u_star at V places; flags are 1 inside."""
 
     centre: Array  # (V, D)
@@ -269,15 +269,15 @@ class AtPlaces(NamedTuple):
 
 def distance_ranks(
     distance: LocalizerDistance, draws: PosteriorTable, rng: np.random.Generator
-) -> TruthRanks:
+) -> _TruthRanks:
     """The truths' ranks by their distance from the centre."""
     scored = distance.table(draws)
     below, equal = statistics.count(scored.truth[0], scored.draws[0])
     u = statistics.randomised_ranks(below, equal, draws.q.shape[1], rng)
-    return TruthRanks(u, equal > 0)
+    return _TruthRanks(u, equal > 0)
 
 
-def at_places(distance: LocalizerDistance, places: MapPlaces, u_star: float) -> AtPlaces:
+def at_places(distance: LocalizerDistance, places: MapPlaces, u_star: float) -> _AtPlaces:
     """The ball at every place."""
     radius, q_inside, truth_inside = [], [], []
     draws, truths = places.q.shape[1], places.truth.shape[1]
@@ -289,12 +289,12 @@ def at_places(distance: LocalizerDistance, places: MapPlaces, u_star: float) -> 
         reach = radius[-1] * (1 + _EQUAL)
         q_inside.append(far[:draws] <= reach)
         truth_inside.append(far[draws : draws + truths] <= reach)
-    return AtPlaces(
+    return _AtPlaces(
         distance.centre(places.x), np.array(radius), np.array(q_inside), np.array(truth_inside)
     )
 
 
-def film_arrays(
+def _film_arrays(
     localizer: TrainedLocalizer,
     places: MapPlaces,
     u_star: float,
@@ -308,7 +308,7 @@ def film_arrays(
     for index in range(localizer.checks):
         distance = localizer.at_checkpoint(index)
         balls.append(at_places(distance, few, u_star))
-        fields.append(distance_field(distance, places.x, *coarse))
+        fields.append(_distance_field(distance, places.x, *coarse))
         progress((index + 1) / localizer.checks)
     history = localizer.history
     return {
@@ -324,11 +324,11 @@ def film_arrays(
     }
 
 
-def distance_field(distance: LocalizerDistance, x: Array, grid_x: Array, grid_y: Array) -> Array:
+def _distance_field(distance: LocalizerDistance, x: Array, grid_x: Array, grid_y: Array) -> Array:
     """Distances of the grid's places from each centre: (V, G, G), (V, G), or (0,) beyond D = 2."""
     if not grid_x.size:
         return np.zeros(0, dtype=np.float32)
-    return on_grid(distance.field(grid_points(grid_x, grid_y), x), grid_x, grid_y)
+    return _on_grid(distance.field(_grid_points(grid_x, grid_y), x), grid_x, grid_y)
 
 
 # ---- The places in theta at which a map's background is computed, and the densities there ----
@@ -342,7 +342,7 @@ _ROWS = 4096  # of the grid whose densities are computed at a time
 _PROBES = 31  # grid points that tell two laws apart
 
 
-def grid_axes(places: MapPlaces, points: int) -> tuple[Array, Array]:
+def _grid_axes(places: MapPlaces, points: int) -> tuple[Array, Array]:
     """Axes (G,), (G,) of G = points over p's and q's draws at all places; empty beyond D = 2."""
     d = places.q.shape[2]
     if d > 2:
@@ -355,7 +355,7 @@ def grid_axes(places: MapPlaces, points: int) -> tuple[Array, Array]:
     return lines[0], lines[1] if d == 2 else np.zeros(0)
 
 
-def grid_points(grid_x: Array, grid_y: Array) -> Array:
+def _grid_points(grid_x: Array, grid_y: Array) -> Array:
     """The grid's places: (G G, 2) with x running fastest, (G, 1) on a line."""
     if not grid_y.size:
         return np.asarray(grid_x[:, None])
@@ -363,13 +363,13 @@ def grid_points(grid_x: Array, grid_y: Array) -> Array:
     return np.stack([across.ravel(), up.ravel()], axis=1)
 
 
-def on_grid(values: Array, grid_x: Array, grid_y: Array) -> Array:
+def _on_grid(values: Array, grid_x: Array, grid_y: Array) -> Array:
     """Values (..., G G) at `points` as rows y and columns x: (..., G, G), (..., G) on a line."""
     sides = (grid_y.size, grid_x.size) if grid_y.size else (grid_x.size,)
     return values.reshape(*values.shape[:-1], *sides)
 
 
-def density_difference(source: Simulated, x: Array, grid: Array) -> Array | None:
+def _density_difference(source: Simulated, x: Array, grid: Array) -> Array | None:
     """p - q as densities at grid places (G, D) for each x (V, M): (V, G), or None."""
     benchmark, gamma = source.benchmark, source.gamma
 
@@ -458,7 +458,7 @@ def halves(table: PosteriorTable) -> tuple[PosteriorTable, PosteriorTable]:
     )
 
 
-def simulated(source: Simulated, x: Array, count: int, rng: np.random.Generator) -> MapPlaces:
+def _simulated(source: Simulated, x: Array, count: int, rng: np.random.Generator) -> MapPlaces:
     """`count` new places, new draws of p and q at each, in the order of a slider.
 
     One x: evenly between the 1% and the 99% quantile of x (n, M). More: as many fresh x, along
@@ -502,7 +502,7 @@ def _measured(benchmark: Benchmark, count: int) -> int:
     return min(MEASURED, max(100, _NUMBERS // (count * sum(benchmark.dims))))
 
 
-def of_table(table: PosteriorTable, count: int) -> MapPlaces:
+def _of_table(table: PosteriorTable, count: int) -> MapPlaces:
     """Up to `count` rows of a table, evenly in the order of x or of its first principal component.
 
     Each has its own draws of q, shown and measured alike, and the one truth that it was made with.

@@ -22,20 +22,20 @@ from validation_core.omnibus import battery, slots
 from validation_core.omnibus.battery import (
     LEARNED,
     Battery,
-    Block,
-    Cell,
     Family,
     Kind,
-    OmnibusTest,
+    _Block,
+    _Cell,
+    _OmnibusTest,
 )
 from validation_core.omnibus.places import (
     XCoordinates,
-    XFunctions,
-    affordable,
+    _affordable,
+    _XFunctions,
     coordinates,
     places,
 )
-from validation_core.omnibus.slots import Pools
+from validation_core.omnibus.slots import _Pools
 from validation_core.rng import stream
 from validation_core.types import Array, PosteriorTable
 
@@ -55,7 +55,7 @@ _NONE = -1  # in the codes of cells
 
 
 @dataclass(frozen=True)
-class Along:
+class _Along:
     """Where over x a cell looks."""
 
     kind: str
@@ -75,7 +75,7 @@ class Claim:
     """theta, norm, log_q, log_ratio or a learned score."""
     which: tuple[int, ...]
     """Parameters, from 0; empty for all of them together."""
-    along: Along | None
+    along: _Along | None
     """None: over all x."""
 
 
@@ -98,7 +98,7 @@ class OmnibusResult:
 
     @classmethod
     def of(
-        cls, tested: OmnibusTest, cells: tuple[Cell, ...], at: XCoordinates | None
+        cls, tested: _OmnibusTest, cells: tuple[_Cell, ...], at: XCoordinates | None
     ) -> OmnibusResult:
         """The test of these cells, the places of which are along these coordinates."""
         claims = tuple(
@@ -182,7 +182,7 @@ class OmnibusResult:
         claims = []
         for family, kind, of, a, b, along, at in arrays["claims"].astype(int):
             which = tuple(int(index) for index in (a, b) if index != _NONE)
-            where = None if along == _NONE else Along(_ALONG[along], int(at))
+            where = None if along == _NONE else _Along(_ALONG[along], int(at))
             claims.append(Claim(_FAMILIES[family], _KINDS[kind], _OF[of], which, where))
         rest = (arrays[name] for name in ("z", "adjusted", "evidence", "null", "offset"))
         return cls(tuple(claims), *rest)
@@ -192,12 +192,12 @@ def _belongs(family: Family, claim: Claim) -> bool:
     return claim.family == family
 
 
-def _along(cell: Cell, at: XCoordinates | None) -> Along | None:
+def _along(cell: _Cell, at: XCoordinates | None) -> _Along | None:
     if cell.along is None or at is None:
-        return None if cell.family != "observation" else Along("near")
+        return None if cell.family != "observation" else _Along("near")
     if cell.along < 0:
-        return Along("products" if cell.along == -1 else "balls")
-    return Along(at.kinds[cell.along], at.which[cell.along])
+        return _Along("products" if cell.along == -1 else "balls")
+    return _Along(at.kinds[cell.along], at.which[cell.along])
 
 
 class LearnedScore(NamedTuple):
@@ -220,20 +220,20 @@ class TableStatistics(NamedTuple):
     coordinates: XCoordinates
     parameters: Rows
     """Those that are looked at."""
-    places: XFunctions | None
+    places: _XFunctions | None
     """Functions of x that they look along."""
 
     def beside(self, learned: Sequence[LearnedScore]) -> Battery:
         """The statistics of learned scores alone, of the same slots and over the same places."""
         pools = self.battery.pools
         blocks = [block for score in learned for block in _scored(score, pools)]
-        return battery.battery(pools, blocks, self.places)
+        return battery._battery(pools, blocks, self.places)
 
 
 def columns(n: int, k: int, d: int) -> Rows:
     """Draws (J,) of k that may play the truth, of a table of n rows and d parameters."""
     among = slots.ranked(n, k, min(d, MOST))
-    return among[slots.players(len(among), slots.able(n))]
+    return among[slots._players(len(among), slots._able(n))]
 
 
 def relabelled(
@@ -274,7 +274,7 @@ def relabelled(
         near=near,
         over_x=over_x,
     )
-    tested = battery.calibrated(
+    tested = battery._calibrated(
         statistics.battery, relabelings, stream(seed, "omnibus", "labellings"), report
     )
     return OmnibusResult.of(tested, statistics.battery.cells, statistics.coordinates)
@@ -304,16 +304,16 @@ def statistics_of(
             f"A learned score needs rows with draws of their own; got {learned[0].name} and rows "
             "that share theirs. Leave the scores or the groups out."
         )
-    read = slots.slotted(table, parameters, groups, truths=truths, rows=rows)
+    read = slots._slotted(table, parameters, groups, truths=truths, rows=rows)
     known = _known(densities or {}, columns(n, table.q.shape[1], d)) if groups is None else []
     blocks = [battery.block(read.pools, rows, read.scores)]
     for score in (*learned, *known):
         blocks += _scored(score, read.pools)
     if near is not None:
-        blocks.append(battery.near(read.pools, np.intersect1d(near, rows), read.scores))
-    at = coordinates(slots.in_units(table.x), read.mean, read.spread)
+        blocks.append(battery._near(read.pools, np.intersect1d(near, rows), read.scores))
+    at = coordinates(slots._in_units(table.x), read.mean, read.spread)
     where, axes = _places(at, blocks, relabelings, seed) if over_x else (None, at)
-    return TableStatistics(battery.battery(read.pools, blocks, where), axes, parameters, where)
+    return TableStatistics(battery._battery(read.pools, blocks, where), axes, parameters, where)
 
 
 def _own(groups: Rows | None) -> Rows | None:
@@ -321,13 +321,13 @@ def _own(groups: Rows | None) -> Rows | None:
     return None if groups is None or len(np.unique(groups)) == len(groups) else groups
 
 
-def _scored(one: LearnedScore, pools: Pools) -> list[Block]:
+def _scored(one: LearnedScore, pools: _Pools) -> list[_Block]:
     """The block of a score, at the rows where it is known of every slot."""
     known = ~np.isnan(one.values).any(axis=1)
     rows = one.rows[known]
     if len(rows) < FEWEST:
         return []
-    score = slots.of_rows(one.name, pools, rows, one.values[known], ratio=one.ratio)
+    score = slots._of_rows(one.name, pools, rows, one.values[known], ratio=one.ratio)
     return [battery.block(pools, rows, [score])]
 
 
@@ -348,13 +348,15 @@ def _chosen(table: PosteriorTable, rows: Rows, groups: Rows | None) -> Rows:
     """
     k, d = table.q.shape[1:]
     read = np.arange(k) if groups is None else slots.halves(k)[0]
-    read = read[slots.players(len(read))]
+    read = read[slots._players(len(read))]
     off = np.zeros(d)
     for first in range(0, d, _RANKED_AT_ONCE):
         part = slice(first, first + _RANKED_AT_ONCE)
         among = table.q[rows[:, None], read, part]
         values = np.concatenate([table.theta[rows, None, part], among], axis=1)
-        u = slots.mid_ranks(np.ascontiguousarray(values.transpose(2, 0, 1)), np.array([0]))[..., 0]
+        u = slots._mid_ranks(np.ascontiguousarray(values.transpose(2, 0, 1)), np.array([0]))[
+            ..., 0
+        ]
         wide = ndtri(np.clip(np.abs(2 * u - 1), 1e-6, 1 - 1e-6))
         off[part] = np.maximum(np.abs(ndtri(u).mean(1)), np.abs(wide.mean(1)))
     return np.sort(np.argsort(-off, kind="stable")[:MOST])
@@ -380,12 +382,12 @@ def _slots(densities: Mapping[str, Array], name: str, among: Rows) -> Array:
 
 
 def _places(
-    at: XCoordinates, blocks: Sequence[Block], relabelings: int, seed: int
-) -> tuple[XFunctions, XCoordinates]:
+    at: XCoordinates, blocks: Sequence[_Block], relabelings: int, seed: int
+) -> tuple[_XFunctions, XCoordinates]:
     """Functions of x that can be paid for, and the coordinates that they look along."""
     n, count = at.values.shape
     features_over = sum(block.over * len(block.rows) for block in blocks) / max(n, 1)
-    each, some = affordable(n, count, round(features_over), relabelings)
+    each, some = _affordable(n, count, round(features_over), relabelings)
     subset = np.unique(np.round(np.linspace(0, count - 1, some)).astype(int))
     at = at._replace(
         values=at.values[:, subset],

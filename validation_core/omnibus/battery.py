@@ -32,8 +32,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
-from validation_core.omnibus.places import ContrastWeights, XFunctions
-from validation_core.omnibus.slots import Pools, SlotRanks, Slots, normal
+from validation_core.omnibus.places import _ContrastWeights, _XFunctions
+from validation_core.omnibus.slots import SlotRanks, Slots, _Pools, normal
 from validation_core.types import Array
 
 Kind = Literal["mean", "width", "shape", "pair", "score"]
@@ -81,7 +81,7 @@ _PAIRED_OVER_X = 6  # parameters up to which their products are looked at over x
 
 
 @dataclass(frozen=True)
-class Feature:
+class _Feature:
     """One function of a slot."""
 
     family: Family
@@ -94,17 +94,17 @@ class Feature:
 
 
 Of = Callable[[Array], Array | NDArray[np.bool_]]
-Valued = tuple[Feature, Callable[[], Array | NDArray[np.bool_]]]
+Valued = tuple[_Feature, Callable[[], Array | NDArray[np.bool_]]]
 """A feature, and what works out its values (E,)."""
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
+class _Block:
     """Features of the slots of some rows."""
 
     rows: NDArray[np.int64]
     """(n,) of the table."""
-    features: tuple[Feature, ...]
+    features: tuple[_Feature, ...]
     values: NDArray[np.float32]
     """(E, F') of all slots of all pools, mean 0 over every pool, of the features that are looked
     at over x, which come first; one slot's stand together, so that a labelling gathers rows."""
@@ -160,7 +160,7 @@ _MARGINAL: tuple[tuple[Kind, Of, bool], ...] = (
 )
 
 
-def of_score(score: SlotRanks) -> list[Valued]:
+def _of_score(score: SlotRanks) -> list[Valued]:
     """The functions of one score's ranks."""
     own = () if score.which < 0 else (score.which,)
     u = score.u
@@ -168,7 +168,7 @@ def of_score(score: SlotRanks) -> list[Valued]:
         family: dict[str, Family] = {"mean": "means", "width": "widths", "shape": "shapes"}
         return [
             (
-                Feature(
+                _Feature(
                     "norm" if score.of == "norm" else family[kind],
                     kind,
                     score.of,
@@ -182,25 +182,25 @@ def of_score(score: SlotRanks) -> list[Valued]:
     group: Family = "learned" if score.of in LEARNED else "densities"
     sided = score.of in RATIOS
     some: list[Valued] = [
-        (Feature(group, "score", score.of, own, one_sided=sided, over_x=True), partial(normal, u))
+        (_Feature(group, "score", score.of, own, one_sided=sided, over_x=True), partial(normal, u))
     ]
     some += [
-        (Feature(group, "score", score.of, own), partial(np.greater, u, step)) for step in _STEPS
+        (_Feature(group, "score", score.of, own), partial(np.greater, u, step)) for step in _STEPS
     ]
     if score.raw is not None:
         raw = score.raw
-        some.append((Feature(group, "score", score.of, own, one_sided=True), lambda: raw))
+        some.append((_Feature(group, "score", score.of, own, one_sided=True), lambda: raw))
     return some
 
 
-def near(pools: Pools, rows: NDArray[np.int64], scores: Sequence[SlotRanks]) -> Block:
+def _near(pools: _Pools, rows: NDArray[np.int64], scores: Sequence[SlotRanks]) -> _Block:
     """Place and width of every parameter at the rows nearest to an observation."""
 
     def measured(scores: Sequence[SlotRanks]) -> list[Valued]:
         entries = [
             (replace(feature, family="observation", over_x=False), values)
             for score in scores
-            for feature, values in of_score(score)
+            for feature, values in _of_score(score)
             if feature.kind in ("mean", "width")
         ]
         return [*entries, *_together(scores, "observation", over_x=False)]
@@ -209,18 +209,18 @@ def near(pools: Pools, rows: NDArray[np.int64], scores: Sequence[SlotRanks]) -> 
     return _block(pools, rows, some, measured)
 
 
-def block(pools: Pools, rows: NDArray[np.int64], scores: Sequence[SlotRanks]) -> Block:
+def block(pools: _Pools, rows: NDArray[np.int64], scores: Sequence[SlotRanks]) -> _Block:
     """All features of these scores, which say something of these rows."""
     return _block(pools, rows, scores, _measured)
 
 
 def _measured(scores: Sequence[SlotRanks]) -> list[Valued]:
-    entries = [entry for score in scores for entry in of_score(score)]
+    entries = [entry for score in scores for entry in _of_score(score)]
     entries += _together(scores, "widths", over_x=True)
     theta = [score for score in scores if score.of == "theta"]
     if 1 < len(theta) <= _PAIRED_OVER_X:
         for a, b in combinations(theta, 2):
-            pair = Feature("pairs", "pair", "theta", (a.which, b.which), over_x=True)
+            pair = _Feature("pairs", "pair", "theta", (a.which, b.which), over_x=True)
             entries.append((pair, partial(_product, a, b)))
     return entries
 
@@ -235,7 +235,7 @@ def _together(scores: Sequence[SlotRanks], family: Family, *, over_x: bool) -> l
             out += width(score.u)
         return out
 
-    return [(Feature(family, "width", "theta", over_x=over_x), wide)] if len(theta) > 1 else []
+    return [(_Feature(family, "width", "theta", over_x=over_x), wide)] if len(theta) > 1 else []
 
 
 def _product(a: SlotRanks, b: SlotRanks) -> Array:
@@ -247,11 +247,11 @@ def _ordered(every: Sequence[Valued]) -> list[Valued]:
 
 
 def _block(
-    pools: Pools,
+    pools: _Pools,
     rows: NDArray[np.int64],
     scores: Sequence[SlotRanks],
     measured: Callable[[Sequence[SlotRanks]], list[Valued]],
-) -> Block:
+) -> _Block:
     """Features in their order, one after the other: of large tables two copies would not fit."""
     entries = _ordered(measured(scores))
     first, inverse = np.unique(pools.first, return_inverse=True)
@@ -273,11 +273,11 @@ def _block(
         variance[:, at], mean[:, at] = squares[inverse[rows]], middle[inverse[rows]]
     names = tuple((score.of, score.which) for score in scores)
     features = tuple(feature for feature, _ in entries)
-    return Block(rows, features, values, others, variance, mean, names, measured)
+    return _Block(rows, features, values, others, variance, mean, names, measured)
 
 
 @dataclass(frozen=True)
-class Cell:
+class _Cell:
     """What statistics have in common: a claim that a panel can make."""
 
     family: Family
@@ -292,7 +292,7 @@ class Cell:
 class _BlockStatistics:
     """A block with its places: features looked at over x come last in `cells`."""
 
-    block: Block
+    block: _Block
     order: NDArray[np.int64]
     """(F,) of features, those of one cell together."""
     sided: NDArray[np.bool_]
@@ -301,9 +301,9 @@ class _BlockStatistics:
     """(F,) one over the sd of each sum."""
     starts: NDArray[np.int64]
     """Where each cell's features begin in `order`."""
-    places: XFunctions | None
-    weights: ContrastWeights | None
-    cells: tuple[Cell, ...]
+    places: _XFunctions | None
+    weights: _ContrastWeights | None
+    cells: tuple[_Cell, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -319,19 +319,19 @@ class _Gram:
     """(P,)."""
     a: NDArray[np.int64]
     b: NDArray[np.int64]
-    cells: tuple[Cell, ...]
+    cells: tuple[_Cell, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class Battery:
     """All statistics of a table."""
 
-    pools: Pools
+    pools: _Pools
     parts: tuple[_BlockStatistics, ...]
     gram: _Gram | None
 
     @property
-    def cells(self) -> tuple[Cell, ...]:
+    def cells(self) -> tuple[_Cell, ...]:
         """(C,) in the order of `statistics`."""
         cells = [cell for part in self.parts for cell in part.cells]
         return (*cells, *(self.gram.cells if self.gram else ()))
@@ -421,7 +421,7 @@ def _products(gram: _Gram, picked: NDArray[np.float32]) -> NDArray[np.float32]:
     return np.abs(products[:, gram.a, gram.b] - gram.mean) * gram.scale
 
 
-def battery(pools: Pools, blocks: Sequence[Block], where: XFunctions | None) -> Battery:
+def _battery(pools: _Pools, blocks: Sequence[_Block], where: _XFunctions | None) -> Battery:
     """The statistics of these blocks.
 
     Args:
@@ -436,9 +436,9 @@ def battery(pools: Pools, blocks: Sequence[Block], where: XFunctions | None) -> 
     return Battery(pools, parts, gram)
 
 
-def _part(block: Block, where: XFunctions | None) -> _BlockStatistics:
-    def cell(feature: Feature) -> Cell:
-        return Cell(feature.family, feature.kind, feature.of, feature.which)
+def _part(block: _Block, where: _XFunctions | None) -> _BlockStatistics:
+    def cell(feature: _Feature) -> _Cell:
+        return _Cell(feature.family, feature.kind, feature.of, feature.which)
 
     feature_cells = [cell(feature) for feature in block.features]
     order = sorted(range(len(feature_cells)), key=lambda i: _sortable(feature_cells[i]))
@@ -458,7 +458,7 @@ def _part(block: Block, where: XFunctions | None) -> _BlockStatistics:
         for feature in block.features[: block.over]:
             family: Family = "over_x" if feature.of in ("theta", "norm") else "learned_over_x"
             cells += [
-                Cell(family, feature.kind, feature.of, feature.which, at) for at in near.labels
+                _Cell(family, feature.kind, feature.of, feature.which, at) for at in near.labels
             ]
     return _BlockStatistics(
         block,
@@ -472,11 +472,11 @@ def _part(block: Block, where: XFunctions | None) -> _BlockStatistics:
     )
 
 
-def _sortable(cell: Cell) -> tuple[str, str, str, tuple[int, ...]]:
+def _sortable(cell: _Cell) -> tuple[str, str, str, tuple[int, ...]]:
     return cell.family, cell.of, cell.kind, cell.which
 
 
-def _gram(pools: Pools, block: Block, count: int) -> _Gram:
+def _gram(pools: _Pools, block: _Block, count: int) -> _Gram:
     """The products of so many parameters' places: block's first features."""
     a, b = np.array(list(combinations(range(count), 2))).T
     rows = block.rows
@@ -493,7 +493,7 @@ def _gram(pools: Pools, block: Block, count: int) -> _Gram:
     scale = np.where(variance > _TINY, 1 / np.sqrt(np.maximum(variance, _TINY)), 0.0)
     which_of = [feature.which[0] for feature in block.features[:count]]
     cells = tuple(
-        Cell("pairs", "pair", "theta", (which_of[i], which_of[j]))
+        _Cell("pairs", "pair", "theta", (which_of[i], which_of[j]))
         for i, j in zip(a, b, strict=True)
     )
     return _Gram(count, mean.astype(np.float32), scale.astype(np.float32), a, b, cells)
@@ -513,7 +513,7 @@ class EvidenceScale:
         )
 
 
-def scale(z: Array, cells: Sequence[Cell]) -> EvidenceScale:
+def scale(z: Array, cells: Sequence[_Cell]) -> EvidenceScale:
     """Effective numbers from the z (B, C) of labellings: symmetric in them.
 
     Of m independent normal |z|, the quantile of the largest at t has P(|Z| < quantile)^m = t. It
@@ -532,7 +532,7 @@ def scale(z: Array, cells: Sequence[Cell]) -> EvidenceScale:
 
 
 @dataclass(frozen=True, eq=False)
-class OmnibusTest:
+class _OmnibusTest:
     """The observed labelling among B others."""
 
     z: Array
@@ -551,9 +551,9 @@ class OmnibusTest:
         return float(self.adjusted.min())
 
 
-def calibrated(
+def _calibrated(
     every: Battery, count: int, rng: np.random.Generator, progress: Callable[[float], None]
-) -> OmnibusTest:
+) -> _OmnibusTest:
     """The observed labelling against `count` others."""
     slots = every.pools.labellings(count, rng)
     cells = every.cells
@@ -561,12 +561,12 @@ def calibrated(
     return against(np.concatenate([observed, every.labelled(slots, progress)]), cells)
 
 
-def against(z: NDArray[np.float32], cells: Sequence[Cell]) -> OmnibusTest:
+def against(z: NDArray[np.float32], cells: Sequence[_Cell]) -> _OmnibusTest:
     """The first of labellings (B + 1, C) among all of them."""
     comparable = scale(z, cells)
     evidence = comparable.evidence(z)
     adjusted = step_down(evidence[0], evidence[1:])
-    return OmnibusTest(z[0], evidence[0], adjusted, evidence[1:].max(axis=1), comparable)
+    return _OmnibusTest(z[0], evidence[0], adjusted, evidence[1:].max(axis=1), comparable)
 
 
 def step_down(seen: Array, nulls: Array) -> Array:

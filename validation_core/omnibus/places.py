@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core.omnibus.slots import mid_ranks
+from validation_core.omnibus.slots import _mid_ranks
 from validation_core.types import Array
 
 Mask = NDArray[np.bool_]
@@ -144,7 +144,7 @@ def _standard(values: Array) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class XFunctions:
+class _XFunctions:
     """Functions of the x of n rows: H columns that sums are taken with."""
 
     columns: NDArray[np.float32]
@@ -164,7 +164,7 @@ class XFunctions:
         others = sorted({int(axis) for axis in self.along if axis < 0}, reverse=True)
         return [*range(self.coordinates), *others]
 
-    def of(self, rows: NDArray[np.int64]) -> XFunctions:
+    def of(self, rows: NDArray[np.int64]) -> _XFunctions:
         """At some of the rows."""
         if np.array_equal(rows, np.arange(len(self.columns))):
             return self
@@ -174,7 +174,7 @@ class XFunctions:
         self,
         sums: NDArray[np.float32],
         whole: NDArray[np.float32],
-        weight: ContrastWeights,
+        weight: _ContrastWeights,
         one_sided: Mask,
     ) -> NDArray[np.float32]:
         """The largest standardised contrast (A, F, B) along each coordinate, products and balls.
@@ -201,7 +201,7 @@ class XFunctions:
         self,
         sums: NDArray[np.float32],
         whole: NDArray[np.float32],
-        weight: ContrastWeights,
+        weight: _ContrastWeights,
         one_sided: Mask,
     ) -> NDArray[np.float32]:
         """The largest contrast (C, F, B) of all stretches, those of one length at a time.
@@ -228,7 +228,7 @@ class XFunctions:
                 begin += count
         return best
 
-    def weights(self, variance: Array) -> ContrastWeights:
+    def weights(self, variance: Array) -> _ContrastWeights:
         """Variances of the sums, from those of features (F, n) in each row."""
         f = len(variance)
         blocks = self.coordinates * self.blocks
@@ -253,11 +253,11 @@ class XFunctions:
         good = (squares > _TINY * safe[:, None]) & (whole > _TINY)[:, None]
         other_scale = np.where(good, 1 / np.sqrt(np.where(good, squares, 1.0)), 0.0)
         turned = (by.transpose(1, 2, 0), scale.transpose(1, 2, 0), mean.T, other_scale.T)
-        return ContrastWeights(*(np.ascontiguousarray(array, np.float32) for array in turned))
+        return _ContrastWeights(*(np.ascontiguousarray(array, np.float32) for array in turned))
 
 
 @dataclass(frozen=True, eq=False)
-class ContrastWeights:
+class _ContrastWeights:
     """What turns sums into standardised contrasts."""
 
     share: NDArray[np.float32]
@@ -278,7 +278,7 @@ def _unsigned(contrasts: NDArray[np.float32], one_sided: Mask) -> None:
         np.abs(contrasts, out=contrasts, where=~one_sided[:, None])
 
 
-def affordable(n: int, coordinates: int, features: int, labellings: int) -> tuple[int, int]:
+def _affordable(n: int, coordinates: int, features: int, labellings: int) -> tuple[int, int]:
     """Blocks of each coordinate, and how many coordinates, that take no more than their time."""
 
     def seconds(c: int, g: int) -> float:
@@ -303,14 +303,14 @@ def _stretches(g: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return np.concatenate(first), np.concatenate(last)
 
 
-def places(values: Array, rng: np.random.Generator, blocks: int = _BLOCKS[0]) -> XFunctions:
+def places(values: Array, rng: np.random.Generator, blocks: int = _BLOCKS[0]) -> _XFunctions:
     """Functions of coordinates (n, C).
 
     Equal values stay together: a coordinate of few values has fewer blocks with rows in them.
     """
     n, c = values.shape
     g = max(2, min(blocks, n // _LEAST_ROWS))
-    rank = mid_ranks(values.T).T.astype(np.float64)
+    rank = _mid_ranks(values.T).T.astype(np.float64)
     r = np.sqrt(12) * (rank - 0.5)
     inside = np.zeros((n, c, g), np.float32)
     at = np.minimum((rank * g).astype(int), g - 1)
@@ -327,7 +327,7 @@ def places(values: Array, rng: np.random.Generator, blocks: int = _BLOCKS[0]) ->
         along += [-2] * discs.shape[1]
     parts = [inside.reshape(n, c * g), *(functions.astype(np.float32) for functions in smooth)]
     columns = np.concatenate(parts, axis=1)
-    return XFunctions(columns, c, g, *_stretches(g), np.array(along))
+    return _XFunctions(columns, c, g, *_stretches(g), np.array(along))
 
 
 def _balls(r: Array, rng: np.random.Generator) -> Array:

@@ -35,7 +35,7 @@ _OUT = 1e6  # sds: no point lies farther out
 
 
 @dataclass(frozen=True, eq=False)
-class Pools:
+class _Pools:
     """Which slots may play the truth of each row: slot numbers within the row's pool."""
 
     size: NDArray[np.int64]
@@ -87,12 +87,12 @@ class SlotRanks:
         return SlotRanks(self.of, self.which, self.u[..., rows], raw)
 
 
-def able(n: int) -> int:
+def _able(n: int) -> int:
     """Draws of each of n rows that may play the truth, at most: fewer where rows are many."""
     return max(_FEWEST, min(PLAYERS, _PLAYED // max(n, 1)))
 
 
-def players(k: int, most: int = PLAYERS) -> NDArray[np.int64]:
+def _players(k: int, most: int = PLAYERS) -> NDArray[np.int64]:
     """Columns of k draws that may play the truth, evenly spaced: chosen without a look at them.
 
     Neither end is nearer than the other, so that sorted draws have no bias.
@@ -103,7 +103,7 @@ def players(k: int, most: int = PLAYERS) -> NDArray[np.int64]:
 
 def ranked(n: int, k: int, d: int) -> NDArray[np.int64]:
     """Columns of k draws that truths are ranked among: all, or of large tables some."""
-    return players(k, max(_FEWEST, _RANKED // (n * d)))
+    return _players(k, max(_FEWEST, _RANKED // (n * d)))
 
 
 def halves(k: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -111,12 +111,12 @@ def halves(k: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return np.arange(0, k, 2), np.arange(1, k, 2)
 
 
-def pools_of(n: int, slots: int) -> Pools:
+def _pools_of(n: int, slots: int) -> _Pools:
     """Every row its own pool; the first slot is the truth."""
-    return Pools(np.full(n, slots), np.zeros(n, np.int32), np.arange(n) * slots)
+    return _Pools(np.full(n, slots), np.zeros(n, np.int32), np.arange(n) * slots)
 
 
-def mid_ranks(values: Array, columns: NDArray[np.int64] | None = None) -> NDArray[np.float32]:
+def _mid_ranks(values: Array, columns: NDArray[np.int64] | None = None) -> NDArray[np.float32]:
     """Mid-ranks u (..., C) in (0, 1) of values (..., P); equal values share one.
 
     Nothing is drawn to break ties: labellings, not a law of ranks, say what is unusual.
@@ -179,10 +179,10 @@ def norms(values: Array, points: Array | None = None) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class Slotted:
+class _Slotted:
     """A table's pools and the scores of their slots."""
 
-    pools: Pools
+    pools: _Pools
     scores: tuple[SlotRanks, ...]
     mean: Array
     """(N, D) of each row's pool: what q makes of x, alike whichever slot is the truth."""
@@ -190,14 +190,14 @@ class Slotted:
     """(N, D) variance within the pool."""
 
 
-def slotted(
+def _slotted(
     table: PosteriorTable,
     parameters: NDArray[np.int64],
     groups: NDArray[np.int64] | None = None,
     *,
     truths: bool = True,
     rows: NDArray[np.int64] | None = None,
-) -> Slotted:
+) -> _Slotted:
     """Every parameter's score and, of several parameters, that of their norm.
 
     Args:
@@ -217,7 +217,7 @@ def slotted(
         return _shared(table, parameters, groups, tested)
     n, k, _ = table.q.shape
     among = ranked(n, k, len(parameters)) if truths else np.arange(k)
-    chosen = players(len(among), able(n)) if truths else np.arange(len(among))
+    chosen = _players(len(among), _able(n)) if truths else np.arange(len(among))
     ahead = int(truths)
     values = np.empty(
         (n, ahead + len(among), len(parameters)), np.result_type(table.theta, table.q)
@@ -227,10 +227,10 @@ def slotted(
         values[:, 0] = table.theta[:, parameters]
         chosen = np.append(0, 1 + chosen)
     scores = _scores(values, parameters, chosen)
-    return Slotted(pools_of(n, len(chosen)), scores, *_moments(values))
+    return _Slotted(_pools_of(n, len(chosen)), scores, *_moments(values))
 
 
-def in_units(values: Array) -> Array:
+def _in_units(values: Array) -> Array:
     """Columns (..., C) that no square leaves the floats of, as they are or by a power of two."""
     large = np.abs(values).max(axis=tuple(range(values.ndim - 1)), initial=0.0).astype(np.float64)
     far = (large > 1e100) | ((large < 1e-100) & (large > 0))
@@ -242,7 +242,7 @@ def in_units(values: Array) -> Array:
 
 def _moments(values: Array) -> tuple[Array, Array]:
     """Mean and variance (n, D) of pools (n, P, D), in units of each column."""
-    own = in_units(values)
+    own = _in_units(values)
     return own.mean(axis=1, dtype=np.float64), own.var(axis=1, dtype=np.float64)
 
 
@@ -256,13 +256,13 @@ def _scores(
     for column in range(d):
         for begin in range(0, n, step):
             part = slice(begin, begin + step)
-            u[column, part] = mid_ranks(np.ascontiguousarray(values[part, :, column]), chosen)
+            u[column, part] = _mid_ranks(np.ascontiguousarray(values[part, :, column]), chosen)
     scores = [
         SlotRanks("theta", int(which), u[column].ravel())
         for column, which in enumerate(parameters)
     ]
     if d > 1:
-        scores.append(SlotRanks("norm", -1, mid_ranks(norms(values), chosen).ravel()))
+        scores.append(SlotRanks("norm", -1, _mid_ranks(norms(values), chosen).ravel()))
     return tuple(scores)
 
 
@@ -271,7 +271,7 @@ def _shared(
     parameters: NDArray[np.int64],
     groups: NDArray[np.int64],
     tested: NDArray[np.bool_],
-) -> Slotted:
+) -> _Slotted:
     """Pools of rows that share their draws: every tested truth of a group, then its draws."""
     n, k, _ = table.q.shape
     free = np.arange(k) if tested.all() else halves(k)[1]
@@ -284,7 +284,7 @@ def _shared(
     begin = 0
     for rows in rows_of:
         own = rows[tested[rows]]
-        draws = free[players(len(free), _most(len(rows)))]
+        draws = free[_players(len(free), _most(len(rows)))]
         among = table.q[rows[0]][draws] if len(draws) or len(own) else table.q[rows[0]][:1]
         values = np.concatenate([table.theta[own], among])[None, :, parameters]
         chosen = np.arange(values.shape[1])
@@ -298,7 +298,7 @@ def _shared(
         SlotRanks(some[0].of, some[0].which, np.concatenate([score.u for score in some]))
         for some in zip(*parts, strict=True)
     )
-    return Slotted(Pools(size, observed, first, tuple(shared)), joined, mean, spread)
+    return _Slotted(_Pools(size, observed, first, tuple(shared)), joined, mean, spread)
 
 
 def _most(rows: int) -> int:
@@ -306,8 +306,8 @@ def _most(rows: int) -> int:
     return PLAYERS if rows == 1 else max(_FEWEST, _POOLED - rows)
 
 
-def of_rows(
-    name: str, pools: Pools, rows: NDArray[np.int64], values: Array, *, ratio: bool = False
+def _of_rows(
+    name: str, pools: _Pools, rows: NDArray[np.int64], values: Array, *, ratio: bool = False
 ) -> SlotRanks:
     """A score that is known at some rows.
 
@@ -320,7 +320,7 @@ def of_rows(
     """
     u = np.full(pools.total, np.nan, np.float32)
     places = pools.first[rows][:, None] + np.arange(values.shape[1])
-    u[places] = mid_ranks(values)
+    u[places] = _mid_ranks(values)
     raw = None
     if ratio:
         raw = np.full(pools.total, np.nan, np.float32)

@@ -45,7 +45,7 @@ def datatree(diagnosis: Diagnosis, upload: Upload) -> bytes:
     """
     import xarray  # here: most who import a report want no netCDF
 
-    u = pit(diagnosis, upload)
+    u = _pit(diagnosis, upload)
     safe = variables(upload.names)
     arrays: dict[str, Any]
     places: dict[str, Any] = {"chain": np.arange(1), "draw": np.arange(u.shape[1])}
@@ -77,7 +77,7 @@ def datatree(diagnosis: Diagnosis, upload: Upload) -> bytes:
     return buffer.getvalue()
 
 
-def pit(diagnosis: Diagnosis, upload: Upload) -> Array:
+def _pit(diagnosis: Diagnosis, upload: Upload) -> Array:
     """Randomised ranks of each parameter (D, N): those that SBC tested, where it ran.
 
     Raises:

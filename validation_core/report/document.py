@@ -25,7 +25,7 @@ from validation_core.narrow import narrow
 from validation_core.report import drawings, sections
 from validation_core.report import numbers as noted
 from validation_core.report.numbers import as_json, dumps, library_versions, text
-from validation_core.report.sections import FigurePlaces, Section, Told, read_line, slug, table
+from validation_core.report.sections import _FigurePlaces, _Section, _Told, read_line, slug, table
 from validation_core.types import Array
 
 __all__ = ["LIMIT", "html", "read_line"]
@@ -69,8 +69,8 @@ def html(
     when = made or datetime.now(UTC)
     chosen_panels = _registered(answers) if panels is None else panels
     for most in _ROWS:
-        context = Told(
-            diagnosis, answers, chosen_panels, path, noted.clean_notes(notes), when, most
+        context = _Told(
+            diagnosis, answers, chosen_panels, path, noted._clean_notes(notes), when, most
         )
         written = sections.written(context)
         size = sum(len(section.body.encode("utf-8", "replace")) for section in written.sections)
@@ -83,10 +83,10 @@ def _registered(answers: Answers) -> Sequence[Question[Any]]:
     return QUESTIONS if answers else ()
 
 
-def _filled(told: Told, written: sections.Written, draws: Mapping[str, Array] | None) -> str:
+def _filled(told: _Told, written: sections._Written, draws: Mapping[str, Array] | None) -> str:
     """The document with as much of its figures, numbers and draws as there is room for."""
-    own = drawings.trusted(drawings.own("report.js"))
-    bare = _document(told, [*written.sections, Section("", "", "")], own, "")
+    own = drawings._trusted(drawings.own("report.js"))
+    bare = _document(told, [*written.sections, _Section("", "", "")], own, "")
     room = LIMIT - len(bare.encode("utf-8", "replace")) - 4_000
     numbers = _numbers(told, int(_SHARE * room))
     room -= len(numbers.body.encode("utf-8", "replace"))
@@ -95,17 +95,17 @@ def _filled(told: Told, written: sections.Written, draws: Mapping[str, Array] | 
     raw = _draws(draws, room)
     data = f'<script type="text/plain" id="figures">{fitted.packed}</script>'
     asides = [f'<p class="aside">{escape(fitted.said)}</p>'] if fitted.said else []
-    end = Section("numbers", "Numbers and data", "".join([*asides, numbers.body, raw]))
+    end = _Section("numbers", "Numbers and data", "".join([*asides, numbers.body, raw]))
     return _document(told, [*written.sections, end], own, data)
 
 
-def _document(told: Told, written: Sequence[Section], own: drawings.Script, data: str) -> str:
+def _document(told: _Told, written: Sequence[_Section], own: drawings._Script, data: str) -> str:
     title = f"{sections.headline(told.found)} · {told.path}"
-    return framed(title, "Posterior report", written, own, data)
+    return _framed(title, "Posterior report", written, own, data)
 
 
-def framed(
-    title: str, kind: str, written: Sequence[Section], own: drawings.Script, data: str
+def _framed(
+    title: str, kind: str, written: Sequence[_Section], own: drawings._Script, data: str
 ) -> str:
     """Sections as a document of its own: contents, plotly.js, and what runs in it.
 
@@ -116,7 +116,7 @@ def framed(
         own: the script.
         data: of the figures, as markup.
     """
-    plotly = drawings.plotly()
+    plotly = drawings._plotly()
     # Only these scripts, and nothing fetched: what a user named can neither run nor call home.
     policy = (
         f"default-src 'none'; script-src {own.digest} {plotly.digest}; "
@@ -153,7 +153,7 @@ def framed(
     )
 
 
-def _numbers(told: Told, room: int) -> Section:
+def _numbers(told: _Told, room: int) -> _Section:
     """The JSON, in plain text where it is short, else packed, else a word that it is too long."""
     written = as_json(told.found, told.answers)
     if len(written) <= min(_JSON, room):
@@ -161,17 +161,17 @@ def _numbers(told: Told, room: int) -> Section:
         inside = written.replace("<", "\\u003c")
         kind = "application/json"
     else:
-        inside, kind = drawings.packed(written.encode()), "text/plain"
+        inside, kind = drawings._packed(written.encode()), "text/plain"
     if len(inside.encode()) > room:
         size = len(written.encode()) / 1e6
         sentence = f"Every number as JSON takes {size:.1f} MB and does not fit into this file."
-        return Section("", "", f'<p class="aside">{sentence} It is a file of its own.</p>')
+        return _Section("", "", f'<p class="aside">{sentence} It is a file of its own.</p>')
     body = (
         "<p>Every number of this report as JSON, with what it was made with.</p>"
         '<p><button type="button" data-save="json">Save the JSON</button></p>'
         f'<script type="{kind}" id="json">{inside}</script>'
     )
-    return Section("", "", body)
+    return _Section("", "", body)
 
 
 def _draws(draws: Mapping[str, Array] | None, room: int) -> str:
@@ -216,29 +216,29 @@ def sheet(
         tables: rows by heading.
         numbers: everything as plain values, saved as JSON by a button.
     """
-    places = FigurePlaces()
+    places = _FigurePlaces()
     first = "".join(f"<p>{escape(paragraph)}</p>" for paragraph in lead)
-    written = [Section("verdict", "", f"<h1>{escape(title)}</h1>{first}")]
+    written = [_Section("verdict", "", f"<h1>{escape(title)}</h1>{first}")]
     for name, several in groupby(figures, lambda drawn: drawn.title.partition(":")[0]):
-        written.append(Section(slug(name), name, places.of(several)))
+        written.append(_Section(slug(name), name, places.of(several)))
     written += [
-        Section(slug(name), name, table(rows, _SHEET_ROWS)) for name, rows in tables.items()
+        _Section(slug(name), name, table(rows, _SHEET_ROWS)) for name, rows in tables.items()
     ]
     facts = "".join(
         f"<tr><th>{escape(name)}</th><td>{escape(version)}</td></tr>"
         for name, version in library_versions().items()
     )
-    packed = drawings.packed(dumps(numbers).encode())
+    packed = drawings._packed(dumps(numbers).encode())
     end = (
         '<p><button type="button" data-save="json">Save every number as JSON</button></p>'
         f'<script type="text/plain" id="json" data-name="{slug(title)}.json">{packed}</script>'
         f'<div class="scroll"><table class="facts">{facts}</table></div>'
     )
-    own = drawings.trusted(drawings.own("report.js"))
-    bare = framed(title, title, [*written, Section("numbers", "Numbers", end)], own, "")
+    own = drawings._trusted(drawings.own("report.js"))
+    bare = _framed(title, title, [*written, _Section("numbers", "Numbers", end)], own, "")
     fitted = drawings.fit(places.figures, LIMIT - len(bare.encode()) - _RESERVE)
     if fitted.said:
         end = f'<p class="aside">{escape(fitted.said)}</p>{end}'
     data = f'<script type="text/plain" id="figures">{fitted.packed}</script>'
-    whole = framed(title, title, [*written, Section("numbers", "Numbers", end)], own, data)
+    whole = _framed(title, title, [*written, _Section("numbers", "Numbers", end)], own, data)
     return text(whole)

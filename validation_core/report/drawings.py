@@ -16,29 +16,29 @@ import orjson
 import plotly.graph_objects as go
 
 
-class Script(NamedTuple):
+class _Script(NamedTuple):
     """A script with the fingerprint by which a content security policy lets it run."""
 
     text: str
     digest: str
 
 
-def packed(content: bytes, *, level: int = 9) -> str:
+def _packed(content: bytes, *, level: int = 9) -> str:
     """Gzip in base64; the same bytes always give the same text."""
     return base64.b64encode(gzip.compress(content, level, mtime=0)).decode()
 
 
-def trusted(source: str) -> Script:
+def _trusted(source: str) -> _Script:
     """A script that a policy names by its SHA-256."""
     digest = base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()
-    return Script(source, f"'sha256-{digest}'")
+    return _Script(source, f"'sha256-{digest}'")
 
 
 @lru_cache(maxsize=1)
-def plotly() -> Script:
+def _plotly() -> _Script:
     """plotly.js, packed: 4.8 MB as 1.9; the digest is of what it unpacks to."""
     script = resources.files("plotly").joinpath("package_data", "plotly.min.js").read_bytes()
-    return Script(packed(script), trusted(script.decode()).digest)
+    return _Script(_packed(script), _trusted(script.decode()).digest)
 
 
 @lru_cache(maxsize=2)
@@ -54,7 +54,7 @@ _SQUEEZE = 8  # nothing worth drawing gets smaller than this: longer text is not
 _OPTIONS = orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS
 
 
-class Fitted(NamedTuple):
+class _Fitted(NamedTuple):
     """Figures that fit into the room they were given."""
 
     packed: str
@@ -64,7 +64,7 @@ class Fitted(NamedTuple):
     """What was left out, in a sentence; empty where nothing was."""
 
 
-def fit(figures: Sequence[go.Figure], room: int) -> Fitted:
+def fit(figures: Sequence[go.Figure], room: int) -> _Fitted:
     """The figures in at most `room` characters.
 
     Where they do not fit, every trace keeps evenly spaced points, fewer and fewer; where even that
@@ -75,9 +75,9 @@ def fit(figures: Sequence[go.Figure], room: int) -> Fitted:
         written = _dump([_thin(chart, most) for chart in charts])
         if len(written) > _SQUEEZE * room:
             continue
-        text = packed(written, level=6)
+        text = _packed(written, level=6)
         if len(text) <= room:
-            return Fitted(text, len(charts), _said(most) if most else "")
+            return _Fitted(text, len(charts), _said(most) if most else "")
     return _some([_thin(chart, _POINTS[-1]) for chart in charts], room)
 
 
@@ -88,18 +88,18 @@ def _said(most: int) -> str:
     )
 
 
-def _some(drawn: list[dict[str, Any]], room: int) -> Fitted:
+def _some(drawn: list[dict[str, Any]], room: int) -> _Fitted:
     """The first figures, as many as fit."""
     low, high = 0, len(drawn)
     while low < high:
         middle = (low + high + 1) // 2
-        fits = len(packed(_dump(drawn[:middle]), level=6)) <= room
+        fits = len(_packed(_dump(drawn[:middle]), level=6)) <= room
         low, high = (middle, high) if fits else (low, middle - 1)
     sentence = (
         f"To keep this file small, the last {len(drawn) - low} of {len(drawn)} figures were left "
         f"out, and the others are drawn with at most {_POINTS[-1]} points of each trace."
     )
-    return Fitted(packed(_dump(drawn[:low]), level=6), low, sentence)
+    return _Fitted(_packed(_dump(drawn[:low]), level=6), low, sentence)
 
 
 def _dump(drawn: list[dict[str, Any]]) -> bytes:

@@ -178,7 +178,7 @@ def save_notes(store: Store, digest: str, words: str) -> None:
             f"Notes have at most {LONGEST:,} characters; got {len(words):,}. Shorten them, or "
             f"keep the rest elsewhere."
         )
-    cleaned = clean_notes(words)
+    cleaned = _clean_notes(words)
     if cleaned:
         meta = {"label": "Notes on an uploaded table", "text": cleaned}
         store.save("notes", digest, {}, spec="notes", meta=meta)
@@ -186,7 +186,7 @@ def save_notes(store: Store, digest: str, words: str) -> None:
         store.delete("notes", digest)
 
 
-def clean_notes(words: str) -> str:
+def _clean_notes(words: str) -> str:
     """Printable text with its line breaks, and no blank ends."""
     lines = text(words).replace("\r\n", "\n").replace("\r", "\n").replace("\t", "    ")
     characters = (c for c in lines if c == "\n" or not unicodedata.category(c).startswith("C"))

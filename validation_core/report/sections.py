@@ -96,7 +96,7 @@ _LISTED = 20  # warnings and notes of a file that are shown
 _METHOD_COLUMNS = ("Test", "Statistic", "Value", "p", "p, adjusted", "Draws of p", "Draws of q")
 
 
-class Told(NamedTuple):
+class _Told(NamedTuple):
     """What a report is about."""
 
     found: Diagnosis
@@ -109,7 +109,7 @@ class Told(NamedTuple):
     """Of a table, the most that is shown."""
 
 
-class Section(NamedTuple):
+class _Section(NamedTuple):
     """A part with its anchor and its heading."""
 
     name: str
@@ -117,15 +117,15 @@ class Section(NamedTuple):
     body: str
 
 
-class Written(NamedTuple):
+class _Written(NamedTuple):
     """All sections, and the figures that they have left places for."""
 
-    sections: list[Section]
+    sections: list[_Section]
     figures: list[go.Figure]
 
 
 @dataclass
-class FigurePlaces:
+class _FigurePlaces:
     """Where figures go: each is put in turn, and drawn by its number when the file is opened."""
 
     figures: list[go.Figure] = field(default_factory=list)
@@ -155,24 +155,24 @@ class FigurePlaces:
         )
 
 
-def written(told: Told) -> Written:
+def written(told: _Told) -> _Written:
     """Verdict, notes, each panel in turn, each test, what was read, methods, what it was made
     with."""
-    places = FigurePlaces()
-    sections = [Section("verdict", "Verdict", "".join(_verdict(told)))]
+    places = _FigurePlaces()
+    sections = [_Section("verdict", "Verdict", "".join(_verdict(told)))]
     if told.notes:
         lines = escape(told.notes).replace("\n", "<br>")
-        sections.append(Section("notes", "Notes", f'<p class="notes">{lines}</p>'))
+        sections.append(_Section("notes", "Notes", f'<p class="notes">{lines}</p>'))
     for panel in told.panels:
         body = "".join(_panel(told, panel, places))
-        sections.append(Section(f"panel-{slug(panel.name)}", panel.title, body))
+        sections.append(_Section(f"panel-{slug(panel.name)}", panel.title, body))
     sections += [
-        Section("tests", "Each test", "".join(_tests(told, places))),
-        Section("table", "What was read", "".join(_read(told))),
-        Section("methods", "Methods", "".join(_methods(told))),
-        Section("made", "How this was made", _made(told)),
+        _Section("tests", "Each test", "".join(_tests(told, places))),
+        _Section("table", "What was read", "".join(_read(told))),
+        _Section("methods", "Methods", "".join(_methods(told))),
+        _Section("made", "How this was made", _made(told)),
     ]
-    return Written(sections, places.figures)
+    return _Written(sections, places.figures)
 
 
 def headline(found: Diagnosis) -> str:
@@ -195,7 +195,7 @@ def read_line(diagnosis: Diagnosis) -> str:
     return f"{summary}{lost}. Level {100 * diagnosis.alpha:.3g}%, seed {diagnosis.seed}."
 
 
-def _verdict(told: Told) -> Iterator[str]:
+def _verdict(told: _Told) -> Iterator[str]:
     diagnosis = told.found
     state = slug(
         diagnosis.verdict if headline(diagnosis) == diagnosis.verdict.capitalize() else "pending"
@@ -244,7 +244,7 @@ def _row(record: Record, found: Diagnosis) -> dict[str, Any]:
     return dict(zip(_METHOD_COLUMNS, cells, strict=True))
 
 
-def _panel(told: Told, panel: Question[Any], places: FigurePlaces) -> Iterator[str]:
+def _panel(told: _Told, panel: Question[Any], places: _FigurePlaces) -> Iterator[str]:
     panel_answer = told.answers.get(panel.name)
     if panel_answer is None:
         why = panel.obstacle(told.found.upload)
@@ -261,7 +261,7 @@ def _panel(told: Told, panel: Question[Any], places: FigurePlaces) -> Iterator[s
     yield f"<details><summary>Code</summary><pre><code>{escape(python)}</code></pre></details>"
 
 
-def _tests(told: Told, places: FigurePlaces) -> Iterator[str]:
+def _tests(told: _Told, places: _FigurePlaces) -> Iterator[str]:
     diagnosis = told.found
     for record in diagnosis.records:
         drawings = pictures(record, alpha=diagnosis.alpha, names=diagnosis.upload.names)
@@ -291,7 +291,7 @@ def _parameters(found: Diagnosis) -> list[dict[str, Any]]:
     ]
 
 
-def _read(told: Told) -> Iterator[str]:
+def _read(told: _Told) -> Iterator[str]:
     upload = told.found.upload
     yield f"<p>{escape(read_line(told.found))}</p>"
     names = ", ".join(upload.names[:_LISTED]) + (
@@ -304,7 +304,7 @@ def _read(told: Told) -> Iterator[str]:
         yield f'<p class="aside">And {len(remarks) - _LISTED:,} remarks more, in the JSON.</p>'
 
 
-def _methods(told: Told) -> Iterator[str]:
+def _methods(told: _Told) -> Iterator[str]:
     rests = (
         "p-values are adjusted by Holm over the tests that ran"
         if told.found.claims is None
@@ -328,7 +328,7 @@ def _methods(told: Told) -> Iterator[str]:
     yield "</dl>"
 
 
-def _made(told: Told) -> str:
+def _made(told: _Told) -> str:
     diagnosis = told.found
     facts = {
         "File": told.path,

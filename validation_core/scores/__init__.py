@@ -66,11 +66,11 @@ def _tied(score: Score, draws: PosteriorTable, truth: Array) -> TableScores:
         scored = score(rows, np.repeat(draws.x[part], k, axis=0))
         both[:, part, 1:] = np.atleast_2d(scored).reshape(len(truth), -1, k)
         slots = np.concatenate([draws.theta[part, None], draws.q[part]], axis=1)
-        both[:, part] = share_ties(slots, both[:, part])
+        both[:, part] = _share_ties(slots, both[:, part])
     return TableScores(both[..., 0], both[..., 1:])
 
 
-def share_ties(inputs: Array, scores: Array) -> Array:
+def _share_ties(inputs: Array, scores: Array) -> Array:
     """Scores (..., n, J) of inputs (n, J, C), those of equal inputs of one row made one.
 
     The first of them, which is the truth's where that comes first. What a matrix product rounds
@@ -110,7 +110,7 @@ def _first_equal(words: np.ndarray) -> np.ndarray:
     return leaders
 
 
-class Trained(Protocol):
+class _Trained(Protocol):
     """A network as it is kept; one that scores has `at(beta) -> Score` as well."""
 
     @property
@@ -172,11 +172,11 @@ class Recipe(Specification):
 
     def learn_all(
         self, data: Sequence[Any], seeds: Sequence[int], report: Report | None = None
-    ) -> Sequence[Trained]:
+    ) -> Sequence[_Trained]:
         """One network for each set of data and seed."""
         raise NotImplementedError(f"{type(self).__name__} learns nothing yet")
 
-    def read(self, arrays: Mapping[str, Array], *, seconds: float, device: str) -> Trained:
+    def read(self, arrays: Mapping[str, Array], *, seconds: float, device: str) -> _Trained:
         """What `Trained.arrays` gave."""
         raise NotImplementedError(f"{type(self).__name__} reads nothing back yet")
 

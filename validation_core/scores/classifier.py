@@ -19,7 +19,7 @@ from validation_core.learn.stored import Arrays, StoredNetwork
 from validation_core.narrow import narrowed
 from validation_core.rng import stream
 from validation_core.sampling import TrainingSet
-from validation_core.scores import Recipe, share_ties
+from validation_core.scores import Recipe, _share_ties
 from validation_core.types import Array, Benchmark, Joint, PosteriorTable, TableScores
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class Classifier(Recipe, spec="classifier"):
         self, data: Sequence[TrainingSet], seeds: Sequence[int], report: Report | None = None
     ) -> list[TrainedClassifier]:
         """One classifier for each set of data and seed, as one batch."""
-        return learn_all(data, self, seeds, report)
+        return _learn_all(data, self, seeds, report)
 
     def read(self, arrays: Arrays, *, seconds: float, device: str) -> TrainedClassifier:
         """What `TrainedClassifier.arrays` gave."""
@@ -106,7 +106,7 @@ class TableClassifier(Recipe, spec="table_classifier"):
         self, data: Sequence[TrainingSet], seeds: Sequence[int], report: Report | None = None
     ) -> list[TrainedClassifier]:
         """As its recipe does."""
-        return learn_all(data, self.recipe, seeds, report)
+        return _learn_all(data, self.recipe, seeds, report)
 
     def read(self, arrays: Arrays, *, seconds: float, device: str) -> TrainedClassifier:
         """What `TrainedClassifier.arrays` gave."""
@@ -144,17 +144,17 @@ class TrainedClassifier(StoredNetwork):
         """Held-out AUC, for lists of networks."""
         return {"auc": self.auc}
 
-    def at(self, beta: float = 0.0) -> Logit:
+    def at(self, beta: float = 0.0) -> _Logit:
         """The score of psi_beta = (1 - beta) psi_trained + beta psi_initial, exactly."""
-        return Logit(self, (beta,))
+        return _Logit(self, (beta,))
 
     def grid(self, betas: Sequence[float], rows: Joint) -> Array:
         """Logits (len(betas), n) of the same rows at every beta."""
-        return Logit(self, tuple(betas)).all(rows.theta, rows.x)
+        return _Logit(self, tuple(betas)).all(rows.theta, rows.x)
 
 
 @dataclass(frozen=True, eq=False)
-class Logit:
+class _Logit:
     """The logit of a trained classifier at one beta or several."""
 
     classifier: TrainedClassifier
@@ -190,7 +190,7 @@ class Logit:
             )  # (rows, K + 1, D + M)
             flat = z.reshape(-1, z.shape[-1])
             passes = [forward(flat[i : i + size])[0] for i in range(0, len(flat), size)]
-            g = share_ties(z[:, :, :d], np.concatenate(passes).reshape(-1, k + 1))
+            g = _share_ties(z[:, :, :d], np.concatenate(passes).reshape(-1, k + 1))
             truth[part], draw_logits[part] = g[:, 0], g[:, 1:]
         return TableScores(truth[None], draw_logits[None])
 
@@ -247,10 +247,10 @@ def learn(
     device: str | None = None,
 ) -> TrainedClassifier:
     """Train one classifier on `data`; the seed fixes its start and the order of rows."""
-    return learn_all([data], recipe, [seed], report, device)[0]
+    return _learn_all([data], recipe, [seed], report, device)[0]
 
 
-def learn_all(
+def _learn_all(
     data: Sequence[TrainingSet],
     recipe: Classifier,
     seeds: Sequence[int],

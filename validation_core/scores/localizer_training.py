@@ -22,7 +22,7 @@ from validation_core.learn.standardizer import Standardizer, moments, robust, wh
 from validation_core.learn.stored import GIVEN, StoredNetwork
 from validation_core.learn.training import Report, descend
 from validation_core.rng import stream
-from validation_core.scores import share_ties
+from validation_core.scores import _share_ties
 from validation_core.scores.localizer import STARTS, Anchors, Embedding, Localizer
 from validation_core.types import Array, PosteriorTable, TableScores
 
@@ -45,7 +45,7 @@ _SCALING = 0.9
 
 
 @dataclass(frozen=True, eq=False)
-class LocalizerFrame:
+class _LocalizerFrame:
     """z = (theta - shift) @ linear and (x - x_shift) / x_scale: affine, from q's draws alone.
 
     No true theta enters it, so that what is measured in it on the anchors is still fair.
@@ -71,7 +71,7 @@ class LocalizerFrame:
         return self.shift + np.asarray(z, np.float64) @ np.linalg.inv(self.linear)
 
     @classmethod
-    def fit(cls, draws: PosteriorTable, *, whiten: bool) -> LocalizerFrame:
+    def fit(cls, draws: PosteriorTable, *, whiten: bool) -> _LocalizerFrame:
         """Robust scales of q's draws and of x; `whiten` turns q's spread at an x into a sphere.
 
         A ball then is q's own ellipsoid at a typical x: a wrong width or a wrong correlation
@@ -95,14 +95,14 @@ def _whitened(z: Array) -> NDArray[np.float64]:
     return whitener(off, tail=_TAIL, ridge=_RIDGE, unit=False)
 
 
-def centre_parameters(recipe: Localizer, m: int, d: int, rng: np.random.Generator) -> Parameters:
+def _centre_parameters(recipe: Localizer, m: int, d: int, rng: np.random.Generator) -> Parameters:
     """A network of x that says 0 nearly everywhere, and a linear map of x beside it."""
     parameters = nets.perceptron(rng, [m, *[recipe.hidden] * recipe.layers, d])
     parameters[f"bias{recipe.layers}"] *= 0
     return {**parameters, "linear": np.zeros((m, d), np.float32), "shift": np.zeros(d, np.float32)}
 
 
-def embedding_parameters(kind: Embedding, d: int, rng: np.random.Generator) -> Parameters:
+def _embedding_parameters(kind: Embedding, d: int, rng: np.random.Generator) -> Parameters:
     """What phi begins with: `mlp` a random map, `residual` and `fourier` the identity."""
     if kind == "identity":
         return {}
@@ -118,12 +118,12 @@ def embedding_parameters(kind: Embedding, d: int, rng: np.random.Generator) -> P
     }
 
 
-def centre_at(parameters: Tensors, x: Tensor) -> Tensor:
+def _centre_at(parameters: Tensors, x: Tensor) -> Tensor:
     """theta_l(x) in the frame: x (n, M) to (n, D)."""
     return nets.forward(parameters, x) + torch.addmm(parameters["shift"], x, parameters["linear"])
 
 
-def embed(kind: Embedding, parameters: Tensors, z: Tensor) -> Tensor:
+def _embed(kind: Embedding, parameters: Tensors, z: Tensor) -> Tensor:
     """phi of places in the frame: (n, D) to (n, D)."""
     if kind == "identity":
         return z
@@ -135,39 +135,39 @@ def embed(kind: Embedding, parameters: Tensors, z: Tensor) -> Tensor:
     return z + nets.forward(parameters, torch.cat([torch.sin(angle), torch.cos(angle)], dim=1))
 
 
-def optimiser(recipe: Localizer, centre: Tensors, phi: Tensors, steps: int) -> Adam:
+def _optimiser(recipe: Localizer, centre: Tensors, phi: Tensors, steps: int) -> Adam:
     """Adam with a rate for each network: along a cosine to 0, or constant as in the paper."""
     groups = [(centre.values(), recipe.lr), (phi.values(), recipe.lr_embedding)]
     return Adam(groups, over=steps if recipe.keep_best else None)
 
 
-class AnchorRows(NamedTuple):
+class _AnchorRows(NamedTuple):
     """Anchors in the frame: theta (n, D), x (n, M), q (n, K, D)."""
 
     theta: Tensor
     x: Tensor
     q: Tensor
 
-    def take(self, which: NDArray[np.intp], draws: NDArray[np.intp] | slice) -> AnchorRows:
+    def take(self, which: NDArray[np.intp], draws: NDArray[np.intp] | slice) -> _AnchorRows:
         """Some anchors and some of their draws."""
         rows = torch.from_numpy(which)
-        return AnchorRows(self.theta[rows], self.x[rows], self.q[rows][:, draws])
+        return _AnchorRows(self.theta[rows], self.x[rows], self.q[rows][:, draws])
 
 
-def in_frame(frame: LocalizerFrame, draws: PosteriorTable, device: str) -> AnchorRows:
+def _in_frame(frame: _LocalizerFrame, draws: PosteriorTable, device: str) -> _AnchorRows:
     """A table's rows as tensors in a frame."""
     arrays = (frame.theta(draws.theta), frame.x(draws.x), frame.theta(draws.q))
-    return AnchorRows(*(torch.from_numpy(array).to(device) for array in arrays))
+    return _AnchorRows(*(torch.from_numpy(array).to(device) for array in arrays))
 
 
 def distances(
-    recipe: Localizer, centre: Tensors, phi: Tensors, rows: AnchorRows
+    recipe: Localizer, centre: Tensors, phi: Tensors, rows: _AnchorRows
 ) -> tuple[Tensor, Tensor]:
     """Distances of the truth (n,) and of q's draws (n, K) from their centres."""
     n, k, d = rows.q.shape
-    at = centre_at(centre, rows.x)
+    at = _centre_at(centre, rows.x)
     z = torch.cat([at, rows.theta, rows.q.reshape(-1, d)])
-    mapped = embed(recipe.embedding, phi, z)  # in one pass: small ones cost as much
+    mapped = _embed(recipe.embedding, phi, z)  # in one pass: small ones cost as much
     middle, truth, draws = mapped[:n], mapped[n : 2 * n], mapped[2 * n :].reshape(n, k, -1)
     # The small number keeps the root's slope finite where a point is the centre.
     return (
@@ -177,7 +177,7 @@ def distances(
 
 
 def ranks(
-    recipe: Localizer, centre: Tensors, phi: Tensors, rows: AnchorRows
+    recipe: Localizer, centre: Tensors, phi: Tensors, rows: _AnchorRows
 ) -> NDArray[np.float64]:
     """Mid-ranks (n,) of the truth among at most 200 draws; no tie is broken while training."""
     few = rows._replace(q=rows.q[:, :_CHECK_DRAWS])
@@ -185,7 +185,7 @@ def ranks(
     step = max(1, _POINTS // max(1, few.q.shape[1]))
     with torch.no_grad():
         for i in range(0, len(few.theta), step):
-            part = AnchorRows(*(tensor[i : i + step] for tensor in few))
+            part = _AnchorRows(*(tensor[i : i + step] for tensor in few))
             truth, draws = distances(recipe, centre, phi, part)
             below = (draws < truth[:, None]).sum(1) + 0.5 * (draws == truth[:, None]).sum(1)
             parts.append((below + 0.5) / (draws.shape[1] + 1))
@@ -193,14 +193,14 @@ def ranks(
 
 
 def distance(
-    recipe: Localizer, centre: Tensors, phi: Tensors, parts: Sequence[AnchorRows]
+    recipe: Localizer, centre: Tensors, phi: Tensors, parts: Sequence[_AnchorRows]
 ) -> float:
     """Kolmogorov distance of the ranks of all these anchors from uniform."""
     u = np.concatenate([ranks(recipe, centre, phi, part) for part in parts])
     return float(statistics.ks(u).statistic)
 
 
-def w2(u: Tensor) -> Tensor:
+def _w2(u: Tensor) -> Tensor:
     """Squared 2-Wasserstein distance of ranks u (n,) from the uniform grid (i - 1/2) / n.
 
     In one dimension the optimal plan sorts: exact, and the limit of twice Sinkhorn's divergence
@@ -209,7 +209,7 @@ def w2(u: Tensor) -> Tensor:
     return (torch.sort(u).values - _grid(u)).square().mean()
 
 
-def sinkhorn(u: Tensor) -> Tensor:
+def _sinkhorn(u: Tensor) -> Tensor:
     """Debiased Sinkhorn divergence of ranks u (n,) from the grid, at cost |a - b|^2 / 2.
 
     Chen, Bansal, Scott, CoLT, Algorithm 1, through geomloss. Tends to w2(u) / 2.
@@ -229,7 +229,7 @@ def _grid(u: Tensor) -> Tensor:
     return (torch.arange(n, device=u.device, dtype=u.dtype) + 0.5) / n
 
 
-def soft_ranks(truth: Tensor, draws: Tensor, tau: float) -> Tensor:
+def _soft_ranks(truth: Tensor, draws: Tensor, tau: float) -> Tensor:
     """Ranks (n,) of the truth's distance (n,) among its draws' (n, K), with a gradient.
 
     Forward the exact rank, ties counting half, so that a phi that has collapsed earns 1/2;
@@ -260,7 +260,7 @@ class TrainedLocalizer(StoredNetwork):
     phi: Parameters
     initial_centre: Parameters
     initial_phi: Parameters
-    frame: LocalizerFrame
+    frame: _LocalizerFrame
     history: Mapping[str, NDArray[np.floating]]
     """step, train, held (KS distances of the ranks) and w2 (of the training ranks) at each check;
     start_origin, start_mean, start_blur: KS of each start on all anchors (nan: not tried)."""
@@ -308,7 +308,7 @@ class LocalizerDistance:
     embedding: Embedding
     centre_parameters: Parameters
     phi_parameters: Parameters
-    frame: LocalizerFrame
+    frame: _LocalizerFrame
 
     def __call__(self, theta: Array, x: Array) -> Array:
         """Distances (n,) of parameters theta (n, D) from the centres at x (n, M)."""
@@ -328,7 +328,7 @@ class LocalizerDistance:
             far = _lengths(phi - centre[part, None])
             slots = np.concatenate([draws.theta[part, None], q], axis=1)
             both = np.concatenate([truth[part, None], far], axis=1)
-            draw_distances[part] = share_ties(slots, both)[:, 1:]
+            draw_distances[part] = _share_ties(slots, both)[:, 1:]
         return TableScores(truth[None], draw_distances[None])
 
     def centre(self, x: Array) -> Array:
@@ -349,11 +349,11 @@ class LocalizerDistance:
         if self.embedding == "identity":
             return z
         tensors = nets.tensors(self.phi_parameters, "cpu")
-        return _passes(lambda part: embed(self.embedding, tensors, part), z)
+        return _passes(lambda part: _embed(self.embedding, tensors, part), z)
 
     def _centres(self, x: Array) -> NDArray[np.float32]:
         tensors = nets.tensors(self.centre_parameters, "cpu")
-        return _passes(lambda part: centre_at(tensors, part), self.frame.x(x))
+        return _passes(lambda part: _centre_at(tensors, part), self.frame.x(x))
 
 
 def _passes(network: Callable[[Tensor], Tensor], rows: NDArray[np.float32]) -> Any:
@@ -396,12 +396,12 @@ def learn(
     """Train one localizer; the seed fixes its start and the order of anchors and draws."""
     began = time.perf_counter()
     where = nets.pick_device(device)
-    frame = LocalizerFrame.fit(data.learn, whiten=recipe.whiten)
-    rows, watch = (in_frame(frame, part, where) for part in (data.learn, data.watch))
+    frame = _LocalizerFrame.fit(data.learn, whiten=recipe.whiten)
+    rows, watch = (_in_frame(frame, part, where) for part in (data.learn, data.watch))
     d, m = rows.theta.shape[1], rows.x.shape[1]
     rng = stream(seed, "localizer")
-    centre = centre_parameters(recipe, m, d, rng)
-    phi = embedding_parameters(recipe.embedding, d, rng)
+    centre = _centre_parameters(recipe, m, d, rng)
+    phi = _embedding_parameters(recipe.embedding, d, rng)
     total = max(1, _blur_steps(recipe, rows) + recipe.steps * recipe.stages)
     done = 0
 
@@ -445,7 +445,7 @@ class _Stage:
     """The steps of one training, and what was seen on the way."""
 
     def __init__(
-        self, recipe: Localizer, start: _Start, rows: AnchorRows, watch: AnchorRows, device: str
+        self, recipe: Localizer, start: _Start, rows: _AnchorRows, watch: _AnchorRows, device: str
     ) -> None:
         self.recipe, self.rows, self.watch = recipe, rows, watch
         self.start = start
@@ -456,22 +456,22 @@ class _Stage:
         self.checks: list[tuple[float, float, float, float]] = []
 
     def run(
-        self, data: Anchors, frame: LocalizerFrame, rng: np.random.Generator, tell: _Tell
+        self, data: Anchors, frame: _LocalizerFrame, rng: np.random.Generator, tell: _Tell
     ) -> None:
         """Take the steps of the recipe, looking at all anchors on the way."""
         steps = self.recipe.steps
         interval = max(1, -(-steps // CHECKS))
         self._check(0)
-        adam = optimiser(self.recipe, self.centre, self.phi, steps)
+        adam = _optimiser(self.recipe, self.centre, self.phi, steps)
         batches = ([self._batch(data, frame, rng)] for _ in range(steps))
         for step, _ in enumerate(descend(adam, batches, self._loss), 1):
             due = step % interval == 0 or step == steps
             tell(step, self._check(step) if due else {})
 
-    def _loss(self, rows: AnchorRows) -> Tensor:
+    def _loss(self, rows: _AnchorRows) -> Tensor:
         truth, draws = distances(self.recipe, self.centre, self.phi, rows)
-        u = soft_ranks(truth, draws, self.recipe.tau)
-        return -(w2(u) if self.recipe.divergence == "w2" else sinkhorn(u))
+        u = _soft_ranks(truth, draws, self.recipe.tau)
+        return -(_w2(u) if self.recipe.divergence == "w2" else _sinkhorn(u))
 
     @property
     def kept(self) -> int:
@@ -496,12 +496,14 @@ class _Stage:
         self.snapshots = [(centre, phi) for centre, _ in self.snapshots]
         return self
 
-    def _batch(self, data: Anchors, frame: LocalizerFrame, rng: np.random.Generator) -> AnchorRows:
+    def _batch(
+        self, data: Anchors, frame: _LocalizerFrame, rng: np.random.Generator
+    ) -> _AnchorRows:
         recipe = self.recipe
         if data.more is not None:
             few = recipe.draws_step or recipe.draws
             anchors = data.more(recipe.batch, few, rng)
-            return in_frame(frame, anchors, self.rows.x.device.type)
+            return _in_frame(frame, anchors, self.rows.x.device.type)
         n, k = self.rows.q.shape[:2]
         everything = slice(None)
         draws = (
@@ -513,7 +515,7 @@ class _Stage:
     def _check(self, step: int) -> dict[str, float]:
         self.snapshots.append((nets.arrays(self.centre), nets.arrays(self.phi)))
         u = ranks(self.recipe, self.centre, self.phi, self.rows)
-        train, away = float(statistics.ks(u).statistic), float(w2(torch.from_numpy(u)))
+        train, away = float(statistics.ks(u).statistic), float(_w2(torch.from_numpy(u)))
         held_out = distance(self.recipe, self.centre, self.phi, [self.watch])
         self.checks.append((float(step), train, held_out, away))
         return {"step": float(step), "train": train, "held": held_out}
@@ -560,8 +562,8 @@ def _choose(
     recipe: Localizer,
     centre: Parameters,
     phi: Parameters,
-    rows: AnchorRows,
-    watch: AnchorRows,
+    rows: _AnchorRows,
+    watch: _AnchorRows,
     seed: int,
     tell: _Tell,
 ) -> tuple[_Start, _Start | None, dict[str, NDArray[np.floating]]]:
@@ -580,10 +582,10 @@ def _choose(
 
     candidates, blur = [judged("origin", centre, phi)], None
     if recipe.start == "best":
-        mean = at_mean(centre, rows, watch, stream(seed, "start"))
+        mean = _at_mean(centre, rows, watch, stream(seed, "start"))
         candidates.append(judged("mean", mean, phi))
         if _blur_steps(recipe, rows):
-            parameters = blurred(recipe, mean, phi, rows, stream(seed, "blur"), tell)
+            parameters = _blurred(recipe, mean, phi, rows, stream(seed, "blur"), tell)
             blur = judged("blur", *parameters)
     best = max(candidates, key=lambda start: start.excess)
     return (
@@ -593,17 +595,17 @@ def _choose(
     )
 
 
-def _blur_steps(recipe: Localizer, rows: AnchorRows) -> int:
+def _blur_steps(recipe: Localizer, rows: _AnchorRows) -> int:
     """Steps that the blurred start takes; none without an embedding to learn or draws to blur."""
     able = recipe.start == "best" and recipe.embedding != "identity" and rows.q.shape[1] > 1
     return recipe.blur_steps if able else 0
 
 
-def blurred(
+def _blurred(
     recipe: Localizer,
     centre: Parameters,
     phi: Parameters,
-    rows: AnchorRows,
+    rows: _AnchorRows,
     rng: np.random.Generator,
     tell: _Tell,
 ) -> tuple[Parameters, Parameters]:
@@ -614,11 +616,11 @@ def blurred(
     """
     where = rows.x.device.type
     own_centre, own_phi = (nets.learnable(part, where) for part in (centre, phi))
-    adam = optimiser(recipe, own_centre, own_phi, recipe.blur_steps)
+    adam = _optimiser(recipe, own_centre, own_phi, recipe.blur_steps)
     n, k, d = rows.q.shape
     half = min(recipe.draws_step or k, k) // 2
 
-    def batches() -> Iterator[list[AnchorRows]]:
+    def batches() -> Iterator[list[_AnchorRows]]:
         for _ in range(recipe.blur_steps):
             batch = rows.take(rng.permutation(n)[: recipe.batch], rng.permutation(k)[: 2 * half])
             noise = recipe.blur * rng.standard_normal((len(batch.x), half, d))
@@ -627,18 +629,18 @@ def blurred(
             # The truth's own place in these rows is not looked at.
             yield [batch._replace(theta=q[:, 0], q=q)]
 
-    def loss(batch: AnchorRows) -> Tensor:
+    def loss(batch: _AnchorRows) -> Tensor:
         _, far = distances(recipe, own_centre, own_phi, batch)
         noisy, clean = far[:, :half].reshape(-1), far[:, half:].repeat_interleave(half, dim=0)
-        return -soft_ranks(noisy, clean, recipe.tau).mean()
+        return -_soft_ranks(noisy, clean, recipe.tau).mean()
 
     for step, _ in enumerate(descend(adam, batches(), loss), 1):
         tell(step, {})
     return nets.arrays(own_centre), nets.arrays(own_phi)
 
 
-def at_mean(
-    centre: Parameters, rows: AnchorRows, watch: AnchorRows, rng: np.random.Generator
+def _at_mean(
+    centre: Parameters, rows: _AnchorRows, watch: _AnchorRows, rng: np.random.Generator
 ) -> Parameters:
     """A centre at q's median at each x: a ridge of x, and a network where that falls short."""
     target, held_target = (part.q.median(dim=1).values for part in (rows, watch))
@@ -676,10 +678,10 @@ def _fitted(
 
     def error() -> float:
         with torch.no_grad():
-            return float((centre_at(tensors, held_x) - held_y).square().mean())
+            return float((_centre_at(tensors, held_x) - held_y).square().mean())
 
     def loss(which: Tensor) -> Tensor:
-        return (centre_at(tensors, x[which]) - y[which]).square().mean()
+        return (_centre_at(tensors, x[which]) - y[which]).square().mean()
 
     best, least = start, _ENOUGH * error()
     batches = ([torch.from_numpy(rng.permutation(len(x))[:256])] for _ in range(_STEPS))

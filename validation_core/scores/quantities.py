@@ -36,7 +36,7 @@ _MOST = 1 << 28  # scores of one table: a GiB of float32
 
 
 @dataclass(frozen=True, eq=False)
-class SlotPoints:
+class _SlotPoints:
     """The truth, first, and q's draws at each x: theta (n, 1 + K, D), x (n, M)."""
 
     theta: Array
@@ -84,20 +84,20 @@ class _Quantity(NamedTuple):
     help: str
     labels: Callable[[Sequence[str]], list[str]]
     """Names of its quantities from those of the parameters."""
-    of: Callable[[SlotPoints], Array]
+    of: Callable[[_SlotPoints], Array]
     """Its quantities (S, n, 1 + K) of truth and draws, which must enter them alike."""
     rows: bool = False
     """Whether a row has its value whatever other rows there are at its x."""
 
 
-def _norm(at: SlotPoints) -> Array:
+def _norm(at: _SlotPoints) -> Array:
     total = np.zeros(at.standard.shape[1:])
     for coordinate in at.standard:  # in one order for truth and draws, so that equal points tie
         total += coordinate * coordinate
     return total[None]
 
 
-def _products(at: SlotPoints) -> Array:
+def _products(at: _SlotPoints) -> Array:
     pairs = combinations(at.standard, 2)
     products = [first * other for first, other in pairs]
     return np.stack(products) if products else np.empty((0, *at.standard.shape[1:]))
@@ -118,7 +118,7 @@ QUANTITIES: Mapping[str, _Quantity] = {
     LOG_Q: _Quantity(
         "the estimator's own log density, where it has one",
         lambda names: ["log q"],
-        SlotPoints.densities,
+        _SlotPoints.densities,
         rows=True,
     ),
 }
@@ -168,7 +168,7 @@ class Quantities:
                 f"{tied[0]} is measured among the truth and q's draws at one x; got rows by "
                 "themselves; score a table (scores.apply)"
             )
-        at = SlotPoints(theta[:, None], x, self.log_q)
+        at = _SlotPoints(theta[:, None], x, self.log_q)
         return np.concatenate([QUANTITIES[name].of(at)[..., 0] for name in self.names])
 
     def table(self, draws: PosteriorTable) -> TableScores:
@@ -191,7 +191,7 @@ class Quantities:
         for first in range(0, n, step):
             part = slice(first, first + step)
             together = np.concatenate([draws.theta[part, None], draws.q[part]], axis=1)
-            at = SlotPoints(together, draws.x[part], self.log_q)
+            at = _SlotPoints(together, draws.x[part], self.log_q)
             quantities = np.concatenate([QUANTITIES[name].of(at) for name in self.names])
             truth[:, part], scored[:, part] = quantities[..., 0], quantities[..., 1:]
         return TableScores(truth, scored)

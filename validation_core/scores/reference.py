@@ -117,7 +117,7 @@ class _TrainedReferences(StoredNetwork):
     low: Float  # (D,)
     width: Float  # (D,)
     salt: Words  # (1,)
-    mean: Mean | None
+    mean: _Mean | None
     """Of theta in the unit box."""
     seconds: float = 0.0
     device: str = "cpu"
@@ -213,7 +213,7 @@ def distances(theta: Array, references: Array, metric: Metric) -> Float:
 
 
 @dataclass(frozen=True, eq=False)
-class Mean:
+class _Mean:
     """E[theta | x], linear or quadratic in x: (n, M) to (n, D)."""
 
     x_shift: Float  # (M,)
@@ -232,7 +232,7 @@ class Mean:
         return (features - self.shift) / self.scale @ self.coefficients + self.offset
 
 
-def fit(theta: Float, x: Array) -> Mean:
+def fit(theta: Float, x: Array) -> _Mean:
     """Learn from the first rows of theta (n, D) and x (n, M), n >= 2."""
     theta, raw = theta[:ROWS], np.asarray(x[:ROWS], np.float64)
     x_shift, x_scale = moments(raw)
@@ -250,7 +250,7 @@ def fit(theta: Float, x: Array) -> Mean:
         weights[:, better] = coefficients[:, better]
         error = np.minimum(error, with_products)
     r2 = 1 - error / positive(theta.var(0))
-    return Mean(x_shift, x_scale, shift, scale, weights, offset, np.sqrt(error), r2)
+    return _Mean(x_shift, x_scale, shift, scale, weights, offset, np.sqrt(error), r2)
 
 
 def _ridge(features: Float, theta: Float) -> tuple[Float, Float]:

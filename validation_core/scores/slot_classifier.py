@@ -18,7 +18,7 @@ from validation_core.types import Array, Benchmark, PosteriorTable
 if TYPE_CHECKING:
     from validation_core.learn.stored import Arrays
     from validation_core.learn.training import Report
-    from validation_core.scores.slot_classifier_training import TrainedSlotClassifier
+    from validation_core.scores.slot_classifier_training import _TrainedSlotClassifier
 
 
 Net = Literal["quadratic", "paper"]
@@ -113,17 +113,17 @@ class SlotClassifier(Recipe, spec="scorer"):
 
     def learn_all(
         self, data: Sequence[PosteriorTable], seeds: Sequence[int], report: Report | None = None
-    ) -> list[TrainedSlotClassifier]:
+    ) -> list[_TrainedSlotClassifier]:
         """One slot classifier for each table and seed, in turn."""
         from validation_core.scores.slot_classifier_training import learn
 
         return [learn(draws, self, seed, report) for draws, seed in zip(data, seeds, strict=True)]
 
-    def read(self, arrays: Arrays, *, seconds: float, device: str) -> TrainedSlotClassifier:
+    def read(self, arrays: Arrays, *, seconds: float, device: str) -> _TrainedSlotClassifier:
         """What `TrainedSlotClassifier.arrays` gave."""
-        from validation_core.scores.slot_classifier_training import TrainedSlotClassifier
+        from validation_core.scores.slot_classifier_training import _TrainedSlotClassifier
 
-        return TrainedSlotClassifier.read(arrays, seconds=seconds, device=device)
+        return _TrainedSlotClassifier.read(arrays, seconds=seconds, device=device)
 
 
 # ---- What it sees of (theta, x): standardised, or whitened about q's mean given x ----
@@ -139,7 +139,7 @@ _MOST = 512  # products: beyond, only those of a coordinate with itself and with
 
 
 @dataclass(frozen=True, eq=False)
-class Inputs:
+class _Inputs:
     """z = ((theta - shift) / scale - x A) W and x's own scale: from q's draws and x alone."""
 
     theta_shift: Float  # (D,)
@@ -171,7 +171,7 @@ class Inputs:
         return inputs, _products(z, known)
 
     @classmethod
-    def fit(cls, draws: PosteriorTable, *, whiten: bool) -> Inputs:
+    def fit(cls, draws: PosteriorTable, *, whiten: bool) -> _Inputs:
         """Robust scales; `whiten` removes q's linear mean given x and makes its spread a sphere.
 
         Products of coordinates become features with it.

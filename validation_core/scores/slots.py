@@ -164,7 +164,7 @@ _NUMBERS = 1 << 19  # of slots, or of distances, at a time: bounds memory
 _SCALED = 1 << 20  # numbers of q's draws that the scale of theta is taken from
 
 
-class Seen(NamedTuple):
+class _Seen(NamedTuple):
     """Features of the scored slots of some rows, the truth in slot 0."""
 
     own: Single
@@ -180,7 +180,7 @@ class Seen(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class SlotFeatures:
+class _SlotFeatures:
     """Scales, and which parameters and directions of x are seen: fixed before any test row."""
 
     parameters: NDArray[np.int64]  # (P,)
@@ -194,11 +194,11 @@ class SlotFeatures:
     context: int
     """Slots of a row, the first ones, among which neighbours are sought."""
 
-    def __call__(self, draws: PosteriorTable, most: int) -> Seen:
+    def __call__(self, draws: PosteriorTable, most: int) -> _Seen:
         """Features of the truth and of the first `most` draws at each x."""
         parts = [self.piece(draws, rows, most) for rows in self.pieces(draws)]
         own = np.concatenate([part.own for part in parts], axis=1)
-        return Seen(own, np.concatenate([part.x for part in parts], axis=1))
+        return _Seen(own, np.concatenate([part.x for part in parts], axis=1))
 
     def pieces(self, draws: PosteriorTable) -> Iterator[slice]:
         """Rows that are worked on together."""
@@ -206,7 +206,7 @@ class SlotFeatures:
         step = max(1, _NUMBERS // (min(k + 1, self.whole) * len(self.parameters)))
         return (slice(first, first + step) for first in range(0, n, step))
 
-    def piece(self, draws: PosteriorTable, rows: slice, most: int) -> Seen:
+    def piece(self, draws: PosteriorTable, rows: slice, most: int) -> _Seen:
         """Features of some rows."""
         sides = draws.theta[rows][:, self.parameters], draws.q[rows, : self.whole - 1]
         theta = np.concatenate([sides[0][:, None], sides[1][:, :, self.parameters]], axis=1)
@@ -215,11 +215,11 @@ class SlotFeatures:
         np.clip(theta, -_FAR, _FAR, out=theta)
         z = np.ascontiguousarray(np.moveaxis(theta, 2, 0))  # (P, r, K + 1)
         scored = min(most, z.shape[2] - 1) + 1
-        alone, white, norm = among(z, scored)
-        own = [alone, white, norm, near(z, scored, self.context), *_products(alone, white)]
+        alone, white, norm = _among(z, scored)
+        own = [alone, white, norm, _near(z, scored, self.context), *_products(alone, white)]
         features = np.clip(np.concatenate([*own, z[:, :, :scored]]), -_CLIP, _CLIP)
         data = Standardizer(self.x_shift, self.x_scale, _CLIP)(draws.x[rows]) @ self.axes
-        return Seen(features.astype(np.float32), data.T.astype(np.float32))
+        return _Seen(features.astype(np.float32), data.T.astype(np.float32))
 
     def chance(self, slots: int) -> Float:
         """With which a tree asks for each of `Seen.rows`, where a row has so many slots.
@@ -233,7 +233,7 @@ class SlotFeatures:
         return np.concatenate(parts) / len(parts)
 
 
-def fit(draws: PosteriorTable, *, whole: int, context: int) -> SlotFeatures:
+def fit(draws: PosteriorTable, *, whole: int, context: int) -> _SlotFeatures:
     """What is seen, by the rows of a learning half.
 
     Args:
@@ -251,7 +251,7 @@ def fit(draws: PosteriorTable, *, whole: int, context: int) -> SlotFeatures:
     if x.shape[1] > _DATA:
         data = Standardizer(x_shift, x_scale, _CLIP)(x)
         axes = np.linalg.svd(data - data.mean(axis=0), full_matrices=False)[2][:_DATA].T
-    return SlotFeatures(parameters, shift, scale, x_shift, x_scale, axes, whole, context)
+    return _SlotFeatures(parameters, shift, scale, x_shift, x_scale, axes, whole, context)
 
 
 def _most_off(draws: PosteriorTable, whole: int) -> NDArray[np.int64]:
@@ -271,7 +271,7 @@ def _most_off(draws: PosteriorTable, whole: int) -> NDArray[np.int64]:
     return np.sort(np.argsort(-off, kind="stable")[:_PARAMETERS])
 
 
-def among(z: Float, scored: int) -> tuple[Float, Float, Float]:
+def _among(z: Float, scored: int) -> tuple[Float, Float, Float]:
     """Standardised (P, r, A), whitened (P, r, A) and norm (1, r, A) of slots z (P, r, K + 1).
 
     By mean, sd and Cholesky factor of the *other* slots, as downdates of rank one from all: with
@@ -317,7 +317,7 @@ def _solved(lower: Float, d: Float) -> Float:
     return w
 
 
-def near(z: Float, scored: int, context: int) -> Float:
+def _near(z: Float, scored: int, context: int) -> Float:
     """Log distances (J, r, A) of slots z (P, r, K + 1) to their 3rd, 7th and 16th nearest others.
 
     In sds of all slots. All that are scored are among the `context` first: each lacks itself

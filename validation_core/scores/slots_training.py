@@ -18,12 +18,12 @@ from validation_core.rng import stream
 from validation_core.scores.slot_classifier_training import (
     PARAMETERS,
     Flat,
-    Objective,
-    from_vector,
-    initial_parameters,
-    to_vector,
+    _from_vector,
+    _initial_parameters,
+    _Objective,
+    _to_vector,
 )
-from validation_core.scores.slots import Seen, SlotFeatures, Slots, fit
+from validation_core.scores.slots import Slots, _Seen, _SlotFeatures, fit
 from validation_core.statistics import slots
 from validation_core.types import Array, PosteriorTable, TableScores
 
@@ -47,7 +47,7 @@ _ROWS = 1 << 13  # answered at a time: what stays in a core's cache
 
 
 @dataclass(frozen=True, kw_only=True)
-class Growth:
+class _Growth:
     """How a tree grows."""
 
     cuts: int
@@ -59,7 +59,7 @@ class Growth:
 
 
 @dataclass(frozen=True, eq=False)
-class Forest:
+class _Forest:
     """Nodes of all trees, one after another: a row above the cut goes to `child` + 1."""
 
     feature: NDArray[np.int16]  # (nodes,)
@@ -89,7 +89,7 @@ class Forest:
         return total / np.float32(max(1, len(self.root[which])))
 
     @classmethod
-    def of(cls, trees: Sequence[GrownTree]) -> Forest:
+    def of(cls, trees: Sequence[_GrownTree]) -> _Forest:
         """Trees one after another."""
         sizes = np.array([len(tree.feature) for tree in trees])
         root = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int32)
@@ -103,7 +103,7 @@ class Forest:
         )
 
 
-class GrownTree(NamedTuple):
+class _GrownTree(NamedTuple):
     """One tree's nodes, level by level; children count from its root."""
 
     feature: NDArray[np.int16]
@@ -129,8 +129,8 @@ class _Cuts(NamedTuple):
 
 
 def grow(
-    columns: Single, truth: NDArray[np.bool_], how: Growth, rng: np.random.Generator
-) -> GrownTree:
+    columns: Single, truth: NDArray[np.bool_], how: _Growth, rng: np.random.Generator
+) -> _GrownTree:
     """One tree of features (F, n), of which `truth` (n,) says the class."""
     n = len(truth)
     counted = np.where(truth, _TRUTH, 1.0)
@@ -157,7 +157,7 @@ def grow(
         first += nodes
     truths, draws = _classes(np.concatenate(total))
     value = (heavy * truths + _PULL / 2) / (heavy * truths + draws + _PULL)
-    return GrownTree(
+    return _GrownTree(
         np.concatenate(feature).astype(np.int16),
         np.concatenate(cut).astype(np.float32),
         np.concatenate(child).astype(np.int32),
@@ -177,7 +177,7 @@ def _cuts(
     counted: Float,
     level: _Level,
     heavy: float,
-    how: Growth,
+    how: _Growth,
     rng: np.random.Generator,
 ) -> _Cuts:
     """The best of a few cuts drawn at each node: that of least Gini impurity."""
@@ -244,8 +244,8 @@ _CLEAR = 0.005  # nats below the best at which weaker penalties are not tried
 class TrainedSlots(StoredNetwork):
     """What it sees of a slot, trees and network, and what they weigh."""
 
-    frame: SlotFeatures
-    forest: Forest | None
+    frame: _SlotFeatures
+    forest: _Forest | None
     network: Mapping[str, Array] | None
     weights: Float
     """(2,): of the trees' log odds and of the network's score; 0 where one is not used."""
@@ -302,12 +302,12 @@ class _WithinScore:
         for rows in frame.pieces(draws):
             scores = self._scores(frame.piece(draws, rows, most))
             theta = np.concatenate([draws.theta[rows][:, None], draws.q[rows, :most]], axis=1)
-            out[rows] = tied(scores, theta)
+            out[rows] = _tied(scores, theta)
         # The mean ratio over a row's slots is 1: a constant of the row, which ranks do not see.
         out -= logsumexp(out, axis=1, keepdims=True) - np.log(most + 1)
         return TableScores(out[None, :, 0], out[None, :, 1:])
 
-    def _scores(self, seen: Seen) -> Float:
+    def _scores(self, seen: _Seen) -> Float:
         """(n, A)."""
         trained = self.trained
         total = np.full(seen.own.shape[1:], trained.numbers[0])
@@ -320,7 +320,7 @@ class _WithinScore:
         return total
 
 
-def tied(scores: Float, theta: Array) -> Float:
+def _tied(scores: Float, theta: Array) -> Float:
     """Scores (n, A) where equal slots theta (n, A, D) of a row have equal ones, to the bit.
 
     A matrix product may round equal rows differently by their place.
@@ -382,14 +382,18 @@ def learn(
 
 
 def _grown(
-    seen: Seen, frame: SlotFeatures, recipe: Slots, rng: np.random.Generator, report: Report | None
-) -> tuple[Forest, Float]:
+    seen: _Seen,
+    frame: _SlotFeatures,
+    recipe: Slots,
+    rng: np.random.Generator,
+    report: Report | None,
+) -> tuple[_Forest, Float]:
     """Trees, and the log odds (n, A) that those which have not seen a row give its slots."""
     n, count = seen.own.shape[1:]
     columns = seen.rows()  # (F, n A)
     truth = np.zeros((n, count), np.bool_)
     truth[:, 0] = True
-    how = Growth(
+    how = _Growth(
         cuts=recipe.cuts,
         chance=frame.chance(1 + min(recipe.k, recipe.whole - 1)),
         leaf=max(5, min(recipe.leaf, n * count // _FEWEST_LEAVES)),
@@ -398,17 +402,17 @@ def _grown(
     each = recipe.trees // recipe.folds
     own = rng.spawn(recipe.folds)
     log_odds = np.empty((n, count))
-    grown: list[GrownTree] = []
+    grown: list[_GrownTree] = []
     for i in range(recipe.folds):
         stay = np.repeat(fold != i, count)
         near = np.ascontiguousarray(columns[:, stay])
         some = [grow(near, truth.ravel()[stay], how, own[i]) for _ in range(each)]
-        answers = Forest.of(some)(np.ascontiguousarray(columns[:, ~stay].T))
+        answers = _Forest.of(some)(np.ascontiguousarray(columns[:, ~stay].T))
         log_odds[fold == i] = _logit(answers).reshape(-1, count)
         grown += some
         if report:
             report(0.7 * (i + 1) / recipe.folds, {})
-    return Forest.of(grown), log_odds
+    return _Forest.of(grown), log_odds
 
 
 def _weights(held: Float, kind: slots.Kind) -> tuple[Float, float]:
@@ -444,7 +448,7 @@ class _Fitted(NamedTuple):
     penalty: float
 
 
-def _network_scores(arrays: Mapping[str, Array], parameters: int, seen: Seen) -> Float:
+def _network_scores(arrays: Mapping[str, Array], parameters: int, seen: _Seen) -> Float:
     """g (n, A) of features: standardised ones beside their squares, and tanh units that see x.
 
     `arrays` is what `_Fitted.arrays` holds; so many of the features, the last, are theta.
@@ -456,21 +460,21 @@ def _network_scores(arrays: Mapping[str, Array], parameters: int, seen: Seen) ->
 
 
 def _fit_network(
-    seen: Seen, frame: SlotFeatures, kind: slots.Kind, rng: np.random.Generator
+    seen: _Seen, frame: _SlotFeatures, kind: slots.Kind, rng: np.random.Generator
 ) -> _Fitted:
     """Folds of simulations choose the penalty, all simulations fit."""
     inputs, linear = _inputs(seen, len(frame.parameters))
     (shift, scale), (linear_shift, linear_scale) = moments(inputs), moments(linear)
     inputs, linear = (inputs - shift) / scale, (linear - linear_shift) / linear_scale
-    initial = initial_parameters(inputs.shape[-1], linear.shape[-1], _HIDDEN, rng)
+    initial = _initial_parameters(inputs.shape[-1], linear.shape[-1], _HIDDEN, rng)
     initial["weight"] /= np.sqrt(np.float32(inputs.shape[-1]))  # many inputs: no saturated start
     fold = rng.permutation(np.arange(len(inputs)) % _NETWORK_FOLDS)
 
-    def part(which: NDArray[np.bool_]) -> Objective:
-        return Objective(inputs[which], linear[which], kind, initial)
+    def part(which: NDArray[np.bool_]) -> _Objective:
+        return _Objective(inputs[which], linear[which], kind, initial)
 
     pairs = [(part(fold != i), part(fold == i)) for i in range(_NETWORK_FOLDS)]
-    starts = [to_vector(initial) for _ in pairs]
+    starts = [_to_vector(initial) for _ in pairs]
     tried: list[tuple[float, list[Flat]]] = []
     for penalty in _PENALTIES:
         # A weaker penalty goes on from where the stronger one ended.
@@ -486,7 +490,7 @@ def _fit_network(
     held_scores = np.empty(inputs.shape[:2])
     for i, vector in enumerate(tried[best][1]):
         out = fold == i
-        held_scores[out] = _answers(from_vector(vector, initial), inputs[out], linear[out])
+        held_scores[out] = _answers(_from_vector(vector, initial), inputs[out], linear[out])
     # A penalty is a prior, whose weight beside more simulations is less.
     share = 1 - 1 / _NETWORK_FOLDS
     vector = part(fold >= 0).minimum(tried[best][1][0], share * _PENALTIES[best], _STEPS)
@@ -496,10 +500,10 @@ def _fit_network(
         "linear_shift": linear_shift,
         "linear_scale": linear_scale,
     }
-    return _Fitted({**from_vector(vector, initial), **scales}, held_scores, _PENALTIES[best])
+    return _Fitted({**_from_vector(vector, initial), **scales}, held_scores, _PENALTIES[best])
 
 
-def _inputs(seen: Seen, parameters: int) -> tuple[Float, Float]:
+def _inputs(seen: _Seen, parameters: int) -> tuple[Float, Float]:
     """What the units see (n, A, P) and what is added up (n, A, F)."""
     own = np.moveaxis(seen.own[:-parameters], 0, 2).astype(np.float64)
     theta = np.moveaxis(seen.own[-parameters:], 0, 2)

@@ -17,8 +17,8 @@ from validation_core.types import Array, Benchmark, Joint, PosteriorTable, TwoSa
 if TYPE_CHECKING:
     from validation_core.learn.stored import Arrays
     from validation_core.learn.training import Report
-    from validation_core.scores.witness_search import TrainedSearch
-    from validation_core.scores.witness_training import TrainedEnsemble
+    from validation_core.scores.witness_search import _TrainedSearch
+    from validation_core.scores.witness_training import _TrainedEnsemble
 
 
 Engine = Literal["ensemble", "flaml", "autogluon"]
@@ -68,23 +68,23 @@ class Witness(Recipe, spec="witness"):
     def cost(self) -> float:
         return 2.6
 
-    def sample(self, benchmark: Benchmark, gamma: float, rng: np.random.Generator) -> WitnessRows:
+    def sample(self, benchmark: Benchmark, gamma: float, rng: np.random.Generator) -> _WitnessRows:
         """Independent rows of p and of q."""
-        return of_blocks(sampling.blocks(benchmark, gamma, self.n, self.n, rng))
+        return _of_blocks(sampling.blocks(benchmark, gamma, self.n, self.n, rng))
 
-    def of_table(self, draws: PosteriorTable, rng: np.random.Generator) -> WitnessRows:
+    def of_table(self, draws: PosteriorTable, rng: np.random.Generator) -> _WitnessRows:
         """The truths of a table and its draws of q."""
         del rng  # the folds are dealt at learning
-        return of_table(draws)
+        return _of_table(draws)
 
-    def of_blocks(self, blocks: TwoSamples, rng: np.random.Generator) -> WitnessRows:
+    def of_blocks(self, blocks: TwoSamples, rng: np.random.Generator) -> _WitnessRows:
         """Two plain samples."""
         del rng
-        return of_blocks(blocks)
+        return _of_blocks(blocks)
 
     def learn_all(
-        self, data: Sequence[WitnessRows], seeds: Sequence[int], report: Report | None = None
-    ) -> list[TrainedEnsemble] | list[TrainedSearch]:
+        self, data: Sequence[_WitnessRows], seeds: Sequence[int], report: Report | None = None
+    ) -> list[_TrainedEnsemble] | list[_TrainedSearch]:
         """One witness for each set of rows and seed, in turn.
 
         Raises:
@@ -105,15 +105,15 @@ class Witness(Recipe, spec="witness"):
 
     def read(
         self, arrays: Arrays, *, seconds: float, device: str
-    ) -> TrainedEnsemble | TrainedSearch:
+    ) -> _TrainedEnsemble | _TrainedSearch:
         """What `arrays` of a trained one gave."""
         if self.engine == "ensemble":
-            from validation_core.scores.witness_training import TrainedEnsemble
+            from validation_core.scores.witness_training import _TrainedEnsemble
 
-            return TrainedEnsemble.read(arrays, seconds=seconds, device=device)
-        from validation_core.scores.witness_search import TrainedSearch
+            return _TrainedEnsemble.read(arrays, seconds=seconds, device=device)
+        from validation_core.scores.witness_search import _TrainedSearch
 
-        return TrainedSearch.read(arrays, library=self.engine, seconds=seconds, device=device)
+        return _TrainedSearch.read(arrays, library=self.engine, seconds=seconds, device=device)
 
 
 # ---- What a witness learns from, and what its members give ----
@@ -132,7 +132,7 @@ _MOST = 20_000  # rows of q that a table offers: bounds memory and time
 
 
 @dataclass(frozen=True, eq=False)
-class WitnessRows:
+class _WitnessRows:
     """Training rows of p and of q; rows of one group share an x and never part between folds."""
 
     p: Joint
@@ -142,7 +142,7 @@ class WitnessRows:
 
 
 @dataclass(frozen=True, eq=False)
-class WitnessRegression:
+class _WitnessRegression:
     """A regression: z (n, d) in robust sds, y (n,) = +-1/2, weight (n,) of sum 1, fold (n,)."""
 
     z: Float
@@ -168,7 +168,7 @@ class WitnessRegression:
         return sd if sd > _TINY else 0.0
 
 
-class MemberFit(NamedTuple):
+class _MemberFit(NamedTuple):
     """One member: what it predicts of rows it did not learn from, and itself as arrays."""
 
     held: NDArray[np.float64]
@@ -179,7 +179,7 @@ class MemberFit(NamedTuple):
     """The model of all rows."""
 
 
-def of_blocks(blocks: TwoSamples) -> WitnessRows:
+def _of_blocks(blocks: TwoSamples) -> _WitnessRows:
     """Rows of two independent samples: each its own group.
 
     Raises:
@@ -192,10 +192,10 @@ def of_blocks(blocks: TwoSamples) -> WitnessRows:
             f"{FOLDS} inner folds share; got {n_p} and {n_q}. Bring more."
         )
     groups = np.arange(n_p + n_q)
-    return WitnessRows(blocks.p, blocks.q, groups[:n_p], groups[n_p:])
+    return _WitnessRows(blocks.p, blocks.q, groups[:n_p], groups[n_p:])
 
 
-def of_table(draws: PosteriorTable) -> WitnessRows:
+def _of_table(draws: PosteriorTable) -> _WitnessRows:
     """A table's rows: the truths, and all draws of q (fewer of each x in very long tables).
 
     Learning may share x between the classes; a fold held out shares none with those learnt from.
@@ -211,7 +211,7 @@ def of_table(draws: PosteriorTable) -> WitnessRows:
         )
     count = min(k, max(1, _MOST // n))
     groups = np.arange(n)
-    return WitnessRows(
+    return _WitnessRows(
         p=Joint(draws.theta, draws.x),
         q=Joint(draws.q[:, :count].reshape(-1, d), np.repeat(draws.x, count, axis=0)),
         group_p=groups,
@@ -219,19 +219,19 @@ def of_table(draws: PosteriorTable) -> WitnessRows:
     )
 
 
-def regressed(
-    rows: WitnessRows, shift: Array, scale: Array, rng: np.random.Generator
-) -> WitnessRegression:
+def _regressed(
+    rows: _WitnessRows, shift: Array, scale: Array, rng: np.random.Generator
+) -> _WitnessRegression:
     """The regression of these rows; `rng` deals the groups into folds."""
     z = np.concatenate([scaled(part.theta, part.x, shift, scale) for part in (rows.p, rows.q)])
     n_p, n_q = len(rows.p), len(rows.q)
     y = np.repeat([0.5, -0.5], [n_p, n_q])
     # Kuebler et al., Section 3.2: weights that make the classes count alike.
     weight = np.repeat([0.5 / n_p, 0.5 / n_q], [n_p, n_q])
-    return WitnessRegression(z, y, weight, _folds(rows, rng))
+    return _WitnessRegression(z, y, weight, _folds(rows, rng))
 
 
-def _folds(rows: WitnessRows, rng: np.random.Generator) -> NDArray[np.int64]:
+def _folds(rows: _WitnessRows, rng: np.random.Generator) -> NDArray[np.int64]:
     """Fold (n,) of each row: as many groups of p in every fold, and as many of q's own."""
     fold = np.empty(1 + max(int(rows.group_p.max()), int(rows.group_q.max())), dtype=np.int64)
     for groups in (rows.group_p, np.setdiff1d(rows.group_q, rows.group_p)):
@@ -239,7 +239,7 @@ def _folds(rows: WitnessRows, rng: np.random.Generator) -> NDArray[np.int64]:
     return np.concatenate([fold[rows.group_p], fold[rows.group_q]])
 
 
-def scaling(rows: WitnessRows) -> tuple[Array, Array]:
+def scaling(rows: _WitnessRows) -> tuple[Array, Array]:
     """Median and robust sd of the columns.
 
     Raises:
@@ -267,7 +267,7 @@ def _joined(joint: Joint) -> Array:
     return np.concatenate([joint.theta, joint.x], axis=1)
 
 
-def summary(weights: Mapping[str, float], r2: Mapping[str, float]) -> Mapping[str, float]:
+def _summary(weights: Mapping[str, float], r2: Mapping[str, float]) -> Mapping[str, float]:
     """`r2` of the whole; `weight NAME` and `r2 NAME` of each member."""
     numbers = {"r2": r2["ensemble"]}
     for name in weights:

@@ -26,12 +26,12 @@ from validation_core.learn.stored import GIVEN, StoredNetwork
 from validation_core.rng import stream
 from validation_core.scores.witness import (
     FOLDS,
-    WitnessRegression,
-    WitnessRows,
-    regressed,
+    _regressed,
+    _summary,
+    _WitnessRegression,
+    _WitnessRows,
     scaled,
     scaling,
-    summary,
 )
 from validation_core.types import Array
 
@@ -51,11 +51,11 @@ class _Model(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class TrainedSearch(StoredNetwork):
+class _TrainedSearch(StoredNetwork):
     """The rows and settings of a search; `r2` is of the search that was run first."""
 
     library: Library = field(metadata=GIVEN)
-    problem: WitnessRegression
+    problem: _WitnessRegression
     shift: Array  # (D + M,)
     scale: Array  # (D + M,)
     budget: float
@@ -70,7 +70,7 @@ class TrainedSearch(StoredNetwork):
     @property
     def summary(self) -> Mapping[str, float]:
         """Held-out R2; the best model's name with all the weight."""
-        return summary(self.weights, self.r2)
+        return _summary(self.weights, self.r2)
 
     def at(self, beta: float = 0.0) -> _Searched:
         """The witness; beta changes nothing, as there are no parameters to mix."""
@@ -82,7 +82,7 @@ class TrainedSearch(StoredNetwork):
 class _Searched:
     """The prediction of the model that this process found."""
 
-    trained: TrainedSearch
+    trained: _TrainedSearch
 
     def __call__(self, theta: Array, x: Array) -> Array:
         z = scaled(theta, x, self.trained.shift, self.trained.scale)
@@ -92,7 +92,7 @@ class _Searched:
         return np.asarray(model.predict(z), dtype=np.float64)
 
 
-def learn(rows: WitnessRows, library: Library, seconds: float, seed: int) -> TrainedSearch:
+def learn(rows: _WitnessRows, library: Library, seconds: float, seed: int) -> _TrainedSearch:
     """Search for `seconds`.
 
     Raises:
@@ -100,9 +100,9 @@ def learn(rows: WitnessRows, library: Library, seconds: float, seed: int) -> Tra
     """
     start = time.perf_counter()
     shift, scale = scaling(rows)
-    problem = regressed(rows, shift, scale, stream(seed, "folds"))
+    problem = _regressed(rows, shift, scale, stream(seed, "folds"))
     model = _model(library, problem, seconds, seed)
-    return TrainedSearch(
+    return _TrainedSearch(
         library,
         problem,
         shift,
@@ -119,7 +119,7 @@ _models: OrderedDict[str, _Model] = OrderedDict()
 _lock = threading.Lock()  # two pages of one process must not search for the same witness twice
 
 
-def _model(library: Library, problem: WitnessRegression, seconds: float, seed: int) -> _Model:
+def _model(library: Library, problem: _WitnessRegression, seconds: float, seed: int) -> _Model:
     key = f"{library} {float(seconds)} {seed} {keys.digest(**vars(problem))}"
     with _lock:
         if key not in _models:
@@ -130,7 +130,7 @@ def _model(library: Library, problem: WitnessRegression, seconds: float, seed: i
         return _models[key]
 
 
-def _flaml(problem: WitnessRegression, seconds: float, seed: int) -> _Model:
+def _flaml(problem: _WitnessRegression, seconds: float, seed: int) -> _Model:
     """FLAML's search over its own list of learners, by the inner folds."""
     automl = _library("flaml", "AutoML", "pip install '.[automl]' in the folder of this program")()
     automl.fit(
@@ -151,7 +151,7 @@ def _flaml(problem: WitnessRegression, seconds: float, seed: int) -> _Model:
     return _Model(automl.predict, str(automl.best_estimator), 1 - 4 * float(automl.best_loss))
 
 
-def _autogluon(problem: WitnessRegression, seconds: float, seed: int) -> _Model:
+def _autogluon(problem: _WitnessRegression, seconds: float, seed: int) -> _Model:
     """AutoGluon as in the paper's Section 4: best_quality, regression of least squared error."""
     del seed  # AutoGluon takes none
     predictor = _library(
@@ -177,13 +177,13 @@ def _autogluon(problem: WitnessRegression, seconds: float, seed: int) -> _Model:
     return _Model(predict, str(model.model_best), 1 - 4 * error_held)
 
 
-SEARCHES: Mapping[Library, Callable[[WitnessRegression, float, int], _Model]] = {
+SEARCHES: Mapping[Library, Callable[[_WitnessRegression, float, int], _Model]] = {
     "flaml": _flaml,
     "autogluon": _autogluon,
 }
 
 
-def _weight(problem: WitnessRegression) -> Float:
+def _weight(problem: _WitnessRegression) -> Float:
     """Class weights of mean 1, which the learners' own regularisation is meant for."""
     return problem.weight * len(problem.weight)
 

@@ -20,13 +20,13 @@ from validation_core.learn.stored import Arrays, StoredNetwork
 from validation_core.rng import stream
 from validation_core.scores.witness import (
     FOLDS,
-    MemberFit,
-    WitnessRegression,
-    WitnessRows,
-    regressed,
+    _MemberFit,
+    _regressed,
+    _summary,
+    _WitnessRegression,
+    _WitnessRows,
     scaled,
     scaling,
-    summary,
 )
 from validation_core.types import Array
 
@@ -49,13 +49,13 @@ _JITTER = 1e-10
 _COUNTS = (5, 10, 20, 40, 80)  # of neighbours
 
 
-def linear(problem: WitnessRegression, rng: np.random.Generator) -> MemberFit:
+def _linear(problem: _WitnessRegression, rng: np.random.Generator) -> _MemberFit:
     """Ridge on the columns."""
     del rng
     return _fit(problem, problem.z, {})
 
 
-def quadratic(problem: WitnessRegression, rng: np.random.Generator) -> MemberFit:
+def _quadratic(problem: _WitnessRegression, rng: np.random.Generator) -> _MemberFit:
     """Ridge on the columns and their products, or random squares where there are too many."""
     d = problem.z.shape[1]
     most = d * (d + 1) // 2
@@ -65,12 +65,12 @@ def quadratic(problem: WitnessRegression, rng: np.random.Generator) -> MemberFit
     return _fit(problem, _products(problem.z, directions), {"directions": directions})
 
 
-def kernel(problem: WitnessRegression, rng: np.random.Generator) -> MemberFit:
+def _kernel(problem: _WitnessRegression, rng: np.random.Generator) -> _MemberFit:
     """Ridge on a Gaussian kernel at random rows, of the best of three widths."""
     n = len(problem.z)
     marks = problem.z[rng.choice(n, min(n, _LANDMARKS), p=problem.weight, replace=False)]
     typical = float(np.median(pdist(marks))) or 1.0
-    best: MemberFit | None = None
+    best: _MemberFit | None = None
     for width in _WIDTHS:
         gamma = np.array([0.5 / (width * typical) ** 2])
         # Features whose ridge is the kernel's: whitened by the landmarks' own kernel matrix.
@@ -88,17 +88,17 @@ def kernel(problem: WitnessRegression, rng: np.random.Generator) -> MemberFit:
     return best
 
 
-def predict_linear(arrays: Mapping[str, Array], z: Float) -> Float:
+def _predict_linear(arrays: Mapping[str, Array], z: Float) -> Float:
     """Predictions (n,) of the linear ridge at rows z (n, d)."""
     return z @ arrays["coefficients"] - arrays["offset"]
 
 
-def predict_quadratic(arrays: Mapping[str, Array], z: Float) -> Float:
+def _predict_quadratic(arrays: Mapping[str, Array], z: Float) -> Float:
     """Predictions (n,) of the quadratic ridge at rows z (n, d)."""
     return _products(z, arrays["directions"]) @ arrays["coefficients"] - arrays["offset"]
 
 
-def predict_kernel(arrays: Mapping[str, Array], z: Float) -> Float:
+def _predict_kernel(arrays: Mapping[str, Array], z: Float) -> Float:
     """Predictions (n,) of the kernel ridge at rows z (n, d)."""
     at_marks = _gaussian(z, arrays["marks"], arrays["gamma"])
     return at_marks @ arrays["coefficients"] - arrays["offset"]
@@ -116,11 +116,11 @@ def _gaussian(z: Float, marks: Array, gamma: Array) -> Float:
 
 
 def _fit(
-    problem: WitnessRegression,
+    problem: _WitnessRegression,
     features: Float,
     arrays: Mapping[str, Array],
     back: Float | None = None,
-) -> MemberFit:
+) -> _MemberFit:
     """Ridge with the penalty that predicts held-out folds best.
 
     Args:
@@ -139,7 +139,7 @@ def _fit(
     best = int(np.argmax(scores))
     coefficients, offsets = whole.solve(_PENALTIES[best : best + 1])
     stored = coefficients[:, 0] if back is None else back @ coefficients[:, 0]
-    return MemberFit(
+    return _MemberFit(
         predictions[best], scores[best], {**arrays, "coefficients": stored, "offset": offsets}
     )
 
@@ -155,7 +155,7 @@ class _RidgeMoments(NamedTuple):
 
     @classmethod
     def of(
-        cls, problem: WitnessRegression, features: Float, rows: NDArray[np.bool_]
+        cls, problem: _WitnessRegression, features: Float, rows: NDArray[np.bool_]
     ) -> _RidgeMoments:
         f, y, w = features[rows], problem.y[rows], problem.weight[rows]
         weighted = f * w[:, None]
@@ -177,7 +177,7 @@ class _RidgeMoments(NamedTuple):
         return coefficients, mean @ coefficients - middle
 
 
-def neighbours(problem: WitnessRegression, rng: np.random.Generator) -> MemberFit:
+def neighbours(problem: _WitnessRegression, rng: np.random.Generator) -> _MemberFit:
     """The mean label of the k nearest rows, of the k that predicts held-out folds best."""
     del rng
     n = len(problem.z)
@@ -197,10 +197,10 @@ def neighbours(problem: WitnessRegression, rng: np.random.Generator) -> MemberFi
         "weight": problem.weight,
         "k": np.array([counts[best]]),
     }
-    return MemberFit(predictions[best], scores[best], arrays)
+    return _MemberFit(predictions[best], scores[best], arrays)
 
 
-def predict_neighbours(arrays: Mapping[str, Array], z: Float) -> Float:
+def _predict_neighbours(arrays: Mapping[str, Array], z: Float) -> Float:
     """Predictions (n,) at rows z (n, d)."""
     k = int(arrays["k"][0])
     near = np.asarray(cKDTree(arrays["rows"]).query(z, k)[1])
@@ -238,7 +238,7 @@ class _Grown(NamedTuple):
     leaf: Float  # (trees, 2 ** depth)
 
 
-def boosted(problem: WitnessRegression, rng: np.random.Generator) -> MemberFit:
+def _boosted(problem: _WitnessRegression, rng: np.random.Generator) -> _MemberFit:
     """Boosted trees, as many as predict held-out folds best."""
     edges = _edges(problem.z)
     codes = _codes(problem.z, edges)
@@ -254,12 +254,12 @@ def boosted(problem: WitnessRegression, rng: np.random.Generator) -> MemberFit:
     best = _STAGES[int(np.argmax(scores))]
     whole = _grow(codes, problem.y, problem.weight, own[-1], best)
     cuts = edges[whole.column, whole.cut]
-    return MemberFit(
+    return _MemberFit(
         staged[best - 1], max(scores), {"column": whole.column, "cut": cuts, "leaf": whole.leaf}
     )
 
 
-def predict_trees(arrays: Mapping[str, Array], z: Float) -> Float:
+def _predict_trees(arrays: Mapping[str, Array], z: Float) -> Float:
     """Predictions (n,) at rows z (n, d)."""
     out = np.zeros(len(z))
     columns = np.ascontiguousarray(z.T)
@@ -349,7 +349,7 @@ _CHECKS = 8
 _ROWS = 4096  # rows per pass
 
 
-def network(problem: WitnessRegression, rng: np.random.Generator) -> MemberFit:
+def network(problem: _WitnessRegression, rng: np.random.Generator) -> _MemberFit:
     """A network with squared error, stopped where held-out folds are predicted best.
 
     A fold's network sees the batches of all others with its own rows' weights at 0, so that the
@@ -379,10 +379,10 @@ def network(problem: WitnessRegression, rng: np.random.Generator) -> MemberFit:
             if r2 > best:
                 best, best_predictions = r2, predicted
                 best_tensors = {name: t.detach()[-1:].clone() for name, t in tensors.items()}
-    return MemberFit(best_predictions, best, nets.unstack(nets.arrays(best_tensors))[0])
+    return _MemberFit(best_predictions, best, nets.unstack(nets.arrays(best_tensors))[0])
 
 
-def predict_network(arrays: Mapping[str, Array], z: Float) -> Float:
+def _predict_network(arrays: Mapping[str, Array], z: Float) -> Float:
     """Predictions (n,) at rows z (n, d)."""
     device = nets.pick_device()
     tensors = nets.tensors(nets.stack([arrays]), device)
@@ -395,7 +395,7 @@ def predict_network(arrays: Mapping[str, Array], z: Float) -> Float:
     return out
 
 
-def _batch(problem: WitnessRegression, rng: np.random.Generator) -> NDArray[np.int64]:
+def _batch(problem: _WitnessRegression, rng: np.random.Generator) -> NDArray[np.int64]:
     """Rows of a step, as many of p as of q."""
     n_p = int((problem.y > 0).sum())
     half = _BATCH // 2
@@ -423,26 +423,26 @@ _LEAST = 0.02  # a smaller share of the ensemble is not worth the time of its pr
 _ALWAYS = 2  # members fitted whatever the time
 
 
-class Member(NamedTuple):
+class _Member(NamedTuple):
     """How one member is fitted, and what it predicts from its stored arrays."""
 
-    fit: Callable[[WitnessRegression, np.random.Generator], MemberFit]
+    fit: Callable[[_WitnessRegression, np.random.Generator], _MemberFit]
     predict: Callable[[Mapping[str, Array], Float], Float]
 
 
-MEMBERS: Mapping[str, Member] = {
-    "linear": Member(linear, predict_linear),
-    "quadratic": Member(quadratic, predict_quadratic),
-    "neighbours": Member(neighbours, predict_neighbours),
-    "kernel": Member(kernel, predict_kernel),
-    "trees": Member(boosted, predict_trees),
-    "network": Member(network, predict_network),
+MEMBERS: Mapping[str, _Member] = {
+    "linear": _Member(_linear, _predict_linear),
+    "quadratic": _Member(_quadratic, _predict_quadratic),
+    "neighbours": _Member(neighbours, _predict_neighbours),
+    "kernel": _Member(_kernel, _predict_kernel),
+    "trees": _Member(_boosted, _predict_trees),
+    "network": _Member(network, _predict_network),
 }
 """The members, cheapest first."""
 
 
 @dataclass(frozen=True, eq=False)
-class TrainedEnsemble(StoredNetwork):
+class _TrainedEnsemble(StoredNetwork):
     """Members as plain arrays, their weights (of sum 1) and what each explains held out."""
 
     hoisted: ClassVar[str] = "members"
@@ -463,15 +463,15 @@ class TrainedEnsemble(StoredNetwork):
     @property
     def summary(self) -> Mapping[str, float]:
         """Held-out R2 of the ensemble; `weight NAME` and `r2 NAME` of each member."""
-        return summary(self.weights, self.r2)
+        return _summary(self.weights, self.r2)
 
-    def at(self, beta: float = 0.0) -> WeightedMembers:
+    def at(self, beta: float = 0.0) -> _WeightedMembers:
         """The witness. A mixture has no initial parameters to go back to: beta changes nothing."""
         del beta
-        return WeightedMembers(self)
+        return _WeightedMembers(self)
 
     @classmethod
-    def read(cls, arrays: Arrays, **given: Any) -> TrainedEnsemble:
+    def read(cls, arrays: Arrays, **given: Any) -> _TrainedEnsemble:
         """What `arrays` gave, in the order of fitting: sums of floats depend on theirs."""
         trained = super().read(arrays, **given)
         members = {name: trained.members[name] for name in MEMBERS if name in trained.members}
@@ -480,10 +480,10 @@ class TrainedEnsemble(StoredNetwork):
 
 
 @dataclass(frozen=True, eq=False)
-class WeightedMembers:
+class _WeightedMembers:
     """The weighted sum of the members' predictions: high where a row looks like p."""
 
-    trained: TrainedEnsemble
+    trained: _TrainedEnsemble
 
     def __call__(self, theta: Array, x: Array) -> Array:
         z = scaled(theta, x, self.trained.shift, self.trained.scale)
@@ -495,28 +495,28 @@ class WeightedMembers:
 
 
 def learn(
-    rows: WitnessRows, seconds: float, seed: int, report: Report | None = None
-) -> TrainedEnsemble:
+    rows: _WitnessRows, seconds: float, seed: int, report: Report | None = None
+) -> _TrainedEnsemble:
     """Fit the members, none begun after `seconds` but the ridges, and stack them.
 
     At a budget that all members keep to the result depends on the rows and the seed alone.
     """
     start = time.perf_counter()
     shift, scale = scaling(rows)
-    regression = regressed(rows, shift, scale, stream(seed, "folds"))
-    fits: dict[str, MemberFit] = {}
+    regression = _regressed(rows, shift, scale, stream(seed, "folds"))
+    fits: dict[str, _MemberFit] = {}
     for i, (name, member) in enumerate(MEMBERS.items()):
         if i >= _ALWAYS and time.perf_counter() - start >= seconds:
             break
         fits[name] = member.fit(regression, stream(seed, "member", name))
         if report:
             report((i + 1) / len(MEMBERS), {f"r2 {name}": fits[name].r2})
-    weights = stacked(regression, {name: fit.held for name, fit in fits.items()})
+    weights = _stacked(regression, {name: fit.held for name, fit in fits.items()})
     chosen = [name for name in fits if weights[name] > 0]
     spreads = {name: regression.spread(fits[name].held) or 1.0 for name in chosen}
     predictions = np.sum([weights[n] / spreads[n] * fits[n].held for n in chosen], axis=0)
     r2 = {name: fit.r2 for name, fit in fits.items()}
-    return TrainedEnsemble(
+    return _TrainedEnsemble(
         {name: fits[name].arrays for name in chosen},
         spreads,
         weights,
@@ -528,7 +528,7 @@ def learn(
     )
 
 
-def stacked(problem: WitnessRegression, held: Mapping[str, Float]) -> dict[str, float]:
+def _stacked(problem: _WitnessRegression, held: Mapping[str, Float]) -> dict[str, float]:
     """Weights (of sum 1) of members brought to spread 1, none of them negative.
 
     Breiman (1996): least squares on held-out predictions, of which none may count against another.
@@ -546,7 +546,7 @@ def stacked(problem: WitnessRegression, held: Mapping[str, Float]) -> dict[str, 
     return dict(zip(names, map(float, weights / weights.sum()), strict=True))
 
 
-def _least_squares(columns: Float, problem: WitnessRegression) -> Float:
+def _least_squares(columns: Float, problem: _WitnessRegression) -> Float:
     """Ridge regression of the labels on the columns, with coefficients that are not negative."""
     from scipy.optimize import nnls  # 20 MB that most diagnoses do without
 
@@ -558,5 +558,5 @@ def _least_squares(columns: Float, problem: WitnessRegression) -> Float:
     return weights
 
 
-def _device(fits: Mapping[str, MemberFit]) -> str:
+def _device(fits: Mapping[str, _MemberFit]) -> str:
     return nets.pick_device() if "network" in fits else "cpu"

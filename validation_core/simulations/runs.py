@@ -96,7 +96,7 @@ class InferenceRun(Study[RunResult], spec="run"):
 
     def pairs(self) -> Joint:
         """The simulated truths and data, K rows."""
-        return simulated(self.model, self.seed, range(self.datasets))
+        return _simulated(self.model, self.seed, range(self.datasets))
 
     def streams(self, use: str) -> list[np.random.Generator]:
         """A generator for each data set."""
@@ -142,16 +142,16 @@ class InferenceRun(Study[RunResult], spec="run"):
         seconds = before + time.perf_counter() - start
         result = RunResult(pairs.theta, pairs.x, *weights, q.ok, seconds, *normal)
         self.keep(store, result)
-        RunTermsStudy(of=self).keep(store, RunTerms.of(result))
+        RunTermsStudy(of=self).keep(store, _RunTerms.of(result))
 
 
-def simulated(model: Model, seed: int, which: Sequence[int]) -> Joint:
+def _simulated(model: Model, seed: int, which: Sequence[int]) -> Joint:
     """Data sets of these numbers, each from its own stream: z theta (V, D), y x (V, M')."""
     rows = [model.simulate(1, stream(seed, "data set", k)) for k in which]
     return Joint(np.concatenate([r.theta for r in rows]), np.concatenate([r.x for r in rows]))
 
 
-class RunTerms(NamedTuple):
+class _RunTerms(NamedTuple):
     """What figures need of one finished run."""
 
     d: Array
@@ -161,14 +161,14 @@ class RunTerms(NamedTuple):
     seconds: float
 
     @classmethod
-    def of(cls, result: RunResult) -> RunTerms:
+    def of(cls, result: RunResult) -> _RunTerms:
         """Of what a run left."""
         d = np.asarray(importance_weighted(result.truth, result.draws, MS))
         return cls(d, int((~result.ok).sum()), result.seconds)
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunTermsStudy(Study[RunTerms], spec="summed"):
+class RunTermsStudy(Study[_RunTerms], spec="summed"):
     """The terms of a run, kept beside it: a hundredth of its size, small enough to ship."""
 
     of: InferenceRun
@@ -269,15 +269,15 @@ class Plan(Specification, spec="plan"):
         heart = [run for run in runs if isinstance(run.model, HeartTransplants)]
         others = sorted(
             (run for run in runs if not isinstance(run.model, HeartTransplants)),
-            key=lambda run: price(run.model, None, 1),
+            key=lambda run: _price(run.model, None, 1),
         )
         yield from sorted(heart, key=lambda run: run.iterations)
         yield from (run for run in others if run.iterations <= _LONG)
         long = [run for run in others if run.iterations > _LONG]
-        yield from sorted(long, key=lambda run: -price(run.model, run.inference, run.iterations))
+        yield from sorted(long, key=lambda run: -_price(run.model, run.inference, run.iterations))
 
 
-def price(model: Model, inference: Inference | None, iterations: int) -> float:
+def _price(model: Model, inference: Inference | None, iterations: int) -> float:
     """About how dear a run is, in units of no meaning: only its order counts."""
     step = np.prod(model.dims, dtype=float) / 100 + _AT_ONCE
     draws = 1.0 if inference is None else float(_draws(inference))
@@ -346,7 +346,7 @@ def _known(m: int) -> None:
         )
 
 
-Memory = MutableMapping[str, RunTerms]
+Memory = MutableMapping[str, _RunTerms]
 """What was read before, by the key of the run: a page asks twice a second."""
 
 

@@ -14,7 +14,7 @@ from validation_core.bayes import Model
 from validation_core.bayes.posterior import Posterior
 from validation_core.models import covariates
 from validation_core.rng import stream
-from validation_core.simulations.runs import MS, InferenceRun, RunResult, simulated, tested
+from validation_core.simulations.runs import MS, InferenceRun, RunResult, _simulated, tested
 from validation_core.statistics import divergence
 from validation_core.study import Report, Study
 from validation_core.types import Array
@@ -201,7 +201,7 @@ def density(run: InferenceRun, found: RunResult) -> Posterior | None:
     return run.model.exact(found.x) if run.inference.name == "exact" else None
 
 
-class PosteriorSample(NamedTuple):
+class _PosteriorSample(NamedTuple):
     """Draws z (V, S, D) of V posteriors, and the share of proposals that each accepted (V,)."""
 
     z: Array
@@ -209,7 +209,7 @@ class PosteriorSample(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PosteriorDraws(Study[PosteriorSample], spec="opened"):
+class PosteriorDraws(Study[_PosteriorSample], spec="opened"):
     """Posterior draws of some data sets of a model and seed, whatever is inferred from them."""
 
     gpu: ClassVar[bool] = False
@@ -225,15 +225,15 @@ class PosteriorDraws(Study[PosteriorSample], spec="opened"):
         n = len(self.which)
         return f"Posterior of {self.model.label}, {n} data set{'s' * (n != 1)}"
 
-    def compute(self, store: Store, report: Report) -> PosteriorSample:
+    def compute(self, store: Store, report: Report) -> _PosteriorSample:
         """Chains from the truths; the last `draws` states of each data set."""
         from validation_core.bayes import hmc
 
         covariates(store, self.model)
-        pairs = simulated(self.model, self.seed, self.which)
+        pairs = _simulated(self.model, self.seed, self.which)
         streams = _streams(self)
         chains = hmc.draws(self.model, pairs.x, pairs.theta, self.draws, streams, chains=CHAINS)
-        return PosteriorSample(chains.z, chains.acceptance)
+        return _PosteriorSample(chains.z, chains.acceptance)
 
 
 def tasks(run: InferenceRun, places: NDArray[np.int64]) -> tuple[PosteriorDraws, ...]:
@@ -253,7 +253,7 @@ def tasks(run: InferenceRun, places: NDArray[np.int64]) -> tuple[PosteriorDraws,
 
 def exact(task: PosteriorDraws) -> Array | None:
     """Draws (len(which), draws, D) where the posterior has a closed form; covariates are lent."""
-    posterior = task.model.exact(simulated(task.model, task.seed, task.which).x)
+    posterior = task.model.exact(_simulated(task.model, task.seed, task.which).x)
     return None if posterior is None else posterior.sample(task.draws, _streams(task))
 
 

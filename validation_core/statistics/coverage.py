@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from validation_core.statistics.effects import LEVELS, Rate, rate
+from validation_core.statistics.effects import LEVELS, _Rate, rate
 from validation_core.statistics.ranks import conformal_ranks
 from validation_core.statistics.uniformity import GRID, ecdf_band, ecdf_difference, ks
 
@@ -46,7 +46,7 @@ def coverage(u: ArrayLike, levels: ArrayLike = GRID) -> Float:
     return ecdf_difference(u, levels) + np.asarray(levels, dtype=np.float64)
 
 
-def counted(below: ArrayLike, k: int, bins: int) -> Float:
+def _counted(below: ArrayLike, k: int, bins: int) -> Float:
     """Lemos et al.'s own curve: share of fractions below/k under each level i/bins: (..., bins+1).
 
     Counted in integers: compared as floats, fractions that are a level fall to either side of it
@@ -151,12 +151,12 @@ def _drawn_again(n: int, resamples: int, rng: np.random.Generator) -> Iterator[F
 # ---- Expected coverage of q's highest-density regions, from log q ----
 
 
-class RegionCoverage(NamedTuple):
+class _RegionCoverage(NamedTuple):
     """How often highest-density regions hold the truth."""
 
     needed: Float
     """Mass of the smallest region that holds each truth (n,): uniform if q is right."""
-    rates: Rate
+    rates: _Rate
     """True coverage of the nominal levels (L,)."""
     area: Atc
     """Coverage less level, integrated from 1/2 to 1: positive is under-confident."""
@@ -166,7 +166,7 @@ class RegionCoverage(NamedTuple):
 
 def regions(
     log_q: ArrayLike, log_q_draws: ArrayLike, rng: np.random.Generator, levels: ArrayLike = LEVELS
-) -> RegionCoverage:
+) -> _RegionCoverage:
     """Expected coverage of the highest-density regions of q.
 
     Args:
@@ -180,7 +180,7 @@ def regions(
     """
     needed = 1 - conformal_ranks(log_q, log_q_draws, rng)
     inside = np.array([(needed <= nominal).sum() for nominal in np.asarray(levels, float)])
-    return RegionCoverage(
+    return _RegionCoverage(
         needed, rate(inside, len(needed)), atc(needed, rng), float(ks(needed).pvalue)
     )
 

@@ -20,7 +20,7 @@ from scipy.optimize import brentq
 from scipy.spatial import cKDTree
 from scipy.special import gammaln, xlogy
 
-from validation_core.statistics.intervals import binomial_quantile
+from validation_core.statistics.intervals import _binomial_quantile
 
 Float = NDArray[np.float64]
 
@@ -95,12 +95,12 @@ def principal_curve(
             f"degrees of freedom lie between {FREEDOM[0]:g} and {FREEDOM[1]:g}; got {freedom:g}; "
             "give 5 for one bend or two"
         )
-    place, distance = project(cloud, _first_component(cloud) if start is None else _start(start))
+    place, distance = _project(cloud, _first_component(cloud) if start is None else _start(start))
     settled = False
     for _ in range(max(most, 1)):
         fitted, before = place, distance
         curve = _smooth(fitted, cloud, freedom)
-        place, distance = project(cloud, _polyline(curve, fitted))
+        place, distance = _project(cloud, _polyline(curve, fitted))
         settled = abs(before - distance) <= tolerance * before
         if settled:
             break
@@ -108,7 +108,7 @@ def principal_curve(
     return _described(curve, np.linspace(low, high, grid), distance, settled)
 
 
-def project(samples: Float, line: Float) -> tuple[Float, float]:
+def _project(samples: Float, line: Float) -> tuple[Float, float]:
     """Where along a polyline (m, 2) each sample (n, 2) lies nearest, as arc length: (n,).
 
     Segments beside the nearest vertex are searched: exact where vertices lie dense.
@@ -279,7 +279,7 @@ def histogram_band(n: int, bins: int, level: float = 0.95) -> tuple[float, float
 
 def _limits(n: int, bins: int, outside: float) -> tuple[int, int]:
     """Counts between which a Binomial(n, 1/bins) falls but for `outside`."""
-    low, high = binomial_quantile([outside / 2, 1 - outside / 2], n, 1 / bins)
+    low, high = _binomial_quantile([outside / 2, 1 - outside / 2], n, 1 / bins)
     return int(low), int(high)
 
 

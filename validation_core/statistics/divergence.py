@@ -271,7 +271,7 @@ def paired_auc(truth: ArrayLike, draws: ArrayLike) -> Float:
 _STEPS, _SMALL = 50, 1e-9  # of Newton's method for a slope
 
 
-class Calibrated(NamedTuple):
+class _Calibrated(NamedTuple):
     """d of a learnt logit that was put on the scale of log ratios by rows other than its own."""
 
     d: Float
@@ -279,7 +279,7 @@ class Calibrated(NamedTuple):
     """What logits were multiplied with: below 1, the classifier was too sure of itself."""
 
 
-def from_logits(truth: ArrayLike, draws: ArrayLike, rng: np.random.Generator) -> Calibrated:
+def from_logits(truth: ArrayLike, draws: ArrayLike, rng: np.random.Generator) -> _Calibrated:
     """d (n,) from a classifier's logits at the truths (n,) and at q's draws (n, K).
 
     A calibrated logit is the log ratio of the laws of the logit itself under p and q, so that
@@ -308,7 +308,7 @@ def from_logits(truth: ArrayLike, draws: ArrayLike, rng: np.random.Generator) ->
     for i, (learn, use) in enumerate((halves, halves[::-1])):
         slopes[i] = _slope(own[learn], draw_logits[learn])
         d[use] *= slopes[i]
-    return Calibrated(d, float(slopes.mean()))
+    return _Calibrated(d, float(slopes.mean()))
 
 
 def _slope(truth: Float, draws: Float) -> float:
@@ -353,7 +353,7 @@ RELABELINGS = 1999
 _ROUNDING = 1e-12  # what equal means differ by, as a share of the values
 
 
-class Relabelled(NamedTuple):
+class _Relabelled(NamedTuple):
     """The mean d, its p-value (...), and its values with other truths (..., B)."""
 
     statistic: Float
@@ -363,7 +363,7 @@ class Relabelled(NamedTuple):
 
 def relabelled(
     truth: ArrayLike, draws: ArrayLike, rng: np.random.Generator, relabelings: int = RELABELINGS
-) -> Relabelled:
+) -> _Relabelled:
     """Test that the mean of d is 0, against its being larger.
 
     If q = p, the truth and q's draws at an x are exchangeable, and so are their K + 1 values of
@@ -400,7 +400,7 @@ def relabelled(
         observed, null = permuted.statistic * more, permuted.null * more[..., None]
         slack = _ROUNDING * np.maximum(size * more, 1.0)
     pvalue = np.where(finite_count > 0, share_beyond(observed, null, slack), 1.0)
-    return Relabelled(np.asarray(observed), pvalue, null)
+    return _Relabelled(np.asarray(observed), pvalue, null)
 
 
 def _table(truth: ArrayLike, draws: ArrayLike) -> Float:

@@ -33,7 +33,7 @@ _NUMBERS = 1 << 20  # of the table of binomial laws, held at a time
 _STEPS = 60
 
 
-class Rate(NamedTuple):
+class _Rate(NamedTuple):
     """A rate and its exact interval: (...) each."""
 
     estimate: Float
@@ -41,16 +41,16 @@ class Rate(NamedTuple):
     high: Float
 
 
-class Misfit(NamedTuple):
+class _Misfit(NamedTuple):
     """Bias and width of q: (...) each; NaN where ranks cannot tell."""
 
-    bias: Rate
+    bias: _Rate
     """How far q sits too high, in q's own posterior sd; negative: too low."""
-    ratio: Rate
+    ratio: _Rate
     """q's width by the width it needs: above 1 it is under-confident, below over-confident."""
 
 
-def covered(u: ArrayLike, levels: ArrayLike = LEVELS, level: float = 0.95) -> Rate:
+def covered(u: ArrayLike, levels: ArrayLike = LEVELS, level: float = 0.95) -> _Rate:
     """Share of truths in q's central intervals of nominal levels (L,): (..., L).
 
     The interval of mass l holds the truth when its randomised rank is within l / 2 of 1/2, so
@@ -69,19 +69,19 @@ def covered(u: ArrayLike, levels: ArrayLike = LEVELS, level: float = 0.95) -> Ra
     return rate(inside, ranks.shape[-1], level)
 
 
-def lower_half(u: ArrayLike, level: float = 0.95) -> Rate:
+def lower_half(u: ArrayLike, level: float = 0.95) -> _Rate:
     """Share of truths below q's median: (...). Above 1/2, q sits too high."""
     ranks = np.asarray(u, dtype=np.float64)
     return rate((ranks <= 0.5).sum(-1), ranks.shape[-1], level)
 
 
-def rate(count: ArrayLike, n: int, level: float = 0.95) -> Rate:
+def rate(count: ArrayLike, n: int, level: float = 0.95) -> _Rate:
     """Share of n and its Clopper-Pearson interval, of counts (...)."""
     count = np.asarray(count)
-    return Rate(count / n, *clopper_pearson(count, np.full(np.shape(count), n), level))
+    return _Rate(count / n, *clopper_pearson(count, np.full(np.shape(count), n), level))
 
 
-def excess(rates: Rate, nominal: ArrayLike) -> Float:
+def excess(rates: _Rate, nominal: ArrayLike) -> Float:
     """How far a nominal rate lies outside the interval of the true one: (...).
 
     Negative where it lies inside, by its distance from the nearer end.
@@ -114,7 +114,7 @@ def off_pvalue(u: ArrayLike) -> Float:
     return np.clip(3 * least, np.finfo(np.float64).tiny, 1.0)
 
 
-def misfit(u: ArrayLike, k: int, level: float = 0.95) -> Misfit:
+def misfit(u: ArrayLike, k: int, level: float = 0.95) -> _Misfit:
     """Bias and ratio of widths of q behind randomised ranks u (..., n) among k draws.
 
     If the truth, standardised by q, is normal with mean mu and sd sigma, the bias is -mu and the
@@ -143,14 +143,14 @@ def misfit(u: ArrayLike, k: int, level: float = 0.95) -> Misfit:
     m = np.stack([mean.estimate, mean.low, mean.high, mean.estimate, mean.estimate])
     s = np.stack([spread.estimate, spread.estimate, spread.estimate, spread.low, spread.high])
     place, width = _behind(m, s, k)
-    bias = Rate(-place[0], -place[2], -place[1])
+    bias = _Rate(-place[0], -place[2], -place[1])
     if k == 1:
         unknown = np.full(bias.estimate.shape, np.nan)
-        return Misfit(bias, Rate(unknown, unknown, unknown))
-    return Misfit(bias, Rate(1 / width[0], 1 / width[4], 1 / width[3]))
+        return _Misfit(bias, _Rate(unknown, unknown, unknown))
+    return _Misfit(bias, _Rate(1 / width[0], 1 / width[4], 1 / width[3]))
 
 
-def by_moments(z: ArrayLike, k: int, level: float = 0.95) -> Misfit:
+def by_moments(z: ArrayLike, k: int, level: float = 0.95) -> _Misfit:
     """Bias and ratio of widths from z-scores (mean of q's draws - truth) / their sd: (..., n).
 
     For where most truths lie outside all k draws and ranks say no more than that. A sample sd
@@ -160,21 +160,21 @@ def by_moments(z: ArrayLike, k: int, level: float = 0.95) -> Misfit:
     """
     values = np.asarray(z, dtype=np.float64)
     if k < 4:
-        nothing = Rate(*(np.full(values.shape[:-1], np.nan) for _ in range(3)))
-        return Misfit(nothing, nothing)
+        nothing = _Rate(*(np.full(values.shape[:-1], np.nan) for _ in range(3)))
+        return _Misfit(nothing, nothing)
     mean, spread = _intervals(np.where(np.isfinite(values), values, np.nan), level)
     # 1 / sd of k normal draws is on average `inverse` / sigma, its square `square` / sigma^2.
     inverse = np.sqrt((k - 1) / 2) * np.exp(gammaln(k / 2 - 1) - gammaln((k - 1) / 2))
     square = (k - 1) / (k - 3)
-    bias = Rate(*(end / inverse for end in mean))
+    bias = _Rate(*(end / inverse for end in mean))
     wobble = bias.estimate**2 * (square - inverse**2)  # of a bias, by the noise of the sd
     low, high = (np.sqrt(np.maximum(end**2 - wobble, 0.0) / square) for end in spread[1:])
     middle = np.sqrt(np.maximum(spread.estimate**2 - wobble, 0.0) / square)
     with np.errstate(divide="ignore"):
-        return Misfit(bias, Rate(1 / middle, 1 / high, 1 / low))
+        return _Misfit(bias, _Rate(1 / middle, 1 / high, 1 / low))
 
 
-def _intervals(z: Float, level: float) -> tuple[Rate, Rate]:
+def _intervals(z: Float, level: float) -> tuple[_Rate, _Rate]:
     """Mean and sd of the numbers there are among z (..., n), with intervals."""
     there = ~np.isnan(z)
     n = there.sum(-1)
@@ -193,7 +193,7 @@ def _intervals(z: Float, level: float) -> tuple[Rate, Rate]:
     low, high = (np.sqrt(freedom * variance / chdtri(freedom, p)) for p in (tail, 1 - tail))
     intervals = (mean, mean - half, mean + half), (np.sqrt(variance), low, high)
     place, spread = (
-        Rate(*(np.where(n >= 2, end, np.nan) for end in interval)) for interval in intervals
+        _Rate(*(np.where(n >= 2, end, np.nan) for end in interval)) for interval in intervals
     )
     return place, spread
 
@@ -269,7 +269,7 @@ def _tables(k: int) -> tuple[Float, Float]:
 _DRAWS = 1 << 19  # draws in float64 at a time: the table itself is never copied
 
 
-class Moments(NamedTuple):
+class _Moments(NamedTuple):
     """Of q's draws at each x: (n, D) each."""
 
     mean: Float
@@ -277,7 +277,7 @@ class Moments(NamedTuple):
     """Unbiased; NaN where there is one draw only."""
 
 
-def moments(draws: Array) -> Moments:
+def moments(draws: Array) -> _Moments:
     """Mean and variance of q's draws (n, K, D) at each x, in float64, a few rows at a time.
 
     Draws that are all the same have a variance of exactly 0.
@@ -296,10 +296,10 @@ def moments(draws: Array) -> Moments:
             if k > 1:
                 off -= middle
                 variance[part] = np.einsum("nkd,nkd->nd", off, off) / (k - 1)
-    return Moments(mean, variance)
+    return _Moments(mean, variance)
 
 
-def zscores(found: Moments, truth: ArrayLike) -> Float:
+def zscores(found: _Moments, truth: ArrayLike) -> Float:
     """(Mean of q's draws - truth) / their sd: (n, D); positive where q sits too high.
 
     NaN where the draws at an x do not differ.
@@ -309,7 +309,7 @@ def zscores(found: Moments, truth: ArrayLike) -> Float:
     return np.where((found.variance > 0) & np.isfinite(z), z, np.nan)
 
 
-def contraction(found: Moments, truth: ArrayLike, level: float = 0.95) -> Rate:
+def contraction(found: _Moments, truth: ArrayLike, level: float = 0.95) -> _Rate:
     """1 - mean variance of q / variance of the truths: (D,), which is not cut off at 0.
 
     0 is as wide as the prior, negative is wider, 1 is a point. The interval takes the log of the
@@ -326,7 +326,7 @@ def contraction(found: Moments, truth: ArrayLike, level: float = 0.95) -> Rate:
         reach = -stdtrit(max(n - 1, 1), (1 - level) / 2) * each.std(0, ddof=1) / np.sqrt(n)
         # Draws that never vary have a ratio of exactly 0.
         wide = np.where(own > 0, np.exp(reach), 1.0)
-        return Rate(1 - ratio, 1 - ratio * wide, 1 - ratio / wide)
+        return _Rate(1 - ratio, 1 - ratio * wide, 1 - ratio / wide)
 
 
 # ---- Quantiles of the binomial law and of Kolmogorov's, as scipy.stats has them ----

@@ -24,7 +24,7 @@ from numpy.polynomial import Polynomial
 from numpy.typing import NDArray
 from scipy.special import gamma, gammaln, kv, ndtr
 
-from validation_core.statistics.permutation import permuted, relabelled, share_beyond, slack
+from validation_core.statistics.permutation import _slack, permuted, relabelled, share_beyond
 from validation_core.statistics.ranks import midranks
 from validation_core.types import Array
 
@@ -37,7 +37,7 @@ SMALL_N = 140
 """Up to here Durbin's matrix is used; beyond it Pelz and Good's expansion has converged."""
 
 
-def kolmogorov_sf(distance: Array, n: int) -> Float:
+def _kolmogorov_sf(distance: Array, n: int) -> Float:
     """P(D_n >= distance), D_n the two-sided Kolmogorov-Smirnov distance of n uniforms: (...).
 
     Twice the one-sided law in the tail, where both sides never cross together; below it Durbin's
@@ -159,7 +159,7 @@ def _limit_sf(kind: str, z: Float, smallest: float) -> Float:
     return np.clip(out, 0.0, 1.0)
 
 
-def anderson_darling_sf(statistic: Array, n: int) -> Float:
+def _anderson_darling_sf(statistic: Array, n: int) -> Float:
     """P(A_n^2 >= statistic) for n uniforms: the exact limit law with a finite-n correction."""
     flat = np.asarray(statistic, dtype=np.float64).ravel()
     limit = _limit_sf("anderson_darling", flat, 0.07)
@@ -193,7 +193,7 @@ _MIDDLE = Polynomial([-0.00022633, 6.54034, -14.6538, 14.458, -8.259, 1.91864])
 _UPPER = _vanishing_upper()
 
 
-def cramer_von_mises_sf(statistic: Array, n: int) -> Float:
+def _cramer_von_mises_sf(statistic: Array, n: int) -> Float:
     """P(W_n^2 >= statistic) for n uniforms: the limit law with its 1/n term, as scipy has it.
 
     The term is held as a ratio, which stays above 1/2 and is kept from p = 1e-6 on: further out
@@ -263,13 +263,13 @@ _CELLS = 300_000  # pairs of hits whose probabilities are added up
 _RATES = 199  # at which a score may lie above the threshold
 
 
-def least(n_p: int, n_q: int) -> float:
+def _least(n_p: int, n_q: int) -> float:
     """The smallest p-value that any test of two samples has: one arrangement of all."""
     log = gammaln(n_p + n_q + 1.0) - gammaln(n_p + 1.0) - gammaln(n_q + 1.0)
     return max(float(np.exp(-log)), TINY)
 
 
-def mann_whitney(p: Array, q: Array, rng: np.random.Generator) -> Float:
+def _mann_whitney(p: Array, q: Array, rng: np.random.Generator) -> Float:
     """P-values (...) of the number of pairs in which p (..., n_p) lies above q (..., n_q).
 
     Without ties by the law of all arrangements. Scores that tie anywhere are relabelled, all
@@ -298,7 +298,7 @@ def _above(pairs: Float, n_p: int, n_q: int) -> Float:
         return _arrangements(min(n_p, n_q), max(n_p, n_q))[pairs.astype(np.int64)].copy()
     # One side is small and the other large: the law is close to normal, with lighter tails.
     sd = np.sqrt(n_p * n_q * (n_p + n_q + 1) / 12)
-    return np.maximum(ndtr(-(pairs - 0.5 - n_p * n_q / 2) / sd), least(n_p, n_q))
+    return np.maximum(ndtr(-(pairs - 0.5 - n_p * n_q / 2) / sd), _least(n_p, n_q))
 
 
 @lru_cache(maxsize=16)
@@ -337,7 +337,7 @@ def _relabelled(ranks: Float, n_p: int, rng: np.random.Generator) -> Float:
     np.put_along_axis(sets, chosen, True, axis=1)
     # The labels as they are come first, and count as the one that is observed.
     pieces = (relabelled(ranks[i : i + _ROWS], sets) for i in range(0, len(ranks), _ROWS))
-    bound = slack(ranks)
+    bound = _slack(ranks)
     tau = np.concatenate(list(pieces))
     return share_beyond(tau[:, 0], tau[:, 1:], bound)
 
@@ -423,6 +423,6 @@ def kolmogorov_quantile(level: float, n: int) -> float:
     low, high = 0.0, 1.0
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        beyond = float(kolmogorov_sf(np.asarray(middle), n))
+        beyond = float(_kolmogorov_sf(np.asarray(middle), n))
         low, high = (middle, high) if beyond > level else (low, middle)
     return high

@@ -24,7 +24,7 @@ _ROUNDING = 1e-12  # what sums in another order differ by, as a share of the sta
 _NUMBERS = 1 << 20  # logits turned into probabilities at a time
 
 
-class Local(NamedTuple):
+class _Local(NamedTuple):
     """The test at each of P observations."""
 
     statistic: Float  # (..., P)
@@ -67,7 +67,7 @@ def distance_of_logits(logits: ArrayLike) -> Float:
     return out.reshape(table.shape[:-1])
 
 
-def local(statistic: ArrayLike, nulls: ArrayLike) -> Local:
+def local(statistic: ArrayLike, nulls: ArrayLike) -> _Local:
     """T (..., P) at P observations against its nulls (..., P, H) there.
 
     p-value = (1 + number of nulls at least T) / (H + 1): never 0. Under the global null, p = q at
@@ -76,7 +76,7 @@ def local(statistic: ArrayLike, nulls: ArrayLike) -> Local:
     """
     observed, spread = np.asarray(statistic, np.float64), np.asarray(nulls, np.float64)
     pvalue = share_beyond(observed, spread, _ROUNDING * observed)
-    return Local(observed, spread, pvalue, holm(pvalue))
+    return _Local(observed, spread, pvalue, holm(pvalue))
 
 
 def least_pvalue(points: int, nulls: int) -> float:

@@ -30,7 +30,7 @@ _ROWS = 64  # of a strip: few enough that little below the diagonal is computed 
 _FAR = 1e12  # spreads: farther points would overflow float32 when squared
 
 
-class DistanceStrip(NamedTuple):
+class _DistanceStrip(NamedTuple):
     """Distances of some points from all that do not come before them: (rows, N - first)."""
 
     first: int
@@ -38,12 +38,12 @@ class DistanceStrip(NamedTuple):
     l2_squared: Array
 
 
-class PooledDistances(NamedTuple):
+class _PooledDistances(NamedTuple):
     """Distances of N pooled points, in strips that hold each pair once."""
 
     size: int
     """N."""
-    strips: tuple[DistanceStrip, ...]
+    strips: tuple[_DistanceStrip, ...]
     bandwidths: Float
     """(2, BANDWIDTHS): of L1 distances, of L2 distances."""
 
@@ -70,7 +70,7 @@ def standardised(p: ArrayLike, q: ArrayLike) -> tuple[Float, Float]:
     return first, second
 
 
-def distances(p: ArrayLike, q: ArrayLike, dtype: DTypeLike = np.float32) -> PooledDistances:
+def distances(p: ArrayLike, q: ArrayLike, dtype: DTypeLike = np.float32) -> _PooledDistances:
     """Distances of the pooled points p (n_p, D), q (n_q, D), and the bandwidths they suggest.
 
     Bandwidths are evenly spaced from half the 5% quantile to twice the 95% quantile of all
@@ -91,7 +91,7 @@ def distances(p: ArrayLike, q: ArrayLike, dtype: DTypeLike = np.float32) -> Pool
     # One family after the other: each needs a copy of half of its distances.
     bandwidths = [_bandwidths(_pairs([strip.l1 for strip in strips]))]
     bandwidths += [_bandwidths(np.sqrt(_pairs([strip.l2_squared for strip in strips])))]
-    return PooledDistances(size, strips, np.stack(bandwidths))
+    return _PooledDistances(size, strips, np.stack(bandwidths))
 
 
 def _points(p: ArrayLike, q: ArrayLike) -> tuple[Float, Float]:
@@ -107,7 +107,7 @@ def _points(p: ArrayLike, q: ArrayLike) -> tuple[Float, Float]:
     return first, second
 
 
-def _strip(columns: Array, first: int) -> DistanceStrip:
+def _strip(columns: Array, first: int) -> _DistanceStrip:
     """Distances of _ROWS points from `first` on, given the coordinates of all (D, N)."""
     mine, all_later = columns[:, first : first + _ROWS, None], columns[:, None, first:]
     shape = (mine.shape[1], all_later.shape[2])
@@ -120,7 +120,7 @@ def _strip(columns: Array, first: int) -> DistanceStrip:
         absolute += difference
         np.square(difference, out=difference)
         squared += difference
-    return DistanceStrip(first, absolute, squared)
+    return _DistanceStrip(first, absolute, squared)
 
 
 def _pairs(blocks: Sequence[Array]) -> Array:
@@ -153,7 +153,7 @@ MEMORY = 256 << 20
 _TIE = 1e-4  # of 1/n, the scale of the statistics: above float32's rounding, below any meaning
 
 
-class Kernels(NamedTuple):
+class _Kernels(NamedTuple):
     """MMD^2 (kernels, B) of B relabelings under each kernel, and its normaliser (kernels,)."""
 
     mmd2: Float
@@ -187,7 +187,7 @@ def relabelings(n_p: int, n_q: int, count: int, rng: np.random.Generator) -> Lab
     return labels
 
 
-def kernels(found: PooledDistances, labels: Labels, memory: int = MEMORY) -> Kernels:
+def kernels(found: _PooledDistances, labels: Labels, memory: int = MEMORY) -> _Kernels:
     """Unbiased MMD^2 of every relabeling (B, N) under every kernel, and normalisers.
 
     The normaliser is a kernel's sum of squares over all pairs of pooled points, per pair of points
@@ -218,7 +218,7 @@ def kernels(found: PooledDistances, labels: Labels, memory: int = MEMORY) -> Ker
     within, across = (total + signed) / 2, (total - signed) / 2
     first, second = (within + linear) / 2, (within - linear) / 2
     mmd2 = first / (n * (n - 1)) + second / (m * (m - 1)) - across / (n * m)
-    return Kernels(mmd2, parts[0].squares / (min(n, m) * (min(n, m) - 1)))
+    return _Kernels(mmd2, parts[0].squares / (min(n, m) * (min(n, m) - 1)))
 
 
 def fused(normalised: ArrayLike, n: int, scaling: Scaling = "package") -> Float:
@@ -245,7 +245,7 @@ def pvalues(statistics: ArrayLike, n: int) -> Float:
     return (values >= values[..., -1:] - _TIE / n).mean(axis=-1)
 
 
-def _at_once(found: PooledDistances, memory: int) -> int:
+def _at_once(found: _PooledDistances, memory: int) -> int:
     """Relabelings for which a strip's kernels, their products and all labels fit into memory."""
     strip = found.strips[0].l1
     rows = found.bandwidths.size * len(strip)
@@ -253,14 +253,14 @@ def _at_once(found: PooledDistances, memory: int) -> int:
     return max(1, left // (found.size + rows))
 
 
-def _sums(found: PooledDistances, labels: Labels) -> _Sums:
+def _sums(found: _PooledDistances, labels: Labels) -> _Sums:
     """Strip by strip, added up in float64."""
     signs = np.ascontiguousarray(labels.T, dtype=found.strips[0].l1.dtype)  # (N, B)
     parts = (_of_strip(strip, found.bandwidths, signs) for strip in found.strips)
     return reduce(lambda a, b: _Sums(*(x + y for x, y in zip(a, b, strict=True))), parts)
 
 
-def _of_strip(strip: DistanceStrip, bandwidths: Float, signs: Array) -> _Sums:
+def _of_strip(strip: _DistanceStrip, bandwidths: Float, signs: Array) -> _Sums:
     """With U the part of K above its diagonal, s'Us, 1'Us and U1 say all: one product U s.
 
     Signs cancel in it, so that float32 loses little.
@@ -278,7 +278,7 @@ def _of_strip(strip: DistanceStrip, bandwidths: Float, signs: Array) -> _Sums:
     return _Sums(2 * signed, linear.astype(np.float64), 2 * total, 2 * squares)
 
 
-def _above_diagonal(strip: DistanceStrip, bandwidths: Float) -> Array:
+def _above_diagonal(strip: _DistanceStrip, bandwidths: Float) -> Array:
     """All kernels (kernels, rows, columns) of a strip, 0 on the diagonal and below it."""
     rows, columns = strip.l1.shape
     values = np.empty((2, BANDWIDTHS, rows, columns), strip.l1.dtype)

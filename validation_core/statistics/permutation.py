@@ -29,7 +29,7 @@ _NUMBERS = 1 << 21  # scores or labels held at a time: 16 MB
 _ROUNDING = 1e-12  # what sums in another order differ by, as a share of the largest score
 
 
-class MeanPermutation(NamedTuple):
+class _MeanPermutation(NamedTuple):
     """The permutation test: tau (...), its p-value (...), tau of each relabelling (..., B)."""
 
     statistic: Float
@@ -39,7 +39,7 @@ class MeanPermutation(NamedTuple):
 
 def permuted(
     p: ArrayLike, q: ArrayLike, permutations: int, rng: np.random.Generator
-) -> MeanPermutation:
+) -> _MeanPermutation:
     """tau = mean p - mean q against relabellings of the pooled scores; large where p's are higher.
 
     p-value = (1 + number of relabellings with tau at least the observed) / (permutations + 1),
@@ -70,7 +70,7 @@ def permuted(
             shuffled, _labels(piece.stop - piece.start, *_sizes(both, n_p), rng)
         )
     null = null.reshape(*both.shape[:-1], permutations)
-    return MeanPermutation(tau, share_beyond(tau, null, slack(both)), null)
+    return _MeanPermutation(tau, share_beyond(tau, null, _slack(both)), null)
 
 
 def relabelled(scores: ArrayLike, is_p: NDArray[np.bool_]) -> Float:
@@ -85,7 +85,7 @@ def relabelled(scores: ArrayLike, is_p: NDArray[np.bool_]) -> Float:
     return above / n_p - (total - above) / n_q
 
 
-def slack(scores: ArrayLike) -> Float:
+def _slack(scores: ArrayLike) -> Float:
     """By how much equal differences of means may differ as computed: (..., N) to (...)."""
     return _ROUNDING * np.abs(np.asarray(scores, dtype=np.float64)).max(axis=-1)
 

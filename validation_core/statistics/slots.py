@@ -26,7 +26,7 @@ _NUMBERS = 1 << 20  # values gathered at a time: index and value are 8 MB each
 _ROUNDING = 1e-12  # what sums in another order differ by, as a share of the largest value
 
 
-class SlotPermutation(NamedTuple):
+class _SlotPermutation(NamedTuple):
     """The permutation test: divergence (...), its p-value (...), each permuted one (..., B)."""
 
     statistic: Float
@@ -48,10 +48,10 @@ def contributions(scores: ArrayLike, kind: Kind) -> Float:
         raise ValueError(
             f"kind is one of {', '.join(get_args(Kind))}; got {kind!r}. Choose one of those."
         )
-    return multiclass(scores) if kind == "multiclass" else binary(scores)
+    return _multiclass(scores) if kind == "multiclass" else _binary(scores)
 
 
-def multiclass(scores: ArrayLike) -> Float:
+def _multiclass(scores: ArrayLike) -> Float:
     """log softmax over a simulation's slots, plus log(m + 1): (..., n, m + 1), at most that log.
 
     The Bayes score gives E log [r(truth) / mean of r over the slots], r = p / q: between 0 and
@@ -61,7 +61,7 @@ def multiclass(scores: ArrayLike) -> Float:
     return g - logsumexp(g, axis=-1, keepdims=True) + np.log(g.shape[-1])
 
 
-def binary(scores: ArrayLike, weight: float = 0.5) -> Float:
+def _binary(scores: ArrayLike, weight: float = 0.5) -> Float:
     """Log-likelihood of truth against draw, less that of guessing: (..., n, m + 1).
 
     Args:
@@ -82,7 +82,9 @@ def most(kind: Kind, m: int) -> float:
     return float(np.log(m + 1 if kind == "multiclass" else 2))
 
 
-def permutation(values: ArrayLike, permutations: int, rng: np.random.Generator) -> SlotPermutation:
+def permutation(
+    values: ArrayLike, permutations: int, rng: np.random.Generator
+) -> _SlotPermutation:
     """The divergence of contributions (..., n, m + 1) against truths put in random slots.
 
     p-value = (1 + number of permuted divergences at least the observed) / (B + 1): never 0, and
@@ -110,13 +112,13 @@ def permutation(values: ArrayLike, permutations: int, rng: np.random.Generator) 
     for some, few in _pieces(len(trials), permutations, n):
         shape = (some.stop - some.start, few.stop - few.start, n)
         truth_slots = rng.integers(0, slots, size=shape, dtype=narrow)
-        null[some, few] = permuted(trials[some], truth_slots)
+        null[some, few] = _permuted(trials[some], truth_slots)
     observed = table[..., 0].mean(axis=-1)
     spread = null.reshape(*lead, permutations)
-    return SlotPermutation(observed, share_beyond(observed, spread, slack(table)), spread)
+    return _SlotPermutation(observed, share_beyond(observed, spread, _slack(table)), spread)
 
 
-def permuted(values: ArrayLike, slots: Integer) -> Float:
+def _permuted(values: ArrayLike, slots: Integer) -> Float:
     """Divergences (..., B) of contributions (..., n, m + 1), the truths in slots (..., B, n)."""
     table = np.asarray(values, dtype=np.float64)
     n, count = table.shape[-2:]
@@ -125,7 +127,7 @@ def permuted(values: ArrayLike, slots: Integer) -> Float:
     return means
 
 
-def slack(values: ArrayLike) -> Float:
+def _slack(values: ArrayLike) -> Float:
     """By how much equal divergences may differ as computed: (..., n, m + 1) to (...)."""
     return _ROUNDING * np.maximum(np.abs(np.asarray(values, np.float64)).max(axis=(-2, -1)), 1.0)
 

@@ -16,8 +16,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammaln
 
-from validation_core.statistics.intervals import binomial_quantile
-from validation_core.statistics.laws import anderson_darling_sf, cramer_von_mises_sf, kolmogorov_sf
+from validation_core.statistics.intervals import _binomial_quantile
+from validation_core.statistics.laws import (
+    _anderson_darling_sf,
+    _cramer_von_mises_sf,
+    _kolmogorov_sf,
+)
 
 Float = NDArray[np.float64]
 
@@ -68,7 +72,7 @@ def ks(u: ArrayLike) -> Uniformity:
     ordered = _ordered(u)
     above, below = _gaps(ordered)
     distance = np.maximum(above.max(axis=-1), below.max(axis=-1))
-    pvalue = kolmogorov_sf(distance, ordered.shape[-1])
+    pvalue = _kolmogorov_sf(distance, ordered.shape[-1])
     return Uniformity(distance, _positive(pvalue))
 
 
@@ -88,7 +92,7 @@ def anderson_darling(u: ArrayLike) -> Uniformity:
     odd = 2 * np.arange(1, n + 1) - 1
     logs = np.log(ordered) + np.log1p(-ordered[..., ::-1])
     statistic = -n - (logs * odd).mean(axis=-1)
-    return Uniformity(statistic, _positive(anderson_darling_sf(statistic, n)))
+    return Uniformity(statistic, _positive(_anderson_darling_sf(statistic, n)))
 
 
 def cramer_von_mises(u: ArrayLike) -> Uniformity:
@@ -101,7 +105,7 @@ def cramer_von_mises(u: ArrayLike) -> Uniformity:
     n = ordered.shape[-1]
     middle = (2 * np.arange(1, n + 1) - 1) / (2 * n)
     statistic = 1 / (12 * n) + ((middle - ordered) ** 2).sum(axis=-1)
-    return Uniformity(statistic, _positive(cramer_von_mises_sf(statistic, n)))
+    return Uniformity(statistic, _positive(_cramer_von_mises_sf(statistic, n)))
 
 
 def ks_location(u: ArrayLike) -> tuple[Float, Float]:
@@ -189,8 +193,8 @@ def _band(n: int, level: float, grid: tuple[float, ...]) -> tuple[Float, Float]:
 
 def _limits(n: int, outside: float, points: Float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Counts between which a Binomial(n, g) falls but for `outside`, at each g."""
-    least = binomial_quantile(outside / 2, n, points)
-    return least, binomial_quantile(1 - outside / 2, n, points)
+    least = _binomial_quantile(outside / 2, n, points)
+    return least, _binomial_quantile(1 - outside / 2, n, points)
 
 
 def _coverage(

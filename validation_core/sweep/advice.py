@@ -51,7 +51,7 @@ class Situation:
             )
 
 
-class Advice(NamedTuple):
+class _Advice(NamedTuple):
     """A method, why, what it cannot see, and the next best."""
 
     method: Method
@@ -62,7 +62,7 @@ class Advice(NamedTuple):
     instead_why: str
 
 
-def advise(at: Situation) -> Advice:
+def advise(at: Situation) -> _Advice:
     """The method for a situation."""
     return _WANTED[at.want](at)
 
@@ -72,9 +72,9 @@ def calibration(at: Situation) -> int:
     return min(_MOST_M, at.more // at.pairs)
 
 
-def _verdict(at: Situation) -> Advice:
+def _verdict(at: Situation) -> _Advice:
     if at.seconds < _QUICK:
-        return Advice(
+        return _Advice(
             TARP(reference="x") if at.draws >= _FEW_DRAWS else SBC(),
             (
                 f"{at.seconds:g} s train no network; ranks of the draws themselves take "
@@ -86,7 +86,7 @@ def _verdict(at: Situation) -> Advice:
         )
     m = calibration(at)
     if m >= 5:
-        return Advice(
+        return _Advice(
             Uniform(m=m),
             (
                 f"{at.more:,} further true pairs give each of the {at.pairs:,} test points m = "
@@ -101,7 +101,7 @@ def _verdict(at: Situation) -> Advice:
             f"The same question with {at.pairs:,} draws from p, if its law may be asymptotic.",
         )
     if at.draws >= _FEW_DRAWS:
-        return Advice(
+        return _Advice(
             WithinX(),
             (
                 f"True pairs are few, draws of q are not: each truth is ranked among {at.draws} "
@@ -112,7 +112,7 @@ def _verdict(at: Situation) -> Advice:
             CoLT(),
             "It looks where the error is largest, and says where that is.",
         )
-    return Advice(
+    return _Advice(
         Multiple(),
         (
             "Neither true pairs nor draws of q are cheap: it takes one of each per row, as C2ST "
@@ -127,10 +127,10 @@ def _verdict(at: Situation) -> Advice:
     )
 
 
-def _exact(at: Situation) -> Advice:
+def _exact(at: Situation) -> _Advice:
     m = calibration(at)
     if m >= 1 and at.draws < _FEW_DRAWS:
-        return Advice(
+        return _Advice(
             Uniform(m=m),
             (
                 "Each test point has calibration draws of its own: its ranks are exactly uniform "
@@ -141,7 +141,7 @@ def _exact(at: Situation) -> Advice:
             "Exact for each parameter, with no network.",
         )
     if at.draws >= 2 and at.seconds >= _QUICK:
-        return Advice(
+        return _Advice(
             WithinX(),
             (
                 f"Given x, the truth and q's {at.draws} draws are exchangeable if q is right: the "
@@ -152,7 +152,7 @@ def _exact(at: Situation) -> Advice:
             SBC(),
             "Exact too, uses every row, but looks at one parameter at a time.",
         )
-    return Advice(
+    return _Advice(
         SBC(),
         ("Ranks of the true parameters among q's draws are exactly uniform under q = p.",),
         "Blind to correlations between parameters and to a q that ignores x.",
@@ -161,9 +161,9 @@ def _exact(at: Situation) -> Advice:
     )
 
 
-def _place(at: Situation) -> Advice:
+def _place(at: Situation) -> _Advice:
     few = at.draws < _FEW_DRAWS or at.pairs < _LEAST_ROWS
-    return Advice(
+    return _Advice(
         CoLT(),
         (
             "It learns a centre at each x and a distance: the ball to which q gives the "
@@ -179,9 +179,9 @@ def _place(at: Situation) -> Advice:
     )
 
 
-def _observation(at: Situation) -> Advice:
+def _observation(at: Situation) -> _Advice:
     del at
-    return Advice(
+    return _Advice(
         LC2ST(points=1),
         (
             "It asks at your x alone, and needs no true parameter there.",
@@ -193,7 +193,7 @@ def _observation(at: Situation) -> Advice:
     )
 
 
-_WANTED: dict[Want, Callable[[Situation], Advice]] = {
+_WANTED: dict[Want, Callable[[Situation], _Advice]] = {
     "verdict": _verdict,
     "exact": _exact,
     "place": _place,

@@ -166,7 +166,7 @@ def ranks(grid: ScoreGrid, m: int, n: int, seed: int = 0) -> RankGrid:
     )
 
 
-class ScoreSpread(NamedTuple):
+class _ScoreSpread(NamedTuple):
     """How the score lies under p and q at every beta, in sds from their common median."""
 
     edges: Array  # (bins + 1,)
@@ -175,13 +175,13 @@ class ScoreSpread(NamedTuple):
     threshold: Array  # (B,), where C2ST cuts
 
 
-def spread(grid: ScoreGrid, bins: int = 48, reach: float = 4.0) -> ScoreSpread:
+def spread(grid: ScoreGrid, bins: int = 48, reach: float = 4.0) -> _ScoreSpread:
     """Histograms of the standardised score: a network's scale means nothing to any test."""
     middle, sd = _scale(grid)
     edges = np.linspace(-reach, reach, bins + 1)
     n = min(grid.p.shape[1], grid.q.shape[1])  # ten thousand of each draw the same picture
     p, q = (_densities((side[:, :n] - middle) / sd, edges) for side in (grid.p, grid.q))
-    return ScoreSpread(edges, p, q, (-middle / sd)[:, 0])
+    return _ScoreSpread(edges, p, q, (-middle / sd)[:, 0])
 
 
 def _scale(grid: ScoreGrid) -> tuple[Array, Array]:
@@ -197,7 +197,7 @@ def _densities(standard: Array, edges: Array) -> Array:
     return counts / (standard.shape[1] * np.diff(edges))
 
 
-class Against(NamedTuple):
+class _Against(NamedTuple):
     """The standardised score at each level of the oracle, at every beta."""
 
     oracle: Array  # (bins,), median log ratio of each bin
@@ -206,7 +206,7 @@ class Against(NamedTuple):
     high: Array  # (B, bins), 90% quantile
 
 
-def against_oracle(grid: ScoreGrid, bins: int = 20) -> Against | None:
+def against_oracle(grid: ScoreGrid, bins: int = 20) -> _Against | None:
     """Quantiles of the score in equally filled bins of log p - log q; None if that is unknown."""
     if not grid.oracle_p.size:
         return None
@@ -217,21 +217,21 @@ def against_oracle(grid: ScoreGrid, bins: int = 20) -> Against | None:
     parts = np.array_split(np.argsort(oracle, kind="stable"), bins)
     centres = np.array([np.median(oracle[part]) for part in parts])
     cuts = np.stack([np.quantile(score[:, part], [0.1, 0.5, 0.9], axis=1) for part in parts], -1)
-    return Against(centres, *cuts)  # cuts (3, B, bins)
+    return _Against(centres, *cuts)  # cuts (3, B, bins)
 
 
-class Others(NamedTuple):
+class _Others(NamedTuple):
     """The other tests on the same scores, at every beta."""
 
     multiple: Outcome
     c2st: Outcome
 
 
-def others(grid: ScoreGrid, n: int, seed: int = 0) -> Others:
+def others(grid: ScoreGrid, n: int, seed: int = 0) -> _Others:
     """Multiple and C2ST on n draws from each side."""
     n = min(n, grid.q.shape[1])
     scores = BlockScores(grid.p[:, :n], grid.q[:, :n])
-    return Others(
+    return _Others(
         methods.Multiple().test(scores, stream(seed, "workbench", "multiple")),
         methods.C2ST().test(scores, stream(seed, "workbench", "c2st")),
     )

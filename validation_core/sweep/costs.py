@@ -51,7 +51,7 @@ _INFERRED = {
 _STEPPED = 2e-4  # for one step, whatever the number of data sets
 
 
-class Cost(NamedTuple):
+class _Cost(NamedTuple):
     """What one method costs."""
 
     training: float
@@ -62,7 +62,7 @@ class Cost(NamedTuple):
     """Bytes that a worker needs at its largest."""
 
 
-class RemainingCost(NamedTuple):
+class _RemainingCost(NamedTuple):
     """What is still to be spent."""
 
     seconds: float
@@ -87,18 +87,18 @@ def _arithmetic() -> float:
     return time.perf_counter() - start
 
 
-def of(sweep: Sweep, method: Method, progress: Progress | None = None) -> Cost:
+def of(sweep: Sweep, method: Method, progress: Progress | None = None) -> _Cost:
     """What a method costs in this sweep, by its own trials where some have run."""
     training, trial = _training(sweep, method), _trial(sweep, method)
     cells = [cell for cell in progress.cells if cell.label == method.label] if progress else []
     if cells and progress:
         trial = sum(cell.seconds for cell in cells) / sum(cell.trials for cell in cells)
         training = progress.training[method.label] or training
-        return Cost(training, trial, _memory(sweep, method))
-    return Cost(machine() * training, machine() * trial, _memory(sweep, method))
+        return _Cost(training, trial, _memory(sweep, method))
+    return _Cost(machine() * training, machine() * trial, _memory(sweep, method))
 
 
-def on_table(upload: Upload, method: Method) -> Cost:
+def on_table(upload: Upload, method: Method) -> _Cost:
     """What a method costs on a user's table, its network included."""
     n, k, (d, m) = upload.n, max(1, upload.k), upload.dims
     half = n if not method.needs_training else max(1, n // 2)
@@ -109,22 +109,22 @@ def on_table(upload: Upload, method: Method) -> Cost:
     if isinstance(recipe, Classifier):
         training = recipe.cost(0.8 * half)
     memory = 4.0 * (n + half) * k * d + 8.0 * half * k
-    return Cost(machine() * training, machine() * trial, _PROCESS + memory)
+    return _Cost(machine() * training, machine() * trial, _PROCESS + memory)
 
 
-def within(upload: Upload) -> Cost:
+def within(upload: Upload) -> _Cost:
     """What the score costs that sees each draw among the others at its x."""
     recipe = learning.slot_recipe(upload)
     n, k, (d, m) = upload.n, max(1, upload.k), upload.dims
     slots = (n - n // 2) * (recipe.scored + 1) / 1e6
     trial = (_WITHIN + RANKED) * slots * max(1, (d + m) / 6)
     memory = 4.0 * n * k * d + 150e6  # of features and forest, bounded
-    return Cost(machine() * _learning(recipe), machine() * trial, _PROCESS + memory)
+    return _Cost(machine() * _learning(recipe), machine() * trial, _PROCESS + memory)
 
 
 def estimate(
     sweep: Sweep, left: Sequence[TrainTask | Batch], workers: int, progress: Progress | None = None
-) -> RemainingCost:
+) -> _RemainingCost:
     """Seconds until these tasks are done, and the memory that they need meanwhile."""
     costs = {method.label: of(sweep, method, progress) for method in sweep.methods}
     places = len(sweep.gammas)
@@ -136,7 +136,7 @@ def estimate(
                 counted.add(part.network)
                 seconds += costs[part.method.label].training / places
     memory = sorted((cost.memory for cost in costs.values()), reverse=True)[:workers]
-    return RemainingCost(seconds / max(1, workers), sum(memory) + _PROCESS * workers)
+    return _RemainingCost(seconds / max(1, workers), sum(memory) + _PROCESS * workers)
 
 
 def remaining(sweeps: Iterable[Sweep], store: Store) -> float:

@@ -24,7 +24,7 @@ from validation_core.scores.classifier import Classifier
 from validation_core.statistics import PooledLaw
 from validation_core.study import Report, Study
 from validation_core.sweep import trials
-from validation_core.sweep.trials import Tally, TestFailed, TrialDesign, together
+from validation_core.sweep.trials import TestFailed, TrialDesign, _Tally, together
 from validation_core.types import Array, Benchmark, PowerCell, Score
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Part(Study[Tally], spec="trials_of"):
+class _Part(Study[_Tally], spec="trials_of"):
     """Some trials of one method at one gamma and one beta."""
 
     version: ClassVar[int] = 2
@@ -62,7 +62,7 @@ class Part(Study[Tally], spec="trials_of"):
         behind = models.network_behind(self.source.benchmark)
         return tuple(training for training in (self.network, behind) if training is not None)
 
-    def compute(self, store: Store, report: Report) -> Tally:
+    def compute(self, store: Store, report: Report) -> _Tally:
         """Test, training the network where the store lacks it."""
         return _compute(store, [self], report)[0]
 
@@ -71,7 +71,7 @@ class Part(Study[Tally], spec="trials_of"):
 class Batch(Specification, spec="batch_of_trials"):
     """Parts that differ in their methods alone: they are drawn and scored together."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[_Part, ...]
 
     @property
     def label(self) -> str:
@@ -98,7 +98,7 @@ class Batch(Specification, spec="batch_of_trials"):
     def done(self, store: Store) -> bool:
         return not self.missing(store)
 
-    def missing(self, store: Store) -> list[Part]:
+    def missing(self, store: Store) -> list[_Part]:
         """Those that have not run."""
         return [part for part in self.parts if not part.done(store)]
 
@@ -120,14 +120,14 @@ class Batch(Specification, spec="batch_of_trials"):
         report(1.0, {})
 
 
-class CalibrationScores(NamedTuple):
+class _CalibrationScores(NamedTuple):
     """Calibration scores of p: (N,)."""
 
     p: Array
 
 
 @dataclass(frozen=True, kw_only=True)
-class CalibrationLaw(Study[CalibrationScores], spec="calibration"):
+class _CalibrationLaw(Study[_CalibrationScores], spec="calibration"):
     """The law that Uniform ranks against where calibration draws are pooled.
 
     One for all trials, parts and m that read a network: a p-value does not depend on how a sweep
@@ -151,14 +151,14 @@ class CalibrationLaw(Study[CalibrationScores], spec="calibration"):
                 scored = self.load(store)
                 if scored is None:
                     benchmark, gamma = self.source.benchmark, self.source.gamma
-                    scored = CalibrationScores(
+                    scored = _CalibrationScores(
                         trials.calibration(benchmark, gamma, score, self.design)
                     )
                     self.keep(store, scored)
         return PooledLaw(scored.p)
 
 
-def _compute(store: Store, parts: Sequence[Part], report: Report) -> list[Tally]:
+def _compute(store: Store, parts: Sequence[_Part], report: Report) -> list[_Tally]:
     """Test the methods of parts that differ in nothing else."""
     part = parts[0]
     models.ready(store, part.source.benchmark)
@@ -177,17 +177,17 @@ def _compute(store: Store, parts: Sequence[Part], report: Report) -> list[Tally]
     return [tally._replace(training=seconds) for tally in tallies]
 
 
-def _law(store: Store, part: Part) -> Callable[[Score], PooledLaw] | None:
+def _law(store: Store, part: _Part) -> Callable[[Score], PooledLaw] | None:
     """The calibration law of what a part reads; None where that is no network's."""
     if part.network is None:
         return None
-    law = CalibrationLaw(
+    law = _CalibrationLaw(
         source=part.source, network=part.network, beta=part.beta, design=part.design
     )
     return lambda score: law.law(store, score)
 
 
-class Tallies(NamedTuple):
+class _Tallies(NamedTuple):
     """Tallies of all places of a curve."""
 
     pvalues: Array  # (places, trials)
@@ -196,7 +196,7 @@ class Tallies(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SweepCurve(Study[Tallies], spec="curve"):
+class _SweepCurve(Study[_Tallies], spec="curve"):
     """One method over a whole sweep, in one record: what is shipped, or kept when it is done."""
 
     benchmark: Benchmark
@@ -211,18 +211,18 @@ class SweepCurve(Study[Tallies], spec="curve"):
     def label(self) -> str:
         return f"{self.method.label} on {self.benchmark.label}"
 
-    def save(self, store: Store, tallies: Sequence[Tally]) -> None:
+    def save(self, store: Store, tallies: Sequence[_Tally]) -> None:
         """Keep one tally for each place."""
         pvalues, values = (np.stack([tally[i] for tally in tallies]) for i in (0, 1))
-        self.keep(store, Tallies(pvalues, values, np.array([tally[2:] for tally in tallies])))
+        self.keep(store, _Tallies(pvalues, values, np.array([tally[2:] for tally in tallies])))
 
-    def tallies(self, store: Store) -> list[Tally] | None:
+    def tallies(self, store: Store) -> list[_Tally] | None:
         """A tally for each place, or None."""
         stored = self.load(store)
         if stored is None:
             return None
         return [
-            Tally(p, t, int(cost[0]), int(cost[1]), float(cost[2]), float(cost[3]))
+            _Tally(p, t, int(cost[0]), int(cost[1]), float(cost[2]), float(cost[3]))
             for p, t, cost in zip(*stored, strict=True)
         ]
 
@@ -270,10 +270,10 @@ class Sweep(Specification, spec="sweep"):
             return None
         source = Simulated(benchmark=self.benchmark, gamma=gamma)
         shared = Training(source=source, recipe=self.recipe, seed=self.seed)
-        return network_of(method, shared, trials.part(self.design, method))
+        return _network_of(method, shared, trials.part(self.design, method))
 
     @cached_property
-    def parts(self) -> Mapping[tuple[str, SweepPlace], tuple[Part, ...]]:
+    def parts(self) -> Mapping[tuple[str, SweepPlace], tuple[_Part, ...]]:
         """The trials of each method, by its label, at each place, in order."""
         return {
             (method.label, place): self._parts(method, place)
@@ -281,9 +281,9 @@ class Sweep(Specification, spec="sweep"):
             for place in self.places
         }
 
-    def curve(self, method: Method) -> SweepCurve:
+    def curve(self, method: Method) -> _SweepCurve:
         """The record of one method over the whole sweep; the level plays no part in it."""
-        return SweepCurve(
+        return _SweepCurve(
             benchmark=self.benchmark,
             method=method,
             gammas=self.gammas,
@@ -301,10 +301,10 @@ class Sweep(Specification, spec="sweep"):
         """
         return tuple(dict.fromkeys(self._ordered()))
 
-    def _parts(self, method: Method, place: SweepPlace) -> tuple[Part, ...]:
+    def _parts(self, method: Method, place: SweepPlace) -> tuple[_Part, ...]:
         beta = place.beta if method.degrades else 0.0
         return tuple(
-            Part(
+            _Part(
                 source=Simulated(benchmark=self.benchmark, gamma=place.gamma),
                 method=method,
                 network=self.network(method, place.gamma),
@@ -340,7 +340,7 @@ class Sweep(Specification, spec="sweep"):
         return 2 if method.needs_training else int(method.learns_anew)
 
 
-def network_of(method: Method, training: Training, design: TrialDesign) -> Training:
+def _network_of(method: Method, training: Training, design: TrialDesign) -> Training:
     """The network that a method reads: the training's own classifier, or one by its own recipe.
 
     Such a one learns from as many draws as it is tested on, as in the papers.
@@ -382,7 +382,7 @@ class Progress:
         return all(count >= self.wanted for count in self.done.values())
 
 
-Memory = MutableMapping[str, "list[Tally]"]
+Memory = MutableMapping[str, "list[_Tally]"]
 """What was read before, by key: a page asks twice a second."""
 
 
@@ -452,9 +452,9 @@ def keep(sweep: Sweep, store: Store) -> None:
 
 def _tallies(
     sweep: Sweep, method: Method, store: Store, known: Memory, beside: Sequence[Sweep] = ()
-) -> dict[SweepPlace, Tally]:
+) -> dict[SweepPlace, _Tally]:
     """What a method has said at each place where it has run; parts are added up."""
-    whole: dict[SweepPlace, Tally] = {}
+    whole: dict[SweepPlace, _Tally] = {}
     for other in (*beside, sweep):
         curve = other.curve(method)
         if curve.key not in known and store.has("results", curve.key):
@@ -470,9 +470,9 @@ def _tallies(
     return tallies
 
 
-def _added(parts: Sequence[Part], store: Store, known: Memory) -> Tally | None:
+def _added(parts: Sequence[_Part], store: Store, known: Memory) -> _Tally | None:
     """The parts of one place that have run, as one."""
-    tallies: list[Tally] = []
+    tallies: list[_Tally] = []
     for part in parts:
         if part.key not in known and part.done(store):
             tally = part.load(store)
@@ -518,7 +518,7 @@ class TrialDetail(NamedTuple):
 class TrialStudy(Study[TrialDetail], spec="look"):
     """The first trial of some trials of a sweep, kept whole."""
 
-    trials: Part
+    trials: _Part
 
     @property
     def label(self) -> str:

@@ -259,7 +259,7 @@ _LOUD, _SILENT = 0.6, 0.25
 """Wilson bounds beyond which a test is said to find q wrong, or to miss it."""
 
 
-def remarks(
+def _remarks(
     sweep: Sweep,
     loud: Sequence[PowerCell],
     silent: Sequence[PowerCell],
@@ -295,23 +295,23 @@ def remarks(
     return explanations
 
 
-class Disagreement(NamedTuple):
+class _Disagreement(NamedTuple):
     """The place of a sweep where most tests miss what another finds, and why each does."""
 
     place: SweepPlace
     remarks: list[Remark]
 
 
-def disagreement(sweep: Sweep, cells: Sequence[PowerCell]) -> Disagreement | None:
+def disagreement(sweep: Sweep, cells: Sequence[PowerCell]) -> _Disagreement | None:
     """Where the tests disagree most; None where all agree."""
-    best: Disagreement | None = None
+    best: _Disagreement | None = None
     for at in sweep.places:
         here = [cell for cell in cells if (cell.gamma, cell.beta) == at]
         loud = [cell for cell in here if bounds(cell)[0] > _LOUD]
         silent = [cell for cell in here if bounds(cell)[1] < _SILENT]
-        explanations = remarks(sweep, loud, silent, cells)
+        explanations = _remarks(sweep, loud, silent, cells)
         if explanations and (best is None or len(explanations) > len(best.remarks)):
-            best = Disagreement(at, explanations)
+            best = _Disagreement(at, explanations)
     return best
 
 

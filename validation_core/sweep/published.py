@@ -91,18 +91,18 @@ def contest(
         )
 
     return [
-        sweep(replace(colt, embedding="identity"), *coordinates(), beta=1.0),
+        sweep(replace(colt, embedding="identity"), *_coordinates(), beta=1.0),
         *[sweep(replace(colt, embedding=embedding)) for embedding in embeddings],
         sweep(C2ST()),
     ]
 
 
-def coordinates() -> tuple[Method, ...]:
+def _coordinates() -> tuple[Method, ...]:
     """The tests of the registry that need no network."""
     return tuple(METHODS[name]() for name in _COORDINATES if name in METHODS)
 
 
-def opening() -> MapTask:
+def _opening() -> MapTask:
     """The map that the CoLT page opens with."""
     return _map(Gaussian(dim_x=2, dim_theta=2), 0.15, "fourier")
 

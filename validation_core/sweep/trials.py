@@ -75,7 +75,7 @@ class TrialDesign(Specification, spec="trials"):
             )
 
 
-class Tally(NamedTuple):
+class _Tally(NamedTuple):
     """What one method says in some trials: p-values and statistics (trials,), and their cost."""
 
     pvalues: Array
@@ -92,7 +92,7 @@ class Tally(NamedTuple):
     ) -> PowerCell:
         """Rejections at the level of a design."""
         low, high = np.quantile(self.statistics, [0.05, 0.95])
-        pooled = protocol_of(method, design) == "pooled" and _calibrated(method)
+        pooled = _protocol_of(method, design) == "pooled" and _calibrated(method)
         return PowerCell(
             benchmark=benchmark.label,
             method=method.name,
@@ -102,7 +102,7 @@ class Tally(NamedTuple):
             trials=len(self.pvalues),
             rejections=int((self.pvalues <= design.alpha).sum()),
             alpha=design.alpha,
-            protocol=protocol_of(method, design),
+            protocol=_protocol_of(method, design),
             draws_p=POOL * design.n if pooled else self.draws_p,  # one pool for all parts
             draws_q=self.draws_q,
             seconds=self.seconds,
@@ -121,10 +121,10 @@ class TestFailed(Exception):
         self.method, self.error = method, error
 
 
-def together(parts: Sequence[Tally]) -> Tally:
+def together(parts: Sequence[_Tally]) -> _Tally:
     """Several parts of one place as one; the network was trained once."""
     pvalues, values, draws_p, draws_q, seconds, training = zip(*parts, strict=True)
-    return Tally(
+    return _Tally(
         np.concatenate(pvalues),
         np.concatenate(values),
         sum(draws_p),
@@ -139,7 +139,7 @@ def options(method: Method) -> dict[str, Any]:
     return asdict(cast("Any", method)) if is_dataclass(method) else {}
 
 
-def protocol_of(method: Method, design: TrialDesign) -> Protocol:
+def _protocol_of(method: Method, design: TrialDesign) -> Protocol:
     """Tables cannot be pooled: their calibration draws belong to one x."""
     return design.protocol if method.layout == "blocks" else "fresh"
 
@@ -152,7 +152,7 @@ def part(design: TrialDesign, method: Method) -> TrialDesign:
     k = design.k
     if not method.learns_anew:
         k = method.budget(1, design.k).q if method.layout == "table" else 1
-    return replace(design, trials=1, alpha=0.05, k=k, protocol=protocol_of(method, design))
+    return replace(design, trials=1, alpha=0.05, k=k, protocol=_protocol_of(method, design))
 
 
 def run(
@@ -165,7 +165,7 @@ def run(
     *,
     pool: Callable[[Score], PooledLaw] | None = None,
     progress: Progress | None = None,
-) -> list[Tally]:
+) -> list[_Tally]:
     """Test methods on the trials of a range: a tally for each.
 
     Args:
@@ -236,7 +236,7 @@ def calibration(benchmark: Benchmark, gamma: float, score: Score, design: TrialD
     )
 
 
-def score_of(
+def _score_of(
     method: Method, benchmark: Benchmark, gamma: float, score: Score | Mapping[str, Score] | None
 ) -> Score:
     """The score that a method reads: one made without learning, or the learned one.
@@ -283,14 +283,14 @@ class _Running:
         self.pvalues.append(np.atleast_1d(outcome.pvalue))
         self.statistics.append(np.atleast_1d(outcome.statistic))
 
-    def tally(self, design: TrialDesign, trials: int) -> Tally:
+    def tally(self, design: TrialDesign, trials: int) -> _Tally:
         """All of it."""
         budget, n = self.method.budget(design.n, design.k), design.n
         draws = trials * budget.p, trials * budget.q
-        if protocol_of(self.method, design) == "pooled" and self.method.pooled:
+        if _protocol_of(self.method, design) == "pooled" and self.method.pooled:
             draws = (POOL * n if _calibrated(self.method) else trials * n, trials * n)
         pvalues, values = np.concatenate(self.pvalues), np.concatenate(self.statistics)
-        return Tally(pvalues.astype(float), values.astype(float), *draws, self.seconds)
+        return _Tally(pvalues.astype(float), values.astype(float), *draws, self.seconds)
 
 
 class _Draw(NamedTuple):
@@ -332,7 +332,7 @@ def _read(
     method: Method, benchmark: Benchmark, gamma: float, score: Score | Mapping[str, Score] | None
 ) -> Score | None:
     """What all trials read, found once: to ask some benchmarks for a density is dear."""
-    return None if method.learns_anew else score_of(method, benchmark, gamma, score)
+    return None if method.learns_anew else _score_of(method, benchmark, gamma, score)
 
 
 def _calibrated(method: Method) -> bool:

@@ -48,7 +48,7 @@ class Rates(NamedTuple):
 
 
 @dataclass(frozen=True)
-class NormalLaw:
+class _NormalLaw:
     """Calibration scores that are normal with variance 1: a `types.Reference`."""
 
     mean: float
@@ -68,7 +68,7 @@ def draw(n: int, seed: int) -> TwoSamples:
 def scores(blocks: TwoSamples, angle: float, offset: float = 0.0, trials: int = 1) -> BlockScores:
     """Scores of both sides, (trials, n) each, beside the exact law of p's."""
     flat = apply(LinearBoundary(offset=offset, angle=angle), blocks)
-    law = NormalLaw(float(boundary.score_means(offset, angle).p))
+    law = _NormalLaw(float(boundary.score_means(offset, angle).p))
     return BlockScores(flat.p.reshape(trials, -1), flat.q.reshape(trials, -1), law)
 
 

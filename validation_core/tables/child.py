@@ -30,7 +30,7 @@ _LONGEST = 600
 _WHOLE = "A file must be whole; got one that is truncated or damaged. Save or copy it again."
 
 
-def main() -> None:
+def _main() -> None:
     """Serve requests until the standard input ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which ends us
     _bound()
@@ -120,4 +120,4 @@ def _open_source(stream: BinaryIO, stem: str, limit: int) -> _Source:
 
 
 if __name__ == "__main__":
-    main()
+    _main()

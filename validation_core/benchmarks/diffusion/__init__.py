@@ -40,7 +40,7 @@ _HIGH, _LOW, _RHO = 80.0, 0.002, 7.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Diffusion(Recipe, spec="diffusion"):
+class _Diffusion(Recipe, spec="diffusion"):
     """An EDM model of theta given x: Karras, Aittala, Aila, Laine (2022); with a seed, a network.
 
     Chen, Bansal, Scott, CoLT, Appendix C.3, train one on the spiral; width, depth and batch are
@@ -106,29 +106,29 @@ class Diffusion(Recipe, spec="diffusion"):
 
     def learn_all(
         self, data: Sequence[Joint], seeds: Sequence[int], report: Report | None = None
-    ) -> list[TrainedDiffusion]:
+    ) -> list[_TrainedDiffusion]:
         """One model for each set of pairs and seed, in turn."""
 
         return [learn(joint, self, seed, report) for joint, seed in zip(data, seeds, strict=True)]
 
-    def read(self, arrays: Arrays, *, seconds: float, device: str) -> TrainedDiffusion:
+    def read(self, arrays: Arrays, *, seconds: float, device: str) -> _TrainedDiffusion:
         """What `TrainedDiffusion.arrays` gave."""
 
-        return TrainedDiffusion.read(arrays, seconds=seconds, device=device)
+        return _TrainedDiffusion.read(arrays, seconds=seconds, device=device)
 
     @classmethod
-    def preset(cls, name: Preset) -> Diffusion:
+    def preset(cls, name: Preset) -> _Diffusion:
         """`paper`: 50,000 epochs at 1e-4 (over an hour). `interactive`: a minute or two."""
         return PRESETS[name]
 
 
-PRESETS: dict[Preset, Diffusion] = {
-    "interactive": Diffusion(),
-    "paper": Diffusion(epochs=50_000, lr=1e-4),
+PRESETS: dict[Preset, _Diffusion] = {
+    "interactive": _Diffusion(),
+    "paper": _Diffusion(epochs=50_000, lr=1e-4),
 }
 
 
-def levels(n: int = STEPS) -> NDArray[np.float64]:
+def _levels(n: int = STEPS) -> NDArray[np.float64]:
     """Noise sd before the first step and after each of n: (n + 1,), from 80 to 0.002, then 0.
 
     Raises:
@@ -149,7 +149,7 @@ class _Scalings(NamedTuple):
     code: Array
 
 
-def scalings(sigma: Array | float) -> _Scalings:
+def _scalings(sigma: Array | float) -> _Scalings:
     """The scalings at noise sd `sigma`, each of its shape."""
     total = np.sqrt(np.square(sigma) + SIGMA_DATA**2)
     return _Scalings(
@@ -170,7 +170,7 @@ def trajectory(
         latents: standard normal (n, D); everything follows from them.
         total: steps of the whole way.
     """
-    schedule = [float(level) for level in levels(total)]
+    schedule = [float(level) for level in _levels(total)]
     state = latents * schedule[0]
     yield state
     for now, after in itertools.pairwise(schedule):
@@ -188,7 +188,7 @@ _CPU_ROWS, _GPU_ROWS = 1024, 1 << 17  # rows per pass: what stays in a core's ca
 
 
 @dataclass(frozen=True, eq=False)
-class TrainedDiffusion(StoredNetwork):
+class _TrainedDiffusion(StoredNetwork):
     """A network and the affine maps between the data's units and its own."""
 
     network: Mapping[str, NDArray[np.float32]]
@@ -211,7 +211,7 @@ class TrainedDiffusion(StoredNetwork):
 
         Row k belongs to the state after step k; row 0 to the latents.
         """
-        return levels(total)[:, None] * self.theta_scale
+        return _levels(total)[:, None] * self.theta_scale
 
     def sample(
         self, x: Array, steps: Sequence[int], latents: Array, total: int = STEPS
@@ -272,12 +272,12 @@ def _states(
 
     from validation_core.benchmarks.diffusion import network
 
-    about_x = network.embed_x(parameters, x)
+    about_x = network._embed_x(parameters, x)
 
     def denoise(state: Tensor, sigma: float) -> Tensor:
-        skip, out, into, code = (float(scale) for scale in scalings(sigma))
-        level = network.embed_level(parameters, torch.full((1, 1), code, device=state.device))
-        prediction = network.forward(parameters, state * into, about_x, level)
+        skip, out, into, code = (float(scale) for scale in _scalings(sigma))
+        level = network._embed_level(parameters, torch.full((1, 1), code, device=state.device))
+        prediction = network._forward(parameters, state * into, about_x, level)
         return state * skip + prediction * out
 
     return list(itertools.islice(trajectory(denoise, latents, total), last + 1))
@@ -285,23 +285,23 @@ def _states(
 
 def learn(
     data: Joint,
-    recipe: Diffusion,
+    recipe: _Diffusion,
     seed: int,
     report: Report | None = None,
     device: str | None = None,
-) -> TrainedDiffusion:
+) -> _TrainedDiffusion:
     """Train a model of theta given x on all of `data`, of which a recipe asks `pairs` rows.
 
     The seed fixes the start, the order of rows and the noise.
     """
-    from validation_core.benchmarks.diffusion.network import NetworkShape, fit
+    from validation_core.benchmarks.diffusion.network import _NetworkShape, fit
     from validation_core.learn import nets, training
 
     where = nets.pick_device(device)
     theta_shift, theta_sd = (part.astype(np.float32) for part in moments(data.theta))
     x_shift, x_scale = (part.astype(np.float32) for part in moments(data.x))
     theta_scale = theta_sd / np.float32(SIGMA_DATA)
-    shape = NetworkShape(
+    shape = _NetworkShape(
         theta=len(theta_shift), x=len(x_shift), hidden=recipe.hidden, layers=recipe.layers
     )
     theta = ((data.theta - theta_shift) / theta_scale).astype(np.float32)
@@ -311,7 +311,7 @@ def learn(
     fitted, seconds = training.timed(
         lambda: fit(theta, x, start, recipe, rng, report=report, device=where)
     )
-    return TrainedDiffusion(
+    return _TrainedDiffusion(
         fitted.parameters,
         theta_shift,
         theta_scale,

@@ -16,10 +16,10 @@ import plotly.graph_objects as go
 
 from validation_core import keys, scores, statistics
 from validation_core.diagnosis import tasks as diagnoses
+from validation_core.diagnosis.choice import _unusable
 from validation_core.diagnosis.choice import obstacle as hinders
-from validation_core.diagnosis.choice import unusable
 from validation_core.diagnosis.claims import Claims, called
-from validation_core.diagnosis.learning import held_back
+from validation_core.diagnosis.learning import _held_back
 from validation_core.diagnosis.questions.base import (
     LEVEL,
     Interval,
@@ -58,7 +58,7 @@ SCORED = 100
 """Draws at each x whose logits the classifier's divergence reads: bounds its time."""
 
 
-class HowWrong(Question["CalibrationErrors"]):
+class HowWrong(Question["_CalibrationErrors"]):
     """Which parameters are off and by how much, and q as a whole."""
 
     name = "size"
@@ -83,11 +83,11 @@ class HowWrong(Question["CalibrationErrors"]):
                 f"Sizes of errors need at least {LEAST_ROWS} simulations; got {upload.n}. Bring "
                 "more."
             )
-        return unusable(upload)
+        return _unusable(upload)
 
     def studies(
         self, upload: Upload, methods: Sequence[Method], seed: int
-    ) -> tuple[TableStudy[CalibrationErrors], ...]:
+    ) -> tuple[TableStudy[_CalibrationErrors], ...]:
         """What ranks and densities say; then a classifier's divergence.
 
         The classifier is the one that the first of these methods reads which has one; without
@@ -106,11 +106,11 @@ class HowWrong(Question["CalibrationErrors"]):
                 return first, second
         return (first,)
 
-    def gather(self, results: Sequence[CalibrationErrors]) -> CalibrationErrors:
+    def gather(self, results: Sequence[_CalibrationErrors]) -> _CalibrationErrors:
         """What is known so far; a classifier's divergence stands beside that of densities."""
         first, *others = results
         for other in others:
-            assert isinstance(other.divergence, LearnedDivergence)
+            assert isinstance(other.divergence, _LearnedDivergence)
             if first.divergence is None:
                 first = replace(first, divergence=other.divergence)
             else:
@@ -118,7 +118,7 @@ class HowWrong(Question["CalibrationErrors"]):
         return first
 
     def describe(
-        self, result: CalibrationErrors, names: Names, claims: Claims | None = None
+        self, result: _CalibrationErrors, names: Names, claims: Claims | None = None
     ) -> tuple[str, ...]:
         """What is worst and by how much; then what else is off, and the whole of q."""
         parameters = result.parameters
@@ -145,7 +145,7 @@ class HowWrong(Question["CalibrationErrors"]):
             ]
         return tuple(sentences)
 
-    def rows(self, result: CalibrationErrors, names: Names, claims: Claims | None = None) -> Rows:
+    def rows(self, result: _CalibrationErrors, names: Names, claims: Claims | None = None) -> Rows:
         """A row for each parameter, the worst first: every number and its interval."""
         return [
             _row(errors, called(names.theta, errors.index), _pvalue(errors, claims))
@@ -153,7 +153,7 @@ class HowWrong(Question["CalibrationErrors"]):
         ]
 
     def figures(
-        self, result: CalibrationErrors, names: Names, claims: Claims | None = None
+        self, result: _CalibrationErrors, names: Names, claims: Claims | None = None
     ) -> tuple[Drawn, ...]:
         """At most the six worst parameters, then the whole."""
         del claims
@@ -172,13 +172,13 @@ class HowWrong(Question["CalibrationErrors"]):
             pictures += _whole(result.divergence, result.estimate)
         return tuple(pictures)
 
-    def finds(self, result: CalibrationErrors) -> bool:
+    def finds(self, result: _CalibrationErrors) -> bool:
         return any(errors.pvalue_adjusted <= LEVEL for errors in result.parameters)
 
     def beside(self, diagnosis: Diagnosis) -> tuple[str, ...]:
         return tuple(distances(diagnosis.records))
 
-    def to_json(self, result: CalibrationErrors) -> Json:
+    def to_json(self, result: _CalibrationErrors) -> Json:
         """Only what has been worked out."""
         numbers = as_numbers(result)
         usual = {field.name: field.default for field in fields(result)}
@@ -198,7 +198,7 @@ _BARS = 40
 
 
 @dataclass(frozen=True)
-class CoverageRate:
+class _CoverageRate:
     """How often a central interval of q holds the truth."""
 
     level: float
@@ -209,13 +209,13 @@ class CoverageRate:
 
 
 @dataclass(frozen=True)
-class ParameterErrors:
+class _ParameterErrors:
     """How wrong q is in one parameter; intervals and means are NaN where they cannot be told."""
 
     pvalue: float
     severity: float
     """The largest `excess` over the intervals and the half below q's median."""
-    coverage: tuple[CoverageRate, ...]
+    coverage: tuple[_CoverageRate, ...]
     below_median: Interval
     """Share of truths below q's median."""
     bias: Interval
@@ -240,7 +240,7 @@ class ParameterErrors:
 
 
 @dataclass(frozen=True)
-class RegionRate:
+class _RegionRate:
     """How often a highest-density region of q holds the truth."""
 
     level: float
@@ -248,10 +248,10 @@ class RegionRate:
 
 
 @dataclass(frozen=True, eq=False)
-class DensityRegions:
+class _DensityRegions:
     """Expected coverage of q's highest-density regions."""
 
-    coverage: tuple[RegionRate, ...]
+    coverage: tuple[_RegionRate, ...]
     area: Interval
     """Between coverage and level."""
     pvalue: float
@@ -262,7 +262,7 @@ class DensityRegions:
     """Levels, coverage and the ends of its 95% band (4, L)."""
 
 
-class Histogram(NamedTuple):
+class _Histogram(NamedTuple):
     """A histogram: edges (B + 1,), counts (B,)."""
 
     edges: Array
@@ -270,7 +270,7 @@ class Histogram(NamedTuple):
 
 
 @dataclass(frozen=True)
-class WeightedDivergence:
+class _WeightedDivergence:
     """The divergence left when m draws of q are weighed by p / q, in nats."""
 
     m: int
@@ -280,7 +280,7 @@ class WeightedDivergence:
 
 
 @dataclass(frozen=True, eq=False)
-class DensityDivergence:
+class _DensityDivergence:
     """The symmetric divergence by log densities, in nats: the numbers of the record of `SKL`."""
 
     estimate: float
@@ -303,18 +303,18 @@ class DensityDivergence:
     positive: float
     pvalue: float
     relabelings: int
-    weighted: tuple[WeightedDivergence, ...]
+    weighted: tuple[_WeightedDivergence, ...]
     source: Literal["densities"]
     beyond: int
     """Extreme terms that stand in the bars at the ends."""
-    bars: Histogram
+    bars: _Histogram
     """Of its terms."""
-    null: Histogram
+    null: _Histogram
     """Of the means of relabelled tables."""
 
 
 @dataclass(frozen=True, eq=False)
-class LearnedDivergence:
+class _LearnedDivergence:
     """The symmetric divergence as far as a classifier sees it, in nats."""
 
     estimate: float
@@ -337,27 +337,27 @@ class LearnedDivergence:
     draws: int
     beyond: int
     """Extreme terms that stand in the bars at the ends."""
-    bars: Histogram
+    bars: _Histogram
     """Of its terms."""
 
 
 @dataclass(frozen=True, eq=False)
-class CalibrationErrors:
+class _CalibrationErrors:
     """How wrong q is, as far as it has been worked out."""
 
     n: int = 0
     k: int = 0
-    parameters: tuple[ParameterErrors, ...] = ()
+    parameters: tuple[_ParameterErrors, ...] = ()
     """The worst first."""
-    regions: DensityRegions | None = None
-    divergence: DensityDivergence | LearnedDivergence | None = None
+    regions: _DensityRegions | None = None
+    divergence: _DensityDivergence | _LearnedDivergence | None = None
     """By densities where they are there, else as far as the classifier sees."""
-    estimate: LearnedDivergence | None = None
+    estimate: _LearnedDivergence | None = None
     """The classifier's, beside that of the densities."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class RowErrorStudy(TableStudy[CalibrationErrors], spec="size"):
+class RowErrorStudy(TableStudy[_CalibrationErrors], spec="size"):
     """What ranks, moments and densities say; nothing is learnt."""
 
     about: ClassVar[str] = "Sizes of errors"
@@ -366,13 +366,13 @@ class RowErrorStudy(TableStudy[CalibrationErrors], spec="size"):
     densities: str = ""
     """Fingerprint of the log densities, which the table's own does not cover."""
 
-    def answer(self, upload: Upload, store: Store, report: Report) -> CalibrationErrors:
+    def answer(self, upload: Upload, store: Store, report: Report) -> _CalibrationErrors:
         del store
         data = upload.data
         assert isinstance(data, PosteriorTable)
         parameters = _marginals(data, self.seed)
         report(0.8, {})
-        return CalibrationErrors(
+        return _CalibrationErrors(
             n=upload.n,
             k=upload.k,
             parameters=parameters,
@@ -382,14 +382,14 @@ class RowErrorStudy(TableStudy[CalibrationErrors], spec="size"):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LearnedDivergenceStudy(TableStudy[CalibrationErrors], spec="size_learned"):
+class LearnedDivergenceStudy(TableStudy[_CalibrationErrors], spec="size_learned"):
     """The symmetric divergence as far as a classifier sees it, on rows it did not learn from."""
 
     about: ClassVar[str] = "Divergence by a classifier"
 
-    def answer(self, upload: Upload, store: Store, report: Report) -> CalibrationErrors:
+    def answer(self, upload: Upload, store: Store, report: Report) -> _CalibrationErrors:
         (network,) = self.networks(store, report)
-        few = held_back(upload, self.seed, SCORED)
+        few = _held_back(upload, self.seed, SCORED)
         logits = scores.apply(network.at(), few)
         calibrated = nats.from_logits(
             logits.truth[0], logits.draws[0], stream(self.seed, "size", "halves")
@@ -401,10 +401,10 @@ class LearnedDivergenceStudy(TableStudy[CalibrationErrors], spec="size_learned")
             auc=float(network.auc),
             draws=few.q.shape[1],
         )
-        return CalibrationErrors(divergence=estimate)
+        return _CalibrationErrors(divergence=estimate)
 
 
-def _marginals(table: PosteriorTable, seed: int) -> tuple[ParameterErrors, ...]:
+def _marginals(table: PosteriorTable, seed: int) -> tuple[_ParameterErrors, ...]:
     """Errors of each parameter, the worst first.
 
     Worst is what is off after Holm's correction, then by `severity`: the largest distance of a
@@ -420,7 +420,7 @@ def _marginals(table: PosteriorTable, seed: int) -> tuple[ParameterErrors, ...]:
     moments = effects.moments(table.q)
     z = effects.zscores(moments, table.theta).T
     contracted = effects.contraction(moments, table.theta)
-    errors: list[ParameterErrors] = []
+    errors: list[_ParameterErrors] = []
     for start in range(0, len(u), _BLOCK):
         part = slice(start, start + _BLOCK)
         errors += _block(u[part], z[part], outside[part], k, start)
@@ -439,7 +439,7 @@ def _marginals(table: PosteriorTable, seed: int) -> tuple[ParameterErrors, ...]:
     )
 
 
-def _block(u: Array, z: Array, outside: Array, k: int, first: int) -> list[ParameterErrors]:
+def _block(u: Array, z: Array, outside: Array, k: int, first: int) -> list[_ParameterErrors]:
     """Errors of some parameters from ranks and z-scores (P, N)."""
     cover, half = effects.covered(u), effects.lower_half(u)
     pvalue = effects.off_pvalue(u)
@@ -453,11 +453,11 @@ def _block(u: Array, z: Array, outside: Array, k: int, first: int) -> list[Param
         moments = saturated and bool(np.isfinite(by_moments.ratio.estimate[i]))
         used = by_moments if moments else by_rank
         errors.append(
-            ParameterErrors(
+            _ParameterErrors(
                 pvalue=max(float(pvalue[i]), SMALLEST),
                 severity=float(over[i].max()),
                 coverage=tuple(
-                    CoverageRate(
+                    _CoverageRate(
                         level, float(over[i, j]), Interval.of(*(end[i, j] for end in cover))
                     )
                     for j, level in enumerate(effects.LEVELS)
@@ -493,7 +493,7 @@ def _mean_sd(z: Array) -> tuple[Array, Array]:
     return np.where(n >= 2, mean, np.nan), np.where(n >= 2, sd, np.nan)
 
 
-def _density_regions(densities: Mapping[str, Array], seed: int) -> DensityRegions | None:
+def _density_regions(densities: Mapping[str, Array], seed: int) -> _DensityRegions | None:
     """Expected coverage of q's highest-density regions, where log q is at hand."""
     if not {"log_q", "log_q_draws"} <= densities.keys():
         return None
@@ -504,8 +504,8 @@ def _density_regions(densities: Mapping[str, Array], seed: int) -> DensityRegion
     log_q, draws = (log_q, draws) if mask.all() else (log_q[mask], draws[mask])
     expected = coverage.regions(log_q, draws, stream(seed, "size", "regions"))
     rates = zip(effects.LEVELS, *expected.rates, strict=True)
-    return DensityRegions(
-        coverage=tuple(RegionRate(level, Interval.of(*ends)) for level, *ends in rates),
+    return _DensityRegions(
+        coverage=tuple(_RegionRate(level, Interval.of(*ends)) for level, *ends in rates),
         area=Interval.of(*map(float, expected.area)),
         pvalue=max(expected.pvalue, SMALLEST),
         rows=int(mask.sum()),
@@ -514,7 +514,7 @@ def _density_regions(densities: Mapping[str, Array], seed: int) -> DensityRegion
     )
 
 
-def _by_densities(upload: Upload, seed: int) -> DensityDivergence | None:
+def _by_densities(upload: Upload, seed: int) -> _DensityDivergence | None:
     """The symmetric divergence, where log p(theta, x) and log q(theta | x) are at hand.
 
     Where they are, the numbers are those of the record of `methods.SKL`, p-value included; then
@@ -534,7 +534,7 @@ def _by_densities(upload: Upload, seed: int) -> DensityDivergence | None:
     number = {
         name: np.asarray(value).item() for name, value in {**single, **outcome.effect}.items()
     }
-    return DensityDivergence(
+    return _DensityDivergence(
         estimate=float(number["skl"]),
         low=float(number["ci_low"]),
         high=float(number["ci_high"]),
@@ -563,11 +563,11 @@ def _by_densities(upload: Upload, seed: int) -> DensityDivergence | None:
     )
 
 
-def _weighted(truth: Array, draws: Array) -> tuple[WeightedDivergence, ...]:
+def _weighted(truth: Array, draws: Array) -> tuple[_WeightedDivergence, ...]:
     """The divergence left with M > 1 draws of q weighed, for the M that the draws allow."""
     most = (draws.shape[-1] + 1) // 2
     return tuple(
-        WeightedDivergence(m, *map(float, nats.means(nats.weighted(truth, draws, m))))
+        _WeightedDivergence(m, *map(float, nats.means(nats.weighted(truth, draws, m))))
         for m in MS
         if 1 < m <= most
     )
@@ -575,7 +575,7 @@ def _weighted(truth: Array, draws: Array) -> tuple[WeightedDivergence, ...]:
 
 def _by_classifier(
     d: Array, seed: int, *, slope: float, auc: float, draws: int
-) -> LearnedDivergence:
+) -> _LearnedDivergence:
     """The divergence from its terms d (n,), calibrated logits of a classifier with that AUC."""
     divergence = nats.divergence(d, stream(seed, "size", "divergence"))
     bars, beyond = _bars(d[np.isfinite(d)])
@@ -584,7 +584,7 @@ def _by_classifier(
         "low": float(divergence.low),
         "high": float(divergence.high),
     }
-    return LearnedDivergence(
+    return _LearnedDivergence(
         **{**numbers, "tail": divergence.tail if np.isfinite(divergence.tail) else None},
         heavy=divergence.heavy,
         rows=int(d.size),
@@ -597,34 +597,34 @@ def _by_classifier(
     )
 
 
-def _null(values: Array) -> Histogram:
+def _null(values: Array) -> _Histogram:
     """Relabelled means, with room for the observed one, the last."""
     low, high = float(values.min()), float(values.max())
     pad = 0.03 * (high - low) or 0.5
     counts, edges = np.histogram(values[:-1], _BARS, (low - pad, high + pad))
-    return Histogram(edges, counts.astype(np.float64))
+    return _Histogram(edges, counts.astype(np.float64))
 
 
-def _bars(d: Array) -> tuple[Histogram, int]:
+def _bars(d: Array) -> tuple[_Histogram, int]:
     """A histogram of terms, and how many extreme ones stand in the bars at the ends."""
     low, high = np.quantile(d, [0.005, 0.995])
     if not high > low:
         low, high = float(d.min()) - 0.5, float(d.max()) + 0.5
     edges = np.linspace(low, high, _BARS + 1)
     counts, _ = np.histogram(np.clip(d, low, high), edges)
-    return Histogram(edges, counts.astype(np.float64)), int(((d < low) | (d > high)).sum())
+    return _Histogram(edges, counts.astype(np.float64)), int(((d < low) | (d > high)).sum())
 
 
 _NAMED = 5
 _LEARNT = 0.15  # of the prior's variance: a q that takes away less is as good as the prior
 
 
-def _pvalue(errors: ParameterErrors, claims: Claims | None) -> float:
+def _pvalue(errors: _ParameterErrors, claims: Claims | None) -> float:
     """That a parameter is off: in the verdict's family, or corrected over parameters."""
     return errors.pvalue_adjusted if claims is None else claims.parameter(errors.index)
 
 
-def _row(errors: ParameterErrors, name: str, pvalue: float) -> Row:
+def _row(errors: _ParameterErrors, name: str, pvalue: float) -> Row:
     row: Row = {"parameter": name}
     for rate in errors.coverage:
         row |= _cell(f"covered by {100 * rate.level:g}% intervals, %", rate.covers, 1, 100)
@@ -658,7 +658,7 @@ def _rounded(value: float, digits: int) -> float | str:
     return "" if math.isnan(value) else round(value, digits)
 
 
-def _worst(errors: ParameterErrors, names: Sequence[str], k: int) -> str:
+def _worst(errors: _ParameterErrors, names: Sequence[str], k: int) -> str:
     name = called(names, errors.index)
     sentence = f"{name} is the worst: {_covers(errors)}; {_bias(errors)}{_width(errors)}."
     if not errors.saturated:
@@ -669,7 +669,7 @@ def _worst(errors: ParameterErrors, names: Sequence[str], k: int) -> str:
     return f"{sentence} {beyond}, so that these are the least its errors can be."
 
 
-def _covers(errors: ParameterErrors) -> str:
+def _covers(errors: _ParameterErrors) -> str:
     """The nominal rate that is farthest off; that of the 80% interval where none is."""
     rate, half = max(errors.coverage, key=lambda rate: rate.excess), errors.below_median
     if max(half.low - 0.5, 0.5 - half.high) > max(rate.excess, 0):
@@ -680,12 +680,12 @@ def _covers(errors: ParameterErrors) -> str:
     return f"{nominal} covers {_percent(rate.covers)} of the truths"
 
 
-def _middle(errors: ParameterErrors) -> CoverageRate:
+def _middle(errors: _ParameterErrors) -> _CoverageRate:
     """The rate of the 80% interval."""
     return next(rate for rate in errors.coverage if rate.level == 0.8)
 
 
-def _bias(errors: ParameterErrors) -> str:
+def _bias(errors: _ParameterErrors) -> str:
     bias, low, high = errors.bias
     least = "at least " * (errors.saturated and errors.by == "ranks")
     if not errors.bias.known:
@@ -697,7 +697,7 @@ def _bias(errors: ParameterErrors) -> str:
     return f"its bias is {_signed(bias)} [{_signed(low)}, {_signed(high)}] posterior sd"
 
 
-def _width(errors: ParameterErrors) -> str:
+def _width(errors: _ParameterErrors) -> str:
     ratio, low, high = errors.ratio
     if not errors.ratio.known:
         return ""
@@ -716,8 +716,8 @@ def _width(errors: ParameterErrors) -> str:
 
 
 def _others(
-    off: Sequence[ParameterErrors],
-    parameters: Sequence[ParameterErrors],
+    off: Sequence[_ParameterErrors],
+    parameters: Sequence[_ParameterErrors],
     names: Sequence[str],
     claims: Claims | None,
 ) -> list[str]:
@@ -732,12 +732,12 @@ def _others(
     ]
 
 
-def _listed(parameters: Sequence[ParameterErrors], names: Sequence[str]) -> str:
+def _listed(parameters: Sequence[_ParameterErrors], names: Sequence[str]) -> str:
     more = f" and {len(parameters) - _NAMED} more" if len(parameters) > _NAMED else ""
     return ", ".join(called(names, errors.index) for errors in parameters[:_NAMED]) + more
 
 
-def _bounded(parameters: Sequence[ParameterErrors]) -> list[str]:
+def _bounded(parameters: Sequence[_ParameterErrors]) -> list[str]:
     """What errors are left open where none was found."""
     middle = [_middle(errors).covers for errors in parameters]
     low, high = 100 * min(rate.low for rate in middle), 100 * max(rate.high for rate in middle)
@@ -766,7 +766,7 @@ def _bounded(parameters: Sequence[ParameterErrors]) -> list[str]:
     ]
 
 
-def _wider(parameters: Sequence[ParameterErrors], names: Sequence[str]) -> list[str]:
+def _wider(parameters: Sequence[_ParameterErrors], names: Sequence[str]) -> list[str]:
     wider = [errors for errors in parameters if errors.contraction.high < 0]
     if not wider:
         return []
@@ -780,7 +780,7 @@ def _wider(parameters: Sequence[ParameterErrors], names: Sequence[str]) -> list[
     ]
 
 
-def _blind(parameters: Sequence[ParameterErrors], names: Sequence[str]) -> list[str]:
+def _blind(parameters: Sequence[_ParameterErrors], names: Sequence[str]) -> list[str]:
     """Parameters of which q seems to have learnt nothing: calibrated or not, it is the prior."""
     unlearnt = [errors for errors in parameters if (errors.contraction.high or 1) < _LEARNT]
     if not unlearnt:
@@ -794,7 +794,7 @@ def _blind(parameters: Sequence[ParameterErrors], names: Sequence[str]) -> list[
     ]
 
 
-def _mass(mass: DensityRegions, claims: Claims | None) -> str:
+def _mass(mass: _DensityRegions, claims: Claims | None) -> str:
     p = (
         f"p {_p(mass.pvalue)} by exact KS, which is not part of the verdict unless SBC is "
         "asked to rank log q"
@@ -811,8 +811,8 @@ def _mass(mass: DensityRegions, claims: Claims | None) -> str:
     )
 
 
-def _nats(nats: DensityDivergence | LearnedDivergence) -> list[str]:
-    if isinstance(nats, LearnedDivergence):
+def _nats(nats: _DensityDivergence | _LearnedDivergence) -> list[str]:
+    if isinstance(nats, _LearnedDivergence):
         return [_learned(nats)]
     fields = as_numbers(nats)
     ends = {"skl": nats.estimate, "ci_low": nats.low, "ci_high": nats.high}
@@ -834,7 +834,7 @@ def _nats(nats: DensityDivergence | LearnedDivergence) -> list[str]:
     return sentences
 
 
-def _learned(nats: LearnedDivergence) -> str:
+def _learned(nats: _LearnedDivergence) -> str:
     interval = f"{nats.estimate:.3f} [{nats.boot_low:.3f}, {nats.boot_high:.3f}] nats"
     if nats.slope <= 0:
         return (
@@ -873,7 +873,7 @@ _LETTER = 7.5  # pixels wide
 _MARKS = ("diamond", "circle", "square")
 
 
-def _coverage(worst: Sequence[ParameterErrors], labels: Sequence[str], hidden: int) -> Drawn:
+def _coverage(worst: Sequence[_ParameterErrors], labels: Sequence[str], hidden: int) -> Drawn:
     rates = [errors.coverage for errors in worst]
     levels = [rate.level for rate in rates[0]]
     lowest = min(rate.covers.low for each in rates for rate in each)
@@ -912,7 +912,7 @@ def _coverage(worst: Sequence[ParameterErrors], labels: Sequence[str], hidden: i
     )
 
 
-def _misfit(worst: Sequence[ParameterErrors], labels: Sequence[str]) -> Drawn:
+def _misfit(worst: Sequence[_ParameterErrors], labels: Sequence[str]) -> Drawn:
     places = np.arange(len(worst), 0.0, -1.0)
     biases = np.array([errors.bias for errors in worst])
     reach = max(0.2, 1.1 * float(np.nanmax(np.abs(biases), initial=0)))
@@ -948,7 +948,7 @@ def _misfit(worst: Sequence[ParameterErrors], labels: Sequence[str]) -> Drawn:
     )
 
 
-def _contraction(worst: Sequence[ParameterErrors], labels: Sequence[str]) -> list[Drawn]:
+def _contraction(worst: Sequence[_ParameterErrors], labels: Sequence[str]) -> list[Drawn]:
     points = [
         (errors, name)
         for errors, name in zip(worst, labels, strict=True)
@@ -1030,14 +1030,14 @@ def _regions(curve: Array) -> Drawn:
 
 
 def _whole(
-    nats: DensityDivergence | LearnedDivergence, estimate: LearnedDivergence | None
+    nats: _DensityDivergence | _LearnedDivergence, estimate: _LearnedDivergence | None
 ) -> list[Drawn]:
     """The symmetric divergence: by log densities where they are there, or by a classifier."""
     more = (
         f" {nats.beyond} more extreme ones stand in the bars at the ends." if nats.beyond else ""
     )
     title = "Symmetric divergence, simulation by simulation"
-    if isinstance(nats, LearnedDivergence):
+    if isinstance(nats, _LearnedDivergence):
         terms = skl.terms(*nats.bars, nats.estimate, nats.boot_low, nats.boot_high)
         return [Drawn(title, terms, skl.LEARNT + more)]
     terms = skl.terms(*nats.bars, nats.estimate, nats.low, nats.high)

@@ -26,7 +26,7 @@ from validation_core.diagnosis.questions.base import (
     short_name,
 )
 from validation_core.diagnosis.records import equals
-from validation_core.diagnosis.tasks import slot_training, training
+from validation_core.diagnosis.tasks import _slot_training, training
 from validation_core.figures import style
 from validation_core.figures.outcome import Drawn
 from validation_core.methods import WithinX
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from validation_core.store import Store
 
 
-class InTheta(Question["MassInTheta"]):
+class InTheta(Question["_MassInTheta"]):
     """Which parts of parameter space q gives too much or too little mass."""
 
     name = "in_theta"
@@ -66,11 +66,11 @@ class InTheta(Question["MassInTheta"]):
                 "A map over theta compares the truth with q's draws at the same x; two samples p "
                 "and q have no x. Upload theta, x and theta_q."
             )
-        return choice.obstacle(WithinX(), upload) or choice.unusable(upload)
+        return choice.obstacle(WithinX(), upload) or choice._unusable(upload)
 
     def studies(
         self, upload: Upload, methods: Sequence[Method], seed: int
-    ) -> tuple[InThetaStudy, ...]:
+    ) -> tuple[_InThetaStudy, ...]:
         """One, reading the classifier that the tests share and, where there is one, the score
         within x: it shows whichever tells truths better on rows that neither learnt from.
         """
@@ -80,15 +80,15 @@ class InTheta(Question["MassInTheta"]):
         assert network is not None
         both = [network]
         if choice.within(upload) is None:
-            both.append(slot_training(upload, seed))
-        return (InThetaStudy(digest=upload.digest, seed=seed, trainings=tuple(both)),)
+            both.append(_slot_training(upload, seed))
+        return (_InThetaStudy(digest=upload.digest, seed=seed, trainings=tuple(both)),)
 
-    def gather(self, results: Sequence[MassInTheta]) -> MassInTheta:
+    def gather(self, results: Sequence[_MassInTheta]) -> _MassInTheta:
         """The one there is."""
         return results[0]
 
     def describe(
-        self, result: MassInTheta, names: Names, claims: Claims | None = None
+        self, result: _MassInTheta, names: Names, claims: Claims | None = None
     ) -> tuple[str, ...]:
         """The answer first; then the strip of a parameter that is off most, and what was done."""
         off = result.off
@@ -113,7 +113,7 @@ class InTheta(Question["MassInTheta"]):
         place = [_strip(off[0], names.theta)] if off else []
         return (first, *place, _tenths_text(result), _basis(result))
 
-    def rows(self, result: MassInTheta, names: Names, claims: Claims | None = None) -> Rows:
+    def rows(self, result: _MassInTheta, names: Names, claims: Claims | None = None) -> Rows:
         """A row for each tenth of q's draws and each strip of a parameter, the worst first."""
         shares = [
             (f"tenth {at + 1} of q's draws by learned ratio", tenth.share)
@@ -134,7 +134,7 @@ class InTheta(Question["MassInTheta"]):
         ]
 
     def figures(
-        self, result: MassInTheta, names: Names, claims: Claims | None = None
+        self, result: _MassInTheta, names: Names, claims: Claims | None = None
     ) -> tuple[Drawn, ...]:
         """The tenths, then the maps of the pairs on which the log ratio depends most."""
         del claims
@@ -144,13 +144,13 @@ class InTheta(Question["MassInTheta"]):
             *(_map(ratio_map, scored, names.theta) for ratio_map in result.maps[:_MOST]),
         )
 
-    def finds(self, result: MassInTheta) -> bool:
+    def finds(self, result: _MassInTheta) -> bool:
         return result.finds
 
-    def to_json(self, result: MassInTheta) -> Json:
+    def to_json(self, result: _MassInTheta) -> Json:
         return result.to_json()
 
-    def complete(self, document: Json, result: MassInTheta, diagnosis: Diagnosis) -> None:
+    def complete(self, document: Json, result: _MassInTheta, diagnosis: Diagnosis) -> None:
         self.tell_where(document, result, diagnosis)
 
 
@@ -168,7 +168,7 @@ Frame = Literal["sd", "own"]
 
 
 @dataclass(frozen=True, eq=False)
-class RatioMap:
+class _RatioMap:
     """The learned log ratio of p to q over one parameter or two."""
 
     of: tuple[int, ...]
@@ -184,7 +184,7 @@ class RatioMap:
 
 
 @dataclass(frozen=True)
-class HeldNats:
+class _HeldNats:
     """By how much each score tells the truth among its row's draws, on rows held out."""
 
     within: float
@@ -192,7 +192,7 @@ class HeldNats:
 
 
 @dataclass(frozen=True, eq=False)
-class MassInTheta:
+class _MassInTheta:
     """Where in theta q puts too much or too little mass."""
 
     rows: int
@@ -202,19 +202,19 @@ class MassInTheta:
     parameters: int
     pvalue: float
     """That the truth's score ranks anywhere among q's draws' at the same x."""
-    deciles: tuple[Tenth, ...]
+    deciles: tuple[_Tenth, ...]
     """The lowest ratio first."""
-    missing: Share
+    missing: _Share
     """Where the score holds the truth for much more frequent."""
-    excess: Share
+    excess: _Share
     """For much rarer."""
     chosen: tuple[int, ...]
     """Parameters that are mapped."""
-    strips: tuple[ThetaStrip, ...]
-    maps: tuple[RatioMap, ...]
+    strips: tuple[_ThetaStrip, ...]
+    maps: tuple[_RatioMap, ...]
     score: Literal["", "within", "classifier"] = ""
     """Which score was read."""
-    held: HeldNats | None = None
+    held: _HeldNats | None = None
 
     @property
     def finds(self) -> bool:
@@ -222,7 +222,7 @@ class MassInTheta:
         return self.pvalue <= LEVEL or bool(self.off)
 
     @property
-    def off(self) -> list[ThetaStrip]:
+    def off(self) -> list[_ThetaStrip]:
         """Strips whose interval leaves out q's share, those farthest from it first."""
         differing = [strip for strip in self.strips if strip.share.differs]
         return sorted(differing, key=lambda strip: -strip.share.apart)
@@ -246,7 +246,7 @@ class MassInTheta:
 
 
 @dataclass(frozen=True, kw_only=True)
-class InThetaStudy(TableStudy[MassInTheta], spec="in_theta"):
+class _InThetaStudy(TableStudy[_MassInTheta], spec="in_theta"):
     """Where in theta q puts too much or too little mass, by the score that tells truths better.
 
     `trainings` are the classifier that tests share and, where there is one, the score within x.
@@ -255,7 +255,7 @@ class InThetaStudy(TableStudy[MassInTheta], spec="in_theta"):
     version: ClassVar[int] = 4
     about: ClassVar[str] = "Where in theta"
 
-    def answer(self, upload: Upload, store: Store, report: Report) -> MassInTheta:
+    def answer(self, upload: Upload, store: Store, report: Report) -> _MassInTheta:
         """On rows that no score has seen."""
         classifier, *within = self.networks(store, report)
         nats = _held(upload, self.seed, classifier, *within) if within else None
@@ -278,11 +278,11 @@ class InThetaStudy(TableStudy[MassInTheta], spec="in_theta"):
         """Held-out rows with as many draws as are scored, and their logits."""
         n = len(learning.kept(upload, self.seed))
         most = min(upload.k, max(1, SCORED // n), max(1, _NUMBERS // sum(upload.dims)))
-        few = learning.held_back(upload, self.seed, most)
+        few = learning._held_back(upload, self.seed, most)
         return few, scores.apply(network.at(), few)
 
 
-def _held(upload: Upload, seed: int, classifier: Any, within: TrainedSlots) -> HeldNats:
+def _held(upload: Upload, seed: int, classifier: Any, within: TrainedSlots) -> _HeldNats:
     """Nats by which each score tells the truth among its row's draws, on the same rows.
 
     They are rows of the learning half that the classifier was watched on, and that the folds of
@@ -296,10 +296,12 @@ def _held(upload: Upload, seed: int, classifier: Any, within: TrainedSlots) -> H
     read = scores.apply(classifier.at(), sampling.take(upload.data, rows, m))
     both = np.concatenate([read.truth[0][:, None], read.draws[0]], axis=1)
     nats = slots.contributions(both, "multiclass")[:, 0]
-    return HeldNats(float(within.rows[watched].mean()), float(nats.mean()))
+    return _HeldNats(float(within.rows[watched].mean()), float(nats.mean()))
 
 
-def _in_theta(table: PosteriorTable, truth: Array, draws: Array, k: int, seed: int) -> MassInTheta:
+def _in_theta(
+    table: PosteriorTable, truth: Array, draws: Array, k: int, seed: int
+) -> _MassInTheta:
     """Shares and maps of a table by the log ratio of its truths (n,) and draws (n, K')."""
     n, scored, d = table.q.shape
     u = statistics.conformal_ranks(truth, draws, stream(seed, "in theta", "ranks"))
@@ -308,17 +310,17 @@ def _in_theta(table: PosteriorTable, truth: Array, draws: Array, k: int, seed: i
     ratio = draws.ravel().astype(np.float64)
     own, theirs = _standardised(table)
     standard = scored >= _FEWEST_DRAWS
-    chosen = strongest(
+    chosen = _strongest(
         theirs.reshape(-1, d) if standard else table.q.reshape(-1, d), ratio, _PARAMETERS
     )
-    strips: tuple[ThetaStrip, ...] = ()
-    maps: list[RatioMap] = []
+    strips: tuple[_ThetaStrip, ...] = ()
+    maps: list[_RatioMap] = []
     if standard:
         strips = _strip_shares(own[:, chosen], theirs[:, :, chosen], k, chosen)
         maps = _maps(theirs.reshape(-1, d), own, ratio, chosen, "sd", _MAPS)
     most = _OWN if maps else _MAPS
     maps += _maps(table.q.reshape(-1, d), table.theta, ratio, chosen, "own", most)
-    return MassInTheta(
+    return _MassInTheta(
         rows=n,
         scored=int(ratio.size),
         draws=k,
@@ -350,7 +352,7 @@ def _standardised(table: PosteriorTable) -> tuple[Array, Array]:
 
 def _maps(
     draws: Array, truth: Array, ratio: Array, chosen: NDArray[np.int64], frame: Frame, most: int
-) -> list[RatioMap]:
+) -> list[_RatioMap]:
     """Maps of the strongest pairs of some parameters, or of the one there is."""
     some = np.linspace(0, len(truth) - 1, min(_TRUTHS, len(truth))).astype(int)
     if len(chosen) == 1:
@@ -368,8 +370,8 @@ def _maps(
 
 def _ratio_map(
     of: tuple[int, ...], frame: Frame, ratio: Array, edges: Array, truth: Array
-) -> RatioMap:
-    return RatioMap(of, frame, narrow(ratio), narrow(edges), narrow(truth))
+) -> _RatioMap:
+    return _RatioMap(of, frame, narrow(ratio), narrow(edges), narrow(truth))
 
 
 _DECILES = 10
@@ -388,7 +390,7 @@ _CLIP = 5.0  # one draw far out shall not stand for its cell
 
 
 @dataclass(frozen=True)
-class Share:
+class _Share:
     """The truth's share of a region against q's, with an exact interval."""
 
     count: int
@@ -405,7 +407,7 @@ class Share:
     ratio_high: float | None
 
     @classmethod
-    def of(cls, count: int, n: int, k: int, q_share: float, tests: int) -> Share:
+    def of(cls, count: int, n: int, k: int, q_share: float, tests: int) -> _Share:
         """With an interval that holds for all `tests`.
 
         q's share is itself an average over k draws a row: as if of n k / (k + 1) rows rather
@@ -436,22 +438,22 @@ class Share:
 
 
 @dataclass(frozen=True)
-class Tenth:
+class _Tenth:
     """A tenth of q's draws by learned ratio."""
 
-    share: Share
+    share: _Share
     claimed: float
     """How many times as frequent the truth is there, as the score claims."""
 
 
 @dataclass(frozen=True)
-class ThetaStrip:
+class _ThetaStrip:
     """A strip of one parameter."""
 
     parameter: int
     strip: int
     """Which, from 0, between the edges STRIPS."""
-    share: Share
+    share: _Share
 
 
 def _clopper(count: float, n: float, level: float) -> tuple[float, float]:
@@ -461,7 +463,7 @@ def _clopper(count: float, n: float, level: float) -> tuple[float, float]:
     return low, float(betaincinv(count + 1, n - count, 1 - outside)) if count < n else 1.0
 
 
-def _deciles(truth: Array, draws: Array, k: int, rng: np.random.Generator) -> tuple[Tenth, ...]:
+def _deciles(truth: Array, draws: Array, k: int, rng: np.random.Generator) -> tuple[_Tenth, ...]:
     """The truth's share in each tenth of q's draws by score, lowest first.
 
     Args:
@@ -476,21 +478,21 @@ def _deciles(truth: Array, draws: Array, k: int, rng: np.random.Generator) -> tu
     counts = np.bincount(cell, minlength=_DECILES)
     ordered = np.array_split(np.sort(draws, axis=None).astype(np.float64), _DECILES)
     return tuple(
-        Tenth(Share.of(int(count), len(truth), k, 1 / _DECILES, _DECILES), _mean_ratio(part))
+        _Tenth(_Share.of(int(count), len(truth), k, 1 / _DECILES, _DECILES), _mean_ratio(part))
         for count, part in zip(counts, ordered, strict=True)
     )
 
 
 def _region_share(
     inside: NDArray[np.bool_], q_inside: NDArray[np.bool_], k: int, tests: int
-) -> Share:
+) -> _Share:
     """A region by which truths (n,) and which draws (n, K') lie in it."""
-    return Share.of(int(inside.sum()), len(inside), k, float(q_inside.mean()), tests)
+    return _Share.of(int(inside.sum()), len(inside), k, float(q_inside.mean()), tests)
 
 
 def _strip_shares(
     truth: Array, draws: Array, k: int, parameters: NDArray[np.int64]
-) -> tuple[ThetaStrip, ...]:
+) -> tuple[_ThetaStrip, ...]:
     """The truth's share in each strip of some parameters, in q's sds around its mean.
 
     Args:
@@ -506,7 +508,7 @@ def _strip_shares(
         theirs = np.searchsorted(STRIPS, draws[:, :, at])
         for strip in range(count):
             share = _region_share(own == strip, theirs == strip, k, count * len(parameters))
-            regions.append(ThetaStrip(int(which), strip, share))
+            regions.append(_ThetaStrip(int(which), strip, share))
     return tuple(regions)
 
 
@@ -517,7 +519,7 @@ def _mean_ratio(logits: Array) -> float:
     return float(np.exp(np.minimum(logits, 50.0)).mean())
 
 
-def strongest(z: Array, ratio: Array, most: int) -> NDArray[np.int64]:
+def _strongest(z: Array, ratio: Array, most: int) -> NDArray[np.int64]:
     """Up to `most` parameters, those over whose strips the mean log ratio varies most first.
 
     Args:
@@ -602,7 +604,7 @@ def _between(cell: NDArray[np.int64], ratio: Array) -> float:
     return float(counts @ (mean - ratio.mean()) ** 2 / len(ratio))
 
 
-def _claimed(result: MassInTheta, names: Sequence[str], claims: Claims) -> tuple[str, ...]:
+def _claimed(result: _MassInTheta, names: Sequence[str], claims: Claims) -> tuple[str, ...]:
     """What may be said under the verdict's error rate."""
     allowed = [strip for strip in result.off if claims.parameter(strip.parameter) <= claims.alpha]
     place = [_strip(allowed[0], names)] if allowed else []
@@ -626,7 +628,7 @@ def _claimed(result: MassInTheta, names: Sequence[str], claims: Claims) -> tuple
     )
 
 
-def _strip_text(strip: ThetaStrip, names: Sequence[str]) -> str:
+def _strip_text(strip: _ThetaStrip, names: Sequence[str]) -> str:
     """A strip of a parameter, to read."""
     at, name = strip.strip, called(names, strip.parameter)
     if at == 0:
@@ -636,20 +638,20 @@ def _strip_text(strip: ThetaStrip, names: Sequence[str]) -> str:
     return f"{name} is {STRIPS[at - 1]:+g} to {STRIPS[at]:+g} sd from q's mean".replace("-", "−")
 
 
-def _ratio_text(share: Share) -> str:
+def _ratio_text(share: _Share) -> str:
     """How many times as frequent the truth is."""
     if share.ratio is None:
         return "–"
     return f"{share.ratio:.2f} [{share.ratio_low:.2f}, {share.ratio_high:.2f}]"
 
 
-def _interval(share: Share) -> str:
+def _interval(share: _Share) -> str:
     """The truth's share with its interval."""
     low, high = 100 * share.low, 100 * share.high
     return f"{100 * share.truth:.1f}% [{low:.1f}, {high:.1f}]"
 
 
-def _regions(result: MassInTheta) -> str:
+def _regions(result: _MassInTheta) -> str:
     sentences = []
     for share, claim in (
         (result.missing, f"at least {FACTOR:g} times as frequent as q's draws"),
@@ -671,7 +673,7 @@ def _regions(result: MassInTheta) -> str:
     return " ".join(sentences)
 
 
-def _strip(strip: ThetaStrip, names: Sequence[str]) -> str:
+def _strip(strip: _ThetaStrip, names: Sequence[str]) -> str:
     share = strip.share
     side = "too little" if share.truth > share.q else "too much"
     return (
@@ -680,7 +682,7 @@ def _strip(strip: ThetaStrip, names: Sequence[str]) -> str:
     )
 
 
-def _tenths_text(result: MassInTheta) -> str:
+def _tenths_text(result: _MassInTheta) -> str:
     shares = [tenth.share for tenth in result.deciles]
     more = sum(share.ratio_low is not None and share.ratio_low > 1 for share in shares)
     less = sum(share.ratio_high is not None and share.ratio_high < 1 for share in shares)
@@ -692,7 +694,7 @@ def _tenths_text(result: MassInTheta) -> str:
     )
 
 
-def _score(result: MassInTheta) -> str:
+def _score(result: _MassInTheta) -> str:
     """Which score was taken, and why."""
     if result.held is None:
         return "The score is the classifier that tests share. "
@@ -711,7 +713,7 @@ def _score(result: MassInTheta) -> str:
     )
 
 
-def _basis(result: MassInTheta) -> str:
+def _basis(result: _MassInTheta) -> str:
     few = (
         f" Of {result.parameters:,} parameters, maps and strips show the "
         f"{len(result.chosen)} on which the learned ratio depends most."
@@ -731,7 +733,7 @@ _LONG = 32  # letters of a name on an axis
 _FRAMES = {"sd": "sd from q's mean", "own": "its own units"}
 
 
-def _tenths_figure(result: MassInTheta) -> Drawn:
+def _tenths_figure(result: _MassInTheta) -> Drawn:
     tenths = result.deciles
     at = np.arange(1, len(tenths) + 1)
     shares = [(tenth.share.truth, tenth.share.low, tenth.share.high) for tenth in tenths]
@@ -774,7 +776,7 @@ def _tenths_figure(result: MassInTheta) -> Drawn:
     )
 
 
-def _map(ratio_map: RatioMap, scored: str, names: Sequence[str]) -> Drawn:
+def _map(ratio_map: _RatioMap, scored: str, names: Sequence[str]) -> Drawn:
     frame = _FRAMES[ratio_map.frame]
     labels = [called(names, which) for which in ratio_map.of]
     where = "in q's sds around its mean" if ratio_map.frame == "sd" else "on their own axes"
@@ -798,7 +800,7 @@ def _map(ratio_map: RatioMap, scored: str, names: Sequence[str]) -> Drawn:
     )
 
 
-def _line_figure(ratio_map: RatioMap, name: str) -> go.Figure:
+def _line_figure(ratio_map: _RatioMap, name: str) -> go.Figure:
     mean, half = np.asarray(ratio_map.ratio, np.float64)
     edges = np.asarray(ratio_map.edges, np.float64)
     at, some = (edges[1:] + edges[:-1]) / 2, np.isfinite(mean)
@@ -823,7 +825,7 @@ def _line_figure(ratio_map: RatioMap, name: str) -> go.Figure:
     )
 
 
-def _plane_figure(ratio_map: RatioMap, names: Sequence[str]) -> go.Figure:
+def _plane_figure(ratio_map: _RatioMap, names: Sequence[str]) -> go.Figure:
     sides = np.asarray(ratio_map.edges, np.float64)
     z = np.asarray(ratio_map.ratio, np.float64)
     reach = max(_LEAST_REACH, float(np.nanmax(np.abs(z), initial=0)))

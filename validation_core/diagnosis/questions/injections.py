@@ -28,7 +28,7 @@ _FAR = 6.0  # sd between q's mode and the one it misses
 
 
 @dataclass(frozen=True, eq=False)
-class DrawPool:
+class _DrawPool:
     """q's draws (n, K, D) and x (n, M), with each row's mean, widths and shape worked out once."""
 
     q: Array
@@ -118,26 +118,26 @@ class DrawPool:
 
     def white(self, theta: Array) -> Array:
         """Rows' whitened coordinates: (T, n, D) of theta (T, n, D)."""
-        return by_row(self.inverse, self.standard(theta))
+        return _by_row(self.inverse, self.standard(theta))
 
     def coloured(self, white: Array) -> Array:
         """theta (T, n, D) from whitened coordinates (T, n, D)."""
-        return self.mean + self.sd * by_row(self.chol, white)
+        return self.mean + self.sd * _by_row(self.chol, white)
 
 
-def by_row(matrices: Array, vectors: Array) -> Array:
+def _by_row(matrices: Array, vectors: Array) -> Array:
     """Each row's matrix (n, D, D) times its vectors (T, n, D)."""
     turned = np.swapaxes(vectors, 0, 1) @ np.swapaxes(matrices, 1, 2)
     return np.swapaxes(turned, 0, 1)
 
 
-Apply = Callable[[DrawPool, Which, float, np.random.Generator], Array]
-Pick = Callable[[DrawPool, Which, float, np.random.Generator], Which]
-Nats = Callable[[DrawPool, float], float | None]
+Apply = Callable[[_DrawPool, Which, float, np.random.Generator], Array]
+Pick = Callable[[_DrawPool, Which, float, np.random.Generator], Which]
+Nats = Callable[[_DrawPool, float], float | None]
 Spread = Literal["one", "two", "all", ""]
 
 
-def _by_tables(pool: DrawPool, which: Which, strength: float, rng: np.random.Generator) -> Array:
+def _by_tables(pool: _DrawPool, which: Which, strength: float, rng: np.random.Generator) -> Array:
     del pool, which, strength, rng
     raise ValueError(
         "A truth that is chosen leaves other draws beside it, and is not moved; got a call for "
@@ -146,7 +146,7 @@ def _by_tables(pool: DrawPool, which: Which, strength: float, rng: np.random.Gen
 
 
 @dataclass(frozen=True, kw_only=True)
-class Injection:
+class _Injection:
     """One defect at a size: `tables` makes the truths of T trials.
 
     It moves the draws that play the truth (`apply`), or has others play it (`pick`): one of both.
@@ -175,7 +175,7 @@ class Injection:
     """Parameters that it needs."""
 
     def tables(
-        self, pool: DrawPool, which: Which, strength: float, rng: np.random.Generator
+        self, pool: _DrawPool, which: Which, strength: float, rng: np.random.Generator
     ) -> tuple[Which, Array | None]:
         """Which draws play the truth (T, n), and where they were moved (T, n, D): None for not.
 
@@ -190,12 +190,12 @@ class Injection:
         return which, self.apply(pool, which, strength, rng)
 
 
-def signs(shape: tuple[int, ...], rng: np.random.Generator) -> Array:
+def _signs(shape: tuple[int, ...], rng: np.random.Generator) -> Array:
     """Plus and minus one, evenly."""
     return rng.choice([-1.0, 1.0], shape)
 
 
-def unit_directions(pool: DrawPool, which: Which, rng: np.random.Generator) -> Array:
+def _unit_directions(pool: _DrawPool, which: Which, rng: np.random.Generator) -> Array:
     """Unit vectors, one for each trial or one for all: (T, 1, D) or (1, 1, D)."""
     count, own = pool.ways(which, rng)
     vectors = own.standard_normal((count, 1, pool.q.shape[2]))
@@ -205,7 +205,7 @@ def unit_directions(pool: DrawPool, which: Which, rng: np.random.Generator) -> A
 def _one_parameter(apply: Apply) -> Apply:
     """The injection in one parameter: drawn anew in each trial, or the one of all trials."""
 
-    def alone(pool: DrawPool, which: Which, strength: float, rng: np.random.Generator) -> Array:
+    def alone(pool: _DrawPool, which: Which, strength: float, rng: np.random.Generator) -> Array:
         count, own = pool.ways(which, rng)
         d = pool.q.shape[2]
         mark = np.eye(d, dtype=bool)[own.integers(d, size=count)][:, None]  # (T or 1, 1, D)
@@ -214,51 +214,57 @@ def _one_parameter(apply: Apply) -> Apply:
     return alone
 
 
-def _bias_all(pool: DrawPool, which: Which, strength: float, rng: np.random.Generator) -> Array:
+def _bias_all(pool: _DrawPool, which: Which, strength: float, rng: np.random.Generator) -> Array:
     """Every parameter's mean is off by so many posterior sd, up or down."""
     count, own = pool.ways(which, rng)
-    way = signs((count, 1, pool.q.shape[2]), own)
+    way = _signs((count, 1, pool.q.shape[2]), own)
     return pool.take(which) - strength * way * pool.width
 
 
-def _too_wide(pool: DrawPool, which: Which, strength: float, rng: np.random.Generator) -> Array:
+def _too_wide(pool: _DrawPool, which: Which, strength: float, rng: np.random.Generator) -> Array:
     del rng
     return pool.mean + (pool.take(which) - pool.mean) / strength
 
 
-def _too_narrow(pool: DrawPool, which: Which, strength: float, rng: np.random.Generator) -> Array:
+def _too_narrow(pool: _DrawPool, which: Which, strength: float, rng: np.random.Generator) -> Array:
     return _too_wide(pool, which, 1 / strength, rng)
 
 
-def _correlation(pool: DrawPool, which: Which, strength: float, rng: np.random.Generator) -> Array:
+def _correlation(
+    pool: _DrawPool, which: Which, strength: float, rng: np.random.Generator
+) -> Array:
     """So many times too wide along a direction, and widened elsewhere until the marginals fit."""
-    along = unit_directions(pool, which, rng)
+    along = _unit_directions(pool, which, rng)
     return _with_marginals(pool, which, along, strength)
 
 
-def _with_marginals(pool: DrawPool, which: Which, along: Array, strength: float) -> Array:
+def _with_marginals(pool: _DrawPool, which: Which, along: Array, strength: float) -> Array:
     """Narrowed along whitened directions (T, 1, D) or (T, n, D), marginal variances kept."""
     z = pool.white(pool.take(which))
-    u = by_row(pool.chol, z - (1 - 1 / strength) * (z * along).sum(2, keepdims=True) * along)
-    pulled = by_row(pool.chol, np.broadcast_to(along, z.shape))  # C b; (T, n, D)
+    u = _by_row(pool.chol, z - (1 - 1 / strength) * (z * along).sum(2, keepdims=True) * along)
+    pulled = _by_row(pool.chol, np.broadcast_to(along, z.shape))  # C b; (T, n, D)
     left = 1 - (1 - strength**-2) * np.square(pulled)
     return pool.mean + pool.sd * u / np.sqrt(np.maximum(left, 1e-6))
 
 
-def _heavy_tails(pool: DrawPool, which: Which, strength: float, rng: np.random.Generator) -> Array:
+def _heavy_tails(
+    pool: _DrawPool, which: Which, strength: float, rng: np.random.Generator
+) -> Array:
     """As a normal truth looks to a q that is Student's t about the same scale matrix."""
     del rng
-    return radial(pool, which, strength, heavy=True)
+    return _radial(pool, which, strength, heavy=True)
 
 
-def _light_tails(pool: DrawPool, which: Which, strength: float, rng: np.random.Generator) -> Array:
+def _light_tails(
+    pool: _DrawPool, which: Which, strength: float, rng: np.random.Generator
+) -> Array:
     """As a truth that is Student's t looks to a normal q about the same scale matrix."""
     del rng
-    return radial(pool, which, strength, heavy=False)
+    return _radial(pool, which, strength, heavy=False)
 
 
-def radial(
-    pool: DrawPool, which: Which, strength: float, *, heavy: bool, wider: float = 1.0
+def _radial(
+    pool: _DrawPool, which: Which, strength: float, *, heavy: bool, wider: float = 1.0
 ) -> Array:
     """Whitened radii mapped from t's law with 1 / strength degrees of freedom to the normal's.
 
@@ -281,44 +287,44 @@ def radial(
     return pool.coloured(z * factor * (wider if heavy else 1 / wider))
 
 
-def with_median(d: int, nu: float) -> float:
+def _with_median(d: int, nu: float) -> float:
     """How many times wider a normal in d dimensions has the median radius of t."""
     return float(np.sqrt(d * fdtri(d, nu, 0.5) / chdtri(d, 0.5)))
 
 
-def with_variance(nu: float) -> float:
+def _with_variance(nu: float) -> float:
     """How many times wider a normal has the variance of t: nu above 2."""
     return float(np.sqrt(nu / (nu - 2)))
 
 
 def _missing_mode(
-    pool: DrawPool, which: Which, strength: float, rng: np.random.Generator
+    pool: _DrawPool, which: Which, strength: float, rng: np.random.Generator
 ) -> Array:
     """A share of truths lies 6 posterior sd off, always on the same side."""
     theta = pool.take(which)
-    away = _FAR * unit_directions(pool, which, rng)
+    away = _FAR * _unit_directions(pool, which, rng)
     moved = pool.coloured(pool.white(theta) + away)
     return np.where(rng.random(which.shape)[..., None] < strength, moved, theta)
 
 
 def _spurious_mode(
-    pool: DrawPool, which: Which, strength: float, rng: np.random.Generator
+    pool: _DrawPool, which: Which, strength: float, rng: np.random.Generator
 ) -> Array:
     """The share of q's mass that lies farthest in a direction never holds the truth."""
-    along = unit_directions(pool, which, rng)
+    along = _unit_directions(pool, which, rng)
     white = pool.white(pool.take(_looked(pool, rng))).reshape(-1, along.shape[2])
     edge = np.quantile(white @ along[:, 0].T, 1 - strength, axis=0)[:, None]
-    return redrawn(pool, which, lambda theta: (pool.white(theta) * along).sum(2) <= edge, rng)
+    return _redrawn(pool, which, lambda theta: (pool.white(theta) * along).sum(2) <= edge, rng)
 
 
-def _looked(pool: DrawPool, rng: np.random.Generator) -> Which:
+def _looked(pool: _DrawPool, rng: np.random.Generator) -> Which:
     """Places (t, n) of about 20,000 draws."""
     n, k = pool.q.shape[:2]
     return rng.integers(k, size=(max(1, min(k, _LOOKED // n)), n))
 
 
-def redrawn(
-    pool: DrawPool,
+def _redrawn(
+    pool: _DrawPool,
     which: Which,
     allowed: Callable[[Array], NDArray[np.bool_]],
     rng: np.random.Generator,
@@ -338,7 +344,7 @@ def redrawn(
     return theta
 
 
-def _ignores_x(pool: DrawPool, which: Which, strength: float, rng: np.random.Generator) -> Array:
+def _ignores_x(pool: _DrawPool, which: Which, strength: float, rng: np.random.Generator) -> Array:
     """The truth's whitened residuals follow linear functions of x, with this correlation.
 
     Residuals are handed on between rows, so that each coordinate's law over all rows is kept.
@@ -361,17 +367,17 @@ def _ignores_x(pool: DrawPool, which: Which, strength: float, rng: np.random.Gen
 
 
 def _support_leak(
-    pool: DrawPool, which: Which, strength: float, rng: np.random.Generator
+    pool: _DrawPool, which: Which, strength: float, rng: np.random.Generator
 ) -> Array:
     """The outermost share of q's mass, over all rows, lies where the truth never is."""
     draws = pool.take(_looked(pool, rng)).reshape(-1, pool.q.shape[2])
     each = strength / (2 * draws.shape[1])
     low, high = np.quantile(draws, [each, 1 - each], axis=0)
-    inside = redrawn(pool, which, lambda t: ((t >= low) & (t <= high)).all(2), rng)
+    inside = _redrawn(pool, which, lambda t: ((t >= low) & (t <= high)).all(2), rng)
     return np.clip(inside, low, high)
 
 
-def _precision(pool: DrawPool) -> Array | None:
+def _precision(pool: _DrawPool) -> Array | None:
     """Diagonal (D,) of the inverse of the rows' correlation matrices, mean over rows.
 
     What a bias of one sd in one parameter costs beside the others, times two. None where K draws
@@ -385,7 +391,7 @@ def _precision(pool: DrawPool) -> Array | None:
     return np.asarray(np.maximum(inverse * (k - d - 2) / (k - 1), 1.0))
 
 
-def _in_one(pool: DrawPool) -> float | None:
+def _in_one(pool: _DrawPool) -> float | None:
     """The precision in the parameter that holds the defect, or the mean over all."""
     precisions = _precision(pool)
     if precisions is None:
@@ -393,12 +399,12 @@ def _in_one(pool: DrawPool) -> float | None:
     return float(precisions.mean() if pool.parameter is None else precisions[pool.parameter])
 
 
-def _bias_one_nats(pool: DrawPool, strength: float) -> float | None:
+def _bias_one_nats(pool: _DrawPool, strength: float) -> float | None:
     weight = _in_one(pool)
     return None if weight is None else strength**2 / 2 * weight
 
 
-def _bias_all_nats(pool: DrawPool, strength: float) -> float | None:
+def _bias_all_nats(pool: _DrawPool, strength: float) -> float | None:
     """Mean over signs, of which a pair of correlated parameters has better and worse ones."""
     precisions = _precision(pool)
     return None if precisions is None else strength**2 / 2 * float(precisions.sum())
@@ -411,7 +417,7 @@ def _scaled_nats(factor: float, weight: float = 1.0) -> float:
 
 
 def _width_nats(*, single: bool, wide: bool) -> Nats:
-    def nats(pool: DrawPool, strength: float) -> float | None:
+    def nats(pool: _DrawPool, strength: float) -> float | None:
         factor = 1 / strength if wide else strength
         if not single:
             return pool.q.shape[2] * _scaled_nats(factor)
@@ -421,7 +427,7 @@ def _width_nats(*, single: bool, wide: bool) -> Nats:
     return nats
 
 
-def _missing_nats(pool: DrawPool, strength: float) -> float:
+def _missing_nats(pool: _DrawPool, strength: float) -> float:
     """KL of (1 - s) N(0, 1) + s N(6, 1) from N(0, 1), by quadrature."""
     del pool
     z, step = np.linspace(-10.0, _FAR + 10.0, 4001, retstep=True)
@@ -432,13 +438,13 @@ def _missing_nats(pool: DrawPool, strength: float) -> float:
     return float(step * (normal * np.exp(log_ratio) * log_ratio).sum())
 
 
-def _spurious_nats(pool: DrawPool, strength: float) -> float:
+def _spurious_nats(pool: _DrawPool, strength: float) -> float:
     """Of q without a share of its mass, from q."""
     del pool
     return float(-np.log1p(-strength))
 
 
-def _follows_nats(pool: DrawPool, strength: float) -> float:
+def _follows_nats(pool: _DrawPool, strength: float) -> float:
     """Of residuals that follow x with this correlation, in as many coordinates as x has."""
     used = min(pool.q.shape[2], pool.followed.shape[1])
     return float(-used / 2 * np.log1p(-(strength**2)))
@@ -450,10 +456,10 @@ _TIMES = (1.01, 1.03, 1.06, 1.1, 1.2, 1.4, 2.0)
 _DEGREES = (0.005, 0.02, 0.05, 0.1, 0.2, 0.4, 1.0)
 
 
-def _widths(cause: str, apply: Apply, *, wide: bool) -> tuple[Injection, Injection]:
+def _widths(cause: str, apply: Apply, *, wide: bool) -> tuple[_Injection, _Injection]:
     """A width that is wrong by a factor, in one parameter and in all."""
     title = cause.replace("_", " ")
-    every = Injection(
+    every = _Injection(
         name=cause,
         cause=cause,
         title=f"{title} in all parameters",
@@ -475,10 +481,10 @@ def _widths(cause: str, apply: Apply, *, wide: bool) -> tuple[Injection, Injecti
     return one, every
 
 
-INJECTIONS: Mapping[str, Injection] = {
+INJECTIONS: Mapping[str, _Injection] = {
     injection.name: injection
     for injection in (
-        Injection(
+        _Injection(
             name="bias",
             cause="bias",
             title="biased in one parameter",
@@ -488,7 +494,7 @@ INJECTIONS: Mapping[str, Injection] = {
             spread="one",
             nats=_bias_one_nats,
         ),
-        Injection(
+        _Injection(
             name="bias_all",
             cause="bias",
             title="biased in all parameters",
@@ -501,7 +507,7 @@ INJECTIONS: Mapping[str, Injection] = {
         ),
         *_widths("too_wide", _too_wide, wide=True),
         *_widths("too_narrow", _too_narrow, wide=False),
-        Injection(
+        _Injection(
             name="wrong_correlation",
             cause="wrong_correlation",
             title="wrongly correlated",
@@ -510,7 +516,7 @@ INJECTIONS: Mapping[str, Injection] = {
             least_dims=2,
             strengths=(1.02, 1.05, 1.1, 1.2, 1.5, 2.0, 4.0),
         ),
-        Injection(
+        _Injection(
             name="heavy_tails",
             cause="heavy_tails",
             title="too heavy in its tails",
@@ -519,7 +525,7 @@ INJECTIONS: Mapping[str, Injection] = {
             strengths=_DEGREES,
             spread="all",
         ),
-        Injection(
+        _Injection(
             name="light_tails",
             cause="light_tails",
             title="too light in its tails",
@@ -528,7 +534,7 @@ INJECTIONS: Mapping[str, Injection] = {
             strengths=_DEGREES,
             spread="all",
         ),
-        Injection(
+        _Injection(
             name="missing_mode",
             cause="missing_mode",
             title="missing a mode",
@@ -537,7 +543,7 @@ INJECTIONS: Mapping[str, Injection] = {
             apply=_missing_mode,
             nats=_missing_nats,
         ),
-        Injection(
+        _Injection(
             name="spurious_mode",
             cause="spurious_mode",
             title="putting mass where the truth never is",
@@ -546,7 +552,7 @@ INJECTIONS: Mapping[str, Injection] = {
             apply=_spurious_mode,
             nats=_spurious_nats,
         ),
-        Injection(
+        _Injection(
             name="ignores_x",
             cause="ignores_x",
             title="blind to x",
@@ -555,7 +561,7 @@ INJECTIONS: Mapping[str, Injection] = {
             strengths=(0.01, 0.03, 0.06, 0.1, 0.2, 0.4, 0.9),
             nats=_follows_nats,
         ),
-        Injection(
+        _Injection(
             name="support_leak",
             cause="support_leak",
             title="leaking out of the truth's support",
@@ -611,7 +617,7 @@ def _divergence(chance: Array) -> Array:
         return np.asarray(np.where(chance > 0, chance * np.log(k * chance), 0.0).sum(1))
 
 
-def _blocks(pool: DrawPool, direction: _Direction) -> Iterator[tuple[slice, Array]]:
+def _blocks(pool: _DrawPool, direction: _Direction) -> Iterator[tuple[slice, Array]]:
     """g of some rows at a time, in float64."""
     for start in range(0, len(pool.q), _ROWS):
         rows = slice(start, start + _ROWS)
@@ -619,7 +625,7 @@ def _blocks(pool: DrawPool, direction: _Direction) -> Iterator[tuple[slice, Arra
         yield rows, direction.of(z)
 
 
-def _chosen(pool: DrawPool, direction: _Direction, tau: float, uniform: Array) -> Which:
+def _chosen(pool: _DrawPool, direction: _Direction, tau: float, uniform: Array) -> Which:
     """Places (T, n) of draws chosen by one uniform number (T, n) each, along growing g.
 
     A stronger tilt moves every choice to a draw with the same or a larger g, so that the same
@@ -639,7 +645,7 @@ def _chosen(pool: DrawPool, direction: _Direction, tau: float, uniform: Array) -
     return which
 
 
-def _tilt_nats(pool: DrawPool, direction: _Direction, tau: float) -> float:
+def _tilt_nats(pool: _DrawPool, direction: _Direction, tau: float) -> float:
     """KL in nats, mean over rows."""
     return float(
         np.concatenate([_divergence(_chances(g, tau)) for _, g in _blocks(pool, direction)]).mean()
@@ -680,7 +686,7 @@ Draw = Callable[[int, np.random.Generator], _Direction]
 def _pick(draw: Draw) -> Pick:
     """Trials that share a direction are chosen together."""
 
-    def pick(pool: DrawPool, which: Which, strength: float, rng: np.random.Generator) -> Which:
+    def pick(pool: _DrawPool, which: Which, strength: float, rng: np.random.Generator) -> Which:
         count, own = pool.ways(which, rng)
         directions = [draw(pool.q.shape[2], own) for _ in range(count)] * (len(which) // count)
         uniform, indices = rng.random(which.shape), np.empty(which.shape, np.intp)
@@ -695,7 +701,7 @@ def _pick(draw: Draw) -> Pick:
 def _nats(draw: Draw, directions_of: Callable[[int], list[_Direction]]) -> Nats:
     """Of the direction that all trials share, or the mean over all that they may have."""
 
-    def size(pool: DrawPool, strength: float) -> float:
+    def size(pool: _DrawPool, strength: float) -> float:
         d = pool.q.shape[2]
         if pool.way is None:
             return float(
@@ -729,8 +735,8 @@ def _tilt(
     directions_of: Callable[[int], list[_Direction]],
     *,
     dims: int = 1,
-) -> Injection:
-    return Injection(
+) -> _Injection:
+    return _Injection(
         name=name,
         cause=cause,
         title=title,
@@ -744,7 +750,7 @@ def _tilt(
     )
 
 
-TILTS: Mapping[str, Injection] = {
+TILTS: Mapping[str, _Injection] = {
     tilt.name: tilt
     for tilt in (
         _tilt("tilt_bias", "bias", "tilted along one parameter", _one, _each),
@@ -762,5 +768,5 @@ TILTS: Mapping[str, Injection] = {
 }
 """Defects that choose the truth, each of exactly known nats."""
 
-DEFECTS: Mapping[str, Injection] = {**INJECTIONS, **TILTS}
+DEFECTS: Mapping[str, _Injection] = {**INJECTIONS, **TILTS}
 """All that can be put into a table."""

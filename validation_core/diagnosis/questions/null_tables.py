@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from validation_core import scores, statistics
 from validation_core.diagnosis import learning
-from validation_core.diagnosis.choice import obstacle, unusable
+from validation_core.diagnosis.choice import _unusable, obstacle
 from validation_core.methods.base import Method
 from validation_core.methods.omnibus import WholeTable
 from validation_core.methods.sbc import SBC
@@ -47,7 +47,7 @@ Places = NDArray[np.int64]
 Counts = NDArray[np.int32]
 
 
-def trials_of(n: int, d: int, ranked: int = _RANKED) -> int:
+def _trials_of(n: int, d: int, ranked: int = _RANKED) -> int:
     """How many self-made tables of n rows with d parameters are looked at: 200, or fewer.
 
     Args:
@@ -58,19 +58,19 @@ def trials_of(n: int, d: int, ranked: int = _RANKED) -> int:
     return min(TRIALS, max(_FEWEST_TRIALS, TRIALS * ranked // max(1, n * d)))
 
 
-def at_once(n: int, d: int) -> int:
+def _at_once(n: int, d: int) -> int:
     """How many tables of n rows with d parameters are made at a time."""
     numbers = max(1, n * d)
     return max(1, (_NUMBERS_AT_ONCE if numbers <= _LARGE else _NUMBERS_AT_ONCE // 8) // numbers)
 
 
-def picked(n: int, k: int, trials: int, rng: np.random.Generator) -> Places:
+def _picked(n: int, k: int, trials: int, rng: np.random.Generator) -> Places:
     """Which draw is the truth: (trials, n), each of the k equally often."""
     return rng.integers(k, size=(trials, n))
 
 
 @dataclass(frozen=True, eq=False)
-class SelfMadeTables:
+class _SelfMadeTables:
     """T tables made of one table's draws."""
 
     rows: PosteriorTable
@@ -83,16 +83,16 @@ class SelfMadeTables:
     def __len__(self) -> int:
         return len(self.which)
 
-    def at(self, places: Places) -> SelfMadeTables:
+    def at(self, places: Places) -> _SelfMadeTables:
         """The same tables, some of their rows."""
         rows = PosteriorTable(self.rows.theta[places], self.rows.x[places], self.rows.q[places])
         truths = None if self.truths is None else self.truths[:, places]
-        return SelfMadeTables(rows, self.which[:, places], truths)
+        return _SelfMadeTables(rows, self.which[:, places], truths)
 
-    def pieces(self) -> Iterator[SelfMadeTables]:
+    def pieces(self) -> Iterator[_SelfMadeTables]:
         """Some tables at a time, so that what is made of them fits."""
         n, _, d = self.rows.q.shape
-        step = at_once(n, d)
+        step = _at_once(n, d)
         for first in range(0, len(self), step):
             part = slice(first, first + step)
             truths = None if self.truths is None else self.truths[part]
@@ -108,7 +108,7 @@ class SelfMadeTables:
 
 
 @dataclass(frozen=True, eq=False)
-class Pooled:
+class _Pooled:
     """All draws of a table under one score, and each row's in ascending order."""
 
     score: Score
@@ -120,19 +120,19 @@ class Pooled:
     """Which rows (S, n) have equal scores."""
 
     @classmethod
-    def of(cls, score: Score, rows: PosteriorTable) -> Pooled:
+    def of(cls, score: Score, rows: PosteriorTable) -> _Pooled:
         """Score every draw of a table."""
         return cls.ranked(score, _scored(score, rows, rows.q))
 
     @classmethod
-    def ranked(cls, score: Score, draws: Array) -> Pooled:
+    def ranked(cls, score: Score, draws: Array) -> _Pooled:
         """The scores (S, n, K) that a score has given."""
         values = require_numbers(draws)
         ordered = np.array(values, order="C")
         ordered.sort(axis=-1)
         return cls(score, values, ordered, (ordered[..., 1:] == ordered[..., :-1]).any(-1))
 
-    def on(self, trials: SelfMadeTables) -> _ScoredTables:
+    def on(self, trials: _SelfMadeTables) -> _ScoredTables:
         """The scores of these tables' truths: rows as here."""
         own = np.take_along_axis(self.draws, trials.which.T[None], axis=-1)
         if trials.truths is None:
@@ -149,7 +149,7 @@ class Pooled:
 class _ScoredTables:
     """T tables under one score."""
 
-    pooled: Pooled
+    pooled: _Pooled
     which: Places
     """(T, n)."""
     truth: Array
@@ -253,7 +253,7 @@ _FEWEST_DRAWS = 20  # draws at each x that are kept whatever the size
 LABELLINGS = 999
 
 
-def needs_draws(upload: Upload) -> str | None:
+def _needs_draws(upload: Upload) -> str | None:
     """Why no table can be made of an upload's own draws; None where it can."""
     if not isinstance(upload.data, PosteriorTable):
         return (
@@ -265,10 +265,10 @@ def needs_draws(upload: Upload) -> str | None:
             f"A draw of q plays the truth, so that each row needs at least 2; got {upload.k}. "
             "Upload more draws at each x."
         )
-    return obstacle(SBC(), upload) or unusable(upload)
+    return obstacle(SBC(), upload) or _unusable(upload)
 
 
-def thinned(upload: Upload) -> Upload:
+def _thinned(upload: Upload) -> Upload:
     """The upload, of large tables with fewer draws at each x, evenly spaced in their order.
 
     A test's level does not depend on how many draws there are, and its power hardly beyond 60:
@@ -285,7 +285,7 @@ def thinned(upload: Upload) -> Upload:
 
 
 @dataclass(frozen=True)
-class LeftOut:
+class _LeftOut:
     """A method that is not asked about self-made tables."""
 
     label: str
@@ -295,7 +295,9 @@ class LeftOut:
         return f"{self.label} was left out: {self.reason}."
 
 
-def parted(upload: Upload, methods: Sequence[Method]) -> tuple[list[Method], tuple[LeftOut, ...]]:
+def _parted(
+    upload: Upload, methods: Sequence[Method]
+) -> tuple[list[Method], tuple[_LeftOut, ...]]:
     """The methods that are asked, and why others that the diagnosis runs are not.
 
     Methods that cannot run on the upload at all are in neither.
@@ -309,21 +311,21 @@ def parted(upload: Upload, methods: Sequence[Method]) -> tuple[list[Method], tup
                 eligible.append(method)
             else:
                 left[method.label] = reason
-    return eligible, tuple(LeftOut(label, reason) for label, reason in left.items())
+    return eligible, tuple(_LeftOut(label, reason) for label, reason in left.items())
 
 
 @dataclass(frozen=True, eq=False)
 class _LearnedPools:
     """Learned scores of all draws at the rows that they did not learn from."""
 
-    pools: Mapping[str, Pooled]
+    pools: Mapping[str, _Pooled]
     """By the name that the verdict has for each."""
     rows: Places
     """(n,) of the table."""
 
 
 @dataclass(frozen=True, eq=False)
-class NullVerdict:
+class _NullVerdict:
     """What is looked at, its pools being q's draws alone, and how large the largest of it gets."""
 
     setup: TableStatistics
@@ -332,16 +334,16 @@ class NullVerdict:
     """(B, N)."""
     z: NDArray[np.float32]
     """(B, C) of the labellings, without learned scores."""
-    theta: Pooled
+    theta: _Pooled
     """Every parameter of all rows."""
-    norm: Pooled | None
+    norm: _Pooled | None
     """Of all rows; None for one parameter."""
     learned: _LearnedPools | None = None
     others: Battery | None = None
     """The statistics of learned scores."""
 
     @classmethod
-    def of(cls, upload: Upload, seed: int) -> NullVerdict:
+    def of(cls, upload: Upload, seed: int) -> _NullVerdict:
         """What the verdict looks at on this table without learned scores."""
         data = upload.data
         assert isinstance(data, PosteriorTable)
@@ -351,11 +353,11 @@ class NullVerdict:
         )
         norm = None
         if len(setup.parameters) > 1:
-            norm = Pooled.ranked(WholeTable(), norms(data.q[..., setup.parameters])[None])
+            norm = _Pooled.ranked(WholeTable(), norms(data.q[..., setup.parameters])[None])
         z = setup.battery.labelled(labellings)
-        return cls(setup, labellings, z, Pooled.of(WholeTable(), data), norm)
+        return cls(setup, labellings, z, _Pooled.of(WholeTable(), data), norm)
 
-    def beside(self, learned: _LearnedPools) -> NullVerdict:
+    def beside(self, learned: _LearnedPools) -> _NullVerdict:
         """With these learned scores too: only theirs are worked out for every labelling."""
         scores = [
             LearnedScore(name, learned.rows, pool.draws[0], name in RATIOS)
@@ -373,7 +375,7 @@ class NullVerdict:
         comparable = scale(z, cells)
         return comparable, comparable.evidence(z).max(axis=1)
 
-    def pvalues(self, trials: SelfMadeTables) -> Float:
+    def pvalues(self, trials: _SelfMadeTables) -> Float:
         """The verdict's p (T,) of tables; none is below 1 / (B + 1)."""
         scores, (comparable, null) = self._scores(trials), self._null
         both = [battery for battery in (self.setup.battery, self.others) if battery is not None]
@@ -382,7 +384,7 @@ class NullVerdict:
         slack = ROUNDING * np.maximum(np.abs(observed), 1.0)
         return share_beyond(observed, np.broadcast_to(null, (len(observed), len(null))), slack)
 
-    def _scores(self, trials: SelfMadeTables) -> list[SlotRanks]:
+    def _scores(self, trials: _SelfMadeTables) -> list[SlotRanks]:
         """Ranks of the truths among the other draws, by every score that is looked at."""
         u = self.theta.on(trials).mid_ranks()
         scores = [
@@ -401,7 +403,7 @@ class NullVerdict:
             scores.append(SlotRanks(name, -1, scored.mid_ranks()[0], raw))
         return scores
 
-    def _norms(self, trials: SelfMadeTables) -> NDArray[np.float32]:
+    def _norms(self, trials: _SelfMadeTables) -> NDArray[np.float32]:
         """Mid-ranks u (T, N) of the truths' norms among the other draws."""
         assert self.norm is not None
         own = np.take_along_axis(self.norm.draws, trials.which.T[None], axis=-1)
@@ -413,15 +415,15 @@ class NullVerdict:
 
 
 @dataclass(frozen=True, eq=False)
-class TestBattery:
+class _TestBattery:
     """Methods, the rows that each looks at and all draws there under the score that it reads."""
 
     methods: tuple[Method, ...]
-    pools: tuple[Pooled | None, ...]
+    pools: tuple[_Pooled | None, ...]
     """One for each method; methods that read one network share one, relabelling has its own."""
     places: tuple[Places | None, ...]
     """The rows that each looks at; None for all."""
-    relabelled: NullVerdict | None = None
+    relabelled: _NullVerdict | None = None
     """What relabelling looks at, where it is among the methods."""
 
     @classmethod
@@ -431,9 +433,9 @@ class TestBattery:
         methods: Sequence[Method],
         seed: int,
         network: Callable[[Method], Any],
-        known: Mapping[object, Pooled] | None = None,
-        unlearned: Callable[[], NullVerdict] | None = None,
-    ) -> TestBattery:
+        known: Mapping[object, _Pooled] | None = None,
+        unlearned: Callable[[], _NullVerdict] | None = None,
+    ) -> _TestBattery:
         """What these methods read.
 
         Args:
@@ -447,9 +449,9 @@ class TestBattery:
         assert isinstance(upload.data, PosteriorTable)
         data, places = upload.data, learning.kept(upload, seed)
         test = PosteriorTable(data.theta[places], data.x[places], data.q[places])
-        by_score: dict[object, Pooled] = dict(known or {})
-        pools: list[Pooled | None] = []
-        learned: dict[str, Pooled] = {}
+        by_score: dict[object, _Pooled] = dict(known or {})
+        pools: list[_Pooled | None] = []
+        learned: dict[str, _Pooled] = {}
         for method in methods:
             if method.decides:
                 pools.append(None)
@@ -458,19 +460,19 @@ class TestBattery:
             if read not in by_score:
                 everywhere = method.is_fixed
                 rows = PosteriorTable(data.theta, data.x[:, :0], data.q) if everywhere else test
-                by_score[read] = Pooled.of(read if everywhere else read.at(), rows)
+                by_score[read] = _Pooled.of(read if everywhere else read.at(), rows)
             pools.append(by_score[read])
             if method.verdict_score:
                 learned[method.verdict_score] = by_score[read]
         at = tuple(None if method.is_fixed else places for method in methods)
         relabelled = None
         if any(method.decides for method in methods):
-            relabelled = unlearned() if unlearned else NullVerdict.of(upload, seed)
+            relabelled = unlearned() if unlearned else _NullVerdict.of(upload, seed)
             if learned:
                 relabelled = relabelled.beside(_LearnedPools(learned, places))
         return cls(tuple(methods), tuple(pools), at, relabelled)
 
-    def pvalues(self, trials: SelfMadeTables, seed: int, *names: str | int) -> Float:
+    def pvalues(self, trials: _SelfMadeTables, seed: int, *names: str | int) -> Float:
         """The p-values (methods, T); each method has a stream of its own."""
         each = []
         for method, scored in zip(self.methods, self._scored(trials), strict=True):
@@ -481,7 +483,7 @@ class TestBattery:
                 each.append(_pvalues(method, scored, stream(seed, *names, method.label)))
         return np.stack(each) if each else np.empty((0, len(trials)))
 
-    def ranks(self, trials: SelfMadeTables, seed: int, *names: str | int) -> list[Float]:
+    def ranks(self, trials: _SelfMadeTables, seed: int, *names: str | int) -> list[Float]:
         """Randomised ranks (T, S, n) of each method's rows."""
         return [
             scored.ranks(stream(seed, *names, method.label))
@@ -489,7 +491,7 @@ class TestBattery:
             if scored is not None
         ]
 
-    def _scored(self, trials: SelfMadeTables) -> list[_ScoredTables | None]:
+    def _scored(self, trials: _SelfMadeTables) -> list[_ScoredTables | None]:
         by_pool: dict[int, _ScoredTables] = {}
         for pool, places in zip(self.pools, self.places, strict=True):
             if pool is not None and id(pool) not in by_pool:  # methods share a network's scores

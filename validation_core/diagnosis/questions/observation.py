@@ -15,7 +15,7 @@ from scipy.special import expit
 
 from validation_core import keys, sampling
 from validation_core.diagnosis import choice, learning, tasks
-from validation_core.diagnosis.claims import Claims, called, column
+from validation_core.diagnosis.claims import Claims, _column, called
 from validation_core.diagnosis.questions import in_theta
 from validation_core.diagnosis.questions.base import (
     LEVEL,
@@ -95,11 +95,11 @@ class Observation(Question["AtObservation"]):
                 f"A local test learns on half of the rows and needs at least {FEWEST} rows; got "
                 f"{upload.n}. Upload more rows."
             )
-        return choice.unusable(upload)
+        return choice._unusable(upload)
 
     def studies(
         self, upload: Upload, methods: Sequence[Method], seed: int, where: Where = None
-    ) -> tuple[ObservationStudy, ...]:
+    ) -> tuple[_ObservationStudy, ...]:
         """L-C2ST and the rows nearby; then CoLT's ball there, where one of the methods learns it.
 
         Raises:
@@ -110,8 +110,8 @@ class Observation(Question["AtObservation"]):
         at = _At.of(upload, where)
         # A row is looked at by networks that learnt from the other half.
         second = not at.observed and at.row not in learning.kept(upload, seed)
-        source = LC2STFold(digest=upload.digest, second=bool(second))
-        network = Training(source=source, recipe=LC2STEnsemble(), seed=seed)
+        source = _LC2STFold(digest=upload.digest, second=bool(second))
+        network = Training(source=source, recipe=_LC2STEnsemble(), seed=seed)
         studies = [at.study(upload, seed, network, "local")]
         for method in methods:
             if method.localizes and choice.obstacle(method, upload) is None:
@@ -215,8 +215,8 @@ class _At:
 
     def study(
         self, upload: Upload, seed: int, network: Training, part: Literal["local", "ball"]
-    ) -> ObservationStudy:
-        return ObservationStudy(
+    ) -> _ObservationStudy:
+        return _ObservationStudy(
             digest=upload.digest,
             seed=seed,
             trainings=(network,),
@@ -238,7 +238,7 @@ _LISTED = 20  # numbers of an observation that are told
 
 
 @dataclass(frozen=True)
-class Site:
+class _Site:
     """The observation that is looked at."""
 
     kind: Literal["row", "typed", "observed"]
@@ -260,7 +260,7 @@ class Site:
 
 
 @dataclass(frozen=True, eq=False)
-class LocalTest:
+class _LocalTest:
     """L-C2ST at one observation."""
 
     pvalue: float
@@ -293,7 +293,7 @@ class LocalTest:
 
 
 @dataclass(frozen=True)
-class NearbyRanks:
+class _NearbyRanks:
     """How the truth's ranks in one parameter are off at the rows near an observation."""
 
     parameter: int
@@ -318,7 +318,7 @@ def _width(interval: Interval) -> float:
 
 
 @dataclass(frozen=True)
-class Nearby:
+class _Nearby:
     """The truth's ranks at the rows nearest to an observation."""
 
     rows: int
@@ -331,10 +331,10 @@ class Nearby:
     nulls: int
     all: int
     """Parameters in all."""
-    parameters: tuple[NearbyRanks, ...]
+    parameters: tuple[_NearbyRanks, ...]
 
     @property
-    def worst(self) -> tuple[NearbyRanks, ...]:
+    def worst(self) -> tuple[_NearbyRanks, ...]:
         """Parameters, those whose shift or width is farthest from a right q's first."""
         return tuple(
             sorted(self.parameters, key=lambda ranks: -max(ranks.shifted, ranks.stretched))
@@ -342,16 +342,16 @@ class Nearby:
 
 
 @dataclass(frozen=True, eq=False)
-class LocalAnswer:
+class _LocalAnswer:
     """What L-C2ST and the rows nearby say of an observation."""
 
-    site: Site
-    test: LocalTest
-    nearby: Nearby
+    site: _Site
+    test: _LocalTest
+    nearby: _Nearby
 
 
 @dataclass(frozen=True, eq=False)
-class LocalBall:
+class _LocalBall:
     """CoLT's ball at an observation: q's mass in it, and the truth's at the rows nearby."""
 
     u_star: float
@@ -375,8 +375,8 @@ class LocalBall:
 class AtObservation:
     """Whether q can be trusted at one observation: the parts that are done."""
 
-    local: LocalAnswer | None = None
-    ball: LocalBall | None = None
+    local: _LocalAnswer | None = None
+    ball: _LocalBall | None = None
 
     @property
     def finds(self) -> bool:
@@ -396,7 +396,7 @@ class AtObservation:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ObservationStudy(TableStudy[AtObservation], spec="observation"):
+class _ObservationStudy(TableStudy[AtObservation], spec="observation"):
     """What q looks like at one observation, and the rows near it."""
 
     version: ClassVar[int] = 3
@@ -424,7 +424,7 @@ class ObservationStudy(TableStudy[AtObservation], spec="observation"):
         if self.part == "ball":
             return AtObservation(ball=_ball_at(network, upload, self.seed, x, draws, truth))
         test, nearby = _local(network, upload.data, self.seed, x, draws)
-        return AtObservation(LocalAnswer(self._site(upload.data, x), test, nearby))
+        return AtObservation(_LocalAnswer(self._site(upload.data, x), test, nearby))
 
     def _here(self, upload: Upload, table: PosteriorTable) -> tuple[Array, Array, Array]:
         """x (M,) at which q is looked at, its draws (K, D) and what is known of the truth (T, D).
@@ -442,12 +442,12 @@ class ObservationStudy(TableStudy[AtObservation], spec="observation"):
         at = slice(self.row, self.row + 1)
         return table.x[self.row], table.q[self.row, :_LOOKED], table.theta[at]
 
-    def _site(self, table: PosteriorTable, x: Array) -> Site:
+    def _site(self, table: PosteriorTable, x: Array) -> _Site:
         """Where it is, and how far from the rows."""
         x_o = x if self.x_o is None else np.asarray(self.x_o, np.float64)
         is_row = not self.observed and self.x_o is None
         few = len(x) <= _LISTED
-        return Site(
+        return _Site(
             kind="row" if is_row else "observed" if self.observed else "typed",
             row=-1 if self.observed else self.row,
             columns=len(x),
@@ -458,20 +458,20 @@ class ObservationStudy(TableStudy[AtObservation], spec="observation"):
 
 
 def _local(
-    network: TrainedLC2ST, table: PosteriorTable, seed: int, x: Array, draws: Array
-) -> tuple[LocalTest, Nearby]:
+    network: _TrainedLC2ST, table: PosteriorTable, seed: int, x: Array, draws: Array
+) -> tuple[_LocalTest, _Nearby]:
     """L-C2ST at x with q's draws there, and the ranks of the truths nearby."""
     logits = network.logits(draws, x)
     statistic = distance_of_logits(logits)  # (H + 1,)
     tested = local(statistic[:1], statistic[None, 1:])
     chance = expit(logits[0].astype(np.float64))
     count = min(_SHOWN, len(draws))
-    mapped = np.sort(in_theta.strongest(draws.astype(np.float64), chance, _MAPPED))
-    which = np.sort(in_theta.strongest(draws.astype(np.float64), chance, _PARAMETERS))
-    parameter = int(in_theta.strongest(draws.astype(np.float64), chance, 1)[0])
+    mapped = np.sort(in_theta._strongest(draws.astype(np.float64), chance, _MAPPED))
+    which = np.sort(in_theta._strongest(draws.astype(np.float64), chance, _PARAMETERS))
+    parameter = int(in_theta._strongest(draws.astype(np.float64), chance, 1)[0])
     much, little = _quarters(draws[:, parameter].astype(np.float64), chance)
     d_low, d_high = np.quantile(chance, [0.05, 0.95])
-    test = LocalTest(
+    test = _LocalTest(
         pvalue=float(tested.pvalue[0]),
         T=float(statistic[0]),
         null_high=float(np.quantile(statistic[1:], 0.95)),
@@ -508,7 +508,7 @@ def _quarters(values: Array, chance: Array) -> tuple[tuple[float, float], tuple[
     )
 
 
-def _nearby(table: PosteriorTable, which: NDArray[np.int64], x: Array, seed: int) -> Nearby:
+def _nearby(table: PosteriorTable, which: NDArray[np.int64], x: Array, seed: int) -> _Nearby:
     """Shift and width of the truth's ranks at the rows near x, with an exact p of them all.
 
     The p-value: in every row another of the truth and q's draws plays the truth, which changes
@@ -521,7 +521,7 @@ def _nearby(table: PosteriorTable, which: NDArray[np.int64], x: Array, seed: int
         table.x[rows, :0],
         table.q[np.ix_(rows, np.arange(table.q.shape[1]), which)],
     )
-    feature_set = scan.of_parameters(few, seed)
+    feature_set = scan._of_parameters(few, seed)
     own = weight[0, rows]
     norm = float(np.sqrt(np.square(own).sum()))
     f, j, n = feature_set.scores.shape
@@ -537,10 +537,10 @@ def _nearby(table: PosteriorTable, which: NDArray[np.int64], x: Array, seed: int
     for index, parameter in enumerate(which):
         raw = feature_set.truth[index]
         shift, width = (
-            Interval(*map(float, scan.smoothed(kind, raw, own[None])[:3, 0])) for kind in _SIZES
+            Interval(*map(float, scan._smoothed(kind, raw, own[None])[:3, 0])) for kind in _SIZES
         )
-        parameters.append(NearbyRanks(int(parameter), shift, width))
-    return Nearby(
+        parameters.append(_NearbyRanks(int(parameter), shift, width))
+    return _Nearby(
         rows=n,
         worth=float(smoothing.totals(weight)[1][0]),
         of=len(table),
@@ -553,7 +553,7 @@ def _nearby(table: PosteriorTable, which: NDArray[np.int64], x: Array, seed: int
 
 def _ball_at(
     localizer: Any, upload: Upload, seed: int, x: Array, draws: Array, truth: Array
-) -> LocalBall:
+) -> _LocalBall:
     """The ball of CoLT's localizer at x: q's mass in it, and the truth's at the rows nearby."""
     table, rows = upload.data, learning.kept(upload, seed)
     assert isinstance(table, PosteriorTable)
@@ -571,8 +571,8 @@ def _ball_at(
     count = min(_SHOWN, len(draws))
     inside = np.asarray(here.q_inside[0][:count], np.float64)
     # Which parameters the ball tells apart: those over which being inside varies most.
-    mapped = np.sort(in_theta.strongest(draws[:count].astype(np.float64), inside, 2))
-    return LocalBall(
+    mapped = np.sort(in_theta._strongest(draws[:count].astype(np.float64), inside, 2))
+    return _LocalBall(
         u_star=u_star,
         rate=float(rate[0]),
         low=float(low[0]),
@@ -593,7 +593,7 @@ _RECIPE = LC2STClassifier(nulls=299)
 
 
 @dataclass(frozen=True, kw_only=True)
-class LC2STFold(Specification, spec="lc2st_fold"):
+class _LC2STFold(Specification, spec="lc2st_fold"):
     """One half of an uploaded table as a source of training rows: the other is looked at."""
 
     version: ClassVar[int] = 2
@@ -633,7 +633,7 @@ class LC2STFold(Specification, spec="lc2st_fold"):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LC2STEnsemble(Recipe, spec="lc2st_ensemble"):
+class _LC2STEnsemble(Recipe, spec="lc2st_ensemble"):
     """How a table's local classifiers are trained: as `LC2STClassifier`, with x in few numbers."""
 
     local: LC2STClassifier = _RECIPE
@@ -659,7 +659,7 @@ class LC2STEnsemble(Recipe, spec="lc2st_ensemble"):
         data: Sequence[PosteriorTable],
         seeds: Sequence[int],
         report: TrainingReport | None = None,
-    ) -> list[TrainedLC2ST]:
+    ) -> list[_TrainedLC2ST]:
         """The classifier and its nulls on each table."""
         from validation_core.learn import nets
 
@@ -670,7 +670,7 @@ class LC2STEnsemble(Recipe, spec="lc2st_ensemble"):
             small = PosteriorTable(table.theta, fewer(table.x), table.q)
             score = self.local.learn(small, stream(seed, "observation", "local"))
             trained.append(
-                TrainedLC2ST(
+                _TrainedLC2ST(
                     score.parameters,
                     score.shift,
                     score.scale,
@@ -683,13 +683,13 @@ class LC2STEnsemble(Recipe, spec="lc2st_ensemble"):
             )
         return trained
 
-    def read(self, arrays: Arrays, *, seconds: float, device: str) -> TrainedLC2ST:
+    def read(self, arrays: Arrays, *, seconds: float, device: str) -> _TrainedLC2ST:
         """What `TrainedLC2ST.arrays` gave."""
-        return TrainedLC2ST.read(arrays, seconds=seconds, device=device)
+        return _TrainedLC2ST.read(arrays, seconds=seconds, device=device)
 
 
 @dataclass(frozen=True, eq=False)
-class TrainedLC2ST(StoredNetwork):
+class _TrainedLC2ST(StoredNetwork):
     """A classifier of the truth against q and its nulls, to be asked at any observation."""
 
     hoisted: ClassVar[str] = "parameters"
@@ -739,7 +739,7 @@ def middle_in_words(x: Array) -> str:
     return ", ".join(f"{value:.3g}" for value in middle)
 
 
-def _answer(local: LocalAnswer, names: Sequence[str]) -> str:
+def _answer(local: _LocalAnswer, names: Sequence[str]) -> str:
     test = local.test
     p = f"p {equals(test.pvalue)} from {test.nulls} null classifiers"
     if test.pvalue <= LEVEL:
@@ -757,7 +757,7 @@ def _answer(local: LocalAnswer, names: Sequence[str]) -> str:
     return f"{first} {_nearby_text(local.nearby, names)}"
 
 
-def _unclaimed(local: LocalAnswer, names: Sequence[str], claims: Claims, *, own: bool) -> str:
+def _unclaimed(local: _LocalAnswer, names: Sequence[str], claims: Claims, *, own: bool) -> str:
     """What the numbers here are where the verdict claims nothing."""
     nearby, worst = local.nearby, local.nearby.worst[0]
     why = (
@@ -779,7 +779,7 @@ def _ends(ends: Sequence[float]) -> str:
     return " and ".join(f"{end:.3g}" for end in ends).replace("-", "−")
 
 
-def _nearby_text(nearby: Nearby, names: Sequence[str]) -> str:
+def _nearby_text(nearby: _Nearby, names: Sequence[str]) -> str:
     worst = nearby.worst[0]
     name = called(names, worst.parameter)
     rows = f"At the {nearby.rows} rows nearest in x"
@@ -807,8 +807,8 @@ def _nearby_text(nearby: Nearby, names: Sequence[str]) -> str:
     )
 
 
-def _where(site: Site, x_names: Sequence[str]) -> list[str]:
-    values = ", ".join(f"{column(at, x_names)} = {value:.4g}" for at, value in enumerate(site.x))
+def _where(site: _Site, x_names: Sequence[str]) -> list[str]:
+    values = ", ".join(f"{_column(at, x_names)} = {value:.4g}" for at, value in enumerate(site.x))
     parenthesis = f" ({values})" if values else f" ({site.columns:,} columns)"
     standing = site.standing
     if standing is None:
@@ -828,7 +828,7 @@ def _where(site: Site, x_names: Sequence[str]) -> list[str]:
             f"row lies {far}."
         ]
     if standing.outside_count:
-        listed = ", ".join(column(index, x_names) for index in standing.outside[:_NAMED])
+        listed = ", ".join(_column(index, x_names) for index in standing.outside[:_NAMED])
         more = standing.outside_count - min(_NAMED, len(standing.outside))
         sentences.append(
             f"This observation lies outside the range of all rows in {listed}"
@@ -843,7 +843,7 @@ def _where(site: Site, x_names: Sequence[str]) -> list[str]:
     return sentences
 
 
-def _basis(test: LocalTest, nearby: Nearby) -> str:
+def _basis(test: _LocalTest, nearby: _Nearby) -> str:
     few = (
         f" Of {nearby.all:,} parameters, those {len(nearby.parameters)} over which the learned "
         "chance varies most are told."
@@ -860,7 +860,7 @@ def _basis(test: LocalTest, nearby: Nearby) -> str:
     )
 
 
-def _ball_text(ball: LocalBall) -> str:
+def _ball_text(ball: _LocalBall) -> str:
     share = ball.u_star + ball.rate
     low, high = (100 * (ball.u_star + end) for end in (ball.low, ball.high))
     reads = (
@@ -880,7 +880,7 @@ def _ball_text(ball: LocalBall) -> str:
 _LONG = 32  # letters of a name on an axis
 
 
-def _local_figures(test: LocalTest, names: Sequence[str]) -> tuple[Drawn, ...]:
+def _local_figures(test: _LocalTest, names: Sequence[str]) -> tuple[Drawn, ...]:
     labels = [short_name(called(names, index), _LONG) for index in test.mapped]
     d, theta, null_d, t_null = (
         np.asarray(array, np.float64) for array in (test.d, test.theta, test.null_d, test.t_null)
@@ -909,7 +909,7 @@ def _local_figures(test: LocalTest, names: Sequence[str]) -> tuple[Drawn, ...]:
     )
 
 
-def _ball_drawn(ball: LocalBall, names: Sequence[str]) -> Drawn:
+def _ball_drawn(ball: _LocalBall, names: Sequence[str]) -> Drawn:
     labels = [short_name(called(names, index), _LONG) for index in ball.mapped]
     theta = np.asarray(ball.theta, np.float64)
     return Drawn(

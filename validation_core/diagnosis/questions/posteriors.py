@@ -51,7 +51,7 @@ class RowScores(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RowScoreStudy(TableStudy[RowScores], spec="posteriors"):
+class _RowScoreStudy(TableStudy[RowScores], spec="posteriors"):
     """How well q's draws foretell the truth of each row, by proper scores."""
 
     about: ClassVar[str] = "Scores of each row"
@@ -146,9 +146,9 @@ def methods() -> tuple[Method, ...]:
     return tuple(METHODS[name]() for name in ("sbc", "tarp", "within_x", "colt"))
 
 
-def studies(upload: Upload, seed: int = 0) -> tuple[RowScoreStudy, ...]:
+def studies(upload: Upload, seed: int = 0) -> tuple[_RowScoreStudy, ...]:
     """The scores of a table's rows, where it has two draws at each x."""
-    return (RowScoreStudy(digest=upload.digest, seed=seed),) if upload.k > 1 else ()
+    return (_RowScoreStudy(digest=upload.digest, seed=seed),) if upload.k > 1 else ()
 
 
 def measures(

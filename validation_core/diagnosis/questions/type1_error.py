@@ -21,15 +21,15 @@ from validation_core.diagnosis.questions.base import (
 )
 from validation_core.diagnosis.questions.null_tables import (
     Float,
-    LeftOut,
-    SelfMadeTables,
-    TestBattery,
-    needs_draws,
-    parted,
-    picked,
-    thinned,
+    _LeftOut,
+    _needs_draws,
+    _parted,
+    _picked,
+    _SelfMadeTables,
+    _TestBattery,
+    _thinned,
+    _trials_of,
     together,
-    trials_of,
 )
 from validation_core.figures import style
 from validation_core.figures.outcome import Drawn, rank_histogram
@@ -49,7 +49,7 @@ _SURE = 0.05
 
 
 @dataclass(frozen=True)
-class Rejections:
+class _Rejections:
     """How often a test rejects at the level, with the exact 95% interval of the rate."""
 
     rejections: int
@@ -61,17 +61,17 @@ class Rejections:
 
 
 @dataclass(frozen=True)
-class MethodLevel:
+class _MethodLevel:
     """The rejections of one test."""
 
     name: str
     label: str
     title: str
-    rejections: Rejections
+    rejections: _Rejections
 
 
 @dataclass(frozen=True, eq=False)
-class TypeIError:
+class _TypeIError:
     """Rejections of each test, and of the verdict, where q is right."""
 
     trials: int
@@ -80,9 +80,9 @@ class TypeIError:
     """Beside each truth."""
     thinned: bool
     """Whether draws were left out to save time."""
-    verdict: Rejections
-    tests: tuple[MethodLevel, ...]
-    left_out: tuple[LeftOut, ...]
+    verdict: _Rejections
+    tests: tuple[_MethodLevel, ...]
+    left_out: tuple[_LeftOut, ...]
     pvalues: Array
     """Of each test (M, T)."""
     adjusted: Array
@@ -90,7 +90,7 @@ class TypeIError:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TypeIErrorStudy(TableStudy[TypeIError], spec="checker"):
+class TypeIErrorStudy(TableStudy[_TypeIError], spec="checker"):
     """Rejections of each test, and of the verdict, on tables made of this one's own draws.
 
     The networks are those of the diagnosis: they learnt from other rows, and a test keeps its
@@ -102,12 +102,12 @@ class TypeIErrorStudy(TableStudy[TypeIError], spec="checker"):
     methods: tuple[Method, ...]
     alpha: float = 0.05
 
-    def answer(self, upload: Upload, store: Store, report: Report) -> TypeIError:
+    def answer(self, upload: Upload, store: Store, report: Report) -> _TypeIError:
         """Test every self-made table."""
-        few = thinned(upload)
+        few = _thinned(upload)
         data = few.data
         assert isinstance(data, PosteriorTable)
-        eligible, left = parted(few, self.methods)
+        eligible, left = _parted(few, self.methods)
         networks = dict(zip(self.trainings, self.networks(store, report), strict=True))
 
         def network(method: Method) -> Any:
@@ -115,10 +115,10 @@ class TypeIErrorStudy(TableStudy[TypeIError], spec="checker"):
             assert training is not None
             return networks[training]
 
-        battery = TestBattery.of(few, eligible, self.seed, network)
-        count = trials_of(upload.n, upload.dims[0])
+        battery = _TestBattery.of(few, eligible, self.seed, network)
+        count = _trials_of(upload.n, upload.dims[0])
         rng = stream(self.seed, "checker", "draws")
-        trials = SelfMadeTables(data, picked(few.n, few.k, count, rng))
+        trials = _SelfMadeTables(data, _picked(few.n, few.k, count, rng))
         pieces: list[Float] = []
         for i, piece in enumerate(trials.pieces()):
             pieces.append(battery.pvalues(piece, self.seed, "checker", i))
@@ -126,14 +126,14 @@ class TypeIErrorStudy(TableStudy[TypeIError], spec="checker"):
         pvalues = np.concatenate(pieces, axis=1)
         adjusted = together(pvalues, eligible, len(eligible))
         *rates, verdict = (_rate(p, self.alpha, len(eligible) + 1) for p in (*pvalues, adjusted))
-        return TypeIError(
+        return _TypeIError(
             trials=count,
             alpha=self.alpha,
             draws=few.k - 1,
             thinned=few.k < upload.k,
             verdict=verdict,
             tests=tuple(
-                MethodLevel(method.name, method.label, method.title, rate)
+                _MethodLevel(method.name, method.label, method.title, rate)
                 for method, rate in zip(eligible, rates, strict=True)
             ),
             left_out=left,
@@ -142,7 +142,7 @@ class TypeIErrorStudy(TableStudy[TypeIError], spec="checker"):
         )
 
 
-def _rate(pvalue: Float, alpha: float, rates: int) -> Rejections:
+def _rate(pvalue: Float, alpha: float, rates: int) -> _Rejections:
     """Rejections at the level, the rate with its exact 95% interval, and whether it is off."""
     n, count = len(pvalue), int((pvalue <= alpha).sum())
     low, high = statistics.clopper_pearson(count, n)
@@ -151,10 +151,10 @@ def _rate(pvalue: Float, alpha: float, rates: int) -> Rejections:
         outside = "too often"
     elif bdtr(count, n, alpha) <= _SURE / (2 * rates):
         outside = "too seldom"
-    return Rejections(count, count / n, float(low), float(high), outside)
+    return _Rejections(count, count / n, float(low), float(high), outside)
 
 
-class CheckTheChecker(Question["TypeIError"]):
+class CheckTheChecker(Question["_TypeIError"]):
     """Whether the tests keep their level on tables of this shape."""
 
     name = "checker"
@@ -168,13 +168,13 @@ class CheckTheChecker(Question["TypeIError"]):
     )
 
     def obstacle(self, upload: Upload) -> str | None:
-        return needs_draws(upload)
+        return _needs_draws(upload)
 
     def studies(
         self, upload: Upload, methods: Sequence[Method], seed: int
     ) -> tuple[TypeIErrorStudy, ...]:
         """One, with the networks that the diagnosis trains; none where no method can be asked."""
-        eligible = [] if self.obstacle(upload) else parted(thinned(upload), methods)[0]
+        eligible = [] if self.obstacle(upload) else _parted(_thinned(upload), methods)[0]
         if not eligible:
             return ()
         networks = [
@@ -186,11 +186,11 @@ class CheckTheChecker(Question["TypeIError"]):
         )
         return (study,)
 
-    def gather(self, results: Sequence[TypeIError]) -> TypeIError:
+    def gather(self, results: Sequence[_TypeIError]) -> _TypeIError:
         return results[0]
 
     def describe(
-        self, result: TypeIError, names: Names, claims: Claims | None = None
+        self, result: _TypeIError, names: Names, claims: Claims | None = None
     ) -> tuple[str, ...]:
         """The level of the verdict first, then what is off, and what was not asked."""
         del names, claims
@@ -215,7 +215,7 @@ class CheckTheChecker(Question["TypeIError"]):
             )
         return (*sentences, *map(str, result.left_out))
 
-    def rows(self, result: TypeIError, names: Names, claims: Claims | None = None) -> Rows:
+    def rows(self, result: _TypeIError, names: Names, claims: Claims | None = None) -> Rows:
         """One row for each test and one for the verdict, the highest rate first."""
         del names, claims
         rates = [*((test.title, test.rejections) for test in result.tests)]
@@ -235,7 +235,7 @@ class CheckTheChecker(Question["TypeIError"]):
         ]
 
     def figures(
-        self, result: TypeIError, names: Names, claims: Claims | None = None
+        self, result: _TypeIError, names: Names, claims: Claims | None = None
     ) -> tuple[Drawn, ...]:
         """Rates with their intervals, then p-values of the tests whose rates are farthest off."""
         del names, claims
@@ -243,14 +243,14 @@ class CheckTheChecker(Question["TypeIError"]):
         order = sorted(by_test, key=lambda test: -abs(test[0].rejections.rate - result.alpha))
         return (_rates(result), *(_pvalues(test, pvalues) for test, pvalues in order[:_DRAWN]))
 
-    def to_json(self, result: TypeIError) -> Json:
+    def to_json(self, result: _TypeIError) -> Json:
         """A test's rejections stand beside its name."""
         fields = as_numbers(result)
         tests = [{**test, **test["rejections"]} for test in fields["tests"]]
         return {**fields, "tests": tests}
 
 
-def _consequence(test: MethodLevel) -> str:
+def _consequence(test: _MethodLevel) -> str:
     consequence = (
         "do not rely on its p-value on a table of this shape"
         if test.rejections.outside == "too often"
@@ -260,7 +260,7 @@ def _consequence(test: MethodLevel) -> str:
     return f"{test.title} rejected {rate.outside}, in {_percent(rate)}: {consequence}."
 
 
-def _percent(rate: Rejections) -> str:
+def _percent(rate: _Rejections) -> str:
     return f"{100 * rate.rate:.1f}% [{100 * rate.low:.1f}, {100 * rate.high:.1f}]"
 
 
@@ -269,8 +269,8 @@ _BINS = 20
 _LINE = 26  # pixels that one test takes
 
 
-def _rates(result: TypeIError) -> Drawn:
-    rows = [*result.tests[::-1], MethodLevel("", "", "Verdict", result.verdict)]  # it is on top
+def _rates(result: _TypeIError) -> Drawn:
+    rows = [*result.tests[::-1], _MethodLevel("", "", "Verdict", result.verdict)]  # it is on top
     top = min(1.0, 1.15 * max([result.alpha, *(row.rejections.high for row in rows)]))
     traces = []
     for place, row in enumerate(rows):
@@ -306,7 +306,7 @@ def _rates(result: TypeIError) -> Drawn:
     )
 
 
-def _pvalues(test: MethodLevel, pvalue: Array) -> Drawn:
+def _pvalues(test: _MethodLevel, pvalue: Array) -> Drawn:
     sheet = rank_histogram(pvalue, bins=_BINS, height=200)
     sheet.layout.xaxis.title.text = "p-value"
     sheet.layout.yaxis.title.text = "tables"

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple, TypeVar
 from validation_core import keys
 from validation_core.engine.cluster import remote
 from validation_core.engine.cluster.remote import Name, _SentEntry
-from validation_core.engine.job import Report, Stopped, Task, TaskError, needs_gpu, perform
+from validation_core.engine.job import Report, Stopped, Task, TaskError, _needs_gpu, perform
 from validation_core.store import Store
 
 _PATIENCE = 3.0  # seconds for a scheduler to answer
@@ -260,7 +260,7 @@ class _RemoteFuture(Future[Any]):
         super().__init__()
         self.id = uuid.uuid4().hex
         self.task = keys.encode(task)
-        self.gpu = needs_gpu(task)
+        self.gpu = _needs_gpu(task)
         self.store = store
         self.report = report
         self.asked: set[Name] = set()

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from validation_core import keys
-from validation_core.engine.job import Stopped, as_json, perform, readable
+from validation_core.engine.job import Stopped, _as_json, _readable, perform
 from validation_core.store import JSON, Arrays, Kind, Store, Stored
 
 Name = tuple[Kind, str]
@@ -191,7 +191,7 @@ def _run(message: Mapping[str, Any], store: _ProxyStore, report: Callable[..., N
         return {"stopped": True}
     except Exception as error:
         traceback.print_exc()
-        return {"error": readable(error)}
+        return {"error": _readable(error)}
     return {}
 
 
@@ -212,7 +212,7 @@ def _reporter(worker: Any, topic: str, name: str) -> Callable[[float, Mapping[st
         now = time.monotonic()
         if now - last >= _EVERY or fraction >= 1:
             last = now
-            worker.log_event(topic, json.dumps([name, float(fraction), live], default=as_json))
+            worker.log_event(topic, json.dumps([name, float(fraction), live], default=_as_json))
 
     return report
 

@@ -14,11 +14,11 @@ from validation_core.figures.marks import (
     Bars,
     Line,
     Mark,
-    Over,
     Panel,
     Points,
-    Slider,
     VLine,
+    _Over,
+    _Slider,
     over,
 )
 from validation_core.localization import Maps, contours, intervals
@@ -70,10 +70,10 @@ def payload(
     univariate = maps.q.shape[2] == 1
     panel = _line(maps, names[0]) if univariate else _plane(maps, names, sight)
     panels = [panel, *_observations(maps.x_at, x_names)]
-    return live.payload(sliders=[_slider(maps.x_at, x_names)], panels=panels)
+    return live._payload(sliders=[_slider(maps.x_at, x_names)], panels=panels)
 
 
-def _slider(x: Array, names: Sequence[str]) -> Slider:
+def _slider(x: Array, names: Sequence[str]) -> _Slider:
     """Over some of the table's observations, in the order of x; it begins in the middle."""
     places, m = len(x), x.shape[1]
     labels = [f"{i + 1} of {places}" for i in range(places)]
@@ -82,7 +82,7 @@ def _slider(x: Array, names: Sequence[str]) -> Slider:
         rows = [", ".join(f"{value:.3g}" for value in row).replace("-", "−") for row in x]
         labels = rows if m == 1 else [f"({row})" for row in rows]
         label = f"Observation: {', '.join(names)}"
-    return Slider("x", np.arange(places), label=label, names=labels, start=places // 2)
+    return _Slider("x", np.arange(places), label=label, names=labels, start=places // 2)
 
 
 def _observations(x: Array, names: Sequence[str]) -> list[Panel]:
@@ -208,7 +208,7 @@ def _outlines(maps: Maps) -> list[Array]:
     return contours(maps.grid_x, maps.grid_y, maps.field, maps.radius)
 
 
-def _over(points: Array) -> list[Over]:
+def _over(points: Array) -> list[_Over]:
     """Points (V, T, 2) as x and y over the slider."""
     return [over(points[..., i], "x") for i in (0, 1)]
 

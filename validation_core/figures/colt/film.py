@@ -32,8 +32,8 @@ from validation_core.figures.marks import (
     Note,
     Panel,
     Points,
-    Slider,
     VLine,
+    _Slider,
     over,
     text,
 )
@@ -57,7 +57,7 @@ def course(history: Mapping[str, Sequence[float]]) -> live.Payload:
         x=Axis((0, max(float(curves["step"][-1]), 1)), "step"),
         y=Axis((0, top), "KS distance of the ranks"),
     )
-    return live.payload(panels=[panel], columns=1)
+    return live._payload(panels=[panel], columns=1)
 
 
 def _curves(step: Array, train: Array, held: Array) -> tuple[list[Mark], float]:
@@ -78,9 +78,9 @@ def payload(maps: Maps, sight: Sight, watched: int) -> live.Payload:
     kept_frame, univariate = int(maps.kept), maps.q.shape[2] == 1
     label = "x" if maps.x_at.shape[1] == 1 else "Place x"
     labels = _place_labels(maps.x_at)
-    return live.payload(
+    return live._payload(
         sliders=[
-            Slider(
+            _Slider(
                 "frame",
                 np.arange(len(step)),
                 label="Step",
@@ -89,7 +89,7 @@ def payload(maps: Maps, sight: Sight, watched: int) -> live.Payload:
                 ends=("start", "end"),
                 start=kept_frame,
             ),
-            Slider("x", places, label=label, names=[labels[i] for i in places], start=begin),
+            _Slider("x", places, label=label, names=[labels[i] for i in places], start=begin),
         ],
         panels=[
             theta._line_frame(maps, places) if univariate else _picture(maps, sight, places),

@@ -18,17 +18,17 @@ from validation_core.figures.marks import (
     Axis,
     Band,
     Bars,
-    HBand,
-    HLine,
     Line,
     Mark,
     Note,
-    Over,
     Panel,
     Points,
     VLine,
+    _HBand,
+    _HLine,
+    _Over,
 )
-from validation_core.figures.power import PowerCurve, curves
+from validation_core.figures.power import _PowerCurve, curves
 from validation_core.localization import Maps
 from validation_core.statistics.curves import histogram_band
 from validation_core.sweep.trials import TrialDesign
@@ -61,7 +61,7 @@ def power(
     """Power of CoLT and its rivals against gamma, a curve for each test."""
     gammas = benchmark.gammas
     room = 0.02 * (max(gammas) - min(gammas)) or 0.5
-    marks: list[Mark] = [HLine(design.alpha, dash="6 4", color=style.NULL), VLine(gamma)]
+    marks: list[Mark] = [_HLine(design.alpha, dash="6 4", color=style.NULL), VLine(gamma)]
     for curve in curves(cells, "gamma"):
         marks += _marks(curve)
     trials = sorted({cell.trials for cell in cells})
@@ -84,7 +84,7 @@ def power(
         "right, every curve would lie at the dashed level.",
     )
     headline = _answer(cells, gamma)
-    return live.payload(panels=[panel], columns=1, headline=headline)
+    return live._payload(panels=[panel], columns=1, headline=headline)
 
 
 def _answer(cells: Sequence[PowerCell], gamma: float) -> str:
@@ -94,7 +94,7 @@ def _answer(cells: Sequence[PowerCell], gamma: float) -> str:
     return f"At gamma = {gamma:g}, q is rejected by {shares} of the tables." if here else ""
 
 
-def _look(curve: PowerCurve) -> tuple[str, str, str]:
+def _look(curve: _PowerCurve) -> tuple[str, str, str]:
     """Colour, dash and symbol of a curve."""
     if curve.label == UNTRAINED:
         return style.NULL, "2 3", "cross"
@@ -103,7 +103,7 @@ def _look(curve: PowerCurve) -> tuple[str, str, str]:
     return live.look(style.method_style(curve.method))
 
 
-def _marks(curve: PowerCurve) -> list[Mark]:
+def _marks(curve: _PowerCurve) -> list[Mark]:
     color, dash, symbol = _look(curve)
     low, high = curve.interval
     label = curve.label.split(" paper")[0] if curve.method == "colt" else curve.label
@@ -148,7 +148,7 @@ def ranks(maps: Maps, alpha: float) -> live.Payload:
         f"The truth's ranks {conclusion} at level {alpha:.0%} (KS p {p}): their distance from "
         f"uniform is {at:.3f} [{low:.3f}, {high:.3f}]."
     )
-    return live.payload(headline=headline, panels=[_histogram(maps), _difference(maps)])
+    return live._payload(headline=headline, panels=[_histogram(maps), _difference(maps)])
 
 
 def _histogram(maps: Maps) -> Panel:
@@ -159,7 +159,7 @@ def _histogram(maps: Maps) -> Panel:
         [
             Band([0, 1], [low, low], [high, high]),
             Bars(edges, counts, color=_COLOR),
-            HLine(n / BINS, label="if q = p"),
+            _HLine(n / BINS, label="if q = p"),
         ],
         title="Ranks of the truth among q's draws",
         x=Axis((0, 1), "rank U: low where the truth lies near the centre"),
@@ -175,7 +175,7 @@ def _difference(maps: Maps) -> Panel:
     return Panel(
         [
             Band(_POINTS, low, high),
-            HLine(0),
+            _HLine(0),
             VLine(u, color=_COLOR, dash="4 3", width=1.2),
             Line(_POINTS, difference, color=_COLOR),
             Points(
@@ -272,12 +272,12 @@ def distances(
         f"each, judged on {n} fresh simulations, with 95% intervals. Were q right, points would "
         "lie in the grey band in 19 of 20 samples.",
     )
-    return live.payload(panels=[panel], columns=1)
+    return live._payload(panels=[panel], columns=1)
 
 
 def gallery(trees: Sequence[tuple[float, Maps]]) -> live.Payload:
     """The ball on the tree at each alpha."""
-    return live.payload(panels=[_leaf(alpha, tree) for alpha, tree in trees])
+    return live._payload(panels=[_leaf(alpha, tree) for alpha, tree in trees])
 
 
 def _leaf(alpha: float, tree: Maps) -> Panel:
@@ -300,9 +300,9 @@ def _leaf(alpha: float, tree: Maps) -> Panel:
 def _still(mark: Mark, at: int) -> Mark:
     """A mark where the slider stood at one of its values."""
     values = {field.name: getattr(mark, field.name) for field in fields(mark)}
-    still = {name: v.values[at] for name, v in values.items() if isinstance(v, Over)}
+    still = {name: v.values[at] for name, v in values.items() if isinstance(v, _Over)}
     return (
         replace(mark, **still)
-        if isinstance(mark, HBand | Note)
+        if isinstance(mark, _HBand | Note)
         else replace(mark, **still, label="")
     )

@@ -10,13 +10,13 @@ from validation_core.figures import style
 from validation_core.figures.marks import (
     Axis,
     Bars,
-    Heat,
     Line,
     Mark,
-    Over,
     Panel,
     Points,
     VLine,
+    _Heat,
+    _Over,
     over,
 )
 from validation_core.localization import Maps, bend, contours, intervals, project
@@ -119,7 +119,7 @@ def _padded(lines: Sequence[Array]) -> tuple[Array, Array]:
     return out[..., 0], out[..., 1]
 
 
-def _split(points: Array, inside: Array, *sliders: str) -> tuple[list[Over], ...]:
+def _split(points: Array, inside: Array, *sliders: str) -> tuple[list[_Over], ...]:
     """Points (..., S, 2) as (x, y) of those inside and of those outside, nan for the others."""
     where = inside[..., None] > 0
     at = np.broadcast_to(points, (*inside.shape, 2))
@@ -127,7 +127,7 @@ def _split(points: Array, inside: Array, *sliders: str) -> tuple[list[Over], ...
     return tuple(_pair(part, *sliders) for part in parts)
 
 
-def _pair(points: Array, *sliders: str) -> list[Over]:
+def _pair(points: Array, *sliders: str) -> list[_Over]:
     """Points (..., S, 2) as x and y over sliders."""
     return [over(points[..., i], *sliders) for i in (0, 1)]
 
@@ -176,7 +176,7 @@ def _panel(
     )
 
 
-def _draws(within: list[Over], without: list[Over]) -> list[Mark]:
+def _draws(within: list[_Over], without: list[_Over]) -> list[Mark]:
     """q's draws, filled in the ball."""
     return [
         Points(*without, color=style.Q, size=5, symbol="ring", opacity=0.7),
@@ -184,7 +184,7 @@ def _draws(within: list[Over], without: list[Over]) -> list[Mark]:
     ]
 
 
-def _centre(at: list[Over]) -> Points:
+def _centre(at: list[_Over]) -> Points:
     """The learnt centre."""
     return Points(*at, color=COLT, size=11, symbol="diamond")
 
@@ -205,7 +205,7 @@ def _background(maps: Maps) -> list[Mark]:
     largest = np.abs(values).max((1, 2), keepdims=True)
     relative = np.divide(values, largest, where=largest > 0, out=np.zeros_like(values))
     return [
-        Heat(
+        _Heat(
             _edges(maps.grid_x),
             _edges(maps.grid_y),
             over(relative, "x"),

@@ -14,15 +14,15 @@ from validation_core.figures.colt.theta import COLT, Sight, _edges, _picture, _s
 from validation_core.figures.marks import (
     Axis,
     Band,
-    Heat,
-    HLine,
     Line,
     Mark,
     Panel,
     Points,
-    Slider,
-    Text,
     VLine,
+    _Heat,
+    _HLine,
+    _Slider,
+    _Text,
     over,
     text,
 )
@@ -96,7 +96,7 @@ def _along(
     rate = np.interp(at, curve.at, curve.rate)
     marks: list[Mark] = [
         Band(curve.at, curve.low, curve.high, color=COLT, opacity=0.2),
-        HLine(0, label="if q = p"),
+        _HLine(0, label="if q = p"),
         Line(curve.at, curve.rate, color=COLT),
     ]
     if which is None:
@@ -155,7 +155,7 @@ def _over_plane(maps: Maps, rate: LocalRate) -> Panel:
     ]
     return Panel(
         [
-            Heat(
+            _Heat(
                 _edges(heat.grid_x),
                 _edges(heat.grid_y),
                 heat.rate,
@@ -185,7 +185,7 @@ def payload(maps: Maps, rate: LocalRate, sight: Sight, alpha: float) -> live.Pay
     univariate = maps.q.shape[2] == 1
     here = theta._line_picture(maps) if univariate else _picture(maps, sight)
     height = theta.LINE_HEIGHT if univariate else 460
-    return live.payload(
+    return live._payload(
         sliders=[_slider(maps)],
         panels=[here, *_over_x(maps, rate, height)],
         headline=_headline(maps, alpha),
@@ -203,14 +203,14 @@ def bend_text(maps: Maps, sight: Sight) -> str:
     )
 
 
-def _slider(maps: Maps) -> Slider:
+def _slider(maps: Maps) -> _Slider:
     """Over x itself where it is a number, over places elsewhere."""
     x, places, first = maps.x_at, len(maps.x_at), _telling(maps)
     if x.shape[1] == 1:
         start = float(x[first, 0])
-        return Slider("x", x[:, 0], label="x", names=_place_labels(x), start=start)
+        return _Slider("x", x[:, 0], label="x", names=_place_labels(x), start=start)
     label = "Place x, along the first principal component"
-    return Slider("x", np.arange(places), label=label, names=_place_labels(x), start=first)
+    return _Slider("x", np.arange(places), label=label, names=_place_labels(x), start=first)
 
 
 def _telling(maps: Maps) -> int:
@@ -238,7 +238,7 @@ def _place_labels(x: Array) -> list[str]:
     return labels if x.shape[1] == 1 else [f"({row})" for row in labels]
 
 
-def _headline(maps: Maps, alpha: float) -> Text:
+def _headline(maps: Maps, alpha: float) -> _Text:
     """The answer in one sentence: the ball over all x, and at the slider's x."""
     u, here = float(maps.u_star), _shares(maps)
     p = f"KS p {equals(float(maps.pvalue))}"

@@ -6,18 +6,18 @@ import numpy as np
 
 from validation_core.bayes.augmented import TwoStageNormal
 from validation_core.figures import live
-from validation_core.figures.divergence.nats import size, tick
+from validation_core.figures.divergence.nats import _tick, size
 from validation_core.figures.marks import (
     Axis,
     Band,
-    HLine,
     Line,
     Mark,
     Note,
     Panel,
     Points,
-    Slider,
     VLine,
+    _HLine,
+    _Slider,
     over,
     text,
 )
@@ -37,9 +37,9 @@ def meaning_payload() -> live.Payload:
     """Both pairs of normals over nats."""
     shifted, narrow, wide = (terms.shifted(NATS), terms.scaled(NATS), terms.scaled(NATS, "wide"))
     labels = [size(float(nats)) for nats in NATS]
-    return live.payload(
+    return live._payload(
         sliders=[
-            Slider(
+            _Slider(
                 "nats",
                 NATS,
                 label="Symmetric divergence in nats",
@@ -132,9 +132,9 @@ def augmented_payload() -> live.Payload:
         for estimate, low, high in zip(*estimates, strict=True)
     ]
     labels = [f"{off:+.1f} sd".replace("-", "−") if off else "right" for off in OFF]
-    return live.payload(
+    return live._payload(
         sliders=[
-            Slider(
+            _Slider(
                 "off", OFF, label="r moved from q's own law of h given z", names=labels, start=0.8
             )
         ],
@@ -162,7 +162,7 @@ def _bounds(
     here = [over(values[:, None], "off") for values in means]
     return Panel(
         [
-            HLine(exact, label="SKL(z)"),
+            _HLine(exact, label="SKL(z)"),
             Line(OFF, bound, color=_SKL),
             Points(
                 OFF[few],
@@ -227,7 +227,7 @@ def learned_payload(comparison: DivergenceComparison) -> live.Payload:
     """Both divergences with their intervals, and their terms."""
     both = np.stack([comparison.d_estimate, comparison.d_exact])
     both = both[:, np.isfinite(both).all(0)].astype(float)
-    return live.payload(panels=[_divergences(comparison), _scatter(both)])
+    return live._payload(panels=[_divergences(comparison), _scatter(both)])
 
 
 def _divergences(comparison: DivergenceComparison) -> Panel:
@@ -280,4 +280,4 @@ def _symlog_axis(axis: SymlogScale, ends: Array, label: str, room: float) -> Axi
     places = axis.at(np.array([low, high]))
     more = max(room * float(places[1] - places[0]), 0.1)
     limits = (float(places[0]) - more, float(places[1]) + more)
-    return Axis(limits, label, ticks=axis.at(nats), names=[tick(float(v)) for v in nats])
+    return Axis(limits, label, ticks=axis.at(nats), names=[_tick(float(v)) for v in nats])

@@ -18,7 +18,7 @@ def size(nats: float) -> str:
     return f"{mantissa}\u00a0×\u00a010{_raised(int(power))}" if power else mantissa
 
 
-def tick(nats: float) -> str:
+def _tick(nats: float) -> str:
     """A power of ten on an axis: 0.01, 100, 10⁶."""
     if 1e-3 <= abs(nats) < 1e4 or nats == 0:
         return f"{nats:g}".replace("-", "−")

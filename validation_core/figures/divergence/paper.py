@@ -87,12 +87,12 @@ def _ticks(low: float, top: float) -> list[float]:
 _BETWEEN_LINES = 0.018  # of the axis' length, between the algorithms at one place
 
 
-def traces(curves: Sequence[DivergenceCurve], x: Axis, y: Axis, along: str) -> Iterator[Trace]:
+def _traces(curves: Sequence[DivergenceCurve], x: Axis, y: Axis, along: str) -> Iterator[Trace]:
     foot, (floor, roof) = _axis_foot(curves), y.limits
     top = roof / (roof / floor) ** 0.04
     step = (x.limits[1] / x.limits[0]) ** _BETWEEN_LINES
     for j, curve in enumerate(curves):
-        look = style.algorithm_style(curve.name)
+        look = style._algorithm_style(curve.name)
         at = curve.x * step ** (j - (len(curves) - 1) / 2)
         texts = _hover(curve)
         symbols = [look.symbol + "-open" * bool(m <= foot) for m in curve.found.mean]
@@ -187,7 +187,7 @@ class Subplot(NamedTuple):
     curves: Sequence[DivergenceCurve]
 
 
-def sheet(panels: Sequence[Subplot], along: str) -> go.Figure:
+def _sheet(panels: Sequence[Subplot], along: str) -> go.Figure:
     """All panels, what lies along them being iterations or M."""
     if not any(np.isfinite(c.found.mean).any() or c.gap.any() for p in panels for c in p.curves):
         return style.empty("No run has ended yet", height=_PANEL + _TOP + _BOTTOM)
@@ -214,7 +214,7 @@ def sheet(panels: Sequence[Subplot], along: str) -> go.Figure:
         x, y = _axis_along(panel.curves, along), _axis_up(panel.curves)
         layout |= place.layout(x, y, first=i % columns == 0)
         notes.append(place.heading(panel.title))
-        for trace in traces(panel.curves, x, y, along):
+        for trace in _traces(panel.curves, x, y, along):
             in_legend = bool(trace.get("name")) and trace["name"] not in legend_names
             legend_names.add(str(trace.get("name", "")))
             put.append({**trace, "showlegend": in_legend, **place.refs})
@@ -309,7 +309,7 @@ def against_iterations(panels: Sequence[Subplot]) -> Drawn:
     )
     return Drawn(
         "Figure 1: divergence against iterations of inference",
-        sheet(panels, "iterations"),
+        _sheet(panels, "iterations"),
         caption + _marks(panels),
     )
 
@@ -323,7 +323,7 @@ def against_m(panels: Sequence[Subplot], iterations: int) -> Drawn:
     )
     return Drawn(
         f"Figure 2: importance sampling of q after {iterations:,} iterations, M draws weighted",
-        sheet(panels, "M"),
+        _sheet(panels, "M"),
         caption + _marks(panels),
     )
 
@@ -337,7 +337,7 @@ def trained_with_m(panels: Sequence[Subplot], iterations: int) -> Drawn:
     )
     return Drawn(
         f"Figure 3: VI trained and tested with M, {iterations:,} iterations",
-        sheet(panels, "M"),
+        _sheet(panels, "M"),
         caption + _marks(panels),
     )
 

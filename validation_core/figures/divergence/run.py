@@ -10,22 +10,22 @@ from numpy.typing import NDArray
 
 from validation_core.diagnosis import equals
 from validation_core.figures import live
-from validation_core.figures.divergence.nats import size, tick
+from validation_core.figures.divergence.nats import _tick, size
 from validation_core.figures.divergence.nats import size as nats
 from validation_core.figures.marks import (
     Anchor,
     Axis,
     Band,
     Bars,
-    HLine,
     Line,
     Mark,
     Note,
-    Over,
     Panel,
     Points,
-    Slider,
     VLine,
+    _HLine,
+    _Over,
+    _Slider,
     over,
     text,
 )
@@ -51,9 +51,9 @@ _LEVEL = 0.05
 def terms_payload(terms: TermSpread) -> live.Payload:
     """Histogram of d, and its null, over M."""
     sentences = ["; ".join((_mean(terms, i), _evidence(terms, i))) for i in range(len(MS))]
-    return live.payload(
+    return live._payload(
         sliders=[
-            Slider(
+            _Slider(
                 "m",
                 MS,
                 label="Draws of q to a side, M",
@@ -129,7 +129,7 @@ def _halved(edges: Array, heights: NDArray[Any]) -> tuple[Array, Array]:
 
 def _terms_axis(axis: SymlogScale, edges: Array, d: Array) -> Axis:
     nats = axis.ticks(float(d.min()), float(d.max()))
-    labels = [tick(float(position)) for position in nats]
+    labels = [_tick(float(position)) for position in nats]
     room = 0.02 * (edges[-1] - edges[0])
     ends = (float(edges[0] - room), float(edges[-1] + room))
     return Axis(ends, "d in nats (symmetric-log axis)", ticks=axis.at(nats), names=labels)
@@ -226,9 +226,9 @@ def datasets_payload(
         pair: the two coordinates of the picture.
     """
     labels = [f"no. {k + 1}, d = {nats(float(numbers.d[k]))}" for k in numbers.places]
-    return live.payload(
+    return live._payload(
         sliders=[
-            Slider(
+            _Slider(
                 "k",
                 np.arange(len(numbers.places)),
                 label="Data set, in order of d",
@@ -295,7 +295,7 @@ def picture(
     parts = [_core(draws), _core(cloud), *outlines, truth[:, None], q_draw[:, None]]
     centre, half = terms.frame(parts)
 
-    def framed(points: Array) -> list[Over]:
+    def framed(points: Array) -> list[_Over]:
         inside = (points - centre[:, None]) / half[:, None]
         return [over(inside[..., i], "k") for i in (0, 1)]
 
@@ -482,7 +482,7 @@ def order(numbers: DatasetTerms) -> Panel:
     room, side = 0.06 * (high - low) or 1.0, 0.04 * len(d)
     return Panel(
         [
-            HLine(0.0, color=NULL),
+            _HLine(0.0, color=NULL),
             Points(places, at, color=_SKL, size=4.5, opacity=0.8),
             Points(
                 over(places[:, None], "k"),
@@ -500,6 +500,6 @@ def order(numbers: DatasetTerms) -> Panel:
             (low - room, high + room),
             "d in nats (symmetric-log)",
             ticks=axis.at(powers),
-            names=[tick(float(v)) for v in powers],
+            names=[_tick(float(v)) for v in powers],
         ),
     )

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from validation_core.bayes.inference import Inference
 from validation_core.figures import live, style
-from validation_core.figures.divergence.nats import size, tick
-from validation_core.figures.marks import Axis, Line, Mark, Panel, Points, Slider, over, text
+from validation_core.figures.divergence.nats import _tick, size
+from validation_core.figures.marks import Axis, Line, Mark, Panel, Points, _Slider, over, text
 from validation_core.simulations import MS, Plan, Summary, Terms, summary, tested
 from validation_core.types import Array
 
@@ -19,7 +19,7 @@ PREFIXES = (10, 25, 50, 100, 200)
 """First data sets that are averaged, up to those that were simulated."""
 
 
-class SummaryCurve(NamedTuple):
+class _SummaryCurve(NamedTuple):
     """One curve at every position of two sliders, A and P values, along X places."""
 
     label: str
@@ -45,11 +45,11 @@ class SummaryCurve(NamedTuple):
             )
 
 
-Panels = Sequence[Sequence[SummaryCurve]]
+Panels = Sequence[Sequence[_SummaryCurve]]
 """A panel for each model."""
 
 
-def prefixes(datasets: int) -> tuple[int, ...]:
+def _prefixes(datasets: int) -> tuple[int, ...]:
     """Numbers of data sets to average over."""
     return (*(k for k in PREFIXES if k < datasets), datasets)
 
@@ -57,49 +57,49 @@ def prefixes(datasets: int) -> tuple[int, ...]:
 def look(inference: Inference) -> tuple[str, str, str]:
     """Colour, dash and symbol; a variant has its algorithm's colour."""
     name = inference.name.removesuffix("_clipped")
-    color, dash, symbol = live.look(style.algorithm_style(name))
+    color, dash, symbol = live.look(style._algorithm_style(name))
     return (color, dash, symbol) if name == inference.name else (color, "1 3", "ring")
 
 
-def along_iterations(plan: Plan, terms: Mapping[tuple[int, int], Terms]) -> Panels:
+def _along_iterations(plan: Plan, terms: Mapping[tuple[int, int], Terms]) -> Panels:
     """Over M and K: (len(MS), P, I). No inference is tested with less M than it was made for."""
 
-    def line(inference: Inference, of: Terms) -> SummaryCurve:
+    def line(inference: Inference, of: Terms) -> _SummaryCurve:
         own = [max(m, tested(inference)) for m in MS]
         numbers, lost = _over_prefixes(of.d[:, [MS.index(m) for m in own]], of.done)
-        return SummaryCurve(
+        return _SummaryCurve(
             inference.label,
             *look(inference),
             Summary(*(v.transpose(2, 0, 1) for v in numbers)),
             lost.transpose(2, 0, 1),
             np.broadcast_to(of.done, (len(MS), len(of.done))),
-            prefixes(plan.datasets),
+            _prefixes(plan.datasets),
         )
 
     return _each(plan, terms, line)
 
 
-def along_m(plan: Plan, terms: Mapping[tuple[int, int], Terms]) -> Panels:
+def _along_m(plan: Plan, terms: Mapping[tuple[int, int], Terms]) -> Panels:
     """Over iterations and K: (I, P, len(MS))."""
 
-    def line(inference: Inference, of: Terms) -> SummaryCurve:
+    def line(inference: Inference, of: Terms) -> _SummaryCurve:
         numbers, lost = _over_prefixes(of.d, of.done)
         done = np.repeat(of.done[:, None], len(MS), 1)
-        return SummaryCurve(
+        return _SummaryCurve(
             inference.label,
             *look(inference),
             *_by_iterations(numbers, lost),
             done,
-            prefixes(plan.datasets),
+            _prefixes(plan.datasets),
         )
 
     return _each(plan, terms, line)
 
 
-def along_training(plan: Plan, terms: Mapping[tuple[int, int], Terms]) -> Panels:
+def _along_training(plan: Plan, terms: Mapping[tuple[int, int], Terms]) -> Panels:
     """IWVI trained with M and tested with the same, and VI that is only weighted: (I, P, X)."""
     ms = [MS.index(tested(inference)) for inference in plan.inferences]
-    first = prefixes(plan.datasets)
+    first = _prefixes(plan.datasets)
     panels = []
     for i in range(len(plan.models)):
         row = [terms[i, j] for j in range(len(plan.inferences))]
@@ -110,9 +110,9 @@ def along_training(plan: Plan, terms: Mapping[tuple[int, int], Terms]) -> Panels
         once = np.repeat(row[0].done[:, None], len(ms), 1)
         panels.append(
             [
-                SummaryCurve(
+                _SummaryCurve(
                     label,
-                    *live.look(style.algorithm_style(name)),
+                    *live.look(style._algorithm_style(name)),
                     *_by_iterations(*of),
                     ran,
                     first,
@@ -129,7 +129,7 @@ def along_training(plan: Plan, terms: Mapping[tuple[int, int], Terms]) -> Panels
 def _each(
     plan: Plan,
     terms: Mapping[tuple[int, int], Terms],
-    line: Callable[[Inference, Terms], SummaryCurve],
+    line: Callable[[Inference, Terms], _SummaryCurve],
 ) -> Panels:
     return [
         [line(inference, terms[i, j]) for j, inference in enumerate(plan.inferences)]
@@ -144,7 +144,7 @@ def _by_iterations(numbers: Summary, lost: NDArray[np.int64]) -> tuple[Summary, 
 
 def _over_prefixes(d: Array, done: NDArray[np.bool_]) -> tuple[Summary, NDArray[np.int64]]:
     """Summaries (P, I, X) of d (I, X, K) over its first data sets, and those without q."""
-    first = prefixes(d.shape[-1])
+    first = _prefixes(d.shape[-1])
     summaries = [summary(d[..., :k]) for k in first]
     gone = np.stack([np.isnan(d[..., :k]).sum(-1) for k in first])
     there = done if done.ndim == 2 else done[:, None]
@@ -159,7 +159,7 @@ Place = tuple[int, int, int]
 """Positions of the two sliders, and along the curve."""
 
 
-def interval(line: SummaryCurve, at: Place, more: str = "") -> str:
+def interval(line: _SummaryCurve, at: Place, more: str = "") -> str:
     """A mean with its interval."""
     mean, low, high = (float(getattr(line.numbers, name)[at]) for name in ("mean", "low", "high"))
     if max(abs(mean), abs(low), abs(high)) < _ROUNDING:
@@ -190,14 +190,14 @@ def answer(titles: Sequence[str], panels: Panels, at: Place) -> str:
     )
 
 
-def _away(line: SummaryCurve, at: Place) -> str:
+def _away(line: _SummaryCurve, at: Place) -> str:
     """How far, and by how many data sets it is so."""
     most = f"; most of it from one data set, the median is {_median(line, at)}"
     return interval(line, at, most if _dominated(line, at) else "")
 
 
 def caption(
-    lines: Sequence[SummaryCurve], places: Sequence[int], unit: str, a: int, p: int
+    lines: Sequence[_SummaryCurve], places: Sequence[int], unit: str, a: int, p: int
 ) -> str:
     """What a panel shows at one position of its sliders: its best mean, gaps, what is left."""
     sentences = []
@@ -220,15 +220,15 @@ def caption(
     return " ".join(sentences)
 
 
-def _dominated(line: SummaryCurve, at: Place) -> bool:
+def _dominated(line: _SummaryCurve, at: Place) -> bool:
     return bool(line.carried[at] > _MOST and line.numbers.mean[at] > _ROUNDING)
 
 
-def _median(line: SummaryCurve, at: Place) -> str:
+def _median(line: _SummaryCurve, at: Place) -> str:
     return size(float(line.numbers.median[at]))
 
 
-def _carried(lines: Sequence[SummaryCurve], at: Place, where: str) -> list[str]:
+def _carried(lines: Sequence[_SummaryCurve], at: Place, where: str) -> list[str]:
     """Means that one data set makes up."""
     dominated = [line for line in lines if _dominated(line, at)]
     if not dominated:
@@ -241,7 +241,7 @@ def _carried(lines: Sequence[SummaryCurve], at: Place, where: str) -> list[str]:
     ]
 
 
-def _gap(line: SummaryCurve, places: Sequence[int], unit: str, a: int, p: int) -> str:
+def _gap(line: _SummaryCurve, places: Sequence[int], unit: str, a: int, p: int) -> str:
     lost = line.lost[a, p]
     where = (
         ""
@@ -262,7 +262,7 @@ _APART = 0.012  # of the axis: intervals do not hide one another
 
 def payload(view: str, plan: Plan, terms: Mapping[tuple[int, int], Terms]) -> live.Payload:
     """A view of what has run: "iterations", "weighted" or "trained"."""
-    along = {"iterations": along_iterations, "weighted": along_m, "trained": along_training}
+    along = {"iterations": _along_iterations, "weighted": _along_m, "trained": _along_training}
     return draw(view, plan, along[view](plan, terms))
 
 
@@ -276,14 +276,14 @@ def draw(view: str, plan: Plan, panels: Panels) -> live.Payload:
     titles = [model.label for model in plan.models]
     first, second = _slider(view, plan), _data_sets(plan)
     at_first, at_second = list(first.names or ()), list(second.names or ())
-    places = plan.iterations if view == "iterations" else ms(view, plan)
+    places = plan.iterations if view == "iterations" else _ms(view, plan)
     unit = "iterations" if view == "iterations" else "M"
     a, p = len(first.grid), len(second.grid)
     ends = [_end(panels, i) for i in range(a)]
     answers = [[answer(titles, panels, (i, j, ends[i])) for j in range(p)] for i in range(a)]
     here = [f"{places[end]:,}" for end in ends]
     names = first.name, "k"
-    return live.payload(
+    return live._payload(
         sliders=[first, second],
         panels=[
             _panel(title, lines, places, unit, names)
@@ -299,23 +299,23 @@ def draw(view: str, plan: Plan, panels: Panels) -> live.Payload:
     )
 
 
-def ms(view: str, plan: Plan) -> tuple[int, ...]:
+def _ms(view: str, plan: Plan) -> tuple[int, ...]:
     """M along the axis of a view."""
     if view == "trained":
         return tuple(tested(inference) for inference in plan.inferences)
     return MS
 
 
-def _slider(view: str, plan: Plan) -> Slider:
+def _slider(view: str, plan: Plan) -> _Slider:
     if view == "iterations":
-        return Slider(
+        return _Slider(
             "m",
             MS,
             label="Draws weighed, M",
             names=[f"{m}" for m in MS],
             ends=("q as it is", "importance sampling"),
         )
-    return Slider(
+    return _Slider(
         "iterations",
         plan.iterations,
         label="Iterations of inference",
@@ -325,9 +325,9 @@ def _slider(view: str, plan: Plan) -> Slider:
     )
 
 
-def _data_sets(plan: Plan) -> Slider:
-    first = prefixes(plan.datasets)
-    return Slider(
+def _data_sets(plan: Plan) -> _Slider:
+    first = _prefixes(plan.datasets)
+    return _Slider(
         "k",
         first,
         label="Data sets averaged, K",
@@ -346,7 +346,7 @@ def _end(panels: Panels, a: int) -> int:
 
 def _panel(
     title: str,
-    lines: Sequence[SummaryCurve],
+    lines: Sequence[_SummaryCurve],
     places: Sequence[int],
     unit: str,
     names: tuple[str, str],
@@ -389,13 +389,13 @@ def _panel(
             (low - 0.05, high + 0.05),
             "symmetric divergence, nats",
             ticks=decades,
-            names=[tick(float(10.0**d)) for d in decades],
+            names=[_tick(float(10.0**d)) for d in decades],
         ),
         caption=over(captions, *names),
     )
 
 
-def _limits(lines: Sequence[SummaryCurve]) -> tuple[int, int]:
+def _limits(lines: Sequence[_SummaryCurve]) -> tuple[int, int]:
     """Decades between which all curves lie, at every position of the sliders."""
     numbers = [line.numbers for line in lines]
     centres = np.concatenate(

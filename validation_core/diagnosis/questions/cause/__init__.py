@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core.diagnosis.choice import unusable
+from validation_core.diagnosis.choice import _unusable
 from validation_core.diagnosis.claims import Claims, called
 from validation_core.diagnosis.questions.base import (
     LEVEL,
@@ -28,8 +28,8 @@ from validation_core.diagnosis.questions.base import (
 )
 from validation_core.diagnosis.questions.cause import findings
 from validation_core.diagnosis.questions.cause.findings import (
-    Departure,
-    Finding,
+    _Departure,
+    _Finding,
     _PreparedTable,
     _subsample,
 )
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 _LEAST_ROWS, _LEAST_DRAWS = 100, 20
 
 
-class Cause(Question["LikelyCause"]):
+class Cause(Question["_LikelyCause"]):
     """Which injected defect a table looks like."""
 
     name = "cause"
@@ -83,20 +83,20 @@ class Cause(Question["LikelyCause"]):
                 f"A cause needs at least {_LEAST_ROWS} simulations with {_LEAST_DRAWS} draws of q "
                 f"at each; got {upload.n} with {upload.k}. Bring more."
             )
-        return unusable(upload)
+        return _unusable(upload)
 
     def studies(
         self, upload: Upload, methods: Sequence[Method], seed: int
-    ) -> tuple[CauseStudy, ...]:
+    ) -> tuple[_CauseStudy, ...]:
         del methods
-        return () if self.obstacle(upload) else (CauseStudy(digest=upload.digest, seed=seed),)
+        return () if self.obstacle(upload) else (_CauseStudy(digest=upload.digest, seed=seed),)
 
-    def gather(self, results: Sequence[LikelyCause]) -> LikelyCause:
+    def gather(self, results: Sequence[_LikelyCause]) -> _LikelyCause:
         """The only one."""
         return results[0]
 
     def describe(
-        self, result: LikelyCause, names: Names, claims: Claims | None = None
+        self, result: _LikelyCause, names: Names, claims: Claims | None = None
     ) -> tuple[str, ...]:
         """The cause with its size, what it was told apart from, what speaks for it, what to do.
 
@@ -130,7 +130,7 @@ class Cause(Question["LikelyCause"]):
         sentences += [_finding_text(finding, names.theta) for finding in first.evidence]
         return (*sentences, f"Next: {result.next_steps[0]}", *_part(result))
 
-    def rows(self, result: LikelyCause, names: Names, claims: Claims | None = None) -> Rows:
+    def rows(self, result: _LikelyCause, names: Names, claims: Claims | None = None) -> Rows:
         """Causes, the likeliest first, each with its evidence: one row for each piece."""
         del claims
         return [
@@ -144,19 +144,19 @@ class Cause(Question["LikelyCause"]):
         ]
 
     def figures(
-        self, result: LikelyCause, names: Names, claims: Claims | None = None
+        self, result: _LikelyCause, names: Names, claims: Claims | None = None
     ) -> tuple[Drawn, ...]:
         """Weights as bars, then the plane in which the likeliest causes lie apart."""
         del names, claims
         return _weights_figure(result), _plane(result)
 
-    def finds(self, result: LikelyCause) -> bool:
+    def finds(self, result: _LikelyCause) -> bool:
         return result.cause != "none"
 
-    def to_json(self, result: LikelyCause) -> Json:
+    def to_json(self, result: _LikelyCause) -> Json:
         return result.to_json()
 
-    def complete(self, document: Json, result: LikelyCause, diagnosis: Diagnosis) -> None:
+    def complete(self, document: Json, result: _LikelyCause, diagnosis: Diagnosis) -> None:
         """The cause that is named, or that it is unclear, then the likeliest ones; none of
         nothing."""
         silent = diagnosis.claims is not None and not diagnosis.claims.found
@@ -194,7 +194,7 @@ _DETAILED = 3  # causes whose evidence is worked out
 
 
 @dataclass(frozen=True)
-class Strength:
+class _Strength:
     """How large a defect is, if it is of this shape."""
 
     value: float
@@ -205,7 +205,7 @@ class Strength:
 
 
 @dataclass(frozen=True)
-class Candidate:
+class _Candidate:
     """One cause beside the table."""
 
     cause: str
@@ -215,8 +215,8 @@ class Candidate:
     """Distance from its likeliest shape, in typical ones."""
     share: float
     """Of the injected tables nearest to this one."""
-    strength: Strength
-    evidence: tuple[Finding, ...]
+    strength: _Strength
+    evidence: tuple[_Finding, ...]
     """Of the likeliest causes only."""
 
     def to_json(self) -> Json:
@@ -226,7 +226,7 @@ class Candidate:
 
 
 @dataclass(frozen=True, eq=False)
-class LikelyCause:
+class _LikelyCause:
     """Which injected defect a table looks like, or that it looks like none or no single one."""
 
     cause: str
@@ -235,11 +235,11 @@ class LikelyCause:
     """Why it is unclear."""
     pvalue: float
     """That the table stands out among those in which a draw of q plays the truth; exact."""
-    causes: tuple[Candidate, ...]
+    causes: tuple[_Candidate, ...]
     """The likeliest first."""
     faults: tuple[repeats.Fault, ...]
     """What is wrong with the draws themselves."""
-    seen: tuple[Departure, ...]
+    seen: tuple[_Departure, ...]
     """Departures of the table, whatever the cause."""
     nulls: int
     injected: int
@@ -289,13 +289,13 @@ class LikelyCause:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CauseStudy(TableStudy[LikelyCause], spec="cause"):
+class _CauseStudy(TableStudy[_LikelyCause], spec="cause"):
     """A table beside injected ones."""
 
     version: ClassVar[int] = 3
     about: ClassVar[str] = "Likely cause"
 
-    def answer(self, upload: Upload, store: Store, report: Report) -> LikelyCause:
+    def answer(self, upload: Upload, store: Store, report: Report) -> _LikelyCause:
         """The likely cause of what is off in this table."""
         del store
         assert isinstance(upload.data, PosteriorTable)
@@ -304,7 +304,7 @@ class CauseStudy(TableStudy[LikelyCause], spec="cause"):
 
 def _cause_of(
     table: PosteriorTable, seed: int, report: Report = lambda fraction, live: None
-) -> LikelyCause:
+) -> _LikelyCause:
     """The likely cause of what is off in a table, or that none or no single one is."""
     start = time.perf_counter()
     few, columns = _subsample(table, seed)
@@ -318,12 +318,12 @@ def _cause_of(
     name, why = _verdict(likeness, p, faults)
     order = list(likeness.weights)
     causes = tuple(
-        Candidate(
+        _Candidate(
             cause=cause,
             weight=float(likeness.weights[cause]),
             apart=float(likeness.apart[cause]),
             share=float(likeness.shares.get(cause, 0.0)),
-            strength=Strength(
+            strength=_Strength(
                 *likeness.strength[cause],
                 unit=sets.variants[likeness.variant[cause]].unit,
                 shape=sets.variants[likeness.variant[cause]].name,
@@ -335,7 +335,7 @@ def _cause_of(
         )
         for i, cause in enumerate(order)
     )
-    return LikelyCause(
+    return _LikelyCause(
         cause=name,
         why=why,
         pvalue=p,
@@ -385,7 +385,7 @@ def _contractions(points: Array) -> Array:
     return np.asarray(between / np.maximum(between + within, 1e-300))
 
 
-def _renamed(finding: Finding, columns: NDArray[np.intp]) -> Finding:
+def _renamed(finding: _Finding, columns: NDArray[np.intp]) -> _Finding:
     """With its place among all parameters instead of those looked at."""
     return replace(finding, at=tuple(int(columns[i]) for i in finding.at))
 
@@ -513,7 +513,7 @@ STRENGTHS: Mapping[str, Callable[[str], str]] = {
 """How large, by what the strength counts."""
 
 
-def _strength(strength: Strength) -> str:
+def _strength(strength: _Strength) -> str:
     """`about 1.4 [1.2, 1.6] times`."""
     value, low, high = strength.value, strength.low, strength.high
     if strength.unit == "degrees":  # the strength is their inverse
@@ -521,7 +521,7 @@ def _strength(strength: Strength) -> str:
     return STRENGTHS[strength.unit](f"{value:.2g} [{low:.2g}, {high:.2g}]")
 
 
-def _finding_text(finding: Finding, names: Sequence[str]) -> str:
+def _finding_text(finding: _Finding, names: Sequence[str]) -> str:
     """One finding as a sentence."""
     return _FINDINGS[finding.what](finding, [called(names, i) for i in finding.at])
 
@@ -535,18 +535,18 @@ FAULTS: Mapping[Fault, str] = {
 """What is wrong with the draws themselves."""
 
 
-def _departure_text(departure: Departure, names: Sequence[str]) -> str:
+def _departure_text(departure: _Departure, names: Sequence[str]) -> str:
     """A departure, to stand in a list."""
     text = _finding_text(departure.finding, names).removesuffix(".").replace("; ", ", ")
     text = text.replace("How far", "how far", 1)  # it stands within a sentence
     return f"{text} (adjusted p {equals(departure.pvalue)})"
 
 
-def _numbers(finding: Finding) -> str:
+def _numbers(finding: _Finding) -> str:
     return f"{finding.value:.2f} [{finding.low:.2f}, {finding.high:.2f}]"
 
 
-def _percent(finding: Finding) -> str:
+def _percent(finding: _Finding) -> str:
     return f"{_rate(finding.value)} [{_rate(finding.low)}, {_rate(finding.high)}]"
 
 
@@ -555,7 +555,7 @@ def _rate(share: float | None) -> str:
     return f"{100 * share:.2g}%" if share < 0.1 else f"{100 * share:.0f}%"
 
 
-_FINDINGS: Mapping[str, Callable[[Finding, list[str]], str]] = {
+_FINDINGS: Mapping[str, Callable[[_Finding, list[str]], str]] = {
     "bias": lambda e, n: (
         f"q's centre for {n[0]} is off by {_numbers(e)} posterior sd; 0 if q were right."
     ),
@@ -642,11 +642,11 @@ KINDS: Mapping[str, str] = {
 }
 
 
-def _title(candidate: Candidate) -> str:
+def _title(candidate: _Candidate) -> str:
     return _cause_title(candidate.cause, candidate.strength.shape)
 
 
-def _stands(result: LikelyCause) -> str:
+def _stands(result: _LikelyCause) -> str:
     """How many tables with a correct q look as bad."""
     nulls = result.nulls
     worse = max(0, round(result.pvalue * (nulls + 1)) - 1)
@@ -656,7 +656,7 @@ def _stands(result: LikelyCause) -> str:
     return f"{many} of {nulls} simulated tables with a correct q {verb} this bad (p {p})"
 
 
-def _open(result: LikelyCause) -> str:
+def _open(result: _LikelyCause) -> str:
     faults = " and ".join(FAULTS[fault] for fault in result.faults)
     return (
         f"The draws come first: {faults}. The cause is left open for that, since it can look like "
@@ -664,7 +664,7 @@ def _open(result: LikelyCause) -> str:
     )
 
 
-def _seen(result: LikelyCause, names: Sequence[str], claims: Claims | None) -> str:
+def _seen(result: _LikelyCause, names: Sequence[str], claims: Claims | None) -> str:
     """The departures that are not chance, or that there is none."""
     clear = [departure for departure in result.seen if departure.pvalue <= LEVEL]
     if claims is not None:
@@ -682,7 +682,7 @@ def _seen(result: LikelyCause, names: Sequence[str], claims: Claims | None) -> s
     )
 
 
-def _adjusted(departure: Departure, claims: Claims) -> float:
+def _adjusted(departure: _Departure, claims: Claims) -> float:
     """Its p in the verdict's family."""
     what, at = departure.finding.what, departure.finding.at
     if what in ("follows_x", "spread_x"):
@@ -692,7 +692,7 @@ def _adjusted(departure: Departure, claims: Claims) -> float:
     return claims.together()
 
 
-def _candidate_cells(candidate: Candidate) -> Row:
+def _candidate_cells(candidate: _Candidate) -> Row:
     return {
         "cause": TITLES[candidate.cause],
         "shape": _title(candidate),
@@ -703,7 +703,7 @@ def _candidate_cells(candidate: Candidate) -> Row:
     }
 
 
-def _finding_cells(finding: Finding | None, names: Sequence[str]) -> Row:
+def _finding_cells(finding: _Finding | None, names: Sequence[str]) -> Row:
     if finding is None:
         return {}
     return {
@@ -715,13 +715,13 @@ def _finding_cells(finding: Finding | None, names: Sequence[str]) -> Row:
     }
 
 
-def _weights(result: LikelyCause) -> str:
+def _weights(result: _LikelyCause) -> str:
     leading = [candidate for candidate in result.causes[:3] if candidate.weight >= 0.005]
     likeliest = leading or result.causes[:1]
     return ", ".join(f"{_title(candidate)} ({candidate.weight:.0%})" for candidate in likeliest)
 
 
-def _why(result: LikelyCause) -> str:
+def _why(result: _LikelyCause) -> str:
     if result.why == "weak":
         return "which is too weak to name what is off"
     if result.why == "far":
@@ -732,7 +732,7 @@ def _why(result: LikelyCause) -> str:
     return f"and yours looks like more than one defect: {_weights(result)}"
 
 
-def _part(result: LikelyCause) -> tuple[str, ...]:
+def _part(result: _LikelyCause) -> tuple[str, ...]:
     """What of a large table was looked at; nothing where it was all."""
     used, full = result.used, result.full
     if used == full:
@@ -748,7 +748,7 @@ _LINE = 24  # pixels that one cause takes
 _PLANE = 380
 
 
-def _weights_figure(result: LikelyCause) -> Drawn:
+def _weights_figure(result: _LikelyCause) -> Drawn:
     causes = result.causes[::-1]  # the likeliest on top
     colors = [_color(len(causes) - 1 - i) for i in range(len(causes))]
     bars = {
@@ -782,7 +782,7 @@ def _weights_figure(result: LikelyCause) -> Drawn:
     )
 
 
-def _plane(result: LikelyCause) -> Drawn:
+def _plane(result: _LikelyCause) -> Drawn:
     places, causes, null = result.places, result.place_of, result.null_places
     likeliest = result.causes[: len(_COLORS)]
     traces = [_points(places[causes >= len(likeliest)], style.NULL, 0.25, "another cause", 4)]

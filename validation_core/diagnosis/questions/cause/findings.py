@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.special import bdtr, bdtrc, chdtri, fdtrc, ndtr, ndtri
 
 from validation_core.diagnosis.questions.base import Json, as_numbers
-from validation_core.diagnosis.questions.injections import DrawPool
+from validation_core.diagnosis.questions.injections import _DrawPool
 from validation_core.rng import stream
 from validation_core.statistics import wilson
 from validation_core.types import Array, PosteriorTable
@@ -251,7 +251,7 @@ def _taken(first: NDArray[np.integer], then: NDArray[np.integer]) -> NDArray[np.
 
 
 @dataclass(frozen=True, eq=False)
-class _Central(DrawPool):
+class _Central(_DrawPool):
     """A pool whose injections are sized by the middle of the rows, so that a few draws far off
     do not make a shift of a tenth of an sd one of many widths.
     """
@@ -353,7 +353,7 @@ class _CauseFeatures:
     def directions(self) -> tuple[Array, Array]:
         """Uncorrelated directions of x (n, r) and of the rows' means (n, s)."""
         means = self.ranked.points.mean(1)
-        return tuple(DrawPool(self.ranked.points, a).followed for a in (self.x, means))  # type: ignore[return-value]
+        return tuple(_DrawPool(self.ranked.points, a).followed for a in (self.x, means))  # type: ignore[return-value]
 
     @cached_property
     def linear(self) -> Array:
@@ -564,7 +564,7 @@ class _PreparedTable:
     """A table made ready: its points without ties, q's draws among them, its features."""
 
     ranked: _RankedRows
-    pool: DrawPool
+    pool: _DrawPool
     features: _CauseFeatures
     seed: int
 
@@ -614,7 +614,7 @@ _Z = 1.959963984540054
 
 
 @dataclass(frozen=True)
-class Finding:
+class _Finding:
     """One number with its 95% interval that speaks for or against a defect."""
 
     what: str
@@ -643,10 +643,10 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Departure:
+class _Departure:
     """A finding that is read whatever the cause."""
 
-    finding: Finding
+    finding: _Finding
     pvalue: float
     """Adjusted for all that was looked at."""
 
@@ -655,19 +655,19 @@ class Departure:
         return {**self.finding.to_json(), "pvalue": self.pvalue}
 
 
-def _evidence(cause: str, table: _PreparedTable) -> tuple[Finding, ...]:
+def _evidence(cause: str, table: _PreparedTable) -> tuple[_Finding, ...]:
     """Two to four findings for a cause."""
     return tuple(_EVIDENCE[cause](table))
 
 
-def _departures(table: _PreparedTable) -> tuple[Departure, ...]:
+def _departures(table: _PreparedTable) -> tuple[_Departure, ...]:
     """What a table shows whatever its cause: shift, width, tails, dependence, change over x.
 
     Everything is read off the truth's ranks among its row's draws, which are uniform if q is
     right, whatever shape q has. The least likely by chance comes first.
     """
     adjusted = [
-        Departure(worst.finding, min(1.0, worst.pvalue * worst.places * _KINDS))
+        _Departure(worst.finding, min(1.0, worst.pvalue * worst.places * _KINDS))
         for worst in _worst(table)
     ]
     return tuple(sorted(adjusted, key=lambda departure: departure.pvalue))
@@ -696,7 +696,7 @@ def _correlated(a: Array, b: Array) -> tuple[float, float, float]:
     return r, float(np.tanh(np.arctanh(r) - reach)), float(np.tanh(np.arctanh(r) + reach))
 
 
-def _follows(table: _PreparedTable, score: Array | None = None) -> Finding:
+def _follows(table: _PreparedTable, score: Array | None = None) -> _Finding:
     """How well errors of some rows are forecast from x and q's mean by the others.
 
     Args:
@@ -716,28 +716,28 @@ def _follows(table: _PreparedTable, score: Array | None = None) -> Finding:
         forecast[out] = basis[out] @ np.linalg.solve(gram, basis[~out].T @ score[~out])
     correlations = [_correlated(forecast[:, j], score[:, j]) for j in range(score.shape[1])]
     j = int(np.argmax([correlation[0] for correlation in correlations]))
-    return Finding("follows_x", *correlations[j], 0.0, (j,))
+    return _Finding("follows_x", *correlations[j], 0.0, (j,))
 
 
-def _bias(table: _PreparedTable) -> list[Finding]:
+def _bias(table: _PreparedTable) -> list[_Finding]:
     mean, se = table.errors.mean(0), table.errors.std(0) / np.sqrt(len(table.errors))
     j = int(np.argmax(np.abs(mean) / np.maximum(se, 1e-12)))
     numbers = (float(mean[j]), float(mean[j] - _Z * se[j]), float(mean[j] + _Z * se[j]))
-    return [Finding("bias", *numbers, 0.0, (j,)), _follows(table)]
+    return [_Finding("bias", *numbers, 0.0, (j,)), _follows(table)]
 
 
-def _width(table: _PreparedTable, way: int) -> list[Finding]:
+def _width(table: _PreparedTable, way: int) -> list[_Finding]:
     j = int(np.argmax(way * table.widths))
     u = table.ranks[:, j]
     inside = np.abs(u - 0.5) < 0.4
     return [
-        Finding("width", *_sd_ratio(table, table.errors[:, j]), 1.0, (j,)),
-        Finding("covered", *_share(inside), 0.8, (j,), level=0.8),
-        Finding("inner_half", *_share(table.radius < 0.5), 0.5),
+        _Finding("width", *_sd_ratio(table, table.errors[:, j]), 1.0, (j,)),
+        _Finding("covered", *_share(inside), 0.8, (j,), level=0.8),
+        _Finding("inner_half", *_share(table.radius < 0.5), 0.5),
     ]
 
 
-def _correlation(table: _PreparedTable) -> list[Finding]:
+def _correlation(table: _PreparedTable) -> list[_Finding]:
     choose, quote = table.halves
     d = table.errors.shape[1]
     if d < 2:
@@ -754,44 +754,44 @@ def _correlation(table: _PreparedTable) -> list[Finding]:
     values, vectors = np.linalg.eigh(np.cov(np.clip(white[choose], -10, 10).T))
     worst = vectors[:, int(np.argmax(np.abs(np.log(np.maximum(values, 1e-6)))))]
     return [
-        Finding("pair", *correlation, float(own[k]), pair),
-        Finding("along", *_sd_ratio(table, white[quote] @ worst), 1.0),
+        _Finding("pair", *correlation, float(own[k]), pair),
+        _Finding("along", *_sd_ratio(table, white[quote] @ worst), 1.0),
     ]
 
 
-def _tails(table: _PreparedTable) -> list[Finding]:
+def _tails(table: _PreparedTable) -> list[_Finding]:
     u = table.radius
     return [
-        Finding("tail", *_share(u > 1 - _TAIL), _TAIL, share=_TAIL),
-        Finding("tail", *_share(u > 1 - _OUTER), _OUTER, share=_OUTER),
-        Finding("inner_half", *_share(u < 0.5), 0.5),
+        _Finding("tail", *_share(u > 1 - _TAIL), _TAIL, share=_TAIL),
+        _Finding("tail", *_share(u > 1 - _OUTER), _OUTER, share=_OUTER),
+        _Finding("inner_half", *_share(u < 0.5), 0.5),
     ]
 
 
-def _missing(table: _PreparedTable) -> list[Finding]:
+def _missing(table: _PreparedTable) -> list[_Finding]:
     size = table.ranked.ranks.shape[2]
     beyond = table.ranked.ranks[:, -1, 0] == size - 1
-    pieces = [Finding("beyond_all", *_share(beyond), 1 / size)]
+    pieces = [_Finding("beyond_all", *_share(beyond), 1 / size)]
     if beyond.sum() >= 5:
         edge = np.quantile(table.ranked.coordinates[:, -1, 1:], 0.95, axis=1)
         times = np.sort(np.exp(np.minimum(table.ranked.coordinates[:, -1, 0] - edge, 20))[beyond])
         m, reach = len(times), _Z * np.sqrt(len(times)) / 2
         ends = (max(int(m / 2 - reach), 0), min(int(np.ceil(m / 2 + reach)), m - 1))
         median = (float(np.median(times)), float(times[ends[0]]), float(times[ends[1]]))
-        pieces.append(Finding("how_far", *median, None))
+        pieces.append(_Finding("how_far", *median, None))
     if not beyond.all():
-        pieces.append(Finding("inner_half", *_share(table.radius[~beyond] < 0.5), 0.5))
+        pieces.append(_Finding("inner_half", *_share(table.radius[~beyond] < 0.5), 0.5))
     return pieces
 
 
-def _spurious(table: _PreparedTable) -> list[Finding]:
+def _spurious(table: _PreparedTable) -> list[_Finding]:
     groups = table.ranked.groups
     rows = groups.clear
     pieces = []
     if rows.mean() > 0.02:
         minor = table.ranked.minor(table.ranked.points[None, :, 0])[0]
         pieces.append(
-            Finding(
+            _Finding(
                 "minor",
                 *_share(minor[rows]),
                 float(groups.share[rows].mean()),
@@ -804,8 +804,8 @@ def _spurious(table: _PreparedTable) -> list[Finding]:
     way = way / max(float(np.linalg.norm(way)), 1e-12)
     at = np.einsum("nkd,d->nk", _white_rows(table, quote), way)
     beyond = truth[quote] @ way > np.quantile(at, 0.9, axis=1)
-    pieces.append(Finding("outer_tenth", *_share(beyond), 0.1))
-    pieces.append(Finding("inner_half", *_share(table.radius < 0.5), 0.5))
+    pieces.append(_Finding("outer_tenth", *_share(beyond), 0.1))
+    pieces.append(_Finding("inner_half", *_share(table.radius < 0.5), 0.5))
     # A gap that q fills leaves more truths elsewhere: what lies above speaks for something else.
     own = [piece for piece in pieces if piece.right is None or piece.value <= piece.right]
     return own or pieces
@@ -816,7 +816,7 @@ def _white_rows(table: _PreparedTable, rows: _Places) -> Array:
     return np.asarray(u @ np.swapaxes(table.pool.inverse[rows], 1, 2))
 
 
-def _blind(table: _PreparedTable) -> list[Finding]:
+def _blind(table: _PreparedTable) -> list[_Finding]:
     n = len(table.errors)
     rng = stream(table.seed, "cause", "contraction")
     k = table.pool.q.shape[1]
@@ -833,13 +833,13 @@ def _blind(table: _PreparedTable) -> list[Finding]:
     low, high = np.quantile(again, [0.025, 0.975])
     agrees = _correlated(table.ranked.points[:, 0, j], mean[:, j])
     return [
-        Finding("contraction", float(own[j]), float(low), float(high), None, (j,)),
-        Finding("agrees", *agrees, float(np.sqrt(own[j])), (j,)),
+        _Finding("contraction", float(own[j]), float(low), float(high), None, (j,)),
+        _Finding("agrees", *agrees, float(np.sqrt(own[j])), (j,)),
         _follows(table),
     ]
 
 
-def _leak(table: _PreparedTable) -> list[Finding]:
+def _leak(table: _PreparedTable) -> list[_Finding]:
     theta, q = table.ranked.points[:, 0], table.pool.q
     low, high = theta.min(0), theta.max(0)
     outside = ((q < low) | (q > high)).mean(1)  # (n, D)
@@ -852,12 +852,12 @@ def _leak(table: _PreparedTable) -> list[Finding]:
     crowd = (theta[:, j] < (low + room)[j]) | (theta[:, j] > (high - room)[j])
     numbers = (float(outside[:, j].mean()), float(ends[0]), float(ends[1]))
     return [
-        Finding("leak", *numbers, 2 / (n + 1), (j,)),
-        Finding("edge", *_share(crowd), None, (j,), room=_EDGE),
+        _Finding("leak", *numbers, 2 / (n + 1), (j,)),
+        _Finding("edge", *_share(crowd), None, (j,), room=_EDGE),
     ]
 
 
-_EVIDENCE: Mapping[str, Callable[[_PreparedTable], list[Finding]]] = {
+_EVIDENCE: Mapping[str, Callable[[_PreparedTable], list[_Finding]]] = {
     "bias": _bias,
     "too_wide": lambda table: _width(table, 1),
     "too_narrow": lambda table: _width(table, -1),
@@ -874,7 +874,7 @@ _EVIDENCE: Mapping[str, Callable[[_PreparedTable], list[Finding]]] = {
 class _Worst(NamedTuple):
     """One kind at its worst place: a finding, its p-value there, places looked at."""
 
-    finding: Finding
+    finding: _Finding
     pvalue: float
     places: int = 1
 
@@ -903,7 +903,7 @@ def _shift_departure(score: Array) -> _Worst:
     error = np.maximum(score.std(0), 1.0) / np.sqrt(len(score))
     j = int(np.abs(mean / error).argmax())
     numbers = (float(mean[j]), float(mean[j] - _Z * error[j]), float(mean[j] + _Z * error[j]))
-    finding = Finding("bias", *numbers, 0.0, (j,))
+    finding = _Finding("bias", *numbers, 0.0, (j,))
     return _Worst(finding, _two_sided(float(mean[j] / error[j])), score.shape[1])
 
 
@@ -916,7 +916,7 @@ def _width_departure(score: Array) -> _Worst:
     reach = _Z * float(square[:, j].std()) / np.sqrt(n) / float(var[j]) / 2  # of the log sd
     value = float(var[j]) ** -0.5
     numbers = (value, value * float(np.exp(-reach)), value * float(np.exp(reach)))
-    finding = Finding("width", *numbers, 1.0, (j,))
+    finding = _Finding("width", *numbers, 1.0, (j,))
     return _Worst(finding, _two_sided(float(z[j])), score.shape[1])
 
 
@@ -924,13 +924,13 @@ def _tails_departure(table: _PreparedTable) -> _Worst:
     """Truths among the outermost draws, or in the inner half of them: the least likely count."""
     candidates = [
         (
-            Finding("tail", *_share(table.radius > 1 - part), part, share=part),
+            _Finding("tail", *_share(table.radius > 1 - part), part, share=part),
             _even(table.radius > 1 - part, part),
         )
         for part in (_TAIL, _OUTER)
     ]
     inner = table.radius < 0.5
-    candidates.append((Finding("inner_half", *_share(inner), 0.5), _even(inner, 0.5)))
+    candidates.append((_Finding("inner_half", *_share(inner), 0.5), _even(inner, 0.5)))
     finding, pvalue = min(candidates, key=lambda pair: pair[1])
     return _Worst(finding, pvalue, len(candidates))
 
@@ -951,7 +951,7 @@ def _pair_departure(table: _PreparedTable, score: Array) -> _Worst:
     worst = int(np.abs(apart).argmax())
     pair = (int(i[worst]), int(j[worst]))
     numbers = _correlated(score[:, pair[0]], score[:, pair[1]])
-    finding = Finding("pair", *numbers, float(own[worst]), pair)
+    finding = _Finding("pair", *numbers, float(own[worst]), pair)
     z = float(apart[worst]) * np.sqrt(max(len(score) - 3, 1))
     return _Worst(finding, _two_sided(z), len(i))
 

@@ -12,15 +12,15 @@ from validation_core.diagnosis.questions.cause.findings import _PreparedTable, _
 from validation_core.diagnosis.questions.injections import (
     INJECTIONS,
     Apply,
-    DrawPool,
     Which,
-    by_row,
-    radial,
-    redrawn,
-    signs,
-    unit_directions,
-    with_median,
-    with_variance,
+    _by_row,
+    _DrawPool,
+    _radial,
+    _redrawn,
+    _signs,
+    _unit_directions,
+    _with_median,
+    _with_variance,
 )
 from validation_core.rng import stream
 from validation_core.types import Array
@@ -59,7 +59,7 @@ class _Variant:
         return np.asarray((np.log(strengths - self.nothing) - low) / (high - low))
 
 
-def _variants(ranked: _RankedRows, pool: DrawPool) -> tuple[_Variant, ...]:
+def _variants(ranked: _RankedRows, pool: _DrawPool) -> tuple[_Variant, ...]:
     """All that can be injected into this table."""
     groups = ranked.groups
     likely = 1 / (1 + np.exp(-(groups.apart - 1.5) / 0.15))  # that two groups are two modes
@@ -152,7 +152,7 @@ def _always() -> tuple[_Variant, ...]:
     )
 
 
-def _disturbed(pool: DrawPool, which: Which, theta: Array, rng: np.random.Generator) -> Array:
+def _disturbed(pool: _DrawPool, which: Which, theta: Array, rng: np.random.Generator) -> Array:
     """Truths with a small bias besides: real defects seldom come alone.
 
     In every other trial a bias, in part constant, in part following x, of up to a third of the
@@ -172,13 +172,13 @@ def _disturbed(pool: DrawPool, which: Which, theta: Array, rng: np.random.Genera
 def _inverse(apply: Apply) -> Apply:
     """Too wide by s is too narrow by 1 / s."""
 
-    def back(pool: DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
+    def back(pool: _DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
         return apply(pool, which, 1 / s, rng)
 
     return back
 
 
-def _uneven(pool: DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
+def _uneven(pool: _DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
     """Too wide by a factor that varies with x about s."""
     theta, x = pool.take(which), pool.followed
     a = rng.standard_normal((len(which), x.shape[1], 1)) / np.sqrt(max(x.shape[1], 1))
@@ -189,9 +189,9 @@ def _uneven(pool: DrawPool, which: Which, s: float, rng: np.random.Generator) ->
 def _tails(*, heavy: bool) -> Apply:
     """Anything between keeping the scale matrix and keeping the median radius."""
 
-    def apply(pool: DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
-        wider = with_median(pool.q.shape[2], 1 / s) ** rng.random()
-        return radial(pool, which, s, heavy=heavy, wider=wider)
+    def apply(pool: _DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
+        wider = _with_median(pool.q.shape[2], 1 / s) ** rng.random()
+        return _radial(pool, which, s, heavy=heavy, wider=wider)
 
     return apply
 
@@ -199,43 +199,43 @@ def _tails(*, heavy: bool) -> Apply:
 def _even_tails(*, heavy: bool) -> Apply:
     """At the right variance: a t that is too heavy is too narrow in its middle as well."""
 
-    def apply(pool: DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
+    def apply(pool: _DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
         del rng
-        return radial(pool, which, s, heavy=heavy, wider=with_variance(1 / s))
+        return _radial(pool, which, s, heavy=heavy, wider=_with_variance(1 / s))
 
     return apply
 
 
-def _biased_white(pool: DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
+def _biased_white(pool: _DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
     """By s along one whitened direction."""
     z = pool.white(pool.take(which))
-    return pool.coloured(z - s * unit_directions(pool, which, rng))
+    return pool.coloured(z - s * _unit_directions(pool, which, rng))
 
 
-def _proportional(pool: DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
+def _proportional(pool: _DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
     """In proportion to q's mean, about a point near its overall mean; s sd on average."""
     spread = pool.mean.std(0)
     off = rng.standard_normal((len(which), 1, pool.q.shape[2])) * spread
     shift = pool.mean - pool.mean.mean(0) + off
     size = np.sqrt(np.mean(np.square(shift / pool.sd), axis=(1, 2), keepdims=True))
-    way = signs((len(which), 1, 1), rng)
+    way = _signs((len(which), 1, 1), rng)
     return pool.take(which) - way * s / np.maximum(size, 1e-9) * shift
 
 
-def _following(pool: DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
+def _following(pool: _DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
     """Along whitened directions, by linear functions of x; s sd on average."""
     z, x = pool.white(pool.take(which)), pool.followed
     a = rng.standard_normal((len(which), x.shape[1], z.shape[2])) / np.sqrt(max(x.shape[1], 1))
     return pool.coloured(z - s * (x @ a))
 
 
-def _smoothly(pool: DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
+def _smoothly(pool: _DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
     """Along whitened directions, by smooth functions of x; s sd on average."""
     z = pool.white(pool.take(which))
     return pool.coloured(z - s * np.stack([_functions(pool, z.shape[2], rng) for _ in which]))
 
 
-def _unread(pool: DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
+def _unread(pool: _DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
     """q reads x only in part: residuals follow functions of x with correlation s.
 
     Linear functions mixed with smooth ones; the residuals' total variance is kept.
@@ -250,7 +250,7 @@ def _unread(pool: DrawPool, which: Which, s: float, rng: np.random.Generator) ->
     return pool.coloured(z)
 
 
-def _functions(pool: DrawPool, many: int, rng: np.random.Generator) -> Array:
+def _functions(pool: _DrawPool, many: int, rng: np.random.Generator) -> Array:
     """Smooth functions of x, uncorrelated where x has room for that many: (n, many)."""
     x = pool.followed
     slow = rng.standard_normal((x.shape[1], 3 * many)) / np.sqrt(max(x.shape[1], 1))
@@ -262,7 +262,7 @@ def _functions(pool: DrawPool, many: int, rng: np.random.Generator) -> Array:
     return np.asarray(even / np.maximum(even.std(0), 1e-9))
 
 
-def _misread(pool: DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
+def _misread(pool: _DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
     """As if q had read an x that is stretched or moved; s sd on average.
 
     q's mean elsewhere is read off a smooth function of x that was fitted to its means.
@@ -271,7 +271,7 @@ def _misread(pool: DrawPool, which: Which, s: float, rng: np.random.Generator) -
     here = np.sin(x @ turn + phase)
     shifts = np.empty((len(which), *pool.mean.shape))
     for t in range(len(which)):
-        way = rng.random() * rng.standard_normal(x.shape[1]) + signs((1,), rng) * x
+        way = rng.random() * rng.standard_normal(x.shape[1]) + _signs((1,), rng) * x
         step = s
         for _ in range(2):  # the step whose shift has this size, by two secants
             shifts[t] = (np.sin((x + step * way) @ turn + phase) - here) @ weights
@@ -280,7 +280,7 @@ def _misread(pool: DrawPool, which: Which, s: float, rng: np.random.Generator) -
     return pool.take(which) - shifts
 
 
-def _smooth(pool: DrawPool) -> tuple[Array, Array, Array]:
+def _smooth(pool: _DrawPool) -> tuple[Array, Array, Array]:
     """q's mean about its average as sin(x turn + phase) weights, by ridge regression."""
     x, own = pool.followed, stream(0, "cause", "smooth")
     turn = own.standard_normal((x.shape[1], _WAVES)) / np.sqrt(max(x.shape[1], 1))
@@ -290,13 +290,13 @@ def _smooth(pool: DrawPool) -> tuple[Array, Array, Array]:
     return turn, phase, np.linalg.solve(gram, basis.T @ (pool.mean - pool.mean.mean(0)))
 
 
-def _wide_white(pool: DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
+def _wide_white(pool: _DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
     """s times too wide along one whitened direction of all rows."""
     z = pool.white(pool.take(which))
-    return pool.coloured(_narrowed(z, unit_directions(pool, which, rng), 1 / s))
+    return pool.coloured(_narrowed(z, _unit_directions(pool, which, rng), 1 / s))
 
 
-def _turning(pool: DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
+def _turning(pool: _DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
     """Along a whitened direction that turns with x."""
     z, x = pool.white(pool.take(which)), pool.followed
     t, _, d = z.shape
@@ -305,15 +305,15 @@ def _turning(pool: DrawPool, which: Which, s: float, rng: np.random.Generator) -
     return pool.coloured(_narrowed(z, along, 1 / s))
 
 
-def _own_axis(pool: DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
+def _own_axis(pool: _DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
     """Along one of each row's own axes, from the narrowest to the widest."""
     z = pool.white(pool.take(which))
     axes = np.linalg.eigh(_correlations(pool))[1]  # (n, D, D)
     along = np.moveaxis(axes[..., rng.integers(z.shape[2], size=len(which))], 2, 0)
-    return pool.coloured(_narrowed(z, by_row(pool.inverse, along), 1 / s))
+    return pool.coloured(_narrowed(z, _by_row(pool.inverse, along), 1 / s))
 
 
-def _fixed(pool: DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
+def _fixed(pool: _DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
     """Noise added along one direction v of theta: q's covariance is the truth's + g v v'.
 
     In most trials v is an axis of the average correlation; s is how many times too wide q is
@@ -323,35 +323,35 @@ def _fixed(pool: DrawPool, which: Which, s: float, rng: np.random.Generator) -> 
     axes = np.linalg.eigh(_correlations(pool).mean(0))[1].T  # rows
     axis = axes[rng.integers(d, size=len(which))]
     own = rng.random((len(which), 1)) < 0.7
-    v = np.where(own, axis, unit_directions(pool, which, rng)[:, 0]) * np.median(pool.sd, axis=0)
-    along = by_row(pool.inverse, v[:, None] / pool.sd)
+    v = np.where(own, axis, _unit_directions(pool, which, rng)[:, 0]) * np.median(pool.sd, axis=0)
+    along = _by_row(pool.inverse, v[:, None] / pool.sd)
     length = np.square(along).sum(2, keepdims=True)
     share = (1 - s**-2) * length / np.median(length, axis=1, keepdims=True)
     return pool.coloured(_narrowed(z, along, np.sqrt(1 - np.minimum(share, 0.995))))
 
 
-def _flipped(pool: DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
+def _flipped(pool: _DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
     """Correlations between two sets of parameters run from q's own (0) to their opposite (1)."""
     d, r = pool.q.shape[2], _correlations(pool)
     z = pool.white(pool.take(which))
     for t in range(len(which)):
         side = np.where(rng.permutation(d) < rng.integers(1, d), 1.0, -1.0)
         across = np.where(side[:, None] * side > 0, 1.0, 1 - 2 * s)
-        z[t] = by_row(_factor(r * across), z[t : t + 1])[0]
+        z[t] = _by_row(_factor(r * across), z[t : t + 1])[0]
     return pool.mean + pool.sd * z
 
 
-def _independent(pool: DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
+def _independent(pool: _DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
     """Correlations run by a share s from q's own to none, or to one between all parameters."""
     d, r = pool.q.shape[2], _correlations(pool)
     z = pool.white(pool.take(which))
-    side = np.ones(d) if rng.random() < 0.5 else signs((d,), rng)
+    side = np.ones(d) if rng.random() < 0.5 else _signs((d,), rng)
     much = rng.uniform(0.3, 0.97) * (rng.random() < 0.6)
     other = (1 - much) * np.eye(d) + much * np.outer(side, side)
-    return pool.mean + pool.sd * by_row(_factor((1 - s) * r + s * other), z)
+    return pool.mean + pool.sd * _by_row(_factor((1 - s) * r + s * other), z)
 
 
-def _correlations(pool: DrawPool) -> Array:
+def _correlations(pool: _DrawPool) -> Array:
     """q's own: (n, D, D)."""
     return np.asarray(pool.chol @ np.swapaxes(pool.chol, 1, 2))
 
@@ -367,22 +367,22 @@ def _narrowed(z: Array, along: Array, factor: float | Array) -> Array:
     return z - (1 - factor) * (z * unit).sum(2, keepdims=True) * unit
 
 
-def _offset(pool: DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
+def _offset(pool: _DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
     """A share s of truths lies some posterior sd off, always on the same side."""
     far = np.exp(rng.uniform(np.log(_NEAR), np.log(_FAR), (len(which), 1, 1)))
     theta = pool.take(which)
-    away = pool.white(theta) + far * unit_directions(pool, which, rng)
+    away = pool.white(theta) + far * _unit_directions(pool, which, rng)
     return _some(theta, pool.coloured(away), s, rng)
 
 
-def _mirrored(pool: DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
+def _mirrored(pool: _DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
     """A share s lies as far on the other side of a point near q's overall mean."""
     theta, spread = pool.take(which), pool.mean.std(0)
     centre = pool.mean.mean(0) + rng.normal(0, 0.5, (len(which), 1, theta.shape[2])) * spread
     return _some(theta, theta - 2 * (pool.mean - centre), s, rng)
 
 
-def _elsewhere(pool: DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
+def _elsewhere(pool: _DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
     """A share s lies where q has its draws at another x."""
     theta = pool.take(which)
     return _some(theta, theta[:, rng.permutation(theta.shape[1])], s, rng)
@@ -391,36 +391,36 @@ def _elsewhere(pool: DrawPool, which: Which, s: float, rng: np.random.Generator)
 def _without(second: Callable[[Array, Array], NDArray[np.bool_]]) -> Apply:
     """A share s of the mass that q has in the smaller of two modes never holds the truth."""
 
-    def apply(pool: DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
+    def apply(pool: _DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
         chance, spared = rng.random(which.shape), rng.random(which.shape) > s
 
         def allowed(theta: Array) -> NDArray[np.bool_]:
             return np.asarray(np.logical_not(second(theta, chance)) | spared, dtype=np.bool_)
 
-        return redrawn(pool, which, allowed, rng)
+        return _redrawn(pool, which, allowed, rng)
 
     return apply
 
 
-def _bridge(pool: DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
+def _bridge(pool: _DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
     """A share s of q's mass joins two modes: in the middle along an axis the truth never is.
 
     The axis is each row's widest, or one whitened direction of all rows.
     """
     widest = np.linalg.eigh(pool.chol @ np.swapaxes(pool.chol, 1, 2))[1][..., -1]  # (n, D)
-    own = by_row(pool.inverse, widest[None])
+    own = _by_row(pool.inverse, widest[None])
     own = own / np.linalg.norm(own, axis=2, keepdims=True)
-    along = np.where(rng.random((len(which), 1, 1)) < 0.6, own, unit_directions(pool, which, rng))
+    along = np.where(rng.random((len(which), 1, 1)) < 0.6, own, _unit_directions(pool, which, rng))
     off = np.abs((pool.white(pool.take(which)) * along).sum(2))
     edge = np.quantile(off, s, axis=1)[:, None]
 
     def allowed(theta: Array) -> NDArray[np.bool_]:
         return np.asarray(np.abs((pool.white(theta) * along).sum(2)) >= edge)
 
-    return redrawn(pool, which, allowed, rng)
+    return _redrawn(pool, which, allowed, rng)
 
 
-def _sharpened(pool: DrawPool) -> Apply:
+def _sharpened(pool: _DrawPool) -> Apply:
     """q blurs what is fine: truths lie nearer by a share s to the mean of the draws about them."""
     n, k, d = pool.q.shape
     many = max(4, round(_CLOSE * k))
@@ -441,7 +441,7 @@ def _sharpened(pool: DrawPool) -> Apply:
 
     filled = False
 
-    def apply(pool: DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
+    def apply(pool: _DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
         nonlocal filled
         del rng
         if not filled:
@@ -453,12 +453,12 @@ def _sharpened(pool: DrawPool) -> Apply:
     return apply
 
 
-def _box(pool: DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
+def _box(pool: _DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
     """The outermost share s of every parameter, half on either side, never holds the truth."""
     return INJECTIONS["support_leak"].apply(pool, which, s * pool.q.shape[2], rng)
 
 
-def _one_sided(pool: DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
+def _one_sided(pool: _DrawPool, which: Which, s: float, rng: np.random.Generator) -> Array:
     """The outermost share s of one parameter, on one side, lies where the truth never is."""
     d = pool.q.shape[2]
     draws = pool.q[:, :: max(1, pool.q.shape[1] // 50)].reshape(-1, d)
@@ -472,7 +472,7 @@ def _one_sided(pool: DrawPool, which: Which, s: float, rng: np.random.Generator)
     def allowed(theta: Array) -> NDArray[np.bool_]:
         return np.asarray(((theta >= low) & (theta <= high)).all(2))
 
-    inside = redrawn(pool, which, allowed, rng)
+    inside = _redrawn(pool, which, allowed, rng)
     return np.clip(inside, low, high)
 
 

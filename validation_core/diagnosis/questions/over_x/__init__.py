@@ -14,7 +14,7 @@ from scipy.special import ndtri
 
 from validation_core import scores as scoring
 from validation_core.diagnosis import choice, learning
-from validation_core.diagnosis.claims import Claims, called, column
+from validation_core.diagnosis.claims import Claims, _column, called
 from validation_core.diagnosis.questions.base import (
     LEVEL,
     Json,
@@ -27,7 +27,12 @@ from validation_core.diagnosis.questions.base import (
     short_name,
 )
 from validation_core.diagnosis.questions.over_x import scan
-from validation_core.diagnosis.questions.over_x.scan import Disc, FeatureSize, Kind, _OverXFeatures
+from validation_core.diagnosis.questions.over_x.scan import (
+    Kind,
+    _Disc,
+    _FeatureSize,
+    _OverXFeatures,
+)
 from validation_core.diagnosis.records import equals
 from validation_core.diagnosis.tasks import training
 from validation_core.figures import style
@@ -59,7 +64,7 @@ FEWEST = 40
 """Rows below which no stretch of x has enough of them."""
 
 
-class OverX(Question["ErrorsOverX"]):
+class OverX(Question["_ErrorsOverX"]):
     """Which observations q fails for."""
 
     name = "over_x"
@@ -84,7 +89,7 @@ class OverX(Question["ErrorsOverX"]):
                 f"A map over x compares stretches of at least 10 rows each and needs {FEWEST} "
                 f"rows; got {upload.n}. Upload more rows."
             )
-        return choice.unusable(upload)
+        return choice._unusable(upload)
 
     def studies(
         self, upload: Upload, methods: Sequence[Method], seed: int
@@ -106,12 +111,12 @@ class OverX(Question["ErrorsOverX"]):
             ),
         )
 
-    def gather(self, results: Sequence[ErrorsOverX]) -> ErrorsOverX:
+    def gather(self, results: Sequence[_ErrorsOverX]) -> _ErrorsOverX:
         """The parts that are done as one; each one's p is already adjusted for all."""
-        return ErrorsOverX(tuple(part for result in results for part in result.parts))
+        return _ErrorsOverX(tuple(part for result in results for part in result.parts))
 
     def describe(
-        self, result: ErrorsOverX, names: Names, claims: Claims | None = None
+        self, result: _ErrorsOverX, names: Names, claims: Claims | None = None
     ) -> tuple[str, ...]:
         """The answer first; then the next worst place, what p is of, and what was done."""
         theta, x_names = names
@@ -131,7 +136,7 @@ class OverX(Question["ErrorsOverX"]):
             sentences = [_silent(result)]
         return (*sentences, _basis(result), *_notes(result))
 
-    def rows(self, result: ErrorsOverX, names: Names, claims: Claims | None = None) -> Rows:
+    def rows(self, result: _ErrorsOverX, names: Names, claims: Claims | None = None) -> Rows:
         """A row for each place, the smallest p first."""
         return [
             {
@@ -148,20 +153,20 @@ class OverX(Question["ErrorsOverX"]):
         ]
 
     def figures(
-        self, result: ErrorsOverX, names: Names, claims: Claims | None = None
+        self, result: _ErrorsOverX, names: Names, claims: Claims | None = None
     ) -> tuple[Drawn, ...]:
         """The worst places, at most six: a curve along a coordinate, a heat map over two."""
         theta, x_names = names
         places = [place for place in result.judged(claims).worst if place.picture is not None]
         return tuple(_figure(place, theta, x_names) for place in places[:_MOST])
 
-    def finds(self, result: ErrorsOverX) -> bool:
+    def finds(self, result: _ErrorsOverX) -> bool:
         return result.finds
 
-    def to_json(self, result: ErrorsOverX) -> Json:
+    def to_json(self, result: _ErrorsOverX) -> Json:
         return result.to_json()
 
-    def complete(self, document: Json, result: ErrorsOverX, diagnosis: Diagnosis) -> None:
+    def complete(self, document: Json, result: _ErrorsOverX, diagnosis: Diagnosis) -> None:
         self.tell_where(document, result, diagnosis)
 
 
@@ -175,7 +180,7 @@ _SCORED = 200_000  # draws that are scored, at most; as many at each row
 
 
 @dataclass(frozen=True)
-class Beyond:
+class _Beyond:
     """The share of truths outside all of q's draws; and that of a right q."""
 
     share: float
@@ -183,14 +188,14 @@ class Beyond:
 
 
 @dataclass(frozen=True)
-class Overall:
+class _Overall:
     """The size of one feature over all rows."""
 
     kind: Kind
     parameter: int
     """-1 for the learned score."""
-    size: FeatureSize
-    beyond: Beyond | None = None
+    size: _FeatureSize
+    beyond: _Beyond | None = None
     """For a shift."""
 
     def to_json(self) -> Json:
@@ -200,7 +205,7 @@ class Overall:
 
 
 @dataclass(frozen=True, eq=False)
-class OverXCurve:
+class _OverXCurve:
     """The smoothed size of a feature along a coordinate."""
 
     sizes: Array
@@ -210,7 +215,7 @@ class OverXCurve:
 
 
 @dataclass(frozen=True, eq=False)
-class OverXHeat:
+class _OverXHeat:
     """The smoothed size of a feature over the plane of two columns of x."""
 
     sizes: Array
@@ -222,7 +227,7 @@ class OverXHeat:
 
 
 @dataclass(frozen=True, eq=False)
-class OverXPlace:
+class _OverXPlace:
     """A feature along a coordinate: whether it changes there, and where it is worst."""
 
     kind: Kind
@@ -241,12 +246,12 @@ class OverXPlace:
     row: int
     """A row of the upload in the middle of the region, from 0."""
     region: scan.Region
-    inside: FeatureSize
+    inside: _FeatureSize
     """By rows that did not choose the region."""
-    outside: FeatureSize
-    beyond: Beyond | None = None
+    outside: _FeatureSize
+    beyond: _Beyond | None = None
     """In the region; for a shift."""
-    picture: OverXCurve | OverXHeat | None = None
+    picture: _OverXCurve | _OverXHeat | None = None
     """Of the first places only."""
 
     def to_json(self) -> Json:
@@ -261,12 +266,12 @@ class OverXPlace:
         }
 
 
-def _beyond_json(beyond: Beyond | None) -> dict[str, float]:
+def _beyond_json(beyond: _Beyond | None) -> dict[str, float]:
     return {} if beyond is None else {"beyond": beyond.share, "beyond_usual": beyond.usual}
 
 
 @dataclass(frozen=True, eq=False)
-class Scan:
+class _Scan:
     """Both tests of one set of features, and their worst places."""
 
     name: str
@@ -291,8 +296,8 @@ class Scan:
     p_right: float
     sees: float | None
     """The local mean over a fifth of x, in normal scores, that is found in 80 of 100 tables."""
-    overall: tuple[Overall, ...]
-    pairs: tuple[OverXPlace, ...]
+    overall: tuple[_Overall, ...]
+    pairs: tuple[_OverXPlace, ...]
     """The smallest p first."""
 
     def to_json(self) -> Json:
@@ -306,10 +311,10 @@ class Scan:
 
 
 @dataclass(frozen=True, eq=False)
-class ErrorsOverX:
+class _ErrorsOverX:
     """Where over x q fails: the scans that are done."""
 
-    parts: tuple[Scan, ...]
+    parts: tuple[_Scan, ...]
 
     def to_json(self) -> Json:
         """Every number."""
@@ -331,7 +336,7 @@ class ErrorsOverX:
         return min(self.p_varies, self.p_right) <= LEVEL
 
     @cached_property
-    def worst(self) -> tuple[OverXPlace, ...]:
+    def worst(self) -> tuple[_OverXPlace, ...]:
         """Places of all scans, the smallest p first.
 
         Null tables give many the same p: then a parameter comes before the classifier's score,
@@ -351,21 +356,21 @@ class ErrorsOverX:
         """A row, counted from 0, in the middle of the worst place; None where none is found."""
         return next((place.row for place in self.worst if place.p_varies <= LEVEL), None)
 
-    def judged(self, claims: Claims | None) -> ErrorsOverX:
+    def judged(self, claims: Claims | None) -> _ErrorsOverX:
         """With p-values of the verdict's family, where there is one."""
         if claims is None:
             return self
 
-        def judged(place: OverXPlace) -> OverXPlace:
+        def judged(place: _OverXPlace) -> _OverXPlace:
             p = claims.place(place.kind, place.parameter, place.along, place.which)
             return replace(place, p_varies=p, p_right=claims.pvalue)
 
-        return ErrorsOverX(
+        return _ErrorsOverX(
             tuple(replace(part, pairs=tuple(map(judged, part.pairs))) for part in self.parts)
         )
 
 
-def _contrast(place: OverXPlace) -> float:
+def _contrast(place: _OverXPlace) -> float:
     inside, outside = place.inside.value, place.outside.value
     return 0.0 if inside is None or outside is None else abs(inside - outside)
 
@@ -384,7 +389,7 @@ class _Inputs(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class OverXStudy(TableStudy[ErrorsOverX], spec="over_x"):
+class OverXStudy(TableStudy[_ErrorsOverX], spec="over_x"):
     """Where over x the truth's ranks are off: by every parameter, or by a classifier's logit."""
 
     version: ClassVar[int] = 3
@@ -402,7 +407,7 @@ class OverXStudy(TableStudy[ErrorsOverX], spec="over_x"):
         by = "by a classifier" if self.learned else "by ranks"
         return f"{self.about} {by}, an uploaded table"
 
-    def answer(self, upload: Upload, store: Store, report: Report) -> ErrorsOverX:
+    def answer(self, upload: Upload, store: Store, report: Report) -> _ErrorsOverX:
         """Both tests, the worst places, and smoothed sizes of the first."""
         if not self.learned:
             return _over_x(upload, self.seed, self.nulls, self.families, report=report)
@@ -428,7 +433,7 @@ def _over_x(
     nulls: int = 999,
     families: int = 1,
     report: Report = lambda done, live: None,
-) -> ErrorsOverX:
+) -> _ErrorsOverX:
     """Where over x the ranks of a table's parameters are off, without any network."""
     assert isinstance(upload.data, PosteriorTable)
     table = upload.data
@@ -441,7 +446,7 @@ def _over_x(
             table.x[rows],
             table.q[np.ix_(rows, np.arange(table.q.shape[1]), chosen)],
         )
-    feature_set = scan.of_parameters(PosteriorTable(few.theta, few.x, few.q[:, kept_back:]), seed)
+    feature_set = scan._of_parameters(PosteriorTable(few.theta, few.x, few.q[:, kept_back:]), seed)
     feature_set = feature_set._replace(
         parameters=tuple(int(chosen[parameter]) for parameter in feature_set.parameters)
     )
@@ -462,7 +467,7 @@ def _plane(x: Array) -> Array | None:
 
 def _scanned(
     inputs: _Inputs, upload: Upload, seed: int, nulls: int, families: int, report: Report
-) -> ErrorsOverX:
+) -> _ErrorsOverX:
     """The tests of these features, and what the worst of them look like."""
     over = scan._windows(inputs.at.values, stream(seed, "over x", "discs"), inputs.plane)
     f, _, n = inputs.features.scores.shape
@@ -477,7 +482,7 @@ def _scanned(
     )
     m = upload.dims[1]
     kept_back = aside(upload.k, m)
-    part = Scan(
+    part = _Scan(
         name=inputs.name,
         families=families,
         rows=n,
@@ -497,7 +502,7 @@ def _scanned(
         overall=_overall(inputs.features, upload.k - kept_back),
         pairs=_places(inputs, over, (varies, right), families, seed, upload.k - kept_back),
     )
-    return ErrorsOverX((part,))
+    return _ErrorsOverX((part,))
 
 
 def _sees(null: Array, n: int, families: int) -> float | None:
@@ -507,21 +512,21 @@ def _sees(null: Array, n: int, families: int) -> float | None:
     return float((np.quantile(null, 1 - level) + 0.8416) / np.sqrt(n / 5))
 
 
-def _overall(feature_set: _OverXFeatures, k: int) -> tuple[Overall, ...]:
+def _overall(feature_set: _OverXFeatures, k: int) -> tuple[_Overall, ...]:
     """Every feature's size over all rows, ranked among k draws."""
     sizes = []
     for i, (kind, which) in enumerate(zip(feature_set.kinds, feature_set.parameters, strict=True)):
         raw = feature_set.raw(i)
-        sizes.append(Overall(kind, which, scan._estimate(kind, raw), _beyond(kind, raw, k)))
+        sizes.append(_Overall(kind, which, scan._estimate(kind, raw), _beyond(kind, raw, k)))
     return tuple(sizes)
 
 
-def _beyond(kind: Kind, raw: Array, k: int) -> Beyond | None:
+def _beyond(kind: Kind, raw: Array, k: int) -> _Beyond | None:
     """The share of truths, by their normal scores, outside all of q's k draws."""
     if kind != "shift":
         return None
     share = float((np.abs(raw) > -ndtri(1 / (k + 1))).mean()) if raw.size else 0.0
-    return Beyond(share, 2 / (k + 1))
+    return _Beyond(share, 2 / (k + 1))
 
 
 def _places(
@@ -531,7 +536,7 @@ def _places(
     families: int,
     seed: int,
     k: int,
-) -> tuple[OverXPlace, ...]:
+) -> tuple[_OverXPlace, ...]:
     """The worst pairs of a feature and a coordinate: numbers and, of the first, pictures."""
     n, (varies, right) = len(over.blocks), tests
     choose = np.zeros(n, dtype=bool)
@@ -544,7 +549,7 @@ def _places(
         region, inside = scan._worst_region(over, inputs.features.truth[f], c, choose)
         along, which = _along(inputs.at, c)
         places.append(
-            OverXPlace(
+            _OverXPlace(
                 kind=kind,
                 parameter=inputs.features.parameters[f],
                 along=along,
@@ -578,19 +583,19 @@ def _along(at: XCoordinates, c: int) -> tuple[str, int]:
     return (at.kinds[c], at.which[c]) if c < len(at.kinds) else ("plane", -1)
 
 
-def _picture(inputs: _Inputs, kind: Kind, raw: Array, c: int) -> OverXCurve | OverXHeat:
+def _picture(inputs: _Inputs, kind: Kind, raw: Array, c: int) -> _OverXCurve | _OverXHeat:
     if c < len(inputs.at.kinds):
         values = inputs.at.values[:, c]
         at, weights = smoothing.line(values)
         dots = np.quantile(values, np.linspace(0, 1, min(_DOTS, len(values))))
-        sizes = np.stack([at, *scan.smoothed(kind, raw, weights)])
-        return OverXCurve(narrow(sizes), narrow(dots))
+        sizes = np.stack([at, *scan._smoothed(kind, raw, weights)])
+        return _OverXCurve(narrow(sizes), narrow(dots))
     assert inputs.plane is not None
     across, up, weights = smoothing.plane(inputs.plane)
-    sizes = scan.smoothed(kind, raw, weights)
+    sizes = scan._smoothed(kind, raw, weights)
     sizes[:, smoothing.totals(weights)[1] < smoothing.FEWEST] = np.nan
     some = np.linspace(0, len(inputs.plane) - 1, min(_DOTS, len(inputs.plane))).astype(int)
-    return OverXHeat(
+    return _OverXHeat(
         narrow(sizes.reshape(len(sizes), len(up), len(across))),
         narrow(np.stack([across, up])),
         narrow(inputs.plane[some]),
@@ -601,7 +606,7 @@ _MANY_BEYOND = 0.25  # share of truths beyond all draws from which a shift is to
 
 
 def _claimed(
-    result: ErrorsOverX, names: Sequence[str], x_names: Sequence[str], claims: Claims
+    result: _ErrorsOverX, names: Sequence[str], x_names: Sequence[str], claims: Claims
 ) -> list[str]:
     """What may be said under the verdict's error rate."""
     places = [place for place in result.judged(claims).worst if place.p_varies <= claims.alpha]
@@ -626,7 +631,7 @@ def _claimed(
     ]
 
 
-def _coordinate_text(place: OverXPlace, names: Sequence[str], x_names: Sequence[str] = ()) -> str:
+def _coordinate_text(place: _OverXPlace, names: Sequence[str], x_names: Sequence[str] = ()) -> str:
     """What a pair is looked at along, to read."""
     along, which = place.along, place.which
     if along == "component":
@@ -634,21 +639,21 @@ def _coordinate_text(place: OverXPlace, names: Sequence[str], x_names: Sequence[
     if along == "mean":
         return f"q's mean of {called(names, which)}"
     if along == "plane":
-        return f"({column(0, x_names)}, {column(1, x_names)})"
-    return column(which, x_names)
+        return f"({_column(0, x_names)}, {_column(1, x_names)})"
+    return _column(which, x_names)
 
 
-def _feature_text(place: OverXPlace, names: Sequence[str]) -> str:
+def _feature_text(place: _OverXPlace, names: Sequence[str]) -> str:
     """What is off, to read."""
     if place.kind == "learned":
         return "score of the truth"
     return f"{place.kind} of {called(names, place.parameter)}"
 
 
-def _region_text(place: OverXPlace, names: Sequence[str], x_names: Sequence[str] = ()) -> str:
+def _region_text(place: _OverXPlace, names: Sequence[str], x_names: Sequence[str] = ()) -> str:
     """The stretch of x, to read."""
     what, where = _coordinate_text(place, names, x_names), place.region
-    if isinstance(where, Disc):
+    if isinstance(where, _Disc):
         around = ", ".join(f"{component:.3g}" for component in where.centre)
         reach = ", ".join(f"{component:.2g}" for component in where.radius)
         return f"{what} is {'not ' * where.outside_of}within ({reach}) of ({around})"
@@ -664,7 +669,7 @@ def _region_text(place: OverXPlace, names: Sequence[str], x_names: Sequence[str]
     return f"{low:.3g} ≤ {what} < {high:.3g}"
 
 
-def _size_text(kind: Kind, estimate: FeatureSize) -> str:
+def _size_text(kind: Kind, estimate: _FeatureSize) -> str:
     """A number with its interval, signed as it is."""
     if estimate.value is None:
         return f"unknown ({estimate.n} rows)"
@@ -674,20 +679,20 @@ def _size_text(kind: Kind, estimate: FeatureSize) -> str:
     return _minus(f"{estimate.value:+.2f} [{estimate.low:+.2f}, {estimate.high:+.2f}]")
 
 
-def _place(place: OverXPlace, names: Sequence[str], x_names: Sequence[str]) -> str:
+def _place(place: _OverXPlace, names: Sequence[str], x_names: Sequence[str]) -> str:
     where = f"Where {_region_text(place, names, x_names)} ({place.share:.0%} of the rows)"
     inside, outside = (_off(place, part, names) for part in (place.inside, place.outside))
     return f"{where}, {inside}{_or_more(place.beyond)}; elsewhere, {outside}."
 
 
-def _or_more(beyond: Beyond | None) -> str:
+def _or_more(beyond: _Beyond | None) -> str:
     """What makes a shift by ranks a bound."""
     if beyond is None or beyond.share - beyond.usual <= _MANY_BEYOND:
         return ""
     return f" (or more: {beyond.share:.0%} of the truths there lie beyond all of q's draws)"
 
 
-def _off(what: OverXPlace | Overall, estimate: FeatureSize, names: Sequence[str]) -> str:
+def _off(what: _OverXPlace | _Overall, estimate: _FeatureSize, names: Sequence[str]) -> str:
     """How q is off in a region, by numbers that are not those of its choice."""
     if estimate.value is None or estimate.low is None:
         return f"too few rows ({estimate.n}) to say by how much"
@@ -706,7 +711,7 @@ def _off(what: OverXPlace | Overall, estimate: FeatureSize, names: Sequence[str]
     )
 
 
-def _unsigned(estimate: FeatureSize) -> str:
+def _unsigned(estimate: _FeatureSize) -> str:
     value, low, high = estimate.value, estimate.low, estimate.high
     assert value is not None
     assert low is not None
@@ -715,7 +720,9 @@ def _unsigned(estimate: FeatureSize) -> str:
     return _minus(f"{abs(value):.2f} [{low:.2f}, {high:.2f}]")
 
 
-def _next(places: Sequence[OverXPlace], names: Sequence[str], x_names: Sequence[str]) -> list[str]:
+def _next(
+    places: Sequence[_OverXPlace], names: Sequence[str], x_names: Sequence[str]
+) -> list[str]:
     """The worst place of another parameter or kind, and how many more there are."""
     features = list(dict.fromkeys((place.kind, place.parameter) for place in places))
     if len(features) < 2:
@@ -726,7 +733,7 @@ def _next(places: Sequence[OverXPlace], names: Sequence[str], x_names: Sequence[
     return [f"{_place(second, names, x_names)}{more}"]
 
 
-def _alike(result: ErrorsOverX, names: Sequence[str]) -> str:
+def _alike(result: _ErrorsOverX, names: Sequence[str]) -> str:
     """Wrong, but nowhere more than elsewhere."""
     rows = max(part.rows for part in result.parts)
     return (
@@ -736,7 +743,7 @@ def _alike(result: ErrorsOverX, names: Sequence[str]) -> str:
     )
 
 
-def _overall_text(result: ErrorsOverX, names: Sequence[str]) -> str:
+def _overall_text(result: _ErrorsOverX, names: Sequence[str]) -> str:
     """What is farthest from a right q over all x."""
     overall = [_size_text for part in result.parts for _size_text in part.overall]
     sizes = [_size_text for _size_text in overall if _size_text.size.value is not None]
@@ -744,7 +751,7 @@ def _overall_text(result: ErrorsOverX, names: Sequence[str]) -> str:
     return f" Over all x, {_off(most, most.size, names)}{_or_more(most.beyond)}." if most else ""
 
 
-def _farthest(overall: Overall) -> tuple[int, float]:
+def _farthest(overall: _Overall) -> tuple[int, float]:
     """What orders sizes over all x: whether the interval leaves out a right q's value, first of a
     parameter, then of the classifier's score; and how far off it is, in half widths of it."""
     value, low, high = overall.size.value, overall.size.low, overall.size.high
@@ -756,7 +763,7 @@ def _farthest(overall: Overall) -> tuple[int, float]:
     return off * (1 if overall.kind == "learned" else 2), abs(value - middle) / width
 
 
-def _caught(result: ErrorsOverX) -> str:
+def _caught(result: _ErrorsOverX) -> str:
     anywhere = () if result.parts[0].constant else result.parts
     sees = [part.sees for part in anywhere if part.sees is not None]
     if not sees:
@@ -767,14 +774,14 @@ def _caught(result: ErrorsOverX) -> str:
     )
 
 
-def _silent(result: ErrorsOverX) -> str:
+def _silent(result: _ErrorsOverX) -> str:
     return (
         f"No sign of an error at any place of x: p {equals(result.p_right)} against a right q, "
         f"p {equals(result.p_varies)} that something changes over x.{_caught(result)}"
     )
 
 
-def _basis(result: ErrorsOverX, claims: Claims | None = None) -> str:
+def _basis(result: _ErrorsOverX, claims: Claims | None = None) -> str:
     pairs = sum(part.pairs_looked_at for part in result.parts)
     nulls = " and ".join(f"{part.nulls:,}" for part in result.parts)
     sources = {
@@ -796,7 +803,7 @@ def _basis(result: ErrorsOverX, claims: Claims | None = None) -> str:
     )
 
 
-def _notes(result: ErrorsOverX) -> list[str]:
+def _notes(result: _ErrorsOverX) -> list[str]:
     first = result.parts[0]
     notes = []
     which, means = (
@@ -843,11 +850,11 @@ _MEANING = {
 }
 
 
-def _figure(place: OverXPlace, names: Sequence[str], x_names: Sequence[str]) -> Drawn:
+def _figure(place: _OverXPlace, names: Sequence[str], x_names: Sequence[str]) -> Drawn:
     what, along = _feature_text(place, names), _coordinate_text(place, names, x_names)
     title = f"{what[:1].upper()}{what[1:]} over {along}"
     p = f"p {equals(place.p_varies)} that it changes over x, adjusted for all looked at."
-    if isinstance(place.picture, OverXCurve):
+    if isinstance(place.picture, _OverXCurve):
         figure = _curve(place.kind, place.picture, short_name(along, _LONG))
         null = "1" if place.kind == "width" else "0"
         caption = (
@@ -866,11 +873,11 @@ def _figure(place: OverXPlace, names: Sequence[str], x_names: Sequence[str]) -> 
 
 
 def _columns(x_names: Sequence[str]) -> tuple[str, str]:
-    first, second = (short_name(column(i, x_names), _LONG) for i in range(2))
+    first, second = (short_name(_column(i, x_names), _LONG) for i in range(2))
     return first, second
 
 
-def _curve(kind: Kind, curve: OverXCurve, along: str) -> go.Figure:
+def _curve(kind: Kind, curve: _OverXCurve, along: str) -> go.Figure:
     at, value, low, high, room = np.asarray(curve.sizes, np.float64)
     middle = 1.0 if kind == "width" else 0.0
     grey = (np.exp(-room), np.exp(room)) if kind == "width" else (-room, room)
@@ -900,7 +907,7 @@ def _curve(kind: Kind, curve: OverXCurve, along: str) -> go.Figure:
     )
 
 
-def _heat(kind: Kind, picture: OverXHeat, columns: tuple[str, str]) -> go.Figure:
+def _heat(kind: Kind, picture: _OverXHeat, columns: tuple[str, str]) -> go.Figure:
     sides = np.asarray(picture.axes, np.float64)
     value = np.asarray(picture.sizes, np.float64)[0]
     middle = 1.0 if kind == "width" else 0.0

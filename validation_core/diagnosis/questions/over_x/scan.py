@@ -64,7 +64,7 @@ class _OverXFeatures(NamedTuple):
 
 
 @dataclass(frozen=True)
-class FeatureSize:
+class _FeatureSize:
     """The size of a feature among n rows with its 95% interval; None where they are too few."""
 
     n: int
@@ -104,7 +104,7 @@ def _selection(table: PosteriorTable, seed: int) -> tuple[NDArray[np.int64], NDA
     return np.sort(np.argsort(-off, kind="stable")[:MOST]), rest
 
 
-def of_parameters(table: PosteriorTable, seed: int) -> _OverXFeatures:
+def _of_parameters(table: PosteriorTable, seed: int) -> _OverXFeatures:
     """Shift and width of every parameter of a table (n, D): F = 2 D."""
     u = _ranks(table, STAND_INS, stream(seed, "over x", "ranks"))
     d = len(u)
@@ -147,7 +147,7 @@ def _ranks(table: PosteriorTable, stand_ins: int, rng: np.random.Generator) -> A
     return np.clip(u, _EDGE, 1 - _EDGE, out=u)
 
 
-def _estimate(kind: Kind, w: Array) -> FeatureSize:
+def _estimate(kind: Kind, w: Array) -> _FeatureSize:
     """Size of a feature among rows with scores w (m,).
 
     shift and learned: the mean, by Student's t. width: the sd, which is 1 if q is right; its
@@ -155,20 +155,20 @@ def _estimate(kind: Kind, w: Array) -> FeatureSize:
     """
     m = len(w)
     if m < FEWEST:
-        return FeatureSize(m)
+        return _FeatureSize(m)
     reach = float(stdtrit(m - 1, (1 + _LEVEL) / 2))
     mean, sd = float(w.mean()), float(w.std(ddof=1))
     if kind != "width":
         half = reach * sd / m**0.5
-        return FeatureSize(m, mean, mean - half, mean + half)
+        return _FeatureSize(m, mean, mean - half, mean + half)
     if sd == 0:
-        return FeatureSize(m, 0.0, 0.0)
+        return _FeatureSize(m, 0.0, 0.0)
     fourth = float(((w - mean) ** 4).mean() / w.var() ** 2)
     half = reach * (max(fourth - 1, 2 / m) / (4 * m)) ** 0.5
-    return FeatureSize(m, sd, sd / math.exp(half), sd * math.exp(half))
+    return _FeatureSize(m, sd, sd / math.exp(half), sd * math.exp(half))
 
 
-def smoothed(kind: Kind, w: Array, weights: Array) -> Array:
+def _smoothed(kind: Kind, w: Array, weights: Array) -> Array:
     """Smoothed size of a feature (4, G): value, low, high, and half the room of a right q.
 
     Intervals are pointwise, normal, by the effective number of neighbours; for width all are
@@ -429,7 +429,7 @@ def _null_parts(count: int, features: int, over: _Windows) -> Iterator[slice]:
 
 
 @dataclass(frozen=True)
-class Stretch:
+class _Stretch:
     """A coordinate from `low` to below `high`, each None where it has no end."""
 
     low: float | None
@@ -439,7 +439,7 @@ class Stretch:
 
 
 @dataclass(frozen=True)
-class Disc:
+class _Disc:
     """An ellipse in the plane of two columns of x."""
 
     centre: tuple[float, ...]
@@ -449,7 +449,7 @@ class Disc:
     """Whether all of x but this is meant."""
 
 
-Region = Stretch | Disc
+Region = _Stretch | _Disc
 
 
 def _worst_region(
@@ -477,11 +477,11 @@ def _worst_region(
         low, high = over.edges[coordinate, [first, last]]
         g = over.edges.shape[1] - 1
         inside = over.blocks[:, coordinate * g + first : coordinate * g + last].sum(axis=1) > 0
-        return _farther(Stretch(_finite(low), _finite(high)), inside, feature, choose)
+        return _farther(_Stretch(_finite(low), _finite(high)), inside, feature, choose)
     best = int(np.abs(strength[1][0, 0]).argmax())
     at = over.centres[best]
     across = over.radii[best] * over.scale
-    disc = Disc(tuple(float(c) for c in at), tuple(float(c) for c in across))
+    disc = _Disc(tuple(float(c) for c in at), tuple(float(c) for c in across))
     return _farther(disc, over.discs[:, best] > 0, feature, choose)
 
 
@@ -495,8 +495,8 @@ def _farther(
     within, without = feature[inside & choose], feature[~inside & choose]
     if not len(within) or not len(without) or abs(without.mean()) <= abs(within.mean()):
         return region, inside
-    if isinstance(region, Stretch) and (region.low is None or region.high is None):
-        return Stretch(region.high, region.low), ~inside
+    if isinstance(region, _Stretch) and (region.low is None or region.high is None):
+        return _Stretch(region.high, region.low), ~inside
     return replace(region, outside_of=True), ~inside
 
 

@@ -29,7 +29,12 @@ from validation_core.diagnosis.questions.base import (
     as_numbers,
 )
 from validation_core.diagnosis.questions.injections import DEFECTS
-from validation_core.diagnosis.questions.null_tables import LeftOut, needs_draws, parted, thinned
+from validation_core.diagnosis.questions.null_tables import (
+    _LeftOut,
+    _needs_draws,
+    _parted,
+    _thinned,
+)
 from validation_core.diagnosis.questions.sensitivity import search
 from validation_core.diagnosis.questions.sensitivity.search import (
     POWER,
@@ -57,7 +62,7 @@ DEFAULT = ("bias", "bias_all", "too_narrow", "missing_mode")
 """What is injected unasked: what is in one parameter comes first."""
 
 
-class WhatWouldBeCaught(Question["Sensitivity"]):
+class WhatWouldBeCaught(Question["_Sensitivity"]):
     """How large a defect would have to be for these tests to find it on such a table."""
 
     name = "sensitivity"
@@ -75,7 +80,7 @@ class WhatWouldBeCaught(Question["Sensitivity"]):
     long = True
 
     def obstacle(self, upload: Upload) -> str | None:
-        return needs_draws(upload)
+        return _needs_draws(upload)
 
     def studies(
         self,
@@ -83,7 +88,7 @@ class WhatWouldBeCaught(Question["Sensitivity"]):
         methods: Sequence[Method],
         seed: int,
         injections: Sequence[str] = DEFAULT,
-    ) -> tuple[SensitivityStudy, ...]:
+    ) -> tuple[_SensitivityStudy, ...]:
         """All injections by ranks, then all with classifiers, then all with localizers.
 
         Raises:
@@ -94,7 +99,7 @@ class WhatWouldBeCaught(Question["Sensitivity"]):
                 f"What is injected is one of {', '.join(DEFECTS)}; got {unknown[0]!r}. Choose "
                 "some of those."
             )
-        eligible = [] if self.obstacle(upload) else _evaluated(thinned(upload), methods)[0]
+        eligible = [] if self.obstacle(upload) else _evaluated(_thinned(upload), methods)[0]
         if not eligible:
             return ()
         wanted = [name for name in injections if DEFECTS[name].least_dims <= upload.dims[0]]
@@ -104,7 +109,7 @@ class WhatWouldBeCaught(Question["Sensitivity"]):
             if stage < 2 or any(method.stage == name for method in eligible)
         ]
         return tuple(
-            SensitivityStudy(
+            _SensitivityStudy(
                 digest=upload.digest,
                 seed=seed,
                 injection=name,
@@ -115,9 +120,9 @@ class WhatWouldBeCaught(Question["Sensitivity"]):
             for name in wanted
         )
 
-    def gather(self, results: Sequence[Sensitivity]) -> Sensitivity:
+    def gather(self, results: Sequence[_Sensitivity]) -> _Sensitivity:
         """Each injection at the latest stage that is done."""
-        latest: dict[str, InjectionPower] = {}
+        latest: dict[str, _InjectionPower] = {}
         for injection in (injection for result in results for injection in result.injections):
             name = injection.injection
             if name not in latest or latest[name].stage < injection.stage:
@@ -125,7 +130,7 @@ class WhatWouldBeCaught(Question["Sensitivity"]):
         return replace(results[0], injections=tuple(latest.values()))
 
     def describe(
-        self, result: Sensitivity, names: Names, claims: Claims | None = None
+        self, result: _Sensitivity, names: Names, claims: Claims | None = None
     ) -> tuple[str, ...]:
         """What would be found, what half of it would take; then what could have been missed."""
         del claims
@@ -133,7 +138,7 @@ class WhatWouldBeCaught(Question["Sensitivity"]):
         sentences = [_sentence(injection, result, names.theta) for injection in injections]
         return (*sentences, *_missed(injections), _how(result), *map(str, result.left_out))
 
-    def rows(self, result: Sensitivity, names: Names, claims: Claims | None = None) -> Rows:
+    def rows(self, result: _Sensitivity, names: Names, claims: Claims | None = None) -> Rows:
         """One row for each defect, strength and test, the verdict first, the strongest first."""
         del names, claims
         return [
@@ -149,13 +154,13 @@ class WhatWouldBeCaught(Question["Sensitivity"]):
         ]
 
     def figures(
-        self, result: Sensitivity, names: Names, claims: Claims | None = None
+        self, result: _Sensitivity, names: Names, claims: Claims | None = None
     ) -> tuple[Drawn, ...]:
         """One figure for each defect."""
         del names, claims
         return tuple(_curves(injection, result) for injection in result.injections)
 
-    def complete(self, document: Json, result: Sensitivity, diagnosis: Diagnosis) -> None:
+    def complete(self, document: Json, result: _Sensitivity, diagnosis: Diagnosis) -> None:
         del diagnosis
         document["sensitivity"] += [
             {"kind": injection.injection, **as_numbers(injection)}
@@ -168,7 +173,7 @@ STAGES = ("ranks", "classifier", "localizer")
 
 
 @dataclass(frozen=True)
-class Power:
+class _Power:
     """A share of tables in which a defect is found, with its exact 95% interval."""
 
     rejections: int
@@ -179,7 +184,7 @@ class Power:
 
 
 @dataclass(frozen=True)
-class VerdictPower(Power):
+class _VerdictPower(_Power):
     """The verdict's power."""
 
     bound: bool
@@ -187,17 +192,17 @@ class VerdictPower(Power):
 
 
 @dataclass(frozen=True)
-class MethodPower:
+class _MethodPower:
     """One test's power at each strength (L,); None where it was not asked."""
 
     name: str
     label: str
     title: str
-    power: tuple[Power | None, ...]
+    power: tuple[_Power | None, ...]
 
 
 @dataclass(frozen=True)
-class InjectedNats:
+class _InjectedNats:
     """What strengths (L,) and the smallest one found are in nats."""
 
     strengths: tuple[float, ...]
@@ -205,7 +210,7 @@ class InjectedNats:
 
 
 @dataclass(frozen=True, eq=False)
-class InjectionPower:
+class _InjectionPower:
     """The power against one injection, up to one stage."""
 
     injection: str
@@ -220,12 +225,12 @@ class InjectionPower:
     """In how many parameters it sits: one, two, all, or empty for a direction."""
     parameter: int | None
     """The one that it sits in."""
-    nats: InjectedNats | None
+    nats: _InjectedNats | None
     """None where they are not known, or where nothing changes at any strength."""
     exact: bool
     """Whether nats hold whatever q is; otherwise they hold if q is near normal."""
-    verdict: tuple[VerdictPower | None, ...]
-    tests: tuple[MethodPower, ...]
+    verdict: tuple[_VerdictPower | None, ...]
+    tests: tuple[_MethodPower, ...]
     smallest: Interval
     """The smallest strength that the verdict finds with 80% power, NaN where none is known."""
     ratio: float | None
@@ -241,10 +246,10 @@ class InjectionPower:
 
 
 @dataclass(frozen=True, eq=False)
-class Sensitivity:
+class _Sensitivity:
     """The power of the tests against injections on one table, and what holds for all of them."""
 
-    injections: tuple[InjectionPower, ...]
+    injections: tuple[_InjectionPower, ...]
     alpha: float
     power: float
     n: int
@@ -254,16 +259,16 @@ class Sensitivity:
     relabelled: bool
     """Whether the verdict is relabelling's."""
     parameters: int
-    left_out: tuple[LeftOut, ...]
+    left_out: tuple[_LeftOut, ...]
     thinned: bool
     """Whether draws were left out to save time."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class SensitivityStudy(TableStudy[Sensitivity], spec="sensitivity"):
+class _SensitivityStudy(TableStudy[_Sensitivity], spec="sensitivity"):
     """The power of the tests against one injection on one table, up to one stage."""
 
-    about: ClassVar[str] = "Sensitivity"
+    about: ClassVar[str] = "_Sensitivity"
     version: ClassVar[int] = 3
 
     injection: str
@@ -276,7 +281,7 @@ class SensitivityStudy(TableStudy[Sensitivity], spec="sensitivity"):
         return f"Sensitivity to {self.injection}, {STAGES[self.stage]}, an uploaded table"
 
     @property
-    def before(self) -> SensitivityStudy | None:
+    def before(self) -> _SensitivityStudy | None:
         """The stage that this one goes on from."""
         return replace(self, stage=self.stage - 1) if self.stage else None
 
@@ -289,9 +294,9 @@ class SensitivityStudy(TableStudy[Sensitivity], spec="sensitivity"):
     def needs(self) -> frozenset[str]:
         return frozenset({self.before.key} if self.before else ())
 
-    def answer(self, upload: Upload, store: Store, report: Report) -> Sensitivity:
+    def answer(self, upload: Upload, store: Store, report: Report) -> _Sensitivity:
         """Ask this stage's tests where the earlier ones leave it open."""
-        few = thinned(upload)
+        few = _thinned(upload)
         eligible, left = _evaluated(few, self.methods)
         experiment = _PowerExperiment(few, DEFECTS[self.injection], eligible, self.seed)
         tests = sum(cannot(method, upload) is None for method in self.methods)
@@ -302,7 +307,7 @@ class SensitivityStudy(TableStudy[Sensitivity], spec="sensitivity"):
             curve = _PowerCurve(experiment, tests, self.alpha, earlier.strengths, earlier.pvalues)
             ratio = earlier.ratio
         ratio = self._ask(curve, ratio, report)
-        return Sensitivity(
+        return _Sensitivity(
             injections=(self._injection(curve, ratio),),
             alpha=self.alpha,
             power=POWER,
@@ -315,7 +320,7 @@ class SensitivityStudy(TableStudy[Sensitivity], spec="sensitivity"):
             thinned=few.k < upload.k,
         )
 
-    def _earlier(self, store: Store) -> InjectionPower | None:
+    def _earlier(self, store: Store) -> _InjectionPower | None:
         """What the stage before has told; it is worked out where the store lacks it."""
         if self.before is None:
             return None
@@ -342,13 +347,13 @@ class SensitivityStudy(TableStudy[Sensitivity], spec="sensitivity"):
             search._by_localizer(curve, now)
         return ratio
 
-    def _injection(self, curve: _PowerCurve, ratio: float | None) -> InjectionPower:
+    def _injection(self, curve: _PowerCurve, ratio: float | None) -> _InjectionPower:
         experiment, injection = curve.experiment, curve.experiment.injection
         strengths, size = tuple(curve.strengths.tolist()), _smallest(curve)
         ran = np.any(~np.isnan(curve.pvalues), axis=(0, 2))  # (M,)
         stages = {experiment.methods[i].stage for i in np.flatnonzero(ran)}
         times = ratio if ratio is not None else search.LAW
-        return InjectionPower(
+        return _InjectionPower(
             injection=injection.name,
             title=injection.title,
             unit=injection.unit,
@@ -384,7 +389,7 @@ def _ratio(curve: _PowerCurve) -> float | None:
 
 def _nats(
     experiment: _PowerExperiment, strengths: Sequence[float], size: Interval
-) -> InjectedNats | None:
+) -> _InjectedNats | None:
     nats, pool = experiment.injection.nats, experiment.pool
     if nats is None or not nats(pool, experiment.injection.strengths[-1]):
         return None
@@ -393,21 +398,21 @@ def _nats(
         value = None if np.isnan(strength) else nats(pool, strength)
         return np.nan if value is None else value
 
-    return InjectedNats(tuple(map(of, strengths)), Interval(*map(of, size)))
+    return _InjectedNats(tuple(map(of, strengths)), Interval(*map(of, size)))
 
 
-def _verdict_powers(curve: _PowerCurve) -> tuple[VerdictPower | None, ...]:
+def _verdict_powers(curve: _PowerCurve) -> tuple[_VerdictPower | None, ...]:
     methods, keep = curve.experiment.methods, _counts(curve)[2]
     powers = [_power(_verdicts(p, methods, curve.tests, curve.alpha)) for p in curve.pvalues]
     return tuple(
-        None if power is None else VerdictPower(**vars(power), bound=not firm)
+        None if power is None else _VerdictPower(**vars(power), bound=not firm)
         for power, firm in zip(powers, keep.tolist(), strict=True)
     )
 
 
-def _method_powers(curve: _PowerCurve) -> tuple[MethodPower, ...]:
+def _method_powers(curve: _PowerCurve) -> tuple[_MethodPower, ...]:
     return tuple(
-        MethodPower(
+        _MethodPower(
             method.name,
             method.label,
             method.title,
@@ -417,13 +422,13 @@ def _method_powers(curve: _PowerCurve) -> tuple[MethodPower, ...]:
     )
 
 
-def _power(rejected: NDArray[np.bool_]) -> Power | None:
+def _power(rejected: NDArray[np.bool_]) -> _Power | None:
     """A rate with its exact 95% interval."""
     n, count = int(np.size(rejected)), int(np.sum(rejected))
     if n == 0:
         return None
     low, high = statistics.clopper_pearson(count, n)
-    return Power(count, n, count / n, float(low), float(high))
+    return _Power(count, n, count / n, float(low), float(high))
 
 
 def _counts(curve: _PowerCurve) -> tuple[Array, Array, NDArray[np.bool_]]:
@@ -447,11 +452,11 @@ def _smallest(curve: _PowerCurve) -> Interval:
 
 def _evaluated(
     upload: Upload, methods: Sequence[Method]
-) -> tuple[list[Method], tuple[LeftOut, ...]]:
+) -> tuple[list[Method], tuple[_LeftOut, ...]]:
     """The methods that are asked about injected tables, and why others are not."""
-    fit, left = parted(upload, methods)
+    fit, left = _parted(upload, methods)
     reason = "its training and its relabelings take too long at each strength"
-    slow = [LeftOut(method.label, reason) for method in fit if not method.stage]
+    slow = [_LeftOut(method.label, reason) for method in fit if not method.stage]
     return [method for method in fit if method.stage], (*left, *slow)
 
 
@@ -493,13 +498,13 @@ _NOUNS: Mapping[str, str] = {
 }
 
 
-def _phrase(injection: InjectionPower, size: str, where: str) -> str:
+def _phrase(injection: _InjectionPower, size: str, where: str) -> str:
     """A defect of a size in words, and in which parameters it sits."""
     unknown = f"{injection.title} ({{}} {injection.unit})"
     return _PHRASES.get(injection.injection, unknown).format(size, where)
 
 
-def _where(injection: InjectionPower, result: Sensitivity, names: Sequence[str]) -> str:
+def _where(injection: _InjectionPower, result: _Sensitivity, names: Sequence[str]) -> str:
     """In how many parameters a defect sits, and by which rule they were chosen."""
     d = result.parameters
     if d == 1:
@@ -513,7 +518,7 @@ def _where(injection: InjectionPower, result: Sensitivity, names: Sequence[str])
     return f"one parameter ({called(names, injection.parameter)}, drawn at random)"
 
 
-def _sentence(injection: InjectionPower, result: Sensitivity, names: Sequence[str]) -> str:
+def _sentence(injection: _InjectionPower, result: _Sensitivity, names: Sequence[str]) -> str:
     power, where = f"{result.power:.0%} power", _where(injection, result, names)
     if not injection.strengths:
         return f"What would be found of a q that is {injection.title} is still to be asked."
@@ -544,7 +549,7 @@ def _sentence(injection: InjectionPower, result: Sensitivity, names: Sequence[st
     )
 
 
-def _beside(injection: InjectionPower) -> str:
+def _beside(injection: _InjectionPower) -> str:
     """The smallest size in nats, or where it is nats already, what bias is as far off."""
     if injection.nats is None or not injection.nats.smallest.known:
         return ""
@@ -555,7 +560,7 @@ def _beside(injection: InjectionPower) -> str:
     return f": {_two_digits(nats)} nats" + ("" if injection.exact else " if q is near normal")
 
 
-def _missed(injections: Sequence[InjectionPower]) -> tuple[str, ...]:
+def _missed(injections: Sequence[_InjectionPower]) -> tuple[str, ...]:
     """What these sizes leave open, in nats; nothing before anything is found."""
     open_ = [
         f"{_NOUNS[injection.injection]} of up to {_two_digits(injection.nats.smallest.estimate)}"
@@ -571,7 +576,7 @@ def _missed(injections: Sequence[InjectionPower]) -> tuple[str, ...]:
     )
 
 
-def _shown(injection: InjectionPower, strength: float) -> str:
+def _shown(injection: _InjectionPower, strength: float) -> str:
     """A strength in its unit; one that is shown in nats, in those."""
     if injection.unit != "nats":
         return _number(strength, injection)
@@ -594,7 +599,7 @@ def _two_digits(value: float) -> str:
     return f"{float(f'{value:.2g}'):.{max(0, 1 - math.floor(math.log10(value)))}f}"
 
 
-def _number(value: float, injection: InjectionPower) -> str:
+def _number(value: float, injection: _InjectionPower) -> str:
     """With as many digits as tell two of how far the smallest found departs from no defect."""
     size = injection.smallest.estimate if injection.smallest.known else value
     off = abs((size or value) - injection.neutral)
@@ -607,7 +612,7 @@ def _rounded(rows: int) -> int:
     return int(float(f"{rows:.2g}"))
 
 
-def _how(result: Sensitivity) -> str:
+def _how(result: _Sensitivity) -> str:
     stages = [injection for injection in result.injections if not injection.networks]
     trials = min(injection.trials for injection in result.injections)
     open_ = [injection.title for injection in result.injections if not injection.localizer]
@@ -627,7 +632,7 @@ def _how(result: Sensitivity) -> str:
     return f"{sentence} CoLT's localizer was trained at one strength of each."
 
 
-def _row(injection: InjectionPower, i: int, title: str, power: Power) -> Row:
+def _row(injection: _InjectionPower, i: int, title: str, power: _Power) -> Row:
     nats = "" if injection.nats is None else round(injection.nats.strengths[i], 6)
     return {
         "q is": injection.title,
@@ -650,7 +655,7 @@ _CAPTION = (
 )
 
 
-def _curves(injection: InjectionPower, result: Sensitivity) -> Drawn:
+def _curves(injection: _InjectionPower, result: _Sensitivity) -> Drawn:
     title = f"If q were {injection.title}"
     if not injection.strengths:
         return Drawn(title, style.empty("Nothing has been asked yet", height=_HEIGHT), _CAPTION)
@@ -683,7 +688,7 @@ def _curves(injection: InjectionPower, result: Sensitivity) -> Drawn:
     return Drawn(title, sheet, _CAPTION)
 
 
-def _verdict(sizes: Array, powers: Sequence[VerdictPower | None]) -> list[Trace]:
+def _verdict(sizes: Array, powers: Sequence[_VerdictPower | None]) -> list[Trace]:
     # Where fewer tests were asked than at weaker defects, there is but a lower bound: a false dip.
     firm = {i: p for i, p in enumerate(powers) if p is not None and not p.bound}
     if not firm:
@@ -696,7 +701,7 @@ def _verdict(sizes: Array, powers: Sequence[VerdictPower | None]) -> list[Trace]
     return [{**style.band(x, low, high, style.P, 0.18), "showlegend": False}, line]
 
 
-def _test(sizes: Array, test: MethodPower) -> Trace | None:
+def _test(sizes: Array, test: _MethodPower) -> Trace | None:
     powers = {i: power for i, power in enumerate(test.power) if power is not None}
     if not powers:
         return None

@@ -17,18 +17,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from validation_core import statistics
 from validation_core.diagnosis import learning
-from validation_core.diagnosis.questions.injections import DrawPool, Injection
+from validation_core.diagnosis.questions.injections import _DrawPool, _Injection
 from validation_core.diagnosis.questions.null_tables import (
     Float,
-    NullVerdict,
     Places,
-    Pooled,
-    SelfMadeTables,
-    TestBattery,
-    at_once,
-    picked,
+    _at_once,
+    _NullVerdict,
+    _picked,
+    _Pooled,
+    _SelfMadeTables,
+    _TestBattery,
+    _trials_of,
     together,
-    trials_of,
 )
 from validation_core.methods.base import Method
 from validation_core.rng import stream
@@ -49,31 +49,31 @@ class _PowerExperiment:
     """
 
     def __init__(
-        self, upload: Upload, injection: Injection, methods: Sequence[Method], seed: int
+        self, upload: Upload, injection: _Injection, methods: Sequence[Method], seed: int
     ) -> None:
         assert isinstance(upload.data, PosteriorTable)
         self.upload, self.injection, self.seed = upload, injection, seed
         self.methods = tuple(methods)
         self.data = upload.data
-        self.pool = DrawPool(self.data.q, self.data.x, way=seed)
-        self.trials = trials_of(upload.n, upload.dims[0], _RANKED)
-        self._pools: dict[object, Pooled] = {}
+        self.pool = _DrawPool(self.data.q, self.data.x, way=seed)
+        self.trials = _trials_of(upload.n, upload.dims[0], _RANKED)
+        self._pools: dict[object, _Pooled] = {}
 
     @cached_property
-    def unlearned(self) -> NullVerdict:
+    def unlearned(self) -> _NullVerdict:
         """Relabelling without learned scores: the same at every strength."""
-        return NullVerdict.of(self.upload, self.seed)
+        return _NullVerdict.of(self.upload, self.seed)
 
     @cached_property
     def which(self) -> Places:
         """The draws (T, n) that play the truth."""
         rng = stream(self.seed, "sensitivity", "draws")
-        return picked(self.upload.n, self.upload.k, self.trials, rng)
+        return _picked(self.upload.n, self.upload.k, self.trials, rng)
 
     @cached_property
     def batches(self) -> tuple[slice, ...]:
         """The trials, a first few by themselves, and no more at a time than fit."""
-        step = at_once(self.upload.n, self.upload.dims[0])
+        step = _at_once(self.upload.n, self.upload.dims[0])
         ends = [*range(0, min(FIRST, self.trials), step)]
         ends += [*range(min(FIRST, self.trials), self.trials, step), self.trials]
         return tuple(slice(a, b) for a, b in pairwise(ends))
@@ -83,11 +83,11 @@ class _PowerExperiment:
         """The batches of the first few trials."""
         return tuple(batch for batch in self.batches if batch.stop <= min(FIRST, self.trials))
 
-    def tables(self, strength: float, batch: slice) -> SelfMadeTables:
+    def tables(self, strength: float, batch: slice) -> _SelfMadeTables:
         """Tables of a batch of trials."""
         which = self.which[batch]
         rng = stream(self.seed, "sensitivity", self.injection.name, batch.start)
-        return SelfMadeTables(self.data, *self.injection.tables(self.pool, which, strength, rng))
+        return _SelfMadeTables(self.data, *self.injection.tables(self.pool, which, strength, rng))
 
     def training_table(self, strength: float) -> Upload:
         """The table that networks learn from: the same defect in other draws, all rows of it.
@@ -96,14 +96,14 @@ class _PowerExperiment:
         """
         n, k, _ = self.data.q.shape
         names = ("sensitivity", self.injection.name, "training")
-        which = picked(n, k, 1, stream(self.seed, *names, "draws"))
+        which = _picked(n, k, 1, stream(self.seed, *names, "draws"))
         places, truths = self.injection.tables(
             self.pool, which, strength, stream(self.seed, *names)
         )
-        table = SelfMadeTables(self.data, places, truths).table(0)
+        table = _SelfMadeTables(self.data, places, truths).table(0)
         return replace(self.upload, data=table)
 
-    def battery(self, strength: float, methods: Sequence[Method]) -> TestBattery:
+    def battery(self, strength: float, methods: Sequence[Method]) -> _TestBattery:
         """What these methods read where the defect has this strength, networks trained on it."""
         trained: dict[object, Any] = {}
         fixed = all(method.is_fixed for method in methods)
@@ -118,7 +118,7 @@ class _PowerExperiment:
                 (trained[how],) = how.learn_all([data], [self.seed])
             return trained[how]
 
-        battery = TestBattery.of(
+        battery = _TestBattery.of(
             self.upload, methods, self.seed, network, self._pools, lambda: self.unlearned
         )
         for method, pool in zip(battery.methods, battery.pools, strict=True):
@@ -446,7 +446,7 @@ def _times_the_rows(curve: _PowerCurve, methods: Sequence[Method], size: float) 
 
 
 def _resampled(
-    battery: TestBattery, ranks: Sequence[Float], times: float, curve: _PowerCurve
+    battery: _TestBattery, ranks: Sequence[Float], times: float, curve: _PowerCurve
 ) -> float:
     """Power of the verdict on tables so many times as long, by these tests alone."""
     experiment = curve.experiment
@@ -460,7 +460,7 @@ def _resampled(
 
 
 def _longer(
-    battery: TestBattery,
+    battery: _TestBattery,
     ranks: Sequence[Float],
     times: float,
     trials: int,
