@@ -252,7 +252,7 @@ def table(store: Store, digest: str) -> Upload:
 
 @dataclass(frozen=True, kw_only=True)
 class Uploaded(Specification, spec="uploaded"):
-    """An upload as the source of a network's training rows (see `models.Source`)."""
+    """An upload as the source of a network's training rows (see `models.TrainingSource`)."""
 
     version: ClassVar[int] = 2
 
