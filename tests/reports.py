@@ -35,7 +35,7 @@ def cloud(points, seed=0):
     xy = np.random.default_rng(seed).random((2, points))
     trace = {"type": "scatter", "mode": "markers", "x": xy[0], "y": xy[1],
              "marker": {"color": xy[0], "size": 3}}  # fmt: skip
-    return style.figure([trace], x=style.Axis("x", (0, 1)), y=style.Axis("y", (0, 1)))
+    return style.figure([trace], x=style.PlotAxis("x", (0, 1)), y=style.PlotAxis("y", (0, 1)))
 
 
 class Fake(questions.Question):

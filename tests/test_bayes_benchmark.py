@@ -163,7 +163,7 @@ def test_what_is_remembered_is_bounded():
 def test_runs_of_equal_rows(lengths, monkeypatch):
     monkeypatch.setattr(bayes_model, "_COMPARED", 4)  # two rows at a time
     distinct = np.arange(2.0 * len(lengths)).reshape(-1, 2)
-    starts, counts = bayes_model.runs(np.repeat(distinct, lengths, axis=0))
+    starts, counts = bayes_model._runs(np.repeat(distinct, lengths, axis=0))
     np.testing.assert_array_equal(counts, lengths)
     np.testing.assert_array_equal(starts, np.cumsum([0, *lengths[:-1]]))
 
@@ -282,7 +282,7 @@ def test_laplace_misplaces_the_chance_to_survive(gamma, least):
     def outwards(theta, x):
         return theta[:, 0] * np.sign(x[:, 0] - 5)
 
-    (found,) = engine.run(HEART, gamma, outwards, [WithinX()], design)
+    (found,) = engine._run(HEART, gamma, outwards, [WithinX()], design)
     rejected = int((found.pvalues <= 0.05).sum())
     assert rejected >= least
     assert gamma or rejected <= 3

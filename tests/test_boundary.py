@@ -41,8 +41,8 @@ def test_accuracies_and_auc():
     assert (p, q) == pytest.approx((norm.cdf(1.25), norm.cdf(-0.75)))
     turned = boundary._accuracies(0.0, np.deg2rad(60))
     assert turned == pytest.approx((norm.cdf(0.125), norm.cdf(0.125)))
-    assert boundary.auc(np.pi / 2) == pytest.approx(0.5)
-    assert boundary.auc(0.0) == pytest.approx(norm.cdf(0.5 / np.sqrt(2)))
+    assert boundary._auc(np.pi / 2) == pytest.approx(0.5)
+    assert boundary._auc(0.0) == pytest.approx(norm.cdf(0.5 / np.sqrt(2)))
 
 
 def test_placement_variance_is_that_of_a_uniform_under_the_null():
@@ -67,7 +67,7 @@ def test_closed_forms_agree_with_trials(offset, degrees):
     n, trials, angle = 100, 1000, np.deg2rad(degrees)
     rng = stream(1, "closed forms", offset, degrees)
     blocks = sampling.blocks(Boundary(), 0.5, n * trials, n * trials, rng)
-    scored = toy.scores(blocks, angle, offset, trials)
+    scored = toy._scores(blocks, angle, offset, trials)
     c2st, multiple = (
         statistics.c2st(scored.p, scored.q),
         statistics.multiple(scored.p, scored.q, rng),
@@ -91,7 +91,7 @@ def test_uniform_power_of_the_digest():
 
 def test_a_shift_moves_no_rank():
     blocks = toy.draw(60, seed=0)
-    near, far = (toy.scores(blocks, 0.3, offset) for offset in (0.0, 1.7))
+    near, far = (toy._scores(blocks, 0.3, offset) for offset in (0.0, 1.7))
     assert statistics.auc(near.p, near.q) == statistics.auc(far.p, far.q)
 
 
@@ -117,7 +117,7 @@ def test_benchmark_log_ratio_is_the_oracle():
 
 def test_score_means():
     blocks = toy.draw(50_000, seed=1)
-    scored = toy.scores(blocks, 0.6, 1.2)
+    scored = toy._scores(blocks, 0.6, 1.2)
     means = boundary.score_means(1.2, 0.6)
     assert scored.p.mean() == pytest.approx(float(means.p), abs=0.02)
     assert scored.q.mean() == pytest.approx(float(means.q), abs=0.02)

@@ -16,7 +16,7 @@ from validation_core.scores.classifier import Classifier
 from validation_core.store import Store
 from validation_core.sweep import conformal_explorer as workbench
 from validation_core.sweep.conformal_explorer import GridTask, ScoreGrid, with_training
-from validation_core.sweep.plan import Sweep, collect, keep, missing
+from validation_core.sweep.plan import Sweep, _keep, collect, missing
 from validation_core.sweep.trials import TrialDesign
 
 RECIPE = Classifier(train=300, epochs=8, lr=2e-3, hidden=32)
@@ -154,7 +154,7 @@ def test_what_was_kept_along_one_axis_is_found_along_another(store, grid):
     """The page's three axes cross at a place."""
     across = replace(SWEEP, betas=(0.0, 0.5))
     _run(across, store)
-    keep(across, store)
+    _keep(across, store)
     fresh = Store(store.root.parent / "fresh")
     for method in METHODS:
         curve = across.curve(method)

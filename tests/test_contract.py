@@ -241,7 +241,7 @@ def test_power_with_the_oracle_score(name):
     gamma = benchmark.gammas[-1]
     design = trials.TrialDesign(n=300, k=20, seed=10)
     score = Oracle(benchmark, gamma)
-    (tally,) = trials.run(benchmark, gamma, score, [method], design, range(20))
+    (tally,) = trials._run(benchmark, gamma, score, [method], design, range(20))
     assert (tally.pvalues <= 0.05).mean() >= 0.8
 
 

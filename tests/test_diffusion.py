@@ -9,12 +9,12 @@ from validation_core.benchmarks.diffusion import (
     SIGMA_DATA,
     STEPS,
     _Diffusion,
+    _learn,
     _levels,
     _scalings,
     _TrainedDiffusion,
-    learn,
+    _trajectory,
     network,
-    trajectory,
 )
 from validation_core.benchmarks.diffusion.network import _examples, _NetworkShape
 from validation_core.rng import stream
@@ -49,7 +49,7 @@ def _errors(model, step, n=4000):
 
 @pytest.fixture(scope="module")
 def trained():
-    return learn(_data(), SHORT, seed=0)
+    return _learn(_data(), SHORT, seed=0)
 
 
 def test_levels_are_those_of_edm():
@@ -99,7 +99,7 @@ def test_training_noise_is_lognormal():
 def test_sampler_is_exact_for_a_point():
     """D = theta makes straight trajectories: the state after step k is N(theta(..), t_k^2 I)."""
     theta, z = np.array([0.7, -0.4]), _latents(500)
-    states = list(trajectory(lambda state, sigma: theta + 0 * state, z))
+    states = list(_trajectory(lambda state, sigma: theta + 0 * state, z))
     assert len(states) == STEPS + 1
     for state, t in zip(states, _levels(), strict=True):
         np.testing.assert_allclose(state, theta * (1 - t / 80) + t * z, atol=1e-12)
@@ -119,7 +119,7 @@ def test_sampler_has_the_mean_and_sd_of_gaussian_data_at_every_step(total, withi
     mean, sd = np.array([0.5, -1.0]), 0.5
     z = _latents(20_000)
     z = (z - z.mean(0)) / z.std(0)  # so that what is left is the sampler's own error
-    states = trajectory(_gaussian(mean, sd**2), z, total)
+    states = _trajectory(_gaussian(mean, sd**2), z, total)
     for state, t in zip(states, _levels(total), strict=True):
         # the flow of N(mean, sd^2) from 80 z, not from mean + 80 z
         shrunk = np.sqrt((sd**2 + t**2) / (sd**2 + 80**2))
@@ -134,7 +134,7 @@ def test_sampler_takes_heun_steps():
     gains = 1 + h / 2 * (a[:-1] + a[1:] * (1 + h * a[:-1]))
     gains[-1] = 1 + h[-1] * a[-2]  # Euler's, at 0
     z = _latents(10)
-    states = list(trajectory(_gaussian(0.0, variance), z))
+    states = list(_trajectory(_gaussian(0.0, variance), z))
     for state, gain in zip(states[1:], np.cumprod(gains), strict=True):
         np.testing.assert_allclose(state, 80 * gain * z, rtol=1e-9)
 
@@ -143,7 +143,7 @@ def test_sampler_is_of_second_order():
     z, mean, variance = _latents(100), 0.3, 0.25
     errors = []
     for total in (20, 40, 80):
-        *_, end = trajectory(_gaussian(mean, variance), z, total)
+        *_, end = _trajectory(_gaussian(mean, variance), z, total)
         errors.append(np.abs(end - _flow(z, mean, variance, 0.0)).max())
     assert errors[0] / errors[1] > 3.5
     assert errors[1] / errors[2] > 3.5
@@ -156,7 +156,7 @@ def test_sampler_evaluates_the_network_no_more_than_it_needs():
         calls.append(sigma)
         return state
 
-    states = trajectory(denoise, _latents(3))
+    states = _trajectory(denoise, _latents(3))
     for _ in range(16):
         next(states)
     assert len(calls) == 30
@@ -215,7 +215,7 @@ def test_fewer_steps_leave_more_noise(trained):
 @pytest.mark.slow
 def test_a_tenth_of_the_default_training_lies_on_the_spiral():
     """Within 0.015 of a scale of 0.5, and the ideal noise before that."""
-    model = learn(_data(_Diffusion().pairs), _Diffusion(epochs=70), seed=0)
+    model = _learn(_data(_Diffusion().pairs), _Diffusion(epochs=70), seed=0)
     assert np.sqrt((_errors(model, 20) ** 2).mean()) < 0.015
     for step in (15, 16):
         errors = _errors(model, step, 20_000)
@@ -265,8 +265,8 @@ def test_other_latents_other_samples(trained):
 
 def test_same_seed_same_bits_other_seed_other_network():
     recipe = _Diffusion(pairs=500, epochs=2, hidden=16)
-    first, again = (learn(_data(500), recipe, seed=3) for _ in range(2))
-    other = learn(_data(500), recipe, seed=4)
+    first, again = (_learn(_data(500), recipe, seed=3) for _ in range(2))
+    other = _learn(_data(500), recipe, seed=4)
     for name, array in first.network.items():
         np.testing.assert_array_equal(array, again.network[name])
         assert not np.array_equal(array, other.network[name])
@@ -276,8 +276,8 @@ def test_same_seed_same_bits_other_seed_other_network():
 def test_units_do_not_matter():
     recipe = _Diffusion(pairs=500, epochs=2, hidden=16)
     data = _data(500)
-    learnt_score = learn(data, recipe, seed=0)
-    moved = learn(Joint(100 * data.theta + 7, data.x / 50 - 3), recipe, seed=0)
+    learnt_score = _learn(data, recipe, seed=0)
+    moved = _learn(Joint(100 * data.theta + 7, data.x / 50 - 3), recipe, seed=0)
     x, z = _x(100), _latents(100)
     (item,), (other,) = learnt_score.sample(x, [20], z), moved.sample(x / 50 - 3, [20], z)
     np.testing.assert_allclose(other, 100 * item + 7, rtol=0.01, atol=1)
@@ -311,7 +311,7 @@ def test_default_network_is_small():
 def test_progress_is_told():
     reports = []
     recipe = _Diffusion(pairs=300, epochs=5, hidden=8)
-    model = learn(_data(300), recipe, 0, lambda done, live: reports.append((done, dict(live))))
+    model = _learn(_data(300), recipe, 0, lambda done, live: reports.append((done, dict(live))))
     assert [done for done, _ in reports] == pytest.approx([0.2, 0.4, 0.6, 0.8, 1.0])
     assert reports[-1][1] == {"epoch": 5.0, "loss": pytest.approx(model.history["loss"][-1])}
 

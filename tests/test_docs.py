@@ -182,14 +182,14 @@ def test_the_example_holds_its_level_and_finds_a_fault(example):
     assert keys.read(keys.text(method)) == method
     benchmark = BENCHMARKS["gaussian"](perturbation="covariance_scaling")
     design = trials.TrialDesign(trials=600, n=50, k=19)
-    (null,) = trials.run(benchmark, 0.0, _wiggle, [method], design)
+    (null,) = trials._run(benchmark, 0.0, _wiggle, [method], design)
     low, high = statistics.binomial_bounds(600, 0.05, 0.999)
     assert low <= (null.pvalues <= 0.05).sum() <= high
 
     def oracle(theta, x):
         return benchmark.log_ratio(theta, x, 1.4)
 
-    (found,) = trials.run(
+    (found,) = trials._run(
         benchmark, 1.4, oracle, [method], trials.TrialDesign(trials=20, n=300, k=20)
     )
     assert (found.pvalues <= 0.05).mean() >= 0.8

@@ -132,15 +132,15 @@ def test_sign():
 def test_formula(reference):
     """Statistics, and p with its +1, from given probabilities."""
     case, arrays, expected = reference("lc2st-formula")
-    folds = statistics.distance(arrays["probabilities_class_q"])
+    folds = statistics._distance(arrays["probabilities_class_q"])
     out = case["outputs"]
     np.testing.assert_allclose(folds, out["statistic_per_fold"], rtol=1e-12)
     np.testing.assert_allclose(folds.mean(), out["statistic_mean_over_folds"], rtol=1e-12)
     np.testing.assert_allclose(
-        statistics.distance(arrays["probabilities_class_q"].mean(0)),
+        statistics._distance(arrays["probabilities_class_q"].mean(0)),
         out["statistic_of_averaged_probabilities"], rtol=1e-12,
     )  # fmt: skip
-    nulls = statistics.distance(arrays["probabilities_null"])
+    nulls = statistics._distance(arrays["probabilities_null"])
     np.testing.assert_allclose(nulls, expected["null_statistics"], rtol=1e-12)
     found = statistics.local(folds.mean(keepdims=True), nulls[None])
     assert found.pvalue[0] == out["p_plus_one"]
@@ -152,8 +152,8 @@ def test_formula_from_logits_of_either_class(reference):
     logits = logit(d)[:, None]  # (101, 1, K)
     for sign in (1, -1):
         outcome = LC2ST().test(TableScores(sign * logits[..., 0], sign * logits), stream(0))
-        np.testing.assert_allclose(outcome.statistic, statistics.distance(d[0]), rtol=1e-12)
-        above = (statistics.distance(d[1:]) >= statistics.distance(d[0])).sum()
+        np.testing.assert_allclose(outcome.statistic, statistics._distance(d[0]), rtol=1e-12)
+        above = (statistics._distance(d[1:]) >= statistics._distance(d[0])).sum()
         assert outcome.pvalue == (1 + above) / 101
 
 

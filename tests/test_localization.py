@@ -219,7 +219,7 @@ def test_one_x_is_walked_evenly_and_many_along_a_line(store):
     x = Normals(m=4).x(500, stream(0))
     many = atlas._simulated(Simulated(benchmark=Normals(m=4), gamma=0.0), x, 7, stream(1))
     assert many.x.shape == (7, 4)
-    assert (np.diff(atlas.along(x, many.x)) > 0).all()
+    assert (np.diff(atlas._along(x, many.x)) > 0).all()
     assert not np.isin(many.x, x).any()
 
 
@@ -229,7 +229,7 @@ def test_along_is_the_principal_component(shape):
     hidden = rng.standard_normal(shape[0])
     x = 1000 * (np.outer(hidden, np.ones(shape[1])) + 0.2 * rng.standard_normal(shape))
     x[:, 1] = 5.0
-    assert np.corrcoef(atlas.along(x, x), hidden)[0, 1] > 0.99
+    assert np.corrcoef(atlas._along(x, x), hidden)[0, 1] > 0.99
 
 
 # The task
@@ -398,7 +398,7 @@ def test_an_upload_is_mapped_by_its_test_rows(store, m):
         assert row.size == 1
         np.testing.assert_array_equal(test.theta[row].astype(np.float32), truth)
         np.testing.assert_array_equal(test.q[row[0]].astype(np.float32), q)
-    line = maps.x_at[:, 0] if m == 1 else atlas.along(test.x, maps.x_at)
+    line = maps.x_at[:, 0] if m == 1 else atlas._along(test.x, maps.x_at)
     assert (np.diff(line) > 0).all()
     # A radius among the 25 draws themselves: u* of them within one.
     np.testing.assert_allclose(maps.q_inside.mean(1), float(maps.u_star), atol=1.01 / 25)

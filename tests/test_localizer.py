@@ -18,10 +18,10 @@ from validation_core.scores.localizer import FEWEST, Anchors, Localizer, recipe
 from validation_core.scores.localizer_training import (
     CHECKS,
     TrainedLocalizer,
+    _distances,
     _in_frame,
+    _learn,
     _LocalizerFrame,
-    distances,
-    learn,
 )
 from validation_core.types import PosteriorTable, TableScore
 
@@ -43,7 +43,7 @@ def _short(embedding="identity", **changes):
 def _learnt(embedding="identity", seed=0, table=None, **changes):
     chosen = _short(embedding, **changes)
     table = _table() if table is None else table
-    return learn(chosen.of_table(table, stream(0, "split")), chosen, seed)
+    return _learn(chosen.of_table(table, stream(0, "split")), chosen, seed)
 
 
 @pytest.fixture(scope="module", params=EMBEDDINGS)
@@ -74,7 +74,7 @@ def test_same_seed_same_bits_other_seed_other_network(trained):
 def test_learn_all_is_each_alone():
     sets = [_short().of_table(_table(seed=s), stream(s, "split")) for s in (0, 1)]
     for one, data, seed in zip(_short().learn_all(sets, [3, 4]), sets, (3, 4), strict=True):
-        alone = learn(data, _short(), seed)
+        alone = _learn(data, _short(), seed)
         np.testing.assert_array_equal(one.centre["weight1"], alone.centre["weight1"])
 
 
@@ -256,7 +256,7 @@ def test_history_says_what_was_measured():
     table = _table()
     data = Anchors(PosteriorTable(table.theta[:45], table.x[:45], table.q[:45]),
                    PosteriorTable(table.theta[45:], table.x[45:], table.q[45:]))  # fmt: skip
-    made = learn(data, chosen, 0)
+    made = _learn(data, chosen, 0)
     for part, name in ((data.learn, "train"), (data.watch, "held")):
         scored = made.at().table(part)
         below, equal = statistics.count(scored.truth[0], scored.draws[0])
@@ -291,7 +291,7 @@ def test_report_is_told_of_every_step(embedding):
     said = []
     chosen = _short(embedding)
     data = chosen.of_table(_table(), stream(0))
-    made = learn(data, chosen, 0, lambda fraction, now: said.append((fraction, now)))
+    made = _learn(data, chosen, 0, lambda fraction, now: said.append((fraction, now)))
     steps = 30 * chosen.stages + (10 if embedding == "fourier" else 0)
     assert [f for f, _ in said] == pytest.approx(np.arange(1, steps + 1) / steps)
     live = [now for _, now in said if now]
@@ -338,8 +338,8 @@ def test_a_step_is_chosen_by_held_out_anchors_alone():
     table, other = _table(), _table(benchmark=Gaussian(perturbation="blind_prior"), seed=1)
     chosen = _short("residual", start="origin", steps=60, lr=3e-3, lr_embedding=3e-3)
     learn_on, watch = _halves(table)
-    first = learn(Anchors(learn_on, watch), chosen, 0)
-    second = learn(Anchors(learn_on, _halves(other)[1]), chosen, 0)
+    first = _learn(Anchors(learn_on, watch), chosen, 0)
+    second = _learn(Anchors(learn_on, _halves(other)[1]), chosen, 0)
     for name, film in first.checkpoints.items():
         np.testing.assert_array_equal(second.checkpoints[name], film)
     np.testing.assert_array_equal(second.history["train"], first.history["train"])
@@ -426,7 +426,7 @@ class Counted:
 def test_spent_is_what_was_drawn(embedding, fresh, draws_step):
     counted = Counted(SHIFTED)
     chosen = _short(embedding, fresh=fresh, draws_step=draws_step, steps=12)
-    learn(chosen.sample(counted, 0.3, stream(0)), chosen, 0)
+    _learn(chosen.sample(counted, 0.3, stream(0)), chosen, 0)
     assert (counted.drawn["p"], counted.drawn["q"]) == chosen.spent()
     if not fresh:
         assert chosen.spent() == (60, 1200)
@@ -441,7 +441,7 @@ def test_fresh_anchors_are_new_at_every_step():
             return super().theta(x, gamma, rng)
 
     chosen = _short(fresh=True, steps=6)
-    learn(chosen.sample(Watching(SHIFTED), 0.3, stream(0)), chosen, 0)
+    _learn(chosen.sample(Watching(SHIFTED), 0.3, stream(0)), chosen, 0)
     assert [len(x) for x in seen] == [60] + 6 * [32]
     assert len(np.unique(np.concatenate(seen)[:, 0])) == 60 + 6 * 32
 
@@ -462,7 +462,7 @@ def test_paper_preset():
     data = chosen.sample(counted, 0.2, stream(0))
     assert len(data.learn) == 50
     assert chosen.spent() == (50, 2000)
-    made = learn(data, chosen, 0)
+    made = _learn(data, chosen, 0)
     assert made.kept == made.checks - 1
     assert made.history["step"][made.kept] == 25
     linear = made.frame.linear
@@ -474,7 +474,7 @@ def test_paper_preset_learns_nothing_from_the_watched(embedding):
     chosen = recipe("paper", embedding, 40, 20, None, steps=12, lr=1e-3, lr_embedding=1e-3)
     learn_on, watch = _halves(_table(), 40)
     other = PosteriorTable(watch.theta + 5, watch.x - 3, watch.q * 2)
-    made, again = (learn(Anchors(learn_on, part), chosen, 0) for part in (watch, other))
+    made, again = (_learn(Anchors(learn_on, part), chosen, 0) for part in (watch, other))
     for name, film in made.checkpoints.items():
         np.testing.assert_array_equal(again.checkpoints[name], film)
     for name, array in made.centre.items():
@@ -515,9 +515,9 @@ def test_a_step_takes_some_anchors_and_some_of_their_draws(monkeypatch, draws_st
     def spy(recipe, centre, phi, rows):
         if torch.is_grad_enabled():  # a step, not a check
             seen.append(rows)
-        return distances(recipe, centre, phi, rows)
+        return _distances(recipe, centre, phi, rows)
 
-    monkeypatch.setattr(learning, "distances", spy)
+    monkeypatch.setattr(learning, "_distances", spy)
     made = _learnt(table=table, draws_step=draws_step, batch=batch, steps=4, start="origin")
     n, k = min(batch, 45), 8 if draws_step == 8 else 20
     theta, q = (made.frame.theta(a) for a in (table.theta, table.q))

@@ -74,7 +74,7 @@ def test_a_blind_posterior_is_found_whatever_the_offset(move, which, here, tmp_p
 
 
 def classified(data):
-    return classifier.learn(data, Classifier(train=100, epochs=2, hidden=16), seed=1)
+    return classifier._learn(data, Classifier(train=100, epochs=2, hidden=16), seed=1)
 
 
 def rows(rng, n=200, level=0.0):

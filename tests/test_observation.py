@@ -124,7 +124,7 @@ def test_classifiers_never_learn_from_the_row_that_is_looked_at(store):
 def test_another_observation_asks_the_same_networks(store, monkeypatch):
     upload = upload_of(normals(n=120))
     run(upload, store, where=[0.0, 0.0])
-    kept = {row for row in learning.kept(upload, 0).tolist()}
+    kept = {row for row in learning._kept(upload, 0).tolist()}
     first = next(task for task in QUESTION.studies(upload, (), 0, [0.0, 0.0]))
     same = [row for row in range(120) if (row in kept) == (first.row in kept)]
     monkeypatch.setattr(type(QUICK), "learn_all", lambda *a, **k: pytest.fail("trained once more"))

@@ -413,7 +413,7 @@ def test_a_table_of_nothing_shows_what_was_published():
 
 def test_trainings_are_those_that_power_asks_for():
     """The map's localizer is the one that the power of the same settings tests."""
-    chosen = controls.Chosen(CASES["plane"], 0.15, CoLT(), 100, 500, 0.05, 0)
+    chosen = controls.ColtChoice(CASES["plane"], 0.15, CoLT(), 100, 500, 0.05, 0)
     sweeps = chosen.contest(20)
     own: Training = chosen.training()
     assert own in {sweep.network(sweep.methods[0], 0.15) for sweep in sweeps}

@@ -8,7 +8,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from pages.compare import numbers
-from pages.compare.controls import Chosen
+from pages.compare.controls import CompareChoice
 from tests.conftest import ROOT
 from validation_core.benchmarks import BayesModel, Gaussian
 from validation_core.figures import power as curves
@@ -222,7 +222,7 @@ def _chosen(cells=(), **changes):
         design=TrialDesign(trials=100), **changes,
     )  # fmt: skip
     counts = {method.label: 0 for method in wanted.methods}
-    return Chosen(wanted, None), plan.Progress(list(cells), counts, 1, counts, {})
+    return CompareChoice(wanted, None), plan.Progress(list(cells), counts, 1, counts, {})
 
 
 def _cell(label, gamma, rejections, trials=100):

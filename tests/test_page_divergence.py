@@ -349,19 +349,19 @@ def test_a_failure_is_a_gap_that_is_said(rng):
     ((line,), _) = views._along_iterations(plan, _terms(rng, plan, lost=(1,)))
     assert np.isnan(line.numbers.mean[0, 2, 1])
     assert np.isfinite(line.numbers.mean[0, 1, 1])  # it lies beyond the first 25
-    caption = views.caption([line], plan.iterations, "iterations", 0, 2)
+    caption = views._caption([line], plan.iterations, "iterations", 0, 2)
     assert "No q, hence a gap: Laplace at 30 iterations (on 3 data sets)" in caption
-    assert "gap" not in views.caption([line], plan.iterations, "iterations", 0, 1)
+    assert "gap" not in views._caption([line], plan.iterations, "iterations", 0, 1)
 
 
 def test_what_lies_at_zero_or_below_is_drawn_at_the_edge_and_kept_in_the_table(rng):
     plan = _plan(models=(HeartTransplants(),))
     terms = _terms(rng, plan, d=-0.5)
     panels = views._along_iterations(plan, terms)
-    values = np.frombuffer(views.draw("iterations", plan, panels).body, "<f4")
+    values = np.frombuffer(views._draw("iterations", plan, panels).body, "<f4")
     assert np.isfinite(values).all()
     assert {row["skl"] for row in rows(plan, terms)} == {-0.5}
-    assert "−0.5 nats" in views.answer(["Heart"], panels, (0, 2, 0))
+    assert "−0.5 nats" in views._answer(["Heart"], panels, (0, 2, 0))
 
 
 def test_the_mean_nearest_to_0_is_named_among_several(rng):
@@ -369,9 +369,9 @@ def test_the_mean_nearest_to_0_is_named_among_several(rng):
     terms = _terms(rng, plan, d=0.1)
     terms[0, 1].d[:] = -0.01
     (two, _) = views._along_iterations(plan, terms)
-    caption = views.caption(two, plan.iterations, "iterations", 0, 2)
+    caption = views._caption(two, plan.iterations, "iterations", 0, 2)
     assert "Mean nearest to 0 at 3,000 iterations, of VI: −0.01 nats" in caption
-    assert "nearest" not in views.caption(two[:1], plan.iterations, "iterations", 0, 2)
+    assert "nearest" not in views._caption(two[:1], plan.iterations, "iterations", 0, 2)
 
 
 def test_one_data_set_that_carries_a_mean_is_named(rng):
@@ -379,10 +379,10 @@ def test_one_data_set_that_carries_a_mean_is_named(rng):
     terms = _terms(rng, plan, d=0.1)
     terms[0, 0].d[..., 3] = 1e6
     ((line,),) = views._along_iterations(plan, terms)
-    caption = views.caption([line], plan.iterations, "iterations", 0, 2)
+    caption = views._caption([line], plan.iterations, "iterations", 0, 2)
     assert "One data set" in caption
     assert "0.1 (Laplace)" in caption
-    assert "one data set" in views.answer(["Heart"], [[line]], (0, 2, 0))
+    assert "one data set" in views._answer(["Heart"], [[line]], (0, 2, 0))
 
 
 def test_vi_that_could_go_on_is_said_to():
@@ -398,7 +398,7 @@ def test_no_run_yet_is_an_empty_panel():
         np.full((6, len(MS), 50), np.nan), np.zeros(6, bool), np.zeros(6, np.int64), np.zeros(6)
     )
     panels = views._along_iterations(plan, {(0, 0): none, (1, 0): none})
-    message = str(views.draw("iterations", plan, panels).message((1.0, 50.0)))
+    message = str(views._draw("iterations", plan, panels).message((1.0, 50.0)))
     assert "no run is there yet" in message
     assert "None of its runs is there yet" in message
     assert not rows(plan, {(0, 0): none})

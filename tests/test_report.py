@@ -221,7 +221,7 @@ def test_a_report_made_early_says_so():
 
 
 def same(figure):
-    fitted = drawings.fit([figure], 10**7)
+    fitted = drawings._fit([figure], 10**7)
     (first,) = json.loads(unpacked(fitted.packed))
     assert fitted.said == ""
     return first
@@ -254,7 +254,7 @@ def test_fewer_points_keep_the_ends_and_what_belongs_to_them():
     z = np.add.outer(np.arange(600.0), np.arange(900.0) / 1000)
     heat = {"type": "heatmap", "x": np.arange(900), "y": np.arange(600), "z": z}
     figure = go.Figure({"data": [trace, heat]})
-    fitted = drawings.fit([figure], 60_000)
+    fitted = drawings._fit([figure], 60_000)
     assert len(fitted.packed) <= 60_000
     line, warm = json.loads(unpacked(fitted.packed))[0]["data"]
     remaining = len(line["x"])
@@ -271,7 +271,7 @@ def test_fewer_points_keep_the_ends_and_what_belongs_to_them():
 
 
 def test_figures_that_never_fit_are_left_out_from_the_end():
-    fitted = drawings.fit([cloud(200, seed) for seed in range(50)], 20_000)
+    fitted = drawings._fit([cloud(200, seed) for seed in range(50)], 20_000)
     assert len(fitted.packed) <= 20_000
     assert 0 < fitted.drawn < 50
     assert len(json.loads(unpacked(fitted.packed))) == fitted.drawn
@@ -405,7 +405,7 @@ def test_many_parameters_are_one_variable():
 @given(st.lists(st.text(max_size=90), min_size=1, max_size=6))
 @settings(max_examples=300, deadline=None)
 def test_every_variable_has_a_name_of_its_own(names):
-    variables = datatree.variables(names)
+    variables = datatree._variables(names)
     assert len(set(variables)) == len(names)
     assert all(re.fullmatch(r"\w{1,90}", name) for name in variables)
 

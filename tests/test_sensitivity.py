@@ -18,8 +18,8 @@ from validation_core.diagnosis.questions.sensitivity import DEFAULT
 from validation_core.diagnosis.questions.sensitivity.search import (
     _crossing,
     _informative,
-    _PowerCurve,
     _PowerExperiment,
+    _SearchCurve,
     _smallest_of,
     _verdicts,
 )
@@ -109,7 +109,7 @@ def test_no_defect_is_found_at_the_level(name):
     upload, methods = made(100, 12), (SBC(), TARP(), WithinX(), Multiple(), C2ST())
     experiment = _PowerExperiment(upload, INJECTIONS[name], methods, 0)
     zero = 1.0 if INJECTIONS[name].strengths[0] >= 1 else 0.0
-    curve = _PowerCurve(experiment, len(methods), 0.05)
+    curve = _SearchCurve(experiment, len(methods), 0.05)
     curve.evaluate(zero, methods, experiment.batches)
     p = curve.pvalues_at[zero]
     assert _verdicts(p, methods, 5, 0.05).sum() <= statistics.binomial_bounds(200, 0.05, 0.999)[1]

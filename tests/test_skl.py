@@ -11,7 +11,7 @@ from validation_core import diagnosis, statistics
 from validation_core.benchmarks import BENCHMARKS, Boundary, Gaussian, Spiral
 from validation_core.diagnosis import tasks
 from validation_core.diagnosis.questions import Names, by_name
-from validation_core.figures.diagnosis import figures
+from validation_core.figures.diagnosis import _figures
 from validation_core.methods import SBC, SKL
 from validation_core.rng import stream
 from validation_core.scores import ratio as ratios
@@ -113,7 +113,7 @@ def test_the_benchmarks_ratio_is_read_and_gives_the_known_divergence():
     """Boundary at gamma: N(0, 1) against N(gamma, 1), gamma^2 nats."""
     gamma = 0.5
     design = trials.TrialDesign(n=2000, k=20, seed=1)
-    outcome, _ = trials.one(Boundary(), gamma, None, SKL(), design, 0)
+    outcome, _ = trials._one(Boundary(), gamma, None, SKL(), design, 0)
     error = (float(outcome.arrays["ci_high"]) - float(outcome.arrays["ci_low"])) / 3.92
     assert abs(float(outcome.statistic) - gamma**2) < 4 * error
     assert float(outcome.pvalue) == 1 / 2000
@@ -126,7 +126,7 @@ def test_a_benchmark_may_give_the_joint_ratio_instead():
 
     gamma = Gaussian().gammas[-1]
     design = trials.TrialDesign(n=100, k=5, seed=2)
-    plain, joint = (trials.one(kind(), gamma, None, SKL(), design, 0)[0]
+    plain, joint = (trials._one(kind(), gamma, None, SKL(), design, 0)[0]
                     for kind in (Gaussian, Joint))  # fmt: skip
     assert float(joint.statistic) == pytest.approx(float(plain.statistic))
     assert float(joint.pvalue) == float(plain.pvalue)
@@ -144,7 +144,7 @@ def test_power_where_the_ratio_is_known_and_gamma_large(name):
     if probe is None:
         pytest.skip("its densities are not known")
     design = trials.TrialDesign(n=50, k=10, seed=3)
-    (last,) = trials.run(made, made.gammas[-1], None, [SKL(relabelings=99)], design, range(5))
+    (last,) = trials._run(made, made.gammas[-1], None, [SKL(relabelings=99)], design, range(5))
     assert (last.pvalues <= 0.05).mean() >= 0.8
 
 
@@ -190,12 +190,12 @@ def test_on_an_upload_it_runs_unasked_and_says_what_it_found(store):
     said = " ".join(diagnosis.findings(record))
     assert "from 200 simulations with 20 draws of q at each" in said
     assert "1,999 relabelings" in said
-    shown = figures("skl", record.arrays)
+    shown = _figures("skl", record.arrays)
     assert [one.title for one in shown] == ["Differences within x",
                                             "The divergence against its null"]  # fmt: skip
     assert sum(shown[0].figure.data[0].y) == 200
     assert sum(shown[1].figure.data[0].y) == 1999
-    assert len(figures("skl", {})) == 2
+    assert len(_figures("skl", {})) == 2
 
 
 def test_without_densities_it_says_what_is_missing_and_holm_does_not_count_it(store):
@@ -233,7 +233,7 @@ def test_values_that_are_not_finite_are_counted_and_many_refused(name, value, st
         if status == "ran":
             assert record.effect["infinite"] == rows
             assert record.effect["k"] == 180
-            d = nats.differences(*(whole[one][rows:] for one in ratios.NAMES))
+            d = nats._differences(*(whole[one][rows:] for one in ratios.NAMES))
             assert record.statistic == pytest.approx(d.mean())
             assert any("In 20 of 200 rows" in one for one in diagnosis.findings(record))
         else:

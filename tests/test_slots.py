@@ -136,11 +136,11 @@ def test_ties_take_one_score():
 def test_many_parameters_keep_those_that_are_off():
     table = normals(60, 20, d=50)
     table.theta[:, 41] += 2
-    frame = slots.fit(table, whole=21, context=21)
+    frame = slots._fit(table, whole=21, context=21)
     assert len(frame.parameters) == 32
     assert 41 in frame.parameters
     wide = PosteriorTable(table.theta, stream(0).standard_normal((60, 90)), table.q)
-    observed = slots.fit(wide, whole=21, context=21)(wide, 4)
+    observed = slots._fit(wide, whole=21, context=21)(wide, 4)
     assert observed.own.shape[1:] == (60, 5)
     assert observed.x.shape == (20, 60)
 
@@ -148,7 +148,7 @@ def test_many_parameters_keep_those_that_are_off():
 @pytest.mark.parametrize("d", [1, 2, 6, 9, 14])
 def test_chances_belong_to_features(d):
     table = normals(40, 20, d=d)
-    frame = slots.fit(table, whole=21, context=21)
+    frame = slots._fit(table, whole=21, context=21)
     chance = frame.chance(21)
     assert len(chance) == len(frame(table, 5).rows())
     assert chance.sum() == pytest.approx(1)
@@ -167,7 +167,7 @@ def _two_classes(n=4000, seed=0):
 def test_a_forest_answers_as_its_nodes_say():
     columns, truth = _two_classes()
     how = slots_training._Growth(cuts=4, leaf=30, chance=np.full(4, 0.25))
-    grown = [slots_training.grow(columns, truth, how, stream(i)) for i in range(5)]
+    grown = [slots_training._grow(columns, truth, how, stream(i)) for i in range(5)]
     forest = slots_training._Forest.of(grown)
     answers = forest(np.ascontiguousarray(columns.T))
     expected = np.zeros(50)
@@ -183,7 +183,7 @@ def test_a_forest_answers_as_its_nodes_say():
 def test_leaves_are_as_large_as_asked_and_hold_both_classes_alike():
     columns, truth = _two_classes()
     how = slots_training._Growth(cuts=4, leaf=30, chance=np.full(4, 0.25))
-    tree = slots_training.grow(columns, truth, how, stream(0))
+    tree = slots_training._grow(columns, truth, how, stream(0))
     forest = slots_training._Forest.of([tree])
     text = replace(forest, value=np.arange(len(tree.value), dtype=np.float32))
     leaf, inverse = np.unique(text(np.ascontiguousarray(columns.T)), return_inverse=True)
@@ -201,7 +201,7 @@ def test_trees_see_what_no_single_coordinate_shows():
     columns, truth = _two_classes()
     how = slots_training._Growth(cuts=4, leaf=30, chance=np.full(4, 0.25))
     forest = slots_training._Forest.of(
-        [slots_training.grow(columns, truth, how, stream(i)) for i in range(20)]
+        [slots_training._grow(columns, truth, how, stream(i)) for i in range(20)]
     )
     fresh, label = _two_classes(seed=1)
     answers = forest(np.ascontiguousarray(fresh.T))
@@ -331,7 +331,7 @@ def test_a_store_keeps_it_and_gives_the_same_scores(tmp_path):
     first = models.trained(store, training)
     again = models.trained(Store(tmp_path), training)
     assert keys.read(keys.text(training)) == training
-    held_out = sampling.lent(upload.data, learning.kept(upload, 3))
+    held_out = sampling.lent(upload.data, learning._kept(upload, 3))
     mine, theirs = (scores.apply(item.at(), held_out) for item in (first, again))
     np.testing.assert_array_equal(mine.draws, theirs.draws)
     np.testing.assert_array_equal(mine.truth, theirs.truth)
@@ -343,10 +343,10 @@ def test_two_samples_and_small_tables_have_none(tmp_path):
     sides = (Joint(rng.standard_normal((90, 2)), np.zeros((90, 0))) for _ in range(2))
     two = Upload.of({name: side.theta for name, side in zip("pq", sides, strict=True)})
     assert isinstance(two.data, TwoSamples)
-    assert "two samples p and q have no x" in choice.within(two)
-    assert "needs at least 50; got 49" in choice.within(_upload(n=49))
-    assert "at least 8 others at its x; got 7" in choice.within(_upload(k=7))
-    assert choice.within(_upload(n=50, k=8)) is None
+    assert "two samples p and q have no x" in choice._within(two)
+    assert "needs at least 50; got 49" in choice._within(_upload(n=49))
+    assert "at least 8 others at its x; got 7" in choice._within(_upload(k=7))
+    assert choice._within(_upload(n=50, k=8)) is None
     learnt = models.trained(Store(tmp_path), _trained(_upload(n=50, k=8)))
     assert np.isfinite(learnt.summary["divergence"])
 
@@ -370,15 +370,15 @@ def test_long_tables_learn_from_fewer_draws():
     assert long.n == 3000
     assert long.m < 15
     assert long.scored == 16
-    few, many = (costs.within(_upload(n=n, k=20)).training for n in (100, 1000))
+    few, many = (costs._within(_upload(n=n, k=20)).training for n in (100, 1000))
     assert 0 < few < many
 
 
 def test_rows_that_the_classifier_was_watched_on():
     upload = _upload()
-    rows, _ = learning.places(upload, 5)
+    rows, _ = learning._places(upload, 5)
     training = learning.training_set(upload, learning.RECIPE, 5)
-    watched = rows[learning.watched(upload, 5)]
+    watched = rows[learning._watched(upload, 5)]
     np.testing.assert_array_equal(training.held_p.theta, upload.data.theta[watched])
 
 

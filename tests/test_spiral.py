@@ -7,7 +7,7 @@ from scipy.integrate import quad
 
 from validation_core import sampling, statistics
 from validation_core.benchmarks import spiral
-from validation_core.benchmarks.spiral import Spiral, _levels, curve
+from validation_core.benchmarks.spiral import Spiral, _curve, _levels
 from validation_core.rng import stream
 
 
@@ -38,11 +38,11 @@ def test_constants_are_the_moments_of_the_curve(axis, turn):
 
 def test_the_curve_is_standardised():
     n = 200_000
-    theta = curve(Spiral().x(n, stream(0, "spiral")))
+    theta = _curve(Spiral().x(n, stream(0, "spiral")))
     np.testing.assert_allclose(theta.mean(axis=0), 0, atol=4 * 0.5 / np.sqrt(n))
     np.testing.assert_allclose(theta.std(axis=0), 0.5, rtol=0.01)
     # Its two ends and a point between, by hand: x cos x at 3 pi is -3 pi, x sin x is 0.
-    bare = curve(np.array([[1.5], [3.0], [4.5]]) * np.pi) / 0.5 * spiral.SD + spiral.MEAN
+    bare = _curve(np.array([[1.5], [3.0], [4.5]]) * np.pi) / 0.5 * spiral.SD + spiral.MEAN
     np.testing.assert_allclose(bare / np.pi, [[0, -1.5], [-3, 0], [0, 4.5]], atol=1e-12)
 
 
@@ -73,7 +73,7 @@ def test_at_gamma_zero_every_draw_ties_with_the_truth(k):
     ranks = statistics.conformal_ranks(draws.theta[:, 0], draws.q[..., 0], stream(6))
     assert stats.kstest(ranks, "uniform").pvalue > 1e-4
     wide = np.repeat(draws.x, 3, axis=1)
-    np.testing.assert_array_equal(curve(wide), draws.theta)
+    np.testing.assert_array_equal(_curve(wide), draws.theta)
 
 
 def test_nobody_knows_a_density_of_a_point():

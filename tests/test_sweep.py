@@ -80,15 +80,15 @@ def test_every_network_is_trained_before_it_is_read():
                          ids=lambda m: m.name)  # fmt: skip
 def test_trials_do_not_depend_on_the_cut(method):
     """Trial t is the same whatever part it is computed in."""
-    design = trials.part(DESIGN, method)
+    design = trials._part(DESIGN, method)
 
     def score(theta, x):
         return theta[:, 0] + 0.3 * x[:, 0] * theta[:, 1]
 
-    (whole,) = trials.run(BENCHMARK, 0.4, score, [method], design, range(12))
-    parts = [trials.run(BENCHMARK, 0.4, score, [method], design, r)[0]
+    (whole,) = trials._run(BENCHMARK, 0.4, score, [method], design, range(12))
+    parts = [trials._run(BENCHMARK, 0.4, score, [method], design, r)[0]
              for r in (range(5), range(5, 12))]  # fmt: skip
-    joined = trials.together(parts)
+    joined = trials._together(parts)
     np.testing.assert_array_equal(joined.pvalues, whole.pvalues)
     np.testing.assert_array_equal(joined.statistics, whole.statistics)
 
@@ -154,7 +154,7 @@ def test_a_finished_curve_is_one_record(store):
     wanted = _sweep()
     _run(wanted, store)
     before = plan.rows(plan.collect(wanted, store))
-    plan.keep(wanted, store)
+    plan._keep(wanted, store)
     for parts in wanted.parts.values():
         for part in parts:
             store.delete("results", part.key)
@@ -165,7 +165,7 @@ def test_a_finished_curve_is_one_record(store):
 def test_an_unfinished_curve_is_not_kept(store):
     wanted = _sweep(SBC())
     plan.missing(wanted, store)[0].run(store, lambda fraction, live: None)
-    plan.keep(wanted, store)
+    plan._keep(wanted, store)
     assert not store.has("results", wanted.curve(SBC()).key)
     assert len(plan.collect(wanted, store).cells) == 1
 
@@ -196,7 +196,7 @@ def test_a_method_that_fails_stops_no_other(store, monkeypatch):
 
 def test_a_learned_method_without_a_score_is_refused():
     with pytest.raises(ValueError, match="reads a trained classifier"):
-        trials.run(BENCHMARK, 0.0, None, [C2ST()], DESIGN, range(1))
+        trials._run(BENCHMARK, 0.0, None, [C2ST()], DESIGN, range(1))
 
 
 @pytest.mark.parametrize("method", [SBC(), C2ST(), Uniform(m=3)], ids=lambda m: m.name)

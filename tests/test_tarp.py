@@ -14,7 +14,7 @@ from validation_core.methods import tarp
 from validation_core.methods.tarp import TARP
 from validation_core.rng import stream
 from validation_core.scores import reference as regression
-from validation_core.scores.reference import ROWS, References, distances, fit
+from validation_core.scores.reference import ROWS, References, _distances, _fit
 from validation_core.statistics import coverage
 from validation_core.store import Store
 from validation_core.types import Joint, PosteriorTable, TableScores
@@ -202,7 +202,7 @@ def test_counts_agree_with_the_packages(reference, name):
     case, arrays, expected, theta, q, points = given(reference, name)
     outputs, k = case["outputs"], q.shape[1]
     both = np.concatenate([theta[:, None], q], axis=1)
-    far = distances(both, points, case["parameters"]["metric"])
+    far = _distances(both, points, case["parameters"]["metric"])
     below, equal = statistics.count(far[:, 0], far[:, 1:])
     np.testing.assert_array_equal(below, expected["counts"])
     assert equal.sum() == outputs["ties_total"]
@@ -333,7 +333,7 @@ def test_references_that_follow_x_are_about_the_mean():
 def test_regression_of_noise_explains_nothing():
     """More columns than rows: the penalty chosen out of sample keeps the mean."""
     rng = stream(15)
-    result = fit(rng.standard_normal((100, 2)), rng.standard_normal((100, 300)))
+    result = _fit(rng.standard_normal((100, 2)), rng.standard_normal((100, 300)))
     assert (result.r2 < 0.1).all()
     assert (result.sd > 0.8).all()
     fresh = result(rng.standard_normal((50, 300)))

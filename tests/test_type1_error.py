@@ -11,7 +11,7 @@ from validation_core import diagnosis, statistics, tables
 from validation_core.diagnosis import learning, tasks
 from validation_core.diagnosis.questions import Names, by_name
 from validation_core.diagnosis.questions.base import as_numbers
-from validation_core.diagnosis.questions.null_tables import together
+from validation_core.diagnosis.questions.null_tables import _together
 from validation_core.methods import DC, LC2ST, SBC, TARP, Multiple, Omnibus
 from validation_core.scores.classifier import Classifier
 from validation_core.statistics import Uniformity
@@ -202,6 +202,6 @@ def test_the_code_runs_as_it_stands(tmp_path, capsys):
 def test_methods_that_were_not_asked_count_as_silent():
     p = np.array([[0.01, 0.2], [0.5, 0.04]])
     two = (SBC(), TARP())
-    np.testing.assert_allclose(together(p, two, 2), [0.02, 0.08])
-    np.testing.assert_allclose(together(p, two, 5), [0.05, 0.2])
-    np.testing.assert_allclose(together(p, (SBC(), Omnibus()), 5), [0.5, 0.04])
+    np.testing.assert_allclose(_together(p, two, 2), [0.02, 0.08])
+    np.testing.assert_allclose(_together(p, two, 5), [0.05, 0.2])
+    np.testing.assert_allclose(_together(p, (SBC(), Omnibus()), 5), [0.5, 0.04])

@@ -393,7 +393,7 @@ def from_bayesflow(
         arrays = {name: _numpy(a) for name, a in samples.items() if not parts or name in parts}
         missing = [name for name in parts if name not in arrays]
         if missing:
-            raise _Misfit(
+            raise _RowMisfit(
                 f"`sample` must return every variable of theta; got {', '.join(samples)} without "
                 f"{', '.join(missing)}. Name theta's variables as the simulator does."
             )
@@ -486,7 +486,7 @@ def from_callable(
     return run.table(theta_names, x_names)
 
 
-class _Misfit(ValueError):
+class _RowMisfit(ValueError):
     """What no other row would cure: it ends the run."""
 
 
@@ -601,7 +601,7 @@ class _Run:
         try:
             with _within(self.max_seconds):
                 samples = np.asarray(self.draw(rows))
-        except _Misfit:
+        except _RowMisfit:
             raise
         except Exception as error:  # whatever a model raises at some x
             self.error = error
@@ -611,7 +611,7 @@ class _Run:
         if samples.shape == shape[:2] and shape[2] == 1:
             samples = samples[..., None]
         if samples.shape != shape:
-            raise _Misfit(
+            raise _RowMisfit(
                 f"Draws must come as {shape}: {shape[1]} at each x, one column for each of "
                 f"theta's {shape[2]}; got {samples.shape}. Check what the sampler returns."
             )

@@ -37,7 +37,7 @@ _FIRST = {"tree": 1.5, "spiral": 4}
 
 
 @dataclass(frozen=True)
-class Chosen:
+class ColtChoice:
     """What the rail says."""
 
     benchmark: Benchmark
@@ -81,7 +81,7 @@ class Chosen:
         return papers.contest(self.benchmark, near, self.colt, design, self.seed, order)
 
 
-def choose() -> Chosen:
+def choose() -> ColtChoice:
     """Draw the rail in the sidebar. Every setting stands in the address, to be shared."""
     with st.sidebar:
         kind = st.selectbox(
@@ -112,7 +112,7 @@ def choose() -> Chosen:
             "Level", LEVELS, 0.05, key="level", bind="query-params", format_func="{:.0%}".format
         )
         colt, seed = _how(CoLT(embedding=embedding))
-        chosen = Chosen(benchmark, float(gamma), colt, n, k, alpha, seed)
+        chosen = ColtChoice(benchmark, float(gamma), colt, n, k, alpha, seed)
         p, q = chosen.recipe.spent()
         st.caption(f"Training draws {p:,} times from p and {q:,} times from q.")
     return chosen

@@ -4,7 +4,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.colt.controls import Chosen
+from pages.colt.controls import ColtChoice
 from pages.ui import jobs, live
 from pages.ui.services import services
 from validation_core import keys
@@ -14,7 +14,7 @@ from validation_core.figures.colt.theta import Sight
 from validation_core.localization import Maps
 
 
-def training(chosen: Chosen, maps: Maps, sight: Sight) -> None:
+def training(chosen: ColtChoice, maps: Maps, sight: Sight) -> None:
     """The film under a frame slider, and what the training cost."""
     task = chosen.map()
     watched = _watched(chosen)
@@ -31,13 +31,13 @@ def training(chosen: Chosen, maps: Maps, sight: Sight) -> None:
     _spent(chosen, int(maps.film_step[-1]))
 
 
-def _watched(chosen: Chosen) -> int:
+def _watched(chosen: ColtChoice) -> int:
     """Held-out anchors."""
     recipe = chosen.recipe
     return max(2, round(recipe.anchors * recipe.held)) if recipe.keep_best else 1000
 
 
-def _spent(chosen: Chosen, steps: int) -> None:
+def _spent(chosen: ColtChoice, steps: int) -> None:
     network = services().store.load("models", keys.key(chosen.training()))
     recipe = chosen.recipe
     p, q = recipe.spent()

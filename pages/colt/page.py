@@ -6,7 +6,7 @@ import streamlit as st
 
 from pages.colt import film, papers, power, ranks
 from pages.colt import maps as colt_maps
-from pages.colt.controls import Chosen, choose
+from pages.colt.controls import ColtChoice, choose
 from pages.colt.data import maps
 from pages.ui import jobs
 from pages.ui.forms import segmented
@@ -16,7 +16,7 @@ from validation_core.sweep import costs
 VIEWS = {name: name for name in ("Where", "Ranks", "Training", "Power", "Papers")}
 
 
-def _trained(chosen: Chosen, view: str) -> None:
+def _trained(chosen: ColtChoice, view: str) -> None:
     """A view of the trained localizer, or the button that trains it."""
     task = chosen.map()
     if not task.done(services().store):
@@ -36,7 +36,7 @@ def _trained(chosen: Chosen, view: str) -> None:
                 film.training(chosen, localization, sight)
 
 
-def _train(chosen: Chosen) -> None:
+def _train(chosen: ColtChoice) -> None:
     """What is missing, the button that trains it, and how far it is."""
     tasks = [chosen.map()]
     state = jobs.latest(tasks)
@@ -58,7 +58,7 @@ def _train(chosen: Chosen) -> None:
 
 
 @st.fragment
-def _results(chosen: Chosen) -> None:
+def _results(chosen: ColtChoice) -> None:
     """The view that was chosen."""
     view = segmented("View", VIEWS, "view", label_visibility="collapsed")
     if view == "Power":

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.colt.controls import Chosen
+from pages.colt.controls import ColtChoice
 from pages.colt.data import cells
 from pages.ui import jobs, live
 from pages.ui.services import services
@@ -15,7 +15,7 @@ TRIALS = 200
 """The paper's number; a first picture comes from ten."""
 
 
-def power(chosen: Chosen) -> None:
+def power(chosen: ColtChoice) -> None:
     """Curves along gamma, and what is missing of them."""
     store, sweeps = services().store, chosen.contest(TRIALS)
     power_cells = [cell for sweep in sweeps for cell in cells(sweep)]

@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.colt.controls import Chosen
+from pages.colt.controls import ColtChoice
 from pages.colt.data import maps
 from pages.ui import jobs, live
 from pages.ui.services import services
@@ -15,7 +15,7 @@ from validation_core.models import Simulated
 from validation_core.sweep import costs
 
 
-def ranks(chosen: Chosen, maps: Maps) -> None:
+def ranks(chosen: ColtChoice, maps: Maps) -> None:
     """Histogram and ECDF of the ranks, then the distance at every gamma that is trained."""
     payload = live.once(
         ("ranks", chosen.map().key, chosen.alpha), lambda: figures.ranks(maps, chosen.alpha)
@@ -31,7 +31,7 @@ def ranks(chosen: Chosen, maps: Maps) -> None:
         _over_gamma(chosen)
 
 
-def _over_gamma(chosen: Chosen) -> None:
+def _over_gamma(chosen: ColtChoice) -> None:
     """Distances at every gamma whose map is there, and a button for the others."""
     st.subheader("Distance against gamma", anchor=False)
     tasks = chosen.maps()

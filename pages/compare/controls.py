@@ -30,7 +30,7 @@ _VARIANTS = 4
 
 
 @dataclass(frozen=True)
-class Chosen:
+class CompareChoice:
     """What the rail says."""
 
     sweep: Sweep
@@ -54,7 +54,7 @@ class Chosen:
         return curves.place(self.sweep, value)
 
 
-def choose() -> Chosen:
+def choose() -> CompareChoice:
     """Draw the rail in the sidebar. Every setting stands in the address, to be shared."""
     known = {
         candidate.name: candidate
@@ -85,7 +85,7 @@ def choose() -> Chosen:
             "Level", LEVELS, 0.05, key="level", bind="query-params", format_func="{:.0%}".format
         )
     design = replace(sweep.design, trials=trials, alpha=alpha)
-    return Chosen(replace(sweep, design=design), comparison, tuple(problems))
+    return CompareChoice(replace(sweep, design=design), comparison, tuple(problems))
 
 
 def take(name: str) -> None:

@@ -3,14 +3,14 @@
 import streamlit as st
 
 from pages.compare import plan
-from pages.compare.controls import Chosen, take
+from pages.compare.controls import CompareChoice, take
 from pages.ui.services import services
 from validation_core.sweep import presets as comparisons
 from validation_core.sweep.plan import Progress, missing
 from validation_core.sweep.presets import Comparison, Remark, disagreement
 
 
-def remarks(chosen: Chosen, progress: Progress) -> None:
+def remarks(chosen: CompareChoice, progress: Progress) -> None:
     """A sentence for each test that missed what another found."""
     conflict = disagreement(chosen.sweep, progress.cells)
     if conflict is None:
@@ -46,4 +46,4 @@ def _show(comparison: Comparison) -> None:
     st.session_state["compare-view"] = "compare"
     left = missing(comparison.sweep, services().store)
     if left:
-        plan.start(Chosen(comparison.sweep, comparison), left)
+        plan.start(CompareChoice(comparison.sweep, comparison), left)

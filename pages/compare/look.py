@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.compare.controls import Chosen
+from pages.compare.controls import CompareChoice
 from pages.ui import charts, jobs
 from pages.ui.services import services
 from validation_core.diagnosis import equals
@@ -11,7 +11,7 @@ from validation_core.methods.base import Method
 from validation_core.sweep.plan import TrialDetail, TrialStudy, first_trial
 
 
-def one_test(chosen: Chosen) -> None:
+def one_test(chosen: CompareChoice) -> None:
     """A method and a place; the test is run when asked for."""
     st.subheader("Inside one test", anchor=False)
     sweep, axis = chosen.sweep, chosen.axis

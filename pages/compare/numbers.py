@@ -5,7 +5,7 @@ import json
 import pandas as pd
 import streamlit as st
 
-from pages.compare.controls import Chosen
+from pages.compare.controls import CompareChoice
 from validation_core.cli.line import line
 from validation_core.sweep import plan
 from validation_core.sweep.plan import Progress
@@ -40,7 +40,7 @@ def _table(progress: Progress) -> pd.DataFrame:
     )
 
 
-def numbers(chosen: Chosen, progress: Progress) -> None:
+def numbers(chosen: CompareChoice, progress: Progress) -> None:
     """Table, downloads, command line; nothing is made before it is opened."""
     opened = st.expander(
         "The numbers, and the command that makes them", key="compare-numbers", on_change="rerun"

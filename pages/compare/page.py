@@ -3,7 +3,7 @@
 import streamlit as st
 
 from pages.compare import advice, explain, look, numbers, plan
-from pages.compare.controls import Chosen, choose
+from pages.compare.controls import CompareChoice, choose
 from pages.ui import jobs, live
 from pages.ui.forms import segmented
 from pages.ui.services import services
@@ -22,7 +22,7 @@ def _memory() -> Memory:
     return {}
 
 
-def _compare(chosen: Chosen) -> None:
+def _compare(chosen: CompareChoice) -> None:
     """Curves with what they cost, then one test opened up."""
     for problem in chosen.problems:
         st.error(f"{problem} It is left out.", icon=":material/error:")
@@ -45,7 +45,7 @@ def _compare(chosen: Chosen) -> None:
     look.one_test(chosen)
 
 
-def _curves(chosen: Chosen) -> None:
+def _curves(chosen: CompareChoice) -> None:
     progress = collect(chosen.sweep, services().store, _memory())
     if progress.cells:
         view = segmented("View", curves.VIEWS, "curves", label_visibility="collapsed")
@@ -55,7 +55,7 @@ def _curves(chosen: Chosen) -> None:
     plan.table(chosen, progress)
 
 
-def _draw(chosen: Chosen, progress: Progress, view: str) -> None:
+def _draw(chosen: CompareChoice, progress: Progress, view: str) -> None:
     """The curves, or power against what it costs."""
     if view == "power":
         st.markdown(curves.answer(chosen.sweep, progress))
@@ -74,7 +74,7 @@ def _wrong(progress: Progress) -> None:
         )
 
 
-def _failures(chosen: Chosen, state: JobState) -> None:
+def _failures(chosen: CompareChoice, state: JobState) -> None:
     """Methods whose trials failed; the others go on."""
     store = services().store
     batches = {task.key: task for task in chosen.sweep.tasks if isinstance(task, Batch)}

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
-from pages.compare.controls import Chosen
+from pages.compare.controls import CompareChoice
 from pages.ui import jobs
 from pages.ui.services import services
 from validation_core.models import TrainTask
@@ -15,7 +15,7 @@ from validation_core.sweep import costs
 from validation_core.sweep.plan import Batch, Progress
 
 
-def _budgets(chosen: Chosen, progress: Progress) -> pd.DataFrame:
+def _budgets(chosen: CompareChoice, progress: Progress) -> pd.DataFrame:
     """Draws of one test, and what it takes, a row for each method."""
     design = chosen.sweep.design
     rows = []
@@ -34,7 +34,7 @@ def _budgets(chosen: Chosen, progress: Progress) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def table(chosen: Chosen, progress: Progress) -> None:
+def table(chosen: CompareChoice, progress: Progress) -> None:
     """The budget table: draws in one test, measured seconds where trials have run."""
     column = st.column_config
     st.dataframe(
@@ -69,7 +69,9 @@ def _trained(recipe: Recipe) -> str:
     return f"The shared classifier learns from {rows:,} + {rows:,} further draws."
 
 
-def run_button(chosen: Chosen, left: Sequence[TrainTask | Batch], progress: Progress) -> None:
+def run_button(
+    chosen: CompareChoice, left: Sequence[TrainTask | Batch], progress: Progress
+) -> None:
     """Says what is missing and what it takes, and starts it."""
     workers = int(getattr(services().engine.executor, "slots", 1))
     guess = costs.estimate(chosen.sweep, left, workers, progress)
@@ -89,6 +91,6 @@ def run_button(chosen: Chosen, left: Sequence[TrainTask | Batch], progress: Prog
     )
 
 
-def start(chosen: Chosen, left: Sequence[TrainTask | Batch]) -> None:
+def start(chosen: CompareChoice, left: Sequence[TrainTask | Batch]) -> None:
     """Submit what is missing."""
     jobs.ensure(left, chosen.sweep.label, start=True, again=True)

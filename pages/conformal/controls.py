@@ -16,7 +16,7 @@ _DIMS = {f"({x}, {theta})": (x, theta) for x, theta in DIMENSIONS}
 
 
 @dataclass(frozen=True)
-class Chosen:
+class ConformalChoice:
     """What the rail says."""
 
     benchmark: Gaussian
@@ -43,7 +43,7 @@ class Chosen:
         return [self.grid(gamma) for gamma in near]
 
 
-def choose() -> Chosen:
+def choose() -> ConformalChoice:
     """Draw the rail in the sidebar. Every setting stands in the address, to be shared."""
     with st.sidebar:
         name = st.selectbox(
@@ -79,7 +79,7 @@ def choose() -> Chosen:
             help=_presets(),
         )
         seed = st.number_input("Seed", 0, 9999, 0, key="seed", bind="query-params")
-    return Chosen(benchmark, float(gamma), preset, int(seed), m, n, alpha)
+    return ConformalChoice(benchmark, float(gamma), preset, int(seed), m, n, alpha)
 
 
 def _gamma(benchmark: Gaussian) -> float:

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from pages.conformal import explorer
-from pages.conformal.controls import Chosen, choose
+from pages.conformal.controls import ConformalChoice, choose
 from pages.conformal.power import power
 from pages.conformal.training import train, trained
 from pages.ui import jobs, live
@@ -16,7 +16,7 @@ VIEWS = ("Ranks", "Scores", "Other tests")
 
 
 @st.fragment
-def _results(chosen: Chosen, task: GridTask) -> None:
+def _results(chosen: ConformalChoice, task: GridTask) -> None:
     """A view that follows beta while it is dragged, then power at the beta where it was left."""
     view = st.segmented_control(
         "View",

@@ -4,7 +4,7 @@ from typing import Literal
 
 import streamlit as st
 
-from pages.conformal.controls import Chosen
+from pages.conformal.controls import ConformalChoice
 from pages.ui import jobs, live
 from pages.ui.services import services
 from validation_core.figures import conformal as figures
@@ -28,7 +28,7 @@ _FIXED = {
 _WORDS: dict[Axis, str] = {"gamma": "over gamma", "beta": "over beta", "m": "over m"}
 
 
-def power(chosen: Chosen, beta: float, scores: ScoreGrid | None) -> None:
+def power(chosen: ConformalChoice, beta: float, scores: ScoreGrid | None) -> None:
     """The curve along one axis through the present place, and what is missing of it."""
     heading = st.container()
     axis: Axis = st.segmented_control(
@@ -64,7 +64,7 @@ def power(chosen: Chosen, beta: float, scores: ScoreGrid | None) -> None:
     jobs.panel(state, follow=True)
 
 
-def _figure(cells: list[PowerCell], axis: Axis, chosen: Chosen, beta: float) -> None:
+def _figure(cells: list[PowerCell], axis: Axis, chosen: ConformalChoice, beta: float) -> None:
     at = {"gamma": chosen.gamma, "beta": beta, "m": float(chosen.m)}[axis]
     places = {"gamma": chosen.benchmark.gammas, "beta": PAPER_BETAS, "m": PAPER_M}[axis]
     payload = figures.power(cells, axis, places, at=at, m=chosen.m, alpha=chosen.alpha)
@@ -75,7 +75,7 @@ def _figure(cells: list[PowerCell], axis: Axis, chosen: Chosen, beta: float) -> 
         numbers.dataframe(table, hide_index=True)
 
 
-def _sweep(chosen: Chosen, axis: Axis, beta: float) -> Sweep:
+def _sweep(chosen: ConformalChoice, axis: Axis, beta: float) -> Sweep:
     """Along one axis; every m is tested on the same trials."""
     training = chosen.grid().training
     return Sweep(

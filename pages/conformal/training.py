@@ -4,7 +4,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.conformal.controls import Chosen
+from pages.conformal.controls import ConformalChoice
 from pages.ui import charts, jobs
 from pages.ui.services import services
 from validation_core import models
@@ -21,7 +21,7 @@ def _course(state: JobState) -> None:
         charts.show(loss_curve(history, height=240), "course")
 
 
-def train(chosen: Chosen, *, missing_here: bool) -> None:
+def train(chosen: ConformalChoice, *, missing_here: bool) -> None:
     """What is not trained yet, the button that trains it, and how far it is."""
     grids = chosen.grids()
     left = sum(not task.done(services().store) for task in grids)

@@ -34,7 +34,7 @@ INFERENCES = (
 
 
 @dataclass(frozen=True)
-class Chosen:
+class DivergenceChoice:
     """What the rail says: never without a model and an inference."""
 
     plan: Plan
@@ -42,7 +42,7 @@ class Chosen:
     """Importance weighted VI for every M that it is trained with."""
 
 
-def choose() -> Chosen | None:
+def choose() -> DivergenceChoice | None:
     """Draw the rail in the sidebar; None where nothing is left to draw.
 
     Every setting stands in the address, to be shared.
@@ -93,7 +93,7 @@ def choose() -> Chosen | None:
     size: dict[str, Any] = {"iterations": grid, "datasets": datasets, "seed": seed}
     inferences = tuple(_inference(name, m) for name in algorithms)
     plan = Plan(models=models, inferences=inferences, **size)
-    return Chosen(plan, figure(3, models, **size))
+    return DivergenceChoice(plan, figure(3, models, **size))
 
 
 def unfinished(plan: Plan) -> str:

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from pages.divergence import controls, figures, numbers, one, runs
-from pages.divergence.controls import Chosen
+from pages.divergence.controls import DivergenceChoice
 from pages.ui import jobs, live
 from pages.ui.forms import segmented
 from pages.ui.services import services
@@ -18,7 +18,7 @@ _ABOUT = (
 )
 
 
-def _divergence(chosen: Chosen, view: str) -> None:
+def _divergence(chosen: DivergenceChoice, view: str) -> None:
     """A figure that refines, what is missing of it, its numbers, and one run opened up."""
     plan = chosen.trained if view == "trained" else chosen.plan
     first = runs.begin(plan)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from pages.divergence.controls import Chosen
+from pages.divergence.controls import DivergenceChoice
 from pages.ui import jobs
 from pages.ui.services import services
 from validation_core import simulations
@@ -112,7 +112,7 @@ def failures(plan: Sequence[InferenceRun], state: JobState) -> None:
         )
 
 
-def impossible(chosen: Chosen) -> None:
+def impossible(chosen: DivergenceChoice) -> None:
     """Says which curves there are not."""
     plan = chosen.plan
     lacking = [

@@ -55,7 +55,7 @@ def compute(title: str, wanted: Sweep, store: Store, trials: int | None = None) 
     state = run_on_engine(plan.missing(wanted, store), store, _Counted(), title, "local")
     for why in set(state.failures.values()):
         print(f"{title}: {why}", file=sys.stderr)
-    plan.keep(wanted, store)
+    plan._keep(wanted, store)
     return plan.collect(wanted, store)
 
 
@@ -89,8 +89,8 @@ def figure(title: str, progress: Progress) -> go.Figure:
         notes.append(style.note(curve.label, 1.02, 1 - 0.06 * i, look.color, paper=True))
     gammas = [cell.gamma for cell in progress.cells]
     built = style.figure(
-        traces, x=style.Axis("gamma", (min(gammas), max(gammas) or 1.0)), height=380,
-        y=style.Axis("share rejected", (0, 1.02), percent=True), right=150, notes=notes,
+        traces, x=style.PlotAxis("gamma", (min(gammas), max(gammas) or 1.0)), height=380,
+        y=style.PlotAxis("share rejected", (0, 1.02), percent=True), right=150, notes=notes,
         shapes=[style.hline(progress.cells[0].alpha)],
     )  # fmt: skip
     built.layout.title = {"text": title}

@@ -54,7 +54,7 @@ def rows(lab: Lab) -> Iterator[Row]:
     start = time.perf_counter()
     for (benchmark, gamma, _), network in zip(points, networks, strict=True):
         design = trials.TrialDesign(trials=size.trials, n=1000)
-        trials.run(benchmark, gamma, network.at(), METHODS, design)
+        trials._run(benchmark, gamma, network.at(), METHODS, design)
     yield _judged(
         "the whole power figure, six perturbations, all m, R = 200", 60.0,
         time.perf_counter() - start, device,

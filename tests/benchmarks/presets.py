@@ -13,7 +13,7 @@ from validation_core import sampling, statistics
 from validation_core.benchmarks.gaussian import Gaussian
 from validation_core.benchmarks.perturbations import PERTURBATIONS
 from validation_core.rng import stream
-from validation_core.scores.classifier import PRESETS, Preset, TrainedClassifier, learn
+from validation_core.scores.classifier import PRESETS, Preset, TrainedClassifier, _learn
 
 SOME = ("mean_shift", "additional_mode")
 _HELD = 20_000  # rows of each side: the AUC's own error is .003
@@ -61,7 +61,7 @@ def _trained(benchmark: Gaussian, preset: Preset) -> TrainedClassifier:
     recipe = PRESETS[preset]
     rng = stream(0, "training rows")
     data = sampling.training_set(benchmark, middle(benchmark), recipe.train, 1000, rng)
-    return learn(data, recipe, 0)
+    return _learn(data, recipe, 0)
 
 
 def _auc(benchmark: Gaussian, network: TrainedClassifier) -> float:

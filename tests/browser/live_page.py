@@ -13,8 +13,8 @@ from validation_core.figures.marks import (
     VLine,
     _Heat,
     _Slider,
+    _text,
     over,
-    text,
 )
 
 CELLS = 13
@@ -57,7 +57,7 @@ def payload(title: str) -> live.Payload:
                 title=title, x=unit, y=unit, click="x",
             ),
         ],
-        headline=text("At {x}.", x=over([f"{x:.2f}" for x in PLACES], "x")),
+        headline=_text("At {x}.", x=over([f"{x:.2f}" for x in PLACES], "x")),
     )  # fmt: skip
 
 

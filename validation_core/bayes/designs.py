@@ -218,7 +218,7 @@ OPTION: Mapping[str, str] = {
 _LENT: dict[tuple[str, str], Array] = {}
 
 
-def label(title: str, design: str) -> str:
+def _label(title: str, design: str) -> str:
     """A model's label: says where its covariates are not the real ones."""
     return title if design else f"{title}, stand-in covariates"
 

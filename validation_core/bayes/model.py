@@ -138,7 +138,7 @@ class _CovariateRegression(Specification):
 
     @property
     def label(self) -> str:
-        return designs.label(self.title, self.design)
+        return designs._label(self.title, self.design)
 
     @property
     def names(self) -> tuple[str, ...]:

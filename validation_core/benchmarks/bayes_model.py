@@ -269,7 +269,7 @@ class BayesModel(Pairs):
 
     def _at(self, x: Array, gamma: float) -> Iterator[tuple[NDArray[np.intp], Posterior]]:
         """Places (k, c) of rows of x, c of each of k distinct ones, and q at these k."""
-        starts, counts = runs(x)
+        starts, counts = _runs(x)
         posterior: Any = self.posterior(x[starts], gamma)
         for count in np.unique(counts):
             which = np.flatnonzero(counts == count)
@@ -361,7 +361,7 @@ class _FitCache:
 _KEPT = _FitCache(16 << 20)  # 128 MB: the q of a million hearts, or of 13,000 ionospheres
 
 
-def runs(x: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _runs(x: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Where rows of x (n, M) that are equal to the ones before them begin, and how many there are.
 
     Rows come K times over: what belongs to an x is looked up once for all of them.

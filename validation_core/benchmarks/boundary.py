@@ -91,7 +91,7 @@ def _accuracies(
     return ndtr(means.p), ndtr(-means.q)
 
 
-def auc(angle: Array | float, gamma: float = GAMMA) -> Array:
+def _auc(angle: Array | float, gamma: float = GAMMA) -> Array:
     """P(a draw of p outscores a draw of q): Phi(gamma cos b / sqrt 2), whatever the offset."""
     return np.asarray(ndtr(gamma * np.cos(angle) / np.sqrt(2)))
 
@@ -148,7 +148,7 @@ def multiple_power(
     The mean Mann-Whitney difference over its true standard deviation, rejected where it passes
     the quantile times the limit of the test's own sigma.
     """
-    area = auc(angle, gamma)
+    area = _auc(angle, gamma)
     spread = _placement_variance(angle, gamma)
     true_sd = np.sqrt(2 * spread / n)
     own_sd = np.sqrt(spread / n + 1 / (12 * n))

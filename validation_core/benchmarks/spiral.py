@@ -56,7 +56,7 @@ def _levels(n: int = STEPS) -> Array:
     return np.append((high + np.arange(n) / (n - 1) * (low - high)) ** 7, 0.0)
 
 
-def curve(x: Array) -> Array:
+def _curve(x: Array) -> Array:
     """theta(x), standardised to mean 0 and sd 0.5 in each coordinate: (n, 2) of x (n, 1)."""
     # A column of its own, so that equal x give equal bits however they are laid out.
     angle = np.ascontiguousarray(x[:, 0])
@@ -66,7 +66,7 @@ def curve(x: Array) -> Array:
 
 def _ideal_state(x: Array, step: int, rng: np.random.Generator) -> Array:
     """One draw of an ideal denoiser's state after that many of the 20 steps: (n, 2)."""
-    return curve(x) + _levels()[step] * rng.standard_normal((len(x), 2))
+    return _curve(x) + _levels()[step] * rng.standard_normal((len(x), 2))
 
 
 @dataclass(frozen=True, kw_only=True)

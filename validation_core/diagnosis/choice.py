@@ -60,7 +60,7 @@ def obstacle(method: Method, upload: Upload) -> str | None:
     return _too_few(method, upload) or method.obstacle(upload) or _too_far(method, upload)
 
 
-def within(upload: Upload) -> str | None:
+def _within(upload: Upload) -> str | None:
     """Why no score is learnt that sees each draw among the others at its x; or None."""
     if isinstance(upload.data, TwoSamples):
         return (

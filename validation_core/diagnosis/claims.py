@@ -162,7 +162,7 @@ def _lead(result: OmnibusResult, family: Family) -> int:
 
 def _claim_text(claim: Claim, names: Sequence[str] = (), x_names: Sequence[str] = ()) -> str:
     """What a claim is of: `width of theta_1, changing along x_2`."""
-    parameters = [called(names, index) for index in claim.which]
+    parameters = [_called(names, index) for index in claim.which]
     if claim.of in _SCORES:
         what = f"rank of the truth by {_SCORES[claim.of]}"
     elif claim.of == "norm":
@@ -187,11 +187,11 @@ def _along(claim: Claim, names: Sequence[str], x_names: Sequence[str]) -> str:
     if kind == "component":
         return f"principal component {which + 1} of x"
     if kind == "mean":
-        return f"q's mean of {called(names, which)}"
+        return f"q's mean of {_called(names, which)}"
     return "several coordinates of x"
 
 
-def called(names: Sequence[str], which: int) -> str:
+def _called(names: Sequence[str], which: int) -> str:
     """The name of a parameter, by its place; a number where the names do not reach."""
     return names[which] if which < len(names) else f"theta_{which + 1}"
 

@@ -109,9 +109,9 @@ def slot_recipe(upload: Upload) -> Slots:
     )
 
 
-def watched(upload: Upload, seed: int) -> NDArray[np.int64]:
+def _watched(upload: Upload, seed: int) -> NDArray[np.int64]:
     """Rows that the classifier of a table is watched on: places in the learning half's order."""
-    rows, _ = places(upload, seed)
+    rows, _ = _places(upload, seed)
     return sampling.split(len(rows), stream(seed, "diagnose", "training rows"), 0.8)[1]
 
 
@@ -130,7 +130,7 @@ def training_set(upload: Upload, how: Recipe, seed: int) -> Any:
         train, _ = _halves(upload.data, seed)
         learn, watch = _cut(train, 0.8, rng)
         return TrainingSet(p=learn.p, q=learn.q, held_p=watch.p, held_q=watch.q)
-    rows, _ = places(upload, seed)
+    rows, _ = _places(upload, seed)
     most = min(upload.k, max(1, _OFFERED // (len(rows) * sum(upload.dims))))
     return sampling.training_rows(sampling.take(upload.data, rows, most), rng)
 
@@ -138,7 +138,7 @@ def training_set(upload: Upload, how: Recipe, seed: int) -> Any:
 def _train(upload: Upload, seed: int) -> PosteriorTable | TwoSamples:
     if isinstance(upload.data, TwoSamples):
         return _halves(upload.data, seed)[0]
-    return sampling.lent(upload.data, places(upload, seed)[0])
+    return sampling.lent(upload.data, _places(upload, seed)[0])
 
 
 def _own(train: PosteriorTable | TwoSamples, how: Recipe, rng: np.random.Generator) -> Any:
@@ -156,31 +156,31 @@ def _anchors(upload: Upload, how: Localizer, seed: int) -> Anchors:
             "A localizer learns a centre at each x; got two samples p and q, which have none. "
             "Upload a table of theta, x and theta_q."
         )
-    rows, _ = places(upload, seed)
+    rows, _ = _places(upload, seed)
     few = sampling.take(upload.data, rows[: how.anchors], how.draws)
     # Squares of large parameters in small units overflow float32.
     wide = PosteriorTable(*(part.astype(np.float64) for part in (few.theta, few.x, few.q)))
     return how.of_table(wide, stream(seed, "diagnose", "anchors"))
 
 
-def parts(
+def _parts(
     upload: Upload, seed: int
 ) -> tuple[PosteriorTable, PosteriorTable] | tuple[TwoSamples, TwoSamples]:
     """(training rows, test rows), each in no order, the same for every method of this seed."""
     if isinstance(upload.data, TwoSamples):
         return _halves(upload.data, seed)
-    train, test = places(upload, seed)
+    train, test = _places(upload, seed)
     return sampling.take(upload.data, train), sampling.take(upload.data, test)
 
 
-def places(upload: Upload, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _places(upload: Upload, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Places of a table's training rows and of its test rows, in the order of `parts`."""
     return sampling.split(upload.n, stream(seed, "diagnose", "rows"))
 
 
-def kept(upload: Upload, seed: int) -> NDArray[np.int64]:
+def _kept(upload: Upload, seed: int) -> NDArray[np.int64]:
     """Which rows of a table are tested on: their places in the upload, in the order of `parts`."""
-    return places(upload, seed)[1]
+    return _places(upload, seed)[1]
 
 
 def _held_back(upload: Upload, seed: int, most: int | None = None) -> PosteriorTable:
@@ -196,7 +196,7 @@ def _held_back(upload: Upload, seed: int, most: int | None = None) -> PosteriorT
             "A map over x needs a table of theta, x and theta_q; got two samples p and q. Upload "
             "a table."
         )
-    return sampling.take(upload.data, kept(upload, seed), most)
+    return sampling.take(upload.data, _kept(upload, seed), most)
 
 
 def _halves(data: TwoSamples, seed: int) -> tuple[TwoSamples, TwoSamples]:

@@ -15,7 +15,7 @@ import numpy as np
 
 from validation_core import sampling, scores
 from validation_core.diagnosis import learning
-from validation_core.diagnosis.choice import obstacle, within
+from validation_core.diagnosis.choice import _within, obstacle
 from validation_core.diagnosis.records import Effect, Record, _outcome_effects, _place_effects
 from validation_core.localization import over_x
 from validation_core.methods import DC, TARP, Omnibus, WithinX
@@ -65,7 +65,7 @@ def run_method(
     read = _read(upload, method, seed, trained)
     outcome = method.test(read.scores, stream(seed, *method.stream))
     if method.learns_anew:  # a test that learns uses up what it learns from
-        train, _ = learning.places(upload, seed)
+        train, _ = learning._places(upload, seed)
         outcome = replace(outcome, budget=method.budget(len(train), upload.k))
     effect, arrays = _learnt(method, trained, upload, seed)
     effect |= _outcome_effects(method, outcome)
@@ -87,7 +87,7 @@ def _learnt(
     if isinstance(method, CoLT):
         effect = {"localizer_distance": trained.summary["held"]}
         assert isinstance(upload.data, PosteriorTable)
-        return {**effect, **took}, _centre(trained, upload.data.x[learning.kept(upload, seed)])
+        return {**effect, **took}, _centre(trained, upload.data.x[learning._kept(upload, seed)])
     return took, {}
 
 
@@ -117,7 +117,7 @@ def _read(upload: Upload, method: Method, seed: int, trained: Network | None) ->
     assert trained is not None
     if method.layout == "table":
         assert isinstance(upload.data, PosteriorTable)
-        rows, most = learning.kept(upload, seed), method.budget(1, upload.k).q
+        rows, most = learning._kept(upload, seed), method.budget(1, upload.k).q
         return _Read(scores.apply(trained.at(), sampling.lent(upload.data, rows, most)))
     blocks = _test_blocks(upload, seed, rng)
     calibration = method.budget(1, 1).p  # rows of p for each of q
@@ -138,8 +138,8 @@ def _unlearnt(upload: Upload, method: Method, rng: np.random.Generator) -> Score
 def _test_blocks(upload: Upload, seed: int, rng: np.random.Generator) -> TwoSamples:
     """Independent rows, in no order, that no network of this seed learns from."""
     if isinstance(upload.data, PosteriorTable):
-        return sampling.blocks_of_rows(upload.data, rng, learning.kept(upload, seed))
-    _, test = learning.parts(upload, seed)
+        return sampling.blocks_of_rows(upload.data, rng, learning._kept(upload, seed))
+    _, test = learning._parts(upload, seed)
     return _blocks(test, rng)
 
 
@@ -159,7 +159,7 @@ def _blocks(
 def _at_median(method: Method, upload: Upload, seed: int) -> _Read:
     """What a local test reads at the observations nearest to the median, learnt on other rows."""
     assert isinstance(upload.data, PosteriorTable)
-    train, test = learning.places(upload, seed)
+    train, test = learning._places(upload, seed)
     (rows, each), (points, draws) = method.sizes(len(train), upload.k)
     learn = sampling.take(upload.data, train[:rows], each)
     score = method.learn(learn, stream(seed, "diagnose", "local"))
@@ -192,7 +192,7 @@ def _learned_recipes(upload: Upload, how: How = learning.recipe) -> Mapping[str,
         recipe = how(upload, method)
         assert recipe is not None
         recipes[name] = recipe
-    if within(upload) is None:
+    if _within(upload) is None:
         recipes["slots"] = learning.slot_recipe(upload)
     return recipes
 
@@ -221,7 +221,7 @@ def _run_relabelling(
     learned_scores = [
         _learned_scores(upload, name, network, seed) for name, network in networks.items()
     ]
-    train, _ = learning.places(upload, seed)
+    train, _ = learning._places(upload, seed)
     observed = None
     if upload.observed is not None:
         observed = nearest(over_x.distances(rows.x, upload.observed[0][None])[0])
@@ -266,7 +266,7 @@ def _run_relabelling(
 def _learned_scores(upload: Upload, name: str, network: Any, seed: int) -> LearnedScore:
     """What a network says of the truths and of those draws that may play them."""
     assert isinstance(upload.data, PosteriorTable)
-    data, rows = upload.data, learning.kept(upload, seed)
+    data, rows = upload.data, learning._kept(upload, seed)
     among = columns(*data.q.shape)
     if name == "slots":  # the players first, seen among the others
         network = replace(network, scored=len(among))

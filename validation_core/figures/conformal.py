@@ -22,8 +22,8 @@ from validation_core.figures.marks import (
     VLine,
     _HLine,
     _Slider,
+    _text,
     over,
-    text,
 )
 from validation_core.figures.power import Along, _power_panel, curves
 from validation_core.rng import stream
@@ -50,7 +50,7 @@ def payload(
     return live._payload(
         sliders=[_Slider("beta", ranks.betas, label="Degradation beta", ends=ends)],
         panels=panels[view](),
-        headline=text(
+        headline=_text(
             f"At beta = {{beta}} the classifier's AUC is {{auc}}: {ranks.n} draws of q {{says}} "
             f"(p {{p}}).",
             beta=over([f"{beta:g}" for beta in ranks.betas], "beta"),

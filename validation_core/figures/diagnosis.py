@@ -46,7 +46,7 @@ def of_look(method: Method, look: TrialDetail, *, alpha: float) -> tuple[Drawn, 
     return (*pictures(record, alpha=alpha), *learned(method.name, look.learned))
 
 
-def figures(name: str, arrays: Mapping[str, Array], names: Sequence[str] = ()) -> list[Drawn]:
+def _figures(name: str, arrays: Mapping[str, Array], names: Sequence[str] = ()) -> list[Drawn]:
     """The figures of a method's outcome, in reading order; none for one that has only numbers.
 
     Args:
@@ -100,8 +100,8 @@ def _history(measure: Measure, labels: Sequence[str]) -> Drawn:
     }
     figure = style.figure(
         [marks],
-        x=style.Axis("table, in the order given", (0.6, len(labels) + 0.4)),
-        y=style.Axis(measure.title, ends),
+        x=style.PlotAxis("table, in the order given", (0.6, len(labels) + 0.4)),
+        y=style.PlotAxis(measure.title, ends),
     )
     figure.layout.xaxis.update(
         tickvals=list(at),
@@ -220,8 +220,8 @@ def _forest(middle: Array, low: Array, high: Array, names: Sequence[str], label:
     ]
     figure = style.figure(
         traces,
-        x=style.Axis(label, (-far, far)),
-        y=style.Axis("", (-0.6, len(rows) - 0.4)),
+        x=style.PlotAxis(label, (-far, far)),
+        y=style.PlotAxis("", (-0.6, len(rows) - 0.4)),
         height=90 + _ROW * len(rows),
         shapes=[style.vline(0, style.NULL, dash="dash")],
     )

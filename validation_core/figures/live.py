@@ -124,7 +124,7 @@ def _payload(
     return Payload(json.dumps(head, separators=(",", ":")), packer.body, grids, start)
 
 
-def look(style: MethodStyle) -> tuple[str, str, str]:
+def _look(style: MethodStyle) -> tuple[str, str, str]:
     """Colour, dash and symbol here of what plotly draws in a style; a circle for other symbols."""
     symbol = _SHAPES.get(style.symbol, style.symbol)
     shape = symbol if symbol in SYMBOLS[:6] else "circle"

@@ -49,7 +49,7 @@ def over(values: ArrayLike, *sliders: str) -> _Over:
     return _Over(np.asarray(values), sliders)
 
 
-def text(template: str, **parts: str | _Over) -> _Text:
+def _text(template: str, **parts: str | _Over) -> _Text:
     """A sentence with {named} parts."""
     return _Text(template, parts)
 

@@ -238,7 +238,7 @@ def loss_curve(history: Mapping[str, Array], *, height: int = style.HEIGHT) -> g
     held_out = np.asarray(history.get("held_loss", ()))
     low, high = style.padded(np.concatenate([loss, held_out, [_CHANCE]]), 0.08)
     area = style.padded(np.concatenate([auc, [0.5]]), 0.08)
-    x = style.Axis("epoch", (0.0, max(float(epoch[-1]), 1.0)))
+    x = style.PlotAxis("epoch", (0.0, max(float(epoch[-1]), 1.0)))
     below = {"xaxis": "x", "yaxis": "y2"}
     traces = [
         style.line(epoch, loss, style.NULL, hover="epoch %{x}: loss %{y:.4f}"),
@@ -260,14 +260,14 @@ def loss_curve(history: Mapping[str, Array], *, height: int = style.HEIGHT) -> g
     return style.figure(
         traces,
         x=x,
-        y=style.Axis("loss", (low, high)),
+        y=style.PlotAxis("loss", (low, high)),
         height=height,
         right=128,
         notes=notes,
         extra={
             "xaxis": {**x.layout(), "showgrid": False, "anchor": "y2"},
-            "yaxis": {**style.Axis("loss", (low, high)).layout(), "domain": [0.56, 1]},
-            "yaxis2": {**style.Axis("AUC", area).layout(), "domain": [0, 0.44]},
+            "yaxis": {**style.PlotAxis("loss", (low, high)).layout(), "domain": [0.56, 1]},
+            "yaxis2": {**style.PlotAxis("AUC", area).layout(), "domain": [0, 0.44]},
         },
         shapes=[
             {**style.hline(_CHANCE, dash="dot"), "yref": "y"},

@@ -250,10 +250,10 @@ def _legend(keys: Sequence[tuple[str, str, str]]) -> style.Trace:
     return {**style.note("   ".join(entries), 0, 1.03, None, paper=True), "yanchor": "bottom"}
 
 
-def _axis(axis: Axis) -> style.Axis:
+def _axis(axis: Axis) -> style.PlotAxis:
     ticks = None if axis.ticks is None else [float(tick) for tick in np.asarray(axis.ticks)]
     low, high = (float(end) for end in axis.limits)
-    return style.Axis(axis.label, (low, high), percent=axis.percent, ticks=ticks)
+    return style.PlotAxis(axis.label, (low, high), percent=axis.percent, ticks=ticks)
 
 
 def _extra(panel: Panel) -> dict[str, Any]:

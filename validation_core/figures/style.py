@@ -52,7 +52,7 @@ def _algorithm_style(name: str) -> MethodStyle:
     return ALGORITHM_STYLES.get(name, MethodStyle(NULL, "solid", "star"))
 
 
-class Axis(NamedTuple):
+class PlotAxis(NamedTuple):
     """An axis whose limits are fixed beforehand."""
 
     label: str
@@ -86,8 +86,8 @@ class Axis(NamedTuple):
 def figure(
     traces: Sequence[Trace],
     *,
-    x: Axis,
-    y: Axis,
+    x: PlotAxis,
+    y: PlotAxis,
     height: int = HEIGHT,
     right: int = 16,
     notes: Sequence[Trace] = (),
@@ -124,8 +124,8 @@ def empty(title: str, *, height: int = HEIGHT) -> go.Figure:
     hidden = {"visible": False, "range": [0, 1]}
     return figure(
         [],
-        x=Axis("", (0, 1)),
-        y=Axis("", (0, 1)),
+        x=PlotAxis("", (0, 1)),
+        y=PlotAxis("", (0, 1)),
         height=height,
         notes=[note(title, 0.5, 0.5, NULL, anchor="center")],
         extra={"xaxis": hidden, "yaxis": hidden, "title": {"text": ""}},

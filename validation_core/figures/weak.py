@@ -20,8 +20,8 @@ from validation_core.figures.marks import (
     _HLine,
     _Slider,
     _Text,
+    _text,
     over,
-    text,
 )
 from validation_core.figures.style import NULL, P, Q, method_style
 from validation_core.scores import LinearBoundary
@@ -80,7 +80,7 @@ def _headline(rates: toy.Rates) -> _Text:
     power = {"c2st": rates.c2st, "multiple": np.broadcast_to(rates.multiple, rates.c2st.shape)}
     percents = {name: over(_percents(values), "c", "angle") for name, values in power.items()}
     words = np.vectorize(_explanation)(rates.c2st, rates.per_class, power["multiple"])
-    return text(
+    return _text(
         "At c = {c} and {angle}, C2ST catches q in {c2st} of samples, Multiple in {multiple}{why}",
         c=over([f"{c:g}" for c in OFFSETS], "c"),
         angle=over([f"{d:.0f}°" for d in DEGREES], "angle"),
@@ -166,7 +166,7 @@ def _histograms(blocks: TwoSamples, pvalues: toy.Rates, m: int) -> Panel:
         height=270,
         x=Axis((-4.2, 5.2), "score (high looks like p)"),
         y=Axis((0, top), "density"),
-        caption=text(
+        caption=_text(
             "Shifting moves both past the threshold and changes no ranking; turning slides them "
             "together. p-values of this sample: C2ST {c2st} (per-class variance {per_class}), "
             f"Multiple {{multiple}}, Uniform({m}) {{uniform}}.",

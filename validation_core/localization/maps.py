@@ -102,7 +102,7 @@ class MapTask(Specification, spec="map"):
         source, distance = self.training.source, localizer.at()
         rng = stream(self.seed, "map", "simulations")
         table = source.test_table(2 * self.n, self.k, rng, seed=self.training.seed, store=store)
-        choose, quote = halves(table)
+        choose, quote = _halves(table)
         summary = self._told(distance, choose, quote)
         tell(0.3)
         places = self._places(table)
@@ -439,7 +439,7 @@ class MapPlaces:
     measured: Array
 
 
-def halves(table: PosteriorTable) -> tuple[PosteriorTable, PosteriorTable]:
+def _halves(table: PosteriorTable) -> tuple[PosteriorTable, PosteriorTable]:
     """A table, whose rows come in no order, cut in two: what chooses a ball and what quotes it.
 
     Raises:
@@ -472,7 +472,7 @@ def _simulated(source: Simulated, x: Array, count: int, rng: np.random.Generator
         at = np.linspace(low, high, count)[:, None]
     else:
         at = benchmark.x(count, rng)
-        at = at[np.argsort(along(x, at), kind="stable")]
+        at = at[np.argsort(_along(x, at), kind="stable")]
     d, _ = benchmark.dims
     most = max(5, _SHOWN_NUMBERS // (count * d))
     draws = min(SHOWN, most * SHOWN // (SHOWN + TRUTHS))
@@ -489,7 +489,7 @@ def _with_truths(
 ) -> MapPlaces:
     """Fresh simulations as places."""
     pairs = benchmark.pairs(count, gamma, rng)
-    order = np.argsort(along(x, pairs.x), kind="stable")
+    order = np.argsort(_along(x, pairs.x), kind="stable")
     at, truth = pairs.x[order], pairs.theta[order]
     draws = min(SHOWN, max(3, _SHOWN_NUMBERS // truth.size))
     measured = _measured(benchmark, count)
@@ -508,7 +508,7 @@ def _of_table(table: PosteriorTable, count: int) -> MapPlaces:
     Each has its own draws of q, shown and measured alike, and the one truth that it was made with.
     """
     x = table.x
-    order = np.argsort(x[:, 0] if x.shape[1] == 1 else along(x, x), kind="stable")
+    order = np.argsort(x[:, 0] if x.shape[1] == 1 else _along(x, x), kind="stable")
     ends = _TAIL * (len(x) - 1), (1 - _TAIL) * (len(x) - 1)
     rows = order[np.round(np.linspace(*ends, min(count, len(x)))).astype(int)]
     q = table.q[rows]
@@ -516,7 +516,7 @@ def _of_table(table: PosteriorTable, count: int) -> MapPlaces:
     return MapPlaces(x[rows], q[:, :draws], table.theta[rows][:, None], q)
 
 
-def along(x: Array, at: Array) -> Array:
+def _along(x: Array, at: Array) -> Array:
     """Places at (V, M) along the first principal component of the standardised x (n, M): (V,)."""
     x = np.asarray(x, dtype=np.float64)[:1000]
     shift, scale = x.mean(0), x.std(0)

@@ -99,15 +99,15 @@ def local_rate(
     if m == 2:
         pvalue = _plane_pvalue(x, inside, count, rng)
         nothing = np.zeros(0, dtype=np.int64)
-        return LocalRate(pvalue, nothing, np.zeros(0), (), heat(x, inside, float(u_star)), count)
+        return LocalRate(pvalue, nothing, np.zeros(0), (), _heat(x, inside, float(u_star)), count)
     raw, strength = _line_pvalues(x, inside, count, rng)
     order = np.argsort(-strength, kind="stable")
     adjusted = statistics.holm(raw[order])
-    curves = tuple(curve(x[:, c], inside, float(u_star)) for c in order[:shown])
+    curves = tuple(_curve(x[:, c], inside, float(u_star)) for c in order[:shown])
     return LocalRate(float(adjusted.min()), order, adjusted, curves, None, count)
 
 
-def curve(x: Array, inside: NDArray[np.bool_], u_star: float, places: int = _CURVE) -> RateCurve:
+def _curve(x: Array, inside: NDArray[np.bool_], u_star: float, places: int = _CURVE) -> RateCurve:
     """The smoothed rate along x (n,): the nearest neighbours by tricube weights.
 
     The intervals are binomial, from the effective number of neighbours: they hold the smoothed
@@ -118,7 +118,7 @@ def curve(x: Array, inside: NDArray[np.bool_], u_star: float, places: int = _CUR
     return RateCurve(at, rate, low, high, effective)
 
 
-def heat(x: Array, inside: NDArray[np.bool_], u_star: float, places: int = _HEAT) -> RateHeat:
+def _heat(x: Array, inside: NDArray[np.bool_], u_star: float, places: int = _HEAT) -> RateHeat:
     """The smoothed rate over x (n, 2): simulations within one radius, the nearer the more."""
     grid_x, grid_y, weights = plane(x, places)
     rate, low, high, effective = rates(weights, inside, u_star)
@@ -154,10 +154,10 @@ def line(x: Array, places: int = _CURVE) -> tuple[Array, Array]:
     """Places (G,) along x (n,) and the tricube weights (G, n) of each one's nearest neighbours."""
     ends = np.quantile(x, [_TAIL, 1 - _TAIL])
     at = np.linspace(ends[0], ends[1], places)
-    return at, nearest(np.abs(at[:, None] - x))
+    return at, _nearest(np.abs(at[:, None] - x))
 
 
-def nearest(far: Array) -> Array:
+def _nearest(far: Array) -> Array:
     """Tricube weights (G, n) of the nearest neighbours, from distances (G, n)."""
     k = _neighbours(far.shape[1])
     reach = np.partition(far, k - 1, axis=1)[:, k - 1, None] * (1 + 1e-3)
@@ -300,7 +300,7 @@ class Reduced(NamedTuple):
         if not self.matrix.shape[1]:
             return x
         out = np.zeros((len(x), self.matrix.shape[1]))
-        for part in columns(x):
+        for part in _columns(x):
             out += (x[:, part] - self.shift[part].astype(np.float64)) @ self.matrix[part]
         return out
 
@@ -313,7 +313,7 @@ def reduced(x: Array) -> Reduced:
     few = x[:_ROWS]
     shift, scale = np.zeros(m), np.zeros(m)
     gram = np.zeros((len(few), len(few)))
-    for part in columns(few):
+    for part in _columns(few):
         rows = few[:, part].astype(np.float64)
         shift[part], scale[part] = rows.mean(0), rows.std(0)
         z = (rows - shift[part]) / np.where(scale[part] > 0, scale[part], np.inf)
@@ -323,7 +323,7 @@ def reduced(x: Array) -> Reduced:
     turn = vector[:, some] / np.sqrt(value[some])  # (n, C)
     matrix = np.zeros((m, len(some)))
     inverse = 1 / np.where(scale > 0, scale, np.inf)
-    for part in columns(few):
+    for part in _columns(few):
         z = (few[:, part] - shift[part]) * inverse[part]
         matrix[part] = (z.T @ turn) * inverse[part][:, None]
     return Reduced(shift, matrix)
@@ -332,7 +332,7 @@ def reduced(x: Array) -> Reduced:
 def distances(x: Array, at: Array) -> Array:
     """Of rows x (n, M) from places (P, M), root mean square over columns in their sds: (P, n)."""
     total = np.zeros((len(at), len(x)))
-    for part in columns(x):
+    for part in _columns(x):
         rows = x[:, part].astype(np.float64)
         scale, level = rows.std(0), rows.mean(0)
         safe = np.where(scale > 0, scale, np.inf)
@@ -349,7 +349,7 @@ def weights(x: Array, at: Array) -> Array:
     In many columns all rows but the place's own are about as far as the farthest of the nearest,
     and would weigh nothing: the nearest then weigh alike.
     """
-    kernel = nearest(distances(x, at))
+    kernel = _nearest(distances(x, at))
     counted = kernel > 0
     alone = totals(kernel)[1] < _ALONE * counted.sum(1)
     return np.where(alone[:, None], counted.astype(kernel.dtype), kernel)
@@ -357,7 +357,7 @@ def weights(x: Array, at: Array) -> Array:
 
 def middle(x: Array) -> int:
     """The row nearest to the median of all."""
-    median = np.concatenate([np.median(x[:, part], axis=0) for part in columns(x)] or [x[0]])
+    median = np.concatenate([np.median(x[:, part], axis=0) for part in _columns(x)] or [x[0]])
     return int(distances(x, median[None])[0].argmin())
 
 
@@ -381,7 +381,7 @@ def standing(x: Array, at: Array) -> Standing:
     few = x[np.linspace(0, len(x) - 1, min(_TYPICAL, len(x))).astype(int)]
     own = np.sort(distances(x, few), axis=1)[:, 1] if len(x) > 1 else np.zeros(1)
     outside: list[int] = []
-    for part in columns(x):
+    for part in _columns(x):
         out = (at[part] < x[:, part].min(axis=0)) | (at[part] > x[:, part].max(axis=0))
         outside += [int(column) + part.start for column in np.flatnonzero(out)]
     nearest = float(far.min())
@@ -394,7 +394,7 @@ def standing(x: Array, at: Array) -> Standing:
     )
 
 
-def columns(x: Array) -> Iterator[slice]:
+def _columns(x: Array) -> Iterator[slice]:
     """Pieces of x's columns, of a bounded size."""
     step = max(1, _AT_ONCE // max(1, len(x)))
     for first in range(0, x.shape[1], step):

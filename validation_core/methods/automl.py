@@ -250,8 +250,8 @@ def _members(summary: Mapping[str, float], *, height: int = style.HEIGHT) -> go.
                 "hovertemplate": "%{x:.0%}<extra></extra>",
             }
         ],
-        x=style.Axis("weight in the witness", (0, 1), percent=True),
-        y=style.Axis("", (len(names) - 0.5, -0.5)),
+        x=style.PlotAxis("weight in the witness", (0, 1), percent=True),
+        y=style.PlotAxis("", (len(names) - 0.5, -0.5)),
         height=height,
     )
     sheet.layout.yaxis.update(tickmode="array", tickvals=list(range(len(names))), ticktext=labels)

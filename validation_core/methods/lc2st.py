@@ -309,8 +309,8 @@ def pp_plot(d: Array, nulls: Array, *, height: int = style.HEIGHT) -> go.Figure:
     ecdf = style.line(_GRID, _ecdf(d), style.Q, hover="d ≤ %{x:.2f}: %{y:.0%} of q's draws")
     return style.figure(
         [*traces, step, ecdf],
-        x=style.Axis("d, the learned chance that a draw is the truth", (0, 1)),
-        y=style.Axis("share of q's draws", (0, 1), percent=True),
+        x=style.PlotAxis("d, the learned chance that a draw is the truth", (0, 1)),
+        y=style.PlotAxis("share of q's draws", (0, 1), percent=True),
         height=height,
         notes=[
             style.note("q too much here", 0.02, 0.94, style.Q),
@@ -342,8 +342,8 @@ def null_of_t(
         )
     return style.figure(
         [style.bars(edges, counts, style.NULL, hover="T = %{x:.2g}: %{y} nulls")],
-        x=style.Axis("T, mean squared distance of d from 1/2", (0, high)),
-        y=style.Axis("null classifiers", (0, top)),
+        x=style.PlotAxis("T, mean squared distance of d from 1/2", (0, high)),
+        y=style.PlotAxis("null classifiers", (0, top)),
         height=height,
         shapes=lines,
         notes=notes,
@@ -373,8 +373,8 @@ def map_of(theta: Array, d: Array, names: Sequence[str] = (), *, height: int = 3
     }
     return style.figure(
         [dots],
-        x=style.Axis(_called(names, first), style.padded(across)),
-        y=style.Axis(_called(names, second), style.padded(up)),
+        x=style.PlotAxis(_called(names, first), style.padded(across)),
+        y=style.PlotAxis(_called(names, second), style.padded(up)),
         height=height,
         right=84,
     )
@@ -417,9 +417,9 @@ def _over_x(
     ]
     return style.figure(
         marks,
-        x=style.Axis(name or "observation", style.padded(place), ticks=whole),
+        x=style.PlotAxis(name or "observation", style.padded(place), ticks=whole),
         right=44,
-        y=style.Axis("p", (floor, 1.3), log=True, ticks=(0.001, 0.01, 0.05, 0.2, 1)),
+        y=style.PlotAxis("p", (floor, 1.3), log=True, ticks=(0.001, 0.01, 0.05, 0.2, 1)),
         height=height,
         shapes=[style.hline(0.05)],
         notes=[{**style.note("5%", 1, np.log10(0.05), style.NULL, shift=4), "xref": "paper"}],
@@ -529,8 +529,8 @@ def _histogram(values: Array, d: Array, name: str, reach: float, height: int) ->
     }
     return style.figure(
         [bars],
-        x=style.Axis(name, limits),
+        x=style.PlotAxis(name, limits),
         right=84,
         height=height,
-        y=style.Axis("q's draws", (0, 1.1 * float(counts.max()))),
+        y=style.PlotAxis("q's draws", (0, 1.1 * float(counts.max()))),
     )

@@ -327,8 +327,8 @@ def _by_bandwidth(
         )
     return style.figure(
         traces,
-        x=style.Axis("bandwidth, of the largest", (0, 1.03), percent=True),
-        y=style.Axis("normalised MMD²", _limits(np.append(kernels, high), headroom=0.3)),
+        x=style.PlotAxis("bandwidth, of the largest", (0, 1.03), percent=True),
+        y=style.PlotAxis("normalised MMD²", _limits(np.append(kernels, high), headroom=0.3)),
         height=height,
         shapes=[style.hline(0)],
         notes=[

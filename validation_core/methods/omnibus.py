@@ -219,14 +219,14 @@ def _families(claims: Claims) -> go.Figure:
     }
     return style.figure(
         [*lines, marks],
-        x=style.Axis("adjusted p", (least, 1.2)),
-        y=style.Axis("", limits),
+        x=style.PlotAxis("adjusted p", (least, 1.2)),
+        y=style.PlotAxis("", limits),
         height=height,
         shapes=[style.vline(claims.alpha, style.NULL, dash="dash")],
         extra={
-            "yaxis": {**style.Axis("", limits).layout(), **ticks, "showgrid": False},
+            "yaxis": {**style.PlotAxis("", limits).layout(), **ticks, "showgrid": False},
             "xaxis": {
-                **style.Axis("adjusted p", (least, 1.2)).layout(),
+                **style.PlotAxis("adjusted p", (least, 1.2)).layout(),
                 "type": "log",
                 "range": [float(np.log10(least)), float(np.log10(1.3))],
                 "tickvals": [0.001, 0.01, 0.05, 0.2, 1.0],

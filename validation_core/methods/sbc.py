@@ -371,7 +371,7 @@ def _side_by_side(panels: Sequence[go.Figure], titles: Sequence[str]) -> go.Figu
             "showticklabels": column == 0,
             **({} if column == 0 else {"title": None}),
         }
-    placeholder = style.Axis("", (0, 1))  # replaced by the panels' own
+    placeholder = style.PlotAxis("", (0, 1))  # replaced by the panels' own
     return style.figure(
         traces,
         x=placeholder,

@@ -295,8 +295,8 @@ def terms(
     }
     return style.figure(
         [style.bars(edges, counts, style.Q, hover="%{x:.2f} nats: %{y} rows")],
-        x=style.Axis("log-ratio difference, nats", (limits[0] - pad, limits[1] + pad)),
-        y=style.Axis("simulations", (0, 1.1 * float(counts.max()))),
+        x=style.PlotAxis("log-ratio difference, nats", (limits[0] - pad, limits[1] + pad)),
+        y=style.PlotAxis("simulations", (0, 1.1 * float(counts.max()))),
         height=height,
         shapes=[
             strip,
@@ -342,13 +342,13 @@ def weighted(found: Sequence[_Numbers], *, height: int = style.HEIGHT) -> go.Fig
         [trace],
         height=height,
         shapes=[style.hline(0)],
-        x=style.Axis(
+        x=style.PlotAxis(
             "draws of q that are weighed, M",
             (0.8, 1.25 * float(m.max())),
             log=True,
             ticks=[int(tick) for tick in m],
         ),
-        y=style.Axis("divergence left, nats", (ends[0] - pad, ends[1] + pad)),
+        y=style.PlotAxis("divergence left, nats", (ends[0] - pad, ends[1] + pad)),
     )
 
 
@@ -380,7 +380,7 @@ def compared(exact: _Numbers, estimate: _Numbers, *, height: int = 150) -> go.Fi
         },
         "hovertemplate": "%{x:.3g} nats<extra></extra>",
     }
-    across = style.Axis("symmetric divergence, nats", (ends[0] - pad, ends[1] + pad))
+    across = style.PlotAxis("symmetric divergence, nats", (ends[0] - pad, ends[1] + pad))
     rows = {
         "tickvals": [2, 1],
         "ticktext": [name for name, *_ in both],
@@ -394,7 +394,7 @@ def compared(exact: _Numbers, estimate: _Numbers, *, height: int = 150) -> go.Fi
     return style.figure(
         [trace],
         x=across,
-        y=style.Axis("", (0.4, 2.6)),
+        y=style.PlotAxis("", (0.4, 2.6)),
         height=height,
         shapes=[style.vline(0, style.NULL, dash="dash", width=1)],
         extra={"yaxis": rows, "margin": {"l": _LEFT, "r": 16, "t": 18, "b": 44}},

@@ -232,7 +232,7 @@ class TableStatistics(NamedTuple):
 
 def columns(n: int, k: int, d: int) -> Rows:
     """Draws (J,) of k that may play the truth, of a table of n rows and d parameters."""
-    among = slots.ranked(n, k, min(d, MOST))
+    among = slots._ranked(n, k, min(d, MOST))
     return among[slots._players(len(among), slots._able(n))]
 
 
@@ -347,7 +347,7 @@ def _chosen(table: PosteriorTable, rows: Rows, groups: Rows | None) -> Rows:
     Draws that rows share are halved: those that are looked at here are not among the slots.
     """
     k, d = table.q.shape[1:]
-    read = np.arange(k) if groups is None else slots.halves(k)[0]
+    read = np.arange(k) if groups is None else slots._halves(k)[0]
     read = read[slots._players(len(read))]
     off = np.zeros(d)
     for first in range(0, d, _RANKED_AT_ONCE):

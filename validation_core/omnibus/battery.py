@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
 from validation_core.omnibus.places import _ContrastWeights, _XFunctions
-from validation_core.omnibus.slots import SlotRanks, Slots, _Pools, normal
+from validation_core.omnibus.slots import SlotRanks, Slots, _normal, _Pools
 from validation_core.types import Array
 
 Kind = Literal["mean", "width", "shape", "pair", "score"]
@@ -141,20 +141,20 @@ class _Block:
         return sum(feature.family == "means" for feature in self.features)
 
 
-def width(u: Array) -> Array:
+def _width(u: Array) -> Array:
     """Normal scores of |2 u - 1|: above 0 where u is farther out than half of all are."""
-    return normal(np.clip(np.abs(2 * u - 1), _EDGE, 1 - _EDGE))
+    return _normal(np.clip(np.abs(2 * u - 1), _EDGE, 1 - _EDGE))
 
 
 def _skew(u: Array) -> Array:
-    z = normal(u)
+    z = _normal(u)
     return z * (np.square(z) - 3)
 
 
 _MARGINAL: tuple[tuple[Kind, Of, bool], ...] = (
-    ("mean", normal, True),
-    ("width", width, True),
-    ("width", lambda u: np.square(normal(u)) - 1, False),
+    ("mean", _normal, True),
+    ("width", _width, True),
+    ("width", lambda u: np.square(_normal(u)) - 1, False),
     ("shape", _skew, False),
     ("shape", lambda u: np.abs(2 * u - 1) > _OUTER, False),
 )
@@ -182,7 +182,10 @@ def _of_score(score: SlotRanks) -> list[Valued]:
     group: Family = "learned" if score.of in LEARNED else "densities"
     sided = score.of in RATIOS
     some: list[Valued] = [
-        (_Feature(group, "score", score.of, own, one_sided=sided, over_x=True), partial(normal, u))
+        (
+            _Feature(group, "score", score.of, own, one_sided=sided, over_x=True),
+            partial(_normal, u),
+        )
     ]
     some += [
         (_Feature(group, "score", score.of, own), partial(np.greater, u, step)) for step in _STEPS
@@ -232,14 +235,14 @@ def _together(scores: Sequence[SlotRanks], family: Family, *, over_x: bool) -> l
     def wide() -> Array:
         out = np.zeros(theta[0].u.shape, np.float32)
         for score in theta:
-            out += width(score.u)
+            out += _width(score.u)
         return out
 
     return [(_Feature(family, "width", "theta", over_x=over_x), wide)] if len(theta) > 1 else []
 
 
 def _product(a: SlotRanks, b: SlotRanks) -> Array:
-    return normal(a.u) * normal(b.u)
+    return _normal(a.u) * _normal(b.u)
 
 
 def _ordered(every: Sequence[Valued]) -> list[Valued]:
@@ -343,7 +346,7 @@ class Battery:
             block = part.block
             at = (slots[:, block.rows] + self.pools.first[block.rows]).T
             values, others = (np.take(array, at, axis=0) for array in (block.values, block.others))
-            out.append(largest(part, values, others))
+            out.append(_largest(part, values, others))
             if part is self.parts[0] and self.gram is not None:
                 last = _products(self.gram, values)
         return np.concatenate([*out, last] if self.gram is not None else out, axis=1)
@@ -369,7 +372,7 @@ class Battery:
         for part in self.parts:
             block = part.block
             values, others = block.truths([by_name[name].at(block.rows) for name in block.names])
-            out.append(largest(part, values, others))
+            out.append(_largest(part, values, others))
             if part is self.parts[0] and self.gram is not None:
                 last = _products(self.gram, values)
         return np.concatenate([*out, last] if self.gram is not None else out, axis=1)
@@ -391,7 +394,7 @@ def _over(part: _BlockStatistics) -> int:
     return 4 * part.block.over * part.places.columns.shape[1]
 
 
-def largest(
+def _largest(
     part: _BlockStatistics, picked: NDArray[np.float32], others: NDArray[np.float32]
 ) -> NDArray[np.float32]:
     """The largest |z| (B, C) of each cell, for features (n, B, F') and others (n, B, F - F') of
@@ -558,10 +561,10 @@ def _calibrated(
     slots = every.pools.labellings(count, rng)
     cells = every.cells
     observed = every.statistics(every.pools.observed[None])
-    return against(np.concatenate([observed, every.labelled(slots, progress)]), cells)
+    return _against(np.concatenate([observed, every.labelled(slots, progress)]), cells)
 
 
-def against(z: NDArray[np.float32], cells: Sequence[_Cell]) -> _OmnibusTest:
+def _against(z: NDArray[np.float32], cells: Sequence[_Cell]) -> _OmnibusTest:
     """The first of labellings (B + 1, C) among all of them."""
     comparable = scale(z, cells)
     evidence = comparable.evidence(z)

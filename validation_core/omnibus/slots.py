@@ -101,12 +101,12 @@ def _players(k: int, most: int = PLAYERS) -> NDArray[np.int64]:
     return (2 * np.arange(few) + 1) * k // max(2 * few, 1)
 
 
-def ranked(n: int, k: int, d: int) -> NDArray[np.int64]:
+def _ranked(n: int, k: int, d: int) -> NDArray[np.int64]:
     """Columns of k draws that truths are ranked among: all, or of large tables some."""
     return _players(k, max(_FEWEST, _RANKED // (n * d)))
 
 
-def halves(k: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _halves(k: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Every other of k draws, and the rest."""
     return np.arange(0, k, 2), np.arange(1, k, 2)
 
@@ -129,7 +129,7 @@ def _mid_ranks(values: Array, columns: NDArray[np.int64] | None = None) -> NDArr
     return u if columns is None else np.ascontiguousarray(u[..., columns])
 
 
-def normal(u: Array) -> Array:
+def _normal(u: Array) -> Array:
     """Normal scores of ranks in (0, 1)."""
     return np.asarray(ndtri(u), np.float32)
 
@@ -216,7 +216,7 @@ def _slotted(
             tested[rows] = True
         return _shared(table, parameters, groups, tested)
     n, k, _ = table.q.shape
-    among = ranked(n, k, len(parameters)) if truths else np.arange(k)
+    among = _ranked(n, k, len(parameters)) if truths else np.arange(k)
     chosen = _players(len(among), _able(n)) if truths else np.arange(len(among))
     ahead = int(truths)
     values = np.empty(
@@ -274,7 +274,7 @@ def _shared(
 ) -> _Slotted:
     """Pools of rows that share their draws: every tested truth of a group, then its draws."""
     n, k, _ = table.q.shape
-    free = np.arange(k) if tested.all() else halves(k)[1]
+    free = np.arange(k) if tested.all() else _halves(k)[1]
     _, group = np.unique(groups, return_inverse=True)
     rows_of = [np.flatnonzero(group == label) for label in range(group.max() + 1)]
     size, observed, first = np.zeros(n, np.int64), np.zeros(n, np.int32), np.zeros(n, np.int64)

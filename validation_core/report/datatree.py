@@ -18,7 +18,7 @@ import numpy as np
 from validation_core import statistics
 from validation_core.diagnosis import Diagnosis
 from validation_core.report import numbers
-from validation_core.report.numbers import dumps, text
+from validation_core.report.numbers import _text, dumps
 from validation_core.rng import stream
 from validation_core.scores.quantities import QUANTITIES
 from validation_core.tables import Upload
@@ -46,7 +46,7 @@ def datatree(diagnosis: Diagnosis, upload: Upload) -> bytes:
     import xarray  # here: most who import a report want no netCDF
 
     u = _pit(diagnosis, upload)
-    safe = variables(upload.names)
+    safe = _variables(upload.names)
     arrays: dict[str, Any]
     places: dict[str, Any] = {"chain": np.arange(1), "draw": np.arange(u.shape[1])}
     if len(u) <= _SEPARATE:
@@ -102,12 +102,12 @@ def _pit(diagnosis: Diagnosis, upload: Upload) -> Array:
     return statistics.conformal_ranks(theta.T, np.moveaxis(q, -1, 0), rng)
 
 
-def variables(names: Sequence[str]) -> list[str]:
+def _variables(names: Sequence[str]) -> list[str]:
     """Names that a netCDF file takes, none twice: letters, digits and underscores."""
     used_names = set(_TAKEN)
     safe_names = []
     for i, name in enumerate(names):
-        identifier = re.sub(r"\W+", "_", unicodedata.normalize("NFKC", text(name))).strip("_")
+        identifier = re.sub(r"\W+", "_", unicodedata.normalize("NFKC", _text(name))).strip("_")
         stem = identifier[:_LONGEST] or f"theta_{i + 1}"
         chosen, again = stem, 2
         while chosen in used_names:
@@ -119,4 +119,4 @@ def variables(names: Sequence[str]) -> list[str]:
 
 def _attribute(value: str) -> str:
     """Text that HDF5 takes."""
-    return text(value).replace("\0", "") or " "
+    return _text(value).replace("\0", "") or " "

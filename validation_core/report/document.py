@@ -24,8 +24,8 @@ from validation_core.figures.outcome import Drawn
 from validation_core.narrow import narrow
 from validation_core.report import drawings, sections
 from validation_core.report import numbers as noted
-from validation_core.report.numbers import as_json, dumps, library_versions, text
-from validation_core.report.sections import _FigurePlaces, _Section, _Told, read_line, slug, table
+from validation_core.report.numbers import _text, as_json, dumps, library_versions
+from validation_core.report.sections import _FigurePlaces, _Section, _table, _Told, read_line, slug
 from validation_core.types import Array
 
 __all__ = ["LIMIT", "html", "read_line"]
@@ -72,11 +72,11 @@ def html(
         context = _Told(
             diagnosis, answers, chosen_panels, path, noted._clean_notes(notes), when, most
         )
-        written = sections.written(context)
+        written = sections._written(context)
         size = sum(len(section.body.encode("utf-8", "replace")) for section in written.sections)
         if size <= _PROSE:
             break
-    return text(_filled(context, written, draws))
+    return _text(_filled(context, written, draws))
 
 
 def _registered(answers: Answers) -> Sequence[Question[Any]]:
@@ -85,12 +85,12 @@ def _registered(answers: Answers) -> Sequence[Question[Any]]:
 
 def _filled(told: _Told, written: sections._Written, draws: Mapping[str, Array] | None) -> str:
     """The document with as much of its figures, numbers and draws as there is room for."""
-    own = drawings._trusted(drawings.own("report.js"))
+    own = drawings._trusted(drawings._own("report.js"))
     bare = _document(told, [*written.sections, _Section("", "", "")], own, "")
     room = LIMIT - len(bare.encode("utf-8", "replace")) - 4_000
     numbers = _numbers(told, int(_SHARE * room))
     room -= len(numbers.body.encode("utf-8", "replace"))
-    fitted = drawings.fit(written.figures, room)
+    fitted = drawings._fit(written.figures, room)
     room -= len(fitted.packed)
     raw = _draws(draws, room)
     data = f'<script type="text/plain" id="figures">{fitted.packed}</script>'
@@ -100,7 +100,7 @@ def _filled(told: _Told, written: sections._Written, draws: Mapping[str, Array] 
 
 
 def _document(told: _Told, written: Sequence[_Section], own: drawings._Script, data: str) -> str:
-    title = f"{sections.headline(told.found)} · {told.path}"
+    title = f"{sections._headline(told.found)} · {told.path}"
     return _framed(title, "Posterior report", written, own, data)
 
 
@@ -141,7 +141,7 @@ def _framed(
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<meta name="color-scheme" content="light dark">'
         f"<title>{escape(title)}</title>"
-        f"<style>{drawings.own('report.css')}</style></head><body>"
+        f"<style>{drawings._own('report.css')}</style></head><body>"
         f'<nav aria-label="Contents"><p>{escape(kind)}</p><ol>{contents}</ol></nav>'
         '<main><p class="aside" id="still">Figures need JavaScript, which has not run here. '
         "Words, tables and numbers are here without it.</p>"
@@ -222,7 +222,7 @@ def sheet(
     for name, several in groupby(figures, lambda drawn: drawn.title.partition(":")[0]):
         written.append(_Section(slug(name), name, places.of(several)))
     written += [
-        _Section(slug(name), name, table(rows, _SHEET_ROWS)) for name, rows in tables.items()
+        _Section(slug(name), name, _table(rows, _SHEET_ROWS)) for name, rows in tables.items()
     ]
     facts = "".join(
         f"<tr><th>{escape(name)}</th><td>{escape(version)}</td></tr>"
@@ -234,11 +234,11 @@ def sheet(
         f'<script type="text/plain" id="json" data-name="{slug(title)}.json">{packed}</script>'
         f'<div class="scroll"><table class="facts">{facts}</table></div>'
     )
-    own = drawings._trusted(drawings.own("report.js"))
+    own = drawings._trusted(drawings._own("report.js"))
     bare = _framed(title, title, [*written, _Section("numbers", "Numbers", end)], own, "")
-    fitted = drawings.fit(places.figures, LIMIT - len(bare.encode()) - _RESERVE)
+    fitted = drawings._fit(places.figures, LIMIT - len(bare.encode()) - _RESERVE)
     if fitted.said:
         end = f'<p class="aside">{escape(fitted.said)}</p>{end}'
     data = f'<script type="text/plain" id="figures">{fitted.packed}</script>'
     whole = _framed(title, title, [*written, _Section("numbers", "Numbers", end)], own, data)
-    return text(whole)
+    return _text(whole)

@@ -42,7 +42,7 @@ def _plotly() -> _Script:
 
 
 @lru_cache(maxsize=2)
-def own(name: str) -> str:
+def _own(name: str) -> str:
     """A file that lies beside this module: the look of a report, or what runs in it."""
     return Path(__file__).with_name(name).read_text(encoding="utf-8")
 
@@ -54,7 +54,7 @@ _SQUEEZE = 8  # nothing worth drawing gets smaller than this: longer text is not
 _OPTIONS = orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS
 
 
-class _Fitted(NamedTuple):
+class _FittedFigure(NamedTuple):
     """Figures that fit into the room they were given."""
 
     packed: str
@@ -64,7 +64,7 @@ class _Fitted(NamedTuple):
     """What was left out, in a sentence; empty where nothing was."""
 
 
-def fit(figures: Sequence[go.Figure], room: int) -> _Fitted:
+def _fit(figures: Sequence[go.Figure], room: int) -> _FittedFigure:
     """The figures in at most `room` characters.
 
     Where they do not fit, every trace keeps evenly spaced points, fewer and fewer; where even that
@@ -77,7 +77,7 @@ def fit(figures: Sequence[go.Figure], room: int) -> _Fitted:
             continue
         text = _packed(written, level=6)
         if len(text) <= room:
-            return _Fitted(text, len(charts), _said(most) if most else "")
+            return _FittedFigure(text, len(charts), _said(most) if most else "")
     return _some([_thin(chart, _POINTS[-1]) for chart in charts], room)
 
 
@@ -88,7 +88,7 @@ def _said(most: int) -> str:
     )
 
 
-def _some(drawn: list[dict[str, Any]], room: int) -> _Fitted:
+def _some(drawn: list[dict[str, Any]], room: int) -> _FittedFigure:
     """The first figures, as many as fit."""
     low, high = 0, len(drawn)
     while low < high:
@@ -99,7 +99,7 @@ def _some(drawn: list[dict[str, Any]], room: int) -> _Fitted:
         f"To keep this file small, the last {len(drawn) - low} of {len(drawn)} figures were left "
         f"out, and the others are drawn with at most {_POINTS[-1]} points of each trace."
     )
-    return _Fitted(_packed(_dump(drawn[:low]), level=6), low, sentence)
+    return _FittedFigure(_packed(_dump(drawn[:low]), level=6), low, sentence)
 
 
 def _dump(drawn: list[dict[str, Any]]) -> bytes:

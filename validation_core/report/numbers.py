@@ -85,7 +85,7 @@ def _plain(value: Any) -> Any:
 def _whole(value: Any) -> Any:
     """The same with text that UTF-8 can write."""
     if isinstance(value, str):
-        return text(value)
+        return _text(value)
     if isinstance(value, Mapping):
         return {_whole(name): _whole(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
@@ -93,7 +93,7 @@ def _whole(value: Any) -> Any:
     return value
 
 
-def text(value: str) -> str:
+def _text(value: str) -> str:
     """Text that UTF-8 can write: halves of surrogate pairs become question marks."""
     return value.encode("utf-8", "replace").decode("utf-8")
 
@@ -150,7 +150,7 @@ def _csv_cell(value: Any) -> str | int | float:
 
 def _safe(value: str) -> str:
     """Text that no spreadsheet calculates."""
-    cleaned = text(value).replace("\0", "\N{REPLACEMENT CHARACTER}")
+    cleaned = _text(value).replace("\0", "\N{REPLACEMENT CHARACTER}")
     begins = (cleaned, cleaned.lstrip())
     risky = any(begin.startswith(_FORMULA) for begin in begins) and not _NUMBER.fullmatch(cleaned)
     return f"'{cleaned}" if risky else cleaned
@@ -188,6 +188,6 @@ def save_notes(store: Store, digest: str, words: str) -> None:
 
 def _clean_notes(words: str) -> str:
     """Printable text with its line breaks, and no blank ends."""
-    lines = text(words).replace("\r\n", "\n").replace("\r", "\n").replace("\t", "    ")
+    lines = _text(words).replace("\r\n", "\n").replace("\r", "\n").replace("\t", "    ")
     characters = (c for c in lines if c == "\n" or not unicodedata.category(c).startswith("C"))
     return "".join(characters).strip()

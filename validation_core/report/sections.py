@@ -19,14 +19,14 @@ from validation_core.figures.diagnosis import pictures
 from validation_core.figures.outcome import Drawn
 from validation_core.methods import METHODS
 from validation_core.report import numbers
-from validation_core.report.numbers import text
+from validation_core.report.numbers import _text
 
 _PATH = re.compile(r"""(["']?)\{path\}\1""")
 
 
 def code(template: str, *, path: str, seed: int) -> str:
     """A script that reads the file and gives its answer; the path may hold anything."""
-    written = repr(text(path))  # with its quotes: names may hold those too
+    written = repr(_text(path))  # with its quotes: names may hold those too
     return _PATH.sub(lambda found: written, template.replace("{seed}", str(seed)))
 
 
@@ -39,7 +39,7 @@ def slug(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:60] or "figure"
 
 
-def table(rows: Sequence[Mapping[str, Any]], most: int) -> str:
+def _table(rows: Sequence[Mapping[str, Any]], most: int) -> str:
     """A table of the first rows, and how many there are beside them."""
     if not rows:
         return ""
@@ -155,7 +155,7 @@ class _FigurePlaces:
         )
 
 
-def written(told: _Told) -> _Written:
+def _written(told: _Told) -> _Written:
     """Verdict, notes, each panel in turn, each test, what was read, methods, what it was made
     with."""
     places = _FigurePlaces()
@@ -175,7 +175,7 @@ def written(told: _Told) -> _Written:
     return _Written(sections, places.figures)
 
 
-def headline(found: Diagnosis) -> str:
+def _headline(found: Diagnosis) -> str:
     """The verdict as a heading, firm or so far."""
     firm = found.verdict == "problem found" or not found.pending
     return found.verdict.capitalize() if firm else "Not all tests have answered"
@@ -198,15 +198,15 @@ def read_line(diagnosis: Diagnosis) -> str:
 def _verdict(told: _Told) -> Iterator[str]:
     diagnosis = told.found
     state = slug(
-        diagnosis.verdict if headline(diagnosis) == diagnosis.verdict.capitalize() else "pending"
+        diagnosis.verdict if _headline(diagnosis) == diagnosis.verdict.capitalize() else "pending"
     )
     yield f'<p class="eyebrow">Is this posterior right? · {escape(told.path)}</p>'
-    yield f'<h1 class="{state}">{escape(headline(diagnosis))}</h1>'
+    yield f'<h1 class="{state}">{escape(_headline(diagnosis))}</h1>'
     yield f'<p class="lead">{escape(diagnosis.sentence)}</p><p>{escape(read_line(diagnosis))}</p>'
-    yield table([_row(record, diagnosis) for record in diagnosis.records], told.rows)
+    yield _table([_row(record, diagnosis) for record in diagnosis.records], told.rows)
     if diagnosis.claims is not None:
         yield "<h3>What is claimed</h3>"
-        yield table(_claims(diagnosis.claims, diagnosis), told.rows)
+        yield _table(_claims(diagnosis.claims, diagnosis), told.rows)
     for record in diagnosis.records:
         if record.status == "not run":
             sentence = f"{record.label} was not run. {record.reason}"
@@ -256,7 +256,7 @@ def _panel(told: _Told, panel: Question[Any], places: _FigurePlaces) -> Iterator
     yield "".join(f"<p>{escape(sentence)}</p>" for sentence in more)
     yield places.of(panel_answer.figures(told.found))
     yield f'<p class="how"><b>How to read it.</b> {escape(panel.reading_guide)}</p>'
-    yield table(panel_answer.rows(told.found), told.rows)
+    yield _table(panel_answer.rows(told.found), told.rows)
     python = code(panel.code, path=told.path, seed=told.found.seed)
     yield f"<details><summary>Code</summary><pre><code>{escape(python)}</code></pre></details>"
 
@@ -272,7 +272,7 @@ def _tests(told: _Told, places: _FigurePlaces) -> Iterator[str]:
         yield f"<h3>{escape(record.title)}</h3>"
         yield f"<p>{escape(paragraph)}</p>" if paragraph else ""
         yield places.of(drawings)
-        yield table(ranked, told.rows)
+        yield _table(ranked, told.rows)
 
 
 def _parameters(found: Diagnosis) -> list[dict[str, Any]]:

@@ -170,7 +170,7 @@ class _Logit:
         for first in range(0, len(theta), size):
             part = slice(first, first + size)
             out[:, part] = forward(
-                scaled(theta[part], x[part], self.classifier.shift, self.classifier.scale)
+                _scaled(theta[part], x[part], self.classifier.shift, self.classifier.scale)
             )
         return out
 
@@ -229,7 +229,7 @@ def _sides(d: int) -> tuple[slice, slice]:
     return slice(None, d), slice(d, None)
 
 
-def scaled(theta: Array, x: Array, shift: Array, scale: Array) -> NDArray[np.float32]:
+def _scaled(theta: Array, x: Array, shift: Array, scale: Array) -> NDArray[np.float32]:
     """Inputs (n, D + M) of the network: robustly standardised and clipped."""
     out = np.empty((len(theta), theta.shape[1] + x.shape[1]), np.float32)
     for first in range(0, len(theta), _SCALED):
@@ -239,7 +239,7 @@ def scaled(theta: Array, x: Array, shift: Array, scale: Array) -> NDArray[np.flo
     return out
 
 
-def learn(
+def _learn(
     data: TrainingSet,
     recipe: Classifier,
     seed: int,
@@ -311,7 +311,7 @@ def _problem(data: TrainingSet, shift: Array, scale: Array) -> Problem:
     from validation_core.learn import training
 
     parts = (data.p, data.q, data.held_p, data.held_q)
-    return training.Problem(*(scaled(part.theta, part.x, shift, scale) for part in parts))
+    return training.Problem(*(_scaled(part.theta, part.x, shift, scale) for part in parts))
 
 
 def _inputs(joint: Joint) -> Array:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from validation_core.keys import Specification
 from validation_core.learn.standardizer import robust
 from validation_core.narrow import narrowed
-from validation_core.scores.classifier import scaled
+from validation_core.scores.classifier import _scaled
 from validation_core.types import Array, PosteriorTable
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class LC2STClassifier(Specification, spec="local"):
         n, k = train.q.shape[:2]
         draw = train.q[np.arange(n), rng.integers(k, size=n)]  # (n, D)
         shift, scale = _scaling(train.theta, draw, train.x)
-        truth, other = (scaled(theta, train.x, shift, scale) for theta in (train.theta, draw))
+        truth, other = (_scaled(theta, train.x, shift, scale) for theta in (train.theta, draw))
         heads = rng.random((self.nulls + 1, n)) < 0.5  # is the first row of a pair the truth?
         coin = heads[0][:, None]
         pairs = _Pairs(
@@ -108,7 +108,7 @@ class LocalScore:
         from validation_core.learn import nets
 
         device = nets.pick_device()
-        z = scaled(theta, x, self.shift, self.scale)
+        z = _scaled(theta, x, self.shift, self.scale)
         out = np.empty((self.nulls + 1, len(z)), dtype=np.float32)
         step = _ROWS if device == "cpu" else 1 << 14
         with torch.inference_mode():

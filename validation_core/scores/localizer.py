@@ -115,10 +115,10 @@ class Localizer(Recipe, spec="localizer"):
         self, data: Sequence[Anchors], seeds: Sequence[int], report: Report | None = None
     ) -> list[TrainedLocalizer]:
         """One localizer for each set of anchors and seed, in turn."""
-        from validation_core.scores.localizer_training import learn
+        from validation_core.scores.localizer_training import _learn
 
         return [
-            learn(anchors, self, seed, report) for anchors, seed in zip(data, seeds, strict=True)
+            _learn(anchors, self, seed, report) for anchors, seed in zip(data, seeds, strict=True)
         ]
 
     def read(self, arrays: Arrays, *, seconds: float, device: str) -> TrainedLocalizer:

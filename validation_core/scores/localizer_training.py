@@ -160,7 +160,7 @@ def _in_frame(frame: _LocalizerFrame, draws: PosteriorTable, device: str) -> _An
     return _AnchorRows(*(torch.from_numpy(array).to(device) for array in arrays))
 
 
-def distances(
+def _distances(
     recipe: Localizer, centre: Tensors, phi: Tensors, rows: _AnchorRows
 ) -> tuple[Tensor, Tensor]:
     """Distances of the truth (n,) and of q's draws (n, K) from their centres."""
@@ -176,7 +176,7 @@ def distances(
     )
 
 
-def ranks(
+def _ranks(
     recipe: Localizer, centre: Tensors, phi: Tensors, rows: _AnchorRows
 ) -> NDArray[np.float64]:
     """Mid-ranks (n,) of the truth among at most 200 draws; no tie is broken while training."""
@@ -186,17 +186,17 @@ def ranks(
     with torch.no_grad():
         for i in range(0, len(few.theta), step):
             part = _AnchorRows(*(tensor[i : i + step] for tensor in few))
-            truth, draws = distances(recipe, centre, phi, part)
+            truth, draws = _distances(recipe, centre, phi, part)
             below = (draws < truth[:, None]).sum(1) + 0.5 * (draws == truth[:, None]).sum(1)
             parts.append((below + 0.5) / (draws.shape[1] + 1))
     return torch.cat(parts).double().cpu().numpy()
 
 
-def distance(
+def _distance(
     recipe: Localizer, centre: Tensors, phi: Tensors, parts: Sequence[_AnchorRows]
 ) -> float:
     """Kolmogorov distance of the ranks of all these anchors from uniform."""
-    u = np.concatenate([ranks(recipe, centre, phi, part) for part in parts])
+    u = np.concatenate([_ranks(recipe, centre, phi, part) for part in parts])
     return float(statistics.ks(u).statistic)
 
 
@@ -386,7 +386,7 @@ _Tell = Callable[[int, Mapping[str, float]], None]
 """Told the step and live numbers."""
 
 
-def learn(
+def _learn(
     data: Anchors,
     recipe: Localizer,
     seed: int,
@@ -469,7 +469,7 @@ class _Stage:
             tell(step, self._check(step) if due else {})
 
     def _loss(self, rows: _AnchorRows) -> Tensor:
-        truth, draws = distances(self.recipe, self.centre, self.phi, rows)
+        truth, draws = _distances(self.recipe, self.centre, self.phi, rows)
         u = _soft_ranks(truth, draws, self.recipe.tau)
         return -(_w2(u) if self.recipe.divergence == "w2" else _sinkhorn(u))
 
@@ -514,9 +514,9 @@ class _Stage:
 
     def _check(self, step: int) -> dict[str, float]:
         self.snapshots.append((nets.arrays(self.centre), nets.arrays(self.phi)))
-        u = ranks(self.recipe, self.centre, self.phi, self.rows)
+        u = _ranks(self.recipe, self.centre, self.phi, self.rows)
         train, away = float(statistics.ks(u).statistic), float(_w2(torch.from_numpy(u)))
-        held_out = distance(self.recipe, self.centre, self.phi, [self.watch])
+        held_out = _distance(self.recipe, self.centre, self.phi, [self.watch])
         self.checks.append((float(step), train, held_out, away))
         return {"step": float(step), "train": train, "held": held_out}
 
@@ -577,7 +577,7 @@ def _choose(
 
     def judged(name: str, centre: Parameters, phi: Parameters) -> _Start:
         tensors = [nets.tensors(part, rows.x.device.type) for part in (centre, phi)]
-        start_distances[name] = distance(recipe, tensors[0], tensors[1], (rows, watch))
+        start_distances[name] = _distance(recipe, tensors[0], tensors[1], (rows, watch))
         return _Start(centre, phi, _excess(start_distances[name], len(rows.x) + len(watch.x)))
 
     candidates, blur = [judged("origin", centre, phi)], None
@@ -630,7 +630,7 @@ def _blurred(
             yield [batch._replace(theta=q[:, 0], q=q)]
 
     def loss(batch: _AnchorRows) -> Tensor:
-        _, far = distances(recipe, own_centre, own_phi, batch)
+        _, far = _distances(recipe, own_centre, own_phi, batch)
         noisy, clean = far[:, :half].reshape(-1), far[:, half:].repeat_interleave(half, dim=0)
         return -_soft_ranks(noisy, clean, recipe.tau).mean()
 

@@ -100,7 +100,7 @@ class References(Recipe, spec="references"):
         low, high = theta.min(0), theta.max(0)
         # A parameter that never changes has no unit of its own.
         width = np.where(high > low, high - low, 1.0)
-        mean = fit((theta - low) / width, pairs.x) if self.reference == "x" else None
+        mean = _fit((theta - low) / width, pairs.x) if self.reference == "x" else None
         salt = stream(seed, "references").integers(2**64, size=1, dtype=np.uint64)
         return _TrainedReferences(self.metric, low, width, salt, mean, perf_counter() - start)
 
@@ -171,7 +171,7 @@ class _ReferenceDistance:
     def __call__(self, theta: Array, x: Array) -> Float:
         """Distances (n,) of rows theta (n, D), x (n, M); equal x have one reference."""
         points = self.place(x, hashed(x, self.salt))
-        return distances(self._unit(theta[:, None]), points, self.metric)[:, 0]
+        return _distances(self._unit(theta[:, None]), points, self.metric)[:, 0]
 
     def table(self, draws: PosteriorTable) -> TableScores:
         """Distances of the truth (1, n) and of q's draws (1, n, K)."""
@@ -182,7 +182,7 @@ class _ReferenceDistance:
         for first in range(0, n, step):
             part = slice(first, first + step)
             together = np.concatenate([draws.theta[part, None], draws.q[part]], axis=1)
-            part_distances = distances(self._unit(together), points[part], self.metric)
+            part_distances = _distances(self._unit(together), points[part], self.metric)
             truth[0, part], draw_distances[0, part] = part_distances[:, 0], part_distances[:, 1:]
         return TableScores(truth, draw_distances)
 
@@ -201,7 +201,7 @@ class _ReferenceDistance:
         return out
 
 
-def distances(theta: Array, references: Array, metric: Metric) -> Float:
+def _distances(theta: Array, references: Array, metric: Metric) -> Float:
     """How far points theta (n, R, D) are from references (n, D): (n, R), euclidean ones squared.
 
     One point has one distance to the bit, wherever it stands: a draw that is the truth ties.
@@ -232,7 +232,7 @@ class _Mean:
         return (features - self.shift) / self.scale @ self.coefficients + self.offset
 
 
-def fit(theta: Float, x: Array) -> _Mean:
+def _fit(theta: Float, x: Array) -> _Mean:
     """Learn from the first rows of theta (n, D) and x (n, M), n >= 2."""
     theta, raw = theta[:ROWS], np.asarray(x[:ROWS], np.float64)
     x_shift, x_scale = moments(raw)

@@ -115,9 +115,9 @@ class SlotClassifier(Recipe, spec="scorer"):
         self, data: Sequence[PosteriorTable], seeds: Sequence[int], report: Report | None = None
     ) -> list[_TrainedSlotClassifier]:
         """One slot classifier for each table and seed, in turn."""
-        from validation_core.scores.slot_classifier_training import learn
+        from validation_core.scores.slot_classifier_training import _learn
 
-        return [learn(draws, self, seed, report) for draws, seed in zip(data, seeds, strict=True)]
+        return [_learn(draws, self, seed, report) for draws, seed in zip(data, seeds, strict=True)]
 
     def read(self, arrays: Arrays, *, seconds: float, device: str) -> _TrainedSlotClassifier:
         """What `TrainedSlotClassifier.arrays` gave."""

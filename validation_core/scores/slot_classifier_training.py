@@ -56,7 +56,7 @@ def _from_vector(vector: Array, like: Mapping[str, Array]) -> Parameters:
     return {n: part.reshape(like[n].shape) for n, part in zip(PARAMETERS, parts, strict=True)}
 
 
-def logits(parameters: Mapping[str, Tensor], inputs: Tensor, features: Tensor) -> Tensor:
+def _logits(parameters: Mapping[str, Tensor], inputs: Tensor, features: Tensor) -> Tensor:
     """g (n,) of inputs (n, p) and features (n, F)."""
     return _with_hidden(parameters, inputs, features)[0]
 
@@ -85,7 +85,7 @@ class _Objective:
 
     def loss(self, vector: Flat) -> float:
         """Without a penalty: nats per simulation."""
-        g = logits(self._tensors(vector), self.inputs, self.features)
+        g = _logits(self._tensors(vector), self.inputs, self.features)
         return float(self._loss(g.reshape(self.n, self.slots))[0])
 
     def penalised(self, vector: Flat, penalty: float) -> tuple[float, Flat]:
@@ -208,12 +208,12 @@ class _SlotClassifierScore:
                 inputs = [
                     a.reshape(-1, a.shape[-1]) for a in self.inputs(theta[rows], x[rows, None])
                 ]
-                g = logits(tensors, *(torch.from_numpy(a) for a in inputs))
+                g = _logits(tensors, *(torch.from_numpy(a) for a in inputs))
                 out[rows] = g.numpy().reshape(-1, k)
         return out
 
 
-def learn(
+def _learn(
     data: PosteriorTable, recipe: SlotClassifier, seed: int, report: Report | None = None
 ) -> _TrainedSlotClassifier:
     """Train one: folds of simulations choose the penalty, all simulations fit.

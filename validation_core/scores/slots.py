@@ -130,9 +130,9 @@ class Slots(Recipe, spec="slots"):
         self, data: Sequence[PosteriorTable], seeds: Sequence[int], report: Report | None = None
     ) -> list[TrainedSlots]:
         """One score for each table and seed, in turn."""
-        from validation_core.scores.slots_training import learn
+        from validation_core.scores.slots_training import _learn
 
-        return [learn(table, self, seed, report) for table, seed in zip(data, seeds, strict=True)]
+        return [_learn(table, self, seed, report) for table, seed in zip(data, seeds, strict=True)]
 
     def read(self, arrays: Arrays, *, seconds: float, device: str) -> TrainedSlots:
         """What `TrainedSlots.arrays` gave."""
@@ -233,7 +233,7 @@ class _SlotFeatures:
         return np.concatenate(parts) / len(parts)
 
 
-def fit(draws: PosteriorTable, *, whole: int, context: int) -> _SlotFeatures:
+def _fit(draws: PosteriorTable, *, whole: int, context: int) -> _SlotFeatures:
     """What is seen, by the rows of a learning half.
 
     Args:

@@ -23,7 +23,7 @@ from validation_core.scores.slot_classifier_training import (
     _Objective,
     _to_vector,
 )
-from validation_core.scores.slots import Slots, _Seen, _SlotFeatures, fit
+from validation_core.scores.slots import Slots, _fit, _Seen, _SlotFeatures
 from validation_core.statistics import slots
 from validation_core.types import Array, PosteriorTable, TableScores
 
@@ -128,7 +128,7 @@ class _Cuts(NamedTuple):
     above: NDArray[np.bool_]  # (r,)
 
 
-def grow(
+def _grow(
     columns: Single, truth: NDArray[np.bool_], how: _Growth, rng: np.random.Generator
 ) -> _GrownTree:
     """One tree of features (F, n), of which `truth` (n,) says the class."""
@@ -343,12 +343,12 @@ def _tied(scores: Float, theta: Array) -> Float:
     return out
 
 
-def learn(
+def _learn(
     data: PosteriorTable, recipe: Slots, seed: int, report: Report | None = None
 ) -> TrainedSlots:
     """Learn one score; the seed fixes the folds, the cuts and the network's start."""
     began = time.perf_counter()
-    frame = fit(data, whole=recipe.whole, context=recipe.context)
+    frame = _fit(data, whole=recipe.whole, context=recipe.context)
     slot_features = frame(data, recipe.m)
     forest, arrays, held_scores = None, None, []
     penalty = 0.0
@@ -406,7 +406,7 @@ def _grown(
     for i in range(recipe.folds):
         stay = np.repeat(fold != i, count)
         near = np.ascontiguousarray(columns[:, stay])
-        some = [grow(near, truth.ravel()[stay], how, own[i]) for _ in range(each)]
+        some = [_grow(near, truth.ravel()[stay], how, own[i]) for _ in range(each)]
         answers = _Forest.of(some)(np.ascontiguousarray(columns[:, ~stay].T))
         log_odds[fold == i] = _logit(answers).reshape(-1, count)
         grown += some

@@ -95,12 +95,12 @@ class Witness(Recipe, spec="witness"):
             from validation_core.scores import witness_training
 
             return [
-                witness_training.learn(rows, self.seconds, seed, report) for rows, seed in pairs
+                witness_training._learn(rows, self.seconds, seed, report) for rows, seed in pairs
             ]
         from validation_core.scores import witness_search
 
         return [
-            witness_search.learn(rows, self.engine, self.seconds, seed) for rows, seed in pairs
+            witness_search._learn(rows, self.engine, self.seconds, seed) for rows, seed in pairs
         ]
 
     def read(
@@ -223,7 +223,7 @@ def _regressed(
     rows: _WitnessRows, shift: Array, scale: Array, rng: np.random.Generator
 ) -> _WitnessRegression:
     """The regression of these rows; `rng` deals the groups into folds."""
-    z = np.concatenate([scaled(part.theta, part.x, shift, scale) for part in (rows.p, rows.q)])
+    z = np.concatenate([_scaled(part.theta, part.x, shift, scale) for part in (rows.p, rows.q)])
     n_p, n_q = len(rows.p), len(rows.q)
     y = np.repeat([0.5, -0.5], [n_p, n_q])
     # Kuebler et al., Section 3.2: weights that make the classes count alike.
@@ -239,7 +239,7 @@ def _folds(rows: _WitnessRows, rng: np.random.Generator) -> NDArray[np.int64]:
     return np.concatenate([fold[rows.group_p], fold[rows.group_q]])
 
 
-def scaling(rows: _WitnessRows) -> tuple[Array, Array]:
+def _scaling(rows: _WitnessRows) -> tuple[Array, Array]:
     """Median and robust sd of the columns.
 
     Raises:
@@ -257,7 +257,7 @@ def scaling(rows: _WitnessRows) -> tuple[Array, Array]:
     return robust(pooled, by_sd=False)
 
 
-def scaled(theta: Array, x: Array, shift: Array, scale: Array) -> Float:
+def _scaled(theta: Array, x: Array, shift: Array, scale: Array) -> Float:
     """Inputs z (n, D + M) of the members: robustly standardised and clipped."""
     z = np.concatenate([theta, x], axis=1, dtype=np.float64)
     return Standardizer(shift, scale, _CLIP)(z)

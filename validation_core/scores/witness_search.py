@@ -27,11 +27,11 @@ from validation_core.rng import stream
 from validation_core.scores.witness import (
     FOLDS,
     _regressed,
+    _scaled,
+    _scaling,
     _summary,
     _WitnessRegression,
     _WitnessRows,
-    scaled,
-    scaling,
 )
 from validation_core.types import Array
 
@@ -85,21 +85,21 @@ class _Searched:
     trained: _TrainedSearch
 
     def __call__(self, theta: Array, x: Array) -> Array:
-        z = scaled(theta, x, self.trained.shift, self.trained.scale)
+        z = _scaled(theta, x, self.trained.shift, self.trained.scale)
         high, low = map(int, self.trained.seed)
         seed = high * 2**32 + low
         model = _model(self.trained.library, self.trained.problem, self.trained.budget, seed)
         return np.asarray(model.predict(z), dtype=np.float64)
 
 
-def learn(rows: _WitnessRows, library: Library, seconds: float, seed: int) -> _TrainedSearch:
+def _learn(rows: _WitnessRows, library: Library, seconds: float, seed: int) -> _TrainedSearch:
     """Search for `seconds`.
 
     Raises:
         ValueError: when the library is not installed, with what to install.
     """
     start = time.perf_counter()
-    shift, scale = scaling(rows)
+    shift, scale = _scaling(rows)
     problem = _regressed(rows, shift, scale, stream(seed, "folds"))
     model = _model(library, problem, seconds, seed)
     return _TrainedSearch(

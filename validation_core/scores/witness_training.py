@@ -22,11 +22,11 @@ from validation_core.scores.witness import (
     FOLDS,
     _MemberFit,
     _regressed,
+    _scaled,
+    _scaling,
     _summary,
     _WitnessRegression,
     _WitnessRows,
-    scaled,
-    scaling,
 )
 from validation_core.types import Array
 
@@ -177,7 +177,7 @@ class _RidgeMoments(NamedTuple):
         return coefficients, mean @ coefficients - middle
 
 
-def neighbours(problem: _WitnessRegression, rng: np.random.Generator) -> _MemberFit:
+def _neighbours(problem: _WitnessRegression, rng: np.random.Generator) -> _MemberFit:
     """The mean label of the k nearest rows, of the k that predicts held-out folds best."""
     del rng
     n = len(problem.z)
@@ -349,7 +349,7 @@ _CHECKS = 8
 _ROWS = 4096  # rows per pass
 
 
-def network(problem: _WitnessRegression, rng: np.random.Generator) -> _MemberFit:
+def _network(problem: _WitnessRegression, rng: np.random.Generator) -> _MemberFit:
     """A network with squared error, stopped where held-out folds are predicted best.
 
     A fold's network sees the batches of all others with its own rows' weights at 0, so that the
@@ -433,10 +433,10 @@ class _Member(NamedTuple):
 MEMBERS: Mapping[str, _Member] = {
     "linear": _Member(_linear, _predict_linear),
     "quadratic": _Member(_quadratic, _predict_quadratic),
-    "neighbours": _Member(neighbours, _predict_neighbours),
+    "neighbours": _Member(_neighbours, _predict_neighbours),
     "kernel": _Member(_kernel, _predict_kernel),
     "trees": _Member(_boosted, _predict_trees),
-    "network": _Member(network, _predict_network),
+    "network": _Member(_network, _predict_network),
 }
 """The members, cheapest first."""
 
@@ -486,7 +486,7 @@ class _WeightedMembers:
     trained: _TrainedEnsemble
 
     def __call__(self, theta: Array, x: Array) -> Array:
-        z = scaled(theta, x, self.trained.shift, self.trained.scale)
+        z = _scaled(theta, x, self.trained.shift, self.trained.scale)
         out = np.zeros(len(z))
         for name, arrays in self.trained.members.items():
             share = self.trained.weights[name] / self.trained.spreads[name]
@@ -494,7 +494,7 @@ class _WeightedMembers:
         return out
 
 
-def learn(
+def _learn(
     rows: _WitnessRows, seconds: float, seed: int, report: Report | None = None
 ) -> _TrainedEnsemble:
     """Fit the members, none begun after `seconds` but the ridges, and stack them.
@@ -502,7 +502,7 @@ def learn(
     At a budget that all members keep to the result depends on the rows and the seed alone.
     """
     start = time.perf_counter()
-    shift, scale = scaling(rows)
+    shift, scale = _scaling(rows)
     regression = _regressed(rows, shift, scale, stream(seed, "folds"))
     fits: dict[str, _MemberFit] = {}
     for i, (name, member) in enumerate(MEMBERS.items()):

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from validation_core.statistics.effects import LEVELS, _Rate, rate
+from validation_core.statistics.effects import LEVELS, _Rate, _rate
 from validation_core.statistics.ranks import conformal_ranks
 from validation_core.statistics.uniformity import GRID, ecdf_band, ecdf_difference, ks
 
@@ -181,7 +181,7 @@ def regions(
     needed = 1 - conformal_ranks(log_q, log_q_draws, rng)
     inside = np.array([(needed <= nominal).sum() for nominal in np.asarray(levels, float)])
     return _RegionCoverage(
-        needed, rate(inside, len(needed)), atc(needed, rng), float(ks(needed).pvalue)
+        needed, _rate(inside, len(needed)), atc(needed, rng), float(ks(needed).pvalue)
     )
 
 

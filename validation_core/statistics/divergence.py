@@ -163,7 +163,7 @@ def _means(values: Float, rng: np.random.Generator) -> Float:
 # ---- d, row by row: what their mean is, with and without importance weighting ----
 
 
-def differences(
+def _differences(
     log_joint: ArrayLike, log_joint_draws: ArrayLike, log_q: ArrayLike, log_q_draws: ArrayLike
 ) -> Float:
     """d (..., n) from log densities at the truths (..., n) and at q's draws (..., n, K).

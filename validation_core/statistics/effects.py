@@ -66,16 +66,16 @@ def covered(u: ArrayLike, levels: ArrayLike = LEVELS, level: float = 0.95) -> _R
     inside = np.stack(
         [(off <= nominal / 2).sum(-1) for nominal in np.asarray(levels, float)], axis=-1
     )
-    return rate(inside, ranks.shape[-1], level)
+    return _rate(inside, ranks.shape[-1], level)
 
 
 def lower_half(u: ArrayLike, level: float = 0.95) -> _Rate:
     """Share of truths below q's median: (...). Above 1/2, q sits too high."""
     ranks = np.asarray(u, dtype=np.float64)
-    return rate((ranks <= 0.5).sum(-1), ranks.shape[-1], level)
+    return _rate((ranks <= 0.5).sum(-1), ranks.shape[-1], level)
 
 
-def rate(count: ArrayLike, n: int, level: float = 0.95) -> _Rate:
+def _rate(count: ArrayLike, n: int, level: float = 0.95) -> _Rate:
     """Share of n and its Clopper-Pearson interval, of counts (...)."""
     count = np.asarray(count)
     return _Rate(count / n, *clopper_pearson(count, np.full(np.shape(count), n), level))
@@ -90,7 +90,7 @@ def excess(rates: _Rate, nominal: ArrayLike) -> Float:
     return np.maximum(rates.low - wanted, wanted - rates.high)
 
 
-def scores(u: ArrayLike) -> Float:
+def _scores(u: ArrayLike) -> Float:
     """Normal scores of randomised ranks: exactly independent N(0, 1) if q is right."""
     normal_scores: Float = ndtri(np.clip(np.asarray(u, dtype=np.float64), _ENDS, 1 - 2 * _ENDS))
     return normal_scores
@@ -105,7 +105,7 @@ def off_pvalue(u: ArrayLike) -> Float:
     Raises:
         ValueError: if there are fewer than two ranks or one lies outside [0, 1].
     """
-    z = scores(u)
+    z = _scores(u)
     n = z.shape[-1]
     place = 2 * ndtr(-np.abs(z.mean(-1)) * np.sqrt(n))
     squares = n * z.var(-1)
@@ -132,7 +132,7 @@ def misfit(u: ArrayLike, k: int, level: float = 0.95) -> _Misfit:
         Better confidence intervals for the variance in a random sample, Hummel, Banga &
         Hettmansperger (2005).
     """
-    z = scores(u)
+    z = _scores(u)
     n = z.shape[-1]
     if n < 2 or k < 1:
         raise ValueError(

@@ -43,7 +43,7 @@ class _Local(NamedTuple):
         return np.lexsort((-excess, self.pvalue), axis=-1)[..., 0]
 
 
-def distance(d: ArrayLike) -> Float:
+def _distance(d: ArrayLike) -> Float:
     """T = mean (d - 1/2)^2 of probabilities (..., K): (...), between 0 and 1/4.
 
     Which class is called 1 does not matter.
@@ -63,7 +63,7 @@ def distance_of_logits(logits: ArrayLike) -> Float:
     step = max(1, _NUMBERS // max(table.shape[-1], 1))
     for first in range(0, len(rows), step):
         part = slice(first, first + step)
-        out[part] = distance(expit(require_numbers(rows[part]).astype(np.float64)))
+        out[part] = _distance(expit(require_numbers(rows[part]).astype(np.float64)))
     return out.reshape(table.shape[:-1])
 
 

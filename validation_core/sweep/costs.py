@@ -71,7 +71,7 @@ class _RemainingCost(NamedTuple):
 
 
 @cache
-def machine() -> float:
+def _machine() -> float:
     """How much slower this machine is than the one that the numbers are from."""
     return max(0.2, min(10.0, min(_arithmetic() for _ in range(3)) / _REFERENCE))
 
@@ -95,7 +95,7 @@ def of(sweep: Sweep, method: Method, progress: Progress | None = None) -> _Cost:
         trial = sum(cell.seconds for cell in cells) / sum(cell.trials for cell in cells)
         training = progress.training[method.label] or training
         return _Cost(training, trial, _memory(sweep, method))
-    return _Cost(machine() * training, machine() * trial, _memory(sweep, method))
+    return _Cost(_machine() * training, _machine() * trial, _memory(sweep, method))
 
 
 def on_table(upload: Upload, method: Method) -> _Cost:
@@ -109,17 +109,17 @@ def on_table(upload: Upload, method: Method) -> _Cost:
     if isinstance(recipe, Classifier):
         training = recipe.cost(0.8 * half)
     memory = 4.0 * (n + half) * k * d + 8.0 * half * k
-    return _Cost(machine() * training, machine() * trial, _PROCESS + memory)
+    return _Cost(_machine() * training, _machine() * trial, _PROCESS + memory)
 
 
-def within(upload: Upload) -> _Cost:
+def _within(upload: Upload) -> _Cost:
     """What the score costs that sees each draw among the others at its x."""
     recipe = learning.slot_recipe(upload)
     n, k, (d, m) = upload.n, max(1, upload.k), upload.dims
     slots = (n - n // 2) * (recipe.scored + 1) / 1e6
     trial = (_WITHIN + RANKED) * slots * max(1, (d + m) / 6)
     memory = 4.0 * n * k * d + 150e6  # of features and forest, bounded
-    return _Cost(machine() * _learning(recipe), machine() * trial, _PROCESS + memory)
+    return _Cost(_machine() * _learning(recipe), _machine() * trial, _PROCESS + memory)
 
 
 def estimate(
@@ -146,7 +146,7 @@ def remaining(sweeps: Iterable[Sweep], store: Store) -> float:
 
 def maps(studies: Iterable[MapTask]) -> float:
     """Seconds of training and mapping."""
-    return machine() * sum(_MAP + _mapping(study) for study in studies)
+    return _machine() * sum(_MAP + _mapping(study) for study in studies)
 
 
 def about(seconds: float) -> str:

@@ -24,7 +24,7 @@ from validation_core.scores.classifier import Classifier
 from validation_core.statistics import PooledLaw
 from validation_core.study import Report, Study
 from validation_core.sweep import trials
-from validation_core.sweep.trials import TestFailed, TrialDesign, _Tally, together
+from validation_core.sweep.trials import TestFailed, TrialDesign, _Tally, _together
 from validation_core.types import Array, Benchmark, PowerCell, Score
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ class _CalibrationLaw(Study[_CalibrationScores], spec="calibration"):
                 if scored is None:
                     benchmark, gamma = self.source.benchmark, self.source.gamma
                     scored = _CalibrationScores(
-                        trials.calibration(benchmark, gamma, score, self.design)
+                        trials._calibration(benchmark, gamma, score, self.design)
                     )
                     self.keep(store, scored)
         return PooledLaw(scored.p)
@@ -163,7 +163,7 @@ def _compute(store: Store, parts: Sequence[_Part], report: Report) -> list[_Tall
     part = parts[0]
     models.ready(store, part.source.benchmark)
     network = models.trained(store, part.network) if part.network else None
-    tallies = trials.run(
+    tallies = trials._run(
         part.source.benchmark,
         part.source.gamma,
         network.at(part.beta) if network else None,
@@ -270,7 +270,7 @@ class Sweep(Specification, spec="sweep"):
             return None
         source = Simulated(benchmark=self.benchmark, gamma=gamma)
         shared = Training(source=source, recipe=self.recipe, seed=self.seed)
-        return _network_of(method, shared, trials.part(self.design, method))
+        return _network_of(method, shared, trials._part(self.design, method))
 
     @cached_property
     def parts(self) -> Mapping[tuple[str, SweepPlace], tuple[_Part, ...]]:
@@ -288,7 +288,7 @@ class Sweep(Specification, spec="sweep"):
             method=method,
             gammas=self.gammas,
             betas=self.betas,
-            design=replace(trials.part(self.design, method), trials=self.design.trials),
+            design=replace(trials._part(self.design, method), trials=self.design.trials),
             recipe=self.recipe,
             seed=self.seed,
         )
@@ -309,7 +309,7 @@ class Sweep(Specification, spec="sweep"):
                 method=method,
                 network=self.network(method, place.gamma),
                 beta=beta,
-                design=trials.part(self.design, method),
+                design=trials._part(self.design, method),
                 first=first,
                 count=last - first,
             )
@@ -332,7 +332,7 @@ class Sweep(Specification, spec="sweep"):
         groups: dict[tuple[object, ...], list[Method]] = {}
         for method in sorted(self.methods, key=self._dearness):
             alone = "" if method.pooled and not method.learns_anew else method.label
-            shared = self.network(method, at), trials.part(self.design, method), method.degrades
+            shared = self.network(method, at), trials._part(self.design, method), method.degrades
             groups.setdefault((*shared, method.layout, alone), []).append(method)
         return list(groups.values())
 
@@ -439,7 +439,7 @@ def missing(
     )
 
 
-def keep(sweep: Sweep, store: Store) -> None:
+def _keep(sweep: Sweep, store: Store) -> None:
     """Put each finished curve into a record of its own."""
     for method in sweep.methods:
         tallies = _tallies(sweep, method, store, {})
@@ -479,7 +479,7 @@ def _added(parts: Sequence[_Part], store: Store, known: Memory) -> _Tally | None
             if tally is not None:
                 known[part.key] = [tally]
         tallies += known.get(part.key, [])
-    return together(tallies) if tallies else None
+    return _together(tallies) if tallies else None
 
 
 def rows(progress: Progress) -> list[dict[str, Any]]:
@@ -540,7 +540,7 @@ class TrialStudy(Study[TrialDetail], spec="look"):
         models.ready(store, part.source.benchmark)
         network = models.trained(store, part.network, report) if part.network else None
         start = time.perf_counter()
-        outcome, table = trials.one(
+        outcome, table = trials._one(
             part.source.benchmark,
             part.source.gamma,
             network.at(part.beta) if network else None,

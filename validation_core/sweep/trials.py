@@ -96,7 +96,7 @@ class _Tally(NamedTuple):
         return PowerCell(
             benchmark=benchmark.label,
             method=method.name,
-            options=options(method),
+            options=_options(method),
             gamma=gamma,
             beta=beta,
             trials=len(self.pvalues),
@@ -121,7 +121,7 @@ class TestFailed(Exception):
         self.method, self.error = method, error
 
 
-def together(parts: Sequence[_Tally]) -> _Tally:
+def _together(parts: Sequence[_Tally]) -> _Tally:
     """Several parts of one place as one; the network was trained once."""
     pvalues, values, draws_p, draws_q, seconds, training = zip(*parts, strict=True)
     return _Tally(
@@ -134,7 +134,7 @@ def together(parts: Sequence[_Tally]) -> _Tally:
     )
 
 
-def options(method: Method) -> dict[str, Any]:
+def _options(method: Method) -> dict[str, Any]:
     """A method's field values."""
     return asdict(cast("Any", method)) if is_dataclass(method) else {}
 
@@ -144,7 +144,7 @@ def _protocol_of(method: Method, design: TrialDesign) -> Protocol:
     return design.protocol if method.layout == "blocks" else "fresh"
 
 
-def part(design: TrialDesign, method: Method) -> TrialDesign:
+def _part(design: TrialDesign, method: Method) -> TrialDesign:
     """A design with what plays no part for this method set to one value: fewer things to run.
 
     Tables are drawn with as many draws at each x as the method looks at.
@@ -155,7 +155,7 @@ def part(design: TrialDesign, method: Method) -> TrialDesign:
     return replace(design, trials=1, alpha=0.05, k=k, protocol=_protocol_of(method, design))
 
 
-def run(
+def _run(
     benchmark: Benchmark,
     gamma: float,
     score: Score | Mapping[str, Score] | None,
@@ -204,7 +204,7 @@ def run(
     return [each.tally(design, len(trials)) for each in running]
 
 
-def one(
+def _one(
     benchmark: Benchmark,
     gamma: float,
     score: Score | None,
@@ -225,7 +225,7 @@ def one(
     return outcome, drawn if isinstance(drawn, PosteriorTable) else None
 
 
-def calibration(benchmark: Benchmark, gamma: float, score: Score, design: TrialDesign) -> Array:
+def _calibration(benchmark: Benchmark, gamma: float, score: Score, design: TrialDesign) -> Array:
     """Scores (POOL n,) of rows of p, of trials that are never tested: the law that is pooled."""
     chunks = _chunks(range(-POOL, 0), _CHUNK)
     return np.concatenate(
@@ -343,7 +343,7 @@ def _calibrated(method: Method) -> bool:
 def _pool_of(
     benchmark: Benchmark, gamma: float, design: TrialDesign
 ) -> Callable[[Score], PooledLaw]:
-    return lambda score: PooledLaw(calibration(benchmark, gamma, score, design))
+    return lambda score: PooledLaw(_calibration(benchmark, gamma, score, design))
 
 
 def _test_block(

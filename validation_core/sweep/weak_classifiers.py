@@ -65,7 +65,7 @@ def draw(n: int, seed: int) -> TwoSamples:
     return sampling.blocks(boundary.Boundary(), boundary.GAMMA, n, n, rng)
 
 
-def scores(blocks: TwoSamples, angle: float, offset: float = 0.0, trials: int = 1) -> BlockScores:
+def _scores(blocks: TwoSamples, angle: float, offset: float = 0.0, trials: int = 1) -> BlockScores:
     """Scores of both sides, (trials, n) each, beside the exact law of p's."""
     flat = apply(LinearBoundary(offset=offset, angle=angle), blocks)
     law = _NormalLaw(float(boundary.score_means(offset, angle).p))
@@ -117,7 +117,7 @@ def _accuracy_pvalues(blocks: TwoSamples, trials: int) -> tuple[Array, Array]:
     nominal, per_class = np.empty(shape), np.empty(shape)
     for column, angle in enumerate(ANGLES):
         for row, offset in enumerate(OFFSETS):
-            outcome = C2ST().test(scores(blocks, angle, offset, trials), stream(0, "unused"))
+            outcome = C2ST().test(_scores(blocks, angle, offset, trials), stream(0, "unused"))
             nominal[row, column] = outcome.pvalue
             per_class[row, column] = outcome.arrays["pvalue_per_class"]
     return nominal, per_class
@@ -126,7 +126,7 @@ def _accuracy_pvalues(blocks: TwoSamples, trials: int) -> tuple[Array, Array]:
 def _rank_pvalues(blocks: TwoSamples, m: int, trials: int, seed: int) -> tuple[Array, Array]:
     multiple, uniform = (np.empty((len(ANGLES), trials)) for _ in range(2))
     for row, angle in enumerate(ANGLES):
-        scored = scores(blocks, angle, trials=trials)
+        scored = _scores(blocks, angle, trials=trials)
         multiple[row] = Multiple().test(scored, stream(seed, "toy", "multiple", row)).pvalue
         uniform[row] = Uniform(m=m).test(scored, stream(seed, "toy", "uniform", m, row)).pvalue
     return multiple, uniform

@@ -109,7 +109,7 @@ class _Diffusion(Recipe, spec="diffusion"):
     ) -> list[_TrainedDiffusion]:
         """One model for each set of pairs and seed, in turn."""
 
-        return [learn(joint, self, seed, report) for joint, seed in zip(data, seeds, strict=True)]
+        return [_learn(joint, self, seed, report) for joint, seed in zip(data, seeds, strict=True)]
 
     def read(self, arrays: Arrays, *, seconds: float, device: str) -> _TrainedDiffusion:
         """What `TrainedDiffusion.arrays` gave."""
@@ -160,7 +160,7 @@ def _scalings(sigma: Array | float) -> _Scalings:
     )
 
 
-def trajectory(
+def _trajectory(
     denoise: Callable[[_State, float], _State], latents: _State, total: int = STEPS
 ) -> Iterator[_State]:
     """The states before the first and after each of `total` steps, made as they are asked for.
@@ -280,10 +280,10 @@ def _states(
         prediction = network._forward(parameters, state * into, about_x, level)
         return state * skip + prediction * out
 
-    return list(itertools.islice(trajectory(denoise, latents, total), last + 1))
+    return list(itertools.islice(_trajectory(denoise, latents, total), last + 1))
 
 
-def learn(
+def _learn(
     data: Joint,
     recipe: _Diffusion,
     seed: int,
@@ -294,7 +294,7 @@ def learn(
 
     The seed fixes the start, the order of rows and the noise.
     """
-    from validation_core.benchmarks.diffusion.network import _NetworkShape, fit
+    from validation_core.benchmarks.diffusion.network import _fit, _NetworkShape
     from validation_core.learn import nets, training
 
     where = nets.pick_device(device)
@@ -309,7 +309,7 @@ def learn(
     start = shape.initial(stream(seed, "initial"))
     rng = stream(seed, "noise and order")
     fitted, seconds = training.timed(
-        lambda: fit(theta, x, start, recipe, rng, report=report, device=where)
+        lambda: _fit(theta, x, start, recipe, rng, report=report, device=where)
     )
     return _TrainedDiffusion(
         fitted.parameters,

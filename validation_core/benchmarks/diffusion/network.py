@@ -104,14 +104,14 @@ def _examples(theta: Array, rng: np.random.Generator) -> _Examples:
     return _Examples(*(array.astype(np.float32) for array in arrays))
 
 
-class _Fit(NamedTuple):
+class _DiffusionFit(NamedTuple):
     """A trained network and its loss on the way: `epoch` and `loss`, averaged since the last."""
 
     parameters: Parameters
     history: dict[str, NDArray[np.float32]]
 
 
-def fit(
+def _fit(
     theta: NDArray[np.float32],
     x: NDArray[np.float32],
     start: Parameters,
@@ -121,7 +121,7 @@ def fit(
     report: Report | None = None,
     device: str = "cpu",
     checks: int = 100,
-) -> _Fit:
+) -> _DiffusionFit:
     """Train one network.
 
     Args:
@@ -156,7 +156,7 @@ def fit(
         if report:
             report(epoch / recipe.epochs, live)
     columns = np.array(rows, dtype=np.float32).T
-    return _Fit(nets.arrays(tensors), {"epoch": columns[0], "loss": columns[1]})
+    return _DiffusionFit(nets.arrays(tensors), {"epoch": columns[0], "loss": columns[1]})
 
 
 def _batches(

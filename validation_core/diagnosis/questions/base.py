@@ -178,7 +178,7 @@ def heat_map(
         "marker": {"size": 3, "color": color, "opacity": 0.6},
     }
     axes = [
-        style.Axis(name, (float(side[0]), float(side[-1])))
+        style.PlotAxis(name, (float(side[0]), float(side[-1])))
         for name, side in zip(names, sides, strict=True)
     ]
     return style.figure([heat, dots], x=axes[0], y=axes[1], height=320, right=84)

@@ -18,7 +18,7 @@ from validation_core import keys, scores, statistics
 from validation_core.diagnosis import tasks as diagnoses
 from validation_core.diagnosis.choice import _unusable
 from validation_core.diagnosis.choice import obstacle as hinders
-from validation_core.diagnosis.claims import Claims, called
+from validation_core.diagnosis.claims import Claims, _called
 from validation_core.diagnosis.learning import _held_back
 from validation_core.diagnosis.questions.base import (
     LEVEL,
@@ -148,7 +148,7 @@ class HowWrong(Question["_CalibrationErrors"]):
     def rows(self, result: _CalibrationErrors, names: Names, claims: Claims | None = None) -> Rows:
         """A row for each parameter, the worst first: every number and its interval."""
         return [
-            _row(errors, called(names.theta, errors.index), _pvalue(errors, claims))
+            _row(errors, _called(names.theta, errors.index), _pvalue(errors, claims))
             for errors in result.parameters
         ]
 
@@ -161,7 +161,8 @@ class HowWrong(Question["_CalibrationErrors"]):
         pictures: list[Drawn] = []
         if worst:
             labels = [
-                short_name(called(names.theta, errors.index), _LONG, ends=True) for errors in worst
+                short_name(_called(names.theta, errors.index), _LONG, ends=True)
+                for errors in worst
             ]
             hidden = len(result.parameters) - len(worst)
             pictures = [_coverage(worst, labels, hidden), _misfit(worst, labels)]
@@ -659,7 +660,7 @@ def _rounded(value: float, digits: int) -> float | str:
 
 
 def _worst(errors: _ParameterErrors, names: Sequence[str], k: int) -> str:
-    name = called(names, errors.index)
+    name = _called(names, errors.index)
     sentence = f"{name} is the worst: {_covers(errors)}; {_bias(errors)}{_width(errors)}."
     if not errors.saturated:
         return sentence
@@ -734,7 +735,7 @@ def _others(
 
 def _listed(parameters: Sequence[_ParameterErrors], names: Sequence[str]) -> str:
     more = f" and {len(parameters) - _NAMED} more" if len(parameters) > _NAMED else ""
-    return ", ".join(called(names, errors.index) for errors in parameters[:_NAMED]) + more
+    return ", ".join(_called(names, errors.index) for errors in parameters[:_NAMED]) + more
 
 
 def _bounded(parameters: Sequence[_ParameterErrors]) -> list[str]:
@@ -775,7 +776,7 @@ def _wider(parameters: Sequence[_ParameterErrors], names: Sequence[str]) -> list
     others = len(wider) - 1
     more = f", and for {others} more parameter{'s' * (others > 1)}" if others else ""
     return [
-        f"q is wider than the prior for {called(names, widest.index)} (contraction "
+        f"q is wider than the prior for {_called(names, widest.index)} (contraction "
         f"{estimate} [{low}, {high}]){more}."
     ]
 
@@ -894,7 +895,7 @@ def _coverage(worst: Sequence[_ParameterErrors], labels: Sequence[str], hidden: 
         }
         for level in levels
     ]
-    axis = style.Axis("share of truths covered", (min(0.4, lowest - 0.04), 1.01), percent=True)
+    axis = style.PlotAxis("share of truths covered", (min(0.4, lowest - 0.04), 1.01), percent=True)
     figure = _rows(
         traces,
         axis,
@@ -925,10 +926,10 @@ def _misfit(worst: Sequence[_ParameterErrors], labels: Sequence[str]) -> Drawn:
     ticks = [tick for tick in (0.05, 0.1, 0.25, 0.5, 1, 2, 4, 10, 20) if 1 / wide <= tick <= wide]
     if len(ticks) < 3:
         ticks = [0.7, 1, 1.4]
-    second = style.Axis("width / needed", (1 / wide, wide), log=True, ticks=ticks)
+    second = style.PlotAxis("width / needed", (1 / wide, wide), log=True, ticks=ticks)
     figure = _rows(
         [left, {**right, "xaxis": "x2"}],
-        style.Axis("bias, posterior sd", (-reach, reach)),
+        style.PlotAxis("bias, posterior sd", (-reach, reach)),
         labels,
         shapes=[
             style.vline(0, style.NULL, dash="dash", width=1),
@@ -989,8 +990,8 @@ def _contraction(worst: Sequence[_ParameterErrors], labels: Sequence[str]) -> li
             notes.append({**tip, "yanchor": "bottom", "yshift": 3})
     figure = style.figure(
         [trace],
-        x=style.Axis("contraction: 1 − posterior variance / prior variance", (low, 1.05)),
-        y=style.Axis("z-score: mean ± sd", (-reach, reach)),
+        x=style.PlotAxis("contraction: 1 − posterior variance / prior variance", (low, 1.05)),
+        y=style.PlotAxis("z-score: mean ± sd", (-reach, reach)),
         shapes=[
             style.hband(-1, 1, 0.15),
             style.hline(0),
@@ -1018,8 +1019,8 @@ def _regions(curve: Array) -> Drawn:
             style.line([0, 1], [0, 1], style.NULL, dash="dash", width=1),
             style.line(levels, share, style.Q, hover="nominal %{x:.0%}: true %{y:.1%}"),
         ],
-        x=style.Axis("nominal mass of the region", (0, 1), percent=True),
-        y=style.Axis("share of truths covered", (0, 1), percent=True),
+        x=style.PlotAxis("nominal mass of the region", (0, 1), percent=True),
+        y=style.PlotAxis("share of truths covered", (0, 1), percent=True),
     )
     return Drawn(
         "Highest-density regions",
@@ -1058,7 +1059,7 @@ def _whole(
 
 def _rows(
     traces: Sequence[style.Trace],
-    axis: style.Axis,
+    axis: style.PlotAxis,
     labels: Sequence[str],
     *,
     notes: Sequence[style.Trace] = (),
@@ -1083,7 +1084,7 @@ def _rows(
     return style.figure(
         traces,
         x=axis,
-        y=style.Axis("", (0.45, rows + 0.55)),
+        y=style.PlotAxis("", (0.45, rows + 0.55)),
         height=84 + _ROW * max(rows, 2),
         notes=notes,
         shapes=shapes,

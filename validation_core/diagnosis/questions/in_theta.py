@@ -13,7 +13,7 @@ from scipy.special import betaincinv
 
 from validation_core import sampling, scores, statistics
 from validation_core.diagnosis import choice, learning
-from validation_core.diagnosis.claims import Claims, called
+from validation_core.diagnosis.claims import Claims, _called
 from validation_core.diagnosis.questions.base import (
     LEVEL,
     Json,
@@ -79,7 +79,7 @@ class InTheta(Question["_MassInTheta"]):
         network = training(upload, WithinX(), seed)
         assert network is not None
         both = [network]
-        if choice.within(upload) is None:
+        if choice._within(upload) is None:
             both.append(_slot_training(upload, seed))
         return (_InThetaStudy(digest=upload.digest, seed=seed, trainings=tuple(both)),)
 
@@ -269,14 +269,14 @@ class _InThetaStudy(TableStudy[_MassInTheta], spec="in_theta"):
     def _within(self, upload: Upload, network: TrainedSlots) -> tuple[PosteriorTable, TableScores]:
         """Held-out rows with as many draws as are scored, seen among all of them."""
         assert isinstance(upload.data, PosteriorTable)
-        rows = learning.kept(upload, self.seed)
+        rows = learning._kept(upload, self.seed)
         read = scores.apply(network.at(), sampling.lent(upload.data, rows))
         most = min(read.draws.shape[-1], max(1, SCORED // len(rows)))
         return sampling.take(upload.data, rows, most), replace(read, draws=read.draws[..., :most])
 
     def _classified(self, upload: Upload, network: Any) -> tuple[PosteriorTable, TableScores]:
         """Held-out rows with as many draws as are scored, and their logits."""
-        n = len(learning.kept(upload, self.seed))
+        n = len(learning._kept(upload, self.seed))
         most = min(upload.k, max(1, SCORED // n), max(1, _NUMBERS // sum(upload.dims)))
         few = learning._held_back(upload, self.seed, most)
         return few, scores.apply(network.at(), few)
@@ -290,9 +290,9 @@ def _held(upload: Upload, seed: int, classifier: Any, within: TrainedSlots) -> _
     """
     assert isinstance(upload.data, PosteriorTable)
     m = learning.slot_recipe(upload).m
-    watched = learning.watched(upload, seed)
+    watched = learning._watched(upload, seed)
     watched = watched[watched < len(within.rows)]
-    rows = learning.places(upload, seed)[0][watched]
+    rows = learning._places(upload, seed)[0][watched]
     read = scores.apply(classifier.at(), sampling.take(upload.data, rows, m))
     both = np.concatenate([read.truth[0][:, None], read.draws[0]], axis=1)
     nats = slots.contributions(both, "multiclass")[:, 0]
@@ -630,7 +630,7 @@ def _claimed(result: _MassInTheta, names: Sequence[str], claims: Claims) -> tupl
 
 def _strip_text(strip: _ThetaStrip, names: Sequence[str]) -> str:
     """A strip of a parameter, to read."""
-    at, name = strip.strip, called(names, strip.parameter)
+    at, name = strip.strip, _called(names, strip.parameter)
     if at == 0:
         return f"{name} is more than {-STRIPS[0]:g} sd below q's mean"
     if at == len(STRIPS):
@@ -760,10 +760,10 @@ def _tenths_figure(result: _MassInTheta) -> Drawn:
     learned = style.line(at, np.minimum(claimed, top), style.NULL, width=1.5)
     figure = style.figure(
         [learned, points],
-        x=style.Axis(
+        x=style.PlotAxis(
             "tenth of q's draws, by learned ratio", (0.5, len(tenths) + 0.5), ticks=at.tolist()
         ),
-        y=style.Axis("share of the truths", (0, top), percent=True),
+        y=style.PlotAxis("share of the truths", (0, top), percent=True),
         shapes=[style.hline(1 / len(tenths))],
     )
     return Drawn(
@@ -778,7 +778,7 @@ def _tenths_figure(result: _MassInTheta) -> Drawn:
 
 def _map(ratio_map: _RatioMap, scored: str, names: Sequence[str]) -> Drawn:
     frame = _FRAMES[ratio_map.frame]
-    labels = [called(names, which) for which in ratio_map.of]
+    labels = [_called(names, which) for which in ratio_map.of]
     where = "in q's sds around its mean" if ratio_map.frame == "sd" else "on their own axes"
     if len(labels) == 1:
         figure = _line_figure(ratio_map, f"{short_name(labels[0], _LONG)}, {frame}")
@@ -819,8 +819,8 @@ def _line_figure(ratio_map: _RatioMap, name: str) -> go.Figure:
             style.line(at[some], mean[some], style.P, hover="%{x:.3g}: %{y:.2f}"),
             marks,
         ],
-        x=style.Axis(name, (float(edges[0]), float(edges[-1]))),
-        y=style.Axis("learned log p/q", (-1.1 * reach, reach)),
+        x=style.PlotAxis(name, (float(edges[0]), float(edges[-1]))),
+        y=style.PlotAxis("learned log p/q", (-1.1 * reach, reach)),
         shapes=[style.hline(0)],
     )
 

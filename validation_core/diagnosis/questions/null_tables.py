@@ -447,7 +447,7 @@ class _TestBattery:
             unlearned: relabelling without learned scores, where it has been worked out before.
         """
         assert isinstance(upload.data, PosteriorTable)
-        data, places = upload.data, learning.kept(upload, seed)
+        data, places = upload.data, learning._kept(upload, seed)
         test = PosteriorTable(data.theta[places], data.x[places], data.q[places])
         by_score: dict[object, _Pooled] = dict(known or {})
         pools: list[_Pooled | None] = []
@@ -499,7 +499,7 @@ class _TestBattery:
         return [None if pool is None else by_pool[id(pool)] for pool in self.pools]
 
 
-def together(pvalue: Float, methods: Sequence[Method], tests: int) -> Float:
+def _together(pvalue: Float, methods: Sequence[Method], tests: int) -> Float:
     """The verdict's p-value (T,) of p-values (methods, T).
 
     Relabelling's own where it is among the methods; else the smallest, adjusted by Holm over so

@@ -15,7 +15,7 @@ from scipy.special import expit
 
 from validation_core import keys, sampling
 from validation_core.diagnosis import choice, learning, tasks
-from validation_core.diagnosis.claims import Claims, _column, called
+from validation_core.diagnosis.claims import Claims, _called, _column
 from validation_core.diagnosis.questions import in_theta
 from validation_core.diagnosis.questions.base import (
     LEVEL,
@@ -109,7 +109,7 @@ class Observation(Question["AtObservation"]):
             return ()
         at = _At.of(upload, where)
         # A row is looked at by networks that learnt from the other half.
-        second = not at.observed and at.row not in learning.kept(upload, seed)
+        second = not at.observed and at.row not in learning._kept(upload, seed)
         source = _LC2STFold(digest=upload.digest, second=bool(second))
         network = Training(source=source, recipe=_LC2STEnsemble(), seed=seed)
         studies = [at.study(upload, seed, network, "local")]
@@ -151,7 +151,7 @@ class Observation(Question["AtObservation"]):
         """A row for each parameter at the rows nearby, the worst first."""
         return [
             {
-                "parameter": called(names.theta, ranks.parameter),
+                "parameter": _called(names.theta, ranks.parameter),
                 "shift nearby, posterior sd": _interval_text(ranks.shift, "+"),
                 "spread of the truth / that of q": _interval_text(ranks.width),
             }
@@ -555,7 +555,7 @@ def _ball_at(
     localizer: Any, upload: Upload, seed: int, x: Array, draws: Array, truth: Array
 ) -> _LocalBall:
     """The ball of CoLT's localizer at x: q's mass in it, and the truth's at the rows nearby."""
-    table, rows = upload.data, learning.kept(upload, seed)
+    table, rows = upload.data, learning._kept(upload, seed)
     assert isinstance(table, PosteriorTable)
     distance = localizer.at()
     # The halves of the map's scene, whose draws are not copied.
@@ -629,7 +629,7 @@ class _LC2STFold(Specification, spec="lc2st_fold"):
                 "A local test learns from draws of q at each x; got two samples p and q, which "
                 "have none. Upload a table of theta, x and theta_q."
             )
-        return sampling.take(upload.data, learning.places(upload, seed)[second], most)
+        return sampling.take(upload.data, learning._places(upload, seed)[second], most)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -744,7 +744,7 @@ def _answer(local: _LocalAnswer, names: Sequence[str]) -> str:
     p = f"p {equals(test.pvalue)} from {test.nulls} null classifiers"
     if test.pvalue <= LEVEL:
         detail = (
-            f"by {called(names, test.parameter)}, q puts too much mass between "
+            f"by {_called(names, test.parameter)}, q puts too much mass between "
             f"{_ends(test.much)} and too little between {_ends(test.little)}. The learned "
             f"chance that a draw is the truth runs from {test.d_low:.2f} to "
             f"{test.d_high:.2f} over the middle 90% of q's draws; 0.5 is guessing."
@@ -769,7 +769,7 @@ def _unclaimed(local: _LocalAnswer, names: Sequence[str], claims: Claims, *, own
     return (
         f"Nothing is claimed against q here: {why}. By themselves, L-C2ST gives "
         f"p {equals(local.test.pvalue)} and the {nearby.rows} rows nearest in x "
-        f"p {equals(nearby.pvalue)}; among their parameters {called(names, worst.parameter)} "
+        f"p {equals(nearby.pvalue)}; among their parameters {_called(names, worst.parameter)} "
         f"differs most: shift {_interval_text(worst.shift, '+')} posterior sd, width "
         f"{_interval_text(worst.width)}."
     )
@@ -781,7 +781,7 @@ def _ends(ends: Sequence[float]) -> str:
 
 def _nearby_text(nearby: _Nearby, names: Sequence[str]) -> str:
     worst = nearby.worst[0]
-    name = called(names, worst.parameter)
+    name = _called(names, worst.parameter)
     rows = f"At the {nearby.rows} rows nearest in x"
     p = f"p {equals(nearby.pvalue)} against a q right at all of them, exact"
     detail = (
@@ -881,7 +881,7 @@ _LONG = 32  # letters of a name on an axis
 
 
 def _local_figures(test: _LocalTest, names: Sequence[str]) -> tuple[Drawn, ...]:
-    labels = [short_name(called(names, index), _LONG) for index in test.mapped]
+    labels = [short_name(_called(names, index), _LONG) for index in test.mapped]
     d, theta, null_d, t_null = (
         np.asarray(array, np.float64) for array in (test.d, test.theta, test.null_d, test.t_null)
     )
@@ -910,7 +910,7 @@ def _local_figures(test: _LocalTest, names: Sequence[str]) -> tuple[Drawn, ...]:
 
 
 def _ball_drawn(ball: _LocalBall, names: Sequence[str]) -> Drawn:
-    labels = [short_name(called(names, index), _LONG) for index in ball.mapped]
+    labels = [short_name(_called(names, index), _LONG) for index in ball.mapped]
     theta = np.asarray(ball.theta, np.float64)
     return Drawn(
         "CoLT's ball at this observation",
@@ -936,9 +936,9 @@ def _ball_figure(
                 style.bars(edges, counts, style.NULL, opacity=0.5),
                 style.bars(edges, inside_counts, color, opacity=0.8),
             ],
-            x=style.Axis(names[0], limits[0]),
+            x=style.PlotAxis(names[0], limits[0]),
             shapes=[style.vline(centre[0], color)],
-            y=style.Axis("q's draws", (0, 1.1 * float(max(counts.max(), 1)))),
+            y=style.PlotAxis("q's draws", (0, 1.1 * float(max(counts.max(), 1)))),
             extra={"barmode": "overlay"},
         )
     dots = [
@@ -962,8 +962,8 @@ def _ball_figure(
     }
     return style.figure(
         [*dots, star],
-        x=style.Axis(names[0], limits[0]),
-        y=style.Axis(names[1], limits[1]),
+        x=style.PlotAxis(names[0], limits[0]),
+        y=style.PlotAxis(names[1], limits[1]),
         height=320,
     )
 

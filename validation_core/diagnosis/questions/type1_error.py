@@ -28,8 +28,8 @@ from validation_core.diagnosis.questions.null_tables import (
     _SelfMadeTables,
     _TestBattery,
     _thinned,
+    _together,
     _trials_of,
-    together,
 )
 from validation_core.figures import style
 from validation_core.figures.outcome import Drawn, rank_histogram
@@ -124,7 +124,7 @@ class TypeIErrorStudy(TableStudy[_TypeIError], spec="checker"):
             pieces.append(battery.pvalues(piece, self.seed, "checker", i))
             report(sum(part.shape[1] for part in pieces) / count, {})
         pvalues = np.concatenate(pieces, axis=1)
-        adjusted = together(pvalues, eligible, len(eligible))
+        adjusted = _together(pvalues, eligible, len(eligible))
         *rates, verdict = (_rate(p, self.alpha, len(eligible) + 1) for p in (*pvalues, adjusted))
         return _TypeIError(
             trials=count,
@@ -289,11 +289,11 @@ def _rates(result: _TypeIError) -> Drawn:
             },
         ]
     ticks = {"tickvals": list(range(len(rows))), "ticktext": [row.title for row in rows]}
-    y = {**style.Axis("", (-0.6, len(rows) - 0.4)).layout(), **ticks, "showgrid": False}
+    y = {**style.PlotAxis("", (-0.6, len(rows) - 0.4)).layout(), **ticks, "showgrid": False}
     sheet = style.figure(
         traces,
-        x=style.Axis("share of tables rejected", (0, top), percent=True),
-        y=style.Axis("", (-0.6, len(rows) - 0.4)),
+        x=style.PlotAxis("share of tables rejected", (0, top), percent=True),
+        y=style.PlotAxis("", (-0.6, len(rows) - 0.4)),
         height=90 + _LINE * len(rows),
         shapes=[style.vline(result.alpha, style.NULL, dash="dash")],
         extra={"yaxis": y, "margin": {"l": 190, "r": 16, "t": 18, "b": 44}},

@@ -86,7 +86,7 @@ it passes on, needs nothing of this program. Beside tasks Dask says who the work
 """
 
 
-def answer(message: Mapping[str, Any], worker: Any) -> dict[str, Any]:
+def _answer(message: Mapping[str, Any], worker: Any) -> dict[str, Any]:
     """Run the task of a message, or say who this worker is where it holds none.
 
     Returns:

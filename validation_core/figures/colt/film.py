@@ -34,8 +34,8 @@ from validation_core.figures.marks import (
     Points,
     VLine,
     _Slider,
+    _text,
     over,
-    text,
 )
 from validation_core.localization import Maps, contours
 from validation_core.types import Array
@@ -96,7 +96,7 @@ def payload(maps: Maps, sight: Sight, watched: int) -> live.Payload:
             _course(maps, watched, theta.LINE_HEIGHT if univariate else 460),
             *([theta._line_path(maps, places)] if univariate else []),
         ],
-        headline=text(
+        headline=_text(
             f"{_kept(maps, kept_frame)} At step {{step}} the ranks are {{train}} from uniform on "
             "the training anchors, {held} on held-out ones.",
             step=over([f"{s:.0f}" for s in step], "frame"),

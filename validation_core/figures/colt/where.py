@@ -23,8 +23,8 @@ from validation_core.figures.marks import (
     _HLine,
     _Slider,
     _Text,
+    _text,
     over,
-    text,
 )
 from validation_core.localization import LocalRate, Maps, RateCurve, bend, local_rate
 from validation_core.types import Array
@@ -252,7 +252,7 @@ def _headline(maps: Maps, alpha: float) -> _Text:
     local = f" At {name} the truth puts {{share}} there{{says}}" if several else ""
     sure = _shares(maps, 1 - 0.05 / len(maps.x_at))
     says = [_says(u, low, high) for low, high in zip(sure.low, sure.high, strict=True)]
-    return text(
+    return _text(
         over_all + verdict + local,
         x=over(_place_labels(maps.x_at), "x"),
         share=over([_interval(*each) for each in zip(*here, strict=True)], "x"),

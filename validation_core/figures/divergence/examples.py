@@ -18,8 +18,8 @@ from validation_core.figures.marks import (
     VLine,
     _HLine,
     _Slider,
+    _text,
     over,
-    text,
 )
 from validation_core.figures.style import NULL, P, Q, method_style
 from validation_core.rng import stream
@@ -51,7 +51,7 @@ def meaning_payload() -> live.Payload:
             _pair_panel(shifted, "Same width, the mean off", _shift(shifted), 6),
             _pair_panel(narrow, "Same mean, q too narrow", _scale(narrow, wide), 4),
         ],
-        headline=text(
+        headline=_text(
             "{nats} nats are a mean that is {delta} sd off, or a width that is wrong by a factor "
             "of {ratio}.",
             nats=over(labels, "nats"),
@@ -139,7 +139,7 @@ def augmented_payload() -> live.Payload:
             )
         ],
         panels=[_bounds(exact, bound, estimates, marginal), _conditionals()],
-        headline=text(
+        headline=_text(
             "SKL(z) is {exact} nats; with this r, SKL(z, h) is {bound} nats, {more}. Algorithm 3 "
             "estimates {said}.",
             exact=size(exact),

@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 
 from validation_core.figures import style
 from validation_core.figures.outcome import Drawn
-from validation_core.figures.style import Axis, Trace
+from validation_core.figures.style import PlotAxis, Trace
 from validation_core.simulations import MS, Plan, curves
 from validation_core.simulations.curves import DivergenceCurve, PlanTerms
 from validation_core.types import Array, MethodStyle
@@ -36,13 +36,13 @@ def _tick_words(tick: float) -> str:
     return f"{times} × " * (times > 1) + f"10<sup>{exponent}</sup>".replace("-", "−")
 
 
-def _axis_along(curves: Sequence[DivergenceCurve], name: str) -> Axis:
+def _axis_along(curves: Sequence[DivergenceCurve], name: str) -> PlotAxis:
     """The axis of iterations or of M."""
     places = np.concatenate([curve.x for curve in curves])
     low, high = float(places.min()), float(places.max())
     room = (high / low) ** 0.07 if high > low else 2.0
     ticks = sorted(set(places))
-    return Axis(name, (low / room, high * room), log=True, ticks=_fewer(ticks, high / low))
+    return PlotAxis(name, (low / room, high * room), log=True, ticks=_fewer(ticks, high / low))
 
 
 def _fewer(ticks: Sequence[float], span: float) -> list[float]:
@@ -65,14 +65,14 @@ def _axis_foot(curves: Sequence[DivergenceCurve]) -> float:
     return min(low, _NOTHING) if nothing else low
 
 
-def _axis_up(curves: Sequence[DivergenceCurve]) -> Axis:
+def _axis_up(curves: Sequence[DivergenceCurve]) -> PlotAxis:
     """The axis of the divergence, with room below its foot and for crosses at its top."""
     low = _axis_foot(curves)
     ends = np.concatenate([[*c.found.mean, *c.found.high] for c in curves])
     top = min(max(float(ends[np.isfinite(ends)].max(initial=0.0)), 10 * low), _LARGEST)
     span = np.log10(top / low)
     limits = low * 10 ** (-_BELOW * span), top * 10 ** (_ABOVE * span)
-    return Axis("SKL, nats", limits, log=True, ticks=_ticks(low, top))
+    return PlotAxis("SKL, nats", limits, log=True, ticks=_ticks(low, top))
 
 
 def _ticks(low: float, top: float) -> list[float]:
@@ -87,7 +87,9 @@ def _ticks(low: float, top: float) -> list[float]:
 _BETWEEN_LINES = 0.018  # of the axis' length, between the algorithms at one place
 
 
-def _traces(curves: Sequence[DivergenceCurve], x: Axis, y: Axis, along: str) -> Iterator[Trace]:
+def _traces(
+    curves: Sequence[DivergenceCurve], x: PlotAxis, y: PlotAxis, along: str
+) -> Iterator[Trace]:
     foot, (floor, roof) = _axis_foot(curves), y.limits
     top = roof / (roof / floor) ** 0.04
     step = (x.limits[1] / x.limits[0]) ** _BETWEEN_LINES
@@ -249,7 +251,7 @@ class _SubplotPlace(NamedTuple):
     def refs(self) -> dict[str, str]:
         return {"xaxis": f"x{self.number}", "yaxis": f"y{self.number}"}
 
-    def layout(self, x: Axis, y: Axis, *, first: bool) -> dict[str, object]:
+    def layout(self, x: PlotAxis, y: PlotAxis, *, first: bool) -> dict[str, object]:
         up = {**y.layout(), "ticktext": [_tick_words(tick) for tick in y.ticks or ()]}
         if not first:
             up["title"] = {"text": ""}

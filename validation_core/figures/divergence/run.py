@@ -26,8 +26,8 @@ from validation_core.figures.marks import (
     _HLine,
     _Over,
     _Slider,
+    _text,
     over,
-    text,
 )
 from validation_core.figures.style import NULL, OBSERVED, P, Q, method_style
 from validation_core.rng import stream
@@ -62,7 +62,7 @@ def terms_payload(terms: TermSpread) -> live.Payload:
             )
         ],
         panels=[_histogram(terms), _null(terms)],
-        headline=text(
+        headline=_text(
             "At M = {m}, {said}", m=over(list(map(str, MS)), "m"), said=over(sentences, "m")
         ),
     )
@@ -237,7 +237,11 @@ def datasets_payload(
                 ends=("smallest d", "largest d"),
             )
         ],
-        panels=[picture(run, result, numbers, posterior, pair), order(numbers), written(numbers)],
+        panels=[
+            _picture(run, result, numbers, posterior, pair),
+            _order(numbers),
+            _written(numbers),
+        ],
         columns=3,
     )
 
@@ -275,7 +279,7 @@ _HIDDEN = 0.05  # of half the frame: about the size of a mark
 _EDGE = 1.06  # half the picture, in half widths of the frame
 
 
-def picture(
+def _picture(
     run: InferenceRun,
     result: RunResult,
     numbers: DatasetTerms,
@@ -410,7 +414,7 @@ def _tiny(points: Array, half: Array) -> NDArray[np.bool_]:
 _NUMBERS_AT = 0.66, 1.0
 
 
-def written(numbers: DatasetTerms) -> Panel:
+def _written(numbers: DatasetTerms) -> Panel:
     """Algorithm 1 as a small table that follows the slider k."""
     rows = [(0.62, "log p − log q", "", numbers.weights)]
     if np.isfinite(numbers.log_q[numbers.places]).any():
@@ -469,7 +473,7 @@ def _says(d: float) -> str:
     return f"p / q is {size} times as large {side[0]} as {side[1]}."
 
 
-def order(numbers: DatasetTerms) -> Panel:
+def _order(numbers: DatasetTerms) -> Panel:
     """All d from the smallest to the largest; a press chooses one."""
     d = numbers.d[numbers.places]
     axis = scale(d)

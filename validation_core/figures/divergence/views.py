@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from validation_core.bayes.inference import Inference
 from validation_core.figures import live, style
 from validation_core.figures.divergence.nats import _tick, size
-from validation_core.figures.marks import Axis, Line, Mark, Panel, Points, _Slider, over, text
+from validation_core.figures.marks import Axis, Line, Mark, Panel, Points, _Slider, _text, over
 from validation_core.simulations import MS, Plan, Summary, Terms, summary, tested
 from validation_core.types import Array
 
@@ -54,10 +54,10 @@ def _prefixes(datasets: int) -> tuple[int, ...]:
     return (*(k for k in PREFIXES if k < datasets), datasets)
 
 
-def look(inference: Inference) -> tuple[str, str, str]:
+def _look(inference: Inference) -> tuple[str, str, str]:
     """Colour, dash and symbol; a variant has its algorithm's colour."""
     name = inference.name.removesuffix("_clipped")
-    color, dash, symbol = live.look(style._algorithm_style(name))
+    color, dash, symbol = live._look(style._algorithm_style(name))
     return (color, dash, symbol) if name == inference.name else (color, "1 3", "ring")
 
 
@@ -69,7 +69,7 @@ def _along_iterations(plan: Plan, terms: Mapping[tuple[int, int], Terms]) -> Pan
         numbers, lost = _over_prefixes(of.d[:, [MS.index(m) for m in own]], of.done)
         return _SummaryCurve(
             inference.label,
-            *look(inference),
+            *_look(inference),
             Summary(*(v.transpose(2, 0, 1) for v in numbers)),
             lost.transpose(2, 0, 1),
             np.broadcast_to(of.done, (len(MS), len(of.done))),
@@ -87,7 +87,7 @@ def _along_m(plan: Plan, terms: Mapping[tuple[int, int], Terms]) -> Panels:
         done = np.repeat(of.done[:, None], len(MS), 1)
         return _SummaryCurve(
             inference.label,
-            *look(inference),
+            *_look(inference),
             *_by_iterations(numbers, lost),
             done,
             _prefixes(plan.datasets),
@@ -112,7 +112,7 @@ def _along_training(plan: Plan, terms: Mapping[tuple[int, int], Terms]) -> Panel
             [
                 _SummaryCurve(
                     label,
-                    *live.look(style._algorithm_style(name)),
+                    *live._look(style._algorithm_style(name)),
                     *_by_iterations(*of),
                     ran,
                     first,
@@ -159,7 +159,7 @@ Place = tuple[int, int, int]
 """Positions of the two sliders, and along the curve."""
 
 
-def interval(line: _SummaryCurve, at: Place, more: str = "") -> str:
+def _interval(line: _SummaryCurve, at: Place, more: str = "") -> str:
     """A mean with its interval."""
     mean, low, high = (float(getattr(line.numbers, name)[at]) for name in ("mean", "low", "high"))
     if max(abs(mean), abs(low), abs(high)) < _ROUNDING:
@@ -167,7 +167,7 @@ def interval(line: _SummaryCurve, at: Place, more: str = "") -> str:
     return f"{size(mean)} nats (95% interval {size(low)} to {size(high)}{more})"
 
 
-def answer(titles: Sequence[str], panels: Panels, at: Place) -> str:
+def _answer(titles: Sequence[str], panels: Panels, at: Place) -> str:
     """The means nearest to 0 and farthest, and whose, at one position of the sliders.
 
     Means of different models, often with wide intervals: which q is nearer is left open.
@@ -193,10 +193,10 @@ def answer(titles: Sequence[str], panels: Panels, at: Place) -> str:
 def _away(line: _SummaryCurve, at: Place) -> str:
     """How far, and by how many data sets it is so."""
     most = f"; most of it from one data set, the median is {_median(line, at)}"
-    return interval(line, at, most if _dominated(line, at) else "")
+    return _interval(line, at, most if _dominated(line, at) else "")
 
 
-def caption(
+def _caption(
     lines: Sequence[_SummaryCurve], places: Sequence[int], unit: str, a: int, p: int
 ) -> str:
     """What a panel shows at one position of its sliders: its best mean, gaps, what is left."""
@@ -208,7 +208,7 @@ def caption(
         best = lines[int(np.nanargmin(np.abs(mean[:, x])))]
         where = f"M = {places[x]}" if unit == "M" else f"{places[x]:,} {unit}"
         whose = f"Mean nearest to 0 at {where}, of {best.label}" if lines[1:] else f"At {where}"
-        sentences = [f"{whose}: {interval(best, (a, p, x))}.", *_carried(lines, (a, p, x), where)]
+        sentences = [f"{whose}: {_interval(best, (a, p, x))}.", *_carried(lines, (a, p, x), where)]
     if gaps := [_gap(line, places, unit, a, p) for line in lines if line.lost[a, p].any()]:
         sentences.append(f"No q, hence a gap: {'; '.join(gaps)}.")
     if left := sum(int((~line.done[a]).sum()) for line in lines):
@@ -263,7 +263,7 @@ _APART = 0.012  # of the axis: intervals do not hide one another
 def payload(view: str, plan: Plan, terms: Mapping[tuple[int, int], Terms]) -> live.Payload:
     """A view of what has run: "iterations", "weighted" or "trained"."""
     along = {"iterations": _along_iterations, "weighted": _along_m, "trained": _along_training}
-    return draw(view, plan, along[view](plan, terms))
+    return _draw(view, plan, along[view](plan, terms))
 
 
 def there(terms: Mapping[tuple[int, int], Terms]) -> bytes:
@@ -271,7 +271,7 @@ def there(terms: Mapping[tuple[int, int], Terms]) -> bytes:
     return np.packbits(np.concatenate([terms[place].done for place in sorted(terms)])).tobytes()
 
 
-def draw(view: str, plan: Plan, panels: Panels) -> live.Payload:
+def _draw(view: str, plan: Plan, panels: Panels) -> live.Payload:
     """A view at every position of its two sliders."""
     titles = [model.label for model in plan.models]
     first, second = _slider(view, plan), _data_sets(plan)
@@ -280,7 +280,7 @@ def draw(view: str, plan: Plan, panels: Panels) -> live.Payload:
     unit = "iterations" if view == "iterations" else "M"
     a, p = len(first.grid), len(second.grid)
     ends = [_end(panels, i) for i in range(a)]
-    answers = [[answer(titles, panels, (i, j, ends[i])) for j in range(p)] for i in range(a)]
+    answers = [[_answer(titles, panels, (i, j, ends[i])) for j in range(p)] for i in range(a)]
     here = [f"{places[end]:,}" for end in ends]
     names = first.name, "k"
     return live._payload(
@@ -289,7 +289,7 @@ def draw(view: str, plan: Plan, panels: Panels) -> live.Payload:
             _panel(title, lines, places, unit, names)
             for title, lines in zip(titles, panels, strict=True)
         ],
-        headline=text(
+        headline=_text(
             "After {iterations} iterations, over {k} data sets and with M = {m}: {answer}",
             iterations=over(here if unit == "iterations" else at_first, names[0]),
             k=over(at_second, "k"),
@@ -372,7 +372,7 @@ def _panel(
             Points(x, y, low=down, high=up, color=line.color, symbol=line.symbol, size=6),
         ]
     a, p, _ = lines[0].numbers.mean.shape
-    captions = [[caption(lines, places, unit, i, j) for j in range(p)] for i in range(a)]
+    captions = [[_caption(lines, places, unit, i, j) for j in range(p)] for i in range(a)]
     decades = np.arange(low, high + 1, -(-(high - low) // 5))
     return Panel(
         marks,

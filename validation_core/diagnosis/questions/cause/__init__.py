@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.diagnosis.choice import _unusable
-from validation_core.diagnosis.claims import Claims, called
+from validation_core.diagnosis.claims import Claims, _called
 from validation_core.diagnosis.questions.base import (
     LEVEL,
     Json,
@@ -523,7 +523,7 @@ def _strength(strength: _Strength) -> str:
 
 def _finding_text(finding: _Finding, names: Sequence[str]) -> str:
     """One finding as a sentence."""
-    return _FINDINGS[finding.what](finding, [called(names, i) for i in finding.at])
+    return _FINDINGS[finding.what](finding, [_called(names, i) for i in finding.at])
 
 
 FAULTS: Mapping[Fault, str] = {
@@ -708,7 +708,7 @@ def _finding_cells(finding: _Finding | None, names: Sequence[str]) -> Row:
         return {}
     return {
         "evidence": KINDS[finding.what],
-        "of": ", ".join(called(names, i) for i in finding.at),
+        "of": ", ".join(_called(names, i) for i in finding.at),
         "value": round(finding.value, 4),
         "95% interval": f"{finding.low:.4g} to {finding.high:.4g}",
         "if q were right": "" if finding.right is None else round(finding.right, 4),
@@ -760,12 +760,12 @@ def _weights_figure(result: _LikelyCause) -> Drawn:
         "customdata": [TITLES[candidate.cause] for candidate in causes],
         "hovertemplate": "%{customdata}: %{x:.1%}<extra></extra>",
     }
-    axis = style.Axis("", (-0.6, len(causes) - 0.4))
+    axis = style.PlotAxis("", (-0.6, len(causes) - 0.4))
     names = [candidate.cause.replace("_", " ") for candidate in causes]
     ticks = {"tickvals": list(range(len(causes))), "ticktext": names}
     sheet = style.figure(
         [bars],
-        x=style.Axis("weight", (0, 1), percent=True),
+        x=style.PlotAxis("weight", (0, 1), percent=True),
         y=axis,
         height=70 + _LINE * len(causes),
         extra={
@@ -795,7 +795,7 @@ def _plane(result: _LikelyCause) -> Drawn:
     pad = 0.08 * np.maximum(high - low, 1e-6)
     low, high = np.minimum(low - pad, -pad), np.maximum(high + pad, pad)
     axes = [
-        style.Axis(label, (float(low[i]), float(high[i])))
+        style.PlotAxis(label, (float(low[i]), float(high[i])))
         for i, label in enumerate(("first direction", "second direction"))
     ]
     sheet = style.figure(

@@ -14,7 +14,7 @@ from scipy.special import ndtri
 
 from validation_core import scores as scoring
 from validation_core.diagnosis import choice, learning
-from validation_core.diagnosis.claims import Claims, _column, called
+from validation_core.diagnosis.claims import Claims, _called, _column
 from validation_core.diagnosis.questions.base import (
     LEVEL,
     Json,
@@ -375,7 +375,7 @@ def _contrast(place: _OverXPlace) -> float:
     return 0.0 if inside is None or outside is None else abs(inside - outside)
 
 
-class _Inputs(NamedTuple):
+class _OverXInputs(NamedTuple):
     """What a test is told: features of n rows, where they lie, and their coordinates."""
 
     name: str
@@ -412,7 +412,7 @@ class OverXStudy(TableStudy[_ErrorsOverX], spec="over_x"):
         if not self.learned:
             return _over_x(upload, self.seed, self.nulls, self.families, report=report)
         (network,) = self.networks(store, report)
-        table, rows = upload.data, learning.kept(upload, self.seed)
+        table, rows = upload.data, learning._kept(upload, self.seed)
         assert isinstance(table, PosteriorTable)
         kept_back = aside(upload.k, table.x.shape[1])
         count = max(1, min(_CLASSIFIED // sum(upload.dims), _SCORED // len(rows)))
@@ -423,7 +423,7 @@ class OverXStudy(TableStudy[_ErrorsOverX], spec="over_x"):
         feature_set = scan._of_scores(read.truth[0], read.draws[0], self.seed)
         at = coordinates(table.x, *moments(table.q[:, :kept_back]))
         at = at._replace(values=at.values[rows])
-        inputs = _Inputs("learned", feature_set, at, _plane(few.x), rows)
+        inputs = _OverXInputs("learned", feature_set, at, _plane(few.x), rows)
         return _scanned(inputs, upload, self.seed, self.nulls, self.families, report)
 
 
@@ -455,7 +455,7 @@ def _over_x(
         int(chosen[column]) if kind == "mean" else column
         for kind, column in zip(at.kinds, at.which, strict=True)
     )
-    inputs = _Inputs("ranks", feature_set, at._replace(which=which), _plane(few.x), rows)
+    inputs = _OverXInputs("ranks", feature_set, at._replace(which=which), _plane(few.x), rows)
     return _scanned(inputs, upload, seed, nulls, families, report)
 
 
@@ -466,7 +466,7 @@ def _plane(x: Array) -> Array | None:
 
 
 def _scanned(
-    inputs: _Inputs, upload: Upload, seed: int, nulls: int, families: int, report: Report
+    inputs: _OverXInputs, upload: Upload, seed: int, nulls: int, families: int, report: Report
 ) -> _ErrorsOverX:
     """The tests of these features, and what the worst of them look like."""
     over = scan._windows(inputs.at.values, stream(seed, "over x", "discs"), inputs.plane)
@@ -530,7 +530,7 @@ def _beyond(kind: Kind, raw: Array, k: int) -> _Beyond | None:
 
 
 def _places(
-    inputs: _Inputs,
+    inputs: _OverXInputs,
     over: scan._Windows,
     tests: tuple[scan._ScanTest, scan._ScanTest],
     families: int,
@@ -568,7 +568,7 @@ def _places(
     return tuple(places)
 
 
-def _typical(inputs: _Inputs, c: int, inside: NDArray[np.bool_]) -> int:
+def _typical(inputs: _OverXInputs, c: int, inside: NDArray[np.bool_]) -> int:
     """The row of the upload in the middle of a region."""
     within = np.flatnonzero(inside) if inside.any() else np.arange(len(inside))
     if c < len(inputs.at.kinds):
@@ -583,7 +583,7 @@ def _along(at: XCoordinates, c: int) -> tuple[str, int]:
     return (at.kinds[c], at.which[c]) if c < len(at.kinds) else ("plane", -1)
 
 
-def _picture(inputs: _Inputs, kind: Kind, raw: Array, c: int) -> _OverXCurve | _OverXHeat:
+def _picture(inputs: _OverXInputs, kind: Kind, raw: Array, c: int) -> _OverXCurve | _OverXHeat:
     if c < len(inputs.at.kinds):
         values = inputs.at.values[:, c]
         at, weights = smoothing.line(values)
@@ -637,7 +637,7 @@ def _coordinate_text(place: _OverXPlace, names: Sequence[str], x_names: Sequence
     if along == "component":
         return f"principal component {which + 1} of x"
     if along == "mean":
-        return f"q's mean of {called(names, which)}"
+        return f"q's mean of {_called(names, which)}"
     if along == "plane":
         return f"({_column(0, x_names)}, {_column(1, x_names)})"
     return _column(which, x_names)
@@ -647,7 +647,7 @@ def _feature_text(place: _OverXPlace, names: Sequence[str]) -> str:
     """What is off, to read."""
     if place.kind == "learned":
         return "score of the truth"
-    return f"{place.kind} of {called(names, place.parameter)}"
+    return f"{place.kind} of {_called(names, place.parameter)}"
 
 
 def _region_text(place: _OverXPlace, names: Sequence[str], x_names: Sequence[str] = ()) -> str:
@@ -699,7 +699,7 @@ def _off(what: _OverXPlace | _Overall, estimate: _FeatureSize, names: Sequence[s
     if what.kind == "learned":
         off = _size_text("learned", estimate)
         return f"the truth's score lies {off} sd from where q's draws' lie"
-    whose = f"q's {called(names, what.parameter)}"
+    whose = f"q's {_called(names, what.parameter)}"
     if what.kind == "shift":
         side = "low" if estimate.value >= 0 else "high"
         return f"{whose} sits {_unsigned(estimate)} posterior sd too {side}"
@@ -901,8 +901,8 @@ def _curve(kind: Kind, curve: _OverXCurve, along: str) -> go.Figure:
             style.line(at, value, color, hover="%{x:.3g}: %{y:.2f}"),
             marks,
         ],
-        x=style.Axis(along, (float(at[0]) - 0.02 * width, float(at[-1]) + 0.02 * width)),
-        y=style.Axis(_AXES[kind], (bottom - spare, top + spare)),
+        x=style.PlotAxis(along, (float(at[0]) - 0.02 * width, float(at[-1]) + 0.02 * width)),
+        y=style.PlotAxis(_AXES[kind], (bottom - spare, top + spare)),
         shapes=[style.hline(middle)],
     )
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from validation_core import statistics
 from validation_core.diagnosis.choice import obstacle as cannot
-from validation_core.diagnosis.claims import called
+from validation_core.diagnosis.claims import _called
 from validation_core.diagnosis.questions.base import (
     Interval,
     Json,
@@ -39,8 +39,8 @@ from validation_core.diagnosis.questions.sensitivity import search
 from validation_core.diagnosis.questions.sensitivity.search import (
     POWER,
     _informative,
-    _PowerCurve,
     _PowerExperiment,
+    _SearchCurve,
     _smallest_of,
     _verdicts,
 )
@@ -302,9 +302,9 @@ class _SensitivityStudy(TableStudy[_Sensitivity], spec="sensitivity"):
         tests = sum(cannot(method, upload) is None for method in self.methods)
         earlier = self._earlier(store)
         if earlier is None:
-            curve, ratio = _PowerCurve(experiment, tests, self.alpha), None
+            curve, ratio = _SearchCurve(experiment, tests, self.alpha), None
         else:
-            curve = _PowerCurve(experiment, tests, self.alpha, earlier.strengths, earlier.pvalues)
+            curve = _SearchCurve(experiment, tests, self.alpha, earlier.strengths, earlier.pvalues)
             ratio = earlier.ratio
         ratio = self._ask(curve, ratio, report)
         return _Sensitivity(
@@ -330,7 +330,7 @@ class _SensitivityStudy(TableStudy[_Sensitivity], spec="sensitivity"):
         assert stored is not None
         return stored.injections[0]
 
-    def _ask(self, curve: _PowerCurve, ratio: float | None, report: Report) -> float | None:
+    def _ask(self, curve: _SearchCurve, ratio: float | None, report: Report) -> float | None:
         """Evaluate this stage's tests; how many times the rows half of what is found takes."""
 
         def tell(fraction: float) -> None:
@@ -347,7 +347,7 @@ class _SensitivityStudy(TableStudy[_Sensitivity], spec="sensitivity"):
             search._by_localizer(curve, now)
         return ratio
 
-    def _injection(self, curve: _PowerCurve, ratio: float | None) -> _InjectionPower:
+    def _injection(self, curve: _SearchCurve, ratio: float | None) -> _InjectionPower:
         experiment, injection = curve.experiment, curve.experiment.injection
         strengths, size = tuple(curve.strengths.tolist()), _smallest(curve)
         ran = np.any(~np.isnan(curve.pvalues), axis=(0, 2))  # (M,)
@@ -377,7 +377,7 @@ class _SensitivityStudy(TableStudy[_Sensitivity], spec="sensitivity"):
         )
 
 
-def _ratio(curve: _PowerCurve) -> float | None:
+def _ratio(curve: _SearchCurve) -> float | None:
     """How many times the rows half of what ranks find takes; None where only the law says."""
     methods = [method for method in curve.experiment.methods if method.stage == "ranks"]
     # Relabelling is not of ranks alone: rows that are drawn again would repeat their x.
@@ -401,7 +401,7 @@ def _nats(
     return _InjectedNats(tuple(map(of, strengths)), Interval(*map(of, size)))
 
 
-def _verdict_powers(curve: _PowerCurve) -> tuple[_VerdictPower | None, ...]:
+def _verdict_powers(curve: _SearchCurve) -> tuple[_VerdictPower | None, ...]:
     methods, keep = curve.experiment.methods, _counts(curve)[2]
     powers = [_power(_verdicts(p, methods, curve.tests, curve.alpha)) for p in curve.pvalues]
     return tuple(
@@ -410,7 +410,7 @@ def _verdict_powers(curve: _PowerCurve) -> tuple[_VerdictPower | None, ...]:
     )
 
 
-def _method_powers(curve: _PowerCurve) -> tuple[_MethodPower, ...]:
+def _method_powers(curve: _SearchCurve) -> tuple[_MethodPower, ...]:
     return tuple(
         _MethodPower(
             method.name,
@@ -431,7 +431,7 @@ def _power(rejected: NDArray[np.bool_]) -> _Power | None:
     return _Power(count, n, count / n, float(low), float(high))
 
 
-def _counts(curve: _PowerCurve) -> tuple[Array, Array, NDArray[np.bool_]]:
+def _counts(curve: _SearchCurve) -> tuple[Array, Array, NDArray[np.bool_]]:
     """Verdicts that reject and trials at each strength (L,), and which strengths tell."""
     pvalues = curve.pvalues
     methods = curve.experiment.methods
@@ -442,7 +442,7 @@ def _counts(curve: _PowerCurve) -> tuple[Array, Array, NDArray[np.bool_]]:
     return counts, trials, _informative(tests_run, counts / np.maximum(trials, 1)) & (trials > 0)
 
 
-def _smallest(curve: _PowerCurve) -> Interval:
+def _smallest(curve: _SearchCurve) -> Interval:
     """The smallest strength that the verdict finds, and its interval, as strengths."""
     zero = search._neutral(curve.experiment.injection.strengths)
     counts, trials, keep = _counts(curve)
@@ -515,7 +515,7 @@ def _where(injection: _InjectionPower, result: _Sensitivity, names: Sequence[str
         return "two parameters, drawn at random"
     if injection.parameter is None:
         return "one parameter, drawn at random in each table"
-    return f"one parameter ({called(names, injection.parameter)}, drawn at random)"
+    return f"one parameter ({_called(names, injection.parameter)}, drawn at random)"
 
 
 def _sentence(injection: _InjectionPower, result: _Sensitivity, names: Sequence[str]) -> str:
@@ -673,10 +673,10 @@ def _curves(injection: _InjectionPower, result: _Sensitivity) -> Drawn:
     ticks = [float(t) for t in np.outer(decades, [1, 3]).ravel() if sizes[0] <= t <= sizes[-1]]
     sheet = style.figure(
         traces,
-        x=style.Axis(
+        x=style.PlotAxis(
             f"{injection.unit}{beyond}", (sizes[0], sizes[-1]), log=True, ticks=ticks or None
         ),
-        y=style.Axis("found", (0, 1.02), percent=True),
+        y=style.PlotAxis("found", (0, 1.02), percent=True),
         height=_HEIGHT,
         shapes=shapes,
         extra={

@@ -27,8 +27,8 @@ from validation_core.diagnosis.questions.null_tables import (
     _Pooled,
     _SelfMadeTables,
     _TestBattery,
+    _together,
     _trials_of,
-    together,
 )
 from validation_core.methods.base import Method
 from validation_core.rng import stream
@@ -141,7 +141,7 @@ class _PowerExperiment:
         return out
 
 
-class _PowerCurve:
+class _SearchCurve:
     """What has been asked so far: p-values by strength, method and trial, strengths ascending."""
 
     def __init__(
@@ -215,7 +215,7 @@ def _verdicts(
     """
     mask = ~np.isnan(pvalues).all(axis=0)
     known = np.where(np.isnan(pvalues), 1.0, pvalues)[:, mask]
-    return together(known, methods, tests) <= alpha
+    return _together(known, methods, tests) <= alpha
 
 
 POWER = 0.8
@@ -320,7 +320,7 @@ def _between(low: float, high: float, zero: float) -> float:
     return zero + float(np.sqrt((low - zero) * (high - zero)))
 
 
-def _by_ranks(curve: _PowerCurve, methods: Sequence[Method], tell: Tell) -> None:
+def _by_ranks(curve: _SearchCurve, methods: Sequence[Method], tell: Tell) -> None:
     """Ask the tests that train no network: few trials everywhere, all where power is near 80%."""
     if not methods:
         return
@@ -341,7 +341,7 @@ def _by_ranks(curve: _PowerCurve, methods: Sequence[Method], tell: Tell) -> None
     _halve(curve, methods, low, high)
 
 
-def _by_classifier(curve: _PowerCurve, methods: Sequence[Method], tell: Tell) -> None:
+def _by_classifier(curve: _SearchCurve, methods: Sequence[Method], tell: Tell) -> None:
     """Ask the tests of a classifier, from what is not clearly found downwards, then between."""
     if not methods:
         return
@@ -368,7 +368,7 @@ def _by_classifier(curve: _PowerCurve, methods: Sequence[Method], tell: Tell) ->
     _halve(curve, everything, low, high)
 
 
-def _by_localizer(curve: _PowerCurve, methods: Sequence[Method]) -> None:
+def _by_localizer(curve: _SearchCurve, methods: Sequence[Method]) -> None:
     """Ask the tests of a localizer, dear to train, at the strongest defect that is not found."""
     experiment = curve.experiment
     open_ = [
@@ -381,14 +381,14 @@ def _by_localizer(curve: _PowerCurve, methods: Sequence[Method]) -> None:
         curve.evaluate(open_[-1], everything, experiment.batches)
 
 
-def _asked_of(curve: _PowerCurve, methods: Sequence[Method]) -> tuple[Method, ...]:
+def _asked_of(curve: _SearchCurve, methods: Sequence[Method]) -> tuple[Method, ...]:
     """The methods that have been asked anywhere."""
     rows = [~np.isnan(pvalues).all(-1) for pvalues in curve.pvalues_at.values()]
     mask = np.any(rows, axis=0) if rows else np.zeros(len(methods), bool)
     return tuple(method for method, yes in zip(methods, mask, strict=True) if yes)
 
 
-def _bracket(curve: _PowerCurve, strengths: Sequence[float]) -> tuple[float | None, float | None]:
+def _bracket(curve: _SearchCurve, strengths: Sequence[float]) -> tuple[float | None, float | None]:
     """The weakest strength from which on all are found, and the one below it."""
     low: float | None = None
     for i, strength in reversed(list(enumerate(strengths))):
@@ -399,7 +399,7 @@ def _bracket(curve: _PowerCurve, strengths: Sequence[float]) -> tuple[float | No
 
 
 def _halve(
-    curve: _PowerCurve, methods: Sequence[Method], low: float | None, high: float | None
+    curve: _SearchCurve, methods: Sequence[Method], low: float | None, high: float | None
 ) -> None:
     if low is None or high is None:
         return
@@ -410,7 +410,7 @@ def _halve(
         low, high = (low, middle) if curve.power(middle) >= POWER else (middle, high)
 
 
-def _times_the_rows(curve: _PowerCurve, methods: Sequence[Method], size: float) -> float | None:
+def _times_the_rows(curve: _SearchCurve, methods: Sequence[Method], size: float) -> float | None:
     """How many times the rows a defect of half this size takes; None if more than 8 times.
 
     Ranks of rows are drawn again, with replacement and from all trials, into longer tables. Only
@@ -446,7 +446,7 @@ def _times_the_rows(curve: _PowerCurve, methods: Sequence[Method], size: float) 
 
 
 def _resampled(
-    battery: _TestBattery, ranks: Sequence[Float], times: float, curve: _PowerCurve
+    battery: _TestBattery, ranks: Sequence[Float], times: float, curve: _SearchCurve
 ) -> float:
     """Power of the verdict on tables so many times as long, by these tests alone."""
     experiment = curve.experiment
@@ -455,7 +455,7 @@ def _resampled(
     step, rejected = max(1, int(_NUMBERS / columns)), 0
     for first in range(0, _TABLES, step):
         p = _longer(battery, ranks, times, min(step, _TABLES - first), rng)
-        rejected += int((together(p, battery.methods, curve.tests) <= curve.alpha).sum())
+        rejected += int((_together(p, battery.methods, curve.tests) <= curve.alpha).sum())
     return rejected / _TABLES
 
 
