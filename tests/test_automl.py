@@ -315,7 +315,7 @@ def test_folds_of_a_table_share_no_x():
     table = sampling.table(GAUSSIAN, GAMMA, 40, 3, stream(25))
     made = Witness().of_table(table, stream(26))
     assert (len(made.p), len(made.q)) == (40, 120)
-    asked = witness.regressed(made, *witness._scaling(made), stream(27))
+    asked = witness._regressed(made, *witness._scaling(made), stream(27))
     for i in range(40):
         assert len({asked.fold[i], *asked.fold[40 + 3 * i : 43 + 3 * i]}) == 1
     np.testing.assert_array_equal(np.bincount(asked.fold[:40]), [8] * 5)
@@ -400,7 +400,7 @@ def test_products_give_way_to_random_squares(monkeypatch):
 def test_a_stored_member_is_the_one_whose_folds_were_judged(name):
     """It fits the rows that it learnt from better than the folds were predicted, in their way."""
     rows = Witness(n=500).sample(GAUSSIAN, GAMMA, stream(40))
-    asked = witness.regressed(rows, *witness._scaling(rows), stream(41))
+    asked = witness._regressed(rows, *witness._scaling(rows), stream(41))
     member = witness_training.MEMBERS[name]
     fit = member.fit(asked, stream(42))
     own = member.predict(fit.arrays, asked.z)
