@@ -587,7 +587,13 @@ Columns = tuple[int, ...]
 
 @dataclass(frozen=True)
 class _Direction:
-    """One g: a product of standardised parameters, its sign and the parameters (one or two)."""
+    """One g: a product of standardised parameters, its sign and the parameters (one or two).
+
+    Which draw of a row plays the truth is chosen with chance proportional to exp(tau g(theta)), g
+    standardised within x. The truth is then one of q's draws, never moved, and its law differs
+    from that of the others by exactly KL = mean_i sum_j pi_ij log(K pi_ij) nats, whatever q is:
+    no density is needed, and no shape of q is assumed.
+    """
 
     columns: Columns
     sign: float = 1.0

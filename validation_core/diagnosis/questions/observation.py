@@ -634,7 +634,10 @@ class _LC2STFold(Specification, spec="lc2st_fold"):
 
 @dataclass(frozen=True, kw_only=True)
 class _LC2STEnsemble(Recipe, spec="lc2st_ensemble"):
-    """How a table's local classifiers are trained: as `LC2STClassifier`, with x in few numbers."""
+    """How a table's local classifiers are trained: as `LC2STClassifier`, with x in few numbers.
+
+    Linhart, Gramfort, Rodrigues (2023), L-C2ST: the null classifiers serve every observation.
+    """
 
     local: LC2STClassifier = _RECIPE
 

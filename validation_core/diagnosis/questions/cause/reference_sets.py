@@ -1,4 +1,11 @@
-"""A table's features beside those of reference sets: null and injected tables of its own draws."""
+"""A table's features beside those of reference sets: null and injected tables of its own draws.
+
+A defect of one name comes in several shapes: biases lie along whitened directions, with q's mean,
+with x, or as if x were misread; correlations are wrong along one direction or altogether; modes
+are missing, spurious or blurred. Features are counted in sd of the null tables, compressed so
+that strong and weak defects of one kind lie on one line, and decorrelated by how injected tables
+of one shape and strength scatter.
+"""
 
 from __future__ import annotations
 

@@ -43,7 +43,15 @@ Kind = Literal["shift", "width", "learned"]
 
 
 class _OverXFeatures(NamedTuple):
-    """Scores of the truth, and of the draws that may stand in for it."""
+    """Scores of the truth, and of the draws that may stand in for it.
+
+    u is the randomised rank of the truth among q's K draws and itself, uniform at every x if q is
+    right. Three scores of it are standard normal then:
+
+        shift   Phi^-1(u): above 0 where the truth lies above q's draws, so that q sits too low
+        width   Phi^-1(|2 u - 1|): above 0 where the truth lies in q's tails, so q is too narrow
+        learned Phi^-1(u) of its rank under a classifier's logit: above 0 where it is noticed
+    """
 
     scores: NDArray[np.float32]
     """(F, J + 1, n): F features, the truth first, then J stand-ins."""
