@@ -96,7 +96,7 @@ def test_the_front_door_runs_as_shown(tmp_path, monkeypatch):
     """Its lines, on a small table that is there."""
     (source,) = [block for block in _blocks("python") if "import validation_core as npt" in block]
     assert len(source.splitlines()) <= 10
-    arrays = local.sample_arrays("sample_undertrained")
+    arrays = local._sample_arrays("sample_undertrained")
     rows = {name: arrays[name][:100] for name in ("theta", "x", "theta_q")}
     np.savez(tmp_path / "table.npz", **rows)
     monkeypatch.chdir(tmp_path)
