@@ -13,7 +13,6 @@ from validation_core.benchmarks.gaussian import Gaussian
 from validation_core.benchmarks.spiral import Spiral
 from validation_core.diagnosis import learning
 from validation_core.diagnosis import tasks as diagnoses
-from validation_core.keys import Specification
 from validation_core.localization import (
     Maps,
     MapTask,
@@ -31,7 +30,7 @@ from validation_core.scores.localizer import Localizer
 from validation_core.scores.localizer_training import TrainedLocalizer, _LocalizerFrame
 from validation_core.store import Store
 from validation_core.tables import Upload
-from validation_core.types import Paper
+from validation_core.types import Benchmark, Paper
 
 TINY = Localizer(
     embedding="identity", anchors=40, draws=20, steps=15, blur_steps=15, batch=32, hidden=8,
@@ -41,7 +40,7 @@ PLAIN = Localizer(embedding="identity", hidden=2, layers=1)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Normals(Specification):
+class Normals(Benchmark):
     """p = N(x_1, 1) in each coordinate; q shifts by gamma and scales the sd, perhaps at x > 0."""
 
     name: ClassVar[str] = "normals"
