@@ -63,7 +63,7 @@ class Farthest(Question[FarRow]):
         from validation_core.figures import style
 
         bars = {"type": "histogram", "x": result.off}
-        figure = style.figure([bars], x=style.Axis("sd", (0, 9)), y=style.Axis("rows", (0, 60)))
+        figure = style.figure([bars], x=style.PlotAxis("sd", (0, 9)), y=style.PlotAxis("rows", (0, 60)))
         return (Drawn("How far rows lie", figure, self.reading_guide),)
 '''
 IMPORT = "from validation_core.diagnosis.questions.farthest import Farthest\n"
