@@ -63,7 +63,8 @@ class Farthest(Question[FarRow]):
         from validation_core.figures import style
 
         bars = {"type": "histogram", "x": result.off}
-        figure = style.figure([bars], x=style.PlotAxis("sd", (0, 9)), y=style.PlotAxis("rows", (0, 60)))
+        x, y = style.PlotAxis("sd", (0, 9)), style.PlotAxis("rows", (0, 60))
+        figure = style.figure([bars], x=x, y=y)
         return (Drawn("How far rows lie", figure, self.reading_guide),)
 '''
 IMPORT = "from validation_core.diagnosis.questions.farthest import Farthest\n"

@@ -71,7 +71,7 @@ def _by_value() -> Callable[..., dict[str, Any]]:
             remote = importlib.import_module("validation_core.engine.cluster.remote")
         except ImportError as error:
             return {"worker": str(worker.address), "refused": f"it cannot import that ({error})"}
-        answered: dict[str, Any] = remote.answer(message, worker)
+        answered: dict[str, Any] = remote._answer(message, worker)
         return answered
 
     return call
