@@ -64,7 +64,7 @@ def upload_of(table):
 @pytest.mark.parametrize(("n", "rate"), [(30, 0.1), (200, 0.02), (57, 0.5)])
 def test_exact_intervals_hold_a_rate_at_least_as_often_as_told(n, rate):
     counts = np.arange(n + 1)
-    ends = np.array([regions._clopper(float(count), n, 0.95) for count in counts])
+    ends = np.stack(statistics.clopper_pearson(counts, n), axis=-1)
     held = (ends[:, 0] <= rate) & (rate <= ends[:, 1])
     assert binom.pmf(counts, n, rate)[held].sum() >= 0.95
 

@@ -11,7 +11,6 @@ from validation_core import diagnosis, statistics
 from validation_core.benchmarks import BENCHMARKS, Boundary, Gaussian, Spiral
 from validation_core.diagnosis import tasks
 from validation_core.diagnosis.questions import Names, by_name
-from validation_core.figures.diagnosis import _figures
 from validation_core.methods import SBC, SKL
 from validation_core.rng import stream
 from validation_core.scores import ratio as ratios
@@ -190,12 +189,12 @@ def test_on_an_upload_it_runs_unasked_and_says_what_it_found(store):
     said = " ".join(diagnosis.findings(record))
     assert "from 200 simulations with 20 draws of q at each" in said
     assert "1,999 relabelings" in said
-    shown = _figures("skl", record.arrays)
+    shown = SKL.figures(record.arrays, ())
     assert [one.title for one in shown] == ["Differences within x",
                                             "The divergence against its null"]  # fmt: skip
     assert sum(shown[0].figure.data[0].y) == 200
     assert sum(shown[1].figure.data[0].y) == 1999
-    assert len(_figures("skl", {})) == 2
+    assert len(SKL.figures({}, ())) == 2
 
 
 def test_without_densities_it_says_what_is_missing_and_holm_does_not_count_it(store):

@@ -71,3 +71,15 @@ def test_total_variation_bounds_hold_and_are_reached():
     assert low == pytest.approx(apart)
     low, high = st.total_variation_bounds([0.5, 0.2, 1.0])
     assert low.tolist() == high.tolist() == [0, 0, 1]
+
+
+def test_parts_of_a_count_have_the_ends_of_the_beta_law():
+    """A row may be worth less than one; Clopper and Pearson's ends are quantiles of beta laws."""
+    counts, n = np.array([0.0, 0.4, 3.7, 9.6, 10.0]), 10.0
+    low, high = st.clopper_pearson(counts, n)
+    inside = counts[1:-1]
+    np.testing.assert_allclose(low[1:-1], stats.beta.ppf(0.025, inside, n - inside + 1), rtol=1e-9)
+    np.testing.assert_allclose(
+        high[1:-1], stats.beta.ppf(0.975, inside + 1, n - inside), rtol=1e-9
+    )
+    assert (low[0], high[-1]) == (0, 1)

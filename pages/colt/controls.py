@@ -6,10 +6,10 @@ from typing import Literal
 
 import streamlit as st
 
+from pages.ui import forms
 from pages.ui.forms import segmented
 from validation_core.benchmarks import Gaussian, Spiral, Tree
 from validation_core.benchmarks.gaussian import DIMENSIONS
-from validation_core.benchmarks.perturbations import PERTURBATIONS
 from validation_core.benchmarks.tree import Noise
 from validation_core.localization import MapTask
 from validation_core.methods.colt import CoLT
@@ -119,13 +119,7 @@ def choose() -> ColtChoice:
 
 
 def _gaussian() -> Gaussian:
-    name = st.selectbox(
-        "Perturbation of q",
-        list(PERTURBATIONS),
-        key="perturbation",
-        bind="query-params",
-        format_func=lambda key: PERTURBATIONS[key].title.capitalize(),
-    )
+    name = forms.perturbation()
     dims = st.selectbox(
         "Dimensions of (x, θ)",
         list(_DIMS),

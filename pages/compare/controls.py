@@ -9,7 +9,6 @@ from pages.ui import forms
 from pages.ui.forms import segmented
 from validation_core.benchmarks import BENCHMARKS, BayesModel, Gaussian
 from validation_core.benchmarks.gaussian import DIMENSIONS
-from validation_core.benchmarks.perturbations import PERTURBATIONS
 from validation_core.figures import power as curves
 from validation_core.methods import METHODS
 from validation_core.methods.base import Method
@@ -228,13 +227,7 @@ def _benchmark() -> Benchmark:
     if kind != Gaussian.name:
         benchmark: Benchmark = forms.form(BENCHMARKS[kind], f"benchmark-{kind}")
         return benchmark
-    name = st.selectbox(
-        "Perturbation of q",
-        list(PERTURBATIONS),
-        key="perturbation",
-        bind="query-params",
-        format_func=lambda key: PERTURBATIONS[key].title.capitalize(),
-    )
+    name = forms.perturbation()
     dims = st.selectbox(
         "Dimensions of (x, θ)",
         list(_DIMS),

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import streamlit as st
 
+from pages.ui import forms
 from validation_core.benchmarks.gaussian import DIMENSIONS, Gaussian
-from validation_core.benchmarks.perturbations import PERTURBATIONS
 from validation_core.models import Simulated, Training
 from validation_core.scores.classifier import PRESETS, Preset
 from validation_core.sweep.conformal_explorer import BETAS, COARSE_BETAS, PAPER_M, GridTask
@@ -46,13 +46,7 @@ class ConformalChoice:
 def choose() -> ConformalChoice:
     """Draw the rail in the sidebar. Every setting stands in the address, to be shared."""
     with st.sidebar:
-        name = st.selectbox(
-            "Perturbation of q",
-            list(PERTURBATIONS),
-            format_func=lambda key: PERTURBATIONS[key].title.capitalize(),
-            key="perturbation",
-            bind="query-params",
-        )
+        name = forms.perturbation()
         dims = st.selectbox("Dimensions of (x, θ)", list(_DIMS), key="dims", bind="query-params")
         dim_x, dim_theta = _DIMS[dims]
         benchmark = Gaussian(perturbation=name, dim_x=dim_x, dim_theta=dim_theta)

@@ -8,6 +8,8 @@ from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import streamlit as st
 
+from validation_core.benchmarks.perturbations import PERTURBATIONS, Perturbation
+
 _Name = TypeVar("_Name", bound=str)
 
 
@@ -72,3 +74,14 @@ def _several(label: str, choices: tuple[str, ...], default: str, common: dict[st
     """Names joined by +; the default where none is left."""
     names = st.multiselect(label, list(choices), default.split("+"), **common)
     return "+".join(names) or default
+
+
+def perturbation() -> Perturbation:
+    """The name of a perturbation of the Gaussian benchmark; it stands in the address."""
+    return st.selectbox(
+        "Perturbation of q",
+        list(PERTURBATIONS),
+        key="perturbation",
+        bind="query-params",
+        format_func=lambda key: PERTURBATIONS[key].title.capitalize(),
+    )

@@ -11,7 +11,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -167,6 +167,14 @@ def npz(arrays: Mapping[str, NDArray[Any]], name: str = "table.npz") -> FilePayl
     held_out = io.BytesIO()
     np.savez(held_out, **arrays)
     return {"name": name, "mimeType": "application/octet-stream", "buffer": held_out.getvalue()}
+
+
+def until(holds: Callable[[], object], seconds: float = 20.0) -> object:
+    """What a condition says as soon as it holds, or at the end of its time."""
+    end = time.monotonic() + seconds
+    while not holds() and time.monotonic() < end:
+        time.sleep(0.1)
+    return holds()
 
 
 def settled(page: Page) -> Page:

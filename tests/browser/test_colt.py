@@ -1,12 +1,11 @@
 """The CoLT page as a visitor uses it: train, move x, press the map over x, play the film, stop."""
 
 import re
-import time
 
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.driving import LONG, WAIT, no_exception, overflow, settled
+from tests.browser.driving import LONG, WAIT, no_exception, overflow, settled, until
 
 # The cheapest thing to train that has both maps; no gallery has it at this seed.
 ONE = "colt?embedding=Identity&k_gaussian=50&seed=5"
@@ -39,13 +38,6 @@ def _heat(page, title):
 def _view(page, name):
     page.get_by_role("radiogroup", name="View").get_by_text(name, exact=True).click()
     return settled(page)
-
-
-def _until(said, seconds=20.0):
-    end = time.monotonic() + seconds
-    while not said() and time.monotonic() < end:
-        time.sleep(0.1)
-    return said()
 
 
 @pytest.fixture(scope="module")
@@ -152,5 +144,5 @@ def test_cancel_stops_the_work(visit, server):
     _button(page, "Cancel").click()
     expect(page.get_by_text("was stopped").first).to_be_visible(timeout=LONG)
     expect(_button(page, "Start again")).to_be_visible()
-    assert _until(lambda: not server.workers() & working), "the worker that trained goes on"
+    assert until(lambda: not server.workers() & working), "the worker that trained goes on"
     assert server.kept("results") == results

@@ -2,12 +2,11 @@
 
 import itertools
 import re
-import time
 
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.driving import LONG, WAIT, no_exception, overflow, settled
+from tests.browser.driving import LONG, WAIT, no_exception, overflow, settled, until
 
 # The blind prior has one gamma, hence one network: the cheapest thing to train. No gallery has it
 # at this seed.
@@ -39,13 +38,6 @@ def _started(page):
     expect(_button(page, "Cancel")).to_be_visible(timeout=LONG)
     expect(page.locator("[data-testid=stPlotlyChart]").first).to_be_visible(timeout=LONG)
     return page
-
-
-def _until(said, seconds=20.0):
-    end = time.monotonic() + seconds
-    while not said() and time.monotonic() < end:
-        time.sleep(0.1)
-    return said()
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +90,7 @@ def test_every_view_follows_beta(trained):
         _slider(trained).fill("5")
         expect(_headline(trained)).to_contain_text("At beta = 0.25 ")
         # The headline of the view before says the same until the new chart has come.
-        assert _until(lambda: not calls or _drawn(trained) != calls[-1])
+        assert until(lambda: not calls or _drawn(trained) != calls[-1])
         before = _drawn(trained)
         _slider(trained).fill("19")
         expect(_headline(trained)).to_contain_text("At beta = 0.95 ")
@@ -132,8 +124,8 @@ def test_cancel_stops_the_work(visit, server):
     _button(page, "Cancel").click()
     expect(page.get_by_text("was stopped").first).to_be_visible(timeout=LONG)
     expect(_button(page, "Start again")).to_be_visible()
-    assert _until(lambda: not server.workers() & working), "the worker that trained goes on"
-    assert _until(lambda: not server.kept("jobs")), "the job is still on record"
+    assert until(lambda: not server.workers() & working), "the worker that trained goes on"
+    assert until(lambda: not server.kept("jobs")), "the job is still on record"
     assert server.kept("models") == networks
 
 
@@ -149,4 +141,4 @@ def test_a_job_outlives_a_reload(visit, server):
     expect(stop).to_be_visible(timeout=LONG)
     stop.click()
     expect(page.get_by_text("Nothing runs at the moment.")).to_be_visible(timeout=LONG)
-    assert _until(lambda: not server.workers() & working)
+    assert until(lambda: not server.workers() & working)

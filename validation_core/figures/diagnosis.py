@@ -46,17 +46,6 @@ def of_look(method: Method, look: TrialDetail, *, alpha: float) -> tuple[Drawn, 
     return (*pictures(record, alpha=alpha), *learned(method.name, look.learned))
 
 
-def _figures(name: str, arrays: Mapping[str, Array], names: Sequence[str] = ()) -> list[Drawn]:
-    """The figures of a method's outcome, in reading order; none for one that has only numbers.
-
-    Args:
-        name: the method's.
-        arrays: its outcome's, no leading axes.
-        names: of the parameters.
-    """
-    return kind_of(name).figures(arrays, names)
-
-
 def learned(name: str, summary: Mapping[str, float]) -> list[Drawn]:
     """What the training of a method's network said of it, where that can be drawn."""
     return kind_of(name).training_figures(summary)
@@ -87,14 +76,7 @@ def _history(measure: Measure, labels: Sequence[str]) -> Drawn:
         "y": style.f4(value),
         "line": {"color": style.Q, "width": 2},
         "marker": {"size": 8, "color": style.Q},
-        "error_y": {
-            "type": "data",
-            "symmetric": False,
-            "array": style.f4(high - value),
-            "arrayminus": style.f4(value - low),
-            "color": style.Q,
-            "thickness": 1.2,
-        },
+        "error_y": style.error_bars(value, low, high, style.Q, thickness=1.2),
         "text": [escape(label) for label in labels],
         "hovertemplate": "%{text}: %{y:.3f}<extra></extra>",
     }
@@ -207,14 +189,7 @@ def _forest(middle: Array, low: Array, high: Array, names: Sequence[str], label:
             "x": style.f4(middle),
             "y": rows,
             "marker": {"color": style.Q, "size": 9},
-            "error_x": {
-                "type": "data",
-                "symmetric": False,
-                "array": style.f4(high - middle),
-                "arrayminus": style.f4(middle - low),
-                "color": style.Q,
-                "thickness": 1.5,
-            },
+            "error_x": style.error_bars(middle, low, high, style.Q),
             "hovertemplate": "%{x:.3f}<extra></extra>",
         }
     ]

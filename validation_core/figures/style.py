@@ -266,6 +266,21 @@ def hband(low: float, high: float, opacity: float = 0.25, color: str = NULL) -> 
     }
 
 
+def error_bars(
+    value: Array, low: Array, high: Array, color: str, *, thickness: float = 1.5, **cap: float
+) -> Trace:
+    """Intervals from low to high (n,) about values (n,); `width` is that of their caps."""
+    return {
+        "type": "data",
+        "symmetric": False,
+        "array": f4(high - value),
+        "arrayminus": f4(value - low),
+        "color": color,
+        "thickness": thickness,
+        **cap,
+    }
+
+
 def padded(values: Array, share: float = 0.06) -> tuple[float, float]:
     """Limits that hold all values with some room, wide enough to draw where all are equal."""
     low, high = float(np.nanmin(values)), float(np.nanmax(values))

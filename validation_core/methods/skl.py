@@ -327,15 +327,7 @@ def weighted(found: Sequence[_Numbers], *, height: int = style.HEIGHT) -> go.Fig
         "y": style.f4(mean),
         "line": {"color": style.Q, "width": 1.5},
         "marker": {"color": style.Q, "size": 7},
-        "error_y": {
-            "type": "data",
-            "symmetric": False,
-            "array": style.f4(high - mean),
-            "arrayminus": style.f4(mean - low),
-            "color": style.Q,
-            "thickness": 1.5,
-            "width": 4,
-        },
+        "error_y": style.error_bars(mean, low, high, style.Q, width=4),
         "hovertemplate": "M = %{x:.0f}: %{y:.3g} nats<extra></extra>",
     }
     return style.figure(
@@ -369,15 +361,7 @@ def compared(exact: _Numbers, estimate: _Numbers, *, height: int = 150) -> go.Fi
         "x": style.f4(middle),
         "y": style.f4([2, 1]),
         "marker": {"color": style.Q, "size": 8, "symbol": ["circle", "circle-open"]},
-        "error_x": {
-            "type": "data",
-            "symmetric": False,
-            "array": style.f4(high - middle),
-            "arrayminus": style.f4(middle - low),
-            "color": style.Q,
-            "thickness": 1.5,
-            "width": 4,
-        },
+        "error_x": style.error_bars(middle, low, high, style.Q, width=4),
         "hovertemplate": "%{x:.3g} nats<extra></extra>",
     }
     across = style.PlotAxis("symmetric divergence, nats", (ends[0] - pad, ends[1] + pad))

@@ -10,17 +10,16 @@ References:
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.interpolate import BSpline
-from scipy.linalg import eigh
-from scipy.optimize import brentq
-from scipy.spatial import cKDTree
 from scipy.special import gammaln, xlogy
 
 from validation_core.statistics.intervals import _binomial_quantile
+
+if TYPE_CHECKING:
+    from scipy.interpolate import BSpline
 
 Float = NDArray[np.float64]
 
@@ -116,6 +115,8 @@ def _project(samples: Float, line: Float) -> tuple[Float, float]:
     Returns:
         arc lengths (n,) and the mean squared distance.
     """
+    from scipy.spatial import cKDTree
+
     step = np.diff(line, axis=0)
     squared = np.maximum((step**2).sum(-1), np.finfo(float).tiny)
     arc = np.append(0.0, np.cumsum(np.sqrt(squared)))
@@ -171,6 +172,10 @@ def _smooth(place: Float, cloud: Float, freedom: float) -> BSpline:
     In the basis that diagonalises fit and penalty at once, with shares mu of the fit, the
     smoother has sum mu / (mu + weight (1 - mu)) degrees of freedom.
     """
+    from scipy.interpolate import BSpline
+    from scipy.linalg import eigh
+    from scipy.optimize import brentq
+
     low, high = place.min(), place.max()
     inner = _BASIS - _DEGREE
     knots = low + (high - low) / inner * np.arange(-_DEGREE, inner + _DEGREE + 1)

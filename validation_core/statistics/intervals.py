@@ -32,7 +32,8 @@ def clopper_pearson(
 ) -> tuple[Float, Float]:
     """Exact interval for a rate from successes (...) in trials (...): low (...), high (...).
 
-    Whatever the rate, it is covered with at least this probability.
+    Whatever the rate, it is covered with at least this probability. Counts may be parts of whole
+    ones, as where a row is worth less than one.
 
     Raises:
         ValueError: if the counts are no successes in at least one trial.
@@ -42,8 +43,8 @@ def clopper_pearson(
     """
     k, n = _counts(successes, trials)
     tail = (1 - _within(level)) / 2
-    low = np.where(k == 0, 0.0, betaincinv(np.maximum(k, 1), n - k + 1, tail))
-    high = np.where(k == n, 1.0, betaincinv(k + 1, np.maximum(n - k, 1), 1 - tail))
+    low = np.where(k == 0, 0.0, betaincinv(np.where(k == 0, 1, k), n - k + 1, tail))
+    high = np.where(k == n, 1.0, betaincinv(k + 1, np.where(k == n, 1, n - k), 1 - tail))
     return low, high
 
 

@@ -1106,14 +1106,6 @@ def _whiskers(ends: Array, at: Array, *, hover: str, symbol: str = "circle") -> 
         "x": style.f4(middle),
         "y": style.f4(at),
         "marker": {"color": style.Q, "size": 7, "symbol": symbol},
-        "error_x": {
-            "type": "data",
-            "symmetric": False,
-            "array": style.f4(high - middle),
-            "arrayminus": style.f4(middle - low),
-            "color": style.Q,
-            "thickness": 1.5,
-            "width": 4,
-        },
+        "error_x": style.error_bars(middle, low, high, style.Q, width=4),
         "hovertemplate": f"{hover}<extra></extra>",
     }

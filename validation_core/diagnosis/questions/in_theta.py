@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
-from scipy.special import betaincinv
 
 from validation_core import sampling, scores, statistics
 from validation_core.diagnosis import choice, learning
@@ -421,8 +420,8 @@ class _Share:
             tests: regions that share the 5%.
         """
         worth = k / (k + 1)
-        low, high = _clopper(count * worth, n * worth, 1 - 0.05 / tests)
-        shares = (count / n, low, high)
+        low, high = statistics.clopper_pearson(count * worth, n * worth, 1 - 0.05 / tests)
+        shares = (count / n, float(low), float(high))
         ratios = [share / q_share if q_share > 0 else None for share in shares]
         return cls(int(count), int(n), float(q_share), *shares, *ratios)
 
@@ -454,13 +453,6 @@ class _ThetaStrip:
     strip: int
     """Which, from 0, between the edges STRIPS."""
     share: _Share
-
-
-def _clopper(count: float, n: float, level: float) -> tuple[float, float]:
-    """Clopper and Pearson's exact interval of a rate from `count` in `n`."""
-    outside = (1 - level) / 2
-    low = float(betaincinv(count, n - count + 1, outside)) if count > 0 else 0.0
-    return low, float(betaincinv(count + 1, n - count, 1 - outside)) if count < n else 1.0
 
 
 def _deciles(truth: Array, draws: Array, k: int, rng: np.random.Generator) -> tuple[_Tenth, ...]:
@@ -746,15 +738,7 @@ def _tenths_figure(result: _MassInTheta) -> Drawn:
         "x": at,
         "y": style.f4(value),
         "marker": {"color": style.P, "size": 9},
-        "error_y": {
-            "type": "data",
-            "symmetric": False,
-            "array": style.f4(high - value),
-            "arrayminus": style.f4(value - low),
-            "color": style.P,
-            "thickness": 1.5,
-            "width": 3,
-        },
+        "error_y": style.error_bars(value, low, high, style.P, width=3),
         "hovertemplate": "tenth %{x}: %{y:.1%} of the truths<extra></extra>",
     }
     learned = style.line(at, np.minimum(claimed, top), style.NULL, width=1.5)

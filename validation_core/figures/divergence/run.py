@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from validation_core.diagnosis import equals
 from validation_core.figures import live
 from validation_core.figures.divergence.nats import _tick, size
-from validation_core.figures.divergence.nats import size as nats
 from validation_core.figures.marks import (
     Anchor,
     Axis,
@@ -225,7 +224,7 @@ def datasets_payload(
         posterior: draws (V, S, D) at each place, NaN where there are none yet.
         pair: the two coordinates of the picture.
     """
-    labels = [f"no. {k + 1}, d = {nats(float(numbers.d[k]))}" for k in numbers.places]
+    labels = [f"no. {k + 1}, d = {size(float(numbers.d[k]))}" for k in numbers.places]
     return live._payload(
         sliders=[
             _Slider(
@@ -469,8 +468,8 @@ def _says(d: float) -> str:
     if abs(d) < 1e-9:
         return "p / q is the same at the truth and at q's draw, as everywhere where q is p."
     side, factor = ("at the truth", "at q's draw")[:: 1 if d > 0 else -1], np.exp(min(abs(d), 700))
-    size = f"{factor:.3g}" if abs(d) < 9 else f"e^{nats(abs(d))}"
-    return f"p / q is {size} times as large {side[0]} as {side[1]}."
+    times = f"{factor:.3g}" if abs(d) < 9 else f"e^{size(abs(d))}"
+    return f"p / q is {times} times as large {side[0]} as {side[1]}."
 
 
 def _order(numbers: DatasetTerms) -> Panel:
