@@ -25,13 +25,13 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from validation_core import report
-from validation_core.diagnosis import Diagnosis, Record, tasks, verdict
+from validation_core.diagnosis import Diagnosis, Record, tasks
 from validation_core.diagnosis.claims import Claims
 from validation_core.diagnosis.questions import QUESTIONS, Answer, Answers, Names, Question
 from validation_core.diagnosis.questions import answered as answers_to
 from validation_core.diagnosis.questions import studies as studies_of
 from validation_core.diagnosis.tasks import RelabelTask
-from validation_core.diagnosis.verdict import Parameter
+from validation_core.diagnosis.verdict import Parameter, verdict
 from validation_core.engine import Task, WorkerPool
 from validation_core.engine.job import perform
 from validation_core.figures.diagnosis import pictures
