@@ -9,13 +9,13 @@ from validation_core.figures.marks import (
     Axis,
     Band,
     Bars,
+    Heat,
+    HLine,
     Line,
     Note,
     Panel,
     Points,
     VLine,
-    _Heat,
-    _HLine,
     _text,
     over,
 )
@@ -128,7 +128,7 @@ def standing(*marks, **panel):
 
 def test_every_mark_is_drawn_by_plotly_too():
     edges, x = np.linspace(0, 1, 4), np.linspace(0, 1, 3)
-    heat = _Heat(edges, edges, over(np.eye(3)[None].repeat(2, 0), "a"), limit=1, low=style.Q,
+    heat = Heat(edges, edges, over(np.eye(3)[None].repeat(2, 0), "a"), limit=1, low=style.Q,
                 high=style.P, label="heat")  # fmt: skip
     figure = standing(
         heat,
@@ -138,7 +138,7 @@ def test_every_mark_is_drawn_by_plotly_too():
         Line(x, over([x, 1 - x], "a"), color=style.Q, dash="6 3", label="falls"),
         Points(x, x, low=x - 0.1, high=x + 0.1, color="", symbol="ring"),
         VLine(over([0.2, 0.8], "a"), label="here"),
-        _HLine(0.5, label="level"),
+        HLine(0.5, label="level"),
         Note(0.5, 0.5, _text("at {a}", a=over(["one", "two"], "a")), anchor="middle"),
         legend=[("p", style.P, "circle")],
     )  # fmt: skip

@@ -7,11 +7,11 @@ from pages.ui.live import chart
 from validation_core.figures import live, style
 from validation_core.figures.marks import (
     Axis,
+    Heat,
     Line,
     Panel,
     Points,
     VLine,
-    _Heat,
     _Slider,
     _text,
     over,
@@ -39,7 +39,7 @@ def payload(title: str) -> live.Payload:
         panels=[
             Panel(
                 [
-                    _Heat(EDGES, EDGES, over(heat, "x"), limit=2, low=style.Q,
+                    Heat(EDGES, EDGES, over(heat, "x"), limit=2, low=style.Q,
                               high=style.P, label="p less q"),
                     Points(over(path[:, :1], "x"), over(path[:, 1:], "x"),
                                 color=style.P, symbol="ring"),

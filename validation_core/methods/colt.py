@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from validation_core import statistics
-from validation_core.figures import style
+from validation_core.figures.marks import Panel, VLine
 from validation_core.figures.outcome import Drawn
 from validation_core.methods.base import Method, ScoreKind, _percent
 from validation_core.scores import localizer
@@ -160,15 +160,11 @@ class CoLT(Method):
         """With the mass of the ball marked where ranks are cumulated."""
         del alpha, names, only
         histogram, cumulated = super().pictures(record)
-        u_star, color = record.effect["u_star"], cls.style.color
-        cumulated.figure.add_shape(style.vline(u_star, color, dash="dot"))
-        below = cumulated.figure.layout.annotations[0].y > 0  # where the largest distance is not
-        mark = style.note("u*", u_star, 0 if below else 1, color, shift=4)
-        cumulated.figure.add_annotation(
-            {**mark, "yref": "paper", "yanchor": "bottom" if below else "top"}
-        )
+        assert isinstance(cumulated.picture, Panel)
+        ball = VLine(record.effect["u_star"], color=cls.style.color, dash="dot", label="u*")
+        picture = replace(cumulated.picture, marks=[*cumulated.picture.marks, ball])
         words = f"{cumulated.caption} Dotted: the ball's mass u*, chosen by one half of the ranks."
-        return histogram, cumulated._replace(caption=words)
+        return histogram, replace(cumulated, picture=picture, caption=words)
 
     def test(self, scores: Scores, rng: np.random.Generator) -> Outcome:
         """Two-sided exact KS test of the randomised ranks of the truth's distance.

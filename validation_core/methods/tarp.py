@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-import plotly.graph_objects as go
 
 from validation_core import statistics
-from validation_core.figures import plotly, style
-from validation_core.figures.marks import Axis, Band, Line, Note, Panel
+from validation_core.figures import style
+from validation_core.figures.marks import Axis, Band, Line, Note, Panel, empty
 from validation_core.figures.outcome import Drawn, ecdf_difference
 from validation_core.methods.base import RANK_ROWS, Method, ScoreKind, _signed
 from validation_core.rng import stream
@@ -225,18 +224,18 @@ def _area(arrays: Mapping[str, Array]) -> str:
     )
 
 
-def _coverage_curve(u: Array, level: float = 0.95, *, height: int = _HEIGHT) -> go.Figure:
+def _coverage_curve(u: Array, level: float = 0.95, *, height: int = _HEIGHT) -> Panel:
     """Share of ranks u (n,) up to each level in [0, 1], whatever range they fill themselves.
 
     Grey: where the whole curve stays with this chance when q = p. Coloured: the bootstrap band
     over simulations, at each level by itself.
     """
     if u.size == 0:
-        return style.empty("No coverage yet", height=height)
+        return empty("No coverage yet", height=height)
     levels = statistics.GRID
     low, high = statistics.ecdf_band(u.size, level, levels)
     ends = bootstrap_band(u, stream(0, "coverage band"), level, levels)
-    panel = Panel(
+    return Panel(
         [
             Band(levels, levels + low, levels + high, opacity=0.3),
             Line([0, 1], [0, 1], color=style.NULL, dash="dash", width=1),
@@ -251,7 +250,6 @@ def _coverage_curve(u: Array, level: float = 0.95, *, height: int = _HEIGHT) -> 
         y=Axis((0, 1), "expected coverage", percent=True),
         height=height,
     )
-    return plotly.figure(panel)
 
 
 def _ranks(arrays: Mapping[str, Array]) -> Array:

@@ -12,7 +12,6 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 import numpy as np
-import plotly.graph_objects as go
 
 from validation_core import keys, scores, statistics
 from validation_core.diagnosis import tasks as diagnoses
@@ -34,6 +33,20 @@ from validation_core.diagnosis.questions.base import (
 )
 from validation_core.diagnosis.records import SMALLEST, distances, equals
 from validation_core.figures import style
+from validation_core.figures.marks import (
+    Anchor,
+    Axis,
+    Band,
+    Grid,
+    HBand,
+    HLine,
+    Line,
+    Mark,
+    Note,
+    Panel,
+    Points,
+    VLine,
+)
 from validation_core.figures.outcome import Drawn
 from validation_core.methods import SBC, SKL, skl
 from validation_core.methods.base import Method
@@ -870,7 +883,6 @@ _ROW = 40  # pixels high
 _LONG = (
     14  # letters of a name that fit beside a row on a narrow screen; sigma_1, sigma_2 end apart
 )
-_LETTER = 7.5  # pixels wide
 _MARKS = ("diamond", "circle", "square")
 
 
@@ -879,34 +891,20 @@ def _coverage(worst: Sequence[_ParameterErrors], labels: Sequence[str], hidden: 
     levels = [rate.level for rate in rates[0]]
     lowest = min(rate.covers.low for each in rates for rate in each)
     places = np.arange(len(worst), 0.0, -1.0)
-    traces = []
+    marks: list[Mark] = [
+        VLine(level, dash="dash", width=1, label=f"{100 * level:g}%") for level in levels
+    ]
     for j, level in enumerate(levels):
         # Levels stand a little above one another, so that whiskers do not hide each other.
         at = places + 0.2 * (1 - j)
-        part = [each[j].covers for each in rates]
+        ends = np.array([each[j].covers for each in rates])
         hover = f"nominal {100 * level:g}%: true %{{x:.1%}}"
-        symbol = _MARKS[j % len(_MARKS)]
-        traces.append(_whiskers(np.array(part), at, hover=hover, symbol=symbol))
-    notes = [
-        {
-            **style.note(f"{100 * level:g}%", level, 1, style.NULL, anchor="center"),
-            "yref": "paper",
-            "yanchor": "bottom",
-        }
-        for level in levels
-    ]
-    axis = style.PlotAxis("share of truths covered", (min(0.4, lowest - 0.04), 1.01), percent=True)
-    figure = _rows(
-        traces,
-        axis,
-        labels,
-        notes=notes,
-        shapes=[style.vline(level, style.NULL, dash="dash", width=1) for level in levels],
-    )
+        marks.append(_whiskers(ends, at, hover=hover, symbol=_MARKS[j % len(_MARKS)]))
+    axis = Axis((min(0.4, lowest - 0.04), 1.01), "share of truths covered", percent=True)
     more = f" {hidden} more parameters are in the table." if hidden else ""
     return Drawn(
         "True coverage of nominal intervals",
-        figure,
+        _rows(marks, axis, labels),
         "Diamond, circle and square: how often q's central 50, 80 and 95% intervals hold the "
         "truth, with 95% intervals. If q were right, each mark's whisker would meet its own "
         f"dashed line in about 95 of 100 cases; left of it q is over-confident.{more}",
@@ -926,23 +924,16 @@ def _misfit(worst: Sequence[_ParameterErrors], labels: Sequence[str]) -> Drawn:
     ticks = [tick for tick in (0.05, 0.1, 0.25, 0.5, 1, 2, 4, 10, 20) if 1 / wide <= tick <= wide]
     if len(ticks) < 3:
         ticks = [0.7, 1, 1.4]
-    second = style.PlotAxis("width / needed", (1 / wide, wide), log=True, ticks=ticks)
-    figure = _rows(
-        [left, {**right, "xaxis": "x2"}],
-        style.PlotAxis("bias, posterior sd", (-reach, reach)),
-        labels,
-        shapes=[
-            style.vline(0, style.NULL, dash="dash", width=1),
-            {**style.vline(1, style.NULL, dash="dash", width=1), "xref": "x2"},
-        ],
-        extra={
-            "xaxis2": {**second.layout(), "showgrid": False, "domain": [0.54, 1], "anchor": "y"}
-        },
-        domain=(0, 0.46),
-    )
+    panels = [
+        _rows([VLine(at, dash="dash", width=1), marks], axis, labels)
+        for at, marks, axis in (
+            (0, left, Axis((-reach, reach), "bias, posterior sd")),
+            (1, right, Axis((1 / wide, wide), "width / needed", log=True, ticks=ticks)),
+        )
+    ]
     return Drawn(
         "Bias and width",
-        figure,
+        Grid(panels, columns=2),
         "Left: how far q sits too high (right of the dashed line) or too low, in its own "
         "posterior sd. Right: q's width by the width it needs, below 1 over-confident, above 1 "
         "under-confident. If q were right, about 95 of 100 whiskers would cross the dashed lines.",
@@ -950,60 +941,54 @@ def _misfit(worst: Sequence[_ParameterErrors], labels: Sequence[str]) -> Drawn:
 
 
 def _contraction(worst: Sequence[_ParameterErrors], labels: Sequence[str]) -> list[Drawn]:
-    points = [
+    contracted = [
         (errors, name)
         for errors, name in zip(worst, labels, strict=True)
         if np.isfinite([errors.contraction.estimate, errors.z_mean, errors.z_sd]).all()
     ]
-    if not points:
+    if not contracted:
         return []
-    x = np.array([errors.contraction.estimate for errors, _ in points])
-    mean = np.array([errors.z_mean for errors, _ in points])
-    sd = np.array([errors.z_sd for errors, _ in points])
+    x = np.array([errors.contraction.estimate for errors, _ in contracted])
+    mean = np.array([errors.z_mean for errors, _ in contracted])
+    sd = np.array([errors.z_sd for errors, _ in contracted])
     reach = max(2.0, 1.25 * float((np.abs(mean) + sd).max()))
     low = min(-0.05, float(x.min()) - 0.1)
-    trace = {
-        "type": "scatter",
-        "mode": "markers",
-        "x": style.f4(x),
-        "y": style.f4(mean),
-        "marker": {"color": style.Q, "size": 9},
-        "text": [name for _, name in points],
-        "error_y": {
-            "type": "data",
-            "array": style.f4(sd),
-            "color": style.Q,
-            "thickness": 1.5,
-            "width": 4,
-        },
-        "hovertemplate": "%{text}: contraction %{x:.2f}, mean z %{y:+.2f}<extra></extra>",
-    }
+    points = Points(
+        x,
+        mean,
+        low=mean - sd,
+        high=mean + sd,
+        color=style.Q,
+        size=9,
+        texts=[name for _, name in contracted],
+        hover="%{text}: contraction %{x:.2f}, mean z %{y:+.2f}",
+    )
     # Names stand where their dots are apart; those that would lie on another are left to hover.
-    notes: list[style.Trace] = []
+    notes: list[Mark] = []
     occupied: list[float] = []
-    by_place = sorted(zip(x, mean + sd, points, strict=True), key=lambda point: point[0])
+    by_place = sorted(zip(x, mean + sd, contracted, strict=True), key=lambda point: point[0])
     for place, top, (_, name) in by_place:
         if all(abs(place - other) > 0.2 * (1.05 - low) for other in occupied):
             occupied.append(float(place))
-            edge = "right" if place > 0.8 else "left" if place < low + 0.2 else "center"
-            tip = style.note(name, place, top, None, anchor=edge)
-            notes.append({**tip, "yanchor": "bottom", "yshift": 3})
-    figure = style.figure(
-        [trace],
-        x=style.PlotAxis("contraction: 1 − posterior variance / prior variance", (low, 1.05)),
-        y=style.PlotAxis("z-score: mean ± sd", (-reach, reach)),
-        shapes=[
-            style.hband(-1, 1, 0.15),
-            style.hline(0),
-            style.vline(0, style.NULL, dash="dot"),
-            style.vline(1, style.NULL, dash="dot"),
+            edge: Anchor = "end" if place > 0.8 else "start" if place < low + 0.2 else "middle"
+            notes.append(Note(place, top, name, anchor=edge, rise=11))
+    panel = Panel(
+        [
+            HBand(-1, 1, opacity=0.15),
+            HLine(0, dash="dash"),
+            VLine(0, dash="dot"),
+            VLine(1, dash="dot"),
+            points,
+            *notes,
         ],
-        notes=notes,
+        x=Axis((low, 1.05), "contraction: 1 − posterior variance / prior variance"),
+        y=Axis((-reach, reach), "z-score: mean ± sd"),
+        height=style.HEIGHT,
     )
     return [
         Drawn(
             "Contraction and z-score",
-            figure,
+            panel,
             "Dot and whisker: mean and sd over simulations of (q's mean − truth) / q's sd. If q "
             "were right and near normal, dots would lie on the dashed line and whiskers fill the "
             "grey room. Left of contraction 0, q is wider than the prior; at 1 it is a point.",
@@ -1013,18 +998,19 @@ def _contraction(worst: Sequence[_ParameterErrors], labels: Sequence[str]) -> li
 
 def _regions(curve: Array) -> Drawn:
     levels, share, low, high = curve
-    figure = style.figure(
+    panel = Panel(
         [
-            style.band(levels, np.clip(low, 0, 1), np.clip(high, 0, 1), style.NULL, 0.25),
-            style.line([0, 1], [0, 1], style.NULL, dash="dash", width=1),
-            style.line(levels, share, style.Q, hover="nominal %{x:.0%}: true %{y:.1%}"),
+            Band(levels, np.clip(low, 0, 1), np.clip(high, 0, 1), opacity=0.25),
+            Line([0, 1], [0, 1], color=style.NULL, dash="dash", width=1),
+            Line(levels, share, color=style.Q, hover="nominal %{x:.0%}: true %{y:.1%}"),
         ],
-        x=style.PlotAxis("nominal mass of the region", (0, 1), percent=True),
-        y=style.PlotAxis("share of truths covered", (0, 1), percent=True),
+        x=Axis((0, 1), "nominal mass of the region", percent=True),
+        y=Axis((0, 1), "share of truths covered", percent=True),
+        height=style.HEIGHT,
     )
     return Drawn(
         "Highest-density regions",
-        figure,
+        panel,
         "If q were right, the curve would stay in the grey room as a whole in 95 of 100 tables. "
         "Below the dashed line q is over-confident, above it under-confident.",
     )
@@ -1057,55 +1043,16 @@ def _whole(
     return pictures
 
 
-def _rows(
-    traces: Sequence[style.Trace],
-    axis: style.PlotAxis,
-    labels: Sequence[str],
-    *,
-    notes: Sequence[style.Trace] = (),
-    shapes: Sequence[style.Trace] = (),
-    extra: Mapping[str, object] | None = None,
-    domain: tuple[float, float] = (0, 1),
-) -> go.Figure:
+def _rows(marks: Sequence[Mark], axis: Axis, labels: Sequence[str]) -> Panel:
     """A row for each name, the first on top."""
     rows = len(labels)
-    left = 22 + round(_LETTER * max(len(name) for name in labels))
-    names = {
-        "tickvals": list(range(rows, 0, -1)),
-        "ticktext": list(labels),
-        "tickmode": "array",
-        "range": [0.45, rows + 0.55],
-        "showgrid": False,
-        "zeroline": False,
-        "fixedrange": True,
-        "ticks": "",
-    }
-    across = {**axis.layout(), "showgrid": False, "domain": list(domain), "nticks": 5}
-    return style.figure(
-        traces,
-        x=axis,
-        y=style.PlotAxis("", (0.45, rows + 0.55)),
-        height=84 + _ROW * max(rows, 2),
-        notes=notes,
-        shapes=shapes,
-        extra={
-            "xaxis": across,
-            "yaxis": names,
-            "margin": {"l": left, "r": 16, "t": 26, "b": 44},
-            **(extra or {}),
-        },
-    )
+    y = Axis((0.45, rows + 0.55), ticks=range(rows, 0, -1), names=labels)
+    return Panel(marks, x=axis, y=y, height=84 + _ROW * max(rows, 2))
 
 
-def _whiskers(ends: Array, at: Array, *, hover: str, symbol: str = "circle") -> style.Trace:
+def _whiskers(ends: Array, at: Array, *, hover: str, symbol: str = "circle") -> Points:
     """Dots with horizontal intervals: estimate, low and high of each (P, 3)."""
     middle, low, high = ends.T
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "x": style.f4(middle),
-        "y": style.f4(at),
-        "marker": {"color": style.Q, "size": 7, "symbol": symbol},
-        "error_x": style.error_bars(middle, low, high, style.Q, width=4),
-        "hovertemplate": f"{hover}<extra></extra>",
-    }
+    return Points(
+        middle, at, left=low, right=high, color=style.Q, size=7, symbol=symbol, hover=hover
+    )

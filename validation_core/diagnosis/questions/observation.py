@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from weakref import WeakKeyDictionary
 
 import numpy as np
-import plotly.graph_objects as go
 from numpy.typing import NDArray
 from scipy.special import expit
 
@@ -32,6 +31,7 @@ from validation_core.diagnosis.questions.over_x import scan
 from validation_core.diagnosis.records import equals
 from validation_core.diagnosis.tasks import training
 from validation_core.figures import style
+from validation_core.figures.marks import Axis, Bars, Panel, Points, VLine
 from validation_core.figures.outcome import Drawn
 from validation_core.keys import Specification
 from validation_core.learn.stored import Arrays, StoredNetwork
@@ -925,7 +925,7 @@ def _ball_drawn(ball: _LocalBall, names: Sequence[str]) -> Drawn:
 
 def _ball_figure(
     theta: Array, inside: Array, centre: Sequence[float], names: Sequence[str]
-) -> go.Figure:
+) -> Panel:
     """Draws (K, 1) as two histograms, or (K, 2) as dots."""
     within = inside > 0
     color = style.method_style("colt").color
@@ -934,39 +934,26 @@ def _ball_figure(
         edges = np.linspace(*limits[0], 31)
         counts = np.histogram(theta[:, 0], edges)[0]
         inside_counts = np.histogram(theta[within, 0], edges)[0]
-        return style.figure(
+        return Panel(
             [
-                style.bars(edges, counts, style.NULL, opacity=0.5),
-                style.bars(edges, inside_counts, color, opacity=0.8),
+                Bars(edges, counts, color=style.NULL, opacity=0.5),
+                Bars(edges, inside_counts, color=color, opacity=0.8),
+                VLine(centre[0], color=color),
             ],
-            x=style.PlotAxis(names[0], limits[0]),
-            shapes=[style.vline(centre[0], color)],
-            y=style.PlotAxis("q's draws", (0, 1.1 * float(max(counts.max(), 1)))),
-            extra={"barmode": "overlay"},
+            x=Axis(limits[0], names[0]),
+            y=Axis((0, 1.1 * float(max(counts.max(), 1))), "q's draws"),
+            height=style.HEIGHT,
         )
-    dots = [
-        {
-            "type": "scatter",
-            "mode": "markers",
-            "x": style.f4(theta[mask, 0]),
-            "y": style.f4(theta[mask, 1]),
-            "hoverinfo": "skip",
-            "marker": {"size": 5, "opacity": 0.7, "color": shade},
-        }
-        for mask, shade in ((~within, style.NULL), (within, color))
-    ]
-    star = {
-        "type": "scatter",
-        "mode": "markers",
-        "x": style.f4(centre[:1]),
-        "y": style.f4(centre[1:]),
-        "hovertemplate": "centre<extra></extra>",
-        "marker": {"size": 13, "symbol": "star", "color": color},
-    }
-    return style.figure(
-        [*dots, star],
-        x=style.PlotAxis(names[0], limits[0]),
-        y=style.PlotAxis(names[1], limits[1]),
+    return Panel(
+        [
+            *(
+                Points(*theta[mask].T, color=shade, size=5, opacity=0.7)
+                for mask, shade in ((~within, style.NULL), (within, color))
+            ),
+            Points(centre[:1], centre[1:], color=color, size=13, symbol="star", hover="centre"),
+        ],
+        x=Axis(limits[0], names[0]),
+        y=Axis(limits[1], names[1]),
         height=320,
     )
 
