@@ -5,6 +5,7 @@ Sliders stand still here: what runs over them is drawn at one place of each.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeVar
@@ -40,7 +41,6 @@ _Json = dict[str, Any]
 _M = TypeVar("_M", bound=Mark | Shades)
 
 _SYMBOLS = {
-    "cross": "x",
     "ring": "circle-open",
     "triangle": "triangle-up",
     "line": "line-ew-open",
@@ -67,13 +67,14 @@ def figure(picture: Picture, at: Mapping[str, int] | None = None) -> go.Figure:
         picture: marks on fixed axes.
         at: the place (0, 1, ...) of each slider among its values; the first where none is given.
     """
-    grid = picture if isinstance(picture, Grid) else Grid([picture], 1)
-    sheets = [_Sheet(panel, at or {}, i) for i, panel in enumerate(grid.panels)]
+    if isinstance(picture, Panel):
+        return figure(Grid([replace(picture, title="")], columns=1), at)
+    sheets = [_Sheet(panel, at or {}, i) for i, panel in enumerate(picture.panels)]
     for sheet in sheets:
         sheet.draw()
-    height, margin, axes = _arranged(grid)
+    height, margin, axes = _arranged(picture)
     keys = {sheet.words(words): look for sheet in sheets for words, *look in sheet.panel.legend}
-    titles = [sheet.title() for sheet in sheets if len(sheets) > 1]
+    titles = [sheet.title() for sheet in sheets if sheet.panel.title]
     layout = {
         "height": height,
         "margin": margin,
@@ -355,7 +356,8 @@ def _known(trace: _Json, keys: Mapping[str, Any]) -> _Json:
 def _key(words: str, color: str, symbol: str) -> _Json:
     """What a legend shows: a trace without points."""
     nowhere = np.full(1, np.nan, np.float32)
-    marker = {"color": _color(color), "symbol": _symbol(symbol), "size": 9}
+    stroke = {"color": _color(color), "width": 2}
+    marker = {"color": _color(color), "symbol": _symbol(symbol), "size": 9, "line": stroke}
     shape = {"type": "scatter", "mode": "markers", "x": nowhere, "y": nowhere, "marker": marker}
     return {**shape, "name": words, "legendgroup": words, "showlegend": True}
 
@@ -366,41 +368,46 @@ def _arranged(grid: Grid) -> tuple[int, dict[str, int], _Json]:
     Ticks of equal axes stand at the left and at the bottom, and so do equal labels.
     """
     rows = [grid.panels[i : i + grid.columns] for i in range(0, len(grid.panels), grid.columns)]
-    last = len(rows) - 1
-    titled = len(grid.panels) > 1
-    lines = [max(str(panel.title).count("<br>") + titled for panel in row) for row in rows]
-    heads = [_TOP + _LINE * count for count in lines]
-    feet = [
-        _UNTICKED if i < last and all(map(_equal, _xs(row), _xs(rows[i + 1]))) else _BOTTOM
-        for i, row in enumerate(rows)
-    ]
+    heads = [_TOP + _LINE * max(map(_lines, row)) for row in rows]
+    feet = [_foot(*pair) for pair in itertools.pairwise([*rows, ()])]
     inner = [max(panel.height for panel in row) - _ABOVE for row in rows]
-    height = sum(heads) + sum(inner) + sum(feet)
-    inside = height - heads[0] - feet[-1]
+    steps = [sum(parts) for parts in zip(inner, feet, heads[1:], strict=False)]
+    inside = sum(steps) + inner[-1]
     wide = (1 - _BETWEEN * (grid.columns - 1)) / grid.columns
     axes: _Json = {}
     for i, panel in enumerate(grid.panels):
         row, column = divmod(i, grid.columns)
-        top = sum(heads[1 : row + 1]) + sum(inner[:row]) + sum(feet[:row])
-        left = column * (wide + _BETWEEN)
-        below = grid.panels[i + grid.columns] if i + grid.columns < len(grid.panels) else None
-        beside = grid.panels[i - 1] if column else None
+        top, left = sum(steps[:row]), column * (wide + _BETWEEN)
+        below = [under.x for under in grid.panels[i + grid.columns :][:1]]
+        beside = [grid.panels[i - 1].y] if column else []
         names = _axes(i)
-        number = names["xaxis"][1:]
-        axes[f"xaxis{number}"] = {
-            **_axis(panel.x, below.x if below else None, 6 if grid.columns == 1 else 4),
+        axes[names["xaxis"].replace("x", "xaxis")] = {
+            **_axis(panel.x, *below),
+            "nticks": 7 - min(grid.columns, 3),
             "showgrid": False,
             "anchor": names["yaxis"],
             "domain": [left, min(left + wide, 1.0)],
         }
-        axes[f"yaxis{number}"] = {
-            **_axis(panel.y, beside.y if beside else None, 6),
+        axes[names["yaxis"].replace("y", "yaxis")] = {
+            **_axis(panel.y, *beside),
             "showgrid": panel.y.names is None,
             "anchor": names["xaxis"],
             "domain": [max(1 - (top + inner[row]) / inside, 0.0), 1 - top / inside],
             **({"scaleanchor": names["xaxis"]} if panel.equal else {}),
         }
+    height = heads[0] + inside + feet[-1]
     return height, _margin(grid, heads[0], feet[-1]), axes
+
+
+def _lines(panel: Panel) -> int:
+    """Lines of its title."""
+    return len(str(panel.title).split("<br>")) if panel.title else 0
+
+
+def _foot(row: Sequence[Panel], below: Sequence[Panel]) -> int:
+    """Pixels below the axes of a row; few where those below have its ticks."""
+    shared = [_equal(panel.x, under.x) for panel, under in zip(row, below, strict=False)]
+    return _UNTICKED if shared and all(shared) else _BOTTOM
 
 
 def _margin(grid: Grid, top: int, bottom: int) -> dict[str, int]:
@@ -415,28 +422,22 @@ def _shaded(mark: Mark) -> bool:
     return isinstance(mark, Heat) or isinstance(getattr(mark, "color", ""), Shades)
 
 
-def _xs(row: Sequence[Panel]) -> list[Axis]:
-    return [panel.x for panel in row]
-
-
 def _equal(a: Axis, b: Axis) -> bool:
     return (a.label, a.limits, a.log) == (b.label, b.limits, b.log)
 
 
-def _axis(axis: Axis, other: Axis | None, most: int) -> _Json:
+def _axis(axis: Axis, other: Axis | None = None) -> _Json:
     """Plotly's words for it; what an `other` axis says as well is left to that one."""
+    label = "" if other and other.label == axis.label else axis.label
     layout: _Json = {
-        "title": {
-            "text": "" if other and other.label == axis.label else axis.label,
-            "standoff": 8,
-        },
+        "title": {"text": label, "standoff": 8},
         "range": list(_ends(axis)),
         "type": "log" if axis.log else "linear",
         "gridwidth": 1,
         "zeroline": False,
         "fixedrange": True,
         "ticks": "",
-        "nticks": most,
+        "nticks": 6,
         "visible": not axis.hidden,
         "showticklabels": other is None or not _equal(axis, other),
     }
@@ -471,10 +472,9 @@ def _number(value: Any) -> float:
 
 
 def _symbol(symbol: str | Sequence[str]) -> str | list[str]:
-    if not isinstance(symbol, str):
-        return [str(_symbol(each)) for each in symbol]
-    shape = symbol.removesuffix("-open")
-    return _SYMBOLS.get(shape, shape) + symbol[len(shape) :]
+    if isinstance(symbol, str):
+        return _SYMBOLS.get(symbol, symbol)
+    return [_SYMBOLS.get(each, each) for each in symbol]
 
 
 def _color(color: str | Shades) -> str:
