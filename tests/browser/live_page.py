@@ -11,6 +11,7 @@ from validation_core.figures.marks import (
     Line,
     Panel,
     Points,
+    Shades,
     VLine,
     _Slider,
     _text,
@@ -39,8 +40,8 @@ def payload(title: str) -> live.Payload:
         panels=[
             Panel(
                 [
-                    Heat(EDGES, EDGES, over(heat, "x"), limit=2, low=style.Q,
-                              high=style.P, label="p less q"),
+                    Heat(EDGES, EDGES, Shades(over(heat, "x"), limit=2, neutral="",
+                                              label="p less q")),
                     Points(over(path[:, :1], "x"), over(path[:, 1:], "x"),
                                 color=style.P, symbol="ring"),
                     Points(path[:, 0], path[:, 1], color=style.Q, symbol="cross"),

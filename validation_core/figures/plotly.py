@@ -359,7 +359,7 @@ def _key(words: str, color: str, symbol: str) -> _Json:
     stroke = {"color": _color(color), "width": 2}
     marker = {"color": _color(color), "symbol": _symbol(symbol), "size": 9, "line": stroke}
     shape = {"type": "scatter", "mode": "markers", "x": nowhere, "y": nowhere, "marker": marker}
-    return {**shape, "name": words, "legendgroup": words, "showlegend": True}
+    return {**shape, **_axes(0), "name": words, "legendgroup": words, "showlegend": True}
 
 
 def _arranged(grid: Grid) -> tuple[int, dict[str, int], _Json]:

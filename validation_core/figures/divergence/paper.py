@@ -96,12 +96,11 @@ def _marks_of(curves: Sequence[DivergenceCurve], x: Axis, y: Axis, along: str) -
         at = curve.x * step ** (j - (len(curves) - 1) / 2)
         texts = np.array(_hover(curve, along))
         mean, low, high = (_clipped(values, foot) for values in curve.found[:3])
+        yield _intervals(at, low, high, look.color, curve.label)
         yield Line(at, mean, color=look.color, dash=look.dash, width=1.8, label=curve.label)
         yield Points(
             at,
             mean,
-            low=low,
-            high=high,
             color=look.color,
             size=8,
             symbol=[look.symbol + "-open" * bool(m <= foot) for m in curve.found.mean],
@@ -125,6 +124,14 @@ def _marks_of(curves: Sequence[DivergenceCurve], x: Axis, y: Axis, along: str) -
 def _clipped(values: Array, foot: float) -> Array:
     """On the axis: what lies below its foot at the foot, NaN where there is nothing."""
     return np.where(np.isfinite(values), np.clip(values, foot, _LARGEST), np.nan)
+
+
+def _intervals(x: Array, low: Array, high: Array, color: str, label: str) -> Line:
+    """Upright pieces of a line: a length from the mean would be rounded off over such decades."""
+    nothing = np.full(len(x), np.nan)
+    across, up = ((a, b, nothing) for a, b in ((x, x), (low, high)))
+    ends = (np.stack(parts, axis=1).ravel() for parts in (across, up))
+    return Line(*ends, color=color, width=1.5, opacity=0.75, label=label)
 
 
 def _hover(curve: DivergenceCurve, along: str) -> list[str]:
