@@ -380,7 +380,7 @@ def test_curve_and_band_are_shares():
 def test_critical_value_is_where_p_passes_the_level():
     nulls = np.arange(1, 100) / 1000.0
     marks = lc2st.null_of_t(0.2, nulls).marks
-    observed, critical = (mark for mark in marks if isinstance(mark, VLine))
+    critical, observed = (mark for mark in marks if isinstance(mark, VLine))
     marked = critical.x
     assert observed.x == 0.2
     above = statistics.local([marked + 1e-6], nulls[None]).pvalue[0]

@@ -177,17 +177,24 @@ def parameter_differences(
 
 
 def _forest(middle: Array, low: Array, high: Array, names: Sequence[str], label: str) -> Panel:
-    rows = np.arange(len(middle))[::-1]
     far = 1.15 * float(np.max(np.abs([low, high])))
     hover = "%{x:.3f}"
     return Panel(
         [
             VLine(0, dash="dash"),
-            Points(middle, rows, left=low, right=high, color=style.Q, size=9, hover=hover),
+            Points(
+                middle,
+                np.arange(len(middle)),
+                left=low,
+                right=high,
+                color=style.Q,
+                size=9,
+                hover=hover,
+            ),
         ],
         x=Axis((-far, far), label),
-        y=Axis((-0.6, len(rows) - 0.4), ticks=rows, names=[escape(name) for name in names]),
-        height=90 + _ROW * len(rows),
+        y=Axis.of_rows([escape(name) for name in names]),
+        height=90 + _ROW * len(middle),
     )
 
 

@@ -285,6 +285,11 @@ class Axis:
     names: Sequence[str] | None = None
     hidden: bool = False
 
+    @classmethod
+    def of_rows(cls, names: Sequence[str]) -> Axis:
+        """Up a panel with a row for each name, 0 on top."""
+        return cls((len(names) - 0.4, -0.6), ticks=range(len(names)), names=names)
+
 
 Key = tuple[Words, str, str]
 """Words, colour and symbol of an entry in a legend."""

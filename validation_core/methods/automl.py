@@ -244,7 +244,7 @@ def _members(summary: Mapping[str, float], *, height: int = style.HEIGHT) -> Pan
     return Panel(
         bars,
         x=Axis((0, 1), "weight in the witness", percent=True),
-        y=Axis((len(names) - 0.5, -0.5), ticks=range(len(names)), names=labels),
+        y=Axis.of_rows(labels),
         height=height,
     )
 

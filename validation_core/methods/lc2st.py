@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -24,10 +24,9 @@ from validation_core.figures.marks import (
     Panel,
     Points,
     Shades,
-    VLine,
     empty,
 )
-from validation_core.figures.outcome import Drawn, beside
+from validation_core.figures.outcome import Drawn, beside, null_histogram
 from validation_core.methods.base import Further, Method, ScoreKind, Work
 from validation_core.scores.lc2st import LC2STClassifier, LocalScore
 from validation_core.statistics.local import distance_of_logits, least_pvalue, local
@@ -344,18 +343,17 @@ def null_of_t(
         return empty("No nulls yet", height=height)
     high = 1.15 * max(float(nulls.max()), observed) or 1.0
     counts, edges = np.histogram(nulls, _BINS, (0.0, high))
-    top = 1.35 * float(counts.max())
     critical = _critical(nulls, 0.05 / points)
     x = Axis((0, high), "T, mean squared distance of d from 1/2")
-    marks: list[Mark] = [
-        Bars(edges, counts, color=style.NULL, opacity=0.6, hover="T = %{x:.2g}: %{y} nulls"),
-        VLine(observed, color=style.OBSERVED, width=2.5),
-        beside(f"seen {observed:.2g}", observed, 0.92 * top, style.OBSERVED, x),
-    ]
-    if critical is not None:
-        words = f"rejects beyond {critical:.2g}"
-        marks += [VLine(critical, dash="dash"), beside(words, critical, 0.8 * top, style.NULL, x)]
-    return Panel(marks, x=x, y=Axis((0, top), "null classifiers"), height=height)
+    hover, label = "T = %{x:.2g}: %{y} nulls", "null classifiers"
+    panel = null_histogram(
+        edges, counts, observed, x, label, hover=hover, critical=critical, height=height
+    )
+    if critical is None:
+        return panel
+    place = critical, 0.86 * panel.y.limits[1]
+    words = beside(f"rejects beyond {critical:.2g}", *place, style.NULL, x)
+    return replace(panel, marks=[*panel.marks, words])
 
 
 def map_of(theta: Array, d: Array, names: Sequence[str] = (), *, height: int = 320) -> Panel:

@@ -187,7 +187,7 @@ class Omnibus(Method):
 
 def _families(claims: Claims) -> Panel:
     """Adjusted p of each family on a log axis, the smallest on top."""
-    rows = claims.families()[::-1]
+    rows = claims.families()
     p = np.array([row["pvalue"] for row in rows])
     least = 0.7 / (claims.result.relabelings + 1)
     places = np.arange(len(rows))
@@ -207,8 +207,6 @@ def _families(claims: Claims) -> Panel:
             points,
         ],
         x=Axis((least, 1.3), "adjusted p", log=True, ticks=[0.001, 0.01, 0.05, 0.2, 1.0]),
-        y=Axis(
-            (-0.6, len(rows) - 0.4), ticks=places, names=[_SHORT[row["family"]] for row in rows]
-        ),
+        y=Axis.of_rows([_SHORT[row["family"]] for row in rows]),
         height=80 + _LINE * len(rows),
     )

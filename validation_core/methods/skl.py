@@ -343,7 +343,7 @@ def compared(exact: _Numbers, estimate: _Numbers, *, height: int = 150) -> Panel
             VLine(0, dash="dash", width=1),
             Points(
                 middle,
-                [2, 1],
+                [0, 1],
                 left=low,
                 right=high,
                 color=style.Q,
@@ -353,7 +353,7 @@ def compared(exact: _Numbers, estimate: _Numbers, *, height: int = 150) -> Panel
             ),
         ],
         x=Axis(_with_zero(low, high), "symmetric divergence, nats"),
-        y=Axis((0.4, 2.6), ticks=[2, 1], names=[name for name, *_ in both]),
+        y=Axis.of_rows([name for name, *_ in both]),
         height=height,
     )
 

@@ -890,13 +890,13 @@ def _coverage(worst: Sequence[_ParameterErrors], labels: Sequence[str], hidden: 
     rates = [errors.coverage for errors in worst]
     levels = [rate.level for rate in rates[0]]
     lowest = min(rate.covers.low for each in rates for rate in each)
-    places = np.arange(len(worst), 0.0, -1.0)
+    places = np.arange(float(len(worst)))
     marks: list[Mark] = [
         VLine(level, dash="dash", width=1, label=f"{100 * level:g}%") for level in levels
     ]
     for j, level in enumerate(levels):
         # Levels stand a little above one another, so that whiskers do not hide each other.
-        at = places + 0.2 * (1 - j)
+        at = places + 0.2 * (j - 1)
         ends = np.array([each[j].covers for each in rates])
         hover = f"nominal {100 * level:g}%: true %{{x:.1%}}"
         marks.append(_whiskers(ends, at, hover=hover, symbol=_MARKS[j % len(_MARKS)]))
@@ -912,7 +912,7 @@ def _coverage(worst: Sequence[_ParameterErrors], labels: Sequence[str], hidden: 
 
 
 def _misfit(worst: Sequence[_ParameterErrors], labels: Sequence[str]) -> Drawn:
-    places = np.arange(len(worst), 0.0, -1.0)
+    places = np.arange(float(len(worst)))
     biases = np.array([errors.bias for errors in worst])
     reach = max(0.2, 1.1 * float(np.nanmax(np.abs(biases), initial=0)))
     ratios = np.array([errors.ratio for errors in worst])
@@ -1045,9 +1045,7 @@ def _whole(
 
 def _rows(marks: Sequence[Mark], axis: Axis, labels: Sequence[str]) -> Panel:
     """A row for each name, the first on top."""
-    rows = len(labels)
-    y = Axis((0.45, rows + 0.55), ticks=range(rows, 0, -1), names=labels)
-    return Panel(marks, x=axis, y=y, height=84 + _ROW * max(rows, 2))
+    return Panel(marks, x=axis, y=Axis.of_rows(labels), height=84 + _ROW * max(len(labels), 2))
 
 
 def _whiskers(ends: Array, at: Array, *, hover: str, symbol: str = "circle") -> Points:

@@ -271,7 +271,7 @@ _LINE = 26  # pixels that one test takes
 
 
 def _rates(result: _TypeIError) -> Drawn:
-    rows = [*result.tests[::-1], _MethodLevel("", "", "Verdict", result.verdict)]  # it is on top
+    rows = [_MethodLevel("", "", "Verdict", result.verdict), *result.tests]
     top = min(1.0, 1.15 * max([result.alpha, *(row.rejections.high for row in rows)]))
     marks: list[Mark] = [VLine(result.alpha, dash="dash")]
     for place, row in enumerate(rows):
@@ -290,7 +290,7 @@ def _rates(result: _TypeIError) -> Drawn:
     panel = Panel(
         marks,
         x=Axis((0, top), "share of tables rejected", percent=True),
-        y=Axis((-0.6, len(rows) - 0.4), ticks=range(len(rows)), names=[row.title for row in rows]),
+        y=Axis.of_rows([row.title for row in rows]),
         height=90 + _LINE * len(rows),
     )
     return Drawn(

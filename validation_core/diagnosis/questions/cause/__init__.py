@@ -750,12 +750,12 @@ _PLANE = 380
 
 
 def _weights_figure(result: _LikelyCause) -> Drawn:
-    causes = result.causes[::-1]  # the likeliest on top
+    causes = result.causes
     bars = [
         Bars(
             [i - 0.4, i + 0.4],
             [candidate.weight],
-            color=_color(len(causes) - 1 - i),
+            color=_color(i),
             opacity=1,
             upright=False,
             hover=f"{TITLES[candidate.cause]}: %{{x:.1%}}",
@@ -766,7 +766,7 @@ def _weights_figure(result: _LikelyCause) -> Drawn:
     panel = Panel(
         bars,
         x=Axis((0, 1), "weight", percent=True),
-        y=Axis((-0.6, len(causes) - 0.4), ticks=range(len(causes)), names=names),
+        y=Axis.of_rows(names),
         height=70 + _LINE * len(causes),
     )
     return Drawn(
