@@ -11,7 +11,7 @@ import numpy as np
 from validation_core import statistics
 from validation_core.figures.marks import Panel, VLine
 from validation_core.figures.outcome import Drawn
-from validation_core.methods.base import Method, ScoreKind, _percent
+from validation_core.methods.base import Method, ScoreKind, _interval
 from validation_core.scores import localizer
 from validation_core.scores.localizer import Divergence, Embedding, Localizer, Preset
 from validation_core.types import (
@@ -138,7 +138,7 @@ class CoLT(Method):
         effect = record.effect
         return (
             f"q puts {effect['u_star']:.0%} of its mass into the ball around the learnt centre; "
-            f"the truth lies inside in {_percent(effect, 'inside')} of the simulations that did "
+            f"the truth lies inside in {_interval(effect, 'inside')} of the simulations that did "
             "not choose "
             f"it.",
             f"Estimate of the Kolmogorov distance d~ for the learned ball: {record.statistic:.3f} "

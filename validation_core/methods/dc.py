@@ -11,7 +11,7 @@ import numpy as np
 from validation_core.figures import style
 from validation_core.figures.marks import Axis, Bars, Line, Note, Panel, Points, VLine, empty
 from validation_core.figures.outcome import Drawn, beside, on_relabellings
-from validation_core.methods.base import Further, Method, ScoreKind, _signed
+from validation_core.methods.base import Further, Method, ScoreKind, _interval
 from validation_core.scores import slot_classifier
 from validation_core.scores import slots as slots_score
 from validation_core.scores.slot_classifier import SlotClassifier
@@ -176,8 +176,7 @@ class DC(Method):
         effect = record.effect
         return (
             f"Divergence of q's draws from the truth, as far as this score tells them apart: "
-            f"{_signed(effect['divergence'])} nats [{_signed(effect['divergence_low'])}, "
-            f"{_signed(effect['divergence_high'])}], a 95% interval; 0 is guessing, "
+            f"{_interval(effect, 'divergence', '+.3f')} nats, a 95% interval; 0 is guessing, "
             f"{effect['divergence_most']:.2f} the most there can be.",
         )
 

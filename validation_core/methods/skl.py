@@ -21,7 +21,7 @@ from validation_core.figures.marks import (
     empty,
 )
 from validation_core.figures.outcome import Drawn, null_histogram
-from validation_core.methods.base import RANK_ROWS, Method, _percent
+from validation_core.methods.base import RANK_ROWS, Method, _interval
 from validation_core.scores import ratio
 from validation_core.scores.ratio import Ratio
 from validation_core.statistics import divergence as nats
@@ -247,7 +247,7 @@ def nats_in_words(effect: _Numbers) -> tuple[str, ...]:
         f"[{_ends(effect, 'ci')}], from {effect['k']:,} simulations with {draws} of q at each; "
         f"by the bootstrap [{_ends(effect, 'boot')}]; median of its terms "
         f"{_nats(effect['median'])}, largest {_nats(effect['largest'])}.",
-        f"log p / q is higher at the truth than at a draw of q in {_percent(effect, 'auc')} of "
+        f"log p / q is higher at the truth than at a draw of q in {_interval(effect, 'auc')} of "
         f"pairs at the same x; 50% if q were right.",
     ]
     if effect["skl"] + _SURE * (effect["ci_high"] - effect["skl"]) < -_SOME:

@@ -12,7 +12,7 @@ from validation_core import statistics
 from validation_core.figures import style
 from validation_core.figures.marks import Axis, Band, Line, Note, Panel, empty
 from validation_core.figures.outcome import Drawn, ecdf_difference
-from validation_core.methods.base import RANK_ROWS, Method, ScoreKind, _signed
+from validation_core.methods.base import RANK_ROWS, Method, ScoreKind, _interval
 from validation_core.rng import stream
 from validation_core.scores.reference import FEWEST, Follows, Metric, References
 from validation_core.statistics.coverage import atc, bootstrap_band, coverage, reading
@@ -128,9 +128,8 @@ class TARP(Method):
             else "neither over- nor under-confident"
         )
         return (
-            f"Area between expected coverage and level (ATC): {_signed(effect['atc'])} "
-            f"[{_signed(effect['atc_low'])}, {_signed(effect['atc_high'])}]; by this 95% interval "
-            f"alone, {word}.",
+            f"Area between expected coverage and level (ATC): "
+            f"{_interval(effect, 'atc', '+.3f')}; by this 95% interval alone, {word}.",
         )
 
     @classmethod
@@ -219,7 +218,7 @@ def _area(arrays: Mapping[str, Array]) -> str:
     confidence = reading(low, high)
     word = f"q is {confidence}" if confidence != "neither" else "neither over- nor under-confident"
     return (
-        f"ATC {_signed(estimate)} [{_signed(low)}, {_signed(high)}], the area between line and "
+        f"ATC {style.interval((estimate, low, high), '+.3f')}, the area between line and "
         f"diagonal above level 50% with its 95% interval: {word}. "
     )
 

@@ -687,11 +687,11 @@ def _covers(errors: _ParameterErrors) -> str:
     """The nominal rate that is farthest off; that of the 80% interval where none is."""
     rate, half = max(errors.coverage, key=lambda rate: rate.excess), errors.below_median
     if max(half.low - 0.5, 0.5 - half.high) > max(rate.excess, 0):
-        return f"{_percent(half)} of the truths lie below its median, not half"
+        return f"{style.interval(half, '.1%')} of the truths lie below its median, not half"
     if rate.excess <= 0:
         rate = _middle(errors)
     nominal = f"its nominal {100 * rate.level:g}% interval"
-    return f"{nominal} covers {_percent(rate.covers)} of the truths"
+    return f"{nominal} covers {style.interval(rate.covers, '.1%')} of the truths"
 
 
 def _middle(errors: _ParameterErrors) -> _CoverageRate:
@@ -705,10 +705,10 @@ def _bias(errors: _ParameterErrors) -> str:
     if not errors.bias.known:
         return "its bias cannot be told"
     if low > 0:
-        return f"q sits {least}{bias:.2f} [{low:.2f}, {high:.2f}] posterior sd too high"
+        return f"q sits {least}{style.interval(errors.bias)} posterior sd too high"
     if high < 0:
-        return f"q sits {least}{-bias:.2f} [{-high:.2f}, {-low:.2f}] posterior sd too low"
-    return f"its bias is {_signed(bias)} [{_signed(low)}, {_signed(high)}] posterior sd"
+        return f"q sits {least}{style.interval((-bias, -high, -low))} posterior sd too low"
+    return f"its bias is {style.interval(errors.bias, '+.2f')} posterior sd"
 
 
 def _width(errors: _ParameterErrors) -> str:
@@ -785,12 +785,11 @@ def _wider(parameters: Sequence[_ParameterErrors], names: Sequence[str]) -> list
     if not wider:
         return []
     widest = min(wider, key=lambda errors: errors.contraction.high)
-    estimate, low, high = map(_signed, widest.contraction)
     others = len(wider) - 1
     more = f", and for {others} more parameter{'s' * (others > 1)}" if others else ""
     return [
         f"q is wider than the prior for {_called(names, widest.index)} (contraction "
-        f"{estimate} [{low}, {high}]){more}."
+        f"{style.interval(widest.contraction, '+.2f')}){more}."
     ]
 
 
@@ -810,18 +809,19 @@ def _blind(parameters: Sequence[_ParameterErrors], names: Sequence[str]) -> list
 
 def _mass(mass: _DensityRegions, claims: Claims | None) -> str:
     p = (
-        f"p {_p(mass.pvalue)} by exact KS, which is not part of the verdict unless SBC is "
+        f"p {equals(mass.pvalue)} by exact KS, which is not part of the verdict unless SBC is "
         "asked to rank log q"
         if claims is None
-        else f"p {_p(claims.densities())} for the truth's rank by log densities, adjusted in the "
-        "verdict's family"
+        else f"p {equals(claims.densities())} for the truth's rank by log densities, adjusted in "
+        "the verdict's family"
     )
-    rates = ", ".join(f"{100 * rate.level:g}%: {_percent(rate.covers)}" for rate in mass.coverage)
+    rates = ", ".join(
+        f"{100 * rate.level:g}%: {style.interval(rate.covers, '.1%')}" for rate in mass.coverage
+    )
     left = f" {mass.nan_rows} rows without a log q are left out." if mass.nan_rows else ""
-    area, low, high = (_signed(end, 3) for end in mass.area)
     return (
         f"Highest-density regions of q hold the truth in (nominal: true) {rates}; area between "
-        f"coverage and level {area} [{low}, {high}], {p}.{left}"
+        f"coverage and level {style.interval(mass.area, '+.3f')}, {p}.{left}"
     )
 
 
@@ -837,8 +837,8 @@ def _nats(nats: _DensityDivergence | _LearnedDivergence) -> list[str]:
     )
     if nats.weighted:
         left = ", ".join(
-            f"M = {weighting.m}: {weighting.estimate:.3f} [{_signed(weighting.low, 3)}, "
-            f"{_signed(weighting.high, 3)}]"
+            f"M = {weighting.m}: "
+            f"{style.interval((weighting.estimate, weighting.low, weighting.high), '.3f')}"
             for weighting in nats.weighted
         )
         sentences.append(
@@ -849,7 +849,7 @@ def _nats(nats: _DensityDivergence | _LearnedDivergence) -> list[str]:
 
 
 def _learned(nats: _LearnedDivergence) -> str:
-    interval = f"{nats.estimate:.3f} [{nats.boot_low:.3f}, {nats.boot_high:.3f}] nats"
+    interval = f"{style.interval((nats.estimate, nats.boot_low, nats.boot_high), '.3f')} nats"
     if nats.slope <= 0:
         return (
             f"Symmetric divergence: the shared classifier sees none. On held-out rows its score "
@@ -861,19 +861,6 @@ def _learned(nats: _LearnedDivergence) -> str:
         f"were multiplied by {nats.slope:.2f}, learnt on other rows, so that they are "
         f"log ratios."
     )
-
-
-def _p(p: float) -> str:
-    return f"= {p:.2g}" if p > 1e-300 else "< 1e-300"
-
-
-def _signed(value: float, digits: int = 2) -> str:
-    return f"{value:+.{digits}f}".replace("-", "−")
-
-
-def _percent(rate: Interval) -> str:
-    estimate, low, high = (100 * end for end in rate)
-    return f"{estimate:.1f}% [{low:.1f}, {high:.1f}]"
 
 
 SHOWN = 6

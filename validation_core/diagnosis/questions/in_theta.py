@@ -634,13 +634,14 @@ def _ratio_text(share: _Share) -> str:
     """How many times as frequent the truth is."""
     if share.ratio is None:
         return "–"
-    return f"{share.ratio:.2f} [{share.ratio_low:.2f}, {share.ratio_high:.2f}]"
+    assert share.ratio_low is not None
+    assert share.ratio_high is not None
+    return style.interval((share.ratio, share.ratio_low, share.ratio_high))
 
 
 def _interval(share: _Share) -> str:
     """The truth's share with its interval."""
-    low, high = 100 * share.low, 100 * share.high
-    return f"{100 * share.truth:.1f}% [{low:.1f}, {high:.1f}]"
+    return style.interval((share.truth, share.low, share.high), ".1%")
 
 
 def _regions(result: _MassInTheta) -> str:

@@ -152,8 +152,8 @@ class Observation(Question["AtObservation"]):
         return [
             {
                 "parameter": _called(names.theta, ranks.parameter),
-                "shift nearby, posterior sd": _interval_text(ranks.shift, "+"),
-                "spread of the truth / that of q": _interval_text(ranks.width),
+                "shift nearby, posterior sd": style.interval(ranks.shift, "+"),
+                "spread of the truth / that of q": style.interval(ranks.width),
             }
             for ranks in (result.local.nearby.worst if result.local else ())
         ]
@@ -728,14 +728,6 @@ _TOLD = 8  # draws of q from which quarters of them mean something
 _NAMED = 5  # columns named in a warning
 
 
-def _interval_text(number: Interval, sign: str = "") -> str:
-    """A number with its interval; `+` gives its sign."""
-    value, low, high = (
-        format(end, f"{sign}.2f") for end in (number.estimate, number.low, number.high)
-    )
-    return f"{value} [{low}, {high}]".replace("-", "−")
-
-
 def middle_in_words(x: Array) -> str:
     """The median of observations (n, M), as somebody would type it."""
     middle = np.median(np.asarray(x, dtype=np.float64), axis=0)
@@ -773,8 +765,8 @@ def _unclaimed(local: _LocalAnswer, names: Sequence[str], claims: Claims, *, own
         f"Nothing is claimed against q here: {why}. By themselves, L-C2ST gives "
         f"p {equals(local.test.pvalue)} and the {nearby.rows} rows nearest in x "
         f"p {equals(nearby.pvalue)}; among their parameters {_called(names, worst.parameter)} "
-        f"differs most: shift {_interval_text(worst.shift, '+')} posterior sd, width "
-        f"{_interval_text(worst.width)}."
+        f"differs most: shift {style.interval(worst.shift, '+.2f')} posterior sd, width "
+        f"{style.interval(worst.width)}."
     )
 
 
@@ -788,8 +780,8 @@ def _nearby_text(nearby: _Nearby, names: Sequence[str]) -> str:
     rows = f"At the {nearby.rows} rows nearest in x"
     p = f"p {equals(nearby.pvalue)} against a q right at all of them, exact"
     detail = (
-        f"most off is {name}: shift {_interval_text(worst.shift, '+')} posterior sd, width "
-        f"{_interval_text(worst.width)}"
+        f"most off is {name}: shift {style.interval(worst.shift, '+.2f')} posterior sd, width "
+        f"{style.interval(worst.width)}"
     )
     if nearby.pvalue > LEVEL:
         return f"{rows} the truth's ranks say nothing against q ({p}); {detail}."
@@ -801,11 +793,11 @@ def _nearby_text(nearby: _Nearby, names: Sequence[str]) -> str:
         side = "low" if number.estimate >= 0 else "high"
         sign = 1 if number.estimate >= 0 else -1
         low, high = sorted((sign * number.low, sign * number.high))
-        size = f"{abs(number.estimate):.2f} [{low:.2f}, {high:.2f}]".replace("-", "−")
+        size = style.interval((abs(number.estimate), low, high))
         return f"{rows} ({p}), q's {name} sits {size} posterior sd too {side}."
     side = "narrow" if number.estimate >= 1 else "wide"
     return (
-        f"{rows} ({p}), q's {name} is too {side}: the truth spreads {_interval_text(number)} "
+        f"{rows} ({p}), q's {name} is too {side}: the truth spreads {style.interval(number)} "
         "times as wide as its draws."
     )
 

@@ -262,7 +262,7 @@ def _consequence(test: _MethodLevel) -> str:
 
 
 def _percent(rate: _Rejections) -> str:
-    return f"{100 * rate.rate:.1f}% [{100 * rate.low:.1f}, {100 * rate.high:.1f}]"
+    return style.interval((rate.rate, rate.low, rate.high), ".1%")
 
 
 _DRAWN = 6

@@ -544,7 +544,7 @@ def _departure_text(departure: _Departure, names: Sequence[str]) -> str:
 
 
 def _numbers(finding: _Finding) -> str:
-    return f"{finding.value:.2f} [{finding.low:.2f}, {finding.high:.2f}]"
+    return style.interval((finding.value, finding.low, finding.high))
 
 
 def _percent(finding: _Finding) -> str:

@@ -676,7 +676,9 @@ def _size_text(kind: Kind, estimate: _FeatureSize) -> str:
     if kind == "width":
         high = "…" if estimate.high is None else format(estimate.high, ".2f")
         return f"{estimate.value:.2f} [{estimate.low:.2f}, {high}]"
-    return _minus(f"{estimate.value:+.2f} [{estimate.low:+.2f}, {estimate.high:+.2f}]")
+    assert estimate.low is not None
+    assert estimate.high is not None
+    return style.interval((estimate.value, estimate.low, estimate.high), "+.2f")
 
 
 def _place(place: _OverXPlace, names: Sequence[str], x_names: Sequence[str]) -> str:
@@ -717,7 +719,7 @@ def _unsigned(estimate: _FeatureSize) -> str:
     assert low is not None
     assert high is not None
     low, high = (low, high) if value >= 0 else (-high, -low)
-    return _minus(f"{abs(value):.2f} [{low:.2f}, {high:.2f}]")
+    return style.interval((abs(value), low, high))
 
 
 def _next(
@@ -828,10 +830,6 @@ def _notes(result: _ErrorsOverX) -> list[str]:
     if first.constant:
         notes.append("x never varies, so that there is only one place to look at.")
     return notes
-
-
-def _minus(text: str) -> str:
-    return text.replace("-", "−")
 
 
 _MOST = 6
