@@ -9,6 +9,7 @@ from validation_core.figures.marks import (
     Axis,
     Band,
     Bars,
+    Grid,
     Heat,
     HLine,
     Line,
@@ -155,6 +156,26 @@ def test_every_mark_is_drawn_by_plotly_too():
     words = {note.text for note in figure.layout.annotations}
     assert {"bars", "falls", "here", "level", "at two"} == words
     assert (key.name, key.marker.color, key.showlegend) == ("p", style.P, True)
+
+
+def test_equal_axes_of_a_grid_are_labelled_once():
+    unit, other = Axis((0, 1), "u"), Axis((0, 2), "u")
+    axes = [(unit, unit), (unit, unit), (unit, unit), (unit, other)]
+    panels = [Panel([], x=x, y=y, title=f"{i}") for i, (x, y) in enumerate(axes)]
+    layout = plotly.figure(Grid(panels, columns=2)).layout
+    assert [note.text for note in layout.annotations] == ["0", "1", "2", "3"]
+    places = [f"{side}axis{i}" for side in "xy" for i in ("", 2, 3, 4)]
+    ticked = [layout[place].showticklabels for place in places]
+    assert ticked == [False, False, True, True, True, False, True, True]
+    named = [layout[place].title.text for place in places]
+    assert named == ["", "", "u", "u", "u", "", "u", ""]
+    boxes = [(layout[f"xaxis{i}"].domain, layout[f"yaxis{i}"].domain) for i in ("", 2, 3, 4)]
+    (left, top), (right, _), (_, bottom), _ = boxes
+    assert left[1] < right[0]
+    assert bottom[1] < top[0]
+    alone = plotly.figure(panels[0]).layout
+    assert not alone.annotations  # its title is its reader's to place
+    assert (alone.height, alone.xaxis.showticklabels) == (230, True)
 
 
 def test_labels_of_lines_that_end_together_stand_apart():
