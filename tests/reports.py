@@ -4,7 +4,7 @@ import numpy as np
 
 from validation_core import diagnosis
 from validation_core.diagnosis import questions, run_method
-from validation_core.figures import style
+from validation_core.figures.marks import Axis, Panel, Points, Shades
 from validation_core.figures.outcome import Drawn
 from validation_core.methods import SBC
 from validation_core.tables import Upload
@@ -33,9 +33,8 @@ def diagnosed(upload, methods=None, **options):
 def cloud(points, seed=0):
     """As many points as one asks for, of which none is like another."""
     xy = np.random.default_rng(seed).random((2, points))
-    trace = {"type": "scatter", "mode": "markers", "x": xy[0], "y": xy[1],
-             "marker": {"color": xy[0], "size": 3}}  # fmt: skip
-    return style.figure([trace], x=style.PlotAxis("x", (0, 1)), y=style.PlotAxis("y", (0, 1)))
+    dots = Points(*xy, color=Shades(xy[0], limit=1), size=3)
+    return Panel([dots], x=Axis((0, 1), "x"), y=Axis((0, 1), "y"))
 
 
 class Fake(questions.Question):

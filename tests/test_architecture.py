@@ -45,7 +45,7 @@ LIGHT = (
         " validation_core.bayes.augmented",
     ),
     (
-        "reading a table, listing methods and drawing figures", HEAVY,
+        "reading a table, listing methods and drawing figures", {*HEAVY, "plotly"},
         "import validation_core.methods, validation_core.benchmarks,"
         " validation_core.sweep.trials, validation_core.tables, validation_core.store,"
         " validation_core.figures",
@@ -61,7 +61,7 @@ LIGHT = (
     ),
     ("recipes of diffusion", HEAVY, "import validation_core.benchmarks.diffusion"),
     (
-        "answers and their figures", HEAVY,
+        "answers and their figures", {*HEAVY, "plotly"},
         "from importlib import import_module\n"
         "for name in ('over_x', 'in_theta', 'observation', 'cause'):\n"
         "    import_module(f'validation_core.diagnosis.questions.{name}')",

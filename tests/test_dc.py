@@ -516,13 +516,13 @@ def test_figures(kind):
 def test_all_values_and_what_was_seen_are_within_the_axes():
     arrays = _arrays()
     null = dc._null(arrays["null"], 3.0)
-    assert null.data[0].y.sum() == 199
-    assert null.layout.xaxis.range[1] > 3
+    assert null.marks[0].heights.sum() == 199
+    assert null.x.limits[1] > 3
     rows = dc._rows(arrays["rows"], float(arrays["most"]))
-    assert rows.data[0].y.sum() == 300
+    assert rows.marks[0].heights.sum() == 300
     bar = dc._divergence(-5.0, -6.0, -4.0, float(np.log(5)))
-    assert bar.layout.xaxis.range[0] < -6  # not cut off at 0
-    assert bar.layout.xaxis.range[1] > np.log(5)
+    assert bar.x.limits[0] < -6  # not cut off at 0
+    assert bar.x.limits[1] > np.log(5)
 
 
 def test_flat_scores_are_drawn():

@@ -223,7 +223,7 @@ def test_findings_are_said(store):
     result = run(exact(n=200, width=0.5), store, [SBC(), TARP(), *CHEAP])
     text = {r.name: " ".join(diagnosis.findings(r, result.upload.x_names)) for r in result.records}
     assert "q is over-confident" in text["tarp"]
-    assert "nats [" in text["dc"]
+    assert "] nats" in text["dc"]
     assert "1.61 the most" in text["dc"]
     assert "higher under p than under q by" in text["automl"]
     assert text["sbc"] == ""

@@ -9,13 +9,15 @@ from validation_core.figures.marks import (
     Axis,
     Band,
     Bars,
+    Grid,
+    Heat,
+    HLine,
     Line,
     Note,
     Panel,
     Points,
+    Shades,
     VLine,
-    _Heat,
-    _HLine,
     _text,
     over,
 )
@@ -57,7 +59,7 @@ EMPTY = {
 
 @pytest.mark.parametrize("draw", [*FULL.values(), *EMPTY.values()])
 def test_plotly_accepts_it(draw):
-    figure = draw()
+    figure = plotly.figure(draw())
     go.Figure(figure.to_dict())  # figures skip validation for speed: once here
     assert figure.layout.height >= 150
     assert figure.layout.paper_bgcolor == "rgba(0,0,0,0)"
@@ -65,7 +67,7 @@ def test_plotly_accepts_it(draw):
 
 @pytest.mark.parametrize("name", FULL)
 def test_axes_are_fixed_and_numbers_small(name):
-    figure = FULL[name]()
+    figure = plotly.figure(FULL[name]())
     assert figure.layout.xaxis.range is not None
     assert figure.layout.yaxis.range is not None
     assert all(np.asarray(trace.y).dtype == np.float32 for trace in figure.data)
@@ -74,7 +76,7 @@ def test_axes_are_fixed_and_numbers_small(name):
 
 @pytest.mark.parametrize("name", EMPTY)
 def test_nothing_to_draw_is_said(name):
-    figure = EMPTY[name]()
+    figure = plotly.figure(EMPTY[name]())
     assert not figure.data
     assert figure.layout.annotations[0].text.startswith("No")
 
@@ -128,8 +130,7 @@ def standing(*marks, **panel):
 
 def test_every_mark_is_drawn_by_plotly_too():
     edges, x = np.linspace(0, 1, 4), np.linspace(0, 1, 3)
-    heat = _Heat(edges, edges, over(np.eye(3)[None].repeat(2, 0), "a"), limit=1, low=style.Q,
-                high=style.P, label="heat")  # fmt: skip
+    heat = Heat(edges, edges, Shades(over(np.eye(3)[None].repeat(2, 0), "a"), limit=1))
     figure = standing(
         heat,
         Band(edges, np.zeros(3), over(np.ones((2, 3)), "a")),
@@ -138,12 +139,13 @@ def test_every_mark_is_drawn_by_plotly_too():
         Line(x, over([x, 1 - x], "a"), color=style.Q, dash="6 3", label="falls"),
         Points(x, x, low=x - 0.1, high=x + 0.1, color="", symbol="ring"),
         VLine(over([0.2, 0.8], "a"), label="here"),
-        _HLine(0.5, label="level"),
+        HLine(0.5, label="level"),
         Note(0.5, 0.5, _text("at {a}", a=over(["one", "two"], "a")), anchor="middle"),
         legend=[("p", style.P, "circle")],
     )  # fmt: skip
     go.Figure(figure.to_dict())  # validated
-    _, band, bars, line, points = figure.data
+    heat, band, bars, line, points, key = figure.data
+    np.testing.assert_array_equal(heat.z, np.eye(3))
     assert len(band.x) == 12
     np.testing.assert_allclose(bars.y, [4, 5, 6])
     np.testing.assert_allclose(bars.x, [4 / 6, 1, 8 / 6], rtol=1e-6)
@@ -152,7 +154,28 @@ def test_every_mark_is_drawn_by_plotly_too():
     np.testing.assert_allclose(points.error_y.array, 0.1, rtol=1e-5)
     assert [shape.x0 for shape in figure.layout.shapes] == [0.8, 0]
     words = {note.text for note in figure.layout.annotations}
-    assert {"bars", "falls", "here", "level", "at two"} < words
+    assert {"bars", "falls", "here", "level", "at two"} == words
+    assert (key.name, key.marker.color, key.showlegend) == ("p", style.P, True)
+
+
+def test_equal_axes_of_a_grid_are_labelled_once():
+    unit, other = Axis((0, 1), "u"), Axis((0, 2), "u")
+    axes = [(unit, unit), (unit, unit), (unit, unit), (unit, other)]
+    panels = [Panel([], x=x, y=y, title=f"{i}") for i, (x, y) in enumerate(axes)]
+    layout = plotly.figure(Grid(panels, columns=2)).layout
+    assert [note.text for note in layout.annotations] == ["0", "1", "2", "3"]
+    places = [f"{side}axis{i}" for side in "xy" for i in ("", 2, 3, 4)]
+    ticked = [layout[place].showticklabels for place in places]
+    assert ticked == [False, False, True, True, True, False, True, True]
+    named = [layout[place].title.text for place in places]
+    assert named == ["", "", "u", "u", "u", "", "u", ""]
+    boxes = [(layout[f"xaxis{i}"].domain, layout[f"yaxis{i}"].domain) for i in ("", 2, 3, 4)]
+    (left, top), (right, _), (_, bottom), _ = boxes
+    assert left[1] < right[0]
+    assert bottom[1] < top[0]
+    alone = plotly.figure(panels[0]).layout
+    assert not alone.annotations  # its title is its reader's to place
+    assert (alone.height, alone.xaxis.showticklabels) == (230, True)
 
 
 def test_labels_of_lines_that_end_together_stand_apart():

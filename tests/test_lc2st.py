@@ -8,6 +8,8 @@ import pytest
 from scipy.special import logit
 
 from validation_core import keys, scores
+from validation_core.figures import plotly
+from validation_core.figures.marks import VLine
 from validation_core.methods import lc2st
 from validation_core.methods.lc2st import LC2ST
 from validation_core.rng import stream
@@ -359,7 +361,7 @@ def test_one_observation_needs_no_figure_over_x(looked):
 def test_nothing_to_draw_is_said():
     drawn = LC2ST.figures({}) + lc2st._maps({}, np.empty((0, 0, 2)))
     empty = np.empty(0)
-    for figure in [*(one.figure for one in drawn), lc2st._over_x(empty, empty)]:
+    for figure in [*(one.figure for one in drawn), plotly.figure(lc2st._over_x(empty, empty))]:
         go.Figure(figure.to_dict())
         assert not figure.data
         assert figure.layout.annotations[0].text.startswith("No")
@@ -367,7 +369,7 @@ def test_nothing_to_draw_is_said():
 
 def test_curve_and_band_are_shares():
     d = np.array([0.2, 0.4, 0.5, 0.9])
-    figure = lc2st.pp_plot(d, np.tile(d, (50, 1)))
+    figure = plotly.figure(lc2st.pp_plot(d, np.tile(d, (50, 1))))
     band, _, seen = figure.data
     at = np.searchsorted(seen.x, [0.1, 0.45, 0.6, 0.95])
     np.testing.assert_allclose(seen.y[at], [0, 0.5, 0.75, 1])
@@ -377,18 +379,22 @@ def test_curve_and_band_are_shares():
 
 def test_critical_value_is_where_p_passes_the_level():
     nulls = np.arange(1, 100) / 1000.0
-    marked = lc2st.null_of_t(0.2, nulls).layout.shapes[1].x0
+    marks = lc2st.null_of_t(0.2, nulls).marks
+    critical, observed = (mark for mark in marks if isinstance(mark, VLine))
+    marked = critical.x
+    assert observed.x == 0.2
     above = statistics.local([marked + 1e-6], nulls[None]).pvalue[0]
     below = statistics.local([marked - 1e-6], nulls[None]).pvalue[0]
     assert above <= 0.05 < below
-    assert len(lc2st.null_of_t(0.2, nulls[:10]).layout.shapes) == 1  # ten nulls never reject
+    few = lc2st.null_of_t(0.2, nulls[:10]).marks  # ten nulls never reject
+    assert sum(isinstance(mark, VLine) for mark in few) == 1
 
 
 def test_map_takes_the_pair_that_matters():
     rng = stream(24)
     theta = rng.standard_normal((800, 5))
     d = 0.5 + 0.2 * np.tanh(theta[:, 1] * theta[:, 3])  # nothing to see along either alone
-    figure = lc2st.map_of(theta, d)
+    figure = plotly.figure(lc2st.map_of(theta, d))
     assert figure.layout.xaxis.title.text == "theta 2"
     assert figure.layout.yaxis.title.text == "theta 4"
     marker = figure.data[0].marker
@@ -397,7 +403,7 @@ def test_map_takes_the_pair_that_matters():
 
 def test_map_of_one_parameter_is_a_histogram():
     theta = stream(25).standard_normal((500, 1))
-    figure = lc2st.map_of(theta, 1 / (1 + np.exp(-theta[:, 0])), ["mass"])
+    figure = plotly.figure(lc2st.map_of(theta, 1 / (1 + np.exp(-theta[:, 0])), ["mass"]))
     go.Figure(figure.to_dict())
     assert np.asarray(figure.data[0].y).sum() == 500
     color = np.asarray(figure.data[0].marker.color)[np.asarray(figure.data[0].y) > 0]

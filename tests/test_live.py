@@ -6,7 +6,18 @@ import numpy as np
 import pytest
 
 from validation_core.figures import live
-from validation_core.figures.marks import SYMBOLS, Axis, Line, Panel, Points, _Heat, _Slider, over
+from validation_core.figures.marks import (
+    SYMBOLS,
+    Axis,
+    Bars,
+    Heat,
+    Line,
+    Panel,
+    Points,
+    Shades,
+    _Slider,
+    over,
+)
 
 X = np.linspace(0, 1, 5)
 EDGES = np.linspace(-1, 1, 4)
@@ -35,8 +46,7 @@ def unpacked(payload):
 
 
 def heat(values, **options):
-    options = {"limit": 2, "low": "#D55E00", "high": "#0072B2", **options}
-    return _Heat(EDGES, ROWS, values, **options)
+    return Heat(EDGES, ROWS, Shades(values, **{"limit": 2, "neutral": "", **options}))
 
 
 def test_heat_travels_as_bytes():
@@ -66,8 +76,7 @@ def test_heat_over_sliders_is_off_by_half_a_step_at_most():
 def test_numbers_after_bytes_are_read_where_they_lie():
     """Three bytes over five places end between two float32."""
     line = np.arange(10.0).reshape(5, 2)
-    tall = _Heat([0, 1], EDGES, over(np.full((5, 3, 1), 2.0), "x"), limit=2,
-                     low="#000000", high="#ffffff")  # fmt: skip
+    tall = Heat([0, 1], EDGES, Shades(over(np.full((5, 3, 1), 2.0), "x"), limit=2, neutral=""))
     head, numbers = unpacked(
         made(Line([0, 1], [2, 3], color=""), tall,
              Line([0, 1], over(line, "x"), color=""))
@@ -100,7 +109,24 @@ def test_the_values_of_a_heat_fit_its_edges_after_the_sliders():
 @pytest.mark.parametrize("edges", [[0], [0, 0, 0], [2, 1, 0], [0, 1, 4], [[0, 1]], [0, np.nan]])
 def test_the_edges_of_a_heat_rise_evenly(edges):
     with pytest.raises(ValueError, match=r"x edges .* even steps; got .*Take"):
-        _Heat(edges, ROWS, np.zeros((2, 3)), limit=1, low="", high="")
+        Heat(edges, ROWS, Shades(np.zeros((2, 3)), limit=1))
+
+
+@pytest.mark.parametrize("mark", [
+    Bars([0, 1], [1], color="", upright=False),
+    Points([0], [1], color="", left=[-1], right=[1]),
+    Points([0], [1], color=Shades([1], limit=1)),
+    Heat(EDGES, ROWS, Shades(np.zeros((2, 3)), limit=1)),
+])  # fmt: skip
+def test_what_only_plotly_draws_is_refused(mark):
+    with pytest.raises(ValueError, match=r"does not draw .*; plotly does"):
+        made(mark)
+
+
+def test_logarithmic_axes_are_refused():
+    panel = Panel([], x=Axis((1, 10), log=True), y=UNIT)
+    with pytest.raises(ValueError, match="does not draw a logarithmic axis"):
+        live._payload(panels=[panel])
 
 
 def test_places_of_a_press_are_packed():

@@ -8,6 +8,7 @@ import plotly.graph_objects as go
 import pytest
 
 from validation_core import keys, statistics
+from validation_core.figures import plotly
 from validation_core.methods import mmd_fuse
 from validation_core.methods.mmd_fuse import MMDFuse
 from validation_core.rng import stream
@@ -446,9 +447,9 @@ def test_figures_show_what_was_seen():
     assert any(
         shape.x0 == pytest.approx(float(arrays["observed"])) for shape in null.layout.shapes
     )
-    lines = [trace for trace in kernels.data if trace.mode == "lines+markers"]
-    np.testing.assert_allclose(np.concatenate([t.y for t in lines]), arrays["kernels"], rtol=1e-6)
-    marks = np.concatenate([t.marker.symbol for t in lines])
+    points = [t for t in kernels.data if t.mode == "markers" and not t.showlegend]
+    np.testing.assert_allclose(np.concatenate([t.y for t in points]), arrays["kernels"], rtol=1e-6)
+    marks = np.concatenate([t.marker.symbol for t in points])
     filled = np.array(["open" not in mark for mark in marks])
     np.testing.assert_array_equal(filled, arrays["kernel_pvalues"] <= 0.05)
     assert filled.any()
@@ -456,10 +457,11 @@ def test_figures_show_what_was_seen():
 
 def test_empty_figures_say_so():
     none = np.empty(0)
-    for figure in (
+    for panel in (
         mmd_fuse._null_of_relabelings(none, np.nan),
         mmd_fuse._by_bandwidth(none, none, none, none),
     ):
+        figure = plotly.figure(panel)
         assert not figure.data
         assert figure.layout.annotations[0].text.startswith("No")
 

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from validation_core.diagnosis.questions.base import Question, TableStudy
+from validation_core.figures.marks import Axis, Bars, Panel
 from validation_core.figures.outcome import Drawn
 
 
@@ -60,12 +61,10 @@ class Farthest(Question[FarRow]):
         return [{"row": result.row, "sd from q's mean": result.sd}]
 
     def figures(self, result, names, claims=None):
-        from validation_core.figures import style
-
-        bars = {"type": "histogram", "x": result.off}
-        x, y = style.PlotAxis("sd", (0, 9)), style.PlotAxis("rows", (0, 60))
-        figure = style.figure([bars], x=x, y=y)
-        return (Drawn("How far rows lie", figure, self.reading_guide),)
+        counts, edges = np.histogram(result.off, 18, (0, 9))
+        bars = Bars(edges, counts, color="#8A8F98")
+        panel = Panel([bars], x=Axis((0, 9), "sd"), y=Axis((0, 60), "rows"))
+        return (Drawn("How far rows lie", panel, self.reading_guide),)
 '''
 IMPORT = "from validation_core.diagnosis.questions.farthest import Farthest\n"
 LINE = "    Farthest(),\n"

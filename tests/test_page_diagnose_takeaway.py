@@ -39,8 +39,8 @@ def downloads(monkeypatch):
 
 def _panel(rows, said, captions):
     from pages.ui.panel import panel
+    from validation_core.figures.marks import empty
     from validation_core.figures.outcome import Drawn
-    from validation_core.figures.style import empty
 
     drawings = [
         Drawn(f"Title {i} *s*", empty("Nothing"), words) for i, words in enumerate(captions)

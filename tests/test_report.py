@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from tests.reports import ANSWER, HOSTILE, NUMBERS, Fake, answer, cloud, diagnosed, table
 from validation_core import diagnosis, report, statistics
 from validation_core.diagnosis import Record
+from validation_core.figures import plotly
 from validation_core.methods import SBC, MMDFuse
 from validation_core.report import datatree, drawings, numbers
 from validation_core.store import Store
@@ -228,8 +229,8 @@ def same(figure):
 
 
 def test_figures_travel_as_they_are():
-    result = same(cloud(500))
-    whole = cloud(500)
+    whole = plotly.figure(cloud(500))
+    result = same(whole)
     np.testing.assert_allclose(result["data"][0]["x"], whole.data[0].x, rtol=1e-5)
     assert result["layout"]["xaxis"]["range"] == [0, 1]
     assert "template" not in result["layout"]
@@ -271,7 +272,7 @@ def test_fewer_points_keep_the_ends_and_what_belongs_to_them():
 
 
 def test_figures_that_never_fit_are_left_out_from_the_end():
-    fitted = drawings._fit([cloud(200, seed) for seed in range(50)], 20_000)
+    fitted = drawings._fit([plotly.figure(cloud(200, seed)) for seed in range(50)], 20_000)
     assert len(fitted.packed) <= 20_000
     assert 0 < fitted.drawn < 50
     assert len(json.loads(unpacked(fitted.packed))) == fitted.drawn

@@ -148,11 +148,11 @@ def test_a_wide_posterior_is_not_hidden_by_the_axis():
     assert leaves[0] > 0.9
     assert leaves[0] >= leaves[1]
     middle = 0.2 + 0.6 * u[0]  # ranks that leave the ends empty
-    bars = rank_histogram(middle, 10, k=k)
-    assert bars.layout.xaxis.range == (-0.5, k + 0.5)
-    counts = np.asarray(bars.data[0].y)
-    assert counts[[0, 1, -2, -1]].tolist() == [0, 0, 0, 0]
-    assert bars.layout.shapes[0].y0 > 0  # and the room says that they should not be
+    panel = rank_histogram(middle, 10, k=k)
+    assert panel.x.limits == (-0.5, k + 0.5)
+    room, bars, _ = panel.marks
+    assert bars.heights[[0, 1, -2, -1]].tolist() == [0, 0, 0, 0]
+    assert room.low > 0  # and the room says that they should not be
 
 
 # Agreement

@@ -9,6 +9,7 @@ from scipy.stats import ks_2samp
 
 from validation_core import keys, models, sampling, scores, statistics
 from validation_core.benchmarks import BENCHMARKS
+from validation_core.figures import plotly
 from validation_core.hashing import again, hashed, occurrences, uniforms
 from validation_core.methods import tarp
 from validation_core.methods.tarp import TARP
@@ -678,9 +679,9 @@ def test_axes_do_not_hide_a_wide_posterior():
     u = outcome.arrays["u"]
     assert u.min() > 0.02
     assert u.max() < 0.98
-    sheet = tarp._coverage_curve(u)
-    assert list(sheet.layout.xaxis.range) == list(sheet.layout.yaxis.range) == [0, 1]
-    grey, _, band, line = sheet.data
+    panel = tarp._coverage_curve(u)
+    assert panel.x.limits == panel.y.limits == (0, 1)
+    grey, _, band, line = plotly.figure(panel).data
     np.testing.assert_allclose(np.asarray(line.x)[[0, -1]], [0, 1])
     np.testing.assert_allclose(np.asarray(line.y)[[0, -1]], [0, 1])
     levels = np.asarray(line.x)

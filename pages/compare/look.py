@@ -62,4 +62,4 @@ def _figures(method: Method, trial: TrialDetail, alpha: float) -> None:
     for row in range(0, len(drawings), 2):
         for column, drawing in zip(st.columns(2), drawings[row : row + 2], strict=False):
             key = f"look-{method.name}-{drawing.title}"
-            charts.captioned(column, drawing.title, drawing.figure, key, drawing.caption)
+            charts.captioned(column, drawing.title, drawing.picture, key, drawing.caption)

@@ -48,7 +48,7 @@ def _section(record: Record, drawings: Sequence[Drawn], found: Diagnosis) -> Non
         if chosen is None and len(found.parameters) >= _WIDE:
             for i, drawing in enumerate(drawings):
                 charts.captioned(
-                    st.container(), drawing.title, drawing.figure, f"sbc-{i}", drawing.caption
+                    st.container(), drawing.title, drawing.picture, f"sbc-{i}", drawing.caption
                 )
             return
     charts.side_by_side(record.label, drawings)

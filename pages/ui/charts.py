@@ -2,17 +2,18 @@
 
 from collections.abc import Sequence
 
-import plotly.graph_objects as go
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from validation_core.figures import plotly
+from validation_core.figures.marks import Picture
 from validation_core.figures.outcome import Drawn
 
 
 def show(
-    figure: go.Figure, key: str, *, alt: str | None = None, save_as: str | None = None
+    picture: Picture, key: str, *, alt: str | None = None, save_as: str | None = None
 ) -> None:
-    """The figure in the theme's text colours, without a bar of buttons over it.
+    """The picture in the theme's text colours, without a bar of buttons over it.
 
     Args:
         save_as: name of a file: a button that saves the figure as SVG then appears over it.
@@ -24,22 +25,22 @@ def show(
         "toImageButtonOptions": {"format": "svg", "filename": save_as},
     }
     config = {"displayModeBar": False} if save_as is None else saving
-    st.plotly_chart(figure, key=key, alt=alt, config=config)
+    st.plotly_chart(plotly.figure(picture), key=key, alt=alt, config=config)
 
 
 def captioned(
     where: DeltaGenerator,
     title: str,
-    figure: go.Figure,
+    picture: Picture,
     key: str,
     words: str,
     *,
     save_as: str | None = None,
 ) -> None:
-    """A figure under its name and over the sentence that says how to read it, both Markdown."""
+    """A picture under its name and over the sentence that says how to read it, both Markdown."""
     with where:
         st.markdown(f"**{title}**")
-        show(figure, key, alt=f"{title}. {words}", save_as=save_as)
+        show(picture, key, alt=f"{title}. {words}", save_as=save_as)
         st.caption(words)
 
 
@@ -49,4 +50,4 @@ def side_by_side(key: str, drawings: Sequence[Drawn]) -> None:
         columns = st.columns(2, gap="large")
         for i, (column, drawing) in enumerate(zip(columns, drawings[row : row + 2], strict=False)):
             name = f"{key}-{row + i}"
-            captioned(column, drawing.title, drawing.figure, name, drawing.caption)
+            captioned(column, drawing.title, drawing.picture, name, drawing.caption)

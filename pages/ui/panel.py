@@ -78,12 +78,11 @@ def _figures(drawn: Sequence[Drawn], key: str) -> None:
     number."""
     row: list[tuple[int, Drawn]] = []
     for i, drawing in enumerate(drawn):
-        wide = "xaxis2" in drawing.figure.to_plotly_json()["layout"]
-        if wide and row:
+        if drawing.wide and row:
             _row(row, key)
             row = []
         row.append((i, drawing))
-        if wide or len(row) == 2:
+        if drawing.wide or len(row) == 2:
             _row(row, key)
             row = []
     if row:
@@ -94,7 +93,7 @@ def _row(row: Sequence[tuple[int, Drawn]], key: str) -> None:
     for column, (i, drawing) in zip(st.columns(len(row), gap="large"), row, strict=True):
         title, words = plain(drawing.title), plain(drawing.caption)
         name = f"{key}-{slug(drawing.title)}"
-        charts.captioned(column, title, drawing.figure, f"{key}-{i}", words, save_as=name)
+        charts.captioned(column, title, drawing.picture, f"{key}-{i}", words, save_as=name)
 
 
 def _table(rows: Sequence[Row], key: str) -> None:

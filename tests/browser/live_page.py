@@ -7,11 +7,12 @@ from pages.ui.live import chart
 from validation_core.figures import live, style
 from validation_core.figures.marks import (
     Axis,
+    Heat,
     Line,
     Panel,
     Points,
+    Shades,
     VLine,
-    _Heat,
     _Slider,
     _text,
     over,
@@ -39,8 +40,8 @@ def payload(title: str) -> live.Payload:
         panels=[
             Panel(
                 [
-                    _Heat(EDGES, EDGES, over(heat, "x"), limit=2, low=style.Q,
-                              high=style.P, label="p less q"),
+                    Heat(EDGES, EDGES, Shades(over(heat, "x"), limit=2, neutral="",
+                                              label="p less q")),
                     Points(over(path[:, :1], "x"), over(path[:, 1:], "x"),
                                 color=style.P, symbol="ring"),
                     Points(path[:, 0], path[:, 1], color=style.Q, symbol="cross"),

@@ -15,12 +15,12 @@ from validation_core.figures.marks import (
     Axis,
     Band,
     Bars,
+    HLine,
     Line,
     Note,
     Panel,
     Points,
     VLine,
-    _HLine,
     _Slider,
     _text,
     over,
@@ -112,7 +112,7 @@ def _histogram(ranks: RankGrid) -> Panel:
         [
             Band([0, 1], [low, low], [high, high]),
             Bars(edges, over(counts, "beta"), color=style.Q),
-            _HLine(ranks.n / BINS, label="if q = p"),
+            HLine(ranks.n / BINS, label="if q = p"),
         ],
         title="Conformal ranks of q's draws",
         x=Axis((0, 1), "rank U: low where q's draw looks unlike p"),
@@ -136,7 +136,7 @@ def _difference(ranks: RankGrid) -> Panel:
     return Panel(
         [
             Band(_POINTS, low, high),
-            _HLine(0),
+            HLine(0),
             Line(_POINTS, over(difference, "beta"), color=style.Q),
         ],
         title="Distance of their ECDF from the diagonal",

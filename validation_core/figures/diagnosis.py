@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from html import escape
 
 import numpy as np
-import plotly.graph_objects as go
 
 from validation_core.diagnosis import Record
 from validation_core.diagnosis.questions.posteriors import Measure
 from validation_core.figures import style
+from validation_core.figures.marks import Axis, Line, Panel, Points, VLine
 from validation_core.figures.outcome import Drawn
 from validation_core.methods.base import Method, kind_of
 from validation_core.sweep.plan import TrialDetail
@@ -69,30 +69,27 @@ def _history(measure: Measure, labels: Sequence[str]) -> Drawn:
     ends = (float(low.min()) - room, float(high.max()) + room)
     if measure.name in ("colt", "within_x", "tarp", "sbc"):
         ends = (0.0, ends[1])
-    marks: dict[str, object] = {
-        "type": "scatter",
-        "mode": "lines+markers",
-        "x": at,
-        "y": style.f4(value),
-        "line": {"color": style.Q, "width": 2},
-        "marker": {"size": 8, "color": style.Q},
-        "error_y": style.error_bars(value, low, high, style.Q, thickness=1.2),
-        "text": [escape(label) for label in labels],
-        "hovertemplate": "%{text}: %{y:.3f}<extra></extra>",
-    }
-    figure = style.figure(
-        [marks],
-        x=style.PlotAxis("table, in the order given", (0.6, len(labels) + 0.4)),
-        y=style.PlotAxis(measure.title, ends),
+    points = Points(
+        at,
+        value,
+        low=low,
+        high=high,
+        color=style.Q,
+        size=8,
+        texts=[escape(label) for label in labels],
+        hover="%{text}: %{y:.3f}",
     )
-    figure.layout.xaxis.update(
-        tickvals=list(at),
-        ticktext=[_short(label) for label in labels],
-        tickmode="array",
-        automargin=True,
-        title_standoff=12,
+    panel = Panel(
+        [Line(at, value, color=style.Q), points],
+        x=Axis(
+            (0.6, len(labels) + 0.4),
+            "table, in the order given",
+            ticks=at,
+            names=[_short(label) for label in labels],
+        ),
+        y=Axis(ends, measure.title),
+        height=style.HEIGHT,
     )
-    figure.layout.yaxis.update(automargin=True, title_standoff=10)
     better = (
         "Higher is nearer the truth" if measure.higher_is_better else ("Lower is nearer the truth")
     )
@@ -103,7 +100,7 @@ def _history(measure: Measure, labels: Sequence[str]) -> Drawn:
     )
     return Drawn(
         measure.title.capitalize() if measure.name != "colt" else measure.title,
-        figure,
+        panel,
         f"{measure.about[0].upper()}{measure.about[1:]}. {better}{zero}. Bars are 95% intervals "
         "of each table by itself.",
     )
@@ -179,34 +176,26 @@ def parameter_differences(
     )
 
 
-def _forest(middle: Array, low: Array, high: Array, names: Sequence[str], label: str) -> go.Figure:
-    rows = np.arange(len(middle))[::-1]
+def _forest(middle: Array, low: Array, high: Array, names: Sequence[str], label: str) -> Panel:
     far = 1.15 * float(np.max(np.abs([low, high])))
-    traces: list[style.Trace] = [
-        {
-            "type": "scatter",
-            "mode": "markers",
-            "x": style.f4(middle),
-            "y": rows,
-            "marker": {"color": style.Q, "size": 9},
-            "error_x": style.error_bars(middle, low, high, style.Q),
-            "hovertemplate": "%{x:.3f}<extra></extra>",
-        }
-    ]
-    figure = style.figure(
-        traces,
-        x=style.PlotAxis(label, (-far, far)),
-        y=style.PlotAxis("", (-0.6, len(rows) - 0.4)),
-        height=90 + _ROW * len(rows),
-        shapes=[style.vline(0, style.NULL, dash="dash")],
+    hover = "%{x:.3f}"
+    return Panel(
+        [
+            VLine(0, dash="dash"),
+            Points(
+                middle,
+                np.arange(len(middle)),
+                left=low,
+                right=high,
+                color=style.Q,
+                size=9,
+                hover=hover,
+            ),
+        ],
+        x=Axis((-far, far), label),
+        y=Axis.of_rows([escape(name) for name in names]),
+        height=90 + _ROW * len(middle),
     )
-    figure.layout.yaxis.update(
-        tickvals=rows.tolist(),
-        ticktext=[escape(name) for name in names],
-        tickmode="array",
-        automargin=True,
-    )
-    return figure
 
 
 def _short(label: str) -> str:

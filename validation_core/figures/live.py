@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import Any
 
@@ -21,17 +21,18 @@ from validation_core.figures.marks import (
     Axis,
     Band,
     Bars,
+    HBand,
+    Heat,
+    HLine,
     Line,
     Mark,
     Note,
     Number,
     Panel,
     Points,
+    Shades,
     VLine,
     Words,
-    _HBand,
-    _Heat,
-    _HLine,
     _Over,
     _Slider,
     _Text,
@@ -56,7 +57,7 @@ _KINDS: Mapping[type[Mark], tuple[str, Mapping[str, str]]] = {
                         "size": "size", "opacity": "opacity", "symbol": "symbol",
                         "label": "label", "at": "label_at"}),
     VLine: ("vline", {name: name for name in ("x", "color", "dash", "width", "label")}),
-    _HLine: ("hline", {name: name for name in ("y", "color", "dash", "width", "label")}),
+    HLine: ("hline", {name: name for name in ("y", "color", "dash", "width", "label")}),
     Note: ("note", {"x": "x", "y": "y", "label": "words", "color": "color", "anchor": "anchor"}),
 }  # fmt: skip
 
@@ -148,6 +149,7 @@ def _slider(slider: _Slider) -> dict[str, Any]:
 
 
 def _axis(axis: Axis) -> dict[str, Any]:
+    _only_plotly("a logarithmic axis", axis.log)
     return {
         "limits": [float(v) for v in axis.limits],
         "label": axis.label,
@@ -162,10 +164,7 @@ def _panel(panel: Panel, packer: _Packer) -> dict[str, Any]:
     # Numbers lie in the order in which they are packed here.
     title, caption, at = (packer.pack(part) for part in (panel.title, panel.caption, panel.at))
     marks = [packer.pack(_described(mark, panel.x)) for mark in panel.marks]
-    legend = [
-        packer.pack({"label": words, "color": color, "symbol": symbol})
-        for words, color, symbol in panel.legend
-    ]
+    legend = [packer.pack(_key(*key)) for key in panel.legend]
     return {
         "marks": marks,
         "x": _axis(panel.x),
@@ -183,33 +182,54 @@ def _panel(panel: Panel, packer: _Packer) -> dict[str, Any]:
 
 
 def _described(mark: Mark, x: Axis) -> dict[str, Any]:
-    if isinstance(mark, _Heat):
+    if isinstance(mark, Heat):
         return _heat(mark)
-    if isinstance(mark, _HBand):
+    if isinstance(mark, HBand):
         low, high = [mark.low] * 2, [mark.high] * 2
         mark = Band(x.limits, low, high, color=mark.color, opacity=mark.opacity)
-    kind, fields = _KINDS[type(mark)]
-    values = {name: getattr(mark, own) for name, own in fields.items()}
+    kind, travels = _KINDS[type(mark)]
+    for each in fields(mark):
+        stays = each.name not in {*travels.values(), "hover", "texts", "shift", "rise"}
+        usual = getattr(mark, each.name) is each.default
+        _only_plotly(f"{each.name} of {kind}", stays and not usual)
+    values = {name: getattr(mark, own) for name, own in travels.items()}
+    _only_plotly("numbers as colours", isinstance(values.get("color"), Shades))
     if "dash" in values:
         values["dash"] = DASHES.get(values["dash"], values["dash"])
     return {"kind": kind, **values}
 
 
-def _heat(mark: _Heat) -> dict[str, Any]:
+def _heat(mark: Heat) -> dict[str, Any]:
     """Values in bytes, in steps of limit / 127."""
-    grid, by = _unwrapped(mark.values)
-    levels = np.round(127 * np.clip(grid.astype(float) / mark.limit, -1, 1))
+    shades = mark.shades
+    _only_plotly("a heat map that is not clear at 0", bool(shades.middle or shades.neutral))
+    grid, by = _unwrapped(shades.values)
+    levels = np.round(127 * np.clip(grid.astype(float) / shades.limit, -1, 1))
     levels = np.where(np.isnan(levels), 0, levels).astype(np.int8)
     return {
         "kind": "heat",
         "x": np.asarray(mark.x_edges, dtype=float)[[0, -1]],
         "y": np.asarray(mark.y_edges, dtype=float)[[0, -1]],
         "values": _Over(levels, by) if by else levels,
-        "limit": float(mark.limit),
-        "low": mark.low,
-        "high": mark.high,
-        "label": mark.label,
+        "limit": float(shades.limit),
+        "low": shades.low,
+        "high": shades.high,
+        "label": shades.label,
     }
+
+
+def _key(words: Words, color: str, symbol: str) -> dict[str, Any]:
+    if symbol not in SYMBOLS:
+        raise ValueError(
+            f"A legend shows one of {', '.join(SYMBOLS)}; got {symbol!r}. Take the one nearest to "
+            "what the mark looks like."
+        )
+    return {"label": words, "color": color, "symbol": symbol}
+
+
+def _only_plotly(what: str, asked: bool) -> None:
+    if asked:
+        raise ValueError(f"The browser follows sliders, but does not draw {what}; plotly does.")
 
 
 def _check_click(name: str | None, at: Number | None, lengths: Mapping[str, int]) -> None:

@@ -5,7 +5,9 @@ follows sliders, and `figures.plotly` draws it as it stands. Every number or str
 with a slider is wrapped: `over(values, "beta")` says that the first axis of `values` runs over
 that slider's values, `over(values, "c", "angle")` that the first two do; what is not wrapped
 stays. Colours are CSS, "" the text's own; a dash is a name of plotly's or lengths as in SVG
-("6 3"), "" a whole line. `hover` is what plotly says at the pointer; the browser has no such.
+("6 3"), "" a whole line. `hover` is what plotly says at the pointer; the browser has no such, and
+refuses the rest that only plotly draws: bars that lie, intervals along x, numbers as colours of
+points and bars, logarithmic axes.
 """
 
 from __future__ import annotations
@@ -18,8 +20,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from validation_core.figures import style
+
 SYMBOLS = ("circle", "square", "diamond", "cross", "ring", "triangle", "line", "dash", "band")
-"""What a legend can show; the first six are also what `Points` draws."""
+"""What a legend can show; the first six are also what `Points` draws, plotly all of its own."""
 
 Anchor = Literal["start", "middle", "end"]
 
@@ -55,15 +59,52 @@ def _text(template: str, **parts: str | _Over) -> _Text:
 
 
 @dataclass(frozen=True, eq=False)
+class Shades:
+    """Numbers as colours around a middle, their scale beside the panel.
+
+    Args:
+        values: of points or bars (G,), of a heat map (H, W); possibly over sliders there.
+        limit: from the middle to where a number has the full colour.
+        low: colour below the middle.
+        high: colour above it.
+        neutral: colour of the middle; "" lets through what is behind.
+        label: what the colours mean.
+
+    Raises:
+        ValueError: when the limit is not positive.
+    """
+
+    values: Number
+    _: KW_ONLY
+    limit: float
+    middle: float = 0
+    low: str = style.Q
+    high: str = style.P
+    neutral: str = style.NULL
+    label: Words = ""
+
+    def __post_init__(self) -> None:
+        if not (isfinite(self.limit) and self.limit > 0):
+            raise ValueError(
+                f"The limit of a heat map is a positive number; got {self.limit}. Give the size "
+                "of a value that should have the full colour."
+            )
+
+
+@dataclass(frozen=True, eq=False)
 class Bars:
-    """A histogram: edges (B + 1,), heights (B,); `shift` moves it along x."""
+    """A histogram: edges (B + 1,), heights (B,); `shift` moves it along x.
+
+    Bars that are not upright lie: their edges are on y, from below.
+    """
 
     edges: Number
     heights: Number
     _: KW_ONLY
-    color: str
+    color: str | Shades
     opacity: float = 0.55
     shift: Number | None = None
+    upright: bool = True
     label: Words = ""
     label_at: tuple[float, float] | None = None
     hover: str = ""
@@ -97,30 +138,35 @@ class Band:
     low: Number
     high: Number
     _: KW_ONLY
-    color: str = "#8A8F98"
+    color: str = style.NULL
     opacity: float = 0.22
     label: Words = ""
 
 
 @dataclass(frozen=True, eq=False)
 class Points:
-    """Points (G,), with intervals from `low` to `high`; points that are NaN are left out.
+    """Points (G,), with intervals from `low` to `high`, or along x from `left` to `right`.
 
-    `symbol` is circle, square, diamond, cross (two strokes), ring (a hollow circle) or triangle.
+    Points that are NaN are left out. `symbol` is circle, square, diamond, cross (two strokes),
+    ring (a hollow circle) or triangle; for plotly also any of its own, or one for each point.
+    `texts` (G,) are what `hover` calls %{text}.
     """
 
     x: Number
     y: Number
     _: KW_ONLY
-    color: str
+    color: str | Shades
     size: float = 5
     opacity: float = 1
-    symbol: str = "circle"
+    symbol: str | Sequence[str] = "circle"
     low: Number | None = None
     high: Number | None = None
+    left: ArrayLike | None = None
+    right: ArrayLike | None = None
     label: Words = ""
     label_at: tuple[float, float] | None = None
     hover: str = ""
+    texts: ArrayLike = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,7 +182,7 @@ class VLine:
 
 
 @dataclass(frozen=True, eq=False)
-class _HLine:
+class HLine:
     """A horizontal line through the panel, its label at the right end."""
 
     y: Number
@@ -148,13 +194,13 @@ class _HLine:
 
 
 @dataclass(frozen=True, eq=False)
-class _HBand:
+class HBand:
     """A horizontal strip behind the whole panel."""
 
     low: float
     high: float
     _: KW_ONLY
-    color: str = "#8A8F98"
+    color: str = style.NULL
     opacity: float = 0.25
 
 
@@ -173,41 +219,29 @@ class Note:
 
 
 @dataclass(frozen=True, eq=False)
-class _Heat:
-    """A grid of values as colours under all other marks: clear at 0, full at +-limit and beyond.
+class Heat:
+    """A grid of numbers as colours under all other marks.
 
     Args:
         x_edges: edges of the columns (W + 1,), evenly spaced.
         y_edges: edges of the rows (H + 1,), evenly spaced, from below.
-        values: (H, W), possibly over sliders; NaN is clear.
-        limit: size of a value that has the full colour.
-        low: colour of negative values.
-        high: colour of positive values.
-        label: what the colours mean: shown in the panel's legend, with their scale.
+        shades: of (H, W) numbers, possibly over sliders; NaN is clear.
 
     Raises:
-        ValueError: when the limit is not positive, or edges and values do not fit.
+        ValueError: when edges and numbers do not fit.
     """
 
     x_edges: ArrayLike
     y_edges: ArrayLike
-    values: Number
+    shades: Shades
     _: KW_ONLY
-    limit: float
-    low: str
-    high: str
-    label: Words = ""
+    hover: str = ""
 
     def __post_init__(self) -> None:
-        if not (isfinite(self.limit) and self.limit > 0):
-            raise ValueError(
-                f"The limit of a heat map is a positive number; got {self.limit}. Give the size "
-                "of a value that should have the full colour."
-            )
         for name, edges in (("x", self.x_edges), ("y", self.y_edges)):
             _check_even(name, np.asarray(edges, dtype=float))
         shape = (np.size(self.y_edges) - 1, np.size(self.x_edges) - 1)
-        grid, by = _unwrapped(self.values)
+        grid, by = _unwrapped(self.shades.values)
         if grid.shape[len(by) :] != shape:
             raise ValueError(
                 f"Values of a heat map have shape (H, W) = {shape} after the axes of their "
@@ -231,23 +265,30 @@ def _check_even(name: str, edges: NDArray[np.float64]) -> None:
         )
 
 
-Mark = Bars | Line | Band | Points | VLine | _HLine | _HBand | Note | _Heat
+Mark = Bars | Line | Band | Points | VLine | HLine | HBand | Note | Heat
 
 
 @dataclass(frozen=True, eq=False)
 class Axis:
     """A fixed axis; `percent` writes 0.25 as 25%; `hidden` draws neither ticks nor grid.
 
-    `names` are written at `ticks` (on a logarithmic axis ticks are logarithms, names not).
+    `names` are written at `ticks`. A `log` axis is plotly's alone; for the browser, marks and
+    ticks are logarithms, and names are not.
     """
 
     limits: tuple[float, float]
     label: str = ""
     _: KW_ONLY
     percent: bool = False
+    log: bool = False
     ticks: ArrayLike | None = None
     names: Sequence[str] | None = None
     hidden: bool = False
+
+    @classmethod
+    def of_rows(cls, names: Sequence[str]) -> Axis:
+        """Up a panel with a row for each name, 0 on top."""
+        return cls((len(names) - 0.4, -0.6), ticks=range(len(names)), names=names)
 
 
 Key = tuple[Words, str, str]
@@ -266,10 +307,11 @@ class Panel:
             whose place is nearest; Python hears of it on release.
         at: those places, one for each of that slider's V values, in the panel's coordinates
             (V, 2), possibly over other sliders; the values themselves, along x, otherwise.
-        legend: one quiet line under the title: (words, colour, one of SYMBOLS) for each.
+        legend: (words, colour, symbol) for each, one quiet line under the title or, by plotly,
+            below; a press there hides the marks whose label these words are.
 
     Raises:
-        ValueError: when `at` is given without `click`, or a legend has an unknown symbol.
+        ValueError: when `at` is given without `click`.
     """
 
     marks: Sequence[Mark]
@@ -292,12 +334,24 @@ class Panel:
                 "Places (`at`) belong to a panel that can be pressed; got `at` without `click`. "
                 "Name the slider to move: click='x'."
             )
-        for _, _, symbol in self.legend:
-            if symbol not in SYMBOLS:
-                raise ValueError(
-                    f"A legend shows one of {', '.join(SYMBOLS)}; got {symbol!r}. Take the one "
-                    "nearest to what the mark looks like."
-                )
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """Panels on one sheet, row by row, each under its title; equal axes are labelled once."""
+
+    panels: Sequence[Panel]
+    columns: int
+
+
+Picture = Panel | Grid
+
+
+def empty(words: str, *, height: int = style.HEIGHT) -> Panel:
+    """What stands where there is nothing to draw yet: words, no axes."""
+    unit = Axis((0, 1), hidden=True)
+    note = Note(0.5, 0.5, words, color=style.NULL, anchor="middle")
+    return Panel([note], x=unit, y=unit, height=height)
 
 
 @dataclass(frozen=True, eq=False)

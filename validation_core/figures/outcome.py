@@ -3,37 +3,57 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
-import plotly.graph_objects as go
 
 from validation_core import statistics
-from validation_core.figures import plotly, style
+from validation_core.figures import style
 from validation_core.figures.marks import (
     Anchor,
     Axis,
     Band,
     Bars,
+    Grid,
+    HBand,
+    HLine,
     Line,
     Mark,
     Note,
     Panel,
+    Picture,
     VLine,
-    _HBand,
-    _HLine,
+    empty,
 )
 from validation_core.statistics.curves import histogram, histogram_band
 from validation_core.types import Array
 
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
 
-class Drawn(NamedTuple):
-    """A figure as a page shows it."""
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """A picture as a page, a report or a notebook shows it."""
 
     title: str
-    figure: go.Figure
+    picture: Picture
     caption: str
     """How to read it, and what it would look like if q were right."""
+
+    @cached_property
+    def figure(self) -> go.Figure:
+        """It as plotly draws it."""
+        from validation_core.figures import plotly  # here alone: plotly takes long to import
+
+        return plotly.figure(self.picture)
+
+    @property
+    def wide(self) -> bool:
+        """Whether panels stand side by side, so that it has a row to itself."""
+        return isinstance(self.picture, Grid) and self.picture.columns > 1
 
 
 def rank_histogram(
@@ -42,49 +62,51 @@ def rank_histogram(
     *,
     k: int | None = None,
     level: float = 0.95,
+    words: tuple[str, str, str] = ("rank", "count", "if q = p"),
     height: int = style.HEIGHT,
-) -> go.Figure:
+) -> Panel:
     """Counts of ranks in [0, 1], over the grey room that all bins together keep to by chance.
 
     Args:
         k: where given, the axis shows the ranks 0 to k among k draws: all of them, seen or not.
+        words: what lies along x and up y, and at the height that is expected.
     """
     if u.size == 0:
-        return style.empty("No ranks yet", height=height)
+        return empty("No ranks yet", height=height)
     counts = histogram(u.ravel(), bins)
     ends, ticks = ((0.0, 1.0), None) if k is None else ((-0.5, k + 0.5), sorted({0, k // 2, k}))
     low, high = histogram_band(u.size, bins, level)
+    along, up, expected = words
     hover = "rank %{x:.3f}: %{y}" if k is None else "rank %{x:.0f}: %{y}"
-    panel = Panel(
+    return Panel(
         [
-            _HBand(low, high),
+            HBand(low, high),
             Bars(np.linspace(*ends, bins + 1), counts, color=style.Q, opacity=0.6, hover=hover),
-            _HLine(u.size / bins, dash="dash", label="if q = p"),
+            HLine(u.size / bins, dash="dash", label=expected),
         ],
-        x=Axis(ends, "rank", ticks=ticks),
-        y=Axis((0, 1.12 * max(float(counts.max()), high)), "count"),
+        x=Axis(ends, along, ticks=ticks),
+        y=Axis((0, 1.12 * max(float(counts.max()), high)), up),
         height=height,
         margin=62,
     )
-    return plotly.figure(panel)
 
 
 def ecdf_difference(
     u: Array, level: float = 0.95, *, points: int = 101, height: int = style.HEIGHT
-) -> go.Figure:
+) -> Panel:
     """F_n(u) - u, over the grey room it keeps to as a whole with this chance when q = p."""
     if u.size == 0:
-        return style.empty("No ranks yet", height=height)
+        return empty("No ranks yet", height=height)
     grid = np.linspace(0, 1, points)
     difference = statistics.ecdf_difference(u, grid)
     low, high = statistics.ecdf_band(u.size, level, grid)
     reach = 1.15 * max(float(np.abs(difference).max()), float(high.max()), float(-low.min()))
     where = int(np.abs(difference).argmax())
-    panel = Panel(
+    return Panel(
         [
             Band(grid, low, high, opacity=0.25),
             Line(grid, difference, color=style.Q, hover="u = %{x:.2f}: %{y:+.3f}"),
-            _HLine(0, dash="dash"),
+            HLine(0, dash="dash"),
             Note(
                 grid[where],
                 difference[where],
@@ -98,7 +120,6 @@ def ecdf_difference(
         y=Axis((-reach, reach), "F(u) − u"),
         height=height,
     )
-    return plotly.figure(panel)
 
 
 def rank_figures(arrays: Mapping[str, Array]) -> list[Drawn]:
@@ -142,7 +163,7 @@ _NULL_BINS = 40
 
 def on_relabellings(
     values: Array, observed: float, label: str, *, hover: str, height: int = style.HEIGHT
-) -> go.Figure:
+) -> Panel:
     """Statistics (B,) of relabelled tables in grey, what was seen in red.
 
     Args:
@@ -150,7 +171,7 @@ def on_relabellings(
         hover: what a bar says.
     """
     if values.size == 0 or not np.isfinite(observed):
-        return style.empty("No permutations yet", height=height)
+        return empty("No permutations yet", height=height)
     x = Axis(style.padded(np.append(values, observed)), label)
     counts, edges = np.histogram(values, _NULL_BINS, x.limits)
     return null_histogram(edges, counts, observed, x, "count", hover=hover, height=height)
@@ -166,7 +187,7 @@ def null_histogram(
     hover: str,
     critical: float | None = None,
     height: int = style.HEIGHT,
-) -> go.Figure:
+) -> Panel:
     """A histogram of what chance gives in grey, what was seen in red.
 
     Args:
@@ -182,7 +203,7 @@ def null_histogram(
         VLine(observed, color=style.OBSERVED, width=2.5),
         beside(f"seen {observed:.3g}", observed, 0.95 * top, style.OBSERVED, x),
     ]
-    return plotly.figure(Panel(marks, x=x, y=Axis((0, top), label), height=height))
+    return Panel(marks, x=x, y=Axis((0, top), label), height=height)
 
 
 def beside(words: str, x: float, y: float, color: str, axis: Axis) -> Note:
@@ -194,19 +215,19 @@ def beside(words: str, x: float, y: float, color: str, axis: Axis) -> Note:
 
 def on_null(
     observed: float, *, mean: float, sd: float, critical: float, label: str, height: int = 190
-) -> go.Figure:
+) -> Panel:
     """The normal null in grey, the critical value dashed, what was seen in red.
 
     Args:
         label: the statistic's name, for the axis.
     """
     if not np.isfinite(observed) or not sd > 0:
-        return style.empty(f"No {label} yet", height=height)
+        return empty(f"No {label} yet", height=height)
     reach = max(4.2 * sd, 1.12 * abs(observed - mean))
     axis = Axis((mean - max(4.2 * sd, 1.12 * (mean - observed)), mean + reach), label)
     x = np.linspace(mean - 4.2 * sd, mean + 4.2 * sd, 121)
     density = np.exp(-(((x - mean) / sd) ** 2) / 2)
-    panel = Panel(
+    return Panel(
         [
             Band(x, 0 * x, density, opacity=0.35),
             VLine(critical, dash="dash"),
@@ -219,13 +240,13 @@ def on_null(
         y=Axis((0, 1.3), hidden=True),
         height=height,
     )
-    return plotly.figure(panel)
 
 
 _CHANCE = float(np.log(2))  # the loss of a classifier that knows nothing
+_EPOCH = "epoch %{x}: "
 
 
-def loss_curve(history: Mapping[str, Array], *, height: int = style.HEIGHT) -> go.Figure:
+def loss_curve(history: Mapping[str, Array], *, height: int = style.HEIGHT) -> Picture:
     """Loss (0.693 is guessing) and held-out AUC (one half is guessing) against epochs.
 
     Args:
@@ -233,44 +254,25 @@ def loss_curve(history: Mapping[str, Array], *, height: int = style.HEIGHT) -> g
     """
     epoch = np.asarray(history.get("epoch", ()))
     if epoch.size == 0:
-        return style.empty("Not trained yet", height=height)
+        return empty("Not trained yet", height=height)
     loss, auc = np.asarray(history["loss"]), np.asarray(history["auc"])
     held_out = np.asarray(history.get("held_loss", ()))
-    low, high = style.padded(np.concatenate([loss, held_out, [_CHANCE]]), 0.08)
-    area = style.padded(np.concatenate([auc, [0.5]]), 0.08)
-    x = style.PlotAxis("epoch", (0.0, max(float(epoch[-1]), 1.0)))
-    below = {"xaxis": "x", "yaxis": "y2"}
-    traces = [
-        style.line(epoch, loss, style.NULL, hover="epoch %{x}: loss %{y:.4f}"),
-        {**style.line(epoch, auc, style.P, hover="epoch %{x}: AUC %{y:.4f}"), **below},
-    ]
-    notes = [
-        style.note("training loss", epoch[-1], loss[-1], style.NULL, shift=6),
-        {
-            **style.note(f"held-out AUC {auc[-1]:.3f}", epoch[-1], auc[-1], style.P, shift=6),
-            "yref": "y2",
-        },
+    losses: list[Mark] = [
+        HLine(_CHANCE, dash="dot"),
+        Line(epoch, loss, color=style.NULL, label="training loss", hover=_EPOCH + "loss %{y:.4f}"),
     ]
     if held_out.size:
-        traces.append(style.line(epoch, held_out, style.P, dash="dot"))
-        notes[0]["yshift"] = -8
-        notes.append(
-            {**style.note("held-out loss", epoch[-1], held_out[-1], style.P, shift=6), "yshift": 8}
-        )
-    return style.figure(
-        traces,
-        x=x,
-        y=style.PlotAxis("loss", (low, high)),
-        height=height,
-        right=128,
-        notes=notes,
-        extra={
-            "xaxis": {**x.layout(), "showgrid": False, "anchor": "y2"},
-            "yaxis": {**style.PlotAxis("loss", (low, high)).layout(), "domain": [0.56, 1]},
-            "yaxis2": {**style.PlotAxis("AUC", area).layout(), "domain": [0, 0.44]},
-        },
-        shapes=[
-            {**style.hline(_CHANCE, dash="dot"), "yref": "y"},
-            {**style.hline(0.5, dash="dot"), "yref": "y2"},
+        losses.append(Line(epoch, held_out, color=style.P, dash="dot", label="held-out loss"))
+    label, hover = f"held-out AUC {auc[-1]:.3f}", _EPOCH + "AUC %{y:.4f}"
+    learned = Line(epoch, auc, color=style.P, label=label, hover=hover)
+    x = Axis((0.0, max(float(epoch[-1]), 1.0)), "epoch")
+    loss_axis = Axis(style.padded(np.concatenate([loss, held_out, [_CHANCE]]), 0.08), "loss")
+    auc_axis = Axis(style.padded(np.concatenate([auc, [0.5]]), 0.08), "AUC")
+    half = height // 2 + 16
+    return Grid(
+        [
+            Panel(losses, x=x, y=loss_axis, height=half, margin=128),
+            Panel([HLine(0.5, dash="dot"), learned], x=x, y=auc_axis, height=half, margin=128),
         ],
+        columns=1,
     )

@@ -11,17 +11,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from validation_core import statistics
-from validation_core.figures import live, plotly, style
+from validation_core.figures import live, style
 from validation_core.figures.marks import (
     SYMBOLS,
     Axis,
     Band,
+    HLine,
     Line,
     Mark,
     Panel,
     Points,
     VLine,
-    _HLine,
     _Slider,
     over,
 )
@@ -105,7 +105,7 @@ def _power_panel(
     place: Callable[[ArrayLike], Array] = np.log10 if along == "m" else np.asarray
     where = place(np.array(places, dtype=float))
     room = 0.02 * (where[-1] - where[0]) or 0.5
-    marks: list[Mark] = [_HLine(alpha, dash="6 4", color=style.NULL)]
+    marks: list[Mark] = [HLine(alpha, dash="6 4", color=style.NULL)]
     if at is not None:
         marks.append(VLine(place(at)))
     for line in lines:
@@ -146,7 +146,7 @@ def power_figure(lines: Sequence[_PowerCurve], along: Along, fixed: str, alpha: 
     count = f"{trials[0]}" if len(trials) == 1 else f"{trials[0]} to {trials[-1]}"
     return Drawn(
         f"Power over {along}, {fixed}",
-        plotly.figure(replace(_power_panel(lines, along, places, alpha), margin=110)),
+        replace(_power_panel(lines, along, places, alpha), margin=110),
         f"{count} trials a point. Bands are 95% Wilson intervals of these trials with this one "
         "trained network. The dashed line is the level, where every curve would lie were q right.",
     )
@@ -183,7 +183,7 @@ def compare(sweep: Sweep, progress: Progress) -> live.Payload:
     across = _scale(sweep, places)
     ticks = across(places)
     room = 0.02 * float(np.ptp(ticks)) or 0.5
-    marks: list[Mark] = [_HLine(sweep.design.alpha, dash="6 4", color=style.NULL)]
+    marks: list[Mark] = [HLine(sweep.design.alpha, dash="6 4", color=style.NULL)]
     legend = []
     styles = _looks(progress.cells)
     for curve in curves(progress.cells, axis):

@@ -11,13 +11,13 @@ from validation_core.figures import live
 from validation_core.figures.marks import (
     Axis,
     Bars,
+    HLine,
     Line,
     Mark,
     Note,
     Panel,
     Points,
     VLine,
-    _HLine,
     _Slider,
     _Text,
     _text,
@@ -190,7 +190,7 @@ def _power_panel(rates: toy.Rates, counts: toy.Rates, trials: int, m: int, *, al
         ("multiple", "Multiple", MULTIPLE, "", "square"),
         ("uniform", f"Uniform({m})", UNIFORM, "2 2", "diamond"),
     )
-    marks: list[Mark] = [_HLine(LEVEL, color=NULL)]
+    marks: list[Mark] = [HLine(LEVEL, color=NULL)]
     for name, label, color, dash, symbol in looks:
         lines = _along(getattr(rates, name), by_c)
         rejections = _along(getattr(counts, name), by_c)[:, sparse]

@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-import plotly.graph_objects as go
 
-from validation_core.figures import plotly, style
-from validation_core.figures.marks import Anchor, Axis, Bars, Note, Panel, VLine
+from validation_core.figures import style
+from validation_core.figures.marks import Anchor, Axis, Bars, Note, Panel, VLine, empty
 from validation_core.figures.outcome import Drawn, on_relabellings
 from validation_core.methods.base import Further, Layout, Method, ScoreKind, _signed
 from validation_core.scores import witness
@@ -185,23 +184,23 @@ class AutoML(Method):
         )
 
 
-def _null(relabelled: Array, observed: float, *, height: int = style.HEIGHT) -> go.Figure:
+def _null(relabelled: Array, observed: float, *, height: int = style.HEIGHT) -> Panel:
     """tau of every relabelling (B,) in grey, what was seen in red."""
     label, hover = "tau of relabelled rows", "tau = %{x:.3g}: %{y}"
     return on_relabellings(relabelled, observed, label, hover=hover, height=height)
 
 
-def _values(p: Array, q: Array, *, height: int = style.HEIGHT) -> go.Figure:
+def _values(p: Array, q: Array, *, height: int = style.HEIGHT) -> Panel:
     """Shares of the witness's values under p (n_p,) and q (n_q,), and the two means."""
     if p.size == 0 or q.size == 0:
-        return style.empty("No witness yet", height=height)
+        return empty("No witness yet", height=height)
     x = Axis(style.padded(np.concatenate([p, q])), "witness")
     shares = [np.histogram(side, _BINS, x.limits)[0] / side.size for side in (p, q)]
     edges = np.linspace(*x.limits, _BINS + 1)
     top = 1.25 * max(float(share.max()) for share in shares)
     means = float(p.mean()), float(q.mean())
     sides = list(zip("pq", shares, means, (style.P, style.Q), _sides(*means), strict=True))
-    panel = Panel(
+    return Panel(
         [
             *(
                 Bars(
@@ -224,10 +223,9 @@ def _values(p: Array, q: Array, *, height: int = style.HEIGHT) -> go.Figure:
         y=Axis((0, top), "share", percent=True),
         height=height,
     )
-    return plotly.figure(panel)
 
 
-def _members(summary: Mapping[str, float], *, height: int = style.HEIGHT) -> go.Figure:
+def _members(summary: Mapping[str, float], *, height: int = style.HEIGHT) -> Panel:
     """The weight of every member as a bar, with what it explains of held-out labels.
 
     Args:
@@ -235,28 +233,20 @@ def _members(summary: Mapping[str, float], *, height: int = style.HEIGHT) -> go.
     """
     weights = {name[7:]: value for name, value in summary.items() if name.startswith("weight ")}
     if not weights:
-        return style.empty("No members yet", height=height)
+        return empty("No members yet", height=height)
     names = list(weights)
     labels = [f"{name} · R² {summary[f'r2 {name}']:.3f}" for name in names]
-    sheet = style.figure(
-        [
-            {
-                "type": "bar",
-                "orientation": "h",
-                "x": style.f4(list(weights.values())),
-                "y": style.f4(range(len(names))),
-                "width": 0.6,
-                "marker": {"color": style.method_style("automl").color, "line": {"width": 0}},
-                "hovertemplate": "%{x:.0%}<extra></extra>",
-            }
-        ],
-        x=style.PlotAxis("weight in the witness", (0, 1), percent=True),
-        y=style.PlotAxis("", (len(names) - 0.5, -0.5)),
+    color = style.method_style("automl").color
+    bars = [
+        Bars([i - 0.3, i + 0.3], [w], color=color, opacity=1, upright=False, hover="%{x:.0%}")
+        for i, w in enumerate(weights.values())
+    ]
+    return Panel(
+        bars,
+        x=Axis((0, 1), "weight in the witness", percent=True),
+        y=Axis.of_rows(labels),
         height=height,
     )
-    sheet.layout.yaxis.update(tickmode="array", tickvals=list(range(len(names))), ticktext=labels)
-    sheet.layout.margin.l = 150
-    return sheet
 
 
 def _sides(p: float, q: float) -> tuple[tuple[Anchor, int], tuple[Anchor, int]]:

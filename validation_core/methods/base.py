@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
+from validation_core.figures import style
 from validation_core.figures.outcome import Drawn, rank_figures, rank_figures_of
 from validation_core.keys import Specification, known
 from validation_core.scores import Recipe
@@ -362,7 +363,6 @@ def _signed(value: float) -> str:
     return f"{value:+.3f}".replace("-", "−")
 
 
-def _percent(effect: Mapping[str, float], name: str) -> str:
-    """A share with its interval, by its name in an effect."""
-    low, high = (100 * effect[f"{name}_{end}"] for end in ("low", "high"))
-    return f"{100 * effect[name]:.1f}% [{low:.1f}, {high:.1f}]"
+def _interval(effect: Mapping[str, float], name: str, form: str = ".1%") -> str:
+    """A number with its interval, by its name in an effect."""
+    return style.interval((effect[name], effect[f"{name}_low"], effect[f"{name}_high"]), form)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from validation_core import statistics
-from validation_core.figures import style
+from validation_core.figures.marks import Panel, VLine
 from validation_core.figures.outcome import Drawn
-from validation_core.methods.base import Method, ScoreKind, _percent
+from validation_core.methods.base import Method, ScoreKind, _interval
 from validation_core.scores import localizer
 from validation_core.scores.localizer import Divergence, Embedding, Localizer, Preset
 from validation_core.types import (
@@ -138,7 +138,7 @@ class CoLT(Method):
         effect = record.effect
         return (
             f"q puts {effect['u_star']:.0%} of its mass into the ball around the learnt centre; "
-            f"the truth lies inside in {_percent(effect, 'inside')} of the simulations that did "
+            f"the truth lies inside in {_interval(effect, 'inside')} of the simulations that did "
             "not choose "
             f"it.",
             f"Estimate of the Kolmogorov distance d~ for the learned ball: {record.statistic:.3f} "
@@ -160,15 +160,11 @@ class CoLT(Method):
         """With the mass of the ball marked where ranks are cumulated."""
         del alpha, names, only
         histogram, cumulated = super().pictures(record)
-        u_star, color = record.effect["u_star"], cls.style.color
-        cumulated.figure.add_shape(style.vline(u_star, color, dash="dot"))
-        below = cumulated.figure.layout.annotations[0].y > 0  # where the largest distance is not
-        mark = style.note("u*", u_star, 0 if below else 1, color, shift=4)
-        cumulated.figure.add_annotation(
-            {**mark, "yref": "paper", "yanchor": "bottom" if below else "top"}
-        )
+        assert isinstance(cumulated.picture, Panel)
+        ball = VLine(record.effect["u_star"], color=cls.style.color, dash="dot", label="u*")
+        picture = replace(cumulated.picture, marks=[*cumulated.picture.marks, ball])
         words = f"{cumulated.caption} Dotted: the ball's mass u*, chosen by one half of the ranks."
-        return histogram, cumulated._replace(caption=words)
+        return histogram, replace(cumulated, picture=picture, caption=words)
 
     def test(self, scores: Scores, rng: np.random.Generator) -> Outcome:
         """Two-sided exact KS test of the randomised ranks of the truth's distance.

@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
-import plotly.graph_objects as go
 
-from validation_core.figures import plotly, style
-from validation_core.figures.marks import Axis, Bars, Line, Note, Panel, Points, VLine
+from validation_core.figures import style
+from validation_core.figures.marks import Axis, Bars, Line, Note, Panel, Points, VLine, empty
 from validation_core.figures.outcome import Drawn, beside, on_relabellings
-from validation_core.methods.base import Further, Method, ScoreKind, _signed
+from validation_core.methods.base import Further, Method, ScoreKind, _interval
 from validation_core.scores import slot_classifier
 from validation_core.scores import slots as slots_score
 from validation_core.scores.slot_classifier import SlotClassifier
@@ -177,8 +176,7 @@ class DC(Method):
         effect = record.effect
         return (
             f"Divergence of q's draws from the truth, as far as this score tells them apart: "
-            f"{_signed(effect['divergence'])} nats [{_signed(effect['divergence_low'])}, "
-            f"{_signed(effect['divergence_high'])}], a 95% interval; 0 is guessing, "
+            f"{_interval(effect, 'divergence', '+.3f')} nats, a 95% interval; 0 is guessing, "
             f"{effect['divergence_most']:.2f} the most there can be.",
         )
 
@@ -250,7 +248,7 @@ class DC(Method):
         )
 
 
-def _null(permuted: Array, observed: float, *, height: int = style.HEIGHT) -> go.Figure:
+def _null(permuted: Array, observed: float, *, height: int = style.HEIGHT) -> Panel:
     """Divergences (B,) of truths put in random slots in grey, what was seen in red."""
     label, hover = "divergence, truths in random slots", "%{x:.3g} nats: %{y}"
     return on_relabellings(permuted, observed, label, hover=hover, height=height)
@@ -258,17 +256,17 @@ def _null(permuted: Array, observed: float, *, height: int = style.HEIGHT) -> go
 
 def _divergence(
     estimate: float, low: float, high: float, most: float, *, height: int = 150
-) -> go.Figure:
+) -> Panel:
     """The divergence with its interval, from guessing at 0 to `most`: the truth always told.
 
     Negative where the score does worse than guessing: not cut off.
     """
     if not np.isfinite([estimate, low, high, most]).all():
-        return style.empty("No divergence yet", height=height)
+        return empty("No divergence yet", height=height)
     left, right = min(0.0, low), max(most, high)
     pad = 0.06 * (right - left)
     color = style.method_style("dc").color
-    panel = Panel(
+    return Panel(
         [
             Line([low, high], [0, 0], color=color, width=6, opacity=0.5),
             Points(
@@ -289,19 +287,18 @@ def _divergence(
         y=Axis((-1, 1), hidden=True),
         height=height,
     )
-    return plotly.figure(panel)
 
 
-def _rows(values: Array, most: float, *, height: int = style.HEIGHT) -> go.Figure:
+def _rows(values: Array, most: float, *, height: int = style.HEIGHT) -> Panel:
     """What each simulation (n,) adds to the divergence, and their mean in red."""
     if values.size == 0:
-        return style.empty("No simulations yet", height=height)
+        return empty("No simulations yet", height=height)
     label = "log predictive density beyond guessing, in nats"
     x = Axis(style.padded(np.append(values, [0.0, most])), label)
     counts, edges = np.histogram(values, _BINS, x.limits)
     top = 1.25 * float(counts.max())
     mean = float(values.mean(dtype=float))
-    panel = Panel(
+    return Panel(
         [
             Bars(edges, counts, color=style.Q, opacity=0.6, hover="%{x:.3g} nats: %{y}"),
             VLine(0, dash="dash"),
@@ -312,4 +309,3 @@ def _rows(values: Array, most: float, *, height: int = style.HEIGHT) -> go.Figur
         y=Axis((0, top), "simulations"),
         height=height,
     )
-    return plotly.figure(panel)

@@ -4,17 +4,29 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-import plotly.graph_objects as go
 from numpy.typing import NDArray
 from scipy.special import expit
 
 from validation_core import scores as scoring
 from validation_core.figures import style
-from validation_core.figures.outcome import Drawn
+from validation_core.figures.marks import (
+    Axis,
+    Band,
+    Bars,
+    HLine,
+    Line,
+    Mark,
+    Note,
+    Panel,
+    Points,
+    Shades,
+    empty,
+)
+from validation_core.figures.outcome import Drawn, beside, null_histogram
 from validation_core.methods.base import Further, Method, ScoreKind, Work
 from validation_core.scores.lc2st import LC2STClassifier, LocalScore
 from validation_core.statistics.local import distance_of_logits, least_pvalue, local
@@ -40,7 +52,6 @@ _NUMBERED = 10  # observations whose every number stands on the axis
 _SHOWN = 1500  # draws on a map: more would hide one another
 _STRIPS = 5  # of each parameter, when asking how much d varies over a pair
 _PARAMETERS = 12  # from which pairs are chosen
-_SCALE = [[0.0, style.Q], [0.5, style.NULL], [1.0, style.P]]
 _LEAST_REACH = 0.05  # of the colours: a classifier that guesses leaves the map grey
 _GRID = np.linspace(0.0, 1.0, 201)
 
@@ -296,87 +307,81 @@ def _chance(logits: Array) -> Array:
     return expit(logits.astype(np.float64)).astype(np.float32)
 
 
-def pp_plot(d: Array, nulls: Array, *, height: int = style.HEIGHT) -> go.Figure:
+def pp_plot(d: Array, nulls: Array, *, height: int = style.HEIGHT) -> Panel:
     """The ECDF of d (K,) over q's draws, over the pointwise 95% of the nulls' (H, K)."""
     if d.size == 0:
-        return style.empty("No draws yet", height=height)
-    traces = []
+        return empty("No draws yet", height=height)
+    marks: list[Mark] = []
     if len(nulls):
         curves = np.stack([_ecdf(null) for null in nulls])  # (H, grid)
-        low, high = np.quantile(curves, [0.025, 0.975], axis=0)
-        traces.append(style.band(_GRID, low, high, style.NULL, 0.3))
-    step = style.line([0, 0.5, 0.5, 1], [0, 0, 1, 1], style.NULL, dash="dash", width=1.5)
-    ecdf = style.line(_GRID, _ecdf(d), style.Q, hover="d ≤ %{x:.2f}: %{y:.0%} of q's draws")
-    return style.figure(
-        [*traces, step, ecdf],
-        x=style.PlotAxis("d, the learned chance that a draw is the truth", (0, 1)),
-        y=style.PlotAxis("share of q's draws", (0, 1), percent=True),
+        marks.append(Band(_GRID, *np.quantile(curves, [0.025, 0.975], axis=0), opacity=0.3))
+    step = Line([0, 0.5, 0.5, 1], [0, 0, 1, 1], color=style.NULL, dash="dash", width=1.5)
+    hover = "d ≤ %{x:.2f}: %{y:.0%} of q's draws"
+    marks += [
+        step,
+        Line(_GRID, _ecdf(d), color=style.Q, hover=hover),
+        Note(0.02, 0.94, "q too much here", color=style.Q),
+        Note(0.98, 0.06, "q too little here", color=style.P, anchor="end"),
+    ]
+    return Panel(
+        marks,
+        x=Axis((0, 1), "d, the learned chance that a draw is the truth"),
+        y=Axis((0, 1), "share of q's draws", percent=True),
         height=height,
-        notes=[
-            style.note("q too much here", 0.02, 0.94, style.Q),
-            style.note("q too little here", 0.98, 0.06, style.P, anchor="right"),
-        ],
     )
 
 
 def null_of_t(
     observed: float, nulls: Array, *, points: int = 1, height: int = style.HEIGHT
-) -> go.Figure:
+) -> Panel:
     """T of the null classifiers (H,) in grey, where 5% begins dashed, what was seen in red.
 
     Args:
         points: observations that share the 5% (Bonferroni, Holm's first step).
     """
     if nulls.size == 0 or not np.isfinite(observed):
-        return style.empty("No nulls yet", height=height)
+        return empty("No nulls yet", height=height)
     high = 1.15 * max(float(nulls.max()), observed) or 1.0
     counts, edges = np.histogram(nulls, _BINS, (0.0, high))
-    top = 1.35 * float(counts.max())
     critical = _critical(nulls, 0.05 / points)
-    lines = [style.vline(observed, style.OBSERVED, width=2.5)]
-    notes = [_beside(f"seen {observed:.2g}", observed, 0.92 * top, style.OBSERVED, high)]
-    if critical is not None:
-        lines.append(style.vline(critical, style.NULL, dash="dash"))
-        notes.append(
-            _beside(f"rejects beyond {critical:.2g}", critical, 0.8 * top, style.NULL, high)
-        )
-    return style.figure(
-        [style.bars(edges, counts, style.NULL, hover="T = %{x:.2g}: %{y} nulls")],
-        x=style.PlotAxis("T, mean squared distance of d from 1/2", (0, high)),
-        y=style.PlotAxis("null classifiers", (0, top)),
-        height=height,
-        shapes=lines,
-        notes=notes,
+    x = Axis((0, high), "T, mean squared distance of d from 1/2")
+    hover, label = "T = %{x:.2g}: %{y} nulls", "null classifiers"
+    panel = null_histogram(
+        edges, counts, observed, x, label, hover=hover, critical=critical, height=height
     )
+    if critical is None:
+        return panel
+    place = critical, 0.86 * panel.y.limits[1]
+    words = beside(f"rejects beyond {critical:.2g}", *place, style.NULL, x)
+    return replace(panel, marks=[*panel.marks, words])
 
 
-def map_of(theta: Array, d: Array, names: Sequence[str] = (), *, height: int = 320) -> go.Figure:
+def map_of(theta: Array, d: Array, names: Sequence[str] = (), *, height: int = 320) -> Panel:
     """q's draws theta (K, D) at one observation, coloured by d (K,) around 1/2.
 
     Of several parameters, the two over which d varies most. One parameter: a histogram.
     """
     if d.size == 0 or theta.shape[-1] == 0:
-        return style.empty("No draws yet", height=height)
+        return empty("No draws yet", height=height)
     reach = max(_LEAST_REACH, float(np.quantile(np.abs(d - 0.5), 0.98)))
     if theta.shape[1] == 1:
         return _histogram(theta[:, 0], d, _called(names, 0), reach, height)
     first, second = _pair(theta, d)
     rows = np.linspace(0, len(d) - 1, min(len(d), _SHOWN)).astype(int)
     across, up = theta[rows, first], theta[rows, second]
-    dots = {
-        "type": "scattergl" if len(rows) > 1000 else "scatter",
-        "mode": "markers",
-        "x": style.f4(across),
-        "y": style.f4(up),
-        "marker": {"size": 5, "opacity": 0.75, "color": style.f4(d[rows]), **_coloured(reach)},
-        "hovertemplate": "d = %{marker.color:.2f}<extra></extra>",
-    }
-    return style.figure(
+    dots = Points(
+        across,
+        up,
+        color=_shades(d[rows], reach),
+        size=5,
+        opacity=0.75,
+        hover="d = %{marker.color:.2f}",
+    )
+    return Panel(
         [dots],
-        x=style.PlotAxis(_called(names, first), style.padded(across)),
-        y=style.PlotAxis(_called(names, second), style.padded(up)),
+        x=Axis(style.padded(across), _called(names, first)),
+        y=Axis(style.padded(up), _called(names, second)),
         height=height,
-        right=84,
     )
 
 
@@ -387,7 +392,7 @@ def _over_x(
     *,
     name: str = "",
     height: int = style.HEIGHT,
-) -> go.Figure:
+) -> Panel:
     """p at each observation, as it is (open) and by Holm over all of them (filled).
 
     Args:
@@ -397,32 +402,21 @@ def _over_x(
         name: what that number is.
     """
     if pvalues.size == 0:
-        return style.empty("No observations yet", height=height)
+        return empty("No observations yet", height=height)
     place: Array = np.arange(1.0, len(pvalues) + 1) if x is None else np.asarray(x)
     whole = list(range(1, len(pvalues) + 1)) if x is None and len(pvalues) <= _NUMBERED else None
     floor = 0.7 * min(0.05, float(pvalues.min()))
-    marks = [
-        {
-            "type": "scatter",
-            "mode": "markers",
-            "x": style.f4(place),
-            "y": style.f4(values),
-            "marker": {"size": 8, "symbol": symbol, "color": color},
-            "hovertemplate": f"{label} %{{y:.3f}}<extra></extra>",
-        }
-        for values, symbol, color, label in (
-            (pvalues, "circle-open", style.NULL, "p"),
-            (adjusted, "circle", style.method_style("lc2st").color, "p by Holm"),
-        )
-    ]
-    return style.figure(
-        marks,
-        x=style.PlotAxis(name or "observation", style.padded(place), ticks=whole),
-        right=44,
-        y=style.PlotAxis("p", (floor, 1.3), log=True, ticks=(0.001, 0.01, 0.05, 0.2, 1)),
+    color = style.method_style("lc2st").color
+    return Panel(
+        [
+            HLine(0.05, dash="dash", label="5%", color=style.NULL),
+            Points(place, pvalues, color=style.NULL, size=8, symbol="ring", hover="p %{y:.3f}"),
+            Points(place, adjusted, color=color, size=8, hover="p by Holm %{y:.3f}"),
+        ],
+        x=Axis(style.padded(place), name or "observation", ticks=whole),
+        y=Axis((floor, 1.3), "p", log=True, ticks=(0.001, 0.01, 0.05, 0.2, 1)),
         height=height,
-        shapes=[style.hline(0.05)],
-        notes=[{**style.note("5%", 1, np.log10(0.05), style.NULL, shift=4), "xref": "paper"}],
+        margin=44,
     )
 
 
@@ -439,7 +433,7 @@ def _maps(arrays: Mapping[str, Array], theta: Array, names: Sequence[str] = ()) 
             f"{draws.shape} for d {d.shape}; give them as (P, K, D)"
         )
     worst = int(arrays.get("worst", 0))
-    figure = map_of(draws[worst], d[worst], names) if d.size else style.empty("No draws yet")
+    figure = map_of(draws[worst], d[worst], names) if d.size else empty("No draws yet")
     return [
         Drawn(
             f"Where q is off{_where(len(d), worst)}",
@@ -461,14 +455,6 @@ def _critical(nulls: Array, level: float) -> float | None:
     return float(np.sort(nulls)[::-1][allowed]) if 0 <= allowed < len(nulls) else None
 
 
-def _beside(text: str, x: float, y: float, color: str, high: float) -> style.Trace:
-    """A label on the roomier side of its line."""
-    right = x < high / 2
-    return style.note(
-        text, x, y, color, anchor="left" if right else "right", shift=6 if right else -6
-    )
-
-
 def _of_worst(arrays: Mapping[str, Array]) -> Array:
     d = np.asarray(arrays.get("d", np.empty((0, 0))))
     return d[int(arrays.get("worst", 0))] if len(d) else np.empty(0)
@@ -482,14 +468,9 @@ def _called(names: Sequence[str], index: int) -> str:
     return names[index] if index < len(names) else f"theta {index + 1}"
 
 
-def _coloured(reach: float) -> dict[str, object]:
-    """Colours around 1/2, orange below and blue above, with their bar."""
-    return {
-        "colorscale": _SCALE,
-        "cmin": 0.5 - reach,
-        "cmax": 0.5 + reach,
-        "colorbar": {"title": {"text": "d"}, "thickness": 10, "outlinewidth": 0, "nticks": 5},
-    }
+def _shades(d: Array, reach: float) -> Shades:
+    """Chances as colours around 1/2."""
+    return Shades(d, limit=reach, middle=0.5, label="d")
 
 
 def _pair(theta: Array, d: Array) -> tuple[int, int]:
@@ -514,23 +495,15 @@ def _varies(cell: NDArray[np.int64], d: Array) -> float:
     return float(counts @ (mean - d.mean()) ** 2 / len(d))
 
 
-def _histogram(values: Array, d: Array, name: str, reach: float, height: int) -> go.Figure:
+def _histogram(values: Array, d: Array, name: str, reach: float, height: int) -> Panel:
     limits = style.padded(values)
     counts, edges = np.histogram(values, _BINS, limits)
     sums, _ = np.histogram(values, _BINS, limits, weights=d)
     mean = np.where(counts > 0, sums / np.maximum(counts, 1), 0.5)
-    bars = style.bars(edges, counts, style.NULL, opacity=0.9)
-    colored = {"color": style.f4(mean), "line": {"width": 0}, **_coloured(reach)}
-    bars |= {
-        "marker": colored,
-        "customdata": style.f4(mean),
-        "hoverinfo": None,
-        "hovertemplate": "%{y} draws, mean d = %{customdata:.2f}<extra></extra>",
-    }
-    return style.figure(
-        [bars],
-        x=style.PlotAxis(name, limits),
-        right=84,
+    hover = "%{y} draws, mean d = %{marker.color:.2f}"
+    return Panel(
+        [Bars(edges, counts, color=_shades(mean, reach), opacity=0.9, hover=hover)],
+        x=Axis(limits, name),
+        y=Axis((0, 1.1 * float(counts.max())), "q's draws"),
         height=height,
-        y=style.PlotAxis("q's draws", (0, 1.1 * float(counts.max()))),
     )

@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
-import plotly.graph_objects as go
 
 from validation_core.figures import style
-from validation_core.figures.marks import Axis
+from validation_core.figures.marks import Axis, HLine, Line, Mark, Panel, Points, empty
 from validation_core.figures.outcome import Drawn, null_histogram
 from validation_core.methods.base import Further, Layout, LogDensity, Method, Work
 from validation_core.scores import RawRows
@@ -38,7 +37,7 @@ _FLOP = 1e-11  # seconds for a multiplication in a matrix product
 _SIDE_ROWS = 10  # of each sample of an upload: fewer have too few relabelings to be sure
 
 _LEVEL = 0.05
-_FAMILIES = (("Laplace, L1", "solid", "circle"), ("Gaussian, L2", "dash", "square"))
+_FAMILIES = {"Laplace, L1": ("solid", "circle"), "Gaussian, L2": ("dash", "square")}
 _READ_NULL = (
     "Grey is the statistic after rows were exchanged at random between p and q, dashed what 1 in "
     "20 of those exceed, red what was seen; if q were right, red would be anywhere in the grey."
@@ -268,11 +267,16 @@ class MMDFuse(Method):
 
 
 def _null_of_relabelings(
-    values: Array, observed: float | Array, bins: int = 40, *, height: int = style.HEIGHT
-) -> go.Figure:
+    values: Array,
+    observed: float | Array,
+    label: str = "fused statistic",
+    *,
+    bins: int = 40,
+    height: int = style.HEIGHT,
+) -> Panel:
     """Statistics (B,) of relabelings in grey, the observed one as a line."""
     if np.size(values) == 0 or not np.isfinite(observed):
-        return style.empty("No relabelings yet", height=height)
+        return empty("No relabelings yet", height=height)
     statistic = float(observed)
     reach = _limits(np.append(values, statistic))
     counts, edges = np.histogram(values, bins, (float(values.min()), _above(values)))
@@ -280,7 +284,7 @@ def _null_of_relabelings(
         edges,
         counts,
         statistic,
-        Axis(reach, "fused statistic"),
+        Axis(reach, label),
         "relabelings",
         hover="%{x:.3g}: %{y}",
         critical=float(np.quantile(values, 1 - _LEVEL)),
@@ -290,7 +294,7 @@ def _null_of_relabelings(
 
 def _by_bandwidth(
     kernels: Array, bandwidths: Array, high: Array, pvalues: Array, *, height: int = style.HEIGHT
-) -> go.Figure:
+) -> Panel:
     """Normalised MMD^2 (2 F,) of F Laplace and F Gaussian kernels by their bandwidths.
 
     Args:
@@ -300,41 +304,33 @@ def _by_bandwidth(
         pvalues: of each kernel alone.
     """
     if np.size(kernels) == 0:
-        return style.empty("No kernels yet", height=height)
+        return empty("No kernels yet", height=height)
     color = style.method_style("mmd_fuse").color
-    traces: list[style.Trace] = []
+    marks: list[Mark] = [HLine(0, dash="dash")]
     families = (np.reshape(each, (2, -1)) for each in (kernels, bandwidths, high, pvalues))
-    for (name, dash, symbol), estimates, widths, bound, alone in zip(
-        _FAMILIES, *families, strict=True
+    for (dash, symbol), estimates, widths, bound, alone in zip(
+        _FAMILIES.values(), *families, strict=True
     ):
         places = widths / widths[-1] if widths[-1] > 0 else np.linspace(0, 1, len(widths))
-        traces.append(style.line(places, bound, style.NULL, dash=dash, width=1.5))
-        trace = style.line(
-            places,
-            estimates,
-            color,
-            dash=dash,
-            name=name,
-            hover="%{y:.3g}, p = %{customdata:.3g} by itself",
-        )
-        marker = {
-            "symbol": [symbol if p <= _LEVEL else f"{symbol}-open" for p in alone],
-            "size": 8,
-            "color": color,
-        }
-        traces.append(
-            trace | {"mode": "lines+markers", "marker": marker, "customdata": style.f4(alone)}
-        )
-    return style.figure(
-        traces,
-        x=style.PlotAxis("bandwidth, of the largest", (0, 1.03), percent=True),
-        y=style.PlotAxis("normalised MMD²", _limits(np.append(kernels, high), headroom=0.3)),
+        marks += [
+            Line(places, bound, color=style.NULL, dash=dash, width=1.5),
+            Line(places, estimates, color=color, dash=dash),
+            Points(
+                places,
+                estimates,
+                color=color,
+                size=8,
+                symbol=[symbol if p <= _LEVEL else f"{symbol}-open" for p in alone],
+                texts=[f"{p:.3g}" for p in alone],
+                hover="%{y:.3g}, p = %{text} by itself",
+            ),
+        ]
+    return Panel(
+        marks,
+        x=Axis((0, 1.03), "bandwidth, of the largest", percent=True),
+        y=Axis(_limits(np.append(kernels, high), headroom=0.3), "normalised MMD²"),
         height=height,
-        shapes=[style.hline(0)],
-        notes=[
-            style.note("● ── Laplace, L1", 1, 0.97, color, anchor="right", paper=True),
-            style.note("■ ╌╌ Gaussian, L2", 1, 0.88, color, anchor="right", paper=True),
-        ],
+        legend=[(name, color, symbol) for name, (_, symbol) in _FAMILIES.items()],
     )
 
 

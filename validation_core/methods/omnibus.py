@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-import plotly.graph_objects as go
 
 from validation_core.figures import style
+from validation_core.figures.marks import Axis, Line, Panel, Points, VLine
 from validation_core.figures.outcome import Drawn
 from validation_core.methods.base import RANKED, LogDensity, Method, Work
 from validation_core.methods.mmd_fuse import _null_of_relabelings
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 _LEVEL = 0.05
 _LINE = 26  # pixels of one family
-_LABELS = 128
 _SHORT: Mapping[Family, str] = {
     "means": "Place",
     "widths": "Width",
@@ -148,9 +147,9 @@ class Omnibus(Method):
             )
         observed = float(np.max(arrays["evidence"])) if "evidence" in arrays else float("nan")
         if np.isfinite(observed):
-            figure = _null_of_relabelings(np.asarray(arrays["null"]), observed)
-            figure.layout.xaxis.title.text = "clearest claim, −log p"
-            sheets.append(Drawn("Seen, and relabelled", figure, _READ_NULL))
+            label = "clearest claim, −log p"
+            null = _null_of_relabelings(np.asarray(arrays["null"]), observed, label)
+            sheets.append(Drawn("Seen, and relabelled", null, _READ_NULL))
         return sheets
 
     def test(self, scores: Scores, rng: np.random.Generator) -> Outcome:
@@ -186,51 +185,28 @@ class Omnibus(Method):
         )
 
 
-def _families(claims: Claims) -> go.Figure:
+def _families(claims: Claims) -> Panel:
     """Adjusted p of each family on a log axis, the smallest on top."""
-    rows = claims.families()[::-1]
-    color = style.method_style("omnibus").color
+    rows = claims.families()
     p = np.array([row["pvalue"] for row in rows])
     least = 0.7 / (claims.result.relabelings + 1)
-    marker = {
-        "symbol": ["circle" if pvalue <= claims.alpha else "circle-open" for pvalue in p],
-        "size": 10,
-        "color": color,
-    }
-    lines = [
-        style.line([pvalue, 1.0], [place, place], style.NULL, width=1)
-        for place, pvalue in enumerate(p)
-    ]
-    marks = {
-        "type": "scatter",
-        "mode": "markers",
-        "x": style.f4(p),
-        "y": list(range(len(rows))),
-        "marker": marker,
-        "name": "adjusted p",
-        "text": [f"{row['title']}: {row['claim']}" for row in rows],
-        "hovertemplate": "%{text}: p = %{x:.3g}<extra></extra>",
-    }
-    height = 80 + _LINE * len(rows)
-    limits = (-0.6, len(rows) - 0.4)
-    ticks = {
-        "tickvals": list(range(len(rows))),
-        "ticktext": [_SHORT[row["family"]] for row in rows],
-    }
-    return style.figure(
-        [*lines, marks],
-        x=style.PlotAxis("adjusted p", (least, 1.2)),
-        y=style.PlotAxis("", limits),
-        height=height,
-        shapes=[style.vline(claims.alpha, style.NULL, dash="dash")],
-        extra={
-            "yaxis": {**style.PlotAxis("", limits).layout(), **ticks, "showgrid": False},
-            "xaxis": {
-                **style.PlotAxis("adjusted p", (least, 1.2)).layout(),
-                "type": "log",
-                "range": [float(np.log10(least)), float(np.log10(1.3))],
-                "tickvals": [0.001, 0.01, 0.05, 0.2, 1.0],
-            },
-            "margin": {"l": _LABELS, "r": 16, "t": 14, "b": 44},
-        },
+    places = np.arange(len(rows))
+    points = Points(
+        p,
+        places,
+        color=style.method_style("omnibus").color,
+        size=10,
+        symbol=["circle" if pvalue <= claims.alpha else "ring" for pvalue in p],
+        texts=[f"{row['title']}: {row['claim']}" for row in rows],
+        hover="%{text}: p = %{x:.3g}",
+    )
+    return Panel(
+        [
+            VLine(claims.alpha, dash="dash"),
+            *(Line([p[i], 1.0], [i, i], color=style.NULL, width=1) for i in places),
+            points,
+        ],
+        x=Axis((least, 1.3), "adjusted p", log=True, ticks=[0.001, 0.01, 0.05, 0.2, 1.0]),
+        y=Axis.of_rows([_SHORT[row["family"]] for row in rows]),
+        height=80 + _LINE * len(rows),
     )

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import escape
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
-import plotly.graph_objects as go
 
 from validation_core import statistics
 from validation_core.figures import style
+from validation_core.figures.marks import Grid, Panel, Picture, empty
 from validation_core.figures.outcome import Drawn, ecdf_difference, rank_histogram
 from validation_core.methods.base import LogDensity, Method
 from validation_core.scores.quantities import (
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 _SHOWN = 6
 """Quantities that are drawn; a table has them all."""
-_PANEL = 190  # pixels high
+_PANEL = 230  # pixels high
 _LONG = 24  # letters of a name that fit over a panel
 
 
@@ -309,95 +309,37 @@ def _short(name: str) -> str:
     return escape(style.short(name, _LONG), quote=False)
 
 
-def _rank_histograms(ranked: _WorstRanks, k: int) -> go.Figure:
+def _rank_histograms(ranked: _WorstRanks, k: int) -> Picture:
     """Counts of the ranks 0 to k in equal bins, on one axis that no rank can change."""
     if ranked.u.size == 0:
-        return style.empty("No ranks yet")
+        return empty("No ranks yet")
     number = bins(ranked.u.shape[-1], k)
-    panels = [rank_histogram(ranks, number, k=k, level=ranked.level) for ranks in ranked.u]
-    for panel in panels:
-        panel.layout.annotations = ()
+    words = "rank", "count", ""
+    panels = [
+        rank_histogram(ranks, number, k=k, level=ranked.level, words=words) for ranks in ranked.u
+    ]
     return _side_by_side(panels, ranked.names)
 
 
-def _ecdf_differences(ranked: _WorstRanks) -> go.Figure:
+def _ecdf_differences(ranked: _WorstRanks) -> Picture:
     """F_n(u) - u of each quantity, with its largest value."""
     if ranked.u.size == 0:
-        return style.empty("No ranks yet")
+        return empty("No ranks yet")
     panels = [ecdf_difference(ranks, ranked.level) for ranks in ranked.u]
     return _side_by_side(panels, ranked.names)
 
 
-def _side_by_side(panels: Sequence[go.Figure], titles: Sequence[str]) -> go.Figure:
-    """Figures of one pair of axes as panels of one sheet, in rows of at most three."""
-    count = len(panels)
-    columns = count if count <= 3 else 2 if count == 4 else 3
-    rows = -(-count // columns)
-    reach = np.array([panel.layout.yaxis.range for panel in panels], dtype=float)
-    limits = [float(reach[:, 0].min()), float(reach[:, 1].max())]
-    traces: list[style.Trace] = []
-    notes: list[style.Trace] = []
-    shapes: list[style.Trace] = []
-    axes: dict[str, object] = {}
-    for i, (panel, title) in enumerate(zip(panels, titles, strict=True)):
-        row, column = divmod(i, columns)
-        across, up = _domain(column, columns, 0.05), _domain(rows - 1 - row, rows, 0.24)
-        mark, layout = str(i + 1) if i else "", panel.layout.to_plotly_json()
-        lowest = i + columns >= count
-        for trace in panel.data:
-            own = {"xaxis": f"x{mark}", "yaxis": f"y{mark}"}
-            traces.append({**trace.to_plotly_json(), **own})
-        shapes += [_of(shape, mark) for shape in layout.get("shapes", ())]
-        notes += [_of(annotation, mark) for annotation in layout.get("annotations", ())]
-        notes.append(
-            {
-                **style.note(title, sum(across) / 2, up[1], None, anchor="center", paper=True),
-                "yanchor": "bottom",
-            }
-        )
-        x, y = layout["xaxis"], layout["yaxis"]
-        axes[f"xaxis{mark}"] = {
-            **x,
-            "domain": across,
-            "anchor": f"y{mark}",
-            "nticks": 4,
-            **({} if lowest else {"title": None}),
-        }
-        axes[f"yaxis{mark}"] = {
-            **y,
-            "domain": up,
-            "anchor": f"x{mark}",
-            "range": limits,
-            "showticklabels": column == 0,
-            **({} if column == 0 else {"title": None}),
-        }
-    placeholder = style.PlotAxis("", (0, 1))  # replaced by the panels' own
-    return style.figure(
-        traces,
-        x=placeholder,
-        y=placeholder,
-        height=max(style.HEIGHT, 84 + _PANEL * rows),
-        notes=notes,
-        shapes=shapes,
-        extra={"margin": {"l": 56, "r": 16, "t": 40, "b": 44}, **axes},
+def _side_by_side(panels: Sequence[Panel], titles: Sequence[str]) -> Grid:
+    """Panels with one axis up, in rows of at most three."""
+    low, high = np.transpose([panel.y.limits for panel in panels])
+    y = replace(panels[0].y, limits=(float(low.min()), float(high.max())))
+    return Grid(
+        [
+            replace(panel, y=y, title=title, height=_PANEL, margin=0)
+            for panel, title in zip(panels, titles, strict=True)
+        ],
+        columns=2 if len(panels) == 4 else min(3, len(panels)),
     )
-
-
-def _domain(place: int, number: int, gap: float) -> list[float]:
-    """Where the panel at this place lies between 0 and 1."""
-    width = (1 - gap * (number - 1)) / number
-    low = place * (width + gap)
-    return [low, min(low + width, 1.0)]
-
-
-def _of(mark: style.Trace, axes: str) -> style.Trace:
-    """A shape or a note, moved to the axes of a panel."""
-    x, y = mark.get("xref", "x"), mark.get("yref", "y")
-    return {
-        **mark,
-        "xref": f"x{axes}" + " domain" * (x == "paper"),
-        "yref": f"y{axes}" + " domain" * (y == "paper"),
-    }
 
 
 def _of_one(

@@ -7,12 +7,21 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-import plotly.graph_objects as go
 
 from validation_core.figures import style
-from validation_core.figures.marks import Axis
+from validation_core.figures.marks import (
+    Axis,
+    Band,
+    Bars,
+    HLine,
+    Line,
+    Panel,
+    Points,
+    VLine,
+    empty,
+)
 from validation_core.figures.outcome import Drawn, null_histogram
-from validation_core.methods.base import RANK_ROWS, Method, _percent
+from validation_core.methods.base import RANK_ROWS, Method, _interval
 from validation_core.scores import ratio
 from validation_core.scores.ratio import Ratio
 from validation_core.statistics import divergence as nats
@@ -39,7 +48,6 @@ _KEPT = 10_000
 """Rows whose d an outcome keeps for its histogram: bounds what a record of a large table holds."""
 
 _BINS = 40
-_LEFT = 128  # pixels for the names of estimates
 _Numbers = Mapping[str, float]
 TERMS = (
     "Each simulation's log p / q at the truth less its mean over q's draws there; red: their "
@@ -152,8 +160,8 @@ class SKL(Method):
         )
         if not (d.size and means.size and np.isfinite([estimate, low, high]).all()):
             return [
-                Drawn("Differences within x", style.empty("No simulations yet"), TERMS),
-                Drawn("The divergence against its null", style.empty("No relabelings yet"), NULLS),
+                Drawn("Differences within x", empty("No simulations yet"), TERMS),
+                Drawn("The divergence against its null", empty("No relabelings yet"), NULLS),
             ]
         counts, edges = np.histogram(d, _BINS, style.padded(d, 0.03))
         spread, places = np.histogram(means, _BINS, style.padded(np.append(means, estimate), 0.03))
@@ -239,7 +247,7 @@ def nats_in_words(effect: _Numbers) -> tuple[str, ...]:
         f"[{_ends(effect, 'ci')}], from {effect['k']:,} simulations with {draws} of q at each; "
         f"by the bootstrap [{_ends(effect, 'boot')}]; median of its terms "
         f"{_nats(effect['median'])}, largest {_nats(effect['largest'])}.",
-        f"log p / q is higher at the truth than at a draw of q in {_percent(effect, 'auc')} of "
+        f"log p / q is higher at the truth than at a draw of q in {_interval(effect, 'auc')} of "
         f"pairs at the same x; 50% if q were right.",
     ]
     if effect["skl"] + _SURE * (effect["ci_high"] - effect["skl"]) < -_SOME:
@@ -278,73 +286,50 @@ def terms(
     high: float,
     *,
     height: int = style.HEIGHT,
-) -> go.Figure:
+) -> Panel:
     """Histogram of d, row by row; red: their mean with its interval."""
     limits = (min(float(edges[0]), 0.0), max(float(edges[-1]), 0.0))
     pad = 0.03 * (limits[1] - limits[0])
-    strip = {
-        "type": "rect",
-        "x0": low,
-        "x1": high,
-        "y0": 0,
-        "y1": 1,
-        "yref": "paper",
-        "fillcolor": style.rgba(style.OBSERVED, 0.25),
-        "line": {"width": 0},
-        "layer": "below",
-    }
-    return style.figure(
-        [style.bars(edges, counts, style.Q, hover="%{x:.2f} nats: %{y} rows")],
-        x=style.PlotAxis("log-ratio difference, nats", (limits[0] - pad, limits[1] + pad)),
-        y=style.PlotAxis("simulations", (0, 1.1 * float(counts.max()))),
-        height=height,
-        shapes=[
-            strip,
-            style.vline(estimate, style.OBSERVED),
-            style.vline(0, style.NULL, dash="dash", width=1),
+    top = 1.1 * float(counts.max())
+    return Panel(
+        [
+            Band([low, high], [0, 0], [top, top], color=style.OBSERVED, opacity=0.25),
+            Bars(edges, counts, color=style.Q, opacity=0.6, hover="%{x:.2f} nats: %{y} rows"),
+            VLine(estimate, color=style.OBSERVED),
+            VLine(0, dash="dash", width=1),
         ],
+        x=Axis((limits[0] - pad, limits[1] + pad), "log-ratio difference, nats"),
+        y=Axis((0, top), "simulations"),
+        height=height,
     )
 
 
-def null(edges: Array, counts: Array, observed: float, *, height: int = style.HEIGHT) -> go.Figure:
+def null(edges: Array, counts: Array, observed: float, *, height: int = style.HEIGHT) -> Panel:
     """Means of d with other truths in grey, what was seen in red."""
     x = Axis((float(edges[0]), float(edges[-1])), "mean difference, any draw as the truth, nats")
     hover = "%{x:.3g} nats: %{y}"
     return null_histogram(edges, counts, observed, x, "relabelings", hover=hover, height=height)
 
 
-def weighted(found: Sequence[_Numbers], *, height: int = style.HEIGHT) -> go.Figure:
+def weighted(found: Sequence[_Numbers], *, height: int = style.HEIGHT) -> Panel:
     """What is left of the divergence with M draws of q weighed: m, estimate, low, high of each."""
     m, mean, low, high = (
         np.array([float(row[name]) for row in found]) for name in ("m", "estimate", "low", "high")
     )
-    ends = min(0.0, float(low.min())), max(0.0, float(high.max()))
-    pad = 0.06 * (ends[1] - ends[0]) or 0.1
-    trace = {
-        "type": "scatter",
-        "mode": "lines+markers",
-        "x": style.f4(m),
-        "y": style.f4(mean),
-        "line": {"color": style.Q, "width": 1.5},
-        "marker": {"color": style.Q, "size": 7},
-        "error_y": style.error_bars(mean, low, high, style.Q, width=4),
-        "hovertemplate": "M = %{x:.0f}: %{y:.3g} nats<extra></extra>",
-    }
-    return style.figure(
-        [trace],
+    hover = "M = %{x:.0f}: %{y:.3g} nats"
+    return Panel(
+        [
+            HLine(0, dash="dash"),
+            Line(m, mean, color=style.Q, width=1.5),
+            Points(m, mean, low=low, high=high, color=style.Q, size=7, hover=hover),
+        ],
+        x=Axis((0.8, 1.25 * float(m.max())), "draws of q that are weighed, M", log=True, ticks=m),
+        y=Axis(_with_zero(low, high), "divergence left, nats"),
         height=height,
-        shapes=[style.hline(0)],
-        x=style.PlotAxis(
-            "draws of q that are weighed, M",
-            (0.8, 1.25 * float(m.max())),
-            log=True,
-            ticks=[int(tick) for tick in m],
-        ),
-        y=style.PlotAxis("divergence left, nats", (ends[0] - pad, ends[1] + pad)),
     )
 
 
-def compared(exact: _Numbers, estimate: _Numbers, *, height: int = 150) -> go.Figure:
+def compared(exact: _Numbers, estimate: _Numbers, *, height: int = 150) -> Panel:
     """The divergence by log densities, and a classifier's estimate of it, with intervals."""
     both = [
         ("log densities", exact, "low", "high"),
@@ -353,33 +338,26 @@ def compared(exact: _Numbers, estimate: _Numbers, *, height: int = 150) -> go.Fi
     middle = np.array([numbers["estimate"] for _, numbers, _, _ in both])
     low = np.array([numbers[name] for _, numbers, name, _ in both])
     high = np.array([numbers[name] for _, numbers, _, name in both])
-    ends = min(0.0, float(low.min())), max(0.0, float(high.max()))
-    pad = 0.06 * (ends[1] - ends[0]) or 0.1
-    trace = {
-        "type": "scatter",
-        "mode": "markers",
-        "x": style.f4(middle),
-        "y": style.f4([2, 1]),
-        "marker": {"color": style.Q, "size": 8, "symbol": ["circle", "circle-open"]},
-        "error_x": style.error_bars(middle, low, high, style.Q, width=4),
-        "hovertemplate": "%{x:.3g} nats<extra></extra>",
-    }
-    across = style.PlotAxis("symmetric divergence, nats", (ends[0] - pad, ends[1] + pad))
-    rows = {
-        "tickvals": [2, 1],
-        "ticktext": [name for name, *_ in both],
-        "range": [0.4, 2.6],
-        "tickmode": "array",
-        "showgrid": False,
-        "zeroline": False,
-        "fixedrange": True,
-        "ticks": "",
-    }
-    return style.figure(
-        [trace],
-        x=across,
-        y=style.PlotAxis("", (0.4, 2.6)),
+    return Panel(
+        [
+            VLine(0, dash="dash", width=1),
+            Points(
+                middle,
+                [0, 1],
+                left=low,
+                right=high,
+                color=style.Q,
+                size=8,
+                symbol=["circle", "ring"],
+                hover="%{x:.3g} nats",
+            ),
+        ],
+        x=Axis(_with_zero(low, high), "symmetric divergence, nats"),
+        y=Axis.of_rows([name for name, *_ in both]),
         height=height,
-        shapes=[style.vline(0, style.NULL, dash="dash", width=1)],
-        extra={"yaxis": rows, "margin": {"l": _LEFT, "r": 16, "t": 18, "b": 44}},
     )
+
+
+def _with_zero(low: Array, high: Array) -> tuple[float, float]:
+    """Limits that hold all intervals and 0."""
+    return style.padded(np.append([low, high], 0.0))

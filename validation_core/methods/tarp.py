@@ -7,13 +7,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-import plotly.graph_objects as go
 
 from validation_core import statistics
-from validation_core.figures import plotly, style
-from validation_core.figures.marks import Axis, Band, Line, Note, Panel
+from validation_core.figures import style
+from validation_core.figures.marks import Axis, Band, Line, Note, Panel, empty
 from validation_core.figures.outcome import Drawn, ecdf_difference
-from validation_core.methods.base import RANK_ROWS, Method, ScoreKind, _signed
+from validation_core.methods.base import RANK_ROWS, Method, ScoreKind, _interval
 from validation_core.rng import stream
 from validation_core.scores.reference import FEWEST, Follows, Metric, References
 from validation_core.statistics.coverage import atc, bootstrap_band, coverage, reading
@@ -129,9 +128,8 @@ class TARP(Method):
             else "neither over- nor under-confident"
         )
         return (
-            f"Area between expected coverage and level (ATC): {_signed(effect['atc'])} "
-            f"[{_signed(effect['atc_low'])}, {_signed(effect['atc_high'])}]; by this 95% interval "
-            f"alone, {word}.",
+            f"Area between expected coverage and level (ATC): "
+            f"{_interval(effect, 'atc', '+.3f')}; by this 95% interval alone, {word}.",
         )
 
     @classmethod
@@ -220,23 +218,23 @@ def _area(arrays: Mapping[str, Array]) -> str:
     confidence = reading(low, high)
     word = f"q is {confidence}" if confidence != "neither" else "neither over- nor under-confident"
     return (
-        f"ATC {_signed(estimate)} [{_signed(low)}, {_signed(high)}], the area between line and "
+        f"ATC {style.interval((estimate, low, high), '+.3f')}, the area between line and "
         f"diagonal above level 50% with its 95% interval: {word}. "
     )
 
 
-def _coverage_curve(u: Array, level: float = 0.95, *, height: int = _HEIGHT) -> go.Figure:
+def _coverage_curve(u: Array, level: float = 0.95, *, height: int = _HEIGHT) -> Panel:
     """Share of ranks u (n,) up to each level in [0, 1], whatever range they fill themselves.
 
     Grey: where the whole curve stays with this chance when q = p. Coloured: the bootstrap band
     over simulations, at each level by itself.
     """
     if u.size == 0:
-        return style.empty("No coverage yet", height=height)
+        return empty("No coverage yet", height=height)
     levels = statistics.GRID
     low, high = statistics.ecdf_band(u.size, level, levels)
     ends = bootstrap_band(u, stream(0, "coverage band"), level, levels)
-    panel = Panel(
+    return Panel(
         [
             Band(levels, levels + low, levels + high, opacity=0.3),
             Line([0, 1], [0, 1], color=style.NULL, dash="dash", width=1),
@@ -251,7 +249,6 @@ def _coverage_curve(u: Array, level: float = 0.95, *, height: int = _HEIGHT) -> 
         y=Axis((0, 1), "expected coverage", percent=True),
         height=height,
     )
-    return plotly.figure(panel)
 
 
 def _ranks(arrays: Mapping[str, Array]) -> Array:

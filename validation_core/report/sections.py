@@ -136,10 +136,9 @@ class _FigurePlaces:
         return f'<div class="figures">{put}</div>' if put else ""
 
     def _one(self, drawn: Drawn) -> str:
-        number, layout = len(self.figures), drawn.figure.layout
+        number = len(self.figures)
         self.figures.append(drawn.figure)
-        wide = ' class="wide"' if layout.to_plotly_json().get("xaxis2") else ""
-        height = int(layout.height or 260)
+        wide = ' class="wide"' if drawn.wide else ""
         name = slug(drawn.title)
         buttons = "".join(
             f'<button type="button" data-image="{kind}" aria-label="Save as {kind.upper()}: '
@@ -150,7 +149,7 @@ class _FigurePlaces:
             f'<figure{wide}><div class="head"><h4>{escape(drawn.title)}</h4><span>{buttons}</span>'
             f'</div><div class="scroll"><div class="drawing" data-figure="{number}" '
             f'data-name="{name}" role="img" aria-label="{escape(drawn.title)}" '
-            f'style="height:{height}px"></div></div>'
+            f'style="height:{drawn.figure.layout.height}px"></div></div>'
             f"<figcaption>{escape(drawn.caption)}</figcaption></figure>"
         )
 

@@ -19,11 +19,11 @@ from html import escape
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
-import plotly.graph_objects as go
 
 from validation_core import models
 from validation_core.diagnosis import tasks
 from validation_core.figures import style
+from validation_core.figures.marks import Axis, Heat, Panel, Points, Shades
 from validation_core.methods.base import Method
 from validation_core.models import Training
 from validation_core.study import Report, Study
@@ -136,7 +136,7 @@ def short_name(name: str, letters: int, *, ends: bool = False) -> str:
 
 def heat_map(
     z: Array,
-    sides: Sequence[Array],
+    sides: Sequence[Sequence[float] | Array],
     names: Sequence[str],
     rows: Array,
     *,
@@ -144,12 +144,12 @@ def heat_map(
     middle: float = 0.0,
     bar: str = "",
     color: str = style.NULL,
-) -> go.Figure:
+) -> Panel:
     """Numbers z (U, A) over two columns, blue above the middle and orange below, and rows as dots.
 
     Args:
         z: rows up; NaN is blank.
-        sides: places or edges across (A) and up (U).
+        sides: evenly spaced edges across (A + 1) and up (U + 1); their ends are enough.
         names: of the two columns, escaped.
         rows: dots (n, 2).
         reach: where the colours end, from the middle.
@@ -157,31 +157,18 @@ def heat_map(
         bar: title of the colours.
         color: of the dots.
     """
-    heat = {
-        "type": "heatmap",
-        "x": style.f4(sides[0]),
-        "y": style.f4(sides[1]),
-        "z": style.f4(z),
-        "colorscale": [[0.0, style.Q], [0.5, style.NULL], [1.0, style.P]],
-        "zmin": middle - reach,
-        "zmax": middle + reach,
-        "zsmooth": False,
-        "colorbar": {"title": {"text": bar}, "thickness": 10, "outlinewidth": 0, "nticks": 5},
-        "hovertemplate": "(%{x:.3g}, %{y:.3g}): %{z:.2f}<extra></extra>",
-    }
-    dots = {
-        "type": "scatter",
-        "mode": "markers",
-        "x": style.f4(rows[:, 0]),
-        "y": style.f4(rows[:, 1]),
-        "hoverinfo": "skip",
-        "marker": {"size": 3, "color": color, "opacity": 0.6},
-    }
-    axes = [
-        style.PlotAxis(name, (float(side[0]), float(side[-1])))
+    x_edges, y_edges = (
+        np.linspace(side[0], side[-1], count + 1)
+        for side, count in zip(sides, z.shape[::-1], strict=True)
+    )
+    shades = Shades(z, limit=reach, middle=middle, label=bar)
+    dots = Points(rows[:, 0], rows[:, 1], color=color, size=3, opacity=0.6)
+    heat = Heat(x_edges, y_edges, shades, hover="(%{x:.3g}, %{y:.3g}): %{z:.2f}")
+    x, y = (
+        Axis((float(side[0]), float(side[-1])), name)
         for name, side in zip(names, sides, strict=True)
-    ]
-    return style.figure([heat, dots], x=axes[0], y=axes[1], height=320, right=84)
+    )
+    return Panel([heat, dots], x=x, y=y, height=320)
 
 
 class Names(NamedTuple):

@@ -12,7 +12,6 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 import numpy as np
-import plotly.graph_objects as go
 
 from validation_core import keys, scores, statistics
 from validation_core.diagnosis import tasks as diagnoses
@@ -34,6 +33,20 @@ from validation_core.diagnosis.questions.base import (
 )
 from validation_core.diagnosis.records import SMALLEST, distances, equals
 from validation_core.figures import style
+from validation_core.figures.marks import (
+    Anchor,
+    Axis,
+    Band,
+    Grid,
+    HBand,
+    HLine,
+    Line,
+    Mark,
+    Note,
+    Panel,
+    Points,
+    VLine,
+)
 from validation_core.figures.outcome import Drawn
 from validation_core.methods import SBC, SKL, skl
 from validation_core.methods.base import Method
@@ -674,11 +687,11 @@ def _covers(errors: _ParameterErrors) -> str:
     """The nominal rate that is farthest off; that of the 80% interval where none is."""
     rate, half = max(errors.coverage, key=lambda rate: rate.excess), errors.below_median
     if max(half.low - 0.5, 0.5 - half.high) > max(rate.excess, 0):
-        return f"{_percent(half)} of the truths lie below its median, not half"
+        return f"{style.interval(half, '.1%')} of the truths lie below its median, not half"
     if rate.excess <= 0:
         rate = _middle(errors)
     nominal = f"its nominal {100 * rate.level:g}% interval"
-    return f"{nominal} covers {_percent(rate.covers)} of the truths"
+    return f"{nominal} covers {style.interval(rate.covers, '.1%')} of the truths"
 
 
 def _middle(errors: _ParameterErrors) -> _CoverageRate:
@@ -692,10 +705,10 @@ def _bias(errors: _ParameterErrors) -> str:
     if not errors.bias.known:
         return "its bias cannot be told"
     if low > 0:
-        return f"q sits {least}{bias:.2f} [{low:.2f}, {high:.2f}] posterior sd too high"
+        return f"q sits {least}{style.interval(errors.bias)} posterior sd too high"
     if high < 0:
-        return f"q sits {least}{-bias:.2f} [{-high:.2f}, {-low:.2f}] posterior sd too low"
-    return f"its bias is {_signed(bias)} [{_signed(low)}, {_signed(high)}] posterior sd"
+        return f"q sits {least}{style.interval((-bias, -high, -low))} posterior sd too low"
+    return f"its bias is {style.interval(errors.bias, '+.2f')} posterior sd"
 
 
 def _width(errors: _ParameterErrors) -> str:
@@ -772,12 +785,11 @@ def _wider(parameters: Sequence[_ParameterErrors], names: Sequence[str]) -> list
     if not wider:
         return []
     widest = min(wider, key=lambda errors: errors.contraction.high)
-    estimate, low, high = map(_signed, widest.contraction)
     others = len(wider) - 1
     more = f", and for {others} more parameter{'s' * (others > 1)}" if others else ""
     return [
         f"q is wider than the prior for {_called(names, widest.index)} (contraction "
-        f"{estimate} [{low}, {high}]){more}."
+        f"{style.interval(widest.contraction, '+.2f')}){more}."
     ]
 
 
@@ -797,18 +809,19 @@ def _blind(parameters: Sequence[_ParameterErrors], names: Sequence[str]) -> list
 
 def _mass(mass: _DensityRegions, claims: Claims | None) -> str:
     p = (
-        f"p {_p(mass.pvalue)} by exact KS, which is not part of the verdict unless SBC is "
+        f"p {equals(mass.pvalue)} by exact KS, which is not part of the verdict unless SBC is "
         "asked to rank log q"
         if claims is None
-        else f"p {_p(claims.densities())} for the truth's rank by log densities, adjusted in the "
-        "verdict's family"
+        else f"p {equals(claims.densities())} for the truth's rank by log densities, adjusted in "
+        "the verdict's family"
     )
-    rates = ", ".join(f"{100 * rate.level:g}%: {_percent(rate.covers)}" for rate in mass.coverage)
+    rates = ", ".join(
+        f"{100 * rate.level:g}%: {style.interval(rate.covers, '.1%')}" for rate in mass.coverage
+    )
     left = f" {mass.nan_rows} rows without a log q are left out." if mass.nan_rows else ""
-    area, low, high = (_signed(end, 3) for end in mass.area)
     return (
         f"Highest-density regions of q hold the truth in (nominal: true) {rates}; area between "
-        f"coverage and level {area} [{low}, {high}], {p}.{left}"
+        f"coverage and level {style.interval(mass.area, '+.3f')}, {p}.{left}"
     )
 
 
@@ -824,8 +837,8 @@ def _nats(nats: _DensityDivergence | _LearnedDivergence) -> list[str]:
     )
     if nats.weighted:
         left = ", ".join(
-            f"M = {weighting.m}: {weighting.estimate:.3f} [{_signed(weighting.low, 3)}, "
-            f"{_signed(weighting.high, 3)}]"
+            f"M = {weighting.m}: "
+            f"{style.interval((weighting.estimate, weighting.low, weighting.high), '.3f')}"
             for weighting in nats.weighted
         )
         sentences.append(
@@ -836,7 +849,7 @@ def _nats(nats: _DensityDivergence | _LearnedDivergence) -> list[str]:
 
 
 def _learned(nats: _LearnedDivergence) -> str:
-    interval = f"{nats.estimate:.3f} [{nats.boot_low:.3f}, {nats.boot_high:.3f}] nats"
+    interval = f"{style.interval((nats.estimate, nats.boot_low, nats.boot_high), '.3f')} nats"
     if nats.slope <= 0:
         return (
             f"Symmetric divergence: the shared classifier sees none. On held-out rows its score "
@@ -850,19 +863,6 @@ def _learned(nats: _LearnedDivergence) -> str:
     )
 
 
-def _p(p: float) -> str:
-    return f"= {p:.2g}" if p > 1e-300 else "< 1e-300"
-
-
-def _signed(value: float, digits: int = 2) -> str:
-    return f"{value:+.{digits}f}".replace("-", "−")
-
-
-def _percent(rate: Interval) -> str:
-    estimate, low, high = (100 * end for end in rate)
-    return f"{estimate:.1f}% [{low:.1f}, {high:.1f}]"
-
-
 SHOWN = 6
 """Parameters that are drawn; the table has them all."""
 
@@ -870,7 +870,6 @@ _ROW = 40  # pixels high
 _LONG = (
     14  # letters of a name that fit beside a row on a narrow screen; sigma_1, sigma_2 end apart
 )
-_LETTER = 7.5  # pixels wide
 _MARKS = ("diamond", "circle", "square")
 
 
@@ -878,35 +877,21 @@ def _coverage(worst: Sequence[_ParameterErrors], labels: Sequence[str], hidden: 
     rates = [errors.coverage for errors in worst]
     levels = [rate.level for rate in rates[0]]
     lowest = min(rate.covers.low for each in rates for rate in each)
-    places = np.arange(len(worst), 0.0, -1.0)
-    traces = []
+    places = np.arange(float(len(worst)))
+    marks: list[Mark] = [
+        VLine(level, dash="dash", width=1, label=f"{100 * level:g}%") for level in levels
+    ]
     for j, level in enumerate(levels):
         # Levels stand a little above one another, so that whiskers do not hide each other.
-        at = places + 0.2 * (1 - j)
-        part = [each[j].covers for each in rates]
+        at = places + 0.2 * (j - 1)
+        ends = np.array([each[j].covers for each in rates])
         hover = f"nominal {100 * level:g}%: true %{{x:.1%}}"
-        symbol = _MARKS[j % len(_MARKS)]
-        traces.append(_whiskers(np.array(part), at, hover=hover, symbol=symbol))
-    notes = [
-        {
-            **style.note(f"{100 * level:g}%", level, 1, style.NULL, anchor="center"),
-            "yref": "paper",
-            "yanchor": "bottom",
-        }
-        for level in levels
-    ]
-    axis = style.PlotAxis("share of truths covered", (min(0.4, lowest - 0.04), 1.01), percent=True)
-    figure = _rows(
-        traces,
-        axis,
-        labels,
-        notes=notes,
-        shapes=[style.vline(level, style.NULL, dash="dash", width=1) for level in levels],
-    )
+        marks.append(_whiskers(ends, at, hover=hover, symbol=_MARKS[j % len(_MARKS)]))
+    axis = Axis((min(0.4, lowest - 0.04), 1.01), "share of truths covered", percent=True)
     more = f" {hidden} more parameters are in the table." if hidden else ""
     return Drawn(
         "True coverage of nominal intervals",
-        figure,
+        _rows(marks, axis, labels),
         "Diamond, circle and square: how often q's central 50, 80 and 95% intervals hold the "
         "truth, with 95% intervals. If q were right, each mark's whisker would meet its own "
         f"dashed line in about 95 of 100 cases; left of it q is over-confident.{more}",
@@ -914,7 +899,7 @@ def _coverage(worst: Sequence[_ParameterErrors], labels: Sequence[str], hidden: 
 
 
 def _misfit(worst: Sequence[_ParameterErrors], labels: Sequence[str]) -> Drawn:
-    places = np.arange(len(worst), 0.0, -1.0)
+    places = np.arange(float(len(worst)))
     biases = np.array([errors.bias for errors in worst])
     reach = max(0.2, 1.1 * float(np.nanmax(np.abs(biases), initial=0)))
     ratios = np.array([errors.ratio for errors in worst])
@@ -926,23 +911,16 @@ def _misfit(worst: Sequence[_ParameterErrors], labels: Sequence[str]) -> Drawn:
     ticks = [tick for tick in (0.05, 0.1, 0.25, 0.5, 1, 2, 4, 10, 20) if 1 / wide <= tick <= wide]
     if len(ticks) < 3:
         ticks = [0.7, 1, 1.4]
-    second = style.PlotAxis("width / needed", (1 / wide, wide), log=True, ticks=ticks)
-    figure = _rows(
-        [left, {**right, "xaxis": "x2"}],
-        style.PlotAxis("bias, posterior sd", (-reach, reach)),
-        labels,
-        shapes=[
-            style.vline(0, style.NULL, dash="dash", width=1),
-            {**style.vline(1, style.NULL, dash="dash", width=1), "xref": "x2"},
-        ],
-        extra={
-            "xaxis2": {**second.layout(), "showgrid": False, "domain": [0.54, 1], "anchor": "y"}
-        },
-        domain=(0, 0.46),
-    )
+    panels = [
+        _rows([VLine(at, dash="dash", width=1), marks], axis, labels)
+        for at, marks, axis in (
+            (0, left, Axis((-reach, reach), "bias, posterior sd")),
+            (1, right, Axis((1 / wide, wide), "width / needed", log=True, ticks=ticks)),
+        )
+    ]
     return Drawn(
         "Bias and width",
-        figure,
+        Grid(panels, columns=2),
         "Left: how far q sits too high (right of the dashed line) or too low, in its own "
         "posterior sd. Right: q's width by the width it needs, below 1 over-confident, above 1 "
         "under-confident. If q were right, about 95 of 100 whiskers would cross the dashed lines.",
@@ -950,60 +928,54 @@ def _misfit(worst: Sequence[_ParameterErrors], labels: Sequence[str]) -> Drawn:
 
 
 def _contraction(worst: Sequence[_ParameterErrors], labels: Sequence[str]) -> list[Drawn]:
-    points = [
+    contracted = [
         (errors, name)
         for errors, name in zip(worst, labels, strict=True)
         if np.isfinite([errors.contraction.estimate, errors.z_mean, errors.z_sd]).all()
     ]
-    if not points:
+    if not contracted:
         return []
-    x = np.array([errors.contraction.estimate for errors, _ in points])
-    mean = np.array([errors.z_mean for errors, _ in points])
-    sd = np.array([errors.z_sd for errors, _ in points])
+    x = np.array([errors.contraction.estimate for errors, _ in contracted])
+    mean = np.array([errors.z_mean for errors, _ in contracted])
+    sd = np.array([errors.z_sd for errors, _ in contracted])
     reach = max(2.0, 1.25 * float((np.abs(mean) + sd).max()))
     low = min(-0.05, float(x.min()) - 0.1)
-    trace = {
-        "type": "scatter",
-        "mode": "markers",
-        "x": style.f4(x),
-        "y": style.f4(mean),
-        "marker": {"color": style.Q, "size": 9},
-        "text": [name for _, name in points],
-        "error_y": {
-            "type": "data",
-            "array": style.f4(sd),
-            "color": style.Q,
-            "thickness": 1.5,
-            "width": 4,
-        },
-        "hovertemplate": "%{text}: contraction %{x:.2f}, mean z %{y:+.2f}<extra></extra>",
-    }
+    points = Points(
+        x,
+        mean,
+        low=mean - sd,
+        high=mean + sd,
+        color=style.Q,
+        size=9,
+        texts=[name for _, name in contracted],
+        hover="%{text}: contraction %{x:.2f}, mean z %{y:+.2f}",
+    )
     # Names stand where their dots are apart; those that would lie on another are left to hover.
-    notes: list[style.Trace] = []
+    notes: list[Mark] = []
     occupied: list[float] = []
-    by_place = sorted(zip(x, mean + sd, points, strict=True), key=lambda point: point[0])
+    by_place = sorted(zip(x, mean + sd, contracted, strict=True), key=lambda point: point[0])
     for place, top, (_, name) in by_place:
         if all(abs(place - other) > 0.2 * (1.05 - low) for other in occupied):
             occupied.append(float(place))
-            edge = "right" if place > 0.8 else "left" if place < low + 0.2 else "center"
-            tip = style.note(name, place, top, None, anchor=edge)
-            notes.append({**tip, "yanchor": "bottom", "yshift": 3})
-    figure = style.figure(
-        [trace],
-        x=style.PlotAxis("contraction: 1 − posterior variance / prior variance", (low, 1.05)),
-        y=style.PlotAxis("z-score: mean ± sd", (-reach, reach)),
-        shapes=[
-            style.hband(-1, 1, 0.15),
-            style.hline(0),
-            style.vline(0, style.NULL, dash="dot"),
-            style.vline(1, style.NULL, dash="dot"),
+            edge: Anchor = "end" if place > 0.8 else "start" if place < low + 0.2 else "middle"
+            notes.append(Note(place, top, name, anchor=edge, rise=11))
+    panel = Panel(
+        [
+            HBand(-1, 1, opacity=0.15),
+            HLine(0, dash="dash"),
+            VLine(0, dash="dot"),
+            VLine(1, dash="dot"),
+            points,
+            *notes,
         ],
-        notes=notes,
+        x=Axis((low, 1.05), "contraction: 1 − posterior variance / prior variance"),
+        y=Axis((-reach, reach), "z-score: mean ± sd"),
+        height=style.HEIGHT,
     )
     return [
         Drawn(
             "Contraction and z-score",
-            figure,
+            panel,
             "Dot and whisker: mean and sd over simulations of (q's mean − truth) / q's sd. If q "
             "were right and near normal, dots would lie on the dashed line and whiskers fill the "
             "grey room. Left of contraction 0, q is wider than the prior; at 1 it is a point.",
@@ -1013,18 +985,19 @@ def _contraction(worst: Sequence[_ParameterErrors], labels: Sequence[str]) -> li
 
 def _regions(curve: Array) -> Drawn:
     levels, share, low, high = curve
-    figure = style.figure(
+    panel = Panel(
         [
-            style.band(levels, np.clip(low, 0, 1), np.clip(high, 0, 1), style.NULL, 0.25),
-            style.line([0, 1], [0, 1], style.NULL, dash="dash", width=1),
-            style.line(levels, share, style.Q, hover="nominal %{x:.0%}: true %{y:.1%}"),
+            Band(levels, np.clip(low, 0, 1), np.clip(high, 0, 1), opacity=0.25),
+            Line([0, 1], [0, 1], color=style.NULL, dash="dash", width=1),
+            Line(levels, share, color=style.Q, hover="nominal %{x:.0%}: true %{y:.1%}"),
         ],
-        x=style.PlotAxis("nominal mass of the region", (0, 1), percent=True),
-        y=style.PlotAxis("share of truths covered", (0, 1), percent=True),
+        x=Axis((0, 1), "nominal mass of the region", percent=True),
+        y=Axis((0, 1), "share of truths covered", percent=True),
+        height=style.HEIGHT,
     )
     return Drawn(
         "Highest-density regions",
-        figure,
+        panel,
         "If q were right, the curve would stay in the grey room as a whole in 95 of 100 tables. "
         "Below the dashed line q is over-confident, above it under-confident.",
     )
@@ -1057,55 +1030,14 @@ def _whole(
     return pictures
 
 
-def _rows(
-    traces: Sequence[style.Trace],
-    axis: style.PlotAxis,
-    labels: Sequence[str],
-    *,
-    notes: Sequence[style.Trace] = (),
-    shapes: Sequence[style.Trace] = (),
-    extra: Mapping[str, object] | None = None,
-    domain: tuple[float, float] = (0, 1),
-) -> go.Figure:
+def _rows(marks: Sequence[Mark], axis: Axis, labels: Sequence[str]) -> Panel:
     """A row for each name, the first on top."""
-    rows = len(labels)
-    left = 22 + round(_LETTER * max(len(name) for name in labels))
-    names = {
-        "tickvals": list(range(rows, 0, -1)),
-        "ticktext": list(labels),
-        "tickmode": "array",
-        "range": [0.45, rows + 0.55],
-        "showgrid": False,
-        "zeroline": False,
-        "fixedrange": True,
-        "ticks": "",
-    }
-    across = {**axis.layout(), "showgrid": False, "domain": list(domain), "nticks": 5}
-    return style.figure(
-        traces,
-        x=axis,
-        y=style.PlotAxis("", (0.45, rows + 0.55)),
-        height=84 + _ROW * max(rows, 2),
-        notes=notes,
-        shapes=shapes,
-        extra={
-            "xaxis": across,
-            "yaxis": names,
-            "margin": {"l": left, "r": 16, "t": 26, "b": 44},
-            **(extra or {}),
-        },
-    )
+    return Panel(marks, x=axis, y=Axis.of_rows(labels), height=84 + _ROW * max(len(labels), 2))
 
 
-def _whiskers(ends: Array, at: Array, *, hover: str, symbol: str = "circle") -> style.Trace:
+def _whiskers(ends: Array, at: Array, *, hover: str, symbol: str = "circle") -> Points:
     """Dots with horizontal intervals: estimate, low and high of each (P, 3)."""
     middle, low, high = ends.T
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "x": style.f4(middle),
-        "y": style.f4(at),
-        "marker": {"color": style.Q, "size": 7, "symbol": symbol},
-        "error_x": style.error_bars(middle, low, high, style.Q, width=4),
-        "hovertemplate": f"{hover}<extra></extra>",
-    }
+    return Points(
+        middle, at, left=low, right=high, color=style.Q, size=7, symbol=symbol, hover=hover
+    )

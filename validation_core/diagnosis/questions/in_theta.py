@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
-import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from validation_core import sampling, scores, statistics
@@ -27,6 +26,7 @@ from validation_core.diagnosis.questions.base import (
 from validation_core.diagnosis.records import equals
 from validation_core.diagnosis.tasks import _slot_training, training
 from validation_core.figures import style
+from validation_core.figures.marks import Axis, Band, HLine, Line, Panel, Points
 from validation_core.figures.outcome import Drawn
 from validation_core.methods import WithinX
 from validation_core.methods.base import Method
@@ -634,13 +634,14 @@ def _ratio_text(share: _Share) -> str:
     """How many times as frequent the truth is."""
     if share.ratio is None:
         return "–"
-    return f"{share.ratio:.2f} [{share.ratio_low:.2f}, {share.ratio_high:.2f}]"
+    assert share.ratio_low is not None
+    assert share.ratio_high is not None
+    return style.interval((share.ratio, share.ratio_low, share.ratio_high))
 
 
 def _interval(share: _Share) -> str:
     """The truth's share with its interval."""
-    low, high = 100 * share.low, 100 * share.high
-    return f"{100 * share.truth:.1f}% [{low:.1f}, {high:.1f}]"
+    return style.interval((share.truth, share.low, share.high), ".1%")
 
 
 def _regions(result: _MassInTheta) -> str:
@@ -732,27 +733,20 @@ def _tenths_figure(result: _MassInTheta) -> Drawn:
     value, low, high = np.array(shares).T
     claimed = np.array([tenth.claimed for tenth in tenths]) / len(tenths)
     top = 1.1 * float(max(high.max(), 2 / len(tenths)))
-    points = {
-        "type": "scatter",
-        "mode": "markers",
-        "x": at,
-        "y": style.f4(value),
-        "marker": {"color": style.P, "size": 9},
-        "error_y": style.error_bars(value, low, high, style.P, width=3),
-        "hovertemplate": "tenth %{x}: %{y:.1%} of the truths<extra></extra>",
-    }
-    learned = style.line(at, np.minimum(claimed, top), style.NULL, width=1.5)
-    figure = style.figure(
-        [learned, points],
-        x=style.PlotAxis(
-            "tenth of q's draws, by learned ratio", (0.5, len(tenths) + 0.5), ticks=at.tolist()
-        ),
-        y=style.PlotAxis("share of the truths", (0, top), percent=True),
-        shapes=[style.hline(1 / len(tenths))],
+    hover = "tenth %{x}: %{y:.1%} of the truths"
+    panel = Panel(
+        [
+            HLine(1 / len(tenths), dash="dash"),
+            Line(at, np.minimum(claimed, top), color=style.NULL, width=1.5),
+            Points(at, value, low=low, high=high, color=style.P, size=9, hover=hover),
+        ],
+        x=Axis((0.5, len(tenths) + 0.5), "tenth of q's draws, by learned ratio", ticks=at),
+        y=Axis((0, top), "share of the truths", percent=True),
+        height=style.HEIGHT,
     )
     return Drawn(
         "Truths in each tenth of q's draws",
-        figure,
+        panel,
         "Points: the share of held-out truths, with exact intervals that hold together. If q were "
         "right, all would lie at the dashed 10% within their intervals. On the right, above it: q "
         "puts too little mass there; on the left, below it: too much. Grey line: what the "
@@ -784,32 +778,29 @@ def _map(ratio_map: _RatioMap, scored: str, names: Sequence[str]) -> Drawn:
     )
 
 
-def _line_figure(ratio_map: _RatioMap, name: str) -> go.Figure:
+def _line_figure(ratio_map: _RatioMap, name: str) -> Panel:
     mean, half = np.asarray(ratio_map.ratio, np.float64)
     edges = np.asarray(ratio_map.edges, np.float64)
     at, some = (edges[1:] + edges[:-1]) / 2, np.isfinite(mean)
     reach = max(_LEAST_REACH, 1.1 * float(np.max((np.abs(mean) + half)[some], initial=0)))
-    marks = {
-        "type": "scatter",
-        "mode": "markers",
-        "x": style.f4(ratio_map.truth),
-        "hoverinfo": "skip",
-        "y": style.f4(np.full(len(ratio_map.truth), -reach)),
-        "marker": {"size": 6, "symbol": "line-ns-open", "color": style.P, "opacity": 0.6},
-    }
-    return style.figure(
+    band = (mean - half)[some], (mean + half)[some]
+    feet = np.full(len(ratio_map.truth), -reach)
+    return Panel(
         [
-            style.band(at[some], (mean - half)[some], (mean + half)[some], style.P, 0.2),
-            style.line(at[some], mean[some], style.P, hover="%{x:.3g}: %{y:.2f}"),
-            marks,
+            HLine(0, dash="dash"),
+            Band(at[some], *band, color=style.P, opacity=0.2),
+            Line(at[some], mean[some], color=style.P, hover="%{x:.3g}: %{y:.2f}"),
+            Points(
+                ratio_map.truth, feet, color=style.P, size=6, symbol="line-ns-open", opacity=0.6
+            ),
         ],
-        x=style.PlotAxis(name, (float(edges[0]), float(edges[-1]))),
-        y=style.PlotAxis("learned log p/q", (-1.1 * reach, reach)),
-        shapes=[style.hline(0)],
+        x=Axis((float(edges[0]), float(edges[-1])), name),
+        y=Axis((-1.1 * reach, reach), "learned log p/q"),
+        height=style.HEIGHT,
     )
 
 
-def _plane_figure(ratio_map: _RatioMap, names: Sequence[str]) -> go.Figure:
+def _plane_figure(ratio_map: _RatioMap, names: Sequence[str]) -> Panel:
     sides = np.asarray(ratio_map.edges, np.float64)
     z = np.asarray(ratio_map.ratio, np.float64)
     reach = max(_LEAST_REACH, float(np.nanmax(np.abs(z), initial=0)))

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from weakref import WeakKeyDictionary
 
 import numpy as np
-import plotly.graph_objects as go
 from numpy.typing import NDArray
 from scipy.special import expit
 
@@ -32,6 +31,7 @@ from validation_core.diagnosis.questions.over_x import scan
 from validation_core.diagnosis.records import equals
 from validation_core.diagnosis.tasks import training
 from validation_core.figures import style
+from validation_core.figures.marks import Axis, Bars, Panel, Points, VLine
 from validation_core.figures.outcome import Drawn
 from validation_core.keys import Specification
 from validation_core.learn.stored import Arrays, StoredNetwork
@@ -152,8 +152,8 @@ class Observation(Question["AtObservation"]):
         return [
             {
                 "parameter": _called(names.theta, ranks.parameter),
-                "shift nearby, posterior sd": _interval_text(ranks.shift, "+"),
-                "spread of the truth / that of q": _interval_text(ranks.width),
+                "shift nearby, posterior sd": style.interval(ranks.shift, "+"),
+                "spread of the truth / that of q": style.interval(ranks.width),
             }
             for ranks in (result.local.nearby.worst if result.local else ())
         ]
@@ -728,14 +728,6 @@ _TOLD = 8  # draws of q from which quarters of them mean something
 _NAMED = 5  # columns named in a warning
 
 
-def _interval_text(number: Interval, sign: str = "") -> str:
-    """A number with its interval; `+` gives its sign."""
-    value, low, high = (
-        format(end, f"{sign}.2f") for end in (number.estimate, number.low, number.high)
-    )
-    return f"{value} [{low}, {high}]".replace("-", "−")
-
-
 def middle_in_words(x: Array) -> str:
     """The median of observations (n, M), as somebody would type it."""
     middle = np.median(np.asarray(x, dtype=np.float64), axis=0)
@@ -773,8 +765,8 @@ def _unclaimed(local: _LocalAnswer, names: Sequence[str], claims: Claims, *, own
         f"Nothing is claimed against q here: {why}. By themselves, L-C2ST gives "
         f"p {equals(local.test.pvalue)} and the {nearby.rows} rows nearest in x "
         f"p {equals(nearby.pvalue)}; among their parameters {_called(names, worst.parameter)} "
-        f"differs most: shift {_interval_text(worst.shift, '+')} posterior sd, width "
-        f"{_interval_text(worst.width)}."
+        f"differs most: shift {style.interval(worst.shift, '+.2f')} posterior sd, width "
+        f"{style.interval(worst.width)}."
     )
 
 
@@ -788,8 +780,8 @@ def _nearby_text(nearby: _Nearby, names: Sequence[str]) -> str:
     rows = f"At the {nearby.rows} rows nearest in x"
     p = f"p {equals(nearby.pvalue)} against a q right at all of them, exact"
     detail = (
-        f"most off is {name}: shift {_interval_text(worst.shift, '+')} posterior sd, width "
-        f"{_interval_text(worst.width)}"
+        f"most off is {name}: shift {style.interval(worst.shift, '+.2f')} posterior sd, width "
+        f"{style.interval(worst.width)}"
     )
     if nearby.pvalue > LEVEL:
         return f"{rows} the truth's ranks say nothing against q ({p}); {detail}."
@@ -801,11 +793,11 @@ def _nearby_text(nearby: _Nearby, names: Sequence[str]) -> str:
         side = "low" if number.estimate >= 0 else "high"
         sign = 1 if number.estimate >= 0 else -1
         low, high = sorted((sign * number.low, sign * number.high))
-        size = f"{abs(number.estimate):.2f} [{low:.2f}, {high:.2f}]".replace("-", "−")
+        size = style.interval((abs(number.estimate), low, high))
         return f"{rows} ({p}), q's {name} sits {size} posterior sd too {side}."
     side = "narrow" if number.estimate >= 1 else "wide"
     return (
-        f"{rows} ({p}), q's {name} is too {side}: the truth spreads {_interval_text(number)} "
+        f"{rows} ({p}), q's {name} is too {side}: the truth spreads {style.interval(number)} "
         "times as wide as its draws."
     )
 
@@ -925,7 +917,7 @@ def _ball_drawn(ball: _LocalBall, names: Sequence[str]) -> Drawn:
 
 def _ball_figure(
     theta: Array, inside: Array, centre: Sequence[float], names: Sequence[str]
-) -> go.Figure:
+) -> Panel:
     """Draws (K, 1) as two histograms, or (K, 2) as dots."""
     within = inside > 0
     color = style.method_style("colt").color
@@ -934,39 +926,26 @@ def _ball_figure(
         edges = np.linspace(*limits[0], 31)
         counts = np.histogram(theta[:, 0], edges)[0]
         inside_counts = np.histogram(theta[within, 0], edges)[0]
-        return style.figure(
+        return Panel(
             [
-                style.bars(edges, counts, style.NULL, opacity=0.5),
-                style.bars(edges, inside_counts, color, opacity=0.8),
+                Bars(edges, counts, color=style.NULL, opacity=0.5),
+                Bars(edges, inside_counts, color=color, opacity=0.8),
+                VLine(centre[0], color=color),
             ],
-            x=style.PlotAxis(names[0], limits[0]),
-            shapes=[style.vline(centre[0], color)],
-            y=style.PlotAxis("q's draws", (0, 1.1 * float(max(counts.max(), 1)))),
-            extra={"barmode": "overlay"},
+            x=Axis(limits[0], names[0]),
+            y=Axis((0, 1.1 * float(max(counts.max(), 1))), "q's draws"),
+            height=style.HEIGHT,
         )
-    dots = [
-        {
-            "type": "scatter",
-            "mode": "markers",
-            "x": style.f4(theta[mask, 0]),
-            "y": style.f4(theta[mask, 1]),
-            "hoverinfo": "skip",
-            "marker": {"size": 5, "opacity": 0.7, "color": shade},
-        }
-        for mask, shade in ((~within, style.NULL), (within, color))
-    ]
-    star = {
-        "type": "scatter",
-        "mode": "markers",
-        "x": style.f4(centre[:1]),
-        "y": style.f4(centre[1:]),
-        "hovertemplate": "centre<extra></extra>",
-        "marker": {"size": 13, "symbol": "star", "color": color},
-    }
-    return style.figure(
-        [*dots, star],
-        x=style.PlotAxis(names[0], limits[0]),
-        y=style.PlotAxis(names[1], limits[1]),
+    return Panel(
+        [
+            *(
+                Points(*theta[mask].T, color=shade, size=5, opacity=0.7)
+                for mask, shade in ((~within, style.NULL), (within, color))
+            ),
+            Points(centre[:1], centre[1:], color=color, size=13, symbol="star", hover="centre"),
+        ],
+        x=Axis(limits[0], names[0]),
+        y=Axis(limits[1], names[1]),
         height=320,
     )
 

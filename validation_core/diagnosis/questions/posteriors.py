@@ -18,6 +18,7 @@ from scipy.special import ndtri
 from validation_core import statistics
 from validation_core.diagnosis import Record
 from validation_core.diagnosis.questions.base import Interval, TableStudy
+from validation_core.figures import style
 from validation_core.methods import METHODS
 from validation_core.methods.base import Method, kind_of
 from validation_core.rng import stream
@@ -324,5 +325,4 @@ def _gap(m: Measure, other: int) -> str:
 
 def number(value: Interval) -> str:
     """An estimate with its interval, to read."""
-    e, low, high = (f"{v:.3f}".replace("-", "−") for v in value)
-    return f"{e} [{low}, {high}]"
+    return style.interval(value, ".3f")

@@ -32,6 +32,7 @@ from validation_core.diagnosis.questions.null_tables import (
     _trials_of,
 )
 from validation_core.figures import style
+from validation_core.figures.marks import Axis, Mark, Panel, Points, VLine
 from validation_core.figures.outcome import Drawn, rank_histogram
 from validation_core.methods.base import Method, kind_of
 from validation_core.rng import stream
@@ -261,7 +262,7 @@ def _consequence(test: _MethodLevel) -> str:
 
 
 def _percent(rate: _Rejections) -> str:
-    return f"{100 * rate.rate:.1f}% [{100 * rate.low:.1f}, {100 * rate.high:.1f}]"
+    return style.interval((rate.rate, rate.low, rate.high), ".1%")
 
 
 _DRAWN = 6
@@ -270,47 +271,38 @@ _LINE = 26  # pixels that one test takes
 
 
 def _rates(result: _TypeIError) -> Drawn:
-    rows = [*result.tests[::-1], _MethodLevel("", "", "Verdict", result.verdict)]  # it is on top
+    rows = [_MethodLevel("", "", "Verdict", result.verdict), *result.tests]
     top = min(1.0, 1.15 * max([result.alpha, *(row.rejections.high for row in rows)]))
-    traces = []
+    marks: list[Mark] = [VLine(result.alpha, dash="dash")]
     for place, row in enumerate(rows):
-        color = style.method_style(row.name).color if row.name else style.P
         rate = row.rejections
-        traces += [
-            style.line([rate.low, rate.high], [place, place], color),
-            {
-                "type": "scatter",
-                "mode": "markers",
-                "x": [rate.rate],
-                "y": [place],
-                "marker": {"color": color, "size": 9},
-                "name": row.title,
-                "hovertemplate": f"{row.title}: %{{x:.1%}} of {result.trials}<extra></extra>",
-            },
-        ]
-    ticks = {"tickvals": list(range(len(rows))), "ticktext": [row.title for row in rows]}
-    y = {**style.PlotAxis("", (-0.6, len(rows) - 0.4)).layout(), **ticks, "showgrid": False}
-    sheet = style.figure(
-        traces,
-        x=style.PlotAxis("share of tables rejected", (0, top), percent=True),
-        y=style.PlotAxis("", (-0.6, len(rows) - 0.4)),
+        marks.append(
+            Points(
+                [rate.rate],
+                [place],
+                left=[rate.low],
+                right=[rate.high],
+                color=style.method_style(row.name).color if row.name else style.P,
+                size=9,
+                hover=f"{row.title}: %{{x:.1%}} of {result.trials}",
+            )
+        )
+    panel = Panel(
+        marks,
+        x=Axis((0, top), "share of tables rejected", percent=True),
+        y=Axis.of_rows([row.title for row in rows]),
         height=90 + _LINE * len(rows),
-        shapes=[style.vline(result.alpha, style.NULL, dash="dash")],
-        extra={"yaxis": y, "margin": {"l": 190, "r": 16, "t": 18, "b": 44}},
     )
     return Drawn(
         "How often the tests reject a q that is right",
-        sheet,
+        panel,
         f"Dashed: the level, {result.alpha:.3g}. A test that keeps it has its bar across the "
         "dashed line or left of it, whatever q is; lines are 95% intervals.",
     )
 
 
 def _pvalues(test: _MethodLevel, pvalue: Array) -> Drawn:
-    sheet = rank_histogram(pvalue, bins=_BINS, height=200)
-    sheet.layout.xaxis.title.text = "p-value"
-    sheet.layout.yaxis.title.text = "tables"
-    sheet.layout.annotations[0].text = "even"
+    words = "p-value", "tables", "even"
     right = (
         "its heap at 1 is the price of asking about several parameters at once"
         if kind_of(test.name).ranks_parameters
@@ -318,7 +310,7 @@ def _pvalues(test: _MethodLevel, pvalue: Array) -> Drawn:
     )
     return Drawn(
         f"p-values of {test.title}",
-        sheet,
+        rank_histogram(pvalue, bins=_BINS, words=words, height=200),
         "On tables in which q is right, all bars stay in the grey room in 95 of 100 cases. A heap "
         f"on the left: the test rejects too often; {right}.",
     )

@@ -18,14 +18,15 @@ from validation_core.figures.marks import (
     Axis,
     Band,
     Bars,
+    HBand,
+    Heat,
+    HLine,
     Line,
     Mark,
     Note,
     Panel,
     Points,
     VLine,
-    _HBand,
-    _HLine,
     _Over,
 )
 from validation_core.figures.power import _PowerCurve, curves
@@ -61,7 +62,7 @@ def power(
     """Power of CoLT and its rivals against gamma, a curve for each test."""
     gammas = benchmark.gammas
     room = 0.02 * (max(gammas) - min(gammas)) or 0.5
-    marks: list[Mark] = [_HLine(design.alpha, dash="6 4", color=style.NULL), VLine(gamma)]
+    marks: list[Mark] = [HLine(design.alpha, dash="6 4", color=style.NULL), VLine(gamma)]
     for curve in curves(cells, "gamma"):
         marks += _marks(curve)
     trials = sorted({cell.trials for cell in cells})
@@ -159,7 +160,7 @@ def _histogram(maps: Maps) -> Panel:
         [
             Band([0, 1], [low, low], [high, high]),
             Bars(edges, counts, color=_COLOR),
-            _HLine(n / BINS, label="if q = p"),
+            HLine(n / BINS, label="if q = p"),
         ],
         title="Ranks of the truth among q's draws",
         x=Axis((0, 1), "rank U: low where the truth lies near the centre"),
@@ -175,7 +176,7 @@ def _difference(maps: Maps) -> Panel:
     return Panel(
         [
             Band(_POINTS, low, high),
-            _HLine(0),
+            HLine(0),
             VLine(u, color=_COLOR, dash="4 3", width=1.2),
             Line(_POINTS, difference, color=_COLOR),
             Points(
@@ -303,6 +304,6 @@ def _still(mark: Mark, at: int) -> Mark:
     still = {name: v.values[at] for name, v in values.items() if isinstance(v, _Over)}
     return (
         replace(mark, **still)
-        if isinstance(mark, _HBand | Note)
+        if isinstance(mark, HBand | Heat | Note)
         else replace(mark, **still, label="")
     )

@@ -10,12 +10,13 @@ from validation_core.figures import style
 from validation_core.figures.marks import (
     Axis,
     Bars,
+    Heat,
     Line,
     Mark,
     Panel,
     Points,
+    Shades,
     VLine,
-    _Heat,
     _Over,
     over,
 )
@@ -205,14 +206,12 @@ def _background(maps: Maps) -> list[Mark]:
     largest = np.abs(values).max((1, 2), keepdims=True)
     relative = np.divide(values, largest, where=largest > 0, out=np.zeros_like(values))
     return [
-        _Heat(
+        Heat(
             _edges(maps.grid_x),
             _edges(maps.grid_y),
-            over(relative, "x"),
-            limit=1,
-            low=style.Q,
-            high=style.P,
-            label="p less q, of its largest here",
+            Shades(
+                over(relative, "x"), limit=1, neutral="", label="p less q, of its largest here"
+            ),
         )
     ]
 

@@ -14,13 +14,14 @@ from validation_core.figures.colt.theta import COLT, Sight, _edges, _picture, _s
 from validation_core.figures.marks import (
     Axis,
     Band,
+    Heat,
+    HLine,
     Line,
     Mark,
     Panel,
     Points,
+    Shades,
     VLine,
-    _Heat,
-    _HLine,
     _Slider,
     _Text,
     _text,
@@ -96,7 +97,7 @@ def _along(
     rate = np.interp(at, curve.at, curve.rate)
     marks: list[Mark] = [
         Band(curve.at, curve.low, curve.high, color=COLT, opacity=0.2),
-        _HLine(0, label="if q = p"),
+        HLine(0, label="if q = p"),
         Line(curve.at, curve.rate, color=COLT),
     ]
     if which is None:
@@ -155,14 +156,10 @@ def _over_plane(maps: Maps, rate: LocalRate) -> Panel:
     ]
     return Panel(
         [
-            _Heat(
+            Heat(
                 _edges(heat.grid_x),
                 _edges(heat.grid_y),
-                heat.rate,
-                limit=limit,
-                low=style.Q,
-                high=style.P,
-                label="truth's share less q's",
+                Shades(heat.rate, limit=limit, neutral="", label="truth's share less q's"),
             ),
             Points(at[:, 0], at[:, 1], color="currentColor", size=4, opacity=0.55),
             Points(over(at[:, :1], "x"), over(at[:, 1:], "x"), color=COLT, size=13, symbol="ring"),

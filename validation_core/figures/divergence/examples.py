@@ -10,13 +10,13 @@ from validation_core.figures.divergence.nats import _tick, size
 from validation_core.figures.marks import (
     Axis,
     Band,
+    HLine,
     Line,
     Mark,
     Note,
     Panel,
     Points,
     VLine,
-    _HLine,
     _Slider,
     _text,
     over,
@@ -162,7 +162,7 @@ def _bounds(
     here = [over(values[:, None], "off") for values in means]
     return Panel(
         [
-            _HLine(exact, label="SKL(z)"),
+            HLine(exact, label="SKL(z)"),
             Line(OFF, bound, color=_SKL),
             Points(
                 OFF[few],

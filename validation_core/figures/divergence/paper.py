@@ -7,14 +7,13 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-import plotly.graph_objects as go
 
 from validation_core.figures import style
+from validation_core.figures.marks import Axis, Grid, Line, Mark, Panel, Picture, Points, empty
 from validation_core.figures.outcome import Drawn
-from validation_core.figures.style import PlotAxis, Trace
 from validation_core.simulations import MS, Plan, curves
 from validation_core.simulations.curves import DivergenceCurve, PlanTerms
-from validation_core.types import Array, MethodStyle
+from validation_core.types import Array
 
 LOWEST = 1e-4
 """Nats below which no axis goes: nothing that anybody would notice is smaller."""
@@ -36,13 +35,13 @@ def _tick_words(tick: float) -> str:
     return f"{times} × " * (times > 1) + f"10<sup>{exponent}</sup>".replace("-", "−")
 
 
-def _axis_along(curves: Sequence[DivergenceCurve], name: str) -> PlotAxis:
+def _axis_along(curves: Sequence[DivergenceCurve], name: str) -> Axis:
     """The axis of iterations or of M."""
     places = np.concatenate([curve.x for curve in curves])
     low, high = float(places.min()), float(places.max())
     room = (high / low) ** 0.07 if high > low else 2.0
     ticks = sorted(set(places))
-    return PlotAxis(name, (low / room, high * room), log=True, ticks=_fewer(ticks, high / low))
+    return Axis((low / room, high * room), name, log=True, ticks=_fewer(ticks, high / low))
 
 
 def _fewer(ticks: Sequence[float], span: float) -> list[float]:
@@ -65,14 +64,15 @@ def _axis_foot(curves: Sequence[DivergenceCurve]) -> float:
     return min(low, _NOTHING) if nothing else low
 
 
-def _axis_up(curves: Sequence[DivergenceCurve]) -> PlotAxis:
+def _axis_up(curves: Sequence[DivergenceCurve]) -> Axis:
     """The axis of the divergence, with room below its foot and for crosses at its top."""
     low = _axis_foot(curves)
     ends = np.concatenate([[*c.found.mean, *c.found.high] for c in curves])
     top = min(max(float(ends[np.isfinite(ends)].max(initial=0.0)), 10 * low), _LARGEST)
     span = np.log10(top / low)
     limits = low * 10 ** (-_BELOW * span), top * 10 ** (_ABOVE * span)
-    return PlotAxis("SKL, nats", limits, log=True, ticks=_ticks(low, top))
+    ticks = _ticks(low, top)
+    return Axis(limits, "SKL, nats", log=True, ticks=ticks, names=[*map(_tick_words, ticks)])
 
 
 def _ticks(low: float, top: float) -> list[float]:
@@ -87,59 +87,38 @@ def _ticks(low: float, top: float) -> list[float]:
 _BETWEEN_LINES = 0.018  # of the axis' length, between the algorithms at one place
 
 
-def _traces(
-    curves: Sequence[DivergenceCurve], x: PlotAxis, y: PlotAxis, along: str
-) -> Iterator[Trace]:
+def _marks_of(curves: Sequence[DivergenceCurve], x: Axis, y: Axis, along: str) -> Iterator[Mark]:
     foot, (floor, roof) = _axis_foot(curves), y.limits
     top = roof / (roof / floor) ** 0.04
     step = (x.limits[1] / x.limits[0]) ** _BETWEEN_LINES
     for j, curve in enumerate(curves):
         look = style._algorithm_style(curve.name)
         at = curve.x * step ** (j - (len(curves) - 1) / 2)
-        texts = _hover(curve)
-        symbols = [look.symbol + "-open" * bool(m <= foot) for m in curve.found.mean]
+        texts = np.array(_hover(curve, along))
         mean, low, high = (_clipped(values, foot) for values in curve.found[:3])
-        yield _bars(at, low, high, look)
-        yield {
-            **style.line(
-                at,
-                mean,
-                look.color,
-                dash=look.dash,
-                width=1.8,
-                name=curve.label,
-                hover=f"{curve.label}, %{{customdata[0]:,}} {along}<br>%{{text}}",
-            ),
-            "mode": "lines+markers",
-            "customdata": curve.x[:, None].astype(int).tolist(),
-            "text": texts,
-            "legendgroup": curve.label,
-            "cliponaxis": False,
-            "marker": {
-                "color": look.color,
-                "size": 8,
-                "symbol": symbols,
-                "line": {"width": 1.5, "color": look.color},
-            },
-        }
+        yield _intervals(at, low, high, look.color, curve.label)
+        yield Line(at, mean, color=look.color, dash=look.dash, width=1.8, label=curve.label)
+        yield Points(
+            at,
+            mean,
+            color=look.color,
+            size=8,
+            symbol=[look.symbol + "-open" * bool(m <= foot) for m in curve.found.mean],
+            label=curve.label,
+            texts=texts,
+            hover="%{text}",
+        )
         if curve.gap.any():
-            yield {
-                **style.line(
-                    at[curve.gap],
-                    np.full(int(curve.gap.sum()), top),
-                    look.color,
-                    hover=f"{curve.label}, %{{customdata[0]:,}} {along}<br>%{{text}}",
-                ),
-                "mode": "markers",
-                "customdata": curve.x[curve.gap][:, None].astype(int).tolist(),
-                "text": [text for text, gap in zip(texts, curve.gap, strict=True) if gap],
-                "marker": {
-                    "color": look.color,
-                    "symbol": "x-thin",
-                    "size": 8,
-                    "line": {"width": 2, "color": look.color},
-                },
-            }
+            yield Points(
+                at[curve.gap],
+                np.full(int(curve.gap.sum()), top),
+                color=look.color,
+                size=8,
+                symbol="x-thin-open",
+                label=curve.label,
+                texts=texts[curve.gap],
+                hover="%{text}",
+            )
 
 
 def _clipped(values: Array, foot: float) -> Array:
@@ -147,39 +126,34 @@ def _clipped(values: Array, foot: float) -> Array:
     return np.where(np.isfinite(values), np.clip(values, foot, _LARGEST), np.nan)
 
 
-def _bars(x: Array, low: Array, high: Array, look: MethodStyle) -> Trace:
+def _intervals(x: Array, low: Array, high: Array, color: str, label: str) -> Line:
+    """Upright pieces of a line: a length from the mean would be rounded off over such decades."""
     nothing = np.full(len(x), np.nan)
-    trace = style.line(
-        np.stack([x, x, nothing], 1).ravel(),
-        np.stack([low, high, nothing], 1).ravel(),
-        look.color,
-        width=1.5,
-        opacity=0.75,
-    )
-    return {**trace, "connectgaps": False}
+    across, up = ((a, b, nothing) for a, b in ((x, x), (low, high)))
+    ends = (np.stack(parts, axis=1).ravel() for parts in (across, up))
+    return Line(*ends, color=color, width=1.5, opacity=0.75, label=label)
 
 
-def _hover(curve: DivergenceCurve) -> list[str]:
+def _hover(curve: DivergenceCurve, along: str) -> list[str]:
     """What the pointer reads at each place."""
     texts = []
     for i, mean in enumerate(curve.found.mean):
+        place = f"{curve.label}, {int(curve.x[i]):,} {along}<br>"
         if np.isfinite(mean):
             low, high, median, largest, _ = (float(values[i]) for values in curve.found[1:])
             texts.append(
-                f"SKL {mean:.3g} [{low:.3g}, {high:.3g}] nats<br>median of d {median:.3g}, "
+                f"{place}SKL {mean:.3g} [{low:.3g}, {high:.3g}] nats<br>median of d {median:.3g}, "
                 f"largest {largest:.3g}, {curve.k} data sets"
             )
         elif curve.failures[i]:
-            texts.append(f"no q on {curve.failures[i]} of {curve.k} data sets")
+            texts.append(f"{place}no q on {curve.failures[i]} of {curve.k} data sets")
         else:
-            texts.append("no finite estimate" if curve.done[i] else "no run yet")
+            texts.append(place + ("no finite estimate" if curve.done[i] else "no run yet"))
     return texts
 
 
 _COLUMNS = 3
-_PANEL, _HEADING, _BETWEEN = 170, 26, 52  # pixels: of a panel, above it, below it to the next
-_TOP, _BOTTOM, _LEGEND = 8, 96, 60  # around all of them; the legend lies that far below
-_BETWEEN_PANELS = 0.055  # of the sheet's width, between panels
+_HEIGHT = 232  # pixels of a panel
 
 
 class Subplot(NamedTuple):
@@ -189,89 +163,27 @@ class Subplot(NamedTuple):
     curves: Sequence[DivergenceCurve]
 
 
-def _sheet(panels: Sequence[Subplot], along: str) -> go.Figure:
+def _sheet(panels: Sequence[Subplot], along: str) -> Picture:
     """All panels, what lies along them being iterations or M."""
     if not any(np.isfinite(c.found.mean).any() or c.gap.any() for p in panels for c in p.curves):
-        return style.empty("No run has ended yet", height=_PANEL + _TOP + _BOTTOM)
-    columns = min(_COLUMNS, len(panels))
-    rows = -(-len(panels) // columns)
-    inside = rows * (_PANEL + _HEADING) + (rows - 1) * _BETWEEN
-    put: list[Trace] = []
-    layout: dict[str, object] = {
-        "showlegend": True,
-        "legend": {
-            "orientation": "h",
-            "x": 0,
-            "y": -_LEGEND / inside,
-            "yanchor": "top",
-            "font": {"size": 12},
-            "itemclick": False,
-            "itemdoubleclick": False,
-        },
-        "margin": {"l": 56, "r": 12, "t": _TOP, "b": _BOTTOM},
-    }
-    notes, legend_names = [], set[str]()
-    for i, panel in enumerate(panels):
-        place = _SubplotPlace.of(i, columns, rows)
-        x, y = _axis_along(panel.curves, along), _axis_up(panel.curves)
-        layout |= place.layout(x, y, first=i % columns == 0)
-        notes.append(place.heading(panel.title))
-        for trace in _traces(panel.curves, x, y, along):
-            in_legend = bool(trace.get("name")) and trace["name"] not in legend_names
-            legend_names.add(str(trace.get("name", "")))
-            put.append({**trace, "showlegend": in_legend, **place.refs})
-    return style.figure(put, x=x, y=y, height=inside + _TOP + _BOTTOM, notes=notes, extra=layout)
+        return empty("No run has ended yet", height=_HEIGHT)
+    return Grid([_panel(panel, along) for panel in panels], min(_COLUMNS, len(panels)))
 
 
-class _SubplotPlace(NamedTuple):
-    """Where a panel lies on the sheet, in shares of it."""
-
-    number: str
-    left: float
-    right: float
-    low: float
-    high: float
-
-    @classmethod
-    def of(cls, i: int, columns: int, rows: int) -> _SubplotPlace:
-        row, column = divmod(i, columns)
-        wide = (1 - _BETWEEN_PANELS * (columns - 1)) / columns
-        left = column * (wide + _BETWEEN_PANELS)
-        inside = rows * (_PANEL + _HEADING) + (rows - 1) * _BETWEEN
-        top = _HEADING + row * (_PANEL + _HEADING + _BETWEEN)
-        return cls(
-            str(i + 1) if i else "",
-            left,
-            min(left + wide, 1.0),
-            1 - (top + _PANEL) / inside,
-            1 - top / inside,
-        )
-
-    @property
-    def refs(self) -> dict[str, str]:
-        return {"xaxis": f"x{self.number}", "yaxis": f"y{self.number}"}
-
-    def layout(self, x: PlotAxis, y: PlotAxis, *, first: bool) -> dict[str, object]:
-        up = {**y.layout(), "ticktext": [_tick_words(tick) for tick in y.ticks or ()]}
-        if not first:
-            up["title"] = {"text": ""}
-        return {
-            f"xaxis{self.number}": {
-                **x.layout(),
-                "showgrid": False,
-                "anchor": f"y{self.number}",
-                "domain": [self.left, self.right],
-            },
-            f"yaxis{self.number}": {
-                **up,
-                "anchor": f"x{self.number}",
-                "domain": [self.low, self.high],
-            },
-        }
-
-    def heading(self, title: str) -> Trace:
-        note = style.note(title, self.left, self.high, None, paper=True)
-        return {**note, "yanchor": "bottom", "yshift": 6}
+def _panel(subplot: Subplot, along: str) -> Panel:
+    curves = subplot.curves
+    x, y = _axis_along(curves, along), _axis_up(curves)
+    styles = [style._algorithm_style(curve.name) for curve in curves]
+    return Panel(
+        list(_marks_of(curves, x, y, along)),
+        x=x,
+        y=y,
+        title=subplot.title,
+        height=_HEIGHT,
+        legend=[
+            (c.label, look.color, look.symbol) for c, look in zip(curves, styles, strict=True)
+        ],
+    )
 
 
 def drawn(

@@ -16,13 +16,13 @@ from validation_core.figures.marks import (
     Axis,
     Band,
     Bars,
+    HLine,
     Line,
     Mark,
     Note,
     Panel,
     Points,
     VLine,
-    _HLine,
     _Over,
     _Slider,
     _text,
@@ -485,7 +485,7 @@ def _order(numbers: DatasetTerms) -> Panel:
     room, side = 0.06 * (high - low) or 1.0, 0.04 * len(d)
     return Panel(
         [
-            _HLine(0.0, color=NULL),
+            HLine(0.0, color=NULL),
             Points(places, at, color=_SKL, size=4.5, opacity=0.8),
             Points(
                 over(places[:, None], "k"),

@@ -43,6 +43,7 @@ from validation_core.diagnosis.questions.cause.reference_sets import (
 )
 from validation_core.diagnosis.records import equals
 from validation_core.figures import style
+from validation_core.figures.marks import Axis, Bars, Key, Panel, Points
 from validation_core.figures.outcome import Drawn
 from validation_core.methods.base import Method
 from validation_core.study import Report
@@ -543,7 +544,7 @@ def _departure_text(departure: _Departure, names: Sequence[str]) -> str:
 
 
 def _numbers(finding: _Finding) -> str:
-    return f"{finding.value:.2f} [{finding.low:.2f}, {finding.high:.2f}]"
+    return style.interval((finding.value, finding.low, finding.high))
 
 
 def _percent(finding: _Finding) -> str:
@@ -749,33 +750,28 @@ _PLANE = 380
 
 
 def _weights_figure(result: _LikelyCause) -> Drawn:
-    causes = result.causes[::-1]  # the likeliest on top
-    colors = [_color(len(causes) - 1 - i) for i in range(len(causes))]
-    bars = {
-        "type": "bar",
-        "orientation": "h",
-        "x": style.f4([candidate.weight for candidate in causes]),
-        "y": list(range(len(causes))),
-        "marker": {"color": colors},
-        "customdata": [TITLES[candidate.cause] for candidate in causes],
-        "hovertemplate": "%{customdata}: %{x:.1%}<extra></extra>",
-    }
-    axis = style.PlotAxis("", (-0.6, len(causes) - 0.4))
+    causes = result.causes
+    bars = [
+        Bars(
+            [i - 0.4, i + 0.4],
+            [candidate.weight],
+            color=_color(i),
+            opacity=1,
+            upright=False,
+            hover=f"{TITLES[candidate.cause]}: %{{x:.1%}}",
+        )
+        for i, candidate in enumerate(causes)
+    ]
     names = [candidate.cause.replace("_", " ") for candidate in causes]
-    ticks = {"tickvals": list(range(len(causes))), "ticktext": names}
-    sheet = style.figure(
-        [bars],
-        x=style.PlotAxis("weight", (0, 1), percent=True),
-        y=axis,
+    panel = Panel(
+        bars,
+        x=Axis((0, 1), "weight", percent=True),
+        y=Axis.of_rows(names),
         height=70 + _LINE * len(causes),
-        extra={
-            "yaxis": {**axis.layout(), **ticks, "showgrid": False},
-            "margin": {"l": 150, "r": 16, "t": 18, "b": 44},
-        },
     )
     return Drawn(
         "Which known defect does it resemble?",
-        sheet,
+        panel,
         "Each bar: resemblance to tables with that defect; they sum to 1 whether or not anything "
         "is off. If q were correct, no cause would be named (here p = "
         f"{result.pvalue:.2g} for standing out at all).",
@@ -785,47 +781,43 @@ def _weights_figure(result: _LikelyCause) -> Drawn:
 def _plane(result: _LikelyCause) -> Drawn:
     places, causes, null = result.places, result.place_of, result.null_places
     likeliest = result.causes[: len(_COLORS)]
-    traces = [_points(places[causes >= len(likeliest)], style.NULL, 0.25, "another cause", 4)]
-    for i in reversed(range(len(likeliest))):
-        traces.append(_points(places[causes == i], _color(i), 0.75, TITLES[likeliest[i].cause], 6))
-    traces.append(_points(null, style.NULL, 0.9, "no defect", 4, symbol="x-thin-open"))
-    own = _points(np.zeros((1, 2)), style.OBSERVED, 1.0, "this table", 16, symbol="star")
+    clouds: list[tuple[Key, Array, float, float]] = [
+        (("another cause", style.NULL, "circle"), places[causes >= len(likeliest)], 4, 0.25),
+        *(
+            ((TITLES[likeliest[i].cause], _color(i), "circle"), places[causes == i], 6, 0.75)
+            for i in reversed(range(len(likeliest)))
+        ),
+        (("no defect", style.NULL, "x-thin-open"), null, 4, 0.9),
+        (("this table", style.OBSERVED, "star"), np.zeros((1, 2)), 16, 1),
+    ]
+    points = [
+        Points(
+            *at.T,
+            color=color,
+            size=size,
+            opacity=opacity,
+            symbol=symbol,
+            label=name,
+            hover=str(name),
+        )
+        for (name, color, symbol), at, size, opacity in clouds
+    ]
     around = np.concatenate([places[causes < len(likeliest)], null, np.zeros((1, 2))])
     low, high = np.quantile(around, [0.01, 0.99], axis=0)
     pad = 0.08 * np.maximum(high - low, 1e-6)
     low, high = np.minimum(low - pad, -pad), np.maximum(high + pad, pad)
-    axes = [
-        style.PlotAxis(label, (float(low[i]), float(high[i])))
+    x, y = (
+        Axis((float(low[i]), float(high[i])), label)
         for i, label in enumerate(("first direction", "second direction"))
-    ]
-    sheet = style.figure(
-        [*traces, own],
-        x=axes[0],
-        y=axes[1],
-        height=_PLANE,
-        extra={"showlegend": True, "legend": {"orientation": "h", "y": -0.2}},
     )
+    panel = Panel(points, x=x, y=y, height=_PLANE, legend=[key for key, *_ in clouds])
     return Drawn(
         "Your table among simulated defects",
-        sheet,
+        panel,
         "Each point is a table: the star is yours, crosses are simulated tables with a correct q, "
         "dots those with a simulated defect of some size. The plane is the one in which the "
         "likeliest causes lie apart. If q were correct, the star would lie among the crosses.",
     )
-
-
-def _points(
-    at: Array, color: str, opacity: float, name: str, size: float, symbol: str = "circle"
-) -> style.Trace:
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "x": style.f4(at[:, 0]),
-        "y": style.f4(at[:, 1]),
-        "name": name,
-        "hovertemplate": f"{name}<extra></extra>",
-        "marker": {"color": color, "size": size, "opacity": opacity, "symbol": symbol},
-    }
 
 
 def _color(place: int) -> str:

@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
-import plotly.graph_objects as go
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
@@ -36,6 +35,7 @@ from validation_core.diagnosis.questions.over_x.scan import (
 from validation_core.diagnosis.records import equals
 from validation_core.diagnosis.tasks import training
 from validation_core.figures import style
+from validation_core.figures.marks import Axis, Band, HLine, Line, Panel, Points
 from validation_core.figures.outcome import Drawn
 from validation_core.localization import over_x as smoothing
 from validation_core.methods import WithinX
@@ -676,7 +676,9 @@ def _size_text(kind: Kind, estimate: _FeatureSize) -> str:
     if kind == "width":
         high = "…" if estimate.high is None else format(estimate.high, ".2f")
         return f"{estimate.value:.2f} [{estimate.low:.2f}, {high}]"
-    return _minus(f"{estimate.value:+.2f} [{estimate.low:+.2f}, {estimate.high:+.2f}]")
+    assert estimate.low is not None
+    assert estimate.high is not None
+    return style.interval((estimate.value, estimate.low, estimate.high), "+.2f")
 
 
 def _place(place: _OverXPlace, names: Sequence[str], x_names: Sequence[str]) -> str:
@@ -717,7 +719,7 @@ def _unsigned(estimate: _FeatureSize) -> str:
     assert low is not None
     assert high is not None
     low, high = (low, high) if value >= 0 else (-high, -low)
-    return _minus(f"{abs(value):.2f} [{low:.2f}, {high:.2f}]")
+    return style.interval((abs(value), low, high))
 
 
 def _next(
@@ -830,10 +832,6 @@ def _notes(result: _ErrorsOverX) -> list[str]:
     return notes
 
 
-def _minus(text: str) -> str:
-    return text.replace("-", "−")
-
-
 _MOST = 6
 _LONG = 48  # letters of a name on an axis
 _AXES = {
@@ -877,39 +875,38 @@ def _columns(x_names: Sequence[str]) -> tuple[str, str]:
     return first, second
 
 
-def _curve(kind: Kind, curve: _OverXCurve, along: str) -> go.Figure:
+def _curve(kind: Kind, curve: _OverXCurve, along: str) -> Panel:
     at, value, low, high, room = np.asarray(curve.sizes, np.float64)
     middle = 1.0 if kind == "width" else 0.0
     grey = (np.exp(-room), np.exp(room)) if kind == "width" else (-room, room)
     top = max(float(np.nanmax(high)), float(grey[1].max()))
     bottom = min(float(np.nanmin(low)), float(grey[0].min()))
     spare = 0.08 * (top - bottom) or 0.1
-    color = style.P
-    marks = {
-        "type": "scatter",
-        "mode": "markers",
-        "x": style.f4(curve.rows),
-        "hoverinfo": "skip",
-        "y": style.f4(np.full(len(curve.rows), bottom - 0.6 * spare)),
-        "marker": {"size": 5, "symbol": "line-ns-open", "color": style.NULL, "opacity": 0.5},
-    }
     width = float(at[-1] - at[0]) or 1.0
-    return style.figure(
+    feet = np.full(len(curve.rows), bottom - 0.6 * spare)
+    return Panel(
         [
-            style.band(at, *grey, style.NULL, 0.25),
-            style.band(at, low, high, color, 0.2),
-            style.line(at, value, color, hover="%{x:.3g}: %{y:.2f}"),
-            marks,
+            HLine(middle, dash="dash"),
+            Band(at, *grey, opacity=0.25),
+            Band(at, low, high, color=style.P, opacity=0.2),
+            Line(at, value, color=style.P, hover="%{x:.3g}: %{y:.2f}"),
+            Points(curve.rows, feet, color=style.NULL, symbol="line-ns-open", opacity=0.5),
         ],
-        x=style.PlotAxis(along, (float(at[0]) - 0.02 * width, float(at[-1]) + 0.02 * width)),
-        y=style.PlotAxis(_AXES[kind], (bottom - spare, top + spare)),
-        shapes=[style.hline(middle)],
+        x=Axis((float(at[0]) - 0.02 * width, float(at[-1]) + 0.02 * width), along),
+        y=Axis((bottom - spare, top + spare), _AXES[kind]),
+        height=style.HEIGHT,
     )
 
 
-def _heat(kind: Kind, picture: _OverXHeat, columns: tuple[str, str]) -> go.Figure:
-    sides = np.asarray(picture.axes, np.float64)
+def _heat(kind: Kind, picture: _OverXHeat, columns: tuple[str, str]) -> Panel:
+    sides = [_cells(places) for places in np.asarray(picture.axes, np.float64)]
     value = np.asarray(picture.sizes, np.float64)[0]
     middle = 1.0 if kind == "width" else 0.0
     reach = max(0.2, float(np.nanmax(np.abs(value - middle), initial=0)))
-    return heat_map(value, tuple(sides), columns, picture.rows, reach=reach, middle=middle)
+    return heat_map(value, sides, columns, picture.rows, reach=reach, middle=middle)
+
+
+def _cells(places: Array) -> tuple[float, float]:
+    """Where cells begin and end that have evenly spaced places (A,) in their middles."""
+    half = float(places[1] - places[0]) / 2 or 0.5
+    return float(places[0]) - half, float(places[-1]) + half

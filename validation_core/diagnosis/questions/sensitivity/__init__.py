@@ -45,8 +45,18 @@ from validation_core.diagnosis.questions.sensitivity.search import (
     _verdicts,
 )
 from validation_core.figures import style
+from validation_core.figures.marks import (
+    Axis,
+    Band,
+    HLine,
+    Line,
+    Mark,
+    Panel,
+    Points,
+    VLine,
+    empty,
+)
 from validation_core.figures.outcome import Drawn
-from validation_core.figures.style import Trace
 from validation_core.methods.base import Method
 from validation_core.study import Report
 from validation_core.tables import Upload
@@ -658,62 +668,57 @@ _CAPTION = (
 def _curves(injection: _InjectionPower, result: _Sensitivity) -> Drawn:
     title = f"If q were {injection.title}"
     if not injection.strengths:
-        return Drawn(title, style.empty("Nothing has been asked yet", height=_HEIGHT), _CAPTION)
+        return Drawn(title, empty("Nothing has been asked yet", height=_HEIGHT), _CAPTION)
     in_nats = injection.nats if injection.unit == "nats" else None
     strengths = injection.strengths if in_nats is None else in_nats.strengths
     size = (injection.smallest if in_nats is None else in_nats.smallest).estimate
     sizes = np.array(strengths) - injection.neutral
-    traces = _verdict(sizes, injection.verdict)
-    traces += [trace for test in injection.tests if (trace := _test(sizes, test))]
-    shapes = [style.hline(result.power), style.hline(result.alpha, dash="dot")]
+    tests = [test for test in injection.tests if any(test.power)]
+    marks: list[Mark] = [
+        HLine(result.power, dash="dash"),
+        HLine(result.alpha, dash="dot"),
+        *_verdict(sizes, injection.verdict),
+        *(mark for test in tests for mark in _test(sizes, test)),
+    ]
     if injection.smallest.known:
-        shapes.append(style.vline(size - injection.neutral, style.P, dash="dash"))
+        marks.append(VLine(size - injection.neutral, color=style.P, dash="dash"))
+    styles = [style.method_style(test.name) for test in tests]
     beyond = f" beyond {injection.neutral:g}" if injection.neutral else ""
     decades = 10.0 ** np.arange(np.floor(np.log10(sizes[0])), np.ceil(np.log10(sizes[-1])) + 1)
     ticks = [float(t) for t in np.outer(decades, [1, 3]).ravel() if sizes[0] <= t <= sizes[-1]]
-    sheet = style.figure(
-        traces,
-        x=style.PlotAxis(
-            f"{injection.unit}{beyond}", (sizes[0], sizes[-1]), log=True, ticks=ticks or None
-        ),
-        y=style.PlotAxis("found", (0, 1.02), percent=True),
+    panel = Panel(
+        marks,
+        x=Axis((sizes[0], sizes[-1]), f"{injection.unit}{beyond}", log=True, ticks=ticks or None),
+        y=Axis((0, 1.02), "found", percent=True),
         height=_HEIGHT,
-        shapes=shapes,
-        extra={
-            "showlegend": True,
-            "legend": {"orientation": "h", "y": -0.28, "yanchor": "top", "font": {"size": 11}},
-            "margin": {"l": 56, "r": 16, "t": 18, "b": 110},
-        },
+        legend=[
+            ("Verdict", style.P, "line"),
+            *((t.title, look.color, look.symbol) for t, look in zip(tests, styles, strict=True)),
+        ],
     )
-    return Drawn(title, sheet, _CAPTION)
+    return Drawn(title, panel, _CAPTION)
 
 
-def _verdict(sizes: Array, powers: Sequence[_VerdictPower | None]) -> list[Trace]:
+def _verdict(sizes: Array, powers: Sequence[_VerdictPower | None]) -> list[Mark]:
     # Where fewer tests were asked than at weaker defects, there is but a lower bound: a false dip.
     firm = {i: p for i, p in enumerate(powers) if p is not None and not p.bound}
     if not firm:
         return []
     x = sizes[list(firm)]
     rate, low, high = np.array([(power.rate, power.low, power.high) for power in firm.values()]).T
-    line = style.line(
-        x, rate, style.P, width=4, name="Verdict", hover="verdict at %{x:.3g}: %{y:.0%}"
-    )
-    return [{**style.band(x, low, high, style.P, 0.18), "showlegend": False}, line]
+    hover = "verdict at %{x:.3g}: %{y:.0%}"
+    return [
+        Band(x, low, high, color=style.P, opacity=0.18, label="Verdict"),
+        Line(x, rate, color=style.P, width=4, label="Verdict", hover=hover),
+    ]
 
 
-def _test(sizes: Array, test: _MethodPower) -> Trace | None:
+def _test(sizes: Array, test: _MethodPower) -> tuple[Mark, Mark]:
     powers = {i: power for i, power in enumerate(test.power) if power is not None}
-    if not powers:
-        return None
-    look = style.method_style(test.name)
-    trace = style.line(
-        sizes[list(powers)],
-        [power.rate for power in powers.values()],
-        look.color,
-        dash=look.dash,
-        width=1.5,
-        name=test.title,
-        hover=f"{test.title} at %{{x:.3g}}: %{{y:.0%}}",
+    x, rate = sizes[list(powers)], [power.rate for power in powers.values()]
+    color, dash, symbol = style.method_style(test.name)
+    hover = f"{test.title} at %{{x:.3g}}: %{{y:.0%}}"
+    return (
+        Line(x, rate, color=color, dash=dash, width=1.5, label=test.title),
+        Points(x, rate, color=color, symbol=symbol, size=6, label=test.title, hover=hover),
     )
-    marker = {"color": look.color, "symbol": look.symbol, "size": 6}
-    return {**trace, "mode": "lines+markers", "marker": marker}
