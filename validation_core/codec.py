@@ -15,7 +15,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
-Arrays = dict[str, NDArray[Any]]
+Arrays = dict[str, NDArray[np.generic]]
 _ARRAY = {"@": "array"}
 
 
@@ -29,7 +29,7 @@ def dump(record: Any) -> tuple[Arrays, Any]:
     return arrays, _dump(record, "", arrays)
 
 
-def load(kind: type[Any], arrays: Mapping[str, NDArray[Any]], tree: Any) -> Any:
+def load(kind: type[Any], arrays: Mapping[str, NDArray[np.generic]], tree: Any) -> Any:
     """The record of that class which `dump` gave; fields that were added since have defaults.
 
     Raises:
@@ -60,7 +60,7 @@ def _dump(value: Any, path: str, arrays: Arrays) -> Any:
     )
 
 
-def _load(hint: Any, tree: Any, path: str, arrays: Mapping[str, NDArray[Any]]) -> Any:
+def _load(hint: Any, tree: Any, path: str, arrays: Mapping[str, NDArray[np.generic]]) -> Any:
     if tree == _ARRAY:
         return _unpacked(hint, arrays[path])
     origin, args = get_origin(hint), get_args(hint)
@@ -88,7 +88,7 @@ def _load(hint: Any, tree: Any, path: str, arrays: Mapping[str, NDArray[Any]]) -
     return float(tree) if hint is float else tree
 
 
-def _unpacked(hint: Any, array: NDArray[Any]) -> Any:
+def _unpacked(hint: Any, array: NDArray[np.generic]) -> Any:
     """An array; where older results hold a number or a record of numbers as one, that."""
     if hint is float:
         return float(array)

@@ -13,11 +13,12 @@ import importlib
 import json
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+V = TypeVar("V")
 _PACKAGE = __name__.rpartition(".")[0]
 _ROOMS = (
     "methods",
@@ -163,12 +164,12 @@ def read(canonical: str) -> Any:
     return decode(json.loads(canonical))
 
 
-def part(arrays: Mapping[str, Any], name: str) -> dict[str, Any]:
+def part(arrays: Mapping[str, V], name: str) -> dict[str, V]:
     """The arrays stored as `name.<key>`, by key."""
     return {n[len(name) + 1 :]: a for n, a in arrays.items() if n.startswith(f"{name}.")}
 
 
-def digest(**arrays: NDArray[Any]) -> str:
+def digest(**arrays: NDArray[np.generic]) -> str:
     """A fingerprint of named arrays: names, shapes, types and every byte.
 
     Streamlit samples large arrays when it hashes them and returns another array's result; this

@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 from validation_core import keys
 
 JSON: TypeAlias = "bool | int | float | str | Sequence[JSON] | Mapping[str, JSON] | None"
-Arrays = Mapping[str, NDArray[Any]]
+Arrays = Mapping[str, NDArray[np.generic]]
 
 _ABOUT = "__about__"
 
@@ -52,7 +52,7 @@ class _About(NamedTuple):
 class Stored(NamedTuple):
     """What a key holds: plain arrays in memory, facts about them, the specification's text."""
 
-    arrays: dict[str, NDArray[Any]]
+    arrays: dict[str, NDArray[np.generic]]
     meta: Mapping[str, Any]
     spec: str
 
@@ -124,7 +124,7 @@ def _write_npz(path: Path, arrays: Arrays, text: str) -> None:
                 np.lib.format.write_array(member, array, allow_pickle=False)
 
 
-def _read_npz(path: Path, *, whole: bool) -> tuple[str, dict[str, NDArray[Any]]]:
+def _read_npz(path: Path, *, whole: bool) -> tuple[str, dict[str, NDArray[np.generic]]]:
     # opened here: numpy leaves a file open that turns out to be no archive
     with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
         names = [name for name in archive.files if name != _ABOUT] if whole else []
@@ -136,7 +136,7 @@ def _write_safetensors(path: Path, arrays: Arrays, text: str) -> None:
     safetensors.numpy.save_file(dict(arrays), str(path), {_ABOUT: text})
 
 
-def _read_safetensors(path: Path, *, whole: bool) -> tuple[str, dict[str, NDArray[Any]]]:
+def _read_safetensors(path: Path, *, whole: bool) -> tuple[str, dict[str, NDArray[np.generic]]]:
     with safetensors.safe_open(str(path), framework="numpy") as archive:
         names = list(archive.keys()) if whole else []
         return archive.metadata()[_ABOUT], {name: archive.get_tensor(name) for name in names}
@@ -146,7 +146,7 @@ _WRITERS: Mapping[str, Callable[[Path, Arrays, str], None]] = {
     ".npz": _write_npz,
     ".safetensors": _write_safetensors,
 }
-_READERS: Mapping[str, Callable[..., tuple[str, dict[str, NDArray[Any]]]]] = {
+_READERS: Mapping[str, Callable[..., tuple[str, dict[str, NDArray[np.generic]]]]] = {
     ".npz": _read_npz,
     ".safetensors": _read_safetensors,
 }

@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import torch
@@ -24,7 +23,7 @@ torch.set_num_threads(1)
 _Single = NDArray[np.float32]
 Parameters = dict[str, _Single]
 Tensors = Mapping[str, Tensor]
-_Arrays = Mapping[str, NDArray[Any]]
+_Arrays = Mapping[str, NDArray[np.generic]]
 
 
 def perceptron(

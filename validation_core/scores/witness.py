@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -120,6 +120,7 @@ class Witness(Recipe, spec="witness"):
 
 
 Float = NDArray[np.float64]
+_MemberArrays = Mapping[str, Array]
 
 FOLDS = 5
 """Parts in which the inner cross-validation cuts the training rows."""
@@ -175,7 +176,7 @@ class _MemberFit(NamedTuple):
     """(n,) predictions of each row by the model of the other folds."""
     r2: float
     """Share of the labels' variance that they explain, at their best scale."""
-    arrays: Mapping[str, NDArray[Any]]
+    arrays: _MemberArrays
     """The model of all rows."""
 
 

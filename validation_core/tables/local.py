@@ -133,7 +133,7 @@ def sample_path(name: str) -> Path:
     return SAMPLE_FOLDER / f"{name}.npz"
 
 
-def _sample_arrays(name: str) -> dict[str, NDArray[Any]]:
+def _sample_arrays(name: str) -> dict[str, NDArray[np.generic]]:
     """The arrays of a sample, made anew: theta (N, 2), x (N, 5), theta_q (N, K, 2), names."""
     rng = stream(0, "sample", name)
     design = np.stack([np.ones_like(_PLACES), _PLACES], axis=1)  # (5, 2)
