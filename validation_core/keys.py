@@ -11,14 +11,18 @@ import dataclasses
 import hashlib
 import importlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, ClassVar, TypeVar, cast
+from typing import Any, ClassVar, TypeAlias, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 V = TypeVar("V")
+JSON: TypeAlias = "bool | int | float | str | Sequence[JSON] | Mapping[str, JSON] | None"
+Arrays = Mapping[str, NDArray[np.generic]]
+"""Named arrays of any numbers, or of text."""
+
 _PACKAGE = __name__.rpartition(".")[0]
 _ROOMS = (
     "methods",
@@ -47,7 +51,7 @@ class Specification:
     version: ClassVar[int] = 1
     """Raised when the same fields come to mean another result."""
 
-    def __init_subclass__(cls, *, spec: str | None = None, **options: Any) -> None:
+    def __init_subclass__(cls, *, spec: str | None = None, **options: object) -> None:
         """Register the class under its name."""
         super().__init_subclass__(**options)
         cls.spec = spec or f"{cls.__module__}:{cls.__qualname__}"
@@ -82,7 +86,7 @@ def known() -> Mapping[str, type[Specification]]:
     return _KNOWN
 
 
-def encode(value: Any) -> Any:
+def encode(value: object) -> JSON:
     """A JSON value that says everything about a specification.
 
     Raises:
@@ -105,21 +109,21 @@ def encode(value: Any) -> Any:
     )
 
 
-def _field(field: dataclasses.Field[Any], value: Any) -> Any:
+def _field(field: dataclasses.Field[object], value: object) -> JSON:
     # 0 and 0.0 are one gamma: a field declared float is always written as one.
     if field.type in ("float", float) and isinstance(value, int | np.floating):
         return float(value)
-    if field.type == "tuple[float, ...]":
+    if field.type == "tuple[float, ...]" and isinstance(value, Iterable):
         return [float(item) for item in value]
     return encode(value)
 
 
-def text(value: Any) -> str:
+def text(value: object) -> str:
     """The canonical text of a frozen value: equal values, equal text."""
     return json.dumps(encode(value), sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
-def key(value: Any) -> str:
+def key(value: object) -> str:
     """A short name for a frozen value: 32 hexadecimal digits, safe as a file name."""
     return hashlib.sha256(text(value).encode()).hexdigest()[:32]
 

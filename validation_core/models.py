@@ -162,7 +162,7 @@ def load(store: Store, training: Training) -> Any:
     stored = store.load("models", keys.key(training))
     if stored is None:
         return None
-    seconds, device = float(stored.meta["seconds"]), str(stored.meta["device"])
+    seconds, device = stored.number("seconds"), str(stored.meta["device"])
     return training.recipe.read(stored.arrays, seconds=seconds, device=device)
 
 

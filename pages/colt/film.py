@@ -41,7 +41,7 @@ def _spent(chosen: ColtChoice, steps: int) -> None:
     network = services().store.load("models", keys.key(chosen.training()))
     recipe = chosen.recipe
     p, q = recipe.spent()
-    took = network and f"{jobs.seconds(network.meta['seconds'])} on {network.meta['device']}; "
+    took = network and f"{jobs.seconds(network.number('seconds'))} on {network.meta['device']}; "
     st.caption(
         f"{steps} steps; {took or ''}{p:,} draws of p and {q:,} of q, held-out anchors included."
     )

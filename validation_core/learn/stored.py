@@ -10,9 +10,7 @@ from typing import ClassVar, Self, get_args, get_origin, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core.keys import part
-
-Arrays = Mapping[str, NDArray[np.generic]]
+from validation_core.keys import Arrays, part
 
 GIVEN = {"stored": ""}
 """Metadata of a field that the recipe knows: it is not stored, `read` is handed it."""

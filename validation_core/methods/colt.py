@@ -135,17 +135,17 @@ class CoLT(Method):
     @classmethod
     def findings(cls, record: Record, x_names: Sequence[str] = ()) -> tuple[str, ...]:
         del x_names
-        effect = record.effect
+        effect, numbers = record.effect, record.effect.numbers
         return (
-            f"q puts {effect['u_star']:.0%} of its mass into the ball around the learnt centre; "
-            f"the truth lies inside in {_percent(effect, 'inside')} of the simulations that did "
+            f"q puts {numbers['u_star']:.0%} of its mass into the ball around the learnt centre; "
+            f"the truth lies inside in {_percent(numbers, 'inside')} of the simulations that did "
             "not choose "
             f"it.",
             f"Estimate of the Kolmogorov distance d~ for the learned ball: {record.statistic:.3f} "
-            f"[{effect['low']:.3f}, {effect['high']:.3f}].",
+            f"[{numbers['low']:.3f}, {numbers['high']:.3f}].",
             f"Centre and embedding were learnt on rows that no test reads, in "
-            f"{effect['training_seconds']:.1f} s; on rows held out meanwhile the distance was "
-            f"{effect['localizer_distance']:.3f}. Brackets are 95% intervals.",
+            f"{effect.training_seconds:.1f} s; on rows held out meanwhile the distance was "
+            f"{effect.localizer_distance:.3f}. Brackets are 95% intervals.",
         )
 
     @classmethod
@@ -160,7 +160,7 @@ class CoLT(Method):
         """With the mass of the ball marked where ranks are cumulated."""
         del alpha, names, only
         histogram, cumulated = super().pictures(record)
-        u_star, color = record.effect["u_star"], cls.style.color
+        u_star, color = record.effect.numbers["u_star"], cls.style.color
         cumulated.figure.add_shape(style.vline(u_star, color, dash="dot"))
         below = cumulated.figure.layout.annotations[0].y > 0  # where the largest distance is not
         mark = style.note("u*", u_star, 0 if below else 1, color, shift=4)

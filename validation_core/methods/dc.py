@@ -174,7 +174,7 @@ class DC(Method):
     @classmethod
     def findings(cls, record: Record, x_names: Sequence[str] = ()) -> tuple[str, ...]:
         del x_names
-        effect = record.effect
+        effect = record.effect.numbers
         return (
             f"Divergence of q's draws from the truth, as far as this score tells them apart: "
             f"{_signed(effect['divergence'])} nats [{_signed(effect['divergence_low'])}, "

@@ -27,7 +27,7 @@ from validation_core.types import (
 )
 
 if TYPE_CHECKING:
-    from validation_core.learn.stored import Arrays
+    from validation_core.keys import Arrays
     from validation_core.learn.training import Report
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from validation_core.scores import Recipe
 from validation_core.types import Array, Benchmark, Joint, PosteriorTable, TwoSamples
 
 if TYPE_CHECKING:
-    from validation_core.learn.stored import Arrays
+    from validation_core.keys import Arrays
     from validation_core.learn.training import Report
     from validation_core.scores.witness_search import _TrainedSearch
     from validation_core.scores.witness_training import _TrainedEnsemble
@@ -120,7 +120,7 @@ class Witness(Recipe, spec="witness"):
 
 
 Float = NDArray[np.float64]
-_MemberArrays = Mapping[str, Array]
+_MemberArrays = Mapping[str, NDArray[Any]]  # floats, and the columns of a tree
 
 FOLDS = 5
 """Parts in which the inner cross-validation cuts the training rows."""

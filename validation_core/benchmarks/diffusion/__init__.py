@@ -25,7 +25,7 @@ from validation_core.types import Array, Benchmark, Joint
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from validation_core.learn.stored import Arrays
+    from validation_core.keys import Arrays
     from validation_core.learn.training import Report
 
 
