@@ -13,7 +13,7 @@ import importlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, ClassVar, TypeAlias, TypeVar, cast
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +48,7 @@ class Specification:
     """
 
     spec: ClassVar[str] = ""
+    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
     version: ClassVar[int] = 1
     """Raised when the same fields come to mean another result."""
 
@@ -93,7 +94,7 @@ def encode(value: object) -> JSON:
         TypeError: for anything but None, bool, int, float, str, tuples and specifications.
     """
     if isinstance(value, Specification):
-        fields = dataclasses.fields(cast("Any", value))
+        fields = dataclasses.fields(value)
         return {
             "type": type(value).spec,
             "version": type(value).version,
@@ -128,7 +129,7 @@ def key(value: object) -> str:
     return hashlib.sha256(text(value).encode()).hexdigest()[:32]
 
 
-def decode(encoded: Any) -> Any:
+def decode(encoded: JSON) -> Any:
     """The value that `encode` described.
 
     Raises:
@@ -144,7 +145,7 @@ def decode(encoded: Any) -> Any:
             f"A stored specification has the version of its class; {encoded['type']} is at "
             f"{kind.version}, the stored one at {encoded['version']}. Ask for it anew."
         )
-    fields = {f.name for f in dataclasses.fields(cast("Any", kind))}
+    fields = {f.name for f in dataclasses.fields(kind)}
     return kind(**{name: decode(item) for name, item in encoded.items() if name in fields})
 
 
@@ -183,5 +184,5 @@ def digest(**arrays: NDArray[np.generic]) -> str:
     for name in sorted(arrays):
         array = np.ascontiguousarray(arrays[name])
         hasher.update(f"{name}{array.shape}{array.dtype.str}".encode())
-        hasher.update(cast("Any", array).data if array.size else b"")
+        hasher.update(array.data if array.size else b"")
     return hasher.hexdigest()[:32]

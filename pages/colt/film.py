@@ -1,7 +1,5 @@
 """How the localizer learnt: its distance on anchors it saw and on held-out ones, and the film."""
 
-from typing import Any
-
 import streamlit as st
 
 from pages.colt.controls import ColtChoice
@@ -49,6 +47,5 @@ def _spent(chosen: ColtChoice, steps: int) -> None:
 
 def course(state: JobState) -> None:
     """Both curves of the training that reported last."""
-    history: Any = state.live.get("history")
-    if history and history.get("step"):
-        live.chart(film.course(history), key="course")
+    if state.history.get("step"):
+        live.chart(film.course(state.history), key="course")

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal, NamedTuple, ParamSpec, Protocol, TypedDict, TypeVar
+from typing import ClassVar, Literal, NamedTuple, ParamSpec, Protocol, TypedDict, TypeVar, cast
 
 import numpy as np
 
@@ -46,6 +46,11 @@ class JobState:
     def active(self) -> bool:
         """Whether it waits or works."""
         return self.state in ACTIVE
+
+    @property
+    def history(self) -> Mapping[str, Sequence[float]]:
+        """The course of the training that reported last, as `models.trace` tells it."""
+        return cast("Mapping[str, Sequence[float]]", self.live.get("history") or {})
 
 
 class Interrupted(NamedTuple):

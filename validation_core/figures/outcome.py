@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -225,7 +225,9 @@ def on_null(
 _CHANCE = float(np.log(2))  # the loss of a classifier that knows nothing
 
 
-def loss_curve(history: Mapping[str, Array], *, height: int = style.HEIGHT) -> go.Figure:
+def loss_curve(
+    history: Mapping[str, Array] | Mapping[str, Sequence[float]], *, height: int = style.HEIGHT
+) -> go.Figure:
     """Loss (0.693 is guessing) and held-out AUC (one half is guessing) against epochs.
 
     Args:

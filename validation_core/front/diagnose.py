@@ -27,7 +27,14 @@ from numpy.typing import ArrayLike
 from validation_core import report
 from validation_core.diagnosis import Diagnosis, Record, tasks, verdict
 from validation_core.diagnosis.claims import Claims
-from validation_core.diagnosis.questions import QUESTIONS, Answer, Answers, Names, Question
+from validation_core.diagnosis.questions import (
+    QUESTIONS,
+    Answer,
+    Answers,
+    AnyAnswer,
+    AnyQuestion,
+    Names,
+)
 from validation_core.diagnosis.questions import answered as answers_to
 from validation_core.diagnosis.questions import studies as studies_of
 from validation_core.diagnosis.tasks import RelabelTask
@@ -55,7 +62,7 @@ _SHARED = 64e6  # bytes of a table that is worth copying to a second process
 class QuestionResult(Result):
     """The answer to one question of a diagnosis: how wrong, where over x, why, ..."""
 
-    answer: Answer[Any]
+    answer: AnyAnswer
     upload: Upload
     diagnosis: Diagnosis | None = None
     """The verdict whose claims it may make; without one it has a level of its own."""
@@ -307,7 +314,7 @@ def ask(
     seed: int = 0,
     store: Store | None = None,
     progress: bool | Watch = True,
-    **options: Any,
+    **options: object,
 ) -> QuestionResult:
     """Answer one question alone, without a verdict: it then has a level of its own.
 
@@ -340,7 +347,7 @@ def ask(
 def _queue(
     upload: Upload,
     methods: Sequence[Method],
-    asked: Sequence[Question[Any]],
+    asked: Sequence[AnyQuestion],
     seed: int,
     *,
     everything: bool,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -109,7 +109,7 @@ def run(
     seed: int = 0,
     store: Store | None = None,
     progress: bool | Watch = True,
-    **options: Any,
+    **options: object,
 ) -> MethodResult:
     """Run one test, training what it reads; a network or result that the store has is reused.
 

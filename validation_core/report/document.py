@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from validation_core.diagnosis import Diagnosis
-from validation_core.diagnosis.questions import QUESTIONS, Answers, Question
+from validation_core.diagnosis.questions import QUESTIONS, Answers, AnyQuestion
 from validation_core.figures.outcome import Drawn
 from validation_core.narrow import narrow
 from validation_core.report import drawings, sections
@@ -47,7 +47,7 @@ def html(
     notes: str = "",
     draws: Mapping[str, Array] | None = None,
     path: str = "table.npz",
-    panels: Sequence[Question[Any]] | None = None,
+    panels: Sequence[AnyQuestion] | None = None,
     made: datetime | None = None,
 ) -> str:
     """The whole document, at most `LIMIT` bytes of UTF-8.
@@ -79,7 +79,7 @@ def html(
     return _text(_filled(context, written, draws))
 
 
-def _registered(answers: Answers) -> Sequence[Question[Any]]:
+def _registered(answers: Answers) -> Sequence[AnyQuestion]:
     return QUESTIONS if answers else ()
 
 

@@ -14,7 +14,7 @@ import plotly.graph_objects as go
 
 from validation_core.diagnosis import Diagnosis, Record, findings, further_methods, pvalue_text
 from validation_core.diagnosis.claims import Claims
-from validation_core.diagnosis.questions import Answers, Question
+from validation_core.diagnosis.questions import Answers, AnyQuestion
 from validation_core.figures.diagnosis import pictures
 from validation_core.figures.outcome import Drawn
 from validation_core.methods import METHODS
@@ -101,7 +101,7 @@ class _Told(NamedTuple):
 
     found: Diagnosis
     answers: Answers
-    panels: Sequence[Question[Any]]
+    panels: Sequence[AnyQuestion]
     path: str
     notes: str
     when: datetime
@@ -244,7 +244,7 @@ def _row(record: Record, found: Diagnosis) -> dict[str, Any]:
     return dict(zip(_METHOD_COLUMNS, cells, strict=True))
 
 
-def _panel(told: _Told, panel: Question[Any], places: _FigurePlaces) -> Iterator[str]:
+def _panel(told: _Told, panel: AnyQuestion, places: _FigurePlaces) -> Iterator[str]:
     panel_answer = told.answers.get(panel.name)
     if panel_answer is None:
         why = panel.obstacle(told.found.upload)

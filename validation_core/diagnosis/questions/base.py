@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 __all__ = [
     "Answer",
     "Answers",
+    "AnyAnswer",
+    "AnyQuestion",
+    "AnyStudy",
     "Interval",
     "Json",
     "Names",
@@ -341,5 +344,9 @@ class Answer(Generic[R]):
         self.question.complete(document, self.result, diagnosis)
 
 
-Answers = Mapping[str, Answer[Any]]
+AnyQuestion = Question[Any]
+AnyAnswer = Answer[Any]
+AnyStudy = TableStudy[Any]
+"""Whatever the result: several are asked at once, and each reads its own."""
+Answers = Mapping[str, AnyAnswer]
 """Answers by the name of their question."""
