@@ -10,7 +10,7 @@ import filelock
 import numpy as np
 
 from validation_core import keys, sampling
-from validation_core.bayes import designs
+from validation_core.bayes import Model, designs
 from validation_core.benchmarks.bayes_model import BayesModel
 from validation_core.keys import Specification
 from validation_core.rng import stream
@@ -117,7 +117,7 @@ def ready(store: Store, benchmark: Benchmark, report: Report | None = None) -> N
         cast("Sampler", benchmark).lend(trained(store, network, report))
 
 
-def covariates(store: Store, model: Any) -> None:
+def covariates(store: Store, model: Model) -> None:
     """Lend this process the covariates that a Bayesian model names; nothing where it names none.
 
     Raises:
@@ -242,7 +242,7 @@ def trace(report: Report) -> Report:
     """Tells the whole course of a training at each check, so that a page can draw it."""
     course: dict[str, list[float]] = {}
 
-    def tell(fraction: float, now: Mapping[str, Any]) -> None:
+    def tell(fraction: float, now: Mapping[str, float]) -> None:
         for name, value in now.items():
             course.setdefault(name, []).append(value)
         report(fraction, {"history": course})

@@ -20,7 +20,6 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
 
 from numpy.typing import ArrayLike
 
@@ -84,7 +83,7 @@ class QuestionResult(Result):
         return self.answer.describe(self.diagnosis)
 
     @property
-    def numbers(self) -> Any:
+    def numbers(self) -> object:
         """The typed record of all that was worked out: arrays and plain values by field."""
         return self.answer.result
 
@@ -351,9 +350,9 @@ def _queue(
     seed: int,
     *,
     everything: bool,
-) -> tuple[list[Any], tuple[str, ...]]:
+) -> tuple[list[Task], tuple[str, ...]]:
     """What to run, and the questions that are left out unless `everything` is asked."""
-    further: list[Any] = studies_of(asked, upload, methods, seed)
+    further: Sequence[Task] = studies_of(asked, upload, methods, seed)
     left_out: tuple[str, ...] = ()
     if not everything:  # what waits for nothing: of a long answer, its first stage
         slow = [question for question in asked if question.long]

@@ -14,7 +14,6 @@ from datetime import UTC, datetime
 from html import escape
 from itertools import groupby
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 
@@ -204,8 +203,8 @@ def sheet(
     title: str,
     lead: Sequence[str],
     figures: Sequence[Drawn],
-    tables: Mapping[str, Sequence[Mapping[str, Any]]],
-    numbers: Any,
+    tables: Mapping[str, Sequence[Mapping[str, object]]],
+    numbers: object,
 ) -> str:
     """The whole document.
 

@@ -60,7 +60,7 @@ Row = dict[str, str | float | int]
 Rows = list[Row]
 """A table to read."""
 Json = dict[str, Any]
-"""An object of JSON."""
+"""An object of JSON while it is put together: what it holds is read on."""
 
 
 class Interval(NamedTuple):
