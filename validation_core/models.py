@@ -86,7 +86,7 @@ class Training(Specification, spec="training"):
         return " · ".join(part for part in (self.source.label, kind, f"seed {self.seed}") if part)
 
 
-class Sampler(Protocol):
+class _Sampler(Protocol):
     """A benchmark that draws from a trained network."""
 
     @property
@@ -114,7 +114,7 @@ def ready(store: Store, benchmark: Benchmark, report: Report | None = None) -> N
         covariates(store, benchmark.of)
     network = network_behind(benchmark)
     if network is not None:
-        cast("Sampler", benchmark).lend(trained(store, network, report))
+        cast("_Sampler", benchmark).lend(trained(store, network, report))
 
 
 def covariates(store: Store, model: Model) -> None:
@@ -153,7 +153,7 @@ def network_behind(benchmark: Benchmark) -> Training | None:
     recipe = getattr(benchmark, "sampler", None)
     if recipe is None:
         return None
-    truth = cast("Sampler", benchmark).truth
+    truth = cast("_Sampler", benchmark).truth
     return Training(source=Simulated(benchmark=truth, gamma=0.0), recipe=recipe)
 
 

@@ -80,7 +80,7 @@ def _again() -> Tables:
     return [table]
 
 
-def _open(entry: recent.RecentTable) -> None:
+def _open(entry: recent._RecentTable) -> None:
     table = recent.again(entry)
     if table is not None:
         recent.remember(*table)

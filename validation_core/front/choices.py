@@ -49,7 +49,7 @@ def _known(kind: type[Method] | type[Benchmark], options: Mapping[str, object]) 
         )
 
 
-def method_of(name: str | Method, options: Mapping[str, object]) -> Method:
+def _method_of(name: str | Method, options: Mapping[str, object]) -> Method:
     """A method by name with its options; one that is asked for by name begins with options that
     suit a table.
 
@@ -65,7 +65,7 @@ def method_of(name: str | Method, options: Mapping[str, object]) -> Method:
     return replace(usual, **options)
 
 
-def benchmark_of(name: str | Benchmark, options: Mapping[str, object]) -> Benchmark:
+def _benchmark_of(name: str | Benchmark, options: Mapping[str, object]) -> Benchmark:
     """A benchmark by name with its options.
 
     Raises:
@@ -78,7 +78,7 @@ def benchmark_of(name: str | Benchmark, options: Mapping[str, object]) -> Benchm
     return kind(**options)
 
 
-def methods_of(names: str | Sequence[str | Method] | None) -> tuple[Method, ...]:
+def _methods_of(names: str | Sequence[str | Method] | None) -> tuple[Method, ...]:
     """The methods of a diagnosis: those that run unasked, `all`, or these.
 
     Raises:
@@ -90,7 +90,7 @@ def methods_of(names: str | Sequence[str | Method] | None) -> tuple[Method, ...]
         if names == "all":
             return with_further(tuple(further_methods()))
         names = (names,)
-    chosen = tuple(method_of(name, {}) for name in names)
+    chosen = tuple(_method_of(name, {}) for name in names)
     labels = [method.label for method in chosen]
     if len(set(labels)) < len(labels):
         raise ValueError(f"Each method is tested once; got {labels}. Leave out the repeated one.")
@@ -107,11 +107,11 @@ def questions_of(names: str | Sequence[str]) -> tuple[AnyQuestion, ...]:
         if names in ("usual", "all"):
             return QUESTIONS
         names = () if names == "none" else (names,)
-    chosen = {question_of(name).name for name in names}
+    chosen = {_question_of(name).name for name in names}
     return tuple(question for question in QUESTIONS if question.name in chosen)
 
 
-def question_of(name: str) -> AnyQuestion:
+def _question_of(name: str) -> AnyQuestion:
     """The question of a name.
 
     Raises:

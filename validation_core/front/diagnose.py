@@ -42,7 +42,7 @@ from validation_core.engine import Task, WorkerPool
 from validation_core.engine.job import perform
 from validation_core.figures.diagnosis import pictures
 from validation_core.figures.outcome import Drawn
-from validation_core.front.choices import ALIASES, methods_of, question_of, questions_of
+from validation_core.front.choices import ALIASES, _methods_of, _question_of, questions_of
 from validation_core.front.result import Result, Rows
 from validation_core.front.table import Table, table_of
 from validation_core.front.work import Watch, run_in_turn, watching
@@ -181,7 +181,7 @@ class DiagnosisResult(Result):
             ValueError: for a question that there is not.
             KeyError: for one that was not asked, or that this table cannot answer, with why.
         """
-        wanted = question_of(question)
+        wanted = _question_of(question)
         if wanted.name not in self.answers:
             reason = wanted.obstacle(self.diagnosis.upload)
             raise KeyError(reason or f"{wanted.title}: not asked; ask by questions=[{question!r}]")
@@ -277,7 +277,7 @@ def diagnose(
     Raises:
         ValueError: for a table or names that cannot be used.
     """
-    asked, chosen = questions_of(questions), methods_of(methods)
+    asked, chosen = questions_of(questions), _methods_of(methods)
     known = table_of(table)
     upload = known.upload
     tasks.hold(upload)
@@ -332,11 +332,11 @@ def ask(
     Raises:
         ValueError: for a question that there is not, or that this table cannot answer, with why.
     """
-    wanted, upload, store = question_of(question), table_of(table).upload, store or Store()
+    wanted, upload, store = _question_of(question), table_of(table).upload, store or Store()
     if reason := wanted.obstacle(upload):
         raise ValueError(reason)
     tasks.hold(upload)
-    studies = wanted.studies(upload, methods_of(methods), seed, **options)
+    studies = wanted.studies(upload, _methods_of(methods), seed, **options)
     with watching(progress) as watch:
         run_in_turn(studies, store, watch)
     results = [result for study in studies if (result := study.load(store)) is not None]

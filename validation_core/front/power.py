@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 
 from validation_core.figures.outcome import Drawn
 from validation_core.figures.power import Along, curves, power_figure
-from validation_core.front.choices import benchmark_of, entry, method_of
+from validation_core.front.choices import _benchmark_of, _method_of, entry
 from validation_core.front.result import Result, Rows
 from validation_core.front.work import Watch, run_on_engine, watching
 from validation_core.methods.base import Method
@@ -127,8 +127,8 @@ def power(
     else:
         several = [methods] if isinstance(methods, str | Method) else methods
         wanted = Sweep(
-            benchmark=benchmark_of(benchmark, options),
-            methods=tuple(method_of(method, {}) for method in several),
+            benchmark=_benchmark_of(benchmark, options),
+            methods=tuple(_method_of(method, {}) for method in several),
             gammas=tuple(map(float, gamma)),
             betas=tuple(map(float, beta)),
             recipe=entry(PRESETS, preset, "preset"),

@@ -15,7 +15,7 @@ from validation_core.diagnosis.choice import obstacle
 from validation_core.diagnosis.records import Effects
 from validation_core.figures.diagnosis import learned, pictures
 from validation_core.figures.outcome import Drawn
-from validation_core.front.choices import benchmark_of, method_of
+from validation_core.front.choices import _benchmark_of, _method_of
 from validation_core.front.result import Result, Rows
 from validation_core.front.table import Table, table_of
 from validation_core.front.work import Watch, run_in_turn, watching
@@ -131,7 +131,7 @@ def run(
         ValueError: for names or options that there are not, and for a test that this table cannot
             serve, with why.
     """
-    chosen, store = method_of(method, options), store or Store()
+    chosen, store = _method_of(method, options), store or Store()
     benchmark = _benchmark(data)
     if benchmark is None:
         return _on_table(chosen, table_of(data), seed, store, progress)  # type: ignore[arg-type]
@@ -144,7 +144,7 @@ def run(
 
 def _benchmark(data: object) -> Benchmark | None:
     if isinstance(data, str):
-        return benchmark_of(data, {}) if data in BENCHMARKS else None
+        return _benchmark_of(data, {}) if data in BENCHMARKS else None
     known = isinstance(data, tuple(BENCHMARKS.values()))
     return cast("Benchmark", data) if known else None
 
