@@ -2,13 +2,14 @@
 
 from dataclasses import fields
 from itertools import product
-from typing import Any, Literal, cast, get_args, get_origin, get_type_hints
+from typing import Literal, get_args, get_origin, get_type_hints
 
 import pandas as pd
 import streamlit as st
 
 from validation_core.benchmarks import BENCHMARKS
 from validation_core.methods import METHODS
+from validation_core.methods.base import Method
 from validation_core.types import Benchmark, Paper
 
 DOORS = {
@@ -88,7 +89,7 @@ def _variants(kind: type[Benchmark]) -> list[Benchmark]:
     hints = get_type_hints(kind)
     kinds = {
         field.name: get_args(hints[field.name])
-        for field in fields(cast(Any, kind))
+        for field in fields(kind)
         if get_origin(hints[field.name]) is Literal and field.metadata.get("listed", True)
     }
     return [kind(**dict(zip(kinds, chosen, strict=True))) for chosen in product(*kinds.values())]
@@ -131,7 +132,7 @@ st.caption(
     "level and power can be counted. Bayesian models are the other way round: data are simulated "
     "from them, and γ iterations of an inference make q."
 )
-kinds: tuple[Any, ...] = (*METHODS.values(), *BENCHMARKS.values())
+kinds: tuple[type[Method] | type[Benchmark], ...] = (*METHODS.values(), *BENCHMARKS.values())
 papers = {str(kind.paper._replace(where="")) for kind in kinds}
 st.subheader("Papers", anchor=False)
 st.markdown("\n".join(f"- {paper}" for paper in sorted(papers)))

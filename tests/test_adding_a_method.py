@@ -101,7 +101,7 @@ def residual(monkeypatch):
         @classmethod
         def findings(cls, record, x_names=()):
             del x_names
-            return (f"The farthest residual ranks at {record.effect['farthest']:.2f}.",)
+            return (f"The farthest residual ranks at {record.effect.numbers['farthest']:.2f}.",)
 
         def cost(self, work: Work):
             return 7.0 + 0 * work.n

@@ -425,7 +425,7 @@ def test_the_divergence_is_that_of_the_record(tmp_path):
     assert nats.pvalue == record.pvalue
     assert 0.0005 < record.pvalue < 1
     for own, other in {**named, **{name: name for name in same}}.items():
-        assert getattr(nats, own) == record.effect[other], own
+        assert getattr(nats, own) == record.effect.numbers[other], own
 
 
 def test_weighing_more_draws_leaves_less_and_takes_twice_as_many():

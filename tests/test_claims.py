@@ -86,12 +86,12 @@ def test_the_answer_at_once_has_its_share_of_the_level():
     upload = made(2, n=100)
     early = run._run_relabelling(upload, QUICK, 0, {}, whole=False)
     late = run._run_relabelling(upload, QUICK, 0, {})
-    assert 0.5 < early.effect["share"] < late.effect["share"] == 1
+    assert 0.5 < early.effect.share < late.effect.share == 1
     first, last = (
         diagnosis.verdict([one], upload, pending=pending)
         for one, pending in ((early, 1), (late, 0))
     )
-    assert first.pvalue == pytest.approx(min(1.0, last.pvalue / early.effect["share"]))
+    assert first.pvalue == pytest.approx(min(1.0, last.pvalue / early.effect.share))
 
 
 def test_the_observation_is_looked_at():

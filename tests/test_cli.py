@@ -325,3 +325,13 @@ def test_why_a_panel_has_no_answer_is_said(capsys, tmp_path):
     aloud = said(capsys, "diagnose", str(few), "--answers", "size,over_x").out
     assert "Where over x\n  A map over x" in aloud
     assert "Likely cause" not in aloud
+
+
+def test_a_reader_that_has_read_enough_ends_it_silently():
+    command = [sys.executable, "-m", "validation_core", "methods"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT
+    ) as running:
+        running.stdout.close()
+        assert running.stderr.read() == b""
+    assert running.returncode == 141

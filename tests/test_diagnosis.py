@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from validation_core import diagnosis, tables
+from validation_core import diagnosis, keys, tables
 from validation_core.diagnosis import Record, learning, tasks
 from validation_core.diagnosis.learning import _held_back
 from validation_core.diagnosis.verdict import _by_ranks, _by_scores
@@ -223,7 +223,7 @@ def test_the_engine_runs_a_diagnosis_from_the_store(store):
     tasks.keep(store, upload)
     digest, direct = upload.digest, run(exact(seed=7), Store(store.root / "direct"))
     wanted = tasks.tasks(upload, METHODS_RUN, 0, quick)
-    assert digest not in learning._here or learning._here.pop(digest)
+    assert digest not in tasks._here or tasks._here.pop(digest)
     engine = Engine(store, SerialExecutor())
     try:
         assert engine.submit(wanted, "test").snapshot().state == "done"
@@ -232,6 +232,24 @@ def test_the_engine_runs_a_diagnosis_from_the_store(store):
     records, _ = tasks.records(store, upload, METHODS_RUN, 0, quick)
     for record, same in zip(records, direct.records, strict=True):
         assert record.pvalue == same.pvalue
+
+
+def test_a_record_of_an_earlier_version_reads_as_it_did(store):
+    """Then the store had one mapping beside the arrays, which went by their own names."""
+    task = tasks.DiagnoseTask(digest="0" * 32, method=SBC())
+    effect = {"worst": 0.2, "k": 9, "heavy": False, "reading": "neither", "tied": 0.0,
+              "relabelings": 99, "least_pvalue": 0.01, "row": 7, "x_o": [0.5, 1.0]}  # fmt: skip
+    record = {"name": "sbc", "label": "SBC", "title": "SBC", "status": "ran", "reason": None,
+              "about": "", "statistic": 0.1, "pvalue": 0.5, "draws_p": 3, "draws_q": 27,
+              "seconds": 0.25, "effect": effect}  # fmt: skip
+    meta, ranks = {"label": task.label, "record": record}, np.arange(3) / 3
+    store.save("results", task.key, {"u": ranks}, spec=keys.text(task), meta=meta)
+    read = task.load(store)
+    assert read.to_json() == record
+    assert (read.effect.row, read.effect.words) == (7, {"reading": "neither"})
+    np.testing.assert_array_equal(read.arrays["u"], ranks)
+    task.keep(store, read)
+    assert task.load(store).to_json() == record
 
 
 def test_a_table_that_has_gone_is_asked_for(store):
@@ -276,7 +294,7 @@ def test_the_level_is_a_level(alpha):
 
 
 def test_no_p_value_is_zero():
-    outcome = Record.ran(C2ST(), _outcome(0.0), 0.1, {})
+    outcome = Record.ran(C2ST(), _outcome(0.0), 0.1)
     assert outcome.pvalue == diagnosis.SMALLEST
     verdict = diagnosis.verdict([outcome], two_samples(n=1000))
     assert verdict.adjusted["C2ST"] > 0
@@ -408,7 +426,7 @@ def test_colt_says_where(store):
     upload = exact(n=400, k=50, width=0.5)
     result = run(upload, store, [CoLT()], how=shorter)
     (record,) = result.records
-    effect = record.effect
+    effect = record.effect.to_json()
     assert {"u_star", "inside", "inside_low", "inside_high", "low", "high", "tied",
             "localizer_distance", "training_seconds"} <= set(effect)  # fmt: skip
     assert effect["inside_high"] < effect["u_star"]
@@ -457,8 +475,8 @@ def test_a_map_shows_the_ball_of_the_record(embedding, store):
     (task,) = tasks.maps(upload, [SBC(), method], 2, quick)
     task.run(store, lambda fraction, live: None)
     stored = task.load(store)
-    assert float(stored.u_star) == pytest.approx(result.effect["u_star"], abs=1e-12)
-    assert float(stored.inside) == result.effect["inside"]
+    assert float(stored.u_star) == pytest.approx(result.effect.numbers["u_star"], abs=1e-12)
+    assert float(stored.inside) == result.effect.numbers["inside"]
     assert len(list((store.root / "models").iterdir())) == 1
     remaining = _held_back(upload, 2)
     assert set(stored.truth[:, 0, 0]) <= set(remaining.theta[:, 0].astype(np.float32))
@@ -475,7 +493,7 @@ def test_ties_are_remarked_on(store):
     rounded = Upload.of({name: np.round(array) for name, array in arrays.items()})
     result = run(rounded, store, [SBC(), CoLT(embedding="identity")])
     colt = by_name(result)["colt"]
-    assert colt.effect["tied"] > 0.01
+    assert colt.effect.numbers["tied"] > 0.01
     remark = diagnosis.remark(colt)
     assert "broken at random" in remark
     assert result.to_json()["methods"][1]["remark"] == remark

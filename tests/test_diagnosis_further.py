@@ -183,14 +183,14 @@ def test_a_local_test_says_where_it_looked(store):
     upload = named(n=120, k=20, shift=1.0)
     result = run(upload, store, [LC2ST(nulls=39)], seed=5)
     (record,) = result.records
-    row = record.effect["row"]
+    row = record.effect.row
     assert row in learning._kept(upload, 5)
-    np.testing.assert_allclose(record.effect["x_o"], upload.data.x[row])
+    np.testing.assert_allclose(record.effect.x_o, upload.data.x[row])
     # No held-out observation is nearer to their median.
     x = upload.data.x[learning._kept(upload, 5)]
     off = (np.square((x - np.median(x, axis=0)) / x.std(0))).sum(1)
     assert learning._kept(upload, 5)[off.argmin()] == row
-    assert record.effect["T"] == record.statistic
+    assert record.effect.numbers["T"] == record.statistic
     text = " ".join(diagnosis.findings(record, upload.x_names))
     assert f"row {row}, counted from 0" in text
     assert "flux = " in text
@@ -201,8 +201,8 @@ def test_a_wide_observation_is_not_written_out(store):
     arrays = exact(n=60).arrays()
     wide = Upload.of({**arrays, "x": np.tile(arrays["x"], 15)})
     record = alone(LC2ST(nulls=19), wide, store)
-    assert "x_o" not in record.effect
-    assert "row" in record.effect
+    assert record.effect.x_o is None
+    assert record.effect.row is not None
 
 
 def test_effects_are_plain_and_named(store):

@@ -9,6 +9,7 @@ import types
 import numpy as np
 import pytest
 
+from tests.benchmarks import samples
 from tests.conftest import ROOT, few_trials
 from validation_core import keys, methods, statistics
 from validation_core.benchmarks import BENCHMARKS
@@ -16,7 +17,6 @@ from validation_core.benchmarks.perturbations import PERTURBATIONS
 from validation_core.diagnosis import learning
 from validation_core.methods import METHODS
 from validation_core.sweep import trials
-from validation_core.tables import local
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 SETTING = re.compile(r"\bNPTLAB_[A-Z]+\b")
@@ -96,7 +96,7 @@ def test_the_front_door_runs_as_shown(tmp_path, monkeypatch):
     """Its lines, on a small table that is there."""
     (source,) = [block for block in _blocks("python") if "import validation_core as npt" in block]
     assert len(source.splitlines()) <= 10
-    arrays = local._sample_arrays("sample_undertrained")
+    arrays = samples.arrays("sample_undertrained")
     rows = {name: arrays[name][:100] for name in ("theta", "x", "theta_q")}
     np.savez(tmp_path / "table.npz", **rows)
     monkeypatch.chdir(tmp_path)

@@ -181,7 +181,7 @@ def test_on_an_upload_it_runs_unasked_and_says_what_it_found(store):
     found = run(upload, [SBC(), SKL()], store=store)
     record = next(one for one in found.records if one.name == "skl")
     assert record.status == "ran"
-    told = record.effect
+    told = record.effect.numbers
     assert told["ci_low"] < told["skl"] == record.statistic < told["ci_high"]
     assert told["k"] == 200
     assert set(found.adjusted) == {"SBC", "Symmetric divergence"}
@@ -230,8 +230,8 @@ def test_values_that_are_not_finite_are_counted_and_many_refused(name, value, st
         (record,) = run(Upload.of({**whole, name: spoilt}), [SKL()], store=store).records
         assert record.status == status
         if status == "ran":
-            assert record.effect["infinite"] == rows
-            assert record.effect["k"] == 180
+            assert record.effect.numbers["infinite"] == rows
+            assert record.effect.numbers["k"] == 180
             d = nats._differences(*(whole[one][rows:] for one in ratios.NAMES))
             assert record.statistic == pytest.approx(d.mean())
             assert any("In 20 of 200 rows" in one for one in diagnosis.findings(record))
@@ -252,7 +252,7 @@ def test_one_draw_at_each_x_is_the_sign_flip_test(store):
 
 def test_a_share_of_pairs_lies_between_0_and_1(store):
     (record,) = run(Upload.of(arrays(n=5, k=10, shift=2.0, seed=4)), [SKL()], store=store).records
-    told = record.effect
+    told = record.effect.numbers
     assert 0 <= told["auc_low"] <= told["auc"] <= told["auc_high"] <= 1
     assert 2 * told["auc"] - told["auc_low"] > 1  # the normal interval itself leaves that range
 
@@ -268,7 +268,7 @@ def test_a_divergence_below_0_is_said_to_be_impossible(wrong, store):
         made["log_q"] = made["log_q"] + 5
     (record,) = run(Upload.of(made), [SKL()], store=store).records
     said = " ".join(diagnosis.findings(record))
-    assert (record.effect["skl"] < 0) == (wrong != "nothing")
+    assert (record.effect.numbers["skl"] < 0) == (wrong != "nothing")
     assert ("No divergence is below 0" in said) == (wrong != "nothing")
 
 
@@ -289,8 +289,8 @@ def test_a_heavy_tail_is_warned_of(reference, store):
     logs = {name: found[name][:, :1] if name.endswith("draws") else found[name]
             for name in ratios.NAMES}  # fmt: skip
     (record,) = run(Upload.of({**table, **logs}), [SKL()], store=store).records
-    assert record.effect["heavy"]
-    assert record.effect["tail"] > nats.HEAVY
+    assert record.effect.numbers["heavy"]
+    assert record.effect.numbers["tail"] > nats.HEAVY
     assert any("heavy tail" in one for one in diagnosis.findings(record))
 
 

@@ -7,7 +7,8 @@ from scipy.integrate import quad
 
 from validation_core import sampling, statistics
 from validation_core.benchmarks import spiral
-from validation_core.benchmarks.spiral import Spiral, _curve, _levels
+from validation_core.benchmarks.diffusion import _levels
+from validation_core.benchmarks.spiral import Spiral, _curve
 from validation_core.rng import stream
 
 

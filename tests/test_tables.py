@@ -7,6 +7,7 @@ import zipfile
 import numpy as np
 import pytest
 
+from tests.benchmarks import samples
 from validation_core import tables
 from validation_core.tables import AmbiguousOrder, Upload, local
 from validation_core.types import PosteriorTable, TwoSamples
@@ -388,13 +389,13 @@ def test_samples_are_what_their_maker_makes(name):
     upload = tables.read(local.sample_path(name))
     assert (upload.n, upload.k, upload.names) == (400, 50, ("intercept", "slope"))
     for key, array in upload.arrays().items():
-        np.testing.assert_allclose(array, local._sample_arrays(name)[key], rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(array, samples.arrays(name)[key], rtol=1e-5, atol=1e-6)
     assert local.sample_path(name).stat().st_size < 300_000
 
 
 def test_the_exact_sample_is_exact():
     """Its draws at an x have the closed form's mean and spread."""
-    arrays = local._sample_arrays("sample_well_trained")
+    arrays = samples.arrays("sample_well_trained")
     z = arrays["theta_q"] - arrays["theta_q"].mean(axis=1, keepdims=True)
     t = np.linspace(-1, 1, 5)
     variance = 1 / (1 + np.array([5, (t**2).sum()]) / 0.25)

@@ -5,7 +5,7 @@ import pytest
 
 from tests.files import npz, table
 from validation_core import tables
-from validation_core.diagnosis import learning, tasks
+from validation_core.diagnosis import tasks
 from validation_core.store import Store
 from validation_core.tables import Upload
 
@@ -163,7 +163,7 @@ def test_the_store_keeps_all_of_it():
     given["log_q"][0] = np.nan
     upload, store = tables.read(npz(table() | given)), Store()
     tasks.keep(store, upload)
-    learning._here.pop(upload.digest, None)
+    tasks._here.pop(upload.digest, None)
     again = tasks.table(store, upload.digest)
     assert again is not upload
     assert again.digest == upload.digest

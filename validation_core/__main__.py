@@ -18,6 +18,7 @@ cache folder, or in NPTLAB_CACHE: what was worked out once is there at once.
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -42,6 +43,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = parser().parse_args(arguments)
     try:
         chosen.run(chosen)
+        sys.stdout.flush()
+    except BrokenPipeError:  # `nptlab methods | head`: who reads has read enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is left to write
+        return 141
     except (ValueError, OSError) as error:
         tell(f"error: {error}")
         return 2

@@ -10,35 +10,44 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from types import NoneType, UnionType
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
 
-Arrays = dict[str, NDArray[Any]]
+from validation_core import keys
+from validation_core.keys import JSON
+
+R = TypeVar("R")
+Arrays = dict[str, NDArray[np.generic]]
 _ARRAY = {"@": "array"}
 
 
-def dump(record: Any) -> tuple[Arrays, Any]:
+def dump(record: object) -> tuple[Arrays, dict[str, JSON]]:
     """Arrays by the path of their field (`parts.0.u`), and a JSON tree of all else.
 
     Raises:
         TypeError: for what no record holds.
     """
     arrays: Arrays = {}
-    return arrays, _dump(record, "", arrays)
+    tree = _dump(record, "", arrays)
+    if not isinstance(tree, dict):
+        raise TypeError(f"A result is a record; got {type(record).__name__}. Make it one.")
+    return arrays, tree
 
 
-def load(kind: type[Any], arrays: Mapping[str, NDArray[Any]], tree: Any) -> Any:
+def load(kind: type[R], arrays: keys.Arrays, tree: JSON) -> R:
     """The record of that class which `dump` gave; fields that were added since have defaults.
 
     Raises:
         TypeError: when the class has an annotation that no record has.
     """
-    return _load(kind, tree, "", arrays)
+    record = _load(kind, tree, "", arrays)
+    assert isinstance(record, kind), "a record's tree is that of its fields"
+    return record
 
 
-def _dump(value: Any, path: str, arrays: Arrays) -> Any:
+def _dump(value: object, path: str, arrays: Arrays) -> JSON:
     if isinstance(value, np.ndarray):
         arrays[path] = value
         return _ARRAY
@@ -60,11 +69,13 @@ def _dump(value: Any, path: str, arrays: Arrays) -> Any:
     )
 
 
-def _load(hint: Any, tree: Any, path: str, arrays: Mapping[str, NDArray[Any]]) -> Any:
+def _load(
+    hint: object, tree: JSON, path: str, arrays: Mapping[str, NDArray[np.generic]]
+) -> object:
     if tree == _ARRAY:
         return _unpacked(hint, arrays[path])
     origin, args = get_origin(hint), get_args(hint)
-    if tree is None or hint is Any:
+    if tree is None or hint in (Any, object):
         return tree
     if origin in (Union, UnionType):
         return _load(_arm(args, tree), tree, path, arrays)
@@ -78,17 +89,17 @@ def _load(hint: Any, tree: Any, path: str, arrays: Mapping[str, NDArray[Any]]) -
                     if name in hints
                 }
             )
-        inner = args[1] if len(args) == 2 else Any
+        inner = args[1] if len(args) == 2 else object
         return {name: _load(inner, part, _at(path, name), arrays) for name, part in tree.items()}
     if isinstance(tree, list):
         parts = [_load(_each(args, i), part, _at(path, i), arrays) for i, part in enumerate(tree)]
         if isinstance(hint, type) and _names(hint):  # a NamedTuple that was kept as one
             return hint(*parts)
         return parts if origin is list else tuple(parts)
-    return float(tree) if hint is float else tree
+    return float(tree) if hint is float and isinstance(tree, int) else tree
 
 
-def _unpacked(hint: Any, array: NDArray[Any]) -> Any:
+def _unpacked(hint: object, array: NDArray[np.generic]) -> object:
     """An array; where older results hold a number or a record of numbers as one, that."""
     if hint is float:
         return float(array)
@@ -98,11 +109,11 @@ def _unpacked(hint: Any, array: NDArray[Any]) -> Any:
     return hint(*(_number(hints[name], v) for name, v in zip(names, array.tolist(), strict=True)))
 
 
-def _number(hint: Any, value: float) -> float:
+def _number(hint: object, value: float) -> float:
     return int(value) if hint is int else value
 
 
-def _arm(args: tuple[Any, ...], tree: Any) -> Any:
+def _arm(args: tuple[object, ...], tree: JSON) -> object:
     """Which type of a union this tree is of."""
     arms = [arm for arm in args if arm is not NoneType]
     records = [arm for arm in arms if isinstance(arm, type) and _names(arm)]
@@ -112,18 +123,18 @@ def _arm(args: tuple[Any, ...], tree: Any) -> Any:
     return plain[0] if plain else arms[0]
 
 
-def _each(args: tuple[Any, ...], i: int) -> Any:
+def _each(args: tuple[object, ...], i: int) -> object:
     """The type of the i-th part of a tuple or list."""
     if not args:
-        return Any
+        return object
     return args[0] if len(args) == 1 or args[1] is Ellipsis else args[i]
 
 
-def _fields(value: Any) -> tuple[str, ...]:
+def _fields(value: object) -> tuple[str, ...]:
     return _names(type(value))
 
 
-def _names(kind: type[Any]) -> tuple[str, ...]:
+def _names(kind: type) -> tuple[str, ...]:
     """Fields of a record's class; none for anything else."""
     if dataclasses.is_dataclass(kind):
         return tuple(field.name for field in dataclasses.fields(kind))

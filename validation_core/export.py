@@ -32,10 +32,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 __all__ = [
     "NEEDS",
@@ -170,16 +170,16 @@ class Table:
 
 def save(
     path: str | os.PathLike[str],
-    theta: Any,
-    x: Any,
-    theta_q: Any,
+    theta: ArrayLike,
+    x: ArrayLike,
+    theta_q: ArrayLike,
     *,
-    log_q: Any = None,
-    log_q_draws: Any = None,
-    log_joint: Any = None,
-    log_joint_draws: Any = None,
-    x_o: Any = None,
-    theta_o: Any = None,
+    log_q: ArrayLike | None = None,
+    log_q_draws: ArrayLike | None = None,
+    log_joint: ArrayLike | None = None,
+    log_joint_draws: ArrayLike | None = None,
+    x_o: ArrayLike | None = None,
+    theta_o: ArrayLike | None = None,
     theta_names: Sequence[str] | None = None,
     x_names: Sequence[str] | None = None,
 ) -> Path:
@@ -238,19 +238,24 @@ def save(
             )
         arrays |= {"x_o": observation.reshape(-1), "theta_o": there}
         kinds |= {"x_o": kinds["x"], "theta_o": kinds["theta"]}
-    packed: dict[str, Any] = {
-        name: array.astype(kinds.get(name, np.float32)) for name, array in arrays.items()
-    }
+    packed = {name: array.astype(kinds.get(name, np.float32)) for name, array in arrays.items()}
     for name, labels, count in (("theta_names", theta_names, d), ("x_names", x_names, width)):
         if labels is not None:
             packed[name] = _shaped(name, np.array([str(label) for label in labels]), (count,))
     return _write(Path(path), packed)
 
 
+class _Posterior(Protocol):
+    """Of sbi; it may also have `sample_batched` and `log_prob_batched`."""
+
+    @property
+    def sample(self) -> Callable[..., ArrayLike]: ...
+
+
 def from_sbi(
-    posterior: Any,
-    theta: Any,
-    x: Any,
+    posterior: _Posterior,
+    theta: ArrayLike,
+    x: ArrayLike,
     k: int = 200,
     *,
     log_q: bool = True,
@@ -292,10 +297,10 @@ def from_sbi(
     truth, data = _matrix(theta), _numpy(x).astype(np.float32)
     data = data[:, None] if data.ndim == 1 else data
     device = getattr(posterior, "_device", "cpu")
-    batched = getattr(posterior, "sample_batched", None)
+    batched: Callable[..., ArrayLike] | None = getattr(posterior, "sample_batched", None)
     timed = {"max_sampling_time": max_seconds} if max_seconds else {}
 
-    def at(rows: Array) -> Any:
+    def at(rows: Array) -> object:
         return torch.as_tensor(data[rows], device=device)
 
     def draw(rows: Array) -> Array:
@@ -307,9 +312,10 @@ def from_sbi(
         samples = batched((k,), x=at(rows), **_known(batched, own))
         return np.swapaxes(_numpy(samples), 0, 1)
 
-    density: Any = getattr(posterior, "log_prob_batched", None)
+    density: Callable[..., ArrayLike] | None = getattr(posterior, "log_prob_batched", None)
 
     def log_prob(rows: Array, draws: Array) -> Array:
+        assert density is not None
         both = np.concatenate([truth[rows, None], draws], axis=1).astype(np.float32)
         points = torch.as_tensor(both.swapaxes(0, 1).copy(), device=device)
         leak = {"leakage_correction_params": {"num_rejection_samples": max(k, _PROPOSED)}}
@@ -342,10 +348,17 @@ def from_sbi(
         return run.table(theta_names, x_names)
 
 
+class _Approximator(Protocol):
+    """Of BayesFlow; it may also have `log_prob`."""
+
+    @property
+    def sample(self) -> Callable[..., Mapping[str, ArrayLike]]: ...
+
+
 def from_bayesflow(
-    approximator: Any,
-    theta: Mapping[str, Any] | Any,
-    x: Mapping[str, Any] | Any,
+    approximator: _Approximator,
+    theta: Mapping[str, ArrayLike] | ArrayLike,
+    x: Mapping[str, ArrayLike] | ArrayLike,
     k: int = 200,
     *,
     log_q: bool = True,
@@ -400,15 +413,18 @@ def from_bayesflow(
         ordered = [arrays[name] for name in parts or arrays]
         return np.concatenate([a.reshape(len(rows), k, -1) for a in ordered], axis=2)
 
+    density: Callable[..., ArrayLike] | None = getattr(approximator, "log_prob", None)
+
     def log_prob(rows: Array, draws: Array) -> Array:
+        assert density is not None
         both = np.concatenate([truth[rows, None], draws], axis=1).astype(np.float32)
         flat = both.reshape(-1, both.shape[2])
         edges = np.cumsum([a.shape[1] for a in parts.values()])[:-1]
         points = dict(zip(parts, np.split(flat, edges, axis=1), strict=True))
         repeated = {n: np.repeat(a, both.shape[1], axis=0) for n, a in conditions_at(rows).items()}
-        return _numpy(approximator.log_prob({**repeated, **points})).reshape(both.shape[:2])
+        return _numpy(density({**repeated, **points})).reshape(both.shape[:2])
 
-    known = bool(parts) and hasattr(approximator, "log_prob")
+    known = bool(parts) and density is not None
     run = _Run(
         draw=draw,
         log_prob=log_prob if log_q and known else None,
@@ -427,13 +443,13 @@ def from_bayesflow(
 
 
 def from_callable(
-    sample: Callable[[Array, int], Any] | None,
-    theta: Any,
-    x: Any,
+    sample: Callable[[Array, int], ArrayLike] | None,
+    theta: ArrayLike,
+    x: ArrayLike,
     k: int = 200,
     *,
-    sample_batch: Callable[[Array, int], Any] | None = None,
-    log_q: Callable[[Array, Array], Any] | None = None,
+    sample_batch: Callable[[Array, int], ArrayLike] | None = None,
+    log_q: Callable[[Array, Array], ArrayLike] | None = None,
     theta_names: Sequence[str] | None = None,
     x_names: Sequence[str] | None = None,
     memory_mb: float = MEMORY_MB,
@@ -739,14 +755,14 @@ def _line(error: BaseException | None) -> str:
     return " ".join(str(error).split())[:200]
 
 
-def _numpy(values: Any) -> Array:
+def _numpy(values: object) -> Array:
     """Numbers of NumPy, torch (on any device), or anything NumPy can read."""
     if hasattr(values, "detach"):
         values = values.detach().cpu().numpy()
     return np.asarray(values)
 
 
-def _matrix(theta: Any) -> Array:
+def _matrix(theta: object) -> Array:
     array = _numpy(theta)
     if array.ndim not in (1, 2) or not len(array) or array.dtype.kind not in "fiub":
         raise ValueError(
@@ -762,7 +778,7 @@ def _shaped(name: str, array: Array, shape: tuple[int, ...]) -> Array:
     return array
 
 
-def _kind(*arrays: Array) -> type[np.floating[Any]]:
+def _kind(*arrays: Array) -> type[np.floating]:
     """float32 unless it would make ties: where a column's level dwarfs its spread."""
     for array in arrays:
         rows = array.reshape(-1, array.shape[-1])
@@ -775,7 +791,7 @@ def _kind(*arrays: Array) -> type[np.floating[Any]]:
     return np.float32
 
 
-def _named(arrays: Any, name: str) -> Mapping[str, Any]:
+def _named(arrays: Mapping[str, ArrayLike] | ArrayLike, name: str) -> Mapping[str, ArrayLike]:
     return arrays if isinstance(arrays, Mapping) else {name: arrays}
 
 
@@ -784,7 +800,7 @@ def _labels(name: str, array: Array) -> list[str]:
     return [name] if width == 1 else [f"{name}[{i}]" for i in range(width)]
 
 
-def _known(function: Callable[..., Any], options: dict[str, Any]) -> dict[str, Any]:
+def _known(function: Callable[..., object], options: Mapping[str, object]) -> dict[str, object]:
     """The options that this version of a function takes."""
     parameters = inspect.signature(function).parameters
     return {name: value for name, value in options.items() if name in parameters}

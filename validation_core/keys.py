@@ -11,12 +11,17 @@ import dataclasses
 import hashlib
 import importlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+V = TypeVar("V")
+JSON: TypeAlias = "bool | int | float | str | Sequence[JSON] | Mapping[str, JSON] | None"
+Arrays = Mapping[str, NDArray[np.generic]]
+"""Named arrays of any numbers, or of text."""
 
 _PACKAGE = __name__.rpartition(".")[0]
 _ROOMS = (
@@ -43,10 +48,11 @@ class Specification:
     """
 
     spec: ClassVar[str] = ""
+    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
     version: ClassVar[int] = 1
     """Raised when the same fields come to mean another result."""
 
-    def __init_subclass__(cls, *, spec: str | None = None, **options: Any) -> None:
+    def __init_subclass__(cls, *, spec: str | None = None, **options: object) -> None:
         """Register the class under its name."""
         super().__init_subclass__(**options)
         cls.spec = spec or f"{cls.__module__}:{cls.__qualname__}"
@@ -81,14 +87,14 @@ def known() -> Mapping[str, type[Specification]]:
     return _KNOWN
 
 
-def encode(value: Any) -> Any:
+def encode(value: object) -> JSON:
     """A JSON value that says everything about a specification.
 
     Raises:
         TypeError: for anything but None, bool, int, float, str, tuples and specifications.
     """
     if isinstance(value, Specification):
-        fields = dataclasses.fields(cast("Any", value))
+        fields = dataclasses.fields(value)
         return {
             "type": type(value).spec,
             "version": type(value).version,
@@ -104,26 +110,26 @@ def encode(value: Any) -> Any:
     )
 
 
-def _field(field: dataclasses.Field[Any], value: Any) -> Any:
+def _field(field: dataclasses.Field[object], value: object) -> JSON:
     # 0 and 0.0 are one gamma: a field declared float is always written as one.
     if field.type in ("float", float) and isinstance(value, int | np.floating):
         return float(value)
-    if field.type == "tuple[float, ...]":
+    if field.type == "tuple[float, ...]" and isinstance(value, Iterable):
         return [float(item) for item in value]
     return encode(value)
 
 
-def text(value: Any) -> str:
+def text(value: object) -> str:
     """The canonical text of a frozen value: equal values, equal text."""
     return json.dumps(encode(value), sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
-def key(value: Any) -> str:
+def key(value: object) -> str:
     """A short name for a frozen value: 32 hexadecimal digits, safe as a file name."""
     return hashlib.sha256(text(value).encode()).hexdigest()[:32]
 
 
-def decode(encoded: Any) -> Any:
+def decode(encoded: JSON) -> Any:
     """The value that `encode` described.
 
     Raises:
@@ -139,7 +145,7 @@ def decode(encoded: Any) -> Any:
             f"A stored specification has the version of its class; {encoded['type']} is at "
             f"{kind.version}, the stored one at {encoded['version']}. Ask for it anew."
         )
-    fields = {f.name for f in dataclasses.fields(cast("Any", kind))}
+    fields = {f.name for f in dataclasses.fields(kind)}
     return kind(**{name: decode(item) for name, item in encoded.items() if name in fields})
 
 
@@ -163,12 +169,12 @@ def read(canonical: str) -> Any:
     return decode(json.loads(canonical))
 
 
-def part(arrays: Mapping[str, Any], name: str) -> dict[str, Any]:
+def part(arrays: Mapping[str, V], name: str) -> dict[str, V]:
     """The arrays stored as `name.<key>`, by key."""
     return {n[len(name) + 1 :]: a for n, a in arrays.items() if n.startswith(f"{name}.")}
 
 
-def digest(**arrays: NDArray[Any]) -> str:
+def digest(**arrays: NDArray[np.generic]) -> str:
     """A fingerprint of named arrays: names, shapes, types and every byte.
 
     Streamlit samples large arrays when it hashes them and returns another array's result; this
@@ -178,5 +184,5 @@ def digest(**arrays: NDArray[Any]) -> str:
     for name in sorted(arrays):
         array = np.ascontiguousarray(arrays[name])
         hasher.update(f"{name}{array.shape}{array.dtype.str}".encode())
-        hasher.update(cast("Any", array).data if array.size else b"")
+        hasher.update(array.data if array.size else b"")
     return hasher.hexdigest()[:32]

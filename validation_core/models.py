@@ -10,7 +10,7 @@ import filelock
 import numpy as np
 
 from validation_core import keys, sampling
-from validation_core.bayes import designs
+from validation_core.bayes import Model, designs
 from validation_core.benchmarks.bayes_model import BayesModel
 from validation_core.keys import Specification
 from validation_core.rng import stream
@@ -86,7 +86,7 @@ class Training(Specification, spec="training"):
         return " · ".join(part for part in (self.source.label, kind, f"seed {self.seed}") if part)
 
 
-class Sampler(Protocol):
+class _Sampler(Protocol):
     """A benchmark that draws from a trained network."""
 
     @property
@@ -114,10 +114,10 @@ def ready(store: Store, benchmark: Benchmark, report: Report | None = None) -> N
         covariates(store, benchmark.of)
     network = network_behind(benchmark)
     if network is not None:
-        cast("Sampler", benchmark).lend(trained(store, network, report))
+        cast("_Sampler", benchmark).lend(trained(store, network, report))
 
 
-def covariates(store: Store, model: Any) -> None:
+def covariates(store: Store, model: Model) -> None:
     """Lend this process the covariates that a Bayesian model names; nothing where it names none.
 
     Raises:
@@ -153,7 +153,7 @@ def network_behind(benchmark: Benchmark) -> Training | None:
     recipe = getattr(benchmark, "sampler", None)
     if recipe is None:
         return None
-    truth = cast("Sampler", benchmark).truth
+    truth = cast("_Sampler", benchmark).truth
     return Training(source=Simulated(benchmark=truth, gamma=0.0), recipe=recipe)
 
 
@@ -162,7 +162,7 @@ def load(store: Store, training: Training) -> Any:
     stored = store.load("models", keys.key(training))
     if stored is None:
         return None
-    seconds, device = float(stored.meta["seconds"]), str(stored.meta["device"])
+    seconds, device = stored.number("seconds"), str(stored.meta["device"])
     return training.recipe.read(stored.arrays, seconds=seconds, device=device)
 
 
@@ -242,7 +242,7 @@ def trace(report: Report) -> Report:
     """Tells the whole course of a training at each check, so that a page can draw it."""
     course: dict[str, list[float]] = {}
 
-    def tell(fraction: float, now: Mapping[str, Any]) -> None:
+    def tell(fraction: float, now: Mapping[str, float]) -> None:
         for name, value in now.items():
             course.setdefault(name, []).append(value)
         report(fraction, {"history": course})

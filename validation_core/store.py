@@ -24,7 +24,7 @@ import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar, cast
+from typing import Literal, NamedTuple, TypedDict, TypeGuard, TypeVar, cast
 
 import filelock
 import numpy as np
@@ -33,9 +33,7 @@ import safetensors.numpy
 from numpy.typing import NDArray
 
 from validation_core import keys
-
-JSON: TypeAlias = "bool | int | float | str | Sequence[JSON] | Mapping[str, JSON] | None"
-Arrays = Mapping[str, NDArray[Any]]
+from validation_core.keys import JSON, Arrays
 
 _ABOUT = "__about__"
 
@@ -44,7 +42,7 @@ class _About(NamedTuple):
     """What a file says of itself, read without its arrays."""
 
     spec: str
-    meta: Mapping[str, Any]
+    meta: Mapping[str, JSON]
     created: float
     checksum: str
 
@@ -52,9 +50,15 @@ class _About(NamedTuple):
 class Stored(NamedTuple):
     """What a key holds: plain arrays in memory, facts about them, the specification's text."""
 
-    arrays: dict[str, NDArray[Any]]
-    meta: Mapping[str, Any]
+    arrays: dict[str, NDArray[np.generic]]
+    meta: Mapping[str, JSON]
     spec: str
+
+    def number(self, name: str) -> float:
+        """A fact that is a number."""
+        value = self.meta[name]
+        assert isinstance(value, int | float), f"{name} is kept as a number"
+        return float(value)
 
 
 def _write_file(path: Path, arrays: Arrays, spec: str, meta: Mapping[str, object]) -> None:
@@ -103,7 +107,7 @@ def _parse(text: str) -> _About:
     return about
 
 
-def _as_json(value: Any) -> JSON:
+def _as_json(value: object) -> JSON:
     """JSON for the numbers and arrays of numpy, which results are full of."""
     if isinstance(value, np.generic | np.ndarray):
         return cast("JSON", value.tolist())
@@ -124,7 +128,7 @@ def _write_npz(path: Path, arrays: Arrays, text: str) -> None:
                 np.lib.format.write_array(member, array, allow_pickle=False)
 
 
-def _read_npz(path: Path, *, whole: bool) -> tuple[str, dict[str, NDArray[Any]]]:
+def _read_npz(path: Path, *, whole: bool) -> tuple[str, dict[str, NDArray[np.generic]]]:
     # opened here: numpy leaves a file open that turns out to be no archive
     with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
         names = [name for name in archive.files if name != _ABOUT] if whole else []
@@ -136,7 +140,7 @@ def _write_safetensors(path: Path, arrays: Arrays, text: str) -> None:
     safetensors.numpy.save_file(dict(arrays), str(path), {_ABOUT: text})
 
 
-def _read_safetensors(path: Path, *, whole: bool) -> tuple[str, dict[str, NDArray[Any]]]:
+def _read_safetensors(path: Path, *, whole: bool) -> tuple[str, dict[str, NDArray[np.generic]]]:
     with safetensors.safe_open(str(path), framework="numpy") as archive:
         names = list(archive.keys()) if whole else []
         return archive.metadata()[_ABOUT], {name: archive.get_tensor(name) for name in names}
@@ -146,7 +150,7 @@ _WRITERS: Mapping[str, Callable[[Path, Arrays, str], None]] = {
     ".npz": _write_npz,
     ".safetensors": _write_safetensors,
 }
-_READERS: Mapping[str, Callable[..., tuple[str, dict[str, NDArray[Any]]]]] = {
+_READERS: Mapping[str, Callable[..., tuple[str, dict[str, NDArray[np.generic]]]]] = {
     ".npz": _read_npz,
     ".safetensors": _read_safetensors,
 }
@@ -168,13 +172,21 @@ _NAME = re.compile(r"[A-Za-z0-9_-]{1,80}")
 _STALE = 3600.0
 
 
+class StorePlace(TypedDict):
+    """Where a store is, for another process."""
+
+    root: str
+    limit: int
+    gallery: str | None
+
+
 class StoreEntry(NamedTuple):
     """One file of the store; `shipped` when it lies in the read-only gallery."""
 
     kind: Kind
     key: str
     spec: str
-    meta: Mapping[str, Any]
+    meta: Mapping[str, JSON]
     bytes: int
     created: float
     used: float
@@ -302,13 +314,13 @@ class Store:
         if notice not in self.notices:
             self.notices[:] = [*self.notices, notice][-50:]
 
-    def place(self) -> dict[str, JSON]:
+    def place(self) -> StorePlace:
         """Where this store is, for another process: `Store.at(place)`."""
         gallery = None if self.gallery is None else str(self.gallery)
         return {"root": str(self.root), "limit": self._default_limit, "gallery": gallery}
 
     @classmethod
-    def at(cls, place: Mapping[str, Any]) -> Store:
+    def at(cls, place: StorePlace) -> Store:
         """The store that another process described by `place`."""
         gallery = place["gallery"]
         return cls(Path(place["root"]), place["limit"], None if gallery is None else Path(gallery))
@@ -435,7 +447,7 @@ def describe(spec: str) -> str:
     return " · ".join(part for part in parts if part)
 
 
-def _nested(value: dict[str, Any]) -> str:
+def _nested(value: dict[str, JSON]) -> str:
     """Name, choices and dimensions before the rest: `gaussian mean_shift (3,3)`."""
     fields = _fields(value)
     choices = [item for _, item in fields if isinstance(item, str)]
@@ -450,7 +462,7 @@ def _nested(value: dict[str, Any]) -> str:
     return " ".join(part for part in (_name(value), *choices, size, *rest) if part)
 
 
-def _part(name: str, value: Any) -> str:
+def _part(name: str, value: JSON) -> str:
     if _is_typed(value):
         return _nested(value)
     if isinstance(value, list):
@@ -462,14 +474,14 @@ def _part(name: str, value: Any) -> str:
     return _words(name) if value is True else f"{_words(name)} {_value_text(value)}"
 
 
-def _tuple(values: list[Any]) -> str:
+def _tuple(values: Sequence[JSON]) -> str:
     items = [_nested(item) if _is_typed(item) else _value_text(item) for item in values]
     if len(items) > _MANY_VALUES:
         items = [*items[:2], "…", items[-1]]
     return f"({', '.join(items)})"
 
 
-def _fields(value: dict[str, Any]) -> list[tuple[str, Any]]:
+def _fields(value: dict[str, JSON]) -> list[tuple[str, JSON]]:
     """Fields in the order a reader wants: what it is about first, how and the seed last."""
     fields = [(name, item) for name, item in value.items() if name not in ("type", "version")]
     return sorted(fields, key=lambda field: (_place(field[0]), field[0]))
@@ -481,12 +493,12 @@ def _place(name: str) -> int:
     return len(_FIRST) + (1 + _LAST.index(name) if name in _LAST else 0)
 
 
-def _is_typed(value: Any) -> bool:
+def _is_typed(value: JSON) -> TypeGuard[dict[str, JSON]]:
     return isinstance(value, dict) and isinstance(value.get("type"), str)
 
 
-def _name(value: dict[str, Any]) -> str:
-    class_name = re.sub(r"Task$", "", value["type"].rpartition(":")[2].rpartition(".")[2])
+def _name(value: dict[str, JSON]) -> str:
+    class_name = re.sub(r"Task$", "", str(value["type"]).rpartition(":")[2].rpartition(".")[2])
     # Two letters before a capital begin a word of their own: "within x", but "colt".
     return _words(re.sub(r"(?<=[a-z0-9]{2})(?=[A-Z])", " ", class_name)).lower()
 
@@ -495,5 +507,5 @@ def _words(name: str) -> str:
     return name.replace("_", " ")
 
 
-def _value_text(value: Any) -> str:
+def _value_text(value: JSON) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)

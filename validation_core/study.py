@@ -16,7 +16,7 @@ from validation_core.codec import dump, load
 from validation_core.keys import Specification, text
 
 if TYPE_CHECKING:
-    from validation_core.store import Store
+    from validation_core.store import Store, Stored
 
 R = TypeVar("R")
 Report = Callable[[float, Mapping[str, Any]], None]
@@ -86,7 +86,10 @@ class Study(Specification, Generic[R]):
         stored = store.load("results", self.key)
         if stored is None:
             return None
-        # Older results are arrays by the names of fields, with what is no array beside the label.
-        tree = stored.meta.get("result") or {**stored.meta, **dump(dict(stored.arrays))[1]}
-        result: R = load(type(self).result, stored.arrays, tree)
-        return result
+        if "result" not in stored.meta:
+            return self._older(stored)
+        return load(self.result, stored.arrays, stored.meta["result"])
+
+    def _older(self, stored: Stored) -> R:
+        """An older result: arrays by the names of fields, what is no array beside the label."""
+        return load(self.result, stored.arrays, {**stored.meta, **dump(stored.arrays)[1]})

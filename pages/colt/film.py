@@ -1,7 +1,5 @@
 """How the localizer learnt: its distance on anchors it saw and on held-out ones, and the film."""
 
-from typing import Any
-
 import streamlit as st
 
 from pages.colt.controls import ColtChoice
@@ -41,7 +39,7 @@ def _spent(chosen: ColtChoice, steps: int) -> None:
     network = services().store.load("models", keys.key(chosen.training()))
     recipe = chosen.recipe
     p, q = recipe.spent()
-    took = network and f"{jobs.seconds(network.meta['seconds'])} on {network.meta['device']}; "
+    took = network and f"{jobs.seconds(network.number('seconds'))} on {network.meta['device']}; "
     st.caption(
         f"{steps} steps; {took or ''}{p:,} draws of p and {q:,} of q, held-out anchors included."
     )
@@ -49,6 +47,5 @@ def _spent(chosen: ColtChoice, steps: int) -> None:
 
 def course(state: JobState) -> None:
     """Both curves of the training that reported last."""
-    history: Any = state.live.get("history")
-    if history and history.get("step"):
-        live.chart(film.course(history), key="course")
+    if state.history.get("step"):
+        live.chart(film.course(state.history), key="course")

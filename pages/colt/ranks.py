@@ -1,7 +1,6 @@
 """Are the truth's ranks among q's draws uniform? And how does their distance grow with gamma?"""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import streamlit as st
 
@@ -40,7 +39,12 @@ def _over_gamma(chosen: ColtChoice) -> None:
 
 
 def distances(
-    series: Mapping[str, Sequence[MapTask]], gammas: Sequence[float], *, key: str, **more: Any
+    series: Mapping[str, Sequence[MapTask]],
+    gammas: Sequence[float],
+    *,
+    key: str,
+    label: str = "strength gamma",
+    now: float | None = None,
 ) -> None:
     """The distance of the ranks from uniform at every gamma of which the store holds the map."""
     done = {
@@ -50,7 +54,7 @@ def distances(
     curves = {name: figures.distance_curve(pairs) for name, pairs in done.items() if pairs}
     if curves:
         points = sum(map(len, series.values()))
-        live.chart(figures.distances(curves, gammas, points=points, **more), key=key)
+        live.chart(figures.distances(curves, gammas, points=points, label=label, now=now), key=key)
 
 
 def gamma_of(task: MapTask) -> float:

@@ -1,6 +1,7 @@
 """Which Bayesian model, and what infers it: the rail's part of the benchmark `bayes_model`."""
 
-from typing import Any
+from dataclasses import replace
+from typing import get_args
 
 import streamlit as st
 
@@ -9,21 +10,24 @@ from pages.divergence.controls import FALCONS, INFERENCES
 from validation_core.bayes import MODELS, closed
 from validation_core.bayes.inference import ALGORITHMS
 from validation_core.benchmarks import BayesModel
+from validation_core.benchmarks.bayes_model import InferenceName, ModelName
 
 
 def choose() -> BayesModel:
     """Widgets of the model and the inference; every setting stands in the address."""
-    model: Any = st.selectbox(
+    models: tuple[ModelName, ...] = get_args(ModelName)
+    model = st.selectbox(
         "Model",
-        list(MODELS),
-        list(MODELS).index("heart_transplants"),
+        models,
+        models.index("heart_transplants"),
         key="bayes-model",
         bind="query-params",
         format_func=lambda name: MODELS[name].title,
         help="A prior and a likelihood that simulate parameters and data.",
     )
-    names = [name for name in ALGORITHMS if name != "exact" or closed(model)]
-    inference: Any = st.selectbox(
+    inferences: tuple[InferenceName, ...] = get_args(InferenceName)
+    names = [name for name in inferences if name != "exact" or closed(model)]
+    inference = st.selectbox(
         "Inference",
         names,
         key=f"bayes-inference-{model}",
@@ -31,9 +35,9 @@ def choose() -> BayesModel:
         format_func=lambda name: ALGORITHMS[name].label,
         help=f"What makes q, at every x anew. {INFERENCES} It shows each test's level.",
     )
-    more: dict[str, Any] = {}
+    chosen = BayesModel(model=model, inference=inference)
     if inference == "iwvi":
-        more["m"] = st.number_input(
+        weighed = st.number_input(
             "Draws weighed, M",
             2,
             100,
@@ -42,14 +46,16 @@ def choose() -> BayesModel:
             bind="query-params",
             help="In each of the groups that training weighs.",
         )
+        chosen = replace(chosen, m=weighed)
     if model in covariates.NAMES:
-        more["design"] = covariates.choose(model)
+        chosen = replace(chosen, design=covariates.choose(model))
     if model == "glm_binomial":
-        more["data"] = st.selectbox(
+        data = st.selectbox(
             "Years and pairs",
             list(FALCONS),
             key="bayes-data",
             bind="query-params",
             format_func=lambda name: FALCONS[name],
         )
-    return BayesModel(model=model, inference=inference, **more)
+        chosen = replace(chosen, data=data)
+    return chosen

@@ -225,8 +225,7 @@ def _benchmark() -> Benchmark:
     if kind == BayesModel.name:
         return bayes.choose()
     if kind != Gaussian.name:
-        benchmark: Benchmark = forms.form(BENCHMARKS[kind], f"benchmark-{kind}")
-        return benchmark
+        return forms.form(BENCHMARKS[kind], f"benchmark-{kind}")
     name = forms.perturbation()
     dims = st.selectbox(
         "Dimensions of (x, θ)",

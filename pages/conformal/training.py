@@ -1,7 +1,5 @@
 """Training on the workbench: what is missing, how far it is, and how it went."""
 
-from typing import Any
-
 import streamlit as st
 
 from pages.conformal.controls import ConformalChoice
@@ -16,9 +14,8 @@ from validation_core.sweep.conformal_explorer import GridTask, with_training
 
 def _course(state: JobState) -> None:
     """Loss and held-out AUC of the training that reported last."""
-    history: Any = state.live.get("history")
-    if history:
-        charts.show(loss_curve(history, height=240), "course")
+    if state.history:
+        charts.show(loss_curve(state.history, height=240), "course")
 
 
 def train(chosen: ConformalChoice, *, missing_here: bool) -> None:

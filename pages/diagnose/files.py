@@ -3,7 +3,6 @@
 import io
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import streamlit as st
 
@@ -11,6 +10,7 @@ from pages.ui import folder
 from pages.ui.jobs import plain
 from validation_core import export
 from validation_core.tables import AmbiguousOrder, Order, Upload, read, read_files
+from validation_core.tables.reading import File
 from validation_core.tables.source import label
 
 Tables = list[tuple[str, Upload]]
@@ -92,7 +92,7 @@ def below() -> Tables:
     return _read([(path.name, path)], stamp)
 
 
-def _read(sent: Sequence[tuple[str, Any]], stamp: str) -> Tables:
+def _read(sent: Sequence[tuple[str, File]], stamp: str) -> Tables:
     """Reads files once per session; asks for the order of their axes where only a user knows."""
     known: dict[tuple[str, Order | None], tuple[Tables, list[str]]] = st.session_state.setdefault(
         "uploads", {}
@@ -118,7 +118,7 @@ def _read(sent: Sequence[tuple[str, Any]], stamp: str) -> Tables:
     return tables
 
 
-def _whole(sent: Sequence[tuple[str, Any]], order: Order | None) -> tuple[Tables, list[str]]:
+def _whole(sent: Sequence[tuple[str, File]], order: Order | None) -> tuple[Tables, list[str]]:
     """The tables in these files, and why some hold none: one bad file spoils no other."""
     try:
         return _tables(sent, order), []
@@ -140,7 +140,7 @@ def _whole(sent: Sequence[tuple[str, Any]], order: Order | None) -> tuple[Tables
     return (tables, refusals) if tables else ([], [together])
 
 
-def _tables(sent: Sequence[tuple[str, Any]], order: Order | None) -> Tables:
+def _tables(sent: Sequence[tuple[str, File]], order: Order | None) -> Tables:
     """What these files hold; one by itself is refused in words that speak of one."""
     for _, stream in sent:
         if isinstance(stream, io.IOBase):

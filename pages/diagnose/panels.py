@@ -1,7 +1,6 @@
 """The panels of a diagnosis on its page: what each needs worked out, and how it is shown."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import streamlit as st
 
@@ -12,10 +11,10 @@ from pages.ui.services import services
 from validation_core.diagnosis import Diagnosis, Record
 from validation_core.diagnosis.questions import (
     QUESTIONS,
-    Answer,
     Answers,
-    Question,
-    TableStudy,
+    AnyAnswer,
+    AnyQuestion,
+    AnyStudy,
     answered,
     studies,
 )
@@ -26,9 +25,7 @@ from validation_core.report.sections import code
 from validation_core.tables import Upload
 
 
-def wanted(
-    upload: Upload, methods: Sequence[Method], seed: int, *, long: bool
-) -> list[TableStudy[Any]]:
+def wanted(upload: Upload, methods: Sequence[Method], seed: int, *, long: bool) -> list[AnyStudy]:
     """What the panels that take long, or all others, need worked out."""
     chosen = [question for question in QUESTIONS if question.long == long]
     return studies(chosen, upload, methods, seed)
@@ -75,9 +72,9 @@ def show(
 
 
 def _one(
-    one: Question[Any],
+    one: AnyQuestion,
     diagnosis: Diagnosis,
-    answer: Answer[Any] | None,
+    answer: AnyAnswer | None,
     state: JobState | None,
     label: str,
 ) -> None:

@@ -5,9 +5,9 @@ only the browser's own cookie gives, so that nobody sees another one's tables.
 """
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TypedDict, cast
 
 import streamlit as st
 
@@ -20,10 +20,22 @@ _ADDRESS = "table"
 _OPEN = "recent-open"
 
 
+class _RecentTable(TypedDict):
+    """What the list says of a table: the store has its arrays, by the digest."""
+
+    label: str
+    digest: str
+    n: int
+    names: list[str]
+    x_names: list[str]
+    dropped: dict[str, int]
+    notes: list[str]
+
+
 def remember(label: str, upload: Upload) -> None:
     """Put a table on top of this browser's list and into the address of the page."""
     st.query_params[_ADDRESS] = st.session_state[_OPEN] = upload.digest[:12]
-    entry = {
+    entry: _RecentTable = {
         "label": label,
         "digest": upload.digest,
         "n": upload.n,
@@ -45,13 +57,13 @@ def remember(label: str, upload: Upload) -> None:
     )
 
 
-def listed() -> Sequence[Mapping[str, Any]]:
+def listed() -> Sequence[_RecentTable]:
     """This browser's tables that the store still has, the last first."""
     store = services().store
     if not store.has("results", _key()):
         return []
     stored = store.load("results", _key())
-    entries: Any = stored.meta["tables"] if stored else []
+    entries = cast("Sequence[_RecentTable]", stored.meta["tables"] if stored else ())
     return [entry for entry in entries if store.has("tables", entry["digest"])]
 
 
@@ -62,16 +74,16 @@ def addressed() -> tuple[str, Upload] | None:
     """
     digest = st.query_params.get(_ADDRESS) or st.session_state.get(_OPEN, "")
     for entry in listed() if len(digest) >= 12 else []:
-        if str(entry["digest"]).startswith(digest) and (table := again(entry)) is not None:
+        if entry["digest"].startswith(digest) and (table := again(entry)) is not None:
             st.query_params[_ADDRESS] = digest
             return table
     return None
 
 
-def again(entry: Mapping[str, Any]) -> tuple[str, Upload] | None:
+def again(entry: _RecentTable) -> tuple[str, Upload] | None:
     """A listed table as it was read, or None when the store has let it go meanwhile."""
     known: dict[str, Upload] = st.session_state.setdefault("recent", {})
-    digest = str(entry["digest"])
+    digest = entry["digest"]
     if digest not in known:
         known.clear()  # one at a time: they are large
         try:
@@ -85,7 +97,7 @@ def again(entry: Mapping[str, Any]) -> tuple[str, Upload] | None:
             dropped=dict(entry["dropped"]),
             notes=tuple(entry["notes"]),
         )
-    return str(entry["label"]), known[digest]
+    return entry["label"], known[digest]
 
 
 def forget() -> None:

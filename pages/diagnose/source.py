@@ -1,8 +1,6 @@
 """Where the table to diagnose comes from: files, those of before, a sample, a benchmark."""
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import streamlit as st
 
@@ -12,7 +10,7 @@ from pages.ui import folder
 from pages.ui.jobs import plain
 from validation_core import sampling
 from validation_core.benchmarks import Gaussian
-from validation_core.benchmarks.perturbations import PERTURBATIONS
+from validation_core.benchmarks.perturbations import PERTURBATIONS, Perturbation
 from validation_core.rng import stream
 from validation_core.tables import Upload, local, read
 
@@ -82,7 +80,7 @@ def _again() -> Tables:
     return [table]
 
 
-def _open(entry: Mapping[str, Any]) -> None:
+def _open(entry: recent._RecentTable) -> None:
     table = recent.again(entry)
     if table is not None:
         recent.remember(*table)
@@ -131,7 +129,7 @@ def _benchmark() -> tuple[str, Upload]:
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
-def _drawn(kind: Any, gamma: float, n: int) -> Upload:
+def _drawn(kind: Perturbation, gamma: float, n: int) -> Upload:
     rng = stream(0, "diagnose", "benchmark", kind, n)
     draws = sampling.table(Gaussian(perturbation=kind), gamma, n, 100, rng)
     arrays = {"theta": draws.theta, "x": draws.x, "theta_q": draws.q}

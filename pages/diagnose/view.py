@@ -117,15 +117,18 @@ def table(diagnosis: Diagnosis) -> None:
                 "tests stand beside it, adjusted by Holm among themselves; they do not count."
             )
         )
-    reading = [record for record in diagnosis.records if "classifier_auc" in record.effect]
+    reading = [record for record in diagnosis.records if record.effect.classifier_auc is not None]
     if reading:
         learned = reading[0].effect
-        took, names = seconds(learned["training_seconds"]), [record.label for record in reading]
+        took, names = (
+            seconds(learned.training_seconds or 0.0),
+            [record.label for record in reading],
+        )
         st.caption(
             plain(
                 f"{', '.join(names)}: one classifier, trained on half of the rows in {took} and "
                 f"tested on the other half. Its AUC on rows set aside while training was "
-                f"{learned['classifier_auc']:.3f}; 0.5 is a guess."
+                f"{learned.classifier_auc:.3f}; 0.5 is a guess."
             )
         )
     for sentence in _not_run(diagnosis.records):
@@ -171,8 +174,8 @@ def _cell(pvalue: str) -> str:
 
 def _time(record: Record) -> float:
     """Of the test and of a network of its own; the classifier that several share is told below."""
-    own = 0.0 if "classifier_auc" in record.effect else record.effect.get("training_seconds", 0.0)
-    return record.seconds + float(own)
+    shared = record.effect.classifier_auc is not None
+    return record.seconds + (0.0 if shared else record.effect.training_seconds or 0.0)
 
 
 def more_tests() -> tuple[Method, ...]:

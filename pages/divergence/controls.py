@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 import streamlit as st
 
@@ -90,10 +90,12 @@ def choose() -> DivergenceChoice | None:
     if not models or not algorithms:
         return None
     grid = tuple(n for n in sorted({*GRID, *MOST}) if n <= most)
-    size: dict[str, Any] = {"iterations": grid, "datasets": datasets, "seed": seed}
     inferences = tuple(_inference(name, m) for name in algorithms)
-    plan = Plan(models=models, inferences=inferences, **size)
-    return DivergenceChoice(plan, figure(3, models, **size))
+    plan = Plan(
+        models=models, inferences=inferences, iterations=grid, datasets=datasets, seed=seed
+    )
+    third = figure(3, models, iterations=grid, datasets=datasets, seed=seed)
+    return DivergenceChoice(plan, third)
 
 
 def unfinished(plan: Plan) -> str:
@@ -110,7 +112,7 @@ def unfinished(plan: Plan) -> str:
 
 
 def _inference(name: str, m: int) -> Inference:
-    algorithm: Any = ALGORITHMS[name]
+    algorithm = ALGORITHMS[name]
     return replace(algorithm, m=m) if name == "iwvi" else algorithm
 
 
@@ -133,8 +135,7 @@ def _more(algorithms: list[str]) -> tuple[int, int]:
 
 def _model(name: str) -> Model:
     if name in covariates.NAMES:
-        kind: Any = MODELS[name]
-        return kind(design=covariates.choose(name))
+        return replace(MODELS[name](), design=covariates.choose(name))
     if name == GLMBinomial.name:
         with st.expander(GLMBinomial.title):
             return GLMBinomial(data=segmented("Years and pairs", FALCONS, "falcons"))

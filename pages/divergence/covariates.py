@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import replace
+from io import BytesIO
 
 import streamlit as st
 
@@ -13,6 +14,7 @@ from pages.ui.jobs import plain
 from pages.ui.services import services
 from validation_core import models
 from validation_core.bayes import MODELS, designs
+from validation_core.types import Array
 
 NAMES = tuple(designs.SHAPES)
 SOURCES = {"stand-in": "Stand-in", "file": "Upload", "path": "Server", "openml": "OpenML"}
@@ -58,7 +60,7 @@ def _uploaded(name: str) -> str:
     return _read(name, sent.file_id, lambda: designs.read(_opened(sent)))
 
 
-def _opened(sent: Any) -> Any:
+def _opened(sent: BytesIO) -> BytesIO:
     sent.seek(0)
     return sent
 
@@ -81,7 +83,7 @@ def _fetched(name: str) -> str:
     return _read(name, "openml", lambda: designs.openml(name)) if clicked else ""
 
 
-def _read(name: str, stamp: str, read: Callable[[], Any]) -> str:
+def _read(name: str, stamp: str, read: Callable[[], Array]) -> str:
     """Digest of what was read, kept in the store; once for each file of a session."""
     known: dict[tuple[str, str], str] = st.session_state.setdefault("designs", {})
     if (name, stamp) not in known:
@@ -98,9 +100,8 @@ def _addressed(name: str) -> str:
     design = st.query_params.get(f"design-{name}") or st.session_state.get(f"design-{name}", "")
     if not design:
         return ""
-    kind: Any = MODELS[name]
     try:  # the store is asked by what also runs: an address may hold anything
-        models.covariates(services().store, kind(design=str(design)))
+        models.covariates(services().store, replace(MODELS[name](), design=str(design)))
     except ValueError:
         st.warning("The address names covariates that this server does not have.")
         return ""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import streamlit as st
 
@@ -14,6 +14,8 @@ from validation_core.bayes import Hospitals
 from validation_core.bayes.inference import possible
 from validation_core.simulations import InferenceRun, Plan, RunResult
 from validation_core.simulations.terms import mean
+
+_T = TypeVar("_T")
 
 _FIRST = 3000  # iterations
 
@@ -48,7 +50,7 @@ def _choose(plan: Plan) -> InferenceRun:
     return plan.run(model, inference, n)
 
 
-def _one(label: str, values: Sequence[Any], first: Any, key: str, text: Any) -> Any:
+def _one(label: str, values: Sequence[_T], first: _T, key: str, text: Callable[[_T], str]) -> _T:
     """One of several; what is no longer among them gives way to the first."""
     if st.session_state.get(key, first) not in values:
         st.session_state.pop(key)

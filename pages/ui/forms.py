@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
-from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+from collections.abc import Mapping
+from typing import Any, Literal, TypedDict, TypeVar, get_args, get_origin, get_type_hints
 
 import streamlit as st
 
 from validation_core.benchmarks.perturbations import PERTURBATIONS, Perturbation
+from validation_core.keys import Specification
 
 _Name = TypeVar("_Name", bound=str)
+_Kind = TypeVar("_Kind", bound=Specification)
+
+
+class _Common(TypedDict):
+    """What every widget is given."""
+
+    key: str
+    help: str | None
+    bind: Literal["query-params"]
 
 
 def segmented(
@@ -38,7 +48,7 @@ def segmented(
     return chosen or default
 
 
-def form(kind: type[Any], key: str) -> Any:
+def form(kind: type[_Kind], key: str) -> _Kind:
     """One of the kind with the options that its fields' widgets hold.
 
     Raises:
@@ -52,10 +62,10 @@ def form(kind: type[Any], key: str) -> Any:
     return kind(**chosen)
 
 
-def _widget(field: dataclasses.Field[Any], hint: Any, key: str) -> Any:
+def _widget(field: dataclasses.Field[Any], hint: object, key: str) -> object:
     about = field.metadata
     label, words = about.get("label", field.name), about.get("help")
-    common: dict[str, Any] = {"key": key, "help": words, "bind": "query-params"}
+    common: _Common = {"key": key, "help": words, "bind": "query-params"}
     default: Any = field.default
     if "choices" in about:
         return _several(label, about["choices"], default, common)
@@ -64,13 +74,12 @@ def _widget(field: dataclasses.Field[Any], hint: Any, key: str) -> Any:
         return st.selectbox(label, choices, choices.index(default), **common)
     if hint is bool:
         return st.checkbox(label, default, **common)
-    cast: Callable[[Any], Any] = int if hint is int else float
-    ends: Any = (None if about.get(end) is None else cast(about[end]) for end in ("min", "max"))
-    low, high = ends
-    return cast(st.number_input(label, low, high, cast(default), **common))
+    number = int if hint is int else float
+    low, high = (None if about.get(end) is None else number(about[end]) for end in ("min", "max"))
+    return number(st.number_input(label, low, high, number(default), **common))
 
 
-def _several(label: str, choices: tuple[str, ...], default: str, common: dict[str, Any]) -> str:
+def _several(label: str, choices: tuple[str, ...], default: str, common: _Common) -> str:
     """Names joined by +; the default where none is left."""
     names = st.multiselect(label, list(choices), default.split("+"), **common)
     return "+".join(names) or default

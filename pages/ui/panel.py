@@ -1,7 +1,6 @@
 """One question about a posterior on its page: the answer, figures, a table, how to read it."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
 
 import pandas as pd
 import streamlit as st
@@ -130,7 +129,7 @@ def _words(row: Row) -> str:
     return " ".join(str(value) for value in row.values() if isinstance(value, str)).casefold()
 
 
-def _frame(rows: Sequence[Row], safe: Any) -> pd.DataFrame:
+def _frame(rows: Sequence[Row], safe: Callable[[str], str]) -> pd.DataFrame:
     """Rows as they are read; `safe` makes text fit for where it is shown."""
     columns = list(dict.fromkeys(name for row in rows for name in row))
     cells = [[safe(cell(row.get(name))) for name in columns] for row in rows]

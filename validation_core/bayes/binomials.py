@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 import numpy as np
 from scipy.special import expit
 
-from validation_core.bayes.model import PAPER
+from validation_core.bayes.model import PAPER, Model
 from validation_core.bayes.posterior import _log_uniform, _to_interval
-from validation_core.keys import Specification
 from validation_core.types import Array, Joint, Paper
 
 if TYPE_CHECKING:
@@ -70,7 +69,7 @@ SD = 10.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class GLMBinomial(Specification, spec="glm_binomial"):
+class GLMBinomial(Model, spec="glm_binomial"):
     """Three coefficients of a parabola in time, on the scale of log odds."""
 
     name: ClassVar[str] = "glm_binomial"
@@ -173,7 +172,7 @@ UNITS = len(OPERATIONS)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Hospitals(Specification, spec="hospitals"):
+class Hospitals(Model, spec="hospitals"):
     """A spread, a centre, and twelve log odds around it."""
 
     name: ClassVar[str] = "hospitals"

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 from zipfile import BadZipFile
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from validation_core import keys
 from validation_core.rng import stream
@@ -45,7 +46,7 @@ SHAPES: Mapping[str, _DesignShape] = {
 }
 
 
-def checked(name: str, raw: Array) -> Array:
+def checked(name: str, raw: ArrayLike) -> Array:
     """Raw covariates as float64, of the right shape.
 
     Raises:
@@ -223,7 +224,7 @@ def _label(title: str, design: str) -> str:
     return title if design else f"{title}, stand-in covariates"
 
 
-def lend(name: str, raw: Array) -> str:
+def lend(name: str, raw: ArrayLike) -> str:
     """Keep raw covariates (rows, columns) of a model in this process; gives their digest.
 
     Raises:

@@ -16,9 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import digamma, gammaln, log_expit, polygamma
 
-from validation_core.bayes.model import PAPER
+from validation_core.bayes.model import PAPER, Model
 from validation_core.bayes.posterior import _log_uniform
-from validation_core.keys import Specification
 from validation_core.types import Array, Joint, Paper
 
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ OBSERVED = np.array([8.0, 2, 3, 4, 4, 6, 7, 10, 12])
 
 
 @dataclass(frozen=True, kw_only=True)
-class HeartTransplants(Specification, spec="heart_transplants"):
+class HeartTransplants(Model, spec="heart_transplants"):
     """Two parameters, independent in the posterior, which is known exactly."""
 
     name: ClassVar[str] = "heart_transplants"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, get_args
+from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -18,8 +18,53 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
+class _FitProblem(NamedTuple):
+    """What is inferred, and how long: K data sets as one batch."""
+
+    model: Model
+    y: Array  # (K, M)
+    iterations: int
+    rngs: Sequence[np.random.Generator]
+    report: Callable[[float], None] | None
+
+
+class Inference(Specification):
+    """From data to q."""
+
+    @property
+    def name(self) -> str:
+        """What the registry, the figures' colours and the command line call it."""
+        raise NotImplementedError
+
+    @property
+    def label(self) -> str:
+        """Name with its options, as a legend shows it."""
+        raise NotImplementedError
+
+    def fit(
+        self,
+        model: Model,
+        y: Array,
+        iterations: int,
+        rngs: Sequence[np.random.Generator],
+        report: Callable[[float], None] | None = None,
+    ) -> Posterior:
+        """q at each row of y (K, M), K data sets as one batch; each has a generator of its own.
+
+        What is found for a data set does not depend on which others are there, but for rounding.
+        Where inference fails the posterior is not `ok`: it is never mended in silence.
+
+        Raises:
+            ValueError: where this model has no such posterior.
+        """
+        return self._fit(_FitProblem(model, y, iterations, rngs, report))
+
+    def _fit(self, problem: _FitProblem) -> Posterior:
+        raise NotImplementedError
+
+
 @dataclass(frozen=True, kw_only=True)
-class _ExactPosterior(Specification, spec="exact"):
+class _ExactPosterior(Inference, spec="exact"):
     """q = p: what the diagnostic says of an inference that is right."""
 
     @property
@@ -30,25 +75,12 @@ class _ExactPosterior(Specification, spec="exact"):
     def label(self) -> str:
         return "Exact posterior"
 
-    def fit(
-        self,
-        model: Model,
-        y: Array,
-        iterations: int,
-        rngs: Sequence[np.random.Generator],
-        report: Callable[[float], None] | None = None,
-    ) -> Posterior:
-        """The posterior at each row of y (K, M); iterations play no part.
-
-        Raises:
-            ValueError: where the model has none in closed form.
-        """
-        del iterations, rngs, report
-        posterior = model.exact(y)
+    def _fit(self, problem: _FitProblem) -> Posterior:
+        posterior = problem.model.exact(problem.y)
         if posterior is None:
             raise ValueError(
-                f"An exact posterior needs a closed form, which {model.title} has not; take "
-                f"heart_transplants or concrete, or another inference"
+                f"An exact posterior needs a closed form, which {problem.model.title} has not; "
+                f"take heart_transplants or concrete, or another inference"
             )
         return posterior
 
@@ -104,7 +136,7 @@ FLATTEST = 1e-6
 
 
 @dataclass(frozen=True, kw_only=True)
-class Laplace(Specification, spec="laplace"):
+class Laplace(Inference, spec="laplace"):
     """N(z^, -H^-1), or with the mean adjusted by a Newton step."""
 
     adjusted: bool = field(
@@ -129,18 +161,11 @@ class Laplace(Specification, spec="laplace"):
             f", curvature clipped at {FLATTEST:g}" * self.clip
         )
 
-    def fit(
-        self,
-        model: Model,
-        y: Array,
-        iterations: int,
-        rngs: Sequence[np.random.Generator],
-        report: Callable[[float], None] | None = None,
-    ) -> FullGaussian:
-        """q at each row of y (K, M); nothing is random. A Hessian that is not negative definite
-        at z^ is a failure: there is no q, unless it is clipped.
+    def _fit(self, problem: _FitProblem) -> FullGaussian:
+        """Nothing is random. A Hessian that is not negative definite at z^ is a failure: there is
+        no q, unless it is clipped.
         """
-        del rngs
+        model, y, iterations, _, report = problem
         return self.both(model, y, iterations, report)[self]
 
     def both(
@@ -210,7 +235,7 @@ _NUMBERS = 1 << 20  # of noise drawn at a time
 
 
 @dataclass(frozen=True, kw_only=True)
-class Variational(Specification, spec="variational"):
+class Variational(Inference, spec="variational"):
     """Full-rank normal. A step looks at `samples` draws: as many groups of m as they make, or at
     one group of m where m is more.
     """
@@ -256,17 +281,10 @@ class Variational(Specification, spec="variational"):
         """Groups of m draws that a step averages over."""
         return max(1, self.samples // self.m)
 
-    def fit(
-        self,
-        model: Model,
-        y: Array,
-        iterations: int,
-        rngs: Sequence[np.random.Generator],
-        report: Callable[[float], None] | None = None,
-    ) -> FullGaussian:
-        """q at each row of y (K, M), by noise from each one's own generator."""
+    def _fit(self, problem: _FitProblem) -> FullGaussian:
         import torch
 
+        model, y, iterations, rngs, report = problem
         k, d = len(y), model.dims[0]
         data = torch.from_numpy(np.ascontiguousarray(y, dtype=np.float64))[:, None]
         mean = torch.zeros((k, d), dtype=torch.float64)
@@ -335,43 +353,6 @@ class _Noise:
                 noise[:, k] = rng.standard_normal((several, *self._shape))
             self._drawn = torch.from_numpy(noise)
         return self._drawn[place]
-
-
-# ---- Ways to infer a posterior, all data sets at once, by name: frozen values, part of a key ----
-
-
-class Inference(Protocol):
-    """From data to q."""
-
-    version: ClassVar[int]
-
-    @property
-    def name(self) -> str:
-        """What the registry, the figures' colours and the command line call it."""
-        ...
-
-    @property
-    def label(self) -> str:
-        """Name with its options, as a legend shows it."""
-        ...
-
-    def fit(
-        self,
-        model: Model,
-        y: Array,
-        iterations: int,
-        rngs: Sequence[np.random.Generator],
-        report: Callable[[float], None] | None = None,
-    ) -> Posterior:
-        """q at each row of y (K, M), K data sets as one batch; each has a generator of its own.
-
-        What is found for a data set does not depend on which others are there, but for rounding.
-        Where inference fails the posterior is not `ok`: it is never mended in silence.
-
-        Raises:
-            ValueError: where this model has no such posterior.
-        """
-        ...
 
 
 def possible(model: Model, inference: Inference) -> bool:

@@ -7,7 +7,7 @@ S points at each are one array, z (K, S, D) with y (K, 1, M)."""
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -31,49 +31,48 @@ PAPER = Paper(
 """Where the models come from."""
 
 
-class Model(Protocol):
+class Model(Specification):
     """A prior and a likelihood: a frozen value, part of the key of what is inferred with it."""
 
     name: ClassVar[str]
     title: ClassVar[str]
     paper: ClassVar[Paper]
-    version: ClassVar[int]
 
     @property
     def summary(self) -> str:
         """What is known, what is inferred, and what is held fixed, in one sentence."""
-        ...
+        raise NotImplementedError
 
     @property
     def label(self) -> str:
         """Title with its options; says "stand-in" where its covariates are not the real ones."""
-        ...
+        raise NotImplementedError
 
     @property
     def names(self) -> tuple[str, ...]:
         """The D unconstrained coordinates, as a figure's axis shows them."""
-        ...
+        raise NotImplementedError
 
     @property
     def dims(self) -> tuple[int, int]:
         """(D, M): coordinates of z, numbers in y."""
-        ...
+        raise NotImplementedError
 
     def simulate(self, n: int, rng: np.random.Generator) -> Joint:
         """n draws of (z, y), covariates fixed: theta (n, D) holds z, x (n, M) holds y."""
-        ...
+        raise NotImplementedError
 
     def unnormalised_log_joint(self, z: Tensor, y: Tensor) -> Tensor:
         """The part of log p(z, y) that depends on z (..., D): (...)."""
-        ...
+        raise NotImplementedError
 
     def log_normaliser(self, y: Tensor) -> Tensor:
         """The rest of log p(z, y), so that the sum is normalised over z and y (..., M): (...)."""
-        ...
+        raise NotImplementedError
 
     def exact(self, y: Array) -> Posterior | None:
         """p(z | y) at each row of y (K, M), where it has a closed form."""
-        ...
+        raise NotImplementedError
 
 
 def log_joint(model: Model, z: Array, y: Array) -> Array:
@@ -127,11 +126,9 @@ def _as_tensor(array: Array) -> Tensor:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _CovariateRegression(Specification):
+class _CovariateRegression(Model):
     """An intercept and a weight for each covariate that varies."""
 
-    name: ClassVar[str]
-    title: ClassVar[str]
     paper: ClassVar[Paper] = PAPER
 
     design: str = field(default="", metadata=designs.OPTION)

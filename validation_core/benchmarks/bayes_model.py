@@ -280,7 +280,7 @@ class BayesModel(Pairs):
 
 
 def _options(model: str) -> set[str]:
-    return {option.name for option in fields(MODELS[model])}  # type: ignore[arg-type]
+    return {option.name for option in fields(MODELS[model])}
 
 
 _BATCH = 1 << 17  # numbers of one batch: its steps stay near the processor (measured)

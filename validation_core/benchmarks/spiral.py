@@ -17,16 +17,13 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
-from validation_core.benchmarks.diffusion import _Diffusion
+from validation_core.benchmarks.diffusion import STEPS, _Diffusion, _levels
 from validation_core.types import Array, Benchmark, Paper
 
 if TYPE_CHECKING:
     from validation_core.benchmarks.diffusion import _TrainedDiffusion
 
 _LENT: dict[str, _TrainedDiffusion] = {}
-
-STEPS = 20
-"""Reverse steps of the sampler."""
 
 LOW, HIGH = 1.5 * np.pi, 4.5 * np.pi
 """Where x lies."""
@@ -40,20 +37,6 @@ MEAN = np.array([2.0, 2 / (3 * np.pi)])
 """Mean of the bare curve."""
 SD = np.sqrt(4.875 * np.pi**2 + np.array([-0.25, 0.25]) - MEAN**2)
 """Standard deviations of the bare curve's coordinates, 6.62 and 6.95."""
-
-
-def _levels(n: int = STEPS) -> Array:
-    """EDM's noise levels t_0 > ... > t_n: (n + 1,), from 80 to 0.002 and then 0.
-
-    t_i = (80^(1/7) + i / (n - 1) (0.002^(1/7) - 80^(1/7)))^7 (Karras et al. 2022, Equation 5).
-
-    Raises:
-        ValueError: for fewer than two steps.
-    """
-    if n < 2:
-        raise ValueError(f"A sampler has at least two steps; got {n}. Ask for more.")
-    high, low = 80 ** (1 / 7), 0.002 ** (1 / 7)
-    return np.append((high + np.arange(n) / (n - 1) * (low - high)) ** 7, 0.0)
 
 
 def _curve(x: Array) -> Array:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from validation_core import diagnosis, report
 from validation_core.cli.options import (
@@ -18,7 +17,7 @@ from validation_core.cli.options import (
     tell,
 )
 from validation_core.diagnosis import Diagnosis, Record, equals, findings
-from validation_core.diagnosis.questions import QUESTIONS, Answers, Question
+from validation_core.diagnosis.questions import QUESTIONS, Answers, AnyQuestion
 from validation_core.diagnosis.tasks import DiagnoseTask
 from validation_core.engine import Task
 from validation_core.front import diagnose as front
@@ -172,7 +171,7 @@ def _claimed(found: Diagnosis, record: Record) -> Iterator[str]:
             yield f"{family['title']}: p {pvalue}; most of all {claim}."
 
 
-def _read_aloud(found: Diagnosis, answers: Answers, asked: Sequence[Question[Any]]) -> None:
+def _read_aloud(found: Diagnosis, answers: Answers, asked: Sequence[AnyQuestion]) -> None:
     print(report.read_line(found))
     for text in (*found.upload.warnings, *found.upload.notes):
         print(f"  {text}")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 import shlex
 from collections.abc import Sequence
-from typing import Any, cast
 
 from validation_core.cli.options import _written
+from validation_core.keys import Specification
 from validation_core.scores.classifier import PRESETS
 from validation_core.sweep.plan import Sweep
 from validation_core.sweep.presets import Comparison
@@ -48,10 +48,10 @@ def _what(sweep: Sweep) -> list[str]:
     return words + (["--protocol", design.protocol] if design.protocol != "pooled" else [])
 
 
-def _options(made: object) -> list[str]:
+def _options(chosen: Specification) -> list[str]:
     """Fields that are not their defaults."""
-    fields = dataclasses.fields(cast("Any", made))
-    values = {field.name: (getattr(made, field.name), field.default) for field in fields}
+    fields = dataclasses.fields(chosen)
+    values = {field.name: (getattr(chosen, field.name), field.default) for field in fields}
     return [
         f"{name}={_written(value)}" for name, (value, usual) in values.items() if value != usual
     ]

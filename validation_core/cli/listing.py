@@ -8,10 +8,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from validation_core.cli.options import _write, _written
+from validation_core.methods.base import Method
 from validation_core.store import Store, describe
+from validation_core.types import Benchmark
 
 
-def lister(registry: Mapping[str, Any]) -> Callable[[argparse.Namespace], None]:
+def lister(
+    registry: Mapping[str, type[Method] | type[Benchmark]],
+) -> Callable[[argparse.Namespace], None]:
     """The command that prints a registry, with options and papers."""
 
     def run(chosen: argparse.Namespace) -> None:
@@ -21,7 +25,7 @@ def lister(registry: Mapping[str, Any]) -> Callable[[argparse.Namespace], None]:
     return run
 
 
-def _describe(name: str, kind: Any) -> dict[str, Any]:
+def _describe(name: str, kind: type[Method] | type[Benchmark]) -> dict[str, Any]:
     # A benchmark's summary depends on its options: the default's stands for it.
     summary = kind.summary if isinstance(kind.summary, str) else kind().summary
     hints = get_type_hints(kind)
@@ -44,7 +48,7 @@ def _describe(name: str, kind: Any) -> dict[str, Any]:
     }
 
 
-def _choices(kind: Any) -> list[Any] | None:
+def _choices(kind: object) -> list[object] | None:
     """What an option can be, where that is a list."""
     if kind is bool:
         return [False, True]
@@ -66,9 +70,9 @@ def _print_entries(entries: Sequence[Mapping[str, Any]]) -> None:
 
 def store(chosen: argparse.Namespace) -> None:
     """List, prune or verify what is kept on disk."""
-    storage = Store()
+    storage, listed = Store(), []
     if chosen.action == "prune":
-        summary: dict[str, Any] = {
+        summary: dict[str, object] = {
             "freed": storage.prune(),
             "size": storage.size(),
             "limit": storage.limit,
@@ -76,18 +80,18 @@ def store(chosen: argparse.Namespace) -> None:
     elif chosen.action == "verify":
         summary = {"problems": storage.verify()}
     else:
-        entries = [entry._asdict() for entry in storage.entries()]
+        listed = storage.entries()
         summary = {
             "root": str(storage.root),
             "size": storage.size(),
             "limit": storage.limit,
-            "entries": entries,
+            "entries": [entry._asdict() for entry in listed],
         }
     summary["notices"] = storage.notices
 
     def aloud() -> None:
-        for entry in summary.get("entries", ()):
-            print(f"{entry['kind']:<8} {entry['bytes']:>11,}  {describe(entry['spec'])}")
+        for entry in listed:
+            print(f"{entry.kind:<8} {entry.bytes:>11,}  {describe(entry.spec)}")
         for name, value in summary.items():
             if name != "entries":
                 print(f"{name}: {value if value else 'none'}")

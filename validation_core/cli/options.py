@@ -9,15 +9,18 @@ import math
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from validation_core.benchmarks import BENCHMARKS
 from validation_core.engine import Task
 from validation_core.front.choices import entry
+from validation_core.keys import Specification
 from validation_core.methods import METHODS
 from validation_core.methods.base import Method
 from validation_core.store import Store
 from validation_core.types import Benchmark
+
+S = TypeVar("S", bound=Specification)
 
 
 def json_option(parser: argparse.ArgumentParser) -> None:
@@ -116,11 +119,10 @@ def _benchmark(name: str, options: Sequence[str]) -> Benchmark:
     Raises:
         ValueError: for a name or an option that there is not.
     """
-    built: Benchmark = _build(entry(BENCHMARKS, name, "benchmark"), options)
-    return built
+    return _build(entry(BENCHMARKS, name, "benchmark"), options)
 
 
-def _build(kind: Any, options: Sequence[str]) -> Any:
+def _build(kind: type[S], options: Sequence[str]) -> S:
     """A frozen dataclass from `field=value` texts.
 
     Raises:
@@ -129,7 +131,7 @@ def _build(kind: Any, options: Sequence[str]) -> Any:
     return kind(**_values(kind, options))
 
 
-def _values(kind: Any, options: Sequence[str]) -> dict[str, Any]:
+def _values(kind: type[Specification], options: Sequence[str]) -> dict[str, object]:
     """`field=value` texts by field, each read as the type of that field of a dataclass says.
 
     Raises:
@@ -137,7 +139,7 @@ def _values(kind: Any, options: Sequence[str]) -> dict[str, Any]:
     """
     hints = get_type_hints(kind)
     fields = {field.name: field for field in dataclasses.fields(kind)}
-    read: dict[str, Any] = {}
+    read: dict[str, object] = {}
     for option in options:
         name, _, text = option.partition("=")
         if name not in fields:
@@ -149,7 +151,7 @@ def _values(kind: Any, options: Sequence[str]) -> dict[str, Any]:
     return read
 
 
-def _value(name: str, text: str, kind: Any) -> Any:
+def _value(name: str, text: str, kind: object) -> object:
     choices = get_args(kind) if get_origin(kind) is Literal else ()
     if choices and text in map(str, choices):
         return next(choice for choice in choices if str(choice) == text)
@@ -165,12 +167,12 @@ def _value(name: str, text: str, kind: Any) -> Any:
     raise ValueError(f"{name} must be {wanted}; got {text!r}. Write {name}=value.")
 
 
-def _written(value: Any) -> str:
+def _written(value: object) -> str:
     """An option's value as the command line takes it."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _write(value: Any, where: str | None, aloud: Callable[[], None]) -> None:
+def _write(value: object, where: str | None, aloud: Callable[[], None]) -> None:
     """JSON to standard output or a file; without it, or beside a file, words."""
     _put(lambda: json.dumps(value, indent=1, allow_nan=False), where, aloud)
 

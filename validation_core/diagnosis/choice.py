@@ -100,10 +100,10 @@ def _dependent(upload: Upload) -> str | None:
 
 def _unusable(upload: Upload) -> str | None:
     """Why no answer beyond the ranks can be told of this upload; or None."""
-    return _dependent(upload) or unsquarable(upload)
+    return _dependent(upload) or _unsquarable_table(upload)
 
 
-def unsquarable(upload: Upload) -> str | None:
+def _unsquarable_table(upload: Upload) -> str | None:
     """Why nothing that squares this upload's numbers can be told of it; or None."""
     return _unsquarable([extreme for columns in upload.extreme for extreme in columns])
 

@@ -7,16 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Literal
 
 import numpy as np
 
+from validation_core.codec import dump, load
+from validation_core.keys import JSON
 from validation_core.methods.base import Method, kind_of
 from validation_core.types import Array, Outcome
-
-if TYPE_CHECKING:
-    from validation_core.store import Store
-
 
 SMALLEST = 1e-300
 """What a p-value is written as when it is too small for a float: never 0."""
@@ -25,8 +23,57 @@ LISTED = 20
 """Numbers of an observation that a reader of JSON can use."""
 _TIED = 0.01  # share of truths that tie with a draw above which something has collapsed
 
-Effect = float | str | list[float]
-"""What JSON holds of a finding: a number, a word, or the numbers of an observation."""
+Effect = float | str
+"""What a method says of its outcome beyond the p-value: a number, or a word."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Effects:
+    """What was found beyond the p-value, and how; fields that say nothing are left out of JSON."""
+
+    numbers: Mapping[str, bool | int | float] = field(default_factory=dict)
+    """Of the outcome, by the names that its method gives them."""
+    words: Mapping[str, str] = field(default_factory=dict)
+    classifier_auc: float | None = None
+    """Of the classifier that several methods share, on rows set aside while it was trained."""
+    localizer_distance: float | None = None
+    """On rows set aside while the localizer was trained."""
+    training_seconds: float | None = None
+    relabelings: int | None = None
+    least_pvalue: float | None = None
+    """The smallest p-value that there can be from so many."""
+    row: int | None = None
+    """Where a local test found most: the place in the upload, counted from 0."""
+    x_o: tuple[float, ...] | None = None
+    """The observation there; None where it is too long to be read."""
+    rows: tuple[int, ...] | None = None
+    """All places where it looked, if there were several."""
+    share: float | None = None
+    """Of the level: relabelling's, of those families of claims that are there."""
+    scores: tuple[str, ...] | None = None
+    """Learned scores that relabelling read."""
+    whole: bool | None = None
+    """Whether these are all that there will be."""
+    claims: int | None = None
+
+    @classmethod
+    def of(cls, effects: Mapping[str, JSON]) -> Effects:
+        """What `to_json` gave."""
+        known = {name: value for name, value in effects.items() if name in _FACTS}
+        others = {name: value for name, value in effects.items() if name not in _FACTS}
+        words = {name: value for name, value in others.items() if isinstance(value, str)}
+        numbers = {name: value for name, value in others.items() if name not in words}
+        return load(cls, {}, {"numbers": numbers, "words": words, **known})
+
+    def to_json(self) -> dict[str, JSON]:
+        """One object of all that it says."""
+        facts = {name: getattr(self, name) for name in _FACTS}
+        known = {name: fact for name, fact in facts.items() if fact is not None}
+        return dump({**self.numbers, **self.words, **known})[1]
+
+
+_FACTS = tuple(f.name for f in fields(Effects) if f.name not in ("numbers", "words"))
+_NONE = Effects()
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,8 +92,7 @@ class Record:
     draws_p: int = 0
     draws_q: int = 0
     seconds: float = 0.0
-    effect: Mapping[str, Any] = field(default_factory=dict)
-    """What was found beyond the p-value, each an `Effect`."""
+    effect: Effects = field(default_factory=Effects)
     arrays: Mapping[str, Array] = field(default_factory=dict)
 
     @classmethod
@@ -60,7 +106,7 @@ class Record:
         method: Method,
         outcome: Outcome,
         seconds: float,
-        effect: Mapping[str, Effect],
+        effect: Effects = _NONE,
         arrays: Mapping[str, Array] | None = None,
     ) -> Record:
         """A method's outcome on one upload, no leading axes; `arrays` join the outcome's own."""
@@ -75,7 +121,7 @@ class Record:
             draws_p=int(outcome.budget.p),
             draws_q=int(outcome.budget.q),
             seconds=seconds,
-            effect={**outcome.effect, **_numbers(outcome.arrays), **effect},
+            effect=Effects.of({**outcome.effect, **_numbers(outcome.arrays), **effect.to_json()}),
             arrays={**outcome.arrays, **(arrays or {})},
         )
 
@@ -84,53 +130,16 @@ class Record:
         """The method that it is of; `Method` itself for one that is no longer there."""
         return kind_of(self.name)
 
-    def keep(self, store: Store, key: str, *, spec: str, label: str) -> None:
-        """Put it into the store."""
-        meta = {"label": label, "record": self.plain()}
-        store.save("results", key, self.arrays, spec=spec, meta=meta)
-
-    @classmethod
-    def load(cls, store: Store, key: str) -> Record | None:
-        """What was kept under a key, or None."""
-        stored = store.load("results", key)
-        if stored is None:
-            return None
-        record: Any = stored.meta["record"]
-        return cls(**record, arrays=stored.arrays)
-
-    def plain(self) -> dict[str, Any]:
-        """All but the arrays, as JSON holds it."""
-        attributes = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "arrays"}
-        return {**attributes, "effect": dict(self.effect)}
+    def to_json(self) -> dict[str, JSON]:
+        """All but the arrays."""
+        facts = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "arrays"}
+        return {**facts, "effect": self.effect.to_json()}
 
 
 def _numbers(arrays: Mapping[str, Array]) -> dict[str, float]:
     """Arrays of a single number are effects as well; what is not finite says nothing."""
     single = {name: float(a) for name, a in arrays.items() if np.ndim(a) == 0}
     return {name: value for name, value in single.items() if np.isfinite(value)}
-
-
-def _outcome_effects(method: Method, outcome: Outcome) -> dict[str, Effect]:
-    """Names and numbers of one outcome, no leading axes: those of its method, and of its null."""
-    effects = method.effects(outcome)
-    if not method.resamples:
-        return effects
-    least = outcome.effect.get("least_pvalue", 1 / (method.resamples + 1))
-    return {**effects, "relabelings": method.resamples, "least_pvalue": float(least)}
-
-
-def _place_effects(rows: np.ndarray, x: Array, worst: int) -> dict[str, Effect]:
-    """Where a local test found most: its row of the upload, counted from 0, and x there.
-
-    Args:
-        rows: places (P,), among the rows that were read, of all observations it looked at.
-        x: these observations (P, M).
-        worst: which of them.
-    """
-    at: dict[str, Effect] = {"row": int(rows[worst])}
-    if x.shape[1] <= LISTED:
-        at["x_o"] = [float(value) for value in x[worst]]
-    return at if len(rows) == 1 else {**at, "rows": [int(row) for row in rows]}
 
 
 def pvalue_text(p: float | None) -> str:
@@ -165,8 +174,8 @@ def distances(records: Sequence[Record]) -> tuple[str, ...]:
     """How far q is from the truth by CoLT's measure, in a sentence; none where it did not run."""
     return tuple(
         f"CoLT's d~, the largest difference between the truth's mass and q's over balls around "
-        f"the learned centre: {record.statistic:.3f} [{record.effect['low']:.3f}, "
-        f"{record.effect['high']:.3f}]; 0 if q were right."
+        f"the learned centre: {record.statistic:.3f} [{record.effect.numbers['low']:.3f}, "
+        f"{record.effect.numbers['high']:.3f}]; 0 if q were right."
         for record in records
         if record.kind.localizes and record.status == "ran"
     )
@@ -174,10 +183,10 @@ def distances(records: Sequence[Record]) -> tuple[str, ...]:
 
 def _relabeled(record: Record) -> tuple[str, ...]:
     effect = record.effect
-    if "relabelings" not in effect:
+    if effect.relabelings is None:
         return ()
-    least = pvalue_text(effect["least_pvalue"])
-    return (f"p is from {effect['relabelings']:,} relabelings, so that none is below {least}.",)
+    least = pvalue_text(effect.least_pvalue)
+    return (f"p is from {effect.relabelings:,} relabelings, so that none is below {least}.",)
 
 
 def remark(record: Record, *, tests: int = 1, alpha: float = 1.0) -> str | None:
@@ -191,14 +200,14 @@ def remark(record: Record, *, tests: int = 1, alpha: float = 1.0) -> str | None:
     if record.status != "ran":
         return None
     effect = record.effect
-    least = effect.get("least_pvalue", 0.0)
+    least = effect.least_pvalue or 0.0
     if tests * least > alpha:
         return (
             f"{record.label} cannot reject by itself at level {100 * alpha:.3g}%: from "
-            f"{effect['relabelings']:,} relabelings no p is below {pvalue_text(least)}, and the "
+            f"{effect.relabelings:,} relabelings no p is below {pvalue_text(least)}, and the "
             f"correction for {tests} tests multiplies it. Ask for more relabelings or fewer tests."
         )
-    tied = effect.get("tied", 0.0)
+    tied = effect.numbers.get("tied", 0.0)
     if tied <= _TIED:
         return None
     place = record.kind.about

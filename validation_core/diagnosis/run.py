@@ -16,7 +16,7 @@ import numpy as np
 from validation_core import sampling, scores
 from validation_core.diagnosis import learning
 from validation_core.diagnosis.choice import _within, obstacle
-from validation_core.diagnosis.records import Effect, Record, _outcome_effects, _place_effects
+from validation_core.diagnosis.records import LISTED, Effects, Record
 from validation_core.localization import over_x
 from validation_core.methods import DC, TARP, Omnibus, WithinX
 from validation_core.methods.base import Method
@@ -27,7 +27,7 @@ from validation_core.rng import stream
 from validation_core.scores import Recipe
 from validation_core.scores.classifier import TrainedClassifier
 from validation_core.tables import Upload
-from validation_core.types import Array, PosteriorTable, Scores, TwoSamples
+from validation_core.types import Array, Outcome, PosteriorTable, Scores, TwoSamples
 
 _LOOKED = 1000  # draws of q that a local test looks at: bounds what a record holds of its nulls
 
@@ -68,27 +68,54 @@ def run_method(
         train, _ = learning._places(upload, seed)
         outcome = replace(outcome, budget=method.budget(len(train), upload.k))
     effect, arrays = _learnt(method, trained, upload, seed)
-    effect |= _outcome_effects(method, outcome)
+    effect = _with_outcome(effect, method, outcome)
     if read.looked is not None:
-        effect |= _place_effects(read.rows, read.looked.x, int(outcome.arrays["worst"]))
+        effect = _with_place(effect, read.rows, read.looked.x, int(outcome.arrays["worst"]))
         arrays["theta_q"] = read.looked.q
     return Record.ran(method, outcome, time.perf_counter() - start, effect, arrays)
 
 
 def _learnt(
     method: Method, trained: Network | None, upload: Upload, seed: int
-) -> tuple[dict[str, Effect], dict[str, Array]]:
+) -> tuple[Effects, dict[str, Array]]:
     """What the network itself adds to a record: numbers of its training, arrays."""
     if trained is None:
-        return {}, {}
-    took: dict[str, Effect] = {"training_seconds": trained.seconds}
+        return Effects(), {}
+    effect = Effects(training_seconds=trained.seconds)
     if isinstance(trained, TrainedClassifier):
-        return {"classifier_auc": trained.auc, **took}, {}
+        return replace(effect, classifier_auc=trained.auc), {}
     if isinstance(method, CoLT):
-        effect = {"localizer_distance": trained.summary["held"]}
         assert isinstance(upload.data, PosteriorTable)
-        return {**effect, **took}, _centre(trained, upload.data.x[learning._kept(upload, seed)])
-    return took, {}
+        arrays = _centre(trained, upload.data.x[learning._kept(upload, seed)])
+        return replace(effect, localizer_distance=trained.summary["held"]), arrays
+    return effect, {}
+
+
+def _with_outcome(effect: Effects, method: Method, outcome: Outcome) -> Effects:
+    """With names and numbers of one outcome, no leading axes, and what its null can tell."""
+    own = Effects.of(method.effects(outcome))
+    effect = replace(effect, numbers=own.numbers, words=own.words)
+    if not method.resamples:
+        return effect
+    least = float(outcome.effect.get("least_pvalue", 1 / (method.resamples + 1)))
+    return replace(effect, relabelings=method.resamples, least_pvalue=least)
+
+
+def _with_place(effect: Effects, rows: np.ndarray, x: Array, worst: int) -> Effects:
+    """With where a local test found most.
+
+    Args:
+        effect: of everything else.
+        rows: places (P,), among the rows that were read, of all observations it looked at.
+        x: these observations (P, M).
+        worst: which of them.
+    """
+    return replace(
+        effect,
+        row=int(rows[worst]),
+        x_o=tuple(x[worst].tolist()) if x.shape[1] <= LISTED else None,
+        rows=tuple(rows.tolist()) if len(rows) > 1 else None,
+    )
 
 
 def _centre(localizer: Network, x: Array) -> dict[str, Array]:
@@ -239,14 +266,14 @@ def _run_relabelling(
     families = {claim.family for claim in result.claims}
     there = sum(SHARES[family] for family in families)
     later = 0.0 if whole else sum(SHARES[family] for family in ("learned", "learned_over_x"))
-    effect = {
-        "relabelings": result.relabelings,
-        "least_pvalue": 1 / (result.relabelings + 1),
-        "share": there / (there + later),
-        "scores": list(networks),
-        "whole": whole,
-        "claims": len(result.claims),
-    }
+    effect = Effects(
+        relabelings=result.relabelings,
+        least_pvalue=1 / (result.relabelings + 1),
+        share=there / (there + later),
+        scores=tuple(networks),
+        whole=whole,
+        claims=len(result.claims),
+    )
     return Record(
         name=method.name,
         label=method.label,

@@ -8,12 +8,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
+from weakref import WeakValueDictionary
 
-from validation_core import keys, models
+import numpy as np
+
+from validation_core import models
+from validation_core.codec import dump, load
 from validation_core.diagnosis import learning, run
 from validation_core.diagnosis.choice import obstacle
-from validation_core.diagnosis.learning import Uploaded, hold, keep, table
-from validation_core.diagnosis.records import Record
+from validation_core.diagnosis.records import Effects, Record
 from validation_core.diagnosis.run import How
 from validation_core.keys import Specification
 from validation_core.localization import MapTask
@@ -22,11 +25,12 @@ from validation_core.methods.base import Method
 from validation_core.models import Training, TrainTask
 from validation_core.scores import Recipe
 from validation_core.scores.localizer import Localizer
-from validation_core.study import Report
+from validation_core.study import Report, Study
 from validation_core.tables import Upload
+from validation_core.types import PosteriorTable
 
 if TYPE_CHECKING:
-    from validation_core.store import Store
+    from validation_core.store import Store, Stored
 
 __all__ = [
     "DiagnoseTask",
@@ -41,8 +45,78 @@ __all__ = [
 ]
 
 
+_here: WeakValueDictionary[str, Upload] = WeakValueDictionary()  # not read again by this process
+
+
+def hold(upload: Upload) -> None:
+    """Let tasks of this process use an upload for as long as it is alive, without the store."""
+    _here[upload.digest] = upload
+
+
+def keep(store: Store, upload: Upload) -> None:
+    """Put an upload where worker processes find it."""
+    if not store.has("tables", upload.digest):
+        meta = {"label": f"{upload.n} rows", "names": list(upload.names)}
+        store.save("tables", upload.digest, upload.arrays(), spec="upload", meta=meta)
+
+
+def table(store: Store, digest: str) -> Upload:
+    """The upload of a digest.
+
+    Raises:
+        ValueError: when the store has let it go.
+    """
+    if digest in _here:
+        return _here[digest]
+    stored = store.load("tables", digest)
+    if stored is None:
+        raise ValueError(
+            f"A diagnosis needs its table in the store; got none for {digest}. Upload it again."
+        )
+    upload = Upload.of(stored.arrays, order="NKD")
+    hold(upload)
+    return upload
+
+
 @dataclass(frozen=True, kw_only=True)
-class DiagnoseTask(Specification, spec="diagnose"):
+class Uploaded(Specification, spec="uploaded"):
+    """An upload as the source of a network's training rows (see `models.TrainingSource`)."""
+
+    version: ClassVar[int] = 2
+
+    digest: str
+
+    @property
+    def label(self) -> str:
+        """What it is, for a list of trained models."""
+        return f"Uploaded table {self.digest[:8]}"
+
+    def training_set(self, recipe: Recipe, seed: int, store: Store) -> Any:
+        """The rows that no test looks at."""
+        return learning.training_set(table(store, self.digest), recipe, seed)
+
+    def test_table(
+        self, n: int, k: int, rng: np.random.Generator, *, seed: int, store: Store
+    ) -> PosteriorTable:
+        """The rows that no network of this seed learns from, however many were asked for."""
+        del n, k, rng
+        return learning._held_back(table(store, self.digest), seed)
+
+
+class _RecordStudy(Study[Record]):
+    """A study of an upload that gives a method's record."""
+
+    def _older(self, stored: Stored) -> Record:
+        """A record as one mapping, its effect flat, its arrays under their own names."""
+        arrays, tree = dump({"arrays": stored.arrays})
+        record = stored.meta["record"]
+        assert isinstance(record, dict), "a record was kept as an object"
+        effect = dump(Effects.of(record["effect"]))[1]
+        return load(Record, arrays, {**record, "effect": effect, **tree})
+
+
+@dataclass(frozen=True, kw_only=True)
+class DiagnoseTask(_RecordStudy, spec="diagnose"):
     """One method on one upload."""
 
     version: ClassVar[int] = 4
@@ -66,32 +140,21 @@ class DiagnoseTask(Specification, spec="diagnose"):
         return Training(source=source, recipe=self.recipe, seed=self.seed)
 
     @property
-    def needs(self) -> frozenset[str]:
-        """The network's key: the engine lets its training come first."""
-        return frozenset({keys.key(self.training)} if self.training else ())
+    def trainings(self) -> tuple[Training, ...]:
+        return () if self.training is None else (self.training,)
 
-    def done(self, store: Store) -> bool:
-        return store.has("results", self.key)
-
-    def run(self, store: Store, report: Report) -> None:
+    def compute(self, store: Store, report: Report) -> Record:
         """Test, training the network where the store lacks it."""
 
-        def network() -> Any:
-            assert self.training is not None, "a method that reads a network has a recipe for it"
-            return models.trained(store, self.training, report)
+        def network() -> run.Network:
+            (training,) = self.trainings
+            return models.trained(store, training, report)
 
-        upload = table(store, self.digest)
-        record = run.run_method(upload, self.method, self.seed, network=network)
-        record.keep(store, self.key, spec=keys.text(self), label=self.label)
-        report(1.0, {})
-
-    def load(self, store: Store) -> Record | None:
-        """The stored record, or None."""
-        return Record.load(store, self.key)
+        return run.run_method(table(store, self.digest), self.method, self.seed, network=network)
 
 
 @dataclass(frozen=True, kw_only=True)
-class RelabelTask(Specification, spec="relabel"):
+class RelabelTask(_RecordStudy, spec="relabel"):
     """The test on one upload: at once, or with the learned scores."""
 
     digest: str
@@ -114,22 +177,14 @@ class RelabelTask(Specification, spec="relabel"):
             Training(source=source, recipe=recipe, seed=self.seed) for recipe in self.recipes
         )
 
-    @property
-    def needs(self) -> frozenset[str]:
-        """Keys of the networks: the engine lets their training come first."""
-        return frozenset(keys.key(training) for training in self.trainings)
-
-    def done(self, store: Store) -> bool:
-        return store.has("results", self.key)
-
-    def run(self, store: Store, report: Report) -> None:
+    def compute(self, store: Store, report: Report) -> Record:
         """Test, training the networks that the store lacks."""
         upload = table(store, self.digest)
         networks = {
             name: models.trained(store, training, report)
             for name, training in zip(self.names, self.trainings, strict=True)
         }
-        answer = run._run_relabelling(
+        return run._run_relabelling(
             upload,
             self.method,
             self.seed,
@@ -137,12 +192,6 @@ class RelabelTask(Specification, spec="relabel"):
             whole=self.whole,
             report=lambda done: report(done, {}),
         )
-        answer.keep(store, self.key, spec=keys.text(self), label=self.label)
-        report(1.0, {})
-
-    def load(self, store: Store) -> Record | None:
-        """The stored record, or None."""
-        return Record.load(store, self.key)
 
 
 def _relabel_tasks(

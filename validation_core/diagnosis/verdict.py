@@ -13,7 +13,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -21,6 +21,7 @@ from scipy.special import ndtr, ndtri
 from validation_core import __version__, statistics
 from validation_core.diagnosis.claims import Claims
 from validation_core.diagnosis.records import LISTED, SMALLEST, Record, equals, remark
+from validation_core.keys import JSON
 from validation_core.omnibus import OmnibusResult
 from validation_core.rng import stream
 from validation_core.scores.quantities import LOG_Q, QUANTITIES, labels
@@ -112,7 +113,7 @@ class Diagnosis:
             tests = 1 if record.kind.decides else tests - 1
         return remark(record, tests=tests, alpha=self.alpha)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, JSON]:
         """One object, as the command line prints it with a few fields more."""
         dim_theta, dim_x = self.upload.dims
         return {
@@ -140,10 +141,10 @@ class Diagnosis:
             "version": __version__,
         }
 
-    def _method(self, record: Record) -> dict[str, Any]:
+    def _method(self, record: Record) -> dict[str, JSON]:
         adjusted = self.adjusted.get(record.label)
         return {
-            **record.plain(),
+            **record.to_json(),
             "pvalue_adjusted": adjusted,
             "counts": self.counts(record),
             "remark": self.remark(record),
@@ -156,22 +157,23 @@ class Diagnosis:
             return self.claims.pvalue
         return min(self.adjusted.values(), default=None)
 
-    def _where(self, record: Record) -> dict[str, Any]:
+    def _where(self, record: Record) -> dict[str, JSON]:
         """The ball to which q gives the wrong mass, if it gives any: CoLT's."""
-        effect, x, centre = record.effect, record.arrays["x_median"], record.arrays["centre"]
+        numbers = record.effect.numbers
+        x, centre = record.arrays["x_median"], record.arrays["centre"]
         pairs = zip(self.upload.names, centre, strict=True)
         return {
             "method": record.name,
             "label": record.label,
-            **{name: effect[name] for name in ("u_star", "inside", "inside_low", "inside_high")},
+            **{name: numbers[name] for name in ("u_star", "inside", "inside_low", "inside_high")},
             "centre": [{"parameter": name, "value": float(value)} for name, value in pairs],
             "x": [float(value) for value in x] if len(x) <= LISTED else None,
             "distance": record.statistic,
-            "distance_low": effect["low"],
-            "distance_high": effect["high"],
+            "distance_low": numbers["low"],
+            "distance_high": numbers["high"],
         }
 
-    def _sensitivity(self) -> list[dict[str, Any]]:
+    def _sensitivity(self) -> list[dict[str, JSON]]:
         if self.shift is None:
             return []
         size, power, test = self.shift
@@ -220,7 +222,8 @@ def verdict(
 def _claims(ran: Sequence[Record], alpha: float) -> Claims | None:
     for record in ran:
         if record.kind.decides:
-            return Claims(OmnibusResult.read(record.arrays), alpha, float(record.effect["share"]))
+            assert record.effect.share is not None, "relabelling says what share it looked at"
+            return Claims(OmnibusResult.read(record.arrays), alpha, record.effect.share)
     return None
 
 

@@ -14,7 +14,7 @@ from .job import (
 )
 from .pool import WorkerPool
 from .runner import Engine
-from .start import Services, local_pool, on_cluster, start
+from .start import Services, local_pool, start
 
 __all__ = [
     "DaskExecutor",
@@ -31,6 +31,5 @@ __all__ = [
     "WorkerPool",
     "job_key",
     "local_pool",
-    "on_cluster",
     "start",
 ]

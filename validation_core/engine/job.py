@@ -9,14 +9,14 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, NamedTuple, Protocol, TypeVar
+from typing import ClassVar, Literal, NamedTuple, ParamSpec, Protocol, TypedDict, TypeVar, cast
 
 import numpy as np
 
 from validation_core import keys
-from validation_core.keys import Specification
+from validation_core.keys import JSON, Arrays, Specification
 from validation_core.rng import stream
-from validation_core.store import JSON, Arrays, Store
+from validation_core.store import Store, StorePlace
 
 State = Literal["queued", "running", "done", "cancelled", "failed"]
 ACTIVE: tuple[State, ...] = ("queued", "running")
@@ -46,6 +46,11 @@ class JobState:
     def active(self) -> bool:
         """Whether it waits or works."""
         return self.state in ACTIVE
+
+    @property
+    def history(self) -> Mapping[str, Sequence[float]]:
+        """The course of the training that reported last, as `models.trace` tells it."""
+        return cast("Mapping[str, Sequence[float]]", self.live.get("history") or {})
 
 
 class Interrupted(NamedTuple):
@@ -156,6 +161,7 @@ class Job:
 
 
 T = TypeVar("T")
+P = ParamSpec("P")
 Report = Callable[[float, Mapping[str, JSON]], None]
 """Told the fraction done and a small payload that a page may draw while the task runs."""
 
@@ -186,6 +192,23 @@ class Task(Protocol):
     def run(self, store: Store, report: Report) -> None:
         """Compute, and write the result into the store."""
         ...
+
+
+class _Request(TypedDict):
+    """What a worker process reads, a line each: a task and where its store is."""
+
+    task: JSON
+    store: StorePlace
+
+
+class _Reply(TypedDict, total=False):
+    """What it writes, a line each: that it is ready and with what, how far it is, how it ended."""
+
+    ready: str
+    progress: tuple[float, Mapping[str, JSON]]
+    done: bool
+    error: str
+    notices: Sequence[str]
 
 
 class TaskError(RuntimeError):
@@ -221,7 +244,7 @@ class SerialExecutor(Executor):
 
     slots = 1
 
-    def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """A future that has ended already."""
         future: Future[T] = Future()
         future.set_running_or_notify_cancel()
@@ -232,7 +255,7 @@ class SerialExecutor(Executor):
         return future
 
 
-def _as_json(value: Any) -> JSON:
+def _as_json(value: object) -> JSON:
     """JSON for the numbers and arrays of numpy that tasks report, as `json.dumps` asks for it."""
     if hasattr(value, "tolist"):
         numbers: JSON = value.tolist()

@@ -13,14 +13,22 @@ import subprocess
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import CancelledError, Executor, Future
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, TypeVar, cast
 
 from validation_core import keys
-from validation_core.engine.job import Report, Stopped, Task, TaskError, _needs_gpu, perform
+from validation_core.engine.job import (
+    Report,
+    Stopped,
+    Task,
+    TaskError,
+    _needs_gpu,
+    _Reply,
+    perform,
+)
 from validation_core.store import Store
 
 T = TypeVar("T")
@@ -31,7 +39,7 @@ _TRIES = 3  # workers in a row that may end before they are ready
 _RUNS = 2  # of one task: once more after its worker ended unexpectedly
 
 
-class _Pending(Future[Any]):
+class _Pending(Future[None]):
     """A task's future; cancelling it ends the process that runs it."""
 
     def __init__(self, pool: WorkerPool, task: Task, store: Store, report: Report) -> None:
@@ -114,7 +122,7 @@ class WorkerPool(Executor):
         self._closed = False
         self._replace()
 
-    def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
+    def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: object) -> Future[T]:
         """Queue `perform(task, store, report)`, the only function that workers know."""
         if fn is not perform or kwargs or len(args) != 3:
             raise ValueError(
@@ -131,7 +139,7 @@ class WorkerPool(Executor):
                 self._failures = 0
                 self._replace()
         self._assign()
-        return pending
+        return cast("Future[T]", pending)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """End every worker, and whatever it does, at once."""
@@ -178,7 +186,7 @@ class WorkerPool(Executor):
         with self._lock:
             return sum(worker.ready for worker in self._workers)
 
-    def heard(self, worker: _Worker, message: Mapping[str, Any]) -> None:
+    def heard(self, worker: _Worker, message: _Reply) -> None:
         """Act on one line from a worker (called from its thread)."""
         if "ready" in message:
             self._welcome(worker, message["ready"])
@@ -222,7 +230,7 @@ class WorkerPool(Executor):
             self._failures = 0
             self._replace()
 
-    def _ended(self, worker: _Worker, message: Mapping[str, Any]) -> None:
+    def _ended(self, worker: _Worker, message: _Reply) -> None:
         with self._lock:
             pending, worker.task = worker.task, None
         if pending is None:

@@ -13,7 +13,6 @@ import uuid
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor, Future
 from contextlib import suppress
-from typing import Any
 
 import filelock
 
@@ -30,7 +29,8 @@ from validation_core.engine.job import (
     job_key,
     perform,
 )
-from validation_core.store import JSON, Store
+from validation_core.keys import JSON
+from validation_core.store import Store
 
 _PATIENCE = 15 * 60.0  # seconds that a job goes on with nobody watching
 _KEPT = 50  # jobs remembered, ended ones included
@@ -312,8 +312,9 @@ class Engine:
         job = self.find(key)
         return job is not None and job.ended is None
 
-    def _interrupted(self, key: str, spec: str, meta: Mapping[str, Any]) -> Interrupted:
-        label, created = str(meta.get("label", "")), float(meta.get("created", 0.0))
+    def _interrupted(self, key: str, spec: str, meta: Mapping[str, JSON]) -> Interrupted:
+        label, since = str(meta.get("label", "")), meta.get("created")
+        created = float(since) if isinstance(since, int | float) else 0.0
         try:
             tasks = keys.read(spec)
             done = sum(task.done(self.store) for task in tasks)

@@ -39,7 +39,7 @@ def start(store: Store | None = None) -> Services:
     return Services(store, Engine(store, executor(None, store.note)))
 
 
-def on_cluster(address: str, here: Callable[[], Executor] | None, say: Say) -> Executor:
+def _on_cluster(address: str, here: Callable[[], Executor] | None, say: Say) -> Executor:
     """An executor on a Dask cluster, or what runs here instead, which is then said.
 
     Raises:
@@ -82,7 +82,7 @@ def executor(name: str | None, say: Say) -> Executor:
             "An engine is local, serial, dask:ADDRESS or dask:ADDRESS,local; got "
             f"{name!r}. Leave --engine out to use the processors of this machine."
         )
-    return _connected(on_cluster(address, local_pool if fallback else None, say))
+    return _connected(_on_cluster(address, local_pool if fallback else None, say))
 
 
 def _connected(chosen: Executor) -> Executor:
@@ -103,7 +103,7 @@ def _of_environment(say: Say) -> Executor:
     if fallback not in ("", "local"):
         raise ValueError(f"NPTLAB_FALLBACK is local or not set; got {fallback!r}. Unset it.")
     if address:
-        return on_cluster(address, local_pool if fallback else None, say)
+        return _on_cluster(address, local_pool if fallback else None, say)
     if kind == "serial":
         return SerialExecutor()
     if kind != "local":

@@ -26,10 +26,11 @@ from contextlib import suppress
 from typing import Any
 
 from validation_core import keys
-from validation_core.engine.job import _as_json, _readable, perform
-from validation_core.store import JSON, Store
+from validation_core.engine.job import Report, _as_json, _readable, _Reply, _Request, perform
+from validation_core.keys import JSON
+from validation_core.store import Store
 
-Send = Callable[[Mapping[str, JSON]], None]
+Send = Callable[[_Reply], None]
 
 _EVERY = 0.05  # seconds between progress lines
 _NICE = 5  # the server that draws pages goes first
@@ -54,7 +55,7 @@ def _sender() -> Send:
     out = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
 
-    def send(message: Mapping[str, JSON]) -> None:
+    def send(message: _Reply) -> None:
         try:
             out.write(json.dumps(message, default=_as_json) + "\n")
             out.flush()
@@ -86,14 +87,14 @@ def _warm() -> str:
     return "cuda" if torch.cuda.is_available() else "cpu"
 
 
-def _serve(message: Mapping[str, Any], send: Send, stores: dict[str, Store]) -> None:
+def _serve(message: _Request, send: Send, stores: dict[str, Store]) -> None:
     where = json.dumps(message["store"])
     if where not in stores:
         stores[where] = Store.at(message["store"])
     store = stores[where]
     try:
         perform(keys.decode(message["task"]), store, _reporter(send))
-        reply: dict[str, JSON] = {"done": True}
+        reply: _Reply = {"done": True}
     except Exception as error:
         traceback.print_exc()
         reply = {"error": _readable(error)}
@@ -101,7 +102,7 @@ def _serve(message: Mapping[str, Any], send: Send, stores: dict[str, Store]) -> 
     store.notices.clear()
 
 
-def _reporter(send: Send) -> Callable[[float, Mapping[str, JSON]], None]:
+def _reporter(send: Send) -> Report:
     """Sends the first report at once, then twenty a second at most, and the last one."""
     last = 0.0
 
@@ -110,7 +111,7 @@ def _reporter(send: Send) -> Callable[[float, Mapping[str, JSON]], None]:
         now = time.monotonic()
         if now - last >= _EVERY or fraction >= 1:
             last = now
-            send({"progress": [fraction, live]})
+            send({"progress": (fraction, live)})
 
     return report
 

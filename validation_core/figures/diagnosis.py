@@ -42,7 +42,7 @@ def of_look(method: Method, look: TrialDetail, *, alpha: float) -> tuple[Drawn, 
         look.arrays,
         look.effect,
     )
-    record = Record.ran(method, outcome, look.seconds, {}, {"theta_q": look.theta})
+    record = Record.ran(method, outcome, look.seconds, arrays={"theta_q": look.theta})
     return (*pictures(record, alpha=alpha), *learned(method.name, look.learned))
 
 

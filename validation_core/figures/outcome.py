@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -246,7 +246,9 @@ _CHANCE = float(np.log(2))  # the loss of a classifier that knows nothing
 _EPOCH = "epoch %{x}: "
 
 
-def loss_curve(history: Mapping[str, Array], *, height: int = style.HEIGHT) -> Picture:
+def loss_curve(
+    history: Mapping[str, Array] | Mapping[str, Sequence[float]], *, height: int = style.HEIGHT
+) -> Picture:
     """Loss (0.693 is guessing) and held-out AUC (one half is guessing) against epochs.
 
     Args:

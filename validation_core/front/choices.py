@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
-from typing import Any, cast
+from typing import TypeVar
 
 from validation_core.benchmarks import BENCHMARKS
 from validation_core.diagnosis import default_methods, further_methods, with_further
-from validation_core.diagnosis.questions import QUESTIONS, Question, by_name
+from validation_core.diagnosis.questions import QUESTIONS, AnyQuestion, by_name
 from validation_core.methods import METHODS
 from validation_core.methods.base import Method
 from validation_core.types import Benchmark
+
+K = TypeVar("K", bound=str)
+V = TypeVar("V")
 
 ALIASES: Mapping[str, str] = {
     "calibration": "size",
@@ -22,21 +25,22 @@ ALIASES: Mapping[str, str] = {
 """Words of the field for questions that files and addresses call shorter."""
 
 
-def entry(registry: Mapping[Any, Any], name: str, what: str) -> Any:
+def entry(registry: Mapping[K, V], name: str, what: str) -> V:
     """The entry of that name.
 
     Raises:
         ValueError: when there is none.
     """
-    if name not in registry:
-        article = "An" if what[0] in "aeiou" else "A"
-        raise ValueError(
-            f"{article} {what} is one of {', '.join(registry)}; got {name!r}. Choose one."
-        )
-    return registry[name]
+    for own_name, item in registry.items():
+        if own_name == name:
+            return item
+    article = "An" if what[0] in "aeiou" else "A"
+    raise ValueError(
+        f"{article} {what} is one of {', '.join(registry)}; got {name!r}. Choose one."
+    )
 
 
-def _known(kind: Any, options: Mapping[str, Any]) -> None:
+def _known(kind: type[Method] | type[Benchmark], options: Mapping[str, object]) -> None:
     names = [field.name for field in fields(kind)]
     if unknown := [name for name in options if name not in names]:
         raise ValueError(
@@ -45,7 +49,7 @@ def _known(kind: Any, options: Mapping[str, Any]) -> None:
         )
 
 
-def method_of(name: str | Method, options: Mapping[str, Any]) -> Method:
+def _method_of(name: str | Method, options: Mapping[str, object]) -> Method:
     """A method by name with its options; one that is asked for by name begins with options that
     suit a table.
 
@@ -53,29 +57,28 @@ def method_of(name: str | Method, options: Mapping[str, Any]) -> Method:
         ValueError: for a name or an option that there is not.
     """
     if not isinstance(name, str):
-        return replace(cast("Any", name), **options) if options else name
+        return replace(name, **options) if options else name
     kind = entry(METHODS, name, "method")
     _known(kind, options)
     further = further_methods()
-    usual: Any = further[name].method if name in further else kind()
-    return cast("Method", replace(usual, **options))
+    usual = further[name].method if name in further else kind()
+    return replace(usual, **options)
 
 
-def benchmark_of(name: str | Benchmark, options: Mapping[str, Any]) -> Benchmark:
+def _benchmark_of(name: str | Benchmark, options: Mapping[str, object]) -> Benchmark:
     """A benchmark by name with its options.
 
     Raises:
         ValueError: for a name or an option that there is not.
     """
     if not isinstance(name, str):
-        return replace(cast("Any", name), **options) if options else name
+        return replace(name, **options) if options else name
     kind = entry(BENCHMARKS, name, "benchmark")
     _known(kind, options)
-    built: Benchmark = kind(**options)
-    return built
+    return kind(**options)
 
 
-def methods_of(names: str | Sequence[str | Method] | None) -> tuple[Method, ...]:
+def _methods_of(names: str | Sequence[str | Method] | None) -> tuple[Method, ...]:
     """The methods of a diagnosis: those that run unasked, `all`, or these.
 
     Raises:
@@ -87,14 +90,14 @@ def methods_of(names: str | Sequence[str | Method] | None) -> tuple[Method, ...]
         if names == "all":
             return with_further(tuple(further_methods()))
         names = (names,)
-    chosen = tuple(method_of(name, {}) for name in names)
+    chosen = tuple(_method_of(name, {}) for name in names)
     labels = [method.label for method in chosen]
     if len(set(labels)) < len(labels):
         raise ValueError(f"Each method is tested once; got {labels}. Leave out the repeated one.")
     return chosen
 
 
-def questions_of(names: str | Sequence[str]) -> tuple[Question[Any], ...]:
+def questions_of(names: str | Sequence[str]) -> tuple[AnyQuestion, ...]:
     """The questions of a diagnosis in their order: `usual` and `all` of them, `none`, or these.
 
     Raises:
@@ -104,11 +107,11 @@ def questions_of(names: str | Sequence[str]) -> tuple[Question[Any], ...]:
         if names in ("usual", "all"):
             return QUESTIONS
         names = () if names == "none" else (names,)
-    chosen = {question_of(name).name for name in names}
+    chosen = {_question_of(name).name for name in names}
     return tuple(question for question in QUESTIONS if question.name in chosen)
 
 
-def question_of(name: str) -> Question[Any]:
+def _question_of(name: str) -> AnyQuestion:
     """The question of a name.
 
     Raises:

@@ -81,7 +81,7 @@ class ComparisonResult(Result):
 
     def to_json(self) -> str:
         """As the command line prints it."""
-        document: dict[str, Any] = {
+        document: dict[str, object] = {
             "tables": list(self.labels),
             "reference": self.labels[self.reference],
             "sentences": list(self.sentences),
@@ -89,7 +89,7 @@ class ComparisonResult(Result):
         }
         return json.dumps(document, indent=1, allow_nan=False)
 
-    def _measure(self, measure: Measure) -> dict[str, Any]:
+    def _measure(self, measure: Measure) -> dict[str, object]:
         others = range(len(self.labels))
         return {
             "name": measure.name,

@@ -20,14 +20,20 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
 
 from numpy.typing import ArrayLike
 
 from validation_core import report
 from validation_core.diagnosis import Diagnosis, Record, tasks
 from validation_core.diagnosis.claims import Claims
-from validation_core.diagnosis.questions import QUESTIONS, Answer, Answers, Names, Question
+from validation_core.diagnosis.questions import (
+    QUESTIONS,
+    Answer,
+    Answers,
+    AnyAnswer,
+    AnyQuestion,
+    Names,
+)
 from validation_core.diagnosis.questions import answered as answers_to
 from validation_core.diagnosis.questions import studies as studies_of
 from validation_core.diagnosis.tasks import RelabelTask
@@ -36,7 +42,7 @@ from validation_core.engine import Task, WorkerPool
 from validation_core.engine.job import perform
 from validation_core.figures.diagnosis import pictures
 from validation_core.figures.outcome import Drawn
-from validation_core.front.choices import ALIASES, methods_of, question_of, questions_of
+from validation_core.front.choices import ALIASES, _methods_of, _question_of, questions_of
 from validation_core.front.result import Result, Rows
 from validation_core.front.table import Table, table_of
 from validation_core.front.work import Watch, run_in_turn, watching
@@ -55,7 +61,7 @@ _SHARED = 64e6  # bytes of a table that is worth copying to a second process
 class QuestionResult(Result):
     """The answer to one question of a diagnosis: how wrong, where over x, why, ..."""
 
-    answer: Answer[Any]
+    answer: AnyAnswer
     upload: Upload
     diagnosis: Diagnosis | None = None
     """The verdict whose claims it may make; without one it has a level of its own."""
@@ -77,7 +83,7 @@ class QuestionResult(Result):
         return self.answer.describe(self.diagnosis)
 
     @property
-    def numbers(self) -> Any:
+    def numbers(self) -> object:
         """The typed record of all that was worked out: arrays and plain values by field."""
         return self.answer.result
 
@@ -175,7 +181,7 @@ class DiagnosisResult(Result):
             ValueError: for a question that there is not.
             KeyError: for one that was not asked, or that this table cannot answer, with why.
         """
-        wanted = question_of(question)
+        wanted = _question_of(question)
         if wanted.name not in self.answers:
             reason = wanted.obstacle(self.diagnosis.upload)
             raise KeyError(reason or f"{wanted.title}: not asked; ask by questions=[{question!r}]")
@@ -271,7 +277,7 @@ def diagnose(
     Raises:
         ValueError: for a table or names that cannot be used.
     """
-    asked, chosen = questions_of(questions), methods_of(methods)
+    asked, chosen = questions_of(questions), _methods_of(methods)
     known = table_of(table)
     upload = known.upload
     tasks.hold(upload)
@@ -307,7 +313,7 @@ def ask(
     seed: int = 0,
     store: Store | None = None,
     progress: bool | Watch = True,
-    **options: Any,
+    **options: object,
 ) -> QuestionResult:
     """Answer one question alone, without a verdict: it then has a level of its own.
 
@@ -326,11 +332,11 @@ def ask(
     Raises:
         ValueError: for a question that there is not, or that this table cannot answer, with why.
     """
-    wanted, upload, store = question_of(question), table_of(table).upload, store or Store()
+    wanted, upload, store = _question_of(question), table_of(table).upload, store or Store()
     if reason := wanted.obstacle(upload):
         raise ValueError(reason)
     tasks.hold(upload)
-    studies = wanted.studies(upload, methods_of(methods), seed, **options)
+    studies = wanted.studies(upload, _methods_of(methods), seed, **options)
     with watching(progress) as watch:
         run_in_turn(studies, store, watch)
     results = [result for study in studies if (result := study.load(store)) is not None]
@@ -340,13 +346,13 @@ def ask(
 def _queue(
     upload: Upload,
     methods: Sequence[Method],
-    asked: Sequence[Question[Any]],
+    asked: Sequence[AnyQuestion],
     seed: int,
     *,
     everything: bool,
-) -> tuple[list[Any], tuple[str, ...]]:
+) -> tuple[list[Task], tuple[str, ...]]:
     """What to run, and the questions that are left out unless `everything` is asked."""
-    further: list[Any] = studies_of(asked, upload, methods, seed)
+    further: Sequence[Task] = studies_of(asked, upload, methods, seed)
     left_out: tuple[str, ...] = ()
     if not everything:  # what waits for nothing: of a long answer, its first stage
         slow = [question for question in asked if question.long]

@@ -22,10 +22,10 @@ them, and every result says which.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import TypeVar
 
 from validation_core.bayes import MODELS, Model, closed, designs
 from validation_core.bayes.inference import ALGORITHMS, Inference, possible
@@ -40,6 +40,8 @@ from validation_core.simulations import GRID, MS, Plan, Terms, collect, figure, 
 from validation_core.simulations.curves import figure_rows
 from validation_core.simulations.runs import trained
 from validation_core.store import Store
+
+T = TypeVar("T")
 
 __all__ = ["ALGORITHMS", "MODELS", "DivergenceResult", "divergence"]
 
@@ -161,7 +163,7 @@ def divergence(
         for each in _listed(model, MODELS)
     ]
     chosen = [
-        cast("Inference", entry(ALGORITHMS, each, "inference")) if isinstance(each, str) else each
+        entry(ALGORITHMS, each, "inference") if isinstance(each, str) else each
         for each in _listed(inference, ())
     ]
     numbers = (figure,) if isinstance(figure, int) else tuple(figure)
@@ -172,7 +174,7 @@ def divergence(
     return result
 
 
-def _listed(value: Any, usual: Any) -> list[Any]:
+def _listed(value: str | T | Sequence[str | T], usual: Iterable[str]) -> list[str | T]:
     if isinstance(value, str) or not isinstance(value, Sequence):
         return [value]
     return list(value or usual)
@@ -198,7 +200,7 @@ def with_covariates(model: Model, source: Path | str | None, store: Store) -> Mo
             f"the path of the UCI file."
         ) from error
     digest = keep_covariates(store, model.name, raw)
-    return cast("Model", replace(cast("Any", model), design=digest))
+    return replace(model, design=digest)
 
 
 def plans(

@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, cast
 
 from validation_core.figures.outcome import Drawn
 from validation_core.figures.power import Along, curves, power_figure
-from validation_core.front.choices import benchmark_of, entry, method_of
+from validation_core.front.choices import _benchmark_of, _method_of, entry
 from validation_core.front.result import Result, Rows
 from validation_core.front.work import Watch, run_on_engine, watching
 from validation_core.methods.base import Method
@@ -17,7 +16,7 @@ from validation_core.scores.classifier import PRESETS
 from validation_core.store import Store
 from validation_core.sweep import presets
 from validation_core.sweep.plan import Progress, Sweep, collect, missing, rows
-from validation_core.sweep.trials import TrialDesign
+from validation_core.sweep.trials import Protocol, TrialDesign
 from validation_core.types import Benchmark, PowerCell
 
 
@@ -58,7 +57,7 @@ class PowerResult(Result):
     def rows(self) -> Rows:
         """A row for each cell: rate, low and high its 95% Wilson interval."""
         benchmark = self.sweep.benchmark
-        about = {"benchmark": benchmark.name, "set": asdict(cast("Any", benchmark))}
+        about = {"benchmark": benchmark.name, "set": asdict(benchmark)}
         return [{**row, **about} for row in rows(self.counted)]
 
     def to_json(self) -> str:
@@ -88,11 +87,11 @@ def power(
     alpha: float = 0.05,
     seed: int = 0,
     preset: str = "interactive",
-    protocol: str = "pooled",
+    protocol: Protocol = "pooled",
     engine: str | None = None,
     store: Store | None = None,
     progress: bool | Watch = True,
-    **options: Any,
+    **options: object,
 ) -> PowerResult:
     """Count how often tests reject, over many trials at each gamma.
 
@@ -126,10 +125,10 @@ def power(
     if isinstance(benchmark, str) and benchmark in _published():
         wanted = published(benchmark, trials, alpha)
     else:
-        several = [methods] if isinstance(methods, str) or hasattr(methods, "test") else methods
+        several = [methods] if isinstance(methods, str | Method) else methods
         wanted = Sweep(
-            benchmark=benchmark_of(benchmark, options),
-            methods=tuple(method_of(method, {}) for method in cast("Any", several)),
+            benchmark=_benchmark_of(benchmark, options),
+            methods=tuple(_method_of(method, {}) for method in several),
             gammas=tuple(map(float, gamma)),
             betas=tuple(map(float, beta)),
             recipe=entry(PRESETS, preset, "preset"),
@@ -139,7 +138,7 @@ def power(
                 n=n,
                 k=k,
                 alpha=alpha,
-                protocol=cast("Any", protocol),
+                protocol=protocol,
                 seed=seed,
             ),
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,12 +12,14 @@ from numpy.typing import ArrayLike
 from validation_core.benchmarks import BENCHMARKS
 from validation_core.diagnosis import Record, equals, findings, tasks
 from validation_core.diagnosis.choice import obstacle
+from validation_core.diagnosis.records import Effects
 from validation_core.figures.diagnosis import learned, pictures
 from validation_core.figures.outcome import Drawn
-from validation_core.front.choices import benchmark_of, method_of
+from validation_core.front.choices import _benchmark_of, _method_of
 from validation_core.front.result import Result, Rows
 from validation_core.front.table import Table, table_of
 from validation_core.front.work import Watch, run_in_turn, watching
+from validation_core.keys import JSON
 from validation_core.methods.base import Method
 from validation_core.report.numbers import dumps
 from validation_core.store import Store
@@ -55,9 +57,9 @@ class MethodResult(Result):
         return float(1.0 if self.record.pvalue is None else self.record.pvalue)
 
     @property
-    def effect(self) -> Mapping[str, Any]:
+    def effect(self) -> Mapping[str, JSON]:
         """What was found beyond the p-value, as plain values by name."""
-        return self.record.effect
+        return self.record.effect.to_json()
 
     @property
     def arrays(self) -> Mapping[str, Array]:
@@ -94,7 +96,7 @@ class MethodResult(Result):
         ]
 
     def to_json(self) -> str:
-        return dumps({**self.record.plain(), "training": dict(self.training)})
+        return dumps({**self.record.to_json(), "training": dict(self.training)})
 
 
 def run(
@@ -107,7 +109,7 @@ def run(
     seed: int = 0,
     store: Store | None = None,
     progress: bool | Watch = True,
-    **options: Any,
+    **options: object,
 ) -> MethodResult:
     """Run one test, training what it reads; a network or result that the store has is reused.
 
@@ -129,7 +131,7 @@ def run(
         ValueError: for names or options that there are not, and for a test that this table cannot
             serve, with why.
     """
-    chosen, store = method_of(method, options), store or Store()
+    chosen, store = _method_of(method, options), store or Store()
     benchmark = _benchmark(data)
     if benchmark is None:
         return _on_table(chosen, table_of(data), seed, store, progress)  # type: ignore[arg-type]
@@ -142,7 +144,7 @@ def run(
 
 def _benchmark(data: object) -> Benchmark | None:
     if isinstance(data, str):
-        return benchmark_of(data, {}) if data in BENCHMARKS else None
+        return _benchmark_of(data, {}) if data in BENCHMARKS else None
     known = isinstance(data, tuple(BENCHMARKS.values()))
     return cast("Benchmark", data) if known else None
 
@@ -177,7 +179,7 @@ def _on_trial(method: Method, sweep: Sweep, store: Store, progress: bool | Watch
         draws_p=trial.draws_p,
         draws_q=trial.draws_q,
         seconds=trial.seconds,
-        effect={**_single(trial.arrays), **trial.effect},
+        effect=Effects.of({**_single(trial.arrays), **trial.effect}),
         arrays={**trial.arrays, **({"theta_q": trial.theta} if trial.theta.size else {})},
     )
     return MethodResult(method, record, training=trial.learned)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -64,7 +63,7 @@ class Table:
         theta_o: ArrayLike | None = None,
         order: Order | None = None,
     ) -> None:
-        given: dict[str, Any] = {
+        given: dict[str, ArrayLike | None] = {
             "theta": theta,
             "x": x,
             "theta_q": theta_q,
@@ -126,7 +125,7 @@ class Table:
         """What was done with it on the way in, in sentences."""
         return self.upload.notes
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
+    def arrays(self) -> dict[str, NDArray[np.generic]]:
         """Its numbers by their public names: theta (N, D), x (N, M), theta_q (N, K, D), ..."""
         return dict(self.upload.arrays())
 
@@ -140,7 +139,7 @@ class Table:
         if path.suffix != ".npz":
             raise ValueError(f"A table is written as .npz; got {path.name}. Rename it.")
         labels = {"theta_names": self.names, "x_names": self.x_names}
-        named: Any = {name: np.array(label) for name, label in labels.items() if label}
+        named = {name: np.array(label) for name, label in labels.items() if label}
         np.savez_compressed(path, allow_pickle=False, **self.arrays(), **named)
         return path
 
@@ -151,7 +150,7 @@ class Table:
         return f"Table({self.n} rows, {self.k} draws of q at each, {d} parameters, {m} data)"
 
 
-def _arrays(given: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
+def _arrays(given: Mapping[str, ArrayLike | None]) -> dict[str, NDArray[np.generic]]:
     return {name: np.asarray(value) for name, value in given.items() if value is not None}
 
 

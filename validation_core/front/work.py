@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from validation_core.engine import Engine, JobState, Task
 from validation_core.engine.start import executor
+from validation_core.keys import JSON
 from validation_core.store import Store
 
 _ME = "front door"
@@ -140,7 +141,7 @@ def run_in_turn(
         if not known:
             watch.begin(prefix + task.label)
 
-        def heard(fraction: float, live: Mapping[str, Any], done: int = done) -> None:
+        def heard(fraction: float, live: Mapping[str, JSON], done: int = done) -> None:
             seconds = time.perf_counter() - start
             if budget is not None and seconds > budget:
                 raise _OutOfTime

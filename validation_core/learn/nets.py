@@ -9,13 +9,14 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
+
+from validation_core.keys import Arrays
 
 # Networks this small lose from more threads, and by a factor of 100 beside another busy process;
 # one thread also makes results independent of the machine's cores.
@@ -24,7 +25,6 @@ torch.set_num_threads(1)
 _Single = NDArray[np.float32]
 Parameters = dict[str, _Single]
 Tensors = Mapping[str, Tensor]
-_Arrays = Mapping[str, NDArray[Any]]
 
 
 def perceptron(
@@ -93,12 +93,12 @@ def _depth(parameters: Mapping[str, object]) -> int:
     return sum(name.startswith("weight") for name in parameters)
 
 
-def tensors(parameters: _Arrays, device: str) -> dict[str, Tensor]:
+def tensors(parameters: Arrays, device: str) -> dict[str, Tensor]:
     """Arrays as tensors, which share their memory on a processor."""
     return {name: torch.from_numpy(array).to(device) for name, array in parameters.items()}
 
 
-def learnable(parameters: _Arrays, device: str) -> dict[str, Tensor]:
+def learnable(parameters: Arrays, device: str) -> dict[str, Tensor]:
     """Arrays as tensors of their own that collect gradients."""
     copies = tensors({name: array.copy() for name, array in parameters.items()}, device)
     return {name: tensor.requires_grad_() for name, tensor in copies.items()}
@@ -109,7 +109,7 @@ def arrays(parameters: Tensors) -> Parameters:
     return {name: tensor.detach().cpu().numpy().copy() for name, tensor in parameters.items()}
 
 
-def stack(networks: Sequence[_Arrays]) -> Parameters:
+def stack(networks: Sequence[Arrays]) -> Parameters:
     """Networks of one shape with a leading axis."""
     return {name: np.stack([network[name] for network in networks]) for name in networks[0]}
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Mapping
 from types import NoneType
-from typing import Any, ClassVar, Self, get_args, get_origin, get_type_hints
+from typing import ClassVar, Self, get_args, get_origin, get_type_hints
 
 import numpy as np
+from numpy.typing import NDArray
 
-from validation_core.keys import part
-from validation_core.types import Array
-
-Arrays = Mapping[str, Array]
+from validation_core.keys import Arrays, part
 
 GIVEN = {"stored": ""}
 """Metadata of a field that the recipe knows: it is not stored, `read` is handed it."""
@@ -30,14 +28,14 @@ class StoredNetwork:
     hoisted: ClassVar[str] = ""
     """A mapping whose names are stored without the field's own before them."""
 
-    def arrays(self) -> dict[str, Array]:
+    def arrays(self) -> Arrays:
         """Everything to store, by flat names, but seconds and device."""
         fields = _stored(type(self)).items()
         flat = _flat({stored: getattr(self, name) for name, stored in fields}, "")
         return {name.removeprefix(f"{self.hoisted}."): array for name, array in flat}
 
     @classmethod
-    def read(cls, arrays: Arrays, **given: Any) -> Self:
+    def read(cls, arrays: Arrays, **given: object) -> Self:
         """What `arrays` gave, with the fields that are not stored.
 
         Raises:
@@ -52,13 +50,13 @@ class StoredNetwork:
         return cls(**values, **given)
 
 
-def _stored(kind: type[Any]) -> dict[str, str]:
+def _stored(kind: type) -> dict[str, str]:
     """Stored names by field."""
     names = {f.name: f.metadata.get("stored", f.name) for f in dataclasses.fields(kind)}
     return {field: name for field, name in names.items() if name and field not in _BESIDE}
 
 
-def _flat(value: Any, path: str) -> Iterator[tuple[str, Array]]:
+def _flat(value: object, path: str) -> Iterator[tuple[str, NDArray[np.generic]]]:
     if value is None:
         return
     if isinstance(value, np.ndarray):
@@ -70,7 +68,7 @@ def _flat(value: Any, path: str) -> Iterator[tuple[str, Array]]:
             yield from _flat(inner, f"{path}.{name}" if path else name)
 
 
-def _read(hint: Any, arrays: Arrays, name: str) -> Any:
+def _read(hint: object, arrays: Arrays, name: str) -> object:
     if name in arrays:
         return _number(hint, arrays[name])
     own, args = part(arrays, name), get_args(hint)
@@ -86,5 +84,5 @@ def _read(hint: Any, arrays: Arrays, name: str) -> Any:
     return {key: _number(args[1], array) for key, array in own.items()}
 
 
-def _number(hint: Any, array: Array) -> Any:
+def _number(hint: object, array: NDArray[np.generic]) -> object:
     return hint(array.reshape(-1)[0]) if hint in (bool, int, float) else array

@@ -126,8 +126,9 @@ class AutoML(Method):
     def findings(cls, record: Record, x_names: Sequence[str] = ()) -> tuple[str, ...]:
         del x_names
         effect = record.effect
-        took = f" It was learnt in {effect['training_seconds']:.1f} s on rows that no test reads."
-        return (f"The witness is higher under p than under q by {_signed(effect['tau'])}.{took}",)
+        took = f" It was learnt in {effect.training_seconds:.1f} s on rows that no test reads."
+        tau = _signed(effect.numbers["tau"])
+        return (f"The witness is higher under p than under q by {tau}.{took}",)
 
     @classmethod
     def figures(cls, arrays: Mapping[str, Array], names: Sequence[str] = ()) -> list[Drawn]:

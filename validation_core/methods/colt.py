@@ -135,17 +135,17 @@ class CoLT(Method):
     @classmethod
     def findings(cls, record: Record, x_names: Sequence[str] = ()) -> tuple[str, ...]:
         del x_names
-        effect = record.effect
+        effect, numbers = record.effect, record.effect.numbers
         return (
-            f"q puts {effect['u_star']:.0%} of its mass into the ball around the learnt centre; "
-            f"the truth lies inside in {_interval(effect, 'inside')} of the simulations that did "
+            f"q puts {numbers['u_star']:.0%} of its mass into the ball around the learnt centre; "
+            f"the truth lies inside in {_interval(numbers, 'inside')} of the simulations that did "
             "not choose "
             f"it.",
             f"Estimate of the Kolmogorov distance d~ for the learned ball: {record.statistic:.3f} "
-            f"[{effect['low']:.3f}, {effect['high']:.3f}].",
+            f"[{numbers['low']:.3f}, {numbers['high']:.3f}].",
             f"Centre and embedding were learnt on rows that no test reads, in "
-            f"{effect['training_seconds']:.1f} s; on rows held out meanwhile the distance was "
-            f"{effect['localizer_distance']:.3f}. Brackets are 95% intervals.",
+            f"{effect.training_seconds:.1f} s; on rows held out meanwhile the distance was "
+            f"{effect.localizer_distance:.3f}. Brackets are 95% intervals.",
         )
 
     @classmethod
@@ -161,7 +161,9 @@ class CoLT(Method):
         del alpha, names, only
         histogram, cumulated = super().pictures(record)
         assert isinstance(cumulated.picture, Panel)
-        ball = VLine(record.effect["u_star"], color=cls.style.color, dash="dot", label="u*")
+        ball = VLine(
+            record.effect.numbers["u_star"], color=cls.style.color, dash="dot", label="u*"
+        )
         picture = replace(cumulated.picture, marks=[*cumulated.picture.marks, ball])
         words = f"{cumulated.caption} Dotted: the ball's mass u*, chosen by one half of the ranks."
         return histogram, replace(cumulated, picture=picture, caption=words)

@@ -173,7 +173,7 @@ class DC(Method):
     @classmethod
     def findings(cls, record: Record, x_names: Sequence[str] = ()) -> tuple[str, ...]:
         del x_names
-        effect = record.effect
+        effect = record.effect.numbers
         return (
             f"Divergence of q's draws from the truth, as far as this score tells them apart: "
             f"{_interval(effect, 'divergence', '+.3f')} nats, a 95% interval; 0 is guessing, "

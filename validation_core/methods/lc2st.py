@@ -190,10 +190,10 @@ class LC2ST(Method):
     @classmethod
     def findings(cls, record: Record, x_names: Sequence[str] = ()) -> tuple[str, ...]:
         effect = record.effect
-        x = effect.get("x_o", [])
+        x = effect.x_o or ()
         labels = x_names if len(x_names) == len(x) else [f"x_{i + 1}" for i in range(len(x))]
         values = ", ".join(f"{name} = {value:.3g}" for name, value in zip(labels, x, strict=True))
-        points = len(effect.get("rows", [0]))
+        points = len(effect.rows or (0,))
         where = (
             "Looked at one held-out observation, the nearest to the median of x:"
             if points == 1
@@ -202,10 +202,10 @@ class LC2ST(Method):
             "of which is"
         )
         return (
-            f"{where} row {effect['row']}, counted from 0{f' ({values})' if values else ''}. "
+            f"{where} row {effect.row}, counted from 0{f' ({values})' if values else ''}. "
             "There T, the mean squared distance from 1/2 of the learned chance that a draw is "
-            "the truth, is "
-            f"{effect['T']:.3g}. Its classifiers learnt from the rows that are not held out.",
+            f"the truth, is {effect.numbers['T']:.3g}. Its classifiers learnt from the rows that "
+            "are not held out.",
         )
 
     @classmethod

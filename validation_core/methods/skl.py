@@ -148,7 +148,7 @@ class SKL(Method):
     @classmethod
     def findings(cls, record: Record, x_names: Sequence[str] = ()) -> tuple[str, ...]:
         del x_names
-        return nats_in_words(record.effect)
+        return nats_in_words(record.effect.numbers)
 
     @classmethod
     def figures(cls, arrays: Mapping[str, Array], names: Sequence[str] = ()) -> list[Drawn]:

@@ -120,8 +120,8 @@ class TARP(Method):
     @classmethod
     def findings(cls, record: Record, x_names: Sequence[str] = ()) -> tuple[str, ...]:
         del x_names
-        effect = record.effect
-        confidence = effect["reading"]
+        effect = record.effect.numbers
+        confidence = record.effect.words["reading"]
         word = (
             f"q is {confidence}"
             if confidence != "neither"

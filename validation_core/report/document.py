@@ -14,12 +14,11 @@ from datetime import UTC, datetime
 from html import escape
 from itertools import groupby
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 
 from validation_core.diagnosis import Diagnosis
-from validation_core.diagnosis.questions import QUESTIONS, Answers, Question
+from validation_core.diagnosis.questions import QUESTIONS, Answers, AnyQuestion
 from validation_core.figures.outcome import Drawn
 from validation_core.narrow import narrow
 from validation_core.report import drawings, sections
@@ -47,7 +46,7 @@ def html(
     notes: str = "",
     draws: Mapping[str, Array] | None = None,
     path: str = "table.npz",
-    panels: Sequence[Question[Any]] | None = None,
+    panels: Sequence[AnyQuestion] | None = None,
     made: datetime | None = None,
 ) -> str:
     """The whole document, at most `LIMIT` bytes of UTF-8.
@@ -79,7 +78,7 @@ def html(
     return _text(_filled(context, written, draws))
 
 
-def _registered(answers: Answers) -> Sequence[Question[Any]]:
+def _registered(answers: Answers) -> Sequence[AnyQuestion]:
     return QUESTIONS if answers else ()
 
 
@@ -204,8 +203,8 @@ def sheet(
     title: str,
     lead: Sequence[str],
     figures: Sequence[Drawn],
-    tables: Mapping[str, Sequence[Mapping[str, Any]]],
-    numbers: Any,
+    tables: Mapping[str, Sequence[Mapping[str, object]]],
+    numbers: object,
 ) -> str:
     """The whole document.
 

@@ -15,7 +15,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import metadata
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import orjson
@@ -66,7 +66,7 @@ def as_json(found: Diagnosis, answers: Answers) -> str:
     )
 
 
-def dumps(value: Any) -> str:
+def dumps(value: object) -> str:
     """JSON of plain values and of numpy's; a broken letter in a name becomes a question mark."""
     try:
         return orjson.dumps(value, default=_plain, option=_OPTIONS).decode()
@@ -74,7 +74,7 @@ def dumps(value: Any) -> str:
         return orjson.dumps(_whole(value), default=_plain, option=_OPTIONS).decode()
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     if isinstance(value, np.generic | np.ndarray):
         return value.tolist()
     if isinstance(value, Mapping):
@@ -82,7 +82,7 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"JSON holds plain values; got {type(value).__name__}. Convert it.")
 
 
-def _whole(value: Any) -> Any:
+def _whole(value: object) -> object:
     """The same with text that UTF-8 can write."""
     if isinstance(value, str):
         return _text(value)
@@ -119,7 +119,7 @@ _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
 
-def csv_table(rows: Sequence[Mapping[str, Any]]) -> bytes:
+def csv_table(rows: Sequence[Mapping[str, object]]) -> bytes:
     """The rows under the names of all their columns, in UTF-8 with a byte order mark.
 
     Without the mark Excel takes the file for the letters of one country; pandas, polars and
@@ -132,13 +132,15 @@ def csv_table(rows: Sequence[Mapping[str, Any]]) -> bytes:
     return b"\xef\xbb\xbf" + buffer.getvalue().encode()
 
 
-def _lines(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> Iterable[list[Any]]:
+def _lines(
+    columns: Sequence[str], rows: Iterable[Mapping[str, object]]
+) -> Iterable[list[str | int | float]]:
     yield [_safe(name) for name in columns]
     for row in rows:
         yield [_csv_cell(row.get(name)) for name in columns]
 
 
-def _csv_cell(value: Any) -> str | int | float:
+def _csv_cell(value: object) -> str | int | float:
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or (isinstance(value, float) and np.isnan(value)):

@@ -7,14 +7,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from html import escape
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import plotly.graph_objects as go
 
 from validation_core.diagnosis import Diagnosis, Record, findings, further_methods, pvalue_text
 from validation_core.diagnosis.claims import Claims
-from validation_core.diagnosis.questions import Answers, Question
+from validation_core.diagnosis.questions import Answers, AnyQuestion
 from validation_core.figures.diagnosis import pictures
 from validation_core.figures.outcome import Drawn
 from validation_core.methods import METHODS
@@ -39,7 +39,7 @@ def slug(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:60] or "figure"
 
 
-def _table(rows: Sequence[Mapping[str, Any]], most: int) -> str:
+def _table(rows: Sequence[Mapping[str, object]], most: int) -> str:
     """A table of the first rows, and how many there are beside them."""
     if not rows:
         return ""
@@ -63,7 +63,7 @@ def _table(rows: Sequence[Mapping[str, Any]], most: int) -> str:
     )
 
 
-def cell(value: Any) -> str:
+def cell(value: object) -> str:
     """A number to three digits, or a word."""
     if isinstance(value, np.generic):
         value = value.item()
@@ -78,14 +78,14 @@ def cell(value: Any) -> str:
     return f"{value:.3g}".replace("-", "−")
 
 
-def _numeric(value: Any) -> bool:
+def _numeric(value: object) -> bool:
     """Whether it reads as a number: `-0.3`, `< 1e-300`, `1,000`, `12%`, or nothing."""
     if isinstance(value, str):
         return value in ("", "–") or _NUMBER.fullmatch(value) is not None
     return not isinstance(value, bool)
 
 
-def _cell(value: Any, numeric: bool) -> str:
+def _cell(value: object, numeric: bool) -> str:
     """A cell; what is short stays on one line."""
     content = cell(value)
     kind = "number" if numeric else "short" if len(content) <= _SHORT else "long"
@@ -101,7 +101,7 @@ class _Told(NamedTuple):
 
     found: Diagnosis
     answers: Answers
-    panels: Sequence[Question[Any]]
+    panels: Sequence[AnyQuestion]
     path: str
     notes: str
     when: datetime
@@ -214,7 +214,7 @@ def _verdict(told: _Told) -> Iterator[str]:
             yield f'<p class="aside">{escape(weaker)}</p>'
 
 
-def _claims(claims: Claims, found: Diagnosis) -> list[dict[str, Any]]:
+def _claims(claims: Claims, found: Diagnosis) -> list[dict[str, object]]:
     """Each kind of claim with its p in the verdict's family, the smallest first."""
     return [
         {
@@ -228,7 +228,7 @@ def _claims(claims: Claims, found: Diagnosis) -> list[dict[str, Any]]:
     ]
 
 
-def _row(record: Record, found: Diagnosis) -> dict[str, Any]:
+def _row(record: Record, found: Diagnosis) -> dict[str, str]:
     if record.status == "not run":
         return dict.fromkeys(_METHOD_COLUMNS, "–") | {"Test": record.title, "Statistic": "not run"}
     cells = [
@@ -243,7 +243,7 @@ def _row(record: Record, found: Diagnosis) -> dict[str, Any]:
     return dict(zip(_METHOD_COLUMNS, cells, strict=True))
 
 
-def _panel(told: _Told, panel: Question[Any], places: _FigurePlaces) -> Iterator[str]:
+def _panel(told: _Told, panel: AnyQuestion, places: _FigurePlaces) -> Iterator[str]:
     panel_answer = told.answers.get(panel.name)
     if panel_answer is None:
         why = panel.obstacle(told.found.upload)
@@ -274,7 +274,7 @@ def _tests(told: _Told, places: _FigurePlaces) -> Iterator[str]:
         yield _table(ranked, told.rows)
 
 
-def _parameters(found: Diagnosis) -> list[dict[str, Any]]:
+def _parameters(found: Diagnosis) -> list[dict[str, object]]:
     """What SBC says of each parameter, the worst first."""
     return [
         {

@@ -27,6 +27,7 @@ from validation_core.types import (
 )
 
 if TYPE_CHECKING:
+    from validation_core.keys import Arrays
     from validation_core.learn.training import Report
 
 
@@ -128,7 +129,7 @@ class _Trained(Protocol):
         """What training said of it: held-out numbers."""
         ...
 
-    def arrays(self) -> dict[str, Array]:
+    def arrays(self) -> Arrays:
         """Everything to store, by flat names."""
         ...
 
@@ -176,7 +177,7 @@ class Recipe(Specification):
         """One network for each set of data and seed."""
         raise NotImplementedError(f"{type(self).__name__} learns nothing yet")
 
-    def read(self, arrays: Mapping[str, Array], *, seconds: float, device: str) -> _Trained:
+    def read(self, arrays: Arrays, *, seconds: float, device: str) -> _Trained:
         """What `Trained.arrays` gave."""
         raise NotImplementedError(f"{type(self).__name__} reads nothing back yet")
 

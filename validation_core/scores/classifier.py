@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core import sampling
+from validation_core.keys import Arrays
 from validation_core.learn.standardizer import Standardizer, robust
-from validation_core.learn.stored import Arrays, StoredNetwork
+from validation_core.learn.stored import StoredNetwork
 from validation_core.narrow import narrowed
 from validation_core.rng import stream
 from validation_core.sampling import TrainingSet

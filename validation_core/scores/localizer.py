@@ -13,7 +13,7 @@ from validation_core.scores import Recipe
 from validation_core.types import Benchmark, PosteriorTable
 
 if TYPE_CHECKING:
-    from validation_core.learn.stored import Arrays
+    from validation_core.keys import Arrays
     from validation_core.learn.training import Report
     from validation_core.scores.localizer_training import TrainedLocalizer
 

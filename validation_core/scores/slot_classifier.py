@@ -16,7 +16,7 @@ from validation_core.statistics.slots import Kind
 from validation_core.types import Array, Benchmark, PosteriorTable
 
 if TYPE_CHECKING:
-    from validation_core.learn.stored import Arrays
+    from validation_core.keys import Arrays
     from validation_core.learn.training import Report
     from validation_core.scores.slot_classifier_training import _TrainedSlotClassifier
 

@@ -16,7 +16,7 @@ from validation_core.statistics import slots
 from validation_core.types import Benchmark, PosteriorTable
 
 if TYPE_CHECKING:
-    from validation_core.learn.stored import Arrays
+    from validation_core.keys import Arrays
     from validation_core.learn.training import Report
     from validation_core.scores.slots_training import TrainedSlots
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -136,9 +136,9 @@ def _grow(
     counted = np.where(truth, _TRUTH, 1.0)
     heavy = (n - truth.sum()) / max(1, truth.sum())  # a truth's weight beside a draw's
     level = _Level(np.arange(n), np.array([n]), counted.sum(keepdims=True))
-    feature: list[NDArray[Any]] = []
-    cut: list[NDArray[Any]] = []
-    child: list[NDArray[Any]] = []
+    feature: list[NDArray[np.int64]] = []
+    cut: list[Float] = []
+    child: list[NDArray[np.int64]] = []
     total: list[Float] = []
     first = 0
     for _ in range(_DEPTH + 1):

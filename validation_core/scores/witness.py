@@ -15,7 +15,7 @@ from validation_core.scores import Recipe
 from validation_core.types import Array, Benchmark, Joint, PosteriorTable, TwoSamples
 
 if TYPE_CHECKING:
-    from validation_core.learn.stored import Arrays
+    from validation_core.keys import Arrays
     from validation_core.learn.training import Report
     from validation_core.scores.witness_search import _TrainedSearch
     from validation_core.scores.witness_training import _TrainedEnsemble
@@ -120,6 +120,7 @@ class Witness(Recipe, spec="witness"):
 
 
 Float = NDArray[np.float64]
+_MemberArrays = Mapping[str, NDArray[Any]]  # floats, and the columns of a tree
 
 FOLDS = 5
 """Parts in which the inner cross-validation cuts the training rows."""
@@ -175,7 +176,7 @@ class _MemberFit(NamedTuple):
     """(n,) predictions of each row by the model of the other folds."""
     r2: float
     """Share of the labels' variance that they explain, at their best scale."""
-    arrays: Mapping[str, NDArray[Any]]
+    arrays: _MemberArrays
     """The model of all rows."""
 
 

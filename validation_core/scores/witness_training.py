@@ -6,7 +6,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 import torch
@@ -14,12 +14,14 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist, pdist
 
+from validation_core.keys import Arrays
 from validation_core.learn import nets, training
 from validation_core.learn.optim import Adam
-from validation_core.learn.stored import Arrays, StoredNetwork
+from validation_core.learn.stored import StoredNetwork
 from validation_core.rng import stream
 from validation_core.scores.witness import (
     FOLDS,
+    _MemberArrays,
     _MemberFit,
     _regressed,
     _scaled,
@@ -88,17 +90,17 @@ def _kernel(problem: _WitnessRegression, rng: np.random.Generator) -> _MemberFit
     return best
 
 
-def _predict_linear(arrays: Mapping[str, Array], z: Float) -> Float:
+def _predict_linear(arrays: _MemberArrays, z: Float) -> Float:
     """Predictions (n,) of the linear ridge at rows z (n, d)."""
     return z @ arrays["coefficients"] - arrays["offset"]
 
 
-def _predict_quadratic(arrays: Mapping[str, Array], z: Float) -> Float:
+def _predict_quadratic(arrays: _MemberArrays, z: Float) -> Float:
     """Predictions (n,) of the quadratic ridge at rows z (n, d)."""
     return _products(z, arrays["directions"]) @ arrays["coefficients"] - arrays["offset"]
 
 
-def _predict_kernel(arrays: Mapping[str, Array], z: Float) -> Float:
+def _predict_kernel(arrays: _MemberArrays, z: Float) -> Float:
     """Predictions (n,) of the kernel ridge at rows z (n, d)."""
     at_marks = _gaussian(z, arrays["marks"], arrays["gamma"])
     return at_marks @ arrays["coefficients"] - arrays["offset"]
@@ -116,10 +118,7 @@ def _gaussian(z: Float, marks: Array, gamma: Array) -> Float:
 
 
 def _fit(
-    problem: _WitnessRegression,
-    features: Float,
-    arrays: Mapping[str, Array],
-    back: Float | None = None,
+    problem: _WitnessRegression, features: Float, arrays: _MemberArrays, back: Float | None = None
 ) -> _MemberFit:
     """Ridge with the penalty that predicts held-out folds best.
 
@@ -200,7 +199,7 @@ def _neighbours(problem: _WitnessRegression, rng: np.random.Generator) -> _Membe
     return _MemberFit(predictions[best], scores[best], arrays)
 
 
-def _predict_neighbours(arrays: Mapping[str, Array], z: Float) -> Float:
+def _predict_neighbours(arrays: _MemberArrays, z: Float) -> Float:
     """Predictions (n,) at rows z (n, d)."""
     k = int(arrays["k"][0])
     near = np.asarray(cKDTree(arrays["rows"]).query(z, k)[1])
@@ -259,7 +258,7 @@ def _boosted(problem: _WitnessRegression, rng: np.random.Generator) -> _MemberFi
     )
 
 
-def _predict_trees(arrays: Mapping[str, Array], z: Float) -> Float:
+def _predict_trees(arrays: _MemberArrays, z: Float) -> Float:
     """Predictions (n,) at rows z (n, d)."""
     out = np.zeros(len(z))
     columns = np.ascontiguousarray(z.T)
@@ -382,7 +381,7 @@ def _network(problem: _WitnessRegression, rng: np.random.Generator) -> _MemberFi
     return _MemberFit(best_predictions, best, nets.unstack(nets.arrays(best_tensors))[0])
 
 
-def _predict_network(arrays: Mapping[str, Array], z: Float) -> Float:
+def _predict_network(arrays: _MemberArrays, z: Float) -> Float:
     """Predictions (n,) at rows z (n, d)."""
     device = nets.pick_device()
     tensors = nets.tensors(nets.stack([arrays]), device)
@@ -427,7 +426,7 @@ class _Member(NamedTuple):
     """How one member is fitted, and what it predicts from its stored arrays."""
 
     fit: Callable[[_WitnessRegression, np.random.Generator], _MemberFit]
-    predict: Callable[[Mapping[str, Array], Float], Float]
+    predict: Callable[[_MemberArrays, Float], Float]
 
 
 MEMBERS: Mapping[str, _Member] = {
@@ -447,7 +446,7 @@ class _TrainedEnsemble(StoredNetwork):
 
     hoisted: ClassVar[str] = "members"
 
-    members: Mapping[str, Mapping[str, Array]]
+    members: Mapping[str, _MemberArrays]
     """Arrays of those that have a weight."""
     spreads: Mapping[str, float]
     """Standard deviation of their held-out predictions: weights are of members of spread 1."""
@@ -471,7 +470,7 @@ class _TrainedEnsemble(StoredNetwork):
         return _WeightedMembers(self)
 
     @classmethod
-    def read(cls, arrays: Arrays, **given: Any) -> _TrainedEnsemble:
+    def read(cls, arrays: Arrays, **given: object) -> _TrainedEnsemble:
         """What `arrays` gave, in the order of fitting: sums of floats depend on theirs."""
         trained = super().read(arrays, **given)
         members = {name: trained.members[name] for name in MEMBERS if name in trained.members}

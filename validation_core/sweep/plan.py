@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequenc
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -482,7 +482,7 @@ def _added(parts: Sequence[_Part], store: Store, known: Memory) -> _Tally | None
     return _together(tallies) if tallies else None
 
 
-def rows(progress: Progress) -> list[dict[str, Any]]:
+def rows(progress: Progress) -> list[dict[str, object]]:
     """Cells as plain values, one row each: what tables, CSV, parquet and JSON hold."""
     records = []
     for cell in progress.cells:

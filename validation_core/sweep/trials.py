@@ -134,9 +134,9 @@ def _together(parts: Sequence[_Tally]) -> _Tally:
     )
 
 
-def _options(method: Method) -> dict[str, Any]:
+def _options(method: Method) -> dict[str, float | int | str | bool]:
     """A method's field values."""
-    return asdict(cast("Any", method)) if is_dataclass(method) else {}
+    return asdict(method) if is_dataclass(method) else {}
 
 
 def _protocol_of(method: Method, design: TrialDesign) -> Protocol:

@@ -9,10 +9,9 @@ their counts below a test score are drawn as binomials from it, which is exact.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from validation_core import sampling
@@ -90,13 +89,13 @@ def sample_pvalues(blocks: TwoSamples, m: int, seed: int) -> Rates:
     return Rates(c2st[..., 0], per_class[..., 0], multiple[..., 0], uniform[..., 0])
 
 
-def accuracy_trials(n: int, trials: int, seed: int) -> tuple[NDArray[Any], NDArray[Any]]:
+def accuracy_trials(n: int, trials: int, seed: int) -> tuple[Array, Array]:
     """Rejections of C2ST among the trials (offsets, angles), nominal and per class."""
     nominal, per_class = _accuracy_pvalues(_drawn(n, trials, seed), trials)
     return (nominal <= LEVEL).sum(-1), (per_class <= LEVEL).sum(-1)
 
 
-def rank_trials(n: int, m: int, trials: int, seed: int) -> tuple[NDArray[Any], NDArray[Any]]:
+def rank_trials(n: int, m: int, trials: int, seed: int) -> tuple[Array, Array]:
     """Rejections of Multiple and of Uniform(m) among the trials (angles,)."""
     multiple, uniform = _rank_pvalues(_drawn(n, trials, seed), m, trials, seed)
     return (multiple <= LEVEL).sum(-1), (uniform <= LEVEL).sum(-1)

@@ -12,7 +12,7 @@ import math
 import struct
 import zipfile
 from collections.abc import Mapping
-from typing import Any, BinaryIO, NamedTuple
+from typing import IO, Any, BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.lib import format as npy
@@ -92,7 +92,7 @@ def _checked_length(begun: _NpyStart, length: int, name: str) -> _NpyStart:
     return begun
 
 
-def _fill_from(member: Any, begun: _NpyStart) -> NDArray[Any]:
+def _fill_from(member: IO[bytes], begun: _NpyStart) -> NDArray[np.generic]:
     """The numbers that follow a header, read into one array in pieces.
 
     Raises:
@@ -107,13 +107,13 @@ def _fill_from(member: Any, begun: _NpyStart) -> NDArray[Any]:
     return _worked(turned)
 
 
-def _read_into(stream: Any, array: NDArray[Any]) -> NDArray[Any]:
+def _read_into(stream: Any, array: NDArray[np.generic]) -> NDArray[np.generic]:
     """The array, filled with the next bytes of a stream without a second copy of them.
 
     Raises:
         EOFError: when they end too early.
     """
-    into: Any = array.reshape(-1).view(np.uint8) if array.nbytes else array[:0]
+    into = array.reshape(-1).view(np.uint8) if array.nbytes else np.empty(0, np.uint8)
     done = 0
     while done < array.nbytes:
         got = stream.readinto(into[done : done + _CHUNK].data)
@@ -142,7 +142,7 @@ class _Npy:
     def headers(self) -> Mapping[str, _Header]:
         return {self._name: self._begun.header}
 
-    def load(self, name: str) -> NDArray[Any]:
+    def load(self, name: str) -> NDArray[np.generic]:
         self._stream.seek(0)
         try:
             return _fill_from(self._stream, self._begun)
@@ -200,7 +200,7 @@ class _Npz:
             first = b""
         return _npy_start(first, info.filename)
 
-    def load(self, name: str) -> NDArray[Any]:
+    def load(self, name: str) -> NDArray[np.generic]:
         info, begun = self._begun[name]
         try:
             with self._zip.open(info) as member:

@@ -58,7 +58,7 @@ def _main() -> None:
             del numbers
 
 
-def _open(request: Mapping[str, Any], held: ExitStack) -> tuple[_Source, dict[str, Any]]:
+def _open(request: Mapping[str, Any], held: ExitStack) -> tuple[_Source, dict[str, object]]:
     stream = held.enter_context(Path(request["open"]).open("rb"))  # noqa: SIM115 (it is held)
     reader = _open_source(stream, request["stem"], request["limit"])
     held.callback(reader.close)
@@ -67,7 +67,9 @@ def _open(request: Mapping[str, Any], held: ExitStack) -> tuple[_Source, dict[st
     return reader, {"headers": headers, "order": reader.order, "notes": reader.notes}
 
 
-def _send(out: Any, answer: Mapping[str, Any], numbers: NDArray[Any] | None) -> None:
+def _send(
+    out: BinaryIO, answer: Mapping[str, object], numbers: NDArray[np.generic] | None
+) -> None:
     out.write(json.dumps(answer).encode() + b"\n")
     if numbers is not None and numbers.nbytes:
         out.write(numbers.reshape(-1).view(np.uint8).data)

@@ -11,13 +11,17 @@ import csv
 import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, BinaryIO, NamedTuple, Protocol
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.tables import source
 from validation_core.tables.source import BROKEN, Order, _Header, _size, _worked
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyarrow import parquet
 
 COLUMNS = 200_000
 """Columns that one file may have."""
@@ -27,7 +31,7 @@ class _Column(NamedTuple):
     """A column as the file declares it; `dtype` is None where it holds no plain numbers."""
 
     name: str
-    dtype: np.dtype[Any] | None
+    dtype: np.dtype[np.generic] | None
 
 
 class _Columns(Protocol):
@@ -43,7 +47,7 @@ class _Columns(Protocol):
         """How many rows it has, or declares to have."""
         ...
 
-    def batches(self, wanted: Sequence[str]) -> Iterator[Sequence[NDArray[Any]]]:
+    def batches(self, wanted: Sequence[str]) -> Iterator[Sequence[NDArray[np.generic]]]:
         """Some columns in pieces, from the first row to the last: numbers (n,), or text.
 
         Raises:
@@ -118,7 +122,7 @@ class _Csv:
 
     def batches(
         self, wanted: Sequence[str], *, text: bool = False
-    ) -> Iterator[Sequence[NDArray[Any]]]:
+    ) -> Iterator[Sequence[NDArray[np.generic]]]:
         import pyarrow as pa
         from pyarrow import csv as arrow
 
@@ -150,7 +154,7 @@ class _Csv:
             ) from None
 
 
-def _csv_column(column: Any) -> NDArray[Any]:
+def _csv_column(column: pa.Array) -> NDArray[np.generic]:
     array = column.to_numpy(zero_copy_only=False)
     return array if array.dtype.kind == "f" else np.asarray(array, dtype=object)
 
@@ -239,7 +243,7 @@ class _Parquet:
         if any(min(pair) < 0 or pair[1] > length for pair in sizes) or self.rows < 0:
             raise ValueError(_WHOLE)
 
-    def batches(self, wanted: Sequence[str]) -> Iterator[Sequence[NDArray[Any]]]:
+    def batches(self, wanted: Sequence[str]) -> Iterator[Sequence[NDArray[np.generic]]]:
         try:
             pieces = self._file.iter_batches(_BATCH, columns=list(wanted), use_threads=False)
             for batch in pieces:
@@ -248,14 +252,14 @@ class _Parquet:
             raise ValueError(_WHOLE) from None
 
 
-def _chunks(metadata: Any) -> Iterator[Any]:
+def _chunks(metadata: parquet.FileMetaData) -> Iterator[parquet.ColumnChunkMetaData]:
     for group in range(metadata.num_row_groups):
         described = metadata.row_group(group)
         for column in range(described.num_columns):
             yield described.column(column)
 
 
-def _parquet_column(field: Any) -> _Column:
+def _parquet_column(field: pa.Field) -> _Column:
     from pyarrow import types
 
     kind = field.type
@@ -267,13 +271,13 @@ def _parquet_column(field: Any) -> _Column:
     return _Column(field.name, dtype if dtype.kind == "f" else source._working(dtype))
 
 
-def _parquet_numbers(column: Any) -> NDArray[Any]:
+def _parquet_numbers(column: pa.Array) -> NDArray[np.generic]:
     import pyarrow as pa
 
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.uint8())
     if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
-        numbers: NDArray[Any] = column.to_numpy(zero_copy_only=False)
+        numbers: NDArray[np.generic] = column.to_numpy(zero_copy_only=False)
         return numbers
     return np.asarray(column.cast(pa.string()).to_numpy(zero_copy_only=False), dtype=object)
 
@@ -291,7 +295,7 @@ class _Places(NamedTuple):
     """Place of a row among the draws of its simulation; -1 for the truth."""
 
 
-def _same_x(batch: Sequence[NDArray[Any]], sim: NDArray[np.intp]) -> None:
+def _same_x(batch: Sequence[NDArray[np.generic]], sim: NDArray[np.intp]) -> None:
     """Refuse neighbouring rows of one simulation that tell different data."""
     same = sim[1:] == sim[:-1]
     for column in batch:
@@ -411,7 +415,7 @@ class _ColumnTable:
             headers[labels] = _label_header(chosen)
         return headers
 
-    def load(self, name: str) -> NDArray[Any]:
+    def load(self, name: str) -> NDArray[np.generic]:
         header = self.headers()[name]
         if name.endswith("_names"):
             return self._labels(name)
@@ -423,7 +427,9 @@ class _ColumnTable:
         self._fill(array, self._numeric(()))
         return _worked(array)
 
-    def _pieces(self, chosen: Sequence[str]) -> Iterator[tuple[slice, Sequence[NDArray[Any]]]]:
+    def _pieces(
+        self, chosen: Sequence[str]
+    ) -> Iterator[tuple[slice, Sequence[NDArray[np.generic]]]]:
         """Columns in pieces with their rows, which are as many as the file declares."""
         done = 0
         for batch in self._file.batches(chosen):
@@ -437,7 +443,7 @@ class _ColumnTable:
                 f"{self._file.rows:,}. The file is truncated or damaged: save it again."
             )
 
-    def _fill(self, array: NDArray[Any], chosen: Sequence[str]) -> None:
+    def _fill(self, array: NDArray[np.generic], chosen: Sequence[str]) -> None:
         for rows, batch in self._pieces(chosen):
             for j, column in enumerate(batch):
                 array[rows, j] = column
@@ -454,11 +460,11 @@ class _ColumnTable:
         self.notes = (f"{source._listed(others)}: left unread, no numbers.",) * bool(others)
         return chosen
 
-    def _common(self, chosen: Sequence[str]) -> np.dtype[Any]:
+    def _common(self, chosen: Sequence[str]) -> np.dtype[np.generic]:
         kinds = {self._by_name[name] for name in chosen}
         return np.result_type(*(kind for kind in kinds if kind is not None))
 
-    def _labels(self, name: str) -> NDArray[Any]:
+    def _labels(self, name: str) -> NDArray[np.generic]:
         if self._kind == "long":
             stem = name.removesuffix("_names")
             return np.array([_short(column, stem) for column in self._of(stem)])
@@ -514,7 +520,7 @@ class _ColumnTable:
             self._long = _places(whole[:, 0], whole[:, 1])
         return self._long
 
-    def _load_long(self, name: str, header: _Header) -> NDArray[Any]:
+    def _load_long(self, name: str, header: _Header) -> NDArray[np.generic]:
         at = self._places()
         array = np.empty(header.shape, header.dtype)
         of_draws = name == "theta_q" or name.endswith("_draws")
@@ -563,7 +569,7 @@ class _ColumnTable:
             "theta_names": _label_header(chosen),
         }
 
-    def _load_sample(self, name: str, header: _Header) -> NDArray[Any]:
+    def _load_sample(self, name: str, header: _Header) -> NDArray[np.generic]:
         wanted = self._sides() == (name == "p")
         array = np.empty(header.shape, header.dtype)
         filled = 0

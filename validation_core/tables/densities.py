@@ -7,13 +7,13 @@ and a warning says why. The second part asks whether log q can be normalised at 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import digamma, gammaln
 
-from validation_core.tables.source import Order
+from validation_core.tables.source import Order, _is_real
 from validation_core.types import Array
 
 DENSITIES = ("log_q", "log_q_draws", "log_joint", "log_joint_draws")
@@ -23,7 +23,7 @@ _LARGEST = 1e100
 
 
 def _read_densities(
-    arrays: Mapping[str, NDArray[Any]], sizes: tuple[int, int], order: Order
+    arrays: Mapping[str, NDArray[np.generic]], sizes: tuple[int, int], order: Order
 ) -> tuple[dict[str, Array], tuple[str, ...]]:
     """The log densities that fit a table, and sentences about those that do not.
 
@@ -61,10 +61,10 @@ def _read_densities(
     return log_densities, tuple(warnings)
 
 
-def _shaped(array: NDArray[Any], shape: tuple[int, ...]) -> Array | None:
+def _shaped(array: NDArray[np.generic], shape: tuple[int, ...]) -> Array | None:
     """The array in this shape if it holds real numbers and differs only in axes of length 1."""
     fits = tuple(s for s in array.shape if s > 1) == tuple(s for s in shape if s > 1)
-    return array.reshape(shape) if fits and array.dtype.kind == "f" and array.size else None
+    return array.reshape(shape) if fits and _is_real(array) and array.size else None
 
 
 def _bounded(array: Array) -> tuple[Array, int]:
@@ -83,7 +83,7 @@ def _beyond(name: str, huge: int, size: int) -> str:
     )
 
 
-def _unfit(name: str, array: NDArray[Any], wanted: str) -> str:
+def _unfit(name: str, array: NDArray[np.generic], wanted: str) -> str:
     return (
         f"{name} must hold {wanted}; got {array.dtype} of shape {array.shape}. It was left "
         f"unread: save it again to use it."
@@ -104,7 +104,7 @@ def _unfinished_densities(densities: Mapping[str, Array]) -> tuple[str, ...]:
 
 
 def _read_observed(
-    arrays: Mapping[str, NDArray[Any]], m: int, d: int
+    arrays: Mapping[str, NDArray[np.generic]], m: int, d: int
 ) -> tuple[tuple[Array, Array] | None, tuple[str, ...]]:
     """A real observation with q's draws there, (x_o (M,), theta_o (K_o, D)); or why there is none.
 
@@ -123,9 +123,9 @@ def _read_observed(
             f"({m},) and theta_o (K, {d}), q's draws at x_o.",
         )
     at, draws = arrays["x_o"], arrays["theta_o"]
-    if at.dtype.kind != "f" or at.size != m or not np.isfinite(at).all():
+    if not _is_real(at) or at.size != m or not np.isfinite(at).all():
         return None, (_unfit("x_o", at, f"{m} finite numbers, as a row of x does"),)
-    if draws.dtype.kind != "f" or not draws.size or not _rows(draws.shape, d):
+    if not _is_real(draws) or not draws.size or not _rows(draws.shape, d):
         return None, (_unfit("theta_o", draws, f"draws of q at x_o, (K, {d})"),)
     rows = draws.reshape(-1, d)
     keep = np.isfinite(rows).all(axis=1)
@@ -146,7 +146,7 @@ def _rows(shape: tuple[int, ...], d: int) -> bool:
     return shape[-1] == d and (len(shape) == 2 or (len(shape) == 3 and 1 in shape[:2]))
 
 
-def _unused_extras(arrays: Mapping[str, NDArray[Any]]) -> tuple[str, ...]:
+def _unused_extras(arrays: Mapping[str, NDArray[np.generic]]) -> tuple[str, ...]:
     """What is said about densities and observations that come with two plain samples."""
     present = [name for name in (*DENSITIES, *OBSERVED) if name in arrays]
     return (f"{', '.join(present)}: left unread, since two samples have no x.",) * bool(present)

@@ -7,7 +7,7 @@ sides stays exchangeable, so that all are rounded to the narrowest type present.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from validation_core.types import Array, PosteriorTable
 _BLOCK = 2**20  # numbers looked at together
 _EXACT = 2.0**24  # whole numbers up to here are float32's, whoever saved them
 _NAMES = {2: "float16", 4: "float32", 8: "float64"}
-_TYPES: dict[int, np.dtype[Any]] = {size: np.dtype(name) for size, name in _NAMES.items()}
+_TYPES: dict[int, np.dtype[np.floating]] = {size: np.dtype(name) for size, name in _NAMES.items()}
 
 Sizes = NDArray[np.int64]
 
@@ -30,7 +30,7 @@ class _Alike(NamedTuple):
     warnings: tuple[str, ...] = ()
 
 
-def _alike(sides: Mapping[str, Array], declared: Mapping[str, np.dtype[Any]]) -> _Alike:
+def _alike(sides: Mapping[str, Array], declared: Mapping[str, np.dtype[np.generic]]) -> _Alike:
     """The sides (..., D) of one quantity, column by column in the narrowest type of any of them.
 
     A type is what a file declares. float64 that holds nothing but float32's numbers, as after a
@@ -66,7 +66,7 @@ def _alike(sides: Mapping[str, Array], declared: Mapping[str, np.dtype[Any]]) ->
     return _Alike(rounded, notes=(_told(changed, kinds, target),) * bool(changed))
 
 
-def _sizes(array: Array, kind: np.dtype[Any]) -> Sizes:
+def _sizes(array: Array, kind: np.dtype[np.generic]) -> Sizes:
     """(D,): bytes of the narrowest float that each column can be said to be in."""
     d = array.shape[-1]
     if kind.kind == "f" and kind.itemsize < 8:
@@ -98,14 +98,14 @@ def _overflow(array: Array, columns: NDArray[np.intp], target: Sizes) -> bool:
     return False
 
 
-def _container(arrays: Mapping[str, Array], target: Sizes) -> np.dtype[Any]:
+def _container(arrays: Mapping[str, Array], target: Sizes) -> np.dtype[np.floating]:
     """The type of the arrays themselves: float32 where one has it and it holds all of them."""
     has = {array.itemsize for array in arrays.values()}
     return _TYPES[4 if has == {4} or (4 in has and target.max() <= 4) else 8]
 
 
 def _rounded(
-    array: Array, columns: NDArray[np.intp], target: Sizes, container: np.dtype[Any]
+    array: Array, columns: NDArray[np.intp], target: Sizes, container: np.dtype[np.floating]
 ) -> Array:
     if container.itemsize == 4 and (target == 4).all():
         with np.errstate(under="ignore"):
@@ -117,11 +117,11 @@ def _rounded(
     return whole
 
 
-def _types(kinds: Mapping[str, np.dtype[Any]]) -> str:
+def _types(kinds: Mapping[str, np.dtype[np.generic]]) -> str:
     return ", ".join(f"{name} in {kind}" for name, kind in kinds.items())
 
 
-def _told(changed: Sequence[str], kinds: Mapping[str, np.dtype[Any]], target: Sizes) -> str:
+def _told(changed: Sequence[str], kinds: Mapping[str, np.dtype[np.generic]], target: Sizes) -> str:
     return (
         f"Truths and draws were saved in more than one float type ({_types(kinds)}): "
         f"{' and '.join(changed)} rounded to {_NAMES[int(target.min())]}, so that equal numbers "
@@ -129,7 +129,7 @@ def _told(changed: Sequence[str], kinds: Mapping[str, np.dtype[Any]], target: Si
     )
 
 
-def _kept(beyond: Sequence[str], kinds: Mapping[str, np.dtype[Any]], target: Sizes) -> str:
+def _kept(beyond: Sequence[str], kinds: Mapping[str, np.dtype[np.generic]], target: Sizes) -> str:
     return (
         f"Truths and draws must be saved in one float type; got {_types(kinds)}, with numbers in "
         f"{' and '.join(beyond)} too large for {_NAMES[int(target.min())]}. Nothing was rounded: "

@@ -64,7 +64,7 @@ class _Child:
     def alive(self) -> bool:
         return self._process.poll() is None
 
-    def ask(self, request: Mapping[str, Any], nbytes: int) -> dict[str, Any]:
+    def ask(self, request: Mapping[str, object], nbytes: int) -> dict[str, Any]:
         """Its answer to a request that makes it read so many bytes.
 
         Raises:
@@ -82,7 +82,7 @@ class _Child:
             raise ValueError(answer["refused"])
         return answer
 
-    def numbers(self, array: NDArray[Any]) -> NDArray[Any]:
+    def numbers(self, array: NDArray[np.generic]) -> NDArray[np.generic]:
         """The array, filled with the bytes that follow an answer.
 
         Raises:
@@ -193,7 +193,7 @@ class _Guarded:
             for name, (shape, dtype) in self._said["headers"].items()
         }
 
-    def load(self, name: str) -> NDArray[Any]:
+    def load(self, name: str) -> NDArray[np.generic]:
         declared = self.headers()[name]
         answer = self._ask({"load": name})
         kind = np.dtype(answer["dtype"])
@@ -206,7 +206,7 @@ class _Guarded:
         except _Gone:
             raise ValueError(_dead(f"{source.label(name)!r}, which cannot be read")) from None
 
-    def _ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
+    def _ask(self, request: Mapping[str, object]) -> dict[str, Any]:
         try:
             return self._child.ask(request, self._length)
         except _Gone:

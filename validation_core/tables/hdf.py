@@ -6,7 +6,7 @@ import io
 import math
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,12 @@ from numpy.typing import NDArray
 from validation_core.tables import source
 from validation_core.tables.archive import _read_into
 from validation_core.tables.source import BROKEN, Order, _Header, _worked, _working
+
+if TYPE_CHECKING:
+    import h5py
+    from h5py.h5p import PropDCID
+
+_Member: TypeAlias = "h5py.Group | h5py.Dataset"
 
 SIMULATIONS = frozenset(
     {"sim", "sims", "sim_id", "simulation", "simulations", "simulation_id", "dataset", "datasets"}
@@ -49,7 +55,7 @@ class _HdfFile:
         """Let the library forget the file; the stream stays open."""
         self._file.close()
 
-    def members(self, group: Any = None) -> dict[str, Any]:
+    def members(self, group: h5py.Group | None = None) -> dict[str, _Member]:
         """Groups and datasets of a group by name, soft links followed inside the file.
 
         Raises:
@@ -77,7 +83,7 @@ class _HdfFile:
             if isinstance(entry, h5py.Group) or (_is_dataset(entry) and _has_type(entry))
         }
 
-    def _follow(self, group: Any, path: str, steps: int) -> Any:
+    def _follow(self, group: h5py.Group, path: str, steps: int) -> _Member | None:
         import h5py
 
         here = self._file if path.startswith("/") else group
@@ -96,7 +102,7 @@ class _HdfFile:
                 here = here[name] if link is not None else None
         return here
 
-    def header(self, dataset: Any, name: str) -> _Header:
+    def header(self, dataset: h5py.Dataset, name: str) -> _Header:
         """What a dataset declares.
 
         Raises:
@@ -115,7 +121,7 @@ class _HdfFile:
             raise ValueError(reason)
         return declared
 
-    def load(self, dataset: Any, name: str) -> NDArray[Any]:
+    def load(self, dataset: h5py.Dataset, name: str) -> NDArray[np.generic]:
         """The numbers of a dataset whose header was accepted, in their working type.
 
         Raises:
@@ -129,7 +135,7 @@ class _HdfFile:
                 f"damaged. Save or copy the file again."
             ) from None
 
-    def dims(self, dataset: Any) -> tuple[str, ...]:
+    def dims(self, dataset: h5py.Dataset) -> tuple[str, ...]:
         """What the axes of a dataset are called, as netCDF keeps it; empty where it is unknown."""
         try:
             scales = [list(axis.keys()) and axis[0].name for axis in dataset.dims]
@@ -147,14 +153,14 @@ class _HdfFile:
         return ()
 
 
-def _is_dataset(member: Any) -> bool:
+def _is_dataset(member: _Member) -> bool:
     """Whether a member of a group is an array rather than a group."""
     import h5py
 
     return isinstance(member, h5py.Dataset)
 
 
-def _has_type(dataset: Any) -> bool:
+def _has_type(dataset: h5py.Dataset) -> bool:
     """Whether its type is one that NumPy knows."""
     try:
         return dataset.dtype is not None
@@ -173,7 +179,7 @@ def _no_array(name: str) -> str:
     )
 
 
-def _is_scale(dataset: Any) -> bool:
+def _is_scale(dataset: h5py.Dataset) -> bool:
     """Whether a dataset only labels an axis."""
     try:
         return bool(dataset.attrs.get("CLASS") == b"DIMENSION_SCALE")
@@ -190,7 +196,7 @@ _WORDS = 2**20
 _DEFLATE, _SHUFFLE, _FLETCHER32 = 1, 2, 3  # the filters' numbers in the format
 
 
-def _refusal(dataset: Any, name: str, limit: int) -> str | None:
+def _refusal(dataset: h5py.Dataset, name: str, limit: int) -> str | None:
     """Why the bytes of a dataset are not read, known from its headers; or None."""
     from h5py import h5d, h5t
 
@@ -217,7 +223,7 @@ def _refusal(dataset: Any, name: str, limit: int) -> str | None:
     return _refused_chunks(dataset, plist, label, limit) if layout == h5d.CHUNKED else None
 
 
-def _refused_chunks(dataset: Any, plist: Any, shown: str, limit: int) -> str | None:
+def _refused_chunks(dataset: h5py.Dataset, plist: PropDCID, shown: str, limit: int) -> str | None:
     filters = {plist.get_filter(i)[0] for i in range(plist.get_nfilters())}
     if filters - {_DEFLATE, _SHUFFLE, _FLETCHER32}:
         return (
@@ -235,7 +241,7 @@ def _refused_chunks(dataset: Any, plist: Any, shown: str, limit: int) -> str | N
     return None
 
 
-def _read_dataset(dataset: Any, stream: BinaryIO, length: int) -> NDArray[Any]:
+def _read_dataset(dataset: h5py.Dataset, stream: BinaryIO, length: int) -> NDArray[np.generic]:
     """The numbers of a dataset that was not refused.
 
     Args:
@@ -263,7 +269,9 @@ def _read_dataset(dataset: Any, stream: BinaryIO, length: int) -> NDArray[Any]:
     return _read_into(stream, array)
 
 
-def _from_chunks(dataset: Any, plist: Any, array: NDArray[Any], length: int) -> NDArray[Any]:
+def _from_chunks(
+    dataset: h5py.Dataset, plist: PropDCID, array: NDArray[np.generic], length: int
+) -> NDArray[np.generic]:
     filters = [plist.get_filter(i)[0] for i in range(plist.get_nfilters())]
     size = math.prod(dataset.chunks) * array.dtype.itemsize
     for at in _chunk_starts(array.shape, dataset.chunks):
@@ -334,12 +342,12 @@ class _HdfArrays:
         self._found = self._place()
         self.order: Order | None = None
         self.notes: tuple[str, ...] = ()
-        self._texts: dict[str, Any] = {}
+        self._texts: dict[str, h5py.Dataset] = {}
 
     def close(self) -> None:
         self._file.close()
 
-    def _place(self) -> dict[str, Any]:
+    def _place(self) -> dict[str, h5py.Dataset]:
         """The datasets of the root, or of the one group that holds some with roles."""
         root = self._file.members()
         here = _datasets(root)
@@ -377,7 +385,7 @@ class _HdfArrays:
             self.order = _axis_order(self._file.dims(self._found[roles["theta_q"]]))
         return declared
 
-    def _is_text(self, dataset: Any, roles: Mapping[str, str], name: str) -> bool:
+    def _is_text(self, dataset: h5py.Dataset, roles: Mapping[str, str], name: str) -> bool:
         """Whether a dataset holds labels of no fixed length, few enough to be read."""
         import h5py
 
@@ -389,12 +397,12 @@ class _HdfArrays:
         except BROKEN:
             return False
 
-    def load(self, name: str) -> NDArray[Any]:
+    def load(self, name: str) -> NDArray[np.generic]:
         if name in self._texts:
             return self._labels(self._texts[name])
         return self._file.load(self._found[name], name)
 
-    def _labels(self, dataset: Any) -> NDArray[Any]:
+    def _labels(self, dataset: h5py.Dataset) -> NDArray[np.generic]:
         """Labels of no fixed length, one by one: a file may repeat a long one without end."""
         labels = np.full(dataset.size, "", dtype="U40")
         length = 0
@@ -410,7 +418,7 @@ class _HdfArrays:
         return labels
 
 
-def _datasets(members: Mapping[str, Any]) -> dict[str, Any]:
+def _datasets(members: Mapping[str, _Member]) -> dict[str, h5py.Dataset]:
     return {name: member for name, member in members.items() if _is_dataset(member)}
 
 
@@ -440,8 +448,8 @@ class _Variable(NamedTuple):
     """A variable with its axes sorted: simulations, chains, draws, then its own."""
 
     name: str
-    dataset: Any
-    dtype: np.dtype[Any]
+    dataset: h5py.Dataset
+    dtype: np.dtype[np.generic]
     axes: tuple[int, ...]
     """Its axes in that order; simulations, chains and draws may each be missing."""
     sims: int | None
@@ -470,7 +478,7 @@ class _ArviZTree:
 
     order: Order | None = "NKD"
 
-    def __init__(self, file: _HdfFile, groups: Mapping[str, Any]) -> None:
+    def __init__(self, file: _HdfFile, groups: Mapping[str, _Member]) -> None:
         self._file = file
         self._groups = {n: g for n, g in groups.items() if not _is_dataset(g)}
         self.notes: tuple[str, ...] = ()
@@ -567,7 +575,7 @@ class _ArviZTree:
             "x_names": _Header((m,), np.dtype("U40")),
         }
 
-    def load(self, name: str) -> NDArray[Any]:
+    def load(self, name: str) -> NDArray[np.generic]:
         truth = [self._truth[v.name] for v in self._drawn]
         of = {"theta": truth, "theta_q": self._drawn, "theta_names": self._drawn}
         variables = of.get(name, self._data)
@@ -585,12 +593,14 @@ class _ArviZTree:
             done += variable.columns
         return array
 
-    def _load(self, variable: _Variable) -> NDArray[Any]:
+    def _load(self, variable: _Variable) -> NDArray[np.generic]:
         """The numbers with simulations first, then chains, draws and the rest."""
         return self._file.load(variable.dataset, variable.name).transpose(variable.axes)
 
 
-def _with_axes(name: str, dataset: Any, header: _Header, dims: tuple[str, ...]) -> _Variable:
+def _with_axes(
+    name: str, dataset: h5py.Dataset, header: _Header, dims: tuple[str, ...]
+) -> _Variable:
     groups = (SIMULATIONS, _CHAINS, DRAWS)
     places = [[i for i, dim in enumerate(dims) if dim in group][:1] for group in groups]
     special = [i for place in places for i in place]
@@ -610,9 +620,9 @@ def _with_axes(name: str, dataset: Any, header: _Header, dims: tuple[str, ...]) 
     )
 
 
-def _working_dtype(variables: Sequence[_Variable]) -> np.dtype[Any]:
+def _working_dtype(variables: Sequence[_Variable]) -> np.dtype[np.generic]:
     return np.result_type(*(_working(v.dtype) for v in variables))
 
 
-def _declared_dtype(variables: Sequence[_Variable]) -> np.dtype[Any]:
+def _declared_dtype(variables: Sequence[_Variable]) -> np.dtype[np.generic]:
     return np.result_type(*(v.dtype for v in variables))

@@ -9,12 +9,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-from validation_core.rng import stream
 from validation_core.tables import source
 
 VARIABLE = "NPTLAB_FILES"
@@ -104,12 +100,6 @@ def _walk(folder: Path, depth: int) -> Iterator[Path]:
 
 # ---- Two small tables to try a diagnosis on, of a posterior that is known exactly ----
 
-# A straight line is observed at five places: x_j = intercept + slope t_j + noise. With a normal
-# prior and normal noise the posterior is normal in closed form (Bishop, Pattern Recognition and
-# Machine Learning, 2006, Section 3.3), so that draws of it need no training at all.
-
-SAMPLE_FOLDER = Path(__file__).parents[1] / "data"
-
 SAMPLES: Mapping[str, str] = {
     "sample_well_trained": (
         "draws of the exact posterior of a straight line seen at five places: what a perfectly "
@@ -122,39 +112,7 @@ SAMPLES: Mapping[str, str] = {
 }
 """What each sample is, in a sentence for the page that offers it."""
 
-_N, _K = 400, 50
-_PLACES = np.linspace(-1, 1, 5)
-_NOISE = 0.5
-_WIDTH, _SHIFT = 0.7, np.array([0.0, 0.3])  # of the wrong posterior, in exact posterior sds
-
 
 def sample_path(name: str) -> Path:
     """Where a sample lies."""
-    return SAMPLE_FOLDER / f"{name}.npz"
-
-
-def _sample_arrays(name: str) -> dict[str, NDArray[Any]]:
-    """The arrays of a sample, made anew: theta (N, 2), x (N, 5), theta_q (N, K, 2), names."""
-    rng = stream(0, "sample", name)
-    design = np.stack([np.ones_like(_PLACES), _PLACES], axis=1)  # (5, 2)
-    covariance = np.linalg.inv(np.eye(2) + design.T @ design / _NOISE**2)
-    sd = np.sqrt(np.diag(covariance))  # the design is symmetric, so the posterior is diagonal
-    theta = rng.standard_normal((_N, 2))
-    x = theta @ design.T + _NOISE * rng.standard_normal((_N, len(_PLACES)))
-    mean = x @ design @ covariance / _NOISE**2
-    z = rng.standard_normal((_N, _K, 2))
-    exact = name == "sample_well_trained"
-    q = mean[:, None] + sd * (z if exact else _SHIFT + _WIDTH * z)
-    table = {"theta": theta, "x": x, "theta_q": q}
-    return {
-        **{key: array.astype(np.float32) for key, array in table.items()},
-        "theta_names": np.array(["intercept", "slope"]),
-        "x_names": np.array([f"x at t = {t:g}" for t in _PLACES]),
-    }
-
-
-def _write_samples(folder: Path = SAMPLE_FOLDER) -> None:
-    """Make the files anew."""
-    for name in SAMPLES:
-        table: Any = _sample_arrays(name)
-        np.savez_compressed(folder / f"{name}.npz", **table)
+    return Path(__file__).parents[1] / "data" / f"{name}.npz"

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple
 
+import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.tables import archive, guarded, source, table
@@ -145,7 +146,7 @@ class _OpenFile:
     headers: Mapping[str, _Header]
     roles: Mapping[str, str]
     notes: tuple[str, ...]
-    loaded: dict[str, NDArray[Any]] = field(default_factory=dict)
+    loaded: dict[str, NDArray[np.generic]] = field(default_factory=dict)
     """What several tables share is read once."""
 
     @property
@@ -154,7 +155,7 @@ class _OpenFile:
         has = self.roles.keys()
         return {"theta", "x", "theta_q"} <= has or ({"p", "q"} <= has and "theta_q" not in has)
 
-    def load(self, role: str) -> NDArray[Any]:
+    def load(self, role: str) -> NDArray[np.generic]:
         """The array of a role."""
         if role not in self.loaded:
             self.loaded[role] = self.source.load(self.roles[role])

@@ -12,10 +12,12 @@ import unicodedata
 import zipfile
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
+
+from validation_core.types import Array
 
 Order = Literal["NKD", "KND"]
 ORDERS: tuple[Order, ...] = ("NKD", "KND")
@@ -64,7 +66,7 @@ class _Header(NamedTuple):
     """What a file declares about one of its arrays."""
 
     shape: tuple[int, ...]
-    dtype: np.dtype[Any]
+    dtype: np.dtype[np.generic]
 
     @property
     def nbytes(self) -> int:
@@ -88,7 +90,7 @@ class _Source(Protocol):
         """
         ...
 
-    def load(self, name: str) -> NDArray[Any]:
+    def load(self, name: str) -> NDArray[np.generic]:
         """One array, in its working type.
 
         Raises:
@@ -101,7 +103,12 @@ class _Source(Protocol):
         ...
 
 
-def _working(dtype: np.dtype[Any]) -> np.dtype[Any]:
+def _is_real(array: NDArray[np.generic]) -> TypeGuard[Array]:
+    """Whether an array in its working type holds real numbers."""
+    return array.dtype.kind == "f"
+
+
+def _working(dtype: np.dtype[np.generic]) -> np.dtype[np.generic]:
     """The type an array is worked on in: small numbers become float32, large ones float64."""
     if dtype.kind not in "fiub":
         return dtype
@@ -109,7 +116,7 @@ def _working(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return np.dtype(np.float64) if wide.itemsize > 8 else wide
 
 
-def _worked(array: NDArray[Any]) -> NDArray[Any]:
+def _worked(array: NDArray[np.generic]) -> NDArray[np.generic]:
     """The array in its working type, copied only where that is another one."""
     with np.errstate(over="ignore", invalid="ignore"):
         return array.astype(_working(array.dtype), copy=False)
@@ -242,7 +249,7 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def _labels_or_numbers(
-    given: NDArray[Any] | None, stem: str, count: int
+    given: NDArray[np.generic] | None, stem: str, count: int
 ) -> tuple[tuple[str, ...], str | None]:
     """`count` labels, and a warning when the given ones cannot be used."""
     numbered = tuple(f"{stem}_{i + 1}" for i in range(count))
@@ -255,7 +262,7 @@ def _labels_or_numbers(
             f"so numbers are shown instead."
         )
     try:
-        texts: Sequence[Any] = flat.tolist()
+        texts: Sequence[bytes | str] = flat.tolist()
     except ValueError:  # code points beyond Unicode
         return numbered, f"{stem}_names should be text; got other bytes, so numbers are shown."
     decoded = [t.decode("utf-8", "replace") if isinstance(t, bytes) else t for t in texts]

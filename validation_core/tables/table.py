@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,7 +83,9 @@ class Upload:
         return {**table, **self.densities, **observed}
 
     @classmethod
-    def of(cls, arrays: Mapping[str, NDArray[Any]], *, order: Order | None = None) -> Upload:
+    def of(
+        cls, arrays: Mapping[str, NDArray[np.generic]], *, order: Order | None = None
+    ) -> Upload:
         """An upload from arrays in memory, by the names a file would hold them under.
 
         Raises:
@@ -126,10 +127,10 @@ def _require(found: Collection[str], present: Collection[str]) -> None:
 
 
 def _assemble(
-    arrays: Mapping[str, NDArray[Any]],
+    arrays: Mapping[str, NDArray[np.generic]],
     notes: tuple[str, ...],
     order: Order | None,
-    declared: Mapping[str, np.dtype[Any]],
+    declared: Mapping[str, np.dtype[np.generic]],
 ) -> Upload:
     """The upload that these arrays make, by role; `declared` is the type that each was saved in.
 
@@ -143,10 +144,10 @@ def _assemble(
 
 
 def _table(
-    arrays: Mapping[str, NDArray[Any]],
+    arrays: Mapping[str, NDArray[np.generic]],
     notes: tuple[str, ...],
     order: Order | None,
-    declared: Mapping[str, np.dtype[Any]],
+    declared: Mapping[str, np.dtype[np.generic]],
 ) -> Upload:
     theta = _as_matrix("theta", _real_numbers("theta", arrays["theta"]))
     x = _as_data(_real_numbers("x", arrays["x"]), len(theta))
@@ -192,7 +193,7 @@ def _table(
 
 
 def _one_log_q(
-    densities: dict[str, Array], declared: Mapping[str, np.dtype[Any]]
+    densities: dict[str, Array], declared: Mapping[str, np.dtype[np.generic]]
 ) -> tuple[dict[str, Array], tuple[str, ...]]:
     """log q at the truths and at the draws in one type: their ranks tie as theirs do."""
     both = {name: densities[name] for name in ("log_q", "log_q_draws") if name in densities}
@@ -204,9 +205,9 @@ def _one_log_q(
 
 
 def _samples(
-    arrays: Mapping[str, NDArray[Any]],
+    arrays: Mapping[str, NDArray[np.generic]],
     notes: tuple[str, ...],
-    declared: Mapping[str, np.dtype[Any]],
+    declared: Mapping[str, np.dtype[np.generic]],
 ) -> Upload:
     p, q = (_as_matrix(name, _real_numbers(name, arrays[name])) for name in ("p", "q"))
     if p.shape[1] != q.shape[1]:
@@ -229,7 +230,7 @@ def _samples(
     return _labelled(whole, arrays)
 
 
-def _labelled(whole: Upload, arrays: Mapping[str, NDArray[Any]]) -> Upload:
+def _labelled(whole: Upload, arrays: Mapping[str, NDArray[np.generic]]) -> Upload:
     """The same draws with their labels, and with what a user should know about them."""
     d, m = whole.dims
     theta_names, theta_warning = source._labels_or_numbers(arrays.get("theta_names"), "theta", d)
@@ -247,13 +248,13 @@ def _unconditional(theta: Array) -> Joint:
 # ---- Shapes, recognised or asked about: (N, D), (N, ...), (N, K, D) ----
 
 
-def _real_numbers(name: str, array: NDArray[Any]) -> Array:
+def _real_numbers(name: str, array: NDArray[np.generic]) -> Array:
     """The array, if it holds real numbers and at least one of them.
 
     Raises:
         ValueError: for text, complex numbers, records, or nothing at all.
     """
-    if array.dtype.kind != "f":
+    if not source._is_real(array):
         raise ValueError(
             f"{name} must hold real numbers; got {array.dtype}. Save it as float32 or float64."
         )

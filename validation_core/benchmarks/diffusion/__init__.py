@@ -25,7 +25,7 @@ from validation_core.types import Array, Benchmark, Joint
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from validation_core.learn.stored import Arrays
+    from validation_core.keys import Arrays
     from validation_core.learn.training import Report
 
 
@@ -129,7 +129,10 @@ PRESETS: dict[Preset, _Diffusion] = {
 
 
 def _levels(n: int = STEPS) -> NDArray[np.float64]:
-    """Noise sd before the first step and after each of n: (n + 1,), from 80 to 0.002, then 0.
+    """Noise sd t_0 > ... > t_n before the first step and after each of n: (n + 1,), from 80 to
+    0.002, then 0.
+
+    t_i = (80^(1/7) + i / (n - 1) (0.002^(1/7) - 80^(1/7)))^7 (Karras et al. 2022, Equation 5).
 
     Raises:
         ValueError: for fewer than two steps.

@@ -7,11 +7,14 @@ and the page, the report and the command line show it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from validation_core.diagnosis.questions.base import (
     Answer,
     Answers,
+    AnyAnswer,
+    AnyQuestion,
+    AnyStudy,
     Names,
     Question,
     Rows,
@@ -34,6 +37,9 @@ __all__ = [
     "QUESTIONS",
     "Answer",
     "Answers",
+    "AnyAnswer",
+    "AnyQuestion",
+    "AnyStudy",
     "Names",
     "Question",
     "Rows",
@@ -43,7 +49,7 @@ __all__ = [
     "studies",
 ]
 
-QUESTIONS: tuple[Question[Any], ...] = (
+QUESTIONS: tuple[AnyQuestion, ...] = (
     HowWrong(),
     OverX(),
     InTheta(),
@@ -54,7 +60,7 @@ QUESTIONS: tuple[Question[Any], ...] = (
 )
 
 
-def by_name(name: str) -> Question[Any]:
+def by_name(name: str) -> AnyQuestion:
     """The question of a name.
 
     Raises:
@@ -68,8 +74,8 @@ def by_name(name: str) -> Question[Any]:
 
 
 def studies(
-    questions: Sequence[Question[Any]], upload: Upload, methods: Sequence[Method], seed: int
-) -> list[TableStudy[Any]]:
+    questions: Sequence[AnyQuestion], upload: Upload, methods: Sequence[Method], seed: int
+) -> list[AnyStudy]:
     """What these questions need worked out, as far as it can be on this upload."""
     return [
         study
@@ -84,10 +90,10 @@ def answered(
     upload: Upload,
     methods: Sequence[Method],
     seed: int,
-    questions: Sequence[Question[Any]] | None = None,
+    questions: Sequence[AnyQuestion] | None = None,
 ) -> Answers:
     """The answers that the store has so far, by the question's name; by default to all."""
-    answers: dict[str, Answer[Any]] = {}
+    answers: dict[str, AnyAnswer] = {}
     for question in QUESTIONS if questions is None else questions:
         loaded = [study.load(store) for study in studies([question], upload, methods, seed)]
         if results := [result for result in loaded if result is not None]:

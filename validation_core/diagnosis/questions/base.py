@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 __all__ = [
     "Answer",
     "Answers",
+    "AnyAnswer",
+    "AnyQuestion",
+    "AnyStudy",
     "Interval",
     "Json",
     "Names",
@@ -57,7 +60,7 @@ Row = dict[str, str | float | int]
 Rows = list[Row]
 """A table to read."""
 Json = dict[str, Any]
-"""An object of JSON."""
+"""An object of JSON while it is put together: what it holds is read on."""
 
 
 class Interval(NamedTuple):
@@ -328,5 +331,9 @@ class Answer(Generic[R]):
         self.question.complete(document, self.result, diagnosis)
 
 
-Answers = Mapping[str, Answer[Any]]
+AnyQuestion = Question[Any]
+AnyAnswer = Answer[Any]
+AnyStudy = TableStudy[Any]
+"""Whatever the result: several are asked at once, and each reads its own."""
+Answers = Mapping[str, AnyAnswer]
 """Answers by the name of their question."""

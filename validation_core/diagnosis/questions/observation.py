@@ -33,8 +33,8 @@ from validation_core.diagnosis.tasks import training
 from validation_core.figures import style
 from validation_core.figures.marks import Axis, Bars, Panel, Points, VLine
 from validation_core.figures.outcome import Drawn
-from validation_core.keys import Specification
-from validation_core.learn.stored import Arrays, StoredNetwork
+from validation_core.keys import Arrays, Specification
+from validation_core.learn.stored import StoredNetwork
 from validation_core.localization import maps
 from validation_core.localization import over_x as smoothing
 from validation_core.localization.over_x import Reduced, reduced

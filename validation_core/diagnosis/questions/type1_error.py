@@ -91,7 +91,7 @@ class _TypeIError:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TypeIErrorStudy(TableStudy[_TypeIError], spec="checker"):
+class _TypeIErrorStudy(TableStudy[_TypeIError], spec="checker"):
     """Rejections of each test, and of the verdict, on tables made of this one's own draws.
 
     The networks are those of the diagnosis: they learnt from other rows, and a test keeps its
@@ -173,7 +173,7 @@ class CheckTheChecker(Question["_TypeIError"]):
 
     def studies(
         self, upload: Upload, methods: Sequence[Method], seed: int
-    ) -> tuple[TypeIErrorStudy, ...]:
+    ) -> tuple[_TypeIErrorStudy, ...]:
         """One, with the networks that the diagnosis trains; none where no method can be asked."""
         eligible = [] if self.obstacle(upload) else _parted(_thinned(upload), methods)[0]
         if not eligible:
@@ -182,7 +182,7 @@ class CheckTheChecker(Question["_TypeIError"]):
             diagnosing.training(upload, method, seed) for method in eligible if not method.is_fixed
         ]
         trainings = tuple(dict.fromkeys(training for training in networks if training is not None))
-        study = TypeIErrorStudy(
+        study = _TypeIErrorStudy(
             digest=upload.digest, seed=seed, trainings=trainings, methods=tuple(methods)
         )
         return (study,)

@@ -22,11 +22,11 @@ from concurrent.futures import (
     ThreadPoolExecutor,
 )
 from contextlib import suppress
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 from validation_core import keys
 from validation_core.engine.cluster import remote
-from validation_core.engine.cluster.remote import Name, _SentEntry
+from validation_core.engine.cluster.remote import Name, _Answer, _Message, _SentEntry
 from validation_core.engine.job import Report, Stopped, Task, TaskError, _needs_gpu, perform
 from validation_core.store import Store
 
@@ -114,11 +114,11 @@ class _SchedulerLink:
             {name: float(amounts.get("GPU", 0)) for name, amounts in resources.items()},
         )
 
-    def ask(self, workers: Iterable[str]) -> dict[str, Mapping[str, Any]]:
+    def ask(self, workers: Iterable[str]) -> dict[str, _Answer]:
         """Who these workers are: what each answers, by address; those that are gone do not."""
-        message = {"versions": _wanted()}
+        message: _Message = {"versions": _wanted()}
         options = {"workers": sorted(workers), "on_error": "ignore"}
-        answers: dict[str, Mapping[str, Any]] = self.client().run(remote.call, message, **options)
+        answers: dict[str, _Answer] = self.client().run(remote.call, message, **options)
         return answers
 
     def close(self) -> None:
@@ -130,7 +130,7 @@ class _SchedulerLink:
 
     def _connect(self) -> Any:
         try:
-            distributed: Any = importlib.import_module("distributed")
+            distributed = importlib.import_module("distributed")
         except ImportError as error:
             raise Unreachable(
                 f"Work on a cluster needs the package distributed; got: {error}. Run `pip install "
@@ -253,7 +253,7 @@ def _unfit(worker: str, reason: str) -> str:
     )
 
 
-class _RemoteFuture(Future[Any]):
+class _RemoteFuture(Future[None]):
     """A task's future; cancelling it stops the task at its next report."""
 
     def __init__(self, executor: DaskExecutor, task: Task, store: Store, report: Report) -> None:
@@ -283,7 +283,7 @@ class _RemoteFuture(Future[Any]):
             else:
                 self.set_exception(error)
 
-    def message(self) -> dict[str, Any]:
+    def message(self) -> _Message:
         """The task, what the store has of what it names, and what a worker has asked for."""
         entries = remote._find_entries(self.store, sorted(self.asked))
         absent = self.asked - {entry.name for entry in entries}
@@ -364,7 +364,7 @@ class DaskExecutor(Executor):
         """
         self._members.refresh()
 
-    def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
+    def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: object) -> Future[T]:
         """Send `perform(task, store, report)`, the only function that workers know."""
         if fn is not perform or kwargs or len(args) != 3:
             raise ValueError(
@@ -378,7 +378,7 @@ class DaskExecutor(Executor):
             self._sent[sent.id] = sent
             self._sender.submit(self._begin, sent)
         sent.add_done_callback(lambda ended: self._sent.pop(sent.id, None))
-        return sent
+        return cast("Future[T]", sent)
 
     def stop(self, sent: _RemoteFuture) -> bool:
         """Tell the cluster that nobody waits for a task any more."""
@@ -411,7 +411,7 @@ class DaskExecutor(Executor):
         try:
             client = self._link.client()
             self._members.flush_notices(sent.store)
-            message = {**sent.message(), "topic": self._topic, "versions": _wanted()}
+            message: _Message = {**sent.message(), "topic": self._topic, "versions": _wanted()}
             options = {"key": f"nptlab-{uuid.uuid4().hex}", "pure": False}
             sent.remote = client.submit(
                 remote.call, message, **options, **self._where(sent, worker)
@@ -420,9 +420,9 @@ class DaskExecutor(Executor):
         except Exception as error:
             sent.settle(error)
 
-    def _where(self, sent: _RemoteFuture, worker: str) -> dict[str, Any]:
+    def _where(self, sent: _RemoteFuture, worker: str) -> dict[str, object]:
         """Where Dask may run a task; it goes elsewhere when those workers have gone."""
-        where: dict[str, Any] = {}
+        where: dict[str, object] = {}
         if worker or self._members.mixed:
             where = {"workers": [worker] if worker else self._members.fit}
             where["allow_other_workers"] = True
@@ -442,7 +442,7 @@ class DaskExecutor(Executor):
         except Exception as error:
             sent.settle(_readable(error))
 
-    def _take(self, sent: _RemoteFuture, answer: Mapping[str, Any]) -> None:
+    def _take(self, sent: _RemoteFuture, answer: _Answer) -> None:
         worker = answer["worker"]
         if "refused" in answer:
             self._refused(sent, worker, answer["refused"])

@@ -16,13 +16,17 @@ import os
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
 
 from validation_core import keys
-from validation_core.engine.job import Stopped, _as_json, _readable, perform
-from validation_core.store import JSON, Arrays, Kind, Store, Stored
+from validation_core.engine.job import Report, Stopped, _as_json, _readable, perform
+from validation_core.keys import JSON, Arrays
+from validation_core.store import Kind, Store, Stored
 
 Name = tuple[Kind, str]
 """Kind and key of an entry of a store."""
@@ -32,21 +36,59 @@ _importing = threading.Lock()
 _LIBRARIES = ("numpy", "scipy", "torch", "geomloss")
 
 
+class _EntryFields(TypedDict):
+    """An entry of a store as plain values and arrays: none of our classes travels."""
+
+    name: Name
+    arrays: dict[str, NDArray[np.generic]]
+    meta: Mapping[str, JSON]
+    spec: str
+
+
+class _Message(TypedDict, total=False):
+    """What a program sends: what it computes with, and a task unless it asks who is there."""
+
+    versions: Mapping[str, str]
+    task: JSON
+    id: str
+    topic: str
+    given: Sequence[_EntryFields]
+    """What the worker has asked for."""
+    held: Sequence[Name]
+    """What the program holds of what the task names."""
+    absent: Sequence[Name]
+
+
+class _Answer(TypedDict, total=False):
+    """What a worker says: who it is and, where it was sent a task, how that ended."""
+
+    worker: str
+    sources: str
+    device: str
+    refused: str
+    lacks: Sequence[Name]
+    error: str
+    stopped: bool
+    entries: Sequence[_EntryFields]
+    notices: Sequence[str]
+
+
 class _SentEntry(NamedTuple):
     """An entry of a store, on its way to another."""
 
     name: Name
     stored: Stored
 
-    def plain(self) -> dict[str, Any]:
-        """Plain values and arrays: none of our classes travels."""
-        return {"name": self.name, **self.stored._asdict()}
+    def plain(self) -> _EntryFields:
+        """What travels."""
+        arrays, meta, spec = self.stored
+        return {"name": self.name, "arrays": arrays, "meta": meta, "spec": spec}
 
     @classmethod
-    def of(cls, plain: Mapping[str, Any]) -> _SentEntry:
+    def of(cls, fields: _EntryFields) -> _SentEntry:
         """The way back."""
-        kind, key = plain["name"]
-        return cls((kind, key), Stored(plain["arrays"], plain["meta"], plain["spec"]))
+        kind, key = fields["name"]
+        return cls((kind, key), Stored(fields["arrays"], fields["meta"], fields["spec"]))
 
 
 def _find_entries(store: Store, names: Iterable[Name]) -> list[_SentEntry]:
@@ -62,8 +104,8 @@ def _put_entries(store: Store, entries: Iterable[_SentEntry]) -> None:
             store.save(*name, arrays, spec=spec, meta=meta)
 
 
-def _by_value() -> Callable[..., dict[str, Any]]:
-    def call(message: Mapping[str, Any], dask_worker: Any = None) -> dict[str, Any]:
+def _by_value() -> Callable[..., _Answer]:
+    def call(message: _Message, dask_worker: Any = None) -> _Answer:
         import importlib  # its module does not travel with it
 
         worker = dask_worker or importlib.import_module("distributed").get_worker()
@@ -71,7 +113,7 @@ def _by_value() -> Callable[..., dict[str, Any]]:
             remote = importlib.import_module("validation_core.engine.cluster.remote")
         except ImportError as error:
             return {"worker": str(worker.address), "refused": f"it cannot import that ({error})"}
-        answered: dict[str, Any] = remote._answer(message, worker)
+        answered: _Answer = remote._answer(message, worker)
         return answered
 
     return call
@@ -86,14 +128,14 @@ it passes on, needs nothing of this program. Beside tasks Dask says who the work
 """
 
 
-def _answer(message: Mapping[str, Any], worker: Any) -> dict[str, Any]:
+def _answer(message: _Message, worker: Any) -> _Answer:
     """Run the task of a message, or say who this worker is where it holds none.
 
     Returns:
         `refused`, `lacks`, `error` or `stopped` with their reasons, none of them when the task is
         done; `entries` that the program lacks, `notices` of the store and the worker's address.
     """
-    identity = {"worker": str(worker.address), "sources": _sources()}
+    identity: _Answer = {"worker": str(worker.address), "sources": _sources()}
     if differ := _differences(message["versions"]):
         return {**identity, "refused": differ}
     device = _ready()
@@ -123,14 +165,16 @@ class _ProxyStore(Store):
             when it sent the task, and names that are `absent` there too.
     """
 
-    def __init__(self, root: Path, message: Mapping[str, Any]) -> None:
+    def __init__(self, root: Path, message: _Message) -> None:
         super().__init__(root)
         self.own = Store(root)
         """The same folder, without asking anybody."""
         entries = [_SentEntry.of(fields) for fields in message["given"]]
         _put_entries(self.own, entries)
-        self._held = {*map(tuple, message["held"]), *(entry.name for entry in entries)}
-        self._absent = set(map(tuple, message["absent"]))
+        # as tuples again: what travels may have become lists
+        self._held = {(kind, key) for kind, key in message["held"]}
+        self._held |= {entry.name for entry in entries}
+        self._absent = {(kind, key) for kind, key in message["absent"]}
         self._touched: dict[Name, None] = {}
 
     @property
@@ -181,7 +225,7 @@ class _ProxyStore(Store):
             raise _MissingEntries([name])
 
 
-def _run(message: Mapping[str, Any], store: _ProxyStore, report: Callable[..., None]) -> Any:
+def _run(message: _Message, store: _ProxyStore, report: Report) -> _Answer:
     try:
         store.want()
         perform(keys.decode(message["task"]), store, report)
@@ -195,7 +239,7 @@ def _run(message: Mapping[str, Any], store: _ProxyStore, report: Callable[..., N
     return {}
 
 
-def _reporter(worker: Any, topic: str, name: str) -> Callable[[float, Mapping[str, JSON]], None]:
+def _reporter(worker: Any, topic: str, name: str) -> Report:
     """Sends the first report at once, then a few a second, and the last one; stops the task.
 
     A task that its client has cancelled, or whose client has gone, is cancelled in the worker's

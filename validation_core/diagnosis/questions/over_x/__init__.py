@@ -93,7 +93,7 @@ class OverX(Question["_ErrorsOverX"]):
 
     def studies(
         self, upload: Upload, methods: Sequence[Method], seed: int
-    ) -> tuple[OverXStudy, ...]:
+    ) -> tuple[_OverXStudy, ...]:
         """Every parameter's ranks at once; a classifier's where one of the methods trains it."""
         if self.obstacle(upload) is not None:
             return ()
@@ -103,10 +103,10 @@ class OverX(Question["_ErrorsOverX"]):
                 network = training(upload, method, seed)
                 break
         if network is None:
-            return (OverXStudy(digest=upload.digest, seed=seed),)
+            return (_OverXStudy(digest=upload.digest, seed=seed),)
         return (
-            OverXStudy(digest=upload.digest, seed=seed, families=2),
-            OverXStudy(
+            _OverXStudy(digest=upload.digest, seed=seed, families=2),
+            _OverXStudy(
                 digest=upload.digest, seed=seed, learned=True, families=2, trainings=(network,)
             ),
         )
@@ -389,7 +389,7 @@ class _OverXInputs(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class OverXStudy(TableStudy[_ErrorsOverX], spec="over_x"):
+class _OverXStudy(TableStudy[_ErrorsOverX], spec="over_x"):
     """Where over x the truth's ranks are off: by every parameter, or by a classifier's logit."""
 
     version: ClassVar[int] = 3
