@@ -142,7 +142,7 @@ def test_power_where_the_ratio_is_known_and_gamma_large(name):
     probe = made.log_ratio(*(np.zeros((1, width)) for width in made.dims), made.gammas[-1])
     if probe is None:
         pytest.skip("its densities are not known")
-    design = trials.TrialDesign(n=50, k=10, seed=3)
+    design = trials.TrialDesign(n=30, k=10, seed=3)
     (last,) = trials._run(made, made.gammas[-1], None, [SKL(relabelings=99)], design, range(5))
     assert (last.pvalues <= 0.05).mean() >= 0.8
 
