@@ -374,7 +374,7 @@ def test_costs_know_that_q_is_fitted():
 
 def test_the_command_line_puts_q_through_the_tests(capsys):
     arguments = ["power", "--benchmark", "bayes_model", "--set", "model=hospitals", "--gamma",
-                 "300,1000", "--method", "sbc", "--method", "skl", "--trials", "4", "--n", "40",
+                 "300,1000", "--method", "sbc", "--method", "skl", "--trials", "2", "--n", "30",
                  "--k", "20", "--engine", "serial", "--json", "-"]  # fmt: skip
     assert main(arguments) == 0
     cells = json.loads(capsys.readouterr().out)["cells"]

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -22,7 +23,8 @@ pytestmark = pytest.mark.usefixtures("_few_trials")
 
 @pytest.fixture(autouse=True)
 def _short(monkeypatch):
-    """Few steps of a localizer: what is tested here is the command line."""
+    """Few steps of networks: what is tested here is the command line."""
+    monkeypatch.setattr(learning, "RECIPE", replace(learning.RECIPE, epochs=20))
     for name in ("steps", "blur_steps"):
         monkeypatch.setitem(learning.LOCALIZER, name, 20)
 

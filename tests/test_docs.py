@@ -103,6 +103,7 @@ def test_the_front_door_runs_as_shown(tmp_path, monkeypatch):
     few_trials(monkeypatch)
     for name in ("steps", "blur_steps"):
         monkeypatch.setitem(learning.LOCALIZER, name, 20)
+    monkeypatch.setattr(learning, "RECIPE", dataclasses.replace(learning.RECIPE, epochs=20))
     source = source.replace("gamma=[0, 0.3]", "gamma=[0.3], trials=10, n=50, k=20")
     exec(compile(source, "README.md", "exec"), {})
     assert (tmp_path / "report.html").stat().st_size > 100_000

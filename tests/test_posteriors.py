@@ -5,7 +5,7 @@ import plotly.graph_objects as go
 import pytest
 from scipy.stats import norm
 
-from validation_core import diagnosis, statistics
+from validation_core import diagnosis, keys, statistics
 from validation_core.diagnosis import tasks
 from validation_core.diagnosis.questions import posteriors
 from validation_core.figures import diagnosis as draw
@@ -19,13 +19,16 @@ N, K, D = 300, 20, 2
 
 
 def table(seed, *, shift=0.0, width=1.0, n=N, k=K, rows=0):
-    """Draws of N(x + shift, width²) where the truth is N(x, 1); `rows` seeds the simulations."""
+    """Draws of N(x + shift, width²) where the truth is N(x, 1); `rows` seeds the simulations.
+
+    As an upload of them would be read, without the time to look for anything odd.
+    """
     rng = stream(rows, "posteriors test", n)
     x = 2 * rng.standard_normal((n, D))
     theta = x + rng.standard_normal((n, D))
     z = stream(seed, "posteriors test draws", n).standard_normal((n, k, D))
     q = x[:, None] + shift + width * z
-    return Upload.of({"theta": theta, "x": x, "theta_q": q}, order="NKD")
+    return Upload(PosteriorTable(theta, x, q), ("θ₁", "θ₂"), keys.digest(theta=theta, x=x, q=q))
 
 
 def compared(*uploads, reference=0, methods=None):

@@ -321,7 +321,7 @@ def test_methods_that_all_train_networks_are_answered(store):
     assert one.rows_by == "scaling law"
 
 
-@pytest.mark.parametrize("rows", [300, pytest.param(None, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("rows", [120, pytest.param(None, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", ["two_moons_undertrained", "sir_undertrained"])
 def test_real_tables(name, rows, shared, store, monkeypatch):
     if rows:

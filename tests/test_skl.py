@@ -139,11 +139,13 @@ def test_a_benchmark_without_densities_is_refused():
 @pytest.mark.parametrize("name", BENCHMARKS)
 def test_power_where_the_ratio_is_known_and_gamma_large(name):
     made = BENCHMARKS[name]()
-    probe = made.log_ratio(*(np.zeros((1, width)) for width in made.dims), made.gammas[-1])
+    # Iterations of inference make q less wrong, and cost their time.
+    gamma = made.gammas[3 if made.counts_iterations else -1]
+    probe = made.log_ratio(*(np.zeros((1, width)) for width in made.dims), gamma)
     if probe is None:
         pytest.skip("its densities are not known")
     design = trials.TrialDesign(n=50, k=10, seed=3)
-    (last,) = trials._run(made, made.gammas[-1], None, [SKL(relabelings=99)], design, range(5))
+    (last,) = trials._run(made, gamma, None, [SKL(relabelings=99)], design, range(5))
     assert (last.pvalues <= 0.05).mean() >= 0.8
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import streamlit as st
 
 from pages.ui import folder
-from pages.ui.jobs import plain
+from pages.ui.jobs import plain, undisturbed
 from validation_core import export
 from validation_core.tables import AmbiguousOrder, Order, Upload, read, read_files
 from validation_core.tables.reading import File
@@ -73,7 +73,7 @@ def _snippets() -> None:
     )
     st.download_button(
         "export.py",
-        Path(export.__file__).read_bytes,
+        undisturbed(Path(export.__file__).read_bytes),
         file_name="export.py",
         mime="text/x-python",
         on_click="ignore",

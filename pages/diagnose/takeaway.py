@@ -4,7 +4,7 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from pages.ui.jobs import plain
+from pages.ui.jobs import plain, undisturbed
 from pages.ui.services import services
 from validation_core import report
 from validation_core.diagnosis import Diagnosis
@@ -77,7 +77,7 @@ def _downloads(diagnosis: Diagnosis, answers: Answers, label: str, draws: bool) 
     with st.container(horizontal=True):
         st.download_button(
             "Report (HTML)",
-            page,
+            undisturbed(page),
             f"{stem}-report.html",
             "text/html",
             key="take-html",
@@ -87,7 +87,7 @@ def _downloads(diagnosis: Diagnosis, answers: Answers, label: str, draws: bool) 
         )
         st.download_button(
             "JSON",
-            lambda: report.as_json(diagnosis, answers),
+            undisturbed(lambda: report.as_json(diagnosis, answers)),
             f"{stem}.json",
             "application/json",
             key="take-json",
@@ -97,7 +97,7 @@ def _downloads(diagnosis: Diagnosis, answers: Answers, label: str, draws: bool) 
         if upload.k:
             st.download_button(
                 "DataTree (netCDF)",
-                lambda: datatree.datatree(diagnosis, upload),
+                undisturbed(lambda: datatree.datatree(diagnosis, upload)),
                 f"{stem}-prior-sbc.nc",
                 "application/x-netcdf",
                 key="take-datatree",

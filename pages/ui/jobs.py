@@ -7,8 +7,11 @@
 A page may do this at every run: whoever asks for the same waits for one computation.
 """
 
+import math
 import re
+import time
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import streamlit as st
 
@@ -16,7 +19,9 @@ from pages.ui.services import services, subscriber
 from validation_core.engine import Interrupted, JobState, Task, job_key
 from validation_core.models import TrainTask
 
+T = TypeVar("T")
 _POLL = 0.5
+_FETCH = 3.0  # seconds that a browser may take to ask for a download that was made
 
 
 def ensure(
@@ -78,6 +83,23 @@ def panel(
     if state is not None:
         watched = st.fragment(_watch, run_every=_POLL if state.active else None)
         watched(state, follow, draw)
+
+
+def undisturbed(make: Callable[[], T]) -> Callable[[], T]:
+    """What makes a download on request; polls wait until a browser has had time to fetch it.
+
+    Streamlit drops such a file when two more runs have ended, and a poll is one.
+    """
+    pause = st.session_state.setdefault("pause", [-math.inf])
+
+    def whole() -> T:
+        pause[0] = math.inf
+        try:
+            return make()
+        finally:
+            pause[0] = time.monotonic() + _FETCH
+
+    return whole
 
 
 def notices() -> None:
@@ -142,6 +164,8 @@ def unfinished(job: Interrupted) -> None:
 
 
 def _watch(drawn: JobState, follow: bool, draw: Callable[[JobState], None] | None) -> None:
+    while time.monotonic() < st.session_state.get("pause", [-math.inf])[0]:
+        time.sleep(0.05)
     engine = services().engine
     engine.touch(drawn.key, subscriber())
     job = engine.find(drawn.key)

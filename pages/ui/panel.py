@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from pages.ui import charts
-from pages.ui.jobs import plain
+from pages.ui.jobs import plain, undisturbed
 from validation_core.figures.outcome import Drawn
 from validation_core.report import numbers
 from validation_core.report.sections import cell, slug
@@ -60,7 +60,7 @@ def panel(
         if table:
             st.download_button(
                 "Data (CSV)",
-                lambda: numbers.csv_table(table),
+                undisturbed(lambda: numbers.csv_table(table)),
                 f"{slug(title)}.csv",
                 "text/csv",
                 key=f"csv-{key}",

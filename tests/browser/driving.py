@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,7 +20,14 @@ from urllib.parse import urlsplit
 
 import numpy as np
 from numpy.typing import NDArray
-from playwright.sync_api import BrowserContext, ConsoleMessage, FilePayload, Page, expect
+from playwright.sync_api import (
+    BrowserContext,
+    ConsoleMessage,
+    FilePayload,
+    Page,
+    TimeoutError,
+    expect,
+)
 
 from tests.conftest import ROOT
 from tests.server import free_port, stop
@@ -182,6 +189,13 @@ def settled(page: Page) -> Page:
     expect(page.locator("[data-testid=stMain] h1")).to_be_visible(timeout=WAIT)
     page.wait_for_function(_STILL, timeout=WAIT, polling=50)
     return page
+
+
+def leave(page: Page, server: Server) -> None:
+    """Stop what the page still waits for: the next test has the one worker to itself."""
+    while server.kept("jobs"):  # one may end, and the next begin, before it is stopped
+        with suppress(TimeoutError):
+            page.get_by_role("button", name="Cancel").first.click(timeout=1000)
 
 
 def no_exception(page: Page) -> None:

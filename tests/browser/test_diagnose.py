@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.driving import LONG, no_exception, npz, overflow, settled
+from tests.browser.driving import LONG, leave, no_exception, npz, overflow, settled
 from validation_core.diagnosis.questions import QUESTIONS
 
 FOUND = re.compile(r"^\s*problem found\s*$", re.IGNORECASE)
@@ -36,8 +36,8 @@ def page(visit):
     return visit("diagnose")
 
 
-@pytest.mark.timeout(400)  # the one worker may still have work that an earlier test left to it
-def test_undertrained_two_moons(page, shared):
+@pytest.mark.timeout(400)
+def test_undertrained_two_moons(page, server, shared):
     with np.load(shared / "data" / "two_moons_undertrained.npz", allow_pickle=False) as stored:
         few = {name: stored[name][:300] for name in stored}
     _upload(page, npz(few))
@@ -45,6 +45,7 @@ def test_undertrained_two_moons(page, shared):
     expect(_verdict(page)).to_be_visible(timeout=2 * LONG)
     expect(page.get_by_text("of its mass into the ball")).to_be_visible(timeout=2 * LONG)
     no_exception(settled(page))
+    leave(page, server)
 
 
 def test_a_wrong_table_can_be_taken_away_as_json(page, wrong):
@@ -91,6 +92,7 @@ def test_a_refresh_in_the_middle_loses_nothing(page, server, wrong):
     page.get_by_role("button", name="kept, 100 rows").click()
     expect(_verdict(page)).to_be_visible()
     no_exception(page)
+    leave(page, server)
 
 
 def test_a_table_that_is_taken_away_goes(page, wrong):

@@ -1,34 +1,26 @@
 """Two posteriors compared: files in, the words of the difference, another reference, the data."""
 
 import csv
-import io
 import re
 
 import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.driving import LONG, no_exception, overflow, settled
+from tests.browser.driving import LONG, no_exception, npz, overflow, settled
 
-# The one worker may still have work that an earlier test's window left to it.
-QUEUED = 2 * LONG
 pytestmark = pytest.mark.timeout(400)
 
 
-def _file(width, name, shift=0.0):
-    """Draws at the same simulations, so many times as wide as they should be."""
-    rng = np.random.default_rng(0)
-    x = rng.standard_normal((100, 2)) + shift
-    theta = x + rng.standard_normal((100, 2))
-    q = x[:, None] + width * rng.standard_normal((100, 20, 2))
-    held_out = io.BytesIO()
-    np.savez(held_out, theta=theta, x=x, theta_q=q)
-    return {"name": name, "mimeType": "application/octet-stream", "buffer": held_out.getvalue()}
+def _right(wrong):
+    """The exact posterior's draws at the same simulations."""
+    noise = np.random.default_rng(0).standard_normal((100, 20, 2))
+    return {**wrong, "theta_q": 0.8 * wrong["x"][:, None] + 0.2**0.5 * noise}
 
 
 @pytest.fixture(scope="module")
-def both():
-    return [_file(3.0, "early.npz"), _file(1.0, "late.npz")]
+def both(wrong):
+    return [npz(wrong, "early.npz"), npz(_right(wrong), "late.npz")]
 
 
 def _upload(page, files):
@@ -37,8 +29,8 @@ def _upload(page, files):
 
 def _done(page):
     """All measures are there: the one of the test that takes longest, too."""
-    expect(page.get_by_role("heading", name="In the order given")).to_be_visible(timeout=QUEUED)
-    expect(page.get_by_text("learned ball").first).to_be_visible(timeout=QUEUED)
+    expect(page.get_by_role("heading", name="In the order given")).to_be_visible(timeout=2 * LONG)
+    expect(page.get_by_text("learned ball").first).to_be_visible(timeout=2 * LONG)
     return settled(page)
 
 
@@ -69,9 +61,10 @@ def test_another_reference_keeps_the_order_of_the_tables(visit, both):
     no_exception(settled(page))
 
 
-def test_other_simulations_are_left_out(visit, both):
+def test_other_simulations_are_left_out(visit, both, wrong):
+    elsewhere = npz({**wrong, "x": wrong["x"] + 1}, "elsewhere.npz")
     page = visit("compare-posteriors", viewport={"width": 400, "height": 800})
-    _upload(page, [both[0], _file(1.0, "elsewhere.npz", shift=1.0), both[1]])
+    _upload(page, [both[0], elsewhere, both[1]])
     expect(page.get_by_text("elsewhere cannot be compared with early")).to_be_visible()
     _done(page)
     expect(page.get_by_text("late is closer than early")).to_be_visible()

@@ -1,6 +1,7 @@
 """From a posterior of sbi, through the file that users take to it, to a report read offline."""
 
 import re
+import time
 import warnings
 from contextlib import chdir
 from pathlib import Path
@@ -9,7 +10,7 @@ import pytest
 import torch
 from playwright.sync_api import expect
 
-from tests.browser.driving import LONG, no_exception, settled
+from tests.browser.driving import LONG, leave, no_exception, settled
 from validation_core import export, report
 
 pytest.importorskip("sbi", reason="sbi is not installed: pip install .[sbi]")
@@ -41,8 +42,14 @@ def exported(tmp_path_factory):
         return table.save(folder / "npe.npz")
 
 
+def _slow(route):
+    """A network on which a page polls several times before a download begins."""
+    time.sleep(2)
+    route.continue_()
+
+
 @pytest.mark.timeout(400)  # it trains, and waits for every panel
-def test_from_sbi_to_a_report(visit, window, exported, tmp_path):
+def test_from_sbi_to_a_report(visit, server, window, exported, tmp_path):
     page = visit("diagnose")
     page.locator("input[type=file]").set_input_files(exported)
     expect(page.get_by_text(f"{ROWS} rows, {DRAWS} draws of q at each")).to_be_visible()
@@ -57,10 +64,12 @@ def test_from_sbi_to_a_report(visit, window, exported, tmp_path):
     expect(below.first).to_be_visible(timeout=LONG)
     for name in NAMES:
         expect(page.get_by_text(name).first).to_be_visible()
+    page.route("**/media/**", _slow)
     with page.expect_download(timeout=LONG) as started:
         take.click()
     path = tmp_path / "report.html"
     started.value.save_as(path)
+    leave(page, server)
     assert path.stat().st_size <= report.LIMIT
     alone = window("file://", offline=True)
     alone.goto(path.as_uri())
