@@ -7,8 +7,7 @@ from typing import Literal, get_args, get_origin, get_type_hints
 import pandas as pd
 import streamlit as st
 
-from validation_core.benchmarks import BENCHMARKS
-from validation_core.methods import METHODS
+from validation_core import BENCHMARKS, METHODS
 from validation_core.methods.base import Method
 from validation_core.types import Benchmark, Paper
 

@@ -10,11 +10,11 @@ from pages.diagnose.files import Tables
 from pages.ui import charts, jobs
 from pages.ui.jobs import plain
 from pages.ui.services import services
+from validation_core import Drawn
 from validation_core.diagnosis import tasks
 from validation_core.diagnosis.questions import posteriors
 from validation_core.diagnosis.questions.posteriors import Measure, RowScores, number
 from validation_core.figures import diagnosis as draw
-from validation_core.figures.outcome import Drawn
 from validation_core.tables import Upload
 
 _MOST = 12

@@ -4,7 +4,9 @@ import ast
 import functools
 import subprocess
 import sys
+from importlib import import_module
 
+import validation_core as npt
 from tests.conftest import ROOT
 
 CORE = ROOT / "validation_core"
@@ -189,6 +191,20 @@ def test_pages_compute_nothing():
     for path in (ROOT / "pages").rglob("*.py"):
         used = {name.split(".")[0] for name in _imports(path)}
         assert not used & {"numpy", "scipy", "torch"}, path
+
+
+def test_pages_and_commands_come_in_by_the_front_door():
+    """What the package exports is imported from it, not from the room that it lives in."""
+    around = [
+        f"{path.relative_to(ROOT)} imports {name}"
+        for path in [*(ROOT / "pages").rglob("*.py"), *(CORE / "cli").glob("*.py")]
+        for own, name in _imported(path)
+        if name.startswith("validation_core.")
+        and own in npt.__all__
+        and name != f"validation_core.{own}"
+        and getattr(import_module(name.rpartition(".")[0]), own, None) is getattr(npt, own)
+    ]
+    assert around == []
 
 
 def test_light_imports_stay_light():

@@ -132,7 +132,7 @@ def test_further_methods_run_when_they_are_asked_for(capsys, cheap):
     assert len(methods[2]["effect"]["x_o"]) == 5
     assert 0 <= methods[2]["effect"]["row"] < 400
     aloud = said(capsys, "diagnose", SAMPLE, *options).out
-    assert "nats [" in aloud
+    assert "] nats" in aloud
     assert "counted from 0 (x at t = -1 = " in aloud
     assert "cannot reject by itself" in aloud  # 19 nulls, three tests
 

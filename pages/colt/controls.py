@@ -8,11 +8,10 @@ import streamlit as st
 
 from pages.ui import forms
 from pages.ui.forms import segmented
-from validation_core.benchmarks import Gaussian, Spiral, Tree
+from validation_core import CoLT, Gaussian, Spiral, Tree
 from validation_core.benchmarks.gaussian import DIMENSIONS
 from validation_core.benchmarks.tree import Noise
 from validation_core.localization import MapTask
-from validation_core.methods.colt import CoLT
 from validation_core.models import Simulated, Training
 from validation_core.scores.localizer import Embedding, Localizer
 from validation_core.sweep import published as papers

@@ -3,10 +3,10 @@
 import streamlit as st
 
 from pages.ui.services import services
+from validation_core import PowerCell
 from validation_core.figures.colt.power import named
 from validation_core.localization import Maps, MapTask
 from validation_core.sweep.plan import Memory, Sweep, collect
-from validation_core.types import PowerCell
 
 
 @st.cache_resource(show_spinner=False, max_entries=16)

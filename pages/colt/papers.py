@@ -9,14 +9,12 @@ from pages.colt.data import cells, maps
 from pages.colt.ranks import distances, gamma_of, train_more
 from pages.ui import jobs, live
 from pages.ui.services import services
-from validation_core import statistics
-from validation_core.benchmarks import Spiral
+from validation_core import PowerCell, Spiral, statistics
 from validation_core.figures.colt.power import UNTRAINED, gallery
 from validation_core.sweep import costs
 from validation_core.sweep import published as papers
 from validation_core.sweep.plan import missing
 from validation_core.sweep.published import Model, PublishedPlace, PublishedRate
-from validation_core.types import PowerCell
 
 _TABLES: dict[str, tuple[str, Callable[[], list[PublishedPlace]], str]] = {
     "table3": (

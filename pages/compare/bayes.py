@@ -7,9 +7,8 @@ import streamlit as st
 
 from pages.divergence import covariates
 from pages.divergence.controls import FALCONS, INFERENCES
-from validation_core.bayes import MODELS, closed
-from validation_core.bayes.inference import ALGORITHMS
-from validation_core.benchmarks import BayesModel
+from validation_core import ALGORITHMS, MODELS, BayesModel
+from validation_core.bayes import closed
 from validation_core.benchmarks.bayes_model import InferenceName, ModelName
 
 

@@ -7,10 +7,9 @@ import streamlit as st
 from pages.compare import bayes
 from pages.ui import forms
 from pages.ui.forms import segmented
-from validation_core.benchmarks import BENCHMARKS, BayesModel, Gaussian
+from validation_core import BENCHMARKS, METHODS, BayesModel, Gaussian
 from validation_core.benchmarks.gaussian import DIMENSIONS
 from validation_core.figures import power as curves
-from validation_core.methods import METHODS
 from validation_core.methods.base import Method
 from validation_core.scores.classifier import PRESETS
 from validation_core.sweep import presets as comparisons

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import streamlit as st
 
 from pages.ui import forms
-from validation_core.benchmarks.gaussian import DIMENSIONS, Gaussian
+from validation_core import Gaussian
+from validation_core.benchmarks.gaussian import DIMENSIONS
 from validation_core.models import Simulated, Training
 from validation_core.scores.classifier import PRESETS, Preset
 from validation_core.sweep.conformal_explorer import BETAS, COARSE_BETAS, PAPER_M, GridTask

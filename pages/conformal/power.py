@@ -7,13 +7,12 @@ import streamlit as st
 from pages.conformal.controls import ConformalChoice
 from pages.ui import jobs, live
 from pages.ui.services import services
+from validation_core import C2ST, Multiple, PowerCell, Uniform
 from validation_core.figures import conformal as figures
-from validation_core.methods import C2ST, Multiple, Uniform
 from validation_core.methods.base import Method
 from validation_core.sweep.conformal_explorer import PAPER_M, ScoreGrid
 from validation_core.sweep.plan import Memory, Sweep, collect, missing
 from validation_core.sweep.trials import TrialDesign
-from validation_core.types import PowerCell
 
 Axis = Literal["gamma", "beta", "m"]
 METHODS: tuple[Method, ...] = (C2ST(), Multiple(), *(Uniform(m=m) for m in PAPER_M))

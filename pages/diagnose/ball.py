@@ -8,7 +8,8 @@ from pages.colt.data import maps
 from pages.ui import live
 from pages.ui.jobs import plain
 from pages.ui.services import services
-from validation_core.diagnosis import Diagnosis, Record
+from validation_core import Record
+from validation_core.diagnosis import Diagnosis
 from validation_core.figures.colt import ball as figures
 from validation_core.figures.colt.ball import BallAxes
 from validation_core.localization import Maps, MapTask

@@ -6,9 +6,9 @@ import streamlit as st
 
 from pages.ui import charts
 from pages.ui.jobs import plain
-from validation_core.diagnosis import Diagnosis, Record, equals, findings
+from validation_core import Drawn, Record
+from validation_core.diagnosis import Diagnosis, equals, findings
 from validation_core.figures.diagnosis import pictures
-from validation_core.figures.outcome import Drawn
 
 _WIDE = 3  # panels of a figure that do not stand beside another
 

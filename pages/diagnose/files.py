@@ -8,8 +8,8 @@ import streamlit as st
 
 from pages.ui import folder
 from pages.ui.jobs import plain, undisturbed
-from validation_core import export
-from validation_core.tables import AmbiguousOrder, Order, Upload, read, read_files
+from validation_core import AmbiguousOrder, export
+from validation_core.tables import Order, Upload, read, read_files
 from validation_core.tables.reading import File
 from validation_core.tables.source import label
 

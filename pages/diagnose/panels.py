@@ -8,7 +8,8 @@ from pages.diagnose import ball, observation
 from pages.ui import jobs, panel
 from pages.ui.jobs import plain
 from pages.ui.services import services
-from validation_core.diagnosis import Diagnosis, Record
+from validation_core import Record
+from validation_core.diagnosis import Diagnosis
 from validation_core.diagnosis.questions import (
     QUESTIONS,
     Answers,

@@ -8,8 +8,7 @@ from pages.diagnose import files, recent
 from pages.diagnose.files import Tables
 from pages.ui import folder
 from pages.ui.jobs import plain
-from validation_core import sampling
-from validation_core.benchmarks import Gaussian
+from validation_core import Gaussian, sampling
 from validation_core.benchmarks.perturbations import PERTURBATIONS, Perturbation
 from validation_core.rng import stream
 from validation_core.tables import Upload, local, read

@@ -6,8 +6,8 @@ import pandas as pd
 import streamlit as st
 
 from pages.ui.jobs import plain, seconds
-from validation_core import diagnosis
-from validation_core.diagnosis import Diagnosis, Record, pvalue_text
+from validation_core import Record, diagnosis
+from validation_core.diagnosis import Diagnosis, pvalue_text
 from validation_core.diagnosis.questions import QUESTIONS, Answers
 from validation_core.methods.base import Method
 from validation_core.sweep import costs

@@ -9,8 +9,9 @@ import streamlit as st
 
 from pages.divergence import covariates
 from pages.ui.forms import segmented
-from validation_core.bayes import MODELS, GLMBinomial, Model
-from validation_core.bayes.inference import ALGORITHMS, Inference, Variational
+from validation_core import ALGORITHMS, MODELS
+from validation_core.bayes import GLMBinomial, Model
+from validation_core.bayes.inference import Inference, Variational
 from validation_core.simulations import FOUR, GRID, Plan, figure
 
 DATASETS = (25, 50, 100, 200)

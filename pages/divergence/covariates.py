@@ -12,8 +12,8 @@ from pages.ui import folder
 from pages.ui.forms import segmented
 from pages.ui.jobs import plain
 from pages.ui.services import services
-from validation_core import models
-from validation_core.bayes import MODELS, designs
+from validation_core import MODELS, models
+from validation_core.bayes import designs
 from validation_core.types import Array
 
 NAMES = tuple(designs.SHAPES)

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from validation_core import Drawn
 from validation_core.figures import plotly
 from validation_core.figures.marks import Picture
-from validation_core.figures.outcome import Drawn
 
 
 def show(

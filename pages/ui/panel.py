@@ -7,7 +7,7 @@ import streamlit as st
 
 from pages.ui import charts
 from pages.ui.jobs import plain, undisturbed
-from validation_core.figures.outcome import Drawn
+from validation_core import Drawn
 from validation_core.report import numbers
 from validation_core.report.sections import cell, slug
 

@@ -6,12 +6,11 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
+from validation_core import Store, read
 from validation_core.cli.options import _Lines, _put, _writable, json_option, tell
 from validation_core.diagnosis.questions import posteriors
 from validation_core.diagnosis.questions.posteriors import Measure, number
 from validation_core.front.compare import compared
-from validation_core.front.table import read
-from validation_core.store import Store
 
 
 def add(parser: argparse.ArgumentParser) -> None:

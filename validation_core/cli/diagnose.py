@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from validation_core import diagnosis, report
+from validation_core import Record, Store, diagnosis, read, report
 from validation_core.cli.options import (
     _level,
     _Lines,
@@ -16,15 +16,13 @@ from validation_core.cli.options import (
     json_option,
     tell,
 )
-from validation_core.diagnosis import Diagnosis, Record, equals, findings
+from validation_core.diagnosis import Diagnosis, equals, findings
 from validation_core.diagnosis.questions import QUESTIONS, Answers, AnyQuestion
 from validation_core.diagnosis.tasks import DiagnoseTask
 from validation_core.engine import Task
 from validation_core.front import diagnose as front
 from validation_core.front.choices import questions_of
-from validation_core.front.table import read
 from validation_core.methods.base import Method
-from validation_core.store import Store
 from validation_core.types import TwoSamples
 
 _FILE = """\

@@ -10,8 +10,9 @@ from json import loads
 from pathlib import Path
 from typing import Any, cast
 
-from validation_core.bayes import MODELS, Model
-from validation_core.bayes.inference import ALGORITHMS, Inference
+from validation_core import ALGORITHMS, MODELS, Store
+from validation_core.bayes import Model
+from validation_core.bayes.inference import Inference
 from validation_core.cli.options import (
     _build,
     _Counted,
@@ -27,7 +28,6 @@ from validation_core.front.result import Rows
 from validation_core.report.document import sheet
 from validation_core.simulations import GRID, MS
 from validation_core.simulations.curves import Row
-from validation_core.store import Store
 
 _WIDTHS = (12, 5, 11, 26, 12, 12)  # of the columns of a table in words
 

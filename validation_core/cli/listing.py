@@ -7,9 +7,10 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
+from validation_core import Store
 from validation_core.cli.options import _write, _written
 from validation_core.methods.base import Method
-from validation_core.store import Store, describe
+from validation_core.store import describe
 from validation_core.types import Benchmark
 
 

@@ -11,13 +11,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal, TypeVar, get_args, get_origin, get_type_hints
 
-from validation_core.benchmarks import BENCHMARKS
+from validation_core import BENCHMARKS, METHODS, Store
 from validation_core.engine import Task
 from validation_core.front.choices import entry
 from validation_core.keys import Specification
-from validation_core.methods import METHODS
 from validation_core.methods.base import Method
-from validation_core.store import Store
 from validation_core.types import Benchmark
 
 S = TypeVar("S", bound=Specification)

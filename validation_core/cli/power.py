@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from validation_core import Store
 from validation_core.cli.options import (
     _benchmark,
     _Counted,
@@ -19,7 +20,6 @@ from validation_core.cli.options import (
 from validation_core.front.choices import entry
 from validation_core.front.power import count, published
 from validation_core.scores.classifier import PRESETS
-from validation_core.store import Store
 from validation_core.sweep.plan import Sweep
 from validation_core.sweep.trials import TrialDesign
 
