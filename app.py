@@ -76,10 +76,9 @@ def warm() -> None:
     import numpy as np
     import pandas as pd
     import PIL.Image
-    import plotly.io
 
     from pages.ui.services import services
-    from validation_core.figures import outcome
+    from validation_core.figures import outcome, plotly
 
     for path in sorted(Path(__file__).parent.glob("pages/*/*.py")):
         if path.stem != "page":  # a script, which draws where it is imported
@@ -87,7 +86,7 @@ def warm() -> None:
     del PIL  # Streamlit reads the page's icon with it
     inspect.stack()  # Streamlit asks in its first run, and the first answer reads every module
     pd.DataFrame({"ready": [True]}).to_dict()
-    plotly.io.to_json(outcome.ecdf_difference(np.linspace(0, 1, 1000)))
+    plotly.figure(outcome.ecdf_difference(np.linspace(0, 1, 1000))).to_json()
     gc.collect()
     gc.freeze()
     start = threading.Timer(_PAUSE, services)
