@@ -151,10 +151,7 @@ def test_log_densities_bring_the_symmetric_divergence(page):
 
 
 def test_the_questions_are_answered_in_their_order(page):
-    rng = np.random.default_rng(1)
-    theta = rng.standard_normal((120, 2))
-    upload(page, theta=theta, x=theta + rng.standard_normal((120, 2)),
-           theta_q=3 + rng.standard_normal((120, 20, 2)))  # fmt: skip
+    upload(page, **far())
     asked = [part.value for part in page.header]
     assert asked == [
         "Problem found", *(one.title for one in questions.QUESTIONS), "Each test", "Take it away"
@@ -358,7 +355,7 @@ def test_names_are_shown_as_text(page):
 
 
 def test_a_refresh_computes_nothing_again(page):
-    content = saved(**table())
+    content = saved(**far())
     send(page, content).run()  # the second run begins what takes long
     first = worked_out()
     again = send(AppTest.from_file(PAGE, default_timeout=60).run(), content)
