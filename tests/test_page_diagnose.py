@@ -151,7 +151,10 @@ def test_log_densities_bring_the_symmetric_divergence(page):
 
 
 def test_the_questions_are_answered_in_their_order(page):
-    upload(page, **far())
+    rng = np.random.default_rng(1)
+    theta = rng.standard_normal((120, 2))
+    upload(page, theta=theta, x=theta + rng.standard_normal((120, 2)),
+           theta_q=3 + rng.standard_normal((120, 20, 2)))  # fmt: skip
     asked = [part.value for part in page.header]
     assert asked == [
         "Problem found", *(one.title for one in questions.QUESTIONS), "Each test", "Take it away"
