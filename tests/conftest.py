@@ -1,10 +1,14 @@
 """Shared by all tests: one thread, a store for each test, the shared data where it is."""
 
 import os
+import sys
 
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[_name] = "1"  # of each worker of pytest-xdist
 os.environ.setdefault("NPTLAB_ENGINE", "serial")
+# Servers, workers and command lines start some hundred times: each module is compiled once.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 import json  # noqa: E402
 from pathlib import Path  # noqa: E402

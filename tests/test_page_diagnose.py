@@ -358,7 +358,7 @@ def test_names_are_shown_as_text(page):
 
 
 def test_a_refresh_computes_nothing_again(page):
-    content = saved(**table())
+    content = saved(**far())
     send(page, content).run()  # the second run begins what takes long
     first = worked_out()
     again = send(AppTest.from_file(PAGE, default_timeout=60).run(), content)
