@@ -42,7 +42,9 @@ def _count(count: int, what: str) -> str:
 def what_will_run(upload: Upload, methods: Sequence[Method]) -> None:
     """Each test with the seconds it is expected to take, or why it cannot run; and each answer."""
     with st.expander("What will run", type="compact"):
-        st.table(pd.DataFrame([_planned(upload, m) for m in methods]).set_index("Test"))
+        sharing = [method for method in methods if method.reads_classifier]
+        rows = [_planned(upload, m, trained=m in sharing[1:]) for m in methods]
+        st.table(pd.DataFrame(rows).set_index("Test"))
         memory = max(costs.on_table(upload, m).memory for m in methods)
         size = sum(array.nbytes for array in upload.arrays().values())
         st.caption(
@@ -58,12 +60,11 @@ def what_will_run(upload: Upload, methods: Sequence[Method]) -> None:
                 st.caption(plain(f"{title}: not worked out. {reason}"))
 
 
-def _planned(upload: Upload, method: Method) -> dict[str, str]:
+def _planned(upload: Upload, method: Method, *, trained: bool) -> dict[str, str]:
     reason = diagnosis.obstacle(method, upload)
     cost = costs.on_table(upload, method)
-    shared = method.reads_classifier and method.name != "within_x"
-    learns = "" if shared or cost.training < 0.5 else f", {seconds(cost.training)} of it training"
-    total = cost.trial + (0.0 if shared else cost.training)
+    learns = "" if trained or cost.training < 0.5 else f", {seconds(cost.training)} of it training"
+    total = cost.trial + (0.0 if trained else cost.training)
     return {
         "Test": method.label,
         "Asks": method.summary,
