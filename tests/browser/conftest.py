@@ -10,6 +10,13 @@ import pytest
 from playwright.sync_api import sync_playwright
 
 from tests.browser.driving import FLAGS, WAIT, Watch, chromium, serving, settled
+from tests.conftest import few_trials
+from validation_core import diagnosis
+from validation_core.diagnosis import learning, tasks
+from validation_core.diagnosis.questions import by_name
+from validation_core.scores.classifier import Classifier
+from validation_core.store import Store
+from validation_core.tables import Upload
 
 SIZE = {"width": 1280, "height": 900}
 
@@ -42,13 +49,25 @@ def server(tmp_path_factory):
 
 
 @pytest.fixture(scope="package")
-def wrong():
-    """Draws that anyone can see are wrong: far too narrow, and beside the truth."""
+def wrong(server):
+    """Draws that anyone can see are wrong: far too narrow, and beside the truth.
+
+    What takes longest about them is on the server already, from networks that learnt little.
+    """
     rng = np.random.default_rng(1)
     theta = rng.standard_normal((100, 2))
     x = theta + 0.5 * rng.standard_normal((100, 2))
     q = 0.8 * x[:, None] + 0.5 + 0.1 * rng.standard_normal((100, 20, 2))
-    return {"theta": theta, "x": x, "theta_q": q}
+    arrays = {"theta": theta, "x": x, "theta_q": q}
+    upload, store = Upload.of(arrays), Store(server.cache)
+    tasks.hold(upload)
+    with pytest.MonkeyPatch.context() as patch:
+        few_trials(patch)
+        patch.setattr(learning, "RECIPE", Classifier(epochs=4, batch=64, hidden=8, layers=2))
+        patch.setattr(learning, "LOCALIZER", {"steps": 8, "batch": 16, "start": "origin"})
+        for task in by_name("sensitivity").studies(upload, diagnosis.default_methods(), 0):
+            task.run(store, lambda fraction, live: None)
+    return arrays
 
 
 @pytest.fixture

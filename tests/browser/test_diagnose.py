@@ -151,7 +151,7 @@ def test_the_ball_is_shown_where_the_user_looks(page, wrong):
     no_exception(settled(page))
 
 
-def test_more_tests_are_asked_for_and_stay_in_the_address(page, wrong):
+def test_more_tests_are_asked_for_and_stay_in_the_address(page, server, wrong):
     _upload(page, npz(wrong))
     expect(_numbers(page)).to_be_visible(timeout=LONG)
     page.get_by_text("More tests", exact=True).click()
@@ -165,6 +165,7 @@ def test_more_tests_are_asked_for_and_stay_in_the_address(page, wrong):
     page.reload()
     expect(ran.first).to_be_visible(timeout=LONG)
     no_exception(settled(page))
+    leave(page, server)
 
 
 def test_names_that_are_html_are_text(page, wrong):
