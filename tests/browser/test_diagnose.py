@@ -99,7 +99,7 @@ def test_a_table_that_is_taken_away_goes(page, wrong):
     _upload(page, npz(wrong))
     expect(_verdict(page)).to_be_visible(timeout=LONG)
     _remove(page, "table.npz")
-    expect(_verdict(page)).to_have_count(0)
+    expect(_verdict(page)).to_have_count(0, timeout=LONG)
     expect(page.get_by_role("button", name="table, 100 rows")).to_be_visible()
     no_exception(settled(page))
 
