@@ -299,11 +299,13 @@ def _leaf(alpha: float, tree: Maps) -> Panel:
 
 
 def _still(mark: Mark, at: int) -> Mark:
-    """A mark where the slider stood at one of its values."""
+    """A mark without its label, where the slider stood at one of its values."""
+    if isinstance(mark, Heat):
+        grid = mark.shades.values
+        now = grid.values[at] if isinstance(grid, _Over) else grid
+        return replace(mark, shades=replace(mark.shades, values=now, label=""))
     values = {field.name: getattr(mark, field.name) for field in fields(mark)}
     still = {name: v.values[at] for name, v in values.items() if isinstance(v, _Over)}
-    return (
-        replace(mark, **still)
-        if isinstance(mark, HBand | Heat | Note)
-        else replace(mark, **still, label="")
-    )
+    if isinstance(mark, HBand | Note):
+        return replace(mark, **still)
+    return replace(mark, **still, label="")
