@@ -53,7 +53,6 @@ _ABOVE = _TOP + _BOTTOM
 _LINE = 16  # pixels between the labels of two lines that end together, of a line of a title
 _UNTICKED = 12  # pixels below a panel whose ticks stand farther below
 _BETWEEN = 0.06  # of the sheet's width, between panels
-_LEGEND = 60  # pixels from the axes to the legend below them
 _SCALE = 84  # pixels that the scale of colours takes
 _MANY = 1000  # points beyond which a canvas draws them
 
@@ -89,8 +88,7 @@ def figure(picture: Picture, at: Mapping[str, int] | None = None) -> go.Figure:
         **axes,
     }
     if keys:
-        inside = height - margin["t"] - margin["b"]
-        below = {"orientation": "h", "x": 0, "y": -_LEGEND / inside, "yanchor": "top"}
+        below = {"orientation": "h", "x": 0, "yref": "container", "y": 0, "yanchor": "bottom"}
         layout["legend"] = {**below, "font": {"size": 12}}
     traces = [_known(trace, keys) for sheet in sheets for trace in sheet.traces]
     traces += [_key(words, *look) for words, look in keys.items()]
