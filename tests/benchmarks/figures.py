@@ -37,7 +37,8 @@ import plotly.graph_objects as go
 
 from validation_core import statistics
 from validation_core.cli.options import _Counted
-from validation_core.figures import style
+from validation_core.figures import plotly, style
+from validation_core.figures.marks import Axis, Band, HLine, Line, Panel
 from validation_core.figures.power import curves
 from validation_core.front.work import run_on_engine
 from validation_core.store import Store
@@ -78,21 +79,18 @@ def table(progress: Progress) -> str:
 
 def figure(title: str, progress: Progress) -> go.Figure:
     """Power against gamma, a line and a band for each test."""
-    traces, notes = [], []
-    for i, curve in enumerate(curves(progress.cells, "gamma")):
+    marks = [HLine(progress.cells[0].alpha)]
+    for curve in curves(progress.cells, "gamma"):
         look = style.method_style(curve.method)
         low, high = curve.interval
-        traces += [
-            style.band(curve.x, low, high, look.color, 0.08),
-            style.line(curve.x, curve.rate, look.color, dash=look.dash, name=curve.label),
+        marks += [
+            Band(curve.x, low, high, color=look.color, opacity=0.08),
+            Line(curve.x, curve.rate, color=look.color, dash=look.dash, label=curve.label),
         ]
-        notes.append(style.note(curve.label, 1.02, 1 - 0.06 * i, look.color, paper=True))
     gammas = [cell.gamma for cell in progress.cells]
-    built = style.figure(
-        traces, x=style.PlotAxis("gamma", (min(gammas), max(gammas) or 1.0)), height=380,
-        y=style.PlotAxis("share rejected", (0, 1.02), percent=True), right=150, notes=notes,
-        shapes=[style.hline(progress.cells[0].alpha)],
-    )  # fmt: skip
+    x = Axis((min(gammas), max(gammas) or 1.0), "gamma")
+    y = Axis((0, 1.02), "share rejected", percent=True)
+    built = plotly.figure(Panel(marks, x=x, y=y, height=380, margin=150))
     built.layout.title = {"text": title}
     return built
 
