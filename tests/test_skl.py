@@ -183,9 +183,9 @@ def test_on_an_upload_it_runs_unasked_and_says_what_it_found(store):
     found = run(upload, [SBC(), SKL()], store=store)
     record = next(one for one in found.records if one.name == "skl")
     assert record.status == "ran"
-    told = record.effect.numbers
-    assert told["ci_low"] < told["skl"] == record.statistic < told["ci_high"]
-    assert told["k"] == 200
+    numbers = record.effect.numbers
+    assert numbers["ci_low"] < numbers["skl"] == record.statistic < numbers["ci_high"]
+    assert numbers["k"] == 200
     assert set(found.adjusted) == {"SBC", "Symmetric divergence"}
     json.dumps(found.to_json(), allow_nan=False)
     said = " ".join(diagnosis.findings(record))
@@ -255,9 +255,11 @@ def test_one_draw_at_each_x_is_the_sign_flip_test(store):
 
 def test_a_share_of_pairs_lies_between_0_and_1(store):
     (record,) = run(Upload.of(arrays(n=5, k=10, shift=2.0, seed=4)), [SKL()], store=store).records
-    told = record.effect.numbers
-    assert 0 <= told["auc_low"] <= told["auc"] <= told["auc_high"] <= 1
-    assert 2 * told["auc"] - told["auc_low"] > 1  # the normal interval itself leaves that range
+    numbers = record.effect.numbers
+    assert 0 <= numbers["auc_low"] <= numbers["auc"] <= numbers["auc_high"] <= 1
+    assert (
+        2 * numbers["auc"] - numbers["auc_low"] > 1
+    )  # the normal interval itself leaves that range
 
 
 @pytest.mark.parametrize("wrong", ["exchanged", "a constant", "nothing"])

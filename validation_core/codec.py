@@ -15,28 +15,27 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core import keys
-from validation_core.keys import JSON
+from validation_core.keys import JSON, Arrays
 
 R = TypeVar("R")
-Arrays = dict[str, NDArray[np.generic]]
+_Array = NDArray[np.generic]
 _ARRAY = {"@": "array"}
 
 
-def dump(record: object) -> tuple[Arrays, dict[str, JSON]]:
+def dump(record: object) -> tuple[dict[str, _Array], dict[str, JSON]]:
     """Arrays by the path of their field (`parts.0.u`), and a JSON tree of all else.
 
     Raises:
         TypeError: for what no record holds.
     """
-    arrays: Arrays = {}
+    arrays: dict[str, _Array] = {}
     tree = _dump(record, "", arrays)
     if not isinstance(tree, dict):
         raise TypeError(f"A result is a record; got {type(record).__name__}. Make it one.")
     return arrays, tree
 
 
-def load(kind: type[R], arrays: keys.Arrays, tree: JSON) -> R:
+def load(kind: type[R], arrays: Arrays, tree: JSON) -> R:
     """The record of that class which `dump` gave; fields that were added since have defaults.
 
     Raises:
@@ -47,7 +46,7 @@ def load(kind: type[R], arrays: keys.Arrays, tree: JSON) -> R:
     return record
 
 
-def _dump(value: object, path: str, arrays: Arrays) -> JSON:
+def _dump(value: object, path: str, arrays: dict[str, _Array]) -> JSON:
     if isinstance(value, np.ndarray):
         arrays[path] = value
         return _ARRAY
@@ -69,9 +68,7 @@ def _dump(value: object, path: str, arrays: Arrays) -> JSON:
     )
 
 
-def _load(
-    hint: object, tree: JSON, path: str, arrays: Mapping[str, NDArray[np.generic]]
-) -> object:
+def _load(hint: object, tree: JSON, path: str, arrays: Arrays) -> object:
     if tree == _ARRAY:
         return _unpacked(hint, arrays[path])
     origin, args = get_origin(hint), get_args(hint)
@@ -99,7 +96,7 @@ def _load(
     return float(tree) if hint is float and isinstance(tree, int) else tree
 
 
-def _unpacked(hint: object, array: NDArray[np.generic]) -> object:
+def _unpacked(hint: object, array: _Array) -> object:
     """An array; where older results hold a number or a record of numbers as one, that."""
     if hint is float:
         return float(array)

@@ -20,7 +20,7 @@ _ADDRESS = "table"
 _OPEN = "recent-open"
 
 
-class _RecentTable(TypedDict):
+class RecentTable(TypedDict):
     """What the list says of a table: the store has its arrays, by the digest."""
 
     label: str
@@ -35,7 +35,7 @@ class _RecentTable(TypedDict):
 def remember(label: str, upload: Upload) -> None:
     """Put a table on top of this browser's list and into the address of the page."""
     st.query_params[_ADDRESS] = st.session_state[_OPEN] = upload.digest[:12]
-    entry: _RecentTable = {
+    entry: RecentTable = {
         "label": label,
         "digest": upload.digest,
         "n": upload.n,
@@ -57,13 +57,13 @@ def remember(label: str, upload: Upload) -> None:
     )
 
 
-def listed() -> Sequence[_RecentTable]:
+def listed() -> Sequence[RecentTable]:
     """This browser's tables that the store still has, the last first."""
     store = services().store
     if not store.has("results", _key()):
         return []
     stored = store.load("results", _key())
-    entries = cast("Sequence[_RecentTable]", stored.meta["tables"] if stored else ())
+    entries = cast("Sequence[RecentTable]", stored.meta["tables"] if stored else ())
     return [entry for entry in entries if store.has("tables", entry["digest"])]
 
 
@@ -80,7 +80,7 @@ def addressed() -> tuple[str, Upload] | None:
     return None
 
 
-def again(entry: _RecentTable) -> tuple[str, Upload] | None:
+def again(entry: RecentTable) -> tuple[str, Upload] | None:
     """A listed table as it was read, or None when the store has let it go meanwhile."""
     known: dict[str, Upload] = st.session_state.setdefault("recent", {})
     digest = entry["digest"]

@@ -79,7 +79,7 @@ def _again() -> Tables:
     return [table]
 
 
-def _open(entry: recent._RecentTable) -> None:
+def _open(entry: recent.RecentTable) -> None:
     table = recent.again(entry)
     if table is not None:
         recent.remember(*table)

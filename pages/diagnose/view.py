@@ -121,10 +121,8 @@ def table(diagnosis: Diagnosis) -> None:
     reading = [record for record in diagnosis.records if record.effect.classifier_auc is not None]
     if reading:
         learned = reading[0].effect
-        took, names = (
-            seconds(learned.training_seconds or 0.0),
-            [record.label for record in reading],
-        )
+        took = seconds(learned.training_seconds or 0.0)
+        names = [record.label for record in reading]
         st.caption(
             plain(
                 f"{', '.join(names)}: one classifier, trained on half of the rows in {took} and "

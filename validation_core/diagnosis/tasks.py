@@ -32,19 +32,6 @@ from validation_core.types import PosteriorTable
 if TYPE_CHECKING:
     from validation_core.store import Store, Stored
 
-__all__ = [
-    "DiagnoseTask",
-    "Uploaded",
-    "hold",
-    "keep",
-    "maps",
-    "records",
-    "table",
-    "tasks",
-    "training",
-]
-
-
 _here: WeakValueDictionary[str, Upload] = WeakValueDictionary()  # not read again by this process
 
 
