@@ -10,7 +10,7 @@ ICON = Path(__file__).parents[1] / "assets" / "icon.svg"
 st.set_page_config(page_title="NPT Lab", page_icon=str(ICON), layout="wide")
 
 PAGES = {
-    "": [st.Page("overview.py", title="Overview", icon=":material/home:", default=True)],
+    "": [st.Page("playground/page.py", title="Playground", icon=":material/home:", default=True)],
     "Learn": [
         st.Page(
             "weak/page.py",
@@ -56,11 +56,17 @@ PAGES = {
     ],
     "Lab": [
         st.Page(
+            "catalogue.py",
+            title="Methods and benchmarks",
+            icon=":material/list_alt:",
+            url_path="methods",
+        ),
+        st.Page(
             "models/page.py",
             title="Models and jobs",
             icon=":material/inventory_2:",
             url_path="models",
-        )
+        ),
     ],
 }
 

@@ -169,8 +169,8 @@ def test_the_compare_page_offers_it(residual):
     assert residual.title in page.multiselect(key="methods").options
 
 
-def test_the_overview_names_it(residual):
-    page = AppTest.from_file(str(ROOT / "pages" / "main.py"), default_timeout=120).run()
+def test_the_catalogue_names_it(residual):
+    page = AppTest.from_file(str(ROOT / "pages" / "catalogue.py"), default_timeout=120).run()
     assert not page.exception
     row = page.table[0].value.loc[residual.title]
     assert list(row) == [residual.summary, residual.statistic, "Nobody (2026)"]

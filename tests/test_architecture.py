@@ -25,8 +25,9 @@ LAYERS = (
     {"sweep.plan"},
     {"sweep.advice", "sweep.presets", "sweep.costs", "export"},
     {"engine", "figures", "sweep.published", "sweep.conformal_explorer",
-     "sweep.weak_classifiers", "diagnosis.questions", "report"},
+     "sweep.weak_classifiers", "sweep.playground", "diagnosis.questions", "report"},
     {"engine.worker", "front"},
+    {"gallery"},
     {"cli"},
     {"__main__"},
 )  # fmt: skip

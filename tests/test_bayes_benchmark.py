@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from tests.conftest import ROOT
-from validation_core import keys, models, sampling, scores, statistics
+from validation_core import keys, sampling, scores, statistics
 from validation_core.__main__ import main
-from validation_core.bayes import MODELS, closed, designs, posterior
+from validation_core.bayes import MODELS, closed, posterior
 from validation_core.bayes.inference import ALGORITHMS, Variational
 from validation_core.benchmarks import BayesModel, Gaussian, bayes_model
 from validation_core.cli.line import line
@@ -20,7 +20,6 @@ from validation_core.localization import maps
 from validation_core.methods import METHODS, SBC, CoLT, WithinX
 from validation_core.models import Simulated
 from validation_core.rng import stream
-from validation_core.store import Store
 from validation_core.sweep import costs
 from validation_core.sweep import trials as engine
 from validation_core.sweep.plan import Sweep
@@ -195,7 +194,9 @@ def test_refusals_say_what_to_take():
         ({"model": "hospitals", "inference": "exact"}, "take heart_transplants or concrete"),
         ({"model": "lungs"}, "model is one of glm_binomial"),
         ({"inference": "magic"}, "inference is one of laplace"),
-        ({"design": "abc"}, "design is an option of other models"),
+        ({"design": "stand-in"}, "design is an option of other models"),
+        ({"design": "abc"}, "design is real or stand-in"),
+        ({"model": "concrete", "design": "abc"}, "design is real or stand-in"),
         ({"data": "book"}, "data is an option of other models"),
         ({"m": 5}, "m counts the draws that iwvi weighs"),
         ({"m": 1, "inference": "iwvi"}, "m counts the draws that iwvi weighs"),
@@ -309,29 +310,17 @@ def test_a_map_shows_the_truth_of_each_place():
         np.testing.assert_array_equal(by_x[x.tobytes()], truth[0])
 
 
-def test_real_covariates_are_lent_where_a_task_draws(tmp_path, monkeypatch):
-    store, raw = Store(tmp_path), stream(24).standard_normal((1030, 8))
-    digest = models.keep_covariates(store, "concrete", raw)
-    benchmark = BayesModel(model="concrete", design=digest)
-    assert "stand-in" not in benchmark.label
-    assert "stand-in" in BayesModel(model="concrete").label
-    rng = stream(25)
-    expected = benchmark.x(2, rng)
+def test_another_process_draws_with_the_same_covariates():
+    benchmark = BayesModel(model="concrete")
     code = (
-        "import sys, numpy as np; from validation_core import keys, models;"
-        "from validation_core.store import Store; from validation_core.rng import stream;"
-        "made = keys.read(sys.argv[2]); models.ready(Store(sys.argv[1]), made);"
-        "print(made.x(2, stream(25))[0, 0].hex())"
+        "import sys; from validation_core import keys; from validation_core.rng import stream;"
+        "print(keys.read(sys.argv[1]).x(2, stream(25))[0, 0].hex())"
     )
     said = subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path), keys.text(benchmark)],
+        [sys.executable, "-c", code, keys.text(benchmark)],
         cwd=ROOT, check=True, capture_output=True, text=True,
     ).stdout  # fmt: skip
-    assert float.fromhex(said.strip()) == expected[0, 0]
-    elsewhere = BayesModel(model="concrete", design="0" * 32)
-    with pytest.raises(ValueError, match="The store keeps covariates"):
-        models.ready(store, elsewhere)
-    assert designs.lent("concrete", digest)
+    assert float.fromhex(said.strip()) == benchmark.x(2, stream(25))[0, 0]
 
 
 def test_gamma_has_a_name():

@@ -1,4 +1,4 @@
-"""`divergence` on the command line: numbers, one offline file, real covariates, bad input."""
+"""`divergence` on the command line: numbers, one offline file, stand-ins, bad input."""
 
 import base64
 import gzip
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.test_cli import printed, refused, said
-from validation_core.bayes import Concrete, HeartTransplants, Hospitals, designs
+from validation_core.bayes import HeartTransplants, Hospitals
 from validation_core.bayes.inference import Laplace
 from validation_core.simulations import InferenceRun, Plan, collect
 from validation_core.store import Store
@@ -69,7 +69,14 @@ def test_words_name_the_interval_and_the_failures(capsys):
 def test_one_file_with_three_figures(capsys, tmp_path):
     page, numbers = tmp_path / "figures.html", tmp_path / "numbers.json"
     heard = said(
-        capsys, *HEART, "--model", "concrete", "--html", str(page), "--json", str(numbers)
+        capsys,
+        *HEART,
+        "--model",
+        "concrete:design=stand-in",
+        "--html",
+        str(page),
+        "--json",
+        str(numbers),
     )
     text = page.read_text(encoding="utf-8")
     assert "http://" not in text
@@ -88,40 +95,13 @@ def test_one_file_with_three_figures(capsys, tmp_path):
     assert all(row["model_label"] for row in data["figures"]["1"])
 
 
-def covariates(path, rows=1030, columns=9):
-    table = np.random.default_rng(0).gamma(2.0, size=(rows, columns))
-    np.savetxt(path, table, delimiter=",")
-    return path
-
-
-def test_real_covariates_from_a_file(capsys, tmp_path):
-    path = covariates(tmp_path / "Concrete_Data.csv")
-    few = ("--model", "concrete", "--inference", "adjusted_laplace", "--figure", "1")
-    result = printed(capsys, *SMALL, *few, "--concrete", str(path))
-    rows = result["figures"]["1"]
+def test_a_stand_in_is_asked_for_and_said(capsys):
+    few = (*SMALL, "--inference", "adjusted_laplace", "--figure", "1", "--model")
+    rows = printed(capsys, *few, "concrete")["figures"]["1"]
     assert all("stand-in" not in row["model_label"] for row in rows)
     assert all(abs(row["skl"]) < 1e-8 for row in rows)
-    standing = printed(capsys, *SMALL, *few)["figures"]["1"]
+    standing = printed(capsys, *few, "concrete:design=stand-in")["figures"]["1"]
     assert all("stand-in" in row["model_label"] for row in standing)
-
-
-def test_openml_only_when_asked(capsys, monkeypatch):
-    requests = []
-
-    def openml(name):
-        requests.append(name)
-        return np.random.default_rng(1).gamma(2.0, size=(1030, 8))
-
-    monkeypatch.setattr(designs, "openml", openml)
-    few = (*SMALL, "--figure", "1", "--inference", "laplace", "--model")
-    printed(capsys, *few, "concrete")
-    assert not requests
-    result = printed(capsys, *few, "concrete", "--openml")
-    assert requests == ["concrete"]
-    assert "stand-in" not in result["figures"]["1"][0]["model_label"]
-    assert "stand-in" in Concrete().label
-    printed(capsys, *few, "heart_transplants", "--openml")
-    assert requests == ["concrete"]
 
 
 def test_what_cannot_be_run_is_told_after_what_can(capsys, tmp_path, monkeypatch):
@@ -158,13 +138,11 @@ REFUSED = """
 --datasets 1
 --m 3
 --m 5,5
---model heart_transplants --concrete x.csv
---concrete no-such.csv
+--model concrete:design=ours
 --html /no/such/folder/figures.html
 --json /no/such/folder/numbers.json
 --html .
 --html one.html --json ./one.html
---concrete .
 --engine cloud
 """
 
@@ -183,8 +161,3 @@ def test_files_are_tried_and_left_as_they_were(capsys, tmp_path):
     refused(capsys, *SMALL, "--json", str(new), "--html", str(old), "--datasets", "1")
     assert not new.exists()
     assert old.read_text() == "as it was"
-
-
-def test_a_table_that_is_no_design_matrix(capsys, tmp_path):
-    path = covariates(tmp_path / "other.csv", rows=20, columns=4)
-    assert "4 columns" in refused(capsys, *SMALL, "--concrete", str(path))

@@ -13,7 +13,7 @@ import pytest
 from tests.test_engine import LONG, eventually
 from validation_core import diagnosis, engine, keys
 from validation_core.__main__ import main
-from validation_core.bayes import Concrete, Hospitals, designs
+from validation_core.bayes import Concrete, Hospitals
 from validation_core.bayes.inference import Laplace, Variational
 from validation_core.benchmarks.gaussian import Gaussian
 from validation_core.cli.options import _Counted
@@ -25,7 +25,7 @@ from validation_core.engine.cluster.executor import _ClusterState, _RemoteFuture
 from validation_core.engine.job import TaskError, perform
 from validation_core.front.work import run_on_engine
 from validation_core.methods import C2ST, SBC, Multiple, Uniform
-from validation_core.models import Simulated, Training, TrainTask, keep_covariates
+from validation_core.models import Simulated, Training, TrainTask
 from validation_core.scores.classifier import Classifier
 from validation_core.simulations import InferenceRun, RunTermsStudy
 from validation_core.store import Store
@@ -170,12 +170,9 @@ def test_a_worker_asks_for_the_table_of_an_upload(there, here):
     assert same(there.store, here.store, tasks)
 
 
-def test_workers_infer_with_the_covariates_of_this_store(there, here):
-    raw = np.random.default_rng(0).normal(size=designs.SHAPES["concrete"][:2])
-    for store in (there.store, here.store):
-        digest = keep_covariates(store, "concrete", raw)
+def test_workers_infer_with_the_same_covariates(there, here):
     few = {"iterations": 20, "datasets": 3}
-    both = [InferenceRun(model=Concrete(design=digest), inference=Laplace(adjusted=one), **few)
+    both = [InferenceRun(model=Concrete(), inference=Laplace(adjusted=one), **few)
             for one in (False, True)]  # fmt: skip
     tasks = [*both, InferenceRun(model=Hospitals(), inference=Variational(), **few)]
     job = there.submit(tasks, "me")

@@ -120,7 +120,7 @@ def test_links_lead_somewhere():
     linked = re.findall(r"\]\(([^)#]+)\)", README)
     named = [*linked, "LICENSE", "requirements.txt", ".ci/run"]
     assert [name for name in named if not (ROOT / name).exists()] == []
-    picture = ROOT / "assets" / "workbench.png"
+    picture = ROOT / "assets" / "playground.png"
     assert picture.stat().st_size < 300_000
 
 

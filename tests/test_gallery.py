@@ -1,22 +1,27 @@
 """The results that come with the code belong to the code: a changed specification is noticed."""
 
+from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 
-from pages.divergence.controls import MOST
-from tests.benchmarks import gallery
+from tests.benchmarks import divergence
 from tests.conftest import ROOT
-from validation_core import keys, models, simulations, statistics
+from validation_core import gallery, keys, models, simulations, statistics
+from validation_core.__main__ import main
 from validation_core.benchmarks.gaussian import DIMENSIONS
-from validation_core.benchmarks.perturbations import PERTURBATIONS
+from validation_core.simulations import MOST
 from validation_core.store import Store
+from validation_core.study import Study
+from validation_core.sweep import conformal_explorer
 from validation_core.sweep import plan as sweeps
 from validation_core.sweep import presets as comparisons
 from validation_core.sweep import published as papers
+from validation_core.sweep.conformal_explorer import ConformalPower
 
-GALLERY = ROOT / "validation_core" / "data" / "gallery"
+GALLERY = gallery.FOLDER
 FILES = sorted((GALLERY / "results").glob("*.npz"))
 
 
@@ -26,29 +31,36 @@ def store(tmp_path):
 
 
 @pytest.fixture
-def places(store):
-    """The cells of each place of the Conformal C2ST page's sweeps, by label, with its sweep."""
-    places = []
-    for sweep in gallery.conformal():
-        cells = sweeps.collect(sweep, store).cells
-        places += [(sweep, at, {c.label: c for c in cells if (c.gamma, c.beta) == at})
-                   for at in sweep.places]  # fmt: skip
-    return places
+def counted(store):
+    """Each power of the Conformal C2ST page: its study, gammas, betas, rejections by method."""
+    rows = []
+    for study in conformal_explorer.shipped():
+        if not isinstance(study, ConformalPower):
+            continue
+        trials = study.load(store)
+        hits, count = trials.power(0.05)
+        assert count == 200
+        labels = [method.label for method in study.methods]
+        rejections = dict(zip(labels, hits, strict=True))
+        rows.append((study, trials.gammas, trials.betas, rejections))
+    return rows
 
 
-def test_every_result_is_what_a_page_asks_for(store):
-    wanted = [papers._opening(), *gallery.curves(), *gallery.sums()]
-    assert {path.stem for path in FILES} == {built.key for built in wanted}
+@pytest.mark.parametrize("part", gallery.parts(), ids=lambda part: part.name)
+def test_a_part_is_whole(part, store):
+    assert part.missing(store) == [], f"run nptlab gallery --make --only {part.name}"
+
+
+def test_every_file_is_what_a_page_asks_for(store):
+    assert gallery.stale() == [], "run nptlab gallery --make"
     for path in FILES:
         spec = store.load("results", path.stem).spec
         assert keys.read(spec).key == path.stem, f"{spec} has another key: make the gallery anew"
 
 
-def test_every_model_is_what_a_benchmark_asks_for(store):
-    shipped = {path.stem for path in (GALLERY / "models").iterdir()}
-    assert shipped == {keys.key(training) for training in gallery.networks()}
-    for training in gallery.networks():
-        assert models.load(store, training).history["loss"][-1] < 0.01
+def test_the_spirals_denoiser_has_learnt(store):
+    (training,) = gallery.part("colt").trainings
+    assert models.load(store, training).history["loss"][-1] < 0.01
 
 
 def test_the_divergence_page_opens_with_every_figure(store):
@@ -59,6 +71,7 @@ def test_the_divergence_page_opens_with_every_figure(store):
     plan = simulations.figure(1, iterations=grid)
     assert not simulations.missing(plan, store)
     assert not simulations.missing(simulations.figure(3, iterations=grid), store)
+    assert not any("stand-in" in model.label for model in plan.models)
     result = simulations.collect(plan, store)
     places = {(m.name, i.name): (a, b) for a, m in enumerate(plan.models)
               for b, i in enumerate(plan.inferences)}  # fmt: skip
@@ -71,8 +84,32 @@ def test_the_divergence_page_opens_with_every_figure(store):
     assert ends[1].high < ends[2].low
 
 
+def test_vi_has_settled_where_the_divergence_page_opens(store):
+    """From 10,000 to 30,000 iterations its median falls no further on the two regressions, and
+    stays below Laplace's on the skewed posteriors of one.
+    """
+    plan = simulations.figure(1, iterations=(10_000, 30_000))
+    result = simulations.collect(plan, store)
+    places = {(m.name, i.name): (a, b) for a, m in enumerate(plan.models)
+              for b, i in enumerate(plan.inferences)}  # fmt: skip
+    for name in ("ionosphere", "concrete"):
+        before, after = simulations.summary(result[places[name, "vi"]].d[:, 0]).medians[0]
+        assert abs(after) < max(1.5 * abs(before), 1e-3)
+    vi, laplace = (
+        simulations.summary(result[places["ionosphere", name]].d[-1, 0])
+        for name in ("vi", "laplace")
+    )
+    assert vi.median_high < laplace.median_low
+
+
+def test_the_readme_has_the_shipped_divergences(tmp_path):
+    table = divergence.table(divergence.shipped(tmp_path))
+    assert "unknown" not in table
+    assert table in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
 def test_the_colt_page_opens_with_a_map(store):
-    stored = papers._opening().load(store)
+    stored = papers.opening().load(store)
     assert stored.pvalue < 1e-6
     assert stored.inside_low > stored.u_star or stored.inside_high < stored.u_star
 
@@ -80,7 +117,7 @@ def test_the_colt_page_opens_with_a_map(store):
 def test_blind_prior_in_four_dimensions(store):
     """Chen, Bansal, Scott, Table 3: their Full falls from .975 to .452 as dimensions grow."""
     rates = {}
-    for sweep in gallery.colt():
+    for sweep in gallery.part("colt").sweeps:
         for cell in sweeps.collect(sweep, store).cells:
             rates[sweep.benchmark.dims, cell.beta, cell.label] = cell.rate
     for d, m in DIMENSIONS:
@@ -91,44 +128,48 @@ def test_blind_prior_in_four_dimensions(store):
         assert rates[dims, 1.0, "SBC"] <= 0.1
 
 
-def test_conformal_tests_lead_at_every_gamma(places):
+def test_conformal_tests_lead_at_every_gamma(counted):
     """Bansal, Chen, Scott, Fig. 2: Uniform(50) and Multiple are at least as powerful as C2ST.
 
-    Six perturbations, every gamma of the papers' grid, 200 trials at n = 1000; rates of the same
-    trials; six rejections of 200 are the noise of one curve.
+    Seven perturbations at four sizes, the papers' gammas and finer ones, 200 trials at n = 1000;
+    rates of the same trials; where one leads by more it is by luck, in a few of some 300 places.
     """
-    names = set()
-    for sweep, _, cells in (place for place in places if place[1].beta == 0):
-        cell = cells["C2ST"]
-        if cell.gamma == 0:
-            _, high = statistics.binomial_bounds(200, 0.05, 0.999)
-            assert all(item.rejections <= high for item in cells.values())
-            continue
-        for label in ("Multiple", "Uniform(50)"):
-            assert cells[label].rejections + 6 >= cell.rejections, (sweep.label, label)
-        names.add((sweep.benchmark.perturbation, cell.gamma))
-    grids = {name: kind.gammas for name, kind in PERTURBATIONS.items() if name != "blind_prior"}
-    assert names == {
-        (name, float(gamma)) for name, grid in grids.items() for gamma in grid if gamma
-    }
+    places, lost = 0, []
+    for study, gammas, betas, hits in counted:
+        trained = list(betas).index(0)
+        for g, gamma in enumerate(gammas):
+            here = {label: int(of[trained, g]) for label, of in hits.items()}
+            if gamma == 0:
+                _, high = statistics.binomial_bounds(200, 0.05, 0.999)
+                assert max(here.values()) <= high, study.label
+                continue
+            places += 1
+            lost += [(study.label, gamma, here)
+                     for label in ("Multiple", "Uniform(50)")
+                     if here[label] + 10 < here["C2ST"]]  # fmt: skip
+    assert places >= 200
+    assert len(lost) <= 0.03 * places, lost
 
 
-def test_degrading_takes_c2st_first(places):
+def test_degrading_takes_c2st_first(counted):
     """Bansal, Chen, Scott, Fig. 2(b): under beta the order is Uniform(50), Multiple, C2ST.
 
     At beta >= 0.95 a random network ranks by luck, sometimes the wrong way round, where one-sided
-    tests fall below their level; the order is asked for below that.
+    tests fall below their level; the order is asked for below that, on average over gammas.
     """
     checked = 0
-    for sweep, _, cells in (place for place in places if 0 < place[1].beta < 0.85):
-        rejections = {label: cell.rejections for label, cell in cells.items()}
-        assert rejections["Uniform(50)"] + 6 >= rejections["Multiple"], sweep.label
-        assert rejections["Multiple"] >= rejections["C2ST"], sweep.label
-        checked += 1
-    assert checked >= 30
+    for study, gammas, betas, hits in counted:
+        for b, beta in enumerate(betas):
+            if not 0 < beta < 0.85:
+                continue
+            mean = {label: float(of[b, gammas > 0].mean()) for label, of in hits.items()}
+            assert mean["Uniform(50)"] + 6 >= mean["Multiple"], (study.label, beta)
+            assert mean["Multiple"] + 6 >= mean["C2ST"], (study.label, beta)
+            checked += 1
+    assert checked >= 50
 
 
-@pytest.mark.parametrize("one", gallery.compared(), ids=lambda one: one.name)
+@pytest.mark.parametrize("one", comparisons.shipped(), ids=lambda one: one.name)
 def test_a_compared_figure_is_whole_and_its_levels_hold(one, store):
     result = sweeps.collect(one.sweep, store)
     assert result.complete
@@ -178,3 +219,85 @@ def test_a_collapse_is_explained(store):
 def _rates(name, store):
     result = sweeps.collect(comparisons.by_name(name).sweep, store)
     return {(cell.label, cell.gamma): cell.rate for cell in result.cells}
+
+
+# ---- How it is made ----
+
+
+class Sum(NamedTuple):
+    total: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class SumStudy(Study[Sum], spec="test_sum"):
+    """A study that is quickly made."""
+
+    numbers: tuple[int, ...]
+
+    @property
+    def label(self):
+        return f"Sum of {len(self.numbers)}"
+
+    def compute(self, store, report):
+        return Sum(sum(self.numbers))
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """A gallery of two sums."""
+    part = gallery.Part("sums", "Sums", studies=(SumStudy(numbers=(1, 2)), SumStudy(numbers=(3,))))
+    monkeypatch.setattr(gallery, "parts", lambda: (part,))
+    monkeypatch.setattr(gallery, "part", lambda name: part)
+    return part
+
+
+def test_what_is_missing_is_made_and_shipped(small, tmp_path, capfd):
+    into = tmp_path / "gallery"
+    command = ["gallery", "--into", str(into), "--engine", "serial"]
+    assert main(command) == 2
+    assert "sums lacks 2 files" in capfd.readouterr().err
+    assert main([*command, "--make"]) == 0
+    assert main(command) == 0
+    stored = SumStudy(numbers=(1, 2)).load(Store(into))
+    assert stored == Sum(3)
+    (entry, *_) = Store(into).entries()
+    assert {"seconds", "device", "versions"} <= set(entry.meta)
+    assert "python" in entry.meta["versions"]
+
+
+def test_a_stopped_run_goes_on_and_a_lost_file_comes_back(small, tmp_path, monkeypatch):
+    into = tmp_path / "gallery"
+    command = ["gallery", "--into", str(into), "--engine", "serial", "--make"]
+    SumStudy(numbers=(1, 2)).run(Store(), lambda fraction, live: None)
+    summed = []
+    whole = SumStudy.compute
+    monkeypatch.setattr(
+        SumStudy, "compute", lambda self, *a: summed.append(self.numbers) or whole(self, *a)
+    )
+    assert main(command) == 0
+    assert summed == [(3,)], "the first was there"
+    (into / "results" / f"{SumStudy(numbers=(3,)).key}.npz").unlink()
+    assert main(command) == 0
+    assert summed == [(3,)], "the user's store had it"
+
+
+def test_what_nothing_asks_for_is_said_and_goes(small, tmp_path, capfd):
+    into = tmp_path / "gallery"
+    command = ["gallery", "--into", str(into), "--engine", "serial"]
+    assert main([*command, "--make"]) == 0
+    SumStudy(numbers=(7,)).run(Store(into), lambda fraction, live: None)
+    assert main(command) == 2
+    assert "1 files are out of date" in capfd.readouterr().err
+    assert main([*command, "--make"]) == 0
+    assert main(command) == 0
+
+
+def test_a_part_that_is_not_there(capfd):
+    assert main(["gallery", "--only", "nonsense"]) == 2
+    assert "playground" in capfd.readouterr().err
+
+
+def test_it_stays_small():
+    assets = sum(path.stat().st_size for path in (ROOT / "assets").rglob("*") if path.is_file())
+    shipped = sum(path.stat().st_size for path in gallery.FOLDER.rglob("*") if path.is_file())
+    assert assets + shipped <= 40 * 2**20

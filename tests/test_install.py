@@ -10,6 +10,7 @@ import tomllib
 import pytest
 
 from tests.conftest import ROOT
+from validation_core.bayes import MODELS
 
 ASK = """
 import json, sys
@@ -21,6 +22,7 @@ print(json.dumps({
     "home": npt.__file__,
     "verdict": result.verdict,
     "page": result.document()[:15],
+    "covariates": npt.MODELS["ionosphere"]().key,
     "gallery": len(start(npt.Store()).store.entries()),
     "shipped": len(start().store.entries()),
 }))
@@ -64,6 +66,7 @@ def test_the_front_door_works_from_a_wheel(installed, tmp_path):
     heard = json.loads(run(installed, tmp_path, sys.executable, "-c", ASK).splitlines()[-1])
     assert heard["home"].startswith(str(installed))
     assert (heard["verdict"], heard["page"]) == ("problem found", "<!doctype html>")
+    assert heard["covariates"] == MODELS["ionosphere"]().key, "the files came along"
     assert heard["shipped"] - heard["gallery"] > 400
 
 

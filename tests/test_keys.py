@@ -18,7 +18,7 @@ from validation_core.methods import METHODS, Uniform, uniform
 from validation_core.models import Simulated, Training
 from validation_core.rng import stream
 from validation_core.scores.classifier import Classifier
-from validation_core.sweep.conformal_explorer import GridTask
+from validation_core.sweep.conformal_explorer import ConformalStudy, Learned
 
 TRAINING = Training(source=Simulated(benchmark=Gaussian(), gamma=0.1))
 
@@ -26,7 +26,11 @@ TRAINING = Training(source=Simulated(benchmark=Gaussian(), gamma=0.1))
 @pytest.mark.parametrize(
     "value",
     [kind() for kind in (*METHODS.values(), *BENCHMARKS.values())]
-    + [TRAINING, GridTask(training=TRAINING), Classifier.preset("paper")],
+    + [
+        TRAINING,
+        ConformalStudy(learned=Learned(benchmark=Gaussian())),
+        Classifier.preset("paper"),
+    ],
     ids=lambda v: type(v).__name__,
 )
 def test_text_reads_back(value):

@@ -37,10 +37,13 @@ def unpacked(payload):
     head, rest = json.loads(message[4 : 4 + size]), message[4 + size :]
 
     def numbers(packed):
-        kind = "<i1" if packed.get("small") else "<f4"
+        kind = {1: "<i1", 2: "<i2", 4: "<f4"}[packed.get("bytes", 4)]
         shape = packed["shape"]
         offset = packed["first"] * np.dtype(kind).itemsize
-        return np.frombuffer(rest, kind, int(np.prod(shape)), offset).reshape(shape)
+        values = np.frombuffer(rest, kind, int(np.prod(shape)), offset).reshape(shape)
+        if "step" not in packed:
+            return values
+        return np.where(values == -32768, np.nan, packed["middle"] + packed["step"] * values)
 
     return head, numbers
 
@@ -55,7 +58,7 @@ def test_heat_travels_as_bytes():
     values[1] = [np.nan, 9, -np.inf]
     head, numbers = unpacked(made(heat(values)))
     (mark,) = head["panels"][0]["marks"]
-    assert mark["values"]["small"] is True
+    assert mark["values"]["bytes"] == 1
     np.testing.assert_array_equal(numbers(mark["values"]), [[127, -127, 64], [0, 127, -127]])
     np.testing.assert_array_equal(numbers(mark["x"]), [-1, 1])
     np.testing.assert_array_equal(numbers(mark["y"]), [0, 1])
@@ -71,6 +74,18 @@ def test_heat_over_sliders_is_off_by_half_a_step_at_most():
     result = numbers(packed) * (2 / 127)
     assert np.abs(result - values).max() <= 1 / 127 + 1e-9
     assert len(payload.body) <= values.size + 4 * 4 + 3
+
+
+def test_coarse_numbers_are_off_by_half_a_step_at_most():
+    values = np.random.default_rng(0).normal(size=(5, 40))
+    values[0, 3] = np.nan
+    payload = made(Line(over(values, "x", coarse=True), np.arange(40.0), color="red"))
+    head, numbers = unpacked(payload)
+    result = numbers(head["panels"][0]["marks"][0]["x"])
+    assert np.isnan(result[0, 3])
+    assert np.isnan(result).sum() == 1
+    assert np.nanmax(np.abs(result - values)) <= np.ptp(values[np.isfinite(values)]) / 65_000
+    assert len(payload.body) <= 2 * values.size + 4 * 40 + 4
 
 
 def test_numbers_after_bytes_are_read_where_they_lie():

@@ -664,3 +664,22 @@ def test_only_a_plane_is_bent():
     assert bend(_truths(Gaussian(dim_x=1, dim_theta=3))) is None
     flat = SimpleNamespace(truth=np.zeros((41, 100, 2)), x_at=np.zeros((41, 1)))
     assert bend(flat) is None
+
+
+def test_a_bend_is_worked_out_once(monkeypatch):
+    """It takes seconds, and two places of a page draw it."""
+    from validation_core.localization import outline
+
+    monkeypatch.setattr(outline, "_BENDS", {})
+    calls = []
+    monkeypatch.setattr(outline, "_bend", lambda maps: calls.append(maps) or "a curve")
+
+    class Seen:
+        x_at = np.zeros((2, 1))
+        truth = np.zeros((2, 3, 2))
+
+    assert outline.bend(Seen) == outline.bend(Seen) == "a curve"
+    assert len(calls) == 1
+    Seen.truth = np.ones((2, 3, 2))
+    outline.bend(Seen)
+    assert len(calls) == 2

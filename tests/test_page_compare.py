@@ -185,7 +185,11 @@ def test_exact_is_offered_where_there_is_one(bayes):
     for model in ("glm_binomial", "ionosphere", "concrete"):
         bayes.selectbox(key="bayes-model").set_value(model).run()
         assert not bayes.exception
-    assert "Stand-in: random numbers" in _texts(bayes)
+    assert "stand-in" not in _texts(bayes)
+    bayes.session_state["design"] = "stand-in"
+    bayes.run()
+    assert not bayes.exception
+    assert "Concrete, stand-in covariates" in _texts(bayes)
     bayes.selectbox(key="bayes-inference-concrete").set_value("exact").run()
     assert not bayes.exception
     assert "gammas-bayes_model" not in [one.key for one in bayes.multiselect]

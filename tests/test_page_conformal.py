@@ -1,24 +1,33 @@
-"""The workbench under AppTest: train, look, move sliders; nothing is trained twice."""
+"""The workbench under AppTest: it learns unasked, once; first comes what needs no network."""
+
+from functools import partial
+from types import SimpleNamespace
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from pages.conformal import controls
 from pages.ui.services import services
 from tests.conftest import ROOT
 from validation_core import models
 from validation_core.benchmarks.gaussian import Gaussian
-from validation_core.models import Simulated, Training
+from validation_core.engine import Engine, JobState
 from validation_core.scores import classifier
-from validation_core.sweep.conformal_explorer import GridTask
+from validation_core.sweep import conformal_explorer as workbench
+from validation_core.sweep.conformal_explorer import ConformalPower, ConformalStudy, Learned
 
 PAGE = str(ROOT / "pages" / "conformal/page.py")
-QUICK = classifier.Classifier(train=200, epochs=3, hidden=16)
+QUICK = classifier.Classifier(train=200, epochs=2, hidden=8)
 
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch):
-    """A small network: what is tested here is the page."""
-    monkeypatch.setitem(classifier.PRESETS, "interactive", QUICK)
+    """Small networks, few trials: what is tested here is the page."""
+    monkeypatch.setitem(controls.RECIPES, "interactive", QUICK)
+    monkeypatch.setitem(controls.RECIPES, "paper", QUICK)
+    monkeypatch.setattr(controls, "ConformalPower", partial(ConformalPower, trials=10))
+    for name, small in {"GAMMAS": 8, "POWER_GAMMAS": 8, "_P": 10_240, "_Q": 2048}.items():
+        monkeypatch.setattr(workbench, name, small)
     services.clear()
     yield
     services.clear()
@@ -26,104 +35,195 @@ def _small(monkeypatch):
 
 @pytest.fixture
 def page():
-    return AppTest.from_file(PAGE, default_timeout=120)
+    """n and m of the least work."""
+    page = AppTest.from_file(PAGE, default_timeout=120)
+    page.session_state["n"] = 100
+    page.session_state["m"] = 5
+    return page
 
 
-def _trained(perturbation="mean_shift", gamma=0.15):
-    benchmark = Gaussian(perturbation=perturbation)
-    source = Simulated(benchmark=benchmark, gamma=gamma)
-    task = GridTask(training=Training(source=source, recipe=QUICK))
-    task.run(services().store, lambda fraction, live: None)
-    return task
+@pytest.fixture
+def unbothered(monkeypatch):
+    """Jobs are asked for and noted, and stay undone."""
+    asked = []
+
+    def submit(engine, tasks, who, label=""):
+        asked.append(tasks)
+        return _Waiting()
+
+    class _Waiting:
+        def snapshot(self):
+            return None
+
+    monkeypatch.setattr(Engine, "submit", submit)
+    return asked
+
+
+def _study(perturbation="mean_shift", **options):
+    learned = Learned(benchmark=Gaussian(perturbation=perturbation), recipe=QUICK)
+    return ConformalStudy(learned=learned, **{"n": 100, "m": 5, **options})
+
+
+def _made(study):
+    study.run(services().store, lambda fraction, live: None)
 
 
 def _charts(page):
     return page.get("bidi_component")
 
 
-def test_an_untrained_benchmark_says_so_and_trains(page):
+def _said(page):
+    """The head of the chart's payload: its words."""
+    (chart,) = _charts(page)
+    return str(chart.proto)
+
+
+def test_it_learns_unasked_and_shows_the_oracle_meanwhile(page, unbothered):
+    page.run()
+    assert not page.exception
+    assert "Until the classifier has learnt" in _said(page)
+    assert not page.button
+    (tasks,) = unbothered
+    kinds = [type(task).__name__ for task in tasks]
+    assert kinds == ["TrainTask", *["ConformalStudy"] * 2, *["ConformalPower"] * 2]
+    assert tasks[1].betas == workbench.COARSE_BETAS
+
+
+def test_what_was_learnt_takes_the_place_of_the_oracle(page):
     page.query_params["perturbation"] = "Blind prior"
+    page.run()  # the engine of tests has done the job by its end
     page.run()
     assert not page.exception
-    assert any("No classifier has been trained" in text.value for text in page.markdown)
-    assert not _charts(page)
-    page.button(key="train").click().run()
-    assert not page.exception
-    page.run()
-    assert len(_charts(page)) == 1
+    assert "Until the classifier has learnt" not in _said(page)
+    assert "10 trials a point" in _said(page)
     assert services().store.entries()
 
 
 def test_a_slider_never_trains(page, monkeypatch):
-    _trained()
+    _made(_study())
+    _made(_study(n=200, m=200))
     monkeypatch.setattr(models, "train", lambda *a, **k: pytest.fail("a slider trained a network"))
     page.run()
     assert len(_charts(page)) == 1
-    for m in (1, 200):
-        page.select_slider(key="m").set_value(m).run()
-        assert not page.exception
-    page.select_slider(key="n").set_value(100).run()
     page.select_slider(key="level").set_value(0.1).run()
     assert not page.exception
     text = " ".join(caption.value for caption in page.caption)
-    assert "100 × 200 calibration draws" not in text  # 20 000 fit into the 51 200 scored
-    page.select_slider(key="n").set_value(1000).run()
+    assert "the test is exact" in text
+    page.session_state["n"], page.session_state["m"] = 200, 200
+    page.run()
+    assert not page.exception
     assert "pooled" in " ".join(caption.value for caption in page.caption)
 
 
+def test_another_n_keeps_the_old_picture_until_the_new_one_is_there(page, unbothered):
+    _made(_study())
+    power = ConformalPower(learned=_study().learned, n=100, ms=(5,), trials=10)
+    _made(power)
+    page.run()
+    page.select_slider(key="n").set_value(200).run()
+    assert not page.exception
+    assert any("still of n = 100" in caption.value for caption in page.caption)
+    assert "Grey: as it was before, 10 trials a point, n = 100, m = 5" in _said(page)
+    wanted = unbothered[-1]
+    assert [task for task in wanted if getattr(task, "n", 200) != 200] == []
+
+
+def test_one_job_a_session(page, unbothered, monkeypatch):
+    left = []
+    monkeypatch.setattr(Engine, "leave", lambda engine, key, who: left.append(key))
+    monkeypatch.setattr(
+        Engine, "submit", lambda engine, tasks, who, label="": _Active(unbothered, tasks)
+    )
+
+    class _Active:
+        def __init__(self, asked, tasks):
+            asked.append(tasks)
+
+        def snapshot(self):
+            return _State()
+
+    class _State:
+        active, done, key, label = True, 0, "job", "Learn"
+        seconds, fraction, subscribers, message = 0.0, 0.0, 1, "Learn"
+
+    page.run()
+    page.select_slider(key="m").set_value(20).run()
+    page.number_input(key="seed").set_value(3).run()
+    assert not page.exception
+    assert len(left) == len(set(left)) == 2
+    assert len(unbothered) == 3
+
+
+def test_what_another_session_gave_up_starts_again(page, monkeypatch):
+    """Unless it was stopped in this session, while it looked on."""
+    told = []
+
+    def submit(engine, tasks, who, label=""):
+        told.append(tasks)
+        return _job(tasks)
+
+    def _job(tasks):
+        state = JobState("key", "Learn", "cancelled", 0.0, 0, 5, "", {}, 0.0, 0.0, 0, {})
+        return SimpleNamespace(snapshot=lambda: state, tasks=tasks)
+
+    monkeypatch.setattr(Engine, "find", lambda engine, key: _job(()))
+    monkeypatch.setattr(Engine, "submit", submit)
+    page.run()
+    assert not page.exception
+    assert len(told) == 1
+    page.run()
+    assert len(told) == 1
+    assert page.button[0].label == "Start again"
+
+
 @pytest.mark.parametrize("view", ["Ranks", "Scores", "Other tests"])
-def test_views(page, view):
-    _trained()
+@pytest.mark.parametrize("over", ["gamma", "m"])
+def test_views(page, unbothered, view, over):
+    _made(_study("blind_prior"))
+    page.query_params["perturbation"] = "Blind prior"
     page.session_state["view"] = view
+    page.session_state["along"] = over
     page.run()
     assert not page.exception
-    assert len(_charts(page)) == 1
+    assert ("Power over m" in _said(page)) == (over == "m")
 
 
-def test_a_view_without_an_oracle(page, monkeypatch):
-    """Not every benchmark knows its log ratio."""
-    monkeypatch.setattr(Gaussian, "log_ratio", lambda *args: None)
-    _trained()
-    page.session_state["view"] = "Scores"
+def test_training_and_the_numbers_are_shown_when_asked_for(page):
+    page.query_params["perturbation"] = "Blind prior"
+    page.session_state["trained"] = page.session_state["numbers"] = True
     page.run()
-    assert not page.exception
-
-
-def test_training_is_shown_when_asked_for(page):
-    _trained()
-    page.session_state["trained"] = True
     page.run()
     assert not page.exception
     assert any("held-out AUC" in caption.value for caption in page.caption)
-
-
-def test_power_refines_from_twenty_to_two_hundred(page, monkeypatch):
-    _trained()
-    page.session_state["n"] = 100
-    page.session_state["along"] = "m"
-    page.session_state["numbers"] = True
-    page.run()
-    page.button(key="run-power").click().run()
-    page.run()
-    assert not page.exception
-    assert len(_charts(page)) == 3  # ranks; power and the noise of a rank, both over m
     table = page.dataframe[0].value
-    assert list(table["Trials"]) == [200] * len(table)
-    assert list(table["Test"])[:3] == ["C2ST", "Multiple", "Uniform(1)"]
+    assert list(table["Trials"]) == [10] * len(table)
+    assert list(dict.fromkeys(table["Test"])) == ["C2ST", "Multiple", "Uniform(5)"]
 
 
-def test_another_gamma_offers_training(page):
-    _trained(gamma=0.15)
+def test_the_papers_preset_waits_for_its_button(page, unbothered):
+    page.query_params["preset"] = "paper"
     page.run()
-    page.select_slider(key="gamma_mean_shift").set_value(0.3).run()
     assert not page.exception
-    assert any("gamma = 0.3" in text.value for text in page.markdown)
-    assert page.button(key="train")
+    assert not unbothered
+    assert page.button(key="train").label.startswith("Train 7 networks as in the paper (about")
+    page.button(key="train").click().run()
+    (tasks,) = unbothered
+    assert sum(type(task).__name__ == "TrainTask" for task in tasks) == 7
+
+
+def test_a_link_between_the_sliders_places_opens_at_the_nearest(page, unbothered):
+    page.query_params["gamma"] = "0.16"
+    page.query_params["beta"] = "0.4"
+    page.run()
+    assert not page.exception
+    captions = [caption.value for caption in page.caption]
+    assert any("gamma = 0.16" in text and "0.15" in text for text in captions)
+    assert not any("beta = 0.4" in text for text in captions)
 
 
 @pytest.mark.parametrize("dims", ["(10, 10)", "(50, 10)", "(100, 100)"])
 @pytest.mark.parametrize("perturbation", ["Heavy tail", "Blind prior"])
-def test_every_setting_opens(page, dims, perturbation):
+def test_every_setting_opens(page, unbothered, dims, perturbation):
     page.query_params["dims"] = dims
     page.query_params["perturbation"] = perturbation
     page.run()
@@ -131,8 +231,11 @@ def test_every_setting_opens(page, dims, perturbation):
     assert f"Gaussian, {perturbation.lower()}, {dims}" in page.markdown[0].value
 
 
-def test_nonsense_in_the_address_is_ignored(page):
-    for name, value in {"m": "7", "n": "abc", "perturbation": "<script>", "level": "-1"}.items():
+def test_nonsense_in_the_address_is_ignored(page, unbothered):
+    page = AppTest.from_file(PAGE, default_timeout=120)
+    wrong = {"m": "7", "n": "abc", "perturbation": "<script>", "level": "-1", "gamma": "nan",
+             "beta": "inf"}  # fmt: skip
+    for name, value in wrong.items():
         page.query_params[name] = value
     page.run()
     assert not page.exception
@@ -140,7 +243,9 @@ def test_nonsense_in_the_address_is_ignored(page):
 
 
 @pytest.mark.parametrize("name", ["conformal/page.py", "diagnose/page.py", "models/page.py"])
-def test_a_folder_that_cannot_be_written_is_said_on_every_page(name, tmp_path, monkeypatch):
+def test_a_folder_that_cannot_be_written_is_said_on_every_page(
+    name, tmp_path, monkeypatch, unbothered
+):
     (tmp_path / "file").write_text("a file where the folder should be")
     monkeypatch.setenv("NPTLAB_CACHE", str(tmp_path / "file" / "cache"))
     services.clear()

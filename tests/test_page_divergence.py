@@ -1,23 +1,21 @@
 """The Symmetric divergence page under AppTest: choose, run, read, look inside, take away."""
 
-import io
-
 import numpy as np
 import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from pages.divergence import covariates, figures
+from pages.divergence import figures
 from pages.divergence.controls import MOST, unfinished
 from tests.conftest import ROOT
-from validation_core import engine, models
-from validation_core.bayes import MODELS, HeartTransplants, Hospitals, designs
+from validation_core import engine
+from validation_core.bayes import MODELS, HeartTransplants, Hospitals
 from validation_core.bayes.inference import ALGORITHMS, Laplace, possible
 from validation_core.figures.divergence import views
+from validation_core.figures.divergence.lines import SCALE
 from validation_core.simulations import MS, Plan, Terms, figure
 from validation_core.simulations import tested as own_m
 from validation_core.simulations.curves import rows
-from validation_core.store import Store
 
 PAGE = str(ROOT / "pages" / "divergence/page.py")
 LAPLACE = ALGORITHMS["laplace"]
@@ -139,7 +137,7 @@ def test_unknown_names_in_the_address_are_left_out():
     page.query_params.update(
         {"models": ["Heart transplants", "Nonsense"], "inference": ["Laplace", "x"],
          "iterations": "300", "datasets": "25", "one-model": "Nonsense", "weigh": "many",
-         "first-k": "nan", "divergence-view": "?", "design-concrete": "none"}
+         "first-k": "nan", "divergence-view": "?", "design": "none"}
     )  # fmt: skip
     page.run()
     assert not page.exception
@@ -212,101 +210,22 @@ def test_the_picked_run_is_watched_once(page, monkeypatch):
     assert len([key for key in _buttons(page) if key.startswith("leave-")]) == 2
 
 
-def test_wrong_covariates_are_refused_in_words(page):
+def test_real_covariates_unless_a_stand_in_is_asked_for(page):
     page.run()
-    page.multiselect(key="models").set_value(["heart_transplants", "ionosphere"]).run()
-    page.session_state["covariates-ionosphere"] = "file"
-    page.run()
-    page.file_uploader(key="file-ionosphere").set_value(
-        ("ionosphere.data", b"1,2,3\n4,5,6\n", "text/csv")
-    ).run()
-    assert not page.exception
-    assert page.error
-    assert "stand-in is drawn" in _texts(page)
-
-
-def test_covariates_can_be_brought(page):
-    raw = designs._stand_in("concrete") + 1.0
-    table = io.BytesIO()
-    np.savetxt(table, np.column_stack([raw, np.ones(len(raw))]), delimiter=",")
-    page.run()
+    assert "design" not in [control.key for control in page.button_group], "hearts have none"
     page.multiselect(key="models").set_value(["heart_transplants", "concrete"]).run()
-    page.session_state["covariates-concrete"] = "file"
-    page.run()
-    page.file_uploader(key="file-concrete").set_value(
-        ("Concrete_Data.csv", table.getvalue(), "text/csv")
-    ).run()
-    assert not page.exception
-    digest = page.query_params["design-concrete"][0]
-    assert MODELS["concrete"](design=digest).label == "Concrete"
-    assert "Real covariates" in _texts(page)
     page.button(key="run-divergence").click().run()
     page.run()
     assert not page.exception
-
-
-def test_a_file_on_the_server_is_read_where_its_operator_allows(page, tmp_path, monkeypatch):
-    monkeypatch.setenv("NPTLAB_FILES", str(tmp_path))
-    raw = designs._stand_in("concrete") + 2.0
-    table = np.column_stack([raw, np.ones(len(raw))])
-    np.savetxt(tmp_path / "concrete.csv", table, delimiter=",")
-    page.query_params["models"] = ["Heart transplants", "Concrete"]
-    page.query_params["covariates-concrete"] = covariates.SOURCES["path"]
-    page.run()
-    page.selectbox(key="path-concrete").set_value("concrete.csv").run()
-    assert not page.exception
-    assert "Real covariates" in _texts(page)
-
-
-def test_a_path_out_of_the_folder_is_refused(page, tmp_path, monkeypatch):
-    monkeypatch.setenv("NPTLAB_FILES", str(tmp_path))
-    page.query_params["models"] = ["Heart transplants", "Concrete"]
-    page.query_params["covariates-concrete"] = covariates.SOURCES["path"]
-    page.session_state["path-concrete"] = "../elsewhere.csv"
+    assert "stand-in" not in _texts(page)
+    page.session_state["design"] = "stand-in"
     page.run()
     assert not page.exception
-    assert any("A path must name a file" in error.value for error in page.error)
-
-
-def test_covariates_of_a_link_are_those_of_the_store(page, tmp_path):
-    raw = designs._stand_in("ionosphere") + 1.0
-    digest = models.keep_covariates(Store(), "ionosphere", raw)
-    page.query_params["models"] = ["Ionosphere", "Heart transplants"]
-    page.query_params["covariates-ionosphere"] = covariates.SOURCES["file"]
-    page.query_params["design-ionosphere"] = digest
+    assert "run-divergence" in _buttons(page), "they are other runs"
+    page.button(key="run-divergence").click().run()
     page.run()
     assert not page.exception
-    assert digest[:12] in _texts(page)
-
-
-def test_a_link_to_other_covariates_is_no_crash(page):
-    """A key that is none, one that nobody has, and one of another model's table."""
-    other = models.keep_covariates(Store(), "concrete", designs._stand_in("concrete") + 1.0)
-    page.query_params["models"] = ["Ionosphere", "Heart transplants"]
-    page.query_params["covariates-ionosphere"] = covariates.SOURCES["file"]
-    for text in ("../../etc", "y", other):
-        page.query_params["design-ionosphere"] = text
-        page.run()
-        assert not page.exception, text
-        assert "does not have" in _texts(page), text
-
-
-def test_the_network_is_asked_only_by_a_button(page, monkeypatch):
-    requests = []
-
-    def refuse(name):
-        requests.append(name)
-        raise ValueError("OpenML is asked over the network; got nothing; check it")
-
-    monkeypatch.setattr(designs, "openml", refuse)
-    page.query_params["models"] = ["Heart transplants", "Concrete"]
-    page.query_params["covariates-concrete"] = covariates.SOURCES["openml"]
-    page.run()
-    assert not requests
-    page.button(key="fetch-concrete").click().run()
-    assert requests == ["concrete"]
-    assert not page.exception
-    assert "check it" in _texts(page)
+    assert "run-divergence" not in _buttons(page)
 
 
 def test_curves_are_means_over_the_first_data_sets(rng):
@@ -354,23 +273,25 @@ def test_a_failure_is_a_gap_that_is_said(rng):
     assert "gap" not in views._caption([line], plan.iterations, "iterations", 0, 1)
 
 
-def test_what_lies_at_zero_or_below_is_drawn_at_the_edge_and_kept_in_the_table(rng):
+def test_what_lies_below_zero_is_drawn_and_kept_in_the_table(rng):
     plan = _plan(models=(HeartTransplants(),))
     terms = _terms(rng, plan, d=-0.5)
     panels = views._along_iterations(plan, terms)
     values = np.frombuffer(views._draw("iterations", plan, panels).body, "<f4")
     assert np.isfinite(values).all()
+    assert np.isclose(values, SCALE.at(np.array(-0.5))).any()
+    assert views._nats(panels[0]).axis().limits[0] < SCALE.at(np.array(-0.5))
     assert {row["skl"] for row in rows(plan, terms)} == {-0.5}
     assert "−0.5 nats" in views._answer(["Heart"], panels, (0, 2, 0))
 
 
-def test_the_mean_nearest_to_0_is_named_among_several(rng):
+def test_the_median_nearest_to_0_is_named_among_several(rng):
     plan = _plan(inferences=(LAPLACE, ALGORITHMS["vi"]))
     terms = _terms(rng, plan, d=0.1)
     terms[0, 1].d[:] = -0.01
     (two, _) = views._along_iterations(plan, terms)
     caption = views._caption(two, plan.iterations, "iterations", 0, 2)
-    assert "Mean nearest to 0 at 3,000 iterations, of VI: −0.01 nats" in caption
+    assert "Median nearest to 0 at 3,000 iterations, of VI: −0.01 nats" in caption
     assert "nearest" not in views._caption(two[:1], plan.iterations, "iterations", 0, 2)
 
 
@@ -380,9 +301,13 @@ def test_one_data_set_that_carries_a_mean_is_named(rng):
     terms[0, 0].d[..., 3] = 1e6
     ((line,),) = views._along_iterations(plan, terms)
     caption = views._caption([line], plan.iterations, "iterations", 0, 2)
-    assert "One data set" in caption
-    assert "0.1 (Laplace)" in caption
+    assert (
+        "0.1 nats (95% interval 0.1 to 0.1; mean 20,000, most of it from one data set)" in caption
+    )
+    assert "Means beyond the axis: up to 20,000 nats (Laplace, 10 iterations)." in caption
     assert "one data set" in views._answer(["Heart"], [[line]], (0, 2, 0))
+    axis = views._nats([line]).axis()
+    assert SCALE.at(np.array(0.1)) < axis.limits[1] < SCALE.at(np.array(10)), "it is not eaten"
 
 
 def test_vi_that_could_go_on_is_said_to():

@@ -263,12 +263,6 @@ def test_a_q_too_narrow_to_be_seen_is_said():
     assert all("q is too narrow" in one for one in captions)
 
 
-def test_covariates_that_are_gone_are_said():
-    run, found = ran("concrete", datasets=2)
-    gone = dataclasses.replace(run, model=MODELS["concrete"](design="0" * 16))
-    assert "covariates" in said(shown(opened_part, gone, found))
-
-
 # What it means
 
 

@@ -1,4 +1,4 @@
-"""Figures 1 to 3: intervals before the log, what lies below the axis, gaps, and a second cue."""
+"""Figures 1 to 3: medians and means, what lies beyond an axis, gaps, and a second cue."""
 
 import numpy as np
 import plotly.graph_objects as go
@@ -7,7 +7,8 @@ import pytest
 from validation_core.bayes import HeartTransplants, Hospitals
 from validation_core.bayes.inference import ALGORITHMS, Laplace
 from validation_core.figures import divergence, style
-from validation_core.figures.divergence import LOWEST, Subplot, against_iterations
+from validation_core.figures.divergence import Subplot, against_iterations
+from validation_core.figures.divergence.lines import SCALE
 from validation_core.simulations import MS, Plan, Summary, Terms
 from validation_core.simulations.curves import DivergenceCurve
 
@@ -15,11 +16,13 @@ X = np.array([10.0, 100, 1000])
 NAN = np.nan
 
 
-def curve(mean, low=None, high=None, name="laplace", label="Laplace", failures=(0, 0, 0), x=X):
-    mean = np.asarray(mean, float)
-    low = mean * 0.8 if low is None else np.asarray(low, float)
-    high = mean * 1.2 if high is None else np.asarray(high, float)
-    summary = Summary(mean, low, high, mean / 2, mean * 9, mean)
+def curve(median, low=None, high=None, mean=None, name="laplace", label="Laplace",
+          failures=(0, 0, 0), x=X):  # fmt: skip
+    median = np.asarray(median, float)
+    low = median * 0.8 if low is None else np.asarray(low, float)
+    high = median * 1.2 if high is None else np.asarray(high, float)
+    mean = median * 1.1 if mean is None else np.asarray(mean, float)
+    summary = Summary(mean, mean - 7, mean + 7, median, low, high, mean * 9, mean)
     return DivergenceCurve(name, label, np.asarray(x, float), summary, np.ones(len(x), bool),
                  np.asarray(failures), 100)  # fmt: skip
 
@@ -28,85 +31,104 @@ def drawn(*curves, title="Heart"):
     return against_iterations([Subplot(title, curves)])
 
 
-def lines(figure, label="Laplace"):
-    """The points on its line in the first panel, each with a symbol of its own."""
-    own = [trace for trace in figure.data if trace.name == label]
-    result = next(trace for trace in own if isinstance(trace.marker.symbol, list | tuple))
-    line = next(trace for trace in own if trace.line.width == 1.8)
-    np.testing.assert_array_equal(line.y, result.y)
-    return result
+def nats(places):
+    """Back from places on the axis."""
+    return SCALE.unit * np.sinh(np.asarray(places, float) * np.log(10))
 
 
-def marks(figure):
-    return [trace for trace in figure.data if trace.marker.symbol == "x-thin-open"]
+def points(figure, label="Laplace", symbol="circle"):
+    """Of a line in the first panel: its points, or its rings or crosses."""
+    own = [trace for trace in figure.data if trace.name == label and trace.mode == "markers"]
+    return next(trace for trace in own if trace.marker.symbol == symbol and len(trace.x) > 1)
 
 
-def limits(axis):
-    return 10.0 ** np.array(axis.range)
+def line(figure, label="Laplace", width=1.8):
+    own = [trace for trace in figure.data if trace.name == label and trace.mode == "lines"]
+    return [trace for trace in own if trace.line.width == width]
 
 
-def foot(figure):
-    return figure.layout.yaxis.tickvals[0]
+def ring(figure, label="Laplace"):
+    return points(figure, label, "circle-open")
 
 
-def bars(figure):
-    return next(trace for trace in figure.data if trace.mode == "lines")
+def arrows(figure, label="Laplace"):
+    """x and y of the tips."""
+    return [
+        (trace.x[i], trace.y[i])
+        for trace in line(figure, label, 1.2)
+        for i in range(1, len(trace.x), 4)
+        if np.isfinite(trace.y[i])
+    ]
 
 
-def test_axes_are_logarithmic_and_hold_every_number():
-    figure = drawn(curve([300, 20, 0.4], high=[900, 30, 0.5])).figure
+def limits(figure):
+    return np.array(figure.layout.yaxis.range)
+
+
+def test_points_are_medians_with_their_intervals_and_rings_are_means():
+    figure = drawn(curve([300, 20, 0.4], high=[900, 30, 0.5], mean=[400, 19, 0.45])).figure
     go.Figure(figure.to_dict())  # figures skip validation for speed: once here
-    assert figure.layout.xaxis.type == figure.layout.yaxis.type == "log"
-    low, high = limits(figure.layout.yaxis)
-    assert foot(figure) == pytest.approx(0.1)
-    assert 0.01 < low < 0.1
-    assert high > 900
-    assert limits(figure.layout.xaxis)[0] < 10
-    assert limits(figure.layout.xaxis)[1] > 1000
+    found = points(figure)
+    np.testing.assert_allclose(nats(found.y), [300, 20, 0.4], rtol=1e-5)
+    np.testing.assert_array_equal(line(figure)[0].y, found.y)
+    top = np.asarray(found.y) + np.asarray(found.error_y.array)
+    foot = np.asarray(found.y) - np.asarray(found.error_y.arrayminus)
+    np.testing.assert_allclose(nats(top), [900, 30, 0.5], rtol=1e-5)
+    np.testing.assert_allclose(nats(foot), [240, 16, 0.32], rtol=1e-5)
+    np.testing.assert_allclose(nats(ring(figure).y), [400, 19, 0.45], rtol=1e-5)
+    assert not arrows(figure)
+    assert list(figure.layout.xaxis.ticktext) == ["10", "100", "1k"]
+    assert list(figure.layout.xaxis.tickvals) == [1, 2, 3]
     assert "nats" in figure.layout.yaxis.title.text
-    assert list(figure.layout.xaxis.tickvals) == [10, 100, 1000]
-    np.testing.assert_allclose(lines(figure).y, [300, 20, 0.4], rtol=1e-6)
     assert all(np.asarray(trace.y).dtype == np.float32 for trace in figure.data)
 
 
-def test_intervals_are_formed_before_the_log_and_clipped_at_the_foot():
-    message = drawn(curve([300, 20, 4], low=[-100, 10, 2], high=[700, 30, 6]))
-    figure = message.figure
-    assert foot(figure) == pytest.approx(1)
-    drawn_bars = np.asarray(bars(figure).y).reshape(3, 3)
-    np.testing.assert_allclose(drawn_bars[:, 0], [1, 10, 2], rtol=1e-6)
-    np.testing.assert_allclose(drawn_bars[:, 1], [700, 30, 6], rtol=1e-6)
-    assert np.isnan(drawn_bars[:, 2]).all()
-    assert "[-100, 700]" in lines(figure).text[0]  # the number itself, for the pointer
-    assert "go on below" in message.caption
-    assert "go on below" not in drawn(curve([300, 20, 4])).caption
+def test_an_interval_that_goes_below_0_is_drawn_to_its_end():
+    figure = drawn(curve([300, 0.02, -0.01], low=[200, -0.05, -0.3])).figure
+    found = points(figure)
+    np.testing.assert_allclose(nats(found.y), [300, 0.02, -0.01], rtol=1e-4)
+    foot = np.asarray(found.y) - np.asarray(found.error_y.arrayminus)
+    np.testing.assert_allclose(nats(foot), [200, -0.05, -0.3], rtol=1e-4)
+    assert limits(figure)[0] < SCALE.at(np.array(-0.3))
+    assert 0 in figure.layout.yaxis.tickvals
+    assert not arrows(figure)
 
 
-def test_what_is_not_above_0_is_an_open_mark_at_the_foot():
-    message = drawn(curve([300, 1e-13, -2e-13]), curve([5, 5, 5], name="vi", label="VI"))
-    low = foot(message.figure)
-    assert LOWEST <= low <= 0.01
-    assert limits(message.figure.layout.yaxis)[0] < low
-    trace = lines(message.figure)
-    np.testing.assert_allclose(trace.y, [300, low, low], rtol=1e-6)
-    assert list(trace.marker.symbol) == ["circle", "circle-open", "circle-open"]
-    assert "-2e-13" in trace.text[2]
-    assert "Open marks" in message.caption
-    assert "Open marks" not in drawn(curve([300, 20, 4])).caption
-    assert not any("open" in symbol for symbol in lines(message.figure, "VI").marker.symbol)
+def test_a_mean_that_one_data_set_carries_away_does_not_eat_the_axis():
+    """1e8 nats beside a median of 2: at the edge, with an arrow, and its number to be read."""
+    message = drawn(curve([2, 1, 0.4], mean=[1e8, 1.1, 0.4]))
+    _, high = limits(message.figure)
+    assert high < SCALE.at(np.array(20))
+    rings = ring(message.figure)
+    assert rings.y[0] == pytest.approx(SCALE.at(np.array(2.4)), rel=1e-5), "at the edge"
+    np.testing.assert_allclose(nats(rings.y[1:]), [1.1, 0.4], rtol=1e-5)
+    ((x, y),) = arrows(message.figure)
+    assert x == rings.x[0]
+    assert rings.y[0] < y < high
+    assert "1e+08" in rings.text[0]
+    assert "1e+08" in points(message.figure).text[0]
+    assert "stands at its edge, with an arrow" in message.caption
+
+
+def test_a_mean_below_every_median_has_an_arrow_down():
+    figure = drawn(curve([3, 2, 1], mean=[-50, 2, 1])).figure
+    ((_, y),) = arrows(figure)
+    low, _ = limits(figure)
+    assert low < y < 0
+    assert nats(ring(figure).y[0]) == pytest.approx(-0.01, rel=1e-4)
 
 
 def test_where_inference_failed_there_is_a_gap_and_a_cross():
     message = drawn(curve([NAN, NAN, 4], failures=[37, 0, 0]))
-    trace, (cross,) = lines(message.figure), marks(message.figure)
+    trace, cross = points(message.figure), points(message.figure, symbol="cross")
     assert np.isnan(trace.y).tolist() == [True, True, False]
     assert not any(other.connectgaps for other in message.figure.data)
-    assert len(cross.x) == 2
+    assert np.isfinite(cross.y).tolist() == [True, True, False]
     assert cross.text[0].endswith("no q on 37 of 100 data sets")
     assert cross.text[1].endswith("no finite estimate")
-    _, high = limits(message.figure.layout.yaxis)
-    assert (np.asarray(cross.y) > 4.8).all()
-    assert (np.asarray(cross.y) < high).all()
+    _, high = limits(message.figure)
+    assert (nats(cross.y[:2]) > 4.8).all()
+    assert (cross.y[:2] < high).all()
     assert "Crosses" in message.caption
     assert "Crosses" not in drawn(curve([300, 20, 4])).caption
 
@@ -115,40 +137,48 @@ def test_a_place_that_has_not_run_is_no_failure():
     item = curve([NAN, 20, 4])
     item.done[0] = False
     message = drawn(item)
-    assert not marks(message.figure)
-    assert np.isnan(lines(message.figure).y[0])
+    assert not [trace for trace in message.figure.data if trace.marker.symbol == "cross"]
+    assert np.isnan(points(message.figure).y[0])
     empty = curve([NAN] * 3)
     empty.done[:] = False
     assert drawn(empty).figure.layout.annotations[0].text == "No run has ended yet"
 
 
+def test_too_few_data_sets_have_points_without_intervals():
+    message = drawn(curve([3, 2, 1], low=[NAN] * 3, high=[NAN] * 3))
+    assert np.isfinite(points(message.figure).y).all()
+    assert np.isfinite(limits(message.figure)).all()
+
+
 def test_enormous_numbers_stay_finite():
-    figure = drawn(curve([1e60, 1e12, 3], high=[1e61, 1e13, 4])).figure
-    assert np.isfinite(lines(figure).y).all()
-    assert np.isfinite(figure.layout.yaxis.range).all()
-    assert len(figure.layout.yaxis.tickvals) <= 7
-    assert "1e+60" in lines(figure).text[0]
+    figure = drawn(curve([1e60, 1e12, 3], high=[1e61, 1e13, 4], mean=[1e62, 1e13, 4])).figure
+    assert np.isfinite(points(figure).y).all()
+    assert np.isfinite(ring(figure).y).all()
+    assert np.isfinite(limits(figure)).all()
+    assert len(figure.layout.yaxis.tickvals) <= 8
+    assert "1e+60" in points(figure).text[0]
 
 
-def test_ticks_are_written_short_and_few_decades_get_more():
+def test_ticks_are_few_and_written_short():
     axis = drawn(curve([3e7, 2e5, 2e3])).figure.layout.yaxis
-    assert list(axis.ticktext) == [
-        "1000", "10<sup>4</sup>", "10<sup>5</sup>", "10<sup>6</sup>", "10<sup>7</sup>"
-    ]  # fmt: skip
-    axis = drawn(curve([30, 20, 13], low=[25, 15, 12], high=[35, 25, 14])).figure.layout.yaxis
-    assert list(axis.ticktext) == ["10", "20", "50", "100"]
-    axis = drawn(curve([3e4, 2e4, 2e4])).figure.layout.yaxis
-    assert list(axis.ticktext)[:2] == ["10<sup>4</sup>", "2 × 10<sup>4</sup>"]
+    assert axis.ticktext[0] == "0"
+    assert axis.ticktext[-1] in ("10⁶", "10⁷")
+    assert len(axis.ticktext) <= 8
+    axis = drawn(curve([0.01, 0.02, 0.01])).figure.layout.yaxis
+    assert list(axis.ticktext) == ["0", "0.1", "1"]
 
 
 def test_lines_at_one_place_stand_beside_one_another():
     two = curve([300, 20, 4]), curve([300, 20, 4], name="vi", label="VI")
     figure = drawn(*two).figure
-    left, right = (np.asarray(lines(figure, label).x) for label in ("Laplace", "VI"))
-    assert (left < X).all()
-    assert (right > X).all()
-    assert (right / left < 1.3).all()
-    places = [text.split("<br>")[0] for text in lines(figure).text]
+    left, right = (
+        np.asarray(points(figure, label, symbol).x)
+        for label, symbol in (("Laplace", "circle"), ("VI", "diamond"))
+    )
+    assert (left < np.log10(X)).all()
+    assert (right > np.log10(X)).all()
+    assert (right - left < 0.1).all()
+    places = [text.split("<br>")[0] for text in points(figure).text]
     assert places == [f"Laplace, {at} iterations" for at in ("10", "100", "1,000")]
 
 
@@ -228,11 +258,18 @@ def test_the_three_figures(found):
         assert {"x", "x2"} == {trace.xaxis for trace in message.figure.data}
     assert "30 iterations" in middle.title
     assert "100 iterations" in last.title
-    assert list(middle.figure.layout.xaxis.tickvals) == list(MS)
-    vi = lines(last.figure, "VI")
-    np.testing.assert_allclose(vi.y, of[0, 0].d[2].mean(-1), rtol=1e-5)
-    iwvi = lines(first.figure, "IWVI, M = 10")
-    np.testing.assert_allclose(iwvi.y, of[0, 1].d[:, MS.index(10)].mean(-1), rtol=1e-5)
+    assert list(middle.figure.layout.xaxis.ticktext) == [str(m) for m in MS]
+    vi = of[0, 0].d[2]
+    np.testing.assert_allclose(
+        nats(points(last.figure, "VI", "diamond").y), np.median(vi, -1), rtol=1e-4
+    )
+    axis = limits(last.figure)
+    means = vi.mean(-1)
+    inside = SCALE.at(means) < axis[1]
+    np.testing.assert_allclose(nats(ring(last.figure, "VI").y)[inside], means[inside], rtol=1e-4)
+    iwvi = points(first.figure, "IWVI, M = 10", "triangle-up")
+    expected = np.median(of[0, 1].d[:, MS.index(10)], -1)
+    np.testing.assert_allclose(nats(iwvi.y), expected, rtol=1e-4)
     names = [trace.name for trace in three.figure.data if trace.showlegend]
     assert names == ["VI trained with M", "VI trained with M = 1, weighted with M"]
 
@@ -240,12 +277,12 @@ def test_the_three_figures(found):
 def test_figure_2_over_a_choice_of_m(found):
     plan, of = found
     *_, last = divergence.drawn(2, plan, of, (1, 10))
-    assert list(last.figure.layout.xaxis.tickvals) == [1, 10]
+    assert list(last.figure.layout.xaxis.ticktext) == ["1", "10"]
 
 
 def test_one_run_at_one_place_is_drawn():
     plan = Plan(models=(HeartTransplants(),), inferences=(Laplace(),), iterations=(10,),
                 datasets=20)  # fmt: skip
     (example,) = divergence.drawn(1, plan, {(0, 0): terms(plan, 1.0)})
-    low, high = limits(example.figure.layout.xaxis)
-    assert low < 10 < high
+    low, high = example.figure.layout.xaxis.range
+    assert low < 1 < high

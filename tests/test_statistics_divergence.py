@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy.stats import genpareto, norm
+from scipy.stats import binom, genpareto, norm
 
 from validation_core import statistics
 from validation_core.statistics import divergence as nats
@@ -397,3 +397,32 @@ def test_weights_and_ratios_that_do_not_fit_are_refused():
             nats.relabelled(np.zeros(3), draws, rng)
     with pytest.raises(ValueError, match="at least one permutation"):
         nats.relabelled(np.zeros(3), np.zeros((3, 2)), rng, 0)
+
+
+@pytest.mark.parametrize(("n", "ranks"), [(6, (1, 6)), (25, (8, 18)), (100, (40, 61))])
+def test_an_interval_of_the_median_lies_between_two_ordered_terms(n, ranks):
+    """Tables of the sign test: coverage 1 - 2 P(Bin(n, 1/2) < rank) of 95% or more, and no less
+    of a narrower one.
+    """
+    d = np.random.default_rng(0).permutation(np.arange(1.0, n + 1))
+    found = nats.medians(d)
+    assert (found.low, found.high) == ranks
+    assert found.estimate == np.median(d)
+    assert 1 - 2 * binom.cdf(ranks[0] - 1, n, 0.5) >= 0.95 > 1 - 2 * binom.cdf(ranks[0], n, 0.5)
+
+
+def test_the_interval_covers_the_median_of_a_law_without_a_mean():
+    d = np.random.default_rng(1).standard_cauchy((2000, 40)) + 3
+    found = nats.medians(d)
+    covered = ((found.low <= 3) & (found.high >= 3)).sum()
+    low, _ = statistics.binomial_bounds(2000, 0.95, 0.999)
+    assert low <= covered <= 0.99 * 2000
+
+
+def test_medians_of_few_rows_and_of_none():
+    found = nats.medians([[1.0, 2, 4], [1, np.nan, 2]])
+    np.testing.assert_array_equal(found.estimate, [2, np.nan])
+    assert np.isnan([found.low, found.high]).all()
+    assert np.isnan(nats.medians([1.0] * 9 + [np.nan]).low)
+    with pytest.raises(ValueError, match="a row or more; got 0"):
+        nats.medians([])

@@ -154,7 +154,7 @@ def test_a_finished_curve_is_one_record(store):
     wanted = _sweep()
     _run(wanted, store)
     before = plan.rows(plan.collect(wanted, store))
-    plan._keep(wanted, store)
+    plan.keep_curves(wanted, store)
     for parts in wanted.parts.values():
         for part in parts:
             store.delete("results", part.key)
@@ -165,7 +165,7 @@ def test_a_finished_curve_is_one_record(store):
 def test_an_unfinished_curve_is_not_kept(store):
     wanted = _sweep(SBC())
     plan.missing(wanted, store)[0].run(store, lambda fraction, live: None)
-    plan._keep(wanted, store)
+    plan.keep_curves(wanted, store)
     assert not store.has("results", wanted.curve(SBC()).key)
     assert len(plan.collect(wanted, store).cells) == 1
 

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from validation_core.benchmarks import BENCHMARKS
-from validation_core.cli import compare, diagnose, divergence, listing, power
+from validation_core.cli import compare, diagnose, divergence, gallery, listing, power
 from validation_core.cli.options import json_option, tell
 from validation_core.methods import METHODS
 
@@ -85,6 +85,7 @@ def parser() -> argparse.ArgumentParser:
         command = commands.add_parser(name, help=f"the {name}, with options and papers")
         json_option(command)
         command.set_defaults(run=listing.lister(registry))
+    gallery.add(commands.add_parser("gallery", help="what the package ships, and how it is made"))
     store = commands.add_parser("store", help="what is kept on disk")
     store.add_argument("action", choices=("ls", "prune", "verify"))
     json_option(store)

@@ -35,6 +35,7 @@ _ROOMS = (
     "simulations.learned",
     "simulations.terms",
     "sweep.conformal_explorer",
+    "sweep.playground",
     "engine.job",
 )
 """Imported in this order until a name is known: together they hold every specification."""
@@ -90,6 +91,9 @@ def known() -> Mapping[str, type[Specification]]:
 def encode(value: object) -> JSON:
     """A JSON value that says everything about a specification.
 
+    A field's metadata may name an attribute, `stored`, that stands in its place; the class reads
+    it back.
+
     Raises:
         TypeError: for anything but None, bool, int, float, str, tuples and specifications.
     """
@@ -98,7 +102,7 @@ def encode(value: object) -> JSON:
         return {
             "type": type(value).spec,
             "version": type(value).version,
-            **{f.name: _field(f, getattr(value, f.name)) for f in fields},
+            **{f.name: _field(f, value) for f in fields},
         }
     if isinstance(value, tuple):
         return [encode(item) for item in value]
@@ -110,7 +114,8 @@ def encode(value: object) -> JSON:
     )
 
 
-def _field(field: dataclasses.Field[object], value: object) -> JSON:
+def _field(field: dataclasses.Field[object], of: Specification) -> JSON:
+    value: object = getattr(of, field.metadata.get("stored", field.name))
     # 0 and 0.0 are one gamma: a field declared float is always written as one.
     if field.type in ("float", float) and isinstance(value, int | np.floating):
         return float(value)

@@ -10,14 +10,12 @@ import filelock
 import numpy as np
 
 from validation_core import keys, sampling
-from validation_core.bayes import Model, designs
-from validation_core.benchmarks.bayes_model import BayesModel
 from validation_core.keys import Specification
 from validation_core.rng import stream
 from validation_core.scores import Recipe
 from validation_core.scores.classifier import Classifier
-from validation_core.study import Report
-from validation_core.types import Array, Benchmark, PosteriorTable
+from validation_core.study import Report, versions
+from validation_core.types import Benchmark, PosteriorTable
 
 if TYPE_CHECKING:
     from validation_core.store import Store
@@ -105,47 +103,13 @@ class _Sampler(Protocol):
 
 
 def ready(store: Store, benchmark: Benchmark, report: Report | None = None) -> None:
-    """Lend a benchmark what it draws from: a trained network, trained where the store lacks it, or
-    the covariates of its Bayesian model.
+    """Lend a benchmark the trained network that it draws from, trained where the store lacks it.
 
     Every task calls this before it samples; it costs nothing for the others.
     """
-    if isinstance(benchmark, BayesModel):
-        covariates(store, benchmark.of)
     network = network_behind(benchmark)
     if network is not None:
         cast("_Sampler", benchmark).lend(trained(store, network, report))
-
-
-def covariates(store: Store, model: Model) -> None:
-    """Lend this process the covariates that a Bayesian model names; nothing where it names none.
-
-    Raises:
-        ValueError: when this store has not kept them.
-    """
-    name, design = getattr(model, "name", ""), getattr(model, "design", "")
-    if name not in designs.SHAPES or designs.lent(name, design):
-        return
-    stored = store.load("tables", design)
-    if stored is None or "raw" not in stored.arrays:
-        raise ValueError(
-            f"The store keeps covariates under their digest; got {design!r} of {name}, which is "
-            f"not in {store.root}; read the file again, or take the stand-in"
-        )
-    designs.lend(name, stored.arrays["raw"])
-
-
-def keep_covariates(store: Store, name: str, raw: Array) -> str:
-    """Store raw covariates (rows, columns) of the model of that name; gives their digest.
-
-    Raises:
-        ValueError: when they are not of the shape that the model has.
-    """
-    digest = designs.lend(name, raw)
-    raw = designs.checked(name, raw)
-    about = f"covariates of {name}"
-    store.save("tables", digest, {"raw": raw}, spec=about, meta={"label": about})
-    return digest
 
 
 def network_behind(benchmark: Benchmark) -> Training | None:
@@ -198,6 +162,7 @@ def train(store: Store, trainings: Sequence[Training], report: Report | None = N
             "label": training.label,
             "seconds": network.seconds,
             "device": network.device,
+            "versions": versions(),
             **network.summary,
         }
         store.save(

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import NoReturn, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+_Size: TypeAlias = "int | tuple[int, ...]"
 
 
 def stream(seed: int, *names: str | int | float) -> np.random.Generator:
@@ -56,3 +58,35 @@ class Streams:
         if not isinstance(size, tuple) or len(size) < 2 or size[0] != len(self._generators):
             raise Unsplit(f"shape {size} for {len(self._generators)} streams")
         return size[1:]
+
+
+def common(seed: int, *names: str | int | float) -> np.random.Generator:
+    """A generator whose laws each draw from a stream of their own, by one number a draw.
+
+    Two laws that differ a little (a shift, a share, degrees of freedom) give draws that differ a
+    little: the same normals, the same uniforms, whatever else is drawn between them.
+    """
+    return cast("np.random.Generator", _Common(seed, *names))
+
+
+class _Common:
+    """What benchmarks draw: normals, uniforms, chi-squares."""
+
+    def __init__(self, seed: int, *names: str | int | float) -> None:
+        laws = ("normal", "random", "uniform", "chisquare")
+        self._of = {law: stream(seed, *names, law) for law in laws}
+
+    def standard_normal(self, size: _Size) -> NDArray[np.float64]:
+        return self._of["normal"].standard_normal(size)
+
+    def random(self, size: _Size) -> NDArray[np.float64]:
+        return self._of["random"].random(size)
+
+    def uniform(self, low: float, high: float, size: _Size) -> NDArray[np.float64]:
+        return low + (high - low) * self._of["uniform"].random(size)
+
+    def chisquare(self, df: float, size: _Size) -> NDArray[np.float64]:
+        """By the inverse of its survival function: it moves with its degrees of freedom."""
+        from scipy.special import chdtri  # a tenth of a second, for one benchmark's sake
+
+        return np.asarray(chdtri(df, self._of["chisquare"].random(size)))

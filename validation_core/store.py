@@ -247,6 +247,11 @@ class Store:
         """Whether a file of that key is there (its content is checked when it is loaded)."""
         return any(path.exists() for path in self._places(kind, key))
 
+    def file(self, kind: Kind, key: str) -> Path | None:
+        """Where this folder, not its gallery, has a key; None where it has not."""
+        path = self._path(kind, key)
+        return path if path.exists() else None
+
     def entries(self) -> list[StoreEntry]:
         """Every model, result and table, last used first; then what the gallery ships."""
         own = [entry for path in self._files() if (entry := self._entry(path))]

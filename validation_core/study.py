@@ -9,6 +9,9 @@ is missing, and two users who ask for the same thing wait for one.
 
 from __future__ import annotations
 
+import platform
+import sys
+import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, get_args, get_origin
 
@@ -19,6 +22,21 @@ if TYPE_CHECKING:
     from validation_core.store import Store, Stored
 
 R = TypeVar("R")
+
+
+def versions() -> dict[str, str]:
+    """Of what numbers depend on: Python, and the libraries that this process has imported."""
+    loaded = ((name, sys.modules.get(name)) for name in ("numpy", "scipy", "torch"))
+    own = {name: str(module.__version__) for name, module in loaded if module is not None}
+    return {"python": platform.python_version(), **own}
+
+
+def _device() -> str:
+    """Where networks run in this process; without torch there is none."""
+    nets = sys.modules.get("validation_core.learn.nets")
+    return "cpu" if nets is None else str(nets.pick_device())
+
+
 Report = Callable[[float, Mapping[str, Any]], None]
 """Called with the fraction done and a small payload that a page may draw meanwhile."""
 
@@ -68,13 +86,17 @@ class Study(Specification, Generic[R]):
 
     def run(self, store: Store, report: Report) -> None:
         """Compute, and keep the result."""
-        self.keep(store, self.compute(store, report))
+        began = time.perf_counter()
+        result = self.compute(store, report)
+        self.keep(store, result, seconds=time.perf_counter() - began)
         report(1.0, {})
 
-    def keep(self, store: Store, result: R) -> None:
-        """Put a result into the store."""
+    def keep(self, store: Store, result: R, *, seconds: float | None = None) -> None:
+        """Put a result into the store, with what made it, and in how many seconds."""
         arrays, tree = dump(result)
-        meta = {"label": self.label, "result": tree}
+        meta: dict[str, object] = {"label": self.label, "result": tree, "versions": versions()}
+        if seconds is not None:
+            meta |= {"seconds": round(seconds, 3), "device": _device()}
         store.save("results", self.key, arrays, spec=text(self), meta=meta)
 
     def done(self, store: Store) -> bool:

@@ -168,14 +168,12 @@ def _gamma(benchmark: Benchmark) -> float:
         st.caption(benchmark.summary.capitalize() + ".")
         return grid[0]
     first = _FIRST.get(benchmark.name, grid[len(grid) // 2])
-    return st.select_slider(
-        "Reverse steps left out, gamma" if benchmark.name == "spiral" else "Strength, gamma",
+    return forms.gamma(
+        getattr(benchmark, "perturbation", benchmark.name),
         grid,
         first,
-        key=f"gamma_{getattr(benchmark, 'perturbation', benchmark.name)}",
-        bind="query-params",
+        label="Reverse steps left out, gamma" if benchmark.name == "spiral" else "Strength, gamma",
         help=f"{benchmark.summary[0].upper()}{benchmark.summary[1:]}.",
-        format_func="{:g}".format,
     )
 
 

@@ -8,20 +8,23 @@ from pages.colt import film, papers, power, ranks
 from pages.colt import maps as colt_maps
 from pages.colt.controls import ColtChoice, choose
 from pages.colt.data import maps
-from pages.ui import jobs
+from pages.ui import jobs, live
 from pages.ui.forms import segmented
 from pages.ui.services import services
+from validation_core import models
+from validation_core.figures.colt import theta
 from validation_core.sweep import costs
 
 VIEWS = {name: name for name in ("Where", "Ranks", "Training", "Power", "Papers")}
 
 
 def _trained(chosen: ColtChoice, view: str) -> None:
-    """A view of the trained localizer, or the button that trains it."""
+    """A view of the trained localizer; while it learns, what needs no learning."""
     task = chosen.map()
     if not task.done(services().store):
         _train(chosen)
         return
+    jobs.only("colt", [], "")
     localization = maps(task.key, task)
     if view == "Ranks":
         ranks.ranks(chosen, localization)
@@ -37,22 +40,29 @@ def _trained(chosen: ColtChoice, view: str) -> None:
 
 
 def _train(chosen: ColtChoice) -> None:
-    """What is missing, the button that trains it, and how far it is."""
+    """The localizer of this setting learns by itself; the paper's, which takes minutes, is asked
+    for. Meanwhile there are the draws.
+    """
     tasks = [chosen.map()]
-    state = jobs.latest(tasks)
-    if state is None:
-        p, q = chosen.recipe.spent()
-        st.markdown(
-            f"No localizer has been trained for gamma = {chosen.gamma:g} with these settings. "
-            f"Training draws {p:,} times from p and {q:,} times from q, and takes "
-            f"{costs.about(costs.maps(tasks))} on one core."
-        )
+    label = f"Train and map {chosen.benchmark.label}"
+    paper = chosen.colt.preset == "paper"
+    state = jobs.latest(tasks) if paper else jobs.only("colt", tasks, label)
+    if state is None and paper:
         st.button(
-            "Train the localizer",
+            f"Train the paper's localizer, {costs.about(costs.maps(tasks))}",
             key="train",
             type="primary",
             icon=":material/model_training:",
-            on_click=jobs.starting(tasks, f"Train and map {chosen.benchmark.label}"),
+            on_click=jobs.starting(tasks, label),
+        )
+    source = chosen.source()
+    if models.network_behind(source.benchmark) is None:
+        live.chart(live.once(("before", source.key), lambda: theta.before(source)), key="before")
+        st.caption(
+            "Draws of the truth and of q at the same x: no test has looked at them yet. A "
+            "localizer is learning where q puts too much or too little mass."
+            if state
+            else "Draws of the truth and of q at the same x."
         )
     jobs.panel(state, draw=film.course)
 

@@ -5,10 +5,9 @@ from typing import get_args
 
 import streamlit as st
 
-from pages.divergence import covariates
-from pages.divergence.controls import FALCONS, INFERENCES
+from pages.divergence.controls import FALCONS, INFERENCES, covariates
 from validation_core import ALGORITHMS, MODELS, BayesModel
-from validation_core.bayes import closed
+from validation_core.bayes import closed, designs
 from validation_core.benchmarks.bayes_model import InferenceName, ModelName
 
 
@@ -46,8 +45,8 @@ def choose() -> BayesModel:
             help="In each of the groups that training weighs.",
         )
         chosen = replace(chosen, m=weighed)
-    if model in covariates.NAMES:
-        chosen = replace(chosen, design=covariates.choose(model))
+    if model in designs.SHAPES:
+        chosen = replace(chosen, design=covariates())
     if model == "glm_binomial":
         data = st.selectbox(
             "Years and pairs",

@@ -7,41 +7,41 @@ import streamlit as st
 from pages.ui import forms
 from validation_core import Gaussian
 from validation_core.benchmarks.gaussian import DIMENSIONS
-from validation_core.models import Simulated, Training
-from validation_core.scores.classifier import PRESETS, Preset
-from validation_core.sweep.conformal_explorer import BETAS, COARSE_BETAS, PAPER_M, GridTask
+from validation_core.scores.classifier import PRESETS, Classifier, Preset
+from validation_core.sweep.conformal_explorer import (
+    PAPER_M,
+    RECIPE,
+    ConformalPower,
+    ConformalStudy,
+    Learned,
+)
 
 SIZES = (100, 200, 500, 1000, 2000)
 LEVELS = (0.01, 0.05, 0.1)
+RECIPES: dict[Preset, Classifier] = {"interactive": RECIPE, "paper": PRESETS["paper"]}
+"""One network for all gammas in a second; one for each, in minutes."""
 _DIMS = {f"({x}, {theta})": (x, theta) for x, theta in DIMENSIONS}
+_M_BETAS = (0.0, 0.4, 0.7, 0.9)
 
 
 @dataclass(frozen=True)
 class ConformalChoice:
     """What the rail says."""
 
-    benchmark: Gaussian
-    gamma: float
-    preset: Preset
-    seed: int
-    m: int
-    n: int
+    study: ConformalStudy
     alpha: float
 
-    def grid(self, gamma: float | None = None, betas: tuple[float, ...] = BETAS) -> GridTask:
-        """Scores at every beta, at this gamma or another."""
-        at = Simulated(benchmark=self.benchmark, gamma=self.gamma if gamma is None else gamma)
-        training = Training(source=at, recipe=PRESETS[self.preset], seed=self.seed)
-        return GridTask(training=training, betas=betas)
+    @property
+    def learned(self) -> Learned:
+        """The networks."""
+        return self.study.learned
 
-    def coarse(self) -> GridTask:
-        """Scores at a few betas of the present gamma: there first."""
-        return self.grid(betas=COARSE_BETAS)
-
-    def grids(self) -> list[GridTask]:
-        """Scores at every gamma of the benchmark, the present one first."""
-        near = sorted(self.benchmark.gammas, key=lambda gamma: abs(gamma - self.gamma))
-        return [self.grid(gamma) for gamma in near]
+    def power(self, *, over_m: bool) -> ConformalPower:
+        """Trials over gamma and beta, of every m of the paper where its curve is wanted."""
+        power = ConformalPower(learned=self.learned, n=self.study.n, ms=(self.study.m,))
+        if not over_m:
+            return power
+        return ConformalPower(learned=self.learned, n=self.study.n, ms=PAPER_M, betas=_M_BETAS)
 
 
 def choose() -> ConformalChoice:
@@ -51,7 +51,6 @@ def choose() -> ConformalChoice:
         dims = st.selectbox("Dimensions of (x, θ)", list(_DIMS), key="dims", bind="query-params")
         dim_x, dim_theta = _DIMS[dims]
         benchmark = Gaussian(perturbation=name, dim_x=dim_x, dim_theta=dim_theta)
-        gamma = _gamma(benchmark)
         m = st.select_slider(
             "Calibration draws, m",
             PAPER_M,
@@ -66,7 +65,7 @@ def choose() -> ConformalChoice:
         )
         preset = st.segmented_control(
             "Training",
-            list(PRESETS),
+            list(RECIPES),
             default="interactive",
             required=True,
             key="preset",
@@ -74,27 +73,16 @@ def choose() -> ConformalChoice:
             help=_presets(),
         )
         seed = st.number_input("Seed", 0, 9999, 0, key="seed", bind="query-params")
-    return ConformalChoice(benchmark, float(gamma), preset, int(seed), m, n, alpha)
-
-
-def _gamma(benchmark: Gaussian) -> float:
-    grid = benchmark.gammas
-    if len(grid) == 1:
-        st.caption(benchmark.summary.capitalize() + ".")
-        return grid[0]
-    return st.select_slider(
-        "Strength, gamma",
-        grid,
-        grid[len(grid) // 2],
-        key=f"gamma_{benchmark.perturbation}",
-        bind="query-params",
-        help=benchmark.summary.capitalize() + ".",
-        format_func="{:g}".format,
+    learned = Learned(
+        benchmark=benchmark, recipe=RECIPES[preset], each=preset == "paper", seed=int(seed)
     )
+    return ConformalChoice(ConformalStudy(learned=learned, n=n, m=m), alpha)
 
 
 def _presets() -> str:
-    return ". ".join(
-        f"{name.capitalize()}: {recipe.epochs} epochs from learning rate {recipe.lr:g}"
-        for name, recipe in PRESETS.items()
+    one, each = RECIPES["interactive"], RECIPES["paper"]
+    return (
+        f"Interactive: one network for all gammas, {one.train:,} + {one.train:,} draws, "
+        f"{one.epochs} epochs. Paper: one for each gamma, {each.train:,} + {each.train:,} draws, "
+        f"{each.epochs:,} epochs from learning rate {each.lr:g}."
     )

@@ -1,69 +1,94 @@
-"""Conformal C2ST workbench: a benchmark, a classifier, and every slider on cached scores."""
+"""Conformal C2ST workbench: a benchmark, a classifier, and every picture under gamma and beta."""
 
 import streamlit as st
 
-from pages.conformal import explorer
+from pages.conformal import studies
 from pages.conformal.controls import ConformalChoice, choose
-from pages.conformal.power import power
-from pages.conformal.training import train, trained
+from pages.conformal.training import trained
 from pages.ui import jobs, live
-from pages.ui.services import services
+from pages.ui.forms import segmented
+from pages.ui.services import stored
 from validation_core.figures import conformal as figures
-from validation_core.figures.live import Payload
-from validation_core.sweep.conformal_explorer import BETAS, GridTask
+from validation_core.figures.conformal import Counted, Look
+from validation_core.sweep.conformal_explorer import Conformal
 
-VIEWS = ("Ranks", "Scores", "Other tests")
+VIEWS = {name: name for name in ("Ranks", "Scores", "Other tests")}
+ALONG = {"gamma": "over gamma and beta", "m": "over m"}
 
 
 @st.fragment
-def _results(chosen: ConformalChoice, task: GridTask) -> None:
-    """A view that follows beta while it is dragged, then power at the beta where it was left."""
-    view = st.segmented_control(
-        "View",
-        VIEWS,
-        default=VIEWS[0],
-        required=True,
-        key="view",
-        bind="query-params",
-        label_visibility="collapsed",
-    )
-    scores = explorer.grid(task.key, task)
-    m, n, alpha, seed = chosen.m, chosen.n, chosen.alpha, chosen.seed
+def _pictures(chosen: ConformalChoice, view: str, over_m: bool) -> None:
+    """All pictures, which follow gamma and beta while they are dragged, and what lies below."""
+    counted = studies.counted(chosen, over_m=over_m)
+    look, views = _look(chosen, view, over_m)
+    if views is None:
+        return
     payload = live.once(
-        ("conformal", task.key, view, m, n, alpha, seed),
-        lambda: figures.payload(
-            view, scores, explorer.ranks(task.key, scores, m, n, seed), n=n, alpha=alpha, seed=seed
+        (
+            "conformal", look.study.key, look.view, look.alpha, look.over_m, look.oracle,
+            counted.study.key if counted else "", counted.old if counted else False,
         ),
-    )
-    beta = _chosen_beta(payload, fine=task.betas == BETAS)
-    st.caption(figures.how_to_read(view, m, n, scores))
-    at = min(task.betas, key=lambda value: abs(value - beta))
-    power(chosen, at, scores)
-    opened = st.expander("How the classifier was trained", key="trained", on_change="rerun")
-    if opened.open:
+        lambda: figures.payload(look, views, counted),
+    )  # fmt: skip
+    perturbation = chosen.learned.benchmark.perturbation
+    _forget_another(perturbation)
+    gamma, _ = live.chart(payload, key=f"conformal-{perturbation}", url=("gamma", "beta"))
+    st.caption(f"{figures.how_to_read(look, views.pool)} {_network(chosen)}")
+    _below(chosen, counted, gamma, look)
+
+
+def _look(chosen: ConformalChoice, view: str, over_m: bool) -> tuple[Look, Conformal | None]:
+    """What there is to look at: by the classifier, or by the oracle while it learns."""
+    study = studies.seen(chosen)
+    if study is None:
+        look = Look(chosen.study, view, chosen.alpha, over_m, oracle=True)
+        return look, studies.by_oracle(chosen.study.key, chosen.study)
+    if (study.n, study.m) != (chosen.study.n, chosen.study.m):
+        st.caption(
+            f"Ranks still of n = {study.n} and m = {study.m}: the new ones are on their way."
+        )
+    return Look(study, view, chosen.alpha, over_m), stored(study.key, study)
+
+
+def _below(chosen: ConformalChoice, counted: Counted | None, gamma: float, look: Look) -> None:
+    with st.container(horizontal=True):
+        numbers = st.expander("The numbers", key="numbers", on_change="rerun")
+        opened = st.expander("How the classifier was trained", key="trained", on_change="rerun")
+    if numbers.open and counted:
+        table = figures.power_table(counted, chosen.alpha)
+        numbers.dataframe(table, hide_index=True)
+    if opened.open and not look.oracle:
         with opened:
-            trained(task)
+            trained(chosen.learned, gamma)
 
 
-def _chosen_beta(payload: Payload, *, fine: bool) -> float:
-    """Where the slider was left; a link's beta is kept until the fine grid is there to show it."""
-    if not fine:
-        (coarse,) = live.chart(payload, key="beta-coarse")
-        return coarse
-    begun = st.session_state.get("beta-coarse")
-    (beta,) = live.chart(
-        payload, key="beta", default=begun["value"] if begun else None, url=("beta",)
-    )
-    return beta
+def _forget_another(perturbation: str) -> None:
+    """A gamma of the address belongs to its perturbation: with another one it is forgotten."""
+    if st.session_state.get("conformal_of") not in (None, perturbation):
+        st.query_params.pop("gamma", None)
+    st.session_state["conformal_of"] = perturbation
 
 
+def _network(chosen: ConformalChoice) -> str:
+    """What learns."""
+    count = len(chosen.learned.gammas)
+    if count == 1:
+        return "One network scores."
+    if chosen.learned.each:
+        return f"{count} networks score, one for each gamma."
+    return f"One network scores at all {count} gammas: gamma is one of its inputs."
+
+
+live.one_screen(1.7)
 st.title("Can a weak classifier still find what is wrong with q?", anchor=False)
 jobs.notices()
 chosen = choose()
-st.markdown(f"{chosen.benchmark.label}, gamma = {chosen.gamma:g}: {chosen.benchmark.summary}.")
-done = [t for t in (chosen.grid(), chosen.coarse()) if t.done(services().store)]
-if done:
-    _results(chosen, done[0])
-train(chosen, missing_here=not done)
-if not done:
-    power(chosen, 0.0, None)
+benchmark = chosen.learned.benchmark
+st.markdown(f"{benchmark.label}: {benchmark.summary}.")
+with st.container(horizontal=True, horizontal_alignment="distribute"):
+    view = segmented("View", VIEWS, "view", label_visibility="collapsed")
+    with st.container(horizontal=True, vertical_alignment="center", width="content"):
+        st.markdown("Power", width="content")
+        along = segmented("Power", ALONG, "along", label_visibility="collapsed")
+_pictures(chosen, view, along == "m")
+jobs.panel(studies.ask(chosen, over_m=along == "m"), follow=True)

@@ -1,30 +1,26 @@
-"""The Symmetric divergence page's rail: models, inference, how much of it, and covariates."""
+"""The Symmetric divergence page's rail: models with their data, inference, how much of it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import streamlit as st
 
-from pages.divergence import covariates
 from pages.ui.forms import segmented
 from validation_core import ALGORITHMS, MODELS
-from validation_core.bayes import GLMBinomial, Model
+from validation_core.bayes import GLMBinomial, Model, designs
 from validation_core.bayes.inference import Inference, Variational
-from validation_core.simulations import FOUR, GRID, Plan, figure
+from validation_core.simulations import FOUR, GRID, MOST, Plan, figure
 
 DATASETS = (25, 50, 100, 200)
-MOST = (300, 1000, 3000, 10_000, 30_000)
-"""Iterations up to which the grid goes."""
 OWN_M = (2, 5, 10, 20)
 _SHORT = {"iwvi": "IWVI"}
-FALCONS: dict[Literal["peregrine", "book"], str] = {
-    "peregrine": "Real counts",
-    "book": "The book's simulation",
-}
+Falcons = Literal["peregrine", "book"]
+FALCONS: dict[Falcons, str] = {"peregrine": "Real counts", "book": "The book's simulation"}
 
 
+DESIGNS: dict[designs.Design, str] = {"real": "Real", "stand-in": "Stand-in"}
 INFERENCES = (
     "Laplace: a normal about the posterior's mode. Adjusted Laplace: one Newton step on from "
     "where the search for it stopped. VI: the normal with the smallest KL(q‖p). IWVI, "
@@ -71,7 +67,7 @@ def choose() -> DivergenceChoice | None:
         most = st.select_slider(
             "Iterations, up to",
             MOST,
-            3000,
+            MOST[-1],
             key="iterations",
             bind="query-params",
             format_func="{:,}".format,
@@ -86,12 +82,13 @@ def choose() -> DivergenceChoice | None:
             bind="query-params",
             help="A term of the divergence comes from each; all runs share the first ones.",
         )
-        m, seed = _more(algorithms)
-        models = tuple(_model(name) for name in names)
+        seldom = _more(names, algorithms)
+    models = tuple(_model(name, seldom) for name in names)
     if not models or not algorithms:
         return None
     grid = tuple(n for n in sorted({*GRID, *MOST}) if n <= most)
-    inferences = tuple(_inference(name, m) for name in algorithms)
+    inferences = tuple(_inference(name, seldom.m) for name in algorithms)
+    seed = seldom.seed
     plan = Plan(
         models=models, inferences=inferences, iterations=grid, datasets=datasets, seed=seed
     )
@@ -117,10 +114,18 @@ def _inference(name: str, m: int) -> Inference:
     return replace(algorithm, m=m) if name == "iwvi" else algorithm
 
 
-def _more(algorithms: list[str]) -> tuple[int, int]:
+class _Seldom(NamedTuple):
     """What is seldom changed."""
+
+    m: int
+    seed: int
+    falcons: Falcons
+    design: designs.Design
+
+
+def _more(names: list[str], algorithms: list[str]) -> _Seldom:
     with st.expander("More"):
-        m = 10
+        m, falcons, design = 10, next(iter(FALCONS)), next(iter(DESIGNS))
         if "iwvi" in algorithms:
             m = st.select_slider(
                 "IWVI trains with M",
@@ -130,14 +135,27 @@ def _more(algorithms: list[str]) -> tuple[int, int]:
                 bind="query-params",
                 help="Draws in its bound. It is tested with as many, or more.",
             )
+        if GLMBinomial.name in names:
+            falcons = segmented("Years and pairs of falcons", FALCONS, "falcons")
+        if any(name in designs.SHAPES for name in names):
+            design = covariates()
         seed = st.number_input("Seed", 0, 9999, 0, key="seed", bind="query-params")
-    return int(m), int(seed)
+    return _Seldom(int(m), int(seed), falcons, design)
 
 
-def _model(name: str) -> Model:
-    if name in covariates.NAMES:
-        return replace(MODELS[name](), design=covariates.choose(name))
-    if name == GLMBinomial.name:
-        with st.expander(GLMBinomial.title):
-            return GLMBinomial(data=segmented("Years and pairs", FALCONS, "falcons"))
-    return MODELS[name]()
+def covariates() -> designs.Design:
+    """Which covariates the two regressions have."""
+    return segmented(
+        "Covariates of the regressions",
+        DESIGNS,
+        "design",
+        help="Ionosphere (Sigillito and others 1989) and Concrete (Yeh 1998) have those of the "
+        "UCI repository, CC BY 4.0; labels and strengths are simulated. A stand-in is random "
+        "numbers of the same shape.",
+    )
+
+
+def _model(name: str, seldom: _Seldom) -> Model:
+    if name in designs.SHAPES:
+        return replace(MODELS[name](), design=seldom.design)
+    return GLMBinomial(data=seldom.falcons) if name == GLMBinomial.name else MODELS[name]()

@@ -48,8 +48,10 @@ def _table(found: pd.DataFrame, plan: Plan) -> None:
         "skl": "SKL, nats",
         "ci_low": "95% from",
         "ci_high": "to",
-        "median": "Median",
-        "largest": "Largest",
+        "median": "Median of d",
+        "median_low": "median from",
+        "median_high": "median to",
+        "largest": "Largest d",
         "heavy": "Heavy tail",
         "failures": "Without q",
     }
@@ -58,7 +60,15 @@ def _table(found: pd.DataFrame, plan: Plan) -> None:
         hide_index=True,
         column_config={
             names[column]: st.column_config.NumberColumn(format="%.4g")
-            for column in ("skl", "ci_low", "ci_high", "median", "largest")
+            for column in (
+                "skl",
+                "ci_low",
+                "ci_high",
+                "median",
+                "median_low",
+                "median_high",
+                "largest",
+            )
         },
     )
     st.caption(

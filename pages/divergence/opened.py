@@ -8,7 +8,6 @@ from pages.ui import jobs, live
 from pages.ui.services import services
 from validation_core.engine import JobState
 from validation_core.figures.divergence import run as figures
-from validation_core.models import covariates
 from validation_core.simulations import InferenceRun, RunResult, terms
 from validation_core.simulations.terms import DatasetTerms, PosteriorDraws
 from validation_core.types import Array
@@ -25,11 +24,6 @@ def show(run: InferenceRun, result: RunResult | None) -> None:
     )
     if result is None:
         st.caption("The data sets will stand here once this run and the first panel are done.")
-        return
-    try:
-        covariates(services().store, run.model)
-    except ValueError as error:
-        st.error(jobs.plain(str(error)), icon=":material/error:")
         return
     numbers = _numbers(run.key, run, result)
     if len(numbers.places) == 0:

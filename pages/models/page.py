@@ -69,6 +69,8 @@ if own:
             st.button(f"Delete all {len(own)} files", on_click=_forget, args=(own,))
 else:
     st.caption("Nothing is kept yet. What you train or compute on another page appears here.")
+if len(own) < len(entries) and st.toggle("Show what came with NPT Lab", key="shipped"):
+    stored.table([entry for entry in entries if entry.shipped], key="shipped-files")
 st.number_input(
     "Bound on disk use (GiB)",
     min_value=0.1,

@@ -10,7 +10,7 @@ from validation_core.store import StoreEntry, describe
 _KINDS = {"models": "network", "results": "result", "tables": "uploaded table"}
 
 
-def table(entries: Sequence[StoreEntry]) -> list[StoreEntry]:
+def table(entries: Sequence[StoreEntry], key: str = "files") -> list[StoreEntry]:
     """Show what each file holds; gives those that the user chose."""
     columns = {
         "Size": st.column_config.NumberColumn(format="bytes"),
@@ -23,7 +23,7 @@ def table(entries: Sequence[StoreEntry]) -> list[StoreEntry]:
         pd.DataFrame([_row(entry) for entry in entries]),
         hide_index=True,
         column_config=columns,
-        key="files",
+        key=key,
         on_select="rerun",
         selection_mode="multi-row",
         placeholder="",
@@ -41,5 +41,12 @@ def _row(entry: StoreEntry) -> dict[str, object]:
         "Seconds": entry.meta.get("seconds"),
         "Held-out AUC": entry.meta.get("auc"),
         "Last used": pd.Timestamp(entry.used, unit="s", tz="UTC"),
+        "Made with": _versions(entry),
         "Specification": spec,
     }
+
+
+def _versions(entry: StoreEntry) -> str:
+    """Versions of the libraries that made it, where they were noted."""
+    noted = entry.meta.get("versions")
+    return ", ".join(f"{k} {v}" for k, v in noted.items()) if isinstance(noted, dict) else ""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
+from math import isfinite
 from typing import Any, Literal, TypedDict, TypeVar, get_args, get_origin, get_type_hints
 
 import streamlit as st
@@ -83,6 +85,49 @@ def _several(label: str, choices: tuple[str, ...], default: str, common: _Common
     """Names joined by +; the default where none is left."""
     names = st.multiselect(label, list(choices), default.split("+"), **common)
     return "+".join(names) or default
+
+
+def gamma(name: str, grid: Sequence[float], first: float, *, label: str, help: str) -> float:
+    """A strength from a benchmark's grid; the address carries it as `gamma`, whatever benchmark.
+
+    A link's value that is not on the grid opens at the nearest, and a caption says so.
+
+    Args:
+        name: of the benchmark: another one begins at its own first value.
+        grid: the values.
+        first: where it stands when the address says nothing.
+    """
+    key, asked = f"gamma-{name}", _asked("gamma")
+    if key not in st.session_state:
+        own = st.session_state.get("gamma-of", name) == name  # else it is another benchmark's
+        st.session_state[key] = nearest = first
+        if own and asked is not None:
+            st.session_state[key] = nearest = min(grid, key=partial(_apart, asked))
+            if _apart(asked, nearest) > 1e-9:
+                st.session_state[f"{key}-off"] = nearest, asked
+    value = st.select_slider(label, grid, key=key, help=help, format_func="{:g}".format)
+    shown, linked = st.session_state.get(f"{key}-off", (None, 0.0))
+    if value == shown:
+        st.caption(f"The link says gamma = {linked:g}, which is not on the slider.")
+    st.session_state["gamma-of"] = name
+    if value == first:
+        st.query_params.pop("gamma", None)
+    elif asked != value:
+        st.query_params["gamma"] = f"{value:g}"
+    return float(value)
+
+
+def _asked(name: str) -> float | None:
+    """A number of the address; None for what is no finite one."""
+    try:
+        number = float(st.query_params.get(name, ""))
+    except ValueError:
+        return None
+    return number if isfinite(number) else None
+
+
+def _apart(a: float, b: float) -> float:
+    return abs(a - b)
 
 
 def perturbation() -> Perturbation:

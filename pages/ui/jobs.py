@@ -47,6 +47,25 @@ def ensure(
     return state
 
 
+def only(name: str, tasks: Sequence[Task], label: str) -> JobState | None:
+    """`ensure` for a session that looks at one thing of this name at a time: it starts by itself.
+
+    What the session asked for before is left as soon as it asks for something else, or for
+    nothing. A job that was stopped while it looked on stays so until it comes back to it; one
+    that somebody gave up before starts again.
+    """
+    key = job_key(tasks) if tasks else ""
+    before, stopped = st.session_state.get(f"only-{name}", ("", False))
+    known = services().engine.find(key)
+    cancelled = known is not None and known.snapshot().state == "cancelled"
+    stopped = before == key and (stopped or cancelled)
+    state = ensure(tasks, label, start=True, again=cancelled and not stopped)
+    if before and before != key:  # only now: what both want goes on
+        services().engine.leave(before, subscriber())
+    st.session_state[f"only-{name}"] = (key, stopped)
+    return state
+
+
 def starting(tasks: Sequence[Task], label: str) -> Callable[[], None]:
     """What a button does that was pressed for these tasks: it submits them, again if need be."""
 

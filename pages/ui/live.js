@@ -16,13 +16,15 @@ const html = (parent, name, className = "", text = "") => {
   return parent.appendChild(node)
 }
 
-// Message: length of the JSON, the JSON, then all numbers: float32, or bytes where they are small.
+// Message: length of the JSON, the JSON, then all numbers: float32, or bytes where they are small,
+// or steps of 16 bits from a middle.
 const read = (bytes) => {
   const copy = bytes.slice()
   const length = new DataView(copy.buffer).getUint32(0, true)
   const head = JSON.parse(new TextDecoder().decode(copy.subarray(4, 4 + length)))
-  return { ...head, numbers: new Float32Array(copy.buffer, 4 + length),
-    small: new Int8Array(copy.buffer, 4 + length) }
+  const from = 4 + length // a multiple of 4, as is the body's length
+  return { ...head, numbers: { 1: new Int8Array(copy.buffer, from),
+    2: new Int16Array(copy.buffer, from), 4: new Float32Array(copy.buffer, from) } }
 }
 
 // The part of a packed array that belongs to the sliders' present places.
@@ -32,7 +34,9 @@ const pick = (chart, packed) => {
   let place = 0
   packed.by.forEach((s, i) => { place = place * packed.shape[i] + chart.at[s] })
   const first = packed.first + place * size
-  return (packed.small ? chart.small : chart.numbers).subarray(first, first + size)
+  const part = chart.numbers[packed.bytes ?? 4].subarray(first, first + size)
+  if (packed.step === undefined) return part
+  return Float32Array.from(part, (v) => v === -32768 ? NaN : packed.middle + v * packed.step)
 }
 const number = (chart, packed, otherwise = 0) => {
   if (packed === null || packed === undefined) return otherwise
@@ -122,6 +126,7 @@ const apart = (panel, s) => {
 
 const say = (chart) => {
   chart.sliders.forEach((slider, i) => {
+    if (!slider.output) return
     const shown = slider.shown[chart.at[i]]
     slider.output.textContent = shown
     const part = chart.at[i] / Math.max(1, slider.values.length - 1)
@@ -182,6 +187,7 @@ const nearest = (grid, value) =>
 const build = (chart, root) => {
   root.replaceChildren()
   chart.root = root
+  root.classList.toggle("dense", chart.columns > 2)
   chart.texts = []
   const follow = (node, value) => { if (value) chart.texts.push({ node, value }) }
   if (chart.headline) {
@@ -191,7 +197,11 @@ const build = (chart, root) => {
     follow(node, chart.headline)
   }
   const controls = html(root, "div", "sliders")
-  chart.sliders.forEach((slider, i) => control(chart, controls, slider, i))
+  chart.sliders.forEach((slider, i) => {
+    if (slider.values.length < 2) return
+    if (slider.button) stepper(chart, controls, slider, i)
+    else control(chart, controls, slider, i)
+  })
   const panels = html(root, "div", "panels")
   panels.style.setProperty("--columns", chart.columns)
   chart.panels.forEach((panel, i) => {

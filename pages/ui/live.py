@@ -47,6 +47,17 @@ def _component() -> Callable[..., Any]:
     )
 
 
+def one_screen(title: float) -> None:
+    """Little room around the page and its title, of so many rem: sliders and pictures in sight."""
+    st.html(
+        f"""<style>
+.stMainBlockContainer {{ padding: 3.4rem 2.2rem 2rem; max-width: 90rem; }}
+.stMainBlockContainer h1 {{ padding: 0.2rem 0; font-size: {title}rem; }}
+@media (max-width: 640px) {{ .stMainBlockContainer {{ padding: 3.6rem 1rem 1rem; }} }}
+</style>"""
+    )
+
+
 def chart(
     payload: Payload, *, key: str, default: Sequence[float] | None = None, url: Sequence[str] = ()
 ) -> tuple[float, ...]:
@@ -62,7 +73,10 @@ def chart(
     first = payload.nearest(payload.start if default is None else default)
     known: tuple[float, ...] | None = (st.session_state.get(key) or {}).get("value")
     fresh = known is None or len(known) != len(payload.sliders)
-    chosen = payload.nearest(_from_url(url, first)) if known is None or fresh else known
+    linked = _from_url(url, first) if fresh else ()
+    chosen = payload.nearest(linked) if known is None or fresh else known
+    if fresh:
+        st.session_state[f"{key}_off"] = chosen, _off_grid(url, linked, chosen)
     # The position travels only with a new payload: otherwise each release would send all of it.
     sent = st.session_state.get(f"{key}_sent")
     if fresh or sent is None or sent[0] != payload.digest:
@@ -76,7 +90,19 @@ def chart(
     value = result.get("value") or chosen
     value = payload.nearest(value if len(value) == len(payload.sliders) else chosen)
     _to_url(url, value, first)
+    opened, off_grid = st.session_state.get(f"{key}_off", (None, ""))
+    if off_grid and value == opened:
+        st.caption(off_grid)
     return value
+
+
+def _off_grid(names: Sequence[str], linked: Sequence[float], shown: Sequence[float]) -> str:
+    """What a link asks for and the sliders have not, beside what is shown instead."""
+    return " ".join(
+        f"The link says {name} = {asked:g}, which is not on the slider: this is {near:g}."
+        for name, asked, near in zip(names, linked, shown, strict=False)
+        if abs(asked - near) > 1e-6 * max(1.0, abs(asked))
+    )
 
 
 def _from_url(names: Sequence[str], default: Sequence[float]) -> list[float]:

@@ -3,7 +3,8 @@
 // A slider stands at another of its values: drawn with the next frame, Python is not told.
 const move = (chart, index, place) => {
   chart.at[index] = place
-  chart.sliders[index].input.value = place
+  const { input } = chart.sliders[index]
+  if (input) input.value = place
   chart.moved.add(index)
   chart.frame ||= requestAnimationFrame(() => { chart.frame = 0; redraw(chart) })
 }
@@ -81,6 +82,16 @@ const control = (chart, parent, slider, index) => {
   input.onpointerdown = () => { keyed = false; stopped = Boolean(chart.playing); halt(chart) }
   input.onpointerup = input.onpointercancel = () => { if (stopped) rest() }
   input.onchange = () => { chart.told = []; rest() }
+}
+
+// A slider that is a button: each press takes the next value.
+const stepper = (chart, parent, slider, index) => {
+  const button = html(parent, "button", "stepper", slider.button)
+  button.type = "button"
+  button.onclick = () => {
+    move(chart, index, (chart.at[index] + 1) % slider.values.length)
+    release(chart)
+  }
 }
 
 // A press moves the panel's slider to the value whose place is nearest, seen in pixels. A finger

@@ -2,11 +2,15 @@
 
 import hashlib
 import uuid
+from typing import TypeVar
 
 import streamlit as st
 
 from validation_core import engine
 from validation_core.engine import Services
+from validation_core.study import Study
+
+_Result = TypeVar("_Result")
 
 
 # Two lines in a module of its own: editing a cached function makes a second one.
@@ -14,6 +18,14 @@ from validation_core.engine import Services
 def services() -> Services:
     """The store and the engine of this server."""
     return engine.start()
+
+
+@st.cache_resource(show_spinner=False, max_entries=64)
+def stored(key: str, _study: Study[_Result]) -> _Result:
+    """A result that the store holds, read once for all sessions; keyed by the study's key."""
+    result = _study.load(services().store)
+    assert result is not None, "pages draw what the store holds"
+    return result
 
 
 def subscriber() -> str:

@@ -32,6 +32,7 @@ GROUPS = {
     "cause": "the cause named for random defects, confusion table",
     "startup": "server start, first page",
     "crowd": "20 clients on the workbench",
+    "playground": "the home page in Chromium: first picture, sliders, another benchmark",
     "browser": "sliders in Chromium, released and dragged",
     "upload": "a table of 40 MB in Chromium, to what was read of it",
     "colt": "training and testing localizers, divergences, memory",

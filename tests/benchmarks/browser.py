@@ -15,7 +15,6 @@ from tests.benchmarks import rows as table
 from tests.benchmarks.lab import Lab, say
 from tests.benchmarks.rows import Row
 from tests.benchmarks.servers import floor, product
-from validation_core.benchmarks.gaussian import Gaussian
 from validation_core.rng import stream
 from validation_core.simulations import MS, figure
 from validation_core.store import Store
@@ -32,7 +31,6 @@ _DIVERGENCE = 300.0  # ms, of the Symmetric divergence page's figure
 _FEW = (10, 30, 100, 300)  # iterations that are cached for it
 _STEPS = 25  # releases of each slider
 _DRAG = 4.0  # seconds
-GAMMA = "st-key-gamma_mean_shift"
 BETA = ".live input[type=range]"
 
 
@@ -60,13 +58,11 @@ def rows(lab: Lab) -> Iterator[Row]:
     with product(lab.trained) as server, _page(f"{server.url}/conformal-c2st") as (page, sent):
         page.wait_for_selector(".live path")
         page.wait_for_timeout(1000)
-        gammas = len(Gaussian().gammas)
         yield _judged("m", _slide(page, "st-key-m", len(PAPER_M), "live"), low)
-        yield _judged("gamma", _slide(page, GAMMA, gammas, "live"), low)
         yield _judged("beta", _releases(page, _live(page), "live", jump=True), low)
         page.get_by_text("Scores", exact=True).click()
         page.wait_for_timeout(1000)
-        yield _judged("gamma (Scores)", _slide(page, GAMMA, gammas, "live"), low)
+        yield _judged("m (Scores)", _slide(page, "st-key-m", len(PAPER_M), "live"), low)
         yield from _dragged(page, sent)
     yield _divergence(lab)
 
@@ -165,7 +161,7 @@ class Slider(NamedTuple):
 
 
 def _live(page: Page) -> Slider:
-    slider = page.locator(BETA).first
+    slider = page.locator(BETA).nth(1)  # the first is gamma's
     slider.scroll_into_view_if_needed()
     return Slider(slider, slider, len(BETAS), 8.0)
 

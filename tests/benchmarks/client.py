@@ -56,9 +56,9 @@ class Visitor:
         self._query[key] = shown
         return await self._run(self._fragments.get(key, ""))
 
-    async def release(self, key: str, value: float) -> float:
-        """Seconds from a live chart's slider being released until its fragment has run."""
-        state = WidgetState(id=self._ids[key], json_value=json.dumps({"value": [value]}))
+    async def release(self, key: str, *values: float) -> float:
+        """Seconds from a slider of a live chart being released until its fragment has run."""
+        state = WidgetState(id=self._ids[key], json_value=json.dumps({"value": values}))
         self._values[key] = state
         return await self._run(self._fragments.get(key, ""))
 

@@ -19,9 +19,8 @@ from validation_core.sweep.conformal_explorer import BETAS, PAPER_M
 
 VISITORS, UPDATES, EVERY = 20, 15, 1.0
 PAGE = "conformal-c2st"
-GAMMA = "gamma_mean_shift"
+CHART = "conformal-mean_shift"
 _MS = [str(m) for m in PAPER_M]
-_GAMMAS = [f"{gamma:g}" for gamma in Gaussian().gammas]
 
 
 def rows(lab: Lab) -> Iterator[Row]:
@@ -41,10 +40,8 @@ async def _crowd(server: Server) -> tuple[list[float], dict[str, list[float]], f
     async with Visitor(server, PAGE) as first:
         await first.open()
         say("visiting every place once")
-        for gamma in _GAMMAS:
-            await first.slide(GAMMA, gamma)
-            for m in _MS:
-                await first.slide("m", m)
+        for m in _MS:
+            await first.slide("m", m)
         alone = [seconds for i in range(UPDATES) for _, seconds in [await _update(first, i, 99)]]
     visitors = [Visitor(server, PAGE) for _ in range(VISITORS)]
     for visitor in visitors:
@@ -74,11 +71,9 @@ async def _visit(visitor: Visitor, name: int) -> list[tuple[str, float]]:
 
 
 async def _update(visitor: Visitor, i: int, name: int) -> tuple[str, float]:
-    """One slider to a place drawn at random: beta, m and gamma in turn."""
+    """One slider to a place drawn at random: gamma and beta, or m, in turn."""
     rng = stream(name, "update", i)
-    which = (i + name) % 3
-    if which == 0:
-        return "beta", await visitor.release("beta", float(rng.choice(BETAS)))
-    if which == 1:
+    if (i + name) % 2:
         return "m", await visitor.slide("m", str(rng.choice(_MS)))
-    return "gamma", await visitor.slide(GAMMA, str(rng.choice(_GAMMAS)))
+    place = float(rng.choice(Gaussian().gammas)), float(rng.choice(BETAS))
+    return "gamma and beta", await visitor.release(CHART, *place)

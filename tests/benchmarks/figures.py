@@ -56,7 +56,7 @@ def compute(title: str, wanted: Sweep, store: Store, trials: int | None = None) 
     state = run_on_engine(plan.missing(wanted, store), store, _Counted(), title, "local")
     for why in set(state.failures.values()):
         print(f"{title}: {why}", file=sys.stderr)
-    plan._keep(wanted, store)
+    plan.keep_curves(wanted, store)
     return plan.collect(wanted, store)
 
 

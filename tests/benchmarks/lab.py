@@ -12,9 +12,12 @@ from validation_core.methods import C2ST, Multiple, Uniform
 from validation_core.models import Simulated, Training
 from validation_core.scores.classifier import PRESETS
 from validation_core.store import Store
-from validation_core.sweep.conformal_explorer import PAPER_M, GridTask
-from validation_core.sweep.plan import Sweep
-from validation_core.sweep.trials import TrialDesign
+from validation_core.sweep.conformal_explorer import (
+    PAPER_M,
+    ConformalPower,
+    ConformalStudy,
+    Learned,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 METHODS = (C2ST(), Multiple(), *(Uniform(m=m) for m in PAPER_M))
@@ -40,15 +43,13 @@ class Lab:
 
     @cached_property
     def trained(self) -> Path:
-        """A cache that holds what the workbench asks for as it opens, at every gamma."""
+        """A cache that holds what the workbench asks for as it opens, and at every m."""
         root = self.kept or self.folder / "trained"
         store = Store(root)
-        tasks = [GridTask(training=training(gamma)) for gamma in Gaussian().gammas]
-        power = Sweep(
-            benchmark=Gaussian(), methods=METHODS, gammas=Gaussian().gammas,
-            design=TrialDesign(trials=20, n=1000), recipe=training(0.0).recipe,
-        )  # fmt: skip
-        for task in [*tasks, *power.tasks]:
+        learned = Learned(benchmark=Gaussian())
+        studies = [ConformalStudy(learned=learned, m=m) for m in PAPER_M]
+        powers = [ConformalPower(learned=learned, ms=(m,)) for m in PAPER_M]
+        for task in [*studies, *powers]:
             if not task.done(store):
                 say(task.label)
                 task.run(store, lambda fraction, live: None)

@@ -13,7 +13,7 @@ from tests.benchmarks.lab import Lab
 from tests.benchmarks.rows import Row
 from tests.benchmarks.servers import Server, product
 
-PAGES = {"overview": "", "workbench": "conformal-c2st", "diagnose": "diagnose"}
+PAGES = {"playground": "", "workbench": "conformal-c2st", "diagnose": "diagnose"}
 
 
 def rows(lab: Lab) -> Iterator[Row]:

@@ -3,22 +3,21 @@
 Both end with the folder's last test: Playwright keeps an event loop running while it is open.
 """
 
+import itertools
 from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
 from playwright.sync_api import sync_playwright
 
-from tests.browser.driving import FLAGS, WAIT, Watch, chromium, serving, settled
+from tests.browser.driving import FLAGS, SIZE, WAIT, Lent, Watch, chromium, serving, settled
 from tests.conftest import few_trials
 from validation_core import diagnosis
 from validation_core.diagnosis import learning, tasks
-from validation_core.diagnosis.questions import by_name
+from validation_core.diagnosis.questions import QUESTIONS, by_name, studies
 from validation_core.scores.classifier import Classifier
 from validation_core.store import Store
 from validation_core.tables import Upload
-
-SIZE = {"width": 1280, "height": 900}
 
 
 def pytest_collection_modifyitems(items):
@@ -52,20 +51,24 @@ def server(tmp_path_factory):
 def wrong(server):
     """Draws that anyone can see are wrong: far too narrow, and beside the truth.
 
-    What takes longest about them is on the server already, from networks that learnt little.
+    Their diagnosis is on the server already, what takes longest from networks that learnt little.
     """
     rng = np.random.default_rng(1)
     theta = rng.standard_normal((100, 2))
     x = theta + 0.5 * rng.standard_normal((100, 2))
     q = 0.8 * x[:, None] + 0.5 + 0.1 * rng.standard_normal((100, 20, 2))
     arrays = {"theta": theta, "x": x, "theta_q": q}
-    upload, store = Upload.of(arrays), Store(server.cache)
+    upload, store, methods = Upload.of(arrays), Store(server.cache), diagnosis.default_methods()
     tasks.hold(upload)
     with pytest.MonkeyPatch.context() as patch:
         few_trials(patch)
         patch.setattr(learning, "RECIPE", Classifier(epochs=4, batch=64, hidden=8, layers=2))
         patch.setattr(learning, "LOCALIZER", {"steps": 8, "batch": 16, "start": "origin"})
-        for task in by_name("sensitivity").studies(upload, diagnosis.default_methods(), 0):
+        for task in by_name("sensitivity").studies(upload, methods, 0):
+            task.run(store, lambda fraction, live: None)
+    work = (tasks.tasks(upload, methods, 0), tasks.maps(upload, methods, 0))
+    for task in (*itertools.chain(*work), *studies(QUESTIONS, upload, methods, 0)):
+        if not task.done(store):
             task.run(store, lambda fraction, live: None)
     return arrays
 
@@ -90,13 +93,27 @@ def window(browser):
     assert [url for _, watch in opened for url in watch.outside] == []
 
 
+@pytest.fixture(scope="package")
+def lent(browser, server):
+    """The page of the shared server that most tests are lent."""
+    return Lent(browser, server.url)
+
+
 @pytest.fixture
-def visit(server, window):
-    """A function: path on the shared server, options of the context -> its page, run."""
+def visit(server, lent, window):
+    """A function: path on the shared server, size and colours -> its page, run.
+
+    A second one in a test is another visitor.
+    """
+    free = [lent]
 
     def go(path="", **options):
+        if free:
+            return free.pop().visit(path, **options)
         page = window(server.url, **options)
         page.goto(f"{server.url}/{path}")
         return settled(page)
 
-    return go
+    yield go
+    if not free:
+        lent.leave()

@@ -15,17 +15,20 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 from urllib.parse import urlsplit
 
 import numpy as np
 from numpy.typing import NDArray
 from playwright.sync_api import (
+    Browser,
     BrowserContext,
     ConsoleMessage,
     FilePayload,
+    Locator,
     Page,
     TimeoutError,
+    ViewportSize,
     expect,
 )
 
@@ -35,8 +38,10 @@ from tests.server import free_port, stop
 FLAGS = (
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
+    "--js-flags=--no-opt --no-maglev",  # a page is over before optimised code has earned its cost
 )  # fmt: skip
 START = 60.0  # seconds that a server may take to listen on loaded cores
+SIZE: ViewportSize = {"width": 1280, "height": 900}
 WAIT = 30_000  # milliseconds that anything on a page may take
 LONG = 90_000  # and what waits for a worker
 # A deep link makes Streamlit's front end look for the server below the page's own path first.
@@ -105,10 +110,10 @@ class Server:
 
 
 @contextmanager
-def serving(cache: Path) -> Iterator[Server]:
+def serving(cache: Path, port: int | None = None) -> Iterator[Server]:
     """A server that listens and has been asked for nothing yet."""
     cache.mkdir(parents=True, exist_ok=True)
-    port = free_port()
+    port = port or free_port()
     own = {
         "NPTLAB_CACHE": str(cache), "NPTLAB_ENGINE": "local", "NPTLAB_WORKERS": "1",
         "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1",
@@ -167,6 +172,66 @@ class Watch:
         place = str(message.location.get("url", ""))
         if message.type == "error" and not _PROBED.search(urlsplit(place).path):
             self.errors.append(f"{message.text} ({place})")
+
+
+class Lent:
+    """A page that one visitor after another is lent: each comes without cookies and finds nothing.
+
+    Chromium compiles the scripts of a place once for it, which costs more than most tests do.
+
+    Args:
+        browser: where it opens.
+        url: the server that is visited.
+        rest: an address there at which nothing runs; elsewhere Chromium takes another process.
+        options: of its context.
+    """
+
+    def __init__(
+        self, browser: Browser, url: str, rest: str | None = None, **options: Any
+    ) -> None:
+        self.url, self.rest = url, rest or f"{url}/_stcore/health"
+        self.context = browser.new_context(**options)
+        self.context.set_default_timeout(WAIT)
+        self.watch = Watch(urlsplit(url).netloc)
+        self.watch.over(self.context)
+        self.page = self.context.new_page()
+
+    def seen(
+        self,
+        *,
+        viewport: ViewportSize = SIZE,
+        color_scheme: Literal["light", "dark"] = "light",
+        reduced_motion: Literal["no-preference", "reduce"] = "no-preference",
+    ) -> Page:
+        """The page, on a screen like this."""
+        self.page.set_viewport_size(viewport)
+        self.page.emulate_media(
+            media="null", color_scheme=color_scheme, reduced_motion=reduced_motion
+        )
+        return self.page
+
+    def visit(self, path: str = "", **screen: Any) -> Page:
+        """The page of a path, run."""
+        page = self.seen(**screen)
+        page.goto(f"{self.url}/{path}")
+        return settled(page)
+
+    def leave(self) -> None:
+        """Make it as it was before a visit; nothing unseemly may have happened there."""
+        found = [*self.watch.errors, *self.watch.outside]
+        self.page.unroute_all()
+        self.page.mouse.move(0, 0)
+        self.page.goto(self.rest)
+        self.page.evaluate("() => [localStorage, sessionStorage].forEach((one) => one.clear())")
+        self.context.clear_cookies()
+        self.watch.errors.clear()
+        self.watch.outside.clear()
+        assert found == [], found
+
+
+def shown(locator: Locator, timeout: float = LONG) -> None:
+    """Wait for what takes long. `expect` would describe the whole page at each look in vain."""
+    locator.wait_for(timeout=timeout)
 
 
 def npz(arrays: Mapping[str, NDArray[Any]], name: str = "table.npz") -> FilePayload:

@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.driving import LONG, WAIT, no_exception, overflow, settled
+from tests.browser.driving import LONG, WAIT, no_exception, overflow, settled, shown
 
 # One gamma, tests that train nothing: seconds.
 CHEAP = (
@@ -24,14 +24,13 @@ def _legend(page):
 
 
 @pytest.fixture(scope="module")
-def ran(browser, server):
+def ran(lent, server):
     """The cheap comparison, run with its button."""
-    page = browser.new_page()
-    page.goto(f"{server.url}/{CHEAP}")
+    page = lent.visit(CHEAP)
     _button(page, "Run 50 trials a point").click(timeout=WAIT)
-    expect(page.get_by_text("The numbers, and the command")).to_be_visible(timeout=LONG)
+    shown(page.get_by_text("The numbers, and the command"))
     expect(_button(page, "Cancel")).to_have_count(0, timeout=LONG)
-    page.close()
+    lent.leave()
     return server.kept("results")
 
 
@@ -70,7 +69,7 @@ def test_what_is_found_can_be_taken_away(ran, visit):
 def test_a_test_can_be_opened(ran, visit):
     page = visit(CHEAP)
     _button(page, "Open one test").click()
-    expect(page.locator("[data-testid=stPlotlyChart]").first).to_be_visible(timeout=LONG)
+    shown(page.locator("[data-testid=stPlotlyChart]").first)
     no_exception(page)
 
 

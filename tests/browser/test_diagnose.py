@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.driving import LONG, leave, no_exception, npz, overflow, settled
+from tests.browser.driving import LONG, leave, no_exception, npz, overflow, settled, shown
 from validation_core.diagnosis.questions import QUESTIONS
 
 FOUND = re.compile(r"^\s*problem found\s*$", re.IGNORECASE)
@@ -42,16 +42,17 @@ def test_undertrained_two_moons(page, server, shared):
         few = {name: stored[name][:300] for name in stored}
     _upload(page, npz(few))
     expect(page.get_by_text("300 rows, 200 draws of q at each")).to_be_visible()
-    expect(_verdict(page)).to_be_visible(timeout=2 * LONG)
-    expect(page.get_by_text("of its mass into the ball")).to_be_visible(timeout=2 * LONG)
+    shown(_verdict(page), 2 * LONG)
+    shown(page.get_by_text("of its mass into the ball"), 2 * LONG)
     no_exception(settled(page))
     leave(page, server)
 
 
 def test_a_wrong_table_can_be_taken_away_as_json(page, wrong):
     _upload(page, npz(wrong))
-    expect(_verdict(page)).to_be_visible(timeout=LONG)
-    expect(_numbers(page)).to_be_visible(timeout=LONG)
+    shown(_verdict(page))
+    shown(_numbers(page))
+    settled(page)
     with page.expect_download(timeout=LONG) as started:
         _numbers(page).click()
     data = json.loads(started.value.path().read_text())
@@ -66,9 +67,9 @@ def test_the_questions_stand_in_their_order(page, wrong):
     titles = [item.title for item in QUESTIONS]
     _upload(page, npz(wrong))
     headings = page.locator("[data-testid=stMain] h2")
-    expect(headings.filter(has_text=titles[-1])).to_be_visible(timeout=LONG)
+    shown(headings.filter(has_text=titles[-1]))
     assert [item for item in headings.all_inner_texts() if item in titles] == titles
-    expect(_numbers(page)).to_be_visible(timeout=LONG)
+    shown(_numbers(page))
     settled(page)
     texts = headings.all_inner_texts()
     assert texts[1:] == [*titles, "Each test", "Take it away"]
@@ -80,11 +81,11 @@ def test_the_questions_stand_in_their_order(page, wrong):
 
 def test_a_refresh_in_the_middle_loses_nothing(page, server, wrong):
     _upload(page, npz({**wrong, "theta": wrong["theta"] + 0.01}, "kept.npz"))
-    expect(_verdict(page)).to_be_visible(timeout=LONG)
+    shown(_verdict(page))
     expect(page).to_have_url(re.compile("table="))
     before = server.kept("results")
     page.reload()
-    expect(_verdict(page)).to_be_visible(timeout=LONG)
+    shown(_verdict(page))
     expect(page.get_by_role("button", name="Close kept")).to_be_visible()
     assert before <= server.kept("results")
     page.get_by_role("button", name="Close kept").click()
@@ -97,7 +98,7 @@ def test_a_refresh_in_the_middle_loses_nothing(page, server, wrong):
 
 def test_a_table_that_is_taken_away_goes(page, wrong):
     _upload(page, npz(wrong))
-    expect(_verdict(page)).to_be_visible(timeout=LONG)
+    shown(_verdict(page))
     _remove(page, "table.npz")
     expect(_verdict(page)).to_have_count(0, timeout=LONG)
     expect(page.get_by_role("button", name="table, 100 rows")).to_be_visible()
@@ -116,7 +117,7 @@ def test_nobody_else_sees_a_table(page, visit, wrong):
 
 def test_an_observation_of_ones_own(page, wrong):
     _upload(page, npz(wrong))
-    expect(_numbers(page)).to_be_visible(timeout=LONG)
+    shown(_numbers(page))
     page.get_by_role("radio", name="An x of my own").click()
     box = page.get_by_role("textbox", name=re.compile("^x, 2 numbers"))
     for typed in ("1", "one, two"):
@@ -127,14 +128,14 @@ def test_an_observation_of_ones_own(page, wrong):
     box.fill("0.25, -0.5")
     box.press("Enter")
     expect(page.locator("[data-testid=stAlert]")).to_have_count(0, timeout=LONG)
-    expect(page.get_by_text("the nearest to what was asked for").first).to_be_visible(timeout=LONG)
+    shown(page.get_by_text("the nearest to what was asked for").first)
     no_exception(settled(page))
 
 
 def test_the_ball_is_shown_where_the_user_looks(page, wrong):
     _upload(page, npz({**wrong, "theta_names": np.array(["mass", "spin"])}))
     place = page.get_by_role("slider", name="Observation")
-    expect(place).to_be_visible(timeout=LONG)
+    shown(place)
     locator = page.locator(".live")
     for words in ("The ball at this observation", "q inside", "mass", "spin", "press one"):
         expect(locator.get_by_text(words).first).to_be_visible()
@@ -153,24 +154,24 @@ def test_the_ball_is_shown_where_the_user_looks(page, wrong):
 
 def test_more_tests_are_asked_for_and_stay_in_the_address(page, server, wrong):
     _upload(page, npz(wrong))
-    expect(_numbers(page)).to_be_visible(timeout=LONG)
+    shown(_numbers(page))
     page.get_by_text("More tests", exact=True).click()
     expect(page.get_by_text("about 1 s for 1,000 rows")).to_be_visible()
     expect(page.get_by_text("These stand beside the verdict")).to_be_visible()
     page.get_by_role("button", name="MMD-FUSE").click()
     ran = page.get_by_role("row").filter(has_text="MMD-FUSE").filter(has_not_text="not run")
-    expect(ran.first).to_be_visible(timeout=LONG)
+    shown(ran.first)
     expect(page).to_have_url(re.compile("more=MMD-FUSE"))
     no_exception(settled(page))
     page.reload()
-    expect(ran.first).to_be_visible(timeout=LONG)
+    shown(ran.first)
     no_exception(settled(page))
     leave(page, server)
 
 
 def test_names_that_are_html_are_text(page, wrong):
     _upload(page, npz({**wrong, "theta_names": np.array(NAMES)}))
-    expect(_numbers(page)).to_be_visible(timeout=LONG)
+    shown(_numbers(page))
     settled(page)
     for name in NAMES:
         expect(page.get_by_text(name).first).to_be_visible()
@@ -182,7 +183,7 @@ def test_names_that_are_html_are_text(page, wrong):
 def test_a_verdict_fits_a_telephone(visit, wrong):
     page = visit("diagnose", viewport={"width": 400, "height": 800})
     _upload(page, npz(wrong))
-    expect(_numbers(page)).to_be_visible(timeout=LONG)
+    shown(_numbers(page))
     assert overflow(settled(page)) <= 0
 
 
@@ -203,7 +204,7 @@ def test_a_bad_file_gets_a_message_and_the_next_one_a_verdict(page, wrong):
         _remove(page, kind)
         expect(alert).to_have_count(0)
     _upload(page, npz(wrong, "good.npz"))
-    expect(_verdict(page)).to_be_visible(timeout=LONG)
+    shown(_verdict(page))
     expect(alert).to_have_count(0)
 
 
@@ -213,5 +214,5 @@ def test_a_bad_file_beside_a_good_one(page, wrong):
     alert = page.locator("[data-testid=stAlert]")
     expect(alert).to_have_count(1)
     expect(alert).to_contain_text("bad.npz")
-    expect(_verdict(page)).to_be_visible(timeout=LONG)
+    shown(_verdict(page))
     no_exception(settled(page))

@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.driving import LONG, WAIT, no_exception, overflow, settled
+from tests.browser.driving import LONG, WAIT, no_exception, overflow, settled, shown
 
 PATH = "symmetric-divergence"
 # One small model, the quickest inference, few data sets: seconds.
@@ -27,15 +27,30 @@ def _slider(page, label):
 
 
 @pytest.fixture(scope="module")
-def ran(browser, server):
+def ran(lent, server):
     """The cheap runs, which the page begins by itself."""
-    page = browser.new_page()
-    page.goto(f"{server.url}/{CHEAP}")
+    page = lent.visit(CHEAP)
     expect(_chart(page)).to_contain_text("After 300 iterations", timeout=LONG)
     expect(_chart(page)).to_contain_text(re.compile("away from the posterior"), timeout=LONG)
     expect(page.get_by_role("button", name="Cancel")).to_have_count(0, timeout=LONG)
-    page.close()
+    lent.leave()
     return server.kept("results")
+
+
+def test_a_first_visit_has_every_figure(visit):
+    """Without a button: 30,000 iterations, real covariates, nothing to come."""
+    page = settled(visit(PATH))
+    for name in ("Iterations", "Importance sampling", "IWVI"):
+        page.get_by_role("radio", name=name, exact=True).or_(
+            page.get_by_role("button", name=name, exact=True)
+        ).first.click()
+        settled(page)
+        expect(_chart(page)).to_contain_text("After 30,000 iterations, over 100 data sets")
+        expect(_chart(page).locator("figure")).to_have_count(5)
+        assert not re.search("to come|is there yet|stand-in", _chart(page).inner_text())
+    expect(page.get_by_role("button", name=re.compile(r"Run \d+ runs|Run it"))).to_have_count(0)
+    expect(page.get_by_text("stands at its edge, with an arrow").first).to_be_visible()
+    no_exception(page)
 
 
 def test_the_first_panel_begins_by_itself(ran, visit):
@@ -87,14 +102,14 @@ def test_the_numbers_can_be_taken_away(ran, visit):
 
 
 def test_a_link_that_says_nonsense_is_read_as_none(ran, visit):
-    page = visit(f"{CHEAP}&models=Nonsense&weigh=none&first-k=inf&one-model=x&design-concrete=y")
+    page = visit(f"{CHEAP}&models=Nonsense&weigh=none&first-k=inf&one-model=x&design=y")
     expect(_chart(page)).to_contain_text("95% interval")
     no_exception(page)
 
 
 def test_what_is_missing_waits_for_a_press(ran, visit):
     page = visit(f"{CHEAP.replace('seed=3', 'seed=4')}&models=Concrete")
-    expect(page.get_by_role("button", name=re.compile("Run 4 runs"))).to_be_visible(timeout=LONG)
+    shown(page.get_by_role("button", name=re.compile("Run 4 runs")))
     page.get_by_role("button", name=re.compile("Run 4 runs")).click()
     expect(_chart(page).locator("figure").nth(1)).not_to_contain_text(
         "to come", timeout=LONG

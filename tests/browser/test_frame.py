@@ -5,10 +5,15 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.driving import listed, no_exception, overflow, serving, settled
+from tests.browser.driving import Lent, listed, no_exception, overflow, serving, settled
+from tests.server import free_port
 
 PAGES = listed()
 NAMES = [page.title for page in PAGES]
+ALIVE = (
+    "", "weak-classifiers", "conformal-c2st", "colt", "symmetric-divergence", "compare",
+)  # fmt: skip
+"""Pages that show a picture at the first visit, no button in the way."""
 pages = pytest.mark.parametrize("listed_page", PAGES, ids=lambda page: page.path or "home")
 
 
@@ -48,15 +53,28 @@ def test_every_page_opens_from_the_menu(visit):
         _in_frame(page)
 
 
+@pytest.fixture(scope="module")
+def place(browser):
+    """One port for one server after another, and a page for those who come first."""
+    port = free_port()
+    lent = Lent(browser, f"http://127.0.0.1:{port}")
+    yield port, lent
+    lent.context.close()
+
+
 @pages
-def test_a_link_is_the_first_request_of_a_fresh_server(listed_page, window, tmp_path):
-    with serving(tmp_path / "cache") as fresh:
-        page = window(fresh.url)
-        page.goto(f"{fresh.url}/{listed_page.path}")
-        settled(page)
+def test_a_link_is_the_first_request_of_a_fresh_server(listed_page, place, tmp_path):
+    port, lent = place
+    with serving(tmp_path / "cache", port):
+        page = lent.visit(listed_page.path)
         _in_frame(page)
         expect(_here(page)).to_have_text(listed_page.title)
-        page.context.close()
+        if listed_page.path in ALIVE:  # on an empty cache
+            drawn = page.locator(".live .plot, [data-testid=stPlotlyChart] .main-svg")
+            expect(drawn.first).to_be_visible()
+            in_the_way = page.get_by_role("button", name=re.compile("^(Train|Run|Start|Compute)"))
+            expect(in_the_way).to_have_count(0)
+        lent.leave()
 
 
 @pages

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.driving import LONG, no_exception, npz, overflow, settled
+from tests.browser.driving import LONG, no_exception, npz, overflow, settled, shown
 
 pytestmark = pytest.mark.timeout(400)
 
@@ -29,8 +29,8 @@ def _upload(page, files):
 
 def _done(page):
     """All measures are there: the one of the test that takes longest, too."""
-    expect(page.get_by_role("heading", name="In the order given")).to_be_visible(timeout=2 * LONG)
-    expect(page.get_by_text("learned ball").first).to_be_visible(timeout=2 * LONG)
+    shown(page.get_by_role("heading", name="In the order given"), 2 * LONG)
+    shown(page.get_by_text("learned ball").first, 2 * LONG)
     return settled(page)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.driving import LONG, npz
+from tests.browser.driving import LONG, Lent, npz, settled, shown
 from tests.reports import HOSTILE, NUMBERS, Fake, answer, diagnosed, table
 from validation_core import report
 from validation_core.tables import Upload
@@ -39,10 +39,21 @@ def opened(page, path):
     return page
 
 
+@pytest.fixture(scope="module")
+def unplugged(browser, tmp_path_factory):
+    """A page that is lent without a network."""
+    path = tmp_path_factory.mktemp("blank") / "blank.html"
+    path.write_text("<title>Nothing</title>")
+    result = Lent(browser, "file://", path.as_uri(), offline=True)
+    yield result
+    result.context.close()
+
+
 @pytest.fixture
-def offline(window, written):
-    """A function: options of the context -> the report in a browser without a network."""
-    return lambda **options: opened(window("file://", offline=True, **options), written)
+def offline(unplugged, written):
+    """A function: what the screen is like -> a report, `written` or another, without a network."""
+    yield lambda path=written, **screen: opened(unplugged.seen(**screen), path)
+    unplugged.leave()
 
 
 def saved(page, button):
@@ -118,12 +129,12 @@ def test_it_fits_the_screen(offline):
     expect(page.get_by_role("heading", level=1)).to_be_in_viewport()
 
 
-def test_packed_numbers_come_out_again(window, tmp_path):
+def test_packed_numbers_come_out_again(offline, tmp_path):
     numbers = list(np.random.default_rng(0).random(30_000))
     path = tmp_path / "long.html"
     document = report.html(diagnosed(table()), {"size": answer({"numbers": numbers})}, panels=[])
     path.write_text(document)
-    page = opened(window("file://", offline=True), path)
+    page = offline(path)
     assert page.locator("#json").get_attribute("type") == "text/plain"
     file = saved(page, page.get_by_role("button", name="Save the JSON"))
     assert json.loads(file.path().read_text())["answers"]["size"]["numbers"] == numbers
@@ -149,7 +160,7 @@ def test_a_report_is_taken_from_the_page_and_opened(visit, server, window, wrong
     page = visit("diagnose")
     page.locator("input[type=file]").set_input_files(npz(wrong))
     take = page.get_by_role("button", name="Report (HTML)")
-    expect(take).to_be_visible(timeout=LONG)
+    shown(take)
     notes = page.get_by_role("textbox", name="Notes")
     notes.fill("Tried twice, still too narrow.")
     notes.blur()
@@ -157,6 +168,7 @@ def test_a_report_is_taken_from_the_page_and_opened(visit, server, window, wrong
         if server.kept("notes"):
             break
         page.wait_for_timeout(100)
+    settled(page)  # the run that kept the notes puts new buttons there
     path = tmp_path / "taken.html"
     saved(page, take).save_as(path)
     assert path.stat().st_size <= report.LIMIT

@@ -10,7 +10,7 @@ import pytest
 import torch
 from playwright.sync_api import expect
 
-from tests.browser.driving import LONG, leave, no_exception, settled
+from tests.browser.driving import LONG, leave, no_exception, settled, shown
 from validation_core import export, report
 
 pytest.importorskip("sbi", reason="sbi is not installed: pip install .[sbi]")
@@ -53,18 +53,19 @@ def test_from_sbi_to_a_report(visit, server, window, exported, tmp_path):
     page = visit("diagnose")
     page.locator("input[type=file]").set_input_files(exported)
     expect(page.get_by_text(f"{ROWS} rows, {DRAWS} draws of q at each")).to_be_visible()
-    expect(page.get_by_role("heading", name=FOUND)).to_be_visible(timeout=LONG)
+    shown(page.get_by_role("heading", name=FOUND))
     for title in ("How wrong", re.compile("^Where"), "Likely cause"):
-        expect(page.get_by_role("heading", name=title).first).to_be_visible(timeout=LONG)
+        shown(page.get_by_role("heading", name=title).first)
     take = page.get_by_role("button", name="Report (HTML)")
-    expect(take).to_be_visible(timeout=LONG)
+    shown(take)
     no_exception(settled(page))
     where = page.get_by_role("heading", name=re.compile("^Where")).first
     below = where.locator("xpath=following::*[contains(@class, 'js-plotly-plot')]")
-    expect(below.first).to_be_visible(timeout=LONG)
+    shown(below.first)
     for name in NAMES:
         expect(page.get_by_text(name).first).to_be_visible()
     page.route("**/media/**", _slow)
+    settled(page)  # a press while the script runs may be lost
     with page.expect_download(timeout=LONG) as started:
         take.click()
     path = tmp_path / "report.html"

@@ -131,11 +131,19 @@ class _CovariateRegression(Model):
 
     paper: ClassVar[Paper] = PAPER
 
-    design: str = field(default="", metadata=designs.OPTION)
+    design: designs.Design = field(default="real", metadata=designs.OPTION)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "design", designs.read(self.name, self.design))
+
+    @property
+    def digest(self) -> str:
+        """Of the covariates, in its key."""
+        return designs.digest(self.name, self.design)
 
     @property
     def label(self) -> str:
-        return designs._label(self.title, self.design)
+        return self.title if self.design == "real" else f"{self.title}, stand-in covariates"
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -147,9 +155,5 @@ class _CovariateRegression(Model):
 
     @property
     def covariates(self) -> Array:
-        """X (n, D).
-
-        Raises:
-            ValueError: when those of the design were not lent to this process.
-        """
+        """X (n, D)."""
         return designs._matrix(self.name, self.design)

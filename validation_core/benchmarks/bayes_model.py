@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core import keys
-from validation_core.bayes import MODELS, Model, closed
+from validation_core.bayes import MODELS, Model, closed, designs
 from validation_core.bayes.inference import ALGORITHMS, Inference, Variational
 from validation_core.bayes.model import PAPER, log_joint
 from validation_core.bayes.posterior import FullGaussian, Posterior
@@ -81,14 +81,7 @@ class BayesModel(Pairs):
             "of the book.",
         },
     )
-    design: str = field(
-        default="",
-        metadata={
-            "label": "Covariates",
-            "help": "Digest of real covariates that the store keeps, for ionosphere and concrete. "
-            "Empty: the stand-in of the same shape.",
-        },
-    )
+    design: designs.Design = field(default="real", metadata={**designs.OPTION, "listed": False})
 
     @classmethod
     def about(cls, model: Model, inference: Inference) -> BayesModel:
@@ -115,6 +108,7 @@ class BayesModel(Pairs):
                     f"{what} is one of {', '.join(known)}; got {getattr(self, what)!r}. Choose "
                     f"one of those."
                 )
+        object.__setattr__(self, "design", designs.read(self.model, self.design))
         for name in self._changed - _options(self.model):
             raise ValueError(
                 f"{name} is an option of other models; got {getattr(self, name)!r} for "
@@ -130,6 +124,11 @@ class BayesModel(Pairs):
                 f"inference=exact needs a posterior in closed form, which {self.model} has not; "
                 f"take heart_transplants or concrete, or another inference"
             )
+
+    @property
+    def digest(self) -> str:
+        """Of the model's covariates, in the key."""
+        return designs.digest(self.model, self.design)
 
     @property
     def of(self) -> Model:

@@ -23,7 +23,7 @@ from validation_core.cli.options import (
     json_option,
 )
 from validation_core.front.choices import entry
-from validation_core.front.divergence import FIGURES, REAL, TITLE, estimate, plans, with_covariates
+from validation_core.front.divergence import FIGURES, TITLE, estimate, plans
 from validation_core.front.result import Rows
 from validation_core.report.document import sheet
 from validation_core.simulations import GRID, MS
@@ -42,7 +42,8 @@ def add(parser: argparse.ArgumentParser) -> None:
         "--model",
         action="append",
         metavar="NAME[:field=value,...]",
-        help=f"{', '.join(MODELS)}; all five",
+        help=f"{', '.join(MODELS)}; all five. The last two have real covariates, random ones with "
+        f"design=stand-in",
     )
     option(
         "--inference",
@@ -68,10 +69,6 @@ def add(parser: argparse.ArgumentParser) -> None:
         f"with",
     )
     option("--seed", type=int, default=0)
-    for name in REAL:
-        about = "file of the UCI repository with the covariates; a stand-in without it"
-        option(f"--{name}", type=Path, metavar="PATH", help=about)
-    option("--openml", action="store_true", help="ask OpenML for covariates that have no file")
     option("--engine", default="local", metavar="local|serial|dask:ADDRESS[,local]")
     json_option(parser)
     option("--html", type=Path, metavar="PATH.html", help="the figures in one file, for offline")
@@ -86,17 +83,16 @@ def _run(chosen: argparse.Namespace) -> None:
             printed and written first.
     """
     _writable(chosen.html, chosen.json)
-    store = Store()
     wanted = plans(
         chosen.figure,
-        _models(chosen, store),
+        [_model(text) for text in chosen.model or MODELS],
         [_inference(text) for text in chosen.inference or ()],
         chosen.iterations,
         chosen.m,
         datasets=chosen.datasets,
         seed=chosen.seed,
     )
-    result, problem = estimate(wanted, chosen.m, store, _Counted(), chosen.engine)
+    result, problem = estimate(wanted, chosen.m, Store(), _Counted(), chosen.engine)
     rows = {number: result.of_figure(number) for number in result.plans}
     if chosen.html:
         page = sheet(
@@ -108,20 +104,9 @@ def _run(chosen: argparse.Namespace) -> None:
         raise ValueError(problem)
 
 
-def _models(chosen: argparse.Namespace, store: Store) -> list[Model]:
-    models = []
-    for text in chosen.model or MODELS:
-        name, _, options = text.partition(":")
-        model = _build(entry(MODELS, name, "model"), options.split(",") if options else [])
-        source = getattr(chosen, name, None) or ("openml" if chosen.openml else None)
-        models.append(with_covariates(model, source, store))
-    for name in REAL:
-        if getattr(chosen, name) and name not in {model.name for model in models}:
-            raise ValueError(
-                f"--{name} gives the covariates of a model that is asked for; got no {name} among "
-                f"the models. Add --model {name}, or leave the file out."
-            )
-    return models
+def _model(text: str) -> Model:
+    name, _, options = text.partition(":")
+    return _build(entry(MODELS, name, "model"), options.split(",") if options else [])
 
 
 def _inference(text: str) -> Inference:
@@ -143,6 +128,8 @@ def _tables(told: Mapping[int, Rows]) -> dict[str, list[Row]]:
         "95% from": "ci_low",
         "to": "ci_high",
         "Median d": "median",
+        "median from": "median_low",
+        "median to": "median_high",
         "Largest d": "largest",
         "Data sets": "k",
         "without q": "failures",

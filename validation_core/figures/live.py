@@ -1,7 +1,7 @@
 """A picture as it travels to the browser component that follows sliders (`pages/ui/live.py`).
 
 Every grid value is shipped once: a description in JSON and one block of numbers. Numbers are
-float32; those of heat maps bytes, a quarter of that.
+float32; those of heat maps bytes, a quarter of that; coarse ones 16 bits, half of it.
 """
 
 from __future__ import annotations
@@ -42,6 +42,9 @@ from validation_core.types import MethodStyle
 
 DASHES = {"solid": "", "dash": "7 5", "dot": "2 3", "longdash": "10 4", "dashdot": "8 3 2 3"}
 """Plotly's names of dashes, as lengths in SVG."""
+
+_STEPS, _NOTHING = 32_767, -32_768
+"""Coarse numbers lie this many steps at most from their middle; and what stands for NaN."""
 
 _SHAPES = {"x": "cross", "triangle-up": "triangle"}
 
@@ -103,7 +106,7 @@ def _payload(
     """Everything the browser draws, in one frozen value: build it once, cache it, send it often.
 
     Args:
-        sliders: none, one or two.
+        sliders: any number; those of one value and those that are buttons have no rail.
         panels: any number; they wrap, at most `columns` beside one another.
         headline: one sentence above the sliders, following them.
 
@@ -143,6 +146,7 @@ def _slider(slider: _Slider) -> dict[str, Any]:
         "values": slider.grid,
         "ends": slider.ends,
         "play": slider.play,
+        "button": slider.button,
         "shown": list(slider.names) if slider.names else [f"{v:.2f}" for v in slider.grid],
         "start": _start(slider),
     }
@@ -270,8 +274,9 @@ class _Packer:
         if isinstance(value, _Over):
             self._check(value)
             by = [self.names.index(name) for name in value.sliders]
-            pack = self._strings if value.values.dtype.kind in "UO" else self._block
-            return pack(value.values, by)
+            if value.values.dtype.kind in "UO":
+                return self._strings(value.values, by)
+            return (self._steps if value.coarse else self._block)(value.values, by)
         if isinstance(value, _Text):
             return {"template": value.template, "parts": self.pack(dict(value.parts))}
         if isinstance(value, Mapping):
@@ -294,14 +299,23 @@ class _Packer:
             )
 
     def _block(self, values: NDArray[Any], by: list[int]) -> dict[str, Any]:
-        small = values.dtype == np.int8
-        flat = np.ascontiguousarray(values, dtype="i1" if small else "<f4").ravel()
+        """The numbers as they are: 16-bit and 8-bit ones where they are such, else float32."""
+        bits = {"int8": "i1", "int16": "<i2"}.get(values.dtype.name, "<f4")
+        flat = np.ascontiguousarray(values, dtype=bits).ravel()
         packed = {"first": self.used // flat.itemsize, "shape": list(values.shape), "by": by}
         raw = flat.tobytes()
         raw += b"\0" * (-len(raw) % 4)  # float32 may begin at multiples of 4 only
         self.blocks.append(raw)
         self.used += len(raw)
-        return {**packed, "small": True} if small else packed
+        return packed if bits == "<f4" else {**packed, "bytes": flat.itemsize}
+
+    def _steps(self, values: NDArray[Any], by: list[int]) -> dict[str, Any]:
+        """Numbers as steps from their middle; NaN is the step that no number takes."""
+        numbers = np.asarray(values, dtype=np.float64)
+        low, high = float(np.nanmin(numbers)), float(np.nanmax(numbers))
+        middle, step = (low + high) / 2, (high - low) / (2 * _STEPS) or 1.0
+        steps = np.where(np.isnan(numbers), _NOTHING, np.round((numbers - middle) / step))
+        return {**self._block(steps.astype(np.int16), by), "middle": middle, "step": step}
 
     def _strings(self, values: NDArray[Any], by: list[int]) -> dict[str, Any]:
         # Captions repeat: each different one travels once, the grid as places among them.

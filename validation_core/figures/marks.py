@@ -12,7 +12,7 @@ points and bars, logarithmic axes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from math import isfinite
 from typing import Any, Literal
@@ -34,6 +34,7 @@ class _Over:
 
     values: NDArray[Any]
     sliders: tuple[str, ...]
+    coarse: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,9 +49,18 @@ Number = ArrayLike | _Over
 Words = str | _Over | _Text
 
 
-def over(values: ArrayLike, *sliders: str) -> _Over:
-    """Values over the named sliders: the first axes, in that order."""
-    return _Over(np.asarray(values), sliders)
+def over(values: ArrayLike, *sliders: str, coarse: bool = False) -> _Over:
+    """Values over the named sliders: the first axes, in that order.
+
+    Coarse ones reach the browser in 65,534 steps of their range, half the bytes.
+    """
+    return _Over(np.asarray(values), sliders, coarse)
+
+
+def written(values: ArrayLike, write: Callable[[float], str]) -> NDArray[np.str_]:
+    """Every number as text, in their shape; each different one is written once."""
+    kinds, index = np.unique(values, return_inverse=True)
+    return np.array([write(float(kind)) for kind in kinds])[index].reshape(np.shape(values))
 
 
 def _text(template: str, **parts: str | _Over) -> _Text:
@@ -365,6 +375,8 @@ class _Slider:
         play: a button before it steps through its values up to the last, from the first where
             it stands at the last: 12 a second, 2 where the reader asks for less motion. Python
             hears of it once, when it stops.
+        button: words of a button that is drawn in its place and steps to the next value, after
+            the last to the first. A slider of one value is not drawn at all.
     """
 
     name: str
@@ -375,6 +387,7 @@ class _Slider:
     start: float | None = None
     ends: tuple[str, str] = ("", "")
     play: bool = False
+    button: str = ""
 
     @property
     def grid(self) -> tuple[float, ...]:

@@ -1,13 +1,7 @@
 """`divergence`: how far inference is from the posterior, over data simulated from a model.
 
-Symmetric divergence after 3000 and after 30,000 iterations, 100 data sets, in nats:
-
-    nats after 3e3 / 3e4              Laplace       adjusted             VI   IWVI, M = 10
-    hospitals                       1.1 / 1.1      1.1 / 1.1      220 / .27       59 / .13
-    ionosphere, stand-in            3.3 / 3.3      3.3 / 3.3       45 / .42       32 / .10
-    concrete, stand-in          .0000 / .0005          0 / 0   450 / -.0003      480 / .03
-    glm_binomial                     900 / 42       710 / 42      3800 / 35      280 / 8.2
-    heart_transplants, median       .04 / .02      .03 / .02      2.6 / .04     .33 / .006
+README has the divergences after 30,000 iterations, by which VI has settled on all models but
+`glm_binomial`.
 
 Where the paper is silent: inference starts at 0, VI at N(0, I) with full covariance and 10 draws
 a step; columns are standardised, constant ones dropped, an intercept added, the noise of
@@ -15,26 +9,24 @@ a step; columns are standardised, constant ones dropped, an intercept added, the
 hence its large numbers there; on `glm_binomial` it even grows narrow before it is near. On
 `heart_transplants` Adam, which remembers the steep slopes of its first steps, needs up to 30,000
 iterations where rates are small; until then one or two data sets make the mean (from there on
-Laplace is at its converged .166), and the table has medians. `ionosphere` and `concrete` have
-random covariates of the right shape until they are given the UCI files or sent to OpenML for
-them, and every result says which.
+Laplace is at its converged .166), and figures show medians. `ionosphere` and `concrete` have the
+covariates of the UCI repository, which ship with the program, or random ones of their shape where
+a user asks for `design=stand-in`; every result says which.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass
 from typing import TypeVar
 
-from validation_core.bayes import MODELS, Model, closed, designs
+from validation_core.bayes import MODELS, Model, closed
 from validation_core.bayes.inference import ALGORITHMS, Inference, possible
 from validation_core.figures.divergence import drawn
 from validation_core.figures.outcome import Drawn
 from validation_core.front.choices import entry
 from validation_core.front.result import Result, Rows
 from validation_core.front.work import Watch, run_on_engine, watching
-from validation_core.models import keep_covariates
 from validation_core.report.numbers import dumps, library_versions
 from validation_core.simulations import GRID, MS, Plan, Terms, collect, figure, missing
 from validation_core.simulations.curves import figure_rows
@@ -47,8 +39,6 @@ __all__ = ["ALGORITHMS", "MODELS", "DivergenceResult", "divergence"]
 
 TITLE = "Symmetric divergence over simulations"
 FIGURES = (1, 2, 3)
-REAL = ("ionosphere", "concrete")
-"""Models that have real covariates, which a user may bring."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -127,7 +117,6 @@ def divergence(
     datasets: int = 100,
     m: Sequence[int] | None = None,
     seed: int = 0,
-    covariates: Mapping[str, Path | str] | None = None,
     engine: str | None = None,
     store: Store | None = None,
     progress: bool | Watch = True,
@@ -146,8 +135,6 @@ def divergence(
         datasets: simulated for each model.
         m: draws that Figure 2 weighs and that Figure 3 trains with.
         seed: of data and inference.
-        covariates: files with the real covariates of `ionosphere` and `concrete`, by model; or
-            `openml` to ask OpenML for them. Without, random numbers of their shape.
         engine: local, serial, dask:ADDRESS or dask:ADDRESS,local; by default as the environment
             says (NPTLAB_ENGINE), else worker processes of this machine.
         store: where runs are kept; by default the user's cache folder.
@@ -157,11 +144,7 @@ def divergence(
         ValueError: for names or numbers that cannot be used, or when a run fails.
     """
     store = store or Store()
-    bring = covariates or {}
-    models = [
-        with_covariates(_model(each), bring.get(_model(each).name), store)
-        for each in _listed(model, MODELS)
-    ]
+    models = [_model(each) for each in _listed(model, MODELS)]
     chosen = [
         entry(ALGORITHMS, each, "inference") if isinstance(each, str) else each
         for each in _listed(inference, ())
@@ -182,25 +165,6 @@ def _listed(value: str | T | Sequence[str | T], usual: Iterable[str]) -> list[st
 
 def _model(model: str | Model) -> Model:
     return entry(MODELS, model, "model")() if isinstance(model, str) else model
-
-
-def with_covariates(model: Model, source: Path | str | None, store: Store) -> Model:
-    """A model with real covariates: from a file of the UCI repository, or from OpenML.
-
-    Raises:
-        ValueError: for a file that cannot be read, or of another shape.
-    """
-    if model.name not in REAL or source is None:
-        return model
-    try:
-        raw = designs.openml(model.name) if source == "openml" else designs.read(Path(source))
-    except OSError as error:
-        raise ValueError(
-            f"--{model.name} names a file that can be read; got {source}: {error.strerror}. Give "
-            f"the path of the UCI file."
-        ) from error
-    digest = keep_covariates(store, model.name, raw)
-    return replace(model, design=digest)
 
 
 def plans(

@@ -1,6 +1,6 @@
 """Where a trained localizer's ball lies, and where along x it is wrong: the CoLT page's maps."""
 
-from validation_core.localization.maps import Maps, MapTask
+from validation_core.localization.maps import Maps, MapTask, places_of
 from validation_core.localization.outline import Projected, bend, contours, intervals, project
 from validation_core.localization.over_x import LocalRate, RateCurve, RateHeat, local_rate
 
@@ -15,5 +15,6 @@ __all__ = [
     "contours",
     "intervals",
     "local_rate",
+    "places_of",
     "project",
 ]

@@ -448,6 +448,18 @@ def _halves(table: PosteriorTable) -> tuple[PosteriorTable, PosteriorTable]:
     )
 
 
+def places_of(source: Simulated, count: int, seed: int = 0) -> MapPlaces:
+    """Draws of p and q at places x of a benchmark: what there is to see before anything learns."""
+    rng = stream(seed, "places")
+    benchmark = source.benchmark
+    x = (
+        benchmark.pairs(1000, source.gamma, rng).x
+        if isinstance(benchmark, Pairs)
+        else benchmark.x(1000, rng)
+    )
+    return _simulated(source, x, count, rng)
+
+
 def _simulated(source: Simulated, x: Array, count: int, rng: np.random.Generator) -> MapPlaces:
     """`count` new places, new draws of p and q at each, in the order of a slider.
 

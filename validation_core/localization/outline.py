@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import contourpy
 import numpy as np
 
+from validation_core.keys import digest
 from validation_core.localization.maps import Maps
 from validation_core.rng import stream
 from validation_core.types import Array
@@ -120,14 +121,25 @@ def project(maps: Maps, onto: tuple[int, int] | Literal["pca"]) -> Projected:
 _SHOWN = 2000  # true draws that the curve is fitted to
 _FEWEST = 200
 _FREEDOM = 8.0
+_BENDS_KEPT = 16
+_BENDS: dict[str, PrincipalCurve | None] = {}  # by the draws that they follow
 
 
 def bend(maps: Maps) -> PrincipalCurve | None:
     """Hastie and Stuetzle's principal curve of the truth at all places; None unless D = 2.
 
     Where x is a number the curve starts from the truth's means along it, so that a spiral is
-    followed and not crossed.
+    followed and not crossed. Kept: it takes seconds, and maps of one benchmark share their truth.
     """
+    key = digest(truth=np.asarray(maps.truth), x=np.asarray(maps.x_at))
+    if key not in _BENDS:
+        while len(_BENDS) >= _BENDS_KEPT:
+            _BENDS.pop(next(iter(_BENDS)), None)
+        _BENDS[key] = _bend(maps)
+    return _BENDS[key]
+
+
+def _bend(maps: Maps) -> PrincipalCurve | None:
     # Splines and their solvers are loaded where a curve is drawn, not with every map.
     from validation_core.statistics.curves import principal_curve
 

@@ -7,6 +7,7 @@ Domke (2021) is drawn from such runs.
 from validation_core.simulations.runs import (
     FOUR,
     GRID,
+    MOST,
     MS,
     InferenceRun,
     Memory,
@@ -18,6 +19,7 @@ from validation_core.simulations.runs import (
     collect,
     figure,
     missing,
+    shipped,
     summary,
     tested,
 )
@@ -25,6 +27,7 @@ from validation_core.simulations.runs import (
 __all__ = [
     "FOUR",
     "GRID",
+    "MOST",
     "MS",
     "InferenceRun",
     "Memory",
@@ -36,6 +39,7 @@ __all__ = [
     "collect",
     "figure",
     "missing",
+    "shipped",
     "summary",
     "tested",
 ]

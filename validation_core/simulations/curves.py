@@ -138,7 +138,7 @@ def rows(plan: Plan, found: PlanTerms, ms: Sequence[int] | None = None) -> list[
             for m in ms or (tested(inference),) if terms.done[at] else ():
                 got = [float(values[at, MS.index(m)]) for values in numbers]
                 got.append(tail_shape(np.abs(terms.d[at, MS.index(m)])))
-                skl, low, high, median, largest, sd, tail = (v if v == v else None for v in got)
+                skl, low, high, *median, largest, sd, tail = (v if v == v else None for v in got)
                 records.append(
                     {
                         "model": model.name,
@@ -151,7 +151,9 @@ def rows(plan: Plan, found: PlanTerms, ms: Sequence[int] | None = None) -> list[
                         "skl": skl,
                         "ci_low": low,
                         "ci_high": high,
-                        "median": median,
+                        "median": median[0],
+                        "median_low": median[1],
+                        "median_high": median[2],
                         "largest": largest,
                         "sd": sd,
                         "tail": tail,

@@ -15,7 +15,6 @@ from validation_core.bayes import MODELS, HeartTransplants, Model
 from validation_core.bayes.inference import ALGORITHMS, Inference, Laplace
 from validation_core.bayes.posterior import FullGaussian, LogWeights, Posterior, log_weights
 from validation_core.keys import Specification
-from validation_core.models import covariates
 from validation_core.rng import stream
 from validation_core.statistics import divergence as nats
 from validation_core.statistics.divergence import importance_weighted
@@ -109,12 +108,10 @@ class InferenceRun(Study[RunResult], spec="run"):
         """Simulate, infer, weigh, and keep it, with what else the same work gives.
 
         Raises:
-            ValueError: where the store lacks the model's covariates, or the model has no such
-                posterior.
+            ValueError: where the model has no such posterior.
         """
         if self.done(store):
             return
-        covariates(store, self.model)
         start = time.perf_counter()
         pairs = self.pairs()
         fits = self._fits(pairs.x, lambda fraction: report(fraction, {}))
@@ -180,6 +177,9 @@ class RunTermsStudy(Study[_RunTerms], spec="summed"):
 
 GRID = (10, 30, 100, 300, 1000, 3000)
 """Iterations of inference. Step sizes fall at half of them, so that each is a run of its own."""
+
+MOST = (300, 1000, 3000, 10_000, 30_000)
+"""Iterations up to which a page's grid may go; at the last VI has converged, as in the paper."""
 
 TRAINED = (1, 2, 5, 10, 20)
 """M that Figure 3 trains with."""
@@ -327,6 +327,13 @@ def figure(
     )
 
 
+def shipped() -> tuple[RunTermsStudy, ...]:
+    """The terms of Figures 1 to 3 with five models, as far as a page's grid may go."""
+    grid = sorted({*GRID, *MOST})
+    plans = figure(1, iterations=grid), figure(3, iterations=grid)
+    return tuple(dict.fromkeys(RunTermsStudy(of=run) for plan in plans for run in plan.runs()))
+
+
 def trained(ms: Sequence[int] = TRAINED) -> tuple[Inference, ...]:
     """VI, which is M = 1, and importance weighted VI for every larger M.
 
@@ -398,13 +405,22 @@ class Summary(NamedTuple):
     """The divergence that d (..., K) estimate, in nats; NaN where any of them is missing."""
 
     mean: Array
+    """The divergence itself, which a few data sets may carry."""
     low: Array
     """Normal 95% interval of the mean: it may be below 0, which a divergence is not."""
     high: Array
     median: Array
+    """Of d, with its 95% interval; that is NaN with fewer than six data sets."""
+    median_low: Array
+    median_high: Array
     largest: Array
     sd: Array
     """Of d over data sets."""
+
+    @property
+    def medians(self) -> tuple[Array, Array, Array]:
+        """The median and both ends of its interval."""
+        return self.median, self.median_low, self.median_high
 
 
 def summary(d: Array) -> Summary:
@@ -413,15 +429,7 @@ def summary(d: Array) -> Summary:
     """
     there = np.asarray(np.isfinite(d).all(-1))
     rows = d[there]
-    means = nats.means(rows)
-    values = (
-        means.estimate,
-        means.low,
-        means.high,
-        np.median(rows, -1),
-        rows.max(-1),
-        rows.std(-1, ddof=1),
-    )
+    values = (*nats.means(rows), *nats.medians(rows), rows.max(-1), rows.std(-1, ddof=1))
     return Summary(*(_put(there, value) for value in values))
 
 

@@ -12,7 +12,6 @@ from scipy.special import ndtr, ndtri
 
 from validation_core.bayes import Model
 from validation_core.bayes.posterior import Posterior
-from validation_core.models import covariates
 from validation_core.rng import stream
 from validation_core.simulations.runs import MS, InferenceRun, RunResult, _simulated, tested
 from validation_core.statistics import divergence
@@ -182,7 +181,7 @@ class DatasetTerms(NamedTuple):
 
 
 def numbers(run: InferenceRun, found: RunResult) -> DatasetTerms:
-    """Of a run. Where the exact posterior is q, its covariates must have been lent."""
+    """Of a run."""
     z = np.stack([found.theta, found.weights.drawn], 1)  # (K, 2, D)
     weights = np.stack([found.weights.truth[:, 0], found.weights.draws[:, 0]], 1)
     d = divergence.importance_weighted(found.weights.truth, found.weights.draws, (1,))[0]
@@ -229,7 +228,6 @@ class PosteriorDraws(Study[_PosteriorSample], spec="opened"):
         """Chains from the truths; the last `draws` states of each data set."""
         from validation_core.bayes import hmc
 
-        covariates(store, self.model)
         pairs = _simulated(self.model, self.seed, self.which)
         streams = _streams(self)
         chains = hmc.draws(self.model, pairs.x, pairs.theta, self.draws, streams, chains=CHAINS)
@@ -252,7 +250,7 @@ def tasks(run: InferenceRun, places: NDArray[np.int64]) -> tuple[PosteriorDraws,
 
 
 def exact(task: PosteriorDraws) -> Array | None:
-    """Draws (len(which), draws, D) where the posterior has a closed form; covariates are lent."""
+    """Draws (len(which), draws, D) where the posterior has a closed form."""
     posterior = task.model.exact(_simulated(task.model, task.seed, task.which).x)
     return None if posterior is None else posterior.sample(task.draws, _streams(task))
 

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, ndtri
 
 from validation_core.statistics import slots
+from validation_core.statistics.intervals import binomial_bounds
 from validation_core.statistics.permutation import share_beyond
 
 HEAVY = 0.5
@@ -125,7 +126,7 @@ def divergence(d: ArrayLike, rng: np.random.Generator, level: float = 0.95) -> D
 
 
 class MeanInterval(NamedTuple):
-    """Means over the last axis, with their normal intervals."""
+    """Means or medians over the last axis, with their intervals."""
 
     estimate: Float
     low: Float
@@ -147,6 +148,25 @@ def means(d: ArrayLike, level: float = 0.95) -> MeanInterval:
         mean = values.mean(axis=-1)
         reach = ndtri((1 + level) / 2) * values.std(axis=-1, ddof=1) / np.sqrt(n)
         return MeanInterval(mean, mean - reach, mean + reach)
+
+
+def medians(d: ArrayLike, level: float = 0.95) -> MeanInterval:
+    """The median of d (..., n) and its interval between two of the ordered d, which holds whatever
+    their law. NaN where a d is; ends are NaN with too few rows for any such interval, 5 at 95%.
+
+    Raises:
+        ValueError: without any row.
+    """
+    values = np.sort(np.asarray(d, dtype=np.float64), axis=-1)
+    n = values.shape[-1] if values.ndim else 0
+    if n < 1:
+        raise ValueError(f"a median needs d of a row or more; got {n}; bring more")
+    values = np.where(np.isnan(values[..., -1:]), np.nan, values)  # NaN is sorted last
+    outside, _ = binomial_bounds(n, 0.5, level)
+    middle = np.median(values, axis=-1)
+    if not outside:
+        return MeanInterval(middle, *np.full((2, *middle.shape), np.nan))
+    return MeanInterval(middle, values[..., outside - 1], values[..., n - outside])
 
 
 def _means(values: Float, rng: np.random.Generator) -> Float:

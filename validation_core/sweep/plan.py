@@ -439,7 +439,7 @@ def missing(
     )
 
 
-def _keep(sweep: Sweep, store: Store) -> None:
+def keep_curves(sweep: Sweep, store: Store) -> None:
     """Put each finished curve into a record of its own."""
     for method in sweep.methods:
         tallies = _tallies(sweep, method, store, {})

@@ -87,6 +87,12 @@ def demonstrations(trials: int = 100) -> list[Comparison]:
     return [_blind(trials), _collapse(trials), _references(trials)]
 
 
+def shipped() -> list[Comparison]:
+    """Those whose curves come with the package."""
+    papers = [_conformal(name, 200) for name in PERTURBATIONS]
+    return [*papers, _type_one(), _degraded(200), *demonstrations()]
+
+
 def by_name(name: str) -> Comparison:
     """The figure or demonstration of that name.
 

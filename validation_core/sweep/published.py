@@ -102,7 +102,7 @@ def _coordinates() -> tuple[Method, ...]:
     return tuple(METHODS[name]() for name in _COORDINATES if name in METHODS)
 
 
-def _opening() -> MapTask:
+def opening() -> MapTask:
     """The map that the CoLT page opens with."""
     return _map(Gaussian(dim_x=2, dim_theta=2), 0.15, "fourier")
 

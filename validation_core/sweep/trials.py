@@ -432,11 +432,7 @@ def _tested(
 ) -> None:
     """Test a block at once; its trials one after another where the method draws otherwise."""
     seed, label = place.design.seed, each.method.label
-    if draw.kind == "pooled" and _calibrated(each.method):
-        assert each.score is not None
-        each.pool = each.pool or place.pool(each.score)
-        nothing = np.empty(0)
-        scored = [BlockScores(nothing, cast("BlockScores", s).q, each.pool) for s in scored]
+    scored = _calibrated_scores(place, draw, each, scored)
     which = slice(wanted.start - block.start, wanted.stop - block.start)
     if each.together:
         rngs = Streams([stream(seed, label, trial) for trial in block])
@@ -450,6 +446,57 @@ def _tested(
             return
     for trial, of_trial in zip(wanted, scored[which], strict=True):
         each.add(each.method.test(of_trial, stream(seed, label, trial)))
+
+
+def _calibrated_scores(
+    place: _TrialPlace, draw: _Draw, each: _Running, scored: Sequence[Scores]
+) -> Sequence[Scores]:
+    """The scores with the pool that calibrates them, where the method reads one."""
+    if draw.kind != "pooled" or not _calibrated(each.method):
+        return scored
+    assert each.score is not None
+    each.pool = each.pool or place.pool(each.score)
+    nothing = np.empty(0)
+    return [BlockScores(nothing, cast("BlockScores", s).q, each.pool) for s in scored]
+
+
+class Opened(NamedTuple):
+    """One trial of many: what it drew, the scores of that, and what the test said."""
+
+    drawn: TwoSamples | PosteriorTable
+    scores: Scores
+    outcome: Outcome
+
+
+def _opened(
+    benchmark: Benchmark,
+    gamma: float,
+    score: Score | Mapping[str, Score] | None,
+    method: Method,
+    design: TrialDesign,
+    trial: int,
+) -> Opened:
+    """A trial of `_run`, its p-value to the bit; for methods that do not learn in a trial."""
+    each = _Running(method, _read(method, benchmark, gamma, score))
+    place = _TrialPlace(benchmark, gamma, design, _pool_of(benchmark, gamma, design))
+    draw = _draw_of(method, design)
+    size = draw.most(place)
+    first = trial - trial % size
+    block = range(first, first + size)
+    drawn = [draw.rows(place, one) for one in block]
+    uncalibrated = _scored(draw, [each], drawn)
+    scored = _calibrated_scores(place, draw, each, uncalibrated)
+    rngs = [stream(design.seed, method.label, one) for one in block]
+    index = trial - first
+    try:
+        whole = method.test(_stacked(scored), cast("np.random.Generator", Streams(rngs)))
+        arrays = {name: array[index] for name, array in whole.arrays.items()}
+        outcome = replace(
+            whole, statistic=whole.statistic[index], pvalue=whole.pvalue[index], arrays=arrays
+        )
+    except Unsplit:
+        outcome = method.test(scored[index], stream(design.seed, method.label, trial))
+    return Opened(drawn[index], uncalibrated[index], outcome)
 
 
 def _stacked(scored: Sequence[Scores]) -> Scores:

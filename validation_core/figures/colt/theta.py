@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core.figures import style
+from validation_core.figures import live, style
 from validation_core.figures.marks import (
     Axis,
     Bars,
@@ -18,9 +18,11 @@ from validation_core.figures.marks import (
     Shades,
     VLine,
     _Over,
+    _Slider,
     over,
 )
-from validation_core.localization import Maps, bend, contours, intervals, project
+from validation_core.localization import Maps, bend, contours, intervals, places_of, project
+from validation_core.models import Simulated
 from validation_core.types import Array
 
 COLT = style.method_style("colt").color
@@ -359,3 +361,51 @@ def _densities(draws: Array, bins: Array, of: NDArray[np.bool_] | None = None) -
         for i, row in enumerate(draws)
     ]
     return np.stack(counts) / draws.shape[1] / (bins[1] - bins[0])
+
+
+_BEFORE = 15
+"""Places x at which draws are shown while a localizer learns."""
+
+
+def before(source: Simulated) -> live.Payload:
+    """Draws of p and q under a slider of x: what needs no learning."""
+    places = places_of(source, _BEFORE)
+    number = places.x.shape[1] == 1
+    names = [f"{x[0]:.2f}" if number else f"{i + 1}" for i, x in enumerate(places.x)]
+    label = "x" if number else "Place x, along the first principal component"
+    slider = _Slider("x", range(_BEFORE), label=label, names=names, start=_BEFORE // 2)
+    q, truth = places.q[:, :Q_SHOWN], places.truth[:, :TRUTH_SHOWN]
+    if q.shape[2] == 1:
+        panel = _draws_on_line(q[..., 0], truth[..., 0])
+    else:
+        limits = _most(q[..., :2], truth[..., :2])
+        panel = Panel(
+            [
+                Points(*_pair(q[..., :2], "x"), color=style.Q, size=5, opacity=0.75),
+                Points(*_pair(truth[..., :2], "x"), color=style.P, size=5, symbol="cross"),
+            ],
+            title="Draws at this x",
+            square=True,
+            legend=[("q", style.Q, "circle"), ("truth", style.P, "cross")],
+            x=Axis(limits[0], "θ₁"),
+            y=Axis(limits[1], "θ₂"),
+        )
+    return live._payload(sliders=[slider], panels=[panel])
+
+
+def _draws_on_line(q: Array, truth: Array) -> Panel:
+    both = np.concatenate([q.ravel(), truth.ravel()])
+    low, high = style.padded(np.quantile(both, [0.003, 0.997]))
+    bins = np.linspace(low, high, _LINE_BINS + 1)
+    of_q, of_p = (_densities(side, bins) for side in (q, truth))
+    return Panel(
+        [
+            Bars(bins, over(of_q, "x"), color=style.Q),
+            Line(np.repeat(bins, 2)[1:-1], over(np.repeat(of_p, 2, axis=1), "x"), color=style.P),
+        ],
+        title="Draws at this x",
+        height=LINE_HEIGHT,
+        x=Axis((low, high), "θ"),
+        y=Axis((0, 1.1 * max(float(of_q.max()), float(of_p.max()))), "density"),
+        legend=[("q", style.Q, "square"), ("truth", style.P, "line")],
+    )

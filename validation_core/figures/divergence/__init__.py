@@ -1,12 +1,10 @@
 """Figures 1 to 3 of Domke (2021): the symmetric divergence over simulations, a panel per model.
 
-The axis of the divergence is logarithmic. Intervals are formed before that: what is below the
-axis' foot, 0 and negative values included, is drawn at the foot, and the pointer tells the number
-itself.
+Points are medians over data sets and rings are means: `lines` says how they are drawn, here and
+in the browser.
 """
 
 from validation_core.figures.divergence.paper import (
-    LOWEST,
     Subplot,
     against_iterations,
     against_m,
@@ -14,4 +12,4 @@ from validation_core.figures.divergence.paper import (
     trained_with_m,
 )
 
-__all__ = ["LOWEST", "Subplot", "against_iterations", "against_m", "drawn", "trained_with_m"]
+__all__ = ["Subplot", "against_iterations", "against_m", "drawn", "trained_with_m"]

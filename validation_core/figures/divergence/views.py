@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 
 from validation_core.bayes.inference import Inference
 from validation_core.figures import live, style
-from validation_core.figures.divergence.nats import _tick, size
-from validation_core.figures.marks import Axis, Line, Mark, Panel, Points, _Slider, _text, over
+from validation_core.figures.divergence.lines import DrawnLine, Look, NatsAxis, along, beside
+from validation_core.figures.divergence.lines import marks as line_marks
+from validation_core.figures.divergence.nats import size
+from validation_core.figures.marks import HLine, Mark, Panel, _Slider, _text, over
 from validation_core.simulations import MS, Plan, Summary, Terms, summary, tested
 from validation_core.types import Array
 
@@ -23,9 +25,7 @@ class _SummaryCurve(NamedTuple):
     """One curve at every position of two sliders, A and P values, along X places."""
 
     label: str
-    color: str
-    dash: str
-    symbol: str
+    look: Look
     numbers: Summary
     """Of shape (A, P, X), in nats; NaN where there is no run, or a data set without q."""
     lost: NDArray[np.int64]
@@ -34,6 +34,11 @@ class _SummaryCurve(NamedTuple):
     """Where there is a run (A, X)."""
     first: tuple[int, ...]
     """Data sets averaged (P,)."""
+
+    @property
+    def gap(self) -> NDArray[np.bool_]:
+        """Where there is a run, but no estimate (A, P, X)."""
+        return np.asarray(self.done[:, None] & ~np.isfinite(self.numbers.mean))
 
     @property
     def carried(self) -> Array:
@@ -54,11 +59,11 @@ def _prefixes(datasets: int) -> tuple[int, ...]:
     return (*(k for k in PREFIXES if k < datasets), datasets)
 
 
-def _look(inference: Inference) -> tuple[str, str, str]:
+def _look(inference: Inference) -> Look:
     """Colour, dash and symbol; a variant has its algorithm's colour."""
     name = inference.name.removesuffix("_clipped")
-    color, dash, symbol = live._look(style._algorithm_style(name))
-    return (color, dash, symbol) if name == inference.name else (color, "1 3", "ring")
+    look = Look(*live._look(style._algorithm_style(name)))
+    return look if name == inference.name else look._replace(dash="1 3", symbol="cross")
 
 
 def _along_iterations(plan: Plan, terms: Mapping[tuple[int, int], Terms]) -> Panels:
@@ -69,7 +74,7 @@ def _along_iterations(plan: Plan, terms: Mapping[tuple[int, int], Terms]) -> Pan
         numbers, lost = _over_prefixes(of.d[:, [MS.index(m) for m in own]], of.done)
         return _SummaryCurve(
             inference.label,
-            *_look(inference),
+            _look(inference),
             Summary(*(v.transpose(2, 0, 1) for v in numbers)),
             lost.transpose(2, 0, 1),
             np.broadcast_to(of.done, (len(MS), len(of.done))),
@@ -87,7 +92,7 @@ def _along_m(plan: Plan, terms: Mapping[tuple[int, int], Terms]) -> Panels:
         done = np.repeat(of.done[:, None], len(MS), 1)
         return _SummaryCurve(
             inference.label,
-            *_look(inference),
+            _look(inference),
             *_by_iterations(numbers, lost),
             done,
             _prefixes(plan.datasets),
@@ -112,7 +117,7 @@ def _along_training(plan: Plan, terms: Mapping[tuple[int, int], Terms]) -> Panel
             [
                 _SummaryCurve(
                     label,
-                    *live._look(style._algorithm_style(name)),
+                    Look(*live._look(style._algorithm_style(name))),
                     *_by_iterations(*of),
                     ran,
                     first,
@@ -152,6 +157,8 @@ def _over_prefixes(d: Array, done: NDArray[np.bool_]) -> tuple[Summary, NDArray[
 
 
 _ROUNDING = 1e-9
+_CLOSEST = 1e-3
+"""Nats below which nobody tells p and q apart."""
 _MOST = 0.5
 """Share of a sum from which on one term is said to carry it."""
 
@@ -159,41 +166,38 @@ Place = tuple[int, int, int]
 """Positions of the two sliders, and along the curve."""
 
 
-def _interval(line: _SummaryCurve, at: Place, more: str = "") -> str:
-    """A mean with its interval."""
-    mean, low, high = (float(getattr(line.numbers, name)[at]) for name in ("mean", "low", "high"))
-    if max(abs(mean), abs(low), abs(high)) < _ROUNDING:
-        return "0 nats, up to rounding"
-    return f"{size(mean)} nats (95% interval {size(low)} to {size(high)}{more})"
+def _interval(line: _SummaryCurve, at: Place) -> str:
+    """A median with its interval, and the mean with a warning where one data set makes it."""
+    mean, (middle, low, high) = line.numbers.mean[at], (v[at] for v in line.numbers.medians)
+    largest = max(abs(v) for v in (mean, middle, low, high) if v == v)
+    if largest < _CLOSEST:
+        return f"less than {_CLOSEST:g} nats" if largest > _ROUNDING else "0 nats, up to rounding"
+    between = f"95% interval {size(low)} to {size(high)}; " if low == low else ""
+    carried = ", most of it from one data set" * _dominated(line, at)
+    return f"{size(middle)} nats ({between}mean {size(mean)}{carried})"
 
 
 def _answer(titles: Sequence[str], panels: Panels, at: Place) -> str:
-    """The means nearest to 0 and farthest, and whose, at one position of the sliders.
+    """The medians nearest to 0 and farthest, and whose, at one position of the sliders.
 
-    Means of different models, often with wide intervals: which q is nearer is left open.
+    Medians of different models, often with wide intervals: which q is nearer is left open.
     """
-    means = [
-        (float(line.numbers.mean[at]), f"{line.label} on {title}", line)
+    medians = [
+        (float(line.numbers.median[at]), f"{line.label} on {title}", line)
         for title, lines in zip(titles, panels, strict=True)
         for line in lines
-        if np.isfinite(line.numbers.mean[at])
+        if np.isfinite(line.numbers.median[at])
     ]
-    if not means:
+    if not medians:
         return "no run is there yet, or none has a q for every data set."
-    means.sort(key=lambda one: abs(one[0]))  # noise takes some below 0
-    (_, near, best), (_, far, worst) = means[0], means[-1]
-    if len(means) == 1:
-        return f"{near} is {_away(best, at)} away from the posterior."
+    medians.sort(key=lambda one: abs(one[0]))  # noise takes some below 0
+    (_, near, best), (_, far, worst) = medians[0], medians[-1]
+    if len(medians) == 1:
+        return f"{near} is {_interval(best, at)} away from the posterior."
     return (
-        f"the mean nearest to 0 is {_away(best, at)}, of {near}; the farthest is "
-        f"{_away(worst, at)}, of {far}."
+        f"the median nearest to 0 is {_interval(best, at)}, of {near}; the farthest is "
+        f"{_interval(worst, at)}, of {far}."
     )
-
-
-def _away(line: _SummaryCurve, at: Place) -> str:
-    """How far, and by how many data sets it is so."""
-    most = f"; most of it from one data set, the median is {_median(line, at)}"
-    return _interval(line, at, most if _dominated(line, at) else "")
 
 
 def _caption(
@@ -201,14 +205,17 @@ def _caption(
 ) -> str:
     """What a panel shows at one position of its sliders: its best mean, gaps, what is left."""
     sentences = []
-    mean = np.array([line.numbers.mean[a, p] for line in lines])
-    finite = np.flatnonzero(np.isfinite(mean).any(0))
+    middle = np.array([line.numbers.median[a, p] for line in lines])
+    finite = np.flatnonzero(np.isfinite(middle).any(0))
     if finite.size:
         x = int(finite[-1])
-        best = lines[int(np.nanargmin(np.abs(mean[:, x])))]
+        best = lines[int(np.nanargmin(np.abs(middle[:, x])))]
         where = f"M = {places[x]}" if unit == "M" else f"{places[x]:,} {unit}"
-        whose = f"Mean nearest to 0 at {where}, of {best.label}" if lines[1:] else f"At {where}"
-        sentences = [f"{whose}: {_interval(best, (a, p, x))}.", *_carried(lines, (a, p, x), where)]
+        whose = f"Median nearest to 0 at {where}, of {best.label}" if lines[1:] else f"At {where}"
+        sentences = [
+            f"{whose}: {_interval(best, (a, p, x))}.",
+            *_beyond(lines, places, unit, a, p),
+        ]
     if gaps := [_gap(line, places, unit, a, p) for line in lines if line.lost[a, p].any()]:
         sentences.append(f"No q, hence a gap: {'; '.join(gaps)}.")
     if left := sum(int((~line.done[a]).sum()) for line in lines):
@@ -224,21 +231,19 @@ def _dominated(line: _SummaryCurve, at: Place) -> bool:
     return bool(line.carried[at] > _MOST and line.numbers.mean[at] > _ROUNDING)
 
 
-def _median(line: _SummaryCurve, at: Place) -> str:
-    return size(float(line.numbers.median[at]))
-
-
-def _carried(lines: Sequence[_SummaryCurve], at: Place, where: str) -> list[str]:
-    """Means that one data set makes up."""
-    dominated = [line for line in lines if _dominated(line, at)]
-    if not dominated:
+def _beyond(
+    lines: Sequence[_SummaryCurve], places: Sequence[int], unit: str, a: int, p: int
+) -> list[str]:
+    """The largest of the means that the axis does not hold."""
+    nats = _nats(lines)
+    means = np.array([line.numbers.mean[a, p] for line in lines])
+    means[~(means > nats.high)] = -np.inf
+    if not np.isfinite(means).any():
         return []
-    medians = ", ".join(f"{_median(line, at)} ({line.label})" for line in dominated)
-    return [
-        f"One data set makes up more than {_MOST:.0%} of "
-        f"{'these means' if dominated[1:] else 'a mean'} "
-        f"at {where}: the median{'s are' if dominated[1:] else ' is'} {medians}."
-    ]
+    j, x = map(int, np.unravel_index(means.argmax(), means.shape))
+    where = f"M = {places[x]}" if unit == "M" else f"{places[x]:,} {unit}"
+    most = f"{size(float(means[j, x]))} nats ({lines[j].label}, {where})"
+    return [f"Means beyond the axis: up to {most}."]
 
 
 def _gap(line: _SummaryCurve, places: Sequence[int], unit: str, a: int, p: int) -> str:
@@ -253,11 +258,7 @@ def _gap(line: _SummaryCurve, places: Sequence[int], unit: str, a: int, p: int) 
     return f"{line.label}{where} (on {some}{most} data sets)"
 
 
-_FLOOR, _CEILING = -4, 15  # decades of nats; what is nearer to 0 is not told apart
-
 _HEIGHT, _MARGIN = 250, 104
-
-_APART = 0.012  # of the axis: intervals do not hide one another
 
 
 def payload(view: str, plan: Plan, terms: Mapping[tuple[int, int], Terms]) -> live.Payload:
@@ -351,68 +352,38 @@ def _panel(
     unit: str,
     names: tuple[str, str],
 ) -> Panel:
-    at = np.log10(np.array(places, float))
-    width = at[-1] - at[0] or 1.0
-    low, high = _limits(lines)
-    marks: list[Mark] = []
-    for j, line in enumerate(lines):
-        x = at + _APART * width * (j - (len(lines) - 1) / 2)
-        of = line.numbers
-        y, down, up = (over(_log(curve, low), *names) for curve in (of.mean, of.low, of.high))
-        marks += [
-            Line(x, y, color=line.color, dash=line.dash, label=line.label),
-            Points(
-                x,
-                over(_log(of.median, low), *names),
-                color=line.color,
-                symbol="ring",
-                size=5,
-                opacity=0.75,
-            ),
-            Points(x, y, low=down, high=up, color=line.color, symbol=line.symbol, size=6),
-        ]
+    x, nats = (
+        along(places, "iterations" if unit == "iterations" else "draws weighed, M"),
+        _nats(lines),
+    )
+    marks: list[Mark] = [HLine(0.0, color=style.NULL)]
+    marks += [
+        mark
+        for j, line in enumerate(lines)
+        for mark in line_marks(
+            beside(x, places, j, len(lines)),
+            DrawnLine(line.label, line.look, line.numbers, line.gap),
+            nats,
+            by=names,
+        )
+    ]
     a, p, _ = lines[0].numbers.mean.shape
     captions = [[_caption(lines, places, unit, i, j) for j in range(p)] for i in range(a)]
-    decades = np.arange(low, high + 1, -(-(high - low) // 5))
     return Panel(
         marks,
         title=title,
         height=_HEIGHT,
         margin=_MARGIN,
-        x=Axis(
-            (at[0] - 0.04 * width, at[-1] + 0.04 * width),
-            "iterations" if unit == "iterations" else "draws weighed, M",
-            ticks=at,
-            names=[_short(n) for n in places],
-        ),
-        y=Axis(
-            (low - 0.05, high + 0.05),
-            "symmetric divergence, nats",
-            ticks=decades,
-            names=[_tick(float(10.0**d)) for d in decades],
-        ),
+        x=x,
+        y=nats.axis(),
         caption=over(captions, *names),
     )
 
 
-def _limits(lines: Sequence[_SummaryCurve]) -> tuple[int, int]:
-    """Decades between which all curves lie, at every position of the sliders."""
-    numbers = [line.numbers for line in lines]
-    centres = np.concatenate(
-        [of.ravel() for summary in numbers for of in (summary.mean, summary.median)]
-    )
-    tops = np.concatenate([summary.high.ravel() for summary in numbers])
-    centres, tops = centres[centres > 0], tops[tops > 0]
-    if not (centres.size and tops.size):
-        return -2, 1
-    low = int(np.clip(np.floor(np.log10(centres.min())), _FLOOR, _CEILING - 2))
-    high = int(np.clip(np.ceil(np.log10(tops.max())), low + 2, _CEILING))
-    return low, high
-
-
-def _log(values: Array, low: int) -> Array:
-    return np.log10(np.clip(values, 10.0**low, 10.0**_CEILING))
-
-
-def _short(n: int) -> str:
-    return f"{n // 1000}k" if n >= 1000 else f"{n}"
+def _nats(lines: Sequence[_SummaryCurve]) -> NatsAxis:
+    """What holds all medians at every position of the sliders, and their intervals over all data
+    sets: those over few are wide.
+    """
+    medians = [line.numbers.median for line in lines]
+    ends = [end[:, -1] for line in lines for end in line.numbers.medians[1:]]
+    return NatsAxis.of([*medians, *ends])

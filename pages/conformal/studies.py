@@ -1,0 +1,114 @@
+"""What the Conformal C2ST page asks for and reads: stored results, and the job that makes them."""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from pages.conformal.controls import ConformalChoice
+from pages.ui import jobs
+from pages.ui.services import services, stored
+from validation_core import C2ST
+from validation_core.engine import JobState, Task
+from validation_core.figures.conformal import Counted
+from validation_core.models import TrainTask
+from validation_core.sweep import conformal_explorer as workbench
+from validation_core.sweep import costs
+from validation_core.sweep.conformal_explorer import (
+    Conformal,
+    ConformalPower,
+    ConformalStudy,
+    Learned,
+)
+from validation_core.sweep.plan import Sweep
+
+
+@st.cache_resource(show_spinner=False, max_entries=32)
+def by_oracle(key: str, _study: ConformalStudy) -> Conformal | None:
+    """What needs no network, worked out once for all sessions."""
+    return workbench.by_oracle(_study)
+
+
+def seen(chosen: ConformalChoice) -> ConformalStudy | None:
+    """The study to draw: the present one, at a few betas if need be, or while only n or m is new
+    what was drawn before; None before anything was learnt."""
+    store, study = services().store, chosen.study
+    before: ConformalStudy | None = st.session_state.get("conformal_seen")
+    candidates = [study, study.first()]
+    if before is not None and before.learned == study.learned:
+        candidates.append(before)
+    for candidate in candidates:
+        if candidate.done(store):
+            st.session_state["conformal_seen"] = candidate
+            return candidate
+    return None
+
+
+def counted(chosen: ConformalChoice, *, over_m: bool) -> Counted | None:
+    """Trials to draw: all, the first, or those of an earlier setting until these have come."""
+    store, power = services().store, chosen.power(over_m=over_m)
+    slot = f"conformal_counted_{over_m}"
+    for candidate in (power, power.few()):
+        if candidate.done(store):
+            st.session_state[slot] = candidate
+            return Counted(candidate, stored(candidate.key, candidate))
+    benchmark = chosen.learned.benchmark
+    usual = () if over_m else (ConformalPower(learned=Learned(benchmark=benchmark)),)
+    for older in (st.session_state.get(slot), *usual):
+        if older and older.learned.benchmark == benchmark and older.done(store):
+            return Counted(older, stored(older.key, older), old=True)
+    return None
+
+
+def ask(chosen: ConformalChoice, *, over_m: bool) -> JobState | None:
+    """The job of what is missing: it starts by itself, and what was asked for before is left.
+
+    The paper's preset waits for its button.
+    """
+    tasks = _tasks(chosen, over_m)
+    label = chosen.learned.benchmark.label
+    if not chosen.learned.each:
+        return jobs.only("conformal", tasks, f"Learn and test, {label}")
+    jobs.only("conformal", (), "")
+    state = jobs.latest(tasks) if tasks else None
+    if tasks and state is None:
+        _offer(chosen, tasks)
+    return state
+
+
+def _tasks(chosen: ConformalChoice, over_m: bool) -> tuple[Task, ...]:
+    """What was missing when this setting was first looked at, the first pictures first."""
+    study = chosen.study
+    asked = (study.key, over_m)
+    known = st.session_state.get("conformal_tasks")
+    if known is None or known[0] != asked:
+        known = st.session_state["conformal_tasks"] = (asked, _missing(chosen, over_m))
+    tasks: tuple[Task, ...] = known[1]
+    return () if all(task.done(services().store) for task in tasks) else tasks
+
+
+def _missing(chosen: ConformalChoice, over_m: bool) -> tuple[Task, ...]:
+    store, study, power = services().store, chosen.study, chosen.power(over_m=False)
+    pairs: list[tuple[Task, Task]] = [(study.first(), study), (power.few(), power)]
+    if over_m:
+        also = chosen.power(over_m=True)
+        pairs.append((also.few(), also))
+    results = [task for pair in pairs if not pair[1].done(store) for task in pair]
+    if not results:
+        return ()
+    return (*(TrainTask(trainings=(one,)) for one in chosen.learned.trainings), *results)
+
+
+def _offer(chosen: ConformalChoice, tasks: Sequence[Task]) -> None:
+    learned = chosen.learned
+    sweep = Sweep(
+        benchmark=learned.benchmark, methods=(C2ST(),), gammas=learned.gammas,
+        recipe=learned.recipe, seed=learned.seed,
+    )  # fmt: skip
+    price = costs.about(costs.of(sweep, C2ST()).training)
+    count = len(learned.gammas)
+    st.button(
+        f"Train {count} network{'s' * (count > 1)} as in the paper ({price})",
+        key="train",
+        icon=":material/model_training:",
+        on_click=jobs.starting(tasks, f"Train as in the paper, {learned.benchmark.label}"),
+    )

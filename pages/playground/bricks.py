@@ -1,0 +1,41 @@
+"""p-values over trials: a wall of bricks, one for each trial, and the trial that was pressed."""
+
+from pages.ui import jobs, live
+from pages.ui.forms import segmented
+from pages.ui.services import services
+from validation_core.figures import playground as figures
+from validation_core.sweep.playground import (
+    METHODS,
+    Playground,
+    PlaygroundStudy,
+    PlaygroundTrialStudy,
+    betas_of,
+)
+
+
+def bricks(name: str, study: PlaygroundStudy, seen: Playground) -> tuple[float, float]:
+    """The wall of one method, and one trial of it opened below; gamma and beta of both."""
+    kinds = {method.name: method for method in METHODS}
+    titles = {key: kind.title.removeprefix("Conformal C2ST, ") for key, kind in kinds.items()}
+    method = kinds[segmented("Test", titles, "test", first="uniform")]
+    betas = betas_of(method)
+    payload = live.once(
+        ("bricks", study.key, method.name), lambda: figures.bricks(seen, method, betas)
+    )
+    gamma, beta, trial = live.chart(
+        payload, key=f"bricks-{name}-{method.name}", url=("gamma", "beta", "trial")
+    )
+    one = PlaygroundTrialStudy(
+        of=study,
+        method=method,
+        gamma=min(study.gammas, key=lambda value: abs(value - gamma)),
+        beta=min(betas, key=lambda value: abs(value - beta)),
+        trial=int(trial),
+    )
+    state = jobs.only("trial", [one], one.label)
+    jobs.panel(state)
+    if state is None:
+        trial_data = one.load(services().store)
+        assert trial_data is not None, "its job is done"
+        live.chart(figures.opened(trial_data, method), key="opened")
+    return gamma, beta

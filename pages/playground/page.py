@@ -1,0 +1,81 @@
+"""Playground: pick a benchmark, move gamma and beta, and watch every picture follow."""
+
+import streamlit as st
+
+from pages.playground import bricks, strip
+from pages.ui import jobs, live, share
+from pages.ui.forms import segmented
+from pages.ui.services import services, stored
+from validation_core import Boundary, Gaussian
+from validation_core.benchmarks.perturbations import PERTURBATIONS
+from validation_core.figures import playground as figures
+from validation_core.sweep.playground import PlaygroundStudy, named
+from validation_core.types import Benchmark
+
+VIEWS = {"pictures": "Pictures", "trials": "p-values over trials"}
+
+
+@st.fragment
+def _pictures(name: str, study: PlaygroundStudy, view: str) -> None:
+    seen = stored(study.key, study)
+    if view == "trials":
+        gamma, beta = bricks.bricks(name, study, seen)
+        _onwards(study.benchmark, gamma, beta)
+        return
+    payload = live.once(("playground", study.key), lambda: figures.payload(study, seen))
+    gamma, beta, *_ = live.chart(payload, key=f"playground-{name}", url=("gamma", "beta", "x"))
+    _onwards(study.benchmark, gamma, beta)
+
+
+def _onwards(benchmark: Benchmark, gamma: float, beta: float) -> None:
+    """Where to go from here, with what was chosen."""
+    with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
+        if isinstance(benchmark, Boundary):
+            st.page_link("weak/page.py", label="Open in the workbench", icon=":material/school:")
+        elif isinstance(benchmark, Gaussian) and not benchmark.curved:
+            st.page_link(
+                "conformal/page.py",
+                label="Open in the workbench",
+                icon=":material/tune:",
+                query_params={
+                    "perturbation": _titled(benchmark),
+                    "gamma": f"{gamma:g}",
+                    "beta": f"{beta:g}",
+                },
+            )
+        else:
+            chosen = {"benchmark": benchmark.title, "gamma": f"{gamma:g}"}
+            if isinstance(benchmark, Gaussian):
+                chosen |= {"perturbation": _titled(benchmark), "curved": "true"}
+            st.page_link(
+                "colt/page.py",
+                label="Open in the workbench",
+                icon=":material/target:",
+                query_params=chosen,
+            )
+        st.page_link(
+            "diagnose/page.py", label="Diagnose your own posterior", icon=":material/troubleshoot:"
+        )
+        share.copy_link()
+
+
+def _titled(benchmark: Gaussian) -> str:
+    """Its perturbation as an address writes it."""
+    return str(PERTURBATIONS[benchmark.perturbation].title.capitalize())
+
+
+live.one_screen(1.9)
+with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
+    st.title("Is a learned posterior right?", anchor=False, width="content")
+    view = segmented("View", VIEWS, "view", label_visibility="collapsed")
+st.caption(
+    "Blue: draws of the true posterior p. Orange: of an estimate q, wrong by γ. "
+    "Pick a benchmark, drag γ, and watch who notices."
+)
+jobs.notices()
+name = strip.choose()
+study = PlaygroundStudy(benchmark=named()[name])
+if study.done(services().store):
+    _pictures(name, study, view)
+else:
+    jobs.panel(jobs.ensure([study], study.label, start=True))

@@ -1,0 +1,58 @@
+"""The strip of small pictures by which a benchmark is chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from validation_core.figures import playground as figures
+from validation_core.sweep.playground import named
+
+_HERE = Path(__file__).parent
+_KEY = "strip"
+URL = "benchmark"
+
+
+def choose() -> str:
+    """The name of the chosen benchmark; the address carries it."""
+    names = list(named())
+    first = st.query_params.get(URL, names[0])
+    first = first if first in names else names[0]
+    chosen = (st.session_state.get(_KEY) or {}).get("value") or first
+    result = _component()(
+        key=_KEY,
+        data={"items": _items(), "chosen": chosen},
+        default={"value": chosen},
+        on_value_change=_changed,
+    )
+    name = str(result.get("value") or chosen)
+    if name == names[0]:
+        st.query_params.pop(URL, None)
+    elif st.query_params.get(URL) != name:
+        st.query_params[URL] = name
+    return name
+
+
+def _changed() -> None:
+    """Another benchmark begins where it shows most, not where the last one stood."""
+    for name in ("gamma", "x"):
+        st.query_params.pop(name, None)
+
+
+@st.cache_data(show_spinner=False)
+def _items() -> list[dict[str, Any]]:
+    return [figures.thumbnail(name, benchmark) for name, benchmark in named().items()]
+
+
+@cache
+def _component() -> Callable[..., Any]:
+    return st.components.v2.component(
+        "nptlab_strip",
+        html='<div class="strip" role="group" aria-label="Benchmark"></div>\n',
+        css=(_HERE / "strip.css").read_text(),
+        js=(_HERE / "strip.js").read_text(),
+    )

@@ -1,0 +1,30 @@
+"""A button that copies the page's address, which carries every setting."""
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+_LOOK = """
+button { padding: 0.4rem 0.8rem; border-radius: 8px; background: none; cursor: pointer;
+  border: 1px solid color-mix(in srgb, var(--st-text-color) 28%, transparent);
+  font: 0.875rem var(--st-font); color: var(--st-text-color); }
+button:focus-visible { outline: 2px solid var(--st-primary-color); }
+"""
+
+
+def copy_link(key: str = "copy-link") -> None:
+    """Draw it."""
+    _component()(key=key)
+
+
+@cache
+def _component() -> Callable[..., Any]:
+    return st.components.v2.component(
+        "nptlab_copy_link",
+        html='<button type="button">Copy link</button>\n',
+        css=_LOOK,
+        js=(Path(__file__).parent / "copy_link.js").read_text(),
+    )

@@ -1,0 +1,173 @@
+"""The home page as a first visitor uses it: drag, press a picture, press the map, open a trial."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.driving import LONG, no_exception, overflow, settled
+
+
+@pytest.fixture
+def home(visit):
+    """The playground, drawn, with a count of what it sends to the server."""
+
+    def go(link="", **options):
+        page = visit(link, **options)
+        expect(_slider(page, "Strength, gamma")).to_be_visible()
+        return settled(page)
+
+    return go
+
+
+def _slider(page, name):
+    return page.get_by_role("slider", name=name)
+
+
+def _panel(page, title):
+    return page.locator(".live figure").filter(has_text=title)
+
+
+def _headline(page):
+    return page.locator(".live .headline").first
+
+
+def _paths(page, title):
+    paths = _panel(page, title).locator("svg path")
+    return paths.evaluate_all("all => all.map(path => path.getAttribute('d'))")
+
+
+def _redraws(page):
+    return int(page.locator(".live").first.get_attribute("data-redraws") or 0)
+
+
+def _messages(page):
+    """What the page sends over its socket from now on."""
+    page.evaluate(
+        """() => {
+          window.sentNow = 0
+          const send = WebSocket.prototype.send
+          WebSocket.prototype.send = function (...all) {
+            window.sentNow += 1
+            send.apply(this, all)
+          }
+        }"""
+    )
+    return lambda: page.evaluate("window.sentNow")
+
+
+def test_a_first_visitor_sees_pictures_and_no_button_in_the_way(home):
+    page = home(viewport={"width": 1280, "height": 720})
+    no_exception(page)
+    assert page.locator(".strip button").count() == 17
+    assert _panel(page, "Where q is wrong").is_visible()
+    for name in ("Strength, gamma", "Degradation, beta", "Observation x"):
+        box = _slider(page, name).bounding_box()
+        assert box["y"] + box["height"] < 500
+    picture = _panel(page, "Where q is wrong").locator(".plot").bounding_box()
+    assert picture["y"] + 200 < 720, "slider and picture are on one screen"
+    assert page.get_by_role("button", name=re.compile("Train|Run|Start")).count() == 0
+
+
+def test_every_picture_follows_gamma_without_the_server(home):
+    page = home()
+    titles = ("Where q is wrong", "Conformal p-values", "Are they uniform")
+    before = {title: _paths(page, title) for title in titles}
+    canvas = _panel(page, "Over x").locator("canvas")
+    picture = canvas.evaluate("c => c.toDataURL()")
+    words, sent, redraws = _headline(page).inner_text(), _messages(page), _redraws(page)
+    box = _slider(page, "Strength, gamma").bounding_box()
+    middle = box["y"] + box["height"] / 2
+    page.mouse.move(box["x"] + box["width"] * 0.2, middle)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.8, middle, steps=12)
+    expect(_headline(page)).not_to_have_text(words)
+    assert sent() == 0
+    assert _redraws(page) > redraws + 3
+    for title in titles:
+        assert _paths(page, title) != before[title]
+    assert canvas.evaluate("c => c.toDataURL()") != picture
+    page.mouse.up()
+    expect(page).to_have_url(re.compile("gamma="))
+
+
+def test_beta_and_the_map_move_theirs(home):
+    page = home()
+    ball, ranks = _paths(page, "Where q is wrong"), _paths(page, "Conformal p-values")
+    _slider(page, "Degradation, beta").press("End")
+    page.wait_for_timeout(100)
+    assert _paths(page, "Conformal p-values") != ranks
+    assert _paths(page, "Where q is wrong") == ball
+    hit = _panel(page, "Over x").locator(".hit")
+    box = hit.bounding_box()
+    page.mouse.click(box["x"] + 0.1 * box["width"], box["y"] + 0.15 * box["height"])
+    page.wait_for_timeout(100)
+    assert _paths(page, "Where q is wrong") != ball
+    expect(page).to_have_url(re.compile(r"beta=1.*x=|x=.*beta=1"))
+
+
+def test_keys_move_all_three_sliders(home):
+    page = home()
+    for name in ("Strength, gamma", "Degradation, beta", "Observation x"):
+        slider = _slider(page, name)
+        before = slider.get_attribute("aria-valuetext")
+        slider.focus()
+        page.keyboard.press("ArrowRight")
+        expect(slider).not_to_have_attribute("aria-valuetext", before)
+
+
+def test_a_new_sample_is_another_histogram(home):
+    page = home()
+    before, ball = _paths(page, "Conformal p-values"), _paths(page, "Where q is wrong")
+    page.get_by_role("button", name="New sample").click()
+    page.wait_for_timeout(100)
+    assert _paths(page, "Conformal p-values") != before
+    assert _paths(page, "Where q is wrong") == ball
+
+
+def test_a_small_picture_changes_the_benchmark_and_the_link(home, visit):
+    page = home()
+    words = _headline(page).inner_text()
+    page.locator(".strip button").filter(has_text="Tree").click()
+    expect(page).to_have_url(re.compile("benchmark=tree"))
+    expect(_headline(page)).not_to_have_text(words)
+    no_exception(page)
+    _slider(page, "Strength, gamma").press("Home")
+    expect(page).to_have_url(re.compile("gamma=0"))
+    again = visit(page.url.partition("/?")[2] and f"?{page.url.partition('?')[2]}")
+    expect(again.locator(".strip button[aria-pressed=true]")).to_have_text("Tree")
+    expect(_slider(again, "Strength, gamma")).to_have_attribute("aria-valuetext", "0")
+
+
+def test_a_link_off_the_grid_says_so(home):
+    page = home("?gamma=0.0123")
+    expect(page.get_by_text("which is not on the slider: this is 0.0125")).to_be_visible()
+
+
+def test_a_pressed_brick_opens_its_trial(home):
+    page = home("?view=p-values+over+trials&test=SBC")
+    wall = _panel(page, "p-values of SBC").locator(".hit")
+    box = wall.bounding_box()
+    page.mouse.click(box["x"] + 0.02 * box["width"], box["y"] + 0.98 * box["height"])
+    expect(page).to_have_url(re.compile("trial="))
+    expect(page.get_by_text(re.compile("This trial (rejects|does not reject) q"))).to_be_visible(
+        timeout=LONG
+    )
+    no_exception(page)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_narrow_and_dark(home, scheme):
+    page = home(color_scheme=scheme, viewport={"width": 400, "height": 800})
+    assert overflow(page) <= 0
+    picture = _panel(page, "Power over gamma")
+    picture.scroll_into_view_if_needed()
+    box = _slider(page, "Strength, gamma").bounding_box()
+    assert 0 <= box["y"] < 400, "the slider stays in sight beside what it moves"
+
+
+def test_reduced_motion_plays_calmly(home):
+    page = home(reduced_motion="reduce")
+    page.locator(".live .play").first.click()
+    page.wait_for_timeout(1200)
+    assert _redraws(page) <= 4

@@ -1,0 +1,67 @@
+"""The home page under AppTest: alive at the first visit, no button in the way."""
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from pages.ui.services import services
+from tests.conftest import ROOT
+from validation_core.sweep.playground import PlaygroundStudy, named
+
+MAIN = str(ROOT / "pages" / "main.py")
+
+
+@pytest.fixture(autouse=True)
+def _fresh():
+    services.clear()
+    yield
+    services.clear()
+
+
+@pytest.fixture
+def page():
+    return AppTest.from_file(MAIN, default_timeout=120)
+
+
+def _drawn(page):
+    """Strip, pictures, and the button that copies the link."""
+    return page.get("bidi_component")
+
+
+def test_a_first_visit_has_pictures_and_no_button(page):
+    page.run()
+    assert not page.exception
+    assert page.title[0].value == "Is a learned posterior right?"
+    assert len(_drawn(page)) == 3
+    assert not page.button
+    assert not services().engine.jobs()
+
+
+@pytest.mark.parametrize("name", ["tree", "blind_prior", "heavy_tail-curved"])
+def test_a_link_opens_its_benchmark(page, name):
+    page.query_params["benchmark"] = name
+    page.run()
+    assert not page.exception
+    assert page.query_params["benchmark"] in (name, [name])
+    assert len(_drawn(page)) == 3
+    assert len(page.get("page_link")) == 2
+
+
+def test_an_unknown_benchmark_opens_the_first(page):
+    page.query_params["benchmark"] = "nonsense"
+    page.run()
+    assert not page.exception
+    assert "benchmark" not in page.query_params
+
+
+def test_trials_open_below_their_wall(page):
+    page.query_params["view"] = "p-values over trials"
+    page.query_params["test"] = "SBC"  # learns nothing: its trial is made here at once
+    page.run()
+    page.run()
+    assert not page.exception
+    assert len(_drawn(page)) == 4
+
+
+def test_every_benchmark_is_shipped():
+    store = services().store
+    assert all(PlaygroundStudy(benchmark=one).done(store) for one in named().values())

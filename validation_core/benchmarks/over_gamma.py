@@ -1,0 +1,117 @@
+"""A benchmark at all of its strengths at once: gamma becomes one more number of x.
+
+A network that learns from its draws is one network for every gamma. Held at one gamma it is a
+score like any other, fixed before the test draws are seen, so that tests by it stay exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from validation_core import scores
+from validation_core.types import Array, Benchmark, Paper, PosteriorTable, Score, TableScores
+
+
+@dataclass(frozen=True, kw_only=True)
+class OverGamma(Benchmark, spec="over_gamma"):
+    """(x, place of gamma), the place uniform on the grid: -1 for its first value, 1 for its last.
+
+    Its own gamma plays no part.
+    """
+
+    paper: ClassVar[Paper] = Paper(
+        "Chen, Bansal, Scott", 2025, "Conditional localization test", "Section 4"
+    )
+    of: Benchmark
+    grid: tuple[float, ...]
+
+    @property
+    def summary(self) -> str:
+        return f"{self.of.summary}, at {len(self.grid)} values of gamma"
+
+    @property
+    def label(self) -> str:
+        return f"{self.of.label}, all gammas"
+
+    @property
+    def gammas(self) -> tuple[float, ...]:
+        """One: the strengths lie in x."""
+        return (0.0,)
+
+    @property
+    def dims(self) -> tuple[int, int]:
+        d, m = self.of.dims
+        return d, m + 1
+
+    @property
+    def _places(self) -> NDArray[np.float64]:
+        """Of each gamma, (G,)."""
+        return np.linspace(-1, 1, len(self.grid)) if len(self.grid) > 1 else np.zeros(1)
+
+    def at(self, x: Array, index: int) -> Array:
+        """x (n, M) with the place of the gamma of that index beside it: (n, M + 1)."""
+        return np.concatenate([x, np.full((len(x), 1), self._places[index])], axis=1)
+
+    def x(self, n: int, rng: np.random.Generator) -> Array:
+        places = rng.choice(self._places, size=(n, 1))
+        return np.concatenate([self.of.x(n, rng), places], axis=1)
+
+    def theta(self, x: Array, gamma: float, rng: np.random.Generator) -> Array:
+        del gamma
+        return self._each(self.of.theta, x, rng)
+
+    def q(self, x: Array, gamma: float, rng: np.random.Generator) -> Array:
+        del gamma
+        return self._each(self.of.q, x, rng)
+
+    def _each(
+        self,
+        law: Callable[[Array, float, np.random.Generator], Array],
+        x: Array,
+        rng: np.random.Generator,
+    ) -> Array:
+        out = np.empty((len(x), self.dims[0]))
+        for gamma, rows in self._rows(x):
+            out[rows] = law(x[rows, :-1], gamma, rng)
+        return out
+
+    def _rows(self, x: Array) -> Iterator[tuple[float, NDArray[np.bool_]]]:
+        """Each gamma that is there, with its rows (n,)."""
+        index = np.abs(x[:, -1:] - self._places).argmin(axis=1)
+        for each in np.unique(index):
+            yield self.grid[each], index == each
+
+
+@dataclass(frozen=True, eq=False)
+class AtGamma:
+    """A score of `OverGamma` at one gamma: reads (theta, x) of the benchmark itself."""
+
+    score: Score
+    over: OverGamma
+    index: int
+    """Of gamma on the grid."""
+
+    def __call__(self, theta: Array, x: Array) -> Array:
+        return self.score(theta, self.over.at(x, self.index))
+
+    def table(self, draws: PosteriorTable) -> TableScores:
+        """Scores of the truth and of q's draws; what depends on x alone is worked out once."""
+        x = self.over.at(draws.x, self.index)
+        return scores.apply(self.score, PosteriorTable(draws.theta, x, draws.q))
+
+
+def finer(gammas: tuple[float, ...], count: int, power: float = 1.0) -> tuple[float, ...]:
+    """A grid that holds the given values and at least `count`: the widest gap is halved, again
+    and again, as seen in a power of gamma; a single value stays alone."""
+    values = sorted(gammas)
+    while 1 < len(values) < count:
+        seen = np.array(values) ** power
+        gap = int(np.diff(seen).argmax())
+        middle = ((seen[gap] + seen[gap + 1]) / 2) ** (1 / power)
+        values.insert(gap + 1, float(f"{middle:.3g}") if power != 1 else round(middle, 6))
+    return tuple(values)

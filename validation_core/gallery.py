@@ -1,0 +1,187 @@
+"""What the package ships: results and networks that a first visit shows, by the page they are on.
+
+    nptlab gallery                    what is there, what is missing, what nothing asks for
+    nptlab gallery --make             make what is missing, and put it into the package
+    nptlab gallery --make --only playground
+
+What is computed on the way stays in the user's store, so that a stopped run goes on where it was.
+A file is found by its key: where code changes what a result means, its key changes (a field, or
+the `version` of its class), the old file is one that nothing asks for, and the new one is missing.
+"""
+
+from __future__ import annotations
+
+import shutil
+import zipfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from validation_core import keys, models, simulations
+from validation_core.benchmarks.spiral import Spiral
+from validation_core.engine import Task
+from validation_core.front.work import Watch, run_on_engine
+from validation_core.methods import CoLT
+from validation_core.models import Training, TrainTask
+from validation_core.store import Kind, Store
+from validation_core.study import Study
+from validation_core.sweep import conformal_explorer, plan, playground, presets, published
+from validation_core.sweep.plan import Sweep
+
+_DEFLATED = zipfile.ZIP_DEFLATED
+FOLDER = Path(__file__).parent / "data" / "gallery"
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one page ships."""
+
+    name: str
+    title: str
+    studies: tuple[Study[Any], ...] = ()
+    """Whose results are shipped."""
+    sweeps: tuple[Sweep, ...] = ()
+    """Whose curves are."""
+    trainings: tuple[Training, ...] = ()
+    """Whose networks are."""
+    behind: tuple[Task, ...] = ()
+    """What the studies read, and is not shipped."""
+
+    def entries(self) -> Iterator[tuple[Kind, str]]:
+        """Kind and key of every file."""
+        yield from (("results", study.key) for study in self.studies)
+        for sweep in self.sweeps:
+            yield from (("results", sweep.curve(method).key) for method in sweep.methods)
+        yield from (("models", training.key) for training in self.trainings)
+
+    def missing(self, store: Store) -> list[tuple[Kind, str]]:
+        """Files that a store, or its gallery, has not."""
+        return [(kind, key) for kind, key in self.entries() if not store.has(kind, key)]
+
+    def make(self, store: Store, watch: Watch, engine: str | None = None) -> list[str]:
+        """Compute what a store has not; gives what failed, in words."""
+        failures: list[str] = []
+        wanted: list[Task] = []
+        for training in self.trainings:
+            if not store.has("models", training.key):
+                wanted.append(TrainTask(trainings=(training,)))
+        studies = [study for study in self.studies if not study.done(store)]
+        if studies:
+            wanted += [task for task in self.behind if not task.done(store)]
+        wanted += studies
+        if wanted:
+            state = run_on_engine(wanted, store, watch, self.title, engine)
+            failures += state.failures.values()
+        for sweep in self.sweeps:
+            if all(store.has("results", sweep.curve(m).key) for m in sweep.methods):
+                continue
+            state = run_on_engine(plan.missing(sweep, store), store, watch, sweep.label, engine)
+            failures += state.failures.values()
+            plan.keep_curves(sweep, store)
+        return failures
+
+    def ship(self, store: Store, folder: Path = FOLDER) -> int:
+        """Copy what a store has of it into a gallery; gives how many files."""
+        copied = 0
+        for kind, key in self.entries():
+            if file := store.file(kind, key):
+                (folder / kind).mkdir(parents=True, exist_ok=True)
+                _copy(file, folder / kind / file.name)
+                copied += 1
+        for training in self.trainings:
+            if store.file("models", training.key):
+                _slim(training, store, Store(folder))
+        return copied
+
+
+def parts() -> tuple[Part, ...]:
+    """Everything that is shipped."""
+    shown, ranked = playground.shipped(), conformal_explorer.shipped()
+    return (
+        Part(
+            "playground",
+            "Playground",
+            studies=shown,
+            trainings=tuple(training for study in shown for training in study.trainings),
+        ),
+        Part(
+            "conformal",
+            "Conformal C2ST",
+            studies=ranked,
+            trainings=tuple(dict.fromkeys(one for study in ranked for one in study.trainings)),
+        ),
+        Part(
+            "colt",
+            "CoLT",
+            studies=(published.opening(),),
+            sweeps=tuple(_colt()),
+            trainings=tuple(_networks()),
+        ),
+        Part(
+            "compare",
+            "Compare methods",
+            sweeps=tuple(comparison.sweep for comparison in presets.shipped()),
+        ),
+        Part(
+            "divergence",
+            "Symmetric divergence",
+            studies=simulations.shipped(),
+            behind=tuple(sums.of for sums in simulations.shipped()),
+        ),
+    )
+
+
+def part(name: str) -> Part:
+    """The part of that name.
+
+    Raises:
+        ValueError: when there is none.
+    """
+    known = {one.name: one for one in parts()}
+    if name not in known:
+        raise ValueError(f"The gallery has {', '.join(known)}; got {name!r}. Choose one of those.")
+    return known[name]
+
+
+def stale(folder: Path = FOLDER, among: Sequence[Part] | None = None) -> list[Path]:
+    """Files of a gallery that nothing asks for any more."""
+    wanted = {key for one in among or parts() for _, key in one.entries()}
+    return [path for path in sorted(folder.glob("*/*.*")) if path.stem not in wanted]
+
+
+def _networks() -> Iterator[Training]:
+    behind = models.network_behind(Spiral(model="diffusion"))
+    if behind:
+        yield behind
+
+
+def _colt() -> Iterator[Sweep]:
+    """Table 3 of CoLT's paper, but for the wide embedding, whose tests take minutes."""
+    for sweep in dict.fromkeys(place.sweep for place in published.blind_prior_tasks()):
+        if CoLT(embedding="mlp") not in sweep.methods:
+            yield sweep
+
+
+def _copy(file: Path, target: Path) -> None:
+    """A file of the store; of an npz, every member deflated: what is shipped is read once."""
+    if file.suffix != ".npz":
+        shutil.copy(file, target)
+        return
+    with (
+        zipfile.ZipFile(file) as plain,
+        zipfile.ZipFile(target, "w", _DEFLATED, compresslevel=9) as packed,
+    ):
+        for member in plain.infolist():
+            packed.writestr(member.filename, plain.read(member))
+
+
+def _slim(training: Training, store: Store, gallery: Store) -> None:
+    """A network without the film of its training, where it has one."""
+    network = models.load(store, training)
+    if not hasattr(network, "without_film"):
+        return
+    stored = store.load("models", training.key)
+    assert stored is not None
+    arrays = network.without_film().arrays()
+    gallery.save("models", training.key, arrays, spec=keys.text(training), meta=stored.meta)
