@@ -268,12 +268,10 @@ def no_exception(page: Page) -> None:
     expect(page.locator("[data-testid=stException]")).to_have_count(0)
 
 
-def overflow(page: Page) -> int:
-    """Pixels by which the page, or its main part, is wider than what shows it."""
-    return int(
-        page.evaluate(
-            """() => Math.max(...[document.scrollingElement,
-                  document.querySelector('[data-testid=stMain]')]
-                  .map((node) => node.scrollWidth - node.clientWidth))"""
-        )
+def fits(page: Page) -> None:
+    """Neither the page nor its main part is wider than what shows it, once it is laid out."""
+    page.wait_for_function(
+        """() => [document.scrollingElement, document.querySelector('[data-testid=stMain]')]
+             .every((node) => node.scrollWidth <= node.clientWidth)""",
+        timeout=WAIT,
     )

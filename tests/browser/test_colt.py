@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.driving import LONG, WAIT, no_exception, overflow, settled, shown, until
+from tests.browser.driving import LONG, WAIT, fits, no_exception, settled, shown, until
 
 # The cheapest thing to train that has both maps; no gallery has it at this seed.
 ONE = "colt?embedding=Identity&k_gaussian=50&seed=5"
@@ -120,7 +120,7 @@ def test_every_view_fits_a_telephone(localizer, visit):
     for name in VIEWS:
         _view(page, name)
         no_exception(page)
-        assert overflow(page) <= 0, name
+        fits(page)
 
 
 def test_three_dimensions_show_two_at_a_time(visit):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.driving import LONG, leave, no_exception, npz, overflow, settled, shown
+from tests.browser.driving import LONG, fits, leave, no_exception, npz, settled, shown
 from validation_core.diagnosis.questions import QUESTIONS
 
 FOUND = re.compile(r"^\s*problem found\s*$", re.IGNORECASE)
@@ -184,7 +184,7 @@ def test_a_verdict_fits_a_telephone(visit, wrong):
     page = visit("diagnose", viewport={"width": 400, "height": 800})
     _upload(page, npz(wrong))
     shown(_numbers(page))
-    assert overflow(settled(page)) <= 0
+    fits(settled(page))
 
 
 def test_a_bad_file_gets_a_message_and_the_next_one_a_verdict(page, wrong):

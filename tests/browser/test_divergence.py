@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.driving import LONG, WAIT, no_exception, overflow, settled, shown
+from tests.browser.driving import LONG, WAIT, fits, no_exception, settled, shown
 
 PATH = "symmetric-divergence"
 # One small model, the quickest inference, few data sets: seconds.
@@ -122,4 +122,4 @@ def test_nothing_is_wider_than_the_window(ran, visit):
     for width in (400, 1280):
         page.set_viewport_size({"width": width, "height": 900})
         settled(page)
-        assert overflow(page) <= 0, width
+        fits(page)

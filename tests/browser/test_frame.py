@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.driving import Lent, listed, no_exception, overflow, serving, settled
+from tests.browser.driving import Lent, fits, listed, no_exception, serving, settled
 from tests.server import free_port
 
 PAGES = listed()
@@ -81,7 +81,7 @@ def test_a_link_is_the_first_request_of_a_fresh_server(listed_page, place, tmp_p
 def test_dark_and_narrow(listed_page, visit):
     page = visit(listed_page.path, color_scheme="dark", viewport={"width": 400, "height": 800})
     no_exception(page)
-    assert overflow(page) <= 0
+    fits(page)
     paper, ink = page.evaluate(
         """() => {
           const light = (color) => color.match(/[\\d.]+/g).slice(0, 3)

@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.driving import LONG, no_exception, overflow, settled
+from tests.browser.driving import LONG, fits, no_exception, settled
 
 
 @pytest.fixture
@@ -159,7 +159,7 @@ def test_a_pressed_brick_opens_its_trial(home):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_narrow_and_dark(home, scheme):
     page = home(color_scheme=scheme, viewport={"width": 400, "height": 800})
-    assert overflow(page) <= 0
+    fits(page)
     picture = _panel(page, "Power over gamma")
     picture.scroll_into_view_if_needed()
     box = _slider(page, "Strength, gamma").bounding_box()

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.driving import LONG, no_exception, npz, overflow, settled, shown
+from tests.browser.driving import LONG, fits, no_exception, npz, settled, shown
 
 pytestmark = pytest.mark.timeout(400)
 
@@ -68,5 +68,5 @@ def test_other_simulations_are_left_out(visit, both, wrong):
     expect(page.get_by_text("elsewhere cannot be compared with early")).to_be_visible()
     _done(page)
     expect(page.get_by_text("late is closer than early")).to_be_visible()
-    assert overflow(page) <= 0
+    fits(page)
     no_exception(page)
