@@ -12,23 +12,20 @@ from pages.ui import jobs, live
 from pages.ui.forms import owned, segmented
 from pages.ui.services import services
 from validation_core import models
-from validation_core.engine import JobState, Task
+from validation_core.engine import Task
 from validation_core.figures.colt import theta
-from validation_core.localization import Maps
 from validation_core.sweep import costs
 
 VIEWS = {name: name for name in ("Where", "Ranks", "Training", "Power", "Papers")}
 
 
-def _seen(chosen: ColtChoice) -> Seen | None:
-    """The ball at every gamma, by one localizer; by the paper's preset at one, by its own.
+def _seen(chosen: ColtChoice, *, each: bool) -> Seen | None:
+    """The ball at every gamma, by one localizer, or at one gamma by its own.
 
     None while it learns: meanwhile there are the draws.
     """
-    if chosen.colt.preset == "paper":
-        at = gamma(chosen)
-        own = _at_one_gamma(chosen, at)
-        return None if own is None else Seen(chosen.map(at).key, (at,), [own])
+    if each or chosen.colt.preset == "paper":
+        return _of_one_gamma(chosen, gamma(chosen))
     study = chosen.study
     seen = at_every_gamma(study.key, study) if study.done(services().store) else None
     if seen is None:
@@ -40,12 +37,12 @@ def _seen(chosen: ColtChoice) -> Seen | None:
     return seen
 
 
-def _at_one_gamma(chosen: ColtChoice, at: float) -> Maps | None:
-    """The localizer of one gamma; the paper's, which takes minutes, is asked for."""
+def _of_one_gamma(chosen: ColtChoice, at: float) -> Seen | None:
+    """Its own localizer; the paper's, which takes minutes, is asked for."""
     task = chosen.map(at)
     if task.done(services().store):
         jobs.only("colt", [], "")
-        return maps(task.key, task)
+        return Seen(task.key, (at,), [maps(task.key, task)])
     tasks: list[Task] = [task]
     label = f"Train and map {chosen.benchmark.label}"
     paper = chosen.colt.preset == "paper"
@@ -59,12 +56,8 @@ def _at_one_gamma(chosen: ColtChoice, at: float) -> Maps | None:
             on_click=jobs.starting(tasks, label),
         )
     _draws(chosen, (at,), learning=state is not None)
-    jobs.panel(state, draw=_course)
+    jobs.panel(state, draw=film.course)
     return None
-
-
-def _course(state: JobState) -> None:
-    film.course(state)
 
 
 def _draws(chosen: ColtChoice, gammas: tuple[float, ...], *, learning: bool) -> None:
@@ -89,28 +82,20 @@ def _draws(chosen: ColtChoice, gammas: tuple[float, ...], *, learning: bool) -> 
     )
 
 
-def _where(chosen: ColtChoice) -> None:
-    # In a plane nothing must be chosen before one looks.
+def _theta(chosen: ColtChoice, view: str) -> None:
+    """The ball as it is, or how it was learnt; in a plane nothing is chosen before one looks."""
     d = chosen.benchmark.dims[0]
     above = st.container() if d == 2 else nullcontext()
     with above:
-        seen = _seen(chosen)
-    if seen:
-        sight = colt_maps.directions(d)
-        with above:
+        seen = _seen(chosen, each=view == "Training")
+    if seen is None:
+        return
+    sight = colt_maps.directions(d)
+    with above:
+        if view == "Training":
+            film.training(chosen, seen.gammas[0], seen.maps[0], sight)
+        else:
             colt_maps.where(chosen, seen, sight)
-
-
-def _training(chosen: ColtChoice) -> None:
-    at = gamma(chosen)
-    d = chosen.benchmark.dims[0]
-    above = st.container() if d == 2 else nullcontext()
-    with above:
-        own = _at_one_gamma(chosen, at)
-    if own:
-        sight = colt_maps.directions(d)
-        with above:
-            film.training(chosen, at, own, sight)
 
 
 @st.fragment
@@ -122,11 +107,9 @@ def _results(chosen: ColtChoice) -> None:
         power.power(chosen)
     elif view == "Papers":
         papers.tables()
-    elif view == "Training":
-        _training(chosen)
-    elif view == "Where":
-        _where(chosen)
-    elif seen := _seen(chosen):
+    elif view != "Ranks":
+        _theta(chosen, view)
+    elif seen := _seen(chosen, each=False):
         ranks.ranks(chosen, seen)
 
 
