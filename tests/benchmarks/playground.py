@@ -1,4 +1,4 @@
-"""The playground in Chromium: the first picture, sliders while dragged, another benchmark."""
+"""Live pages in Chromium: the first picture, sliders while dragged, what is learnt unasked."""
 
 from __future__ import annotations
 
@@ -36,8 +36,49 @@ def rows(lab: Lab) -> Iterator[Row]:
             page.wait_for_selector(".live svg path")
             page.wait_for_timeout(1500)
             for name in ("Strength, gamma", "Degradation, beta", "Observation x"):
-                yield from _dragged(page, sent, name)
+                yield from _dragged(page, sent, "playground", name)
             yield _changed(page)
+        for path, heads in _LIVE.items():
+            with _page(f"{server.url}/{path}") as (page, sent):
+                page.wait_for_selector(".live svg path")
+                page.wait_for_timeout(1500)
+                for name in heads:
+                    yield from _dragged(page, sent, path, name)
+                yield from _learnt(page, path)
+
+
+_LIVE = {
+    "conformal-c2st": ("Strength, gamma", "Degradation, beta"),
+    "colt": ("Strength, gamma", "Place x"),
+}
+_LEARNT = {
+    "conformal-c2st": ("Until the classifier", "the classifier's AUC", 6.0),
+    "colt": ("", "q puts", 20.0),
+}
+"""Words of the headline while a setting is learnt and then, and the seconds that may pass."""
+
+
+def _learnt(page: Page, path: str) -> Iterator[Row]:
+    """A seed that nobody ships: from its choice to the first picture, then to the learnt one."""
+    waiting, learnt, most = _LEARNT[path]
+    seconds: list[tuple[float, float]] = []
+    for seed in (101, 102, 103):
+        field = page.get_by_role("spinbutton", name="Seed")
+        if not field.is_visible():
+            page.get_by_text("Training", exact=True).last.click()
+        field.fill(str(seed))
+        start = time.perf_counter()
+        field.press("Enter")
+        if waiting:
+            page.locator(".live .headline").get_by_text(waiting).first.wait_for()
+        else:
+            page.get_by_text("no test has looked at them yet").wait_for()
+        first = time.perf_counter() - start
+        page.locator(".live .headline").get_by_text(learnt).first.wait_for(timeout=120_000)
+        seconds.append((first, time.perf_counter() - start))
+    first, last = (float(np.median(column)) for column in zip(*seconds, strict=True))
+    yield table.at_most(f"{path}: unshipped setting, first picture", "s", median=(first, 1.0))
+    yield table.at_most(f"{path}: unshipped setting, learnt", "s", median=(last, most))
 
 
 def _first(url: str) -> tuple[float, int]:
@@ -76,7 +117,7 @@ _DRAGGING = """async (input, seconds) => {
 """A new place in every frame: a driver's own pointer is slower than the pictures."""
 
 
-def _dragged(page: Page, sent: list[float], name: str) -> Iterator[Row]:
+def _dragged(page: Page, sent: list[float], where: str, name: str) -> Iterator[Row]:
     """To and fro: redraws a second, messages before release, and how soon all rests after it."""
     slider = page.get_by_role("slider", name=name)
     box = slider.bounding_box()
@@ -93,12 +134,12 @@ def _dragged(page: Page, sent: list[float], name: str) -> Iterator[Row]:
     page.wait_for_timeout(800)
     rate, rest = slider.evaluate(_DRAGGING, _DRAG)
     page.wait_for_timeout(800)
-    what = f"playground, {name}: redraws while dragged"
+    what = f"{where}, {name}: redraws while dragged"
     yield table.at_least(what, "a second", rate=(float(rate), 50.0))
     yield table.told(
-        f"playground, {name}: messages while dragged", f"{messages}", ok=messages == 0, must="0"
+        f"{where}, {name}: messages while dragged", f"{messages}", ok=messages == 0, must="0"
     )
-    yield table.at_most(f"playground, {name}: release to rest", "ms", ms=(float(rest), 150.0))
+    yield table.at_most(f"{where}, {name}: release to rest", "ms", ms=(float(rest), 150.0))
 
 
 def _changed(page: Page) -> Row:
