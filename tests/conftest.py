@@ -11,6 +11,7 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
 import json  # noqa: E402
+from functools import cache  # noqa: E402
 from pathlib import Path  # noqa: E402
 
 import numpy as np  # noqa: E402
@@ -28,6 +29,15 @@ settings.register_profile(
     "thousands", max_examples=5000, deadline=None, derandomize=True, database=None
 )
 settings.load_profile("hundreds")
+
+
+def pytest_collection_finish():
+    """Pages under AppTest look once for installed components, not anew before every run."""
+    if "streamlit.testing.v1" in sys.modules:
+        from streamlit.components.v2 import manifest_scanner
+
+        once = cache(manifest_scanner.scan_component_manifests)
+        manifest_scanner.scan_component_manifests = once
 
 
 @pytest.fixture(autouse=True)
