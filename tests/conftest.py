@@ -10,6 +10,7 @@ os.environ.setdefault("NPTLAB_ENGINE", "serial")
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
+import gc  # noqa: E402
 import json  # noqa: E402
 from functools import cache  # noqa: E402
 from pathlib import Path  # noqa: E402
@@ -32,7 +33,12 @@ settings.load_profile("hundreds")
 
 
 def pytest_collection_finish():
-    """Pages under AppTest look once for installed components, not anew before every run."""
+    """What is done once: modules are not looked through for garbage, nor for components.
+
+    AppTest would look for installed components of Streamlit before every run.
+    """
+    gc.collect()
+    gc.freeze()
     if "streamlit.testing.v1" in sys.modules:
         from streamlit.components.v2 import manifest_scanner
 

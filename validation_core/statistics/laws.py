@@ -80,7 +80,7 @@ _SERIES = np.cos(np.outer(_ANGLES, np.arange(_NODES))) * np.where(np.arange(_NOD
 
 
 def _durbin(d: Float, n: int) -> Float:
-    """P(D_n < d) exactly: n!/n^n (H^n)_kk with k = floor(n d) + 1, a polynomial for each half of k.
+    """P(D_n < d) exactly: n!/n^n (H^n)_kk k = floor(n d) + 1: a polynomial for each half of k.
 
     The matrix is multiplied out at the nodes of its series alone, once in a process.
     """
