@@ -10,7 +10,9 @@ os.environ.setdefault("NPTLAB_ENGINE", "serial")
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
+import gc  # noqa: E402
 import json  # noqa: E402
+from functools import cache  # noqa: E402
 from pathlib import Path  # noqa: E402
 
 import numpy as np  # noqa: E402
@@ -28,6 +30,20 @@ settings.register_profile(
     "thousands", max_examples=5000, deadline=None, derandomize=True, database=None
 )
 settings.load_profile("hundreds")
+
+
+def pytest_collection_finish():
+    """What is done once: modules are not looked through for garbage, nor for components.
+
+    AppTest would look for installed components of Streamlit before every run.
+    """
+    gc.collect()
+    gc.freeze()
+    if "streamlit.testing.v1" in sys.modules:
+        from streamlit.components.v2 import manifest_scanner
+
+        once = cache(manifest_scanner.scan_component_manifests)
+        manifest_scanner.scan_component_manifests = once
 
 
 @pytest.fixture(autouse=True)

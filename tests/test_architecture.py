@@ -4,6 +4,7 @@ import ast
 import functools
 import subprocess
 import sys
+from functools import cache
 from importlib import import_module
 
 import validation_core as npt
@@ -94,15 +95,19 @@ def _source(path, node):
     return ".".join([*parts, *([node.module] if node.module else [])])
 
 
+@cache
 def _imported(path):
     """Local name, full name: of modules and of what they hold."""
+    names = []
     for node in ast.walk(_tree(path)):
         if isinstance(node, ast.Import):
-            for alias in node.names:
-                yield alias.asname or alias.name, alias.name
+            names += [(one.asname or one.name, one.name) for one in node.names]
         elif isinstance(node, ast.ImportFrom):
-            for alias in node.names:
-                yield alias.asname or alias.name, f"{_source(path, node)}.{alias.name}"
+            source = _source(path, node)
+            names += [
+                (alias.asname or alias.name, f"{source}.{alias.name}") for alias in node.names
+            ]
+    return names
 
 
 def _imports(path):

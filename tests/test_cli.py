@@ -296,7 +296,8 @@ def test_store_lists_what_a_diagnosis_left(capsys):
 @pytest.mark.usefixtures("kept")
 def test_as_a_program():
     """Progress goes to standard error: what is printed parses."""
-    command = [sys.executable, "-m", "validation_core", "diagnose", SAMPLE, "--method", "sbc"]
+    command = [sys.executable, "-m", "validation_core", "diagnose", SAMPLE, "--method", "sbc",
+               "--answers", "size"]  # fmt: skip
     done = subprocess.run(
         [*command, "--json", "-"], cwd=ROOT, capture_output=True, text=True, check=True
     )

@@ -72,17 +72,18 @@ def test_level():
 @pytest.mark.parametrize("kind", ["any", "tied", "flat"])
 @pytest.mark.parametrize("points", [1, 3])
 def test_level_of_any_exchangeable_scores(kind, points):
-    logits = stream(2, kind).standard_normal((4000, 60, points, 15))
+    trials = 400 if kind == "flat" else 4000  # no chance plays a part where all is equal
+    logits = stream(2, kind).standard_normal((trials, 60, points, 15))
     logits = {"any": logits**3, "tied": np.round(logits[..., :2]), "flat": 0 * logits + 0.3}[kind]
     outcome = LC2ST(nulls=59, points=points).test(
         TableScores(logits[..., 0], logits), stream(3)
     )  # fmt: skip
-    _, high = binomial_bounds(4000, 0.05, 0.999)
+    _, high = binomial_bounds(trials, 0.05, 0.999)
     rejections = (outcome.pvalue <= 0.05).sum()
     assert rejections <= high
     assert outcome.pvalue.min() > 0
     if kind == "any":
-        assert rejections >= binomial_bounds(4000, 0.045, 0.999)[0]  # Holm's price
+        assert rejections >= binomial_bounds(trials, 0.045, 0.999)[0]  # Holm's price
     if kind == "flat":
         assert (outcome.pvalue == 1).all()
 

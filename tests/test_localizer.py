@@ -46,6 +46,17 @@ def _learnt(embedding="identity", seed=0, table=None, **changes):
     return _learn(chosen.of_table(table, stream(0, "split")), chosen, seed)
 
 
+FITTED = learning._STEPS
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _short_fit():
+    """A fifth of the steps that fit a centre to q's mean, but where that start is looked at."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(learning, "_STEPS", FITTED // 5)
+        yield
+
+
 @pytest.fixture(scope="module", params=EMBEDDINGS)
 def trained(request):
     return _learnt(request.param)
@@ -384,11 +395,12 @@ def test_no_truth_shapes_a_start(embedding):
 
 
 @pytest.mark.parametrize("bend", [0.0, 3.0], ids=["linear", "bent"])
-def test_the_mean_start_is_at_qs_middle(bend):
+def test_the_mean_start_is_at_qs_middle(bend, monkeypatch):
     """A linear middle is found by the ridge, a bent one by the network; truths there give it away.
 
     With no step taken the start is what is kept; beta = 1 is the network before any start.
     """
+    monkeypatch.setattr(learning, "_STEPS", FITTED)
     rng = stream(4)
     x = rng.standard_normal((400, 2))
     middle = np.stack([x[:, 0], x[:, 1] + bend * np.sin(2 * x[:, 0])], axis=1)

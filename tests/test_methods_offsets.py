@@ -1,10 +1,12 @@
 """Levels that dwarf their spread, spreads that float32 cannot hold, numbers that no square has."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from validation_core import diagnosis
-from validation_core.diagnosis import Record, obstacle, questions, tasks
+from validation_core.diagnosis import Record, learning, obstacle, questions, tasks
 from validation_core.methods import DC, LC2ST, SBC, TARP, AutoML, CoLT, MMDFuse, WithinX
 from validation_core.narrow import narrow, narrowed
 from validation_core.rng import stream
@@ -35,6 +37,14 @@ def moved(arrays, move, which):
     for array in changed.values():
         array[..., 0] = level + unit * array[..., 0]
     return arrays | changed
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _short():
+    """A tenth of a classifier's steps: a q that ignores x is seen early."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(learning, "RECIPE", replace(learning.RECIPE, epochs=20))
+        yield
 
 
 def ran(upload, methods, folder):

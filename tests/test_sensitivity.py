@@ -133,6 +133,7 @@ def test_stages_go_on_from_one_another(store):
             assert later.rejections >= power.rejections - 0.1 * power.trials
 
 
+@pytest.mark.usefixtures("_few_trials")
 def test_a_later_stage_by_itself_does_the_earlier_ones(store, tmp_path):
     upload = made()
     alone = run(upload, Store(tmp_path / "alone"), injections=("bias",), stages=(2,))
@@ -259,6 +260,7 @@ def test_a_tilt_is_found_at_the_nats_of_the_bias_that_it_is_like(store):
     json.dumps(QUESTION.to_json(found), allow_nan=False)
 
 
+@pytest.mark.usefixtures("_few_trials")
 @pytest.mark.parametrize("name", TILTS)
 def test_every_tilt_is_answered_and_told(name, store):
     found = run(made(100, 20), store, (SBC(), TARP(), WithinX()), (name,), stages=(0, 1))
@@ -301,6 +303,7 @@ def test_obstacles(upload, word):
     assert word in QUESTION.obstacle(upload)
 
 
+@pytest.mark.usefixtures("_few_trials")
 @pytest.mark.parametrize(("n", "k", "d"), [(5, 2, 1), (12, 2, 3), (60, 2, 1), (60, 3, 2)])
 def test_small_tables_are_answered(n, k, d, store):
     found = run(made(n, k, d), store)
@@ -334,6 +337,7 @@ def test_real_tables(name, rows, shared, store, monkeypatch):
         assert np.isnan(one.smallest.low) or one.smallest.low <= one.smallest.estimate
 
 
+@pytest.mark.usefixtures("_few_trials")
 def test_whole_numbers_and_constants_are_answered(store):
     arrays = made().arrays()
     arrays["theta_q"] = np.round(2 * arrays["theta_q"])
@@ -342,6 +346,7 @@ def test_whole_numbers_and_constants_are_answered(store):
     assert len(found.injections) == 4
 
 
+@pytest.mark.usefixtures("_few_trials")
 @pytest.mark.usefixtures("_few_trials")
 def test_the_same_seed_says_the_same(store, tmp_path):
     one, other = (
@@ -352,6 +357,7 @@ def test_the_same_seed_says_the_same(store, tmp_path):
     assert as_numbers(another) != as_numbers(one)
 
 
+@pytest.mark.usefixtures("_few_trials")
 @pytest.mark.usefixtures("_few_trials")
 def test_the_code_runs_as_it_stands(tmp_path, capsys):
     path = tmp_path / "table.npz"

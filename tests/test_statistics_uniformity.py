@@ -25,6 +25,15 @@ def test_kolmogorov_law_is_scipys(n):
     np.testing.assert_allclose(ours, scipys, rtol=close, atol=1e-300)
 
 
+@pytest.mark.parametrize("n", [1, 2, 19, 60, 140])
+def test_durbins_series_is_his_matrix(n):
+    """In every band, at its ends and on either side of its middle."""
+    h = np.array([1e-9, 0.2, 0.5, np.nextafter(0.5, 1), 0.7, 1.0])
+    for k in range(1, int(2 * np.sqrt(n)) + 2):
+        matrix = laws._durbin_band(h, k, n)
+        np.testing.assert_allclose(laws._durbin((k - h) / n, n), matrix, rtol=0, atol=2e-14)
+
+
 @pytest.mark.parametrize("n", [5, 40, 1000])
 def test_statistics_are_scipys(n):
     u = stream(1, n).random((6, n)) ** np.linspace(0.9, 1.15, 6)[:, None]

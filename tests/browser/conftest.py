@@ -58,7 +58,21 @@ def wrong(server):
     x = theta + 0.5 * rng.standard_normal((100, 2))
     q = 0.8 * x[:, None] + 0.5 + 0.1 * rng.standard_normal((100, 20, 2))
     arrays = {"theta": theta, "x": x, "theta_q": q}
-    upload, store, methods = Upload.of(arrays), Store(server.cache), diagnosis.default_methods()
+    upload, methods = Upload.of(arrays), diagnosis.default_methods()
+    work = (tasks.tasks(upload, methods, 0), tasks.maps(upload, methods, 0))
+    _answer(server, upload, methods, itertools.chain(*work))
+    return arrays
+
+
+@pytest.fixture(scope="package")
+def further(server, wrong):
+    """What the same diagnosis says with MMD-FUSE, but for MMD-FUSE itself."""
+    _answer(server, Upload.of(wrong), diagnosis.with_further(["mmd_fuse"]), ())
+
+
+def _answer(server, upload, methods, work):
+    """Do this work, then answer all questions."""
+    store = Store(server.cache)
     tasks.hold(upload)
     with pytest.MonkeyPatch.context() as patch:
         few_trials(patch)
@@ -66,11 +80,9 @@ def wrong(server):
         patch.setattr(learning, "LOCALIZER", {"steps": 8, "batch": 16, "start": "origin"})
         for task in by_name("sensitivity").studies(upload, methods, 0):
             task.run(store, lambda fraction, live: None)
-    work = (tasks.tasks(upload, methods, 0), tasks.maps(upload, methods, 0))
-    for task in (*itertools.chain(*work), *studies(QUESTIONS, upload, methods, 0)):
+    for task in (*work, *studies(QUESTIONS, upload, methods, 0)):
         if not task.done(store):
             task.run(store, lambda fraction, live: None)
-    return arrays
 
 
 @pytest.fixture

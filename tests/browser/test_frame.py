@@ -62,7 +62,14 @@ def place(browser):
     lent.context.close()
 
 
-@pages
+def _of_fresh_servers():
+    """Pages that have work to do at once, and where most begin; the rest if slow."""
+    for page in PAGES:
+        marks = () if page.path in (*ALIVE, "diagnose") else pytest.mark.slow
+        yield pytest.param(page, marks=marks, id=page.path or "home")
+
+
+@pytest.mark.parametrize("listed_page", list(_of_fresh_servers()))
 def test_a_link_is_the_first_request_of_a_fresh_server(listed_page, place, tmp_path):
     port, lent = place
     with serving(tmp_path / "cache", port):

@@ -209,10 +209,11 @@ class _RankedRows:
         at, rank, others, highest, lowest = placed
         score = ndtri((rank + rng.random(rank.shape)) / (others + 1))
         below, above = self.units
-        score = np.where(
-            rank == others, np.maximum(score, 0) + _outside(at - highest, above), score
-        )
-        score = np.where(rank == 0, np.minimum(score, 0) - _outside(lowest - at, below), score)
+        over, under = (np.nonzero(rank == end) for end in (others, 0))
+        high = _outside(at[over] - highest[over], above[over[1:]])
+        low = _outside(lowest[under] - at[under], below[under[1:]])
+        score[over] = np.maximum(score[over], 0) + high
+        score[under] = np.minimum(score[under], 0) - low
         d = theta.shape[2]
         radius = np.maximum(score[..., -1], -_MOST)  # at the very centre nothing is far
         white = np.clip(np.swapaxes(at[..., d : 2 * d], 0, 1), -_HELD, _HELD)
