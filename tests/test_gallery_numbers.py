@@ -172,7 +172,8 @@ def test_ranks_of_the_workbench(case, shipped, agree, decide):
 def test_power_of_the_workbench(case, shipped, decide):
     study, gamma = case
     score, index = study.learned.score(shipped), study.learned.power_gammas.index(gamma)
-    (laws,) = study._laws(score, [gamma])
+    rows = conformal_explorer._drawn_p(study.learned, gamma, trials.POOL * study.n)
+    laws = study._laws_at(score, gamma, rows)
     pvalues = study._chunk(score, gamma, laws, range(TRIALS))
     kept = study.load(shipped).pvalues[:, :, index, :TRIALS]
     decide(np.maximum(pvalues, conformal_explorer._FLOOR), kept)

@@ -431,7 +431,7 @@ class ConformalPower(Study[ConformalTrials], spec="conformal_power"):
         score, gammas = self.learned.score(store), self.learned.power_gammas
         shape = len(self.methods), len(self.betas), len(gammas), self.trials
         pvalues = np.empty(shape, np.float16)
-        laws = self._laws(score, gammas)
+        laws = self._laws(score)
         for first in range(0, self.trials, _CHUNK):
             part = slice(first, min(first + _CHUNK, self.trials))
             for i, gamma in enumerate(gammas):
@@ -440,16 +440,20 @@ class ConformalPower(Study[ConformalTrials], spec="conformal_power"):
             report(part.stop / self.trials, {})
         return ConformalTrials(np.array(gammas, float), np.array(self.betas), pvalues)
 
-    def _laws(self, score: Score, gammas: Sequence[float]) -> list[list[statistics.PooledLaw]]:
-        """The calibration scores at these gammas and each beta, of rows that are never tested."""
+    def _laws(self, score: Score) -> list[list[statistics.PooledLaw]]:
+        """The calibration scores at each gamma and beta, of rows that are never tested."""
         learned, n_p = self.learned, POOL * self.n
         still = _untouched(learned.benchmark, learned.gammas)
         rows, laws = _drawn_p(learned, learned.gammas[0], n_p), []
-        for gamma in gammas:
+        for gamma in learned.power_gammas:
             rows = rows if still else _drawn_p(learned, gamma, n_p)
-            scored = score(self.betas, rows, learned.gammas.index(gamma))
-            laws.append([statistics.PooledLaw(row) for row in scored])
+            laws.append(self._laws_at(score, gamma, rows))
         return laws
+
+    def _laws_at(self, score: Score, gamma: float, rows: Joint) -> list[statistics.PooledLaw]:
+        """Those at one gamma, of rows of p there."""
+        scored = score(self.betas, rows, self.learned.gammas.index(gamma))
+        return [statistics.PooledLaw(row) for row in scored]
 
     def _chunk(
         self, score: Score, gamma: float, laws: Sequence[statistics.PooledLaw], trials: range
