@@ -72,7 +72,8 @@ class Visitor:
     async def _run(self, fragment: str = "") -> float:
         start = time.perf_counter()
         await self._socket.send(self._asking(fragment).SerializeToString())
-        self._seen = [*self._seen[-_REMEMBERED + 1 :], {}]
+        # What was just named as remembered may be answered by its hash during all of this run.
+        self._seen = [*self._seen[-_REMEMBERED:], {}]
         while True:
             message = ForwardMsg()
             raw = await asyncio.wait_for(self._socket.recv(), _PATIENCE)
@@ -90,7 +91,9 @@ class Visitor:
         state.page_name = "" if self._script else self._page
         state.fragment_id = fragment
         state.widget_states.widgets.extend(self._values.values())
-        state.cached_message_hashes.extend({name for run in self._seen for name in run})
+        state.cached_message_hashes.extend(
+            {name for run in self._seen[-_REMEMBERED:] for name in run}
+        )
         state.context_info.timezone = "UTC"
         return msg
 
