@@ -70,4 +70,8 @@ PAGES = {
     ],
 }
 
-st.navigation(PAGES).run()
+page = st.navigation(PAGES)
+# What the address says was then brought by a link, and was not left there by another choice.
+st.session_state["arrived"] = st.session_state.get("page") != page.url_path
+st.session_state["page"] = page.url_path
+page.run()

@@ -5,7 +5,7 @@ import os
 import signal
 import threading
 import time
-from concurrent.futures import CancelledError
+from concurrent.futures import CancelledError, Executor, Future
 from dataclasses import dataclass
 
 import numpy as np
@@ -282,6 +282,21 @@ def test_a_job_that_queues_for_the_gpu_waits_its_turn_and_no_longer(gpu, gate):
     for job in (direct, short, long):
         gpu.wait(job.key, "me")
     assert gate.given.index("short") <= 3
+
+
+def test_a_task_that_was_sent_waits_until_a_worker_takes_it_up(store):
+    class Starting(Executor):
+        def submit(self, fn, /, *args, **kwargs):
+            self.future = Future()
+            return self.future
+
+    executor = Starting()
+    engine = Engine(store, executor)
+    job = engine.submit([Step("one"), Step("two")], "me")
+    assert job.snapshot().message == "Waiting for a worker"
+    executor.future.set_running_or_notify_cancel()
+    assert job.snapshot().message == "0 of 2 done · Step one"
+    engine.close()
 
 
 def test_an_executor_may_say_how_many_gpus_there_are_and_that_there_is_more_room(store, gate):

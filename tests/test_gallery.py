@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 from tests.benchmarks import divergence
 from tests.conftest import ROOT
@@ -108,10 +109,20 @@ def test_the_readme_has_the_shipped_divergences(tmp_path):
     assert table in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-def test_the_colt_page_opens_with_a_map(store):
-    stored = papers.opening().load(store)
-    assert stored.pvalue < 1e-6
-    assert stored.inside_low > stored.u_star or stored.inside_high < stored.u_star
+def test_the_colt_page_opens_with_maps_at_every_gamma(store):
+    """Right posteriors are left alone, the far ones found, and the ball has one size."""
+    false, shown = 0, 0
+    for study in papers.shipped():
+        seen = study.load(store)
+        assert seen.q.shape[0] == len(study.gammas) == len(seen.rates)
+        if study.gammas[0] == 0:
+            false, shown = false + (seen.pvalue[0] <= 0.05), shown + 1
+        if study.benchmark.dims == (2, 2):
+            low, high = seen.inside[-1, 1:]
+            assert seen.pvalue[-1] < 1e-3, study.label
+            assert not low <= seen.u_star <= high, study.label
+    assert shown > 20
+    assert false <= binom.isf(0.001, shown, 0.05)
 
 
 def test_blind_prior_in_four_dimensions(store):

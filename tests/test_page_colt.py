@@ -18,10 +18,12 @@ from validation_core import models
 from validation_core.benchmarks import Gaussian, Spiral, Tree
 from validation_core.figures.colt import film, theta, where
 from validation_core.figures.colt import power as power_figures
+from validation_core.figures.marks import _Over, along
 from validation_core.figures.power import curves
-from validation_core.localization import Maps, MapTask, maps
+from validation_core.localization import GammaMaps, GammaMapsStudy, Maps, MapTask, maps, over_gamma
 from validation_core.methods.colt import CoLT
 from validation_core.models import Simulated, Training
+from validation_core.scores import localizer
 from validation_core.scores.classifier import Classifier
 from validation_core.scores.localizer import Localizer
 from validation_core.sweep import published as papers
@@ -45,6 +47,10 @@ def _recipe(self, n, k, benchmark=None):
     )  # fmt: skip
 
 
+def _few(**settings):
+    return GammaMapsStudy(**{**settings, **SMALL, "points": 31})
+
+
 @pytest.fixture(autouse=True)
 def _small(monkeypatch):
     monkeypatch.setattr(CoLT, "recipe", _recipe)
@@ -56,6 +62,9 @@ def _small(monkeypatch):
     monkeypatch.setattr(maps, "TRUTHS", 25)
     monkeypatch.setattr(maps, "MEASURED", 60)
     monkeypatch.setattr(where, "_PERMUTATIONS", 99)
+    monkeypatch.setattr(over_gamma, "_PERMUTATIONS", 99)
+    monkeypatch.setattr(over_gamma, "for_all_gammas", lambda recipe, gammas: recipe)
+    monkeypatch.setattr(papers, "GammaMapsStudy", _few)
     services.clear()
     yield
     engine = services().engine
@@ -80,6 +89,14 @@ def _mapped(benchmark=CASES["plane"], gamma=0.15) -> Maps:
     task = _task(benchmark, gamma)
     task.run(services().store, lambda fraction, live: None)
     return task.load(services().store)
+
+
+def _learned(benchmark=CASES["plane"]) -> GammaMaps:
+    """What the page opens with."""
+    n, k = papers.SIZES[benchmark.name]
+    study = papers.gamma_maps(benchmark, CoLT(), n, k)
+    study.run(services().store, lambda fraction, live: None)
+    return study.load(services().store)
 
 
 def _address(page, benchmark):
@@ -113,10 +130,12 @@ def test_a_setting_without_a_map_shows_its_draws_and_learns_by_itself(page, name
     assert not page.exception
     assert "Draws of the truth and of q at the same x" in _said(page)
     assert len(_charts(page)) == 1
+    assert "Strength, gamma" in _payloads(page)
     page.run()
     page.run()
     assert not page.exception
     assert "Draws of the truth and of q" not in _said(page)
+    assert "Strength, gamma" in _payloads(page)
     assert _made() == {"models", "results"}
 
 
@@ -132,6 +151,7 @@ def test_the_papers_localizer_is_asked_for(page):
 @pytest.mark.parametrize("name", CASES)
 def test_every_view_of_every_shape(page, name):
     benchmark = CASES[name]
+    _learned(benchmark)
     _mapped(benchmark, _strength(benchmark))
     _address(page, benchmark)
     page.run()
@@ -139,13 +159,15 @@ def test_every_view_of_every_shape(page, name):
         page.segmented_control(key="view").set_value(view).run()
         assert not page.exception, view
         assert benchmark.label in page.markdown[0].value
-        # Ranks have the distance against gamma beside them.
-        assert len(_charts(page)) == (2 if view == "Ranks" else 1), view
-        assert "Were q right" in _said(page), view
+        assert len(_charts(page)) == 1, view
+        # A film is of one gamma's own localizer.
+        assert ("Strength, gamma" in _payloads(page)) == (view != "Training"), view
+        assert "Were q right" in _said(page) or view == "Training", view
 
 
 @pytest.mark.parametrize("name", ["plane", "space"])
 def test_looking_around_trains_nothing(page, name, monkeypatch):
+    _learned(CASES[name])
     _mapped(CASES[name])
     monkeypatch.setattr(models, "train", lambda *a, **k: pytest.fail("a look trained a network"))
     _address(page, CASES[name]).run()
@@ -157,29 +179,62 @@ def test_looking_around_trains_nothing(page, name, monkeypatch):
     assert not page.exception
 
 
-def test_another_gamma_learns_by_itself(page):
-    _mapped(CASES["plane"])
-    _address(page, CASES["plane"]).run()
-    page.select_slider(key="gamma-mean_shift").set_value(0.3).run()
+def test_the_film_of_another_gamma_learns_by_itself(page):
+    _learned()
+    page.query_params["view"] = "Training"
+    page.query_params["gamma"] = "0.3"
+    page.run()
+    page.run()
     assert not page.exception
-    assert "gamma = 0.3" in page.markdown[0].value
-    assert len(_charts(page)) == 1
+    assert page.select_slider(key="gamma-mean_shift").value == 0.3
+    assert services().store.has("results", _task(gamma=0.3).key)
+    page.run()
+    assert "The ball at this step" in _payloads(page)
 
 
 def test_gamma_has_one_name_in_the_address(page):
+    _learned()
+    _mapped(gamma=0.2)
     page.query_params["gamma"] = "0.21"
     page.run()
+    assert "The link says gamma = 0.21, which is not on the slider: this is 0.2." in _said(page)
+    page.segmented_control(key="view").set_value("Training").run()
     assert page.select_slider(key="gamma-mean_shift").value == 0.2
-    assert "The link says gamma = 0.21" in _said(page)
     page.select_slider(key="gamma-mean_shift").set_value(0.3).run()
     assert page.query_params["gamma"] in ("0.3", ["0.3"])
-    assert "The link says" not in _said(page)
+    page.segmented_control(key="view").set_value("Where").run()
+    assert page.query_params["gamma"] in ("0.3", ["0.3"])
     page.selectbox(key="perturbation").set_value("heavy_tail").run()
     assert "gamma" not in page.query_params, "another benchmark begins at its own"
 
 
+def test_a_link_to_another_benchmark_keeps_its_gamma(page):
+    page.session_state["gamma-of"] = "heavy_tail"
+    page.session_state["arrived"] = True
+    page.query_params["gamma"] = "0.3"
+    page.run()
+    assert page.query_params["gamma"] in ("0.3", ["0.3"])
+
+
+def test_the_pictures_are_those_of_each_gamma(monkeypatch):
+    """One payload for all is what the payload of each would be."""
+    seen = _learned(CASES["space"])
+    maps = seen.each()
+    sight = theta.Sight((0, 2))
+    whole = theta._pictures(maps, sight)
+    joined = along("gamma", whole)
+    for index, panel in enumerate(whole):
+        for mark, both in zip(panel.marks, joined.marks, strict=True):
+            own = getattr(mark, "x", None)
+            if own is None:
+                continue
+            x = own.values if isinstance(own, _Over) else np.asarray(own)
+            moved = both.x.values[index] if both.x.sliders[0] == "gamma" else both.x.values
+            np.testing.assert_array_equal(moved[..., : x.shape[-1]], x)
+
+
 def test_two_parameters_are_never_one_twice(page):
-    _mapped(CASES["space"])
+    _learned(CASES["space"])
     _address(page, CASES["space"]).query_params["onto"] = "Two parameters"
     page.query_params["across"] = "2"
     page.run()
@@ -194,24 +249,13 @@ def test_fresh_anchors_show_their_budget(page, monkeypatch):
     monkeypatch.undo()  # the recipe's own numbers; nothing is trained
     services.clear()
     page.run()
-    assert "Training draws 100 times from p and 50,000 times from q." in _said(page)
+    words = "Training draws 700 times from p and 70,000 times from q, for all 7 gammas."
+    assert words in _said(page)
     page.toggle(key="fresh").set_value(True).run()
-    p, q = CoLT(fresh=True).recipe(100, 500).spent()
+    p, q = localizer.for_all_gammas(CoLT(fresh=True).recipe(100, 500), 7).spent()
     assert p > 10_000
-    assert f"Training draws {p:,} times from p and {q:,} times from q." in _said(page)
+    assert f"Training draws {p:,} times from p and {q:,} times from q" in _said(page)
     services.clear()
-
-
-def test_other_gammas_train_from_the_ranks(page):
-    _mapped()
-    page.query_params["view"] = "Ranks"
-    page.run()
-    assert "1 of 7 points" in _payloads(page)
-    page.button(key="train-more").click().run()
-    page.run()
-    assert not page.exception
-    assert "7 of 7 points" in _payloads(page)
-    assert not [button for button in page.button if button.key == "train-more"]
 
 
 def _payloads(page):
@@ -281,7 +325,7 @@ def test_training_is_watched_cancelled_and_asked_for_again(page, held):
     assert not page.exception
     assert any("was stopped" in info.value for info in page.info)
     assert [button for button in page.button if button.label == "Start again"]
-    assert not services().store.has("results", _task().key)
+    assert not _made() & {"results"}
 
 
 NONSENSE = {
@@ -296,7 +340,7 @@ NONSENSE = {
 @pytest.mark.parametrize("given", ["nonsense", "nothing"])
 @pytest.mark.parametrize("name", ["plane", "space"])
 def test_nonsense_in_the_address_is_ignored(page, name, given):
-    _mapped(CASES[name])
+    _learned(CASES[name])
     for key, value in NONSENSE.items():
         page.query_params[key] = value if given == "nonsense" else ""
     page.query_params["dimensions"] = "(2, 2)" if name == "plane" else "(3, 3)"
@@ -309,6 +353,7 @@ def test_nonsense_in_the_address_is_ignored(page, name, given):
 @pytest.mark.parametrize("dims", ["(50, 10)", "(100, 100)"])
 def test_many_dimensions_open(page, dims):
     dim_x, dim_theta = (int(part) for part in dims.strip("()").split(","))
+    _learned(Gaussian(dim_x=dim_x, dim_theta=dim_theta))
     _mapped(Gaussian(dim_x=dim_x, dim_theta=dim_theta))
     page.query_params["dimensions"] = dims
     page.run()
@@ -325,12 +370,20 @@ def test_a_first_visit_finds_what_is_shipped(page, monkeypatch):
     )
     page.run()
     assert not page.exception
-    assert papers.opening().key in requests
+    assert papers.shipped()[0].key in requests
+
+
+class Kept(dict):
+    """Parts that are no text stay as they are."""
+
+    def __missing__(self, name):
+        return f"{{{name}}}"
 
 
 def _headline(found, alpha=0.05):
     text = where._headline(found, alpha)
-    return text.template, text.parts
+    spoken = {name: part for name, part in text.parts.items() if isinstance(part, str)}
+    return text.template.format_map(Kept(spoken)), text.parts
 
 
 def test_the_headline_says_what_the_numbers_say():
@@ -442,8 +495,8 @@ def test_a_table_of_nothing_shows_what_was_published():
 
 def test_trainings_are_those_that_power_asks_for():
     """The map's localizer is the one that the power of the same settings tests."""
-    chosen = controls.ColtChoice(CASES["plane"], 0.15, CoLT(), 100, 500, 0.05, 0)
+    chosen = controls.ColtChoice(CASES["plane"], CoLT(), 100, 500, 0.05, 0)
     sweeps = chosen.contest(20)
-    own: Training = chosen.training()
+    own: Training = chosen.training(0.15)
     assert own in {sweep.network(sweep.methods[0], 0.15) for sweep in sweeps}
     assert len(set(sweeps)) == len(sweeps) == 6

@@ -114,7 +114,7 @@ def parts() -> tuple[Part, ...]:
         Part(
             "colt",
             "CoLT",
-            studies=(published.opening(),),
+            studies=published.shipped(),
             sweeps=tuple(_colt()),
             trainings=tuple(_networks()),
         ),

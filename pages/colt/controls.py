@@ -11,9 +11,9 @@ from pages.ui.forms import segmented
 from validation_core import CoLT, Gaussian, Spiral, Tree
 from validation_core.benchmarks.gaussian import DIMENSIONS
 from validation_core.benchmarks.tree import Noise
-from validation_core.localization import MapTask
+from validation_core.localization import GammaMapsStudy, MapTask
 from validation_core.models import Simulated, Training
-from validation_core.scores.localizer import Embedding, Localizer
+from validation_core.scores.localizer import Embedding, Localizer, for_all_gammas
 from validation_core.sweep import published as papers
 from validation_core.sweep.plan import Sweep
 from validation_core.sweep.trials import TrialDesign
@@ -40,7 +40,6 @@ class ColtChoice:
     """What the rail says."""
 
     benchmark: Benchmark
-    gamma: float
     colt: CoLT
     n: int
     k: int
@@ -52,31 +51,36 @@ class ColtChoice:
         """How the localizer is trained."""
         return self.colt.recipe(self.n, self.k, self.benchmark)
 
-    def source(self, gamma: float | None = None) -> Simulated:
-        """The benchmark at this gamma or another."""
-        return Simulated(
-            benchmark=self.benchmark, gamma=float(self.gamma if gamma is None else gamma)
-        )
+    @property
+    def gammas(self) -> tuple[float, ...]:
+        """Of the slider."""
+        return tuple(float(gamma) for gamma in self.benchmark.gammas)
 
-    def training(self, gamma: float | None = None) -> Training:
-        """The localizer at this gamma or another."""
-        return papers.localizer(self.source(gamma), self.colt, self.n, self.k, self.seed)
+    @property
+    def start(self) -> float:
+        """The gamma to begin with."""
+        return float(_FIRST.get(self.benchmark.name, self.gammas[len(self.gammas) // 2]))
 
-    def map(self, gamma: float | None = None) -> MapTask:
+    @property
+    def study(self) -> GammaMapsStudy:
+        """One localizer for every gamma, and its ball at each."""
+        return papers.gamma_maps(self.benchmark, self.colt, self.n, self.k, self.seed)
+
+    def training(self, gamma: float) -> Training:
+        """The localizer of one gamma."""
+        source = Simulated(benchmark=self.benchmark, gamma=gamma)
+        return papers.localizer(source, self.colt, self.n, self.k, self.seed)
+
+    def map(self, gamma: float) -> MapTask:
         """Its ball at many x."""
         return papers.map_of(self.training(gamma))
-
-    def maps(self) -> list[MapTask]:
-        """The ball at every gamma of the benchmark, the present one first."""
-        near = sorted(self.benchmark.gammas, key=lambda gamma: abs(gamma - self.gamma))
-        return [self.map(gamma) for gamma in near]
 
     def contest(self, trials: int) -> list[Sweep]:
         """CoLT and its rivals at every gamma, the chosen embedding before the others."""
         design = TrialDesign(trials=trials, n=self.n, k=self.k, alpha=self.alpha)
         own, gammas = self.colt.embedding, self.benchmark.gammas
         order = sorted(papers.EMBEDDINGS, key=lambda embedding: embedding != own)
-        near = sorted(gammas, key=lambda gamma: abs(gamma - self.gamma))
+        near = sorted(gammas, key=lambda gamma: abs(gamma - self.start))
         return papers.contest(self.benchmark, near, self.colt, design, self.seed, order)
 
 
@@ -96,7 +100,6 @@ def choose() -> ColtChoice:
             "spiral": _spiral,
         }
         benchmark = benchmarks[kind]()
-        gamma = _gamma(benchmark)
         embedding = st.selectbox(
             "Embedding of θ",
             list(_EMBEDDINGS),
@@ -111,9 +114,14 @@ def choose() -> ColtChoice:
             "Level", LEVELS, 0.05, key="level", bind="query-params", format_func="{:.0%}".format
         )
         colt, seed = _how(CoLT(embedding=embedding))
-        chosen = ColtChoice(benchmark, float(gamma), colt, n, k, alpha, seed)
-        p, q = chosen.recipe.spent()
-        st.caption(f"Training draws {p:,} times from p and {q:,} times from q.")
+        chosen = ColtChoice(benchmark, colt, n, k, alpha, seed)
+        several = colt.preset == "interactive" and len(chosen.gammas) > 1
+        recipe = chosen.recipe
+        if several:
+            recipe = for_all_gammas(recipe, len(chosen.gammas))
+        p, q = recipe.spent()
+        which = f", for all {len(chosen.gammas)} gammas" if several else ""
+        st.caption(f"Training draws {p:,} times from p and {q:,} times from q{which}.")
     return chosen
 
 
@@ -162,19 +170,24 @@ def _spiral() -> Spiral:
     return Spiral(model=model)
 
 
-def _gamma(benchmark: Benchmark) -> float:
-    grid = benchmark.gammas
-    if len(grid) == 1:
-        st.caption(benchmark.summary.capitalize() + ".")
-        return grid[0]
-    first = _FIRST.get(benchmark.name, grid[len(grid) // 2])
+def gamma(chosen: ColtChoice) -> float:
+    """One gamma of the benchmark, where its own localizer is looked at."""
+    if len(chosen.gammas) == 1:
+        return chosen.gammas[0]
     return forms.gamma(
-        getattr(benchmark, "perturbation", benchmark.name),
-        grid,
-        first,
-        label="Reverse steps left out, gamma" if benchmark.name == "spiral" else "Strength, gamma",
-        help=f"{benchmark.summary[0].upper()}{benchmark.summary[1:]}.",
+        owner(chosen.benchmark),
+        chosen.gammas,
+        chosen.start,
+        label="Reverse steps left out, gamma"
+        if chosen.benchmark.name == "spiral"
+        else "Strength, gamma",
+        help="This view has a localizer of its own for each gamma.",
     )
+
+
+def owner(benchmark: Benchmark) -> str:
+    """Whose gamma it is: that of another benchmark begins anew."""
+    return str(getattr(benchmark, "perturbation", benchmark.name))
 
 
 def _sizes(benchmark: Benchmark) -> tuple[int, int]:

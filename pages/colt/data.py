@@ -1,11 +1,16 @@
 """What the CoLT page reads from the store, once for all sessions."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import streamlit as st
 
+from pages.colt.controls import ColtChoice
 from pages.ui.services import services
 from validation_core import PowerCell
+from validation_core.figures.colt import where as figures
 from validation_core.figures.colt.power import named
-from validation_core.localization import Maps, MapTask
+from validation_core.localization import GammaMapsStudy, LocalRate, Maps, MapTask
 from validation_core.sweep.plan import Memory, Sweep, collect
 
 
@@ -15,6 +20,34 @@ def maps(key: str, _task: MapTask) -> Maps:
     stored = _task.load(services().store)
     assert stored is not None, "pages draw a map only when the store holds it"
     return stored
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What is drawn of one localizer: its maps, at every gamma or at one."""
+
+    key: str
+    gammas: tuple[float, ...]
+    maps: list[Maps]
+    known: tuple[LocalRate, ...] = ()
+    """Where along x each ball is wrong, where it is stored."""
+
+    def rates(self) -> Sequence[LocalRate]:
+        """Where along x each ball is wrong."""
+        return self.known or [figures.rates(each) for each in self.maps]
+
+    def start(self, chosen: ColtChoice) -> float:
+        """Where gamma stands first."""
+        return chosen.start if len(self.gammas) > 1 else self.gammas[0]
+
+
+@st.cache_resource(show_spinner=False, max_entries=16)
+def at_every_gamma(key: str, _study: GammaMapsStudy) -> Seen | None:
+    """The stored maps of all gammas; keyed by the study's key."""
+    stored = _study.load(services().store)
+    if stored is None:
+        return None
+    return Seen(key, _study.gammas, stored.each(), stored.rates)
 
 
 def cells(sweep: Sweep) -> list[PowerCell]:

@@ -12,9 +12,9 @@ from validation_core.figures.colt.theta import Sight
 from validation_core.localization import Maps
 
 
-def training(chosen: ColtChoice, maps: Maps, sight: Sight) -> None:
+def training(chosen: ColtChoice, gamma: float, maps: Maps, sight: Sight) -> None:
     """The film under a frame slider, and what the training cost."""
-    task = chosen.map()
+    task = chosen.map(gamma)
     watched = _watched(chosen)
     payload = live.once(
         ("film", task.key, sight, watched), lambda: film.payload(maps, sight, watched)
@@ -26,7 +26,7 @@ def training(chosen: ColtChoice, maps: Maps, sight: Sight) -> None:
         "Were q right, both would stay in the grey, and no ball would hold more of one than of "
         "the other."
     )
-    _spent(chosen, int(maps.film_step[-1]))
+    _spent(chosen, gamma, int(maps.film_step[-1]))
 
 
 def _watched(chosen: ColtChoice) -> int:
@@ -35,8 +35,8 @@ def _watched(chosen: ColtChoice) -> int:
     return max(2, round(recipe.anchors * recipe.held)) if recipe.keep_best else 1000
 
 
-def _spent(chosen: ColtChoice, steps: int) -> None:
-    network = services().store.load("models", keys.key(chosen.training()))
+def _spent(chosen: ColtChoice, gamma: float, steps: int) -> None:
+    network = services().store.load("models", keys.key(chosen.training(gamma)))
     recipe = chosen.recipe
     p, q = recipe.spent()
     took = network and f"{jobs.seconds(network.number('seconds'))} on {network.meta['device']}; "

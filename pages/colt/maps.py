@@ -4,25 +4,33 @@ from typing import Literal
 
 import streamlit as st
 
+from pages.colt.controls import ColtChoice, owner
+from pages.colt.data import Seen
 from pages.ui import live
 from pages.ui.forms import segmented
 from validation_core.figures.colt import where as figures
 from validation_core.figures.colt.theta import Sight
-from validation_core.localization import LocalRate, Maps
+from validation_core.localization import Maps
 
 
-def where(key: str, maps: Maps, sight: Sight, alpha: float) -> None:
-    """Both maps under one slider."""
+def where(chosen: ColtChoice, seen: Seen, sight: Sight) -> None:
+    """Both maps under gamma and x."""
+    maps, alpha = seen.maps[0], chosen.alpha
     name = "x" if maps.x_at.shape[1] == 1 else "place"
     payload = live.once(
-        ("where", key, sight, alpha),
-        lambda: figures.payload(maps, _rates(key, maps), sight, alpha),
+        ("where", seen.key, sight, alpha),
+        lambda: figures.payload(
+            seen.maps, seen.rates(), sight, alpha, seen.gammas, seen.start(chosen)
+        ),
     )
-    live.chart(payload, key=f"where-{name}", url=(name,))
-    st.caption(figures.how_to_read(maps, sight) + _bent(key, maps, sight))
-    if maps.tied > 0.01:
+    several = len(seen.gammas) > 1
+    key = f"where-{owner(chosen.benchmark)}-{name}-{several}"
+    now = live.chart(payload, key=key, url=("gamma", name) if several else (name,))
+    st.caption(figures.how_to_read(maps, sight) + _bent(seen.key, maps, sight))
+    tied = float(seen.maps[seen.gammas.index(now[0]) if several else 0].tied)
+    if tied > 0.01:
         st.caption(
-            f"{float(maps.tied):.0%} of truths tie with a draw of q: ties are broken at random, "
+            f"{tied:.0%} of truths tie with a draw of q: ties are broken at random, "
             "and say nothing about q."
         )
 
@@ -54,12 +62,6 @@ def _onto(d: int) -> tuple[int, int] | Literal["pca"]:
         for label, first, key in (("Across, θ", 1, "across"), ("Up, θ", 2, "up"))
     )
     return across, up if up != across else (across + 1) % d
-
-
-@st.cache_resource(show_spinner=False, max_entries=32)
-def _rates(key: str, _localization: Maps) -> LocalRate:
-    """The local rate over x; keyed by the task's key."""
-    return figures.rates(_localization)
 
 
 @st.cache_resource(show_spinner=False, max_entries=32)

@@ -1,4 +1,4 @@
-"""CoLT: the ball to which q gives the wrong mass, at every x, and how it was found."""
+"""CoLT: the ball to which q gives the wrong mass, at every gamma and x, and how it was found."""
 
 from contextlib import nullcontext
 
@@ -6,81 +6,116 @@ import streamlit as st
 
 from pages.colt import film, papers, power, ranks
 from pages.colt import maps as colt_maps
-from pages.colt.controls import ColtChoice, choose
-from pages.colt.data import maps
+from pages.colt.controls import ColtChoice, choose, gamma, owner
+from pages.colt.data import Seen, at_every_gamma, maps
 from pages.ui import jobs, live
-from pages.ui.forms import segmented
+from pages.ui.forms import owned, segmented
 from pages.ui.services import services
 from validation_core import models
+from validation_core.engine import Task
 from validation_core.figures.colt import theta
 from validation_core.sweep import costs
 
 VIEWS = {name: name for name in ("Where", "Ranks", "Training", "Power", "Papers")}
 
 
-def _trained(chosen: ColtChoice, view: str) -> None:
-    """A view of the trained localizer; while it learns, what needs no learning."""
-    task = chosen.map()
-    if not task.done(services().store):
-        _train(chosen)
-        return
-    jobs.only("colt", [], "")
-    localization = maps(task.key, task)
-    if view == "Ranks":
-        ranks.ranks(chosen, localization)
-    else:
-        # In a plane nothing must be chosen before one looks.
-        above = st.container() if localization.q.shape[2] == 2 else nullcontext()
-        sight = colt_maps.directions(localization.q.shape[2])
-        with above:
-            if view == "Where":
-                colt_maps.where(task.key, localization, sight, chosen.alpha)
-            else:
-                film.training(chosen, localization, sight)
+def _seen(chosen: ColtChoice, *, each: bool) -> Seen | None:
+    """The ball at every gamma, by one localizer, or at one gamma by its own.
 
-
-def _train(chosen: ColtChoice) -> None:
-    """The localizer of this setting learns by itself; the paper's, which takes minutes, is asked
-    for. Meanwhile there are the draws.
+    None while it learns: meanwhile there are the draws.
     """
-    tasks = [chosen.map()]
+    if each or chosen.colt.preset == "paper":
+        return _of_one_gamma(chosen, gamma(chosen))
+    study = chosen.study
+    seen = at_every_gamma(study.key, study) if study.done(services().store) else None
+    if seen is None:
+        state = jobs.only("colt", [study], study.label)
+        _draws(chosen, chosen.gammas, learning=state is not None)
+        jobs.panel(state)
+    else:
+        jobs.only("colt", [], "")
+    return seen
+
+
+def _of_one_gamma(chosen: ColtChoice, at: float) -> Seen | None:
+    """Its own localizer; the paper's, which takes minutes, is asked for."""
+    task = chosen.map(at)
+    if task.done(services().store):
+        jobs.only("colt", [], "")
+        return Seen(task.key, (at,), [maps(task.key, task)])
+    tasks: list[Task] = [task]
     label = f"Train and map {chosen.benchmark.label}"
     paper = chosen.colt.preset == "paper"
     state = jobs.latest(tasks) if paper else jobs.only("colt", tasks, label)
     if state is None and paper:
         st.button(
-            f"Train the paper's localizer, {costs.about(costs.maps(tasks))}",
+            f"Train the paper's localizer, {costs.about(costs.maps([task]))}",
             key="train",
             type="primary",
             icon=":material/model_training:",
             on_click=jobs.starting(tasks, label),
         )
-    source = chosen.source()
-    if models.network_behind(source.benchmark) is None:
-        live.chart(live.once(("before", source.key), lambda: theta.before(source)), key="before")
-        st.caption(
-            "Draws of the truth and of q at the same x: no test has looked at them yet. A "
-            "localizer is learning where q puts too much or too little mass."
-            if state
-            else "Draws of the truth and of q at the same x."
-        )
+    _draws(chosen, (at,), learning=state is not None)
     jobs.panel(state, draw=film.course)
+    return None
+
+
+def _draws(chosen: ColtChoice, gammas: tuple[float, ...], *, learning: bool) -> None:
+    """What needs no learning."""
+    benchmark = chosen.benchmark
+    if models.network_behind(benchmark) is not None:
+        return
+    start = chosen.start if len(gammas) > 1 else gammas[0]
+    payload = live.once(
+        ("before", benchmark.key, gammas), lambda: theta.before(benchmark, gammas, start)
+    )
+    url = ("gamma",) if len(gammas) > 1 else ()
+    live.chart(payload, key=f"before-{owner(benchmark)}-{len(gammas)}", url=url)
+    st.caption(
+        "Draws of the truth and of q at the same x"
+        + (
+            ": no test has looked at them yet. A localizer is learning where q puts too much or "
+            "too little mass."
+            if learning
+            else "."
+        )
+    )
+
+
+def _theta(chosen: ColtChoice, view: str) -> None:
+    """The ball as it is, or how it was learnt; in a plane nothing is chosen before one looks."""
+    d = chosen.benchmark.dims[0]
+    above = st.container() if d == 2 else nullcontext()
+    with above:
+        seen = _seen(chosen, each=view == "Training")
+    if seen is None:
+        return
+    sight = colt_maps.directions(d)
+    with above:
+        if view == "Training":
+            film.training(chosen, seen.gammas[0], seen.maps[0], sight)
+        else:
+            colt_maps.where(chosen, seen, sight)
 
 
 @st.fragment
 def _results(chosen: ColtChoice) -> None:
     """The view that was chosen."""
     view = segmented("View", VIEWS, "view", label_visibility="collapsed")
+    owned("gamma", owner(chosen.benchmark))
     if view == "Power":
         power.power(chosen)
     elif view == "Papers":
         papers.tables()
-    else:
-        _trained(chosen, view)
+    elif view != "Ranks":
+        _theta(chosen, view)
+    elif seen := _seen(chosen, each=False):
+        ranks.ranks(chosen, seen)
 
 
+live.one_screen(1.7)
 st.title("Where does q put its mass wrongly?", anchor=False)
 jobs.notices()
 chosen = choose()
-st.markdown(f"{chosen.benchmark.label}, gamma = {chosen.gamma:g}: {chosen.benchmark.summary}.")
+st.markdown(f"{chosen.benchmark.label}: {chosen.benchmark.summary}.")
 _results(chosen)

@@ -4,47 +4,35 @@ from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
-from pages.colt.controls import ColtChoice
-from pages.colt.data import maps
+from pages.colt.controls import ColtChoice, owner
+from pages.colt.data import Seen, maps
 from pages.ui import jobs, live
 from pages.ui.services import services
 from validation_core.figures.colt import power as figures
-from validation_core.localization import Maps, MapTask
+from validation_core.localization import MapTask
 from validation_core.models import Simulated
 from validation_core.sweep import costs
 
 
-def ranks(chosen: ColtChoice, maps: Maps) -> None:
-    """Histogram and ECDF of the ranks, then the distance at every gamma that is trained."""
+def ranks(chosen: ColtChoice, seen: Seen) -> None:
+    """Histogram and ECDF of the ranks under gamma, and their distance along it."""
+    several = len(seen.gammas) > 1
     payload = live.once(
-        ("ranks", chosen.map().key, chosen.alpha), lambda: figures.ranks(maps, chosen.alpha)
+        ("ranks", seen.key, chosen.alpha),
+        lambda: figures.ranks(seen.maps, chosen.alpha, seen.gammas, seen.start(chosen)),
     )
-    live.chart(payload, key="ranks")
-    n = len(maps.u_quote)
+    url = ("gamma",) if several else ()
+    live.chart(payload, key=f"ranks-{owner(chosen.benchmark)}-{several}", url=url)
+    n = len(seen.maps[0].u_quote)
     st.caption(
         f"A rank is the share of q's draws at the same x that lie nearer to the centre than the "
         f"truth does. {n} simulations that shaped nothing. Were q right, ranks would be flat and "
         "the line would stay inside the grey band, which it leaves anywhere in 5% of samples."
     )
-    if len(chosen.benchmark.gammas) > 1:
-        _over_gamma(chosen)
-
-
-def _over_gamma(chosen: ColtChoice) -> None:
-    """Distances at every gamma whose map is there, and a button for the others."""
-    st.subheader("Distance against gamma", anchor=False)
-    tasks = chosen.maps()
-    distances({"": tasks}, chosen.benchmark.gammas, key="distances", now=chosen.gamma)
-    train_more(tasks, f"Train the other gammas, {chosen.benchmark.label}", "more", "every gamma")
 
 
 def distances(
-    series: Mapping[str, Sequence[MapTask]],
-    gammas: Sequence[float],
-    *,
-    key: str,
-    label: str = "strength gamma",
-    now: float | None = None,
+    series: Mapping[str, Sequence[MapTask]], gammas: Sequence[float], *, key: str, label: str
 ) -> None:
     """The distance of the ranks from uniform at every gamma of which the store holds the map."""
     done = {
@@ -54,7 +42,7 @@ def distances(
     curves = {name: figures.distance_curve(pairs) for name, pairs in done.items() if pairs}
     if curves:
         points = sum(map(len, series.values()))
-        live.chart(figures.distances(curves, gammas, points=points, label=label, now=now), key=key)
+        live.chart(figures.distances(curves, gammas, points=points, label=label), key=key)
 
 
 def gamma_of(task: MapTask) -> float:

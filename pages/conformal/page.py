@@ -6,7 +6,7 @@ from pages.conformal import studies
 from pages.conformal.controls import ConformalChoice, choose
 from pages.conformal.training import trained
 from pages.ui import jobs, live
-from pages.ui.forms import segmented
+from pages.ui.forms import owned, segmented
 from pages.ui.services import stored
 from validation_core.figures import conformal as figures
 from validation_core.figures.conformal import Counted, Look
@@ -31,7 +31,7 @@ def _pictures(chosen: ConformalChoice, view: str, over_m: bool) -> None:
         lambda: figures.payload(look, views, counted),
     )  # fmt: skip
     perturbation = chosen.learned.benchmark.perturbation
-    _forget_another(perturbation)
+    owned("gamma", perturbation)
     gamma, _ = live.chart(payload, key=f"conformal-{perturbation}", url=("gamma", "beta"))
     st.caption(f"{figures.how_to_read(look, views.pool)} {_network(chosen)}")
     _below(chosen, counted, gamma, look)
@@ -60,13 +60,6 @@ def _below(chosen: ConformalChoice, counted: Counted | None, gamma: float, look:
     if opened.open and not look.oracle:
         with opened:
             trained(chosen.learned, gamma)
-
-
-def _forget_another(perturbation: str) -> None:
-    """A gamma of the address belongs to its perturbation: with another one it is forgotten."""
-    if st.session_state.get("conformal_of") not in (None, perturbation):
-        st.query_params.pop("gamma", None)
-    st.session_state["conformal_of"] = perturbation
 
 
 def _network(chosen: ConformalChoice) -> str:

@@ -97,11 +97,11 @@ def gamma(name: str, grid: Sequence[float], first: float, *, label: str, help: s
         grid: the values.
         first: where it stands when the address says nothing.
     """
+    owned("gamma", name)
     key, asked = f"gamma-{name}", _asked("gamma")
     if key not in st.session_state:
-        own = st.session_state.get("gamma-of", name) == name  # else it is another benchmark's
         st.session_state[key] = nearest = first
-        if own and asked is not None:
+        if asked is not None:
             st.session_state[key] = nearest = min(grid, key=partial(_apart, asked))
             if _apart(asked, nearest) > 1e-9:
                 st.session_state[f"{key}-off"] = nearest, asked
@@ -109,12 +109,22 @@ def gamma(name: str, grid: Sequence[float], first: float, *, label: str, help: s
     shown, linked = st.session_state.get(f"{key}-off", (None, 0.0))
     if value == shown:
         st.caption(f"The link says gamma = {linked:g}, which is not on the slider.")
-    st.session_state["gamma-of"] = name
     if value == first:
         st.query_params.pop("gamma", None)
     elif asked != value:
         st.query_params["gamma"] = f"{value:g}"
     return float(value)
+
+
+def owned(name: str, owner: str) -> None:
+    """A value of the address belongs to its owner: where another is chosen, it is forgotten.
+
+    What a link brings stays.
+    """
+    before = st.session_state.get(f"{name}-of")
+    if before not in (None, owner) and not st.session_state.get("arrived"):
+        st.query_params.pop(name, None)
+    st.session_state[f"{name}-of"] = owner
 
 
 def _asked(name: str) -> float | None:

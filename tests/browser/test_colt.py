@@ -1,4 +1,4 @@
-"""The CoLT page as a visitor uses it: train, move x, press the map over x, play the film, stop."""
+"""The CoLT page as a visitor uses it: gamma and x move, a press on the map, the film, a stop."""
 
 import re
 
@@ -33,6 +33,15 @@ def _panel(page, title):
 def _heat(page, title):
     """Every pixel of a heat map."""
     return _panel(page, title).locator("canvas").evaluate("c => c.toDataURL()")
+
+
+def _drawn(page):
+    """Each figure as it is: its paths, and the pixels of its heat map."""
+    return page.locator(".live figure").evaluate_all(
+        """all => all.map(figure => [...figure.querySelectorAll('path, line, .mark')]
+             .map(node => node.outerHTML).join('')
+             + [...figure.querySelectorAll('canvas')].map(c => c.toDataURL()).join(''))"""
+    )
 
 
 def _view(page, name):
@@ -85,6 +94,33 @@ def test_x_moves_the_maps_at_once_and_the_address_on_release(trained, server):
     assert server.kept("models") == networks
 
 
+def test_gamma_moves_every_picture_and_asks_nobody(trained, server):
+    results = server.kept("results")
+    for view, figures in (("Where", 2), ("Ranks", 3)):
+        _view(trained, view)
+        gamma = _slider(trained, "Strength, gamma")
+        gamma.fill("1")
+        expect(trained).to_have_url(re.compile(r"[?&]gamma=0\.05\b"))
+        text, url, drawn = _headline(trained).inner_text(), trained.url, _drawn(trained)
+        assert len(drawn) == figures
+        # `input` is what a drag sends; `change` only its end.
+        gamma.evaluate("node => { node.value = 6; node.dispatchEvent(new Event('input')) }")
+        expect(_headline(trained)).not_to_have_text(text)
+        assert all(a != b for a, b in zip(drawn, _drawn(trained), strict=True)), view
+        assert trained.url == url
+    assert server.kept("results") == results
+
+
+def test_gamma_stays_from_view_to_view_and_in_a_link(trained):
+    _slider(trained, "Strength, gamma").fill("4")
+    expect(trained).to_have_url(re.compile(r"[?&]gamma=0\.2\b"))
+    _view(trained, "Ranks")
+    expect(_slider(trained, "Strength, gamma")).to_have_value("4")
+    trained.reload()
+    expect(_slider(trained, "Strength, gamma")).to_have_value("4", timeout=LONG)
+    no_exception(settled(trained))
+
+
 def test_a_press_on_the_map_over_x_moves_the_slider(trained):
     _slider(trained).fill("20")
     settled(trained)
@@ -102,6 +138,7 @@ def test_a_press_on_the_map_over_x_moves_the_slider(trained):
 
 def test_the_film_plays_to_its_end(trained):
     page = _view(trained, "Training")
+    expect(_slider(page, "Step")).to_be_visible(timeout=LONG)  # this gamma's own learns first
     step = _slider(page, "Step")
     step.fill("0")
     expect(_headline(page)).to_contain_text("At step 0 ")
@@ -139,6 +176,8 @@ def test_cancel_stops_the_work(visit, server):
     page = visit(LENGTHY)
     _button(page, re.compile("Train the paper's localizer")).click()
     expect(_button(page, "Cancel")).to_be_visible(timeout=LONG)
+    shown(page.get_by_text("Train and map Tree").first)
+    page.get_by_text("Waiting for").wait_for(state="hidden", timeout=LONG)  # a worker is at it
     working, results = server.workers(), server.kept("results")
     _button(page, "Cancel").click()
     shown(page.get_by_text("was stopped").first)

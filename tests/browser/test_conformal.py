@@ -38,9 +38,6 @@ def _started(page):
     _button(page, re.compile("as in the paper")).click()
     shown(_button(page, "Cancel"))
     shown(page.get_by_text(re.compile(r"\d of \d+ done · Train Gaussian")).first)
-    # The job stands as running while its worker is still being started; this much only work makes.
-    bar = page.get_by_role("progressbar").first
-    assert until(lambda: float(bar.get_attribute("aria-valuenow") or 0) > 0, LONG / 1000)
     return page
 
 

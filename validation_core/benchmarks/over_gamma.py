@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from validation_core import scores
 from validation_core.types import Array, Benchmark, Paper, PosteriorTable, Score, TableScores
+
+if TYPE_CHECKING:
+    from validation_core.scores import Recipe
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,6 +71,20 @@ class OverGamma(Benchmark, spec="over_gamma"):
     def q(self, x: Array, gamma: float, rng: np.random.Generator) -> Array:
         del gamma
         return self._each(self.of.q, x, rng)
+
+    @property
+    def sampler(self) -> Recipe | None:
+        """How the network is trained that the benchmark itself draws from, if there is one."""
+        return getattr(self.of, "sampler", None)
+
+    @property
+    def truth(self) -> Benchmark:
+        """What that network is trained on."""
+        return cast("Benchmark", getattr(self.of, "truth", self.of))
+
+    def lend(self, network: object) -> None:
+        """Draw from this network from now on."""
+        cast("Any", self.of).lend(network)
 
     def _each(
         self,

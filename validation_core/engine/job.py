@@ -91,6 +91,11 @@ class _TaskRun:
         self.needs = frozenset(getattr(self.task, "needs", ()))
         self.gpu = _needs_gpu(self.task)
 
+    @property
+    def begun(self) -> bool:
+        """Whether somebody works on it: a worker may still be starting."""
+        return self.future is None or self.future.running() or self.future.done()
+
 
 class Job:
     """Tasks that are wanted together, and by whom."""
@@ -151,7 +156,10 @@ class Job:
             return f"{failed[0].task.label}: {failed[0].error}{more}"
         if self.state == "queued":
             return "Waiting for its turn"
-        running = next((run for run in self.runs if run.state == "running"), None)
+        sent = [run for run in self.runs if run.state == "running"]
+        if sent and not any(run.begun for run in sent):
+            return "Waiting for a worker"
+        running = next((run for run in sent if run.begun), None)
         now = self.latest if self.latest and self.latest.state == "running" else running
         count = f"{done} of {self.total} done" if self.total > 1 else ""
         return " · ".join(part for part in (count, now.task.label if now else "") if part)

@@ -312,7 +312,8 @@ class _Packer:
     def _steps(self, values: NDArray[Any], by: list[int]) -> dict[str, Any]:
         """Numbers as steps from their middle; NaN is the step that no number takes."""
         numbers = np.asarray(values, dtype=np.float64)
-        low, high = float(np.nanmin(numbers)), float(np.nanmax(numbers))
+        there = numbers[~np.isnan(numbers)]
+        low, high = (float(there.min()), float(there.max())) if there.size else (0.0, 0.0)
         middle, step = (low + high) / 2, (high - low) / (2 * _STEPS) or 1.0
         steps = np.where(np.isnan(numbers), _NOTHING, np.round((numbers - middle) / step))
         return {**self._block(steps.astype(np.int16), by), "middle": middle, "step": step}

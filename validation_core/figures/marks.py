@@ -13,9 +13,9 @@ points and bars, logarithmic axes.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, fields, is_dataclass, replace
 from math import isfinite
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,6 +26,7 @@ SYMBOLS = ("circle", "square", "diamond", "cross", "ring", "triangle", "line", "
 """What a legend can show; the first six are also what `Points` draws, plotly all of its own."""
 
 Anchor = Literal["start", "middle", "end"]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -362,6 +363,74 @@ def empty(words: str, *, height: int = style.HEIGHT) -> Panel:
     unit = Axis((0, 1), hidden=True)
     note = Note(0.5, 0.5, words, color=style.NULL, anchor="middle")
     return Panel([note], x=unit, y=unit, height=height)
+
+
+def along(name: str, parts: Sequence[T]) -> T:
+    """What follows a slider, from what there is to see at each of its values.
+
+    Panels, marks or words of one make: what all share stays, what differs moves; axes and scales
+    of colour hold all of them, shorter arrays end in nan.
+
+    Args:
+        name: the slider.
+        parts: one for each of its values, in their order.
+
+    Raises:
+        ValueError: where they are not of one make.
+    """
+    if len(parts) == 1:
+        return parts[0]
+    return cast("T", _along(name, parts))
+
+
+def _along(name: str, parts: Sequence[Any]) -> Any:
+    first = parts[0]
+    if isinstance(first, Axis):
+        _alike({part.label for part in parts}, "axes")
+        ends = np.array([part.limits for part in parts])
+        return replace(first, limits=(float(ends[:, 0].min()), float(ends[:, 1].max())))
+    if isinstance(first, _Text):
+        _alike({part.template for part in parts}, "sentences")
+        words = {key: _along(name, [part.parts[key] for part in parts]) for key in first.parts}
+        return _Text(first.template, words)
+    if is_dataclass(first) and not isinstance(first, _Over):
+        _alike({type(part) for part in parts}, "marks")
+        own = {f.name: _along(name, [getattr(part, f.name) for part in parts])
+               for f in fields(first)}  # fmt: skip
+        if isinstance(first, Shades):
+            own["limit"] = max(part.limit for part in parts)
+        return replace(first, **own)  # type: ignore[type-var]
+    if isinstance(first, list | tuple) and any(isinstance(one, tuple | Mark) for one in first):
+        _alike({len(part) for part in parts}, "lists of marks")
+        return [_along(name, each) for each in zip(*parts, strict=True)]
+    return _moving(name, parts)
+
+
+def _alike(kinds: set[Any], what: str) -> None:
+    if len(kinds) > 1:
+        raise ValueError(
+            f"A picture that follows a slider has the same {what} at each of its values; got "
+            f"{sorted(map(str, kinds))}. Draw what is missing with nan."
+        )
+
+
+def _moving(name: str, parts: Sequence[Number | Words]) -> Any:
+    """Values that stay where all are the same; else over the slider, in coarse steps."""
+    arrays, sliders = zip(*(_unwrapped(cast("Number", part)) for part in parts), strict=True)
+    if len(set(sliders)) == 1 and all(_same(arrays[0], array) for array in arrays):
+        return parts[0]
+    _alike(set(sliders), "sliders")
+    if arrays[0].dtype.kind in "UO":
+        return _Over(np.array(arrays, dtype=str), (name, *sliders[0]))
+    shape = np.max([array.shape for array in arrays], axis=0).astype(int)
+    out = np.full((len(arrays), *shape, 1), np.nan)
+    for i, array in enumerate(arrays):
+        out[i][tuple(slice(side) for side in array.shape)] = array[..., None]
+    return _Over(out[..., 0], (name, *sliders[0]), coarse=True)
+
+
+def _same(one: NDArray[Any], other: NDArray[Any]) -> bool:
+    return np.array_equal(one, other, equal_nan=one.dtype.kind == other.dtype.kind == "f")
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from validation_core import keys, models, statistics
 from validation_core.models import Simulated, Training, trace
 from validation_core.narrow import narrow
-from validation_core.rng import stream
+from validation_core.rng import common, stream
 from validation_core.scores.localizer import STARTS
 from validation_core.study import Report, Study
 from validation_core.types import Array, Benchmark, Pairs, PosteriorTable
@@ -23,10 +23,23 @@ if TYPE_CHECKING:
 
 
 _TRAINED = 0.8  # of the bar, where a localizer has to be trained
-_SMALLEST = 1e-300  # a p-value is never 0
+SMALLEST = 1e-300  # a p-value is never 0
 
 
 # ---- What a map holds: plain arrays, so that a page and a file can ----
+
+
+class Spine(NamedTuple):
+    """The curve along which the truth lies over all x, and how far it goes and turns."""
+
+    points: Array
+    """(L, 2)."""
+    length: float
+    turn: float
+    """Radians in all."""
+
+
+_NOTHING = np.zeros(0)
 
 
 class Maps(NamedTuple):
@@ -74,30 +87,34 @@ class Maps(NamedTuple):
     field: Array
     """(V, G, G) distances in phi of the grid's places (rows y, columns x), (V, G) where D = 1."""
     difference: Array
-    """Like field: p - q as densities, empty where nobody knows them."""
-    film_step: Array
+    """Like field: p - q as densities, empty where nobody knows them; see axes_of."""
+    film_step: Array = _NOTHING
     """(F,) step of each frame."""
-    film_train: Array
-    film_held: Array
+    film_train: Array = _NOTHING
+    film_held: Array = _NOTHING
     """(F,) KS distances of the training and of the held-out anchors' ranks."""
-    film_centre: Array
+    film_centre: Array = _NOTHING
     """(F, V, D)."""
-    film_radius: Array
+    film_radius: Array = _NOTHING
     """(F, V)."""
-    film_inside: Array
+    film_inside: Array = _NOTHING
     """(F, V, S) of the same draws q."""
-    film_field: Array
-    """(F, V, H, H) at film_axes, (F, V, H) where D = 1, empty where D > 2."""
-    kept: Array
+    film_field: Array = _NOTHING
+    """(F, V, H, H), (F, V, H) where D = 1, empty where D > 2; see axes_of."""
+    kept: Array = _NOTHING
     """() the frame whose parameters were kept."""
-    starts: Array
+    starts: Array = _NOTHING
     """(3,) KS distance of each start on all anchors (scores.localizer.STARTS); nan: not tried."""
+    outline: Array = _NOTHING
+    """(V, L, 2) the ball's rim, pieces with nan between them, where it is kept and field is not;
+    stretches where D = 1."""
+    spine: Spine | None = None
+    """Where it is kept; `bend` works it out otherwise."""
 
-    @property
-    def film_axes(self) -> tuple[Array, Array]:
-        """The grid of film_field: every few points of the map's."""
-        stride = (len(self.grid_x) - 1) // max(1, self.film_field.shape[-1] - 1)
-        return self.grid_x[:: max(1, stride)], self.grid_y[:: max(1, stride)]
+    def axes_of(self, values: Array) -> tuple[Array, Array]:
+        """The grid of what is known at so many points a side (..., H): every few of the map's."""
+        stride = max(1, (len(self.grid_x) - 1) // max(1, values.shape[-1] - 1))
+        return self.grid_x[::stride], self.grid_y[::stride]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,7 +165,7 @@ class MapTask(Study[Maps], spec="map"):
             report(_TRAINED + (1 - _TRAINED) * fraction, {"history": course})
 
         tell(0.0)
-        self.keep(store, Maps(**self._arrays(store, localizer, tell)))
+        self.keep(store, self._maps(store, localizer, tell))
         tell(1.0)
 
     def _localizer(self, store: Store, report: Report) -> TrainedLocalizer:
@@ -160,17 +177,17 @@ class MapTask(Study[Maps], spec="map"):
         localizer: TrainedLocalizer = models.trained(store, self.training, tell)
         return localizer
 
-    def _arrays(
+    def _maps(
         self, store: Store, localizer: TrainedLocalizer, tell: Callable[[float], None]
-    ) -> dict[str, Array]:
+    ) -> Maps:
         source, distance = self.training.source, localizer.at()
         rng = stream(self.seed, "map", "simulations")
         table = source.test_table(2 * self.n, self.k, rng, seed=self.training.seed, store=store)
-        choose, quote = _halves(table)
+        choose, quote = halves(table)
         summary = self._told(distance, choose, quote)
         tell(0.3)
         places = self._places(table)
-        axes = _grid_axes(places, self.points)
+        axes = grid_axes(places, self.points)
         u_star = float(summary["u_star"])
         here = at_places(distance, places, u_star)
         mapped = {
@@ -181,7 +198,7 @@ class MapTask(Study[Maps], spec="map"):
             "radius": here.radius,
             "grid_x": axes[0],
             "grid_y": axes[1],
-            "field": _distance_field(distance, places.x, *axes),
+            "field": distance_field(distance, places.x, *axes),
             "difference": self._difference(places, axes),
         }
         tell(0.5)
@@ -193,11 +210,12 @@ class MapTask(Study[Maps], spec="map"):
         }
         numbers |= {name: numbers[name].astype(np.float16) for name in ("field", "difference")}
         flags = {"q_inside": here.q_inside, "truth_inside": here.truth_inside}
-        return {
+        arrays = {
             **numbers,
             **{name: array.astype(np.uint8) for name, array in flags.items()},
             **film,
         }
+        return Maps(**arrays)  # type: ignore[arg-type]
 
     def _told(
         self, distance: LocalizerDistance, choose: PosteriorTable, quote: PosteriorTable
@@ -215,7 +233,7 @@ class MapTask(Study[Maps], spec="map"):
             "inside_low": estimate.low,
             "inside_high": estimate.high,
             "distance": np.array(statistics.kolmogorov(quoted.u)),
-            "pvalue": np.maximum(statistics.ks(quoted.u).pvalue, _SMALLEST),
+            "pvalue": np.maximum(statistics.ks(quoted.u).pvalue, SMALLEST),
             "tied": np.concatenate([chose.tied, quoted.tied]).mean(),
         }
 
@@ -223,14 +241,11 @@ class MapTask(Study[Maps], spec="map"):
         source = self.training.source
         if not isinstance(source, Simulated):
             return _of_table(table, self.places)
-        return _simulated(source, table.x, self.places, stream(self.seed, "map", "places"))
+        return simulated(source, table.x, self.places, stream(self.seed, "map", "places"))
 
     def _difference(self, places: MapPlaces, axes: tuple[Array, Array]) -> Array:
         source = self.training.source
-        if not isinstance(source, Simulated) or not axes[0].size:
-            return np.zeros(0)
-        difference = _density_difference(source, places.x, _grid_points(*axes))
-        return np.zeros(0) if difference is None else _on_grid(difference, *axes)
+        return difference(source, places.x, axes) if isinstance(source, Simulated) else np.zeros(0)
 
 
 # ---- The ball at places x, for the kept parameters and for every frame of the film ----
@@ -248,7 +263,7 @@ class _TruthRanks(NamedTuple):
     tied: NDArray[np.bool_]
 
 
-class _AtPlaces(NamedTuple):
+class AtPlaces(NamedTuple):
     """The ball of q-mass u_star at V places; flags are 1 inside."""
 
     centre: Array  # (V, D)
@@ -267,7 +282,7 @@ def distance_ranks(
     return _TruthRanks(u, equal > 0)
 
 
-def at_places(distance: LocalizerDistance, places: MapPlaces, u_star: float) -> _AtPlaces:
+def at_places(distance: LocalizerDistance, places: MapPlaces, u_star: float) -> AtPlaces:
     """The ball at every place."""
     radius, q_inside, truth_inside = [], [], []
     draws, truths = places.q.shape[1], places.truth.shape[1]
@@ -279,7 +294,7 @@ def at_places(distance: LocalizerDistance, places: MapPlaces, u_star: float) -> 
         reach = radius[-1] * (1 + _EQUAL)
         q_inside.append(far[:draws] <= reach)
         truth_inside.append(far[draws : draws + truths] <= reach)
-    return _AtPlaces(
+    return AtPlaces(
         distance.centre(places.x), np.array(radius), np.array(q_inside), np.array(truth_inside)
     )
 
@@ -298,7 +313,7 @@ def _film_arrays(
     for index in range(localizer.checks):
         distance = localizer.at_checkpoint(index)
         balls.append(at_places(distance, few, u_star))
-        fields.append(_distance_field(distance, places.x, *coarse))
+        fields.append(distance_field(distance, places.x, *coarse))
         progress((index + 1) / localizer.checks)
     history = localizer.history
     return {
@@ -314,7 +329,7 @@ def _film_arrays(
     }
 
 
-def _distance_field(distance: LocalizerDistance, x: Array, grid_x: Array, grid_y: Array) -> Array:
+def distance_field(distance: LocalizerDistance, x: Array, grid_x: Array, grid_y: Array) -> Array:
     """Distances of the grid's places from each centre: (V, G, G), (V, G), or (0,) beyond D = 2."""
     if not grid_x.size:
         return np.zeros(0, dtype=np.float32)
@@ -332,7 +347,7 @@ _ROWS = 4096  # of the grid whose densities are computed at a time
 _PROBES = 31  # grid points that tell two laws apart
 
 
-def _grid_axes(places: MapPlaces, points: int) -> tuple[Array, Array]:
+def grid_axes(places: MapPlaces, points: int) -> tuple[Array, Array]:
     """Axes (G,), (G,) of G = points over p's and q's draws at all places; empty beyond D = 2."""
     d = places.q.shape[2]
     if d > 2:
@@ -357,6 +372,14 @@ def _on_grid(values: Array, grid_x: Array, grid_y: Array) -> Array:
     """Values (..., G G) at `points` as rows y and columns x: (..., G, G), (..., G) on a line."""
     sides = (grid_y.size, grid_x.size) if grid_y.size else (grid_x.size,)
     return values.reshape(*values.shape[:-1], *sides)
+
+
+def difference(source: Simulated, x: Array, axes: tuple[Array, Array]) -> Array:
+    """p - q as densities at each x (V, M) on a grid: (V, H, G), (V, G), or (0,) where unknown."""
+    if not axes[0].size:
+        return np.zeros(0)
+    values = _density_difference(source, x, _grid_points(*axes))
+    return np.zeros(0) if values is None else _on_grid(values, *axes)
 
 
 def _density_difference(source: Simulated, x: Array, grid: Array) -> Array | None:
@@ -419,8 +442,7 @@ _NUMBERS = 20_000_000  # of all draws measured: bounds the memory
 _TAIL = 0.01  # the slider leaves out this much of x at either end
 
 
-@dataclass(frozen=True, eq=False)
-class MapPlaces:
+class MapPlaces(NamedTuple):
     """V places x (V, M): draws of q shown and measured (V, S, D), (V, K, D), truths (V, T, D)."""
 
     x: Array
@@ -429,7 +451,7 @@ class MapPlaces:
     measured: Array
 
 
-def _halves(table: PosteriorTable) -> tuple[PosteriorTable, PosteriorTable]:
+def halves(table: PosteriorTable) -> tuple[PosteriorTable, PosteriorTable]:
     """A table, whose rows come in no order, cut in two: what chooses a ball and what quotes it.
 
     Raises:
@@ -448,19 +470,19 @@ def _halves(table: PosteriorTable) -> tuple[PosteriorTable, PosteriorTable]:
     )
 
 
-def places_of(source: Simulated, count: int, seed: int = 0) -> MapPlaces:
-    """Draws of p and q at places x of a benchmark: what there is to see before anything learns."""
+def places_of(benchmark: Benchmark, gamma: float, count: int, seed: int = 0) -> MapPlaces:
+    """Draws of p and q at places x of a benchmark: what there is to see before anything learns.
+
+    The same x at every gamma, and draws that move with it.
+    """
     rng = stream(seed, "places")
-    benchmark = source.benchmark
-    x = (
-        benchmark.pairs(1000, source.gamma, rng).x
-        if isinstance(benchmark, Pairs)
-        else benchmark.x(1000, rng)
-    )
-    return _simulated(source, x, count, rng)
+    source = Simulated(benchmark=benchmark, gamma=gamma)
+    if isinstance(benchmark, Pairs):
+        return simulated(source, benchmark.pairs(1000, gamma, rng).x, count, rng)
+    return simulated(source, benchmark.x(1000, rng), count, common(seed, "places", "draws"))
 
 
-def _simulated(source: Simulated, x: Array, count: int, rng: np.random.Generator) -> MapPlaces:
+def simulated(source: Simulated, x: Array, count: int, rng: np.random.Generator) -> MapPlaces:
     """`count` new places, new draws of p and q at each, in the order of a slider.
 
     One x: evenly between the 1% and the 99% quantile of x (n, M). More: as many fresh x, along

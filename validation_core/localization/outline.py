@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import contourpy
 import numpy as np
+from numpy.typing import NDArray
 
 from validation_core.keys import digest
-from validation_core.localization.maps import Maps
+from validation_core.localization.maps import Maps, Spine
 from validation_core.rng import stream
 from validation_core.types import Array
-
-if TYPE_CHECKING:
-    from validation_core.statistics.curves import PrincipalCurve
 
 
 def contours(grid_x: Array, grid_y: Array, field: Array, radius: Array) -> list[Array]:
@@ -65,6 +64,64 @@ def intervals(grid_x: Array, field: Array, radius: Array) -> list[Array]:
     return stretches
 
 
+_RIM = 60  # points of a kept outline, about
+
+
+def rims(axes: Sequence[Array], field: Array, radius: Array) -> list[Array]:
+    """The ball's rim at each place, from distances on a grid of one axis or two: (L, 2) each.
+
+    Polylines in the plane; on a line its stretches' ends.
+    """
+    if len(axes) == 1:
+        return intervals(axes[0], field, radius)
+    return contours(axes[0], axes[1], field, radius)
+
+
+def stacked(outlines: Sequence[Sequence[Array]]) -> NDArray[np.float16]:
+    """Outlines of G gammas at V places as one array (G, V, L, 2), nan behind the shorter ones.
+
+    Each has at most about 60 points.
+    """
+    few = [[_thinned(rim) for rim in row] for row in outlines]
+    longest = max(len(rim) for row in few for rim in row)
+    out = np.full((len(few), len(few[0]), longest, 2), np.nan, np.float16)
+    for i, row in enumerate(few):
+        for j, rim in enumerate(row):
+            out[i, j, : len(rim)] = rim
+    return out
+
+
+def _thinned(rim: Array) -> Array:
+    """A rim (L, 2) of at most about `_RIM` points: its pieces, between rows of nan, keep their
+    ends."""
+    if len(rim) <= _RIM:
+        return rim
+    breaks = np.flatnonzero(np.isnan(rim[:, 0]))
+    pieces = np.split(rim, breaks)  # all but the first begin with the break
+    every = -(-len(rim) // _RIM)
+    kept = [np.r_[0:1, 1 : len(piece) - 1 : every, len(piece) - 1] for piece in pieces]
+    return np.concatenate([piece[which] for piece, which in zip(pieces, kept, strict=True)])
+
+
+def outlines(maps: Maps) -> list[Array]:
+    """The ball's rim at each place of a map (L, 2); none where theta has more than two parameters.
+
+    Polylines, rows of nan between separate ones; stretches' ends where theta has one.
+    """
+    axes = [axis for axis in (maps.grid_x, maps.grid_y) if axis.size]
+    if not axes:
+        return []
+    if not maps.outline.size:
+        return rims(axes, maps.field, maps.radius)
+    return [_without_padding(rim) for rim in maps.outline]
+
+
+def _without_padding(rim: Array) -> Array:
+    """A kept outline (L, 2) without the nan behind its end."""
+    there = np.flatnonzero(~np.isnan(rim[:, 0]))
+    return rim[: there[-1] + 1 if there.size else 0]
+
+
 class Projected(NamedTuple):
     """A map's points in two dimensions."""
 
@@ -82,11 +139,18 @@ class Projected(NamedTuple):
     """(2,) of q's standardised variance that each dimension holds."""
 
 
-def project(maps: Maps, onto: tuple[int, int] | Literal["pca"]) -> Projected:
+def project(
+    maps: Maps, onto: tuple[int, int] | Literal["pca"], draws: Array | None = None
+) -> Projected:
     """Two coordinates of theta, or the first two principal components of all draws of q.
 
     The components are those of the parameters in units of their sd over all places, so that none
     leads by its units alone; one pair of axes serves every place.
+
+    Args:
+        maps: what is projected.
+        onto: the coordinates, from 0.
+        draws: (..., D) whose components are taken, those of the map's q by default.
 
     Raises:
         ValueError: for fewer than two parameters or a coordinate that is not there.
@@ -98,7 +162,7 @@ def project(maps: Maps, onto: tuple[int, int] | Literal["pca"]) -> Projected:
             f"A projection takes two different of {d} parameters, or 'pca' of at least two; got "
             f"{onto!r}. Choose among 0 to {d - 1}."
         )
-    rows = maps.q.reshape(-1, d).astype(np.float64)
+    rows = (maps.q if draws is None else draws).reshape(-1, d).astype(np.float64)
     shift, scale = rows.mean(0), rows.std(0)
     scale = np.where(scale > 0, scale, 1.0)
     z = (rows - shift) / scale
@@ -122,15 +186,17 @@ _SHOWN = 2000  # true draws that the curve is fitted to
 _FEWEST = 200
 _FREEDOM = 8.0
 _BENDS_KEPT = 16
-_BENDS: dict[str, PrincipalCurve | None] = {}  # by the draws that they follow
+_BENDS: dict[str, Spine | None] = {}  # by the draws that they follow
 
 
-def bend(maps: Maps) -> PrincipalCurve | None:
+def bend(maps: Maps) -> Spine | None:
     """Hastie and Stuetzle's principal curve of the truth at all places; None unless D = 2.
 
     Where x is a number the curve starts from the truth's means along it, so that a spiral is
     followed and not crossed. Kept: it takes seconds, and maps of one benchmark share their truth.
     """
+    if maps.spine is not None:
+        return maps.spine
     key = digest(truth=np.asarray(maps.truth), x=np.asarray(maps.x_at))
     if key not in _BENDS:
         while len(_BENDS) >= _BENDS_KEPT:
@@ -139,7 +205,7 @@ def bend(maps: Maps) -> PrincipalCurve | None:
     return _BENDS[key]
 
 
-def _bend(maps: Maps) -> PrincipalCurve | None:
+def _bend(maps: Maps) -> Spine | None:
     # Splines and their solvers are loaded where a curve is drawn, not with every map.
     from validation_core.statistics.curves import principal_curve
 
@@ -154,4 +220,5 @@ def _bend(maps: Maps) -> PrincipalCurve | None:
     means = draws.mean(1)
     steps = np.linalg.norm(np.diff(means, axis=0), axis=1)
     moving = ordered and bool((steps > 0).all()) and np.std(steps) < np.mean(steps)
-    return principal_curve(few, freedom=_FREEDOM, start=means if moving else None)
+    curve = principal_curve(few, freedom=_FREEDOM, start=means if moving else None)
+    return Spine(curve.points, curve.length, curve.total_abs_curvature)

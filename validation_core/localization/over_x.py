@@ -65,6 +65,15 @@ class LocalRate(NamedTuple):
     """Where x has two coordinates."""
     permutations: int
 
+    def of(self, coordinates: NDArray[np.int64]) -> LocalRate:
+        """Of some coordinates of x alone, in that order; every curve must be there."""
+        place = [int(np.flatnonzero(self.coordinates == c)[0]) for c in coordinates]
+        return self._replace(
+            coordinates=self.coordinates[place],
+            pvalues=self.pvalues[place],
+            curves=tuple(self.curves[i] for i in place),
+        )
+
 
 def local_rate(
     x: Array,

@@ -21,13 +21,13 @@ from validation_core.benchmarks.over_gamma import AtGamma, OverGamma, finer
 from validation_core.benchmarks.perturbations import Perturbation
 from validation_core.benchmarks.spiral import Spiral
 from validation_core.benchmarks.tree import Tree
-from validation_core.localization.outline import contours, intervals
+from validation_core.localization.outline import rims, stacked
 from validation_core.methods import C2ST, SBC, CoLT, Multiple, Uniform
 from validation_core.methods.base import Method
 from validation_core.models import Simulated, Training
 from validation_core.rng import common, stream
 from validation_core.scores.classifier import Classifier, TrainedClassifier
-from validation_core.scores.localizer import Localizer
+from validation_core.scores.localizer import Localizer, for_all_gammas
 from validation_core.study import Report, Study
 from validation_core.sweep import trials
 from validation_core.sweep.trials import TrialDesign
@@ -70,7 +70,6 @@ _CELL = 400  # of each, for a cell of the map over x
 _BALL = 4000  # simulations whose ranks choose the ball, and as many that quote it
 _SIDE = {1: 15, 2: 5}  # places a side; each is the middle of three cells of the map
 _GRID = 61  # points a side at which distances are known, for the outline
-_RIM = 60  # points of a ball's outline, about
 _ROOM = 0.15  # of the frame's width, beyond that
 _TAIL = 0.03  # of x, left outside at either end
 _FRAME = 0.02  # of all draws shown, left outside the frame of theta at either end
@@ -179,9 +178,7 @@ class PlaygroundStudy(Study[Playground], spec="playground"):
     @property
     def localizer(self) -> Training:
         """One centre and one embedding for every gamma."""
-        recipe = Localizer(
-            anchors=1500, draws=100, hidden=64, steps=150, batch=128, blur_steps=100
-        )
+        recipe = for_all_gammas(Localizer(anchors=1500, draws=100), 1)
         return Training(source=self._source, recipe=recipe, seed=self.seed)
 
     @property
@@ -278,7 +275,7 @@ class PlaygroundStudy(Study[Playground], spec="playground"):
         lines = [_limits(around, axis) for axis in range(d)]
         mesh = origin[:, None] + _mesh(lines)
         centre = np.empty((g, v, d))
-        rims: list[list[Array]] = []
+        outlines: list[list[Array]] = []
         inside_at, difference = np.empty((g, v)), np.empty((g, len(cells)))
         for i, gamma in enumerate(self.gammas):
             at = self.over.at(x_at, i)
@@ -287,7 +284,9 @@ class PlaygroundStudy(Study[Playground], spec="playground"):
             _, share = self._share(distance, cells, gamma, i, u_star, _CELL)
             difference[i] = share - u_star
             field = distance.field(mesh, at).reshape(v, *(len(line) for line in lines[::-1]))
-            rims.append(_rims(lines, field, radius, origin))
+            outlines.append(
+                [rim + at for rim, at in zip(rims(lines, field, radius), origin, strict=True)]
+            )
         sides = [len(edges) - 1 for edges in x_edges[::-1]]
         return Where(
             x_at=x_at.astype(np.float32),
@@ -295,7 +294,7 @@ class PlaygroundStudy(Study[Playground], spec="playground"):
             p=p.astype(np.float16),
             q=q.astype(np.float16),
             centre=centre.astype(np.float32),
-            outline=_stacked(rims),
+            outline=stacked(outlines),
             u_star=u_star,
             inside=inside.astype(np.float32),
             inside_at=inside_at.astype(np.float32),
@@ -465,29 +464,6 @@ def _mesh(lines: Sequence[Array]) -> Array:
     return np.stack(np.meshgrid(*lines), axis=-1).reshape(-1, len(lines))
 
 
-def _rims(lines: Sequence[Array], field: Array, radius: Array, origin: Array) -> list[Array]:
-    """The ball's outline at each place, from its field around the place's origin."""
-    if len(lines) == 1:
-        return [
-            ends + at for ends, at in zip(intervals(lines[0], field, radius), origin, strict=True)
-        ]
-    return [
-        rim + at
-        for rim, at in zip(contours(lines[0], lines[1], field, radius), origin, strict=True)
-    ]
-
-
-def _stacked(rims: Sequence[Sequence[Array]]) -> NDArray[np.float16]:
-    """Outlines (G, V, L, 2) of one length: nan behind the shorter ones."""
-    rims = [[_thinned(rim) for rim in of_gamma] for of_gamma in rims]
-    longest = max(len(rim) for of_gamma in rims for rim in of_gamma)
-    out = np.full((len(rims), len(rims[0]), longest, 2), np.nan, np.float16)
-    for i, of_gamma in enumerate(rims):
-        for j, rim in enumerate(of_gamma):
-            out[i, j, : len(rim)] = rim
-    return out
-
-
 def named() -> dict[str, Benchmark]:
     """The benchmarks of the strip by what an address calls them."""
     return {_name(benchmark): benchmark for benchmark in benchmarks()}
@@ -497,18 +473,6 @@ def _name(benchmark: Benchmark) -> str:
     if not isinstance(benchmark, Gaussian):
         return benchmark.name
     return benchmark.perturbation + "-curved" * benchmark.curved
-
-
-def _thinned(rim: Array) -> Array:
-    """A rim (L, 2) of at most about `_RIM` points: its pieces, between rows of nan, keep their
-    ends."""
-    if len(rim) <= _RIM:
-        return rim
-    breaks = np.flatnonzero(np.isnan(rim[:, 0]))
-    pieces = np.split(rim, breaks)  # all but the first begin with the break
-    every = -(-len(rim) // _RIM)
-    kept = [np.r_[0:1, 1 : len(piece) - 1 : every, len(piece) - 1] for piece in pieces]
-    return np.concatenate([piece[which] for piece, which in zip(pieces, kept, strict=True)])
 
 
 def shipped() -> tuple[PlaygroundStudy, ...]:

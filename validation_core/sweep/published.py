@@ -12,9 +12,10 @@ from dataclasses import replace
 from typing import Literal, NamedTuple, cast, get_args
 
 from validation_core.benchmarks.gaussian import DIMENSIONS, Gaussian
+from validation_core.benchmarks.perturbations import Perturbation
 from validation_core.benchmarks.spiral import Spiral
 from validation_core.benchmarks.tree import Tree
-from validation_core.localization import MapTask
+from validation_core.localization import GammaMapsStudy, MapTask
 from validation_core.methods import METHODS
 from validation_core.methods.base import Method
 from validation_core.methods.c2st import C2ST
@@ -102,9 +103,36 @@ def _coordinates() -> tuple[Method, ...]:
     return tuple(METHODS[name]() for name in _COORDINATES if name in METHODS)
 
 
-def opening() -> MapTask:
-    """The map that the CoLT page opens with."""
-    return _map(Gaussian(dim_x=2, dim_theta=2), 0.15, "fourier")
+def gamma_maps(benchmark: Benchmark, colt: CoLT, n: int, k: int, seed: int = 0) -> GammaMapsStudy:
+    """CoLT's ball at every gamma of a benchmark, by one localizer."""
+    points = FINE.get(benchmark.name, {}).get("points", 61)
+    places = 25 if benchmark.dims[1] <= 2 else 15  # a line is walked, a plane pressed
+    return GammaMapsStudy(
+        benchmark=benchmark,
+        recipe=colt.recipe(n, k, benchmark),
+        places=places,
+        points=points,
+        seed=seed,
+    )
+
+
+def shipped() -> tuple[GammaMapsStudy, ...]:
+    """The maps that come with the package: what the CoLT page shows before a setting is touched.
+
+    Planes, curved ones too, lines and three dimensions of every perturbation; tree and spiral.
+    """
+    dims = ((2, 2), (1, 1), (1, 2), (3, 3))
+    family = [
+        Gaussian(perturbation=name, dim_x=x, dim_theta=theta)
+        for x, theta in dims
+        for name in get_args(Perturbation)
+    ]
+    bent = [
+        Gaussian(perturbation=name, dim_x=2, dim_theta=2, curved=True)
+        for name in get_args(Perturbation)
+    ]
+    benchmarks: list[Benchmark] = [*family, *bent, Tree(), Spiral(), Spiral(model="diffusion")]
+    return tuple(gamma_maps(each, CoLT(), *SIZES[each.name]) for each in benchmarks)
 
 
 def blind_prior_tasks(preset: Preset = "interactive") -> list[PublishedPlace]:

@@ -21,7 +21,7 @@ from validation_core.figures.marks import (
     _Slider,
     over,
 )
-from validation_core.localization import Maps, contours, intervals
+from validation_core.localization import Maps, outlines
 from validation_core.types import Array
 
 _SHOWN = 200
@@ -116,7 +116,7 @@ def _observations(x: Array, names: Sequence[str]) -> list[Panel]:
 def _plane(maps: Maps, names: Sequence[str], sight: BallAxes) -> Panel:
     pair = [sight.across, sight.up]
     q, truth, centre = (part[..., pair] for part in (maps.q, maps.truth, maps.centre[:, None]))
-    labels, outlines = [names[i] for i in pair], _outlines(maps)
+    labels, outlines = [names[i] for i in pair], outlines(maps)
     ends = [_ends(np.concatenate([q[..., i].ravel(), truth[..., i].ravel()])) for i in (0, 1)]
     if sight.around:
         middle, sd = _frame(q)
@@ -168,7 +168,7 @@ def _line(maps: Maps, name: str) -> Panel:
     top = 1.1 * float(np.max(heights[0] + heights[1]))
     stretches = [
         np.array([[[low, 0], [high, 0], [np.nan, np.nan]] for low, high in each]).reshape(-1, 2)
-        for each in intervals(maps.grid_x, maps.field, maps.radius)
+        for each in outlines(maps)
     ]
     marks: list[Mark] = [
         Bars(bins, over(heights[1], "x"), color=style.Q, opacity=0.3),
@@ -199,13 +199,6 @@ def _legend(outlined: bool) -> list[tuple[str, str, str]]:
         ("centre", COLT, "diamond"),
         *([("ball", COLT, "line")] if outlined else []),
     ]
-
-
-def _outlines(maps: Maps) -> list[Array]:
-    """The ball's rim at each place; none where theta has more than two parameters."""
-    if not maps.grid_y.size:
-        return []
-    return contours(maps.grid_x, maps.grid_y, maps.field, maps.radius)
 
 
 def _over(points: Array) -> list[_Over]:

@@ -178,7 +178,7 @@ def _outlines(maps: Maps, sight: Sight, places: Array) -> list[Mark]:
     if not maps.grid_y.size:
         return []
     frames = len(maps.film_step)
-    axes = maps.film_axes
+    axes = maps.axes_of(maps.film_field)
     field = maps.film_field[:, places].reshape(-1, *maps.film_field.shape[2:])
     lines = contours(*axes, field, maps.film_radius[:, places].ravel())
     if sight.around:

@@ -13,7 +13,7 @@ from scipy.stats import kstwo
 from validation_core import statistics
 from validation_core.diagnosis import equals
 from validation_core.figures import live, style
-from validation_core.figures.colt.theta import Sight, _picture
+from validation_core.figures.colt.theta import Sight, _pictures, gamma_slider
 from validation_core.figures.marks import (
     Axis,
     Band,
@@ -24,10 +24,13 @@ from validation_core.figures.marks import (
     Line,
     Mark,
     Note,
+    Number,
     Panel,
     Points,
     VLine,
     _Over,
+    along,
+    over,
 )
 from validation_core.figures.power import _PowerCurve, curves
 from validation_core.localization import Maps
@@ -57,12 +60,14 @@ def named(cells: Sequence[PowerCell]) -> list[PowerCell]:
 
 
 def power(
-    cells: Sequence[PowerCell], benchmark: Benchmark, design: TrialDesign, gamma: float
+    cells: Sequence[PowerCell], benchmark: Benchmark, design: TrialDesign, start: float
 ) -> live.Payload:
-    """Power of CoLT and its rivals against gamma, a curve for each test."""
+    """Power of CoLT and its rivals against gamma, a curve for each test; gamma starts there."""
     gammas = benchmark.gammas
+    several = len(gammas) > 1
+    cursor = VLine(over(gammas, "gamma") if several else gammas[0])
     room = 0.02 * (max(gammas) - min(gammas)) or 0.5
-    marks: list[Mark] = [HLine(design.alpha, dash="6 4", color=style.NULL), VLine(gamma)]
+    marks: list[Mark] = [HLine(design.alpha, dash="6 4", color=style.NULL), cursor]
     for curve in curves(cells, "gamma"):
         marks += _marks(curve)
     trials = sorted({cell.trials for cell in cells})
@@ -84,8 +89,12 @@ def power(
         "learnt. Bands are 95% Wilson intervals with one trained network a point. Were q "
         "right, every curve would lie at the dashed level.",
     )
-    headline = _answer(cells, gamma)
-    return live._payload(panels=[panel], columns=1, headline=headline)
+    return live._payload(
+        sliders=[gamma_slider(gammas, start)] if several else [],
+        panels=[panel],
+        columns=1,
+        headline=along("gamma", [_answer(cells, gamma) for gamma in gammas]),
+    )
 
 
 def _answer(cells: Sequence[PowerCell], gamma: float) -> str:
@@ -140,16 +149,38 @@ _POINTS = np.linspace(0, 1, 101)
 _COLOR = style.method_style("colt").color
 
 
-def ranks(maps: Maps, alpha: float) -> live.Payload:
-    """Histogram and ECDF of the ranks."""
+def ranks(
+    maps: Sequence[Maps], alpha: float, gammas: Sequence[float], start: float
+) -> live.Payload:
+    """Histogram and ECDF of the ranks at each gamma, and their distance along it.
+
+    Args:
+        maps: one for each gamma.
+        alpha: the level.
+        gammas: of the slider; there is none for one.
+        start: where it stands first.
+    """
+    several = len(gammas) > 1
+    return live._payload(
+        sliders=[gamma_slider(gammas, start)] if several else [],
+        headline=along("gamma", [_uniform(each, alpha) for each in maps]),
+        panels=[
+            along("gamma", [_histogram(each) for each in maps]),
+            along("gamma", [_difference(each) for each in maps]),
+            *([_along_gamma(maps, gammas)] if several else []),
+        ],
+    )
+
+
+def _uniform(maps: Maps, alpha: float) -> str:
+    """The answer in a sentence."""
     at, low, high = (float(value) for value in maps.distance)
     p = equals(float(maps.pvalue))
     conclusion = "are not uniform" if maps.pvalue <= alpha else "give no evidence against q"
-    headline = (
+    return (
         f"The truth's ranks {conclusion} at level {alpha:.0%} (KS p {p}): their distance from "
         f"uniform is {at:.3f} [{low:.3f}, {high:.3f}]."
     )
-    return live._payload(headline=headline, panels=[_histogram(maps), _difference(maps)])
 
 
 def _histogram(maps: Maps) -> Panel:
@@ -199,6 +230,21 @@ def _difference(maps: Maps) -> Panel:
     )
 
 
+def _along_gamma(maps: Sequence[Maps], gammas: Sequence[float]) -> Panel:
+    """The distance at every gamma, where a press moves the slider."""
+    curve = distance_curve(list(zip(gammas, maps, strict=True)))
+    panel = _distance_panel({"": curve}, gammas, "strength gamma", over(gammas, "gamma"))
+    places = np.stack([curve.gamma, curve.distance], axis=1)
+    return replace(
+        panel,
+        title="Distance from uniform along gamma: press to move",
+        caption=f"Each on {curve.n} fresh simulations, with 95% intervals, by one localizer for "
+        "all. Were q right, points would lie in the grey band in 19 of 20 samples.",
+        click="gamma",
+        at=places,
+    )
+
+
 class _DistanceCurve(NamedTuple):
     """Distances with their 95% intervals along gamma: (G,) each."""
 
@@ -222,12 +268,7 @@ _SERIES = ((_COLOR, "", "circle"), (style.OBSERVED, "7 5", "square"))
 
 
 def distances(
-    curves: Mapping[str, _DistanceCurve],
-    gammas: Sequence[float],
-    *,
-    points: int,
-    label: str = "strength gamma",
-    now: float | None = None,
+    curves: Mapping[str, _DistanceCurve], gammas: Sequence[float], *, points: int, label: str
 ) -> live.Payload:
     """The distance of the ranks from uniform along gamma, a curve for each series.
 
@@ -235,8 +276,25 @@ def distances(
         curves: at least one.
         gammas: the axis, also where no map is yet.
         points: how many there will be in all.
-        now: a gamma to mark.
+        label: of the axis.
     """
+    n = max(curve.n for curve in curves.values())
+    count = sum(len(curve.gamma) for curve in curves.values())
+    panel = replace(
+        _distance_panel(curves, gammas, label),
+        caption=f"{count} of {points} points are trained, a localizer for "
+        f"each, judged on {n} fresh simulations, with 95% intervals. Were q right, points would "
+        "lie in the grey band in 19 of 20 samples.",
+    )
+    return live._payload(panels=[panel], columns=1)
+
+
+def _distance_panel(
+    curves: Mapping[str, _DistanceCurve],
+    gammas: Sequence[float],
+    label: str,
+    now: Number | None = None,
+) -> Panel:
     n = max(curve.n for curve in curves.values())
     room = 0.03 * (max(gammas) - min(gammas)) or 0.5
     chance = float(kstwo.isf(0.05, n))
@@ -257,8 +315,7 @@ def distances(
             ),
         ]
     top = max(float(curve.high.max()) for curve in curves.values())
-    count = sum(len(curve.gamma) for curve in curves.values())
-    panel = Panel(
+    return Panel(
         marks,
         height=260,
         margin=128 if any(curves) else 0,
@@ -269,11 +326,7 @@ def distances(
             names=[f"{value:g}" for value in gammas],
         ),
         y=Axis((0, 1.08 * max(top, chance)), "KS distance of the ranks"),
-        caption=f"{count} of {points} points are trained, a localizer for "
-        f"each, judged on {n} fresh simulations, with 95% intervals. Were q right, points would "
-        "lie in the grey band in 19 of 20 samples.",
     )
-    return live._payload(panels=[panel], columns=1)
 
 
 def gallery(trees: Sequence[tuple[float, Maps]]) -> live.Payload:
@@ -284,7 +337,7 @@ def gallery(trees: Sequence[tuple[float, Maps]]) -> live.Payload:
 def _leaf(alpha: float, tree: Maps) -> Panel:
     """One tree, at an x that shows the upper one, with its ball."""
     at = int(np.argmax(tree.x_at[:, 0] >= 0))
-    panel = _picture(tree, Sight())
+    (panel,) = _pictures([tree], Sight())
     cloud = np.concatenate([tree.q[at], tree.truth[at]])
     low, high = np.quantile(cloud, [0.005, 0.995], axis=0) + np.array([[-0.06], [0.06]])
     share = float(tree.truth_inside[at].mean())

@@ -19,11 +19,11 @@ from validation_core.figures.marks import (
     VLine,
     _Over,
     _Slider,
+    along,
     over,
 )
-from validation_core.localization import Maps, bend, contours, intervals, places_of, project
-from validation_core.models import Simulated
-from validation_core.types import Array
+from validation_core.localization import Maps, bend, intervals, outlines, places_of, project
+from validation_core.types import Array, Benchmark
 
 COLT = style.method_style("colt").color
 Q_SHOWN, TRUTH_SHOWN = 180, 120
@@ -54,11 +54,14 @@ class _Plane(NamedTuple):
     labels: tuple[str, str]
 
 
-def _plane(maps: Maps, sight: Sight) -> _Plane:
-    """Theta itself where it has two dimensions, chosen directions of it where it has more."""
+def _plane(maps: Maps, sight: Sight, draws: Array | None = None) -> _Plane:
+    """Theta itself where it has two dimensions, chosen directions of it where it has more.
+
+    Principal components are those of the draws (..., D), by default of the map's q.
+    """
     flat = maps.grid_y.size > 0
     whole = (maps.q, maps.truth, maps.centre, maps.film_centre)
-    q, truth, centre, film_centre = whole if flat else project(maps, sight.onto)[:4]
+    q, truth, centre, film_centre = whole if flat else project(maps, sight.onto, draws)[:4]
     labels = _labels(sight if not flat else sight._replace(onto=(0, 1)))
     if sight.around:
         mean, sd = _frame(q)
@@ -135,16 +138,26 @@ def _pair(points: Array, *sliders: str) -> list[_Over]:
     return [over(points[..., i], *sliders) for i in (0, 1)]
 
 
-def _picture(maps: Maps, sight: Sight) -> Panel:
-    """One panel in a plane of theta that follows the slider x."""
-    projection = _plane(maps, sight)
+def _pictures(maps: Sequence[Maps], sight: Sight) -> list[Panel]:
+    """The picture at each gamma, in one plane and in one order of marks."""
+    if maps[0].q.shape[2] == 1:
+        return [_line_picture(each) for each in maps]
+    draws = np.stack([each.q for each in maps])
+    planes = [_plane(each, sight, draws) for each in maps]
+    # Where the truth is nearly a point, the centre would hide it.
+    above = all(
+        plane.truth[:, :TRUTH_SHOWN].std(1).max() < 0.1 * plane.q.std(1).max() for plane in planes
+    )
+    return [_picture(each, sight, plane, above) for each, plane in zip(maps, planes, strict=True)]
+
+
+def _picture(maps: Maps, sight: Sight, projection: _Plane, above: bool) -> Panel:
+    """One panel in a plane of theta that follows the slider x; the truth may lie above all."""
     within, without = _split(projection.q[:, :Q_SHOWN], maps.q_inside[:, :Q_SHOWN], "x")
     # Over many x in a row the centres draw a line; over a few they would be stray points.
     trail = maps.x_at.shape[1] == 1 and len(maps.x_at) > 2 and not sight.around
     truths = projection.truth[:, :TRUTH_SHOWN]
     crosses = Points(*_pair(truths, "x"), color=style.P, size=5, symbol="cross")
-    # Where the truth is nearly a point, the centre would hide it.
-    above = truths.std(1).max() < 0.1 * projection.q.std(1).max()
     marks: list[Mark] = [
         *([] if sight.around else [*_background(maps), *_spine(maps)]),
         *_draws(within, without),
@@ -207,10 +220,11 @@ def _background(maps: Maps) -> list[Mark]:
     values = np.asarray(maps.difference, dtype=float)
     largest = np.abs(values).max((1, 2), keepdims=True)
     relative = np.divide(values, largest, where=largest > 0, out=np.zeros_like(values))
+    across, up = maps.axes_of(values)
     return [
         Heat(
-            _edges(maps.grid_x),
-            _edges(maps.grid_y),
+            _edges(across),
+            _edges(up),
             Shades(
                 over(relative, "x"), limit=1, neutral="", label="p less q, of its largest here"
             ),
@@ -229,7 +243,7 @@ def _spine(maps: Maps) -> list[Mark]:
 def _outline(maps: Maps, sight: Sight) -> list[Mark]:
     if not maps.grid_y.size:
         return []
-    lines = contours(maps.grid_x, maps.grid_y, maps.field, maps.radius)
+    lines = outlines(maps)
     if sight.around:
         lines = _about(lines, maps.q, float(max(np.ptp(maps.grid_x), np.ptp(maps.grid_y))) / 60)
     x, y = _padded(lines)
@@ -260,7 +274,7 @@ def _line_picture(maps: Maps) -> Panel:
     difference = np.asarray(maps.difference, dtype=float)
     floor = 1.1 * min(0.0, float(np.nanquantile(difference, 0.005))) if difference.size else 0.0
     floor = min(floor, -0.07 * top)
-    balls = intervals(maps.grid_x, maps.field, maps.radius)
+    balls = outlines(maps)
     x, y = _padded([_stretches(ends, floor / 2) for ends in balls])
     truth_steps = over(np.repeat(truth, 2, axis=1), "x")
     marks: list[Mark] = [
@@ -273,7 +287,7 @@ def _line_picture(maps: Maps) -> Panel:
     known = [("p less q", "", "dash")] if difference.size else []
     if known:
         curve = over(difference, "x")
-        marks.append(Line(maps.grid_x, curve, color="", dash="4 3", width=1.4))
+        marks.append(Line(maps.axes_of(difference)[0], curve, color="", dash="4 3", width=1.4))
     return Panel(
         marks,
         title="At this x, in θ",
@@ -302,7 +316,7 @@ def _line_frame(maps: Maps, places: Array) -> Panel:
         over(np.where(part, at, np.nan), "frame", "x") for part in (inside, ~inside)
     )
     field = maps.film_field[:, places].reshape(-1, maps.film_field.shape[2])
-    ends = intervals(maps.film_axes[0], field, maps.film_radius[:, places].ravel())
+    ends = intervals(maps.axes_of(maps.film_field)[0], field, maps.film_radius[:, places].ravel())
     lines = _padded([_stretches(pair, 0.05) for pair in ends])
     ball = [over(side.reshape(frames, len(places), -1), "frame", "x") for side in lines]
     centre = over(maps.film_centre[:, places, 0], "frame", "x")
@@ -367,33 +381,59 @@ _BEFORE = 15
 """Places x at which draws are shown while a localizer learns."""
 
 
-def before(source: Simulated) -> live.Payload:
-    """Draws of p and q under a slider of x: what needs no learning."""
-    places = places_of(source, _BEFORE)
-    number = places.x.shape[1] == 1
-    names = [f"{x[0]:.2f}" if number else f"{i + 1}" for i, x in enumerate(places.x)]
+def gamma_slider(gammas: Sequence[float], start: float) -> _Slider:
+    """The strength, as all views of CoLT have it."""
+    return _Slider(
+        "gamma",
+        gammas,
+        names=[f"{gamma:g}" for gamma in gammas],
+        start=start,
+        label="Strength, gamma",
+        ends=("q = p", "q far off") if gammas[0] == 0 else ("", ""),
+        play=True,
+    )
+
+
+def before(benchmark: Benchmark, gammas: Sequence[float], start: float) -> live.Payload:
+    """Draws of p and q under gamma and x: what needs no learning.
+
+    Args:
+        benchmark: of the draws.
+        gammas: of the slider; there is none for one.
+        start: where it stands first.
+    """
+    places = [places_of(benchmark, gamma, _BEFORE) for gamma in gammas]
+    x = places[0].x
+    number = x.shape[1] == 1
+    names = [f"{row[0]:.2f}" if number else f"{i + 1}" for i, row in enumerate(x)]
     label = "x" if number else "Place x, along the first principal component"
     slider = _Slider("x", range(_BEFORE), label=label, names=names, start=_BEFORE // 2)
-    q, truth = places.q[:, :Q_SHOWN], places.truth[:, :TRUTH_SHOWN]
-    if q.shape[2] == 1:
-        panel = _draws_on_line(q[..., 0], truth[..., 0])
-    else:
-        limits = _most(q[..., :2], truth[..., :2])
-        panel = Panel(
-            [
-                Points(*_pair(q[..., :2], "x"), color=style.Q, size=5, opacity=0.75),
-                Points(*_pair(truth[..., :2], "x"), color=style.P, size=5, symbol="cross"),
-            ],
-            title="Draws at this x",
-            square=True,
-            legend=[("q", style.Q, "circle"), ("truth", style.P, "cross")],
-            x=Axis(limits[0], "θ₁"),
-            y=Axis(limits[1], "θ₂"),
-        )
-    return live._payload(sliders=[slider], panels=[panel])
+    sides = [(each.q[:, :Q_SHOWN], each.truth[:, :TRUTH_SHOWN]) for each in places]
+    draw = _draws_on_line if sides[0][0].shape[2] == 1 else _draws_in_plane
+    return live._payload(
+        sliders=[*([gamma_slider(gammas, start)] if len(gammas) > 1 else []), slider],
+        panels=[along("gamma", [draw(q, truth) for q, truth in sides])],
+    )
+
+
+def _draws_in_plane(q: Array, truth: Array) -> Panel:
+    """The first two parameters."""
+    limits = _most(q[..., :2], truth[..., :2])
+    return Panel(
+        [
+            Points(*_pair(q[..., :2], "x"), color=style.Q, size=5, opacity=0.75),
+            Points(*_pair(truth[..., :2], "x"), color=style.P, size=5, symbol="cross"),
+        ],
+        title="Draws at this x",
+        square=True,
+        legend=[("q", style.Q, "circle"), ("truth", style.P, "cross")],
+        x=Axis(limits[0], "θ₁"),
+        y=Axis(limits[1], "θ₂"),
+    )
 
 
 def _draws_on_line(q: Array, truth: Array) -> Panel:
+    q, truth = q[..., 0], truth[..., 0]
     both = np.concatenate([q.ravel(), truth.ravel()])
     low, high = style.padded(np.quantile(both, [0.003, 0.997]))
     bins = np.linspace(low, high, _LINE_BINS + 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ from validation_core import statistics
 from validation_core.diagnosis import equals
 from validation_core.figures import live, style
 from validation_core.figures.colt import theta
-from validation_core.figures.colt.theta import COLT, Sight, _edges, _picture, _subscript
+from validation_core.figures.colt.theta import COLT, Sight, _edges, _subscript, gamma_slider
 from validation_core.figures.marks import (
     Axis,
     Band,
@@ -25,6 +26,7 @@ from validation_core.figures.marks import (
     _Slider,
     _Text,
     _text,
+    along,
     over,
 )
 from validation_core.localization import LocalRate, Maps, RateCurve, bend, local_rate
@@ -177,15 +179,34 @@ def _over_plane(maps: Maps, rate: LocalRate) -> Panel:
 _EVIDENCE = 0.05
 
 
-def payload(maps: Maps, rate: LocalRate, sight: Sight, alpha: float) -> live.Payload:
-    """Both maps at every place of the slider."""
-    univariate = maps.q.shape[2] == 1
-    here = theta._line_picture(maps) if univariate else _picture(maps, sight)
-    height = theta.LINE_HEIGHT if univariate else 460
+def payload(
+    maps: Sequence[Maps],
+    rates: Sequence[LocalRate],
+    sight: Sight,
+    alpha: float,
+    gammas: Sequence[float],
+    start: float,
+) -> live.Payload:
+    """Both maps at every gamma and place of the sliders.
+
+    Args:
+        maps: one for each gamma, at the same places.
+        rates: of each.
+        sight: what is shown of theta.
+        alpha: the level.
+        gammas: of the slider; there is none for one.
+        start: where it stands first.
+    """
+    height = theta.LINE_HEIGHT if maps[0].q.shape[2] == 1 else 460
+    beside = zip(*(_over_x(*each, height) for each in zip(maps, rates, strict=True)), strict=True)
+    slider = [gamma_slider(gammas, start)] if len(gammas) > 1 else []
     return live._payload(
-        sliders=[_slider(maps)],
-        panels=[here, *_over_x(maps, rate, height)],
-        headline=_headline(maps, alpha),
+        sliders=[*slider, _slider(maps[list(gammas).index(start)])],
+        panels=[
+            along("gamma", theta._pictures(maps, sight)),
+            *(along("gamma", panels) for panels in beside),
+        ],
+        headline=along("gamma", [_headline(each, alpha) for each in maps]),
     )
 
 
@@ -196,7 +217,7 @@ def bend_text(maps: Maps, sight: Sight) -> str:
         return ""
     return (
         " Dotted: the principal curve of the truth over all x (Hastie, Stuetzle 1989), of length "
-        f"{curve.length:.2g}, turning by {curve.total_abs_curvature:.2g} radians in all."
+        f"{curve.length:.2g}, turning by {curve.turn:.2g} radians in all."
     )
 
 
@@ -250,7 +271,9 @@ def _headline(maps: Maps, alpha: float) -> _Text:
     sure = _shares(maps, 1 - 0.05 / len(maps.x_at))
     says = [_says(u, low, high) for low, high in zip(sure.low, sure.high, strict=True)]
     return _text(
-        over_all + verdict + local,
+        "{overall}{verdict}" + local,
+        overall=over_all,
+        verdict=verdict,
         x=over(_place_labels(maps.x_at), "x"),
         share=over([_interval(*each) for each in zip(*here, strict=True)], "x"),
         says=over(says, "x"),
