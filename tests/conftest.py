@@ -68,6 +68,11 @@ def pytest_addoption(parser):
     parser.addoption(
         "--update-golden", action="store_true", help="write the texts of tests/golden anew"
     )
+    parser.addoption(
+        "--exact",
+        action="store_true",
+        help="shipped numbers to the bit: on the machine that made the gallery",
+    )
 
 
 @pytest.fixture

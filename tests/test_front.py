@@ -5,21 +5,30 @@ import json
 import pkgutil
 import subprocess
 import sys
-from dataclasses import fields
+from dataclasses import asdict, fields
 from html import unescape
 
+import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
 import validation_core as npt
 from tests.conftest import ROOT
+from validation_core import simulations
+from validation_core.__main__ import main
 from validation_core.diagnosis import learning
 from validation_core.diagnosis.questions import QUESTIONS
+from validation_core.engine import start
 from validation_core.front import work
 from validation_core.front.choices import ALIASES
+from validation_core.models import TrainTask
 from validation_core.rng import stream
 from validation_core.scores.classifier import Classifier
+from validation_core.simulations import InferenceRun
+from validation_core.store import SHIPPED, Store
+from validation_core.sweep import presets
+from validation_core.sweep.plan import Batch, collect, missing
 
 SMALL = {"steps": 8, "batch": 16, "draws_step": 4, "hidden": 8, "layers": 1, "start": "origin"}
 
@@ -349,3 +358,45 @@ def test_divergence_of_inference_from_the_posterior(store):
         npt.divergence("hospitals", figure=4, store=store)
     with pytest.raises(ValueError, match="needs a closed form"):
         npt.divergence("hospitals", "exact", store=store)
+
+
+@pytest.fixture
+def _idle(monkeypatch):
+    """Nothing may be computed."""
+    for kind in (TrainTask, Batch, InferenceRun):
+        monkeypatch.setattr(kind, "run", None)
+
+
+@pytest.mark.usefixtures("_idle")
+def test_what_is_shipped_is_not_computed_again(tmp_path, capsys):
+    """By the front door and by the command line; and nothing of it is copied."""
+    sweep = presets.by_name("references").sweep
+    shipped = Store(tmp_path / "other", gallery=SHIPPED)
+    cells = [asdict(cell) for cell in collect(sweep, shipped).cells]
+    by_name = npt.power("references", progress=False)
+    assert [asdict(cell) for cell in by_name.cells] == cells
+    by_setting = npt.power(
+        sweep.benchmark, sweep.gammas, sweep.methods, trials=100, n=500, progress=False
+    )
+    assert [asdict(cell) for cell in by_setting.cells] == cells
+    main(["power", "--comparison", "references", "--engine", "serial", "--json", "-"])
+    printed = json.loads(capsys.readouterr().out)["cells"]
+    assert [cell["rejections"] for cell in printed] == [cell["rejections"] for cell in cells]
+    divergence = npt.divergence("hospitals", iterations=(10, 30), progress=False)
+    kept = simulations.collect(divergence.plans[1], shipped)
+    assert np.isfinite(kept[0, 2].d).all()
+    for place, terms in divergence.terms[1].items():
+        np.testing.assert_array_equal(terms.d, kept[place].d)
+    assert Store().entries() == []
+
+
+def test_a_store_that_is_named_holds_what_was_put_there(tmp_path):
+    sweep = presets.by_name("references").sweep
+    assert missing(sweep, Store.usual()) == ()
+    assert set(missing(sweep, Store(tmp_path))) == set(sweep.tasks)
+
+
+def test_every_page_opens_the_usual_store():
+    started = start()
+    started.engine.close()
+    assert started.store.place() == Store.usual().place()

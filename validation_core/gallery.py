@@ -24,13 +24,13 @@ from validation_core.engine import Task
 from validation_core.front.work import Watch, run_on_engine
 from validation_core.methods import CoLT
 from validation_core.models import Training, TrainTask
-from validation_core.store import Kind, Store
+from validation_core.store import SHIPPED, Kind, Store
 from validation_core.study import Study
 from validation_core.sweep import conformal_explorer, plan, playground, presets, published
 from validation_core.sweep.plan import Sweep
 
 _DEFLATED = zipfile.ZIP_DEFLATED
-FOLDER = Path(__file__).parent / "data" / "gallery"
+FOLDER = SHIPPED
 
 
 @dataclass(frozen=True)

@@ -160,6 +160,8 @@ Kind = Literal["models", "results", "tables", "jobs", "notes"]
 T = TypeVar("T")
 
 LIMIT = 2 * 2**30
+SHIPPED = Path(__file__).parent / "data" / "gallery"
+"""The gallery that comes with the package."""
 _SUFFIX: Mapping[Kind, str] = {
     "models": ".safetensors",
     "results": ".npz",
@@ -211,6 +213,14 @@ class Store:
         self.gallery = gallery
         self._default_limit = limit
         self.root = self._writable(Path(root or _default_root()).expanduser().absolute())
+
+    @classmethod
+    def usual(cls) -> Store:
+        """The user's folder, then what the package ships.
+
+        What the front door, the command line and every page open where no store is named.
+        """
+        return cls(gallery=SHIPPED)
 
     def save(
         self, kind: Kind, key: str, arrays: Arrays, *, spec: str, meta: Mapping[str, object]

@@ -32,6 +32,7 @@ GROUPS = {
     "cause": "the cause named for random defects, confusion table",
     "startup": "server start, first page",
     "crowd": "20 clients on the workbench",
+    "crowd_playground": "30 clients on the home page, and the server's memory",
     "playground": "the home page in Chromium: first picture, sliders, another benchmark",
     "browser": "sliders in Chromium, released and dragged",
     "upload": "a table of 40 MB in Chromium, to what was read of it",
@@ -49,7 +50,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     requests = _arguments(arguments)
     result: dict[str, list[Row]] = {}
     with tempfile.TemporaryDirectory(prefix="nptlab-benchmarks-") as folder:
-        lab = Lab(Path(folder), full=requests.full, kept=requests.cache, shared=requests.shared)
+        lab = Lab(
+            Path(folder),
+            full=requests.full,
+            kept=requests.cache,
+            shared=requests.shared,
+            seconds=requests.seconds,
+        )
         for name in requests.names or GROUPS:
             say(f"{name}: {GROUPS[name]}")
             result[name] = _group(name, lab)
@@ -71,11 +78,16 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--shared", type=int, metavar="TABLES",
         help="how many tables one training serves in verdict_level; 0 trains for each",
     )  # fmt: skip
+    parser.add_argument(
+        "--seconds", type=float, default=120.0, help="that crowd_playground lasts; 600 for memory"
+    )
     requests = parser.parse_args(arguments)
     if unknown := set(requests.names) - set(GROUPS):
         parser.error(f"a name is one of {', '.join(GROUPS)}; got {', '.join(sorted(unknown))}")
     if requests.shared is not None and requests.shared < 0:
         parser.error(f"--shared is 0 or a number of tables; got {requests.shared}")
+    if requests.seconds <= 0:
+        parser.error(f"--seconds is above 0; got {requests.seconds}")
     return requests
 
 

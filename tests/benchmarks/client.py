@@ -6,6 +6,7 @@ import asyncio
 import json
 import time
 from types import TracebackType
+from urllib.parse import parse_qsl, urlencode
 
 import websockets
 from streamlit.proto.BackMsg_pb2 import BackMsg
@@ -56,6 +57,12 @@ class Visitor:
         self._query[key] = shown
         return await self._run(self._fragments.get(key, ""))
 
+    async def choose(self, key: str, name: str) -> float:
+        """Seconds from a press on a component that tells a name until the script has run."""
+        state = WidgetState(id=self._ids[key], json_value=json.dumps({"value": name}))
+        self._values[key] = state
+        return await self._run(self._fragments.get(key, ""))
+
     async def release(self, key: str, *values: float) -> float:
         """Seconds from a slider of a live chart being released until its fragment has run."""
         state = WidgetState(id=self._ids[key], json_value=json.dumps({"value": values}))
@@ -65,7 +72,8 @@ class Visitor:
     async def _run(self, fragment: str = "") -> float:
         start = time.perf_counter()
         await self._socket.send(self._asking(fragment).SerializeToString())
-        self._seen = [*self._seen[-_REMEMBERED + 1 :], {}]
+        # What was just named as remembered may be answered by its hash during all of this run.
+        self._seen = [*self._seen[-_REMEMBERED:], {}]
         while True:
             message = ForwardMsg()
             raw = await asyncio.wait_for(self._socket.recv(), _PATIENCE)
@@ -78,12 +86,14 @@ class Visitor:
     def _asking(self, fragment: str) -> BackMsg:
         msg = BackMsg()
         state = msg.rerun_script
-        state.query_string = "&".join(f"{name}={value}" for name, value in self._query.items())
+        state.query_string = urlencode(self._query)
         state.page_script_hash = self._script
         state.page_name = "" if self._script else self._page
         state.fragment_id = fragment
         state.widget_states.widgets.extend(self._values.values())
-        state.cached_message_hashes.extend({name for run in self._seen for name in run})
+        state.cached_message_hashes.extend(
+            {name for run in self._seen[-_REMEMBERED:] for name in run}
+        )
         state.context_info.timezone = "UTC"
         return msg
 
@@ -102,6 +112,8 @@ class Visitor:
             self._script = message.navigation.page_script_hash
         elif kind == "delta":
             self._delta(message)
+        elif kind == "page_info_changed":
+            self._query = dict(parse_qsl(message.page_info_changed.query_string))
         elif kind == "page_not_found":
             raise RuntimeError(f"There is no page {self._page!r}.")
         elif kind == "script_finished":
@@ -117,6 +129,6 @@ class Visitor:
             raise RuntimeError(f"The page failed: {element.exception.message}")
         if kind in ("slider", "bidi_component"):
             name = getattr(element, kind).id
-            key = name.rpartition("-")[2]
+            key = name.split("-", 2)[2]  # $$ID-HASH-KEY
             self._ids[key] = name
             self._fragments[key] = message.delta.fragment_id

@@ -34,12 +34,14 @@ class Lab:
         kept: a cache of trained classifiers to keep from run to run.
         shared: tables that one training serves where a level is measured; 0 trains for each,
             None leaves it to the benchmark.
+        seconds: that visitors stay on the home page.
     """
 
     folder: Path
     full: bool = False
     kept: Path | None = None
     shared: int | None = None
+    seconds: float = 120.0
 
     @cached_property
     def trained(self) -> Path:

@@ -35,7 +35,7 @@ def _run(chosen: argparse.Namespace) -> None:
         )
     _writable(chosen.json)
     tables = [read(path, order=chosen.order) for path in chosen.files]
-    result = compared(_labels(chosen.files), tables, 0, chosen.seed, Store(), _Begun())
+    result = compared(_labels(chosen.files), tables, 0, chosen.seed, Store.usual(), _Begun())
     _put(result.to_json, chosen.json, lambda: _read_aloud(result.measures, result.labels))
 
 

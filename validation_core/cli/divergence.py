@@ -92,7 +92,7 @@ def _run(chosen: argparse.Namespace) -> None:
         datasets=chosen.datasets,
         seed=chosen.seed,
     )
-    result, problem = estimate(wanted, chosen.m, Store(), _Counted(), chosen.engine)
+    result, problem = estimate(wanted, chosen.m, Store.usual(), _Counted(), chosen.engine)
     rows = {number: result.of_figure(number) for number in result.plans}
     if chosen.html:
         page = sheet(

@@ -70,8 +70,8 @@ def _print_entries(entries: Sequence[Mapping[str, Any]]) -> None:
 
 
 def store(chosen: argparse.Namespace) -> None:
-    """List, prune or verify what is kept on disk."""
-    storage, listed = Store(), []
+    """List or prune what is kept on disk, or verify it and what is shipped."""
+    storage, listed = Store.usual(), []
     if chosen.action == "prune":
         summary: dict[str, object] = {
             "freed": storage.prune(),
@@ -81,11 +81,13 @@ def store(chosen: argparse.Namespace) -> None:
     elif chosen.action == "verify":
         summary = {"problems": storage.verify()}
     else:
-        listed = storage.entries()
+        entries = storage.entries()
+        listed = [entry for entry in entries if not entry.shipped]
         summary = {
             "root": str(storage.root),
             "size": storage.size(),
             "limit": storage.limit,
+            "shipped": len(entries) - len(listed),
             "entries": [entry._asdict() for entry in listed],
         }
     summary["notices"] = storage.notices

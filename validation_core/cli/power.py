@@ -62,7 +62,7 @@ def _run(chosen: argparse.Namespace) -> None:
     """
     _writable(chosen.json)
     wanted = _chosen_sweep(chosen)
-    result, problem = count(wanted, Store(), _Counted(), chosen.engine)
+    result, problem = count(wanted, Store.usual(), _Counted(), chosen.engine)
     if result.cells or not problem:
         _put(result.to_json, chosen.json, lambda: _print_cells(result.rows()))
     if problem:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import Executor
-from pathlib import Path
 from typing import NamedTuple
 
 from validation_core.engine.cluster import DaskExecutor, Unreachable
@@ -14,7 +13,6 @@ from validation_core.engine.pool import WorkerPool
 from validation_core.engine.runner import Engine
 from validation_core.store import Store
 
-_GALLERY = Path(__file__).parents[1] / "data" / "gallery"
 Say = Callable[[str], None]
 
 
@@ -26,7 +24,7 @@ class Services(NamedTuple):
 
 
 def start(store: Store | None = None) -> Services:
-    """Open the store and start the engine.
+    """Open the store, the usual one where none is named, and start the engine.
 
     NPTLAB_SCHEDULER is the address of a Dask scheduler; where it does not answer, jobs say so, or
     run here with NPTLAB_FALLBACK=local. Without it NPTLAB_ENGINE is `local` (worker processes,
@@ -35,7 +33,7 @@ def start(store: Store | None = None) -> Services:
     Raises:
         ValueError: when one of them says anything else.
     """
-    store = store or Store(gallery=_GALLERY if _GALLERY.is_dir() else None)
+    store = store or Store.usual()
     return Services(store, Engine(store, executor(None, store.note)))
 
 

@@ -120,7 +120,8 @@ def compare(
         tables: two or more, by what they are called, with the same theta and x in every row.
         reference: the table that differences are taken from, by its name or place.
         seed: of the tests whose ranks are compared.
-        store: where networks and results are kept; by default the user's cache folder.
+        store: where networks and results are kept; by default the user's cache folder, over what
+            the package ships.
         progress: a bar on a terminal and in a notebook; what to tell instead; or silence.
 
     Raises:
@@ -132,7 +133,7 @@ def compare(
             f"The reference is one of {', '.join(labels)}; got {reference!r}. Choose one."
         )
     at = labels.index(reference) if isinstance(reference, str) else reference
-    return compared(labels, several, at, seed, store or Store(), progress)
+    return compared(labels, several, at, seed, store or Store.usual(), progress)
 
 
 def compared(

@@ -271,7 +271,8 @@ def diagnose(
         alpha: level of the whole diagnosis.
         seed: of the split into training and test rows, of networks and of tie-breakers.
         budget: seconds; what would take longer is not run.
-        store: where networks and results are kept; by default the user's cache folder.
+        store: where networks and results are kept; by default the user's cache folder, over what
+            the package ships.
         progress: a bar on a terminal and in a notebook; what to tell instead; or silence.
 
     Raises:
@@ -281,7 +282,7 @@ def diagnose(
     known = table_of(table)
     upload = known.upload
     tasks.hold(upload)
-    store = store or Store()
+    store = store or Store.usual()
     with watching(progress) as watch:
         for notice in store.notices:
             watch.note(notice)
@@ -325,14 +326,15 @@ def ask(
         table: theta (N, D), x (N, ...), theta_q (N, K, D); or a file that holds them.
         methods: whose networks it may read; those that a diagnosis runs unasked.
         seed: of the split into training and test rows, of networks and of tie-breakers.
-        store: where networks and results are kept; by default the user's cache folder.
+        store: where networks and results are kept; by default the user's cache folder, over what
+            the package ships.
         progress: a bar on a terminal and in a notebook; what to tell instead; or silence.
         options: of the question: `where` for observation.
 
     Raises:
         ValueError: for a question that there is not, or that this table cannot answer, with why.
     """
-    wanted, upload, store = _question_of(question), table_of(table).upload, store or Store()
+    wanted, upload, store = _question_of(question), table_of(table).upload, store or Store.usual()
     if reason := wanted.obstacle(upload):
         raise ValueError(reason)
     tasks.hold(upload)

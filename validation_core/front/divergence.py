@@ -137,13 +137,14 @@ def divergence(
         seed: of data and inference.
         engine: local, serial, dask:ADDRESS or dask:ADDRESS,local; by default as the environment
             says (NPTLAB_ENGINE), else worker processes of this machine.
-        store: where runs are kept; by default the user's cache folder.
+        store: where runs are kept; by default the user's cache folder, over what
+            the package ships.
         progress: a bar on a terminal and in a notebook; what to tell instead; or silence.
 
     Raises:
         ValueError: for names or numbers that cannot be used, or when a run fails.
     """
-    store = store or Store()
+    store = store or Store.usual()
     models = [_model(each) for each in _listed(model, MODELS)]
     chosen = [
         entry(ALGORITHMS, each, "inference") if isinstance(each, str) else each

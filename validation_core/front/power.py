@@ -114,7 +114,8 @@ def power(
         protocol: `pooled` calibrates Uniform on all trials' scores, `fresh` as the papers do.
         engine: local, serial, dask:ADDRESS or dask:ADDRESS,local; by default as the environment
             says (NPTLAB_ENGINE), else worker processes of this machine.
-        store: where networks and results are kept; by default the user's cache folder.
+        store: where networks and results are kept; by default the user's cache folder, over what
+            the package ships.
         progress: a bar on a terminal and in a notebook; what to tell instead; or silence.
         options: of the benchmark, as BENCHMARKS lists them.
 
@@ -142,7 +143,7 @@ def power(
                 seed=seed,
             ),
         )
-    result, problem = count(wanted, store or Store(), progress, engine)
+    result, problem = count(wanted, store or Store.usual(), progress, engine)
     if problem:
         raise ValueError(problem)
     return result

@@ -123,7 +123,8 @@ def run(
         n: of a benchmark: test points.
         k: of a benchmark: draws of q at each x, for tests of tables.
         seed: of the split of a table, of networks, trials and tie-breakers.
-        store: where networks and results are kept; by default the user's cache folder.
+        store: where networks and results are kept; by default the user's cache folder, over what
+            the package ships.
         progress: a bar on a terminal and in a notebook; what to tell instead; or silence.
         options: of the method, as METHODS lists them.
 
@@ -131,7 +132,7 @@ def run(
         ValueError: for names or options that there are not, and for a test that this table cannot
             serve, with why.
     """
-    chosen, store = _method_of(method, options), store or Store()
+    chosen, store = _method_of(method, options), store or Store.usual()
     benchmark = _benchmark(data)
     if benchmark is None:
         return _on_table(chosen, table_of(data), seed, store, progress)  # type: ignore[arg-type]

@@ -228,15 +228,20 @@ def _seen(study: ConformalStudy, score: Score, rows: tuple[int, int], report: Re
     p = _drawn_p(learned, learned.gammas[0], n_p)
     for index, gamma in enumerate(learned.gammas):
         p = p if still else _drawn_p(learned, gamma, n_p)
-        q = _drawn_q(learned, gamma, n_q)
-        scored = BlockScores(score(study.betas, p, index), score(study.betas, q, index))
-        log_ratios = _log_ratios(learned.benchmark, gamma, p, q) if len(study.betas) > 1 else None
-        looked.append(
-            {**_ranked(study, scored), **_shown(study, scored), **_against(log_ratios, scored)}
-        )
+        looked.append(_seen_at(study, score, index, p, _drawn_q(learned, gamma, n_q)))
         report((index + 1) / len(learned.gammas), {"gamma": gamma})
     stacked = {name: np.stack([each[name] for each in looked]) for name in looked[0]}
     return Conformal(np.array(learned.gammas), np.array(study.betas), n_p, **stacked)
+
+
+def _seen_at(
+    study: ConformalStudy, score: Score, index: int, p: Joint, q: Joint
+) -> dict[str, Array]:
+    """What a score says of these draws at the gamma of an index, by the field that holds it."""
+    benchmark, gamma = study.learned.benchmark, study.learned.gammas[index]
+    scored = BlockScores(score(study.betas, p, index), score(study.betas, q, index))
+    log_ratios = _log_ratios(benchmark, gamma, p, q) if len(study.betas) > 1 else None
+    return {**_ranked(study, scored), **_shown(study, scored), **_against(log_ratios, scored)}
 
 
 def _untouched(benchmark: Gaussian, gammas: Sequence[float]) -> bool:
@@ -442,9 +447,13 @@ class ConformalPower(Study[ConformalTrials], spec="conformal_power"):
         rows, laws = _drawn_p(learned, learned.gammas[0], n_p), []
         for gamma in learned.power_gammas:
             rows = rows if still else _drawn_p(learned, gamma, n_p)
-            scored = score(self.betas, rows, learned.gammas.index(gamma))
-            laws.append([statistics.PooledLaw(row) for row in scored])
+            laws.append(self._laws_at(score, gamma, rows))
         return laws
+
+    def _laws_at(self, score: Score, gamma: float, rows: Joint) -> list[statistics.PooledLaw]:
+        """Those at one gamma, of rows of p there."""
+        scored = score(self.betas, rows, self.learned.gammas.index(gamma))
+        return [statistics.PooledLaw(row) for row in scored]
 
     def _chunk(
         self, score: Score, gamma: float, laws: Sequence[statistics.PooledLaw], trials: range
