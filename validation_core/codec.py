@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from functools import cache
 from types import NoneType, UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -78,7 +79,7 @@ def _load(hint: object, tree: JSON, path: str, arrays: Arrays) -> object:
         return _load(_arm(args, tree), tree, path, arrays)
     if isinstance(tree, dict):
         if isinstance(hint, type) and _names(hint):
-            hints = get_type_hints(hint)
+            hints = _hints(hint)
             return hint(
                 **{
                     name: _load(hints[name], part, _at(path, name), arrays)
@@ -96,13 +97,19 @@ def _load(hint: object, tree: JSON, path: str, arrays: Arrays) -> object:
     return float(tree) if hint is float and isinstance(tree, int) else tree
 
 
+@cache
+def _hints(kind: type[Any]) -> dict[str, Any]:
+    """The types of a record's fields; a result holds many records of few classes."""
+    return get_type_hints(kind)
+
+
 def _unpacked(hint: object, array: _Array) -> object:
     """An array; where older results hold a number or a record of numbers as one, that."""
     if hint is float:
         return float(array)
     if not (isinstance(hint, type) and (names := _names(hint))):
         return array
-    hints = get_type_hints(hint)
+    hints = _hints(hint)
     return hint(*(_number(hints[name], v) for name, v in zip(names, array.tolist(), strict=True)))
 
 

@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -74,7 +74,7 @@ class Payload:
     sliders: tuple[tuple[float, ...], ...]
     start: tuple[float, ...]
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """Equal payloads, equal text."""
         return hashlib.sha256(self.head.encode() + self.body).hexdigest()[:16]
