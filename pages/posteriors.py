@@ -5,15 +5,16 @@ from collections.abc import Sequence
 import pandas as pd
 import streamlit as st
 
-from pages.diagnose import files, source, view
+from pages.diagnose import files, view
 from pages.diagnose.files import Tables
 from pages.ui import charts, jobs
 from pages.ui.jobs import plain
 from pages.ui.services import services
 from validation_core import Drawn
 from validation_core.diagnosis import tasks
-from validation_core.diagnosis.questions import posteriors
+from validation_core.diagnosis.questions import example, posteriors
 from validation_core.diagnosis.questions.posteriors import Measure, RowScores, number
+from validation_core.engine import Task
 from validation_core.figures import diagnosis as draw
 from validation_core.tables import Upload
 
@@ -33,7 +34,13 @@ def _chosen() -> Tables:
         bind="query-params",
         label_visibility="collapsed",
     )
-    return source.pair() if what == _SAMPLES else files.uploaded()
+    if what == _SAMPLES:
+        return example.pair()
+    tables = files.uploaded()
+    if tables or st.session_state.get("file"):
+        return tables
+    st.caption("An example, until you bring tables: an exact posterior and a narrow one.")
+    return example.pair()
 
 
 def _comparable(tables: Tables, reference: int) -> tuple[Tables, int]:
@@ -57,11 +64,14 @@ def _comparable(tables: Tables, reference: int) -> tuple[Tables, int]:
 
 def _compare(tables: Tables, reference: int, seed: int) -> None:
     """Ask for what is missing, and show every measure that all tables have."""
-    wanted = []
     for _, upload in tables:
         tasks.hold(upload)
         tasks.keep(store, upload)
-        wanted += [*tasks.tasks(upload, METHODS, seed), *posteriors.studies(upload, seed)]
+    wanted = jobs.lacking(
+        "comparison",
+        (*(upload.digest for _, upload in tables), seed),
+        lambda: [work for _, upload in tables for work in _work(upload, seed)],
+    )
     state = jobs.ensure(wanted, f"Compare {len(tables)} posteriors", start=True)
     records = [tasks.records(store, upload, METHODS, seed)[0] for _, upload in tables]
     scores = [_scores(upload, seed) for _, upload in tables]
@@ -94,6 +104,10 @@ def _compare(tables: Tables, reference: int, seed: int) -> None:
         on_click="ignore",
         icon=":material/download:",
     )
+
+
+def _work(upload: Upload, seed: int) -> list[Task]:
+    return [*tasks.tasks(upload, METHODS, seed), *posteriors.studies(upload, seed)]
 
 
 def _scores(upload: Upload, seed: int) -> RowScores | None:

@@ -211,7 +211,7 @@ def test_samples_say_what_they_are(page):
     choose(page, "exact")
     assert "exact posterior of a straight line" in texts(page)
     assert page.header[0].value == "No problem found"
-    assert "would have caught a" in texts(page)
+    assert "would be found with 80% power" in texts(page)
     choose(page, "narrow")
     assert page.header[0].value == "Problem found"
     assert "intercept" in texts(page)

@@ -9,6 +9,7 @@ from streamlit.testing.v1 import AppTest
 from pages.ui.services import services
 from tests.conftest import ROOT
 from validation_core.diagnosis import learning
+from validation_core.diagnosis.questions import example
 from validation_core.scores.classifier import Classifier
 
 PAGE = str(ROOT / "pages" / "posteriors.py")
@@ -20,6 +21,7 @@ SMALL = {"steps": 8, "batch": 16, "draws_step": 4, "hidden": 8, "layers": 1, "st
 def _small(monkeypatch):
     monkeypatch.setattr(learning, "RECIPE", QUICK)
     monkeypatch.setattr(learning, "LOCALIZER", SMALL)
+    monkeypatch.setattr(example, "pair", list)  # what a first visit shows: test_first_visits
     services.clear()
     yield
     services.clear()
@@ -92,10 +94,3 @@ def test_a_refusal_is_said_in_a_line(page):
     at = send(page, [("a.npz", b"not an archive"), ("b.npz", packed())])
     assert len(at.error) == 1
     assert "got" in at.error[0].value
-
-
-def test_the_pair_to_try(page):
-    at = page
-    at.get("button_group")[0].set_value("An exact posterior and one that is too narrow").run()
-    assert not at.exception
-    assert "too narrow" in texts(finished(at))

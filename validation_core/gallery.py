@@ -20,6 +20,8 @@ from typing import Any
 
 from validation_core import keys, models, simulations
 from validation_core.benchmarks.spiral import Spiral
+from validation_core.diagnosis import tasks
+from validation_core.diagnosis.questions import example
 from validation_core.engine import Task
 from validation_core.front.work import Watch, run_on_engine
 from validation_core.methods import CoLT
@@ -28,6 +30,7 @@ from validation_core.store import SHIPPED, Kind, Store
 from validation_core.study import Study
 from validation_core.sweep import conformal_explorer, plan, playground, presets, published
 from validation_core.sweep.plan import Sweep
+from validation_core.tables import Upload
 
 _DEFLATED = zipfile.ZIP_DEFLATED
 FOLDER = SHIPPED
@@ -47,6 +50,8 @@ class Part:
     """Whose networks are."""
     behind: tuple[Task, ...] = ()
     """What the studies read, and is not shipped."""
+    uploads: tuple[Upload, ...] = ()
+    """The tables that they are about."""
 
     def entries(self) -> Iterator[tuple[Kind, str]]:
         """Kind and key of every file."""
@@ -63,6 +68,9 @@ class Part:
         """Compute what a store has not; gives what failed, in words."""
         failures: list[str] = []
         wanted: list[Task] = []
+        for upload in self.uploads:
+            tasks.hold(upload)
+            tasks.keep(store, upload)
         for training in self.trainings:
             if not store.has("models", training.key):
                 wanted.append(TrainTask(trainings=(training,)))
@@ -122,6 +130,13 @@ def parts() -> tuple[Part, ...]:
             "compare",
             "Compare methods",
             sweeps=tuple(comparison.sweep for comparison in presets.shipped()),
+        ),
+        Part(
+            "diagnose",
+            "My posterior, Compare posteriors",
+            studies=example.studies(),
+            behind=example.trainings(),
+            uploads=example.tables(),
         ),
         Part(
             "divergence",

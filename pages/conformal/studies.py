@@ -64,7 +64,8 @@ def ask(chosen: ConformalChoice, *, over_m: bool) -> JobState | None:
 
     The paper's preset waits for its button.
     """
-    tasks = _tasks(chosen, over_m)
+    asked = (chosen.study.key, over_m)
+    tasks = jobs.lacking("conformal", asked, lambda: _wanted(chosen, over_m))
     label = chosen.learned.benchmark.label
     if not chosen.learned.each:
         return jobs.only("conformal", tasks, f"Learn and test, {label}")
@@ -75,18 +76,7 @@ def ask(chosen: ConformalChoice, *, over_m: bool) -> JobState | None:
     return state
 
 
-def _tasks(chosen: ConformalChoice, over_m: bool) -> tuple[Task, ...]:
-    """What was missing when this setting was first looked at, the first pictures first."""
-    study = chosen.study
-    asked = (study.key, over_m)
-    known = st.session_state.get("conformal_tasks")
-    if known is None or known[0] != asked:
-        known = st.session_state["conformal_tasks"] = (asked, _missing(chosen, over_m))
-    tasks: tuple[Task, ...] = known[1]
-    return () if all(task.done(services().store) for task in tasks) else tasks
-
-
-def _missing(chosen: ConformalChoice, over_m: bool) -> tuple[Task, ...]:
+def _wanted(chosen: ConformalChoice, over_m: bool) -> tuple[Task, ...]:
     store, study, power = services().store, chosen.study, chosen.power(over_m=False)
     pairs: list[tuple[Task, Task]] = [(study.first(), study), (power.few(), power)]
     if over_m:

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.diagnose import figures, source, takeaway, view
+from pages.diagnose import figures, first, source, takeaway, view
 from pages.diagnose import panels as diagnose_panels
 from pages.ui import jobs
 from pages.ui.services import services
@@ -20,7 +20,11 @@ def _diagnose(upload: Upload, label: str, alpha: float, seed: int) -> None:
     view.what_will_run(upload, methods)
     maps = tasks.maps(upload, methods, seed)
     answer_tasks = diagnose_panels.wanted(upload, methods, seed, long=False)
-    wanted = [*tasks.tasks(upload, methods, seed), *maps, *answer_tasks]
+    wanted = jobs.lacking(
+        "diagnosis",
+        (upload.digest, methods, seed),
+        lambda: [*tasks.tasks(upload, methods, seed), *maps, *answer_tasks],
+    )
     state = jobs.ensure(wanted, f"Diagnose {upload.n:,} rows", start=True)
     records, pending = tasks.records(store, upload, methods, seed)
     verdict = diagnosis.verdict(records, upload, alpha=alpha, seed=seed, pending=pending)
@@ -39,6 +43,9 @@ store = services().store  # before there is a file: its workers warm up meanwhil
 st.title("Is my posterior right?", anchor=False)
 jobs.notices()
 alpha, seed = view.level((0.01, 0.05, 0.1)), view.seed()
-for label, upload in source.choose()[:1]:
+chosen = source.choose()
+for label, upload in chosen[:1]:
     view.what_was_read(upload)
     _diagnose(upload, label, alpha, seed)
+if not chosen and not st.session_state.get("file"):
+    first.show(alpha)

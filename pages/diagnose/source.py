@@ -1,7 +1,5 @@
 """Where the table to diagnose comes from: files, those of before, a sample, a benchmark."""
 
-from dataclasses import replace
-
 import streamlit as st
 
 from pages.diagnose import files, recent
@@ -10,8 +8,9 @@ from pages.ui import folder
 from pages.ui.jobs import plain
 from validation_core import Gaussian, sampling
 from validation_core.benchmarks.perturbations import PERTURBATIONS, Perturbation
+from validation_core.diagnosis.questions import example
 from validation_core.rng import stream
-from validation_core.tables import Upload, local, read
+from validation_core.tables import Upload, local
 
 _SOURCES = {
     "file": "Upload files",
@@ -39,7 +38,7 @@ def choose() -> Tables:
     if what in _SAMPLES:
         name = _SAMPLES[what]
         st.caption(f"{local.SAMPLES[name][0].upper()}{local.SAMPLES[name][1:]}.")
-        return [(_SOURCES[what], _sample(name))]
+        return [(_SOURCES[what], example.exact() if what == "exact" else example.wrong())]
     if what == "benchmark":
         return [_benchmark()]
     path = what == "path"
@@ -85,21 +84,6 @@ def _open(entry: recent.RecentTable) -> None:
         recent.remember(*table)
 
 
-def pair() -> Tables:
-    """Two tables of the same simulations to try a comparison on."""
-    return [("exact", _sample("sample_well_trained")), ("too narrow", _narrowed())]
-
-
-@st.cache_resource(show_spinner=False)
-def _narrowed() -> Upload:
-    """The sample's draws, drawn together to seven tenths of their spread about their mean."""
-    exact = _sample("sample_well_trained")
-    arrays = exact.arrays()
-    middle = arrays["theta_q"].mean(1, keepdims=True)
-    narrow = middle + 0.7 * (arrays["theta_q"] - middle)
-    return replace(Upload.of({**arrays, "theta_q": narrow}, order="NKD"), names=exact.names)
-
-
 def _benchmark() -> tuple[str, Upload]:
     """A table drawn from the Gaussian family, wrong in a way and by as much as the user likes."""
     left, middle, right = st.columns([2, 1, 1])
@@ -133,11 +117,6 @@ def _drawn(kind: Perturbation, gamma: float, n: int) -> Upload:
     draws = sampling.table(Gaussian(perturbation=kind), gamma, n, 100, rng)
     arrays = {"theta": draws.theta, "x": draws.x, "theta_q": draws.q}
     return Upload.of(arrays, order="NKD")
-
-
-@st.cache_resource(max_entries=4, show_spinner=False)
-def _sample(name: str) -> Upload:
-    return read(local.sample_path(name))
 
 
 def _one_of(tables: Tables) -> tuple[str, Upload]:

@@ -85,11 +85,16 @@ def verdict(found: Diagnosis, answers: Answers, *, working: bool) -> None:
     firm = found.verdict == "problem found" or not found.pending
     so_far = "Testing" if working else "Not finished"
     st.header(found.verdict.capitalize() if firm else so_far, anchor="verdict")
+    st.markdown(plain(answer(found, answers) if firm else found.sentence))
+    if found.upload.k:
+        st.markdown(" · ".join(f"[{question.title}](#{question.name})" for question in QUESTIONS))
+
+
+def answer(found: Diagnosis, answers: Answers) -> str:
+    """What the verdict rests on; beside a problem its size, beside silence what would be seen."""
     problem = found.verdict == "problem found"
-    # Beside a problem its size; beside silence what would have been caught.
-    beside = "size" if problem else "sensitivity"
-    sentence = found.sentence
-    if firm and beside in answers:
+    sentence, beside = found.sentence, "size" if problem else "sensitivity"
+    if beside in answers:
         size = answers[beside].describe(found)[0]
         if problem:
             sentence = diagnosis.rejection(found)
@@ -98,9 +103,7 @@ def verdict(found: Diagnosis, answers: Answers, *, working: bool) -> None:
         sentence = f"{sentence} {size}"
     if problem and "cause" in answers:
         sentence = f"{sentence} {answers['cause'].describe(found)[0]}"
-    st.markdown(plain(sentence))
-    if found.upload.k:
-        st.markdown(" · ".join(f"[{question.title}](#{question.name})" for question in QUESTIONS))
+    return sentence
 
 
 def table(diagnosis: Diagnosis) -> None:

@@ -10,7 +10,7 @@ A page may do this at every run: whoever asks for the same waits for one computa
 import math
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import TypeVar
 
 import streamlit as st
@@ -64,6 +64,27 @@ def only(name: str, tasks: Sequence[Task], label: str) -> JobState | None:
         services().engine.leave(before, subscriber())
     st.session_state[f"only-{name}"] = (key, stopped)
     return state
+
+
+def lacking(name: str, asked: Hashable, tasks: Callable[[], Sequence[Task]]) -> Sequence[Task]:
+    """What was missing of some tasks when the session first asked for this; none once all is done.
+
+    It stays the same while they are worked out, and so does the job that they are. Networks are
+    among them where something that reads them was missing.
+    """
+    store, slot = services().store, f"lacking-{name}"
+    known = st.session_state.get(slot)
+    if known is None or known[0] != asked:
+        missing = [task for task in tasks() if not task.done(store)]
+        read = {key for task in missing for key in getattr(task, "needs", ())}
+        wanted = [
+            task
+            for task in missing
+            if not isinstance(task, TrainTask) or read.intersection(task.makes)
+        ]
+        known = st.session_state[slot] = asked, tuple(wanted)
+    left: tuple[Task, ...] = known[1]
+    return () if all(task.done(store) for task in left) else left
 
 
 def starting(tasks: Sequence[Task], label: str) -> Callable[[], None]:

@@ -12,6 +12,7 @@ PAGES = listed()
 NAMES = [page.title for page in PAGES]
 ALIVE = (
     "", "weak-classifiers", "conformal-c2st", "colt", "symmetric-divergence", "compare",
+    "diagnose", "compare-posteriors",
 )  # fmt: skip
 """Pages that show a picture at the first visit, no button in the way."""
 pages = pytest.mark.parametrize("listed_page", PAGES, ids=lambda page: page.path or "home")
@@ -65,7 +66,7 @@ def place(browser):
 def _of_fresh_servers():
     """Pages that have work to do at once, and where most begin; the rest if slow."""
     for page in PAGES:
-        marks = () if page.path in (*ALIVE, "diagnose") else pytest.mark.slow
+        marks = () if page.path in ALIVE else pytest.mark.slow
         yield pytest.param(page, marks=marks, id=page.path or "home")
 
 

@@ -1,0 +1,96 @@
+"""What the pages of Diagnose show before there is a table: shipped diagnoses, and no work."""
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from pages.ui import jobs
+from pages.ui.services import services
+from tests.conftest import ROOT
+from validation_core.diagnosis import tasks
+from validation_core.diagnosis.questions import example
+from validation_core.models import TrainTask
+from validation_core.study import Study
+
+
+@pytest.fixture(autouse=True)
+def _own():
+    services.clear()
+    yield
+    services.clear()
+
+
+def _visit(path):
+    page = AppTest.from_file(str(ROOT / "pages" / path), default_timeout=60).run()
+    assert not page.exception
+    return page
+
+
+def _words(page):
+    return " ".join(text.value for text in page.markdown)
+
+
+def _computed():
+    return [entry for entry in services().store.entries() if not entry.shipped]
+
+
+def test_my_posterior_opens_with_a_finished_example():
+    page = _visit("diagnose/page.py")
+    assert page.subheader[0].value == "An example: problem found"
+    assert "q is too narrow" in _words(page)
+    assert len(page.get("plotly_chart")) == 2
+    assert not services().engine.jobs()
+    assert not _computed()
+    page.button(key="open-example").click().run()
+    assert not page.exception
+    assert page.header[0].value == "Problem found"
+    assert len(page.get("plotly_chart")) > 10
+
+
+def test_compare_posteriors_opens_with_a_finished_pair():
+    page = _visit("posteriors.py")
+    assert "too narrow is farther off than exact" in _words(page)
+    charts = len(page.get("plotly_chart"))
+    page.get("button_group")[0].set_value("An exact posterior and one that is too narrow").run()
+    assert not page.exception
+    assert len(page.get("plotly_chart")) == charts > 0
+    assert not services().engine.jobs()
+    assert {entry.kind for entry in _computed()} <= {"tables"}
+
+
+def test_what_is_shipped_is_what_the_pages_ask_for():
+    store = services().store
+    assert all(study.done(store) for study in example.studies())
+    assert len(example.studies()) > 50
+
+
+def test_a_network_is_wanted_where_something_that_reads_it_is_missing(monkeypatch):
+    store, upload = services().store, example.wrong()
+    work = tasks.tasks(upload, example.posteriors.methods(), 7)
+    trainings = [task for task in work if isinstance(task, TrainTask)]
+    monkeypatch.setattr(jobs.st, "session_state", {})
+    asked = iter(range(9))
+    assert jobs.lacking("a", next(asked), lambda: work) == tuple(work)
+    assert jobs.lacking("a", next(asked), lambda: trainings) == ()
+    monkeypatch.setattr(Study, "done", lambda self, store: True)
+    assert jobs.lacking("a", next(asked), lambda: work) == ()
+    assert not any(task.done(store) for task in trainings)
+
+
+def test_what_was_missing_stays_the_same_until_all_is_done(monkeypatch):
+    done = set()
+
+    class Task:
+        def __init__(self, key):
+            self.key = key
+
+        def done(self, store):
+            return self.key in done
+
+    one, two = Task("one"), Task("two")
+    monkeypatch.setattr(jobs.st, "session_state", {})
+    assert jobs.lacking("a", "both", lambda: [one, two]) == (one, two)
+    done.add("one")
+    assert jobs.lacking("a", "both", lambda: [one, two]) == (one, two)
+    assert jobs.lacking("a", "again", lambda: [one, two]) == (two,)
+    done.add("two")
+    assert jobs.lacking("a", "both", lambda: [one, two]) == ()
