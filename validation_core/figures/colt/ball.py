@@ -116,15 +116,15 @@ def _observations(x: Array, names: Sequence[str]) -> list[Panel]:
 def _plane(maps: Maps, names: Sequence[str], sight: BallAxes) -> Panel:
     pair = [sight.across, sight.up]
     q, truth, centre = (part[..., pair] for part in (maps.q, maps.truth, maps.centre[:, None]))
-    labels, outlines = [names[i] for i in pair], outlines(maps)
+    labels, rims = [names[i] for i in pair], outlines(maps)
     ends = [_ends(np.concatenate([q[..., i].ravel(), truth[..., i].ravel()])) for i in (0, 1)]
     if sight.around:
         middle, sd = _frame(q)
-        if outlines:
+        if rims:
             cell = [np.ptp(axis) / max(len(axis) - 1, 1) for axis in (maps.grid_x, maps.grid_y)]
-            outlines = [
+            rims = [
                 (line - middle[i]) / sd[i] if (cell < sd[i, 0]).all() else line[:0]
-                for i, line in enumerate(outlines)
+                for i, line in enumerate(rims)
             ]
         q, truth, centre = ((part - middle) / sd for part in (q, truth, centre))
         truth, centre = (np.clip(part, -_EDGE, _EDGE) for part in (truth, centre))
@@ -132,8 +132,8 @@ def _plane(maps: Maps, names: Sequence[str], sight: BallAxes) -> Panel:
         ends = [(-_REACH, _REACH)] * 2
     few = slice(_SHOWN)
     (in_x, in_y), (out_x, out_y) = _split(q[:, few], maps.q_inside[:, few], "x")
-    outlined = any(map(len, outlines))
-    rim = [Line(*(over(part, "x") for part in _padded(outlines)), color=COLT, width=2.2)]
+    outlined = any(map(len, rims))
+    rim = [Line(*(over(part, "x") for part in _padded(rims)), color=COLT, width=2.2)]
     marks: list[Mark] = [
         Points(out_x, out_y, color=style.Q, size=5, symbol="ring", opacity=0.7),
         Points(in_x, in_y, color=style.Q, size=5, opacity=0.85),
