@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.driving import LONG, fits, leave, no_exception, npz, settled, shown
+from tests.browser.driving import LONG, fits, leave, no_exception, npz, settled, shown, unillustrated
 from validation_core.diagnosis.questions import QUESTIONS
 
 FOUND = re.compile(r"^\s*problem found\s*$", re.IGNORECASE)
@@ -32,8 +32,16 @@ def _numbers(page):
 
 
 @pytest.fixture
-def page(visit):
+def drawn(visit):
+    """The page with all its charts."""
     return visit("diagnose")
+
+
+@pytest.fixture
+def page(lent, visit):
+    """The page, its words alone."""
+    with unillustrated(lent.page):
+        yield visit("diagnose")
 
 
 @pytest.mark.timeout(400)
@@ -63,8 +71,9 @@ def test_a_wrong_table_can_be_taken_away_as_json(page, wrong):
     no_exception(page)
 
 
-def test_the_questions_stand_in_their_order(page, wrong):
+def test_the_questions_stand_in_their_order(drawn, wrong):
     """Those whose answers come late have their places from the beginning."""
+    page = drawn
     titles = [item.title for item in QUESTIONS]
     _upload(page, npz(wrong))
     headings = page.locator("[data-testid=stMain] h2")
@@ -171,7 +180,8 @@ def test_more_tests_are_asked_for_and_stay_in_the_address(page, server, wrong):
     leave(page, server)
 
 
-def test_names_that_are_html_are_text(page, wrong):
+def test_names_that_are_html_are_text(drawn, wrong):
+    page = drawn
     _upload(page, npz({**wrong, "theta_names": np.array(NAMES)}))
     shown(_numbers(page))
     settled(page)
