@@ -12,11 +12,11 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -26,8 +26,10 @@ from playwright.sync_api import (
     BrowserContext,
     ConsoleMessage,
     FilePayload,
+    FloatRect,
     Locator,
     Page,
+    Position,
     TimeoutError,
     ViewportSize,
     expect,
@@ -48,8 +50,8 @@ LONG = 90_000  # and what waits for a worker
 # A deep link makes Streamlit's front end look for the server below the page's own path first.
 _PROBED = re.compile(r"/_stcore/(health|host-config)$")
 
-# When a page last asked for a run of its script (field 11 of Streamlit's BackMsg) that has not begun
-# yet: a loaded server lets it wait, and until then the page looks as if nothing were to come.
+# When a page last asked for a run of its script (field 11 of a BackMsg of Streamlit) that has not
+# begun: a loaded server lets it wait, and until then the page looks as if nothing were to come.
 _ASKS = """(() => {
   const send = WebSocket.prototype.send
   WebSocket.prototype.send = function (data) {
@@ -65,7 +67,7 @@ _ASKS = """(() => {
 _STILL = """() => {
   const idle = document.querySelector('[data-testid=stApp][data-test-script-state=notRunning]')
     && !document.querySelector('[data-testid=stMain] [data-testid=stSkeleton]')
-    && !(window.askedAt && performance.now() - window.askedAt < 3000)
+    && !(window.askedAt && performance.now() - window.askedAt < 1500)
   const now = idle && document.querySelector('[data-testid=stMain]').innerText
   if (!idle || now !== window.seenText) {
     window.seenText = now
@@ -264,6 +266,11 @@ def until(holds: Callable[[], object], seconds: float = 60.0) -> object:
     return holds()
 
 
+def follows(read: Callable[[], Sequence[object]], before: Sequence[object], least: int) -> bool:
+    """Whether, in time, as many of the things that are read differ as said."""
+    return bool(until(lambda: sum(a != b for a, b in zip(before, read(), strict=False)) >= least))
+
+
 def settled(page: Page) -> Page:
     """The page once its script has run: idle, and its text the same for a while."""
     expect(page.locator("[data-testid=stMain] h1")).to_be_visible(timeout=WAIT)
@@ -281,6 +288,26 @@ def leave(page: Page, server: Server) -> None:
 def no_exception(page: Page) -> None:
     """Nothing on the page is Streamlit's report of a script that failed."""
     expect(page.locator("[data-testid=stException]")).to_have_count(0)
+
+
+def box(locator: Locator) -> FloatRect:
+    """Where something is, once it is there: while it is drawn anew, a chart stands without."""
+    found: list[FloatRect | None] = []
+
+    def seen() -> bool:
+        with suppress(TimeoutError):
+            found.append(locator.bounding_box(timeout=2000))
+        return bool(found) and found[-1] is not None
+
+    assert until(seen), f"{locator} is nowhere"
+    return cast(FloatRect, found[-1])
+
+
+def press(locator: Locator, across: float, down: float) -> None:
+    """Click at these parts of something's width and height, once nothing moves or covers it."""
+    at = box(locator)
+    place: Position = {"x": across * at["width"], "y": down * at["height"]}
+    locator.click(position=place)
 
 
 @contextmanager
