@@ -17,6 +17,7 @@ from tests.browser.driving import (
     settled,
     shown,
     unillustrated,
+    until,
 )
 from validation_core.diagnosis.questions import QUESTIONS
 
@@ -88,7 +89,7 @@ def test_the_questions_stand_in_their_order_on_a_telephone(visit, wrong):
     _upload(page, npz({**wrong, "theta_names": np.array(NAMES)}))
     headings = page.locator("[data-testid=stMain] h2")
     shown(headings.filter(has_text=titles[-1]))
-    assert [item for item in headings.all_inner_texts() if item in titles] == titles
+    assert until(lambda: [one for one in headings.all_inner_texts() if one in titles] == titles)
     shown(_numbers(page))
     fits(settled(page))
     expect(headings).to_have_text([re.compile("."), *titles, "Each test", "Take it away"])
@@ -206,6 +207,8 @@ def test_a_bad_file_beside_a_good_one(page, wrong):
     expect(alert).to_contain_text("bad.npz")
     shown(_verdict(page))
     no_exception(settled(page))
+    _remove(page, "bad.npz")
+    expect(alert).to_have_count(0)
     _remove(page, "good.npz")
     expect(_verdict(page)).to_have_count(0, timeout=LONG)
     expect(page.get_by_role("button", name="good, 100 rows")).to_be_visible()
