@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import expect, sync_playwright
 
 from tests.browser.driving import FLAGS, SIZE, WAIT, Lent, Watch, chromium, serving, settled
 from tests.conftest import few_trials
@@ -34,6 +34,7 @@ def browser():
     result = chromium()
     if result is None:
         pytest.skip("no Chromium: install Debian's `chromium`, or name one in NPTLAB_CHROMIUM")
+    expect.set_options(timeout=WAIT)
     with sync_playwright() as playwright:
         opened = playwright.chromium.launch(executable_path=result, args=list(FLAGS))
         yield opened

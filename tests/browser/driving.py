@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import base64
 import io
 import os
 import re
@@ -11,11 +12,11 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -25,8 +26,10 @@ from playwright.sync_api import (
     BrowserContext,
     ConsoleMessage,
     FilePayload,
+    FloatRect,
     Locator,
     Page,
+    Position,
     TimeoutError,
     ViewportSize,
     expect,
@@ -47,11 +50,24 @@ LONG = 90_000  # and what waits for a worker
 # A deep link makes Streamlit's front end look for the server below the page's own path first.
 _PROBED = re.compile(r"/_stcore/(health|host-config)$")
 
+# When a page last asked for a run of its script (field 11 of a BackMsg of Streamlit) that has not
+# begun: a loaded server lets it wait, and until then the page looks as if nothing were to come.
+_ASKS = """(() => {
+  const send = WebSocket.prototype.send
+  WebSocket.prototype.send = function (data) {
+    if (data[0] === (11 << 3 | 2)) window.askedAt = performance.now()
+    send.call(this, data)
+  }
+  new MutationObserver(() => { window.askedAt = null })
+    .observe(document, { subtree: true, attributeFilter: ['data-test-script-state'] })
+})()"""
+
 # A script may stop and start again at once, so that one look is not enough; skeletons stand where
 # a part of Streamlit's front end is still being fetched.
 _STILL = """() => {
   const idle = document.querySelector('[data-testid=stApp][data-test-script-state=notRunning]')
     && !document.querySelector('[data-testid=stMain] [data-testid=stSkeleton]')
+    && !(window.askedAt && performance.now() - window.askedAt < 1500)
   const now = idle && document.querySelector('[data-testid=stMain]').innerText
   if (!idle || now !== window.seenText) {
     window.seenText = now
@@ -154,6 +170,7 @@ class Watch:
 
     def over(self, context: BrowserContext) -> None:
         """Watch every page of a context."""
+        context.add_init_script(_ASKS)
         context.on("request", lambda request: self.ask(request.url))
         context.on("page", self._page)
         context.on("weberror", lambda error: self.errors.append(str(error.error)))
@@ -241,12 +258,17 @@ def npz(arrays: Mapping[str, NDArray[Any]], name: str = "table.npz") -> FilePayl
     return {"name": name, "mimeType": "application/octet-stream", "buffer": held_out.getvalue()}
 
 
-def until(holds: Callable[[], object], seconds: float = 20.0) -> object:
+def until(holds: Callable[[], object], seconds: float = 60.0) -> object:
     """What a condition says as soon as it holds, or at the end of its time."""
     end = time.monotonic() + seconds
     while not holds() and time.monotonic() < end:
         time.sleep(0.1)
     return holds()
+
+
+def follows(read: Callable[[], Sequence[object]], before: Sequence[object], least: int) -> bool:
+    """Whether, in time, as many of the things that are read differ as said."""
+    return bool(until(lambda: sum(a != b for a, b in zip(before, read(), strict=False)) >= least))
 
 
 def settled(page: Page) -> Page:
@@ -266,6 +288,56 @@ def leave(page: Page, server: Server) -> None:
 def no_exception(page: Page) -> None:
     """Nothing on the page is Streamlit's report of a script that failed."""
     expect(page.locator("[data-testid=stException]")).to_have_count(0)
+
+
+def box(locator: Locator) -> FloatRect:
+    """Where something is, once it is there: while it is drawn anew, a chart stands without."""
+    found: list[FloatRect | None] = []
+
+    def seen() -> bool:
+        with suppress(TimeoutError):
+            found.append(locator.bounding_box(timeout=2000))
+        return bool(found) and found[-1] is not None
+
+    assert until(seen), f"{locator} is nowhere"
+    return cast(FloatRect, found[-1])
+
+
+def press(locator: Locator, across: float, down: float) -> None:
+    """Click at these parts of something's width and height, once nothing moves or covers it."""
+    at = box(locator)
+    place: Position = {"x": across * at["width"], "y": down * at["height"]}
+    locator.click(position=place)
+
+
+@contextmanager
+def unillustrated(page: Page) -> Iterator[Page]:
+    """The page without plotly's charts, for tests that look at none: 32 cost more than all else.
+
+    Streamlit's part that draws them is answered by one that draws nothing. `page.route` would
+    turn off the cache of all other parts with it.
+    """
+    empty = "export default () => null; export const PlotlyChart = () => null"
+    headers = {"Content-Type": "text/javascript", "Cache-Control": "no-store"}
+    session = page.context.new_cdp_session(page)
+
+    def answer(event: dict[str, Any]) -> None:
+        session.send(
+            "Fetch.fulfillRequest",
+            {
+                "requestId": event["requestId"],
+                "responseCode": 200,
+                "responseHeaders": [{"name": k, "value": v} for k, v in headers.items()],
+                "body": base64.b64encode(empty.encode()).decode(),
+            },
+        )
+
+    session.on("Fetch.requestPaused", answer)
+    session.send("Fetch.enable", {"patterns": [{"urlPattern": "*/PlotlyChart.*.js"}]})
+    try:
+        yield page
+    finally:
+        session.detach()
 
 
 def fits(page: Page) -> None:

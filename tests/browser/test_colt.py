@@ -5,7 +5,17 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.driving import LONG, WAIT, fits, no_exception, settled, shown, until
+from tests.browser.driving import (
+    LONG,
+    WAIT,
+    fits,
+    follows,
+    no_exception,
+    press,
+    settled,
+    shown,
+    until,
+)
 
 # The cheapest thing to train that has both maps; no gallery has it at this seed.
 ONE = "colt?embedding=Identity&k_gaussian=50&seed=5"
@@ -50,13 +60,13 @@ def _view(page, name):
 
 
 @pytest.fixture(scope="module")
-def localizer(browser, server):
+def localizer(lent, server):
     """The one localizer, which learns by itself; what fails here is not tried again."""
-    page, before = browser.new_page(), server.kept("models")
+    page, before = lent.seen(), server.kept("models")
     page.goto(f"{server.url}/{ONE}")
     expect(page.locator(".live svg path").first).to_be_visible(timeout=WAIT)
     expect(_headline(page)).to_contain_text("q puts", timeout=LONG)
-    page.close()
+    lent.leave()
     return server.kept("models") - before
 
 
@@ -65,7 +75,8 @@ def trained(localizer, visit):
     """The page where its localizer is trained."""
     page = visit(ONE)
     expect(_slider(page)).to_be_visible()
-    return page
+    expect(_headline(page)).to_contain_text("q puts")
+    return settled(page)
 
 
 def test_training_ends_in_a_map(trained, localizer):
@@ -84,13 +95,13 @@ def test_x_moves_the_maps_at_once_and_the_address_on_release(trained, server):
     )  # fmt: skip
     _slider(trained).fill("3")
     expect(_headline(trained)).not_to_have_text(text)
-    assert _heat(trained, "At this x") != theta
-    assert _heat(trained, "Over x") == x
+    assert until(lambda: _heat(trained, "At this x") != theta)
+    assert until(lambda: _heat(trained, "Over x") == x)
     expect(trained).to_have_url(re.compile(r"[?&]place=3\b"))
-    text = _headline(trained).inner_text()
+    text = _headline(settled(trained)).inner_text()
     trained.reload()
     expect(_headline(trained)).to_have_text(text)
-    assert _slider(trained).input_value() == "3"
+    expect(_slider(trained)).to_have_value("3")
     assert server.kept("models") == networks
 
 
@@ -101,12 +112,13 @@ def test_gamma_moves_every_picture_and_asks_nobody(trained, server):
         gamma = _slider(trained, "Strength, gamma")
         gamma.fill("1")
         expect(trained).to_have_url(re.compile(r"[?&]gamma=0\.05\b"))
+        settled(trained)
         text, url, drawn = _headline(trained).inner_text(), trained.url, _drawn(trained)
         assert len(drawn) == figures
         # `input` is what a drag sends; `change` only its end.
         gamma.evaluate("node => { node.value = 6; node.dispatchEvent(new Event('input')) }")
         expect(_headline(trained)).not_to_have_text(text)
-        assert all(a != b for a, b in zip(drawn, _drawn(trained), strict=True)), view
+        assert follows(lambda: _drawn(trained), drawn, figures), view
         assert trained.url == url
     assert server.kept("results") == results
 
@@ -125,14 +137,13 @@ def test_a_press_on_the_map_over_x_moves_the_slider(trained):
     _slider(trained).fill("20")
     settled(trained)
     text = _headline(trained).inner_text()
-    picture = _panel(trained, "Over x").locator(".hit").bounding_box()
-    names = set()
-    for across, up in ((0.2, 0.5), (0.6, 0.2), (0.6, 0.8)):
-        place = picture["x"] + across * picture["width"], picture["y"] + up * picture["height"]
-        trained.mouse.click(*place)
+    slider, names = _slider(trained), {"20"}
+    for across, down in ((0.2, 0.5), (0.6, 0.2), (0.6, 0.8)):
+        press(_panel(trained, "Over x").locator(".hit"), across, down)
+        assert until(lambda: slider.input_value() not in names)
         settled(trained)
-        names.add(_slider(trained).input_value())
-    assert len(names) == 3
+        names.add(slider.input_value())
+    assert len(names) == 4
     expect(_headline(trained)).not_to_have_text(text)
 
 
@@ -142,13 +153,14 @@ def test_the_film_plays_to_its_end(trained):
     step = _slider(page, "Step")
     step.fill("0")
     expect(_headline(page)).to_contain_text("At step 0 ")
+    settled(page)
     ball = page.locator(".live figure").first.locator("svg path")
     before = ball.evaluate_all("all => all.map(p => p.getAttribute('d'))")
     page.locator(".live").get_by_role("button", name="Play").click()
     last = step.get_attribute("max")
     expect(step).to_have_js_property("value", last)
     expect(page.locator(".live").get_by_role("button", name="Play")).to_be_visible()
-    assert ball.evaluate_all("all => all.map(p => p.getAttribute('d'))") != before
+    assert until(lambda: ball.evaluate_all("all => all.map(p => p.getAttribute('d'))") != before)
     no_exception(settled(page))
 
 
@@ -168,7 +180,9 @@ def test_three_dimensions_show_two_at_a_time(visit):
     before = crosses.evaluate_all("all => all.map(p => p.getAttribute('d'))")
     page.get_by_text("Two parameters").click()
     expect(_panel(page, "At this x").get_by_text("θ₁, in sd of q")).to_be_visible()
-    assert crosses.evaluate_all("all => all.map(p => p.getAttribute('d'))") != before
+    assert until(
+        lambda: crosses.evaluate_all("all => all.map(p => p.getAttribute('d'))") != before
+    )
     no_exception(settled(page))
 
 

@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.driving import LONG, WAIT, fits, no_exception, settled, shown
+from tests.browser.driving import LONG, WAIT, fits, no_exception, settled, shown, until
 
 PATH = "symmetric-divergence"
 # One small model, the quickest inference, few data sets: seconds.
@@ -19,7 +19,7 @@ def _chart(page):
 def _lines(page):
     """What the last panel draws."""
     paths = _chart(page).locator("figure svg").last.locator("path")
-    return paths.evaluate_all("all => all.map((one) => one.getAttribute('d')).join()")
+    return paths.evaluate_all("all => all.map((one) => one.getAttribute('d'))")
 
 
 def _slider(page, label):
@@ -47,7 +47,7 @@ def test_a_first_visit_has_every_figure(visit):
         settled(page)
         expect(_chart(page)).to_contain_text("After 30,000 iterations, over 100 data sets")
         expect(_chart(page).locator("figure")).to_have_count(5)
-        assert not re.search("to come|is there yet|stand-in", _chart(page).inner_text())
+        expect(_chart(page)).not_to_contain_text(re.compile("to come|is there yet|stand-in"))
     expect(page.get_by_role("button", name=re.compile(r"Run \d+ runs|Run it"))).to_have_count(0)
     expect(page.get_by_text("stands at its edge, with an arrow").first).to_be_visible()
     no_exception(page)
@@ -63,15 +63,16 @@ def test_the_first_panel_begins_by_itself(ran, visit):
 
 def test_m_and_k_move_in_the_browser_and_stand_in_the_address(ran, visit):
     page = visit(CHEAP)
-    before = _lines(page)
+    expect(_chart(page)).to_contain_text("95% interval")
+    before = _lines(settled(page))
     _slider(page, "Draws weighed, M").fill("3")
     expect(_chart(page)).to_contain_text("M = 10")
-    assert _lines(page) != before
+    assert until(lambda: _lines(page) != before)
     page.wait_for_url(re.compile("weigh=10"), timeout=WAIT)
-    weighed = _lines(page)
+    weighed = _lines(settled(page))
     _slider(page, "Data sets averaged, K").fill("0")
     expect(_chart(page)).to_contain_text("over 10 data sets")
-    assert _lines(page) != weighed
+    assert until(lambda: _lines(page) != weighed)
     page.wait_for_url(re.compile("first-k=10"), timeout=WAIT)
     page.reload()
     settled(page)
@@ -82,10 +83,10 @@ def test_m_and_k_move_in_the_browser_and_stand_in_the_address(ran, visit):
 def test_importance_sampling_has_a_slider_of_iterations(ran, visit):
     page = visit(f"{CHEAP}&divergence-view=Importance+sampling")
     expect(_chart(page)).to_contain_text("with M = 100")
-    before = _lines(page)
+    before = _lines(settled(page))
     _slider(page, "Iterations of inference").fill("0")
     expect(_chart(page)).to_contain_text("After 10 iterations")
-    assert _lines(page) != before
+    assert until(lambda: _lines(page) != before)
     no_exception(page)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.driving import LONG, Lent, npz, settled, shown
+from tests.browser.driving import LONG, Lent, npz, settled, shown, unillustrated, until
 from tests.reports import HOSTILE, NUMBERS, Fake, answer, diagnosed, table
 from validation_core import report
 from validation_core.tables import Upload
@@ -65,10 +65,10 @@ def saved(page, button):
 def test_every_figure_is_drawn_without_a_network(offline):
     page = offline()
     places = page.locator(".drawing")
-    assert places.count() == 5
+    expect(places).to_have_count(5)
     for i in range(5):
         expect(places.nth(i).locator("svg.main-svg").first).to_be_visible()
-    assert page.locator(".js-plotly-plot").count() == 5
+    expect(page.locator(".js-plotly-plot")).to_have_count(5)
     assert page.locator(".drawing .trace").count() > 5
     assert page.locator("html").get_attribute("data-drawn") == "5"
     page.get_by_role("link", name="Numbers and data").click()
@@ -125,7 +125,7 @@ def test_it_fits_the_screen(offline):
     for width in (400, 1280, 760, 320):
         page.set_viewport_size({"width": width, "height": 800})
         page.wait_for_timeout(300)  # figures follow
-        assert page.evaluate(wider) <= 0, width
+        page.wait_for_function(f"{wider} <= 0")
     expect(page.get_by_role("heading", level=1)).to_be_in_viewport()
 
 
@@ -156,18 +156,21 @@ def test_without_javascript_the_words_are_there(window, written):
     expect(page.get_by_text("Were q right, all would be 0.").first).to_be_visible()
 
 
-def test_a_report_is_taken_from_the_page_and_opened(visit, server, window, wrong, tmp_path):
-    page = visit("diagnose")
+@pytest.fixture
+def page(lent, visit):
+    """The page of a diagnosis, its words alone: the report draws its own charts."""
+    with unillustrated(lent.page):
+        yield visit("diagnose")
+
+
+def test_a_report_is_taken_from_the_page_and_opened(page, server, window, wrong, tmp_path):
     page.locator("input[type=file]").set_input_files(npz(wrong))
     take = page.get_by_role("button", name="Report (HTML)")
     shown(take)
     notes = page.get_by_role("textbox", name="Notes")
     notes.fill("Tried twice, still too narrow.")
     notes.blur()
-    for _ in range(100):
-        if server.kept("notes"):
-            break
-        page.wait_for_timeout(100)
+    assert until(lambda: page.wait_for_timeout(100) or server.kept("notes"))
     settled(page)  # the run that kept the notes puts new buttons there
     path = tmp_path / "taken.html"
     saved(page, take).save_as(path)
@@ -177,7 +180,7 @@ def test_a_report_is_taken_from_the_page_and_opened(visit, server, window, wrong
     expect(alone.get_by_text("Tried twice, still too narrow.")).to_be_visible()
     places = alone.locator(".drawing").count()
     assert places > 8
-    assert alone.locator(".js-plotly-plot").count() == places
+    expect(alone.locator(".js-plotly-plot")).to_have_count(places)
     page.reload()
     expect(page.get_by_role("textbox", name="Notes")).to_have_value(
         "Tried twice, still too narrow.", timeout=LONG
