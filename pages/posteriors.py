@@ -127,9 +127,9 @@ def _parameters(tables: Tables, scores: Sequence[RowScores | None], reference: i
     ]
 
 
-def _rows(found: Sequence[Measure], labels: Sequence[str], reference: int) -> pd.DataFrame:
+def _rows(measures: Sequence[Measure], labels: Sequence[str], reference: int) -> pd.DataFrame:
     rows = []
-    for measure in found:
+    for measure in measures:
         for i, label in enumerate(labels):
             other = i != reference
             closer = measure.closer(i) if other else None
@@ -156,20 +156,20 @@ st.caption(
 )
 jobs.notices()
 seed = view.seed()
-given = _chosen()
-if len(given) == 1:
+tables = _chosen()
+if len(tables) == 1:
     st.info("One table was read; add another one of the same simulations to compare it with.")
-elif len(given) > _MOST:
-    st.error(f"At most {_MOST} tables are compared at once; got {len(given)}. Leave some out.")
-elif given:
-    names = [label for label, _ in given]
+elif len(tables) > _MOST:
+    st.error(f"At most {_MOST} tables are compared at once; got {len(tables)}. Leave some out.")
+elif tables:
+    names = [label for label, _ in tables]
     reference = st.selectbox(
         "Compare with",
-        range(len(given)),
+        range(len(tables)),
         format_func=names.__getitem__,
         key="reference",
         width=420,
     )
-    kept, at = _comparable(given, reference)
-    if len(kept) > 1:
-        _compare(kept, at, seed)
+    comparable, at = _comparable(tables, reference)
+    if len(comparable) > 1:
+        _compare(comparable, at, seed)

@@ -23,7 +23,7 @@ def maps(key: str, _task: MapTask) -> Maps:
 
 
 @dataclass(frozen=True)
-class Seen:
+class Located:
     """What is drawn of one localizer: its maps, at every gamma or at one."""
 
     key: str
@@ -42,12 +42,12 @@ class Seen:
 
 
 @st.cache_resource(show_spinner=False, max_entries=16)
-def at_every_gamma(key: str, _study: GammaMapsStudy) -> Seen | None:
+def at_every_gamma(key: str, _study: GammaMapsStudy) -> Located | None:
     """The stored maps of all gammas; keyed by the study's key."""
     stored = _study.load(services().store)
     if stored is None:
         return None
-    return Seen(key, _study.gammas, stored.each(), stored.rates)
+    return Located(key, _study.gammas, stored.each(), stored.rates)
 
 
 def cells(sweep: Sweep) -> list[PowerCell]:

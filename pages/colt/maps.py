@@ -5,7 +5,7 @@ from typing import Literal
 import streamlit as st
 
 from pages.colt.controls import ColtChoice, owner
-from pages.colt.data import Seen
+from pages.colt.data import Located
 from pages.ui import live
 from pages.ui.forms import segmented
 from validation_core.figures.colt import where as figures
@@ -13,21 +13,21 @@ from validation_core.figures.colt.theta import Sight
 from validation_core.localization import Maps
 
 
-def where(chosen: ColtChoice, seen: Seen, sight: Sight) -> None:
+def where(chosen: ColtChoice, located: Located, sight: Sight) -> None:
     """Both maps under gamma and x."""
-    maps, alpha = seen.maps[0], chosen.alpha
+    maps, alpha = located.maps[0], chosen.alpha
     name = "x" if maps.x_at.shape[1] == 1 else "place"
     payload = live.once(
-        ("where", seen.key, sight, alpha),
+        ("where", located.key, sight, alpha),
         lambda: figures.payload(
-            seen.maps, seen.rates(), sight, alpha, seen.gammas, seen.start(chosen)
+            located.maps, located.rates(), sight, alpha, located.gammas, located.start(chosen)
         ),
     )
-    several = len(seen.gammas) > 1
+    several = len(located.gammas) > 1
     key = f"where-{owner(chosen.benchmark)}-{name}-{several}"
     now = live.chart(payload, key=key, url=("gamma", name) if several else (name,))
-    st.caption(figures.how_to_read(maps, sight) + _bent(seen.key, maps, sight))
-    tied = float(seen.maps[seen.gammas.index(now[0]) if several else 0].tied)
+    st.caption(figures.how_to_read(maps, sight) + _bent(located.key, maps, sight))
+    tied = float(located.maps[located.gammas.index(now[0]) if several else 0].tied)
     if tied > 0.01:
         st.caption(
             f"{tied:.0%} of truths tie with a draw of q: ties are broken at random, "

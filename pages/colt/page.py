@@ -7,7 +7,7 @@ import streamlit as st
 from pages.colt import film, papers, power, ranks
 from pages.colt import maps as colt_maps
 from pages.colt.controls import ColtChoice, choose, gamma, owner
-from pages.colt.data import Seen, at_every_gamma, maps
+from pages.colt.data import Located, at_every_gamma, maps
 from pages.ui import jobs, live
 from pages.ui.forms import owned, segmented
 from pages.ui.services import services
@@ -19,7 +19,7 @@ from validation_core.sweep import costs
 VIEWS = {name: name for name in ("Where", "Ranks", "Training", "Power", "Papers")}
 
 
-def _seen(chosen: ColtChoice, *, each: bool) -> Seen | None:
+def _located(chosen: ColtChoice, *, each: bool) -> Located | None:
     """The ball at every gamma, by one localizer, or at one gamma by its own.
 
     None while it learns: meanwhile there are the draws.
@@ -27,22 +27,22 @@ def _seen(chosen: ColtChoice, *, each: bool) -> Seen | None:
     if each or chosen.colt.preset == "paper":
         return _of_one_gamma(chosen, gamma(chosen))
     study = chosen.study
-    seen = at_every_gamma(study.key, study) if study.done(services().store) else None
-    if seen is None:
+    located = at_every_gamma(study.key, study) if study.done(services().store) else None
+    if located is None:
         state = jobs.only("colt", [study], study.label)
         _draws(chosen, chosen.gammas, learning=state is not None)
         jobs.panel(state)
     else:
         jobs.only("colt", [], "")
-    return seen
+    return located
 
 
-def _of_one_gamma(chosen: ColtChoice, at: float) -> Seen | None:
+def _of_one_gamma(chosen: ColtChoice, at: float) -> Located | None:
     """Its own localizer; the paper's, which takes minutes, is asked for."""
     task = chosen.map(at)
     if task.done(services().store):
         jobs.only("colt", [], "")
-        return Seen(task.key, (at,), [maps(task.key, task)])
+        return Located(task.key, (at,), [maps(task.key, task)])
     tasks: list[Task] = [task]
     label = f"Train and map {chosen.benchmark.label}"
     paper = chosen.colt.preset == "paper"
@@ -87,15 +87,15 @@ def _theta(chosen: ColtChoice, view: str) -> None:
     d = chosen.benchmark.dims[0]
     above = st.container() if d == 2 else nullcontext()
     with above:
-        seen = _seen(chosen, each=view == "Training")
-    if seen is None:
+        located = _located(chosen, each=view == "Training")
+    if located is None:
         return
     sight = colt_maps.directions(d)
     with above:
         if view == "Training":
-            film.training(chosen, seen.gammas[0], seen.maps[0], sight)
+            film.training(chosen, located.gammas[0], located.maps[0], sight)
         else:
-            colt_maps.where(chosen, seen, sight)
+            colt_maps.where(chosen, located, sight)
 
 
 @st.fragment
@@ -109,8 +109,8 @@ def _results(chosen: ColtChoice) -> None:
         papers.tables()
     elif view != "Ranks":
         _theta(chosen, view)
-    elif seen := _seen(chosen, each=False):
-        ranks.ranks(chosen, seen)
+    elif located := _located(chosen, each=False):
+        ranks.ranks(chosen, located)
 
 
 live.one_screen(1.7)

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import streamlit as st
 
 from pages.colt.controls import ColtChoice, owner
-from pages.colt.data import Seen, maps
+from pages.colt.data import Located, maps
 from pages.ui import jobs, live
 from pages.ui.services import services
 from validation_core.figures.colt import power as figures
@@ -14,16 +14,16 @@ from validation_core.models import Simulated
 from validation_core.sweep import costs
 
 
-def ranks(chosen: ColtChoice, seen: Seen) -> None:
+def ranks(chosen: ColtChoice, located: Located) -> None:
     """Histogram and ECDF of the ranks under gamma, and their distance along it."""
-    several = len(seen.gammas) > 1
+    several = len(located.gammas) > 1
     payload = live.once(
-        ("ranks", seen.key, chosen.alpha),
-        lambda: figures.ranks(seen.maps, chosen.alpha, seen.gammas, seen.start(chosen)),
+        ("ranks", located.key, chosen.alpha),
+        lambda: figures.ranks(located.maps, chosen.alpha, located.gammas, located.start(chosen)),
     )
     url = ("gamma",) if several else ()
     live.chart(payload, key=f"ranks-{owner(chosen.benchmark)}-{several}", url=url)
-    n = len(seen.maps[0].u_quote)
+    n = len(located.maps[0].u_quote)
     st.caption(
         f"A rank is the share of q's draws at the same x that lie nearer to the centre than the "
         f"truth does. {n} simulations that shaped nothing. Were q right, ranks would be flat and "
