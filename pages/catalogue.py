@@ -7,8 +7,10 @@ from typing import Literal, get_args, get_origin, get_type_hints
 import pandas as pd
 import streamlit as st
 
+from pages.playground import strip
 from validation_core import BENCHMARKS, METHODS
 from validation_core.methods.base import Method
+from validation_core.sweep.playground import named
 from validation_core.types import Benchmark, Paper
 
 
@@ -70,6 +72,13 @@ st.markdown(
 st.subheader("Methods", anchor=False)
 st.table(_methods().set_index("Method"))
 st.subheader("Benchmarks", anchor=False)
+name = strip.choose()
+st.page_link(
+    "playground/page.py",
+    label=f"{named()[name].label}: watch every test look at it",
+    icon=":material/play_circle:",
+    query_params={strip.URL: name},
+)
 st.table(_benchmarks().set_index("Benchmark"))
 st.caption(
     "A benchmark is a posterior known exactly and an estimator wrong by a known amount γ, so that "

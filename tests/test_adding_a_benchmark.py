@@ -86,6 +86,7 @@ def test_the_command_line_lists_and_runs_it(slope, capsys):
 
 
 def test_pages_list_it(slope):
-    page = AppTest.from_file(str(ROOT / "pages" / "catalogue.py"), default_timeout=120).run()
+    home = AppTest.from_file(str(ROOT / "pages" / "main.py"), default_timeout=120).run()
+    page = home.switch_page("catalogue.py").run()
     assert not page.exception
     assert any(slope.title in str(table.value) for table in page.table)

@@ -170,7 +170,8 @@ def test_the_compare_page_offers_it(residual):
 
 
 def test_the_catalogue_names_it(residual):
-    page = AppTest.from_file(str(ROOT / "pages" / "catalogue.py"), default_timeout=120).run()
+    home = AppTest.from_file(str(ROOT / "pages" / "main.py"), default_timeout=120).run()
+    page = home.switch_page("catalogue.py").run()
     assert not page.exception
     row = page.table[0].value.loc[residual.title]
     assert list(row) == [residual.summary, residual.statistic, "Nobody (2026)"]

@@ -1,24 +1,29 @@
 """The page of methods and benchmarks names each, and every paper in full."""
 
-from pathlib import Path
-
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from tests.conftest import ROOT
 from validation_core.benchmarks import BENCHMARKS
 from validation_core.methods import METHODS
 
-PAGE = Path(__file__).parents[1] / "pages" / "catalogue.py"
+MAIN = ROOT / "pages" / "main.py"
 
 
 @pytest.fixture(scope="module")
 def page():
-    return AppTest.from_file(str(PAGE), default_timeout=60).run()
+    at = AppTest.from_file(str(MAIN), default_timeout=60).run()
+    return at.switch_page("catalogue.py").run()
 
 
 def test_it_runs(page):
     assert not page.exception
     assert page.title[0].value == "Methods and benchmarks"
+
+
+def test_a_benchmark_opens_on_the_playground(page):
+    (link,) = page.get("page_link")
+    assert "watch every test look at it" in link.proto.label
 
 
 def test_every_method_and_benchmark_is_named(page):

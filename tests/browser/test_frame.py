@@ -12,7 +12,7 @@ PAGES = listed()
 NAMES = [page.title for page in PAGES]
 ALIVE = (
     "", "weak-classifiers", "conformal-c2st", "colt", "symmetric-divergence", "compare",
-    "diagnose", "compare-posteriors",
+    "diagnose", "compare-posteriors", "methods",
 )  # fmt: skip
 """Pages that show a picture at the first visit, no button in the way."""
 pages = pytest.mark.parametrize("listed_page", PAGES, ids=lambda page: page.path or "home")
@@ -78,7 +78,7 @@ def test_a_link_is_the_first_request_of_a_fresh_server(listed_page, place, tmp_p
         _in_frame(page)
         expect(_here(page)).to_have_text(listed_page.title)
         if listed_page.path in ALIVE:  # on an empty cache
-            drawn = page.locator(".live .plot, [data-testid=stPlotlyChart] .main-svg")
+            drawn = page.locator(".live .plot, .strip svg, [data-testid=stPlotlyChart] .main-svg")
             expect(drawn.first).to_be_visible()
             in_the_way = page.get_by_role("button", name=re.compile("^(Train|Run|Start|Compute)"))
             expect(in_the_way).to_have_count(0)
