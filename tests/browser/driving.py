@@ -25,6 +25,7 @@ from playwright.sync_api import (
     Browser,
     BrowserContext,
     ConsoleMessage,
+    Download,
     FilePayload,
     FloatRect,
     Locator,
@@ -276,6 +277,15 @@ def settled(page: Page) -> Page:
     expect(page.locator("[data-testid=stMain] h1")).to_be_visible(timeout=WAIT)
     page.wait_for_function(_STILL, timeout=WAIT, polling=50)
     return page
+
+
+def taken(page: Page, button: Locator) -> Download:
+    """What a button brings: another run would give its file another address."""
+    button.wait_for()
+    settled(page)
+    with page.expect_download(timeout=LONG) as started:
+        button.click()
+    return started.value
 
 
 def leave(page: Page, server: Server) -> None:

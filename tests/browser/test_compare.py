@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.driving import LONG, WAIT, fits, no_exception, settled, shown
+from tests.browser.driving import LONG, WAIT, fits, no_exception, settled, shown, taken
 
 # One gamma, tests that train nothing: seconds.
 CHEAP = (
@@ -58,9 +58,8 @@ def test_a_comparison_runs_and_is_drawn(ran, visit):
 def test_what_is_found_can_be_taken_away(ran, visit):
     page = visit(CHEAP)
     page.get_by_text("The numbers, and the command that makes them").click()
-    with page.expect_download(timeout=WAIT) as started:
-        page.locator("[data-testid=stDownloadButton] button").first.click()
-    text = started.value.path().read_text()
+    button = page.locator("[data-testid=stDownloadButton] button").first
+    text = taken(page, button).path().read_text()
     assert text.startswith("benchmark,method,options")
     assert text.count("\n") == 3
     expect(page.get_by_text("power --benchmark gaussian")).to_be_visible()

@@ -16,6 +16,7 @@ from tests.browser.driving import (
     press,
     settled,
     shown,
+    taken,
     unillustrated,
     until,
 )
@@ -67,10 +68,7 @@ def test_a_wrong_table_can_be_taken_away_as_json_by_who_brought_it(page, visit, 
     _upload(page, npz(wrong))
     shown(_verdict(page))
     shown(_numbers(page))
-    settled(page)
-    with page.expect_download(timeout=LONG) as started:
-        _numbers(page).click()
-    data = json.loads(started.value.path().read_text())
+    data = json.loads(taken(page, _numbers(page)).path().read_text())
     assert data["verdict"] == "problem found"
     assert (data["n"], data["k"]) == (100, 20)
     assert data["where"][0]["method"] == "colt"

@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.driving import LONG, WAIT, fits, no_exception, settled, shown, until
+from tests.browser.driving import LONG, WAIT, fits, no_exception, settled, shown, taken, until
 
 PATH = "symmetric-divergence"
 # One small model, the quickest inference, few data sets: seconds.
@@ -93,9 +93,8 @@ def test_importance_sampling_has_a_slider_of_iterations(ran, visit):
 def test_the_numbers_can_be_taken_away(ran, visit):
     page = settled(visit(CHEAP))
     page.get_by_text("The numbers", exact=True).click()
-    with page.expect_download(timeout=WAIT) as started:
-        page.locator("[data-testid=stDownloadButton] button").first.click()
-    text = started.value.path().read_text()
+    button = page.locator("[data-testid=stDownloadButton] button").first
+    text = taken(page, button).path().read_text()
     assert text.startswith(
         "model,model_label,inference,inference_label,iterations,trained_m,m,skl,ci_low"
     )

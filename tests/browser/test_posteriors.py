@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.driving import LONG, fits, no_exception, npz, settled, shown
+from tests.browser.driving import LONG, fits, no_exception, npz, settled, shown, taken
 
 pytestmark = pytest.mark.timeout(400)
 
@@ -41,9 +41,8 @@ def test_the_nearer_of_two_is_said_and_taken_away(visit, both):
     _upload(page, both[1:])
     _done(page)
     expect(page.get_by_text("late is closer than early: ")).to_be_visible()
-    with page.expect_download() as started:
-        page.get_by_role("button", name="Data (CSV)").click()
-    rows = list(csv.DictReader(started.value.path().read_text().splitlines()))
+    table = taken(page, page.get_by_role("button", name="Data (CSV)"))
+    rows = list(csv.DictReader(table.path().read_text().splitlines()))
     assert {row["Table"] for row in rows} == {"early", "late"}
     assert any(row["Nearer the truth"] == "yes" for row in rows if row["Table"] == "late")
     no_exception(page)

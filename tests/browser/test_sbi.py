@@ -10,7 +10,7 @@ import pytest
 import torch
 from playwright.sync_api import expect
 
-from tests.browser.driving import LONG, leave, no_exception, settled, shown, unillustrated, until
+from tests.browser.driving import leave, no_exception, settled, shown, taken, unillustrated, until
 from validation_core import export, report
 
 pytest.importorskip("sbi", reason="sbi is not installed: pip install .[sbi]")
@@ -69,11 +69,8 @@ def test_from_sbi_to_a_report(lent, visit, server, window, exported, tmp_path):
     for name in NAMES:
         expect(page.get_by_text(name).first).to_be_visible()
     page.route("**/media/**", _slow)
-    settled(page)  # a press while the script runs may be lost
-    with page.expect_download(timeout=LONG) as started:
-        take.click()
     path = tmp_path / "report.html"
-    started.value.save_as(path)
+    taken(page, take).save_as(path)
     leave(page, server)
     assert path.stat().st_size <= report.LIMIT
     alone = window("file://", offline=True)
@@ -92,10 +89,9 @@ def test_the_file_for_ones_own_environment_is_on_the_page(visit):
     """What is downloaded is the file itself, and every snippet can be copied."""
     page = visit("diagnose")
     page.get_by_role("button", name="Save one from your model").click()
-    with page.expect_download() as started:
-        page.get_by_role("button", name="export.py").click()
-    assert started.value.suggested_filename == "export.py"
-    text = started.value.path().read_text()
+    sent = taken(page, page.get_by_role("button", name="export.py"))
+    assert sent.suggested_filename == "export.py"
+    text = sent.path().read_text()
     compile(text, "export.py", "exec")
     assert text == Path(export.__file__).read_text()
     for title, code in export.SNIPPETS.items():
