@@ -161,7 +161,7 @@ def for_all_gammas(recipe: Localizer, gammas: int) -> Localizer:
     """The recipe of one network for so many gammas, with its anchors at each of them.
 
     What it learns at one gamma serves the others: half the width and half the steps reach what
-    networks of single gammas reach (distances .18, .39, .51 at the second, fourth and sixth gamma
+    networks of single gammas reach (distances .16, .37, .50 at the second, fourth and sixth gamma
     of the mean shift, against .09, .29, .47).
     """
     return replace(
