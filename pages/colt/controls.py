@@ -59,7 +59,13 @@ class ColtChoice:
     @property
     def start(self) -> float:
         """The gamma to begin with."""
-        return float(_FIRST.get(self.benchmark.name, self.gammas[len(self.gammas) // 2]))
+        return self.start_among(self.gammas)
+
+    def start_among(self, gammas: tuple[float, ...]) -> float:
+        """That, where a picture has all gammas; where it has one, it."""
+        if len(gammas) == 1:
+            return gammas[0]
+        return float(_FIRST.get(self.benchmark.name, gammas[len(gammas) // 2]))
 
     @property
     def study(self) -> GammaMapsStudy:
@@ -183,6 +189,11 @@ def gamma(chosen: ColtChoice) -> float:
         else "Strength, gamma",
         help="This view has a localizer of its own for each gamma.",
     )
+
+
+def address(gammas: tuple[float, ...]) -> tuple[str, ...]:
+    """What the address carries of a picture's gamma: its slider, where it has one."""
+    return ("gamma",) if len(gammas) > 1 else ()
 
 
 def owner(benchmark: Benchmark) -> str:

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import streamlit as st
 
-from pages.colt.controls import ColtChoice
 from pages.ui.services import services
 from validation_core import PowerCell
 from validation_core.figures.colt import where as figures
@@ -29,16 +29,13 @@ class Located:
     key: str
     gammas: tuple[float, ...]
     maps: list[Maps]
-    known: tuple[LocalRate, ...] = ()
-    """Where along x each ball is wrong, where it is stored."""
+    stored: tuple[LocalRate, ...] = ()
+    """Where along x each ball is wrong, where the store holds it."""
 
+    @cached_property
     def rates(self) -> Sequence[LocalRate]:
-        """Where along x each ball is wrong."""
-        return self.known or [figures.rates(each) for each in self.maps]
-
-    def start(self, chosen: ColtChoice) -> float:
-        """Where gamma stands first."""
-        return chosen.start if len(self.gammas) > 1 else self.gammas[0]
+        """Where along x each ball is wrong; its permutations cost a moment."""
+        return self.stored or [figures.rates(each) for each in self.maps]
 
 
 @st.cache_resource(show_spinner=False, max_entries=16)
@@ -48,6 +45,12 @@ def at_every_gamma(key: str, _study: GammaMapsStudy) -> Located | None:
     if stored is None:
         return None
     return Located(key, _study.gammas, stored.each(), stored.rates)
+
+
+@st.cache_resource(show_spinner=False, max_entries=16)
+def at_one_gamma(key: str, _task: MapTask, gamma: float) -> Located:
+    """The stored map of one gamma; keyed by the task's key."""
+    return Located(key, (gamma,), [maps(key, _task)])
 
 
 def cells(sweep: Sweep) -> list[PowerCell]:

@@ -4,7 +4,7 @@ from typing import Literal
 
 import streamlit as st
 
-from pages.colt.controls import ColtChoice, owner
+from pages.colt.controls import ColtChoice, address, owner
 from pages.colt.data import Located
 from pages.ui import live
 from pages.ui.forms import segmented
@@ -20,12 +20,17 @@ def where(chosen: ColtChoice, located: Located, sight: Sight) -> None:
     payload = live.once(
         ("where", located.key, sight, alpha),
         lambda: figures.payload(
-            located.maps, located.rates(), sight, alpha, located.gammas, located.start(chosen)
+            located.maps,
+            located.rates,
+            sight,
+            alpha,
+            located.gammas,
+            chosen.start_among(located.gammas),
         ),
     )
     several = len(located.gammas) > 1
     key = f"where-{owner(chosen.benchmark)}-{name}-{several}"
-    now = live.chart(payload, key=key, url=("gamma", name) if several else (name,))
+    now = live.chart(payload, key=key, url=(*address(located.gammas), name))
     st.caption(figures.how_to_read(maps, sight) + _bent(located.key, maps, sight))
     tied = float(located.maps[located.gammas.index(now[0]) if several else 0].tied)
     if tied > 0.01:

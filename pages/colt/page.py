@@ -6,8 +6,8 @@ import streamlit as st
 
 from pages.colt import film, papers, power, ranks
 from pages.colt import maps as colt_maps
-from pages.colt.controls import ColtChoice, choose, gamma, owner
-from pages.colt.data import Located, at_every_gamma, maps
+from pages.colt.controls import ColtChoice, address, choose, gamma, owner
+from pages.colt.data import Located, at_every_gamma, at_one_gamma
 from pages.ui import jobs, live
 from pages.ui.forms import owned, segmented
 from pages.ui.services import services
@@ -42,7 +42,7 @@ def _of_one_gamma(chosen: ColtChoice, at: float) -> Located | None:
     task = chosen.map(at)
     if task.done(services().store):
         jobs.only("colt", [], "")
-        return Located(task.key, (at,), [maps(task.key, task)])
+        return at_one_gamma(task.key, task, at)
     tasks: list[Task] = [task]
     label = f"Train and map {chosen.benchmark.label}"
     paper = chosen.colt.preset == "paper"
@@ -65,12 +65,12 @@ def _draws(chosen: ColtChoice, gammas: tuple[float, ...], *, learning: bool) -> 
     benchmark = chosen.benchmark
     if models.network_behind(benchmark) is not None:
         return
-    start = chosen.start if len(gammas) > 1 else gammas[0]
     payload = live.once(
-        ("before", benchmark.key, gammas), lambda: theta.before(benchmark, gammas, start)
+        ("before", benchmark.key, gammas),
+        lambda: theta.before(benchmark, gammas, chosen.start_among(gammas)),
     )
-    url = ("gamma",) if len(gammas) > 1 else ()
-    live.chart(payload, key=f"before-{owner(benchmark)}-{len(gammas)}", url=url)
+    key = f"before-{owner(benchmark)}-{len(gammas)}"
+    live.chart(payload, key=key, url=address(gammas))
     st.caption(
         "Draws of the truth and of q at the same x"
         + (

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
-from pages.colt.controls import ColtChoice, owner
+from pages.colt.controls import ColtChoice, address, owner
 from pages.colt.data import Located, maps
 from pages.ui import jobs, live
 from pages.ui.services import services
@@ -19,10 +19,12 @@ def ranks(chosen: ColtChoice, located: Located) -> None:
     several = len(located.gammas) > 1
     payload = live.once(
         ("ranks", located.key, chosen.alpha),
-        lambda: figures.ranks(located.maps, chosen.alpha, located.gammas, located.start(chosen)),
+        lambda: figures.ranks(
+            located.maps, chosen.alpha, located.gammas, chosen.start_among(located.gammas)
+        ),
     )
-    url = ("gamma",) if several else ()
-    live.chart(payload, key=f"ranks-{owner(chosen.benchmark)}-{several}", url=url)
+    key = f"ranks-{owner(chosen.benchmark)}-{several}"
+    live.chart(payload, key=key, url=address(located.gammas))
     n = len(located.maps[0].u_quote)
     st.caption(
         f"A rank is the share of q's draws at the same x that lie nearer to the centre than the "

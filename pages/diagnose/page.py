@@ -19,11 +19,14 @@ def _diagnose(upload: Upload, label: str, alpha: float, seed: int) -> None:
     methods = view.more_tests()
     view.what_will_run(upload, methods)
     maps = tasks.maps(upload, methods, seed)
-    answer_tasks = diagnose_panels.wanted(upload, methods, seed, long=False)
     wanted = jobs.lacking(
         "diagnosis",
         (upload.digest, methods, seed),
-        lambda: [*tasks.tasks(upload, methods, seed), *maps, *answer_tasks],
+        lambda: [
+            *tasks.tasks(upload, methods, seed),
+            *maps,
+            *diagnose_panels.wanted(upload, methods, seed, long=False),
+        ],
     )
     state = jobs.ensure(wanted, f"Diagnose {upload.n:,} rows", start=True)
     records, pending = tasks.records(store, upload, methods, seed)

@@ -134,7 +134,7 @@ class GammaMapsStudy(Study[GammaMaps], spec="gamma_maps"):
     places: int = 15
     """Places x of the slider."""
     points: int = 61
-    """Grid points a side on which outlines are traced, one more than a multiple of 30."""
+    """Grid points a side on which outlines are traced; densities are known at every other."""
     seed: int = 0
 
     @property

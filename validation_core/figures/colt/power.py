@@ -90,7 +90,7 @@ def power(
         "right, every curve would lie at the dashed level.",
     )
     return live._payload(
-        sliders=[gamma_slider(gammas, start)] if several else [],
+        sliders=gamma_slider(gammas, start),
         panels=[panel],
         columns=1,
         headline=along("gamma", [_answer(cells, gamma) for gamma in gammas]),
@@ -162,7 +162,7 @@ def ranks(
     """
     several = len(gammas) > 1
     return live._payload(
-        sliders=[gamma_slider(gammas, start)] if several else [],
+        sliders=gamma_slider(gammas, start),
         headline=along("gamma", [_uniform(each, alpha) for each in maps]),
         panels=[
             along("gamma", [_histogram(each) for each in maps]),

@@ -381,9 +381,11 @@ _BEFORE = 15
 """Places x at which draws are shown while a localizer learns."""
 
 
-def gamma_slider(gammas: Sequence[float], start: float) -> _Slider:
-    """The strength, as all views of CoLT have it."""
-    return _Slider(
+def gamma_slider(gammas: Sequence[float], start: float) -> list[_Slider]:
+    """The strength, as all views of CoLT have it; none for one gamma."""
+    if len(gammas) == 1:
+        return []
+    slider = _Slider(
         "gamma",
         gammas,
         names=[f"{gamma:g}" for gamma in gammas],
@@ -392,6 +394,7 @@ def gamma_slider(gammas: Sequence[float], start: float) -> _Slider:
         ends=("q = p", "q far off") if gammas[0] == 0 else ("", ""),
         play=True,
     )
+    return [slider]
 
 
 def before(benchmark: Benchmark, gammas: Sequence[float], start: float) -> live.Payload:
@@ -411,7 +414,7 @@ def before(benchmark: Benchmark, gammas: Sequence[float], start: float) -> live.
     sides = [(each.q[:, :Q_SHOWN], each.truth[:, :TRUTH_SHOWN]) for each in places]
     draw = _draws_on_line if sides[0][0].shape[2] == 1 else _draws_in_plane
     return live._payload(
-        sliders=[*([gamma_slider(gammas, start)] if len(gammas) > 1 else []), slider],
+        sliders=[*gamma_slider(gammas, start), slider],
         panels=[along("gamma", [draw(q, truth) for q, truth in sides])],
     )
 

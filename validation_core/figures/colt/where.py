@@ -199,9 +199,8 @@ def payload(
     """
     height = theta.LINE_HEIGHT if maps[0].q.shape[2] == 1 else 460
     beside = zip(*(_over_x(*each, height) for each in zip(maps, rates, strict=True)), strict=True)
-    slider = [gamma_slider(gammas, start)] if len(gammas) > 1 else []
     return live._payload(
-        sliders=[*slider, _slider(maps[list(gammas).index(start)])],
+        sliders=[*gamma_slider(gammas, start), _slider(maps[list(gammas).index(start)])],
         panels=[
             along("gamma", theta._pictures(maps, sight)),
             *(along("gamma", panels) for panels in beside),
