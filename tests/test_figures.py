@@ -12,6 +12,7 @@ from validation_core.figures.marks import (
     Grid,
     Heat,
     HLine,
+    Image,
     Line,
     Note,
     Panel,
@@ -156,6 +157,16 @@ def test_every_mark_is_drawn_by_plotly_too():
     words = {note.text for note in figure.layout.annotations}
     assert {"bars", "falls", "here", "level", "at two"} == words
     assert (key.name, key.marker.color, key.showlegend) == ("p", style.P, True)
+
+
+def test_pixels_are_drawn_by_plotly_from_above():
+    pixels = np.zeros((2, 4, 3), np.uint8)
+    pixels[0, 0] = 255
+    figure = standing(Image((0, 1), (0, 1), over([0 * pixels, pixels], "a")))
+    go.Figure(figure.to_dict())  # validated
+    (image,) = figure.data
+    np.testing.assert_array_equal(image.z, pixels)
+    assert (image.x0, image.y0, image.dx, image.dy) == (0.125, 0.75, 0.25, -0.5)
 
 
 def test_equal_axes_of_a_grid_are_labelled_once():

@@ -11,6 +11,7 @@ from validation_core.figures.marks import (
     Axis,
     Bars,
     Heat,
+    Image,
     Line,
     Panel,
     Points,
@@ -100,6 +101,23 @@ def test_numbers_after_bytes_are_read_where_they_lie():
     np.testing.assert_array_equal(numbers(first["y"]), [2, 3])
     assert (numbers(colors["values"]) == 127).all()
     np.testing.assert_array_equal(numbers(last["y"]), line)
+
+
+def test_pixels_travel_as_bytes():
+    pixels = np.random.default_rng(0).integers(0, 256, (5, 2, 3, 3)).astype(np.uint8)
+    head, numbers = unpacked(made(Image((0, 1), (0, 2), over(pixels, "x"))))
+    (mark,) = head["panels"][0]["marks"]
+    assert mark["kind"] == "image"
+    assert mark["pixels"]["by"] == [0]
+    np.testing.assert_array_equal(numbers(mark["pixels"]).view(np.uint8), pixels)
+
+
+@pytest.mark.parametrize(
+    "pixels", [np.zeros((2, 3, 3)), np.zeros((2, 3), np.uint8), np.zeros((2, 3, 4), np.uint8)]
+)
+def test_pixels_of_another_kind_are_refused(pixels):
+    with pytest.raises(ValueError, match="Pixels are uint8"):
+        Image((0, 1), (0, 1), pixels)
 
 
 @pytest.mark.parametrize("limit", [0, -1.0, np.nan, np.inf])

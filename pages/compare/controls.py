@@ -154,7 +154,7 @@ def _own(problems: list[str]) -> Sweep:
         methods=methods,
         gammas=gammas,
         betas=betas,
-        recipe=PRESETS[preset],
+        recipe=on.classifier or PRESETS[preset],
         design=TrialDesign(n=n, k=k, seed=int(seed)),
         seed=int(seed),
     )

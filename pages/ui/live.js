@@ -74,11 +74,12 @@ const draw = (chart, panel) => {
     height: s.bottom - s.top + 2 })
   const marks = make(panel.svg, "g", { "clip-path": `url(#${panel.id})` })
   const labels = make(panel.svg, "g")
-  const colored = panel.marks.some((mark) => mark.kind === "heat")
+  const colored = panel.marks.some((mark) => ["heat", "image"].includes(mark.kind))
   panel.drawn = panel.marks.map((mark) => {
     const by = sliders(mark)
-    if (mark.kind === "heat") {
-      const set = heat(chart, panel, s, mark)
+    const under = { heat, image: photograph }[mark.kind]
+    if (under) {
+      const set = under(chart, panel, s, mark)
       set()
       return { by, set, mark }
     }

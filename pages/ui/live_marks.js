@@ -17,8 +17,9 @@ const written = (v, axis, i) => {
 const scales = (panel, width) => {
   const left = panel.y.hidden ? 8 : 44, right = width - 8 - panel.margin
   const top = panel.y.label ? 26 : 18
-  const height = panel.square ? top + right - left + 38 : panel.height
-  const box = { left, right, top, bottom: height - 38, width, height }
+  const foot = panel.x.hidden && !panel.x.label ? 4 : 38
+  const height = panel.square ? top + right - left + foot : panel.height
+  const box = { left, right, top, bottom: height - foot, width, height }
   let [x0, x1] = panel.x.limits
   let [y0, y1] = panel.y.limits
   let kx = (box.right - box.left) / (x1 - x0)
@@ -126,16 +127,20 @@ const palette = (context, mark) => {
   }
   return new Uint32Array(bytes.buffer)
 }
-// A canvas below the panel's marks, one pixel for each value; returns what fills it anew.
-const heat = (chart, panel, s, mark) => {
-  const [rows, columns] = mark.values.shape.slice(-2)
+// A canvas below the panel's marks, of so many pixels.
+const sheet = (chart, panel, s, mark, columns, rows) => {
   const [x0, x1] = pick(chart, mark.x), [y0, y1] = pick(chart, mark.y)
   const canvas = html(panel.under, "canvas")
   Object.assign(canvas, { width: columns, height: rows })
   Object.assign(canvas.style, {
     left: `${s.x(x0) - s.left}px`, width: `${s.x(x1) - s.x(x0)}px`,
     top: `${s.y(y1) - s.top}px`, height: `${s.y(y0) - s.y(y1)}px` })
-  const context = canvas.getContext("2d")
+  return canvas.getContext("2d")
+}
+// One pixel for each value; returns what fills it anew.
+const heat = (chart, panel, s, mark) => {
+  const [rows, columns] = mark.values.shape.slice(-2)
+  const context = sheet(chart, panel, s, mark, columns, rows)
   const colors = palette(context, mark)
   const image = context.createImageData(columns, rows)
   const pixels = new Uint32Array(image.data.buffer)
@@ -144,6 +149,21 @@ const heat = (chart, panel, s, mark) => {
     for (let i = 0; i < rows; i++) { // the first row lies lowest
       const from = (rows - 1 - i) * columns, to = i * columns
       for (let j = 0; j < columns; j++) pixels[to + j] = colors[values[from + j] & 255]
+    }
+    context.putImageData(image, 0, 0)
+  }
+}
+
+// The pixels themselves, first row on top; returns what fills them anew.
+const photograph = (chart, panel, s, mark) => {
+  const [rows, columns] = mark.pixels.shape.slice(-3)
+  const context = sheet(chart, panel, s, mark, columns, rows)
+  const image = context.createImageData(columns, rows)
+  image.data.fill(255)
+  return () => {
+    const values = pick(chart, mark.pixels)
+    for (let i = 0, to = 0; i < values.length; to++) { // every fourth number is opacity
+      for (let c = 0; c < 3; c++) image.data[to++] = values[i++] & 255
     }
     context.putImageData(image, 0, 0)
   }
@@ -190,6 +210,6 @@ const frame = (svg, panel, s, width) => {
     }
   }
   put((s.left + s.right) / 2, s.bottom + 32, panel.x.label, "axis", "middle")
-  line(s.left, s.bottom, s.right, s.bottom, "base")
+  if (!panel.x.hidden) line(s.left, s.bottom, s.right, s.bottom, "base")
 }
 

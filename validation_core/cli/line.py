@@ -40,7 +40,7 @@ def _what(sweep: Sweep) -> list[str]:
     if sweep.betas != (0.0,):
         words += ["--beta", _grid(sweep.betas)]
     words += ["--n", str(design.n), "--k", str(design.k)]
-    preset = next(name for name, recipe in PRESETS.items() if recipe == sweep.recipe)
+    preset = next((n for n, recipe in PRESETS.items() if recipe == sweep.recipe), "interactive")
     if preset != "interactive":
         words += ["--preset", preset]
     if sweep.seed:

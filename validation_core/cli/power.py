@@ -95,12 +95,13 @@ def _own(chosen: argparse.Namespace) -> Sweep:
             f"A power needs {', '.join(needed)}, or --comparison; got no {', '.join(lacking)}. "
             "Name what is missing."
         )
+    on = _benchmark(chosen.benchmark, chosen.set)
     return Sweep(
-        benchmark=_benchmark(chosen.benchmark, chosen.set),
+        benchmark=on,
         methods=tuple(_methods(chosen.method)),
         gammas=chosen.gamma,
         betas=chosen.beta,
-        recipe=entry(PRESETS, chosen.preset, "preset"),
+        recipe=on.classifier or entry(PRESETS, chosen.preset, "preset"),
         seed=chosen.seed,
         design=TrialDesign(
             trials=_TRIALS if chosen.trials is None else chosen.trials,

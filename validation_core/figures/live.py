@@ -1,7 +1,7 @@
 """A picture as it travels to the browser component that follows sliders (`pages/ui/live.py`).
 
 Every grid value is shipped once: a description in JSON and one block of numbers. Numbers are
-float32; those of heat maps bytes, a quarter of that; coarse ones 16 bits, half of it.
+float32; those of heat maps and pixels bytes, a quarter of that; coarse ones 16 bits, half of it.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from validation_core.figures.marks import (
     HBand,
     Heat,
     HLine,
+    Image,
     Line,
     Mark,
     Note,
@@ -188,6 +189,8 @@ def _panel(panel: Panel, packer: _Packer) -> dict[str, Any]:
 def _described(mark: Mark, x: Axis) -> dict[str, Any]:
     if isinstance(mark, Heat):
         return _heat(mark)
+    if isinstance(mark, Image):
+        return {"kind": "image", "x": mark.x, "y": mark.y, "pixels": mark.pixels}
     if isinstance(mark, HBand):
         low, high = [mark.low] * 2, [mark.high] * 2
         mark = Band(x.limits, low, high, color=mark.color, opacity=mark.opacity)
@@ -300,7 +303,7 @@ class _Packer:
 
     def _block(self, values: NDArray[Any], by: list[int]) -> dict[str, Any]:
         """The numbers as they are: 16-bit and 8-bit ones where they are such, else float32."""
-        bits = {"int8": "i1", "int16": "<i2"}.get(values.dtype.name, "<f4")
+        bits = {"int8": "i1", "uint8": "u1", "int16": "<i2"}.get(values.dtype.name, "<f4")
         flat = np.ascontiguousarray(values, dtype=bits).ravel()
         packed = {"first": self.used // flat.itemsize, "shape": list(values.shape), "by": by}
         raw = flat.tobytes()

@@ -276,7 +276,34 @@ def _check_even(name: str, edges: NDArray[np.float64]) -> None:
         )
 
 
-Mark = Bars | Line | Band | Points | VLine | HLine | HBand | Note | Heat
+@dataclass(frozen=True, eq=False)
+class Image:
+    """Coloured pixels under all other marks, each of them a sharp square.
+
+    Args:
+        x: left and right end.
+        y: lower and upper end.
+        pixels: uint8 (H, W, 3) red, green, blue, the first row on top; possibly over sliders.
+
+    Raises:
+        ValueError: for pixels of another type or shape.
+    """
+
+    x: tuple[float, float]
+    y: tuple[float, float]
+    pixels: Number
+
+    def __post_init__(self) -> None:
+        pixels, by = _unwrapped(self.pixels)
+        shape = pixels.shape[len(by) :]
+        if pixels.dtype != np.uint8 or len(shape) != 3 or shape[-1] != 3:
+            raise ValueError(
+                f"Pixels are uint8 of shape (H, W, 3) after the axes of their sliders; got "
+                f"{pixels.dtype} {pixels.shape} over {list(by)}. Scale colours to 0 to 255."
+            )
+
+
+Mark = Bars | Line | Band | Points | VLine | HLine | HBand | Note | Heat | Image
 
 
 @dataclass(frozen=True, eq=False)
@@ -422,6 +449,8 @@ def _moving(name: str, parts: Sequence[Number | Words]) -> Any:
     _alike(set(sliders), "sliders")
     if arrays[0].dtype.kind in "UO":
         return _Over(np.array(arrays, dtype=str), (name, *sliders[0]))
+    if arrays[0].dtype == np.uint8:
+        return _Over(np.array(arrays), (name, *sliders[0]))
     shape = np.max([array.shape for array in arrays], axis=0).astype(int)
     out = np.full((len(arrays), *shape, 1), np.nan)
     for i, array in enumerate(arrays):

@@ -22,6 +22,7 @@ from validation_core.figures.marks import (
     HBand,
     Heat,
     HLine,
+    Image,
     Line,
     Mark,
     Note,
@@ -197,8 +198,8 @@ class _Sheet:
         note = self._words(str(mark.words), x, y, mark.color, mark.anchor)
         self.notes.append({**note, "xshift": mark.shift, "yshift": mark.rise})
 
-    def _label(self, mark: Bars | Line | Band | Points | Heat) -> None:
-        if isinstance(mark, Heat | Band) or not mark.label:
+    def _label(self, mark: Bars | Line | Band | Points | Heat | Image) -> None:
+        if isinstance(mark, Heat | Band | Image) or not mark.label:
             return
         words, color = str(mark.label), _color(mark.color)
         if words in [self.words(key) for key, *_ in self.panel.legend]:
@@ -236,9 +237,11 @@ def _axes(place: int) -> dict[str, str]:
     return {"xaxis": f"x{number}", "yaxis": f"y{number}"}
 
 
-def _trace(mark: Bars | Line | Band | Points | Heat) -> _Json:
+def _trace(mark: Bars | Line | Band | Points | Heat | Image) -> _Json:
     if isinstance(mark, Band):
         return _band(mark)
+    if isinstance(mark, Image):
+        return _image(mark)
     hover = {"hovertemplate": mark.hover + "<extra></extra>"} if mark.hover else {}
     still = {"hoverinfo": "skip", **hover}
     if isinstance(mark, Heat):
@@ -327,6 +330,15 @@ def _heat(mark: Heat) -> _Json:
     return {"type": "heatmap", "x": x, "y": y, "z": z, **ends, **scale}
 
 
+def _image(mark: Image) -> _Json:
+    """Pixels from above: their steps along y are negative."""
+    pixels = np.asarray(mark.pixels)
+    (left, right), (low, high) = mark.x, mark.y
+    across, up = (right - left) / pixels.shape[1], (high - low) / pixels.shape[0]
+    first = {"x0": left + across / 2, "y0": high - up / 2}
+    return {"type": "image", "z": pixels, "dx": across, "dy": -up, **first, "hoverinfo": "skip"}
+
+
 def _colored(color: str | Shades) -> _Json:
     if not isinstance(color, Shades):
         return {"color": _color(color)}
@@ -347,6 +359,8 @@ def _scale(shades: Shades) -> _Json:
 
 def _known(trace: _Json, keys: Mapping[str, Any]) -> _Json:
     """A trace that goes with the key of its name, where there is one."""
+    if trace["type"] == "image":  # knows no legend
+        return trace
     group = {"legendgroup": trace["name"]} if trace.get("name") in keys else {}
     return {**trace, "showlegend": False, **group}
 

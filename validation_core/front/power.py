@@ -126,13 +126,14 @@ def power(
     if isinstance(benchmark, str) and benchmark in _published():
         wanted = published(benchmark, trials, alpha)
     else:
+        on = _benchmark_of(benchmark, options)
         several = [methods] if isinstance(methods, str | Method) else methods
         wanted = Sweep(
-            benchmark=_benchmark_of(benchmark, options),
+            benchmark=on,
             methods=tuple(_method_of(method, {}) for method in several),
             gammas=tuple(map(float, gamma)),
             betas=tuple(map(float, beta)),
-            recipe=entry(PRESETS, preset, "preset"),
+            recipe=on.classifier or entry(PRESETS, preset, "preset"),
             seed=seed,
             design=TrialDesign(
                 trials=200 if trials is None else trials,

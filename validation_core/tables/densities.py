@@ -6,6 +6,7 @@ and a warning says why. The second part asks whether log q can be normalised at 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -248,7 +249,7 @@ class _Drawn(NamedTuple):
         """Entropy (n,) of a normal of this covariance, unbiased for draws of a normal."""
         k, d = self.white.shape[1:]
         short = d * np.log((k - 1) / 2) - digamma((k - 1 - np.arange(d)) / 2).sum()
-        return np.asarray(d / 2 * np.log(2 * np.pi * np.e) + self.volume + short / 2)
+        return np.asarray(d / 2 * np.log(2 * np.pi * math.e) + self.volume + short / 2)
 
     @property
     def neighbours(self) -> Float:
@@ -316,5 +317,5 @@ def _shape(drawn: _Drawn) -> Float | None:
         sign, determinant = np.linalg.slogdet(half + half.T)  # of the precision
         if sign <= 0:
             return None
-        entropy[i] = d / 2 * np.log(2 * np.pi * np.e) - determinant / 2 + drawn.volume[i]
+        entropy[i] = d / 2 * np.log(2 * np.pi * math.e) - determinant / 2 + drawn.volume[i]
     return entropy if abs((entropy - drawn.normal).mean()) < _ALIKE else None

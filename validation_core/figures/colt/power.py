@@ -21,6 +21,7 @@ from validation_core.figures.marks import (
     HBand,
     Heat,
     HLine,
+    Image,
     Line,
     Mark,
     Note,
@@ -359,6 +360,6 @@ def _still(mark: Mark, at: int) -> Mark:
         return replace(mark, shades=replace(mark.shades, values=now, label=""))
     values = {field.name: getattr(mark, field.name) for field in fields(mark)}
     still = {name: v.values[at] for name, v in values.items() if isinstance(v, _Over)}
-    if isinstance(mark, HBand | Note):
+    if isinstance(mark, HBand | Note | Image):
         return replace(mark, **still)
     return replace(mark, **still, label="")

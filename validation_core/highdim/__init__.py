@@ -1,0 +1,1 @@
+"""High dimensions: what the page shows of spheres, images and lenses."""
