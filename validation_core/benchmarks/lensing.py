@@ -292,10 +292,10 @@ class Lensing(Benchmark):
             "probes: images of the file that NPTLAB_PROBES names.",
         },
     )
-    sampler: Literal["closed form", "reverse SDE"] = field(
+    diffusion: Literal["closed form", "reverse SDE"] = field(
         default="closed form",
         metadata={
-            "label": "Sampler of q",
+            "label": "Diffusion of q",
             "help": "closed form: the Gaussian that the diffusion's steps lead to; reverse SDE: "
             "the steps themselves.",
         },
@@ -305,7 +305,7 @@ class Lensing(Benchmark):
         options = {
             "lens": ("isothermal", "affine"),
             "galaxies": ("hubble", "probes"),
-            "sampler": ("closed form", "reverse SDE"),
+            "diffusion": ("closed form", "reverse SDE"),
         }
         for name, choices in options.items():
             if getattr(self, name) not in choices:
@@ -325,7 +325,7 @@ class Lensing(Benchmark):
         options = [
             *(["affine warp"] if self.lens == "affine" else []),
             *(["PROBES galaxies"] if self.galaxies == "probes" else []),
-            *(["reverse SDE"] if self.sampler == "reverse SDE" else []),
+            *(["reverse SDE"] if self.diffusion == "reverse SDE" else []),
         ]
         return ", ".join([self.title, *options])
 
@@ -364,7 +364,7 @@ class Lensing(Benchmark):
     def q(self, x: Array, gamma: float, rng: np.random.Generator) -> Array:
         """A source from the diffusion at each image: (n, D)."""
         system = self._system
-        if self.sampler == "reverse SDE":
+        if self.diffusion == "reverse SDE":
             off = _sampled(system, gamma, x - system.seen, rng)
         else:
             off = self._estimator(gamma).draws(x - system.seen, rng)
