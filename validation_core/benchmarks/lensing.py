@@ -107,6 +107,15 @@ class _Law(NamedTuple):
         return np.asarray(constant - 0.5 * np.einsum("ij,ij->i", z, z))
 
 
+class Moments(NamedTuple):
+    """Of a Gaussian of theta at each of n images."""
+
+    mean: Array
+    """(n, D)."""
+    sd: Array
+    """(D,), the same at each."""
+
+
 class _System(NamedTuple):
     """A prior and a lens: all that gamma leaves alone."""
 
@@ -153,8 +162,8 @@ def _prior(name: Galaxies) -> tuple[Array, Array]:
 def lens_matrix(lens: Lens, turned: float = 0.0) -> Array:
     """A (M, D) of a lens turned by so many radians.
 
-    Every pixel of the image reads the source where its ray ends, then comes the blur. Lensing keeps surface brightness: before the blur, a row sums to 1 where the ray meets the
-    source's window.
+    Every pixel of the image reads the source where its ray ends, then comes the blur. Lensing
+    keeps surface brightness: before the blur, a row sums to 1 where its ray meets the window.
     """
     rays = _rays(turned) if lens == "isothermal" else _warped(turned)
     return np.asarray(_blur() @ _traced(*rays))
@@ -454,6 +463,21 @@ class Lensing(Benchmark):
         system = self._system
         log_q = self._estimator(gamma).log_density(theta - system.mean, x - system.seen)
         return np.asarray(self.log_p(theta, x, gamma) - log_q)
+
+    @property
+    def forward(self) -> Array:
+        """A (M, D): the lens, then the blur."""
+        return self._system.lens
+
+    def sources(self) -> Array:
+        """The galaxies (n, D) that the prior is fitted to."""
+        return galaxies(self.galaxies).reshape(-1, PIXELS)
+
+    def moments(self, x: Array, gamma: float) -> Moments:
+        """Mean and standard deviations of q_gamma at images x (n, M); of p at gamma = 0."""
+        system, law = self._system, self._estimator(gamma)
+        mean = system.mean + (x - system.seen) @ law.gain.T
+        return Moments(np.asarray(mean), np.sqrt(np.diag(law.covariance)))
 
     @property
     def _path(self) -> str:
