@@ -46,7 +46,7 @@ score that the paper does not give."""
 
 _GAMMAS = 17
 _SHOWN = 2  # draws of q in a picture
-_BRIGHTNESS = (0.95, 0.85, 0.7, 0.5)  # quantiles of total light at which systems are taken
+_BRIGHTNESS = (0.9, 0.75, 0.55, 0.3)  # quantiles of total light at which systems are taken
 _MAP_DRAWS = 2000  # of q at a system: correlations are off by .02
 _HELD = 2000  # simulations behind an AUC and a map of the localizer's
 _RANKED, _DRAWS = 600, 20  # simulations of the localizer's test, draws of q at each

@@ -37,8 +37,7 @@ _START = 0.5
 
 _APART = 1.12  # from one picture of a panel to the next, in widths of one
 _ROOM = 0.17  # above it, for its name
-_HEIGHT = 196
-_NAMED = 24  # pixels
+_THREE, _TWO = 168, 212  # pixels: panels of so many pictures
 # From a dark sky to a bright core, in equal steps of light.
 _LIGHT = np.array(
     [(8, 8, 20), (60, 20, 90), (150, 45, 95), (230, 100, 60), (252, 190, 90), (255, 250, 220)],
@@ -135,7 +134,7 @@ def _panel(marks: Sequence[Sequence[Mark]], title: str, caption: Words) -> Panel
         y=Axis((-0.02, 1 + _ROOM), hidden=True),
         title=title,
         caption=caption,
-        height=_HEIGHT + _NAMED,
+        height=_THREE if len(marks) > 2 else _TWO,
         equal=True,
     )
 
