@@ -25,6 +25,7 @@ LAYERS = (
     {"tasks", "diagnosis", "localization", "simulations"},
     {"sweep.plan"},
     {"sweep.advice", "sweep.presets", "sweep.costs", "export"},
+    {"highdim"},
     {"engine", "figures", "sweep.published", "sweep.conformal_explorer",
      "sweep.weak_classifiers", "sweep.playground", "diagnosis.questions", "report"},
     {"engine.worker", "front"},
