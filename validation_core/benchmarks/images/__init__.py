@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from validation_core.benchmarks.images import sources
 from validation_core.benchmarks.images.corruptions import Corruption, corrupt
 from validation_core.benchmarks.images.sources import LABELS, SIDE, Source
+from validation_core.scores.feature_classifier import FeatureClassifier
 from validation_core.types import Array, Benchmark, Paper
 
 _SHAPE = (SIDE, SIDE, 3)
@@ -27,9 +28,9 @@ _TABLE_3: Mapping[Corruption, tuple[float, ...]] = {
 }
 """Bansal, Chen, Scott, Table 3, on CIFAR-10."""
 _CROPS: Mapping[Corruption, tuple[float, ...]] = {
-    "blur": (0.0, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5),
-    "swirl": (0.0, 0.1, 0.2, 0.3, 0.4, 0.6),
-    "noise": (0.0, 0.002, 0.004, 0.006, 0.008, 0.012),
+    "blur": (0.0, 0.3, 0.33, 0.35, 0.37, 0.4, 0.45),
+    "swirl": (0.0, 0.02, 0.04, 0.06, 0.1, 0.2),
+    "noise": (0.0, 0.001, 0.002, 0.003, 0.004, 0.006),
 }
 """Where power climbs from the level to 1 on the photographs."""
 _DOES: Mapping[Corruption, str] = {
@@ -103,6 +104,11 @@ class Images(Benchmark):
     def shape(self) -> tuple[int, int, int]:
         """Height, width and colours behind theta, which holds them row by row."""
         return _SHAPE
+
+    @property
+    def classifier(self) -> FeatureClassifier:
+        """What reads the images: a head on frozen features; raw pixels would teach it little."""
+        return FeatureClassifier(shape=self.shape)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -54,7 +54,7 @@ def missing(kind: Weighted) -> str:
     if not _inception_file().is_file():
         return (
             f"Inception V3's weights are not in torch's cache ({_inception_file().name}). Fetch "
-            "them once: python -c \"import torchvision; torchvision.models.inception_v3(weights="
+            'them once: python -c "import torchvision; torchvision.models.inception_v3(weights='
             "'IMAGENET1K_V1')\"."
         )
     return ""
@@ -147,9 +147,7 @@ def _inverted(kernels: Kernels, block: str, h: Tensor, stride: int) -> Tensor:
     return h + out if out.shape == h.shape else out
 
 
-def _convolved(
-    kernels: Kernels, name: str, h: Tensor, stride: int = 1, groups: int = 1
-) -> Tensor:
+def _convolved(kernels: Kernels, name: str, h: Tensor, stride: int = 1, groups: int = 1) -> Tensor:
     """Padded as TensorFlow does, where these weights are from: what is odd goes right and down."""
     from torch.nn import functional
 
