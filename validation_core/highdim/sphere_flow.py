@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from validation_core import models, sampling, statistics
@@ -24,7 +25,7 @@ from validation_core.models import Training
 from validation_core.rng import Streams, common, stream
 from validation_core.study import Report, Study
 from validation_core.sweep.trials import POOL
-from validation_core.types import Array, BlockScores
+from validation_core.types import Array, BlockScores, Reference
 
 if TYPE_CHECKING:
     from validation_core.store import Store
@@ -55,17 +56,17 @@ class Sphere(NamedTuple):
     """(S, 2) draws on the first two."""
     q: Array
     """(G, S, 2) of the same base draws, moved."""
-    along_p: Array
+    along_p: NDArray[np.int16]
     """(bins,) counts of g'z, the one direction in which p and q differ."""
-    along_q: Array
+    along_q: NDArray[np.int16]
     """(G, bins)."""
-    score_p: Array
+    score_p: NDArray[np.int16]
     """(G, B, bins) counts of the noisy score, in its standard deviations about 0."""
-    score_q: Array
+    score_q: NDArray[np.int16]
     """(G, B, bins)."""
     auc: Array
     """(G, B) of the noisy score, measured; Phi(d / sqrt 2) is exact."""
-    rejections: Array
+    rejections: NDArray[np.int16]
     """(methods, B, G) of the trials at level 5%."""
     trials: int
     expected: Array
@@ -97,9 +98,8 @@ class SphereStudy(Study[Sphere], spec="sphere"):
         gammas, betas = np.array(self.benchmark.gammas), np.array(BETAS)
         rejections = _rejections(self, report)
         base_p, base_q = _bases(self, _COUNTED)
-        scores = [
-            _noisy(self, gammas, each, side) for each, side in ((base_p, "p"), (base_q, "q"))
-        ]
+        sides = {"p": base_p, "q": base_q}
+        scores = [_noisy(self, gammas, base, side) for side, base in sides.items()]
         of_p, of_q = (_counts(each / _sd(gammas, betas)[..., None]) for each in scores)
         auc = statistics.auc(*(each.reshape(-1, _COUNTED) for each in scores))
         return Sphere(
@@ -174,7 +174,7 @@ def _noisy(study: SphereStudy, gammas: Array, along: Array, *names: str | int) -
     return np.asarray(ratio[:, None] + np.array(BETAS)[:, None] * noise)
 
 
-def _counts(values: Array) -> Array:
+def _counts(values: Array) -> NDArray[np.int16]:
     """Of each row (..., n) in the bins; what lies beyond falls into the last."""
     inside = np.clip(values, EDGES[0], EDGES[-1]).reshape(-1, values.shape[-1])
     rows = [np.histogram(row, EDGES)[0] for row in inside]
@@ -184,7 +184,7 @@ def _counts(values: Array) -> Array:
 # ---- Power ----
 
 
-def _rejections(study: SphereStudy, report: Report) -> Array:
+def _rejections(study: SphereStudy, report: Report) -> NDArray[np.int16]:
     """Of each method at each beta and gamma: (methods, B, G)."""
     benchmark, n = study.benchmark, study.n
     gammas = np.array(benchmark.gammas)
@@ -205,7 +205,7 @@ def _rejections(study: SphereStudy, report: Report) -> Array:
 
 def _rejected(
     study: SphereStudy, gammas: Array, laws: Sequence[Sequence[statistics.PooledLaw]], chunk: range
-) -> Array:
+) -> NDArray[np.int16]:
     """Rejections in some trials: (methods, B, G)."""
     benchmark, n = study.benchmark, study.n
     rng = stream(study.seed, "sphere", "trials", chunk.start)
@@ -226,9 +226,7 @@ def _rejected(
     return out
 
 
-def _tested(
-    study: SphereStudy, scored: BlockScores, law: statistics.Reference, trials: range
-) -> list[int]:
+def _tested(study: SphereStudy, scored: BlockScores, law: Reference, trials: range) -> list[int]:
     """How many of the trials each method rejects; Uniform reads its counts off a law."""
     hits = []
     for method in METHODS:
@@ -247,16 +245,16 @@ def _expected(study: SphereStudy) -> Array:
     means lie d / 2 on either side of the threshold); Uniform by trials under that law.
     """
     d = distance(np.array(study.benchmark.gammas), np.array(BETAS)).T
-    c2st = [
-        [
-            boundary.c2st_power(each / 2 - boundary.MIDPOINT, 0.0, study.n, gamma=each)
-            for each in row
-        ]
-        for row in d
+    n, middle = study.n, boundary.MIDPOINT
+    powers = [
+        (
+            boundary.c2st_power(each / 2 - middle, 0.0, n, gamma=each),
+            boundary.multiple_power(0.0, n, gamma=each),
+            _uniform_power(study, each),
+        )
+        for each in d.ravel().tolist()
     ]
-    multiple = [[boundary.multiple_power(0.0, study.n, gamma=each) for each in row] for row in d]
-    uniform = [[_uniform_power(study, float(each)) for each in row] for row in d]
-    return np.array([c2st, multiple, uniform], float)
+    return np.array(powers, float).T.reshape(len(METHODS), *d.shape)
 
 
 def _uniform_power(study: SphereStudy, d: float) -> float:
