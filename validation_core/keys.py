@@ -36,6 +36,7 @@ _ROOMS = (
     "simulations.terms",
     "sweep.conformal_explorer",
     "sweep.playground",
+    "highdim.sphere_flow",
     "engine.job",
 )
 """Imported in this order until a name is known: together they hold every specification."""

@@ -2,14 +2,27 @@
 
 from validation_core.benchmarks.bayes_model import BayesModel
 from validation_core.benchmarks.boundary import Boundary
+from validation_core.benchmarks.digits import Digits
 from validation_core.benchmarks.gaussian import Gaussian
 from validation_core.benchmarks.images import Images
+from validation_core.benchmarks.sphere_flow import SphereFlow
 from validation_core.benchmarks.spiral import Spiral
 from validation_core.benchmarks.tree import Tree
 from validation_core.types import Benchmark
 
-__all__ = ["BENCHMARKS", "BayesModel", "Boundary", "Gaussian", "Images", "Spiral", "Tree"]
+__all__ = [
+    "BENCHMARKS",
+    "BayesModel",
+    "Boundary",
+    "Digits",
+    "Gaussian",
+    "Images",
+    "SphereFlow",
+    "Spiral",
+    "Tree",
+]
 
 BENCHMARKS: dict[str, type[Benchmark]] = {
-    kind.name: kind for kind in (Gaussian, Tree, Spiral, Boundary, BayesModel, Images)
+    kind.name: kind
+    for kind in (Gaussian, Tree, Spiral, Boundary, BayesModel, SphereFlow, Images, Digits)
 }
