@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from validation_core import sampling, statistics
 from validation_core.keys import Arrays
-from validation_core.learn.standardizer import Standardizer, moments
+from validation_core.learn.standardizer import moments
 from validation_core.learn.stored import GIVEN, StoredNetwork
 from validation_core.rng import stream
 from validation_core.sampling import TrainingSet
@@ -158,17 +158,29 @@ class TrainedFeatureClassifier(StoredNetwork):
             nets.tensors(nets.between(self.trained, self.initial, beta), device) for beta in betas
         ]
         out = np.empty((len(betas), len(described)), np.float32)
-        standard = Standardizer(self.shift, self.scale, _CLIP)
         with torch.inference_mode():
             for first in range(0, len(described), _ROWS):
                 part = slice(first, first + _ROWS)
                 z, labels = (
                     torch.from_numpy(np.asarray(rows, np.float32)).to(device)
-                    for rows in (standard(described[part]), x[part])
+                    for rows in (_standard(described[part], self.shift, self.scale), x[part])
                 )
                 for row, head in zip(out, heads, strict=True):
                     row[part] = _forward(head, z, labels).cpu().numpy()
         return out
+
+
+def _scaling(described: Array) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Means and sds (F,)."""
+    shift, scale = moments(np.asarray(described, np.float64))
+    return shift.astype(np.float32), scale.astype(np.float32)
+
+
+def _standard(described: Array, shift: Array, scale: Array) -> NDArray[np.float32]:
+    """Features in sds from their mean, clipped. Single precision is enough: their levels are
+    within a few sds of 0."""
+    z = (np.asarray(described, np.float32) - shift) / scale
+    return np.clip(z, -_CLIP, _CLIP).astype(np.float32, copy=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -228,7 +240,7 @@ class _Part:
 def _learn(
     data: TrainingSet, recipe: FeatureClassifier, seed: int, report: Report | None = None
 ) -> TrainedFeatureClassifier:
-    """Train one head on `data`; the seed fixes its start, the order of rows and what is dropped."""
+    """A head trained on `data`; the seed fixes its start, the rows' order and what is dropped."""
     from validation_core.learn import nets, training
 
     device = nets.pick_device()
@@ -236,10 +248,9 @@ def _learn(
     def whole() -> tuple[Parameters, Parameters, Array, Array, dict[str, Array]]:
         sides = data.p, data.q, data.held_p, data.held_q
         described = [extract(recipe.features, recipe.images(side.theta)) for side in sides]
-        shift, scale = moments(np.concatenate(described[:2]).astype(np.float64))
-        standard = Standardizer(shift, scale, _CLIP)
+        shift, scale = _scaling(np.concatenate(described[:2]))
         parts = [
-            _Part(standard(rows).astype(np.float32), side.x, device)
+            _Part(_standard(rows, shift, scale), side.x, device)
             for rows, side in zip(described, sides, strict=True)
         ]
         start = _start(recipe, len(shift), data.p.x.shape[1], seed)

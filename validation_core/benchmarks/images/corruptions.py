@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,8 +66,9 @@ def swirl_matrix(height: int, width: int, strength: float) -> csr_array:
     A bilinear warp is linear in the pixels: each column is what becomes of one pixel alone.
     """
     from scipy.sparse import csr_array
-    from skimage.transform import swirl
+    from skimage import transform
 
+    swirl: Any = transform.swirl
     pixels = np.eye(height * width).reshape(-1, height, width)
     columns = [swirl(pixel, strength=strength, radius=RADIUS).ravel() for pixel in pixels]
     return csr_array(np.stack(columns, axis=1).astype(np.float32))

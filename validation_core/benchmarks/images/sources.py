@@ -77,6 +77,17 @@ def names(source: Source) -> tuple[str, ...]:
     return CLASSES if source == "cifar10" else tuple(photo.name for photo in PHOTOGRAPHS)
 
 
+def missing(source: Source) -> str:
+    """What is not here, and what to do; "" where all is."""
+    if source == "photographs":
+        return ""
+    try:
+        cifar10_folder()
+    except ValueError as absent:
+        return str(absent)
+    return ""
+
+
 class _Pixels(NamedTuple):
     """All photographs in one line of bytes."""
 

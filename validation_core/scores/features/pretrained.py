@@ -27,6 +27,7 @@ SIDES: dict[Weighted, int] = {"pretrained": 64, "inception": 299}
 """Pixels up and across to which images are enlarged, bilinearly: a 32 x 32 image of CIFAR-10 is
 smaller than what either has learnt from (224, 299)."""
 
+_ROWS = 32  # images at a time: layers of an enlarged one take megabytes
 _EPS = 1e-3  # of EfficientNet's batch normalisation
 # Blocks of each stage, and the stride of its first.
 _STAGES = ((1, 1), (2, 2), (2, 2), (3, 2), (3, 1), (4, 2), (1, 1))
@@ -61,7 +62,7 @@ def missing(kind: Weighted) -> str:
 
 
 def features(kind: Weighted, images: NDArray[np.floating]) -> NDArray[np.float32]:
-    """Features (n, 1280) or (n, 2048) of images (n, H, W, C) in +-1: the last layer's, averaged."""
+    """What the last layer sees of images (n, H, W, C) in +-1, averaged: (n, 1280) or (n, 2048)."""
     import torch
     from torch.nn import functional
 
@@ -75,8 +76,9 @@ def features(kind: Weighted, images: NDArray[np.floating]) -> NDArray[np.float32
         planes = planes.expand(-1, 3, -1, -1)
     out = []
     with torch.inference_mode():
-        for part in planes.split(32):  # layers of a large image take 100 kB of each
-            side = SIDES[kind]
+        side = SIDES[kind]
+        for first in range(0, len(planes), _ROWS):
+            part = planes[first : first + _ROWS]
             large = functional.interpolate(
                 part, size=(side, side), mode="bilinear", align_corners=False
             )
