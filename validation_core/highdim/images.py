@@ -21,7 +21,7 @@ from validation_core.methods.base import Method
 from validation_core.models import Simulated, Training
 from validation_core.rng import Streams, stream
 from validation_core.scores.feature_classifier import FeatureClassifier, TrainedFeatureClassifier
-from validation_core.scores.features import Kind, extract
+from validation_core.scores.features import Kind, count, extract
 from validation_core.study import Report, Study
 from validation_core.types import Array, BlockScores, Joint
 
@@ -41,8 +41,9 @@ SUREST = 6
 """Images at either end of the score that are kept."""
 SHOWN = (0, 2, 5, 6, 8, 9)
 """Labels of the examples."""
+DEAR_TRIALS = 16
+"""Trials where the features of an image take milliseconds."""
 
-_CHUNK = 4  # trials whose images are there at once: 50 MB each side
 _LOOKED = 2  # trials of p, and of q, among whose images the surest are sought
 _PATCHED = 48  # images of q over which the map is averaged
 _FACTORS = (1, 2, 4, 5, 10, 20, 50, 100, 200, 500)
@@ -111,6 +112,18 @@ class ImagesStudy(Study[Scored], spec="images_study"):
     trials: int = 64
     seeds: int = 3
     seed: int = 0
+
+    @classmethod
+    def of(cls, benchmark: Images, features: Kind) -> ImagesStudy:
+        """What is asked of some features: fewer trials, by one network, where they are dear."""
+        if features == "filters":
+            return cls(benchmark=benchmark)
+        return cls(benchmark=benchmark, features=features, trials=DEAR_TRIALS, seeds=1)
+
+    @property
+    def count(self) -> int:
+        """Features of an image."""
+        return count(self.features, self.benchmark.shape)
 
     @property
     def label(self) -> str:
@@ -312,11 +325,7 @@ def _surest(study: ImagesStudy, gamma: float, scored: BlockScores) -> dict[str, 
     order = np.argsort(scores, kind="stable")
     places = np.stack([order[:SUREST], order[-SUREST:][::-1]])
     images = np.concatenate(
-        [
-            _rows(study, gamma, side, trial).theta
-            for side in ("p", "q")
-            for trial in range(_LOOKED)
-        ]
+        [_rows(study, gamma, side, trial).theta for side in ("p", "q") for trial in range(_LOOKED)]
     )
     return {
         "surest": _bytes(images[places].reshape(2, SUREST, *study.benchmark.shape)),
@@ -338,8 +347,7 @@ def _mapped(
         )
         for each in (0.0, gamma)
     ]
-    clean, corrupted = _examples(study)
-    example = corrupted[benchmark.gammas.index(gamma)]
+    example = _examples(study)[1][benchmark.gammas.index(gamma)]
     labels = np.eye(benchmark.dims[1])[list(SHOWN)]
     hidden = _patched(network, drawn[1], np.zeros_like(drawn[1]), x)
     return {
