@@ -54,7 +54,7 @@ def test_shapes_that_are_named(text, numbers, shape):
     "text", ["16", "16 x 17", "4 x 4 x 4 x 4", "eight by two", "8 x 2 x 16", "-4 x -64", "0 x 0"]
 )
 def test_shapes_that_do_not_fit(text):
-    with pytest.raises(ValueError, match="A shape is|An image of"):
+    with pytest.raises(ValueError, match=r"A shape is|An image of"):
         shape_of(text, 256)
 
 
