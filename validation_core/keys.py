@@ -37,6 +37,7 @@ _ROOMS = (
     "sweep.conformal_explorer",
     "sweep.playground",
     "highdim.sphere_flow",
+    "highdim.digits",
     "engine.job",
 )
 """Imported in this order until a name is known: together they hold every specification."""

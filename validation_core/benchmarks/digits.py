@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.benchmarks.diffusion import STEPS, _Diffusion
+from validation_core.scores.feature_classifier import FeatureClassifier
 from validation_core.types import Array, Benchmark, Paper
 
 if TYPE_CHECKING:
@@ -123,10 +124,8 @@ class Digits(Benchmark):
         _LENT[self.name] = network
 
     @property
-    def classifier(self) -> Recipe:
+    def classifier(self) -> FeatureClassifier:
         """A head on the filter bank's features of 14 x 14 pixels."""
-        from validation_core.scores.feature_classifier import FeatureClassifier
-
         return FeatureClassifier(shape=self.shape, epochs=100, lr=2e-4)
 
     @property
