@@ -38,6 +38,7 @@ _ROOMS = (
     "sweep.playground",
     "highdim.sphere_flow",
     "highdim.images",
+    "highdim.digits",
     "engine.job",
 )
 """Imported in this order until a name is known: together they hold every specification."""

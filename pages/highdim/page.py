@@ -2,12 +2,12 @@
 
 import streamlit as st
 
-from pages.highdim import sphere_flow
+from pages.highdim import digits, sphere_flow
 from pages.ui import jobs, live
 from pages.ui.forms import segmented
 
-SYSTEMS = {"sphere": "Sphere flow"}
-SHOW = {"sphere": sphere_flow.show}
+SYSTEMS = {"digits": "Digits", "sphere": "Sphere flow"}
+SHOW = {"digits": digits.show, "sphere": sphere_flow.show}
 
 
 @st.fragment
