@@ -68,7 +68,10 @@ def wavelet(height: int, width: int, scale: int, orientation: int) -> NDArray[np
     turn = np.arctan2(fy, fx) - np.pi * orientation / ORIENTATIONS
     apart = np.abs((turn + np.pi / 2) % np.pi - np.pi / 2)  # of lines, not of arrows
     gain = np.exp(-0.5 * (octaves / _LOG_WIDTH) ** 2 - 0.5 * (apart / _ANGLE_WIDTH) ** 2)
-    return np.where(frequency > 0, gain, 0.0)
+    gain = np.where(frequency > 0, gain, 0.0)
+    # Of f and of -f the same, also at the highest frequency, which is its own mirror image.
+    mirrored = np.roll(gain[::-1, ::-1], (1, 1), axis=(0, 1))
+    return np.asarray((gain + mirrored) / 2)
 
 
 def hann(height: int, width: int) -> NDArray[np.float64]:
