@@ -293,7 +293,9 @@ def _power(study: ImagesStudy, scored: Scored, c: int, b: int) -> Panel:
     legend = []
     for i, method in enumerate(METHODS):
         count = hits[c, i, b]
-        low, high = statistics.wilson(count, np.full(count.shape, trials))
+        # The networks share their images: an interval is that of one network's trials.
+        own = np.full(count.shape, scored.trials)
+        low, high = statistics.wilson(count / trials * own, own)
         color, dash, symbol = live._look(method_style(method.name))
         marks += [
             Band(x, low, high, color=color, opacity=0.13),
@@ -313,13 +315,14 @@ def _power(study: ImagesStudy, scored: Scored, c: int, b: int) -> Panel:
         legend=legend,
         click="gamma",
         at=np.stack([x, np.full(len(x), 0.5)], axis=1),
-        caption=f"{scored.trials} trials of {scored.n} images of each side for each of "
-        f"{_networks(seeds)}; bands are 95% intervals of these trials. Press to move gamma.",
+        caption=f"{scored.trials} trials of {scored.n:,} images of each side, the same for "
+        f"{_networks(seeds)}; bands are 95% intervals as of {scored.trials} trials. Press to "
+        "move gamma.",
     )
 
 
 def _networks(seeds: int) -> str:
-    return "one network" if seeds == 1 else f"{seeds} networks"
+    return "one network" if seeds == 1 else f"each of {seeds} networks"
 
 
 def numbers(scored: Scored) -> Sequence[dict[str, str | float | int]]:
