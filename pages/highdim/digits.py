@@ -5,13 +5,17 @@ import streamlit as st
 from pages.ui import jobs, live
 from pages.ui.forms import segmented
 from pages.ui.services import services, stored
-from validation_core.benchmarks import Digits
+from validation_core.benchmarks.digits import Digits, Truth
+from validation_core.engine import Task
 from validation_core.figures.highdim import digits as figures
 from validation_core.highdim.digits import DigitsStudy, sweeps
 from validation_core.models import TrainTask
 from validation_core.sweep.plan import collect
 
-TRUTHS = {"handwritten": "handwritten digits", "generated": "the generator with all steps"}
+TRUTHS: dict[Truth, str] = {
+    "handwritten": "handwritten digits",
+    "generated": "the generator with all steps",
+}
 
 
 def show() -> None:
@@ -21,7 +25,7 @@ def show() -> None:
         truth = segmented("p draws", TRUTHS, "truth", label_visibility="collapsed")
     study = DigitsStudy(benchmark=Digits(truth_is=truth))
     if not study.done(services().store):
-        tasks = [*(TrainTask(trainings=(one,)) for one in study.trainings), study]
+        tasks: list[Task] = [*(TrainTask(trainings=(one,)) for one in study.trainings), study]
         jobs.panel(jobs.only("highdim", tasks, study.label), follow=True)
         return
     jobs.only("highdim", [], "")

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from validation_core.benchmarks.diffusion import _TrainedDiffusion
     from validation_core.scores import Recipe
 
+Truth = Literal["handwritten", "generated"]
+
 SIDE = 14
 """Pixels of a digit, up and across."""
 LABELS = 10
@@ -85,7 +87,7 @@ class Digits(Benchmark):
     name: ClassVar[str] = "digits"
     title: ClassVar[str] = "Digits"
     paper: ClassVar[Paper] = _PAPER
-    truth_is: Literal["handwritten", "generated"] = field(
+    truth_is: Truth = field(
         default="handwritten",
         metadata={
             "label": "p draws",

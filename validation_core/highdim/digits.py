@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from validation_core import methods, models, statistics
-from validation_core.benchmarks.digits import LABELS, SIDE, Digits
+from validation_core.benchmarks.digits import LABELS, SIDE, Digits, Truth
 from validation_core.highdim.patches import patched
 from validation_core.methods.base import Method
 from validation_core.models import Simulated, Training
@@ -232,12 +232,9 @@ def _pixels(digits: Array) -> Pixels:
     return np.rint((np.asarray(digits) + 1) * 127.5).astype(np.uint8)
 
 
-TRUTHS: tuple[Literal["handwritten", "generated"], ...] = ("handwritten", "generated")
-
-
 def shipped() -> tuple[DigitsStudy, ...]:
     """What the page opens with: against handwritten digits, and against all steps."""
-    return tuple(DigitsStudy(benchmark=Digits(truth_is=truth)) for truth in TRUTHS)
+    return tuple(DigitsStudy(benchmark=Digits(truth_is=truth)) for truth in get_args(Truth))
 
 
 def sweeps() -> Sequence[Sweep]:

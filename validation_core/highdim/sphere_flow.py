@@ -254,7 +254,9 @@ def _expected(study: SphereStudy) -> Array:
         )
         for each in d.ravel().tolist()
     ]
-    return np.array(powers, float).T.reshape(len(METHODS), *d.shape)
+    expected = np.array(powers, float).T.reshape(len(METHODS), *d.shape)
+    expected[0, 0, 0] = 0  # a constant score is on one side of the threshold: never a hit more
+    return expected
 
 
 def _uniform_power(study: SphereStudy, d: float) -> float:
