@@ -7,13 +7,15 @@ from pages.ui import jobs, live
 from pages.ui.forms import segmented
 from pages.ui.services import services, stored
 from validation_core.benchmarks.images import Images, sources
+from validation_core.benchmarks.images.corruptions import Corruption
+from validation_core.benchmarks.images.sources import Source
 from validation_core.figures.highdim import images as figures
 from validation_core.highdim.images import ImagesStudy, pictures
 from validation_core.scores import features
 
-CORRUPTIONS = {"blur": "Blur", "swirl": "Swirl", "noise": "Noise"}
-SOURCES = {"photographs": "Photographs", "cifar10": "CIFAR-10"}
-FEATURES = {
+CORRUPTIONS: dict[Corruption, str] = {"blur": "Blur", "swirl": "Swirl", "noise": "Noise"}
+SOURCES: dict[Source, str] = {"photographs": "Photographs", "cifar10": "CIFAR-10"}
+FEATURES: dict[features.Kind, str] = {
     "filters": "Filter bank",
     "pretrained": "EfficientNet-Lite0",
     "inception": "Inception V3",
