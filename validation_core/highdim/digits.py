@@ -83,10 +83,10 @@ class DigitsStudy(Study[Generated], spec="digits_study"):
 
     @classmethod
     def of(cls, truth: Truth) -> DigitsStudy:
-        """As it is shipped: the generator's own flaws show in few digits, steps left out in many."""
+        """As it is shipped: few digits show the generator's flaws, many the steps left out."""
         few = truth == "handwritten"
         return cls(
-            benchmark=Digits(truth_is=truth), n=48 if few else 512, trials=400 if few else 100
+            benchmark=Digits(truth_is=truth), n=100 if few else 512, trials=300 if few else 100
         )
 
     @property
