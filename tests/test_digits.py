@@ -143,7 +143,7 @@ def test_the_study(store, monkeypatch):
     assert seen.auc[0, 1] > 0.8 > seen.auc[0, 0]
     assert (seen.rejections[:, 0, 1] >= 18).all()
     assert (seen.rejections[:, :, 0] <= binom.ppf(0.9999, 20, highdim.LEVEL)).all()
-    assert seen.drawn.shape == (2, 4, 10, 14, 14)
+    assert seen.drawn.shape == (2, highdim.ROWS, 10, 14, 14)
     assert seen.surest_q[1, 0].mean() > 0.9
     assert not seen.surest_q[1, 1].any()
     payload = figures.payload(study, seen)

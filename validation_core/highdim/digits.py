@@ -34,7 +34,7 @@ METHODS: tuple[Method, ...] = (methods.C2ST(), methods.Multiple(), methods.Unifo
 BETAS = (0.0, 0.95)
 """As trained, and nearly the random start."""
 LEVEL = 0.05
-ROWS = 4
+ROWS = 6
 """Examples of each label."""
 SUREST = 12
 """Digits at either end of the score that are kept."""
