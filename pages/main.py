@@ -34,6 +34,12 @@ PAGES = {
             url_path="symmetric-divergence",
         ),
         st.Page(
+            "highdim/page.py",
+            title="High dimensions",
+            icon=":material/photo_library:",
+            url_path="high-dimensions",
+        ),
+        st.Page(
             "compare/page.py",
             title="Compare methods",
             icon=":material/stacked_line_chart:",

@@ -96,7 +96,7 @@ def test_a_shift_moves_no_rank():
 
 
 def test_the_normal_law_counts_like_drawn_calibration_scores():
-    law, rng = toy._NormalLaw(0.25), stream(2, "law")
+    law, rng = statistics.NormalLaw(0.25), stream(2, "law")
     test = np.full((4000, 1), 0.6)
     below, equal = law.counts(test, 20, rng)
     sketch, _ = statistics.count(test, 0.25 + rng.standard_normal((4000, 1, 20)))

@@ -37,6 +37,9 @@ _ROOMS = (
     "sweep.conformal_explorer",
     "sweep.playground",
     "highdim.lensing",
+    "highdim.sphere_flow",
+    "highdim.images",
+    "highdim.digits",
     "engine.job",
 )
 """Imported in this order until a name is known: together they hold every specification."""

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.diagnose import figures, first, source, takeaway, view
+from pages.diagnose import figures, first, pixels, source, takeaway, view
 from pages.diagnose import panels as diagnose_panels
 from pages.ui import jobs
 from pages.ui.services import services
@@ -36,6 +36,7 @@ def _diagnose(upload: Upload, label: str, alpha: float, seed: int) -> None:
         view.verdict(verdict, answers, working=state is not None and state.active)
         jobs.panel(state, follow=True)
         view.table(verdict)
+    pixels.show(upload, alpha)
     diagnose_panels.show(verdict, methods, answers, maps, state, label)
     figures.one_by_one(verdict)
     if not pending:

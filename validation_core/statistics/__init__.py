@@ -16,7 +16,13 @@ from validation_core.statistics.intervals import (
     wilson,
 )
 from validation_core.statistics.localization import BallMass, KolmogorovDistance, ball, kolmogorov
-from validation_core.statistics.ranks import PooledLaw, conformal_ranks, count, randomised_ranks
+from validation_core.statistics.ranks import (
+    NormalLaw,
+    PooledLaw,
+    conformal_ranks,
+    count,
+    randomised_ranks,
+)
 from validation_core.statistics.uniformity import (
     GRID,
     Uniformity,
@@ -35,6 +41,7 @@ __all__ = [
     "AucTest",
     "BallMass",
     "KolmogorovDistance",
+    "NormalLaw",
     "PooledLaw",
     "Uniformity",
     "anderson_darling",

@@ -7,10 +7,12 @@ References:
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from math import prod
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtr
 
 from validation_core.types import Array
 
@@ -165,6 +167,18 @@ def conformal_ranks(test: ArrayLike, calibration: ArrayLike, rng: np.random.Gene
     """
     below, equal = count(test, calibration)
     return randomised_ranks(below, equal, np.shape(calibration)[-1], rng)
+
+
+@dataclass(frozen=True)
+class NormalLaw:
+    """Calibration scores that are normal with variance 1: a `types.Reference`."""
+
+    mean: float
+
+    def counts(self, test: ArrayLike, m: int, rng: np.random.Generator) -> tuple[Float, Float]:
+        """How many of m lie below each test score (...); none is equal."""
+        below = rng.binomial(m, ndtr(np.asarray(test) - self.mean)).astype(float)
+        return below, np.zeros_like(below)
 
 
 class PooledLaw:

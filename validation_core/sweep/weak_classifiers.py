@@ -8,11 +8,9 @@ their counts below a test score are drawn as binomials from it, which is exact.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtr
 
 from validation_core import sampling
 from validation_core.benchmarks import boundary
@@ -21,6 +19,7 @@ from validation_core.methods.multiple import Multiple
 from validation_core.methods.uniform import Uniform
 from validation_core.rng import stream
 from validation_core.scores import LinearBoundary, apply
+from validation_core.statistics import NormalLaw
 from validation_core.types import Array, BlockScores, TwoSamples
 
 OFFSETS: Array = np.linspace(0, 2, 41).round(2)
@@ -46,18 +45,6 @@ class Rates(NamedTuple):
     uniform: Array
 
 
-@dataclass(frozen=True)
-class _NormalLaw:
-    """Calibration scores that are normal with variance 1: a `types.Reference`."""
-
-    mean: float
-
-    def counts(self, test: Array, m: int, rng: np.random.Generator) -> tuple[Array, Array]:
-        """How many of m lie below each test score; none is equal."""
-        below = rng.binomial(m, ndtr(test - self.mean)).astype(float)
-        return below, np.zeros_like(below)
-
-
 def draw(n: int, seed: int) -> TwoSamples:
     """One sample: n draws of p and n of q."""
     rng = stream(seed, "toy", "sample", n)
@@ -67,7 +54,7 @@ def draw(n: int, seed: int) -> TwoSamples:
 def _scores(blocks: TwoSamples, angle: float, offset: float = 0.0, trials: int = 1) -> BlockScores:
     """Scores of both sides, (trials, n) each, beside the exact law of p's."""
     flat = apply(LinearBoundary(offset=offset, angle=angle), blocks)
-    law = _NormalLaw(float(boundary.score_means(offset, angle).p))
+    law = NormalLaw(float(boundary.score_means(offset, angle).p))
     return BlockScores(flat.p.reshape(trials, -1), flat.q.reshape(trials, -1), law)
 
 

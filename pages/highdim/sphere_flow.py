@@ -1,0 +1,31 @@
+"""Sphere flow: a difference that no picture of 100 dimensions shows, and that every test finds."""
+
+import streamlit as st
+
+from pages.ui import jobs, live
+from pages.ui.forms import form
+from pages.ui.services import services, stored
+from validation_core.benchmarks import SphereFlow
+from validation_core.figures.highdim import sphere_flow as figures
+from validation_core.highdim.sphere_flow import SphereStudy
+
+
+def show() -> None:
+    """The sphere, the direction that q moves, and the power of three tests against its law."""
+    with st.container(horizontal=True, width="content"):
+        benchmark = form(SphereFlow, "sphere")
+    study = SphereStudy(benchmark=benchmark)
+    if not study.done(services().store):
+        jobs.panel(jobs.only("highdim", [study], study.label), follow=True)
+        return
+    jobs.only("highdim", [], "")
+    payload = live.once(
+        ("sphere flow", study.key), lambda: figures.payload(study, stored(study.key, study))
+    )
+    live.chart(payload, key="sphere-live", url=("gamma", "beta"))
+    st.caption(
+        "p is a normalizing flow, q the same flow with the mean of its base moved by gamma along "
+        "one direction of 100. Their log ratio is known, so that power has a law to agree with. "
+        "In the paper (Appendix C) the noise, the shift's direction and the seed are not given: "
+        "the curves are ours, the law is the paper's."
+    )

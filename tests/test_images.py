@@ -1,0 +1,239 @@
+"""The images: exact crops, corruptions against the packages that define them, CIFAR-10 refused."""
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.ndimage import gaussian_filter
+from skimage.transform import swirl
+
+from validation_core import sampling
+from validation_core.benchmarks.images import Images, sources
+from validation_core.benchmarks.images.corruptions import RADIUS, corrupt
+from validation_core.rng import common, stream
+
+CORRUPTIONS = ("blur", "swirl", "noise")
+SIZE = 20 * 3073
+"""Bytes of a small file of CIFAR-10: two images of each label."""
+
+
+def _crops(n, seed=0):
+    bench = Images()
+    x = bench.x(n, stream(seed, "x"))
+    return bench.theta(x, 0.0, stream(seed, "theta")).reshape(n, *bench.shape), x
+
+
+# ---- Crops ----
+
+
+def test_every_photograph_is_there_in_colour_and_larger_than_a_crop():
+    for label in range(sources.LABELS):
+        pixels = sources.photograph(label)
+        assert pixels.dtype == np.uint8
+        assert min(pixels.shape[:2]) > 2 * sources.SIDE
+        assert np.abs(np.diff(pixels.astype(int), axis=2)).mean() > 1, "grey"
+
+
+def test_crops_are_pieces_of_the_photograph_that_the_label_names():
+    labels, u = np.arange(10), stream(1).random((10, 2))
+    crops = sources.crops(labels, u)
+    for label, crop, place in zip(labels, crops, u, strict=True):
+        whole = sources.photograph(label)
+        down, across = (place * (np.array(whole.shape[:2]) - 31)).astype(int)
+        np.testing.assert_array_equal(crop, whole[down : down + 32, across : across + 32])
+
+
+@pytest.mark.parametrize("corner", [0.0, 1 - 1e-12])
+def test_the_outermost_crops_lie_within(corner):
+    crops = sources.crops(np.arange(10), np.full((10, 2), corner))
+    for label, crop in enumerate(crops):
+        whole = sources.photograph(label)
+        part = slice(None, 32) if corner == 0 else slice(-32, None)
+        np.testing.assert_array_equal(crop, whole[part, part])
+
+
+def test_places_and_labels_are_uniform():
+    bench = Images()
+    x = bench.x(20_000, stream(2))
+    assert stats.chisquare(x.sum(axis=0)).pvalue > 1e-4
+    assert set(np.unique(x)) == {0, 1}
+    assert (x.sum(axis=1) == 1).all()
+    # The first pixel of a crop of a photograph is any of those at which one fits.
+    theta = bench.theta(np.tile(np.eye(10)[2], (20_000, 1)), 0.0, stream(3))
+    whole = sources.photograph(2)[:-31, :-31]
+    levels = np.round(127.5 * (theta[:, 0] + 1)).astype(int)
+    expected = np.bincount(whole[..., 0].ravel(), minlength=256) * 20_000 / whole[..., 0].size
+    kept = expected > 5
+    seen = np.bincount(levels, minlength=256)[kept]
+    assert stats.chisquare(seen, expected[kept] * seen.sum() / expected[kept].sum()).pvalue > 1e-4
+
+
+def test_theta_is_single_and_in_its_limits():
+    images, _ = _crops(100)
+    assert images.dtype == np.float32
+    assert images.min() >= -1
+    assert images.max() <= 1
+    rows = images.reshape(len(images), -1)
+    np.testing.assert_array_equal(rows[:, 3:6], images[:, 0, 1], "rows of pixels, then colours")
+
+
+def test_names_that_are_none_are_refused():
+    with pytest.raises(ValueError, match="corruption is one of blur, swirl, noise; got 'rain'"):
+        Images(corruption="rain")
+    with pytest.raises(ValueError, match="source is one of photographs, cifar10; got 'mnist'"):
+        Images(source="mnist")
+
+
+# ---- Corruptions ----
+
+
+@pytest.mark.parametrize("kind", CORRUPTIONS)
+def test_nothing_is_done_at_gamma_zero(kind):
+    bench = Images(corruption=kind)
+    x = bench.x(300, stream(4))
+    clean, same = bench.theta(x, 0.0, stream(5)), bench.q(x, 0.0, stream(5))
+    np.testing.assert_array_equal(clean, same)
+
+
+@pytest.mark.parametrize("kind", CORRUPTIONS)
+@pytest.mark.parametrize("draw", [stream, common])
+def test_the_crop_does_not_hang_on_gamma(kind, draw):
+    """At a gamma of nothing much all images are still the same ones."""
+    bench = Images(corruption=kind)
+    x = bench.x(50, draw(6, "x"))
+    clean, small = (bench.q(x, gamma, draw(7, "q")) for gamma in (0.0, 1e-6))
+    np.testing.assert_allclose(small, clean, atol=1e-4)
+    assert np.abs(bench.q(x, bench.gammas[-1], draw(7, "q")) - clean).max() > 0.01
+
+
+@pytest.mark.parametrize("gamma", [0.35, 0.39, 1.2])
+def test_blur_is_scipys_one_image_at_a_time(gamma):
+    images, _ = _crops(8)
+    blurred = corrupt("blur", images, gamma, stream(8))
+    for image, after in zip(images, blurred, strict=True):
+        for colour in range(3):
+            np.testing.assert_array_equal(
+                after[..., colour], gaussian_filter(image[..., colour], gamma)
+            )
+
+
+@pytest.mark.parametrize("gamma", [0.04, 0.25, 0.5, 3.0])
+def test_swirl_is_skimages(gamma):
+    images, _ = _crops(8)
+    swirled = corrupt("swirl", images, gamma, stream(9))
+    for image, after in zip(images, swirled, strict=True):
+        np.testing.assert_allclose(after, swirl(image, strength=gamma, radius=RADIUS), atol=2e-6)
+
+
+def test_noise_has_its_sd_and_is_clipped():
+    images, _ = _crops(100)
+    away = corrupt("noise", images, 0.01, stream(10)) - images
+    assert away.std() == pytest.approx(0.01, rel=0.01)
+    assert stats.kstest(away.ravel()[::7] / 0.01, "norm").pvalue > 1e-4
+    assert np.abs(corrupt("noise", images, 5.0, stream(11))).max() == 3
+
+
+def test_pieces_of_many_images_are_what_each_is_alone():
+    """Images are corrupted some thousand at a time."""
+    images, _ = _crops(2100)
+    for kind in ("blur", "swirl"):
+        whole = corrupt(kind, images, 0.4, stream(12))
+        np.testing.assert_allclose(
+            whole[2040:], corrupt(kind, images[2040:], 0.4, stream(12)), atol=1e-6
+        )
+    whole = corrupt("noise", images, 0.2, stream(12))
+    alone = images + 0.2 * stream(12).standard_normal(images.shape)
+    np.testing.assert_allclose(whole, alone, atol=1e-6)
+
+
+# ---- CIFAR-10 ----
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Six small files, the red plane of each image its number."""
+    rng = np.random.default_rng(0)
+    for i, name in enumerate(sources._BATCHES):
+        rows = rng.integers(256, size=(20, 3073), dtype=np.uint8)
+        rows[:, 0] = np.arange(20) % 10
+        rows[:, 1:1025] = 20 * i + np.arange(20)[:, None]
+        rows.tofile(tmp_path / name)
+    monkeypatch.setenv("NPTLAB_CIFAR10", str(tmp_path))
+    monkeypatch.setattr(sources.read, "__defaults__", (SIZE,))
+    sources._cifar10.cache_clear()
+    yield tmp_path
+    sources._cifar10.cache_clear()
+
+
+def test_cifar10_is_read_plane_by_plane(folder):
+    raw = np.fromfile(folder / "data_batch_2.bin", np.uint8).reshape(-1, 3073)
+    images, labels = sources.read(folder / "data_batch_2.bin")
+    assert images.shape == (20, 32, 32, 3)
+    np.testing.assert_array_equal(labels, np.arange(20) % 10)
+    for colour in range(3):
+        plane = raw[7, 1 + 1024 * colour :][:1024].reshape(32, 32)
+        np.testing.assert_array_equal(images[7, ..., colour], plane)
+
+
+def test_cifar10_draws_images_of_the_label_with_replacement(folder):
+    bench = Images(source="cifar10")
+    x = np.eye(10)[np.repeat(np.arange(10), 600)]
+    theta = bench.theta(x, 0.0, stream(13)).reshape(-1, *bench.shape)
+    number = np.round(127.5 * (theta[:, 0, 0, 0] + 1)).astype(int)
+    np.testing.assert_array_equal(number % 10, np.repeat(np.arange(10), 600))
+    counts = np.bincount(number, minlength=120)
+    assert (counts > 0).all()
+    assert stats.chisquare(counts).pvalue > 1e-4
+    assert bench.gammas == (0.0, 0.36, 0.37, 0.38, 0.39)
+    assert bench.names[0] == "airplane"
+
+
+def test_cifar10_is_asked_for_where_no_folder_is_named(monkeypatch, tmp_path):
+    monkeypatch.delenv("NPTLAB_CIFAR10", raising=False)
+    bench = Images(source="cifar10")
+    x = bench.x(3, stream(14))
+    with pytest.raises(ValueError, match=r"NPTLAB_CIFAR10; it is not set\. Unpack"):
+        bench.theta(x, 0.0, stream(15))
+    assert "NPTLAB_CIFAR10" in sources.missing("cifar10")
+    assert sources.missing("photographs") == ""
+    monkeypatch.setenv("NPTLAB_CIFAR10", str(tmp_path / "nowhere"))
+    with pytest.raises(ValueError, match="nowhere', which is no folder"):
+        bench.theta(x, 0.0, stream(15))
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (lambda path: path.unlink(), "got no data_batch_3.bin in"),
+        (lambda path: path.write_bytes(path.read_bytes()[:-100]), "is cut short at 61,360"),
+        (lambda path: path.write_bytes(path.read_bytes() * 2), "has another size at 122,920"),
+        (
+            lambda path: path.write_bytes(
+                path.read_bytes()[: 2 * 3073] + b"\x0b" + bytes(18 * 3073 - 1)
+            ),
+            "Labels of CIFAR-10 are 0 to 9; got 11 in row 3 of data_batch_3.bin",
+        ),
+    ],
+    ids=["missing", "truncated", "wrong size", "label"],
+)  # fmt: skip
+def test_a_spoilt_file_of_cifar10_is_refused_in_words(folder, spoil, words):
+    spoil(folder / "data_batch_3.bin")
+    bench = Images(source="cifar10")
+    with pytest.raises(ValueError, match=words):
+        bench.theta(bench.x(3, stream(16)), 0.0, stream(17))
+
+
+def test_the_real_size_of_a_file():
+    assert sources.read.__defaults__ == (10_000 * 3073,)
+
+
+# ---- What tests are given ----
+
+
+def test_blocks_and_tables_of_images():
+    bench = Images(corruption="noise")
+    blocks = sampling.blocks(bench, 0.004, 30, 20, stream(18))
+    assert blocks.q.theta.dtype == np.float32
+    assert bench.log_ratio(blocks.p.theta, blocks.p.x, 0.0) is None
+    assert bench.classifier.shape == bench.shape
+    draws = sampling.table(bench, 0.0, 5, 3, stream(19))
+    assert draws.q.shape == (5, 3, 3072)

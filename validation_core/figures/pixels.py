@@ -1,0 +1,105 @@
+"""Maps over the pixels of an image: where q is too high, too narrow, and what it draws."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from validation_core.diagnosis.pixels import PixelMaps, Shape
+from validation_core.figures import live, style
+from validation_core.figures.marks import (
+    Axis,
+    Heat,
+    Image,
+    Mark,
+    Panel,
+    Shades,
+    Words,
+    _Slider,
+    over,
+)
+from validation_core.types import Array
+
+_HEIGHT = 230
+_LOG_P = 6.0  # decimal places of a p-value with the full colour
+
+
+def payload(maps: PixelMaps, shape: Shape, x_shape: Shape | None, alpha: float) -> live.Payload:
+    """The maps of all simulations, and truth, q's mean and a draw of some."""
+    count, pixels = len(maps.truth), len(maps.pvalue)
+    limits = _limits([maps.truth, maps.mean, maps.draw])
+    rejected = int((maps.pvalue <= alpha / pixels).sum())
+    log_p = -np.log10(maps.pvalue)
+    largest = float(np.abs(maps.bias).max()) or 1.0
+    wide = float(np.abs(np.log2(np.maximum(maps.spread, 1e-3))).max()) or 1.0
+    panels = [
+        _signed("q too high (orange) or too low", maps.bias, shape, largest,
+                "mean of q's mean less the truth, in q's standard deviations"),
+        _signed("q too narrow (orange) or too wide", np.log2(np.maximum(maps.spread, 1e-3)),
+                shape, wide, "log2 of the factor by which q's spread is off"),
+        _signed("p-value of each pixel's ranks", np.minimum(log_p, _LOG_P), shape, _LOG_P,
+                "−log10 p",
+                caption=f"{rejected:,} of {pixels:,} pixels reject at {alpha:.0%} after "
+                "Bonferroni."),
+        _picture("Truth", maps.truth, shape, limits),
+        _picture("q's mean", maps.mean, shape, limits),
+        _picture("One draw of q", maps.draw, shape, limits),
+    ]  # fmt: skip
+    if x_shape is not None:
+        panels.append(_picture("x", maps.x, x_shape, _limits([maps.x])))
+    slider = _Slider(
+        "row",
+        np.arange(count),
+        names=[f"{i + 1} of {count}" for i in range(count)],
+        label="Simulation shown",
+    )
+    return live._payload(sliders=[slider], panels=panels, columns=3)
+
+
+def _limits(parts: Sequence[Array]) -> tuple[float, float]:
+    values = np.concatenate([np.ravel(part) for part in parts]).astype(float)
+    low, high = np.quantile(values[np.isfinite(values)], [0.002, 0.998])
+    return float(low), float(max(high, low + 1e-12))
+
+
+def grey(values: Array, shape: Shape, limits: tuple[float, float]) -> NDArray[np.uint8]:
+    """Rows (..., D) as pixels (..., H, W, 3): the lower limit black, the upper white."""
+    low, high = limits
+    levels = np.clip((np.asarray(values, float) - low) / (high - low), 0, 1) * 255
+    pixels = np.rint(levels).astype(np.uint8).reshape(*values.shape[:-1], *shape)
+    return np.broadcast_to(pixels, (*pixels.shape[:-1], 3)).copy()
+
+
+def sheet(marks: Sequence[Mark], shape: Shape, title: Words, caption: Words = "") -> Panel:
+    """Marks on an image's own axes, a unit a pixel."""
+    return Panel(
+        marks,
+        x=Axis((0, shape[1]), hidden=True),
+        y=Axis((0, shape[0]), hidden=True),
+        title=title,
+        caption=caption,
+        equal=True,
+        height=_HEIGHT,
+    )
+
+
+def _picture(title: str, rows: Array, shape: Shape, limits: tuple[float, float]) -> Panel:
+    pixels = over(grey(rows, shape, limits), "row")
+    return sheet([Image((0, shape[1]), (0, shape[0]), pixels)], shape, title)
+
+
+def _signed(
+    title: str, values: Array, shape: Shape, limit: float, label: str, caption: str = ""
+) -> Panel:
+    """A map of signed numbers, colours averaged."""
+    return sheet([heat(values, shape, limit, label)], shape, title, caption)
+
+
+def heat(values: Array, shape: Shape, limit: float, label: str) -> Heat:
+    """Numbers (D,) at their pixels, blue below 0 and orange above; colours are averaged."""
+    height, width, _ = shape
+    grid = np.asarray(values, float).reshape(shape).mean(-1)[::-1]
+    shades = Shades(grid, limit=limit, low=style.P, high=style.Q, neutral="", label=label)
+    return Heat(np.arange(width + 1.0), np.arange(height + 1.0), shades)

@@ -1,0 +1,260 @@
+"""Digits: what a generator draws when it stops early, and who tells its digits from p's.
+
+One classifier learns at each gamma (`Digits.classifier`). The generator's states after every step
+come from one run of its sampler, so that draws at all gammas share their latents and their cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, cast, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from validation_core import methods, models, statistics
+from validation_core.benchmarks.digits import LABELS, SIDE, Digits, Truth
+from validation_core.highdim.patches import patched
+from validation_core.methods.base import Method
+from validation_core.models import Simulated, Training
+from validation_core.rng import Streams, stream
+from validation_core.scores.feature_classifier import TrainedFeatureClassifier
+from validation_core.scores.features import extract
+from validation_core.study import Report, Study
+from validation_core.sweep.plan import Sweep
+from validation_core.sweep.trials import TrialDesign
+from validation_core.types import Array, BlockScores
+
+if TYPE_CHECKING:
+    from validation_core.store import Store
+
+METHODS: tuple[Method, ...] = (methods.C2ST(), methods.Multiple(), methods.Uniform(m=20))
+"""What the paper compares on images."""
+BETAS = (0.0, 0.95)
+"""As trained, and nearly the random start."""
+LEVEL = 0.05
+ROWS = 6
+"""Examples of each label."""
+SUREST = 12
+"""Digits at either end of the score that are kept."""
+PATCH, STRIDE = 4, 2
+"""Pixels of the patch that is slid over a digit, and of its steps."""
+
+_LOOKED = 1000  # digits of p, and of q, among which the surest are sought
+_PATCHED = 200  # digits over which the map is averaged
+
+Pixels = NDArray[np.uint8]
+
+
+class Generated(NamedTuple):
+    """At G gammas and B betas: digits, what the classifiers say of them, and power."""
+
+    gammas: Array
+    """(G,) steps left out."""
+    real: Pixels
+    """(ROWS, 10, 14, 14) draws of p, a column for each label."""
+    drawn: Pixels
+    """(G, ROWS, 10, 14, 14) draws of q from the same latents."""
+    rank: Array
+    """(G, ROWS, 10) share of p's digits whose score is lower than that draw of q's."""
+    surest: Pixels
+    """(G, 2, SUREST, 14, 14) digits with the lowest and with the highest scores."""
+    surest_q: NDArray[np.bool_]
+    """(G, 2, SUREST) whether it is a draw of q."""
+    hidden: Array
+    """(G, C, C) mean change of q's logits where a black patch hides a place."""
+    auc: Array
+    """(B, G) of p against q."""
+    rejections: NDArray[np.int16]
+    """(methods, B, G) of the trials at level 5%."""
+    trials: int
+    n: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class DigitsStudy(Study[Generated], spec="digits_study"):
+    """Digits, scores, maps and power at every number of steps left out."""
+
+    benchmark: Digits
+    n: int = 512
+    trials: int = 100
+    seed: int = 0
+
+    @classmethod
+    def of(cls, truth: Truth) -> DigitsStudy:
+        """As it is shipped: few digits show the generator's flaws, many the steps left out."""
+        few = truth == "handwritten"
+        return cls(
+            benchmark=Digits(truth_is=truth), n=100 if few else 512, trials=300 if few else 100
+        )
+
+    @property
+    def label(self) -> str:
+        return f"High dimensions, {self.benchmark.label}"
+
+    @property
+    def trainings(self) -> tuple[Training, ...]:
+        """The generator, and a classifier at each gamma."""
+        generator = models.network_behind(self.benchmark)
+        assert generator is not None
+        return (generator, *(self.training(gamma) for gamma in self.benchmark.gammas))
+
+    def training(self, gamma: float) -> Training:
+        """The classifier's at one gamma."""
+        source = Simulated(benchmark=self.benchmark, gamma=gamma)
+        return Training(source=source, recipe=self.benchmark.classifier, seed=self.seed)
+
+    def compute(self, store: Store, report: Report) -> Generated:
+        """Draw, score and test, training what the store lacks."""
+        models.ready(store, self.benchmark)
+        rows = _rows(self, report)
+        at_gamma = []
+        for g, gamma in enumerate(self.benchmark.gammas):
+            network = models.trained(store, self.training(gamma))
+            at_gamma.append(_at(self, network, rows, g))
+            report(0.6 + 0.4 * (g + 1) / len(self.benchmark.gammas), {})
+        stacked = {name: np.stack([each[name] for each in at_gamma]) for name in at_gamma[0]}
+        stacked["auc"] = stacked["auc"].T
+        stacked["rejections"] = np.moveaxis(stacked["rejections"], 0, 2)
+        x = _every_label()
+        real = self.benchmark.theta(x, 0.0, stream(self.seed, "digits", "examples of p"))
+        return Generated(
+            gammas=np.array(self.benchmark.gammas, float),
+            real=_pixels(real).reshape(ROWS, LABELS, SIDE, SIDE),
+            trials=self.trials,
+            n=self.n,
+            **stacked,
+        )
+
+
+class _Rows(NamedTuple):
+    """The digits of all trials: labels and features, and the first of them themselves."""
+
+    x_p: Array
+    p: NDArray[np.float32]
+    """(trials n, F)."""
+    first_p: Array
+    """(some n, 196)."""
+    x_q: Array
+    q: list[NDArray[np.float32]]
+    """(trials n, F) at each gamma."""
+    first_q: list[Array]
+
+
+def _rows(study: DigitsStudy, report: Report) -> _Rows:
+    """Draw the digits of every trial from a stream of its own, and keep their features."""
+    benchmark = study.benchmark
+    recipe = benchmark.classifier
+    x_p, p, first_p = [], [], []
+    x_q: list[Array] = []
+    q: list[list[Array]] = [[] for _ in benchmark.gammas]
+    first_q: list[list[Array]] = [[] for _ in benchmark.gammas]
+    for trial in range(study.trials):
+        rng = stream(study.seed, "digits", "trial", trial)
+        x_p.append(benchmark.x(study.n, rng))
+        theta = benchmark.theta(x_p[-1], 0.0, rng)
+        p.append(extract(recipe.features, recipe.images(theta)))
+        x_q.append(benchmark.x(study.n, rng))
+        states = benchmark.states(x_q[-1], rng)
+        for g, state in enumerate(states):
+            q[g].append(extract(recipe.features, recipe.images(state)))
+            if trial * study.n < _LOOKED:
+                first_q[g].append(state)
+        if trial * study.n < _LOOKED:
+            first_p.append(theta)
+        report(0.6 * (trial + 1) / study.trials, {})
+    return _Rows(
+        np.concatenate(x_p),
+        np.concatenate(p),
+        np.concatenate(first_p),
+        np.concatenate(x_q),
+        [np.concatenate(each) for each in q],
+        [np.concatenate(each) for each in first_q],
+    )
+
+
+def _at(
+    study: DigitsStudy, network: TrainedFeatureClassifier, rows: _Rows, g: int
+) -> dict[str, Any]:
+    """All that is kept at one gamma, by the field that holds it."""
+    p = network.logits(BETAS, rows.p, rows.x_p)
+    q = network.logits(BETAS, rows.q[g], rows.x_q)
+    x = _every_label()
+    drawn = study.benchmark.states(x, stream(study.seed, "digits", "examples"))[g]
+    scores = network.at()(drawn, x)
+    below = np.searchsorted(np.sort(p[0]), scores) / p.shape[1]
+    return {
+        "drawn": _pixels(drawn).reshape(ROWS, LABELS, SIDE, SIDE),
+        "rank": below.astype(np.float16).reshape(ROWS, LABELS),
+        "auc": np.array(statistics.auc(p, q), np.float32),
+        "rejections": np.array([_rejected(study, *sides) for sides in zip(p, q, strict=True)]).T,
+        "hidden": _hidden(study, network, rows, g),
+        **_surest(rows, p[0], q[0], g),
+    }
+
+
+def _rejected(study: DigitsStudy, p: Array, q: Array) -> list[int]:
+    """How many trials each method rejects; Uniform's calibration scores are p's of all trials,
+    which are independent of every draw of q, as their pooled law."""
+    law = statistics.PooledLaw(p)
+    shape = study.trials, study.n
+    hits = []
+    for method in METHODS:
+        rngs = Streams([stream(study.seed, method.label, trial) for trial in range(study.trials)])
+        pooled = BlockScores(np.empty(0), q.reshape(shape), law)
+        blocks = BlockScores(p.reshape(shape), q.reshape(shape))
+        scored = pooled if isinstance(method, methods.Uniform) else blocks
+        hits.append(int((method.test(scored, cast("Any", rngs)).pvalue <= LEVEL).sum()))
+    return hits
+
+
+def _surest(rows: _Rows, p: Array, q: Array, g: int) -> dict[str, Any]:
+    """The digits with the lowest and the highest scores among some of p and of q."""
+    count = len(rows.first_p)
+    scores = np.concatenate([p[:count], q[:count]])
+    order = np.argsort(scores, kind="stable")
+    places = np.stack([order[:SUREST], order[-SUREST:][::-1]])
+    digits = np.concatenate([rows.first_p, rows.first_q[g]])[places]
+    return {"surest": _pixels(digits).reshape(2, SUREST, SIDE, SIDE), "surest_q": places >= count}
+
+
+def _hidden(
+    study: DigitsStudy, network: TrainedFeatureClassifier, rows: _Rows, g: int
+) -> NDArray[np.float16]:
+    """Mean change of q's logits where a black patch hides a place: (C, C), rows from above."""
+    digits = rows.first_q[g][:_PATCHED].reshape(-1, *study.benchmark.shape)
+    black = np.full_like(digits, -1.0)
+    score = network.at()
+    changes = patched(score, digits, black, rows.x_q[: len(digits)], PATCH, STRIDE)
+    return changes.mean(0).astype(np.float16)
+
+
+def _every_label() -> Array:
+    """One-hot labels of ROWS rows of the ten digits: (10 ROWS, 10)."""
+    return np.tile(np.eye(LABELS), (ROWS, 1))
+
+
+def _pixels(digits: Array) -> Pixels:
+    """Digits in +-1 as bytes: (n, 196)."""
+    return np.rint((np.asarray(digits) + 1) * 127.5).astype(np.uint8)
+
+
+def shipped() -> tuple[DigitsStudy, ...]:
+    """What the page opens with: against handwritten digits, and against all steps."""
+    return tuple(map(DigitsStudy.of, get_args(Truth)))
+
+
+def sweeps() -> Sequence[Sweep]:
+    """The rows of CoLT and of discriminative calibration, where gamma is all that is wrong."""
+    benchmark = Digits(truth_is="generated")
+    design = TrialDesign(trials=40, n=128, k=10)
+    return (
+        Sweep(
+            benchmark=benchmark,
+            methods=(methods.CoLT(), methods.DC()),
+            gammas=benchmark.gammas,
+            design=design,
+            recipe=benchmark.classifier,
+        ),
+    )

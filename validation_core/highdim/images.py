@@ -1,0 +1,381 @@
+"""Images: corrupted crops, what a classifier on frozen features says of each, and power.
+
+Bansal, Chen, Scott, Section 5.2, Appendix B.3, Fig. 3. One network learns at each gamma, with the
+label and without it, from three seeds whose rejections are pooled, as in the paper. Features of
+the test images are worked out once for all networks and betas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, cast, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from validation_core import methods, models, statistics
+from validation_core.benchmarks.images import Images
+from validation_core.benchmarks.images.corruptions import Corruption
+from validation_core.highdim.patches import patched
+from validation_core.methods.base import Method
+from validation_core.models import Simulated, Training
+from validation_core.rng import Streams, stream
+from validation_core.scores.feature_classifier import FeatureClassifier, TrainedFeatureClassifier
+from validation_core.scores.features import Kind, count, extract
+from validation_core.study import Report, Study
+from validation_core.types import Array, BlockScores, Joint
+
+if TYPE_CHECKING:
+    from validation_core.store import Store
+
+METHODS: tuple[Method, ...] = (methods.C2ST(), methods.Multiple(), methods.Uniform(m=20))
+"""What Fig. 3 compares, Uniform at the largest of its m."""
+BETAS = (0.0, 0.95)
+"""Degradations of the paper: as trained, and nearly the random start."""
+LEVEL = 0.05
+CONDITIONAL = (True, False)
+"""Whether a network sees the label, in the order of results."""
+PATCH, STRIDE = 8, 4
+"""Pixels of the patch that is slid over an image, and of its steps."""
+SUREST = 6
+"""Images at either end of the score that are kept."""
+SHOWN = (0, 2, 5, 6, 8, 9)
+"""Labels of the examples."""
+DEAR_TRIALS = 16
+"""Trials where the features of an image take milliseconds."""
+
+_LOOKED = 2  # trials of p, and of q, among whose images the surest are sought
+_PATCHED = 48  # images of q over which the map is averaged
+_FACTORS = (1, 2, 4, 5, 10, 20, 50, 100, 200, 500)
+
+Pixels = NDArray[np.uint8]
+
+
+class Pictures(NamedTuple):
+    """K examples at G gammas; what needs no network."""
+
+    gammas: Array
+    """(G,)."""
+    labels: tuple[str, ...]
+    """What the examples' labels stand for."""
+    clean: Pixels
+    """(K, 32, 32, 3)."""
+    corrupted: Pixels
+    """(G, K, 32, 32, 3)."""
+    difference: Pixels
+    """(G, K, 32, 32, 3) corrupted less clean, times `factor`, around grey."""
+    factor: int
+
+
+class Scored(NamedTuple):
+    """What the networks say: G gammas, B betas, K examples, S seeds."""
+
+    pictures: Pictures
+    clean: Array
+    """(G, K) logits of the clean examples; by the first seed's network with labels, as all but
+    power and AUC."""
+    corrupted: Array
+    """(G, K)."""
+    clean_rank: Array
+    """(G, K) share of p's images whose score is lower."""
+    corrupted_rank: Array
+    """(G, K)."""
+    surest: Pixels
+    """(G, 2, SUREST, 32, 32, 3) images with the lowest and with the highest scores."""
+    surest_rank: Array
+    """(G, 2, SUREST) share of p's images whose score is lower."""
+    surest_q: NDArray[np.bool_]
+    """(G, 2, SUREST) whether it is a draw of q."""
+    looked: int
+    """Images among which they were sought, half of p and half of q."""
+    hidden: Array
+    """(G, C, C) mean change of q's logits where a grey patch hides a place."""
+    hidden_examples: Array
+    """(G, K, C, C) of the corrupted examples."""
+    repaired: Array
+    """(G, C, C) mean change of q's logits where a patch is as it was before the corruption."""
+    auc: Array
+    """(2, B, G, S) of p against q, with the label and without it."""
+    rejections: NDArray[np.int16]
+    """(2, methods, B, G, S) of the trials at level 5%."""
+    trials: int
+    n: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImagesStudy(Study[Scored], spec="images_study"):
+    """Crops, scores, maps and power of one corruption at every gamma."""
+
+    benchmark: Images
+    features: Kind = "filters"
+    n: int = 1024
+    trials: int = 64
+    seeds: int = 3
+    seed: int = 0
+
+    @classmethod
+    def of(cls, benchmark: Images, features: Kind) -> ImagesStudy:
+        """What is asked of some features: fewer trials, by one network, where they are dear."""
+        if features == "filters":
+            return cls(benchmark=benchmark)
+        return cls(benchmark=benchmark, features=features, trials=DEAR_TRIALS, seeds=1)
+
+    @property
+    def count(self) -> int:
+        """Features of an image."""
+        return count(self.features, self.benchmark.shape)
+
+    @property
+    def label(self) -> str:
+        return f"High dimensions, {self.benchmark.label}"
+
+    def recipe(self, *, conditional: bool) -> FeatureClassifier:
+        """How a network is trained: the paper's steps times rate, in a quarter of its time."""
+        return FeatureClassifier.preset(
+            "interactive",
+            features=self.features,
+            shape=self.benchmark.shape,
+            conditional=conditional,
+        )
+
+    @property
+    def trainings(self) -> tuple[Training, ...]:
+        """With the label and without it, at each gamma, from each seed."""
+        return tuple(
+            self.training(gamma, conditional, s)
+            for conditional in CONDITIONAL
+            for gamma in self.benchmark.gammas
+            for s in range(self.seeds)
+        )
+
+    def training(self, gamma: float, conditional: bool, s: int) -> Training:
+        """One of them."""
+        return Training(
+            source=Simulated(benchmark=self.benchmark, gamma=gamma),
+            recipe=self.recipe(conditional=conditional),
+            seed=self.seed + s,
+        )
+
+    def compute(self, store: Store, report: Report) -> Scored:
+        """Score and test at each gamma, training what the store lacks."""
+        shown = pictures(self)
+        p = _described(self, 0.0, "p")
+        at_gamma: list[dict[str, Any]] = []
+        for g, gamma in enumerate(self.benchmark.gammas):
+            networks = _networks(self, store, gamma)
+            at_gamma.append(_at(self, networks, gamma, p))
+            report((g + 1) / len(self.benchmark.gammas), {"gamma": gamma})
+        stacked = {name: np.stack([each[name] for each in at_gamma]) for name in at_gamma[0]}
+        # Gamma is the first axis of what was gathered; it comes after methods and betas there.
+        stacked["auc"] = np.moveaxis(stacked["auc"], 0, 2)
+        stacked["rejections"] = np.moveaxis(stacked["rejections"], 0, 3)
+        return Scored(
+            pictures=shown, looked=2 * _LOOKED * self.n, trials=self.trials, n=self.n, **stacked
+        )
+
+
+Networks = dict[bool, list[TrainedFeatureClassifier]]
+
+
+class _Described(NamedTuple):
+    """Features (n, F) and labels (n, M) of the images of all trials."""
+
+    features: NDArray[np.float32]
+    x: Array
+
+
+def pictures(study: ImagesStudy) -> Pictures:
+    """The examples: at each gamma the same crops, so that they change under the reader's eyes."""
+    benchmark = study.benchmark
+    clean, corrupted = _examples(study)
+    away = corrupted - clean
+    spread = float(np.quantile(np.abs(away[-1]), 0.99)) or 1.0
+    factor = max((f for f in _FACTORS if f * spread <= 1), default=1)
+    return Pictures(
+        gammas=np.array(benchmark.gammas, float),
+        labels=tuple(benchmark.names[label] for label in SHOWN),
+        clean=_bytes(clean),
+        corrupted=_bytes(corrupted),
+        difference=_bytes(factor * away),
+        factor=factor,
+    )
+
+
+def _examples(study: ImagesStudy) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Clean (K, 32, 32, 3) and, at every gamma, corrupted (G, K, 32, 32, 3)."""
+    benchmark = study.benchmark
+    x = np.eye(benchmark.dims[1])[list(SHOWN)]
+    drawn = [
+        benchmark.q(x, gamma, stream(study.seed, "images", "examples")).reshape(
+            len(x), *benchmark.shape
+        )
+        for gamma in (0.0, *benchmark.gammas)
+    ]
+    return drawn[0], np.stack(drawn[1:])
+
+
+def _bytes(images: NDArray[np.floating]) -> Pixels:
+    """Pixels in +-1 as they are shown."""
+    return np.round(127.5 * np.clip(images + 1, 0, 2)).astype(np.uint8)
+
+
+def _rows(study: ImagesStudy, gamma: float, side: str, trial: int) -> Joint:
+    """The test images of one trial, from a stream of its own; which they are does not hang on
+    gamma."""
+    rng = stream(study.seed, "images", side, trial)
+    x = study.benchmark.x(study.n, rng)
+    draw = study.benchmark.theta if side == "p" else study.benchmark.q
+    return Joint(draw(x, gamma, rng), x)
+
+
+def _described(study: ImagesStudy, gamma: float, side: str) -> _Described:
+    """The test images of all trials by their features: they are drawn and forgotten in turn."""
+    described, labels = [], []
+    for trial in range(study.trials):
+        rows = _rows(study, gamma, side, trial)
+        images = study.recipe(conditional=True).images(rows.theta)
+        described.append(extract(study.features, images))
+        labels.append(rows.x)
+    return _Described(np.concatenate(described), np.concatenate(labels))
+
+
+def _networks(study: ImagesStudy, store: Store, gamma: float) -> Networks:
+    return {
+        conditional: [
+            models.trained(store, study.training(gamma, conditional, s))
+            for s in range(study.seeds)
+        ]
+        for conditional in CONDITIONAL
+    }
+
+
+def _at(
+    study: ImagesStudy, networks: Networks, gamma: float, described_p: _Described
+) -> dict[str, Any]:
+    """All that is kept at one gamma, by the field that holds it."""
+    described_q = _described(study, gamma, "q")
+    auc = np.empty((2, len(BETAS), study.seeds), np.float32)
+    rejections = np.empty((2, len(METHODS), len(BETAS), study.seeds), np.int16)
+    first: BlockScores | None = None
+    for c, conditional in enumerate(CONDITIONAL):
+        for s, network in enumerate(networks[conditional]):
+            p, q = (network.logits(BETAS, *side) for side in (described_p, described_q))
+            first = first or BlockScores(p[0], q[0])
+            for b in range(len(BETAS)):
+                auc[c, b, s] = statistics.auc(p[b], q[b])
+                rejections[c, :, b, s] = _rejected(study, BlockScores(p[b], q[b]))
+    assert first is not None
+    seen = networks[True][0]
+    return {
+        "auc": auc,
+        "rejections": rejections,
+        **_ranked_examples(study, seen, gamma, first.p),
+        **_surest(study, gamma, first),
+        **_mapped(study, seen, gamma),
+    }
+
+
+def _rejected(study: ImagesStudy, scored: BlockScores) -> list[int]:
+    """How many trials each method rejects.
+
+    Uniform reads its counts off the law of p's scores in all trials, of which it uses none
+    otherwise: they are independent of every draw of q.
+    """
+    p, q = (side.reshape(study.trials, study.n) for side in (scored.p, scored.q))
+    law = statistics.PooledLaw(scored.p)
+    hits = []
+    for method in METHODS:
+        rngs = Streams([stream(study.seed, method.label, trial) for trial in range(study.trials)])
+        uniform = isinstance(method, methods.Uniform)
+        blocks = BlockScores(np.empty(0), q, law) if uniform else BlockScores(p, q)
+        hits.append(int((method.test(blocks, cast("Any", rngs)).pvalue <= LEVEL).sum()))
+    return hits
+
+
+def _ranks(p: Array, scores: Array) -> Array:
+    """Share of p's scores below each: of their shape, in half precision."""
+    below = np.searchsorted(np.sort(p), scores.ravel()).reshape(scores.shape)
+    return np.asarray(below / len(p), np.float16)
+
+
+def _logits(network: TrainedFeatureClassifier, images: NDArray[np.floating], x: Array) -> Array:
+    """Of images (n, H, W, C): (n,)."""
+    return network.at()(images.reshape(len(images), -1), x)
+
+
+def _ranked_examples(
+    study: ImagesStudy, network: TrainedFeatureClassifier, gamma: float, p: Array
+) -> dict[str, Array]:
+    clean, corrupted = _examples(study)
+    x = np.eye(study.benchmark.dims[1])[list(SHOWN)]
+    at = study.benchmark.gammas.index(gamma)
+    before, after = (_logits(network, each, x) for each in (clean, corrupted[at]))
+    return {
+        "clean": before.astype(np.float32),
+        "corrupted": after.astype(np.float32),
+        "clean_rank": _ranks(p, before),
+        "corrupted_rank": _ranks(p, after),
+    }
+
+
+def _surest(study: ImagesStudy, gamma: float, scored: BlockScores) -> dict[str, Any]:
+    """The images with the lowest and the highest scores among some of p and of q."""
+    count = _LOOKED * study.n
+    scores = np.concatenate([scored.p[:count], scored.q[:count]])
+    order = np.argsort(scores, kind="stable")
+    places = np.stack([order[:SUREST], order[-SUREST:][::-1]])
+    images = np.concatenate(
+        [_rows(study, gamma, side, trial).theta for side in ("p", "q") for trial in range(_LOOKED)]
+    )
+    return {
+        "surest": _bytes(images[places].reshape(2, SUREST, *study.benchmark.shape)),
+        "surest_rank": _ranks(scored.p, scores[places]),
+        "surest_q": places >= count,
+    }
+
+
+def _mapped(
+    study: ImagesStudy, network: TrainedFeatureClassifier, gamma: float
+) -> dict[str, Array]:
+    """How q's logits change where a patch is hidden, and where it is as it was."""
+    benchmark = study.benchmark
+    rng = stream(study.seed, "images", "patched")
+    x = benchmark.x(_PATCHED, rng)
+    drawn = [
+        benchmark.q(x, each, stream(study.seed, "images", "patched q")).reshape(
+            len(x), *benchmark.shape
+        )
+        for each in (0.0, gamma)
+    ]
+    example = _examples(study)[1][benchmark.gammas.index(gamma)]
+    labels = np.eye(benchmark.dims[1])[list(SHOWN)]
+    hidden = _hidden(network, drawn[1], np.zeros_like(drawn[1]), x)
+    return {
+        "hidden": hidden.mean(0).astype(np.float16),
+        "hidden_examples": _hidden(network, example, np.zeros_like(example), labels),
+        "repaired": _hidden(network, drawn[1], drawn[0], x).mean(0).astype(np.float16),
+    }
+
+
+def _hidden(
+    network: TrainedFeatureClassifier,
+    images: NDArray[np.floating],
+    instead: NDArray[np.floating],
+    x: Array,
+) -> NDArray[np.float16]:
+    """Change of the logits where a patch of other images replaces each place: (n, C, C)."""
+    return patched(network.at(), images, instead, x, PATCH, STRIDE).astype(np.float16)
+
+
+def pooled(scored: Scored) -> tuple[NDArray[np.int64], int]:
+    """Rejections (2, methods, B, G) over all seeds, and how many trials they are of."""
+    rejections = scored.rejections.astype(np.int64)
+    return rejections.sum(-1), scored.trials * rejections.shape[-1]
+
+
+def shipped() -> Sequence[ImagesStudy]:
+    """What the page opens with: each corruption of the photographs."""
+    return tuple(
+        ImagesStudy(benchmark=Images(corruption=corruption)) for corruption in get_args(Corruption)
+    )

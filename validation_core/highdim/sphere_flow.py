@@ -1,0 +1,277 @@
+"""Sphere flow: what two principal components show of 100 dimensions, and what the tests find.
+
+Bansal, Chen, Scott, Conformal C2ST, Appendix C, Fig. 4 and 5. The score is the log ratio itself
+plus N(0, beta^2), the paper's way to weaken it here. Under p it is N(gamma^2 / 2, gamma^2 +
+beta^2), under q its negative: two normals a distance d = gamma^2 / sqrt(gamma^2 + beta^2) apart,
+so that every test's power is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr
+
+from validation_core import models, sampling, statistics
+from validation_core.benchmarks import boundary
+from validation_core.benchmarks.sphere_flow import SphereFlow
+from validation_core.methods import C2ST, Multiple, Uniform
+from validation_core.methods.base import Method
+from validation_core.models import Training
+from validation_core.rng import Streams, common, stream
+from validation_core.study import Report, Study
+from validation_core.sweep.trials import POOL
+from validation_core.types import Array, BlockScores, Reference
+
+if TYPE_CHECKING:
+    from validation_core.store import Store
+
+METHODS: tuple[Method, ...] = (C2ST(), Multiple(), Uniform(m=50))
+"""What Fig. 5 compares."""
+BETAS = (0.0, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.5, 2.0)
+"""Standard deviations of the score's noise."""
+LEVEL = 0.05
+EDGES: Array = np.linspace(-4, 4, 41)
+"""Bins along g'z, and of the score in its own standard deviations."""
+
+_SHOWN, _COUNTED = 600, 20_000  # draws in the picture; behind a histogram
+_LAW_TRIALS = 2000  # of Uniform under the exact law of the scores
+_CHUNK = 10  # trials tested at once
+
+
+class Sphere(NamedTuple):
+    """At G gammas and B betas; S draws are shown, T trials of n draws of each side count."""
+
+    gammas: Array
+    """(G,)."""
+    betas: Array
+    """(B,)."""
+    shares: Array
+    """(3,) of the variance of theta on its first principal components."""
+    p: Array
+    """(S, 2) draws on the first two."""
+    q: Array
+    """(G, S, 2) of the same base draws, moved."""
+    along_p: NDArray[np.int16]
+    """(bins,) counts of g'z, the one direction in which p and q differ."""
+    along_q: NDArray[np.int16]
+    """(G, bins)."""
+    score_p: NDArray[np.int16]
+    """(G, B, bins) counts of the noisy score, in its standard deviations about 0."""
+    score_q: NDArray[np.int16]
+    """(G, B, bins)."""
+    auc: Array
+    """(G, B) of the noisy score, measured; Phi(d / sqrt 2) is exact."""
+    rejections: NDArray[np.int16]
+    """(methods, B, G) of the trials at level 5%."""
+    trials: int
+    expected: Array
+    """(methods, B, G) power by the law of the scores; see `expected`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SphereStudy(Study[Sphere], spec="sphere"):
+    """Draws, scores and power of the sphere flow at every gamma and beta."""
+
+    benchmark: SphereFlow
+    n: int = 1000
+    trials: int = 200
+    seed: int = 0
+
+    @property
+    def label(self) -> str:
+        return f"High dimensions, {self.benchmark.label}"
+
+    @property
+    def trainings(self) -> tuple[Training, ...]:
+        """The flow, where it is a trained one."""
+        behind = models.network_behind(self.benchmark)
+        return () if behind is None else (behind,)
+
+    def compute(self, store: Store, report: Report) -> Sphere:
+        """Draw, score and test, training the flow where the store lacks it."""
+        models.ready(store, self.benchmark)
+        gammas, betas = np.array(self.benchmark.gammas), np.array(BETAS)
+        rejections = _rejections(self, report)
+        base_p, base_q = _bases(self, _COUNTED)
+        sides = {"p": base_p, "q": base_q}
+        scores = [_noisy(self, gammas, base, side) for side, base in sides.items()]
+        of_p, of_q = (_counts(each / _sd(gammas, betas)[..., None]) for each in scores)
+        auc = statistics.auc(*(each.reshape(-1, _COUNTED) for each in scores))
+        return Sphere(
+            gammas,
+            betas,
+            *_plane(self),
+            _counts(base_p[0]),
+            _counts(base_q),
+            of_p,
+            of_q,
+            np.asarray(auc, np.float32).reshape(len(gammas), len(betas)),
+            rejections,
+            self.trials,
+            _expected(self).astype(np.float32),
+        )
+
+
+def distance(gammas: Array, betas: Array) -> Array:
+    """d = gamma^2 / sqrt(gamma^2 + beta^2) between the means of the score, in its sds: (G, B)."""
+    return np.asarray(gammas[:, None] ** 2 / _sd(gammas, betas))
+
+
+def exact_auc(gammas: Array, betas: Array) -> Array:
+    """Phi(d / sqrt 2) of the noisy score: (G, B)."""
+    return np.asarray(ndtr(distance(gammas, betas) / np.sqrt(2)))
+
+
+def _sd(gammas: Array, betas: Array) -> Array:
+    """Of the score (G, B); 1 where it is constant."""
+    sd = np.hypot(gammas[:, None], betas)
+    return np.where(sd > 0, sd, 1.0)
+
+
+def _plane(study: SphereStudy) -> tuple[Array, Array, Array]:
+    """Shares of variance, and draws of p and of q at every gamma on two principal components."""
+    benchmark = study.benchmark
+    rng = stream(study.seed, "sphere", "components")
+    many = sampling.pairs(benchmark, 0.0, 4000, rng).theta
+    _, sizes, axes = np.linalg.svd(many - many.mean(0), full_matrices=False)
+
+    def seen(theta: Array) -> Array:
+        return ((theta - many.mean(0)) @ axes[:2].T).astype(np.float16)
+
+    p = sampling.pairs(benchmark, 0.0, _SHOWN, common(study.seed, "sphere", "p"))
+    x = benchmark.x(_SHOWN, common(study.seed, "sphere", "x"))
+    q = [benchmark.q(x, gamma, common(study.seed, "sphere", "q")) for gamma in benchmark.gammas]
+    shares = (sizes[:3] ** 2 / (sizes**2).sum()).astype(np.float32)
+    return shares, seen(p.theta), np.stack([seen(theta) for theta in q])
+
+
+def _along(benchmark: SphereFlow, theta: Array, x: Array) -> Array:
+    """g'z of some rows: (n,)."""
+    return np.asarray(benchmark.base(theta, x) @ benchmark.shift)
+
+
+def _bases(study: SphereStudy, n: int) -> tuple[Array, Array]:
+    """g'z of n draws of p (1, n) and of q at every gamma (G, n): through the flow and back."""
+    benchmark = study.benchmark
+    p = sampling.pairs(benchmark, 0.0, n, stream(study.seed, "sphere", "scored p"))
+    x = benchmark.x(n, stream(study.seed, "sphere", "scored x"))
+    q = [
+        _along(benchmark, benchmark.q(x, gamma, common(study.seed, "sphere", "scored q")), x)
+        for gamma in benchmark.gammas
+    ]
+    return _along(benchmark, p.theta, p.x)[None], np.stack(q)
+
+
+def _noisy(study: SphereStudy, gammas: Array, along: Array, *names: str | int) -> Array:
+    """gamma^2 / 2 - gamma g'z + beta N(0, 1) of g'z (1 or G, n): (G, B, n)."""
+    noise = stream(study.seed, "sphere", "noise", *names).standard_normal(along.shape[-1])
+    ratio = gammas[:, None] ** 2 / 2 - gammas[:, None] * along
+    return np.asarray(ratio[:, None] + np.array(BETAS)[:, None] * noise)
+
+
+def _counts(values: Array) -> NDArray[np.int16]:
+    """Of each row (..., n) in the bins; what lies beyond falls into the last."""
+    inside = np.clip(values, EDGES[0], EDGES[-1]).reshape(-1, values.shape[-1])
+    rows = [np.histogram(row, EDGES)[0] for row in inside]
+    return np.array(rows, np.int16).reshape(*values.shape[:-1], -1)
+
+
+# ---- Power ----
+
+
+def _rejections(study: SphereStudy, report: Report) -> NDArray[np.int16]:
+    """Of each method at each beta and gamma: (methods, B, G)."""
+    benchmark, n = study.benchmark, study.n
+    gammas = np.array(benchmark.gammas)
+    rng = stream(study.seed, "sphere", "pool")
+    pool = sampling.pairs(benchmark, 0.0, POOL * n, rng)
+    calibration = _along(benchmark, pool.theta, pool.x)[None]
+    laws = [
+        [statistics.PooledLaw(row) for row in at_gamma]
+        for at_gamma in _noisy(study, gammas, calibration, "pool")
+    ]
+    out = np.zeros((len(METHODS), len(BETAS), len(gammas)), np.int16)
+    for first in range(0, study.trials, _CHUNK):
+        chunk = range(first, min(first + _CHUNK, study.trials))
+        out += _rejected(study, gammas, laws, chunk)
+        report(0.9 * chunk.stop / study.trials, {})
+    return out
+
+
+def _rejected(
+    study: SphereStudy, gammas: Array, laws: Sequence[Sequence[statistics.PooledLaw]], chunk: range
+) -> NDArray[np.int16]:
+    """Rejections in some trials: (methods, B, G)."""
+    benchmark, n = study.benchmark, study.n
+    rng = stream(study.seed, "sphere", "trials", chunk.start)
+    p = sampling.pairs(benchmark, 0.0, n * len(chunk), rng)
+    of_p = _noisy(study, gammas, _along(benchmark, p.theta, p.x)[None], "p", chunk.start)
+    x = benchmark.x(n * len(chunk), rng)
+    draws = [
+        benchmark.q(x, gamma, common(study.seed, "sphere", "trial q", chunk.start))
+        for gamma in gammas
+    ]
+    along = np.stack([_along(benchmark, theta, x) for theta in draws])
+    of_q = _noisy(study, gammas, along, "q", chunk.start)
+    out = np.zeros((len(METHODS), len(BETAS), len(gammas)), np.int16)
+    for g in range(len(gammas)):
+        for b in range(len(BETAS)):
+            rows = (side[g, b].reshape(len(chunk), n) for side in (of_p, of_q))
+            out[:, b, g] = _tested(study, BlockScores(*rows), laws[g][b], chunk)
+    return out
+
+
+def _tested(study: SphereStudy, scored: BlockScores, law: Reference, trials: range) -> list[int]:
+    """How many of the trials each method rejects; Uniform reads its counts off a law."""
+    hits = []
+    for method in METHODS:
+        rngs = Streams([stream(study.seed, method.label, trial) for trial in trials])
+        calibrated = BlockScores(np.empty(0), scored.q, law)
+        blocks = calibrated if isinstance(method, Uniform) else scored
+        pvalue = method.test(blocks, cast("Any", rngs)).pvalue
+        hits.append(int((pvalue <= LEVEL).sum()))
+    return hits
+
+
+def _expected(study: SphereStudy) -> Array:
+    """Power by the law of the scores: (methods, B, G).
+
+    C2ST exactly, Multiple by its normal limit (`benchmarks.boundary`: scores of variance 1 whose
+    means lie d / 2 on either side of the threshold); Uniform by trials under that law.
+    """
+    d = distance(np.array(study.benchmark.gammas), np.array(BETAS)).T
+    n, middle = study.n, boundary.MIDPOINT
+    powers = [
+        (
+            boundary.c2st_power(each / 2 - middle, 0.0, n, gamma=each),
+            boundary.multiple_power(0.0, n, gamma=each),
+            _uniform_power(study, each),
+        )
+        for each in d.ravel().tolist()
+    ]
+    expected = np.array(powers, float).T.reshape(len(METHODS), *d.shape)
+    expected[0, 0, 0] = 0  # a constant score is on one side of the threshold: never a hit more
+    return expected
+
+
+def _uniform_power(study: SphereStudy, d: float) -> float:
+    """Uniform's, by trials whose scores are normal: counts of calibration scores are binomial."""
+    rng = stream(study.seed, "sphere", "law", f"{d:.6g}")
+    scores = rng.standard_normal((_LAW_TRIALS, study.n)) - d / 2
+    blocks = BlockScores(np.empty(0), scores, statistics.NormalLaw(d / 2))
+    pvalue = METHODS[2].test(blocks, rng).pvalue
+    return float((pvalue <= LEVEL).mean())
+
+
+def shipped() -> tuple[SphereStudy, ...]:
+    """What the page opens with: both definitions of the angle, both flows."""
+    return tuple(
+        SphereStudy(benchmark=SphereFlow(points=points, flow=flow))
+        for flow in ("trained", "closed form")
+        for points in ("even", "paper")
+    )

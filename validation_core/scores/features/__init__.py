@@ -1,0 +1,72 @@
+"""Frozen features of images: what a small head learns from, where pixels are too many.
+
+Bansal, Chen, Scott, Appendix B.3, take the 2048 features of an Inception V3. The default here is
+a filter bank, which has no weights to fetch; two networks trained on ImageNet are there where
+their packages are.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from validation_core.scores.features import bank
+
+Kind = Literal["filters", "pretrained", "inception"]
+Shape = tuple[int, int, int]
+"""Height, width and colours: 1 or 3."""
+
+TITLES: dict[Kind, str] = {
+    "filters": "Filter bank, no weights",
+    "pretrained": "EfficientNet-Lite0, ImageNet",
+    "inception": "Inception V3, ImageNet",
+}
+
+_ROWS = 256  # images described at a time: their spectra stay in a core's cache
+
+
+def extract(kind: Kind, images: NDArray[np.floating]) -> NDArray[np.float32]:
+    """Features (n, F) of images (n, H, W, C) in +-1, in passes whose memory is bounded.
+
+    Raises:
+        ValueError: for images of two, four or more colours, or where the kind needs what is not
+            installed, with what to install.
+    """
+    if images.ndim != 4 or images.shape[-1] not in (1, 3):
+        raise ValueError(
+            f"Images are grey or have three colours, (n, height, width, 1 or 3); got shape "
+            f"{images.shape}. Reshape rows of theta to it."
+        )
+    if words := missing(kind):
+        raise ValueError(words)
+    out = np.empty((len(images), count(kind, _shape(images))), np.float32)
+    for first in range(0, len(images), _ROWS):
+        part = slice(first, first + _ROWS)
+        if kind == "filters":
+            out[part] = bank.features(images[part])
+        else:
+            from validation_core.scores.features import pretrained
+
+            out[part] = pretrained.features(kind, images[part])
+    return out
+
+
+def _shape(images: NDArray[np.floating]) -> Shape:
+    h, w, c = images.shape[1:]
+    return h, w, c
+
+
+def count(kind: Kind, shape: Shape) -> int:
+    """F, how many numbers describe an image."""
+    return {"filters": bank.count(shape), "pretrained": 1280, "inception": 2048}[kind]
+
+
+def missing(kind: Kind) -> str:
+    """What features of this kind need that is not here, and how to get it; "" for nothing."""
+    if kind == "filters":
+        return ""
+    from validation_core.scores.features import pretrained
+
+    return pretrained.missing(kind)
