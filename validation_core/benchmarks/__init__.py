@@ -4,22 +4,13 @@ from validation_core.benchmarks.bayes_model import BayesModel
 from validation_core.benchmarks.boundary import Boundary
 from validation_core.benchmarks.digits import Digits
 from validation_core.benchmarks.gaussian import Gaussian
-<<<<<<< HEAD
-from validation_core.benchmarks.lensing import Lensing
-=======
 from validation_core.benchmarks.images import Images
+from validation_core.benchmarks.lensing import Lensing
 from validation_core.benchmarks.sphere_flow import SphereFlow
->>>>>>> main
 from validation_core.benchmarks.spiral import Spiral
 from validation_core.benchmarks.tree import Tree
 from validation_core.types import Benchmark
 
-<<<<<<< HEAD
-__all__ = ["BENCHMARKS", "BayesModel", "Boundary", "Gaussian", "Lensing", "Spiral", "Tree"]
-
-BENCHMARKS: dict[str, type[Benchmark]] = {
-    kind.name: kind for kind in (Gaussian, Tree, Spiral, Boundary, BayesModel, Lensing)
-=======
 __all__ = [
     "BENCHMARKS",
     "BayesModel",
@@ -27,6 +18,7 @@ __all__ = [
     "Digits",
     "Gaussian",
     "Images",
+    "Lensing",
     "SphereFlow",
     "Spiral",
     "Tree",
@@ -34,6 +26,5 @@ __all__ = [
 
 BENCHMARKS: dict[str, type[Benchmark]] = {
     kind.name: kind
-    for kind in (Gaussian, Tree, Spiral, Boundary, BayesModel, SphereFlow, Images, Digits)
->>>>>>> main
+    for kind in (Gaussian, Tree, Spiral, Boundary, BayesModel, SphereFlow, Images, Digits, Lensing)
 }
