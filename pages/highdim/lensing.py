@@ -1,4 +1,4 @@
-"""Gravitational lensing: systems and maps under gamma, and Table 2 as it comes out here."""
+"""Gravitational lensing: galaxies and maps under gamma, and Table 2 as it comes out here."""
 
 import streamlit as st
 
@@ -39,10 +39,11 @@ def _pictures(study: LensingStudy) -> float | None:
             *(TrainTask(trainings=(one,)) for one in study.trainings),
             study,
         )
-        jobs.panel(jobs.only("lensing", tasks, study.label), follow=True)
+        jobs.panel(jobs.only("highdim", tasks, study.label), follow=True)
         return None
+    jobs.only("highdim", [], "")
     payload = live.once(("lensing", study.key), lambda: figures.payload(stored(study.key, study)))
-    gamma, _ = live.chart(payload, key="lensing", url=("gamma", "system"))
+    gamma, _ = live.chart(payload, key="lensing", url=("gamma", "galaxy"))
     return gamma
 
 
@@ -67,7 +68,8 @@ def _rates(asked: tuple[Sweep, ...], progress: list[Progress], gamma: float | No
 
 def _missing(asked: tuple[Sweep, ...]) -> None:
     """What has not run yet, and a button for it."""
-    left = [task for sweep in asked for task in missing(sweep, services().store, beside=asked)]
+    tasks = (task for sweep in asked for task in missing(sweep, services().store, beside=asked))
+    left = list(dict.fromkeys(tasks))  # both halves want some of them
     if not left:
         return
     state: JobState | None = jobs.latest(left)

@@ -49,7 +49,7 @@ _FULL = 0.995  # quantile of a map that has its full colour
 
 
 def payload(seen: LensingView) -> live.Payload:
-    """Systems and maps, under gamma and the system."""
+    """Galaxies and maps, under gamma and the galaxy."""
     gammas = [float(gamma) for gamma in seen.gammas]
     count = len(seen.source)
     return live._payload(
@@ -64,10 +64,10 @@ def payload(seen: LensingView) -> live.Payload:
                 play=True,
             ),
             _Slider(
-                "system",
+                "galaxy",
                 np.arange(1, count + 1),
                 names=[f"{i + 1} of {count}" for i in range(count)],
-                label="System",
+                label="Galaxy",
                 ends=("bright", "faint"),
             ),
         ],
@@ -150,9 +150,9 @@ def _limit(values: NDArray[np.floating]) -> float:
 def _galaxy(seen: LensingView) -> Panel:
     return _panel(
         [
-            _photograph(seen.source, 0, "source θ", "system"),
-            _photograph(seen.image, 1, "image x", "system"),
-            _photograph(seen.posterior, 2, "p's mean", "system"),
+            _photograph(seen.source, 0, "source θ", "galaxy"),
+            _photograph(seen.image, 1, "image x", "galaxy"),
+            _photograph(seen.posterior, 2, "p's mean", "galaxy"),
         ],
         "A galaxy behind a lens",
         "A galaxy of the Hubble Deep Field, what a lens, a blur and noise make of it, and the "
@@ -165,15 +165,15 @@ def _draws(seen: LensingView) -> Panel:
     size = np.sqrt((residual**2).mean((-1, -2)))
     return _panel(
         [
-            _photograph(seen.draws[:, :, 0], 0, "a draw of q", "gamma", "system"),
-            _photograph(seen.draws[:, :, 1], 1, "another", "gamma", "system"),
-            _map(residual, 2, "residual", _SDS, "gamma", "system"),
+            _photograph(seen.draws[:, :, 0], 0, "a draw of q", "gamma", "galaxy"),
+            _photograph(seen.draws[:, :, 1], 1, "another", "gamma", "galaxy"),
+            _map(residual, 2, "residual", _SDS, "gamma", "galaxy"),
         ],
         "Draws of q",
         _text(
             "Residual: the image less the first draw's, full colour at 4 sds of the noise. Its "
             "root mean square is {size} sds; about 1 fits the data.",
-            size=over(written(size, "{:.2f}".format), "gamma", "system"),
+            size=over(written(size, "{:.2f}".format), "gamma", "galaxy"),
         ),
     )
 
@@ -182,15 +182,15 @@ def _at_x(seen: LensingView) -> Panel:
     sds, correlation = _limit(seen.off), _limit(seen.classifier)
     return _panel(
         [
-            _map(seen.off, 0, "true error of q's mean", sds, "gamma", "system"),
-            _map(seen.classifier, 1, "classifier's map", correlation, "gamma", "system"),
+            _map(seen.off, 0, "true error of q's mean", sds, "gamma", "galaxy"),
+            _map(seen.classifier, 1, "classifier's map", correlation, "gamma", "galaxy"),
         ],
         "Which pixels are wrong at this x?",
         _text(
             f"Orange: q too bright. Left, in posterior sds: full colour at {sds:.2f}. Right: how "
             "each pixel of q's draws correlates with minus the logit, full colour at "
             f"{correlation:.2f}. {{agree}}",
-            agree=over(_agreement(seen), "gamma", "system"),
+            agree=over(_agreement(seen), "gamma", "galaxy"),
         ),
     )
 

@@ -1,0 +1,96 @@
+"""The lensing view under AppTest: stored results at once, a job where there are none."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from pages.highdim import lensing as view
+from pages.ui.services import services
+from tests.test_lensing import SMALL, _Few
+from validation_core.engine import Engine
+from validation_core.figures.highdim import lensing as figures
+from validation_core.highdim import lensing as highdim
+from validation_core.methods import SBC, TARP
+from validation_core.store import Store
+from validation_core.sweep.plan import Sweep, collect
+from validation_core.sweep.trials import TrialDesign
+
+
+def _page():
+    from pages.highdim import lensing
+
+    lensing.show()
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    """A study of little work, and its result."""
+    study = replace(SMALL, benchmark=_Few())
+    return study, study.compute(Store(tmp_path_factory.mktemp("store")), lambda f, live: None)
+
+
+@pytest.fixture(autouse=True)
+def _fresh():
+    services.clear()
+    view._memory.clear()
+    yield
+    services.clear()
+
+
+def tiny(**grid):
+    """Two cheap tests on few simulations."""
+    design = TrialDesign(trials=3, n=20, k=4)
+    return Sweep(benchmark=_Few(), methods=(SBC(), TARP()), design=design, **grid)
+
+
+def test_pictures_travel_in_one_piece(small):
+    study, seen = small
+    payload = figures.payload(seen)
+    assert payload.sliders == (study.gammas, (1.0, 2.0, 3.0, 4.0))
+    assert len(payload.head) + len(payload.body) < 700_000
+    for name in ("image x", "p's mean", "a draw of q", "residual", "CoLT's map"):
+        assert name in payload.head
+    assert "nothing is wrong" in payload.head
+
+
+def test_light_is_brighter_where_there_is_more():
+    shades = figures._light(np.array([[-1.0, 0.0, 0.5, 1.0, 9.0]]))
+    assert shades.shape == (1, 5, 3)
+    assert (np.diff(shades.astype(int).sum(-1)) > 0).all()
+
+
+def test_the_page_draws_what_the_store_holds(small, monkeypatch):
+    study, seen = small
+    study.keep(services().store, seen)
+    both = tiny(gammas=(0.0, 1.0)), tiny(gammas=(0.5,), betas=(0.0, 0.9))
+    for sweep in both:
+        for task in sweep.tasks:
+            task.run(services().store, lambda fraction, live: None)
+    monkeypatch.setattr(view, "shipped", lambda: (study,))
+    monkeypatch.setattr(view, "sweeps", lambda: both)
+    page = AppTest.from_function(_page, default_timeout=60).run()
+    assert not page.exception
+    assert "wrong angle" in page.markdown[0].value
+    (table,) = page.dataframe
+    assert list(table.value["Test"]) == ["SBC", "TARP"]
+    assert table.value["paper, gamma 0"][0] == "10%"
+    assert not page.button
+    progress = [collect(sweep, services().store) for sweep in both]
+    assert "gamma = 0.5" in figures.rates(both, progress, at=0.5).head
+
+
+def test_what_is_missing_is_worked_out(monkeypatch):
+    asked = []
+
+    def submit(engine, tasks, who, label=""):
+        del engine, who, label
+        asked.append(tasks)
+        raise RuntimeError("asked")
+
+    monkeypatch.setattr(Engine, "submit", submit)
+    page = AppTest.from_function(_page, default_timeout=60).run()
+    assert page.exception
+    (tasks,) = asked
+    assert tasks[-1] == highdim.shipped()[0]
