@@ -88,9 +88,8 @@ class LensingView(NamedTuple):
     oracle: Array
     """(G,) of log p - log q."""
     inside: Array
-    """(G, 3) true sources in the localizer's ball, with the 95% Wilson interval."""
-    u_star: Array
-    """(G,) q's mass in it."""
+    """(G, 3) true sources in the localizer's ball that holds half of q's draws, with the 95%
+    Wilson interval."""
     pvalue: Array
     """(G,) of the localizer's ranks."""
 
@@ -172,7 +171,7 @@ def _seen(
         report(0.6 + 0.4 * (index + 1) / len(study.gammas), {"gamma": gamma})
     at = {name: np.stack([each[name] for each in looked]) for name in looked[0]}
     posterior = study.benchmark.moments(image, 0.0).mean
-    numbers = ("auc", "oracle", "inside", "u_star", "pvalue")
+    numbers = ("auc", "oracle", "inside", "pvalue")
     return LensingView(
         gammas=np.array(study.gammas),
         source=_pixels(source),
@@ -254,11 +253,12 @@ def _located(
     at = PosteriorTable(table.theta, over.at(table.x, index), table.q)
     ranks = stream(study.seed, "lensing", "ranks")
     outcome = methods.CoLT(embedding="identity").test(scores.apply(distance, at), ranks)
-    ball = [float(outcome.arrays[name]) for name in ("inside", "inside_low", "inside_high")]
+    u = outcome.arrays["u"]
+    within = int((u <= 0.5).sum())
+    low, high = statistics.wilson(within, len(u))
     return {
         "colt": _further(study, gamma, index, distance),
-        "inside": np.array(ball),
-        "u_star": np.asarray(outcome.arrays["u_star"]),
+        "inside": np.array([within / len(u), float(low), float(high)]),
         "pvalue": np.maximum(outcome.pvalue, _SMALLEST),
     }
 

@@ -215,12 +215,16 @@ def _over_x(seen: LensingView) -> Panel:
         _text(
             f"Left: orange where q is too wide, full colour at a factor of {2**wide:.2f}. Right: "
             "orange where true sources lie further from the ball's centre than q's draws. The "
-            "ball holds {u} of q's draws and {inside} of true sources (p {p}).",
-            u=over(written(np.asarray(seen.u_star), "{:.0%}".format), "gamma"),
-            inside=over(written(inside[:, 0], "{:.0%}".format), "gamma"),
+            "ball that holds half of q's draws holds {inside} of true sources (CoLT's p {p}).",
+            inside=over(_shares(inside), "gamma"),
             p=over(written(np.asarray(seen.pvalue), equals), "gamma"),
         ),
     )
+
+
+def _shares(inside: NDArray[np.floating]) -> list[str]:
+    """Shares (G, 3) with their intervals."""
+    return [f"{share:.0%} [{low:.0%}, {high:.0%}]" for share, low, high in inside]
 
 
 # ---- Table 2 ----
