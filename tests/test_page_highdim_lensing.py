@@ -61,6 +61,14 @@ def test_light_is_brighter_where_there_is_more():
     assert (np.diff(shades.astype(int).sum(-1)) > 0).all()
 
 
+def test_where_half_is_reached():
+    places, rates = np.array([0.0, 0.5, 1.0]), np.array([0.0, 0.25, 0.75])
+    assert figures._crossing(places, rates) == pytest.approx(0.75)
+    assert figures._crossing(places, rates / 2) is None
+    assert figures._crossing(places, rates + 0.5) == 0
+    assert figures._names(np.array([0.0, 0.6, 0.9, 0.95])) == ["0", "0.6", "", "0.95"]
+
+
 def test_the_page_draws_what_the_store_holds(small, monkeypatch):
     study, seen = small
     study.keep(services().store, seen)
@@ -77,6 +85,7 @@ def test_the_page_draws_what_the_store_holds(small, monkeypatch):
     assert list(table.value["Test"]) == ["SBC", "TARP"]
     assert table.value["paper, gamma 0"][0] == "10%"
     assert not page.button
+    assert "one half" in page.markdown[1].value or "Half of" in page.markdown[1].value
     progress = [collect(sweep, services().store) for sweep in both]
     assert "gamma = 0.5" in figures.rates(both, progress, at=0.5).head
 

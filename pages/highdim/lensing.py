@@ -53,6 +53,7 @@ def _power(gamma: float | None) -> None:
     asked = sweeps()
     progress = [collect(sweep, services().store, _memory(), beside=asked) for sweep in asked]
     if any(one.cells for one in progress):
+        st.markdown(figures.answer(progress[0]))
         live.chart(_rates(asked, progress, gamma), key="lensing-rates")
         with st.expander("The numbers, beside the paper's"):
             st.dataframe(figures.table(asked, progress), hide_index=True)

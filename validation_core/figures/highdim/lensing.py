@@ -45,6 +45,7 @@ _LIGHT = np.array(
 )
 _DARK, _BRIGHT = -0.1, 1.6  # ends of that scale, in units of the mean peak
 _SDS = 4.0  # of the noise, at which a residual has its full colour
+_CLOSE = 0.06  # of an axis: ticks nearer than that share one name
 _FULL = 0.995  # quantile of a map that has its full colour
 
 
@@ -271,7 +272,7 @@ def _rates(
             (places[0] - room, places[-1] + room),
             f"{axis}: {what}",
             ticks=places,
-            names=[f"{place:g}" for place in places],
+            names=_names(places),
         ),
         y=Axis((-0.03, 1.04), "rejected", percent=True),
         legend=[(label, color, symbol) for label, (color, _, symbol) in looks.items()],
@@ -279,6 +280,43 @@ def _rates(
         if axis == "gamma"
         else "SBC, TARP, AutoML and MMD-FUSE have no network that is degraded: level lines.",
     )
+
+
+def _names(places: NDArray[np.floating]) -> list[str]:
+    """Names of places on an axis; one that would run into the next has none."""
+    near = np.append(np.diff(places) < _CLOSE * np.ptp(places), False)
+    return [f"{place:g}" * (not close) for place, close in zip(places, near, strict=True)]
+
+
+def answer(progress: Progress) -> str:
+    """Where each test begins to reject half of its test sets, over gamma; "" before all ran."""
+    if not progress.complete:
+        return ""
+    found, blind = [], []
+    for curve in power.curves(progress.cells, "gamma"):
+        at = _crossing(curve.x, curve.rate)
+        if at is None:
+            blind.append(curve.label)
+        else:
+            found.append((at, curve.label))
+    seen = ", ".join(f"{at:.2f} ({label})" for at, label in sorted(found))
+    first = f"Half of the test sets are rejected from gamma = {seen}" if seen else ""
+    never = (
+        f"{' and '.join(blind)} never reach{'es' * (len(blind) == 1)} one half" if blind else ""
+    )
+    return "; ".join(part for part in (first, never) if part) + "."
+
+
+def _crossing(x: NDArray[np.floating], rate: NDArray[np.floating]) -> float | None:
+    """The first place at which a broken line reaches one half; None where it never does."""
+    above = np.flatnonzero(rate >= 0.5)
+    if not len(above):
+        return None
+    i = int(above[0])
+    if i == 0:
+        return float(x[0])
+    share = (0.5 - rate[i - 1]) / (rate[i] - rate[i - 1])
+    return float(x[i - 1] + share * (x[i] - x[i - 1]))
 
 
 def table(sweeps: Sequence[Sweep], progress: Sequence[Progress]) -> pd.DataFrame:
