@@ -45,7 +45,7 @@ from validation_core.highdim.images import (
 from validation_core.types import Array
 
 _PITCH = SIDE + STRIDE  # from one image to the next, a whole number of a map's cells
-_NAME, _SAID = 10, 11  # pixels of an image, left above a row for its name, below for its scores
+_NAME, _SAID = 13, 13  # pixels of an image, left above a row for its name, below for its scores
 _CELLS = _PITCH // STRIDE
 _EDGE = (PATCH - STRIDE) // 2  # the first cell's middle is the first patch's
 
@@ -129,7 +129,7 @@ class _Sheet:
     def name(self, words: Any) -> None:
         """What the next row shows."""
         self.down -= _NAME
-        self.marks.append(Note(0, self.down + 2.5, words))
+        self.marks.append(Note(0, self.down + 3, words))
 
     def images(self, pixels: Pixels, *, moving: bool) -> None:
         """A row of images (K, 32, 32, 3), or (G, K, 32, 32, 3) that follow gamma."""
