@@ -26,7 +26,7 @@ LAYERS = (
     {"sweep.plan"},
     {"sweep.advice", "sweep.presets", "sweep.costs", "export"},
     {"engine", "figures", "sweep.published", "sweep.conformal_explorer",
-     "sweep.weak_classifiers", "sweep.playground", "diagnosis.questions", "report"},
+     "sweep.weak_classifiers", "sweep.playground", "diagnosis.questions", "report", "highdim"},
     {"engine.worker", "front"},
     {"gallery"},
     {"cli"},

@@ -7,10 +7,11 @@ import re
 import numpy as np
 import pytest
 
-from validation_core import keys, sampling, scores, statistics
+from validation_core import keys, models, sampling, scores, statistics
 from validation_core.benchmarks import BENCHMARKS
 from validation_core.methods import METHODS
 from validation_core.rng import stream
+from validation_core.store import Store
 from validation_core.sweep import trials
 from validation_core.types import BlockScores, PosteriorTable, TwoSamples
 
@@ -195,10 +196,17 @@ def test_level_on_shared_x_tables(name):
     _within_level(np.array(pvalues), conservative=name in CONSERVATIVE)
 
 
+def _ready(name):
+    """A benchmark, with the shipped network that it may draw from."""
+    benchmark = BENCHMARKS[name]()
+    models.ready(Store.usual(), benchmark)
+    return benchmark
+
+
 @pytest.mark.parametrize("benchmark", BENCHMARKS)
 @pytest.mark.parametrize("name", METHODS)
 def test_outcome(name, benchmark):
-    method, made = _small(name), BENCHMARKS[benchmark]()
+    method, made = _small(name), _ready(benchmark)
     drawn = _draw(method, made, made.gammas[1], stream(4))
     used = _any_score(method)
     outcome = method.test(scores.apply(used, drawn), stream(5))
@@ -261,7 +269,7 @@ def test_describes_itself(kind):
 
 @pytest.mark.parametrize("name", BENCHMARKS)
 def test_benchmark_samples(name):
-    benchmark = BENCHMARKS[name]()
+    benchmark = _ready(name)
     d, m = benchmark.dims
     blocks = sampling.blocks(benchmark, benchmark.gammas[-1], 30, 20, stream(11))
     assert isinstance(blocks, TwoSamples)
@@ -279,7 +287,7 @@ def test_benchmark_samples(name):
 
 @pytest.mark.parametrize("name", BENCHMARKS)
 def test_ratio_is_zero_at_gamma_zero(name):
-    benchmark = BENCHMARKS[name]()
+    benchmark = _ready(name)
     blocks = sampling.blocks(benchmark, 0.0, 50, 50, stream(13))
     ratio = benchmark.log_ratio(blocks.p.theta, blocks.p.x, 0.0)
     if ratio is not None:

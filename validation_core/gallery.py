@@ -19,11 +19,12 @@ from pathlib import Path
 from typing import Any
 
 from validation_core import keys, models, simulations
-from validation_core.benchmarks.spiral import Spiral
+from validation_core.benchmarks import Digits, SphereFlow, Spiral
 from validation_core.diagnosis import tasks
 from validation_core.diagnosis.questions import example
 from validation_core.engine import Task
 from validation_core.front.work import Watch, run_on_engine
+from validation_core.highdim import digits, images, sphere_flow
 from validation_core.methods import CoLT
 from validation_core.models import Training, TrainTask
 from validation_core.store import SHIPPED, Kind, Store
@@ -31,6 +32,7 @@ from validation_core.study import Study
 from validation_core.sweep import conformal_explorer, plan, playground, presets, published
 from validation_core.sweep.plan import Sweep
 from validation_core.tables import Upload
+from validation_core.types import Benchmark
 
 _DEFLATED = zipfile.ZIP_DEFLATED
 FOLDER = SHIPPED
@@ -124,7 +126,7 @@ def parts() -> tuple[Part, ...]:
             "CoLT",
             studies=published.shipped(),
             sweeps=tuple(_colt()),
-            trainings=tuple(_networks()),
+            trainings=tuple(_networks(Spiral(model="diffusion"))),
         ),
         Part(
             "compare",
@@ -137,6 +139,13 @@ def parts() -> tuple[Part, ...]:
             studies=example.studies(),
             behind=example.trainings(),
             uploads=example.tables(),
+        ),
+        Part(
+            "highdim",
+            "High dimensions",
+            studies=(*sphere_flow.shipped(), *digits.shipped(), *images.shipped()),
+            sweeps=tuple(digits.sweeps()),
+            trainings=tuple(_networks(SphereFlow(flow="trained"), Digits())),
         ),
         Part(
             "divergence",
@@ -165,10 +174,11 @@ def stale(folder: Path = FOLDER, among: Sequence[Part] | None = None) -> list[Pa
     return [path for path in sorted(folder.glob("*/*.*")) if path.stem not in wanted]
 
 
-def _networks() -> Iterator[Training]:
-    behind = models.network_behind(Spiral(model="diffusion"))
-    if behind:
-        yield behind
+def _networks(*benchmarks: Benchmark) -> Iterator[Training]:
+    """What benchmarks draw from."""
+    for benchmark in benchmarks:
+        if behind := models.network_behind(benchmark):
+            yield behind
 
 
 def _colt() -> Iterator[Sweep]:

@@ -5,7 +5,7 @@ import streamlit as st
 from pages.ui import jobs, live
 from pages.ui.forms import segmented
 from pages.ui.services import services, stored
-from validation_core.benchmarks.digits import Digits, Truth
+from validation_core.benchmarks.digits import Truth
 from validation_core.engine import Task
 from validation_core.figures.highdim import digits as figures
 from validation_core.highdim.digits import DigitsStudy, sweeps
@@ -23,7 +23,7 @@ def show() -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown("p draws", width="content")
         truth = segmented("p draws", TRUTHS, "truth", label_visibility="collapsed")
-    study = DigitsStudy(benchmark=Digits(truth_is=truth))
+    study = DigitsStudy.of(truth)
     if not study.done(services().store):
         tasks: list[Task] = [*(TrainTask(trainings=(one,)) for one in study.trainings), study]
         jobs.panel(jobs.only("highdim", tasks, study.label), follow=True)

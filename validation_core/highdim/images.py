@@ -7,7 +7,7 @@ the test images are worked out once for all networks and betas.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, cast, get_args
 
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from validation_core import methods, models, statistics
 from validation_core.benchmarks.images import Images
 from validation_core.benchmarks.images.corruptions import Corruption
+from validation_core.highdim.patches import patched
 from validation_core.methods.base import Method
 from validation_core.models import Simulated, Training
 from validation_core.rng import Streams, stream
@@ -350,36 +351,22 @@ def _mapped(
     ]
     example = _examples(study)[1][benchmark.gammas.index(gamma)]
     labels = np.eye(benchmark.dims[1])[list(SHOWN)]
-    hidden = _patched(network, drawn[1], np.zeros_like(drawn[1]), x)
+    hidden = _hidden(network, drawn[1], np.zeros_like(drawn[1]), x)
     return {
         "hidden": hidden.mean(0).astype(np.float16),
-        "hidden_examples": _patched(network, example, np.zeros_like(example), labels),
-        "repaired": _patched(network, drawn[1], drawn[0], x).mean(0).astype(np.float16),
+        "hidden_examples": _hidden(network, example, np.zeros_like(example), labels),
+        "repaired": _hidden(network, drawn[1], drawn[0], x).mean(0).astype(np.float16),
     }
 
 
-def _patched(
+def _hidden(
     network: TrainedFeatureClassifier,
     images: NDArray[np.floating],
     instead: NDArray[np.floating],
     x: Array,
 ) -> NDArray[np.float16]:
-    """Change of the logits of images (n, H, W, C) where a patch of others replaces each place:
-    (n, C, C), rows from above."""
-    before = _logits(network, images, x)
-    places = list(_places(images.shape[1]))
-    out = np.empty((len(images), len(places), len(places)), np.float16)
-    for i, down in enumerate(places):
-        for j, across in enumerate(places):
-            patched = images.copy()
-            patched[:, down, across] = instead[:, down, across]
-            out[:, i, j] = _logits(network, patched, x) - before
-    return out
-
-
-def _places(side: int) -> Iterator[slice]:
-    for first in range(0, side - PATCH + 1, STRIDE):
-        yield slice(first, first + PATCH)
+    """Change of the logits where a patch of other images replaces each place: (n, C, C)."""
+    return patched(network.at(), images, instead, x, PATCH, STRIDE).astype(np.float16)
 
 
 def pooled(scored: Scored) -> tuple[NDArray[np.int64], int]:

@@ -49,6 +49,7 @@ POOL = 100
 
 _CHUNK = 10  # trials sampled and scored at once: bounds memory at 100 dimensions
 _NUMBERS = 1 << 20  # of all their tables together
+_WIDE = 600  # numbers in a row, beyond which they are fewer
 
 Progress = Callable[[float], None]
 Protocol = Literal["pooled", "fresh"]
@@ -225,9 +226,14 @@ def _one(
     return outcome, drawn if isinstance(drawn, PosteriorTable) else None
 
 
+def _pooled_at_once(benchmark: Benchmark) -> int:
+    """Trials whose rows are there together: fewer of images, whose rows are wide."""
+    return max(1, _CHUNK * _WIDE // max(_WIDE, sum(benchmark.dims)))
+
+
 def _calibration(benchmark: Benchmark, gamma: float, score: Score, design: TrialDesign) -> Array:
     """Scores (POOL n,) of rows of p, of trials that are never tested: the law that is pooled."""
-    chunks = _chunks(range(-POOL, 0), _CHUNK)
+    chunks = _chunks(range(-POOL, 0), _pooled_at_once(benchmark))
     return np.concatenate(
         [
             score(*_joined([_truths(benchmark, gamma, design, t) for t in chunk]))
@@ -312,7 +318,7 @@ class _Draw(NamedTuple):
     def most(self, place: _TrialPlace) -> int:
         """Trials that are drawn at once."""
         if self.kind == "pooled":
-            return _CHUNK
+            return _pooled_at_once(place.benchmark)
         per_row = self.size[1] if self.kind == "table" else sum(self.size) // place.design.n
         numbers = place.design.n * per_row * sum(place.benchmark.dims)
         return max(1, min(_CHUNK, _NUMBERS // max(numbers, 1)))

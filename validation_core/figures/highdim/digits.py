@@ -63,6 +63,7 @@ def payload(study: DigitsStudy, seen: Generated) -> live.Payload:
                 "beta",
                 BETAS,
                 names=[f"{beta:g}" for beta in BETAS],
+                start=BETAS[-1],
                 label="Degradation of the classifier, beta",
                 ends=("as trained", "nearly random"),
             ),
@@ -112,7 +113,7 @@ def _sheet(title: Words, pixels: NDArray[np.uint8] | _Over, caption: Words = "")
         title=title,
         caption=caption,
         equal=True,
-        height=190,
+        height=230,
     )
 
 
@@ -122,7 +123,7 @@ def _surest(seen: Generated) -> Panel:
     rows = seen.surest.reshape(len(seen.gammas), 4, columns, _SIDE, _SIDE)
     right = np.stack([seen.surest_q[:, 0].sum(1), (~seen.surest_q[:, 1]).sum(1)], axis=1)
     return _sheet(
-        "Where the classifier is surest: q (above), p (below)",
+        "Surest of q (above) and of p (below)",
         over(_contact(rows), "gamma"),
         _text(
             f"Of {SUREST} each, {{q}} above are q's and {{p}} below p's.",

@@ -51,7 +51,7 @@ def payload(study: SphereStudy, sphere: Sphere) -> live.Payload:
                 names=[f"{gamma:g}" for gamma in gammas],
                 start=float(gammas[len(gammas) // 2]),
                 label="Shift of the base, gamma",
-                ends=("q = p", "half a standard deviation"),
+                ends=("q = p", "q far off"),
                 play=True,
             ),
             _Slider(
