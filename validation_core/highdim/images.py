@@ -22,7 +22,7 @@ from validation_core.methods.base import Method
 from validation_core.models import Simulated, Training
 from validation_core.rng import Streams, stream
 from validation_core.scores.feature_classifier import FeatureClassifier, TrainedFeatureClassifier
-from validation_core.scores.features import Kind, count, extract
+from validation_core.scores.features import TITLES, Kind, count, extract
 from validation_core.study import Report, Study
 from validation_core.types import Array, BlockScores, Joint
 
@@ -128,7 +128,8 @@ class ImagesStudy(Study[Scored], spec="images_study"):
 
     @property
     def label(self) -> str:
-        return f"High dimensions, {self.benchmark.label}"
+        by = "" if self.features == "filters" else f", {TITLES[self.features]}"
+        return f"High dimensions, {self.benchmark.label}{by}"
 
     def recipe(self, *, conditional: bool) -> FeatureClassifier:
         """How a network is trained: the paper's steps times rate, in a quarter of its time."""
