@@ -36,6 +36,7 @@ _ROOMS = (
     "simulations.terms",
     "sweep.conformal_explorer",
     "sweep.playground",
+    "highdim.lensing",
     "highdim.sphere_flow",
     "highdim.images",
     "highdim.digits",

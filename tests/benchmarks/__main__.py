@@ -36,6 +36,7 @@ GROUPS = {
     "playground": "the home page in Chromium: first picture, sliders, another benchmark",
     "browser": "sliders in Chromium, released and dragged",
     "upload": "a table of 40 MB in Chromium, to what was read of it",
+    "lensing": "lensing draws by the reverse diffusion, against the closed form",
     "features": "features of 10,000 images: seconds and memory",
     "colt": "training and testing localizers, divergences, memory",
     "simulations": "symmetric divergence: first panel, Figure 1 complete",

@@ -5,6 +5,7 @@ from validation_core.benchmarks.boundary import Boundary
 from validation_core.benchmarks.digits import Digits
 from validation_core.benchmarks.gaussian import Gaussian
 from validation_core.benchmarks.images import Images
+from validation_core.benchmarks.lensing import Lensing
 from validation_core.benchmarks.sphere_flow import SphereFlow
 from validation_core.benchmarks.spiral import Spiral
 from validation_core.benchmarks.tree import Tree
@@ -17,6 +18,7 @@ __all__ = [
     "Digits",
     "Gaussian",
     "Images",
+    "Lensing",
     "SphereFlow",
     "Spiral",
     "Tree",
@@ -24,5 +26,5 @@ __all__ = [
 
 BENCHMARKS: dict[str, type[Benchmark]] = {
     kind.name: kind
-    for kind in (Gaussian, Tree, Spiral, Boundary, BayesModel, SphereFlow, Images, Digits)
+    for kind in (Gaussian, Tree, Spiral, Boundary, BayesModel, SphereFlow, Images, Digits, Lensing)
 }

@@ -1,0 +1,81 @@
+"""Gravitational lensing: systems and maps under gamma, and Table 2 as it comes out here."""
+
+import streamlit as st
+
+from pages.ui import jobs, live
+from pages.ui.services import services, stored
+from validation_core.engine import JobState, Task
+from validation_core.figures.highdim import lensing as figures
+from validation_core.figures.live import Payload
+from validation_core.highdim.lensing import LensingStudy, shipped, sweeps
+from validation_core.models import TrainTask
+from validation_core.sweep.plan import Memory, Progress, Sweep, collect, missing
+
+_TABLE = "Run Table 2"
+
+
+@st.cache_resource(show_spinner=False)
+def _memory() -> Memory:
+    """Trials that were read from the store before."""
+    return {}
+
+
+def show() -> None:
+    """The whole view."""
+    (study,) = shipped()
+    st.markdown(
+        "A network reconstructs a galaxy behind a gravitational lens: 256 pixels of source from "
+        "256 of image. The true posterior is known. q's diffusion mixes in the score of a lens at "
+        "a wrong angle."
+    )
+    gamma = _pictures(study)
+    _power(gamma)
+
+
+def _pictures(study: LensingStudy) -> float | None:
+    """Images and maps; the gamma that they stand at."""
+    if not study.done(services().store):
+        tasks: tuple[Task, ...] = (
+            *(TrainTask(trainings=(one,)) for one in study.trainings),
+            study,
+        )
+        jobs.panel(jobs.only("lensing", tasks, study.label), follow=True)
+        return None
+    payload = live.once(("lensing", study.key), lambda: figures.payload(stored(study.key, study)))
+    gamma, _ = live.chart(payload, key="lensing", url=("gamma", "system"))
+    return gamma
+
+
+def _power(gamma: float | None) -> None:
+    """Rejection rates of all tests, with the numbers."""
+    st.subheader("Which tests see it?", anchor=False)
+    asked = sweeps()
+    progress = [collect(sweep, services().store, _memory(), beside=asked) for sweep in asked]
+    if any(one.cells for one in progress):
+        live.chart(_rates(asked, progress, gamma), key="lensing-rates")
+        with st.expander("The numbers, beside the paper's"):
+            st.dataframe(figures.table(asked, progress), hide_index=True)
+            st.caption(figures.ABOUT_TABLE)
+    _missing(asked)
+
+
+def _rates(asked: tuple[Sweep, ...], progress: list[Progress], gamma: float | None) -> Payload:
+    counts = tuple(tuple(one.done.items()) for one in progress)
+    key = ("lensing rates", tuple(sweep.key for sweep in asked), counts, gamma)
+    return live.once(key, lambda: figures.rates(asked, progress, gamma))
+
+
+def _missing(asked: tuple[Sweep, ...]) -> None:
+    """What has not run yet, and a button for it."""
+    left = [task for sweep in asked for task in missing(sweep, services().store, beside=asked)]
+    if not left:
+        return
+    state: JobState | None = jobs.latest(left)
+    if state is not None and state.active:
+        jobs.panel(state, follow=True)
+    else:
+        st.button(
+            f"{_TABLE} (about 20 min)",
+            icon=":material/play_arrow:",
+            on_click=jobs.starting(left, _TABLE),
+        )
