@@ -68,7 +68,7 @@ def payload(study: ImagesStudy, scored: Scored, *, conditional: bool) -> live.Pa
             _power(study, scored, c, 1),
             _surest(scored),
             _power(study, scored, c, 0),
-            _hidden(scored),
+            _hidden(study, scored),
             _repaired(scored),
         ],
         headline=_headline(scored, c),
@@ -215,7 +215,12 @@ def _examples(pictures: Pictures, scored: Scored | None) -> Panel:
             "share of p's images that score lower. Maps: a grey patch of "
             f"{PATCH} × {PATCH} pixels is slid over the corrupted image."
         )
-    return sheet.panel(title="The same images before and after", caption=caption, square=True)
+    return sheet.panel(
+        title="The same images before and after",
+        caption=caption,
+        square=scored is not None,
+        height=340,
+    )
 
 
 def _written(scores: Array, ranks: Array) -> NDArray[np.str_]:
@@ -261,13 +266,14 @@ def _surest(scored: Scored) -> Panel:
     )
 
 
-def _hidden(scored: Scored) -> Panel:
-    return _map(
-        scored.hidden,
-        "Where the classifier looks",
+def _hidden(study: ImagesStudy, scored: Scored) -> Panel:
+    words = (
         f"Mean change of the score of q's images where a grey patch of {PATCH} × {PATCH} pixels "
-        "hides a place, at most {largest}. Blue: q looks more like p without what is there.",
+        "hides a place, at most {largest}. Blue: q looks more like p without what is there."
     )
+    if study.features == "filters":
+        words += " Every other place is a whole block of the filter bank: hence the pattern."
+    return _map(scored.hidden, "Where the classifier looks", words)
 
 
 def _repaired(scored: Scored) -> Panel:
