@@ -133,7 +133,7 @@ def power(
             methods=tuple(_method_of(method, {}) for method in several),
             gammas=tuple(map(float, gamma)),
             betas=tuple(map(float, beta)),
-            recipe=on.classifier or entry(PRESETS, preset, "preset"),
+            recipe=models.classifier_of(on, entry(PRESETS, preset, "preset")),
             seed=seed,
             design=TrialDesign(
                 trials=200 if trials is None else trials,
