@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 
+from validation_core import models
 from validation_core.figures.outcome import Drawn
 from validation_core.figures.power import Along, curves, power_figure
 from validation_core.front.choices import _benchmark_of, _method_of, entry
