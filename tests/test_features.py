@@ -6,7 +6,7 @@ import types
 import numpy as np
 import pytest
 
-from validation_core import models, sampling, statistics
+from validation_core import keys, models, sampling, statistics
 from validation_core.benchmarks.images import Images
 from validation_core.methods import C2ST, Multiple, Uniform
 from validation_core.models import Simulated, Training
@@ -183,6 +183,7 @@ def learnt():
 
 def test_the_recipe_is_the_papers():
     made = BLUR.classifier
+    assert keys.read(keys.text(made)) == made
     assert (made.epochs, made.lr, made.batch, made.train) == (200, 1e-4, 256, 1024)
     assert (made.hidden, made.dropout, made.embedding) == ((256, 128), 0.5, 64)
     quick = FeatureClassifier.preset("interactive", conditional=False)

@@ -10,10 +10,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from validation_core import gallery, models, simulations
+from validation_core import gallery, models, simulations, statistics
 from validation_core.codec import dump
 from validation_core.diagnosis import tasks
 from validation_core.diagnosis.questions import example
+from validation_core.highdim import digits, images, lensing, sphere_flow
 from validation_core.rng import stream
 from validation_core.simulations import RunTermsStudy
 from validation_core.store import Store
@@ -264,3 +265,57 @@ def test_terms_of_the_divergence(case, shipped, fresh, agree, request):
     agree(numbers.d, kept.d[:, : run.datasets], 0.1 if run.iterations == 30_000 else 1e-4)
     if whole:
         assert numbers.failures == kept.failures
+
+
+# ---- High dimensions: what is drawn, and the areas behind it ----
+
+
+@cases("spheres", [(study,) for study in sphere_flow.shipped()], 2)
+def test_draws_and_areas_of_the_sphere_flow(case, shipped, agree):
+    (study,) = case
+    models.ready(shipped, study.benchmark)
+    kept = study.load(shipped)
+    for fresh_part, part in zip(sphere_flow._plane(study), kept[2:5], strict=True):
+        agree(fresh_part, part)
+    p, q = sphere_flow._bases(study, sphere_flow._COUNTED)
+    agree(sphere_flow._counts(q), kept.along_q)
+    scores = [
+        sphere_flow._noisy(study, kept.gammas, base, side) for side, base in (("p", p), ("q", q))
+    ]
+    flat = [each.reshape(-1, sphere_flow._COUNTED) for each in scores]
+    agree(statistics.auc(*flat).reshape(kept.auc.shape), kept.auc)
+
+
+@cases("images", [(study,) for study in images.shipped()], 2)
+def test_images_before_and_after(case, shipped):
+    (study,) = case
+    kept = study.load(shipped).pictures
+    for fresh_part, part in zip(images.pictures(study), kept, strict=True):
+        np.testing.assert_array_equal(fresh_part, part)
+
+
+def test_generated_digits(shipped):
+    """Rounding may move a pixel by one of 255 levels."""
+    study = digits.DigitsStudy.of("handwritten")
+    models.ready(shipped, study.benchmark)
+    kept = study.load(shipped)
+    rng = stream(study.seed, "digits", "examples")
+    states = study.benchmark.states(digits._every_label(), rng)
+    for state, drawn in zip(states, kept.drawn, strict=True):
+        apart = digits._pixels(state).reshape(drawn.shape).astype(int) - drawn
+        assert np.abs(apart).max() <= 1
+        assert (apart != 0).mean() < 0.01
+
+
+def test_lensed_galaxies(shipped, agree):
+    (study,) = lensing.shipped()
+    kept = study.load(shipped)
+    source, image = lensing._systems(study)
+    agree(source.reshape(kept.source.shape), kept.source)
+    agree(image.reshape(kept.image.shape), kept.image)
+    for index in (0, len(study.gammas) // 2, -1):
+        gamma = study.gammas[index]
+        seen = lensing._shown(study, gamma, image, lensing._drawn(study, gamma, image))
+        for name in ("draws", "residual", "off", "spread"):
+            part = getattr(kept, name)[index]
+            agree(seen[name].reshape(part.shape), part, within=1e-3)

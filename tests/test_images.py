@@ -9,6 +9,7 @@ from skimage.transform import swirl
 from validation_core import sampling
 from validation_core.benchmarks.images import Images, sources
 from validation_core.benchmarks.images.corruptions import RADIUS, corrupt
+from validation_core.highdim.images import ImagesStudy, pictures
 from validation_core.rng import common, stream
 
 CORRUPTIONS = ("blur", "swirl", "noise")
@@ -185,6 +186,10 @@ def test_cifar10_draws_images_of_the_label_with_replacement(folder):
     assert stats.chisquare(counts).pvalue > 1e-4
     assert bench.gammas == (0.0, 0.36, 0.37, 0.38, 0.39)
     assert bench.names[0] == "airplane"
+    assert sources.missing("cifar10") == ""
+    shown = pictures(ImagesStudy(benchmark=bench))
+    assert shown.labels[:2] == ("airplane", "bird")
+    assert shown.corrupted.shape == (5, 6, 32, 32, 3)
 
 
 def test_cifar10_is_asked_for_where_no_folder_is_named(monkeypatch, tmp_path):
@@ -220,6 +225,7 @@ def test_a_spoilt_file_of_cifar10_is_refused_in_words(folder, spoil, words):
     bench = Images(source="cifar10")
     with pytest.raises(ValueError, match=words):
         bench.theta(bench.x(3, stream(16)), 0.0, stream(17))
+    assert words in sources.missing("cifar10")
 
 
 def test_the_real_size_of_a_file():

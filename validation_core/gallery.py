@@ -24,7 +24,7 @@ from validation_core.diagnosis import tasks
 from validation_core.diagnosis.questions import example
 from validation_core.engine import Task
 from validation_core.front.work import Watch, run_on_engine
-from validation_core.highdim import digits, images, sphere_flow
+from validation_core.highdim import digits, images, lensing, sphere_flow
 from validation_core.methods import CoLT
 from validation_core.models import Training, TrainTask
 from validation_core.store import SHIPPED, Kind, Store
@@ -143,8 +143,13 @@ def parts() -> tuple[Part, ...]:
         Part(
             "highdim",
             "High dimensions",
-            studies=(*sphere_flow.shipped(), *digits.shipped(), *images.shipped()),
-            sweeps=tuple(digits.sweeps()),
+            studies=(
+                *images.shipped(),
+                *lensing.shipped(),
+                *digits.shipped(),
+                *sphere_flow.shipped(),
+            ),
+            sweeps=(*lensing.sweeps(), *digits.sweeps()),
             trainings=tuple(_networks(SphereFlow(flow="trained"), Digits())),
         ),
         Part(

@@ -102,6 +102,14 @@ class _Sampler(Protocol):
         ...
 
 
+def classifier_of(benchmark: Benchmark, usual: Recipe) -> Recipe:
+    """How the score is learnt that C2ST, Multiple and Uniform read on a benchmark.
+
+    Its own `classifier` where it has one, as images do, whose pixels alone tell too little.
+    """
+    return getattr(benchmark, "classifier", usual)
+
+
 def ready(store: Store, benchmark: Benchmark, report: Report | None = None) -> None:
     """Lend a benchmark the trained network that it draws from, trained where the store lacks it.
 

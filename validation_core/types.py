@@ -12,15 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Protocol, runtime_checkable
+from typing import ClassVar, Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.keys import Specification
-
-if TYPE_CHECKING:
-    from validation_core.scores import Recipe
 
 Array = NDArray[np.floating]
 
@@ -191,12 +188,6 @@ class Benchmark(Specification):
     def dims(self) -> tuple[int, int]:
         """(D, M): dimensions of theta and x."""
         raise NotImplementedError
-
-    @property
-    def classifier(self) -> Recipe | None:
-        """How the score is learnt that C2ST, Multiple and Uniform read here; None for the usual
-        classifier of the numbers themselves."""
-        return None
 
     @property
     def axis(self) -> str:

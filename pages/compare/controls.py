@@ -7,7 +7,7 @@ import streamlit as st
 from pages.compare import bayes
 from pages.ui import forms
 from pages.ui.forms import segmented
-from validation_core import BENCHMARKS, METHODS, BayesModel, Gaussian
+from validation_core import BENCHMARKS, METHODS, BayesModel, Gaussian, models
 from validation_core.benchmarks.gaussian import DIMENSIONS
 from validation_core.figures import power as curves
 from validation_core.methods.base import Method
@@ -154,7 +154,7 @@ def _own(problems: list[str]) -> Sweep:
         methods=methods,
         gammas=gammas,
         betas=betas,
-        recipe=on.classifier or PRESETS[preset],
+        recipe=models.classifier_of(on, PRESETS[preset]),
         design=TrialDesign(n=n, k=k, seed=int(seed)),
         seed=int(seed),
     )

@@ -36,7 +36,7 @@ def _diagnose(upload: Upload, label: str, alpha: float, seed: int) -> None:
         view.verdict(verdict, answers, working=state is not None and state.active)
         jobs.panel(state, follow=True)
         view.table(verdict)
-    pixels.show(upload, alpha)
+    pixels.show(upload, alpha, maps)
     diagnose_panels.show(verdict, methods, answers, maps, state, label)
     figures.one_by_one(verdict)
     if not pending:

@@ -1,16 +1,27 @@
 """Parameters that are an image's pixels: the diagnosis as images, once the shape is named."""
 
+from collections.abc import Sequence
+
 import streamlit as st
 
 from pages.ui import live
 from pages.ui.jobs import plain
-from validation_core.diagnosis.pixels import FEWEST, PixelMaps, Shape, pixel_maps, shape_of
+from pages.ui.services import services, stored
+from validation_core.diagnosis.pixels import (
+    FEWEST,
+    PixelMaps,
+    Shape,
+    ball_centre,
+    pixel_maps,
+    shape_of,
+)
 from validation_core.figures import pixels as figures
+from validation_core.localization import MapTask
 from validation_core.tables import Upload
 from validation_core.types import PosteriorTable
 
 
-def show(upload: Upload, alpha: float) -> None:
+def show(upload: Upload, alpha: float, maps: Sequence[MapTask] = ()) -> None:
     """Maps over pixels, truths and draws, once a user names the shape; nothing for few numbers."""
     if not isinstance(upload.data, PosteriorTable) or upload.dims[0] < FEWEST:
         return
@@ -23,9 +34,13 @@ def show(upload: Upload, alpha: float) -> None:
     if theta is None:
         return
     st.header("Which pixels are wrong?", anchor="pixels")
-    maps = _maps(upload.digest, upload.data)
+    pixels = _maps(upload.digest, upload.data)
+    ready = next((task for task in maps if task.done(services().store)), None)
     payload = live.once(
-        ("pixels", upload.digest, theta, x, alpha), lambda: figures.payload(maps, theta, x, alpha)
+        ("pixels", upload.digest, theta, x, alpha, ready.key if ready else ""),
+        lambda: figures.payload(
+            pixels, theta, x, alpha, ball_centre(stored(ready.key, ready)) if ready else None
+        ),
     )
     live.chart(payload, key=f"pixels-{len(payload.sliders)}")
 

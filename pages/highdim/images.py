@@ -4,7 +4,7 @@ import pandas as pd
 import streamlit as st
 
 from pages.ui import jobs, live
-from pages.ui.forms import segmented
+from pages.ui.forms import owned, segmented
 from pages.ui.services import services, stored
 from validation_core.benchmarks.images import Images, sources
 from validation_core.benchmarks.images.corruptions import Corruption
@@ -52,6 +52,7 @@ def _choose() -> tuple[ImagesStudy, bool]:
         source = segmented("Images", SOURCES, "images")
         kind = segmented("Features", FEATURES, "features")
         labels = segmented("The classifier sees", LABELS, "sees")
+    owned("gamma", f"images-{corruption}-{source}")
     benchmark = Images(corruption=corruption, source=source)
     return ImagesStudy.of(benchmark, kind), labels == "seen"
 

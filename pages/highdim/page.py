@@ -2,12 +2,22 @@
 
 import streamlit as st
 
-from pages.highdim import digits, images, sphere_flow
+from pages.highdim import digits, images, lensing, sphere_flow
 from pages.ui import jobs, live
 from pages.ui.forms import segmented
 
-SYSTEMS = {"images": "Images", "digits": "Digits", "sphere": "Sphere flow"}
-SHOW = {"images": images.show, "digits": digits.show, "sphere": sphere_flow.show}
+SYSTEMS = {
+    "images": "Images",
+    "lensing": "Gravitational lensing",
+    "digits": "Digits",
+    "sphere": "Sphere flow",
+}
+SHOW = {
+    "images": images.show,
+    "lensing": lensing.show,
+    "digits": digits.show,
+    "sphere": sphere_flow.show,
+}
 
 
 @st.fragment

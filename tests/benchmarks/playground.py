@@ -44,12 +44,18 @@ def rows(lab: Lab) -> Iterator[Row]:
                 page.wait_for_timeout(1500)
                 for name in heads:
                     yield from _dragged(page, sent, path, name)
-                yield from _learnt(page, path)
+                if path in _LEARNT:
+                    yield from _learnt(page, path)
+        yield from _systems(server.url)
 
 
 _LIVE = {
     "conformal-c2st": ("Strength, gamma", "Degradation, beta"),
     "colt": ("Strength, gamma", "Place x"),
+    "high-dimensions": ("Sd of the blur",),
+    "high-dimensions?system=Gravitational+lensing": ("Share of the biased score", "System"),
+    "high-dimensions?system=Digits": ("Steps of the generator left out",),
+    "high-dimensions?system=Sphere+flow": ("Shift of the base", "Noise of the score"),
 }
 _LEARNT = {
     "conformal-c2st": ("Until the classifier", "the classifier's AUC", 6.0),
@@ -79,6 +85,28 @@ def _learnt(page: Page, path: str) -> Iterator[Row]:
     first, last = (float(np.median(column)) for column in zip(*seconds, strict=True))
     yield table.at_most(f"{path}: unshipped setting, first picture", "s", median=(first, 1.0))
     yield table.at_most(f"{path}: unshipped setting, learnt", "s", median=(last, most))
+
+
+def _systems(url: str) -> Iterator[Row]:
+    """From a press on another system to its picture, all of them seen before; and their sizes."""
+    names = ("Gravitational lensing", "Digits", "Sphere flow", "Images")
+    with _page(f"{url}/high-dimensions") as (page, _):
+        page.wait_for_selector(".live svg path")
+        times = []
+        for visit in range(3):
+            for name in names:
+                before = page.locator(".live .headline").first.inner_text()
+                start = time.perf_counter()
+                page.get_by_role("radio", name=name).click()
+                while page.locator(".live .headline").first.inner_text() in ("", before):
+                    page.wait_for_timeout(10)
+                if visit:
+                    times.append(time.perf_counter() - start)
+                page.wait_for_timeout(800)
+        yield table.latency("high-dimensions: another system", times, 300, 600)
+    for name in names:
+        _, largest = _first(f"{url}/high-dimensions?system={name.replace(' ', '+')}")
+        yield table.at_most(f"{name}: largest message", "bytes", bytes=(largest, _WIRE))
 
 
 def _first(url: str) -> tuple[float, int]:

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from validation_core import Store
+from validation_core import Store, models
 from validation_core.cli.options import (
     _benchmark,
     _Counted,
@@ -101,7 +101,7 @@ def _own(chosen: argparse.Namespace) -> Sweep:
         methods=tuple(_methods(chosen.method)),
         gammas=chosen.gamma,
         betas=chosen.beta,
-        recipe=on.classifier or entry(PRESETS, chosen.preset, "preset"),
+        recipe=models.classifier_of(on, entry(PRESETS, chosen.preset, "preset")),
         seed=chosen.seed,
         design=TrialDesign(
             trials=_TRIALS if chosen.trials is None else chosen.trials,

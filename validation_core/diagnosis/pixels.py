@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from validation_core import statistics
+from validation_core.localization import Maps
 from validation_core.rng import stream
 from validation_core.types import Array, PosteriorTable
 
@@ -38,6 +39,12 @@ class PixelMaps(NamedTuple):
     """(S, D) one of them."""
     x: Array
     """(S, M)."""
+
+
+def ball_centre(maps: Maps) -> Array:
+    """Where CoLT's ball lies: its centre less q's mean, in q's sds, averaged over places: (D,)."""
+    mean, sd = maps.q.mean(1, dtype=float), maps.q.std(1, dtype=float)
+    return np.asarray(((maps.centre - mean) / np.where(sd > 0, sd, np.inf)).mean(0))
 
 
 def shape_of(text: str, numbers: int) -> Shape:

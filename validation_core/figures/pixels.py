@@ -26,36 +26,52 @@ _HEIGHT = 230
 _LOG_P = 6.0  # decimal places of a p-value with the full colour
 
 
-def payload(maps: PixelMaps, shape: Shape, x_shape: Shape | None, alpha: float) -> live.Payload:
-    """The maps of all simulations, and truth, q's mean and a draw of some."""
+def payload(
+    maps: PixelMaps, shape: Shape, x_shape: Shape | None, alpha: float, centre: Array | None = None
+) -> live.Payload:
+    """The maps of all simulations, and x, truth, q's mean and a draw of some.
+
+    Args:
+        centre: of CoLT's ball (D,), see `ball_centre`.
+    """
     count, pixels = len(maps.truth), len(maps.pvalue)
     limits = _limits([maps.truth, maps.mean, maps.draw])
     rejected = int((maps.pvalue <= alpha / pixels).sum())
-    log_p = -np.log10(maps.pvalue)
-    largest = float(np.abs(maps.bias).max()) or 1.0
-    wide = float(np.abs(np.log2(np.maximum(maps.spread, 1e-3))).max()) or 1.0
+    spread = np.log2(np.maximum(maps.spread, 1e-3))
+    signed = [
+        ("q too high (orange) or too low", maps.bias, "bias, in sds of q"),
+        ("q too narrow (orange) or too wide", spread, "doublings of spread"),
+    ]
+    if centre is not None:
+        signed.append(("Where CoLT's ball is centred", centre, "from q's mean, in its sds"))
     panels = [
-        _signed("q too high (orange) or too low", maps.bias, shape, largest,
-                "mean of q's mean less the truth, in q's standard deviations"),
-        _signed("q too narrow (orange) or too wide", np.log2(np.maximum(maps.spread, 1e-3)),
-                shape, wide, "log2 of the factor by which q's spread is off"),
-        _signed("p-value of each pixel's ranks", np.minimum(log_p, _LOG_P), shape, _LOG_P,
-                "−log10 p",
-                caption=f"{rejected:,} of {pixels:,} pixels reject at {alpha:.0%} after "
-                "Bonferroni."),
+        sheet([heat(values, shape, float(np.abs(values).max()) or 1.0, label)], shape, title)
+        for title, values, label in signed
+    ]
+    log_p = np.minimum(-np.log10(maps.pvalue), _LOG_P)
+    panels.insert(
+        2,
+        sheet(
+            [heat(log_p, shape, _LOG_P, "−log10 p")],
+            shape,
+            "p-value of each pixel's ranks",
+            f"{rejected:,} of {pixels:,} pixels reject at {alpha:.0%} after Bonferroni.",
+        ),
+    )
+    if x_shape is not None:
+        panels.append(_picture("x", maps.x, x_shape, _limits([maps.x])))
+    panels += [
         _picture("Truth", maps.truth, shape, limits),
         _picture("q's mean", maps.mean, shape, limits),
         _picture("One draw of q", maps.draw, shape, limits),
-    ]  # fmt: skip
-    if x_shape is not None:
-        panels.append(_picture("x", maps.x, x_shape, _limits([maps.x])))
+    ]
     slider = _Slider(
         "row",
         np.arange(count),
         names=[f"{i + 1} of {count}" for i in range(count)],
         label="Simulation shown",
     )
-    return live._payload(sliders=[slider], panels=panels, columns=3)
+    return live._payload(sliders=[slider], panels=panels, columns=4)
 
 
 def _limits(parts: Sequence[Array]) -> tuple[float, float]:
@@ -88,13 +104,6 @@ def sheet(marks: Sequence[Mark], shape: Shape, title: Words, caption: Words = ""
 def _picture(title: str, rows: Array, shape: Shape, limits: tuple[float, float]) -> Panel:
     pixels = over(grey(rows, shape, limits), "row")
     return sheet([Image((0, shape[1]), (0, shape[0]), pixels)], shape, title)
-
-
-def _signed(
-    title: str, values: Array, shape: Shape, limit: float, label: str, caption: str = ""
-) -> Panel:
-    """A map of signed numbers, colours averaged."""
-    return sheet([heat(values, shape, limit, label)], shape, title, caption)
 
 
 def heat(values: Array, shape: Shape, limit: float, label: str) -> Heat:

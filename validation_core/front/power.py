@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 
+from validation_core import models
 from validation_core.figures.outcome import Drawn
 from validation_core.figures.power import Along, curves, power_figure
 from validation_core.front.choices import _benchmark_of, _method_of, entry
@@ -133,7 +134,7 @@ def power(
             methods=tuple(_method_of(method, {}) for method in several),
             gammas=tuple(map(float, gamma)),
             betas=tuple(map(float, beta)),
-            recipe=on.classifier or entry(PRESETS, preset, "preset"),
+            recipe=models.classifier_of(on, entry(PRESETS, preset, "preset")),
             seed=seed,
             design=TrialDesign(
                 trials=200 if trials is None else trials,

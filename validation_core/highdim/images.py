@@ -7,7 +7,7 @@ the test images are worked out once for all networks and betas.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, cast, get_args
 
@@ -22,7 +22,7 @@ from validation_core.methods.base import Method
 from validation_core.models import Simulated, Training
 from validation_core.rng import Streams, stream
 from validation_core.scores.feature_classifier import FeatureClassifier, TrainedFeatureClassifier
-from validation_core.scores.features import Kind, count, extract
+from validation_core.scores.features import TITLES, Kind, count, extract
 from validation_core.study import Report, Study
 from validation_core.types import Array, BlockScores, Joint
 
@@ -128,7 +128,8 @@ class ImagesStudy(Study[Scored], spec="images_study"):
 
     @property
     def label(self) -> str:
-        return f"High dimensions, {self.benchmark.label}"
+        by = "" if self.features == "filters" else f", {TITLES[self.features]}"
+        return f"High dimensions, {self.benchmark.label}{by}"
 
     def recipe(self, *, conditional: bool) -> FeatureClassifier:
         """How a network is trained: the paper's steps times rate, in a quarter of its time."""
@@ -160,12 +161,19 @@ class ImagesStudy(Study[Scored], spec="images_study"):
     def compute(self, store: Store, report: Report) -> Scored:
         """Score and test at each gamma, training what the store lacks."""
         shown = pictures(self)
-        p = _described(self, 0.0, "p")
+        steps = len(self.benchmark.gammas) + 1
+
+        def described(step: int, gamma: float, side: str) -> _Described:
+            return _described(
+                self, gamma, side, lambda share: report((step + share / 2) / steps, {})
+            )
+
+        p = described(0, 0.0, "p")
         at_gamma: list[dict[str, Any]] = []
-        for g, gamma in enumerate(self.benchmark.gammas):
-            networks = _networks(self, store, gamma)
-            at_gamma.append(_at(self, networks, gamma, p))
-            report((g + 1) / len(self.benchmark.gammas), {"gamma": gamma})
+        for g, gamma in enumerate(self.benchmark.gammas, 1):
+            q = described(g, gamma, "q")
+            at_gamma.append(_at(self, _networks(self, store, gamma), gamma, p, q))
+            report((g + 1) / steps, {"gamma": gamma})
         stacked = {name: np.stack([each[name] for each in at_gamma]) for name in at_gamma[0]}
         # Gamma is the first axis of what was gathered; it comes after methods and betas there.
         stacked["auc"] = np.moveaxis(stacked["auc"], 0, 2)
@@ -229,7 +237,9 @@ def _rows(study: ImagesStudy, gamma: float, side: str, trial: int) -> Joint:
     return Joint(draw(x, gamma, rng), x)
 
 
-def _described(study: ImagesStudy, gamma: float, side: str) -> _Described:
+def _described(
+    study: ImagesStudy, gamma: float, side: str, tell: Callable[[float], None]
+) -> _Described:
     """The test images of all trials by their features: they are drawn and forgotten in turn."""
     described, labels = [], []
     for trial in range(study.trials):
@@ -237,6 +247,7 @@ def _described(study: ImagesStudy, gamma: float, side: str) -> _Described:
         images = study.recipe(conditional=True).images(rows.theta)
         described.append(extract(study.features, images))
         labels.append(rows.x)
+        tell((trial + 1) / study.trials)
     return _Described(np.concatenate(described), np.concatenate(labels))
 
 
@@ -251,10 +262,13 @@ def _networks(study: ImagesStudy, store: Store, gamma: float) -> Networks:
 
 
 def _at(
-    study: ImagesStudy, networks: Networks, gamma: float, described_p: _Described
+    study: ImagesStudy,
+    networks: Networks,
+    gamma: float,
+    described_p: _Described,
+    described_q: _Described,
 ) -> dict[str, Any]:
     """All that is kept at one gamma, by the field that holds it."""
-    described_q = _described(study, gamma, "q")
     auc = np.empty((2, len(BETAS), study.seeds), np.float32)
     rejections = np.empty((2, len(METHODS), len(BETAS), study.seeds), np.int16)
     first: BlockScores | None = None

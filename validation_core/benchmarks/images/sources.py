@@ -78,11 +78,11 @@ def names(source: Source) -> tuple[str, ...]:
 
 
 def missing(source: Source) -> str:
-    """What is not here, and what to do; "" where all is."""
+    """What is not here or cannot be read, and what to do; "" where all is."""
     if source == "photographs":
         return ""
     try:
-        cifar10_folder()
+        _cifar10(cifar10_folder())
     except ValueError as absent:
         return str(absent)
     return ""

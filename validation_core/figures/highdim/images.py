@@ -45,7 +45,7 @@ from validation_core.highdim.images import (
 from validation_core.types import Array
 
 _PITCH = SIDE + STRIDE  # from one image to the next, a whole number of a map's cells
-_NAME, _SAID = 10, 11  # pixels of an image, left above a row for its name, below for its scores
+_NAME, _SAID = 13, 13  # pixels of an image, left above a row for its name, below for its scores
 _CELLS = _PITCH // STRIDE
 _EDGE = (PATCH - STRIDE) // 2  # the first cell's middle is the first patch's
 
@@ -68,7 +68,7 @@ def payload(study: ImagesStudy, scored: Scored, *, conditional: bool) -> live.Pa
             _power(study, scored, c, 1),
             _surest(scored),
             _power(study, scored, c, 0),
-            _hidden(scored),
+            _hidden(study, scored),
             _repaired(scored),
         ],
         headline=_headline(scored, c),
@@ -129,7 +129,7 @@ class _Sheet:
     def name(self, words: Any) -> None:
         """What the next row shows."""
         self.down -= _NAME
-        self.marks.append(Note(0, self.down + 2.5, words))
+        self.marks.append(Note(0, self.down + 3, words))
 
     def images(self, pixels: Pixels, *, moving: bool) -> None:
         """A row of images (K, 32, 32, 3), or (G, K, 32, 32, 3) that follow gamma."""
@@ -148,12 +148,14 @@ class _Sheet:
                         anchor="middle")  # fmt: skip
             self.marks.append(note)
 
-    def heat(self, values: Array, label: str) -> None:
-        """A row of maps (G, K, C, C), rows from above: all on one scale."""
-        g, k, c, _ = values.shape
-        cells = np.full((g, c, _CELLS * k), np.nan)
+    def heat(self, values: Array) -> None:
+        """A row of maps (G, K, C, C), rows from above, as shares of the largest change at each
+        gamma: each has a network of its own, whose scale means nothing."""
+        _, k, c, _ = values.shape
+        shares = np.clip(values / _largest(values)[:, None, None, None], -1, 1)
+        cells = np.full((len(values), c, _CELLS * k), np.nan)
         for i in range(k):
-            cells[:, :, _CELLS * i : _CELLS * i + c] = values[:, i, ::-1]
+            cells[:, :, _CELLS * i : _CELLS * i + c] = shares[:, i, ::-1]
         cells = cells[:, :, : _CELLS * k - (_CELLS - c)]
         self.marks.append(
             Heat(
@@ -161,11 +163,11 @@ class _Sheet:
                 np.linspace(self.down - SIDE + _EDGE, self.down - _EDGE, c + 1),
                 Shades(
                     over(cells.astype(np.float32), "gamma"),
-                    limit=_limit(values),
+                    limit=1,
                     low=Q,
                     high=P,
                     neutral="",
-                    label=label,
+                    label="of the largest change",
                 ),
             )
         )
@@ -182,8 +184,10 @@ class _Sheet:
         )
 
 
-def _limit(values: Array) -> float:
-    return max(float(np.quantile(np.abs(np.asarray(values, float)), 0.995)), 1e-3)
+def _largest(values: Array) -> Array:
+    """The largest change at each gamma, but for outliers: (G,)."""
+    flat = np.abs(np.asarray(values, float)).reshape(len(values), -1)
+    return np.maximum(np.quantile(flat, 0.99, axis=1), 1e-6)
 
 
 def _examples(pictures: Pictures, scored: Scored | None) -> Panel:
@@ -205,13 +209,18 @@ def _examples(pictures: Pictures, scored: Scored | None) -> Panel:
     caption = "Grey: nothing was changed. The classifier's scores appear once it has learnt."
     if scored:
         sheet.name("score of the corrupted one where a patch hides it")
-        sheet.heat(scored.hidden_examples, "change of the score")
+        sheet.heat(scored.hidden_examples)
         caption = (
             "Under an image: its score by the trained classifier (high looks like p), and the "
             "share of p's images that score lower. Maps: a grey patch of "
             f"{PATCH} × {PATCH} pixels is slid over the corrupted image."
         )
-    return sheet.panel(title="The same images before and after", caption=caption, square=True)
+    return sheet.panel(
+        title="The same images before and after",
+        caption=caption,
+        square=scored is not None,
+        height=340,
+    )
 
 
 def _written(scores: Array, ranks: Array) -> NDArray[np.str_]:
@@ -248,7 +257,7 @@ def _surest(scored: Scored) -> Panel:
     ]
     return sheet.panel(
         title="What the classifier is surest about",
-        height=270,
+        height=250,
         caption=_text(
             f"Of {scored.looked:,} images, half from each: {{words}}. Below each: where it came "
             "from.",
@@ -257,27 +266,30 @@ def _surest(scored: Scored) -> Panel:
     )
 
 
-def _hidden(scored: Scored) -> Panel:
-    return _map(
-        scored.hidden,
-        "Where the classifier looks",
+def _hidden(study: ImagesStudy, scored: Scored) -> Panel:
+    words = (
         f"Mean change of the score of q's images where a grey patch of {PATCH} × {PATCH} pixels "
-        "hides a place. Far from 0: the classifier uses what is there.",
+        "hides a place, at most {largest}. Blue: q looks more like p without what is there."
     )
+    if study.features == "filters":
+        words += " Every other place is a whole block of the filter bank: hence the pattern."
+    return _map(scored.hidden, "Where the classifier looks", words)
 
 
 def _repaired(scored: Scored) -> Panel:
     return _map(
         scored.repaired,
         "Where the corruption gives q away",
-        "The same, with the patch as it was before the corruption instead of grey: where the "
-        "score rises most, the corruption shows most.",
+        "The same, with the patch as it was before the corruption instead of grey, at most "
+        "{largest}: the bluer, the more the corruption shows there.",
     )
 
 
-def _map(values: Array, title: str, caption: str) -> Panel:
+def _map(values: Array, title: str, words: str) -> Panel:
     sheet = _Sheet(1)
-    sheet.heat(values[:, None], "change of the score")
+    sheet.heat(values[:, None])
+    largest = np.abs(np.asarray(values, float)).reshape(len(values), -1).max(1)
+    caption = _text(words, largest=over([f"{value:.2g}" for value in largest], "gamma"))
     return sheet.panel(title=title, caption=caption, height=230)
 
 
@@ -311,7 +323,7 @@ def _power(study: ImagesStudy, scored: Scored, c: int, b: int) -> Panel:
         x=Axis(padded(x, 0.04), study.benchmark.axis, ticks=x, names=[f"{v:g}" for v in gammas]),
         y=Axis((-0.03, 1.04), "share of trials rejected", percent=True),
         title=f"Power, {weak}",
-        height=300,
+        height=300 if b == 0 else 390,
         legend=legend,
         click="gamma",
         at=np.stack([x, np.full(len(x), 0.5)], axis=1),
