@@ -44,6 +44,7 @@ def _pictures(study: LensingStudy) -> float | None:
     jobs.only("highdim", [], "")
     payload = live.once(("lensing", study.key), lambda: figures.payload(stored(study.key, study)))
     gamma, _ = live.chart(payload, key="lensing", url=("gamma", "galaxy"))
+    st.caption(figures.how_to_read(study))
     return gamma
 
 

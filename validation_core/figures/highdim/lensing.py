@@ -28,7 +28,7 @@ from validation_core.figures.marks import (
     over,
     written,
 )
-from validation_core.highdim.lensing import DEGRADED_AT, PUBLISHED, LensingView
+from validation_core.highdim.lensing import DEGRADED_AT, PUBLISHED, LensingStudy, LensingView
 from validation_core.sweep.plan import Progress, Sweep
 from validation_core.sweep.presets import bounds
 
@@ -334,6 +334,17 @@ def table(sweeps: Sequence[Sweep], progress: Sequence[Progress]) -> pd.DataFrame
                 row[place] = f"{cell.rate:.0%} ({low:.0%} to {high:.0%})"
         rows.append(row)
     return pd.DataFrame(rows)
+
+
+def how_to_read(study: LensingStudy) -> str:
+    """What looks, and what it learned from."""
+    rows, anchors = study.classifier.train, study.localizer.anchors
+    own = study.benchmark.classifier.train
+    return (
+        f"For these pictures one classifier ({rows:,} + {rows:,} rows) and one localizer of CoLT's "
+        f"({anchors} anchors at each gamma) learn at all gammas. C2ST, Multiple and Uniform below "
+        f"read networks of single gammas, trained on {own:,} + {own:,} rows."
+    )
 
 
 ABOUT_TABLE = (
