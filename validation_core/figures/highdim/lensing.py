@@ -341,9 +341,9 @@ def how_to_read(study: LensingStudy) -> str:
     rows, anchors = study.classifier.train, study.localizer.anchors
     own = study.benchmark.classifier.train
     return (
-        f"For these pictures one classifier ({rows:,} + {rows:,} rows) and one localizer of CoLT's "
-        f"({anchors} anchors at each gamma) learn at all gammas. C2ST, Multiple and Uniform below "
-        f"read networks of single gammas, trained on {own:,} + {own:,} rows."
+        f"For these pictures one classifier ({rows:,} + {rows:,} rows) and one localizer of "
+        f"CoLT's ({anchors} anchors at each gamma) learn at all gammas. C2ST, Multiple and Uniform "
+        f"below read networks of single gammas, trained on {own:,} + {own:,} rows."
     )
 
 
