@@ -34,7 +34,8 @@ def test_metadata_reads_the_one_list_of_requirements():
     assert project["tool"]["setuptools"]["dynamic"]["dependencies"] == {
         "file": ["requirements.txt"]
     }
-    assert set(project["project"]["optional-dependencies"]) == {"automl", "dask", "sbi", "dev"}
+    extras = {"automl", "dask", "images", "sbi", "dev"}
+    assert set(project["project"]["optional-dependencies"]) == extras
     assert project["project"]["scripts"] == {"nptlab": "validation_core.__main__:main"}
     assert [path.name for path in ROOT.glob("requirements*.txt")] == ["requirements.txt"]
 
