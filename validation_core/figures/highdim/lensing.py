@@ -342,8 +342,8 @@ def how_to_read(study: LensingStudy) -> str:
     own = study.benchmark.classifier.train
     return (
         f"For these pictures one classifier ({rows:,} + {rows:,} rows) and one localizer of "
-        f"CoLT's ({anchors} anchors at each gamma) learn at all gammas. C2ST, Multiple and Uniform "
-        f"below read networks of single gammas, trained on {own:,} + {own:,} rows."
+        f"CoLT's ({anchors} anchors at each gamma) learn at all gammas. C2ST, Multiple and "
+        f"Uniform below read networks of single gammas, trained on {own:,} + {own:,} rows."
     )
 
 
