@@ -419,8 +419,8 @@ class Lensing(Benchmark):
         """What C2ST, Multiple and Uniform learn: raw pixels, the paper's 2000 + 2000 rows.
 
         One wide layer: q is wrong in products of pixels, and on 4000 rows of 512 pixels three
-        layers of 256 find as much of it (convolved likelihood, gamma = 1: AUC .592 against .593) in
-        thrice the time.
+        layers of 256 find as much of it (convolved likelihood, gamma = 1: AUC .592 against .593)
+        in thrice the time.
         """
         return Classifier(train=2000, epochs=60, lr=2e-3, batch=128, layers=1, hidden=512)
 
