@@ -79,6 +79,11 @@ st.page_link(
     icon=":material/play_circle:",
     query_params={strip.URL: name},
 )
+st.page_link(
+    "highdim/page.py",
+    label="Images, gravitational lenses, digits and a sphere of 100 dimensions: who still sees it",
+    icon=":material/photo_library:",
+)
 st.table(_benchmarks().set_index("Benchmark"))
 st.caption(
     "A benchmark is a posterior known exactly and an estimator wrong by a known amount γ, so that "

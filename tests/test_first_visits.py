@@ -57,6 +57,25 @@ def test_compare_posteriors_opens_with_a_finished_pair():
     assert {entry.kind for entry in _computed()} <= {"tables"}
 
 
+@pytest.mark.parametrize(
+    ("system", "words"),
+    [
+        ("Images", "p draws 32 × 32 crops of ten photographs"),
+        ("Gravitational lensing", "A network reconstructs a galaxy"),
+        ("Digits", "5,000 digits of MNIST"),
+        ("Sphere flow", "p is a normalizing flow"),
+    ],
+)
+def test_high_dimensions_opens_with_every_system(system, words):
+    page = AppTest.from_file(str(ROOT / "pages/highdim/page.py"), default_timeout=60)
+    page.query_params["system"] = system
+    page.run()
+    assert not page.exception
+    assert words in _words(page) + " ".join(text.value for text in page.caption)
+    assert not services().engine.jobs()
+    assert not _computed()
+
+
 def test_what_is_shipped_is_what_the_pages_ask_for():
     store = services().store
     assert all(study.done(store) for study in example.studies())

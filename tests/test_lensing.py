@@ -244,6 +244,18 @@ def refused(monkeypatch, path):
     return str(caught.value)
 
 
+def test_another_file_of_probes_has_another_key(monkeypatch, tmp_path):
+    benchmark, other = Lensing(galaxies="probes"), Lensing(galaxies="probes")
+    path = tmp_path / "probes.npy"
+    monkeypatch.setenv("NPTLAB_PROBES", str(path))
+    np.save(path, np.zeros((40, 16, 16)))
+    first = keys.text(benchmark)
+    assert keys.read(first) == benchmark
+    np.save(path, np.zeros((41, 16, 16)))
+    assert keys.text(other) != first
+    assert "probes" not in keys.text(Lensing())
+
+
 def test_probes_without_a_file_are_refused(monkeypatch, tmp_path):
     monkeypatch.delenv(images.PROBES, raising=False)
     with pytest.raises(ValueError, match="got no environment variable NPTLAB_PROBES"):

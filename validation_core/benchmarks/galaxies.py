@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import os
 from collections.abc import Callable, Mapping
@@ -102,6 +103,19 @@ def probes_file() -> str:
             "it to a .npy, .npz or .h5 file, or take galaxies=hubble."
         )
     return path
+
+
+def identity(name: Galaxies) -> str:
+    """What a stored key says of the galaxies: of a user's file, which may become another, its
+    place, size and time too."""
+    if name == "hubble":
+        return name
+    path = Path(os.environ.get(PROBES, ""))
+    if not path.is_file():
+        return name
+    about = path.stat()
+    words = f"{path.resolve()} {about.st_size} {about.st_mtime_ns}"
+    return f"{name}:{hashlib.sha256(words.encode()).hexdigest()[:12]}"
 
 
 def _probes() -> Array:

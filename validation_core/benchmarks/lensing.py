@@ -39,7 +39,7 @@ from typing import ClassVar, Literal, NamedTuple
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from validation_core.benchmarks.galaxies import SIDE, Galaxies, galaxies, probes_file
+from validation_core.benchmarks.galaxies import SIDE, Galaxies, galaxies, identity, probes_file
 from validation_core.scores.classifier import Classifier
 from validation_core.types import Array, Benchmark, Paper
 
@@ -353,6 +353,7 @@ class Lensing(Benchmark):
         default="hubble",
         metadata={
             "label": "Galaxies",
+            "stored": "galaxies_read",
             "help": "What the prior is fitted to. hubble: sources of the Hubble Deep Field; "
             "probes: images of the file that NPTLAB_PROBES names.",
         },
@@ -375,6 +376,8 @@ class Lensing(Benchmark):
     )
 
     def __post_init__(self) -> None:
+        if self.galaxies.startswith("probes:"):  # as a key says it
+            object.__setattr__(self, "galaxies", "probes")
         options = {
             "lens": ("isothermal", "affine"),
             "galaxies": ("hubble", "probes"),
@@ -481,8 +484,13 @@ class Lensing(Benchmark):
         return Moments(np.asarray(mean), np.sqrt(np.diag(law.covariance)))
 
     @property
+    def galaxies_read(self) -> str:
+        """The galaxies as a stored key names them, with the identity of a user's file."""
+        return identity(self.galaxies)
+
+    @property
     def _path(self) -> str:
-        return probes_file() if self.galaxies == "probes" else ""
+        return f"{probes_file()} {self.galaxies_read}" if self.galaxies == "probes" else ""
 
     @property
     def _system(self) -> _System:
