@@ -53,7 +53,7 @@ _LIVE = {
     "conformal-c2st": ("Strength, gamma", "Degradation, beta"),
     "colt": ("Strength, gamma", "Place x"),
     "high-dimensions": ("Sd of the blur",),
-    "high-dimensions?system=Gravitational+lensing": ("Share of the biased score", "System"),
+    "high-dimensions?system=Gravitational+lensing": ("Share of the biased score", "Galaxy"),
     "high-dimensions?system=Digits": ("Steps of the generator left out",),
     "high-dimensions?system=Sphere+flow": ("Shift of the base", "Noise of the score"),
 }
