@@ -40,7 +40,7 @@ def cloud(points, seed=0):
 class Fake(questions.Question):
     """A question with a row for each parameter; its result is a mapping."""
 
-    reading_guide = "Were q right, all would be 0."
+    reading_guide = "If q were correct, all would be 0."
     title = "How <wrong>"
     code = "from pathlib import Path\nprint(Path({path}).name, {seed})\n"
 

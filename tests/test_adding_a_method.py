@@ -84,7 +84,7 @@ def residual(monkeypatch):
         statistic: ClassVar[str] = "KS distance of residual ranks"
         score_kind: ClassVar[ScoreKind] = "recipe"
         style: ClassVar[MethodStyle] = MethodStyle("#123456", "dash", "hash")
-        meaning: ClassVar[str] = "A heap on the left: the truth lies nearer the line."
+        meaning: ClassVar[str] = "A peak at the left: the truth lies nearer the line."
         power: int = field(default=2, metadata={"label": "Power", "min": 1, "max": 3})
 
         def recipe(self, n, k, benchmark=None):

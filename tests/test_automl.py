@@ -500,7 +500,7 @@ def test_figures_draw(learnt):
         assert sheet.layout.xaxis.range is not None
         assert all(np.asarray(trace.y).dtype == np.float32 for trace in sheet.data)
         assert len(sheet.to_json()) < 60_000
-    assert "if q were right" in drawn[0].caption.lower()
+    assert "if q were correct" in drawn[0].caption.lower()
     null = sheets[0]
     assert null.layout.shapes[0].x0 == pytest.approx(float(found.statistic))
     assert sum(null.data[0].y) == 999

@@ -399,7 +399,7 @@ def test_it_is_told_in_words(named):
     cause = " ".join(said)
     for forbidden in ("q is correct", "pass", "accept", "p = 0)"):
         assert forbidden not in cause
-    assert any("if q were right" in one for one in said)
+    assert any("if q were correct" in one for one in said)
     rows = QUESTION.rows(named, Names(NAMES))
     assert rows[0]["weight"] == max(row["weight"] for row in rows)
     assert {"cause", "weight", "evidence", "value", "95% interval", "next"} <= rows[0].keys()

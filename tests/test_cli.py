@@ -85,7 +85,7 @@ def test_diagnose_gives_the_object_of_the_design(capsys, tmp_path):
     heard = said(capsys, "diagnose", SAMPLE, "--json", str(path), "--report", str(page))
     assert json.loads(path.read_text()) == result
     assert "Problem found." in heard.out
-    assert "not run: It needs 50 true pairs" in heard.out
+    assert "held-out rows are too few: it needs 50 for each tested draw" in heard.out
     assert f"q puts {where['u_star']:.0%} of its mass" in heard.out
     assert "<html" in page.read_text(encoding="utf-8")
 

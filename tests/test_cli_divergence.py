@@ -84,7 +84,7 @@ def test_one_file_with_three_figures(capsys, tmp_path):
     assert "default-src 'none'" in text
     assert "stand-in" in text
     assert "Figure 1" in heard.out
-    assert text.count("if q were right") == 4  # Figure 2 after 5 and after 20 iterations
+    assert text.count("if q were correct") == 4  # Figure 2 after 5 and after 20 iterations
     packed = re.search(r'id="figures">([^<]+)<', text)[1]
     figures = json.loads(gzip.decompress(base64.b64decode(packed)))
     assert len(figures) == 4

@@ -446,7 +446,7 @@ def test_colt_says_where(store):
     assert "ACLD" not in html(result)
     assert html(result).count("Kolmogorov distance d~") == 1
     histogram, cumulated = pictures(record)
-    assert "heap on the left" in histogram.caption
+    assert "peak at the left" in histogram.caption
     assert "u*" in cumulated.caption
     marked = [shape.x0 for shape in cumulated.figure.layout.shapes if shape.line.dash == "dot"]
     assert marked == [effect["u_star"]]

@@ -179,7 +179,7 @@ def test_every_shape_is_told_drawn_and_listed(k, d):
     assert bool(found.strips) == (k > 4)
     for one in QUESTION.figures(found, Names(NAMES)):
         go.Figure(one.figure.to_dict())  # plotly's own validation
-        assert "f q were right" in one.caption
+        assert "f q were correct" in one.caption
         assert "<b>" not in one.figure.to_json()
     assert len(QUESTION.rows(found, Names(NAMES))) == 10 + len(found.strips)
     assert len(QUESTION.describe(found, Names(NAMES))) >= 3

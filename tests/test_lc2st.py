@@ -342,7 +342,7 @@ def test_figures_draw(looked):
     for one in drawn:
         go.Figure(one.figure.to_dict())
         assert one.figure.layout.height >= 150
-        assert "If q were right" in one.caption
+        assert "If q were correct" in one.caption
         assert len(one.figure.to_json()) < 60_000
     worst = int(outcome.arrays["worst"])
     assert f"observation {worst + 1} of 3" in drawn[0].title

@@ -43,7 +43,7 @@ class FarRowStudy(TableStudy[FarRow], spec="farthest"):
 class Farthest(Question[FarRow]):
     name = "farthest"
     title = "Which row is farthest?"
-    reading_guide = "Bars count rows. If q were right, few would lie beyond 3."
+    reading_guide = "Bars count rows. If q were correct, few would lie beyond 3."
 
     def obstacle(self, upload):
         return None if upload.k else "It needs x; got two samples. Upload a table."

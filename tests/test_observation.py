@@ -102,7 +102,7 @@ def test_q_is_found_wrong_where_it_is_and_not_elsewhere(store):
     assert there.local.test.parameter == 1
     assert there.local.test.little[0] > there.local.test.much[0]
     said = say(there, ("a", "b"), ("dose",))
-    assert said[0].startswith("L-C2ST objects to q around this observation")
+    assert said[0].startswith("Near this observation q looks wrong (L-C2ST, ")
     assert "q's b sits" in said[0]
     assert "too low" in said[0]
     assert "dose = " in said[1]
@@ -213,7 +213,7 @@ def test_every_shape_is_told_drawn_and_listed(d, m, k, store):
     assert len(figures) == 4
     for one in figures:
         go.Figure(one.figure.to_dict())  # plotly's own validation
-        assert "f q were right" in one.caption
+        assert "f q were correct" in one.caption
         assert "<b>" not in one.figure.to_json()
     assert len(QUESTION.rows(found, Names(NAMES))) == d
     assert "CoLT's ball here" in say(found, NAMES)[-1]

@@ -191,7 +191,7 @@ def test_an_error_that_is_alike_everywhere_is_called_so():
     assert part(found).p_varies > 0.05
     assert part(found).p_right == 1 / 200
     said = say(found, NAMES)[0]
-    assert "alike at every x" in said
+    assert "looks the same at every x" in said
     assert "q's mass sits 0.4" in said or "q's mass sits 0.3" in said
 
 
@@ -258,7 +258,7 @@ def test_every_shape_is_told_drawn_and_listed(d, m):
     assert 1 <= len(figures) <= 6
     for one in figures:
         go.Figure(one.figure.to_dict())  # plotly's own validation
-        assert "If q were right" in one.caption
+        assert "If q were correct" in one.caption
     rows = QUESTION.rows(found, Names(NAMES))
     assert [row["p, changes over x"] for row in rows] == sorted(
         row["p, changes over x"] for row in rows
@@ -461,7 +461,7 @@ def test_a_shift_beyond_all_draws_is_the_least_it_can_be():
     table = normals(n=300, m=1, k=50, seed=2)
     far = PosteriorTable(table.theta + np.array([6.0, 0.0]), table.x, table.q)
     said = say(_over_x(upload_of(far), 0, nulls=199), NAMES)[0]
-    assert "(or more: 100% of the truths there lie beyond all of q's draws)" in said
+    assert "(or more: 100% of the true values there lie beyond all of q's draws)" in said
 
 
 def test_few_draws_are_not_called_beyond():

@@ -162,7 +162,7 @@ def test_every_view_of_every_shape(page, name):
         assert len(_charts(page)) == 1, view
         # A film is of one gamma's own localizer.
         assert ("Strength, gamma" in _payloads(page)) == (view != "Training"), view
-        assert "Were q right" in _said(page) or view == "Training", view
+        assert "If q were correct" in _said(page) or view == "Training", view
 
 
 @pytest.mark.parametrize("name", ["plane", "space"])
@@ -397,8 +397,7 @@ def test_the_headline_says_what_the_numbers_say():
     )  # fmt: skip
     template, parts = _headline(wrong)
     assert template.startswith(
-        "Over all x, q puts 31% of its mass into the learnt ball and the truth 44% [40, 48] "
-        "(KS p = 1.0e-9)."
+        "CoLT's region holds 31% of q's draws and 44% [40, 48] of the true values (KS p = 1.0e-9)."
     )
     # 13 of 25 is [33%, 70%] by itself, and nothing among five places.
     assert parts["says"].values.tolist() == [
@@ -461,7 +460,7 @@ def test_the_film_says_which_step_was_kept():
     result = _mapped()
     tried = result._replace(starts=np.array([0.2, 0.1, 0.3]))
     assert film._kept(tried, 0) == (
-        "No step beat the start, a centre at the origin: the start was kept."
+        "Training found no better centre than the start, a centre at the origin."
     )
     later = tried._replace(film_step=np.array([0.0, 40.0, 40.0, 80.0]))
     assert "an embedding that tells" in film._kept(later, 2)  # the second stage's start

@@ -111,7 +111,7 @@ def test_the_page_waits_for_a_file(page):
 def test_an_upload_gets_a_verdict(page):
     upload(page, **far())
     assert page.header[0].value == "Problem found"
-    assert "60 rows, 8 draws" in texts(page)
+    assert "60 simulations with 8 draws" in texts(page)
     shown = page.table[0].value
     assert set(shown.index) == {
         "Relabelling", "SBC", "TARP", "Within x", "Multiple", "C2ST", "Uniform(50)",
@@ -157,7 +157,7 @@ def test_the_questions_are_answered_in_their_order(page):
            theta_q=3 + rng.standard_normal((120, 20, 2)))  # fmt: skip
     asked = [part.value for part in page.header]
     assert asked == [
-        "Problem found", *(one.title for one in questions.QUESTIONS), "Each test", "Take it away"
+        "Problem found", *(one.title for one in questions.QUESTIONS), "Each test", "Save or share"
     ]  # fmt: skip
     said = texts(page)
     assert "Not worked out" not in said
@@ -194,7 +194,7 @@ def test_a_file_on_the_server(page, tmp_path, monkeypatch):
             assert "must name a file in the folder" in page.error[0].value
             assert not page.table
         page.selectbox(key="path").set_value("run.npz").run()
-    assert "30 rows, 8 draws" in texts(page)
+    assert "30 simulations with 8 draws" in texts(page)
     monkeypatch.setenv(local.VARIABLE, str(tmp_path / "gone"))
     assert "must name a folder" in texts(page.run())
 
@@ -342,7 +342,7 @@ def test_small_tables_are_answered(sizes, page):
 def test_two_samples(page):
     rng = np.random.default_rng(0)
     upload(page, p=rng.standard_normal((100, 2)), q=rng.standard_normal((100, 2)))
-    assert "Two samples, 100 points" in texts(page)
+    assert "two samples, 100 points" in texts(page)
     assert "two samples p and q have no x" in texts(page)
 
 

@@ -88,7 +88,7 @@ def test_the_first_panel_runs_by_itself(page):
     assert page.title[0].value.endswith("?")
     assert len(_charts(page)) >= 3
     assert "run-divergence" not in _buttons(page)
-    assert "Were q right" in _texts(page)
+    assert "If q were correct" in _texts(page)
 
 
 def test_what_is_missing_is_run_at_a_press(page):

@@ -103,7 +103,7 @@ def test_headline_at_a_hundred_draws():
           part.values[0] for name, part in text.parts.items()}  # fmt: skip
     assert text.template.format(**at) == (
         "At c = 1 and 0°, C2ST catches q in 54% of samples, Multiple in 97%: half of the collapse "
-        "is the mis-sized null, the rest the threshold."
+        "comes from the wrong null variance, the rest from the threshold."
     )
 
 

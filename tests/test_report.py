@@ -58,7 +58,8 @@ def test_a_report_holds_everything_and_asks_for_nothing():
     assert size(document) <= report.LIMIT
     for text in ("Problem found", result.sentence.split(",")[0], result.upload.digest, "run 7.npz",
                  "2026-01-02 03:04", "Level", "Seed", "numpy", "python", "torch", "nptlab",
-                 "How &lt;wrong&gt;", "Were q right, all would be 0.", "The worst is theta_1.",
+                 "How &lt;wrong&gt;", "If q were correct, all would be 0.", "The worst is "
+                 "theta_1.",
                  "Validating Bayesian", "MMD-FUSE"):  # fmt: skip
         assert text in document, text
     sketch = figures_of(document)

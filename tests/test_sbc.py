@@ -488,7 +488,7 @@ def test_plotly_accepts_them(d):
     for item in both:
         go.Figure(item.figure.to_dict())
         assert len(titles(item.figure)) == min(d, 6)
-        assert "If q were right" in item.caption
+        assert "If q were correct" in item.caption
         assert len(item.figure.to_json()) < 120_000
 
 

@@ -254,7 +254,7 @@ def test_the_three_figures(found):
     (three,) = divergence.drawn(3, plan, of)
     for message in (first, middle, last, three):
         go.Figure(message.figure.to_dict())
-        assert "if q were right" in message.caption
+        assert "if q were correct" in message.caption
         assert {"x", "x2"} == {trace.xaxis for trace in message.figure.data}
     assert "30 iterations" in middle.title
     assert "100 iterations" in last.title

@@ -176,7 +176,7 @@ def test_draws_far_from_the_truths():
     arrays = exact()
     far = np.random.default_rng(0).random((N, K)) < 0.1
     arrays["theta_q"][far, 0] += 40
-    assert "10% of q's draws" in only(arrays, "lie far outside of the truths' range")
+    assert "10% of q's draws" in only(arrays, "lie far outside of the true values' range")
     arrays = exact()
     only(arrays, "Not one draw of q lies within the range", theta_q=np.exp(arrays["theta_q"]) + 40)
 

@@ -23,7 +23,8 @@ def training(chosen: ColtChoice, gamma: float, maps: Maps, sight: Sight) -> None
     st.caption(
         "A step is kept when its ranks on held-out anchors, which shape nothing, are clearly "
         "farther from uniform than the start's. A training curve that rises alone is overfitting. "
-        "Were q right, both would stay in the grey, and no ball would hold more of one than of "
+        "If q were correct, both would stay in the grey, and no ball would hold more of one than "
+        "of "
         "the other."
     )
     _spent(chosen, gamma, int(maps.film_step[-1]))

@@ -60,7 +60,7 @@ def _tree() -> None:
         live.chart(payload, key="fig5")
         st.caption(
             "q blurs the tree by 1 + alpha times as much as p. Orange: q's draws, filled in the "
-            "ball of the mass named above each; blue: the truth's. Were q right, the truth's "
+            "ball of the mass named above each; blue: the truth's. If q were correct, the truth's "
             "share would be q's."
         )
     train_more(tasks, "Figure 5, the ball on the tree", "fig5", "every alpha")

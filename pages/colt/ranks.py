@@ -28,7 +28,8 @@ def ranks(chosen: ColtChoice, located: Located) -> None:
     n = len(located.maps[0].u_quote)
     st.caption(
         f"A rank is the share of q's draws at the same x that lie nearer to the centre than the "
-        f"truth does. {n} simulations that shaped nothing. Were q right, ranks would be flat and "
+        f"truth does. {n} simulations that shaped nothing. If q were correct, ranks would be "
+        "flat and "
         "the line would stay inside the grey band, which it leaves anywhere in 5% of samples."
     )
 

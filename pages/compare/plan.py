@@ -52,9 +52,9 @@ def table(chosen: CompareChoice, progress: Progress) -> None:
         },
     )
     st.caption(
-        f"Draws that one test uses up. {_trained(chosen.sweep.recipe)} Scores of a method's own "
-        "learn from as many further draws as a test has; all learn once for each gamma. Seconds "
-        "are measured where trials have run, estimated for this machine before."
+        f"Draws that one test uses up. {_trained(chosen.sweep.recipe)} Methods with their own "
+        "network train it on as many extra draws as one test uses, once per gamma. Seconds are "
+        "measured where trials have run, estimated for this machine before."
     )
 
 

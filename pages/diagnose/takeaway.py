@@ -24,7 +24,7 @@ def section(diagnosis: Diagnosis, answers: Answers, label: str) -> None:
         answers: that have been worked out, by panel.
         label: what the file is called.
     """
-    st.header("Take it away", anchor="take-it-away")
+    st.header("Save or share", anchor="take-it-away")
     _notes(diagnosis.upload.digest)
     draws = st.checkbox(
         "With the raw draws",

@@ -19,13 +19,13 @@ def what_was_read(upload: Upload) -> None:
     dim_theta, dim_x = upload.dims
     names = ", ".join(upload.names[:8]) + ", …" * (len(upload.names) > 8)
     summary = (
-        f"{upload.n:,} rows, {_count(upload.k, 'draw')} of q at each, "
-        f"{_count(dim_theta, 'parameter')} ({names}), x of {_count(dim_x, 'number')}."
+        f"{_count(upload.n, 'simulation')} with {_count(upload.k, 'draw')} each; "
+        f"{_count(dim_theta, 'parameter')} ({names}); x has {_count(dim_x, 'dimension')}."
         if upload.k
-        else f"Two samples, {upload.n:,} points in the smaller one, "
+        else f"two samples, {upload.n:,} points in the smaller one, "
         f"{_count(dim_theta, 'column')} ({names})."
     )
-    st.caption(plain("Read: " + summary))
+    st.caption(plain("Loaded " + summary))
     for reason, count in upload.dropped.items():
         were = "was" if count == 1 else "were"
         st.warning(plain(f"{_count(count, 'row')} {were} left out: {reason}."))
@@ -99,7 +99,7 @@ def answer(found: Diagnosis, answers: Answers) -> str:
         if problem:
             sentence = diagnosis.rejection(found)
         elif found.verdict == "no problem found":  # the shift that it names is a mere guess now
-            sentence = "No evidence against q."
+            sentence = f"No problem found in {_count(found.upload.n, 'simulation')}."
         sentence = f"{sentence} {size}"
     if problem and "cause" in answers:
         sentence = f"{sentence} {answers['cause'].describe(found)[0]}"
@@ -129,8 +129,8 @@ def table(diagnosis: Diagnosis) -> None:
         st.caption(
             plain(
                 f"{', '.join(names)}: one classifier, trained on half of the rows in {took} and "
-                f"tested on the other half. Its AUC on rows set aside while training was "
-                f"{learned.classifier_auc:.3f}; 0.5 is a guess."
+                f"tested on the other half. Held-out AUC "
+                f"{learned.classifier_auc:.3f} (0.5 = guessing)."
             )
         )
     for sentence in _not_run(diagnosis.records):

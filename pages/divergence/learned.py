@@ -72,6 +72,6 @@ def _figures(key: str, comparison: DivergenceComparison) -> None:
     st.caption(
         "Both divergences have their 95% intervals. Term by term, each point is one of the same "
         "simulations: on the dotted line the classifier agrees with the densities, and what lies "
-        "below it for large terms is what the classifier overlooks. If q were right, both means "
+        "below it for large terms is what the classifier overlooks. If q were correct, both means "
         "would be 0 within their intervals, and the points would lie about the middle."
     )

@@ -33,7 +33,7 @@ def show(run: InferenceRun, result: RunResult | None) -> None:
     st.caption(
         f"The {len(terms.places)} terms are on an axis that is linear near 0 and logarithmic "
         "beyond, with bins equally wide on it, so that none is cut off; their mean is shown again "
-        f"among {FLIPS:,} means whose terms had random signs, in sds of these. If q were right, "
+        f"among {FLIPS:,} means whose terms had random signs, in sds of these. If q were correct, "
         "each term would be as often below 0 as above, and the red line among these means would "
         "be a draw of the grey histogram."
     )

@@ -39,12 +39,10 @@ own = [entry for entry in entries if not entry.shipped]
 st.title("Models and jobs", anchor=False)
 st.write(
     f"{len(own)} files take {store.size() / _MIB:,.1f} of {store.limit / _MIB:,.0f} MiB. "
-    "When the bound is reached, what was used longest ago makes room."
+    "When full, the least recently used files are deleted."
 )
 if len(own) < len(entries):
-    st.caption(
-        f"{len(entries) - len(own)} more results came with NPT Lab and take no part in this."
-    )
+    st.caption(f"{len(entries) - len(own)} shipped results are not counted.")
 jobs.notices()
 
 st.subheader("Running", anchor=False)

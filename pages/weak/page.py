@@ -20,7 +20,7 @@ READING = (
     "its null has the wrong width (the dashed line mends that part). The conformal tests rank "
     "scores of q among scores of p: a shift leaves every rank alone. A turn takes the signal out "
     "of the score itself, and then all tests go blind together."
-    "\n\n**If q were right,** the two clouds and the two histograms would lie over one another, "
+    "\n\n**If q were correct,** the two clouds and the two histograms would lie over one another, "
     "and every test would reject one sample in twenty, wherever the boundary stands."
 )
 

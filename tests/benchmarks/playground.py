@@ -59,7 +59,7 @@ _LIVE = {
 }
 _LEARNT = {
     "conformal-c2st": ("Until the classifier", "the classifier's AUC", 6.0),
-    "colt": ("", "q puts", 20.0),
+    "colt": ("", "CoLT's region holds", 20.0),
 }
 """Words of the headline while a setting is learnt and then, and the seconds that may pass."""
 

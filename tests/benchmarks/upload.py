@@ -53,7 +53,7 @@ def _seconds(browser: Browser, url: str, file: Path) -> float:
     settled(page)
     start = time.perf_counter()
     page.locator("input[type=file]").set_input_files(file)
-    page.get_by_text(f"Read: {_N:,} rows, {_K} draws of q at each").wait_for(timeout=120_000)
+    page.get_by_text(f"Loaded {_N:,} simulations with {_K} draws each").wait_for(timeout=120_000)
     seconds = time.perf_counter() - start
     # What it has begun would slow down the next one.
     page.get_by_role("button", name="Cancel").click(timeout=60_000)

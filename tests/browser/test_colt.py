@@ -65,7 +65,7 @@ def localizer(lent, server):
     page, before = lent.seen(), server.kept("models")
     page.goto(f"{server.url}/{ONE}")
     expect(page.locator(".live svg path").first).to_be_visible(timeout=WAIT)
-    expect(_headline(page)).to_contain_text("q puts", timeout=LONG)
+    expect(_headline(page)).to_contain_text("region holds", timeout=LONG)
     lent.leave()
     return server.kept("models") - before
 
@@ -75,13 +75,13 @@ def trained(localizer, visit):
     """The page where its localizer is trained."""
     page = visit(ONE)
     expect(_slider(page)).to_be_visible()
-    expect(_headline(page)).to_contain_text("q puts")
+    expect(_headline(page)).to_contain_text("region holds")
     return settled(page)
 
 
 def test_training_ends_in_a_map(trained, localizer):
     assert len(localizer) == 1
-    expect(_headline(trained)).to_contain_text(re.compile(r"q puts \d+% .* the truth \d+% \["))
+    expect(_headline(trained)).to_contain_text(re.compile(r"holds \d+% of q.s draws and \d+% \["))
     expect(_button(trained, re.compile("Train"))).to_have_count(0)
     for title in ("At this x, in θ", "Over x"):
         expect(_panel(trained, title).locator("canvas")).to_be_visible()
@@ -174,7 +174,7 @@ def test_every_view_fits_a_telephone(localizer, visit):
 
 def test_three_dimensions_show_two_at_a_time(visit):
     page = visit(f"{ONE}&dimensions=%283%2C+3%29")
-    expect(_headline(page)).to_contain_text("q puts", timeout=LONG)
+    expect(_headline(page)).to_contain_text("region holds", timeout=LONG)
     settled(page)
     crosses = _panel(page, "At this x").locator("svg path")
     before = crosses.evaluate_all("all => all.map(p => p.getAttribute('d'))")

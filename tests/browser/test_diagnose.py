@@ -90,7 +90,7 @@ def test_the_questions_stand_in_their_order_on_a_telephone(visit, wrong):
     assert until(lambda: [one for one in headings.all_inner_texts() if one in titles] == titles)
     shown(_numbers(page))
     fits(settled(page))
-    expect(headings).to_have_text([re.compile("."), *titles, "Each test", "Take it away"])
+    expect(headings).to_have_text([re.compile("."), *titles, "Each test", "Save or share"])
     page.get_by_role("link", name="Likely cause", exact=True).click()
     expect(page.get_by_role("heading", name="Likely cause")).to_be_in_viewport()
     expect(page.get_by_text("Numbers, 2 rows").first).to_be_visible()

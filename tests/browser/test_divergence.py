@@ -57,7 +57,7 @@ def test_the_first_panel_begins_by_itself(ran, visit):
     assert len(ran) >= 4
     page = visit(CHEAP)
     expect(_chart(page)).to_contain_text("95% interval")
-    expect(page.get_by_text("Were q right").first).to_be_visible()
+    expect(page.get_by_text("If q were correct").first).to_be_visible()
     no_exception(page)
 
 

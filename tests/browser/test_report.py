@@ -153,7 +153,7 @@ def test_without_javascript_the_words_are_there(window, written):
     page = window("file://", offline=True, java_script_enabled=False)
     page.goto(written.as_uri())
     expect(page.get_by_text("Figures need JavaScript")).to_be_visible()
-    expect(page.get_by_text("Were q right, all would be 0.").first).to_be_visible()
+    expect(page.get_by_text("If q were correct, all would be 0.").first).to_be_visible()
 
 
 @pytest.fixture

@@ -175,7 +175,7 @@ def distances(records: Sequence[Record]) -> tuple[str, ...]:
     return tuple(
         f"CoLT's d~, the largest difference between the truth's mass and q's over balls around "
         f"the learned centre: {record.statistic:.3f} [{record.effect.numbers['low']:.3f}, "
-        f"{record.effect.numbers['high']:.3f}]; 0 if q were right."
+        f"{record.effect.numbers['high']:.3f}]; 0 if q were correct."
         for record in records
         if record.kind.localizes and record.status == "ran"
     )
@@ -212,7 +212,7 @@ def remark(record: Record, *, tests: int = 1, alpha: float = 1.0) -> str | None:
         return None
     place = record.kind.about
     return (
-        f"{record.label}: {tied:.0%} of the truths are exactly as far from {place} as a draw "
+        f"{record.label}: {tied:.0%} of the true values are exactly as far from {place} as a draw "
         f"of q. Such ties are broken at random, so that the test stays valid but sees less: are "
         f"the draws rounded, repeated or constant?"
     )

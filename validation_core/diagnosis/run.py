@@ -291,7 +291,7 @@ def _run_relabelling(
 
 
 def _learned_scores(upload: Upload, name: str, network: Any, seed: int) -> LearnedScore:
-    """What a network says of the truths and of those draws that may play them."""
+    """What a network says of the true values and of those draws that may play them."""
     assert isinstance(upload.data, PosteriorTable)
     data, rows = upload.data, learning._kept(upload, seed)
     among = columns(*data.q.shape)

@@ -402,7 +402,7 @@ def _power(shifted: np.ndarray, k: int, critical: float) -> float:
 def _by_relabelling(n: int, k: int, critical: float) -> float:
     """Shift of one parameter that relabelling within x finds with 80% power by its mean score.
 
-    The mean of the truths' normal scores among q's k draws drifts by the shift times their
+    The mean of the true values' normal scores among q's k draws drifts by the shift times their
     correlation with the expected order statistics: 1 with many draws, .56 with one.
 
     Args:
@@ -476,7 +476,8 @@ def _silent(found: Diagnosis) -> str:
     where = " in one parameter" if found.claims is not None else ""
     p = f" (p {equals(found.claims.pvalue)})" if found.claims is not None else ""
     return (
-        f"No evidence against q{p}: a test of this size{best} would have caught a shift of "
+        f"No problem found in {found.upload.n:,} rows{p}: a test of this size{best} would find a "
+        "shift of "
         f"{found.shift.size:.2f} posterior sd{where} with {found.shift.power:.0%} power."
     )
 

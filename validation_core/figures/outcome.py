@@ -41,7 +41,7 @@ class Drawn:
     title: str
     picture: Picture
     caption: str
-    """How to read it, and what it would look like if q were right."""
+    """How to read it, and what it would look like if q were correct."""
 
     @cached_property
     def figure(self) -> go.Figure:
@@ -65,7 +65,7 @@ def rank_histogram(
     words: tuple[str, str, str] = ("rank", "count", "if q = p"),
     height: int = style.HEIGHT,
 ) -> Panel:
-    """Counts of ranks in [0, 1], over the grey room that all bins together keep to by chance.
+    """Counts of ranks in [0, 1], over the grey band that all bins together keep to by chance.
 
     Args:
         k: where given, the axis shows the ranks 0 to k among k draws: all of them, seen or not.
@@ -94,7 +94,7 @@ def rank_histogram(
 def ecdf_difference(
     u: Array, level: float = 0.95, *, points: int = 101, height: int = style.HEIGHT
 ) -> Panel:
-    """F_n(u) - u, over the grey room it keeps to as a whole with this chance when q = p."""
+    """F_n(u) - u, over the grey band it keeps to as a whole with this chance when q = p."""
     if u.size == 0:
         return empty("No ranks yet", height=height)
     grid = np.linspace(0, 1, points)
@@ -129,13 +129,13 @@ def rank_figures(arrays: Mapping[str, Array]) -> list[Drawn]:
         Drawn(
             "Ranks",
             rank_histogram(u),
-            "Each bar counts ranks; all bars together stay within the grey room in 95 of 100 "
+            "Each bar counts ranks; all bars together stay within the grey band in 95 of 100 "
             "tables if q is right.",
         ),
         Drawn(
             "Distance from uniform",
             ecdf_difference(u),
-            "The ECDF of the ranks less the diagonal; it stays within the grey room as a whole in "
+            "The ECDF of the ranks less the diagonal; it stays within the grey band as a whole in "
             "95 of 100 tables if q is right.",
         ),
     ]
@@ -147,12 +147,12 @@ def rank_figures_of(u: Array, meaning: str) -> tuple[Drawn, ...]:
         Drawn(
             "Ranks",
             rank_histogram(u),
-            f"If q were right, all bars would stay in the grey room. {meaning}",
+            f"If q were correct, all bars would stay in the grey band. {meaning}",
         ),
         Drawn(
             "Ranks, cumulated",
             ecdf_difference(u),
-            "If q were right, the line would stay in the grey room as a whole in 95 of 100 "
+            "If q were correct, the line would stay in the grey band as a whole in 95 of 100 "
             "tables; where it leaves, too many or too few ranks lie below.",
         ),
     )

@@ -281,7 +281,8 @@ def _map(where: Where) -> Panel:
     """How much more or less of the truth than of q the ball holds, over x."""
     reach = float(np.ceil(20 * max(np.abs(where.difference).max(), 0.1)) / 20)
     caption = (
-        f"The truth's share in the ball less q's {where.u_star:.0%}. Were q right, it would be 0 "
+        f"The truth's share in the ball less q's {where.u_star:.0%}. If q were correct, it would "
+        "be 0 "
         "everywhere, up to the noise of 400 draws a cell."
     )
     if len(where.x_edges) == 1:
@@ -348,7 +349,8 @@ def _histogram(ranks: Ranks) -> Panel:
         title="Conformal p-values of q's draws",
         x=Axis((0, 1), "p-value: low where the draw looks unlike p"),
         y=Axis((0, 1.1 * max(float(np.quantile(counts.max(-1), 0.99)), high)), "draws of q"),
-        caption=f"Each of {POINTS} draws ranks by its score among 50 draws of p. Were q right, "
+        caption=f"Each of {POINTS} draws ranks by its score among 50 draws of p. If q were "
+        "correct, "
         "bars would be flat, and all inside the grey band in 95% of samples.",
         height=_HEIGHT,
     )
@@ -535,7 +537,8 @@ def bricks(seen: Playground, method: Method, betas: Sequence[float]) -> live.Pay
                 title=f"p-values of {label} in {trials} trials",
                 x=Axis((0, 1), "p-value of a trial"),
                 y=Axis((0, 1.04 * trials / _ABREAST), hidden=True),
-                caption="Each brick is a trial with fresh draws. Were q right, the wall would be "
+                caption="Each brick is a trial with fresh draws. If q were correct, the wall "
+                "would be "
                 "level; the bricks left of the line reject q at 5%.",
                 height=360,
                 click="trial",

@@ -62,7 +62,7 @@ def payload(
                 DEGREES,
                 label="Turn of the boundary",
                 names=[f"{d:.0f}°" for d in DEGREES],
-                ends=("across the difference", "along it: blind"),
+                ends=("sees the shift", "blind to it"),
             ),
         ],
         panels=[
@@ -99,7 +99,9 @@ def _explanation(c2st: float, per_class: float, multiple: float) -> str:
     names = ((0.9, "nearly all"), (0.6, "most"), (0.4, "half"), (0.15, "a part"), (-9, "little"))
     word = next(word for bound, word in names if share >= bound)
     loss = "collapse" if c2st < 0.75 * multiple else "gap"
-    return f": {word} of the {loss} is the mis-sized null, the rest the threshold."
+    return (
+        f": {word} of the {loss} comes from the wrong null variance, the rest from the threshold."
+    )
 
 
 def _scatter(blocks: TwoSamples) -> Panel:
@@ -133,7 +135,8 @@ def _scatter(blocks: TwoSamples) -> Panel:
         y=Axis((-2.9, 2.9), "x"),
         equal=True,
         height=270,
-        caption="What lies left of the line (below it, once turned) is called p. If q were right, "
+        caption="What lies left of the line (below it, once turned) is called p. If q were "
+        "correct, "
         "both clouds would lie over one another.",
     )
 
@@ -225,8 +228,8 @@ def _power_panel(rates: toy.Rates, counts: toy.Rates, trials: int, m: int, *, al
         caption=f"Lines are closed forms (for Uniform({m}) the trials joined up), points "
         f"{trials} trials with 95% Wilson intervals."
         if by_c
-        else "Vertical lines mark where the sliders stand. If q were right, every curve would lie "
-        "at the grey 5%.",
+        else "Vertical lines mark where the sliders stand. If q were correct, every curve would "
+        "lie at the grey 5%.",
     )
 
 

@@ -143,14 +143,15 @@ class AutoML(Method):
                 "The difference against its null",
                 _null(np.asarray(arrays.get("null", none)), difference),
                 "Grey: the difference of the witness's means after rows of p and q were "
-                "relabelled at random. If q were right, the red line would be one of them, "
+                "relabelled at random. If q were correct, the red line would be one of them, "
                 "anywhere in the grey; far to its right, q is wrong in a way that the witness "
                 "has found.",
             ),
             Drawn(
                 "What the witness says",
                 _values(p, q),
-                "The witness is high where a row looks like p's. If q were right, both histograms "
+                "The witness is high where a row looks like p's. If q were correct, both "
+                "histograms "
                 "would have one shape and one mean, but for chance.",
             ),
         ]
@@ -164,7 +165,8 @@ class AutoML(Method):
             Drawn(
                 "What the witness is made of",
                 _members(summary),
-                "Each member's weight, chosen on held-out folds. Were q right, none of them would "
+                "Each member's weight, chosen on held-out folds. If q were correct, none of them "
+                "would "
                 "explain held-out labels (R² near 0).",
             )
         ]

@@ -78,7 +78,8 @@ class C2ST(Method):
             record,
             alpha,
             ("Held-out accuracy", "accuracy"),
-            "If q were right, a classifier could only guess and its accuracy would fall under the "
+            "If q were correct, a classifier could only guess and its accuracy would fall under "
+            "the "
             "grey curve.",
             mean=0.5,
             sd=sd,
@@ -117,7 +118,7 @@ def _picture_on_normal(
 
     Args:
         names: of the picture, and of its axis.
-        reading: what it would look like if q were right.
+        reading: what it would look like if q were correct.
     """
     assert record.statistic is not None
     critical = mean + ndtri(1 - alpha) * sd

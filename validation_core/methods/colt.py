@@ -53,7 +53,7 @@ class CoLT(Method):
     style: ClassVar[MethodStyle] = MethodStyle("#6A5ACD", "solid", "star")
     turn: ClassVar[int] = 8
     meaning: ClassVar[str] = (
-        "A heap on the left: the truth lies nearer the centre than q's draws, so that "
+        "A peak at the left: the truth lies nearer the centre than q's draws, so that "
         "balls around it hold more truth than q gives them; on the right: less."
     )
     repeats_findings: ClassVar[bool] = True

@@ -192,7 +192,7 @@ class DC(Method):
                 "The divergence against its null",
                 _null(permuted, estimate),
                 "Grey: the same scores, with the truth of every simulation put in a random slot "
-                "among q's draws at its x. If q were right, the red line would fall anywhere "
+                "among q's draws at its x. If q were correct, the red line would fall anywhere "
                 "among them.",
             ),
             Drawn(

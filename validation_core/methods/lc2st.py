@@ -222,7 +222,7 @@ class LC2ST(Method):
                 f"How sure the classifier is{where}",
                 pp_plot(d, nulls),
                 "The share of q's draws whose d is at most this. Grey: 95% of the null "
-                "classifiers at each d by itself (pointwise). If q were right here, the line "
+                "classifiers at each d by itself (pointwise). If q were correct here, the line "
                 "would stay near the dashed step at 1/2 and in the grey. Left of the step: q "
                 "puts too much mass there; right of it: too little.",
             ),
@@ -230,7 +230,7 @@ class LC2ST(Method):
                 f"The statistic on its null{where}",
                 null_of_t(observed, spread, points=max(points, 1)),
                 "Grey: T of classifiers whose labels were swapped within pairs at random. If q "
-                "were right, the red line would be one of them, anywhere in the grey.",
+                "were correct, the red line would be one of them, anywhere in the grey.",
             ),
         ]
         if points > 1:
@@ -238,7 +238,7 @@ class LC2ST(Method):
                 Drawn(
                     "p at every observation",
                     _over_x(pvalues, np.asarray(arrays["adjusted"])),
-                    "Open: p by itself; filled: by Holm over all observations. If q were right "
+                    "Open: p by itself; filled: by Holm over all observations. If q were correct "
                     "at every one, filled points would lie above the dashed line in 95 of 100 "
                     "tests.",
                 )
@@ -439,7 +439,7 @@ def _maps(arrays: Mapping[str, Array], theta: Array, names: Sequence[str] = ()) 
             f"Where q is off{_where(len(d), worst)}",
             figure,
             "q's draws, coloured by d, the learned chance that a draw is the truth: orange where "
-            "q puts too much mass, blue where too little. If q were right here, all would be "
+            "q puts too much mass, blue where too little. If q were correct here, all would be "
             "grey but for the classifier's noise, which its nulls show.",
         )
     ]

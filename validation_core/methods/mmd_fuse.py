@@ -40,12 +40,12 @@ _LEVEL = 0.05
 _FAMILIES = {"Laplace, L1": ("solid", "circle"), "Gaussian, L2": ("dash", "square")}
 _READ_NULL = (
     "Grey is the statistic after rows were exchanged at random between p and q, dashed what 1 in "
-    "20 of those exceed, red what was seen; if q were right, red would be anywhere in the grey."
+    "20 of those exceed, red what was seen; if q were correct, red would be anywhere in the grey."
 )
 _READ_KERNELS = (
     "How far apart each kernel finds the two samples, from the finest to the coarsest scale, and "
     "in grey what it alone exceeds by chance 1 time in 20; filled marks are beyond that, and if q "
-    "were right few or none would be."
+    "were correct few or none would be."
 )
 
 

@@ -71,7 +71,7 @@ class Multiple(Method):
             record,
             alpha,
             ("Standardised mean rank", "T"),
-            "If q were right, T would fall under the grey curve; far to the right, the "
+            "If q were correct, T would fall under the grey curve; far to the right, the "
             "classifier's scores tell q's draws from the truth.",
         )
 

@@ -48,11 +48,11 @@ _SHORT: Mapping[Family, str] = {
 _READ_NULL = (
     "Grey is the clearest of all claims, as −log p, when another of truth and draws plays the "
     "truth at every x; dashed is what 1 in 20 of those exceed, red what was seen. If q were "
-    "right, red would be anywhere in the grey."
+    "correct, red would be anywhere in the grey."
 )
 _READ_FAMILIES = (
     "p of each kind of claim, adjusted for all of them together: left of the dashed level it is "
-    "claimed. If q were right, every mark would stay right of it in 95 of 100 tables."
+    "claimed. If q were correct, every mark would stay right of it in 95 of 100 tables."
 )
 
 

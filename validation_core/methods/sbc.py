@@ -153,19 +153,20 @@ class SBC(Method):
         ranked = _worst_first(u, quantity_names, adjusted)
         several = " of every panel" * (len(u) > 1)
         hidden = f", and of {len(u) - _SHOWN} more," * (len(u) > _SHOWN)
-        expectation = "would stay in the grey room in 95 of 100 tables"
+        expectation = "would stay in the grey band in 95 of 100 tables"
         return [
             Drawn(
                 "Ranks",
                 _rank_histograms(ranked, k),
-                f"If q were right, all bars{several}{hidden} {expectation}. A heap in the "
+                f"If q were correct, all bars{several}{hidden} {expectation}. A heap in the "
                 "middle: q is too wide; at both ends: too narrow; at one end: "
                 f"shifted.{_cut(u.shape[-1], k)}",
             ),
             Drawn(
                 "Distance from uniform",
                 _ecdf_differences(ranked),
-                f"The share of ranks up to u, less u. If q were right, the line{several}{hidden} "
+                f"The share of ranks up to u, less u. If q were correct, the "
+                f"line{several}{hidden} "
                 f"{expectation}; above it, too many ranks lie to the left, below it too few.",
             ),
         ]

@@ -51,26 +51,27 @@ _BINS = 40
 _Numbers = Mapping[str, float]
 TERMS = (
     "Each simulation's log p / q at the truth less its mean over q's draws there; red: their "
-    "mean, the divergence, with its 95% interval. If q were right, all of them would lie on the "
+    "mean, the divergence, with its 95% interval. If q were correct, all of them would lie on the "
     "dashed 0, as far as the log densities are exact."
 )
 LEARNT = (
     "Each simulation's log ratio by the classifier, calibrated, at the truth less its mean over "
-    "q's draws there; red: their mean with its 95% interval. If q were right, the terms would lie "
+    "q's draws there; red: their mean with its 95% interval. If q were correct, the terms would "
+    "lie "
     "about the dashed 0, and the red strip on it."
 )
 NULLS = (
     "Grey: the mean difference when any of the K + 1 values at an x, by chance, is taken for the "
-    "truth's. If q were right, the red line would fall anywhere among them, all of them near 0."
+    "truth's. If q were correct, the red line would fall anywhere among them, all of them near 0."
 )
 WEIGHTED = (
     "An upper bound on the divergence left when M draws of q are weighed by p / q and one is "
-    "picked, with 95% intervals. If q were right, all of them would reach the dashed 0."
+    "picked, with 95% intervals. If q were correct, all of them would reach the dashed 0."
 )
 COMPARED = (
     "The divergence by log densities, and what a classifier that knows none makes of held-out "
     "rows: an estimate, which misses what it overlooks; whiskers are 95% intervals. If q were "
-    "right, both would reach the dashed 0."
+    "correct, both would reach the dashed 0."
 )
 
 
@@ -248,7 +249,7 @@ def nats_in_words(effect: _Numbers) -> tuple[str, ...]:
         f"by the bootstrap [{_ends(effect, 'boot')}]; median of its terms "
         f"{_nats(effect['median'])}, largest {_nats(effect['largest'])}.",
         f"log p / q is higher at the truth than at a draw of q in {_interval(effect, 'auc')} of "
-        f"pairs at the same x; 50% if q were right.",
+        f"pairs at the same x; 50% if q were correct.",
     ]
     if effect["skl"] + _SURE * (effect["ci_high"] - effect["skl"]) < -_SOME:
         sentences.append(

@@ -161,15 +161,15 @@ class TARP(Method):
                 "Expected coverage",
                 _coverage_curve(u),
                 f"{_area(arrays)}The line says how often q's ball of each mass about the "
-                "reference covers the truth; if q were right, all of it would stay in the grey "
+                "reference covers the truth; if q were correct, all of it would stay in the grey "
                 "room in 95 of 100 tables. Coloured: its 95% bootstrap interval, at each level "
                 "by itself.",
             ),
             Drawn(
                 "Coverage less level",
                 ecdf_difference(u),
-                "The same line less the diagonal; if q were right, all of it would stay in the "
-                "grey room in 95 of 100 tables. About random references, below and then above 0: "
+                "The same line less the diagonal; if q were correct, all of it would stay in the "
+                "grey band in 95 of 100 tables. About random references, below and then above 0: "
                 "q is too wide; above and then below: too narrow. About references that follow "
                 "x, above 0: the truth lies nearer to them than q's draws do.",
             ),

@@ -39,7 +39,7 @@ class Uniform(Method):
     style: ClassVar[MethodStyle] = MethodStyle("#AA4499", "dot", "diamond")
     turn: ClassVar[int] = 7
     meaning: ClassVar[str] = (
-        "A heap on the left: q's draws score below the truth, so the classifier tells them apart."
+        "A peak at the left: q's draws score below the truth, so the classifier tells them apart."
     )
     layout: ClassVar[Layout] = "blocks"
     score_kind: ClassVar[ScoreKind] = "classifier"
@@ -70,9 +70,8 @@ class Uniform(Method):
         most = rows // _UNIFORM_POINTS
         remedy = f"m up to {most} would fit" if most else "there are too few rows for any m"
         return (
-            f"It needs {self.m} true pairs for each draw of q it tests: the {rows} that are left "
-            f"held out serve {points}, and fewer than {_UNIFORM_POINTS} tell little; {remedy}. "
-            f"Within x asks the same question of every held-out row."
+            f"{rows} held-out rows are too few: it needs {self.m} for each tested draw, and at "
+            f"least {_UNIFORM_POINTS} tested draws; {remedy}. Within x covers the same question."
         )
 
     def rows(self, n: int, k: int, pooled: bool = False) -> int:

@@ -30,7 +30,7 @@ class WithinX(Method):
     style: ClassVar[MethodStyle] = MethodStyle("#909029", "dashdot", "triangle-up")
     turn: ClassVar[int] = 4
     meaning: ClassVar[str] = (
-        "A heap on the right: the truth scores above q's draws, so the classifier tells "
+        "A peak at the right: the truth scores above q's draws, so the classifier tells "
         "them apart."
     )
     score_kind: ClassVar[ScoreKind] = "classifier"

@@ -2,7 +2,7 @@
 
 Coordinates are x's columns and, where there are many, what q makes of it. q's means come from
 draws that no truth is ranked among: given x they are independent of the ranks, whether q is right
-or wrong. With means of the ranked draws, ranks would depend on x even if q were right.
+or wrong. With means of the ranked draws, ranks would depend on x even if q were correct.
 
 Along each coordinate: its rank, the rank's sign and square, and every stretch of 5% to 50% of the
 rows; products of two ranks; balls around rows. All are contrasts: what is the same at every x

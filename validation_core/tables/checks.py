@@ -288,12 +288,13 @@ def _beyond(data: PosteriorTable, seen: _Summary, names: Sequence[str]) -> Itera
     units = "Are both in the same units and on the same scale (log, logit, standardised)?"
     if apart.any():
         yield (
-            f"Not one draw of q lies within the range of the truths in "
+            f"Not one draw of q lies within the range of the true values in "
             f"{_shown(np.flatnonzero(apart), names)}. {units}"
         )
     elif far:
         yield (
-            f"{max(shares):.0%} of q's draws lie far outside of the truths' range (more than its "
+            f"{max(shares):.0%} of q's draws lie far outside of the true values' range (more "
+            "than its "
             f"width beyond) in {_shown(far, names)}. {units} Or q puts mass outside the prior."
         )
 
@@ -320,7 +321,7 @@ def _order_of_rows(
         between = np.corrcoef(ranks[0], ranks[1])[0, 1]
         moves = np.subtract(*np.percentile(first + second, [84, 16])) / 2
         spread = np.subtract(*np.percentile(data.theta[:, j], [84, 16]))
-        # Were q right, its mean and the truth would be correlated by about moves / spread.
+        # If q were correct, its mean and the truth would be correlated by about moves / spread.
         if min(between, moves / spread if spread else 0) > _SURE / np.sqrt(n):
             related.append(abs(np.corrcoef(ranks[0] + ranks[1], ranks[2])[0, 1]))
     chance = min(5.0, 2 + np.sqrt(2 * np.log(2 * max(1, len(related)))))  # the largest of many

@@ -226,7 +226,7 @@ class Question(Generic[R]):
     """In addresses, in JSON and on the command line."""
     title: ClassVar[str]
     reading_guide: ClassVar[str]
-    """How to read its panel, and what it would look like if q were right."""
+    """How to read its panel, and what it would look like if q were correct."""
     long: ClassVar[bool] = False
     """Whether it takes so long that all others come first."""
 

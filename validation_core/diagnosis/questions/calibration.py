@@ -81,7 +81,7 @@ class HowWrong(Question["_CalibrationErrors"]):
         "really holds the truth; bias is how far q sits too high, in q's own posterior sd; the "
         "ratio of widths is q's width by the width it needs, below 1 over-confident, above 1 "
         "under-confident; contraction is 1 - posterior variance / prior variance. If q were "
-        "right, coverage would be nominal, bias 0 and the ratio 1, up to these intervals; p is "
+        "correct, coverage would be nominal, bias 0 and the ratio 1, up to these intervals; p is "
         "corrected over parameters, and the worst parameter stands first."
     )
 
@@ -677,7 +677,7 @@ def _worst(errors: _ParameterErrors, names: Sequence[str], k: int) -> str:
     sentence = f"{name} is the worst: {_covers(errors)}; {_bias(errors)}{_width(errors)}."
     if not errors.saturated:
         return sentence
-    beyond = f"{100 * errors.outside:.0f}% of the truths lie outside all {k} draws of q"
+    beyond = f"{100 * errors.outside:.0f}% of the true values lie outside all {k} draws of q"
     if errors.by == "moments":
         return f"{sentence} {beyond}, so that its bias and width are told by q's mean and sd."
     return f"{sentence} {beyond}, so that these are the least its errors can be."
@@ -687,11 +687,11 @@ def _covers(errors: _ParameterErrors) -> str:
     """The nominal rate that is farthest off; that of the 80% interval where none is."""
     rate, half = max(errors.coverage, key=lambda rate: rate.excess), errors.below_median
     if max(half.low - 0.5, 0.5 - half.high) > max(rate.excess, 0):
-        return f"{style.interval(half, '.1%')} of the truths lie below its median, not half"
+        return f"{style.interval(half, '.1%')} of the true values lie below its median, not half"
     if rate.excess <= 0:
         rate = _middle(errors)
     nominal = f"its nominal {100 * rate.level:g}% interval"
-    return f"{nominal} covers {style.interval(rate.covers, '.1%')} of the truths"
+    return f"{nominal} covers {style.interval(rate.covers, '.1%')} of the true values"
 
 
 def _middle(errors: _ParameterErrors) -> _CoverageRate:
@@ -763,20 +763,17 @@ def _bounded(parameters: Sequence[_ParameterErrors]) -> list[str]:
         else "No parameter is found off: nominal 80% intervals cover"
     )
     open_ = (
-        f"a bias of at most {bias:.2f} posterior sd"
-        if bias < 0.99 * WIDEST
-        else "a bias of any size"
+        f"a bias up to {bias:.2f} posterior sd" if bias < 0.99 * WIDEST else "a bias of any size"
     )
     if widths:
         narrow = min(ratio.low for ratio in widths)
         wide = max(ratio.high for ratio in widths)
         least = f"{narrow:.2f}" if narrow > 1.01 / WIDEST else "0"
         most = f"{wide:.2f}" if wide < 0.99 * WIDEST else "∞"
-        open_ += f" and widths of {least} to {most} times the right one"
-    stay = "are" if widths else "is"
+        open_ += f" and widths from {least} to {most} times what they should be"
     return [
-        f"{which} between {low:.1f}% and {high:.1f}% of the truths; {open_} {stay} left open, "
-        f"each by its own 95% interval."
+        f"{which} between {low:.1f}% and {high:.1f}% of the true values; the data still allow "
+        f"{open_} (95% intervals)."
     ]
 
 
@@ -856,8 +853,8 @@ def _learned(nats: _LearnedDivergence) -> str:
             f"is no higher at the truth than at q's draws ({interval} after it was turned round)."
         )
     return (
-        f"Symmetric divergence, as far as the shared classifier sees: {interval}, an estimate "
-        f"on {nats.rows} held-out rows that overlooks what the classifier does; its logits "
+        f"Symmetric divergence, as far as the shared classifier sees: {interval}, a lower "
+        f"estimate on {nats.rows} held-out rows: it misses what the classifier misses; its logits "
         f"were multiplied by {nats.slope:.2f}, learnt on other rows, so that they are "
         f"log ratios."
     )
@@ -893,7 +890,7 @@ def _coverage(worst: Sequence[_ParameterErrors], labels: Sequence[str], hidden: 
         "True coverage of nominal intervals",
         _rows(marks, axis, labels),
         "Diamond, circle and square: how often q's central 50, 80 and 95% intervals hold the "
-        "truth, with 95% intervals. If q were right, each mark's whisker would meet its own "
+        "truth, with 95% intervals. If q were correct, each mark's whisker would meet its own "
         f"dashed line in about 95 of 100 cases; left of it q is over-confident.{more}",
     )
 
@@ -923,7 +920,8 @@ def _misfit(worst: Sequence[_ParameterErrors], labels: Sequence[str]) -> Drawn:
         Grid(panels, columns=2),
         "Left: how far q sits too high (right of the dashed line) or too low, in its own "
         "posterior sd. Right: q's width by the width it needs, below 1 over-confident, above 1 "
-        "under-confident. If q were right, about 95 of 100 whiskers would cross the dashed lines.",
+        "under-confident. If q were correct, about 95 of 100 whiskers would cross the dashed "
+        "lines.",
     )
 
 
@@ -977,8 +975,9 @@ def _contraction(worst: Sequence[_ParameterErrors], labels: Sequence[str]) -> li
             "Contraction and z-score",
             panel,
             "Dot and whisker: mean and sd over simulations of (q's mean − truth) / q's sd. If q "
-            "were right and near normal, dots would lie on the dashed line and whiskers fill the "
-            "grey room. Left of contraction 0, q is wider than the prior; at 1 it is a point.",
+            "were correct and near normal, dots would lie on the dashed line and whiskers fill "
+            "the "
+            "grey band. Left of contraction 0, q is wider than the prior; at 1 it is a point.",
         )
     ]
 
@@ -998,7 +997,7 @@ def _regions(curve: Array) -> Drawn:
     return Drawn(
         "Highest-density regions",
         panel,
-        "If q were right, the curve would stay in the grey room as a whole in 95 of 100 tables. "
+        "If q were correct, the curve would stay in the grey band as a whole in 95 of 100 tables. "
         "Below the dashed line q is over-confident, above it under-confident.",
     )
 
@@ -1008,7 +1007,9 @@ def _whole(
 ) -> list[Drawn]:
     """The symmetric divergence: by log densities where they are there, or by a classifier."""
     more = (
-        f" {nats.beyond} more extreme ones stand in the bars at the ends." if nats.beyond else ""
+        f" {nats.beyond} values beyond the axis are counted in the end bars."
+        if nats.beyond
+        else ""
     )
     title = "Symmetric divergence, simulation by simulation"
     if isinstance(nats, _LearnedDivergence):

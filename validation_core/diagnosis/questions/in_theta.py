@@ -54,8 +54,10 @@ class InTheta(Question["_MassInTheta"]):
         "draw among the others at its x, whichever told truths better on rows held out of "
         "learning. Maps average that ratio over q's draws in each cell, on a scale of "
         "logarithms: blue where q puts too little mass, orange where too much. The learned ratio "
-        "is checked by counting held-out truths. If q were right, every tenth of q's draws would "
-        "hold a tenth of the truths within its interval; maps would be grey but for the score's "
+        "is checked by counting held-out truths. If q were correct, every tenth of q's draws "
+        "would "
+        "hold a tenth of the true values within its interval; maps would be grey but for the "
+        "score's "
         "noise."
     )
 
@@ -658,7 +660,7 @@ def _regions(result: _MassInTheta) -> str:
         )
         sentences.append(
             f"{share.q:.1%} of q's draws lie where the score holds the truth for {claim}: "
-            f"{_interval(share)} of the truths do, {comparison}."
+            f"{_interval(share)} of the true values do, {comparison}."
         )
     tenths = [tenth.share for tenth in result.deciles]
     if not any(share.differs for share in (result.missing, result.excess, *tenths)):
@@ -671,7 +673,7 @@ def _strip(strip: _ThetaStrip, names: Sequence[str]) -> str:
     side = "too little" if share.truth > share.q else "too much"
     return (
         f"q puts {side} mass where {_strip_text(strip, names)}: {share.q:.1%} of its draws, "
-        f"{_interval(share)} of the truths."
+        f"{_interval(share)} of the true values."
     )
 
 
@@ -733,7 +735,7 @@ def _tenths_figure(result: _MassInTheta) -> Drawn:
     value, low, high = np.array(shares).T
     claimed = np.array([tenth.claimed for tenth in tenths]) / len(tenths)
     top = 1.1 * float(max(high.max(), 2 / len(tenths)))
-    hover = "tenth %{x}: %{y:.1%} of the truths"
+    hover = "tenth %{x}: %{y:.1%} of the true values"
     panel = Panel(
         [
             HLine(1 / len(tenths), dash="dash"),
@@ -741,14 +743,15 @@ def _tenths_figure(result: _MassInTheta) -> Drawn:
             Points(at, value, low=low, high=high, color=style.P, size=9, hover=hover),
         ],
         x=Axis((0.5, len(tenths) + 0.5), "tenth of q's draws, by learned ratio", ticks=at),
-        y=Axis((0, top), "share of the truths", percent=True),
+        y=Axis((0, top), "share of the true values", percent=True),
         height=style.HEIGHT,
     )
     return Drawn(
-        "Truths in each tenth of q's draws",
+        "Do true values fall where q expects them?",
         panel,
         "Points: the share of held-out truths, with exact intervals that hold together. If q were "
-        "right, all would lie at the dashed 10% within their intervals. On the right, above it: q "
+        "correct, all would lie at the dashed 10% within their intervals. On the right, above "
+        "it: q "
         "puts too little mass there; on the left, below it: too much. Grey line: what the "
         "score claims.",
     )
@@ -765,7 +768,7 @@ def _map(ratio_map: _RatioMap, scored: str, names: Sequence[str]) -> Drawn:
             figure,
             f"Logarithm of the truth's mass over q's, as learned, by {scored} draws of q; band: "
             "95%, of this average alone. Above 0: q puts too little mass there; below 0: too "
-            "much. If q were right, the line would stay near 0 but for the score's noise. "
+            "much. If q were correct, the line would stay near 0 but for the score's noise. "
             "Ticks below: held-out truths.",
         )
     figure = _plane_figure(ratio_map, [f"{short_name(name, _LONG)}, {frame}" for name in labels])
@@ -774,7 +777,7 @@ def _map(ratio_map: _RatioMap, scored: str, names: Sequence[str]) -> Drawn:
         figure,
         f"Colour: logarithm of the truth's mass over q's in each cell, as learned, by {scored} "
         "draws of q; blank below ten. Blue: q puts too little mass there; orange: too much. If q "
-        "were right, all would be grey but for the score's noise. Dots: held-out truths.",
+        "were correct, all would be grey but for the score's noise. Dots: held-out truths.",
     )
 
 

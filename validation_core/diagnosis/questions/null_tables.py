@@ -1,7 +1,7 @@
 """Tables made of a table's own draws, in which q is right: a draw of q plays the truth.
 
 Given x the K draws are exchangeable, so that one of them, picked at random, ranks among the other
-K - 1 as the truth would if q were right, whatever q is: no simulator is needed. Every draw is
+K - 1 as the truth would if q were correct, whatever q is: no simulator is needed. Every draw is
 scored once; a trial picks draws, and ranks follow by search in each row's ordered scores. With
 `truths` changed by an injection the same trials show what a test finds of a known defect.
 """
@@ -158,7 +158,8 @@ class _ScoredTables:
     """Scores (S, n, T) of the picked draws."""
 
     def mid_ranks(self) -> NDArray[np.float32]:
-        """Mid-ranks u (S, T, n) of the truths, each among the other K - 1 draws and itself."""
+        """Mid-ranks u (S, T, n) of the true values, each among the other K - 1 draws and "
+        "itself."""
         below, equal = self._others()
         u = (below + 0.5 * (1 + equal)) / self.pooled.draws.shape[-1]
         return np.ascontiguousarray(np.moveaxis(u, -1, 1), np.float32)
@@ -171,7 +172,7 @@ class _ScoredTables:
         return below, equal
 
     def ranks(self, rng: np.random.Generator) -> Float:
-        """Randomised ranks u (T, S, n) of the truths, each among the other K - 1 draws."""
+        """Randomised ranks u (T, S, n) of the true values, each among the other K - 1 draws."""
         below, equal = self._others()
         k = self.pooled.draws.shape[-1]
         u = (below + rng.random(self.truth.shape) * (1 + equal)) / k
@@ -385,7 +386,7 @@ class _NullVerdict:
         return share_beyond(observed, np.broadcast_to(null, (len(observed), len(null))), slack)
 
     def _scores(self, trials: _SelfMadeTables) -> list[SlotRanks]:
-        """Ranks of the truths among the other draws, by every score that is looked at."""
+        """Ranks of the true values among the other draws, by every score that is looked at."""
         u = self.theta.on(trials).mid_ranks()
         scores = [
             SlotRanks("theta", int(parameter), u[parameter]) for parameter in self.setup.parameters
@@ -404,7 +405,7 @@ class _NullVerdict:
         return scores
 
     def _norms(self, trials: _SelfMadeTables) -> NDArray[np.float32]:
-        """Mid-ranks u (T, N) of the truths' norms among the other draws."""
+        """Mid-ranks u (T, N) of the true values' norms among the other draws."""
         assert self.norm is not None
         own = np.take_along_axis(self.norm.draws, trials.which.T[None], axis=-1)
         truth = own

@@ -74,7 +74,7 @@ class Observation(Question["AtObservation"]):
     reading_guide = (
         "L-C2ST asks a classifier, learnt on other rows, which of q's draws at this observation "
         "look like the truth; colours show the learned chance that a draw is the truth. If q "
-        "were right here, all draws would be grey near 1/2 but for noise, T would be one of the "
+        "were correct here, all draws would be grey near 1/2 but for noise, T would be one of the "
         "grey nulls, and the truths of the nearest rows would have a shift of 0 and a width of 1 "
         "within their intervals. q may be right on the whole and wrong here, or the other way "
         "round."
@@ -460,7 +460,7 @@ class _ObservationStudy(TableStudy[AtObservation], spec="observation"):
 def _local(
     network: _TrainedLC2ST, table: PosteriorTable, seed: int, x: Array, draws: Array
 ) -> tuple[_LocalTest, _Nearby]:
-    """L-C2ST at x with q's draws there, and the ranks of the truths nearby."""
+    """L-C2ST at x with q's draws there, and the ranks of the true values nearby."""
     logits = network.logits(draws, x)
     statistic = distance_of_logits(logits)  # (H + 1,)
     tested = local(statistic[:1], statistic[None, 1:])
@@ -746,7 +746,7 @@ def _answer(local: _LocalAnswer, names: Sequence[str]) -> str:
             if test.draws >= _TOLD
             else f"{test.draws} draw{'s' * (test.draws > 1)} of q there cannot say where."
         )
-        first = f"L-C2ST objects to q around this observation ({p}): {detail}"
+        first = f"Near this observation q looks wrong (L-C2ST, {p}): {detail}"
     else:
         first = f"L-C2ST finds nothing against q at this observation ({p})."
     return f"{first} {_nearby_text(local.nearby, names)}"
@@ -849,9 +849,9 @@ def _basis(test: _LocalTest, nearby: _Nearby) -> str:
     return (
         f"L-C2ST learnt from {test.rows} rows other than this one and looks at "
         f"{draws} of q; a test at one x_o spills over from its neighbours, so that "
-        f"an error elsewhere may show here. The rows nearby count by nearness, as much as "
-        f"{nearby.worth:.0f} equal ones. A p-value is for a place that was not picked by its "
-        f"looks.{few} Brackets are 95% intervals, each by itself."
+        f"an error elsewhere may show here. Nearby rows are weighted by distance (effective "
+        f"number: {nearby.worth:.0f}). p-values are valid only if you did not choose this "
+        f"observation because it looked bad.{few} Brackets are 95% intervals, each by itself."
     )
 
 
@@ -885,21 +885,21 @@ def _local_figures(test: _LocalTest, names: Sequence[str]) -> tuple[Drawn, ...]:
             "q's draws at this observation",
             lc2st.map_of(theta, d, labels),
             "Coloured by d, the learned chance that a draw is the truth: orange where q puts "
-            "too much mass, blue where too little. If q were right here, all would be grey "
+            "too much mass, blue where too little. If q were correct here, all would be grey "
             "but for the classifier's noise.",
         ),
         Drawn(
             "How sure the classifier is here",
             lc2st.pp_plot(d, null_d),
             "The share of q's draws whose d is at most this; grey: 95% of the null "
-            "classifiers at each d. If q were right here, the line would stay near the dashed "
+            "classifiers at each d. If q were correct here, the line would stay near the dashed "
             "step and in the grey.",
         ),
         Drawn(
             "T on its null here",
             lc2st.null_of_t(test.T, t_null),
             "Grey: T of classifiers whose labels were swapped within pairs at random. If q "
-            "were right here, the red line would be one of them, anywhere in the grey.",
+            "were correct here, the red line would be one of them, anywhere in the grey.",
         ),
     )
 
@@ -910,7 +910,8 @@ def _ball_drawn(ball: _LocalBall, names: Sequence[str]) -> Drawn:
     return Drawn(
         "CoLT's ball at this observation",
         _ball_figure(theta, ball.inside, ball.centre, labels),
-        "q's draws, those in the ball in its colour, its centre a star. If q were right near this "
+        "q's draws, those in the ball in its colour, its centre a star. If q were correct near "
+        "this "
         "x, the truth would lie in the ball as often as q's draws do.",
     )
 

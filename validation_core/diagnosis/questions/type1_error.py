@@ -304,13 +304,13 @@ def _rates(result: _TypeIError) -> Drawn:
 def _pvalues(test: _MethodLevel, pvalue: Array) -> Drawn:
     words = "p-value", "tables", "even"
     right = (
-        "its heap at 1 is the price of asking about several parameters at once"
+        "its peak at 1 comes from the Bonferroni correction"
         if kind_of(test.name).ranks_parameters
         else "a heap on the right: it could see more than it does"
     )
     return Drawn(
         f"p-values of {test.title}",
         rank_histogram(pvalue, bins=_BINS, words=words, height=200),
-        "On tables in which q is right, all bars stay in the grey room in 95 of 100 cases. A heap "
+        "On tables in which q is right, all bars stay in the grey band in 95 of 100 cases. A heap "
         f"on the left: the test rejects too often; {right}.",
     )

@@ -120,7 +120,7 @@ def _kept(maps: Maps, kept: int) -> str:
     tried = np.nan_to_num(np.asarray(maps.starts, dtype=float), nan=-1.0)
     best = int(tried[:2].argmax())  # the paper preset tries none: the origin
     start = _STARTS[2 if kept > 0 else best]
-    return f"No step beat the start, {start}: the start was kept."
+    return f"Training found no better centre than the start, {start}."
 
 
 def _course(maps: Maps, watched: int, height: int) -> Panel:

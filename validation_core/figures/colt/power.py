@@ -240,7 +240,7 @@ def _along_gamma(maps: Sequence[Maps], gammas: Sequence[float]) -> Panel:
         panel,
         title="Distance from uniform along gamma: press to move",
         caption=f"Each on {curve.n} fresh simulations, with 95% intervals, by one localizer for "
-        "all. Were q right, points would lie in the grey band in 19 of 20 samples.",
+        "all. If q were correct, points would lie in the grey band in 19 of 20 samples.",
         click="gamma",
         at=places,
     )
@@ -284,7 +284,8 @@ def distances(
     panel = replace(
         _distance_panel(curves, gammas, label),
         caption=f"{count} of {points} points are trained, a localizer for "
-        f"each, judged on {n} fresh simulations, with 95% intervals. Were q right, points would "
+        f"each, judged on {n} fresh simulations, with 95% intervals. If q were correct, points "
+        "would "
         "lie in the grey band in 19 of 20 samples.",
     )
     return live._payload(panels=[panel], columns=1)

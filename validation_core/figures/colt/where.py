@@ -141,7 +141,7 @@ def _along(
         at=places,
         x=Axis((low, high), label),
         y=Axis(limits, "truth's share in the ball, less q's", percent=True),
-        caption=f"The same rate everywhere? Permutation p {equals(p)}"
+        caption=f"Does the error depend on x? Permutation p {equals(p)}"
         + (f", adjusted for {maps.x_at.shape[1]} coordinates." if which is not None else "."),
     )
 
@@ -172,7 +172,7 @@ def _over_plane(maps: Maps, rate: LocalRate) -> Panel:
         at=at,
         x=Axis(ends[0], "x₁"),
         y=Axis(ends[1], "x₂"),
-        caption=f"The same rate everywhere? Permutation p {equals(rate.pvalue)}.",
+        caption=f"Does the error depend on x? Permutation p {equals(rate.pvalue)}.",
     )
 
 
@@ -260,8 +260,8 @@ def _headline(maps: Maps, alpha: float) -> _Text:
     u, here = float(maps.u_star), _shares(maps)
     p = f"KS p {equals(float(maps.pvalue))}"
     over_all = (
-        f"Over all x, q puts {u:.0%} of its mass into the learnt ball and the truth "
-        f"{_interval(maps.inside, maps.inside_low, maps.inside_high)}"
+        f"CoLT's region holds {u:.0%} of q's draws and "
+        f"{_interval(maps.inside, maps.inside_low, maps.inside_high)} of the true values"
     )
     verdict = f" ({p})." if maps.pvalue <= alpha else f": no evidence against q ({p})."
     name = "x = {x}" if maps.x_at.shape[1] <= 3 else "place {x}"
@@ -313,6 +313,7 @@ def how_to_read(maps: Maps, sight: Sight) -> str:
     }.get(m, "the same share along the coordinates of x that tell most")
     return (
         f"{ball}{thin}{background}{edge}. Beside it: {beside}. Brackets are 95% intervals; what "
-        f"is said of one x holds for all {len(maps.x_at)} places at once. Were q right, the ball "
+        f"is said of one x holds for all {len(maps.x_at)} places at once. If q were correct, the "
+        "ball "
         "would hold as large a share of the truth as of q at every x."
     )

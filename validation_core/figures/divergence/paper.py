@@ -130,7 +130,7 @@ def against_m(panels: Sequence[Subplot], iterations: int) -> Drawn:
     """Figure 2, of what inference gave after so many iterations."""
     caption = (
         "Lines fall as more draws of q are weighted, as far as importance sampling mends q; if q "
-        "were right, they would lie about 0 from M = 1 on."
+        "were correct, they would lie about 0 from M = 1 on."
     )
     return Drawn(
         f"Figure 2: importance sampling of q after {iterations:,} iterations, M draws weighted",
@@ -143,7 +143,7 @@ def trained_with_m(panels: Sequence[Subplot], iterations: int) -> Drawn:
     """Figure 3, after so many iterations."""
     caption = (
         "Where the line of VI trained with M is lower, training for M gained more than weighting "
-        "a q that was trained with M = 1; if q were right, both would lie about 0."
+        "a q that was trained with M = 1; if q were correct, both would lie about 0."
     )
     return Drawn(
         f"Figure 3: VI trained and tested with M, {iterations:,} iterations",

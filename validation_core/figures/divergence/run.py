@@ -260,7 +260,7 @@ def how_to_read(run: InferenceRun, result: RunResult, places: int) -> str:
     q = "circles" if result.q is None else "ellipses, which hold 50% and 90% of it"
     more = " The picture shows the two chosen coordinates only." * (run.model.dims[0] > 2)
     return (
-        f"{blue} Orange {q}, are q.{more}{few} If q were right, orange would lie as blue does, "
+        f"{blue} Orange {q}, are q.{more}{few} If q were correct, orange would lie as blue does, "
         "and z and z~ could swap places: d would be as often below 0 as above."
     ).replace("circles, are", "circles are")
 

@@ -67,7 +67,7 @@ class Cause(Question["_LikelyCause"]):
     reading_guide = (
         "Known defects of growing size were injected into this table's own draws, and the table "
         "is compared with what came out: a weight is how like it each defect is, and all weights "
-        "sum to 1. If q were right, the table would lie among those in which a draw of q plays "
+        "sum to 1. If q were correct, the table would lie among those in which a draw of q plays "
         "the truth, and no cause would be named in 99 of 100 such tables. Causes resemble one "
         "another where they are weak; where several act at once none is named, and what was seen "
         "is listed."
@@ -558,18 +558,18 @@ def _rate(share: float | None) -> str:
 
 _FINDINGS: Mapping[str, Callable[[_Finding, list[str]], str]] = {
     "bias": lambda e, n: (
-        f"q's centre for {n[0]} is off by {_numbers(e)} posterior sd; 0 if q were right."
+        f"q's centre for {n[0]} is off by {_numbers(e)} posterior sd; 0 if q were correct."
     ),
     "follows_x": lambda e, n: (
         f"{n[0]}'s rank can be predicted from x and q's mean (correlation {_numbers(e)} on rows "
-        "not learnt from; about 0 if q were right)."
+        "not learnt from; about 0 if q were correct)."
     ),
     "spread_x": lambda e, n: (
         f"How far out true values lie can be predicted from x and q's mean (correlation "
-        f"{_numbers(e)} on rows not learnt from; about 0 if q were right)."
+        f"{_numbers(e)} on rows not learnt from; about 0 if q were correct)."
     ),
     "width": lambda e, n: (
-        f"q's width for {n[0]} is {_numbers(e)} times the one it needs; 1 if q were right."
+        f"q's width for {n[0]} is {_numbers(e)} times the one it needs; 1 if q were correct."
     ),
     "covered": lambda e, n: (
         f"q's central {e.level:.0%} interval of {n[0]} holds the truth in "
@@ -577,7 +577,7 @@ _FINDINGS: Mapping[str, Callable[[_Finding, list[str]], str]] = {
     ),
     "inner_half": lambda e, n: (
         f"{_percent(e)} of true values lie within the inner half of q's draws "
-        "around its centre; 50% if q were right."
+        "around its centre; 50% if q were correct."
     ),
     "pair": lambda e, n: (
         f"The errors of {n[0]} and {n[1]} have correlation {_numbers(e)}; q "
@@ -585,15 +585,15 @@ _FINDINGS: Mapping[str, Callable[[_Finding, list[str]], str]] = {
     ),
     "along": lambda e, n: (
         f"Along its worst direction, chosen on other rows, q is {_numbers(e)} "
-        "times as wide as it needs to be; 1 if q were right."
+        "times as wide as it needs to be; 1 if q were correct."
     ),
     "tail": lambda e, n: (
         f"{_percent(e)} of true values lie among q's outermost {e.share:.0%}; "
-        f"{e.share:.0%} if q were right."
+        f"{e.share:.0%} if q were correct."
     ),
     "beyond_all": lambda e, n: (
         f"{_percent(e)} of true values lie farther out than all draws; "
-        f"{_rate(e.right)} if q were right."
+        f"{_rate(e.right)} if q were correct."
     ),
     "how_far": lambda e, n: f"They lie {_numbers(e)} times as far out as 95% of q's draws do.",
     "minor": lambda e, n: (
@@ -602,18 +602,18 @@ _FINDINGS: Mapping[str, Callable[[_Finding, list[str]], str]] = {
     ),
     "outer_tenth": lambda e, n: (
         f"{_percent(e)} of true values lie in the outermost 10% of q on the "
-        "side that they avoid most, chosen on other rows; 10% if q were right."
+        "side that they avoid most, chosen on other rows; 10% if q were correct."
     ),
     "contraction": lambda e, n: (
         f"x explains {_percent(e)} of q's variance of {n[0]}; 0% if q ignored x."
     ),
     "agrees": lambda e, n: (
         f"Over simulations, {n[0]} and q's centre for it have correlation "
-        f"{_numbers(e)}; {e.right:.2f} if q were right."
+        f"{_numbers(e)}; {e.right:.2f} if q were correct."
     ),
     "leak": lambda e, n: (
         f"{_percent(e)} of q's draws of {n[0]} lie outside the truth's range; "
-        f"about {_rate(e.right)} if q were right."
+        f"about {_rate(e.right)} if q were correct."
     ),
     "edge": lambda e, n: (
         f"{_percent(e)} of true values of {n[0]} stand within the outermost "
@@ -629,12 +629,12 @@ KINDS: Mapping[str, str] = {
     "width": "q's width by the width needed",
     "covered": "coverage of the central 80% interval",
     "inner_half": "truths within the inner half of q",
-    "pair": "correlation of errors (if q were right: q's own)",
+    "pair": "correlation of errors (if q were correct: q's own)",
     "along": "q's width by the width needed, worst direction",
     "tail": "truths in q's outermost draws",
     "beyond_all": "truths beyond all draws",
     "how_far": "how many times as far out as 95% of the draws",
-    "minor": "truths in q's smaller mode (if q were right: q's draws there)",
+    "minor": "truths in q's smaller mode (if q were correct: q's draws there)",
     "outer_tenth": "truths in the outermost 10% of q, worst side",
     "contraction": "share of q's variance that x explains",
     "agrees": "correlation of the truth with q's centre",
@@ -712,7 +712,7 @@ def _finding_cells(finding: _Finding | None, names: Sequence[str]) -> Row:
         "of": ", ".join(_called(names, i) for i in finding.at),
         "value": round(finding.value, 4),
         "95% interval": f"{finding.low:.4g} to {finding.high:.4g}",
-        "if q were right": "" if finding.right is None else round(finding.right, 4),
+        "if q were correct": "" if finding.right is None else round(finding.right, 4),
     }
 
 

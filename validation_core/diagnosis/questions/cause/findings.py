@@ -340,7 +340,7 @@ _EDGES = np.array([-1.645, -0.8416, 0.0, 0.8416, 1.645, 2.326])  # 5, 20, 50, 80
 _FAR = (3.5, 5.0, 6.5)  # scores beyond all draws by some units of their spread
 _MODES = 0.02  # share of rows with two modes that makes two modes a matter of the table
 _LOOKED = 50_000  # draws of q that say how much of it lies beyond the truths
-_CROWD = 0.02  # of the truths' range: where they stand close if it ends sharply
+_CROWD = 0.02  # of the true values' range: where they stand close if it ends sharply
 
 
 @dataclass(frozen=True, eq=False)
@@ -624,7 +624,7 @@ class _Finding:
     low: float
     high: float
     right: float | None
-    """What it would be if q were right; None where nothing is known of that."""
+    """What it would be if q were correct; None where nothing is known of that."""
     at: tuple[int, ...] = ()
     """The parameters that it is of."""
     level: float | None = None

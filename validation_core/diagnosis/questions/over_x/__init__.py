@@ -72,7 +72,7 @@ class OverX(Question["_ErrorsOverX"]):
     reading_guide = (
         "Each line is the local size of one error of q, smoothed over its nearest neighbours in "
         "x: how far q sits from the truth, how much too narrow it is, or how well a classifier "
-        "tells them apart. If q were right, it would stay near the grey line, inside the grey "
+        "tells them apart. If q were correct, it would stay near the grey line, inside the grey "
         "room at 95 of 100 places, and both p-values would be anything from 0 to 1. Only the "
         "p-values tell a bump from chance: they count every place and every error that was "
         "looked at."
@@ -691,7 +691,7 @@ def _or_more(beyond: _Beyond | None) -> str:
     """What makes a shift by ranks a bound."""
     if beyond is None or beyond.share - beyond.usual <= _MANY_BEYOND:
         return ""
-    return f" (or more: {beyond.share:.0%} of the truths there lie beyond all of q's draws)"
+    return f" (or more: {beyond.share:.0%} of the true values there lie beyond all of q's draws)"
 
 
 def _off(what: _OverXPlace | _Overall, estimate: _FeatureSize, names: Sequence[str]) -> str:
@@ -739,8 +739,8 @@ def _alike(result: _ErrorsOverX, names: Sequence[str]) -> str:
     """Wrong, but nowhere more than elsewhere."""
     rows = max(part.rows for part in result.parts)
     return (
-        f"q is wrong (p {equals(result.p_right)}), but as far as {rows} rows tell, alike at "
-        f"every x (p {equals(result.p_varies)} that its error changes over x)."
+        f"q is wrong (p {equals(result.p_right)}), and its error looks the same at every x on "
+        f"{rows} rows (test for change: p {equals(result.p_varies)})."
         f"{_overall_text(result, names)}"
     )
 
@@ -851,21 +851,21 @@ _MEANING = {
 def _figure(place: _OverXPlace, names: Sequence[str], x_names: Sequence[str]) -> Drawn:
     what, along = _feature_text(place, names), _coordinate_text(place, names, x_names)
     title = f"{what[:1].upper()}{what[1:]} over {along}"
-    p = f"p {equals(place.p_varies)} that it changes over x, adjusted for all looked at."
+    p = f"Test for change over x: adjusted p {equals(place.p_varies)}."
     if isinstance(place.picture, _OverXCurve):
         figure = _curve(place.kind, place.picture, short_name(along, _LONG))
         null = "1" if place.kind == "width" else "0"
         caption = (
-            "Line: the local size, its band a 95% interval at each place. "
-            f"{_MEANING[place.kind]} If q were right, the line would stay near {null}, at 95 "
-            f"of 100 places inside the grey room. {p}"
+            "Line: estimated error at each x. Band: 95% interval. "
+            f"{_MEANING[place.kind]} If q were correct, the line would stay near {null}, at 95 "
+            f"of 100 places inside the grey band. {p}"
         )
         return Drawn(title, figure, caption)
     assert place.picture is not None
     figure = _heat(place.kind, place.picture, _columns(x_names))
     caption = (
-        f"Colour: the local size; dots: rows; blank where they are few. {_MEANING[place.kind]} "
-        f"If q were right, all would be grey but for noise. {p}"
+        f"Colour: estimated error; dots: rows; blank where they are few. {_MEANING[place.kind]} "
+        f"If q were correct, all would be grey but for noise. {p}"
     )
     return Drawn(title, figure, caption)
 
