@@ -25,9 +25,11 @@ def show(upload: Upload, alpha: float, maps: Sequence[MapTask] = ()) -> None:
     """Maps over pixels, truths and draws, once a user names the shape; nothing for few numbers."""
     if not isinstance(upload.data, PosteriorTable) or upload.dims[0] < FEWEST:
         return
-    named = " x ".join(map(str, upload.image))
+    suggestion = " x ".join(map(str, upload.image))
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        theta = _shape("Shape of θ, where it is an image", upload.dims[0], "theta-shape", named)
+        theta = _shape(
+            "Shape of θ, where it is an image", upload.dims[0], "theta-shape", suggestion
+        )
         x = None
         if theta is not None and upload.dims[1] >= FEWEST:
             x = _shape("Shape of x", upload.dims[1], "x-shape", "")
@@ -45,10 +47,10 @@ def show(upload: Upload, alpha: float, maps: Sequence[MapTask] = ()) -> None:
     live.chart(payload, key=f"pixels-{len(payload.sliders)}")
 
 
-def _shape(label: str, numbers: int, key: str, named: str) -> Shape | None:
+def _shape(label: str, numbers: int, key: str, suggestion: str) -> Shape | None:
     """The shape that was named; None for none, or for one that does not fit, which is said."""
     text = st.text_input(
-        label, named, key=key, bind="query-params", placeholder="16 x 16", width=260,
+        label, suggestion, key=key, bind="query-params", placeholder="16 x 16", width=260,
         help="Height x width, or height x width x 3 in colour. Maps over pixels are drawn then.",
     )  # fmt: skip
     if not text.strip():

@@ -25,7 +25,10 @@ def show() -> None:
         truth = segmented("p draws", TRUTHS, "truth", label_visibility="collapsed")
     study = DigitsStudy.of(truth)
     if not study.done(services().store):
-        tasks: list[Task] = [*(TrainTask(trainings=(one,)) for one in study.trainings), study]
+        tasks: list[Task] = [
+            *(TrainTask(trainings=(training,)) for training in study.trainings),
+            study,
+        ]
         jobs.panel(jobs.only("highdim", tasks, study.label), follow=True)
         return
     jobs.only("highdim", [], "")

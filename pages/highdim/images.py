@@ -77,7 +77,7 @@ def _meanwhile(study: ImagesStudy) -> None:
 
 
 def _about(study: ImagesStudy) -> str:
-    drawn = (
+    source = (
         "p draws 32 × 32 crops of ten photographs (of scikit-image and scikit-learn), each label "
         "one photograph; the paper has CIFAR-10"
         if study.benchmark.source == "photographs"
@@ -87,7 +87,7 @@ def _about(study: ImagesStudy) -> str:
     paper = "" if study.features == "inception" else "; the paper has Inception V3 (2,048)"
     recipe = study.recipe(conditional=True)
     return (
-        f"{drawn}. Features: {described}{paper}. A small head learns from {recipe.train:,} + "
+        f"{source}. Features: {described}{paper}. A small head learns from {recipe.train:,} + "
         f"{recipe.train:,} images at each gamma, {recipe.epochs} epochs from rate {recipe.lr:g}, "
         "which is the paper's 200 from 0.0001 in fewer steps. Uniform(20) reads its calibration "
         f"counts off the law of {study.trials * study.n:,} scores of p. The paper's Fig. 3 is the "

@@ -36,7 +36,7 @@ def _pictures(study: LensingStudy) -> float | None:
     """Images and maps; the gamma that they stand at."""
     if not study.done(services().store):
         tasks: tuple[Task, ...] = (
-            *(TrainTask(trainings=(one,)) for one in study.trainings),
+            *(TrainTask(trainings=(training,)) for training in study.trainings),
             study,
         )
         jobs.panel(jobs.only("highdim", tasks, study.label), follow=True)
@@ -51,26 +51,26 @@ def _pictures(study: LensingStudy) -> float | None:
 def _power(gamma: float | None) -> None:
     """Rejection rates of all tests, with the numbers."""
     st.subheader("Which tests see it?", anchor=False)
-    asked = sweeps()
-    progress = [collect(sweep, services().store, _memory(), beside=asked) for sweep in asked]
-    if any(one.cells for one in progress):
+    halves = sweeps()
+    progress = [collect(sweep, services().store, _memory(), beside=halves) for sweep in halves]
+    if any(each.cells for each in progress):
         st.markdown(figures.answer(progress[0]))
-        live.chart(_rates(asked, progress, gamma), key="lensing-rates")
+        live.chart(_rates(halves, progress, gamma), key="lensing-rates")
         with st.expander("The numbers, beside the paper's"):
-            st.dataframe(figures.table(asked, progress), hide_index=True)
+            st.dataframe(figures.table(halves, progress), hide_index=True)
             st.caption(figures.ABOUT_TABLE)
-    _missing(asked)
+    _missing(halves)
 
 
-def _rates(asked: tuple[Sweep, ...], progress: list[Progress], gamma: float | None) -> Payload:
-    counts = tuple(tuple(one.done.items()) for one in progress)
-    key = ("lensing rates", tuple(sweep.key for sweep in asked), counts, gamma)
-    return live.once(key, lambda: figures.rates(asked, progress, gamma))
+def _rates(halves: tuple[Sweep, ...], progress: list[Progress], gamma: float | None) -> Payload:
+    counts = tuple(tuple(each.done.items()) for each in progress)
+    key = ("lensing rates", tuple(sweep.key for sweep in halves), counts, gamma)
+    return live.once(key, lambda: figures.rates(halves, progress, gamma))
 
 
-def _missing(asked: tuple[Sweep, ...]) -> None:
+def _missing(halves: tuple[Sweep, ...]) -> None:
     """What has not run yet, and a button for it."""
-    tasks = (task for sweep in asked for task in missing(sweep, services().store, beside=asked))
+    tasks = (task for sweep in halves for task in missing(sweep, services().store, beside=halves))
     left = list(dict.fromkeys(tasks))  # both halves want some of them
     if not left:
         return

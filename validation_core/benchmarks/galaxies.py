@@ -58,9 +58,9 @@ def _hubble() -> Array:
     grey = np.asarray(Image.open(io.BytesIO(packed)), dtype=np.float64).mean(-1)
     sky = float(np.median(grey))
     spread = 1.4826 * float(np.median(np.abs(grey - sky)))
-    seen = ndimage.gaussian_filter(grey, _SMOOTHING)
-    highest = ndimage.maximum_filter(seen, _APART)
-    rows, columns = np.nonzero((seen == highest) & (seen > sky + _BRIGHT * spread))
+    smooth = ndimage.gaussian_filter(grey, _SMOOTHING)
+    highest = ndimage.maximum_filter(smooth, _APART)
+    rows, columns = np.nonzero((smooth == highest) & (smooth > sky + _BRIGHT * spread))
     half = SIDE // 2
     height, width = grey.shape
     inside = (rows >= half) & (rows <= height - half) & (columns >= half)

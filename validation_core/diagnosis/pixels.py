@@ -81,13 +81,13 @@ def pixel_maps(table: PosteriorTable, seed: int = 0) -> PixelMaps:
         standard[part] = (mean - truth) / np.where(sd > 0, sd, np.inf)
         below, equal = (q < truth[:, None]).sum(1), (q == truth[:, None]).sum(1)
         ranks[:, part] = statistics.randomised_ranks(below, equal, k, rng).T
-    shown = np.unique(np.linspace(0, n - 1, _SHOWN).astype(int))
+    places = np.unique(np.linspace(0, n - 1, _SHOWN).astype(int))
     return PixelMaps(
         standard.mean(0),
         standard.std(0),
         np.asarray(statistics.ks(ranks).pvalue),
-        table.theta[shown],
-        np.stack([table.q[i].mean(0) for i in shown]),
-        np.stack([table.q[i][0] for i in shown]),
-        table.x[shown],
+        table.theta[places],
+        np.stack([table.q[i].mean(0) for i in places]),
+        np.stack([table.q[i][0] for i in places]),
+        table.x[places],
     )

@@ -133,9 +133,9 @@ class TrainedFeatureClassifier(StoredNetwork):
         """Held-out AUC, for lists of networks."""
         return {"auc": self.auc}
 
-    def at(self, beta: float = 0.0) -> _Logit:
+    def at(self, beta: float = 0.0) -> _HeadLogit:
         """The score of psi_beta = (1 - beta) psi_trained + beta psi_initial, exactly."""
-        return _Logit(self, beta)
+        return _HeadLogit(self, beta)
 
     def grid(self, betas: Sequence[float], rows: Joint) -> Array:
         """Logits (len(betas), n) of the same rows at every beta; features are worked out once."""
@@ -184,7 +184,7 @@ def _standard(described: Array, shift: Array, scale: Array) -> NDArray[np.float3
 
 
 @dataclass(frozen=True, eq=False)
-class _Logit:
+class _HeadLogit:
     """The logit at one beta."""
 
     network: TrainedFeatureClassifier
@@ -227,7 +227,7 @@ def _start(recipe: FeatureClassifier, features: int, labels: int, seed: int) -> 
     return {**head, "label_weight": weight, "label_bias": bias}
 
 
-class _Part:
+class _FeaturePart:
     """One side's standardised features and labels, as tensors."""
 
     def __init__(self, z: NDArray[np.float32], x: Array, device: str) -> None:
@@ -250,7 +250,7 @@ def _learn(
         described = [extract(recipe.features, recipe.images(side.theta)) for side in sides]
         shift, scale = _scaling(np.concatenate(described[:2]))
         parts = [
-            _Part(_standard(rows, shift, scale), side.x, device)
+            _FeaturePart(_standard(rows, shift, scale), side.x, device)
             for rows, side in zip(described, sides, strict=True)
         ]
         start = _start(recipe, len(shift), data.p.x.shape[1], seed)
@@ -264,7 +264,7 @@ def _learn(
 
 
 def _fit(
-    parts: Sequence[_Part],
+    parts: Sequence[_FeaturePart],
     start: Parameters,
     recipe: FeatureClassifier,
     seed: int,
@@ -306,7 +306,7 @@ def _fit(
 
 
 def _rounds(
-    parts: Sequence[_Part], recipe: FeatureClassifier, rng: np.random.Generator
+    parts: Sequence[_FeaturePart], recipe: FeatureClassifier, rng: np.random.Generator
 ) -> Iterator[list[tuple[Tensor, Tensor, Tensor]]]:
     """The batches of each epoch, half p and half q: features, labels, and 1 for p."""
     import torch
@@ -329,7 +329,7 @@ def _rounds(
         yield batches
 
 
-def _held(head: Tensors, parts: Sequence[_Part]) -> dict[str, float]:
+def _held(head: Tensors, parts: Sequence[_FeaturePart]) -> dict[str, float]:
     """Loss and AUC on the rows that are watched."""
     import torch
     from torch.nn import functional

@@ -64,10 +64,10 @@ class Images(Benchmark):
 
     def __post_init__(self) -> None:
         for name, allowed in (("corruption", Corruption), ("source", Source)):
-            told, known = getattr(self, name), get_args(allowed)
-            if told not in known:
+            value, known = getattr(self, name), get_args(allowed)
+            if value not in known:
                 raise ValueError(
-                    f"{name} is one of {', '.join(known)}; got {told!r}. Choose one of those."
+                    f"{name} is one of {', '.join(known)}; got {value!r}. Choose one of those."
                 )
 
     @property

@@ -166,16 +166,16 @@ def cifar10_folder() -> Path:
     Raises:
         ValueError: where it names none, or no folder.
     """
-    told = os.environ.get(FOLDER, "")
-    if not told:
+    name = os.environ.get(FOLDER, "")
+    if not name:
         raise ValueError(
             f"CIFAR-10 is read from the folder in the environment variable {FOLDER}; it is not "
             f"set. Unpack its binary version and set {FOLDER} to the folder with {_BATCHES[0]}."
         )
-    folder = Path(told)
+    folder = Path(name)
     if not folder.is_dir():
         raise ValueError(
-            f"{FOLDER} names the folder of CIFAR-10's binary version; got {told!r}, which is no "
+            f"{FOLDER} names the folder of CIFAR-10's binary version; got {name!r}, which is no "
             f"folder. Set it to the folder with {_BATCHES[0]}."
         )
     return folder

@@ -86,9 +86,9 @@ def _headline(seen: Generated) -> _Text:
         f"power{i}": over(written(rates[i].T, "{:.0%}".format), "gamma", "beta")
         for i in range(len(METHODS))
     }
-    named = ", ".join(f"{method.label} in {{power{i}}}" for i, method in enumerate(METHODS))
+    rejected = ", ".join(f"{method.label} in {{power{i}}}" for i, method in enumerate(METHODS))
     return _text(
-        f"With {{gamma}} of 20 steps left out the classifier's AUC is {{auc}}: {named} of "
+        f"With {{gamma}} of 20 steps left out the classifier's AUC is {{auc}}: {rejected} of "
         f"{seen.trials} trials.",
         gamma=over([f"{gamma:g}" for gamma in seen.gammas], "gamma"),
         auc=over(written(seen.auc.T, "{:.3f}".format), "gamma", "beta"),

@@ -115,7 +115,7 @@ def _headline(scored: Scored, c: int) -> _Text:
 # ---- Images ----
 
 
-class _Sheet:
+class _ContactSheet:
     """Rows of images, from above; every image is 32 units wide and high."""
 
     def __init__(self, columns: int) -> None:
@@ -192,7 +192,7 @@ def _largest(values: Array) -> Array:
 
 def _examples(pictures: Pictures, scored: Scored | None) -> Panel:
     """The same crops at every gamma: clean, corrupted, their difference, and what hides it."""
-    sheet = _Sheet(len(pictures.clean))
+    sheet = _ContactSheet(len(pictures.clean))
     for name, pixels, moving in (
         ("clean: a draw of p", pictures.clean, False),
         ("corrupted: a draw of q", pictures.corrupted, True),
@@ -241,7 +241,7 @@ def _share(rank: float) -> str:
 
 def _surest(scored: Scored) -> Panel:
     """The images at the two ends of the score, and which law each was drawn from."""
-    sheet = _Sheet(SUREST)
+    sheet = _ContactSheet(SUREST)
     for end, name in ((1, "looks most like p"), (0, "looks most like q")):
         sheet.name(name)
         sheet.images(scored.surest[:, end], moving=True)
@@ -286,7 +286,7 @@ def _repaired(scored: Scored) -> Panel:
 
 
 def _map(values: Array, title: str, words: str) -> Panel:
-    sheet = _Sheet(1)
+    sheet = _ContactSheet(1)
     sheet.heat(values[:, None])
     largest = np.abs(np.asarray(values, float)).reshape(len(values), -1).max(1)
     caption = _text(words, largest=over([f"{value:.2g}" for value in largest], "gamma"))

@@ -82,10 +82,10 @@ def _headline(sphere: Sphere) -> _Text:
         f"power{i}": over(written(rates[i].T, "{:.0%}".format), "gamma", "beta")
         for i in range(len(METHODS))
     }
-    named = ", ".join(f"{method.label} in {{power{i}}}" for i, method in enumerate(METHODS))
+    rejected = ", ".join(f"{method.label} in {{power{i}}}" for i, method in enumerate(METHODS))
     return _text(
         "At gamma = {gamma} and beta = {beta} the score's AUC is {auc} ({exact} exactly): "
-        f"{named} of {sphere.trials} trials.",
+        f"{rejected} of {sphere.trials} trials.",
         gamma=_names(sphere.gammas, "gamma"),
         beta=_names(sphere.betas, "beta"),
         auc=over(written(sphere.auc, "{:.3f}".format), "gamma", "beta"),
