@@ -507,7 +507,7 @@ def test_figures(kind):
     for item in drawings:
         go.Figure(item.figure.to_dict())
         assert item.caption.endswith(".")
-        assert "q were right" in item.caption
+        assert "q were correct" in item.caption
         assert item.figure.layout.xaxis.range is not None
         assert all(np.asarray(trace.y).dtype == np.float32 for trace in item.figure.data)
         assert len(item.figure.to_json()) < 20_000

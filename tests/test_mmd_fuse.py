@@ -435,7 +435,7 @@ def test_figures_draw_and_are_small():
         go.Figure(one.figure.to_dict())  # figures skip validation for speed: once here
         assert len(one.figure.to_json()) < 60_000
         assert one.title
-        assert "q were right" in one.caption
+        assert "q were correct" in one.caption
         assert one.figure.layout.xaxis.range is not None
         assert all(np.asarray(trace.y).dtype == np.float32 for trace in one.figure.data)
 

@@ -23,5 +23,5 @@ def show() -> None:
         "The curve is the exact SKL(z, h) for every r, with estimates of Algorithm 3 from "
         f"{figures.SIMULATED:,} simulations each and their 95% intervals; the dashed line is "
         "SKL(z). Were r right, it and q's own law of h given z would lie on one another, and the "
-        "bound would touch the dashed line; were q right as well, both would be 0."
+        "bound would touch the dashed line; if q were correct as well, both would be 0."
     )

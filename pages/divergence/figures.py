@@ -14,8 +14,8 @@ from validation_core.simulations import Plan, Terms
 VIEWS = {"iterations": "Iterations", "weighted": "Importance sampling", "trained": "IWVI"}
 
 READ = {
-    "iterations": f"{MARKS} IWVI weighs as many draws as it was trained with, or more. Were q "
-    "right, points and rings would lie about 0.",
+    "iterations": f"{MARKS} IWVI weighs as many draws as it was trained with, or more. If q "
+    "were correct, points and rings would lie about 0.",
     "weighted": "Along a curve more draws of the same q are weighed by p over q, which brings it "
     f"nearer: a steep curve is a q that weighing repairs. {MARKS} If q were correct, the curve "
     "would "

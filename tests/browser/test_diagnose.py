@@ -56,7 +56,7 @@ def test_undertrained_two_moons(page, server, shared):
         few = {name: stored[name][:150] for name in stored}
     few["theta_q"] = few["theta_q"][:, :20]
     _upload(page, npz(few))
-    expect(page.get_by_text("150 rows, 20 draws of q at each")).to_be_visible()
+    expect(page.get_by_text("150 simulations with 20 draws each")).to_be_visible()
     shown(_verdict(page), 2 * LONG)
     shown(page.get_by_text("of its mass into the ball"), 2 * LONG)
     no_exception(settled(page))

@@ -54,7 +54,7 @@ def test_from_sbi_to_a_report(lent, visit, server, window, exported, tmp_path):
     with unillustrated(lent.page):  # it would draw its charts again with each answer
         page = visit("diagnose")
         page.locator("input[type=file]").set_input_files(exported)
-        expect(page.get_by_text(f"{ROWS} rows, {DRAWS} draws of q at each")).to_be_visible()
+        expect(page.get_by_text(f"{ROWS} simulations with {DRAWS} draws each")).to_be_visible()
         shown(page.get_by_role("heading", name=FOUND))
         for title in ("How wrong", re.compile("^Where"), "Likely cause"):
             shown(page.get_by_role("heading", name=title).first)

@@ -99,7 +99,7 @@ def _power_panel(
         lines: of methods.
         along: what x is; m has a logarithmic axis.
         places: the axis, also where nothing has run yet.
-        alpha: the level, where every curve would lie were q right.
+        alpha: the level, where every curve would lie were q correct.
         at: a place to mark.
     """
     place: Callable[[ArrayLike], Array] = np.log10 if along == "m" else np.asarray
@@ -148,7 +148,8 @@ def power_figure(lines: Sequence[_PowerCurve], along: Along, fixed: str, alpha: 
         f"Power over {along}, {fixed}",
         replace(_power_panel(lines, along, places, alpha), margin=110),
         f"{count} trials a point. Bands are 95% Wilson intervals of these trials with this one "
-        "trained network. The dashed line is the level, where every curve would lie were q right.",
+        "trained network. The dashed line is the level, where every curve would lie were q "
+        "correct.",
     )
 
 
@@ -269,8 +270,8 @@ def cost(sweep: Sweep, progress: Progress, view: str) -> live.Payload:
         ),
         y=Axis((-0.03, 1.04), "share of trials rejected", percent=True),
         caption="Up and to the left is better: more power for less. Bars are 95% Wilson "
-        "intervals. Training comes on top, once for all trials: the table below has it. Were q "
-        "right, every point would lie at the level.",
+        "intervals. Training comes on top, once for all trials: the table below has it. If q "
+        "were correct, every point would lie at the level.",
     )
     slider = _Slider(
         axis,
@@ -331,7 +332,7 @@ def _caption(sweep: Sweep, progress: Progress) -> str:
     return (
         f"{count} trials a point; bands are 95% Wilson intervals with one trained network a "
         f"point.{law} The dashed line is the level of {sweep.design.alpha:.0%}, where "
-        "every curve would lie were q right."
+        "every curve would lie were q correct."
     )
 
 

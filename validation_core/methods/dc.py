@@ -199,14 +199,14 @@ class DC(Method):
                 "How far q is told from the truth",
                 _divergence(estimate, low, high, most),
                 "The bar is a 95% interval over the simulations of the test, for this score. If "
-                "q were right, it would reach 0 or end below it: a score that learnt noise does "
+                "q were correct, it would reach 0 or end below it: a score that learnt noise does "
                 "worse than guessing.",
             ),
             Drawn(
                 "Simulation by simulation",
                 _rows(each, most),
                 "Right of the dashed line the score leans to the truth, left of it to a draw. If "
-                "q were right, the mean over all simulations would not lie right of it.",
+                "q were correct, the mean over all simulations would not lie right of it.",
             ),
         ]
 

@@ -87,8 +87,8 @@ def power(
         caption=f"{count} tables a point, {design.n} simulations with {design.k} draws of q each; "
         "C2ST learns from one such table and is tested on as many draws of p and of q as there "
         "are simulations. The grey curve is the localizer before training: what lies above it was "
-        "learnt. Bands are 95% Wilson intervals with one trained network a point. Were q "
-        "right, every curve would lie at the dashed level.",
+        "learnt. Bands are 95% Wilson intervals with one trained network a point. If q "
+        "were correct, every curve would lie at the dashed level.",
     )
     return live._payload(
         sliders=gamma_slider(gammas, start),

@@ -291,7 +291,7 @@ def _says(u: float, low: float, high: float) -> str:
 
 
 def how_to_read(maps: Maps, sight: Sight) -> str:
-    """What both maps show, and what they would look like were q right."""
+    """What both maps show, and what they would look like were q correct."""
     d, m = maps.q.shape[2], maps.x_at.shape[1]
     u, truths = f"{float(maps.u_star):.0%}", maps.truth.shape[1]
     ball = (

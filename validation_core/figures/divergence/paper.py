@@ -117,7 +117,7 @@ def against_iterations(panels: Sequence[Subplot]) -> Drawn:
     """Figure 1."""
     caption = (
         "How far q is from the posterior, KL(p‖q) + KL(q‖p) in nats, after so many iterations; if "
-        "q were right, points and rings would lie about 0 from the first."
+        "q were correct, points and rings would lie about 0 from the first."
     )
     return Drawn(
         "Figure 1: divergence against iterations of inference",

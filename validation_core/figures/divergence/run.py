@@ -177,8 +177,8 @@ def _null(terms: TermSpread) -> Panel:
     captions = [
         f"{round(terms.pvalue[i] * (FLIPS + 1)) - 1:,} of B = {FLIPS:,} random signs give a mean "
         f"as large: p {equals(float(terms.pvalue[i]))}. Paired AUC "
-        f"{terms.auc[i]:.3f}: how often the truth weighs more than q's draw, one half were q "
-        f"right.{_ruled(terms, i)}"
+        f"{terms.auc[i]:.3f}: how often the truth weighs more than q's draw, one half if q "
+        f"were correct.{_ruled(terms, i)}"
         for i in range(len(MS))
     ]
     limits = (-width, 1.05 * max(width, float(largest)))
