@@ -80,6 +80,4 @@ page = st.navigation(PAGES)
 # What the address says was then brought by a link, and was not left there by another choice.
 st.session_state["arrived"] = st.session_state.get("page") != page.url_path
 st.session_state["page"] = page.url_path
-if page.url_path:
-    st.set_page_config(page_title=f"{page.title} · NPT Lab")
 page.run()

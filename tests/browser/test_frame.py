@@ -99,11 +99,3 @@ def test_dark_and_narrow(listed_page, visit):
           return paper < 60 && light(of('[data-testid=stMain] h1').color) > 160
         }"""
     )
-
-
-def test_a_tab_is_called_as_its_page(visit):
-    for path, title in (("", "NPT Lab"), ("models", "Models and jobs · NPT Lab")):
-        page = visit(path)
-        expect(page).to_have_title(title)
-        room = page.get_by_test_id("stMainBlockContainer").bounding_box()["width"]
-        assert room > 900  # what a page sets leaves the frame's own settings alone
