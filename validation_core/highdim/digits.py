@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, cast, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,10 +18,11 @@ from validation_core.benchmarks.digits import LABELS, SIDE, Digits, Truth
 from validation_core.highdim.patches import patched
 from validation_core.methods.base import Method
 from validation_core.models import Simulated, Training
-from validation_core.rng import Streams, stream
+from validation_core.rng import stream
 from validation_core.scores.feature_classifier import TrainedFeatureClassifier
 from validation_core.scores.features import extract
 from validation_core.study import Report, Study
+from validation_core.sweep.conformal_explorer import pvalues
 from validation_core.sweep.plan import Sweep
 from validation_core.sweep.trials import TrialDesign
 from validation_core.types import Array, BlockScores
@@ -109,15 +110,16 @@ class DigitsStudy(Study[Generated], spec="digits_study"):
         """Draw, score and test, training what the store lacks."""
         models.ready(store, self.benchmark)
         rows = _rows(self, report)
+        x = _every_label()
+        drawn = self.benchmark.states(x, stream(self.seed, "digits", "examples"))
         at_gamma = []
         for g, gamma in enumerate(self.benchmark.gammas):
             network = models.trained(store, self.training(gamma))
-            at_gamma.append(_at(self, network, rows, g))
+            at_gamma.append(_at(self, network, rows, g, drawn[g]))
             report(0.6 + 0.4 * (g + 1) / len(self.benchmark.gammas), {})
         stacked = {name: np.stack([each[name] for each in at_gamma]) for name in at_gamma[0]}
         stacked["auc"] = stacked["auc"].T
         stacked["rejections"] = np.moveaxis(stacked["rejections"], 0, 2)
-        x = _every_label()
         real = self.benchmark.theta(x, 0.0, stream(self.seed, "digits", "examples of p"))
         return Generated(
             gammas=np.array(self.benchmark.gammas, float),
@@ -175,14 +177,12 @@ def _rows(study: DigitsStudy, report: Report) -> _Rows:
 
 
 def _at(
-    study: DigitsStudy, network: TrainedFeatureClassifier, rows: _Rows, g: int
+    study: DigitsStudy, network: TrainedFeatureClassifier, rows: _Rows, g: int, drawn: Array
 ) -> dict[str, Any]:
-    """All that is kept at one gamma, by the field that holds it."""
+    """All that is kept at one gamma, by the field that holds it; `drawn` are the examples of q."""
     p = network.logits(BETAS, rows.p, rows.x_p)
     q = network.logits(BETAS, rows.q[g], rows.x_q)
-    x = _every_label()
-    drawn = study.benchmark.states(x, stream(study.seed, "digits", "examples"))[g]
-    scores = network.at()(drawn, x)
+    scores = network.at()(drawn, _every_label())
     below = np.searchsorted(np.sort(p[0]), scores) / p.shape[1]
     return {
         "drawn": _pixels(drawn).reshape(ROWS, LABELS, SIDE, SIDE),
@@ -194,19 +194,12 @@ def _at(
     }
 
 
-def _rejected(study: DigitsStudy, p: Array, q: Array) -> list[int]:
-    """How many trials each method rejects; Uniform's calibration scores are p's of all trials,
-    which are independent of every draw of q, as their pooled law."""
-    law = statistics.PooledLaw(p)
+def _rejected(study: DigitsStudy, p: Array, q: Array) -> NDArray[np.int64]:
+    """How many trials each method rejects; calibration scores are p's of all trials."""
     shape = study.trials, study.n
-    hits = []
-    for method in METHODS:
-        rngs = Streams([stream(study.seed, method.label, trial) for trial in range(study.trials)])
-        pooled = BlockScores(np.empty(0), q.reshape(shape), law)
-        blocks = BlockScores(p.reshape(shape), q.reshape(shape))
-        scored = pooled if isinstance(method, methods.Uniform) else blocks
-        hits.append(int((method.test(scored, cast("Any", rngs)).pvalue <= LEVEL).sum()))
-    return hits
+    blocks = BlockScores(p.reshape(shape), q.reshape(shape))
+    law = statistics.PooledLaw(p)
+    return (pvalues(METHODS, blocks, law, study.seed, range(study.trials)) <= LEVEL).sum(-1)
 
 
 def _surest(rows: _Rows, p: Array, q: Array, g: int) -> dict[str, Any]:

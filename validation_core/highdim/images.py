@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, cast, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,10 +20,11 @@ from validation_core.benchmarks.images.corruptions import Corruption
 from validation_core.highdim.patches import patched
 from validation_core.methods.base import Method
 from validation_core.models import Simulated, Training
-from validation_core.rng import Streams, stream
+from validation_core.rng import stream
 from validation_core.scores.feature_classifier import FeatureClassifier, TrainedFeatureClassifier
 from validation_core.scores.features import TITLES, Kind, count, extract
 from validation_core.study import Report, Study
+from validation_core.sweep.conformal_explorer import pvalues
 from validation_core.types import Array, BlockScores, Joint
 
 if TYPE_CHECKING:
@@ -290,21 +291,12 @@ def _at(
     }
 
 
-def _rejected(study: ImagesStudy, scored: BlockScores) -> list[int]:
-    """How many trials each method rejects.
-
-    Uniform reads its counts off the law of p's scores in all trials, of which it uses none
-    otherwise: they are independent of every draw of q.
-    """
-    p, q = (side.reshape(study.trials, study.n) for side in (scored.p, scored.q))
+def _rejected(study: ImagesStudy, scored: BlockScores) -> NDArray[np.int64]:
+    """How many trials each method rejects; calibration scores are p's of all trials."""
+    shape = study.trials, study.n
+    blocks = BlockScores(scored.p.reshape(shape), scored.q.reshape(shape))
     law = statistics.PooledLaw(scored.p)
-    hits = []
-    for method in METHODS:
-        rngs = Streams([stream(study.seed, method.label, trial) for trial in range(study.trials)])
-        uniform = isinstance(method, methods.Uniform)
-        blocks = BlockScores(np.empty(0), q, law) if uniform else BlockScores(p, q)
-        hits.append(int((method.test(blocks, cast("Any", rngs)).pvalue <= LEVEL).sum()))
-    return hits
+    return (pvalues(METHODS, blocks, law, study.seed, range(study.trials)) <= LEVEL).sum(-1)
 
 
 def _ranks(p: Array, scores: Array) -> Array:

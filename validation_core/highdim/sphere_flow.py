@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,10 +22,11 @@ from validation_core.benchmarks.sphere_flow import SphereFlow
 from validation_core.methods import C2ST, Multiple, Uniform
 from validation_core.methods.base import Method
 from validation_core.models import Training
-from validation_core.rng import Streams, common, stream
+from validation_core.rng import common, stream
 from validation_core.study import Report, Study
+from validation_core.sweep.conformal_explorer import pvalues
 from validation_core.sweep.trials import POOL
-from validation_core.types import Array, BlockScores, Reference
+from validation_core.types import Array, BlockScores
 
 if TYPE_CHECKING:
     from validation_core.store import Store
@@ -222,20 +223,9 @@ def _rejected(
     for g in range(len(gammas)):
         for b in range(len(BETAS)):
             rows = (side[g, b].reshape(len(chunk), n) for side in (of_p, of_q))
-            out[:, b, g] = _tested(study, BlockScores(*rows), laws[g][b], chunk)
+            tested = pvalues(METHODS, BlockScores(*rows), laws[g][b], study.seed, chunk)
+            out[:, b, g] = (tested <= LEVEL).sum(-1)
     return out
-
-
-def _tested(study: SphereStudy, scored: BlockScores, law: Reference, trials: range) -> list[int]:
-    """How many of the trials each method rejects; Uniform reads its counts off a law."""
-    hits = []
-    for method in METHODS:
-        rngs = Streams([stream(study.seed, method.label, trial) for trial in trials])
-        calibrated = BlockScores(np.empty(0), scored.q, law)
-        blocks = calibrated if isinstance(method, Uniform) else scored
-        pvalue = method.test(blocks, cast("Any", rngs)).pvalue
-        hits.append(int((pvalue <= LEVEL).sum()))
-    return hits
 
 
 def _expected(study: SphereStudy) -> Array:

@@ -25,7 +25,7 @@ from validation_core.rng import Streams, common, stream
 from validation_core.scores.classifier import Classifier, TrainedClassifier
 from validation_core.study import Report, Study
 from validation_core.sweep.trials import POOL
-from validation_core.types import Array, BlockScores, Joint
+from validation_core.types import Array, BlockScores, Joint, Reference
 
 if TYPE_CHECKING:
     from validation_core.store import Store
@@ -470,16 +470,28 @@ class ConformalPower(Study[ConformalTrials], spec="conformal_power"):
             score(self.betas, _joined(side), index).reshape(len(self.betas), len(trials), -1)
             for side in ([each.p for each in drawn], [each.q for each in drawn])
         )
-        out = np.empty((len(self.methods), len(self.betas), len(trials)))
-        for i, method in enumerate(self.methods):
-            for j, law in enumerate(laws):
-                rngs = Streams([stream(learned.seed, method.label, trial) for trial in trials])
-                pooled = method.name == "uniform"
-                scored = BlockScores(
-                    np.empty(0) if pooled else p[j], q[j], law if pooled else None
-                )
-                out[i, j] = method.test(scored, cast("Any", rngs)).pvalue
-        return out
+        at_beta = [
+            pvalues(self.methods, BlockScores(p[j], q[j]), law, learned.seed, trials)
+            for j, law in enumerate(laws)
+        ]
+        return np.stack(at_beta, axis=1)
+
+
+def pvalues(
+    of: Sequence[Method], scored: BlockScores, law: Reference, seed: int, trials: range
+) -> Array:
+    """What methods say of some trials' scores (trials, n): (methods, trials).
+
+    Uniform reads its calibration counts off a law of p's scores, independent of every draw of q.
+    Each trial breaks ties from a stream of its own.
+    """
+    out = np.empty((len(of), len(trials)))
+    for i, method in enumerate(of):
+        rngs = Streams([stream(seed, method.label, trial) for trial in trials])
+        calibrated = isinstance(method, methods.Uniform)
+        blocks = BlockScores(np.empty(0), scored.q, law) if calibrated else scored
+        out[i] = method.test(blocks, cast("Any", rngs)).pvalue
+    return out
 
 
 def _joined(parts: Sequence[Joint]) -> Joint:

@@ -7,17 +7,15 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core import statistics
 from validation_core.figures import live, style
+from validation_core.figures.highdim.rates import curves, sentence
 from validation_core.figures.marks import (
     Axis,
     Heat,
     HLine,
     Image,
-    Line,
     Mark,
     Panel,
-    Points,
     Shades,
     VLine,
     Words,
@@ -28,7 +26,8 @@ from validation_core.figures.marks import (
     over,
     written,
 )
-from validation_core.figures.style import NULL, method_style, padded
+from validation_core.figures.pixels import sheet
+from validation_core.figures.style import NULL, padded
 from validation_core.highdim.digits import (
     BETAS,
     LEVEL,
@@ -81,12 +80,8 @@ def payload(study: DigitsStudy, seen: Generated) -> live.Payload:
 
 
 def _headline(seen: Generated) -> _Text:
-    rates = seen.rejections / seen.trials
-    parts = {
-        f"power{i}": over(written(rates[i].T, "{:.0%}".format), "gamma", "beta")
-        for i in range(len(METHODS))
-    }
-    rejected = ", ".join(f"{method.label} in {{power{i}}}" for i, method in enumerate(METHODS))
+    rates = seen.rejections / seen.trials  # (methods, B, G)
+    rejected, parts = sentence(METHODS, rates.swapaxes(1, 2), "gamma", "beta")
     return _text(
         f"With {{gamma}} of 20 steps left out the classifier's AUC is {{auc}}: {rejected} of "
         f"{seen.trials} trials.",
@@ -99,22 +94,14 @@ def _headline(seen: Generated) -> _Text:
 def _contact(digits: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """Digits (..., rows, columns, 14, 14) side by side: (..., H, W, 3)."""
     *over_axes, rows, columns, high, wide = digits.shape
-    sheet = digits.swapaxes(-3, -2).reshape(*over_axes, rows * high, columns * wide)
-    return np.repeat(sheet[..., None], 3, axis=-1)
+    grey = digits.swapaxes(-3, -2).reshape(*over_axes, rows * high, columns * wide)
+    return np.repeat(grey[..., None], 3, axis=-1)
 
 
 def _sheet(title: Words, pixels: NDArray[np.uint8] | _Over, caption: Words = "") -> Panel:
     values = pixels.values if isinstance(pixels, _Over) else pixels
     high, wide = values.shape[-3:-1]
-    return Panel(
-        [Image((0, wide), (0, high), pixels)],
-        x=Axis((0, wide), hidden=True),
-        y=Axis((0, high), hidden=True),
-        title=title,
-        caption=caption,
-        equal=True,
-        height=230,
-    )
+    return sheet([Image((0, wide), (0, high), pixels)], (high, wide, 3), title, caption)
 
 
 def _surest(seen: Generated) -> Panel:
@@ -158,25 +145,14 @@ def _power(study: DigitsStudy, seen: Generated) -> Panel:
         HLine(LEVEL, dash="6 4", color=NULL),
         VLine(over(seen.gammas, "gamma"), width=1),
     ]
-    legend = []
-    counts = np.asarray(seen.rejections, float)
-    low, high = statistics.wilson(counts, np.full_like(counts, seen.trials))
-    for i, method in enumerate(METHODS):
-        color, dash, symbol = live._look(method_style(method.name))
-        rate = over(counts[i] / seen.trials, "beta")
-        marks += [
-            Line(seen.gammas, rate, color=color, dash=dash, width=1.6),
-            Points(seen.gammas, rate, color=color, symbol=symbol, size=7,
-                   low=over(low[i], "beta"), high=over(high[i], "beta")),
-        ]  # fmt: skip
-        legend.append((method.label, color, symbol))
+    lines, legend = curves(METHODS, seen.gammas, seen.rejections, seen.trials, "beta")
     level = (
         "At gamma = 0 q is p: there the rate is the level."
         if study.benchmark.truth_is == "generated"
         else "At gamma = 0 the generator's own flaws are all there is to find."
     )
     return Panel(
-        marks,
+        [*marks, *lines],
         x=Axis(padded(seen.gammas, 0.04), "steps left out, gamma", ticks=seen.gammas,
                names=[f"{gamma:g}" for gamma in seen.gammas]),
         y=Axis((-0.03, 1.04), "share of trials rejected", percent=True),

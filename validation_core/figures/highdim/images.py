@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from validation_core import statistics
 from validation_core.benchmarks.images.sources import SIDE
 from validation_core.figures import live
+from validation_core.figures.highdim.rates import sentence
 from validation_core.figures.marks import (
     Axis,
     Band,
@@ -99,12 +100,11 @@ def _gammas(study: ImagesStudy, pictures: Pictures) -> _Slider:
 def _headline(scored: Scored, c: int) -> _Text:
     hits, trials = pooled(scored)
     weak = hits[c, :, 1] / trials  # (methods, G)
-    parts = {f"power{i}": over([f"{rate:.0%}" for rate in weak[i]], "gamma") for i in range(3)}
-    named = ", ".join(f"{method.label} in {{power{i}}}" for i, method in enumerate(METHODS))
+    rejected, parts = sentence(METHODS, weak, "gamma")
     auc = scored.auc[c].mean(-1)
     return _text(
         f"At gamma = {{gamma}} the trained classifier's AUC is {{auc}}. Weakened to beta = "
-        f"{BETAS[1]:g} it is {{weak}}, and q is rejected by {named} of {trials} trials.",
+        f"{BETAS[1]:g} it is {{weak}}, and q is rejected by {rejected} of {trials} trials.",
         gamma=over([f"{gamma:g}" for gamma in scored.pictures.gammas], "gamma"),
         auc=over([f"{value:.3f}" for value in auc[0]], "gamma"),
         weak=over([f"{value:.3f}" for value in auc[1]], "gamma"),

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import norm
 
-from validation_core import statistics
 from validation_core.figures import live
+from validation_core.figures.highdim.rates import curves, sentence
 from validation_core.figures.marks import (
     Axis,
     Bars,
@@ -24,7 +24,7 @@ from validation_core.figures.marks import (
     over,
     written,
 )
-from validation_core.figures.style import NULL, P, Q, method_style, padded
+from validation_core.figures.style import NULL, P, Q, padded
 from validation_core.highdim.sphere_flow import (
     EDGES,
     LEVEL,
@@ -77,12 +77,8 @@ def payload(study: SphereStudy, sphere: Sphere) -> live.Payload:
 
 
 def _headline(sphere: Sphere) -> _Text:
-    rates = sphere.rejections / sphere.trials
-    parts = {
-        f"power{i}": over(written(rates[i].T, "{:.0%}".format), "gamma", "beta")
-        for i in range(len(METHODS))
-    }
-    rejected = ", ".join(f"{method.label} in {{power{i}}}" for i, method in enumerate(METHODS))
+    rates = sphere.rejections / sphere.trials  # (methods, B, G)
+    rejected, parts = sentence(METHODS, rates.swapaxes(1, 2), "gamma", "beta")
     return _text(
         "At gamma = {gamma} and beta = {beta} the score's AUC is {auc} ({exact} exactly): "
         f"{rejected} of {sphere.trials} trials.",
@@ -179,24 +175,13 @@ def _power(study: SphereStudy, sphere: Sphere, along: str) -> Panel:
     grid = sphere.gammas if along == "gamma" else sphere.betas
     other = "beta" if along == "gamma" else "gamma"
     marks: list[Mark] = [HLine(LEVEL, dash="6 4", color=NULL), VLine(over(grid, along), width=1)]
-    legend = []
-    low, high = statistics.wilson(
-        sphere.rejections, np.full_like(sphere.rejections, sphere.trials)
-    )
-    for i, method in enumerate(METHODS):
-        # (B, G): the first axis is the other slider's
-        parts = [sphere.rejections[i] / sphere.trials, low[i], high[i], sphere.expected[i]]
-        rate, below, above, law = (part if along == "gamma" else part.T for part in parts)
-        color, dash, symbol = live._look(method_style(method.name))
-        marks += [
-            Line(grid, over(law, other), color=color, dash=dash, width=1.6),
-            Points(grid, over(rate, other), color=color, symbol=symbol, size=7,
-                   low=over(below, other), high=over(above, other)),
-        ]  # fmt: skip
-        legend.append((method.label, color, symbol))
+    rejections, law = sphere.rejections, sphere.expected
+    if along == "beta":  # the axis of the other slider comes first
+        rejections, law = rejections.swapaxes(1, 2), law.swapaxes(1, 2)
+    lines, legend = curves(METHODS, grid, rejections, sphere.trials, other, law)
     words = "gamma" if along == "gamma" else "beta"
     return Panel(
-        marks,
+        [*marks, *lines],
         x=Axis(padded(grid, 0.03), words, ticks=grid[::2], names=[f"{v:g}" for v in grid[::2]]),
         y=Axis((-0.03, 1.04), "share of trials rejected", percent=True),
         title=f"Power over {words}",
