@@ -161,7 +161,7 @@ class ImagesStudy(Study[Scored], spec="images_study"):
 
     def compute(self, store: Store, report: Report) -> Scored:
         """Score and test at each gamma, training what the store lacks."""
-        shown = pictures(self)
+        examples = pictures(self)
         steps = len(self.benchmark.gammas) + 1
 
         def described(step: int, gamma: float, side: str) -> _Described:
@@ -180,7 +180,7 @@ class ImagesStudy(Study[Scored], spec="images_study"):
         stacked["auc"] = np.moveaxis(stacked["auc"], 0, 2)
         stacked["rejections"] = np.moveaxis(stacked["rejections"], 0, 3)
         return Scored(
-            pictures=shown, looked=2 * _LOOKED * self.n, trials=self.trials, n=self.n, **stacked
+            pictures=examples, looked=2 * _LOOKED * self.n, trials=self.trials, n=self.n, **stacked
         )
 
 

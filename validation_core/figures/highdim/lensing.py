@@ -292,15 +292,15 @@ def answer(progress: Progress) -> str:
     """Where each test begins to reject half of its test sets, over gamma; "" before all ran."""
     if not progress.complete:
         return ""
-    found, blind = [], []
+    reached, blind = [], []
     for curve in power.curves(progress.cells, "gamma"):
         at = _crossing(curve.x, curve.rate)
         if at is None:
             blind.append(curve.label)
         else:
-            found.append((at, curve.label))
-    seen = ", ".join(f"{at:.2f} ({label})" for at, label in sorted(found))
-    first = f"Half of the test sets are rejected from gamma = {seen}" if seen else ""
+            reached.append((at, curve.label))
+    thresholds = ", ".join(f"{at:.2f} ({label})" for at, label in sorted(reached))
+    first = f"Half of the test sets are rejected from gamma = {thresholds}" if thresholds else ""
     never = (
         f"{' and '.join(blind)} never reach{'es' * (len(blind) == 1)} one half" if blind else ""
     )
