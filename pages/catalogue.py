@@ -11,7 +11,7 @@ from pages.playground import strip
 from validation_core import BENCHMARKS, METHODS
 from validation_core.methods.base import Method
 from validation_core.sweep.playground import named
-from validation_core.types import Benchmark, Paper
+from validation_core.types import Benchmark
 
 
 def _methods() -> pd.DataFrame:
@@ -21,16 +21,10 @@ def _methods() -> pd.DataFrame:
             "Method": kind.title,
             "What it asks": kind.summary,
             "Statistic": kind.statistic,
-            "Source": _short(kind.paper),
+            "Source": kind.paper.short,
         }
         for kind in METHODS.values()
     )
-
-
-def _short(paper: Paper) -> str:
-    """Authors and year; from four authors on the first stands for all."""
-    names = paper.authors.split(", ")
-    return f"{names[0] + ' et al.' if len(names) > 3 else paper.authors} ({paper.year})"
 
 
 def _variants(kind: type[Benchmark]) -> list[Benchmark]:
@@ -57,7 +51,7 @@ def _benchmarks() -> pd.DataFrame:
             "Benchmark": benchmark.label,
             "What γ does": benchmark.summary,
             "γ": _strengths(benchmark),
-            "Source": _short(benchmark.paper),
+            "Source": benchmark.paper.short,
         }
         for kind in BENCHMARKS.values()
         for benchmark in _variants(kind)

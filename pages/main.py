@@ -4,10 +4,10 @@ from pathlib import Path
 
 import streamlit as st
 
+from pages.ui import address
+
 # A file of our own: Streamlit would fetch a Material icon's picture from outside.
 ICON = Path(__file__).parents[1] / "assets" / "icon.svg"
-
-st.set_page_config(page_title="NPT Lab", page_icon=str(ICON), layout="wide")
 
 PAGES = {
     "": [st.Page("playground/page.py", title="Playground", icon=":material/home:", default=True)],
@@ -17,7 +17,10 @@ PAGES = {
             title="Weak classifiers",
             icon=":material/school:",
             url_path="weak-classifiers",
-        )
+        ),
+        st.Page(
+            "glossary.py", title="Glossary", icon=":material/dictionary:", url_path="glossary"
+        ),
     ],
     "Explore": [
         st.Page(
@@ -76,8 +79,13 @@ PAGES = {
     ],
 }
 
+# Before the menu, whose front end would else fetch the page's icon; later runs leave it as it is.
+if not st.session_state.setdefault("framed", False):
+    st.set_page_config(page_icon=str(ICON), layout="wide")
+    st.session_state["framed"] = True
 page = st.navigation(PAGES)
-# What the address says was then brought by a link, and was not left there by another choice.
-st.session_state["arrived"] = st.session_state.get("page") != page.url_path
-st.session_state["page"] = page.url_path
+st.set_page_config(page_title=f"{page.title} · NPT Lab")
+st.html(Path(__file__).with_name("ui") / "frame.css")
+address.arrive(page.url_path)
 page.run()
+address.write()

@@ -14,88 +14,130 @@ from validation_core import Drawn
 from validation_core.diagnosis import tasks
 from validation_core.diagnosis.questions import example, posteriors
 from validation_core.diagnosis.questions.posteriors import Measure, RowScores, number
-from validation_core.engine import Task
 from validation_core.figures import diagnosis as draw
 from validation_core.tables import Upload
 
 _MOST = 12
-_SAMPLES = "An exact posterior and one that is too narrow"
-_FILES = "Upload tables"
+_METHOD = (
+    "The **energy score** of a row is the mean distance of q's draws from its true value, "
+    "less half of their mean distance from one another. Parameters are measured in standard "
+    "deviations of the true values. Its mean is least for the true posterior (Gneiting, "
+    "Raftery 2007): a difference says which table is nearer, not that either is correct. "
+    "Tables hold the same simulations, so each row is compared with itself, and what is "
+    "common to both cancels. Intervals are normal, Bonferroni over all pairs of tables: the "
+    "nearest may be picked by the same rows."
+)
+_SENTENCE, _PICTURE, _ROW = 60, 190, 30  # pixels: a place kept for each, and for a table's row
 
 
 def _chosen() -> Tables:
-    """The tables to compare: uploaded ones, or a pair to try it on."""
-    what = st.segmented_control(
-        "What to compare",
-        [_FILES, _SAMPLES],
-        default=_FILES,
-        required=True,
-        key="pair",
-        bind="query-params",
-        label_visibility="collapsed",
-    )
-    if what == _SAMPLES:
-        return example.pair()
+    """The uploaded tables; shipped ones until there are some."""
     tables = files.uploaded()
     if tables or st.session_state.get("file"):
         return tables
-    st.caption("An example, until you bring tables: an exact posterior and a narrow one.")
-    return example.pair()
+    st.caption(f"An example, until you bring tables. {example.ABOUT_FLOWS}")
+    return example.flows()
 
 
-def _comparable(tables: Tables, reference: int) -> tuple[Tables, int]:
-    """Those whose simulations are the reference's, in the order given, and its place among them.
-
-    Says why others are left out.
-    """
-    label, first = tables[reference]
-    matching: Tables = []
-    at = 0
-    for i, (other, upload) in enumerate(tables):
-        if i == reference:
-            at = len(matching)
-        reason = None if i == reference else posteriors.unlike(first, upload)
-        if reason is None:
-            matching.append((other, upload))
-        else:
+def _comparable(tables: Tables) -> Tables:
+    """The largest set of tables with the same simulations; says why others are left out."""
+    sets = [
+        [at for at, (_, other) in enumerate(tables) if posteriors.unlike(first, other) is None]
+        for _, first in tables
+    ]
+    kept = max(sets, key=len) or [0]  # two plain samples are like nothing, themselves included
+    label, first = tables[kept[0]]
+    for other, upload in tables:
+        reason = None if upload is first else posteriors.unlike(first, upload)
+        if reason is not None:
             st.warning(plain(f"{other} cannot be compared with {label}. {reason}"))
-    return matching, at
+    return [tables[at] for at in kept]
 
 
-def _compare(tables: Tables, reference: int, seed: int) -> None:
-    """Ask for what is missing, and show every measure that all tables have."""
+def _compare(tables: Tables, seed: int) -> None:
+    """Ask for what is missing; which table is nearest, and one press away all measures."""
     for _, upload in tables:
         tasks.hold(upload)
         tasks.keep(store, upload)
     wanted = jobs.lacking(
         "comparison",
         (*(upload.digest for _, upload in tables), seed),
-        lambda: [work for _, upload in tables for work in _work(upload, seed)],
+        lambda: [
+            *(study for _, upload in tables for study in posteriors.studies(upload, seed)),
+            *(task for _, upload in tables for task in tasks.tasks(upload, METHODS, seed)),
+        ],
     )
     state = jobs.ensure(wanted, f"Compare {len(tables)} posteriors", start=True)
-    records = [tasks.records(store, upload, METHODS, seed)[0] for _, upload in tables]
     scores = [_scores(upload, seed) for _, upload in tables]
-    measures = posteriors.measures([u for _, u in tables], records, scores, reference)
-    labels = [label for label, _ in tables]
+    _nearest(scores, [label for label, _ in tables], working=state is not None and state.active)
+    _details(tables, scores, seed)
+    jobs.panel(state, follow=True)  # last: nothing moves when it goes
+
+
+def _nearest(scores: Sequence[RowScores | None], labels: Sequence[str], *, working: bool) -> None:
+    """Which is nearest, and a picture of by how much; their place is kept until they are there."""
+    ranking = posteriors.ranking(scores)
+    if ranking is not None:
+        nearest, by = posteriors.headline(ranking, labels)
+        drawing = draw.behind(ranking, labels)
+        st.header(plain(nearest), anchor=False)
+        st.markdown(plain(by))
+        charts.show(drawing.picture, "nearest", title=f"{drawing.title} {nearest}")
+        st.caption(drawing.caption)
+    elif working:
+        st.skeleton(height=_SENTENCE)
+        st.skeleton(height=_PICTURE + _ROW * len(labels))
+    else:
+        st.info(
+            "Tables are ranked by the energy score, which needs at least two draws of q at each "
+            "x. Bring tables with more draws; what else can be compared is below."
+        )
+
+
+def _details(tables: Tables, scores: Sequence[RowScores | None], seed: int) -> None:
+    """Every measure, one press away: what is not opened is not drawn."""
+    every = st.expander("Every measure", key="every-measure", on_change="rerun", type="compact")
+    order = st.expander("In the order given", key="in-order", on_change="rerun", type="compact")
+    with st.expander("Method", type="compact"):
+        st.markdown(_METHOD)
+    if not (every.open or order.open):
+        return
+    labels, uploads = [label for label, _ in tables], [upload for _, upload in tables]
+    records = [tasks.records(store, upload, METHODS, seed)[0] for upload in uploads]
+    if every.open:
+        with every:
+            reference = st.selectbox(
+                "Compare with",
+                range(len(tables)),
+                format_func=labels.__getitem__,
+                key="reference",
+                width=420,
+            )
+            measures = posteriors.measures(uploads, records, scores, reference)
+            _measures(measures, labels, reference)
+            charts.side_by_side(
+                "differences",
+                [
+                    *draw.differences(measures, labels, reference),
+                    *_parameters(tables, scores, reference),
+                ],
+            )
+    if order.open:
+        with order:
+            measures = posteriors.measures(uploads, records, scores)
+            charts.side_by_side("history", draw.history(measures, labels))
+
+
+def _measures(measures: Sequence[Measure], labels: Sequence[str], reference: int) -> None:
+    """What each measure says of each table beside the reference, in words and in a table."""
     for sentence in posteriors.describe(measures, labels, reference) if measures else ():
         st.markdown(plain(sentence))
-    jobs.panel(state, follow=True)
-    if not measures:
-        return
-    st.subheader("Differences", anchor=False)
     rows = _rows(measures, labels, reference)
     st.dataframe(rows, hide_index=True)
     st.caption(
-        "Brackets are 95% intervals; those of differences hold for all tables together. Energy "
-        "score and log score are proper: the true posterior has the best of them, and a "
-        "difference says which table is nearer, not that either is right."
+        "Brackets are 95% intervals; those of differences hold for all tables together, by each "
+        "measure. Energy score and log score are proper: the true posterior has the best."
     )
-    charts.side_by_side(
-        "differences",
-        [*draw.differences(measures, labels, reference), *_parameters(tables, scores, reference)],
-    )
-    st.subheader("In the order given", anchor=False)
-    charts.side_by_side("history", draw.history(measures, labels))
     st.download_button(
         "Data (CSV)",
         rows.to_csv(index=False),
@@ -104,10 +146,6 @@ def _compare(tables: Tables, reference: int, seed: int) -> None:
         on_click="ignore",
         icon=":material/download:",
     )
-
-
-def _work(upload: Upload, seed: int) -> list[Task]:
-    return [*tasks.tasks(upload, METHODS, seed), *posteriors.studies(upload, seed)]
 
 
 def _scores(upload: Upload, seed: int) -> RowScores | None:
@@ -139,9 +177,9 @@ def _rows(measures: Sequence[Measure], labels: Sequence[str], reference: int) ->
                     "Table": label,
                     "Value": number(measure.values[i]),
                     f"Less {labels[reference]}": number(measure.differences[i]) if other else "",
-                    "Nearer the truth": ""
+                    "Nearer": ""
                     if not other
-                    else {True: "yes", False: "no, farther", None: "cannot be told"}[closer],
+                    else {True: "yes", False: "no, farther", None: "cannot tell"}[closer],
                 }
             )
     return pd.DataFrame(rows)
@@ -149,10 +187,11 @@ def _rows(measures: Sequence[Measure], labels: Sequence[str], reference: int) ->
 
 store = services().store
 METHODS = posteriors.methods()
-st.title("Which posterior is closer to the truth?", anchor=False)
+st.title("Which posterior is nearest to the true one?", anchor=False)
 st.caption(
-    "Several tables of draws at the same simulations: checkpoints of one training, architectures, "
-    "amounts of training data. Each row is compared with itself, so that small differences show."
+    "Bring two or more tables of draws at the same simulations: checkpoints of one training, "
+    "architectures, amounts of training data. Each row is compared with itself, so that small "
+    "differences show."
 )
 jobs.notices()
 seed = view.seed()
@@ -162,14 +201,6 @@ if len(tables) == 1:
 elif len(tables) > _MOST:
     st.error(f"At most {_MOST} tables are compared at once; got {len(tables)}. Leave some out.")
 elif tables:
-    names = [label for label, _ in tables]
-    reference = st.selectbox(
-        "Compare with",
-        range(len(tables)),
-        format_func=names.__getitem__,
-        key="reference",
-        width=420,
-    )
-    comparable, at = _comparable(tables, reference)
+    comparable = _comparable(tables)
     if len(comparable) > 1:
-        _compare(comparable, at, seed)
+        _compare(comparable, seed)

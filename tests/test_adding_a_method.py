@@ -185,7 +185,9 @@ def test_my_posterior_runs_it_and_models_lists_its_network(residual, table):
     Of so few rows that nothing but it learns anything.
     """
     services.clear()
-    page = AppTest.from_file(str(ROOT / "pages" / "diagnose/page.py"), default_timeout=120).run()
+    page = AppTest.from_file(str(ROOT / "pages" / "diagnose/page.py"), default_timeout=120)
+    page.session_state["row-tests"] = True
+    page.run()
     file = io.BytesIO()
     np.savez(file, **{name: array[:30] for name, array in table.items()})
     page.file_uploader[0].upload("table.npz", file.getvalue()).run()

@@ -14,7 +14,7 @@ from validation_core.statistics import binomial_bounds
 from validation_core.tables import Upload
 
 WRONG = ("is the worst", "changes over x (", "q is wrong", "is off at level", "are off at level",
-         "is wider than the prior")  # fmt: skip
+         "is wider than the prior", "The error looks the same")  # fmt: skip
 QUICK = Omnibus(relabelings=99)
 
 

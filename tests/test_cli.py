@@ -318,6 +318,19 @@ def test_what_cannot_be_written_is_refused_before_anything_runs(capsys, tmp_path
     assert "Leave --datatree out" in heard
 
 
+def test_arrays_of_other_names_are_mapped(capsys, tmp_path):
+    path = tmp_path / "table.npz"
+    arrays = dict(np.load(SAMPLE))
+    np.savez(path, params=arrays["theta"], obs=arrays["x"], draws=arrays["theta_q"])
+    asked = ("diagnose", str(path), "--method", "sbc", "--answers", "none")
+    said = ("--map", "theta=params", "--map", "x=obs")
+    assert "missing: theta, x; got: params (400, 2)" in refused(capsys, *asked)
+    assert "try theta=params" in refused(capsys, *asked, "--map", "params")
+    assert "got prams" in refused(capsys, *asked, "--map", "theta=prams")
+    result = printed(capsys, *asked, *said)
+    assert result["verdict"] == "problem found"
+
+
 def test_why_a_panel_has_no_answer_is_said(capsys, tmp_path):
     few = tmp_path / "few.npz"
     rng = np.random.default_rng(0)

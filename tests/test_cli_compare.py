@@ -32,7 +32,10 @@ def test_the_nearer_one_is_said(tmp_path, capsys):
     files = [saved(tmp_path / "wide.npz", width=3.0), saved(tmp_path / "exact.npz")]
     assert command.main(["compare", *files]) == 0
     printed = capsys.readouterr()
-    assert "exact.npz is closer than wide.npz" in printed.out
+    first, second, *_ = printed.out.splitlines()
+    assert first == "Nearest to the true posterior: exact.npz."
+    assert "lower than that of wide.npz" in second
+    assert "exact.npz is nearer than wide.npz" in printed.out
     assert "Scores of each row" in printed.err
 
 
@@ -46,6 +49,20 @@ def test_json_holds_every_measure(tmp_path, capsys):
     energy = names["energy"]
     assert energy["closer"] == [None, False]
     assert energy["differences"][1]["low"] > 0
+
+
+def test_arrays_of_other_names_are_mapped(tmp_path, capsys):
+    files = []
+    for name in ("a", "b"):
+        arrays = dict(np.load(saved(tmp_path / f"{name}.npz")))
+        np.savez(tmp_path / f"{name}.npz", params=arrays["theta"], obs=arrays["x"],
+                 theta_q=arrays["theta_q"])  # fmt: skip
+        files.append(str(tmp_path / f"{name}.npz"))
+    assert command.main(["compare", *files]) == 2
+    assert "got: params (80, 2), obs (80, 2)" in capsys.readouterr().err
+    assert command.main(["compare", *files, "--map", "theta=params,x=obs", "--json", "-"]) == 0
+    ranking = json.loads(capsys.readouterr().out)["ranking"]
+    assert [item["estimate"] for item in ranking] == [0, 0]
 
 
 @pytest.mark.parametrize(

@@ -279,9 +279,8 @@ def test_other_quantities_are_ranked_and_named(store):
     assert any(title.startswith("|theta|²<br>p = ") for title in titles)
     assert not any("<i>" in title for title in titles)
     (first, _) = pictures(record, names=upload.names, only=2)
-    assert [note.text.split("<br>")[0] for note in first.figure.layout.annotations][
-        -1
-    ] == "|theta|²"
+    drawn = [note.text.split("<br>")[0] for note in first.figure.layout.annotations]
+    assert drawn == ["|theta|²", "count"]
     only = run(exact(n=200), store, [SBC(quantities="squared_norm")])
     assert only.shift is None
     single = Upload.of({"theta": np.arange(20.0), "x": np.zeros(20), "theta_q": np.zeros((20, 3))})
@@ -309,7 +308,8 @@ def test_every_record_has_its_figures(store):
     assert "<b>hue" not in document
     for record in result.records:
         assert document.count(f"<h3>{record.title}</h3>") == 1
-    assert document.count("<figure") == sum(map(len, sketch.values()))
+    card = 1  # picture at the top
+    assert document.count("<figure") == card + sum(map(len, sketch.values()))
 
 
 def test_what_answers_first_learns_nothing():
@@ -370,7 +370,7 @@ def test_log_q_ranks_last_as_expected_coverage_does(store):
     assert np.array_equal(np.floor(record.arrays["u"][-1] * 41), below)
     assert result.verdict == "problem found"
     assert result.parameters[-1].reading == (
-        "q is less dense at the truth than at its own draws (over-confident)"
+        "q is less dense at true values than at its own draws (over-confident)"
     )
     marginals = run(upload, store, [SBC()])
     assert [a.statistic for a in result.parameters[:-1]] == pytest.approx(
@@ -396,7 +396,7 @@ def test_a_log_q_of_another_density_is_read_as_less_dense(store):
 
 def test_log_q_that_has_no_rank_is_refused(store):
     method = SBC(quantities="marginals+log_q")
-    assert "does not hold at the truths (N,)" in alone(method, exact(), store).reason
+    assert "does not hold at the true values (N,)" in alone(method, exact(), store).reason
     only = Upload.of({k: a for k, a in dense().arrays().items() if k != "log_q_draws"})
     assert "does not hold at the draws (N, K)" in alone(method, only, store).reason
     holes = dense().densities["log_q_draws"].copy()

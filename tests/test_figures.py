@@ -1,5 +1,7 @@
 """Figures: they draw, keep still, stay small, and read on light and dark."""
 
+import re
+
 import numpy as np
 import plotly.graph_objects as go
 import pytest
@@ -125,7 +127,7 @@ def test_histogram_band_holds_all_bins_together():
 
 
 def standing(*marks, **panel):
-    unit = Axis((0, 1), "u")
+    unit = Axis((0, 1))
     return plotly.figure(Panel(marks, x=unit, y=unit, **panel), {"a": 1})
 
 
@@ -154,8 +156,8 @@ def test_every_mark_is_drawn_by_plotly_too():
     assert (line.line.dash, points.marker.symbol) == ("6px,3px", "circle-open")
     np.testing.assert_allclose(points.error_y.array, 0.1, rtol=1e-5)
     assert [shape.x0 for shape in figure.layout.shapes] == [0.8, 0]
-    words = {note.text for note in figure.layout.annotations}
-    assert {"bars", "falls", "here", "level", "at two"} == words
+    words = {re.sub("<[^>]*>", "", note.text) for note in figure.layout.annotations}
+    assert {"bars", "falls", "here", "level", "at two", "−1", "1"} == words
     assert (key.name, key.marker.color, key.showlegend) == ("p", style.P, True)
 
 
@@ -174,18 +176,18 @@ def test_equal_axes_of_a_grid_are_labelled_once():
     axes = [(unit, unit), (unit, unit), (unit, unit), (unit, other)]
     panels = [Panel([], x=x, y=y, title=f"{i}") for i, (x, y) in enumerate(axes)]
     layout = plotly.figure(Grid(panels, columns=2)).layout
-    assert [note.text for note in layout.annotations] == ["0", "1", "2", "3"]
+    assert [note.text for note in layout.annotations] == ["0", "1", "2", "3", "u", "u"]
     places = [f"{side}axis{i}" for side in "xy" for i in ("", 2, 3, 4)]
     ticked = [layout[place].showticklabels for place in places]
     assert ticked == [False, False, True, True, True, False, True, True]
-    named = [layout[place].title.text for place in places]
-    assert named == ["", "", "u", "u", "u", "", "u", ""]
+    assert [layout[place].title.text for place in places[:4]] == ["", "", "u", "u"]
+    assert [note.yref for note in layout.annotations[4:]] == ["y domain", "y3 domain"]
     boxes = [(layout[f"xaxis{i}"].domain, layout[f"yaxis{i}"].domain) for i in ("", 2, 3, 4)]
     (left, top), (right, _), (_, bottom), _ = boxes
     assert left[1] < right[0]
     assert bottom[1] < top[0]
     alone = plotly.figure(panels[0]).layout
-    assert not alone.annotations  # its title is its reader's to place
+    assert [note.text for note in alone.annotations] == ["u"]  # its title is its reader's to place
     assert (alone.height, alone.xaxis.showticklabels) == (230, True)
 
 
@@ -207,3 +209,90 @@ def test_power_stands_still_as_it_is_sent_to_the_browser():
     )
     np.testing.assert_allclose(line.y, [0.05, 0.6], rtol=1e-6)
     assert "gamma" in power_figure.title
+
+
+THEMES = {"#FFFFFF": "#22272E", "#14171C": "#E3E6EA"}
+"""Papers and their inks, as .streamlit/config.toml has them."""
+
+
+def blended(color, share, under):
+    """A hexadecimal colour in such a part over another."""
+    parts = [round(share * int(color[i : i + 2], 16) + (1 - share) * int(under[i : i + 2], 16))
+             for i in (1, 3, 5)]  # fmt: skip
+    return "#{:02x}{:02x}{:02x}".format(*parts)
+
+
+def contrast(one, other):
+    low, high = sorted([luminance(one), luminance(other)])
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize(
+    "color",
+    sorted({style.P, style.Q, style.NULL, style.OBSERVED, *(s.color for s in _STYLES),
+            *(s.color for s in style.ALGORITHM_STYLES.values())}),
+)  # fmt: skip
+@pytest.mark.parametrize(("paper", "ink"), THEMES.items())
+def test_words_in_a_marks_colour_read_on_light_and_dark(color, paper, ink):
+    note = standing(Note(0.5, 0.5, "said", color=color)).layout.annotations[0].text
+    share = int(re.search(r"(\d+)%", note)[1]) / 100
+    assert color in note
+    assert "currentColor" in note
+    assert contrast(blended(color, share, ink), paper) >= 4.5
+
+
+def seen(tint, paper):
+    """A colour with its opacity, as it looks on paper: red, green and blue."""
+    *channels, opacity = map(float, re.findall(r"[\d.]+", tint))
+    under = [int(paper[i : i + 2], 16) for i in (1, 3, 5)]
+    return np.array(
+        [opacity * c + (1 - opacity) * u for c, u in zip(channels, under, strict=True)]
+    )
+
+
+@pytest.mark.parametrize("paper", THEMES)
+@pytest.mark.parametrize("color", [style.P, style.Q])
+def test_maps_go_from_paper_to_colour_and_never_through_grey(paper, color):
+    steps = np.array([seen(style.tint(color, part), paper) for part in np.linspace(0, 1, 9)])
+    ground = seen("rgba(0,0,0,0)", paper)
+    assert np.abs(steps[0] - ground).max() < 12
+    chroma = np.ptp(steps, axis=1)
+    assert (np.diff(chroma) > 0).all()
+    assert chroma[-1] > 120
+    away = np.abs(steps - ground).sum(1)
+    assert (np.diff(away) > 0).all()
+
+
+def test_a_map_has_one_scale_above_it_and_its_dots_have_an_edge():
+    edges = np.linspace(0, 1, 4)
+    heat = Heat(edges, edges, Shades(np.eye(3), limit=2, label="log p/q"))
+    dots = [Points([0.1], [0.2], color=color) for color in ("", style.P)]
+    ring = Points([0.1], [0.2], color=style.P, symbol="ring")
+    alone = standing(*dots).data
+    shades = Points([0.1], [0.2], color=Shades([1.0], limit=2, middle=0.5))
+    figure = standing(heat, *dots, ring, shades)
+    go.Figure(figure.to_dict())  # validated
+    drawn, *points, hollow, colored = figure.data
+    assert drawn.colorbar.y > 1
+    assert (drawn.showscale, colored.marker.showscale) == (True, False)
+    assert all(dot.marker.line.width == 1 for dot in points)
+    assert not any(dot.marker.line.width for dot in alone)
+    assert hollow.marker.line.width > 1
+    assert colored.marker.line.width > 0  # a dot of the paper's colour is there all the same
+    words = [note.text for note in figure.layout.annotations]
+    assert words == ["−2", "2  log p/q"]
+
+
+def test_an_area_has_holes():
+    square = np.array([[0, 0], [0, 1], [1, 1], [1, 0], [0, 0]])
+    hole = 0.25 + 0.5 * square[::-1]
+    x, y = np.concatenate([square, [[np.nan] * 2], hole]).T
+    (area,) = standing(Line(x, y, color=style.P, fill=0.2)).data
+    assert (area.fill, area.fillcolor) == ("toself", style.rgba(style.P, 0.2))
+
+
+def test_a_legend_keeps_its_room():
+    long = [(f"a long name of a line, {i}", style.P, "line") for i in range(6)]
+    tall, flat = standing(legend=long).layout, standing(legend=long[:1]).layout
+    assert tall.height - flat.height == tall.margin.t - flat.margin.t
+    assert tall.margin.t - flat.margin.t >= 4 * 20

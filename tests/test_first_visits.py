@@ -1,5 +1,7 @@
 """What the pages of Diagnose show before there is a table: shipped diagnoses, and no work."""
 
+import json
+
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -7,7 +9,7 @@ from pages.ui import jobs
 from pages.ui.services import services
 from tests.conftest import ROOT
 from validation_core.diagnosis import tasks
-from validation_core.diagnosis.questions import example
+from validation_core.diagnosis.questions import QUESTIONS, example
 from validation_core.models import TrainTask
 from validation_core.study import Study
 
@@ -26,7 +28,7 @@ def _visit(path):
 
 
 def _words(page):
-    return " ".join(text.value for text in page.markdown)
+    return " ".join(text.value for text in page.markdown).replace("\\", "")
 
 
 def _computed():
@@ -35,24 +37,31 @@ def _computed():
 
 def test_my_posterior_opens_with_a_finished_example():
     page = _visit("diagnose/page.py")
-    assert page.subheader[0].value == "An example: problem found"
-    assert "q is too narrow" in _words(page)
-    assert len(page.get("plotly_chart")) == 2
+    card = json.loads(page.get("bidi_component")[0].proto.json)["html"]
+    assert "<h2>Problem found</h2>" in card
+    assert "infection rate: q sits 0." in card
+    assert any("trained on 200 simulations" in text.value for text in page.caption)
     assert not services().engine.jobs()
-    assert not _computed()
-    page.button(key="open-example").click().run()
+    assert {entry.kind for entry in _computed()} <= {"tables"}
+    for question in QUESTIONS:
+        if not question.long:
+            page.session_state[f"row-{question.name}"] = True
+    page.run()
     assert not page.exception
-    assert page.header[0].value == "Problem found"
-    assert len(page.get("plotly_chart")) > 10
+    assert len(page.get("plotly_chart")) > 8
 
 
-def test_compare_posteriors_opens_with_a_finished_pair():
+def test_compare_posteriors_opens_with_three_finished_tables():
     page = _visit("posteriors.py")
-    assert "too narrow is farther off than exact" in _words(page)
-    charts = len(page.get("plotly_chart"))
-    page.get("button_group")[0].set_value("An exact posterior and one that is too narrow").run()
+    assert page.header[0].value == "Nearest to the true posterior\\: 20,000 simulations."
+    words = _words(page)
+    assert words.index("lower than that of 1,000") < words.index("lower than that of 200")
+    assert len(page.get("plotly_chart")) == 1
+    for key in ("every-measure", "in-order"):
+        page.session_state[key] = True
+    page.run()
     assert not page.exception
-    assert len(page.get("plotly_chart")) == charts > 0
+    assert len(page.get("plotly_chart")) == 1 + 3 + 5
     assert not services().engine.jobs()
     assert {entry.kind for entry in _computed()} <= {"tables"}
 

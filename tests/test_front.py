@@ -319,12 +319,16 @@ def test_posteriors_of_the_same_simulations_are_compared(table, store):
     theta, x, q = arrays()
     wide = npt.Table(theta, x, 0.8 * x[:, None] + 2 * (q - 0.8 * x[:, None]))
     result = npt.compare({"narrow": table, "right": wide}, store=store)
-    assert result.sentences[0].startswith("right ")
+    assert result.sentences[0] == "Nearest to the true posterior: right."
+    assert result.sentences[2].startswith("right is nearer than narrow: ")
     frame = result.to_frame()
     assert list(frame["table"])[:2] == ["narrow", "right"]
     assert {"estimate", "low", "high", "difference_estimate", "closer"} <= {*frame.columns}
     document = json.loads(result.to_json())
     assert (document["tables"], document["reference"]) == (["narrow", "right"], "narrow")
+    nearest, other = document["ranking"]
+    assert (nearest["table"], nearest["estimate"]) == ("right", 0)
+    assert 0 < other["low"] < other["estimate"] < other["high"]
     assert shown(result)
     turned = npt.compare({"narrow": table, "right": wide}, reference="right", store=store)
     first, again = result.measures[0], turned.measures[0]

@@ -15,6 +15,8 @@ from validation_core.diagnosis import tasks as diagnoses
 from validation_core.diagnosis.questions import Names, by_name
 from validation_core.diagnosis.questions import in_theta as regions
 from validation_core.diagnosis.questions.in_theta import _in_theta
+from validation_core.diagnosis.records import equals
+from validation_core.figures import style
 from validation_core.scores.classifier import Classifier
 from validation_core.store import Store
 from validation_core.tables import Upload
@@ -46,6 +48,11 @@ def told(table, shift=1.0, seed=0):
     return _in_theta(
         table, log_ratio(table.theta, shift), log_ratio(table.q, shift), table.q.shape[1], seed
     )
+
+
+def note(result):
+    (only,) = QUESTION.notes(result, Names(NAMES))
+    return only
 
 
 def run(upload, store, seed=0):
@@ -153,7 +160,7 @@ def test_the_parameters_that_the_ratio_depends_on_are_mapped():
     assert {17, 4} <= set(found.chosen)
     assert len(found.chosen) == 5
     assert {*found.maps[0].of} == {4, 17}
-    assert "Of 30 parameters" in " ".join(QUESTION.describe(found, Names(())))
+    assert "Of 30 parameters" in note(found)
 
 
 def test_pooled_rows_are_seen_in_their_own_sds():
@@ -182,7 +189,12 @@ def test_every_shape_is_told_drawn_and_listed(k, d):
         assert "f q were correct" in one.caption
         assert "<b>" not in one.figure.to_json()
     assert len(QUESTION.rows(found, Names(NAMES))) == 10 + len(found.strips)
-    assert len(QUESTION.describe(found, Names(NAMES))) >= 3
+    first, *rest = QUESTION.describe(found, Names(NAMES))
+    silent = first.startswith("No place in theta is found where q's mass is wrong")
+    assert silent == (found.pvalue > 0.05)
+    assert len(rest) >= 1 + (not silent)
+    assert "In the lowest tenth they are " in rest[-1]
+    assert "60 held-out rows were scored" in note(found)
 
 
 def test_constant_draws_and_extreme_logits_are_no_trouble():
@@ -200,9 +212,20 @@ def test_a_shift_is_found_by_the_classifier_and_told(tmp_path):
     found = run(upload_of(normals(n=800, k=30, shift=0.8)), Store(tmp_path))
     assert found.rows == 400
     assert found.pvalue < 1e-4
-    said = " ".join(QUESTION.describe(found, Names(NAMES)))
-    assert said.startswith("q's mass is wrong in theta")
+    first, where, *rest = QUESTION.describe(found, Names(NAMES))
+    missing = found.missing
+    assert missing.low > 2 * missing.q
+    assert first == (
+        f"About {missing.truth:.0%} of true values fall in regions where q puts "
+        f"{regions._small(missing.q)} of its draws: about {missing.ratio:.1f} times too little "
+        f"(p {equals(found.pvalue)})."
+    )
+    assert where.startswith("Where the score says q too low by 2 times or more: ")
+    share = style.interval((missing.truth, missing.low, missing.high), ".1%")
+    assert f"{missing.q:.1%} of q's draws, {share} of true values" in where
+    said = " ".join(rest)
     assert "q puts too little mass where mass is" in said or "q puts too much mass" in said
+    assert QUESTION.finds(found)
     assert found.deciles[-1].share.ratio_low > 1 > found.deciles[0].share.ratio_high
     first = QUESTION.rows(found, Names(NAMES))[0]
     assert not first["low"] <= first["q's share"] <= first["high"]
@@ -217,7 +240,7 @@ def test_draws_that_are_scored_are_bounded(monkeypatch, tmp_path):
     monkeypatch.setattr("validation_core.diagnosis.questions.in_theta.SCORED", 600)
     found = run(upload_of(normals(n=100, k=50)), Store(tmp_path))
     assert found.scored == 600
-    assert "600 draws of q" in " ".join(QUESTION.describe(found, Names(NAMES)))
+    assert "600 draws of q" in note(found)
 
 
 def test_obstacles_say_what_to_do():
@@ -244,7 +267,12 @@ def test_the_code_runs(tmp_path, capsys):
     np.savez(path, theta=table.theta, x=table.x, theta_q=table.q)
     code = QUESTION.code.format(path=path, seed=0)
     exec(code, {})
-    assert "held-out rows were scored" in capsys.readouterr().out
+    upload = tables.read(path)
+    result = run(upload, Store(tmp_path / "store"))
+    first, *_, tenths = QUESTION.describe(result, Names(upload.names))
+    printed = capsys.readouterr().out
+    assert printed.startswith(first)
+    assert tenths in printed
 
 
 def test_a_real_table(shared, tmp_path, monkeypatch):
@@ -287,7 +315,8 @@ def test_regions_that_may_hold_as_many_truths_name_no_place():
     spread = replace(
         found, pvalue=1e-4, excess=share, deciles=(replace(found.deciles[0], share=share),) * 10
     )
-    first = QUESTION.describe(spread, Names(NAMES))[0]
-    assert "which may be as many" in first
-    assert "2.67" not in first
-    assert first.endswith("for a place to be named.")
+    first, where, *_ = QUESTION.describe(spread, Names(NAMES))
+    assert first.startswith("q's mass is wrong in theta, but no region")
+    assert "which may be as many" in where
+    assert "2.67" not in first + where
+    assert where.endswith("for a place to be named.")

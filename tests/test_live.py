@@ -50,7 +50,7 @@ def unpacked(payload):
 
 
 def heat(values, **options):
-    return Heat(EDGES, ROWS, Shades(values, **{"limit": 2, "neutral": "", **options}))
+    return Heat(EDGES, ROWS, Shades(values, **{"limit": 2, **options}))
 
 
 def test_heat_travels_as_bytes():
@@ -60,7 +60,7 @@ def test_heat_travels_as_bytes():
     head, numbers = unpacked(made(heat(values)))
     (mark,) = head["panels"][0]["marks"]
     assert mark["values"]["bytes"] == 1
-    np.testing.assert_array_equal(numbers(mark["values"]), [[127, -127, 64], [0, 127, -127]])
+    np.testing.assert_array_equal(numbers(mark["values"]), [[127, -127, 64], [-128, 127, -127]])
     np.testing.assert_array_equal(numbers(mark["x"]), [-1, 1])
     np.testing.assert_array_equal(numbers(mark["y"]), [0, 1])
 
@@ -92,7 +92,7 @@ def test_coarse_numbers_are_off_by_half_a_step_at_most():
 def test_numbers_after_bytes_are_read_where_they_lie():
     """Three bytes over five places end between two float32."""
     line = np.arange(10.0).reshape(5, 2)
-    tall = Heat([0, 1], EDGES, Shades(over(np.full((5, 3, 1), 2.0), "x"), limit=2, neutral=""))
+    tall = Heat([0, 1], EDGES, Shades(over(np.full((5, 3, 1), 2.0), "x"), limit=2))
     head, numbers = unpacked(
         made(Line([0, 1], [2, 3], color=""), tall,
              Line([0, 1], over(line, "x"), color=""))
@@ -149,7 +149,7 @@ def test_the_edges_of_a_heat_rise_evenly(edges):
     Bars([0, 1], [1], color="", upright=False),
     Points([0], [1], color="", left=[-1], right=[1]),
     Points([0], [1], color=Shades([1], limit=1)),
-    Heat(EDGES, ROWS, Shades(np.zeros((2, 3)), limit=1)),
+    Heat(EDGES, ROWS, Shades(np.zeros((2, 3)), limit=1, middle=0.5)),
 ])  # fmt: skip
 def test_what_only_plotly_draws_is_refused(mark):
     with pytest.raises(ValueError, match=r"does not draw .*; plotly does"):

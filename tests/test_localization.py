@@ -16,6 +16,7 @@ from validation_core.diagnosis import tasks as diagnoses
 from validation_core.localization import (
     Maps,
     MapTask,
+    areas,
     bend,
     contours,
     intervals,
@@ -699,3 +700,38 @@ def test_a_bend_is_worked_out_once(monkeypatch):
     Seen.truth = np.ones((2, 3, 2))
     outline.bend(Seen)
     assert len(calls) == 2
+
+
+def shoelace(loops):
+    """The area of loops between rows of nan; holes turn the other way."""
+    total = 0.0
+    for loop in np.split(loops, np.flatnonzero(np.isnan(loops[:, 0]))):
+        x, y = loop[~np.isnan(loop[:, 0])].T
+        total += 0.5 * float(np.sum(x[:-1] * y[1:] - x[1:] * y[:-1]))
+    return abs(total)
+
+
+@pytest.mark.parametrize(("picture", "field"), [
+    ("whole", lambda x, y: np.hypot(x, y)),
+    ("cut at one side", lambda x, y: np.hypot(x - 1.8, y)),
+    ("in a corner", lambda x, y: np.hypot(x - 1.8, y - 1.9)),
+    ("a corner is outside", lambda x, y: 3.5 - np.hypot(x + 2, y + 2)),
+    ("with a hole", lambda x, y: np.abs(np.hypot(x, y) - 1) + 0.5),
+    ("a band", lambda x, y: np.abs(x + 0.3 * y) + 0.5),
+    ("many", lambda x, y: 1 + np.cos(4 * x) * np.cos(3 * y)),
+    ("many and holes", lambda x, y: 1 + np.cos(4 * x + y) * np.cos(3 * y) - 0.3 * x),
+])  # fmt: skip
+@pytest.mark.parametrize("reach", [2.0, 1.4])
+def test_a_region_is_filled_where_the_field_is_below_the_radius(picture, field, reach):
+    grid = np.linspace(-2, 2, 121)
+    (rim,) = contours(grid, grid, field(*np.meshgrid(grid, grid))[None], np.array([1.0]))
+    loops = areas(rim, (-reach, reach), (-reach, reach))
+    assert np.nanmax(np.abs(loops)) <= reach + 1e-9
+    fine = np.linspace(-reach, reach, 801)
+    share = (field(*np.meshgrid(fine, fine)) <= 1).mean()
+    assert shoelace(loops) == pytest.approx(share * (2 * reach) ** 2, rel=0.02, abs=0.02)
+
+
+def test_a_rim_that_the_picture_does_not_meet_fills_nothing():
+    assert areas(np.zeros((0, 2)), (0, 1), (0, 1)).shape == (0, 2)
+    assert areas(np.array([[2.0, 2], [3, 3]]), (0, 1), (0, 1)).shape == (0, 2)

@@ -57,6 +57,9 @@ class Farthest(Question[FarRow]):
     def describe(self, result, names, claims=None):
         return (f"Row {result.row} is {result.sd:.2f} sd from q's mean of {names.theta[0]}.",)
 
+    def notes(self, result, names):
+        return (f"Distances are in sds of q's draws, of {len(result.off)} rows.",)
+
     def rows(self, result, names, claims=None):
         return [{"row": result.row, "sd from q's mean": result.sd}]
 
@@ -80,7 +83,7 @@ main(["diagnose", "--help"])
 PAGE = """
 import sys
 from streamlit.testing.v1 import AppTest
-from pages.diagnose import panels, takeaway, view
+from pages.diagnose import rows, takeaway, view
 from validation_core.diagnosis import learning, questions
 from validation_core.scores.classifier import Classifier
 
@@ -89,17 +92,17 @@ learning.RECIPE = Classifier(epochs=4, batch=64, hidden=8, layers=2)
 learning.LOCALIZER = {"steps": 8, "batch": 16, "draws_step": 4, "hidden": 8, "layers": 1,
                       "start": "origin"}
 few = tuple(each for each in questions.QUESTIONS if each.name in ("size", "farthest"))
-for module in (questions, panels, takeaway, view):
+for module in (questions, rows, takeaway, view):
     module.QUESTIONS = few
 
 at = AppTest.from_file(sys.argv[1], default_timeout=120).run()
 at.file_uploader[0].upload("table.npz", open(sys.argv[2], "rb").read()).run()
 for _ in range(20):  # until what was begun has been answered
-    if any("sd from q's mean" in part.value for part in at.markdown):
+    if any("sd from q's mean" in part.label for part in at.expander):
         break
     at.run()
 assert not at.exception, at.exception
-print(*[part.value for part in (*at.header, *at.markdown)], sep="\\n")
+print(*[part.label for part in at.expander], sep="\\n")
 """
 
 
@@ -142,17 +145,19 @@ def test_the_command_line_and_the_report_answer_it(house):
     result, helped = run(house, "-c", COMMANDS, *command).split("HELP")
     assert "farthest" in helped
     numbers = json.loads((house / "a.json").read_text())["answers"]["farthest"]
-    assert set(numbers) == {"sentences", "row", "sd"}
+    assert set(numbers) == {"sentences", "notes", "row", "sd"}
     sentence = f"Row {numbers['row']} is {numbers['sd']:.2f} sd from q's mean of mass."
     assert numbers["sentences"] == [sentence]
+    assert numbers["notes"] == ["Distances are in sds of q's draws, of 60 rows."]
     report = (house / "report.html").read_text()
     assert "Which row is farthest?" in report
     assert sentence.replace("'", "&#x27;") in report
     assert "How far rows lie" in report
+    assert numbers["notes"][0].replace("'", "&#x27;") in report
     assert result == "" or sentence in result
 
 
 def test_the_page_shows_it(house):
     result = run(house, "-c", PAGE, str(house / "pages" / "diagnose" / "page.py"), "table.npz")
-    assert "Which row is farthest?" in result
-    assert "sd from q's mean of mass." in result
+    (line,) = (label for label in result.splitlines() if "Which row is farthest?" in label)
+    assert line.endswith("sd from q's mean of mass.")

@@ -13,8 +13,10 @@ from validation_core.diagnosis import learning
 from validation_core.diagnosis import tasks as diagnoses
 from validation_core.diagnosis.questions import Names, by_name, observation
 from validation_core.diagnosis.questions.base import Interval
+from validation_core.diagnosis.records import equals
+from validation_core.figures import style
 from validation_core.localization import over_x
-from validation_core.methods import SBC, CoLT
+from validation_core.methods import SBC, CoLT, Omnibus
 from validation_core.scores.lc2st import LC2STClassifier
 from validation_core.store import Store
 from validation_core.tables import Upload
@@ -35,6 +37,11 @@ def _small(monkeypatch):
 
 def say(result, *names):
     return QUESTION.describe(result, Names(*names))
+
+
+def note(result, *names):
+    (only,) = QUESTION.notes(result, Names(*names))
+    return only
 
 
 def normals(n=200, k=20, d=2, m=2, seed=0):
@@ -97,15 +104,60 @@ def test_q_is_found_wrong_where_it_is_and_not_elsewhere(store):
     assert elsewhere.local.nearby.pvalue > 0.01
     worst = there.local.nearby.worst[0]
     assert worst.parameter == 1
-    assert worst.shift.low <= 1.5 + 0.2
-    assert worst.shift.estimate > 1
+    assert worst.shift.high >= -1.5 - 0.2
+    assert worst.shift.estimate < -1  # q sits too low there
+    assert QUESTION.rows(there, Names(("a", "b")))[0] == {
+        "parameter": "b",
+        "bias nearby, posterior sd (+ is too high)": style.interval(worst.shift, "+"),
+        "width / needed width": style.interval(worst.width),
+    }
     assert there.local.test.parameter == 1
     assert there.local.test.little[0] > there.local.test.much[0]
     said = say(there, ("a", "b"), ("dose",))
-    assert said[0].startswith("Near this observation q looks wrong (L-C2ST, ")
-    assert "q's b sits" in said[0]
-    assert "too low" in said[0]
-    assert "dose = " in said[1]
+    verdict, chance, nearby, where = said
+    much, little = map(observation._ends, (there.local.test.much, there.local.test.little))
+    assert verdict == (
+        "Near this observation q looks wrong (L-C2ST, p = 0.025): too much mass for b between "
+        f"{much}, too little between {little}."
+    )
+    assert chance.startswith("The learned chance that a draw is the true value runs from 0.")
+    assert "q's b sits" in nearby
+    assert "posterior sd too low." in nearby
+    assert "dose = " in where
+    assert "with 39 null classifiers" in note(there, ("a", "b"))
+    assert QUESTION.finds(there)
+
+
+def test_a_q_that_is_too_wide_nearby_is_told_so():
+    """Also that the interval turns with the ratio."""
+    table = normals(n=800, k=40, m=1, seed=3)
+    q = table.q.copy()
+    q[np.abs(table.x[:, 0]) < 1, :, 0] *= 2.0
+    nearby = observation._nearby(
+        PosteriorTable(table.theta, table.x, q), np.arange(2), np.zeros(1), 0
+    )
+    worst = nearby.worst[0]
+    assert worst.parameter == 0
+    assert 1.4 < worst.width.low < worst.width.estimate < worst.width.high < 3
+    assert worst.width.low <= 2 <= worst.width.high
+    said = observation._nearby_text(nearby, NAMES)
+    assert f"q's mass is {style.interval(worst.width)} times as wide as it should be" in said
+    assert said.endswith("(too wide).")
+
+
+def test_what_is_not_claimed_is_told_as_two_sentences(store):
+    """The verdict's own p first, what the numbers here are by themselves next."""
+    upload = wrong_on_the_right(n=300)
+    relabelled = diagnosis.run._run_relabelling(upload_of(normals(n=100)), Omnibus(), 0, {})
+    claims = diagnosis.verdict([relabelled], upload).claims
+    assert claims.pvalue > 0.05
+    result = run(upload, store, where=[1.2])
+    first, second, *_ = QUESTION.describe(result, Names(("a", "b")), claims)
+    assert first.startswith("Nothing is claimed against q here: over everything that was looked")
+    assert equals(claims.pvalue) in first
+    assert "of their parameters b differs most: bias −1." in second
+    assert QUESTION.finds(result)
+    assert not QUESTION.finds(result, claims)
 
 
 def test_classifiers_never_learn_from_the_row_that_is_looked_at(store):
@@ -305,7 +357,7 @@ def test_a_real_table(shared, store):
     means = upload.data.q[:, :, 1].mean(1)
     found = run(upload, store, where=int(means.argmax()), methods=diagnosis.default_methods())
     assert found.local.nearby.pvalue <= 0.05
-    assert found.local.nearby.worst[0].shift.high < 0  # q sits too high there
+    assert found.local.nearby.worst[0].shift.low > 0  # q sits too high there
 
 
 def test_neighbours_weigh_alike_where_all_are_about_as_far():
@@ -330,6 +382,6 @@ def test_a_single_draw_is_not_said_to_lie_somewhere(store):
     test = replace(local.test, pvalue=0.003)
     found = replace(found, local=replace(local, test=test, nearby=nearby))
     said = " ".join(say(found, NAMES))
-    assert "1 draw of q there cannot say where" in said
+    assert "Too few draws (1) of q there" in said
     assert "between" not in said
-    assert "looks at 1 draw of q" in said
+    assert "looks at 1 draw of q" in note(found, NAMES)

@@ -1,7 +1,6 @@
 """The map over x: exact tests, the right place and sign, and x of any shape."""
 
 import json
-import math
 import tracemalloc
 from dataclasses import replace
 
@@ -10,14 +9,18 @@ import plotly.graph_objects as go
 import pytest
 
 from validation_core import codec, diagnosis, statistics, tables
+from validation_core.diagnosis import run
 from validation_core.diagnosis import tasks as diagnoses
 from validation_core.diagnosis.questions import Names, by_name
 from validation_core.diagnosis.questions import over_x as room
-from validation_core.diagnosis.questions.over_x import _over_x, _Overall, scan
+from validation_core.diagnosis.questions.over_x import _over_x, scan
 from validation_core.diagnosis.questions.over_x.scan import _FeatureSize, _windows
+from validation_core.figures.marks import Line
 from validation_core.localization import over_x as smoothing
+from validation_core.methods import Omnibus
 from validation_core.omnibus.places import coordinates, moments
 from validation_core.scores.classifier import Classifier
+from validation_core.statistics.effects import WIDEST
 from validation_core.store import Store
 from validation_core.tables import Upload
 from validation_core.types import PosteriorTable
@@ -28,6 +31,10 @@ QUESTION = by_name("over_x")
 
 def say(result, *names):
     return QUESTION.describe(result, Names(*names))
+
+
+def notes(result, *names):
+    return " ".join(QUESTION.notes(result, Names(*names)))
 
 
 def normals(n=600, k=60, d=2, m=3, seed=0):
@@ -149,8 +156,8 @@ def test_an_error_on_one_side_of_one_column_is_found_with_its_place_and_sign(see
     assert first.p_varies == 1 / 200
     assert first.region.high is None or first.region.high > 1.3
     assert 0.5 < first.region.low < 1.4
-    assert first.inside.low <= 0.9 <= first.inside.high + 0.1
-    assert first.outside.low <= 0.05
+    assert first.inside.low - 0.1 <= -0.9 <= first.inside.high  # q sits too low there
+    assert first.outside.high >= -0.05
     assert table.x[found.worst_row, 0] > 0.9
     said = say(found, ("a", "b", "c"), ("left", "y", "z", "w"))
     assert "left" in said[0]
@@ -180,8 +187,23 @@ def test_a_width_that_changes_is_read_as_too_narrow():
     found = _over_x(upload_of(PosteriorTable(theta, table.x, table.q)), 0, nulls=199)
     first = part(found).pairs[0]
     assert (first.kind, first.parameter) == ("width", 0)
+    assert first.inside.high < 1 / 1.2  # of the width that q needs there
+    assert "times as wide as it should be (too narrow)" in say(found, NAMES)[0]
+
+
+def test_a_q_that_is_too_wide_somewhere_is_read_as_too_wide():
+    table = normals(n=900, m=1, k=100, seed=5)
+    q = table.q.copy()
+    q[table.x[:, 0] < -0.5, :, 0] *= 2.0
+    found = _over_x(upload_of(PosteriorTable(table.theta, table.x, q)), 0, nulls=199)
+    first = part(found).pairs[0]
+    assert (first.kind, first.parameter) == ("width", 0)
     assert first.inside.low > 1.2
-    assert "too narrow" in say(found, NAMES)[0]
+    assert "times as wide as it should be (too wide)" in say(found, NAMES)[0]
+    panel = QUESTION.figures(found, Names(NAMES))[0].picture
+    assert panel.y.label == "q's width / width needed"
+    (line,) = (mark for mark in panel.marks if isinstance(mark, Line))
+    assert line.y[line.x < -1].min() > 1.3
 
 
 def test_an_error_that_is_alike_everywhere_is_called_so():
@@ -190,9 +212,13 @@ def test_an_error_that_is_alike_everywhere_is_called_so():
     found = _over_x(upload_of(PosteriorTable(theta, table.x, table.q)), 0, nulls=199)
     assert part(found).p_varies > 0.05
     assert part(found).p_right == 1 / 200
-    said = say(found, NAMES)[0]
+    (said,) = say(found, NAMES)
     assert "looks the same at every x" in said
-    assert "q's mass sits 0.4" in said or "q's mass sits 0.3" in said
+    assert "changes over x (" not in said
+    (size,) = (
+        one.size for one in part(found).overall if (one.kind, one.parameter) == ("shift", 0)
+    )
+    assert size.low <= -0.4 <= size.high < 0  # q sits too low
 
 
 def test_a_right_q_is_not_called_right():
@@ -224,12 +250,12 @@ def test_a_disc_in_the_plane_is_found_and_drawn_as_a_map():
     first = part(found).pairs[0]
     assert first.along == "plane"
     assert np.abs(np.array(first.region.centre) - 1).max() < 0.7
-    assert first.inside.high < -0.4
+    assert first.inside.low > 0.4  # q sits too high there
     figures = QUESTION.figures(found, Names(NAMES))
     heat = figures[0].figure.data[0]
     assert heat.type == "heatmap"
     away = np.asarray(heat.z, float)
-    at = np.unravel_index(np.nanargmin(away), away.shape)
+    at = np.unravel_index(np.nanargmax(away), away.shape)
     assert abs(heat.x[at[1]] - 1) < 0.7
     assert abs(heat.y[at[0]] - 1) < 0.7
 
@@ -240,11 +266,11 @@ def test_the_smoothed_course_has_the_size_that_was_put_in():
     at, weights = smoothing.line(x)
     value, low, high, room = scan._smoothed("shift", w + (x > 0.5), weights)
     right = at > 0.75
-    assert np.abs(value[right] - 1).max() < 0.25
+    assert np.abs(value[right] + 1).max() < 0.25  # truths 1 sd above q: it sits 1 sd too low
     assert ((low < value) & (value < high)).all()
     assert np.mean(np.abs(value[at < 0.25]) < room[at < 0.25]) > 0.7
     spread = scan._smoothed("width", w * np.where(x > 0.5, 2.0, 1.0), weights)
-    assert np.abs(spread[0][right] - 2).max() < 0.4
+    assert np.abs(1 / spread[0][right] - 2).max() < 0.4  # truths twice as wide: q is half of it
 
 
 @pytest.mark.parametrize("d", [1, 3])
@@ -291,7 +317,7 @@ def test_an_x_that_never_varies_is_one_place():
     found = _over_x(upload_of(PosteriorTable(table.theta + 1, 0 * table.x, table.q)), 0, nulls=99)
     assert part(found).p_varies == 1
     assert part(found).p_right == 1 / 100
-    assert "x never varies" in " ".join(say(found, NAMES))
+    assert "x never varies" in notes(found, NAMES)
 
 
 def test_a_hundred_thousand_columns_fit_in_memory_and_are_said():
@@ -307,7 +333,7 @@ def test_a_hundred_thousand_columns_fit_in_memory_and_are_said():
     assert peak < 3 * x.nbytes + 300e6
     kinds = {one.along for one in part(found).pairs}
     assert kinds == {"x", "component", "mean"}
-    assert "100,000 columns" in " ".join(say(found, NAMES))
+    assert "100,000 columns" in notes(found, NAMES)
 
 
 def test_an_error_along_a_component_of_many_columns_is_found():
@@ -329,7 +355,7 @@ def test_of_many_parameters_half_of_the_rows_choose_those_that_are_both():
     assert part(found).rows == 150
     assert part(found).looked_at == scan.MOST
     assert part(found).pairs[0].parameter == 117
-    assert "130 parameters" in " ".join(say(found, ()))
+    assert "130 parameters" in notes(found, ())
 
 
 def test_coordinates_are_columns_and_means_that_vary():
@@ -378,7 +404,7 @@ def test_ranks_come_first_and_the_classifier_shares_the_level(tmp_path, monkeypa
     assert len(QUESTION.figures(both, Names(NAMES))) == 6 or len(
         QUESTION.figures(both, Names(NAMES))
     ) == len([one for one in both.worst if one.picture is not None])
-    assert "no network saw" in " ".join(say(both, NAMES))
+    assert "no network saw" in notes(both, NAMES)
 
 
 def test_the_same_seed_gives_the_same_answer():
@@ -415,18 +441,20 @@ def test_real_tables(shared, name, starts):
     assert part(found).p_right <= 0.05
 
 
-def test_intervals_of_a_width_hold_the_sd_they_quote():
+def test_intervals_of_a_width_hold_the_ratio_they_quote():
+    """Truths 1.5 times as far out as q's draws: q has 1 / 1.5 of the width that it needs."""
     covered, repeats = 0, 400
     for seed in range(repeats):
         quoted = scan._estimate("width", 1.5 * np.random.default_rng(seed).standard_normal(60))
-        covered += quoted.low <= 1.5 <= quoted.high
+        covered += quoted.low <= 1 / 1.5 <= quoted.high
     assert covered >= statistics.binomial_bounds(repeats, 0.93, 0.999)[0]
 
 
 def test_too_few_rows_are_not_quoted():
     quoted = scan._estimate("shift", np.ones(3))
     assert (quoted.value, quoted.n) == (None, 3)
-    assert math.isfinite(scan._estimate("width", np.zeros(9)).value)
+    still = scan._estimate("width", np.zeros(9))  # all truths where q's middle is
+    assert (still.value, still.low, still.high) == (WIDEST, WIDEST, None)
 
 
 @pytest.fixture(scope="module")
@@ -459,16 +487,22 @@ def test_a_parameter_is_named_before_the_score_of_a_classifier(ranks):
 
 def test_a_shift_beyond_all_draws_is_the_least_it_can_be():
     table = normals(n=300, m=1, k=50, seed=2)
-    far = PosteriorTable(table.theta + np.array([6.0, 0.0]), table.x, table.q)
-    said = say(_over_x(upload_of(far), 0, nulls=199), NAMES)[0]
-    assert "(or more: 100% of the true values there lie beyond all of q's draws)" in said
+    off = np.array([6.0, 0.0]) * (table.x > 0)
+    result = _over_x(upload_of(PosteriorTable(table.theta + off, table.x, table.q)), 0, nulls=199)
+    said = say(result, NAMES)[0]
+    assert "(or more: 100% of the true values there lie beyond all of q's draws); else" in said
+    (size,) = (one for one in part(result).overall if (one.kind, one.parameter) == ("shift", 0))
+    assert size.beyond.share == pytest.approx((table.x > 0).mean(), abs=0.05)
 
 
 def test_few_draws_are_not_called_beyond():
     """Of two draws a right q's truth lies outside both in two rows of three."""
     table = normals(n=400, m=1, k=2, seed=4)
-    off = PosteriorTable(table.theta + np.array([0.8, 0.0]), table.x, table.q)
-    said = say(_over_x(upload_of(off), 0, nulls=199), NAMES)
+    off = np.array([0.8, 0.0]) * (table.x > 0)
+    result = _over_x(upload_of(PosteriorTable(table.theta + off, table.x, table.q)), 0, nulls=199)
+    said = say(result, NAMES)
+    assert "too low" in said[0]
+    assert result.worst[0].beyond.share > 0.5
     assert "or more" not in " ".join(said)
 
 
@@ -479,15 +513,52 @@ def test_x_that_never_varies_promises_no_power_over_x():
     assert "over a fifth of x" not in said
 
 
-def test_an_error_alike_at_every_x_is_told_of_a_parameter_where_one_is_off(ranks):
-    learned = _Overall("learned", -1, _FeatureSize(90, 1.2, 1.1, 1.3))
-    shift = _Overall("shift", 0, _FeatureSize(90, 0.3, 0.1, 0.5))
-    width = _Overall("width", 0, _FeatureSize(90, 1.0, 0.9, 1.1))
-    right = replace(shift, size=replace(shift.size, low=-0.1))
-    scan = replace(part(ranks), p_varies=0.4, p_right=0.01)
+def claimed(table, seed):
+    """What a verdict without learned scores lets this question claim, and its own tests."""
+    uploaded = upload_of(table)
+    relabelled = run._run_relabelling(uploaded, Omnibus(relabelings=199), seed, {})
+    claims = diagnosis.verdict([relabelled], uploaded, seed=seed).claims
+    return claims, _over_x(uploaded, seed, nulls=199)
 
-    def told(*overall):
-        return say(room._ErrorsOverX((replace(scan, overall=overall),)), NAMES)[0]
 
-    assert "sits 0.30" in told(learned, shift, width)
-    assert "the truth's score lies" in told(learned, right, width)
+def test_a_missed_mode_at_random_over_x_is_not_claimed_to_change_there():
+    """The verdict's family says only that q is not right everywhere: alone it claimed places."""
+    tables, changes, alone = 24, 0, 0
+    for seed in range(tables):
+        rng = np.random.default_rng(seed)
+        table = normals(n=400, m=3, k=50, seed=1000 + seed)
+        moved = table.theta + np.array([5.0, 0.0]) * (rng.random((400, 1)) < 0.4)
+        claims, result = claimed(PosteriorTable(moved, table.x, table.q), seed)
+        assert claims.found
+        said = QUESTION.describe(result, Names(NAMES), claims)
+        changing = result.changing(claims)
+        assert bool(changing) == QUESTION.finds(result, claims)
+        assert bool(changing) == said[0].startswith("q's error changes over x")
+        if not changing:
+            assert said[0].startswith("The error looks the same at every x (test for change: p")
+        changes += bool(changing)
+        alone += any(
+            claims.place(one.kind, one.parameter, one.along, one.which) <= claims.alpha
+            for one in result.worst
+        )
+    most = statistics.binomial_bounds(tables, 0.05, 0.999)[1]
+    assert changes <= most < alone
+
+
+@pytest.mark.parametrize("seed", [2, 4, 5])
+def test_a_bias_over_part_of_x_is_claimed_to_change_there(seed):
+    table = normals(n=400, m=2, k=50, seed=seed)
+    q = table.q.copy()
+    q[table.x[:, 0] > 0.3, :, 0] += 0.8
+    claims, result = claimed(PosteriorTable(table.theta, table.x, q), seed)
+    first = result.changing(claims)[0]
+    assert (first.kind, first.parameter, first.inside.low > 0) == ("shift", 0, True)
+    assert first.p_varies >= max(
+        claims.place(first.kind, first.parameter, first.along, first.which), 1 / 200
+    )
+    assert result.p_changes(claims) == max(result.p_varies, claims.over_x()) <= claims.alpha
+    assert QUESTION.finds(result, claims)
+    said = QUESTION.describe(result, Names(NAMES), claims)[0]
+    assert said.startswith("q's error changes over x (p = 0.0")
+    assert "q's mass sits" in said
+    assert "posterior sd too high" in said

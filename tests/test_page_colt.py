@@ -29,7 +29,7 @@ from validation_core.scores.localizer import Localizer
 from validation_core.sweep import published as papers
 from validation_core.sweep.plan import missing
 
-PAGE = str(ROOT / "pages" / "colt/page.py")
+PAGE, MAIN = str(ROOT / "pages" / "colt/page.py"), str(ROOT / "pages" / "main.py")
 SMALL = {"n": 60, "k": 20, "places": 5}
 VIEWS = ("Where", "Ranks", "Training")
 CASES = {
@@ -128,13 +128,13 @@ def _said(page):
 def test_a_setting_without_a_map_shows_its_draws_and_learns_by_itself(page, name):
     _address(page, CASES[name]).run()
     assert not page.exception
-    assert "Draws of the truth and of q at the same x" in _said(page)
+    assert "Draws of p and of q at the same x" in _said(page)
     assert len(_charts(page)) == 1
     assert "Strength, gamma" in _payloads(page)
     page.run()
     page.run()
     assert not page.exception
-    assert "Draws of the truth and of q" not in _said(page)
+    assert "Draws of p and of q" not in _said(page)
     assert "Strength, gamma" in _payloads(page)
     assert _made() == {"models", "results"}
 
@@ -192,9 +192,10 @@ def test_the_film_of_another_gamma_learns_by_itself(page):
     assert "The ball at this step" in _payloads(page)
 
 
-def test_gamma_has_one_name_in_the_address(page):
+def test_gamma_has_one_name_in_the_address():
     _learned()
     _mapped(gamma=0.2)
+    page = AppTest.from_file(MAIN, default_timeout=120).run().switch_page("colt/page.py")
     page.query_params["gamma"] = "0.21"
     page.run()
     assert "The link says gamma = 0.21, which is not on the slider: this is 0.2." in _said(page)
@@ -208,9 +209,9 @@ def test_gamma_has_one_name_in_the_address(page):
     assert "gamma" not in page.query_params, "another benchmark begins at its own"
 
 
-def test_a_link_to_another_benchmark_keeps_its_gamma(page):
+def test_a_link_to_another_benchmark_keeps_its_gamma():
+    page = AppTest.from_file(MAIN, default_timeout=120).run().switch_page("colt/page.py")
     page.session_state["gamma-of"] = "heavy_tail"
-    page.session_state["arrived"] = True
     page.query_params["gamma"] = "0.3"
     page.run()
     assert page.query_params["gamma"] in ("0.3", ["0.3"])
@@ -397,7 +398,8 @@ def test_the_headline_says_what_the_numbers_say():
     )  # fmt: skip
     template, parts = _headline(wrong)
     assert template.startswith(
-        "CoLT's region holds 31% of q's draws and 44% [40, 48] of the true values (KS p = 1.0e-9)."
+        "CoLT's region holds 31% of q's draws and 44% [40, 48] of the true values "
+        "(KS p-value = 1.0e-9)."
     )
     # 13 of 25 is [33%, 70%] by itself, and nothing among five places.
     assert parts["says"].values.tolist() == [
@@ -406,7 +408,7 @@ def test_the_headline_says_what_the_numbers_say():
     assert parts["share"].values[2] == "52% [33, 70]"
     assert parts["share"].values[0].startswith("100% [")
     template, _ = _headline(wrong._replace(pvalue=np.array(0.2)))
-    assert ": no evidence against q (KS p = 0.2)." in template
+    assert ": no evidence against q (KS p-value = 0.2)." in template
     assert "correct" not in template
     text = wrong._replace(truth=result.truth[:, :1], truth_inside=wrong.truth_inside[:, :1])
     assert "{share}" not in _headline(text)[0]  # an upload has one truth at an x

@@ -164,8 +164,8 @@ def test_a_bayesian_model_is_compared_along_iterations(bayes):
     assert bayes.selectbox(key="bayes-model").value == "heart_transplants"
     grid = bayes.multiselect(key="gammas-bayes_model")
     assert grid.label == "Iterations"
-    assert list(grid.value) == ["10", "30", "100", "300", "1000", "3000"]
-    grid.set_value(["30", "300"]).run()
+    assert list(grid.value) == [10, 30, 100, 300, 1000, 3000]
+    grid.set_value([30, 300]).run()
     bayes.button(key="run-compare").click().run()
     bayes.run()
     assert not bayes.exception
@@ -299,7 +299,7 @@ def test_a_test_of_every_kind_can_be_opened(page):
 def test_variants_of_one_method_stand_side_by_side(own):
     own.multiselect(key="methods").set_value(["tarp"]).run()
     own.number_input(key="variants-tarp").set_value(2).run()
-    assert any("two variants bear one name" in error.value for error in own.error) is False
+    assert any("two variants have the same name" in error.value for error in own.error) is False
     own.selectbox(key="option-tarp-2-reference").set_value("x").run()
     assert not own.exception
     assert list(own.dataframe[0].value["Test"]) == ["TARP", "TARP x"]
@@ -352,3 +352,17 @@ def test_variants_look_different():
     found = curves._looks(cells)
     assert found["TARP"][0] == found["TARP x"][0] != found["SBC"][0]
     assert found["TARP"] != found["TARP x"]
+
+
+def test_tests_that_tie_stand_side_by_side_where_they_differ_most():
+    chosen, progress = _chosen(
+        [
+            _cell("SBC", 0.3, 100),
+            _cell("C2ST", 0.3, 100),
+            _cell("SBC", 0.1, 10),
+            _cell("C2ST", 0.1, 80),
+        ]
+    )
+    assert "C2ST rejects q most often: in 80%" in curves.answer(chosen.sweep, progress)
+    chosen, progress = _chosen([_cell("SBC", 0.3, 100), _cell("C2ST", 0.3, 100)])
+    assert "2 tests reject q equally often, in 100%" in curves.answer(chosen.sweep, progress)

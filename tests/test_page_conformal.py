@@ -122,7 +122,7 @@ def test_another_n_keeps_the_old_picture_until_the_new_one_is_there(page, unboth
     page.run()
     page.select_slider(key="n").set_value(200).run()
     assert not page.exception
-    assert any("still of n = 100" in caption.value for caption in page.caption)
+    assert any("Still the ranks for n = 100" in caption.value for caption in page.caption)
     assert "Grey: as it was before, 10 trials a point, n = 100, m = 5" in _said(page)
     wanted = unbothered[-1]
     assert [task for task in wanted if getattr(task, "n", 200) != 200] == []

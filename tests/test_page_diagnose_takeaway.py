@@ -37,7 +37,7 @@ def downloads(monkeypatch):
     return offered
 
 
-def _panel(rows, said, captions):
+def _panel(rows, said, captions, shown):
     from pages.ui.panel import panel
     from validation_core.figures.marks import empty
     from validation_core.figures.outcome import Drawn
@@ -45,11 +45,21 @@ def _panel(rows, said, captions):
     drawings = [
         Drawn(f"Title {i} *s*", empty("Nothing"), words) for i, words in enumerate(captions)
     ]
-    panel("How wrong", said, "Read *so*.", rows, drawings, "print('{seed}')", "size")
+    panel(
+        "How wrong",
+        said,
+        notes=["Got *thus*."],
+        how="Read *so*.",
+        table=rows,
+        drawn=drawings,
+        code="print('{seed}')",
+        key="size",
+        shown=shown,
+    )
 
 
-def shown(rows=(), said=("The answer.",), captions=()):
-    app = AppTest.from_function(_panel, args=(list(rows), list(said), list(captions)))
+def shown(rows=(), said=("The answer.",), captions=(), *, figures=True):
+    app = AppTest.from_function(_panel, args=(list(rows), list(said), list(captions), figures))
     app = app.run(timeout=30)
     assert not app.exception
     return app
@@ -69,9 +79,9 @@ def table_of(app):
 
 def test_a_panel_says_shows_and_explains(downloads):
     app = shown(rows(3), ("The <b>answer</b> is *x*.", "More."), ("how it reads",))
-    assert app.header[0].value == "How wrong"
-    assert app.markdown[0].value == "The \\<b\\>answer\\</b\\> is \\*x\\*."
-    assert [item.value for item in app.caption] == ["More.", "how it reads"]
+    assert app.markdown[0].value == "The \\<b\\>answer\\</b\\> is \\*x\\*. More."
+    assert [item.value for item in app.caption] == ["how it reads"]
+    assert "Got \\*thus\\*." in [item.value for item in app.markdown]
     assert "Title 0 \\*s\\*" in app.markdown[1].value
     assert "Read \\*so\\*." in [item.value for item in app.markdown]
     assert app.code[0].value == "print('{seed}')"
@@ -90,6 +100,13 @@ def test_figures_stand_two_by_two():
     for config in specs:
         assert config["toImageButtonOptions"]["format"] == "svg"
         assert config["modeBarButtons"] == [["toImage"]]
+
+
+def test_figures_that_show_nothing_wait_to_be_asked_for():
+    app = shown(captions=("a",), figures=False)
+    assert not app.get("plotly_chart")
+    app.toggle[0].set_value(True).run()
+    assert len(app.get("plotly_chart")) == 1
 
 
 def test_a_long_table_shows_its_worst_rows_and_all_when_asked():
@@ -139,12 +156,13 @@ def test_what_can_be_taken_is_made_when_asked_for(downloads):
     result = diagnosed(table(names=["mass", "spin"]))
     taken(result)
     assert {label: name for label, (name, _) in downloads.items()} == {
-        "Report (HTML)": "run-7-report.html", "JSON": "run-7.json",
+        "Report": "run-7-report.html", "Card": "run-7-card.png", "JSON": "run-7.json",
         "DataTree (netCDF)": "run-7-prior-sbc.nc",
     }  # fmt: skip
     built = {label: make() for label, (_, make) in downloads.items()}
-    assert "The raw draws are not in this file" in built["Report (HTML)"]
+    assert "The raw draws are not in this file" in built["Report"]
     assert json.loads(built["JSON"])["answers"]["size"]["error"] == 0.25
+    assert built["Card"].startswith(b"\x89PNG")
     with xarray.open_datatree(io.BytesIO(built["DataTree (netCDF)"]), engine="h5netcdf") as tree:
         assert list(tree["prior_sbc"].data_vars) == ["mass", "spin"]
 
@@ -152,7 +170,7 @@ def test_what_can_be_taken_is_made_when_asked_for(downloads):
 def test_draws_are_in_the_report_when_the_box_says_so(downloads):
     app = taken(diagnosed(table()))
     app.checkbox[0].check().run()
-    assert 'id="draws"' in downloads["Report (HTML)"][1]()
+    assert 'id="draws"' in downloads["Report"][1]()
 
 
 def test_notes_are_kept_and_reach_the_report(downloads):
@@ -160,7 +178,7 @@ def test_notes_are_kept_and_reach_the_report(downloads):
     app = taken(result)
     app.text_area[0].set_value("Trained <b>twice</b>.").run()
     assert numbers.load_notes(services().store, result.upload.digest) == "Trained <b>twice</b>."
-    assert "Trained &lt;b&gt;twice&lt;/b&gt;." in downloads["Report (HTML)"][1]()
+    assert "Trained &lt;b&gt;twice&lt;/b&gt;." in downloads["Report"][1]()
     services.clear()  # another server, the same folder
     assert taken(result).text_area[0].value == "Trained <b>twice</b>."
     assert taken(diagnosed(table(seed=1))).text_area[0].value == ""

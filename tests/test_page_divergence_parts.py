@@ -169,7 +169,7 @@ def test_parts_wait_for_a_run():
     run = InferenceRun(model=MODELS["hospitals"](), inference=ALGORITHMS["vi"], iterations=5)
     for part in (terms_part, opened_part):
         app = shown(part, run, None)
-        assert "will stand here" in said(app)
+        assert "appear here" in said(app)
         assert not app.get("bidi_component")
 
 
@@ -306,7 +306,7 @@ def test_the_augmented_bound_is_above_and_touches():
     low, high = (numbers(estimates[side]).ravel() for side in ("low", "high"))
     missed = int(((bound < low) | (bound > high)).sum())
     assert missed <= 6, "of 31 intervals, each of which misses one time in 20"
-    assert "no more, as r is right" in json.dumps(head)
+    assert "no more, as r is q's own law" in json.dumps(head)
 
 
 # Learned
@@ -323,7 +323,7 @@ def test_a_classifier_is_asked_for_and_shown(monkeypatch):
     run, _ = ran("concrete", iterations=1000, datasets=2)
     monkeypatch.setattr(ClassifierDivergence.__init__, "__kwdefaults__", {"rows": 64})
     app = shown(learned_part, run)
-    assert "will stand here" in said(app)
+    assert "appears here" in said(app)
     (button,) = app.button
     app = button.click().run()
     assert not app.exception

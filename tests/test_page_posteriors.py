@@ -21,19 +21,19 @@ SMALL = {"steps": 8, "batch": 16, "draws_step": 4, "hidden": 8, "layers": 1, "st
 def _small(monkeypatch):
     monkeypatch.setattr(learning, "RECIPE", QUICK)
     monkeypatch.setattr(learning, "LOCALIZER", SMALL)
-    monkeypatch.setattr(example, "pair", list)  # what a first visit shows: test_first_visits
+    monkeypatch.setattr(example, "flows", list)  # what a first visit shows: test_first_visits
     services.clear()
     yield
     services.clear()
 
 
-def packed(*, width=1.0, rows=0, n=80):
+def packed(*, width=1.0, rows=0, n=80, k=12, names=("theta", "x", "theta_q")):
     rng = np.random.default_rng(rows)
     x = rng.standard_normal((n, 2))
     theta = x + rng.standard_normal((n, 2))
-    q = x[:, None] + width * rng.standard_normal((n, 12, 2))
+    q = x[:, None] + width * rng.standard_normal((n, k, 2))
     file = io.BytesIO()
-    np.savez(file, theta=theta, x=x, theta_q=q)
+    np.savez(file, **dict(zip(names, (theta, x, q), strict=True)))
     return file.getvalue()
 
 
@@ -56,6 +56,14 @@ def texts(at):
     return "\n".join(part.value for part in parts)
 
 
+def opened(at, key):
+    """The page with a fold open."""
+    at.session_state[key] = True
+    at.run()
+    assert not at.exception
+    return at
+
+
 def finished(at):
     """Run until nothing is worked on any more."""
     for _ in range(200):
@@ -71,18 +79,54 @@ def finished(at):
 
 def test_two_tables_are_compared(page):
     at = finished(send(page, [("wide.npz", packed(width=3.0)), ("exact.npz", packed())]))
-    text = texts(at)
-    assert "exact" in text
-    assert "is closer than" in text
+    assert at.header[0].value == "Nearest to the true posterior\\: exact."
+    assert "lower than that of wide" in texts(at)
+    assert len(at.get("plotly_chart")) == 1
+    assert not at.dataframe
+    opened(at, "every-measure")
+    assert "is nearer than" in texts(at)
     frame = at.dataframe[0].value
     assert {"energy score", "distance of ranks"} <= set(frame["Measure"])
-    assert (frame[frame["Measure"] == "energy score"]["Nearer the truth"] == "yes").any()
+    assert (frame[frame["Measure"] == "energy score"]["Nearer"] == "yes").any()
 
 
 def test_other_simulations_are_not_compared(page):
     at = send(page, [("a.npz", packed()), ("b.npz", packed(rows=1))])
     assert "cannot be compared" in texts(at)
-    assert not at.dataframe
+    assert not at.header
+
+
+def test_the_tables_that_are_alike_are_compared(page):
+    files = [("odd.npz", packed(rows=1)), ("a.npz", packed(width=3.0)), ("b.npz", packed())]
+    at = finished(send(page, files))
+    assert at.warning[0].value.startswith("odd cannot be compared with a")
+    assert at.header[0].value == "Nearest to the true posterior\\: b."
+    opened(at, "in-order")
+    assert len(at.get("plotly_chart")) == 6
+
+
+def test_without_two_draws_nothing_is_ranked(page):
+    files = [("a.npz", packed(k=1)), ("b.npz", packed(k=1, width=2.0))]
+    at = finished(send(page, files))
+    assert "at least two draws" in texts(at)
+    assert not at.header
+
+
+def test_arrays_of_other_names_are_asked_about(page):
+    at = send(page, [(f"{name}.npz", packed(width=width, names=("params", "obs", "post")))
+                     for name, width in (("wide", 3.0), ("exact", 1.0))])  # fmt: skip
+    assert "Which is which?" in texts(at)
+    guesses = {box.label.partition(":")[0]: box.value for box in at.selectbox}
+    assert guesses["theta_q"] == "post"
+    assert {guesses["theta"], guesses["x"]} == {"params", "obs"}
+    assert at.selectbox[0].options == ["params (80, 2)", "obs (80, 2)", "post (80, 12, 2)"]
+    (button,) = [button for button in at.button if button.label == "Read the table"]
+    at = finished(button.click().run())
+    assert at.header[0].value == "Nearest to the true posterior\\: exact."
+    at.selectbox[1].set_value("params")
+    (button,) = [button for button in at.button if button.label == "Read the table"]
+    at = button.click().run()
+    assert "theta = params, x = params" in at.error[0].value
 
 
 def test_one_table_asks_for_another(page):

@@ -213,7 +213,7 @@ def drawn(small, monkeypatch):
 
 def test_draws_on_screen_are_the_cores(drawn):
     seen, panels, numbers, head = drawn
-    q, p, rim = panels["Where q is wrong"]["marks"]
+    rim, q, p = panels["Where q is wrong"]["marks"]
     x = numbers(q["x"]) + np.asarray(seen.where.origin)[:, None, 0]
     expected = np.asarray(seen.where.q[..., : x.shape[-1], 0], float)
     inside = ~np.isnan(x)

@@ -91,10 +91,10 @@ def test_the_better_posterior_is_closer():
     assert all(m.closer(1) is True for m in result)
     assert all(m.closer(0) is None for m in result)
     sentence = posteriors.describe(result, ["A", "B"])[0]
-    assert sentence.startswith("B is closer than A: ")
+    assert sentence.startswith("B is nearer than A: ")
     result, _ = compared(table(0, shift=0.8), table(1), reference=1)
     assert all(m.closer(0) is False for m in result)
-    assert "A is farther off than B" in posteriors.describe(result, ["A", "B"], 1)[0]
+    assert "A is farther than B" in posteriors.describe(result, ["A", "B"], 1)[0]
 
 
 @pytest.mark.slow
@@ -207,3 +207,77 @@ def test_left_of_zero_is_nearer_the_truth():
     result, _ = compared(*two, methods=())
     (first,) = draw.differences([m for m in result if m.name == "log_q"], ["a", "b"], 0)
     assert first.figure.data[0].x[0] < 0
+
+
+# ---- Which is nearest ----
+
+
+def ranked(*uploads):
+    return posteriors.ranking([posteriors._row_scores(upload.data) for upload in uploads])
+
+
+def test_the_nearest_is_said_with_its_lead():
+    ranking = ranked(table(0, shift=0.8), table(1), table(2, shift=0.4))
+    assert ranking.order == (1, 2, 0)
+    assert ranking.behind[1] == (0, 0, 0)
+    assert ranking.tied == ()
+    assert ranking.farther == (2, 0)
+    first, by = posteriors.headline(ranking, ["A", "B", "C"])
+    assert first == "Nearest to the true posterior: B."
+    quoted = posteriors.number(ranking.behind[2])
+    assert by.startswith(f"Its energy score is {quoted} lower than that of C and ")
+    assert "lower than that of A" in by
+
+
+def test_what_cannot_be_told_apart_is_said():
+    labels = ["A", "B", "C"]
+    ranking = ranked(table(0, shift=0.8), table(1), table(2))
+    assert set(ranking.tied) | {ranking.order[0]} == {1, 2}
+    first, by = posteriors.headline(ranking, labels)
+    best, other = (labels[i] for i in ranking.order[:2])
+    assert first == (
+        f"The data cannot tell which is nearest to the true posterior: {best} or {other}."
+    )
+    assert f"; that of {best} is " in by
+    assert "lower than that of A" in by
+    same = table(0)
+    first, by = posteriors.headline(ranked(same, same), labels)
+    assert "A or B" in first
+    assert by == (
+        "The energy scores of A and B are 0.000 [0.000, 0.000] apart (95% intervals, for all "
+        "pairs together)."
+    )
+
+
+def test_of_many_tables_the_nearest_three_are_quoted():
+    uploads = [table(i, shift=0.4 * i) for i in range(6)]
+    _, by = posteriors.headline(ranked(*uploads), [f"T{i}" for i in range(6)])
+    assert [f"that of T{i}" in by for i in range(1, 6)] == [True, True, True, False, False]
+    assert "and lower than those of 2 more" in by
+
+
+def test_nothing_is_ranked_without_two_draws():
+    score = posteriors._row_scores(table(0).data)
+    assert posteriors.ranking([score, None]) is None
+    assert posteriors.ranking([score]) is None
+
+
+def test_a_nearest_among_equals_is_claimed_in_at_most_a_twentieth():
+    """Four correct posteriors: the best of them by luck is one that the data picked."""
+    trials, claims = 200, 0
+    for trial in range(trials):
+        uploads = [table(4 * trial + i, rows=trial, n=150, k=10) for i in range(4)]
+        claims += bool(ranked(*uploads).farther)
+    assert claims <= statistics.binomial_bounds(trials, 0.05, 0.999)[1]
+
+
+def test_the_figure_has_a_row_for_each_the_nearest_first():
+    ranking = ranked(table(0, shift=0.8), table(1), table(2))
+    drawing = draw.behind(ranking, ["<i>far", "near", "same"])
+    (points,) = [mark for mark in drawing.picture.marks if hasattr(mark, "right")]
+    np.testing.assert_allclose(points.x, [ranking.behind[i].estimate for i in ranking.order])
+    low, high = drawing.picture.x.limits
+    assert low < min(points.left)
+    assert high > max(points.right)
+    assert low > -high, "nothing lies left of 0 but the ends of intervals"
+    assert drawing.picture.y.names[-1] == "&lt;i&gt;far"

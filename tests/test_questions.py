@@ -73,6 +73,24 @@ def test_a_panel_is_told_drawn_and_listed(panel, answered):
     assert "{path}" in panel.code
 
 
+def test_how_an_answer_was_got_stands_in_its_notes(answered):
+    result, answers, _ = answered
+    for panel in questions.QUESTIONS:
+        answer = answers[panel.name]
+        notes = answer.notes(result)
+        assert all(note.endswith((".", "!")) for note in notes)
+        assert not set(notes) & set(answer.describe(result))
+        assert len(answer.describe(result)[0]) < 320
+    for name, words in (
+        ("over_x", "null tables each"), ("in_theta", "held-out rows were scored"),
+        ("observation", "null classifiers"), ("sensitivity", "Power of the verdict at level"),
+    ):  # fmt: skip
+        assert words in " ".join(answers[name].notes(result))
+        assert words not in " ".join(answers[name].describe(result))
+    numbers = json.loads(report.as_json(result, answers))["answers"]
+    assert numbers["over_x"]["notes"] == list(answers["over_x"].notes(result))
+
+
 def test_plain_numbers_are_json(answered):
     _, answers, _ = answered
     for name, answer in answers.items():
@@ -121,12 +139,12 @@ def test_what_the_verdict_does_not_find_is_a_hint(answered):
     quiet = replace(result, verdict="no problem found")
     claims = {"size", "over_x", "in_theta", "observation", "cause"}
     for panel in questions.QUESTIONS:
-        hinted = "take this for a hint" in " ".join(answers[panel.name].describe(quiet))
+        hinted = "Take this as a hint" in " ".join(answers[panel.name].describe(quiet))
         assert hinted <= (panel.name in claims)
         assert "hint" not in " ".join(answers[panel.name].describe(result))
         waiting = answers[panel.name].describe(replace(quiet, pending=1))
-        assert "take this for a hint" not in " ".join(waiting)
-    assert "take this for a hint" in answers["size"].describe(quiet)[-1]
+        assert "Take this as a hint" not in " ".join(waiting)
+    assert "Take this as a hint" in answers["size"].describe(quiet)[-1]
 
 
 def test_a_panel_claims_no_more_than_the_verdict(answered):
@@ -139,10 +157,15 @@ def test_a_panel_claims_no_more_than_the_verdict(answered):
         outcome, verdict="no problem found", claims=replace(outcome.claims, result=silent)
     )  # fmt: skip
     wrong = ("q is wrong", "mass is wrong in theta", "q's error changes over x", "is the worst",
-             "looks wrong", "Most likely", "is wider than the prior", "q puts too")  # fmt: skip
+             "looks wrong", "Most likely", "is wider than the prior", "q puts", "too little (p",
+             "too much (p", "The error looks the same", "No single cause")  # fmt: skip
     for panel in questions.QUESTIONS:
         text = " ".join(answers[panel.name].describe(quiet))
         assert not any(words in text for words in wrong), text
+        other = panel.name in ("sensitivity", "checker")  # these ask something else
+        assert answers[panel.name].finds(quiet) is (None if other else False)
+        assert (answers[panel.name].finds(outcome) is None) == other
     loud = answers["size"].describe(outcome)
+    assert answers["size"].finds(outcome)
     assert "is the worst" in loud[0]
     assert outcome.claims.parameter(0) == outcome.parameters[0].pvalue_adjusted

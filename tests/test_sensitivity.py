@@ -1,6 +1,8 @@
 """What the tests would have caught: against closed forms, at no defect, stage by stage, told."""
 
 import json
+import math
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -303,19 +305,42 @@ def test_obstacles(upload, word):
     assert word in QUESTION.obstacle(upload)
 
 
+def test_all_widths_are_told_by_the_width_that_q_needs(store):
+    """Too narrow is below 1: the strength is one over it, and ends of intervals change places."""
+    result = run(made(300, 40, d=1), store, (SBC(),), ("too_wide", "too_narrow"), stages=(0,))
+    wide, narrow = result.injections
+    for injection, times in ((wide, 1), (narrow, -1)):
+        assert 1 < injection.smallest.low < injection.smallest.estimate < injection.smallest.high
+        size, *ends = (float(f"{strength**times:.3g}") for strength in injection.smallest)
+        low, high = sorted(ends)
+        assert low < size < high
+        (first, *_) = say(replace(result, injections=(injection,)), ())
+        size_text = r"A q ([\d.]+) \[([\d.]+), ([\d.]+)\] times as wide as it should be"
+        told = re.match(size_text, first)
+        assert [float(one) for one in told.groups()] == pytest.approx([size, low, high], rel=0.02)
+    for end, edge in (("low", ", above]"), ("high", "[below, ")):
+        open_ = replace(narrow, smallest=narrow.smallest._replace(**{end: math.nan}))
+        assert edge in say(replace(result, injections=(open_,)), ())[0]
+
+
 @pytest.mark.usefixtures("_few_trials")
 @pytest.mark.parametrize(("n", "k", "d"), [(5, 2, 1), (12, 2, 3), (60, 2, 1), (60, 3, 2)])
 def test_small_tables_are_answered(n, k, d, store):
     found = run(made(n, k, d), store)
     assert len(found.injections) == 3 + (d > 1)
-    assert len(say(found, ())) >= 4
+    sentences = say(found, ())
+    assert len(sentences) in (len(found.injections), len(found.injections) + 1)
+    assert all("80% power" in one for one in sentences[: len(found.injections)])
+    (how, *_) = QUESTION.notes(found, Names(()))
+    assert how.startswith("Power of the verdict at level 0.05, relabelling within x, on ")
+    assert how not in sentences
     assert len(QUESTION.figures(found, Names(()))) == 3 + (d > 1)
 
 
 def test_methods_that_all_train_networks_are_answered(store):
     upload = made()
     nothing = run(upload, store, (C2ST(),), ("bias",), stages=(0,))
-    assert "still to be asked" in say(nothing, ())[0]
+    assert "Not computed yet" in say(nothing, ())[0]
     assert len(QUESTION.figures(nothing, Names(()))) == 1
     assert rows_of(nothing, ()) == []
     found = run(upload, store, (C2ST(),), ("bias",))

@@ -307,7 +307,7 @@ def test_what_is_made_of_a_tables_draws_leaves_it_out_and_says_so(store):
     task.run(store, lambda fraction, live: None)
     found = task.load(store)
     assert [test.name for test in found.tests] == ["sbc"]
-    said = " ".join(by_name("checker").describe(found, Names(("z",))))
+    said = " ".join(by_name("checker").notes(found, Names(("z",))))
     assert "Symmetric divergence was left out: it reads log densities" in said
     first = by_name("sensitivity").studies(upload, asked, 0)[0]
     first.run(store, lambda fraction, live: None)

@@ -413,7 +413,9 @@ def test_a_table_is_calibrated_by_what_sees_all_its_draws(tmp_path):
 
 
 def _said(result, names):
-    return " ".join(by_name("in_theta").describe(result, Names(names)))
+    question = by_name("in_theta")
+    sentences = question.describe(result, Names(names)), question.notes(result, Names(names))
+    return " ".join(sentence for part in sentences for sentence in part)
 
 
 def _answer(upload, store):
@@ -434,7 +436,7 @@ def test_the_map_in_theta_takes_the_score_that_tells_more(monkeypatch, tmp_path)
     assert result.pvalue < 1e-4
     assert result.deciles[0].share.ratio_high < 1 < result.deciles[-1].share.ratio_low
     text = _said(result, upload.names)
-    assert "The score sees each draw among the others at its x: on rows held out" in text
+    assert "The score sees each draw among the others at its x: on held-out rows" in text
     # The claimed ratio is calibrated: its mean over q's draws is 1.
     claimed = np.mean([tenth.claimed for tenth in result.deciles])
     assert claimed == pytest.approx(1, abs=0.15)

@@ -80,19 +80,19 @@ def test_one_simulation_alone_is_refused():
 def test_draws_that_are_the_truth_are_refused(k):
     arrays = exact()
     copies = np.repeat(arrays["theta"][:, None], k, axis=1)
-    with pytest.raises(ValueError, match="the truth itself as every draw in 300 of 300 rows"):
+    with pytest.raises(ValueError, match="the true value itself as every draw in 300 of 300 rows"):
         Upload.of({**arrays, "theta_q": copies})
 
 
 def test_the_truth_among_its_draws():
     arrays = exact()
     arrays["theta_q"][:, 0] = arrays["theta"]
-    assert "at 300 of 300 rows" in only(arrays, "The draws contain the truth")
+    assert "at 300 of 300 rows" in only(arrays, "The draws contain the true value")
     assert "(draw 1)" in warnings_of(arrays)[0]
     rng = np.random.default_rng(1)
     arrays = exact()
     arrays["theta_q"][np.arange(150), rng.integers(K, size=150)] = arrays["theta"][:150]
-    assert "at 150 of 300 rows" in only(arrays, "The draws contain the truth")
+    assert "at 150 of 300 rows" in only(arrays, "The draws contain the true value")
     assert "(draw" not in warnings_of(arrays)[0]
 
 

@@ -100,7 +100,7 @@ def test_a_single_array_needs_its_fellows():
     assert "got: array" in refusal(npy(np.zeros((N, D))))
     assert "as long as its header" in refusal(npy(np.zeros(9))[:-4], name="theta.npy")
     message = refusal(npy(np.zeros(3)), name="../../theta.npy")
-    assert "got: theta." in message
+    assert "got: theta (3). Add" in message
 
 
 # Long tables
@@ -379,9 +379,9 @@ DATA = {"y": (("sim", "place"), np.zeros((N, M)))}
     [
         ({"prior_sbc": {"mu": (("chain", "draw"), np.zeros((1, N)))}}, "holds ranks, not draws"),
         ({"posterior": {"mu": (("chain", "draw"), np.zeros((1, N)))}}, "dimension of simulations"),
-        ({"posterior": POSTERIOR, "observed_data": DATA}, "truths that were simulated"),
+        ({"posterior": POSTERIOR, "observed_data": DATA}, "true values that were simulated"),
         ({"posterior": POSTERIOR, "prior_sbc": TRUTH, "observed_data": DATA},
-         "truths that were simulated"),
+         "true values that were simulated"),
         ({"posterior": POSTERIOR, "truth": TRUTH}, "data of each simulation"),
         ({"posterior": POSTERIOR | {"tau": (("sim", "draw_"), np.zeros((N, K))),
                                     "nu": (("sims", "draws"), np.zeros((N, K + 1)))},

@@ -72,7 +72,7 @@ def test_two_samples_in_two_files():
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ([("a.npz", ["theta", "x"])], "'a' holds theta, x"),
+        ([("a.npz", ["theta", "x"])], "'a' holds theta (60, 2), x (60, 3)"),
         ([("a.npz", ["theta", "x"]), ("b.npz", ["x", "theta_q"])], "x in more than one"),
         ([("a.npz", ["theta", "x", "theta_q"]), ("b.npz", ["theta_q"])], "'b' holds theta_q"),
         ([("a.npz", ["theta_q"]), ("b.npz", ["theta_q"])], "do not make whole tables"),

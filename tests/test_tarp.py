@@ -643,7 +643,7 @@ def test_plotly_accepts_it(u):
         assert item.figure.layout.paper_bgcolor == "rgba(0,0,0,0)"
         assert len(item.figure.to_json()) < 60_000
         assert item.title
-        assert "if q were correct" in item.caption
+        assert "If q were correct" in item.caption
         assert "q is correct" not in item.caption
     if u.size < 2:
         assert not drawings[0].figure.data

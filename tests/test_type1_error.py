@@ -120,7 +120,8 @@ def test_what_is_left_out_is_said(store):
     # With 8 draws the diagnosis itself cannot run DC with m = 10: it is no part of the answer.
     left = {one.label for one in found.left_out}
     assert left == {LC2ST().label, "SBC products"}
-    assert sum("was left out" in line for line in QUESTION.describe(found, Names(()))) == 2
+    assert sum("was left out" in line for line in QUESTION.notes(found, Names(()))) == 2
+    assert "left out" not in " ".join(QUESTION.describe(found, Names(())))
 
 
 def test_the_diagnosis_network_is_used(store):

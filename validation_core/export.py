@@ -77,7 +77,7 @@ class Need(NamedTuple):
 
 NEEDS: tuple[Need, ...] = (
     Need("SBC", "200 to 1,000", "100 to 1,000", "p-values are exact for any number"),
-    Need("HPD coverage", "200 to 1,000", "100 to 1,000", "needs log q at the truth and the draws"),
+    Need("HPD coverage", "200 to 1,000", "100 to 1,000", "needs log q at true values and draws"),
     Need("TARP", "200 to 500", "100 to 1,000", "half of the rows place its references"),
     Need("C2ST, conformal C2ST", "1,000 to 10,000", "1 to 50", "half of the rows train"),
     Need("CoLT", "500 to 5,000", "50 to 200", "half of the rows train"),

@@ -136,7 +136,7 @@ def parts() -> tuple[Part, ...]:
         Part(
             "diagnose",
             "My posterior, Compare posteriors",
-            studies=example.studies(),
+            studies=(*example.draws(), *example.studies()),
             behind=example.trainings(),
             uploads=example.tables(),
         ),

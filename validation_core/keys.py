@@ -32,6 +32,7 @@ _ROOMS = (
     "simulations",
     "diagnosis.questions",
     "diagnosis.questions.posteriors",
+    "diagnosis.questions.epidemic",
     "simulations.learned",
     "simulations.terms",
     "sweep.conformal_explorer",

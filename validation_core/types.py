@@ -150,6 +150,12 @@ class Paper(NamedTuple):
             f", {self.where}" * bool(self.where)
         )
 
+    @property
+    def short(self) -> str:
+        """Authors and year; from four authors on the first stands for all."""
+        names = self.authors.split(", ")
+        return f"{names[0] + ' et al.' if len(names) > 3 else self.authors} ({self.year})"
+
 
 class Benchmark(Specification):
     """Three samplers and, where known, the oracle: x ~ p(x), theta ~ p(.|x), q ~ q_gamma(.|x).

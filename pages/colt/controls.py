@@ -21,7 +21,7 @@ from validation_core.types import Benchmark
 
 BENCHMARKS = {kind.name: kind.title for kind in (Gaussian, Tree, Spiral)}
 # The first ones can be seen whole: theta on a line or a plane, x too.
-_DIMS = {f"({x}, {theta})": (x, theta) for x, theta in ((2, 2), (1, 1), (1, 2), *DIMENSIONS)}
+_DIMS = ((2, 2), (1, 1), (1, 2), *DIMENSIONS)
 _NOISES: dict[Noise, str] = {"scaled": "Scaled", "added": "Added"}
 N, K = (100, 200, 500, 1000), (50, 100, 200, 500)
 LEVELS = (0.01, 0.05, 0.1)
@@ -93,12 +93,8 @@ class ColtChoice:
 def choose() -> ColtChoice:
     """Draw the rail in the sidebar. Every setting stands in the address, to be shared."""
     with st.sidebar:
-        kind = st.selectbox(
-            "Benchmark",
-            list(BENCHMARKS),
-            format_func=lambda name: BENCHMARKS[name],
-            key="benchmark",
-            bind="query-params",
+        kind = forms.choice(
+            "Benchmark", list(BENCHMARKS), "benchmark", words=BENCHMARKS.__getitem__
         )
         benchmarks: dict[str, Callable[[], Benchmark]] = {
             "gaussian": _gaussian,
@@ -106,19 +102,16 @@ def choose() -> ColtChoice:
             "spiral": _spiral,
         }
         benchmark = benchmarks[kind]()
-        embedding = st.selectbox(
+        embedding = forms.choice(
             "Embedding of θ",
             list(_EMBEDDINGS),
-            format_func=lambda name: _EMBEDDINGS[name],
-            key="embedding",
-            bind="query-params",
+            "embedding",
+            words=_EMBEDDINGS.__getitem__,
             help="What distances are measured in. Identity leaves θ as it is; the others learn "
             "where to look closely.",
         )
         n, k = _sizes(benchmark)
-        alpha = st.select_slider(
-            "Level", LEVELS, 0.05, key="level", bind="query-params", format_func="{:.0%}".format
-        )
+        alpha = forms.level(LEVELS)
         colt, seed = _how(CoLT(embedding=embedding))
         chosen = ColtChoice(benchmark, colt, n, k, alpha, seed)
         several = colt.preset == "interactive" and len(chosen.gammas) > 1
@@ -133,24 +126,19 @@ def choose() -> ColtChoice:
 
 def _gaussian() -> Gaussian:
     name = forms.perturbation()
-    dims = st.selectbox(
+    dim_x, dim_theta = forms.choice(
         "Dimensions of (x, θ)",
-        list(_DIMS),
-        key="dimensions",
-        bind="query-params",
+        _DIMS,
+        "dimensions",
         help="Up to two dimensions of θ the map shows everything; beyond, chosen directions.",
     )
-    dim_x, dim_theta = _DIMS[dims]
     straight = Gaussian(perturbation=name, dim_x=dim_x, dim_theta=dim_theta)
-    curved = st.toggle(
-        "Curved",
-        key="curved",
-        bind="query-params",
-        help="Both p and q pass through one fixed map that bends them.",
+    curved = forms.flag(
+        "Curved", "curved", help="Both p and q pass through one fixed map that bends them."
     )
     if not curved:
         return straight
-    gain = st.slider("Gain of the bend", 0.5, 5.0, 1.0, 0.5, key="gain", bind="query-params")
+    gain = forms.number("Gain of the bend", 0.5, 5.0, 1.0, "gain", draw=st.slider, step=0.5)
     return replace(straight, curved=True, gain=round(gain, 2))
 
 
@@ -191,7 +179,7 @@ def gamma(chosen: ColtChoice) -> float:
     )
 
 
-def address(gammas: tuple[float, ...]) -> tuple[str, ...]:
+def slider(gammas: tuple[float, ...]) -> tuple[str, ...]:
     """What the address carries of a picture's gamma: its slider, where it has one."""
     return ("gamma",) if len(gammas) > 1 else ()
 
@@ -205,24 +193,23 @@ def _sizes(benchmark: Benchmark) -> tuple[int, int]:
     """N and K; each benchmark remembers its own, which begin as the paper's."""
     n, k = papers.SIZES[benchmark.name]
     left, right = st.columns(2)
-    return (
-        left.selectbox(
+    with left:
+        n = forms.choice(
             "Simulations, N",
             N,
-            N.index(n),
-            key=f"n_{benchmark.name}",
-            bind="query-params",
+            f"n_{benchmark.name}",
+            first=n,
             help="Anchors: true pairs (θ, x) that training sees; as many test.",
-        ),
-        right.selectbox(
+        )
+    with right:
+        k = forms.choice(
             "Draws, K",
             K,
-            K.index(k),
-            key=f"k_{benchmark.name}",
-            bind="query-params",
+            f"k_{benchmark.name}",
+            first=k,
             help="Draws of q at the x of each simulation.",
-        ),
-    )
+        )
+    return n, k
 
 
 def _how(colt: CoLT) -> tuple[CoLT, int]:
@@ -246,11 +233,10 @@ def _how(colt: CoLT) -> tuple[CoLT, int]:
             "divergence",
             help="What training climbs. W₂ is exact by sorting; Sinkhorn is the paper's.",
         )
-        fresh = st.toggle(
+        fresh = forms.flag(
             "Fresh anchors",
-            key="fresh",
-            bind="query-params",
+            "fresh",
             help="New draws at every step: no overfitting, and a larger budget.",
         )
-        seed = st.number_input("Seed", 0, 9999, 0, key="seed", bind="query-params")
-    return replace(colt, preset=preset, divergence=divergence, fresh=fresh), int(seed)
+        seed = forms.seed()
+    return replace(colt, preset=preset, divergence=divergence, fresh=fresh), seed

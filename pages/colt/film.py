@@ -21,11 +21,10 @@ def training(chosen: ColtChoice, gamma: float, maps: Maps, sight: Sight) -> None
     )
     live.chart(payload, key="film")
     st.caption(
-        "A step is kept when its ranks on held-out anchors, which shape nothing, are clearly "
-        "farther from uniform than the start's. A training curve that rises alone is overfitting. "
-        "If q were correct, both would stay in the grey, and no ball would hold more of one than "
-        "of "
-        "the other."
+        "A step is kept when its ranks on held-out anchors, which training does not use, are "
+        "clearly farther from uniform than the start's. A training curve that rises alone is "
+        "overfitting. If q were correct, both curves would stay in the grey band, and every "
+        "ball would hold as large a share of p as of q."
     )
     _spent(chosen, gamma, int(maps.film_step[-1]))
 

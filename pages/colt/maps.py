@@ -4,10 +4,10 @@ from typing import Literal
 
 import streamlit as st
 
-from pages.colt.controls import ColtChoice, address, owner
+from pages.colt.controls import ColtChoice, owner, slider
 from pages.colt.data import Located
 from pages.ui import live
-from pages.ui.forms import segmented
+from pages.ui.forms import number, segmented
 from validation_core.figures.colt import where as figures
 from validation_core.figures.colt.theta import Sight
 from validation_core.localization import Maps
@@ -30,13 +30,13 @@ def where(chosen: ColtChoice, located: Located, sight: Sight) -> None:
     )
     several = len(located.gammas) > 1
     key = f"where-{owner(chosen.benchmark)}-{name}-{several}"
-    now = live.chart(payload, key=key, url=(*address(located.gammas), name))
+    now = live.chart(payload, key=key, url=(*slider(located.gammas), name))
     st.caption(figures.how_to_read(maps, sight) + _bent(located.key, maps, sight))
     tied = float(located.maps[located.gammas.index(now[0]) if several else 0].tied)
     if tied > 0.01:
         st.caption(
-            f"{tied:.0%} of truths tie with a draw of q: ties are broken at random, "
-            "and say nothing about q."
+            f"{tied:.0%} of true values tie with a draw of q: ties are broken at random, and "
+            "say nothing about q."
         )
 
 
@@ -63,7 +63,7 @@ def _onto(d: int) -> tuple[int, int] | Literal["pca"]:
     if segmented("Directions of θ", names, "onto") == "pca":
         return "pca"
     across, up = (
-        int(st.number_input(label, 1, d, first, key=key, bind="query-params", width=110)) - 1
+        number(label, 1, d, first, key, width=110) - 1
         for label, first, key in (("Across, θ", 1, "across"), ("Up, θ", 2, "up"))
     )
     return across, up if up != across else (across + 1) % d

@@ -6,10 +6,10 @@ import streamlit as st
 
 from pages.colt import film, papers, power, ranks
 from pages.colt import maps as colt_maps
-from pages.colt.controls import ColtChoice, address, choose, gamma, owner
+from pages.colt.controls import ColtChoice, choose, gamma, owner, slider
 from pages.colt.data import Located, at_every_gamma, at_one_gamma
-from pages.ui import jobs, live
-from pages.ui.forms import owned, segmented
+from pages.ui import address, jobs, live
+from pages.ui.forms import segmented
 from pages.ui.services import services
 from validation_core import models
 from validation_core.engine import Task
@@ -70,9 +70,9 @@ def _draws(chosen: ColtChoice, gammas: tuple[float, ...], *, learning: bool) -> 
         lambda: theta.before(benchmark, gammas, chosen.start_among(gammas)),
     )
     key = f"before-{owner(benchmark)}-{len(gammas)}"
-    live.chart(payload, key=key, url=address(gammas))
+    live.chart(payload, key=key, url=slider(gammas))
     st.caption(
-        "Draws of the truth and of q at the same x"
+        "Draws of p and of q at the same x"
         + (
             ": no test has looked at them yet. A localizer is learning where q puts too much or "
             "too little mass."
@@ -98,11 +98,11 @@ def _theta(chosen: ColtChoice, view: str) -> None:
             colt_maps.where(chosen, located, sight)
 
 
-@st.fragment
+@address.fragment
 def _results(chosen: ColtChoice) -> None:
     """The view that was chosen."""
     view = segmented("View", VIEWS, "view", label_visibility="collapsed")
-    owned("gamma", owner(chosen.benchmark))
+    address.owned("gamma", owner(chosen.benchmark))
     if view == "Power":
         power.power(chosen)
     elif view == "Papers":

@@ -59,9 +59,9 @@ def _tree() -> None:
         )
         live.chart(payload, key="fig5")
         st.caption(
-            "q blurs the tree by 1 + alpha times as much as p. Orange: q's draws, filled in the "
-            "ball of the mass named above each; blue: the truth's. If q were correct, the truth's "
-            "share would be q's."
+            "q blurs the tree by 1 + alpha times as much as p. Orange: q's draws, filled "
+            "inside the ball of the mass named above each picture; blue: p's. If q were "
+            "correct, each ball would hold as large a share of p's draws as of q's."
         )
     train_more(tasks, "Figure 5, the ball on the tree", "fig5", "every alpha")
 
@@ -84,9 +84,10 @@ def _table(key: str, compared: list[PublishedPlace], words: str) -> None:
     left = [task for sweep in sweeps for task in missing(sweep, store)]
     st.table(table(compared))
     st.caption(
-        f"{words}. Share of {papers.TRIALS} tables on which a test rejects q, with its 95% Wilson "
-        "interval and one trained network; in parentheses as published, where CoLT mlp stands "
-        "beside the paper's CoLT Full. C2ST learns from one more table of the same size."
+        f"{words}. Share of {papers.TRIALS} tables on which a test rejects q, with its 95% "
+        "Wilson interval and one trained network; in parentheses the published share, for "
+        "CoLT mlp that of the paper's CoLT Full. C2ST learns from one more table of the same "
+        "size."
     )
     if not left:
         return

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from pages.colt.controls import ColtChoice, address, owner
+from pages.colt.controls import ColtChoice, owner, slider
 from pages.colt.data import cells
 from pages.ui import jobs, live
 from pages.ui.services import services
@@ -23,7 +23,7 @@ def power(chosen: ColtChoice) -> None:
         design = TrialDesign(n=chosen.n, k=chosen.k, alpha=chosen.alpha)
         payload = figures.power(power_cells, chosen.benchmark, design, chosen.start)
         key = f"colt-power-{owner(chosen.benchmark)}"
-        live.chart(payload, key=key, url=address(chosen.gammas))
+        live.chart(payload, key=key, url=slider(chosen.gammas))
         numbers = st.expander("The numbers", key="colt-numbers", on_change="rerun")
         if numbers.open:
             numbers.dataframe(figures.table(power_cells), hide_index=True)

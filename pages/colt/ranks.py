@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
-from pages.colt.controls import ColtChoice, address, owner
+from pages.colt.controls import ColtChoice, owner, slider
 from pages.colt.data import Located, maps
 from pages.ui import jobs, live
 from pages.ui.services import services
@@ -24,13 +24,12 @@ def ranks(chosen: ColtChoice, located: Located) -> None:
         ),
     )
     key = f"ranks-{owner(chosen.benchmark)}-{several}"
-    live.chart(payload, key=key, url=address(located.gammas))
+    live.chart(payload, key=key, url=slider(located.gammas))
     n = len(located.maps[0].u_quote)
     st.caption(
-        f"A rank is the share of q's draws at the same x that lie nearer to the centre than the "
-        f"truth does. {n} simulations that shaped nothing. If q were correct, ranks would be "
-        "flat and "
-        "the line would stay inside the grey band, which it leaves anywhere in 5% of samples."
+        "A rank is the share of q's draws at the same x that lie nearer to the centre than "
+        f"the true value. {n} simulations, used for nothing else. If q were correct: level "
+        "bars, and the line inside the grey band in 95 of 100 samples."
     )
 
 

@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from pages.ui import forms
 from validation_core.sweep.advice import WANTS, Situation, advise, calibration
 
 
@@ -10,31 +11,20 @@ def advisor() -> None:
     st.subheader("Which test should I run?", anchor=False)
     questions, answer = st.columns([2, 3], gap="large")
     with questions:
-        want = st.radio(
-            "I want", list(WANTS), format_func=WANTS.get, key="want", bind="query-params"
-        )
-        pairs = st.number_input(
-            "True pairs (θ, x) to test on", 2, 1_000_000, 1000, key="pairs", bind="query-params"
-        )
-        more = st.number_input(
+        want = forms.choice("I want", list(WANTS), "want", words=WANTS.__getitem__, draw=st.radio)
+        pairs = forms.number("True pairs (θ, x) to test on", 2, 1_000_000, 1000, "pairs")
+        more = forms.number(
             "Further pairs my simulator could give",
             0,
             100_000_000,
             0,
+            "more",
             step=1000,
-            key="more",
-            bind="query-params",
-            help="For calibration: 0 where simulating is dear.",
+            help="For calibration: 0 if simulating is expensive.",
         )
-        draws = st.number_input(
-            "Draws of q at each x", 1, 100_000, 100, key="draws", bind="query-params"
-        )
-        seconds = st.number_input(
-            "Seconds to spend", 1, 86_400, 60, key="seconds", bind="query-params"
-        )
-    at = Situation(
-        pairs=int(pairs), more=int(more), draws=int(draws), seconds=float(seconds), want=want
-    )
+        draws = forms.number("Draws of q at each x", 1, 100_000, 100, "draws")
+        seconds = forms.number("Seconds to spend", 1, 86_400, 60, "seconds")
+    at = Situation(pairs=pairs, more=more, draws=draws, seconds=float(seconds), want=want)
     advice = advise(at)
     with answer:
         st.markdown(f"### {advice.method.label}")

@@ -23,7 +23,7 @@ N, K = (100, 200, 500, 1000, 2000), (10, 20, 50, 100, 200, 500)
 LEVELS = (0.01, 0.05, 0.1)
 OWN = "own"
 _FIRST = ("c2st", "multiple", "uniform", "sbc", "tarp")
-_DIMS = {f"({x}, {theta})": (x, theta) for x, theta in ((1, 1), (2, 2), *DIMENSIONS)}
+_DIMS = ((1, 1), (2, 2), *DIMENSIONS)
 _VARIANTS = 4
 
 
@@ -59,29 +59,26 @@ def choose() -> CompareChoice:
         for candidate in (*comparisons.figures(), *comparisons.demonstrations())
     }
     with st.sidebar:
-        name = st.selectbox(
+        name = forms.choice(
             "Start from",
             [*known, OWN],
-            key="comparison",
-            bind="query-params",
-            format_func=lambda key: known[key].title if key in known else "A comparison of my own",
+            "comparison",
+            words=lambda key: known[key].title if key in known else "A comparison of my own",
             help="A figure of a paper with its sizes and budgets, a demonstration of why tests "
             "disagree, or your own choice of everything.",
         )
         comparison = known.get(name)
         problems: list[str] = []
         sweep = comparison.sweep if comparison else _own(problems)
-        trials = st.select_slider(
+        trials = forms.choice(
             "Trials",
             TRIALS,
-            sweep.design.trials,
-            key=f"trials-{name}",
-            bind="query-params",
+            f"trials-{name}",
+            first=sweep.design.trials,
+            draw=st.select_slider,
             help="Tests of fresh draws at every place of every curve.",
         )
-        alpha = st.select_slider(
-            "Level", LEVELS, 0.05, key="level", bind="query-params", format_func="{:.0%}".format
-        )
+        alpha = forms.level(LEVELS)
     design = replace(sweep.design, trials=trials, alpha=alpha)
     return CompareChoice(replace(sweep, design=design), comparison, tuple(problems))
 
@@ -99,34 +96,29 @@ def _own(problems: list[str]) -> Sweep:
         words = "Iterations" if on.counts_iterations else "Gammas"
         gammas = _some(words, on.gammas, f"gammas-{_name(on)}")
         betas: tuple[float, ...] = (
-            st.select_slider(
+            forms.choice(
                 "Degradation, beta",
                 BETAS,
-                0.0,
-                key="beta",
-                bind="query-params",
-                format_func="{:g}".format,
+                "beta",
+                first=0.0,
+                words="{:g}".format,
+                draw=st.select_slider,
                 help="How far networks are moved back to their random start.",
             ),
         )
     else:
         gammas = (_gamma(on),)
         betas = _some("Betas", BETAS, "betas")
-    kinds = st.multiselect(
-        "Methods",
-        list(METHODS),
-        list(_FIRST),
-        key="methods",
-        bind="query-params",
-        format_func=lambda name: METHODS[name].title,
+    kinds = forms.several(
+        "Methods", list(METHODS), "methods", first=_FIRST, words=lambda name: METHODS[name].title
     )
-    n = st.select_slider("Simulations a test, n", N, 1000, key="n", bind="query-params")
-    k = st.select_slider(
+    n = forms.choice("Simulations a test, n", N, "n", first=1000, draw=st.select_slider)
+    k = forms.choice(
         "Draws of q at each x",
         K,
-        200,
-        key="k",
-        bind="query-params",
+        "k",
+        first=200,
+        draw=st.select_slider,
         help="Of the tests that read tables: SBC, TARP, CoLT, within x.",
     )
     with st.expander("Options of the methods"):
@@ -137,26 +129,18 @@ def _own(problems: list[str]) -> Sweep:
             if _readable(method, on, gammas, problems)
         )
     with st.expander("Networks"):
-        preset = (
-            st.segmented_control(
-                "Training",
-                list(PRESETS),
-                default="interactive",
-                required=True,
-                key="preset",
-                bind="query-params",
-            )
-            or "interactive"
+        preset = segmented(
+            "Training", {name: name for name in PRESETS}, "preset", first="interactive"
         )
-        seed = st.number_input("Seed", 0, 9999, 0, key="seed", bind="query-params")
+        seed = forms.seed()
     return Sweep(
         benchmark=on,
         methods=methods,
         gammas=gammas,
         betas=betas,
         recipe=models.classifier_of(on, PRESETS[preset]),
-        design=TrialDesign(n=n, k=k, seed=int(seed)),
-        seed=int(seed),
+        design=TrialDesign(n=n, k=k, seed=seed),
+        seed=seed,
     )
 
 
@@ -164,25 +148,23 @@ def _some(label: str, grid: tuple[float, ...], key: str) -> tuple[float, ...]:
     """Some values of a grid; all of it where none is left."""
     if len(grid) == 1:
         return grid
-    choices = {f"{value:g}": value for value in grid}
-    names = st.multiselect(label, list(choices), list(choices), key=key, bind="query-params")
-    return tuple(choices[name] for name in choices if name in names) or grid
+    chosen = forms.several(label, grid, key, first=grid, words="{:g}".format)
+    return tuple(value for value in grid if value in chosen) or grid
 
 
 def _variants(name: str, problems: list[str]) -> list[Method]:
     """A method once, or with several sets of options."""
     st.markdown(f"**{METHODS[name].title}**")
     variants: dict[str, Method] = {}
-    count = st.number_input(
+    count = forms.number(
         "Variants",
         1,
         _VARIANTS,
         1,
-        key=f"variants-{name}",
-        bind="query-params",
+        f"variants-{name}",
         help="The same test with other options beside it.",
     )
-    for i in range(int(count)):
+    for i in range(count):
         suffix = f"-{i + 1}" if i else ""
         try:
             method = forms.form(METHODS[name], f"option-{name}{suffix}")
@@ -191,8 +173,8 @@ def _variants(name: str, problems: list[str]) -> list[Method]:
             continue
         if method.label in variants and variants[method.label] != method:
             problems.append(
-                f"{METHODS[name].title}: two variants bear one name, {method.label}; change an "
-                "option that the name shows."
+                f"{METHODS[name].title}: two variants have the same name, {method.label}; "
+                "change an option that the name shows."
             )
             continue
         variants[method.label] = method
@@ -214,27 +196,16 @@ def _readable(
 
 
 def _benchmark() -> Benchmark:
-    kind = st.selectbox(
-        "Benchmark",
-        list(BENCHMARKS),
-        format_func=lambda name: BENCHMARKS[name].title,
-        key="benchmark",
-        bind="query-params",
+    kind = forms.choice(
+        "Benchmark", list(BENCHMARKS), "benchmark", words=lambda name: BENCHMARKS[name].title
     )
     if kind == BayesModel.name:
         return bayes.choose()
     if kind != Gaussian.name:
         return forms.form(BENCHMARKS[kind], f"benchmark-{kind}")
     name = forms.perturbation()
-    dims = st.selectbox(
-        "Dimensions of (x, θ)",
-        list(_DIMS),
-        list(_DIMS).index("(3, 3)"),
-        key="dims",
-        bind="query-params",
-    )
-    curved = st.checkbox("Curved", key="curved", bind="query-params")
-    dim_x, dim_theta = _DIMS[dims]
+    dim_x, dim_theta = forms.choice("Dimensions of (x, θ)", _DIMS, "dims", first=(3, 3))
+    curved = forms.flag("Curved", "curved", draw=st.checkbox)
     return Gaussian(perturbation=name, dim_x=dim_x, dim_theta=dim_theta, curved=curved)
 
 
@@ -248,13 +219,11 @@ def _gamma(on: Benchmark) -> float:
     if len(grid) == 1:
         return grid[0]
     words = "Iterations" if on.counts_iterations else "Strength, gamma"
-    return float(
-        st.select_slider(
-            words,
-            grid,
-            grid[len(grid) // 2],
-            key=f"gamma-{_name(on)}",
-            bind="query-params",
-            format_func="{:g}".format,
-        )
+    return forms.choice(
+        words,
+        grid,
+        f"gamma-{_name(on)}",
+        first=grid[len(grid) // 2],
+        words="{:g}".format,
+        draw=st.select_slider,
     )

@@ -4,6 +4,7 @@ import streamlit as st
 
 from pages.compare.controls import CompareChoice
 from pages.ui import charts, jobs
+from pages.ui.forms import choice
 from pages.ui.services import services
 from validation_core.diagnosis import equals
 from validation_core.figures.diagnosis import of_look
@@ -18,20 +19,20 @@ def one_test(chosen: CompareChoice) -> None:
     labels = [method.label for method in sweep.methods]
     places = {getattr(place, axis): place for place in sweep.places}
     left, right = st.columns(2)
-    label = left.selectbox("Test", labels, key=f"look-{'-'.join(labels)}")
+    with left:
+        label = choice("Test", labels, "look-test")
     values = list(places)
-    at = (
-        right.select_slider(
-            chosen.axis_label.capitalize(),
-            values,
-            values[len(values) // 2],
-            key=f"look-at-{axis}-{values[-1]}",
-            format_func="{:g}".format,
-            disabled=len(values) == 1,
-        )
-        if len(values) > 1
-        else values[0]
-    )
+    at = values[0]
+    if len(values) > 1:
+        with right:
+            at = choice(
+                chosen.axis_label.capitalize(),
+                values,
+                f"look-{axis}",
+                first=values[len(values) // 2],
+                words="{:g}".format,
+                draw=st.select_slider,
+            )
     method = next(method for method in sweep.methods if method.label == label)
     task = first_trial(sweep, method, places[at])
     stored_look = _look(task)
@@ -55,7 +56,7 @@ def _look(task: TrialStudy) -> TrialDetail | None:
 
 def _figures(method: Method, trial: TrialDetail, alpha: float) -> None:
     st.markdown(
-        f"Statistic {trial.statistic:.4g}, p {equals(trial.pvalue)}, from "
+        f"Statistic {trial.statistic:.4g}, p-value {equals(trial.pvalue)}, from "
         f"{trial.draws_p:,} draws of p and {trial.draws_q:,} of q in {trial.seconds:.2g} s."
     )
     drawings = of_look(method, trial, alpha=alpha)

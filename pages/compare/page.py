@@ -4,7 +4,7 @@ import streamlit as st
 
 from pages.compare import advice, explain, look, numbers, plan
 from pages.compare.controls import CompareChoice, choose
-from pages.ui import jobs, live
+from pages.ui import address, jobs, live
 from pages.ui.forms import segmented
 from pages.ui.services import services
 from validation_core.engine import JobState
@@ -32,7 +32,7 @@ def _compare(chosen: CompareChoice) -> None:
     left = missing(chosen.sweep, services().store)
     state = jobs.latest(left) if left else None
     active = state is not None and state.active
-    st.fragment(_curves, run_every=_EVERY if active else None)(chosen)
+    address.fragment(_curves, run_every=_EVERY if active else None)(chosen)
     progress = collect(chosen.sweep, services().store, _memory())
     if state is not None:
         _failures(chosen, state)
@@ -68,8 +68,8 @@ def _wrong(progress: Progress) -> None:
     """Tests whose level does not hold."""
     for cell in broken(progress.cells):
         st.warning(
-            f"{cell.label} rejects {cell.rejections} of {cell.trials} trials although q is p: "
-            f"more than its level of {cell.alpha:.0%} allows.",
+            f"{cell.label} rejects {cell.rejections} of {cell.trials} trials although q is "
+            f"correct: more than its level of {cell.alpha:.0%} allows.",
             icon=":material/warning:",
         )
 
@@ -90,26 +90,10 @@ def _failures(chosen: CompareChoice, state: JobState) -> None:
         st.error(f"{what} failed{rest}: {jobs.plain(why)}", icon=":material/error:")
 
 
-def _part() -> str:
-    """Which part of the page; a demonstration sets it, so that it has no default of its own."""
-    if "compare-view" not in st.query_params:
-        st.session_state.setdefault("compare-view", "compare")
-    chosen = st.segmented_control(
-        "Page",
-        list(VIEWS),
-        format_func=VIEWS.__getitem__,
-        key="compare-view",
-        bind="query-params",
-        label_visibility="collapsed",
-        required=True,
-    )
-    return chosen or "compare"
-
-
 st.title("Which test sees what is wrong with q?", anchor=False)
 jobs.notices()
 chosen = choose()
-view = _part()
+view = segmented("Page", VIEWS, "compare-view", label_visibility="collapsed")
 if view == "advice":
     advice.advisor()
 elif view == "why":

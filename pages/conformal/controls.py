@@ -20,7 +20,6 @@ SIZES = (100, 200, 500, 1000, 2000)
 LEVELS = (0.01, 0.05, 0.1)
 RECIPES: dict[Preset, Classifier] = {"interactive": RECIPE, "paper": PRESETS["paper"]}
 """One network for all gammas in a second; one for each, in minutes."""
-_DIMS = {f"({x}, {theta})": (x, theta) for x, theta in DIMENSIONS}
 _M_BETAS = (0.0, 0.4, 0.7, 0.9)
 
 
@@ -48,33 +47,24 @@ def choose() -> ConformalChoice:
     """Draw the rail in the sidebar. Every setting stands in the address, to be shared."""
     with st.sidebar:
         name = forms.perturbation()
-        dims = st.selectbox("Dimensions of (x, θ)", list(_DIMS), key="dims", bind="query-params")
-        dim_x, dim_theta = _DIMS[dims]
+        dim_x, dim_theta = forms.choice("Dimensions of (x, θ)", DIMENSIONS, "dims")
         benchmark = Gaussian(perturbation=name, dim_x=dim_x, dim_theta=dim_theta)
-        m = st.select_slider(
+        m = forms.choice(
             "Calibration draws, m",
             PAPER_M,
-            50,
-            key="m",
-            bind="query-params",
+            "m",
+            first=50,
+            draw=st.select_slider,
             help="Uniform(m) ranks each draw of q among m fresh draws of p.",
         )
-        n = st.select_slider("Test points, n", SIZES, 1000, key="n", bind="query-params")
-        alpha = st.select_slider(
-            "Level", LEVELS, 0.05, key="level", bind="query-params", format_func="{:.0%}".format
+        n = forms.choice("Test points, n", SIZES, "n", first=1000, draw=st.select_slider)
+        alpha = forms.level(LEVELS)
+        preset = forms.segmented(
+            "Training", {name: name for name in RECIPES}, "preset", help=_presets()
         )
-        preset = st.segmented_control(
-            "Training",
-            list(RECIPES),
-            default="interactive",
-            required=True,
-            key="preset",
-            bind="query-params",
-            help=_presets(),
-        )
-        seed = st.number_input("Seed", 0, 9999, 0, key="seed", bind="query-params")
+        seed = forms.seed()
     learned = Learned(
-        benchmark=benchmark, recipe=RECIPES[preset], each=preset == "paper", seed=int(seed)
+        benchmark=benchmark, recipe=RECIPES[preset], each=preset == "paper", seed=seed
     )
     return ConformalChoice(ConformalStudy(learned=learned, n=n, m=m), alpha)
 

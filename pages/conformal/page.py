@@ -5,8 +5,8 @@ import streamlit as st
 from pages.conformal import studies
 from pages.conformal.controls import ConformalChoice, choose
 from pages.conformal.training import trained
-from pages.ui import jobs, live
-from pages.ui.forms import owned, segmented
+from pages.ui import address, jobs, live
+from pages.ui.forms import segmented
 from pages.ui.services import stored
 from validation_core.figures import conformal as figures
 from validation_core.figures.conformal import Counted, Look
@@ -16,7 +16,7 @@ VIEWS = {name: name for name in ("Ranks", "Scores", "Other tests")}
 ALONG = {"gamma": "over gamma and beta", "m": "over m"}
 
 
-@st.fragment
+@address.fragment
 def _pictures(chosen: ConformalChoice, view: str, over_m: bool) -> None:
     """All pictures, which follow gamma and beta while they are dragged, and what lies below."""
     counted = studies.counted(chosen, over_m=over_m)
@@ -31,7 +31,7 @@ def _pictures(chosen: ConformalChoice, view: str, over_m: bool) -> None:
         lambda: figures.payload(look, views, counted),
     )  # fmt: skip
     perturbation = chosen.learned.benchmark.perturbation
-    owned("gamma", perturbation)
+    address.owned("gamma", perturbation)
     gamma, _ = live.chart(payload, key=f"conformal-{perturbation}", url=("gamma", "beta"))
     st.caption(f"{figures.how_to_read(look, views.pool)} {_network(chosen)}")
     _below(chosen, counted, gamma, look)
@@ -45,7 +45,7 @@ def _look(chosen: ConformalChoice, view: str, over_m: bool) -> tuple[Look, Confo
         return look, studies.by_oracle(chosen.study.key, chosen.study)
     if (study.n, study.m) != (chosen.study.n, chosen.study.m):
         st.caption(
-            f"Ranks still of n = {study.n} and m = {study.m}: the new ones are on their way."
+            f"Still the ranks for n = {study.n} and m = {study.m}: new ones are being computed."
         )
     return Look(study, view, chosen.alpha, over_m), stored(study.key, study)
 

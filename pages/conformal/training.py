@@ -13,7 +13,7 @@ def trained(learned: Learned, gamma: float) -> None:
     """Loss and held-out AUC of the network of all gammas, or of the one nearest to this."""
     network = models.load(services().store, learned.training(gamma))
     if network is None:
-        st.caption("The network is not kept here; what it showed is.")
+        st.caption("The network itself is not stored here; its results are.")
         return
     charts.show(loss_curve(network.history, height=240), "loss")
     recipe = learned.recipe

@@ -18,7 +18,6 @@ def one_by_one(found: Diagnosis) -> None:
     ran = [record for record in found.records if record.status == "ran"]
     if not ran:
         return
-    st.header("Each test", anchor="tests")
     # What the verdict rests on comes first.
     order = sorted(ran, key=lambda one: (not found.counts(one), found.adjusted[one.label]))
     _opened(found, order)

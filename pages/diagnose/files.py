@@ -1,15 +1,16 @@
 """Tables from files: uploaded ones, or one below a folder that the server's operator allows."""
 
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import streamlit as st
 
 from pages.ui import folder
 from pages.ui.jobs import plain, undisturbed
 from validation_core import AmbiguousOrder, export
-from validation_core.tables import Order, Upload, read, read_files
+from validation_core.tables import Order, UnknownArrays, Upload, guessed, read, read_files
 from validation_core.tables.reading import File
 from validation_core.tables.source import label
 
@@ -20,19 +21,35 @@ _ORDERS = {
     "KND": "Draws first: theta_q[k, i] is draw k at x[i]",
 }
 _FORMAT = (
-    "A table holds `theta` (N, D), the true parameters drawn from the prior; `x` (N, …), the data "
-    "simulated from each; and `theta_q` (N, K, D) or (K, N, D), K draws of your estimator at each "
-    "x. `theta_names` and `x_names` are optional; with `log_q` (N,) and `log_q_draws` (N, K), the "
-    "coverage of highest-density regions is shown, with `log_joint` and `log_joint_draws` the "
-    "symmetric divergence; `x_o` (M,) with `theta_o` (K, D) is your own observation. Two plain "
-    "samples `p` (n, d) and `q` (n′, d) are tested without x.\n\n"
-    "`.npz` or several `.npy`; HDF5; ArviZ netCDF with groups `posterior`, `prior` and "
-    "`observed_data` or `prior_predictive`; long `.csv` or `.parquet` with a row for each draw: "
-    "`sim`, `draw` (−1 is the truth), `theta_…`, `x_…`. Several tables of the same simulations "
-    "can be compared. A few hundred rows with 50 draws each are a good start, 1,000 with 200 a "
-    "good table. Nothing is ever unpickled."
+    "A table holds `theta` (N, D), true parameters drawn from the prior; `x` (N, …), data "
+    "simulated from each; and `theta_q` (N, K, D) or (K, N, D), K draws of q at each x. "
+    "Optional: `theta_names` and `x_names`; `log_q` (N,) and `log_q_draws` (N, K), for the "
+    "coverage of highest-density regions; with them `log_joint` and `log_joint_draws`, for "
+    "the symmetric divergence. `x_o` (M,) and `theta_o` (K, D) are your own observation and "
+    "q's draws there. Two plain samples `p` (n, d) and `q` (n′, d) are tested without "
+    "x.\n\n`.npz` or several `.npy`; HDF5; ArviZ netCDF with groups `posterior`, `prior` and "
+    "`observed_data` or `prior_predictive`; long `.csv` or `.parquet` with a row for each "
+    "draw: `sim`, `draw` (−1 is the true value), `theta_…`, `x_…`. Several tables of the same "
+    "simulations can be compared. If arrays have other names, you are asked which is which. A "
+    "few hundred rows with 50 draws each are a good start, 1,000 with 200 a good table. "
+    "Nothing is ever unpickled."
 )
 _MEGABYTES = 200
+_ROLES = {
+    "theta": "theta: true parameters (N, D)",
+    "x": "x: data of each (N, …)",
+    "theta_q": "theta_q: draws (N, K, D) or (K, N, D)",
+}
+_OPTIONAL = {
+    "log_q": "log_q: log density of q at theta (N,)",
+    "log_q_draws": "log_q_draws: the same at its draws (N, K)",
+    "log_joint": "log_joint: log p(theta, x) (N,)",
+    "log_joint_draws": "log_joint_draws: the same at q's draws (N, K)",
+    "x_o": "x_o: your own observation (M,)",
+    "theta_o": "theta_o: q's draws there (K, D)",
+    "theta_names": "theta_names: names of the parameters (D,)",
+}
+"""What a form asks for, by the array's own name."""
 
 
 def uploaded(removed: Callable[[], None] | None = None) -> Tables:
@@ -46,21 +63,24 @@ def uploaded(removed: Callable[[], None] | None = None) -> Tables:
         if removed is not None and not st.session_state["file"]:
             removed()
 
-    with st.container(horizontal=True):
+    with st.container(horizontal=True, vertical_alignment="center"):
+        sent = st.file_uploader(
+            "Drop your table here: draws of your estimator",
+            key="file",
+            max_upload_size=_MEGABYTES,
+            accept_multiple_files=True,
+            type=None,
+            on_change=changed,
+            label_visibility="collapsed",
+        )
         with st.popover("What a file holds", icon=":material/help:", type="tertiary"):
             st.markdown(_FORMAT)
+            st.caption(
+                f"Up to {_MEGABYTES} MB here; the command line takes more. Kept in this "
+                "server's cache folder while there is space, named by its content alone."
+            )
         with st.popover("Save one from your model", icon=":material/code:", type="tertiary"):
             _snippets()
-    sent = st.file_uploader(
-        "Draws of your estimator",
-        key="file",
-        max_upload_size=_MEGABYTES,
-        accept_multiple_files=True,
-        type=None,
-        on_change=changed,
-        help=f"Up to {_MEGABYTES} MB; the command line takes more. Kept in this server's cache "
-        "folder while there is room, by its content alone.",
-    )
     if not sent:
         return []
     return _read([(file.name, file) for file in sent], "+".join(file.file_id for file in sent))
@@ -92,22 +112,37 @@ def below() -> Tables:
     return _read([(path.name, path)], stamp)
 
 
+class _Reading(NamedTuple):
+    """What came of reading some files."""
+
+    tables: Tables
+    refusals: tuple[str, ...] = ()
+    """Why some of them hold no table."""
+    unknown: UnknownArrays | None = None
+    """That the names of their arrays tell no table, and what they are."""
+
+
 def _read(sent: Sequence[tuple[str, File]], stamp: str) -> Tables:
-    """Reads files once per session; asks for the order of their axes where only a user knows."""
-    known: dict[tuple[str, Order | None], tuple[Tables, list[str]]] = st.session_state.setdefault(
-        "uploads", {}
-    )
+    """Reads files once per session; asks for the order of their axes, and which array is which,
+    where only a user knows."""
+    known: dict[Hashable, _Reading] = st.session_state.setdefault("uploads", {})
     order = st.session_state.get(f"order-{stamp}")
-    if (stamp, order) not in known:
+    arrays: dict[str, str] = st.session_state.get(f"arrays-{stamp}", {})
+    asked = (stamp, order, *arrays.items())
+    if asked not in known:
         known.clear()  # the tables of one choice at a time: they are large
         try:
-            known[stamp, order] = _whole(sent, order)
+            known[asked] = _whole(sent, order, arrays)
         except AmbiguousOrder as question:
             st.info(plain(str(question)))
-    tables, refusals = known.get((stamp, order), ([], []))
-    for refusal in refusals:
+    reading = known.get(asked, _Reading([]))
+    for refusal in reading.refusals:
         st.error(plain(refusal), icon=":material/error:")
-    if order is not None or (stamp, order) not in known:
+    if reading.unknown is not None:
+        st.session_state[f"shapes-{stamp}"] = reading.unknown.shapes
+    if shapes := st.session_state.get(f"shapes-{stamp}"):
+        _ask_arrays(stamp, shapes, arrays)
+    if order is not None or asked not in known:
         st.radio(
             "Order of the axes of theta_q",
             list(_ORDERS),
@@ -115,37 +150,90 @@ def _read(sent: Sequence[tuple[str, File]], stamp: str) -> Tables:
             format_func=_ORDERS.get,
             key=f"order-{stamp}",
         )
-    return tables
+    return reading.tables
 
 
-def _whole(sent: Sequence[tuple[str, File]], order: Order | None) -> tuple[Tables, list[str]]:
+def _ask_arrays(
+    stamp: str, shapes: Mapping[str, tuple[int, ...]], arrays: Mapping[str, str]
+) -> None:
+    """A form that asks which array is which; what shapes tell is chosen already."""
+    if not arrays:
+        st.info("The names of these arrays do not say what they are. Which is which?")
+    first = {**guessed(shapes), **arrays}
+    with st.form(f"which-{stamp}"):
+        for column, (role, about) in zip(st.columns(3), _ROLES.items(), strict=True):
+            with column:
+                _select(stamp, role, about, shapes, first)
+        with st.expander("Optional arrays", type="compact"):
+            for role, about in _OPTIONAL.items():
+                _select(stamp, role, about, shapes, first)
+        st.form_submit_button(
+            "Read the table", on_click=_say_arrays, args=(stamp,), type="primary"
+        )
+
+
+def _select(
+    stamp: str,
+    role: str,
+    about: str,
+    shapes: Mapping[str, tuple[int, ...]],
+    first: Mapping[str, str],
+) -> None:
+    """The array of a role, or none."""
+    names = list(shapes)
+    st.selectbox(
+        about,
+        names,
+        index=names.index(first[role]) if first.get(role) in names else None,
+        format_func=lambda name: f"{label(name)} ({', '.join(map(str, shapes[name]))})",
+        key=f"which-{stamp}-{role}",
+        placeholder="None of them",
+    )
+
+
+def _say_arrays(stamp: str) -> None:
+    """Keep what the form says, by role."""
+    values = {role: st.session_state.get(f"which-{stamp}-{role}") for role in _ROLES | _OPTIONAL}
+    st.session_state[f"arrays-{stamp}"] = {role: name for role, name in values.items() if name}
+
+
+def _whole(
+    sent: Sequence[tuple[str, File]], order: Order | None, arrays: Mapping[str, str]
+) -> _Reading:
     """The tables in these files, and why some hold none: one bad file spoils no other."""
+    unknown: UnknownArrays | None = None
+    together: tuple[str, ...] = ()
     try:
-        return _tables(sent, order), []
+        return _Reading(_tables(sent, order, arrays))
     except AmbiguousOrder:
         raise
+    except UnknownArrays as question:
+        unknown = question
     except ValueError as refusal:
-        together = str(refusal)
-    if len(sent) == 1:
-        return [], [together]
+        together = (str(refusal),)
     tables: Tables = []
     refusals = []
-    for named_file in sent:
+    for named_file in sent if len(sent) > 1 else ():
         try:
-            tables += _tables([named_file], order)
+            tables += _tables([named_file], order, arrays)
         except AmbiguousOrder:
             raise
         except ValueError as refusal:
             refusals.append(f"{named_file[0]}: {refusal}")
-    return (tables, refusals) if tables else ([], [together])
+    if tables:
+        return _Reading(tables, tuple(refusals))
+    return _Reading([], together, unknown)
 
 
-def _tables(sent: Sequence[tuple[str, File]], order: Order | None) -> Tables:
+def _tables(
+    sent: Sequence[tuple[str, File]], order: Order | None, arrays: Mapping[str, str]
+) -> Tables:
     """What these files hold; one by itself is refused in words that speak of one."""
     for _, stream in sent:
         if isinstance(stream, io.IOBase):
             stream.seek(0)
     if len(sent) > 1:
-        return read_files(sent, order=order)
+        return read_files(sent, order=order, arrays=arrays)
     ((name, file),) = sent
-    return [(label(Path(name).stem) or "table", read(file, order=order, name=name))]
+    upload = read(file, order=order, arrays=arrays, name=name)
+    return [(label(Path(name).stem) or "table", upload)]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from pages.ui import jobs, panel
+from pages.ui import forms, jobs, panel
 from pages.ui.jobs import plain
 from pages.ui.services import services
 from validation_core.diagnosis import Diagnosis
@@ -26,7 +26,6 @@ _KINDS = {"row": "A row", "typed": "An x of my own"}
 
 
 def show(
-    title: str,
     name: str,
     diagnosis: Diagnosis,
     methods: Sequence[Method],
@@ -36,14 +35,12 @@ def show(
     """The panel at the usual place, or at one that the user asks for.
 
     Args:
-        title: the panel's heading.
         name: the panel's name, its anchor.
-        found: the verdict, of the table.
+        diagnosis: of the table.
         methods: that run: CoLT's ball is shown where it is one of them.
         usual: the answer at the upload's own observation, or at the middle of x, once it is there.
         label: what the table is called.
     """
-    st.header(title, anchor=name)
     try:
         where = _asked(diagnosis.upload)
     except _NotYet:  # what is known of another place would look like the answer
@@ -56,14 +53,14 @@ def show(
     names = Names.of(diagnosis.upload)
     python = _QUESTION.code.replace("where=None", f"where={where!r}")
     panel.panel(
-        title,
-        said=_QUESTION.describe(answer, names),
+        _QUESTION.title,
+        _QUESTION.describe(answer, names),
+        notes=_QUESTION.notes(answer, names),
         how=_QUESTION.reading_guide,
         table=_QUESTION.rows(answer, names),
         drawn=_QUESTION.figures(answer, names),
         code=code(python, path=label, seed=diagnosis.seed),
         key=name,
-        heading=False,
     )
 
 
@@ -84,20 +81,10 @@ def _asked(upload: Upload) -> Where:
     if m > _TYPED:
         del kinds["typed"]
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        kind = st.segmented_control(
-            "Look at",
-            list(kinds),
-            format_func=kinds.__getitem__,
-            default="usual",
-            required=True,
-            key="look-at",
-        )
+        kind = forms.segmented("Look at", kinds, "look-at")
         if kind == "row":
-            return int(
-                st.number_input(
-                    f"Row, 0 to {upload.n - 1}", 0, upload.n - 1, 0, key="look-row", width=180
-                )
-            )
+            last = upload.n - 1
+            return forms.number(f"Row, 0 to {last}", 0, last, 0, "look-row", width=180)
         if kind == "typed":
             return _typed(upload)
     return None
@@ -105,14 +92,14 @@ def _asked(upload: Upload) -> Where:
 
 def _typed(upload: Upload) -> Where:
     assert isinstance(upload.data, PosteriorTable)
-    text = st.text_input(
+    text = forms.text(
         f"x, {upload.dims[1]} numbers: {', '.join(upload.x_names)}"[:90],
-        key="look-x",
+        "look-x",
         placeholder=middle_in_words(upload.data.x),
         width=420,
     )
     if not text.strip():
-        st.caption("An x of this table's scale stands in the box; yours may be any.")
+        st.caption("The box shows an x on this table's scale; enter any x of your own.")
         raise _NotYet
     try:
         numbers = tuple(map(_number, text.replace(";", " ").replace(",", " ").split()))

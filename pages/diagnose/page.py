@@ -2,54 +2,69 @@
 
 import streamlit as st
 
-from pages.diagnose import figures, first, pixels, source, takeaway, view
-from pages.diagnose import panels as diagnose_panels
+from pages.diagnose import card, pixels, rows, source, takeaway, view
 from pages.ui import jobs
 from pages.ui.services import services
 from validation_core import diagnosis
 from validation_core.diagnosis import questions, tasks
+from validation_core.diagnosis.questions import example
 from validation_core.tables import Upload
 
 
 def _diagnose(upload: Upload, label: str, alpha: float, seed: int) -> None:
-    """Submit what is missing, and show what has answered, in the order a reader asks."""
+    """Submit what is missing, and show what has answered: the card, then a row per question."""
     tasks.hold(upload)
     tasks.keep(store, upload)
-    top = st.container()  # over the control that says what else to run
-    methods = view.more_tests()
-    view.what_will_run(upload, methods)
-    maps = tasks.maps(upload, methods, seed)
+    # The order on the page; what stands below is drawn first where what is above needs it.
+    top, below, last = st.container(), st.container(), st.container()
+    with (
+        last,
+        rows.row("tests", "Each test", "What every single test says, and more tests") as row,
+    ):
+        methods = view.more_tests()
+        each_test = st.container()
+        if row.open:
+            view.what_will_run(upload, methods)
+    # CoLT's picture is worked out for who looks at it.
+    mapped = rows.opened("in_theta") or bool(upload.image)
+    maps = tasks.maps(upload, methods, seed) if mapped else ()
     wanted = jobs.lacking(
         "diagnosis",
-        (upload.digest, methods, seed),
-        lambda: [
-            *tasks.tasks(upload, methods, seed),
-            *maps,
-            *diagnose_panels.wanted(upload, methods, seed, long=False),
-        ],
+        (upload.digest, methods, seed, mapped),
+        lambda: tasks.soonest(
+            [*tasks.tasks(upload, methods, seed), *rows.wanted(upload, methods, seed), *maps]
+        ),
     )
     state = jobs.ensure(wanted, f"Diagnose {upload.n:,} rows", start=True)
     records, pending = tasks.records(store, upload, methods, seed)
     verdict = diagnosis.verdict(records, upload, alpha=alpha, seed=seed, pending=pending)
     answers = questions.answered(store, upload, methods, seed)
     with top:
-        view.verdict(verdict, answers, working=state is not None and state.active)
+        card.show(verdict, answers)
+        with st.container(key="under-card"):
+            jobs.panel(state, follow=True)
+            if not pending and (state is None or not state.active):
+                takeaway.section(verdict, answers, label)
+    with below:
+        begun = rows.show(verdict, methods, answers, maps, state, label)
+        pixels.show(upload, alpha, maps)
+    if row.open:
+        with each_test:
+            view.each_test(verdict)
+    for state in begun:
         jobs.panel(state, follow=True)
-        view.table(verdict)
-    pixels.show(upload, alpha, maps)
-    diagnose_panels.show(verdict, methods, answers, maps, state, label)
-    figures.one_by_one(verdict)
-    if not pending:
-        takeaway.section(verdict, answers, label)
 
 
 store = services().store  # before there is a file: its workers warm up meanwhile
+st.html(card.style())
 st.title("Is my posterior right?", anchor=False)
 jobs.notices()
 alpha, seed = view.level((0.01, 0.05, 0.1)), view.seed()
 chosen = source.choose()
+about = ""
+if not chosen and source.waits():
+    about = f"Example: {example.ABOUT_WRONG[0].lower()}{example.ABOUT_WRONG[1:]}"
+    chosen = [("an example", example.wrong())]
 for label, upload in chosen[:1]:
-    view.what_was_read(upload)
+    view.what_was_read(upload, about)
     _diagnose(upload, label, alpha, seed)
-if not chosen and not st.session_state.get("file"):
-    first.show(alpha)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from pages.ui import live
+from pages.ui import forms, live
 from pages.ui.jobs import plain
 from pages.ui.services import services, stored
 from validation_core.diagnosis.pixels import (
@@ -49,8 +49,8 @@ def show(upload: Upload, alpha: float, maps: Sequence[MapTask] = ()) -> None:
 
 def _shape(label: str, numbers: int, key: str, suggestion: str) -> Shape | None:
     """The shape that was named; None for none, or for one that does not fit, which is said."""
-    text = st.text_input(
-        label, suggestion, key=key, bind="query-params", placeholder="16 x 16", width=260,
+    text = forms.text(
+        label, key, first=suggestion, placeholder="16 x 16", width=260,
         help="Height x width, or height x width x 3 in colour. Maps over pixels are drawn then.",
     )  # fmt: skip
     if not text.strip():

@@ -11,6 +11,7 @@ from typing import TypedDict, cast
 
 import streamlit as st
 
+from pages.ui import address
 from pages.ui.services import services, subscriber
 from validation_core.diagnosis import tasks
 from validation_core.tables import Upload
@@ -34,7 +35,7 @@ class RecentTable(TypedDict):
 
 def remember(label: str, upload: Upload) -> None:
     """Put a table on top of this browser's list and into the address of the page."""
-    st.query_params[_ADDRESS] = st.session_state[_OPEN] = upload.digest[:12]
+    _open(upload.digest[:12])
     entry: RecentTable = {
         "label": label,
         "digest": upload.digest,
@@ -72,12 +73,17 @@ def addressed() -> tuple[str, Upload] | None:
 
     Only if it is one of this browser's.
     """
-    digest = st.query_params.get(_ADDRESS) or st.session_state.get(_OPEN, "")
+    digest = asked()
     for entry in listed() if len(digest) >= 12 else []:
         if entry["digest"].startswith(digest) and (table := again(entry)) is not None:
-            st.query_params[_ADDRESS] = digest
+            _open(digest)
             return table
     return None
+
+
+def asked() -> str:
+    """How the digest begins of the table that `addressed` looks for; empty for none."""
+    return "".join(address.asked(_ADDRESS)[-1:]) or str(st.session_state.get(_OPEN, ""))
 
 
 def again(entry: RecentTable) -> tuple[str, Upload] | None:
@@ -102,8 +108,13 @@ def again(entry: RecentTable) -> tuple[str, Upload] | None:
 
 def forget() -> None:
     """Take the table out of the address; it stays listed."""
-    st.query_params.pop(_ADDRESS, None)
+    address.ask(_ADDRESS)
     st.session_state.pop(_OPEN, None)
+
+
+def _open(digest: str) -> None:
+    address.say(_ADDRESS, (digest,))
+    st.session_state[_OPEN] = digest
 
 
 def _key() -> str:

@@ -4,40 +4,34 @@ import streamlit as st
 
 from pages.diagnose import files, recent
 from pages.diagnose.files import Tables
-from pages.ui import folder
+from pages.ui import folder, forms
 from pages.ui.jobs import plain
 from validation_core import Gaussian, sampling
 from validation_core.benchmarks.perturbations import PERTURBATIONS, Perturbation
 from validation_core.diagnosis.questions import example
 from validation_core.rng import stream
-from validation_core.tables import Upload, local
+from validation_core.tables import Upload
 
 _SOURCES = {
     "file": "Upload files",
     "path": "A file on the server",
     "exact": "Sample: an exact posterior",
-    "narrow": "Sample: too narrow and shifted",
+    "narrow": "Sample: too little trained",
     "benchmark": "A benchmark",
 }
-_SAMPLES = {"exact": "sample_well_trained", "narrow": "sample_undertrained"}
 
 
 def choose() -> Tables:
     """The table that the user chose, read and checked, with a label; none until there is one."""
     kinds = [kind for kind in _SOURCES if kind != "path" or folder.allowed()]
-    what = st.segmented_control(
+    what = forms.segmented(
         "What to diagnose",
-        kinds,
-        default="file",
-        required=True,
-        key="source",
-        format_func=_SOURCES.__getitem__,
-        bind="query-params",
+        {kind: _SOURCES[kind] for kind in kinds},
+        "source",
         label_visibility="collapsed",
     )
-    if what in _SAMPLES:
-        name = _SAMPLES[what]
-        st.caption(f"{local.SAMPLES[name][0].upper()}{local.SAMPLES[name][1:]}.")
+    if what in ("exact", "narrow"):
+        st.caption(example.ABOUT_EXACT if what == "exact" else example.ABOUT_WRONG)
         return [(_SOURCES[what], example.exact() if what == "exact" else example.wrong())]
     if what == "benchmark":
         return [_benchmark()]
@@ -51,9 +45,21 @@ def choose() -> Tables:
     return tables
 
 
+def waits() -> bool:
+    """Whether nothing was brought yet: then an example stands in."""
+    return st.session_state.get("source") == "file" and not st.session_state.get("file")
+
+
 def _again() -> Tables:
     """The table that this browser looked at before, after a refresh; others of its own to pick."""
     before = recent.listed()
+    table = recent.addressed()
+    if table is None and recent.asked():
+        st.info(
+            "This link names a table that was uploaded in another browser, or is no longer kept "
+            "here. Upload the file again; the settings of the link are kept.",
+            icon=":material/link_off:",
+        )
     if not before:
         return []
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -66,7 +72,6 @@ def _again() -> Tables:
                 on_click=_open,
                 args=(entry,),
             )
-    table = recent.addressed()
     if table is None:
         return []
     st.button(
@@ -87,23 +92,28 @@ def _open(entry: recent.RecentTable) -> None:
 def _benchmark() -> tuple[str, Upload]:
     """A table drawn from the Gaussian family, wrong in a way and by as much as the user likes."""
     left, middle, right = st.columns([2, 1, 1])
-    names = list(PERTURBATIONS)
-    kind = left.selectbox(
-        "What is wrong with q",
-        names,
-        key="kind",
-        bind="query-params",
-        format_func=lambda name: PERTURBATIONS[name].title.capitalize(),
-    )
+    with left:
+        kind = forms.choice(
+            "What is wrong with q",
+            list(PERTURBATIONS),
+            "kind",
+            words=lambda name: PERTURBATIONS[name].title.capitalize(),
+        )
     gammas = PERTURBATIONS[kind].gammas
     gamma = gammas[-1]
     if len(gammas) > 1:
-        gamma = middle.select_slider(
-            "gamma", gammas, gammas[len(gammas) // 2], key=f"gamma-{kind}", bind="query-params"
+        with middle:
+            gamma = forms.choice(
+                "gamma",
+                gammas,
+                f"gamma-{kind}",
+                first=gammas[len(gammas) // 2],
+                draw=st.select_slider,
+            )
+    with right:
+        n = forms.choice(
+            "Simulations", (200, 500, 1000, 2000), "rows", first=1000, draw=st.select_slider
         )
-    n = right.select_slider(
-        "Simulations", (200, 500, 1000, 2000), 1000, key="rows", bind="query-params"
-    )
     st.caption(
         f"Gaussian family, three parameters and three data, 100 draws at each x: "
         f"{PERTURBATIONS[kind].summary}."

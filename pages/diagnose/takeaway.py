@@ -4,11 +4,14 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
+from pages.ui import address
 from pages.ui.jobs import plain, undisturbed
 from pages.ui.services import services
 from validation_core import report
 from validation_core.diagnosis import Diagnosis
+from validation_core.diagnosis.card import card
 from validation_core.diagnosis.questions import QUESTIONS, Answers
+from validation_core.report import card as rendering
 from validation_core.report import datatree, numbers
 from validation_core.report.sections import slug
 
@@ -20,20 +23,15 @@ def section(diagnosis: Diagnosis, answers: Answers, label: str) -> None:
     """Notes, downloads that are made when they are asked for, and a link to the settings.
 
     Args:
-        found: the verdict, with every test's record.
-        answers: that have been worked out, by panel.
+        diagnosis: the verdict, with every test's record.
+        answers: that have been worked out, by question.
         label: what the file is called.
     """
-    st.header("Save or share", anchor="take-it-away")
-    _notes(diagnosis.upload.digest)
-    draws = st.checkbox(
-        "With the raw draws",
-        key="with-draws",
-        help=f"Otherwise no draw is in the report. It has at most {report.LIMIT / 1e6:g} MB: "
-        "draws that do not fit stay out, and it says so.",
-    )
-    _downloads(diagnosis, dict(answers), label, draws)
-    _link()
+    with st.container(horizontal=True, key="save-or-share"):
+        _downloads(diagnosis, dict(answers), label)
+        with st.popover("Notes", type="tertiary", icon=":material/edit_note:"):
+            _notes(diagnosis.upload.digest)
+        _link()
 
 
 def _notes(digest: str) -> None:
@@ -59,31 +57,52 @@ def _keep(digest: str, key: str) -> None:
         services().store.note(f"The notes could not be kept: {error}")
 
 
-def _downloads(diagnosis: Diagnosis, answers: Answers, label: str, draws: bool) -> None:
+def _downloads(diagnosis: Diagnosis, answers: Answers, label: str) -> None:
     store, upload, stem = (
         services().store,
         diagnosis.upload,
         slug(label.rpartition(".")[0] or label),
     )
 
+    with_draws = bool(st.session_state.get("with-draws"))
+
     # On a thread of its own, without a session: it may not ask Streamlit for anything.
     def page() -> str:
         words = numbers.load_notes(store, upload.digest)
-        raw = upload.arrays() if draws else None
+        raw = upload.arrays() if with_draws else None
         return report.html(
             diagnosis, answers, notes=words, draws=raw, path=label, panels=QUESTIONS
         )
 
-    with st.container(horizontal=True):
-        st.download_button(
-            "Report (HTML)",
-            undisturbed(page),
-            f"{stem}-report.html",
-            "text/html",
-            key="take-html",
-            on_click="ignore",
-            icon=":material/article:",
-            type="primary",
+    st.download_button(
+        "Report",
+        undisturbed(page),
+        f"{stem}-report.html",
+        "text/html",
+        key="take-html",
+        on_click="ignore",
+        icon=":material/article:",
+        type="primary",
+        help="One HTML file with the card, every answer and every number.",
+    )
+    st.download_button(
+        "Card",
+        undisturbed(lambda: rendering.png(card(diagnosis, answers), label)),
+        f"{stem}-card.png",
+        "image/png",
+        key="take-card",
+        on_click="ignore",
+        icon=":material/image:",
+        help="The card above as PNG.",
+    )
+    with st.popover("Data", icon=":material/data_object:"):
+        st.checkbox(
+            "Raw draws in the report",
+            key="with-draws",
+            help=(
+                f"Otherwise it holds no draws. A report has at most {report.LIMIT / 1e6:g} MB: "
+                "draws that do not fit are left out, with a note."
+            ),
         )
         st.download_button(
             "JSON",
@@ -105,18 +124,18 @@ def _downloads(diagnosis: Diagnosis, answers: Answers, label: str, draws: bool) 
                 icon=":material/account_tree:",
                 help='Ranks as ArviZ wants them: plot_ecdf_pit(tree, group="prior_sbc").',
             )
-    if not upload.k:
-        st.caption("Two samples have no ranks at one x, so that there is no DataTree to take.")
+        else:
+            st.caption("Two samples have no ranks at an x, so there is no DataTree.")
 
 
 def _link() -> None:
     """An address that restores the settings, as far as they are not the usual ones."""
-    strengths = tuple(name for name in st.query_params if name.startswith("gamma-"))
-    names = (*SETTINGS, *strengths)
-    settings = [(name, value) for name in names for value in st.query_params.get_all(name)]
-    address = str(st.context.url or "").partition("?")[0]
+    said = address.settings()
+    names = (*SETTINGS, *(name for name in said if name.startswith("gamma-")))
+    settings = [(name, value) for name in names for value in said.get(name, ())]
+    page = str(st.context.url or "").partition("?")[0]
     with st.popover("Link to these settings", type="tertiary", icon=":material/link:"):
-        st.code(f"{address}?{urlencode(settings)}" if settings else address or "?", language=None)
+        st.code(f"{page}?{urlencode(settings)}" if settings else page or "?", language=None)
         contents = "Level, seed, tests and a sample are in it, never your data"
         usual = "" if settings else ", which are the usual ones"
         st.caption(

@@ -1,21 +1,29 @@
-"""What the diagnosis page says: what was read, what will run, the verdict, the table of tests."""
+"""What the diagnosis page says beside the card: what was read, what will run, every test."""
 
 from collections.abc import Sequence
+from functools import partial
 
 import pandas as pd
 import streamlit as st
 
+from pages.diagnose import figures
+from pages.ui import forms
 from pages.ui.jobs import plain, seconds
 from validation_core import Record, diagnosis
 from validation_core.diagnosis import Diagnosis, pvalue_text
-from validation_core.diagnosis.questions import QUESTIONS, Answers
+from validation_core.diagnosis.questions import QUESTIONS
 from validation_core.methods.base import Method
 from validation_core.sweep import costs
 from validation_core.tables import Upload
 
 
-def what_was_read(upload: Upload) -> None:
-    """Sizes, names, what was left out, and everything else a user should know."""
+def what_was_read(upload: Upload, about: str = "") -> None:
+    """Sizes, names, what was left out, and everything else a user should know.
+
+    Args:
+        upload: the table.
+        about: what it is, where it is none of the user's.
+    """
     dim_theta, dim_x = upload.dims
     names = ", ".join(upload.names[:8]) + ", …" * (len(upload.names) > 8)
     summary = (
@@ -25,7 +33,7 @@ def what_was_read(upload: Upload) -> None:
         else f"two samples, {upload.n:,} points in the smaller one, "
         f"{_count(dim_theta, 'column')} ({names})."
     )
-    st.caption(plain("Loaded " + summary))
+    st.caption(plain(f"{about} Loaded {summary}"))
     for reason, count in upload.dropped.items():
         were = "was" if count == 1 else "were"
         st.warning(plain(f"{_count(count, 'row')} {were} left out: {reason}."))
@@ -50,8 +58,8 @@ def what_will_run(upload: Upload, methods: Sequence[Method]) -> None:
         st.caption(
             plain(
                 f"Its numbers take {_bytes(size)}; a worker will need about {_bytes(memory)}. "
-                "Seconds are a guess to plan by, within a factor of about two. Tests that share a "
-                "network train it once: its time stands beside the first of them."
+                "Times are estimates, right within a factor of about two. Tests that share a "
+                "network train it once: its time is listed with the first of them."
             )
         )
         cannot = [(q.title, q.obstacle(upload)) for q in QUESTIONS if upload.k]
@@ -76,37 +84,14 @@ def _bytes(count: float) -> str:
     return f"{count / 1e6:,.0f} MB" if count >= 1e6 else f"{count / 1e3:,.0f} kB"
 
 
-def verdict(found: Diagnosis, answers: Answers, *, working: bool) -> None:
-    """The verdict, firm or so far, in a heading, and in a sentence what it rests on.
-
-    Args:
-        working: whether the tests that have not answered yet are being run.
-    """
-    firm = found.verdict == "problem found" or not found.pending
-    so_far = "Testing" if working else "Not finished"
-    st.header(found.verdict.capitalize() if firm else so_far, anchor="verdict")
-    st.markdown(plain(answer(found, answers) if firm else found.sentence))
-    if found.upload.k:
-        st.markdown(" · ".join(f"[{question.title}](#{question.name})" for question in QUESTIONS))
+def each_test(diagnosis: Diagnosis) -> None:
+    """Every test in a table, then one of them opened."""
+    if any(record.status == "ran" for record in diagnosis.records):
+        _table(diagnosis)
+        figures.one_by_one(diagnosis)
 
 
-def answer(found: Diagnosis, answers: Answers) -> str:
-    """What the verdict rests on; beside a problem its size, beside silence what would be seen."""
-    problem = found.verdict == "problem found"
-    sentence, beside = found.sentence, "size" if problem else "sensitivity"
-    if beside in answers:
-        size = answers[beside].describe(found)[0]
-        if problem:
-            sentence = diagnosis.rejection(found)
-        elif found.verdict == "no problem found":  # the shift that it names is a mere guess now
-            sentence = f"No problem found in {_count(found.upload.n, 'simulation')}."
-        sentence = f"{sentence} {size}"
-    if problem and "cause" in answers:
-        sentence = f"{sentence} {answers['cause'].describe(found)[0]}"
-    return sentence
-
-
-def table(diagnosis: Diagnosis) -> None:
+def _table(diagnosis: Diagnosis) -> None:
     """One row per method, what the verdict rests on first, then the smallest p."""
     order = sorted(
         diagnosis.records,
@@ -116,9 +101,9 @@ def table(diagnosis: Diagnosis) -> None:
     if diagnosis.claims is not None:
         st.caption(
             plain(
-                "Relabelling within x is the verdict: one exact test of everything that is "
-                "looked at, under whose error rate every claim on this page is made. The other "
-                "tests stand beside it, adjusted by Holm among themselves; they do not count."
+                "The verdict is relabelling within x: one exact test of everything that is "
+                "looked at. The other tests are shown for comparison, adjusted by Holm among "
+                "themselves; they do not count."
             )
         )
     reading = [record for record in diagnosis.records if record.effect.classifier_auc is not None]
@@ -161,10 +146,10 @@ def _row(record: Record, diagnosis: Diagnosis) -> dict[str, str]:
         "Test": record.label,
         "Statistic": record.about,
         "Value": f"{record.statistic:.3g}" if ran else "not run",
-        "p": _cell(pvalue_text(record.pvalue)),
-        "p, adjusted": _cell(pvalue_text(diagnosis.adjusted.get(record.label))),
-        "Draws of p": f"{record.draws_p:,}" if ran else "–",
-        "Draws of q": f"{record.draws_q:,}" if ran else "–",
+        "p-value": _cell(pvalue_text(record.pvalue)),
+        "adjusted": _cell(pvalue_text(diagnosis.adjusted.get(record.label))),
+        "True values": f"{record.draws_p:,}" if ran else "–",
+        "q's draws": f"{record.draws_q:,}" if ran else "–",
         "Time": seconds(_time(record)) if ran else "–",
     }
 
@@ -184,13 +169,12 @@ def more_tests() -> tuple[Method, ...]:
     """The tests to run: those that run unasked, and the further ones that a user asks for."""
     further = diagnosis.further_methods()
     with st.expander("More tests", type="compact"):
-        names = st.pills(
+        names = forms.several(
             "Tests to run beside these",
             list(further),
-            selection_mode="multi",
-            key="more",
-            bind="query-params",
-            format_func=lambda name: further[name].method.title,
+            "more",
+            words=lambda name: further[name].method.title,
+            draw=partial(st.pills, selection_mode="multi"),
         )
         descriptions = [
             f"{extra.method.title}: {extra.adds}; about {extra.seconds:g} s for 1,000 rows."
@@ -203,27 +187,13 @@ def more_tests() -> tuple[Method, ...]:
 
 def level(choices: Sequence[float]) -> float:
     """The level of the diagnosis, in the rail and in the address."""
-    alpha = st.sidebar.select_slider(
-        "Level",
-        choices,
-        0.05,
-        key="level",
-        bind="query-params",
-        format_func="{:.0%}".format,
-        help="If q is right, at most this share of tables gets a problem found.",
-    )
-    return float(alpha)
+    with st.sidebar:
+        return forms.level(
+            choices, help="If q is correct, a problem is found in at most this share of tables."
+        )
 
 
 def seed() -> int:
     """The seed, in the rail and in the address."""
-    chosen = st.sidebar.number_input(
-        "Seed",
-        0,
-        9999,
-        0,
-        key="seed",
-        bind="query-params",
-        help="Fixes which rows train the networks, and the tie-breakers.",
-    )
-    return int(chosen)
+    with st.sidebar:
+        return forms.seed(help="Fixes which rows train the networks, and the tie-breakers.")

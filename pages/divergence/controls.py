@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple
 
 import streamlit as st
 
+from pages.ui import forms
 from pages.ui.forms import segmented
 from validation_core import ALGORITHMS, MODELS
 from validation_core.bayes import GLMBinomial, Model, designs
@@ -45,41 +46,39 @@ def choose() -> DivergenceChoice | None:
     Every setting stands in the address, to be shared.
     """
     with st.sidebar:
-        names = st.multiselect(
+        names = forms.several(
             "Models",
             list(MODELS),
-            list(MODELS),
-            key="models",
-            bind="query-params",
-            format_func=lambda name: MODELS[name].title,
+            "models",
+            first=list(MODELS),
+            words=lambda name: MODELS[name].title,
             help="Priors and likelihoods that simulate parameters and data.",
         )
         known = [name for name in FOUR if name in ALGORITHMS]
-        algorithms = st.multiselect(
+        algorithms = forms.several(
             "Inference",
             list(ALGORITHMS),
-            known,
-            key="inference",
-            bind="query-params",
-            format_func=lambda name: _SHORT.get(name, ALGORITHMS[name].label),
+            "inference",
+            first=known,
+            words=lambda name: _SHORT.get(name, ALGORITHMS[name].label),
             help="What makes q from the data alone. " + INFERENCES,
         )
-        most = st.select_slider(
+        most = forms.choice(
             "Iterations, up to",
             MOST,
-            MOST[-1],
-            key="iterations",
-            bind="query-params",
-            format_func="{:,}".format,
+            "iterations",
+            first=MOST[-1],
+            words="{:,}".format,
+            draw=st.select_slider,
             help="Step sizes are the paper's: Laplace settles within thousands of steps, VI and "
             "IWVI only within tens of thousands. Each number of iterations is a run of its own.",
         )
-        datasets = st.select_slider(
+        datasets = forms.choice(
             "Simulated data sets, K",
             DATASETS,
-            100,
-            key="datasets",
-            bind="query-params",
+            "datasets",
+            first=100,
+            draw=st.select_slider,
             help="A term of the divergence comes from each; all runs share the first ones.",
         )
         seldom = _more(names, algorithms)
@@ -104,8 +103,8 @@ def unfinished(plan: Plan) -> str:
     ):
         return ""
     return (
-        f" At the paper's step sizes VI is still on its way after {last:,} iterations: in the "
-        f"sidebar they go up to {most:,}."
+        f" At the paper's step sizes VI has not converged after {last:,} iterations: the "
+        f"sidebar allows up to {most:,}."
     )
 
 
@@ -127,20 +126,20 @@ def _more(names: list[str], algorithms: list[str]) -> _Seldom:
     with st.expander("More"):
         m, falcons, design = 10, next(iter(FALCONS)), next(iter(DESIGNS))
         if "iwvi" in algorithms:
-            m = st.select_slider(
+            m = forms.choice(
                 "IWVI trains with M",
                 OWN_M,
-                10,
-                key="own-m",
-                bind="query-params",
+                "own-m",
+                first=10,
+                draw=st.select_slider,
                 help="Draws in its bound. It is tested with as many, or more.",
             )
         if GLMBinomial.name in names:
             falcons = segmented("Years and pairs of falcons", FALCONS, "falcons")
         if any(name in designs.SHAPES for name in names):
             design = covariates()
-        seed = st.number_input("Seed", 0, 9999, 0, key="seed", bind="query-params")
-    return _Seldom(int(m), int(seed), falcons, design)
+        seed = forms.seed()
+    return _Seldom(m, seed, falcons, design)
 
 
 def covariates() -> designs.Design:

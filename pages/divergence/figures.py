@@ -16,10 +16,11 @@ VIEWS = {"iterations": "Iterations", "weighted": "Importance sampling", "trained
 READ = {
     "iterations": f"{MARKS} IWVI weighs as many draws as it was trained with, or more. If q "
     "were correct, points and rings would lie about 0.",
-    "weighted": "Along a curve more draws of the same q are weighed by p over q, which brings it "
-    f"nearer: a steep curve is a q that weighing repairs. {MARKS} If q were correct, the curve "
-    "would "
-    "lie about 0 from M = 1 on.",
+    "weighted": (
+        "Along each curve, more draws of the same q are weighed by p / q, which brings q nearer "
+        f"to p. A steep curve is a q that weighing repairs. {MARKS} If q were correct, the curve "
+        "would lie about 0 from M = 1 on."
+    ),
     "trained": "One curve is importance-weighted VI (IWVI), trained for the M draws that are "
     "weighed; the other is plain VI, its draws weighed alike. Where both lie together, training "
     f"with M buys nothing that weighing does not. {MARKS} If q were correct, both would lie "

@@ -19,9 +19,9 @@ def show(run: InferenceRun) -> None:
     """A button, then both divergences and their terms."""
     st.subheader("If q had no density", anchor=False)
     st.markdown(
-        "Many estimators give draws and no density. A classifier that learns to tell the truth "
-        "from q's draws estimates log p − log q by its logit; its divergence is an **estimate**, "
-        "and on average at most the true one, by as much as the classifier overlooks."
+        "Many estimators give draws and no density. A classifier that learns to tell true "
+        "values from q's draws estimates log p − log q by its logit. Its divergence is an "
+        "**estimate**, on average at most the true one: it misses what the classifier misses."
     )
     task = ClassifierDivergence(of=run)
     try:
@@ -43,7 +43,7 @@ def show(run: InferenceRun) -> None:
         )
         st.caption(
             f"Trains on {task.rows:,} simulations with {DRAWS} draws of q each, and tests on "
-            f"{TESTED:,} new ones. The estimate will stand here, beside the exact value."
+            f"{TESTED:,} new ones. The estimate appears here, next to the exact value."
         )
     jobs.panel(state)
 
@@ -57,21 +57,21 @@ def _figures(key: str, comparison: DivergenceComparison) -> None:
     )
     if comparison.estimate.high < comparison.exact.low / 2:
         st.markdown(
-            "The classifier overlooks most of it: from draws alone an estimate near 0 is no "
-            "evidence that q is right."
+            "The classifier overlooks most of it: from draws alone, an estimate near 0 is no "
+            "evidence that q is correct."
         )
     if comparison.exact.heavy:
         st.markdown(
-            "The exact terms have a heavy tail: a few make the mean, and its interval says too "
-            f"little. Their median is {size(comparison.exact.median)}, their largest "
+            "The exact terms have a heavy tail: a few dominate the mean, and its interval is "
+            f"too narrow. Their median is {size(comparison.exact.median)}, their largest "
             f"{size(comparison.exact.largest)} nats."
         )
     live.chart(
         live.once(("learned", key), lambda: figures.learned_payload(comparison)), key="learned"
     )
     st.caption(
-        "Both divergences have their 95% intervals. Term by term, each point is one of the same "
-        "simulations: on the dotted line the classifier agrees with the densities, and what lies "
-        "below it for large terms is what the classifier overlooks. If q were correct, both means "
-        "would be 0 within their intervals, and the points would lie about the middle."
+        "Intervals are 95%. Term by term, each point is one simulation: on the dotted line "
+        "the classifier agrees with the densities, and below it, for large terms, lies what "
+        "the classifier misses. If q were correct, both means would be 0 within their "
+        "intervals, and the points would lie about the middle."
     )

@@ -22,10 +22,9 @@ def show(nats: float) -> None:
     payload = live.once(("meaning",), figures.meaning_payload)
     live.chart(payload, key=f"meaning-{start}", default=(float(NATS[start]),))
     st.caption(
-        "Blue is p, orange a q this far from it, each drawn as high as the other at its top. If q "
-        "were correct, the two curves would lie on one another, the best classifier would have "
-        "AUC "
-        "0.5, and one 90% interval of q in ten would miss."
+        "Blue is p, orange a q this far from it, both scaled to the same height. If q were "
+        "correct, the two curves would coincide, the best classifier would have AUC 0.5, and "
+        "one 90% interval of q in ten would miss."
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import pandas as pd
 import streamlit as st
 
+from pages.ui import forms
 from validation_core.simulations import MS, Plan, Terms
 from validation_core.simulations.curves import rows
 
@@ -34,11 +35,11 @@ def numbers(plan: Plan, terms: Mapping[tuple[int, int], Terms]) -> None:
 
 
 def _table(found: pd.DataFrame, plan: Plan) -> None:
-    m = st.selectbox(
+    m = forms.choice(
         "Draws weighed, M",
         ["own", *MS],
-        key="table-m",
-        format_func=lambda m: "As inferred" if m == "own" else f"{m}",
+        "table-m",
+        words=lambda m: "As inferred" if m == "own" else f"{m}",
     )
     selection = found[found["m"] == (found["trained_m"] if m == "own" else m)]
     names = {
@@ -72,8 +73,8 @@ def _table(found: pd.DataFrame, plan: Plan) -> None:
         },
     )
     st.caption(
-        f"Over {plan.datasets} data sets; one without q leaves no mean of the others, which are "
-        "the easier ones. A heavy tail (its shape is above one half) means that the variance of "
-        "the terms may be infinite: then intervals say too little. Numbers below 0 are noise "
-        "about a small divergence."
+        f"Over {plan.datasets} data sets; where one has no q, no mean is given, since the "
+        "others are the easier ones. A heavy tail (its shape is above one half) means that "
+        "the variance of the terms may be infinite: then intervals are too narrow. Numbers "
+        "below 0 are noise about a small divergence."
     )

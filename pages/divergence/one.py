@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TypeVar
-
 import streamlit as st
 
 from pages.divergence import augmented, learned, meaning, opened, terms
 from pages.ui import jobs
+from pages.ui.forms import choice
 from pages.ui.services import services
 from validation_core.bayes import Hospitals
 from validation_core.bayes.inference import possible
 from validation_core.simulations import InferenceRun, Plan, RunResult
 from validation_core.simulations.terms import mean
-
-_T = TypeVar("_T")
 
 _FIRST = 3000  # iterations
 
@@ -27,7 +23,7 @@ def _choose(plan: Plan) -> InferenceRun:
     left, middle, right = st.columns(3)
     with left:
         model = names[
-            _one("Model", list(names), first, "one-model", lambda name: names[name].title)
+            choice("Model", list(names), "one-model", first=first, words=lambda n: names[n].title)
         ]
     inferences = {
         inference.name: inference for inference in plan.inferences if possible(model, inference)
@@ -36,27 +32,19 @@ def _choose(plan: Plan) -> InferenceRun:
         inferences = {inference.name: inference for inference in plan.inferences}
     with middle:
         inference = inferences[
-            _one(
+            choice(
                 "Inference",
                 list(inferences),
-                next(iter(inferences)),
                 "one-inference",
-                lambda name: inferences[name].label,
+                words=lambda name: inferences[name].label,
             )
         ]
     usual = max(n for n in plan.iterations if n <= _FIRST)
     with right:
-        n = _one("Iterations", list(plan.iterations), usual, "one-iterations", "{:,}".format)
+        n = choice(
+            "Iterations", plan.iterations, "one-iterations", first=usual, words="{:,}".format
+        )
     return plan.run(model, inference, n)
-
-
-def _one(label: str, values: Sequence[_T], first: _T, key: str, text: Callable[[_T], str]) -> _T:
-    """One of several; what is no longer among them gives way to the first."""
-    if st.session_state.get(key, first) not in values:
-        st.session_state.pop(key)
-    return st.selectbox(
-        label, values, values.index(first), key=key, bind="query-params", format_func=text
-    )
 
 
 def _found(run: InferenceRun, begin: bool, watched: str) -> RunResult | None:

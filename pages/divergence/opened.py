@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from pages.ui import jobs, live
+from pages.ui import address, jobs, live
+from pages.ui.forms import choice
 from pages.ui.services import services
 from validation_core.engine import JobState
 from validation_core.figures.divergence import run as figures
@@ -13,7 +14,7 @@ from validation_core.simulations.terms import DatasetTerms, PosteriorDraws
 from validation_core.types import Array
 
 
-@st.fragment
+@address.fragment
 def show(run: InferenceRun, result: RunResult | None) -> None:
     """A slider over the data sets, in order of d, and what each is made of."""
     st.subheader("One data set opened up", anchor=False)
@@ -23,11 +24,11 @@ def show(run: InferenceRun, result: RunResult | None) -> None:
         "weights log p − log q of the two differ by d."
     )
     if result is None:
-        st.caption("The data sets will stand here once this run and the first panel are done.")
+        st.caption("The data sets appear here once this run and the first panel are done.")
         return
     numbers = _numbers(run.key, run, result)
     if len(numbers.places) == 0:
-        st.info("Inference gave no q on any data set, so that none has a d to open up.")
+        st.info("Inference gave no q on any data set, so there is none to open up.")
         return
     _failed(result)
     pair = _pair(run.model.names)
@@ -60,16 +61,11 @@ def _pair(names: Sequence[str]) -> tuple[int, int]:
     """Which two coordinates the picture has; chosen where there are more."""
     if len(names) < 3:
         return (0, 1)
-    places = range(len(names))
-    columns = st.columns(2)
-    across, up = (
-        column.selectbox(
-            label, places, first, key=f"{key}-{len(names)}", format_func=lambda i: names[i]
-        )
-        for column, label, first, key in zip(
-            columns, ("Across", "Up"), (0, 1), ("opened-across", "opened-up"), strict=True
-        )
-    )
+    left, right = st.columns(2)
+    with left:
+        across = names.index(choice("Across", names, "opened-across"))
+    with right:
+        up = names.index(choice("Up", names, "opened-up", first=names[1]))
     return across, up if up != across else (across + 1) % len(names)
 
 
@@ -83,7 +79,7 @@ def _jumps(count: int) -> None:
 def _jump(place: int) -> None:
     """A chart of a new name starts where the address says."""
     st.session_state["opened-jumped"] = _jumped() + 1
-    st.query_params["data-set"] = str(place)
+    address.ask("data-set", str(place))
 
 
 def _jumped() -> int:

@@ -4,17 +4,17 @@ import streamlit as st
 
 from pages.divergence import controls, figures, numbers, one, runs
 from pages.divergence.controls import DivergenceChoice
-from pages.ui import jobs, live
+from pages.ui import address, jobs, live
 from pages.ui.forms import segmented
 from pages.ui.services import services
 from validation_core.simulations import Plan, Terms, collect
 
 _EVERY = 1.0
 _ABOUT = (
-    "Bayesian models simulate parameters and data, so that the truth is known, and inference "
-    "makes q from the data alone. The symmetric divergence KL(p‖q) + KL(q‖p), SKL for short "
-    "(Domke 2021), is 0 only where q is the posterior p, and is counted in nats: for two normals "
-    "of one width, 0.1 nats are means 0.3 sd apart, 1 nat 1 sd, 10 nats 3 sd."
+    "Bayesian models simulate parameters and data, so the true parameters are known. "
+    "Inference makes q from the data alone. The symmetric divergence KL(p‖q) + KL(q‖p), SKL "
+    "for short (Domke 2021), is 0 only where q is the posterior p. It is counted in nats: for "
+    "two normals of one width, 0.1 nats are means 0.3 sd apart, 1 nat 1 sd, 10 nats 3 sd."
 )
 
 
@@ -30,7 +30,7 @@ def _divergence(chosen: DivergenceChoice, view: str) -> None:
     jobs.panel(active)
     if runs.unasked(left, state):
         runs.button(left)
-    st.fragment(_figure, run_every=_EVERY if active else None)(plan, view)
+    address.fragment(_figure, run_every=_EVERY if active else None)(plan, view)
     if state is not None:
         runs.failures(left, state)
     runs.impossible(chosen)

@@ -2,23 +2,24 @@
 
 import streamlit as st
 
-from pages.ui import live
+from pages.ui import address, live
 from validation_core.figures.divergence import run as figures
 from validation_core.simulations import InferenceRun, RunResult, tested
 from validation_core.simulations.terms import FLIPS, TermSpread, spread
 
 
-@st.fragment
+@address.fragment
 def show(run: InferenceRun, result: RunResult | None) -> None:
     """Histogram of d, and its null, under a slider over M."""
     st.subheader("The terms behind the mean", anchor=False)
     st.markdown(
-        "Each simulated data set gives one term d, how far the log weight log p − log q of the "
-        "truth is above that of q's draw; the symmetric divergence is their mean. With M > 1, "
-        "q's draws are first weighed by p / q (importance sampling), M to a side."
+        "Each simulated data set gives one term d, how far the log weight log p − log q of "
+        "the true parameters is above that of q's draw; the symmetric divergence is their "
+        "mean. With M > 1, q's draws are first weighed by p / q (importance sampling), M to a "
+        "side."
     )
     if result is None:
-        st.caption("The terms will stand here once this run is done.")
+        st.caption("The terms appear here once this run is done.")
         return
     terms = _spread(run.key, result, run.seed)
     _left_out(result, terms)
@@ -32,10 +33,10 @@ def show(run: InferenceRun, result: RunResult | None) -> None:
     )
     st.caption(
         f"The {len(terms.places)} terms are on an axis that is linear near 0 and logarithmic "
-        "beyond, with bins equally wide on it, so that none is cut off; their mean is shown again "
-        f"among {FLIPS:,} means whose terms had random signs, in sds of these. If q were correct, "
-        "each term would be as often below 0 as above, and the red line among these means would "
-        "be a draw of the grey histogram."
+        f"beyond, so that none is cut off. Their mean is shown again among {FLIPS:,} means of "
+        "the same terms with random signs, in sds of these. If q were correct, each term "
+        "would be as often below 0 as above, and the red line among these means would be a "
+        "draw of the grey histogram."
     )
 
 

@@ -53,6 +53,6 @@ def _further() -> None:
         st.table(figures.rows(cells))
         design = sweeps()[0].design
         st.caption(
-            f"p draws by all steps. {design.trials} trials, each a table of {design.n} labels "
-            f"with {design.k} draws of q; both learn from as many."
+            f"p draws with all steps. {design.trials} trials, each a table of {design.n} "
+            f"labels with {design.k} draws of q; both learn from as many."
         )

@@ -3,8 +3,8 @@
 import pandas as pd
 import streamlit as st
 
-from pages.ui import jobs, live
-from pages.ui.forms import owned, segmented
+from pages.ui import address, jobs, live
+from pages.ui.forms import segmented
 from pages.ui.services import services, stored
 from validation_core.benchmarks.images import Images, sources
 from validation_core.benchmarks.images.corruptions import Corruption
@@ -52,7 +52,7 @@ def _choose() -> tuple[ImagesStudy, bool]:
         source = segmented("Images", SOURCES, "images")
         kind = segmented("Features", FEATURES, "features")
         labels = segmented("The classifier sees", LABELS, "sees")
-    owned("gamma", f"images-{corruption}-{source}")
+    address.owned("gamma", f"images-{corruption}-{source}")
     benchmark = Images(corruption=corruption, source=source)
     return ImagesStudy.of(benchmark, kind), labels == "seen"
 
@@ -88,8 +88,8 @@ def _about(study: ImagesStudy) -> str:
     recipe = study.recipe(conditional=True)
     return (
         f"{source}. Features: {described}{paper}. A small head learns from {recipe.train:,} + "
-        f"{recipe.train:,} images at each gamma, {recipe.epochs} epochs from rate {recipe.lr:g}, "
-        "which is the paper's 200 from 0.0001 in fewer steps. Uniform(20) reads its calibration "
-        f"counts off the law of {study.trials * study.n:,} scores of p. The paper's Fig. 3 is the "
-        "power at beta = 0.95 (Section 5.2, Appendix B.3)."
+        f"{recipe.train:,} images at each gamma, {recipe.epochs} epochs from rate "
+        f"{recipe.lr:g}, which is the paper's 200 from 0.0001 in fewer steps. Uniform(20) "
+        f"draws its calibration counts from the law of {study.trials * study.n:,} scores of p. "
+        "The paper's Fig. 3 is the power at beta = 0.95 (Section 5.2, Appendix B.3)."
     )

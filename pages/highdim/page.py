@@ -3,7 +3,7 @@
 import streamlit as st
 
 from pages.highdim import digits, images, lensing, sphere_flow
-from pages.ui import jobs, live
+from pages.ui import address, jobs, live
 from pages.ui.forms import segmented
 
 SYSTEMS = {
@@ -20,7 +20,7 @@ SHOW = {
 }
 
 
-@st.fragment
+@address.fragment
 def _system(name: str) -> None:
     SHOW[name]()
 

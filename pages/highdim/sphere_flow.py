@@ -24,8 +24,8 @@ def show() -> None:
     )
     live.chart(payload, key="sphere-live", url=("gamma", "beta"))
     st.caption(
-        "p is a normalizing flow, q the same flow with the mean of its base moved by gamma along "
-        "one direction of 100. Their log ratio is known, so that power has a law to agree with. "
-        "In the paper (Appendix C) the noise, the shift's direction and the seed are not given: "
-        "the curves are ours, the law is the paper's."
+        "p is a normalizing flow, q the same flow with the mean of its base moved by gamma "
+        "along one direction of 100. Their log ratio is known, so the exact power is known. "
+        "In the paper (Appendix C) the noise, the shift's direction and the seed are not "
+        "given: the curves are ours, the law is the paper's."
     )

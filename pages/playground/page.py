@@ -3,11 +3,10 @@
 import streamlit as st
 
 from pages.playground import bricks, strip
-from pages.ui import jobs, live, share
+from pages.ui import address, jobs, live, share
 from pages.ui.forms import segmented
 from pages.ui.services import services, stored
 from validation_core import Boundary, Gaussian
-from validation_core.benchmarks.perturbations import PERTURBATIONS
 from validation_core.figures import playground as figures
 from validation_core.sweep.playground import PlaygroundStudy, named
 from validation_core.types import Benchmark
@@ -15,7 +14,7 @@ from validation_core.types import Benchmark
 VIEWS = {"pictures": "Pictures", "trials": "p-values over trials"}
 
 
-@st.fragment
+@address.fragment
 def _pictures(name: str, study: PlaygroundStudy, view: str) -> None:
     seen = stored(study.key, study)
     if view == "trials":
@@ -38,15 +37,15 @@ def _onwards(benchmark: Benchmark, gamma: float, beta: float) -> None:
                 label="Open in the workbench",
                 icon=":material/tune:",
                 query_params={
-                    "perturbation": _titled(benchmark),
+                    "perturbation": benchmark.perturbation,
                     "gamma": f"{gamma:g}",
                     "beta": f"{beta:g}",
                 },
             )
         else:
-            chosen = {"benchmark": benchmark.title, "gamma": f"{gamma:g}"}
+            chosen = {"benchmark": benchmark.name, "gamma": f"{gamma:g}"}
             if isinstance(benchmark, Gaussian):
-                chosen |= {"perturbation": _titled(benchmark), "curved": "true"}
+                chosen |= {"perturbation": benchmark.perturbation, "curved": "true"}
             st.page_link(
                 "colt/page.py",
                 label="Open in the workbench",
@@ -57,11 +56,6 @@ def _onwards(benchmark: Benchmark, gamma: float, beta: float) -> None:
             "diagnose/page.py", label="Diagnose your own posterior", icon=":material/troubleshoot:"
         )
         share.copy_link()
-
-
-def _titled(benchmark: Gaussian) -> str:
-    """Its perturbation as an address writes it."""
-    return str(PERTURBATIONS[benchmark.perturbation].title.capitalize())
 
 
 live.one_screen(1.9)

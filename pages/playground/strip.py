@@ -9,6 +9,7 @@ from typing import Any
 
 import streamlit as st
 
+from pages.ui import address
 from validation_core.figures import playground as figures
 from validation_core.sweep.playground import named
 
@@ -20,27 +21,27 @@ URL = "benchmark"
 def choose() -> str:
     """The name of the chosen benchmark; the address carries it."""
     names = list(named())
-    first = st.query_params.get(URL, names[0])
-    first = first if first in names else names[0]
-    chosen = (st.session_state.get(_KEY) or {}).get("value") or first
+    linked = (address.asked(URL) or names)[0]
+    first = linked if linked in names else names[0]
+    key = address.renewed(_KEY)
+    chosen = (st.session_state.get(key) or {}).get("value") or first
     result = _component()(
-        key=_KEY,
+        key=key,
         data={"items": _items(), "chosen": chosen},
         default={"value": chosen},
         on_value_change=_changed,
     )
     name = str(result.get("value") or chosen)
-    if name == names[0]:
-        st.query_params.pop(URL, None)
-    elif st.query_params.get(URL) != name:
-        st.query_params[URL] = name
+    address.say(URL, () if name == names[0] else (name,), same=name == first)
+    if linked != first and name == first:
+        st.caption(address.unknown(URL, linked, named()[first].label))
     return name
 
 
 def _changed() -> None:
     """Another benchmark begins where it shows most, not where the last one stood."""
     for name in ("gamma", "x"):
-        st.query_params.pop(name, None)
+        address.ask(name)
 
 
 @st.cache_data(show_spinner=False)

@@ -1,31 +1,40 @@
 """How every page puts a figure on screen."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from validation_core import Drawn
 from validation_core.figures import plotly
+from validation_core.figures.alt import described
 from validation_core.figures.marks import Picture
 
+_STRIP = (16, 24)  # pixels for the button above a picture without and with a legend
 
-def show(
-    picture: Picture, key: str, *, alt: str | None = None, save_as: str | None = None
-) -> None:
-    """The picture in the theme's text colours, without a bar of buttons over it.
+
+def show(picture: Picture, key: str, *, title: str = "", save_as: str | None = None) -> None:
+    """The picture in the theme's text colours, and in words for those who do not see it.
 
     Args:
-        save_as: name of a file: a button that saves the figure as SVG then appears over it.
+        title: what stands above it.
+        save_as: name of a file: a button that saves the figure as SVG then stands above it, in a
+            strip of its own.
     """
-    saving = {
-        "displayModeBar": "hover",
-        "displaylogo": False,
-        "modeBarButtons": [["toImage"]],
-        "toImageButtonOptions": {"format": "svg", "filename": save_as},
-    }
-    config = {"displayModeBar": False} if save_as is None else saving
-    st.plotly_chart(plotly.figure(picture), key=key, alt=alt, config=config)
+    figure = plotly.figure(picture)
+    config: dict[str, Any] = {"displayModeBar": False}
+    if save_as is not None:
+        strip = _STRIP[bool(figure.layout.showlegend)]
+        figure.layout.height += strip
+        figure.layout.margin.t += strip
+        config = {
+            "displayModeBar": True,
+            "displaylogo": False,
+            "modeBarButtons": [["toImage"]],
+            "toImageButtonOptions": {"format": "svg", "filename": save_as},
+        }
+    st.plotly_chart(figure, key=key, alt=described(picture, title), config=config)
 
 
 def captioned(
@@ -40,7 +49,7 @@ def captioned(
     """A picture under its name and over the sentence that says how to read it, both Markdown."""
     with where:
         st.markdown(f"**{title}**")
-        show(picture, key, alt=f"{title}. {words}", save_as=save_as)
+        show(picture, key, title=title, save_as=save_as)
         st.caption(words)
 
 

@@ -1,28 +1,61 @@
-"""Widgets that several pages share: one of a few names, and a form made from a dataclass."""
+"""Widgets that several pages share. Their values stand in the address, by name."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from math import isfinite
-from typing import Any, Literal, TypedDict, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import streamlit as st
 
+from pages.ui import address
 from validation_core.benchmarks.perturbations import PERTURBATIONS, Perturbation
 from validation_core.keys import Specification
 
+_T = TypeVar("_T")
 _Name = TypeVar("_Name", bound=str)
+_Number = TypeVar("_Number", int, float)
 _Kind = TypeVar("_Kind", bound=Specification)
 
 
-class _Common(TypedDict):
-    """What every widget is given."""
+def choice(
+    label: str,
+    options: Sequence[_T],
+    key: str,
+    *,
+    first: _T | None = None,
+    words: Callable[[_T], str] = str,
+    draw: Callable[..., Any] = st.selectbox,
+    **looks: Any,
+) -> _T:
+    """One of several values.
 
-    key: str
-    help: str | None
-    bind: Literal["query-params"]
+    Args:
+        label: over the widget.
+        options: the values; the address has them in lower case, without spaces.
+        key: of the widget, and the address's name for it.
+        first: the usual value, if not the first one.
+        words: what a reader sees of a value; old links hold these, and are understood.
+        draw: `st.selectbox` or another widget that takes options.
+        looks: for the widget: help, width, whether its label is visible.
+    """
+    usual = options[0] if first is None else first
+    if st.session_state.get(key) not in options:
+        st.session_state.pop(key, None)
+
+    def read(texts: Sequence[str]) -> tuple[_T, str]:
+        text = texts[-1]
+        for option in _meant(text, options, words):
+            return option, ""
+        return usual, address.unknown(key, text, words(usual)) if text else ""
+
+    def widget() -> _T:
+        chosen: _T | None = draw(label, options, format_func=words, key=key, **looks)
+        return usual if chosen is None else chosen
+
+    return address.setting(key, usual, widget, read=read, texts=lambda value: (name_of(value),))
 
 
 def segmented(
@@ -34,20 +67,139 @@ def segmented(
     help: str | None = None,
     label_visibility: Literal["visible", "collapsed"] = "visible",
 ) -> _Name:
-    """One of several names; what the address leaves empty is the first."""
-    default = next(iter(names)) if first is None else first
-    chosen: _Name | None = st.segmented_control(
+    """One of several names side by side; what the address leaves empty is the first."""
+    return choice(
         label,
         list(names),
-        format_func=names.__getitem__,
-        default=default,
-        required=True,
-        key=key,
-        bind="query-params",
+        key,
+        first=first,
+        words=names.__getitem__,
+        draw=partial(st.segmented_control, required=True),
         help=help,
         label_visibility=label_visibility,
     )
-    return chosen or default
+
+
+def several(
+    label: str,
+    options: Sequence[_T],
+    key: str,
+    *,
+    first: Sequence[_T] = (),
+    words: Callable[[_T], str] = str,
+    draw: Callable[..., Any] = st.multiselect,
+    **looks: Any,
+) -> list[_T]:
+    """Some of several values, which may be none; the arguments are those of `choice`."""
+    usual = list(first)
+
+    def read(texts: Sequence[str]) -> tuple[list[_T], str]:
+        meant = {text: _meant(text, options, words) for text in texts if text}
+        known = list(dict.fromkeys(option for these in meant.values() for option in these))
+        unknown = ", ".join(text for text, these in meant.items() if not these)
+        if unknown and not known:
+            return usual, address.unknown(key, unknown, ", ".join(map(words, usual)) or "none")
+        return known, address.unknown(key, unknown) if unknown else ""
+
+    def texts(values: list[_T]) -> Sequence[str]:
+        return [name_of(value) for value in values] or [""]
+
+    def widget() -> list[_T]:
+        return list(draw(label, options, format_func=words, key=key, **looks))
+
+    return address.setting(key, usual, widget, read=read, texts=texts)
+
+
+def number(
+    label: str,
+    low: _Number | None,
+    high: _Number | None,
+    first: _Number,
+    key: str,
+    *,
+    draw: Callable[..., Any] = st.number_input,
+    **looks: Any,
+) -> _Number:
+    """A number between two bounds, of the kind of its usual value.
+
+    Args:
+        draw: `st.number_input`, or `st.slider`.
+        looks: for the widget: its step, help, width.
+    """
+    kind = type(first)
+
+    def allowed(value: float) -> bool:
+        return (
+            isfinite(value) and (low is None or value >= low) and (high is None or value <= high)
+        )
+
+    def read(texts: Sequence[str]) -> tuple[_Number, str]:
+        value = address.number(texts[-1])
+        if value is not None and allowed(value) and kind(value) == value:
+            return kind(value), ""
+        return first, address.unknown(key, texts[-1], f"{first:,}") if texts[-1] else ""
+
+    held = st.session_state.get(key)
+    if held is not None and not allowed(held):
+        del st.session_state[key]
+    looks.setdefault("step", 1 if kind is int else 0.01)
+    return address.setting(
+        key,
+        first,
+        lambda: kind(draw(label, min_value=low, max_value=high, key=key, **looks)),
+        read=read,
+        texts=lambda value: (name_of(value),),
+    )
+
+
+def flag(
+    label: str,
+    key: str,
+    *,
+    first: bool = False,
+    help: str | None = None,
+    draw: Callable[..., bool] = st.toggle,
+) -> bool:
+    """Yes or no: true or false in the address."""
+
+    def read(texts: Sequence[str]) -> tuple[bool, str]:
+        known = {"true": True, "false": False}
+        value, text = known.get(texts[-1].casefold()), texts[-1]
+        if value is None:
+            return first, address.unknown(key, text, "yes" if first else "no") if text else ""
+        return value, ""
+
+    return address.setting(
+        key,
+        first,
+        lambda: draw(label, key=key, help=help),
+        read=read,
+        texts=lambda value: (name_of(value),),
+    )
+
+
+def text(label: str, key: str, *, first: str = "", **looks: Any) -> str:
+    """A line of text, as it is; the looks are those of `st.text_input`."""
+    return address.setting(
+        key,
+        first,
+        lambda: st.text_input(label, key=key, **looks),
+        read=lambda texts: (texts[-1], ""),
+        texts=lambda value: (value,),
+    )
+
+
+def level(choices: Sequence[float], *, help: str | None = None) -> float:
+    """The level of a test."""
+    words = "{:.0%}".format
+    return choice(
+        "Level", choices, "level", first=0.05, words=words, draw=st.select_slider, help=help
+    )
+
+
+def seed(*, help: str | None = None) -> int:
+    """The seed of what is drawn or learnt."""
+    return number("Seed", 0, 9999, 0, "seed", help=help)
 
 
 def form(kind: type[_Kind], key: str) -> _Kind:
@@ -66,25 +218,18 @@ def form(kind: type[_Kind], key: str) -> _Kind:
 
 def _widget(field: dataclasses.Field[Any], hint: object, key: str) -> object:
     about = field.metadata
-    label, words = about.get("label", field.name), about.get("help")
-    common: _Common = {"key": key, "help": words, "bind": "query-params"}
+    label, help = about.get("label", field.name), about.get("help")
     default: Any = field.default
-    if "choices" in about:
-        return _several(label, about["choices"], default, common)
+    if "choices" in about:  # names joined by +; the default where none is left
+        names = several(label, about["choices"], key, first=default.split("+"), help=help)
+        return "+".join(names) or default
     if get_origin(hint) is Literal:
-        choices = list(get_args(hint))
-        return st.selectbox(label, choices, choices.index(default), **common)
+        return choice(label, get_args(hint), key, first=default, help=help)
     if hint is bool:
-        return st.checkbox(label, default, **common)
-    number = int if hint is int else float
-    low, high = (None if about.get(end) is None else number(about[end]) for end in ("min", "max"))
-    return number(st.number_input(label, low, high, number(default), **common))
-
-
-def _several(label: str, choices: tuple[str, ...], default: str, common: _Common) -> str:
-    """Names joined by +; the default where none is left."""
-    names = st.multiselect(label, list(choices), default.split("+"), **common)
-    return "+".join(names) or default
+        return flag(label, key, first=default, help=help, draw=st.checkbox)
+    kind = int if hint is int else float
+    low, high = (None if about.get(end) is None else kind(about[end]) for end in ("min", "max"))
+    return number(label, low, high, kind(default), key, help=help)
 
 
 def gamma(name: str, grid: Sequence[float], first: float, *, label: str, help: str) -> float:
@@ -97,55 +242,56 @@ def gamma(name: str, grid: Sequence[float], first: float, *, label: str, help: s
         grid: the values.
         first: where it stands when the address says nothing.
     """
-    owned("gamma", name)
-    key, asked = f"gamma-{name}", _asked("gamma")
-    if key not in st.session_state:
-        st.session_state[key] = nearest = first
-        if asked is not None:
-            st.session_state[key] = nearest = min(grid, key=partial(_apart, asked))
-            if _apart(asked, nearest) > 1e-9:
-                st.session_state[f"{key}-off"] = nearest, asked
-    value = st.select_slider(label, grid, key=key, help=help, format_func="{:g}".format)
-    shown, linked = st.session_state.get(f"{key}-off", (None, 0.0))
-    if value == shown:
-        st.caption(f"The link says gamma = {linked:g}, which is not on the slider.")
-    if value == first:
-        st.query_params.pop("gamma", None)
-    elif asked != value:
-        st.query_params["gamma"] = f"{value:g}"
-    return float(value)
+    address.owned("gamma", name)
+    key = f"gamma-{name}"
+
+    def read(texts: Sequence[str]) -> tuple[float, str]:
+        asked = address.number(texts[-1])
+        if asked is None:
+            return first, address.unknown("gamma", texts[-1], f"{first:g}") if texts[-1] else ""
+        nearest = min(grid, key=lambda value: abs(value - asked))
+        words = (
+            f"The link says gamma = {asked:g}, which is not on the slider: this is {nearest:g}."
+        )
+        return nearest, words if abs(asked - nearest) > 1e-9 else ""
+
+    return address.setting(
+        key,
+        first,
+        lambda: float(
+            st.select_slider(label, grid, key=key, help=help, format_func="{:g}".format)
+        ),
+        read=read,
+        texts=lambda value: (name_of(value),),
+        name="gamma",
+    )
 
 
-def owned(name: str, owner: str) -> None:
-    """A value of the address belongs to its owner: where another is chosen, it is forgotten.
-
-    What a link brings stays.
-    """
-    before = st.session_state.get(f"{name}-of")
-    if before not in (None, owner) and not st.session_state.get("arrived"):
-        st.query_params.pop(name, None)
-    st.session_state[f"{name}-of"] = owner
+def name_of(value: object) -> str:
+    """How the address writes a value: (3, 3) is 3x3, "Other tests" is other-tests."""
+    if isinstance(value, tuple):
+        return "x".join(map(name_of, value))
+    text = f"{value:.12g}" if isinstance(value, float) else str(value)
+    return text.lower().replace(" ", "-")
 
 
-def _asked(name: str) -> float | None:
-    """A number of the address; None for what is no finite one."""
-    try:
-        number = float(st.query_params.get(name, ""))
-    except ValueError:
-        return None
-    return number if isfinite(number) else None
-
-
-def _apart(a: float, b: float) -> float:
-    return abs(a - b)
+def _meant(text: str, options: Sequence[_T], words: Callable[[_T], str]) -> list[_T]:
+    """The value that a link's text is, by name, as a number or in a reader's words; or none."""
+    text, value = text.casefold(), address.number(text)
+    meant = [
+        option
+        for option in options
+        if text in (name_of(option), str(option).casefold(), words(option).casefold())
+        or (value is not None and isinstance(option, int | float) and option == value)
+    ]
+    return meant[:1]
 
 
 def perturbation() -> Perturbation:
-    """The name of a perturbation of the Gaussian benchmark; it stands in the address."""
-    return st.selectbox(
+    """The name of a perturbation of the Gaussian benchmark."""
+    return choice(
         "Perturbation of q",
         list(PERTURBATIONS),
-        key="perturbation",
-        bind="query-params",
-        format_func=lambda key: PERTURBATIONS[key].title.capitalize(),
+        "perturbation",
+        words=lambda name: PERTURBATIONS[name].title.capitalize(),
     )

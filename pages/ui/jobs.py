@@ -20,7 +20,7 @@ from validation_core.engine import Interrupted, JobState, Task, job_key
 from validation_core.models import TrainTask
 
 T = TypeVar("T")
-_POLL = 0.5
+_POLL = 0.3
 _FETCH = 3.0  # seconds that a browser may take to ask for a download that was made
 
 
@@ -118,7 +118,7 @@ def panel(
     Args:
         state: from `ensure`; nothing is shown for None.
         follow: run the page anew whenever one more task is done, for results that refine.
-        draw: draws the payload that the running task reports, twice a second.
+        draw: draws the payload that the running task reports, three times a second.
     """
     if state is not None:
         watched = st.fragment(_watch, run_every=_POLL if state.active else None)

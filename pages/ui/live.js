@@ -1,6 +1,6 @@
 // Draws the payload of live.py: every mark is one SVG path whose `d` is set anew when one of its
-// sliders moves. Python hears of a value on release only. live_marks.js and live_controls.js are
-// parts of the same module.
+// sliders moves. Python hears of a value on release only. live_marks.js, live_alt.js and
+// live_controls.js are parts of the same module.
 const NS = "http://www.w3.org/2000/svg"
 const charts = new WeakMap()
 
@@ -84,14 +84,16 @@ const draw = (chart, panel) => {
       return { by, set, mark }
     }
     const filled = ["bars", "band", "points"].includes(mark.kind) && !STROKED.includes(mark.symbol)
-    const look = filled ? { style: `fill:${paint(mark.color)}`, "fill-opacity": mark.opacity }
-      : { fill: "none", "stroke-width": mark.width ?? 1.6, "stroke-dasharray": mark.dash || "none",
-          "stroke-linejoin": "round", "stroke-opacity": mark.opacity ?? 1,
-          style: mark.color ? `stroke:${paint(mark.color)}` : "", class: "own" }
+    const own = mark.color ? `stroke:${paint(mark.color)};` : ""
+    const look = filled ? { style: `fill:${paint(mark.color) || "currentColor"}`, "fill-opacity": mark.opacity }
+      : { "stroke-width": mark.width ?? 1.6, "stroke-dasharray": mark.dash || "none",
+          "stroke-linejoin": "round", "stroke-opacity": mark.opacity ?? 1, class: "own",
+          "fill-rule": "evenodd", "fill-opacity": mark.fill || 0,
+          style: mark.fill ? `${own}fill:${paint(mark.color)}` : `${own}fill:none` }
     const halo = colored && mark.kind === "points" && make(marks, "path", { class: "halo" })
     const path = make(marks, "path", look)
-    const tint = mark.color ? `fill:${paint(mark.color)}` : ""
-    const label = mark.label ? make(labels, "text", { class: "mark", style: tint }) : null
+    const ink = mark.color ? `fill:${inked(mark.color)}` : ""
+    const label = mark.label ? make(labels, "text", { class: "mark", style: ink }) : null
     const set = () => {
       const d = shapes[mark.kind](chart, s, mark)
       path.setAttribute("d", d)
@@ -99,7 +101,9 @@ const draw = (chart, panel) => {
       if (!label) return
       const [x, y, anchor] = labelPlace(chart, s, mark)
       const there = Number.isFinite(x + y) // a line of which no point is there has no label
-      label.textContent = there ? words(chart, mark.label) : ""
+      const text = words(chart, mark.label)
+      const keyed = panel.legend.some((key) => words(chart, key.label) === text)
+      label.textContent = there && !keyed ? text : ""
       if (!there) return
       label.setAttribute("x", f(x)); label.setAttribute("y", f(y))
       label.setAttribute("text-anchor", anchor)
@@ -136,6 +140,17 @@ const say = (chart) => {
   })
   for (const item of chart.texts) item.node.textContent = words(chart, item.value)
 }
+// What a picture shows, for those who do not see it.
+const describe = (chart, panel) => {
+  const moved = chart.sliders.find((slider) => slider.name === panel.click)
+  const press = moved ? ` Press to set ${moved.label}.` : ""
+  panel.svg.setAttribute("aria-label", described(chart, panel) + press)
+}
+// At rest: words take longer than lines.
+const describeSoon = (chart, panel) => {
+  clearTimeout(panel.waiting)
+  panel.waiting = setTimeout(() => describe(chart, panel), 200)
+}
 const redraw = (chart) => {
   for (const panel of chart.panels) {
     let any = false
@@ -143,7 +158,9 @@ const redraw = (chart) => {
       if (![...item.by].some((index) => chart.moved.has(index))) continue
       item.set(); any = true
     }
-    if (any) apart(panel, panel.scale)
+    if (!any) continue
+    apart(panel, panel.scale)
+    describeSoon(chart, panel)
   }
   chart.moved.clear()
   say(chart)
@@ -162,7 +179,7 @@ const legend = (chart, panel, follow) => {
     const wide = symbol in OUTLINED || symbol === "band"
     const svg = make(item, "svg", { viewBox: `0 0 ${wide ? 18 : 12} 14`, width: wide ? 18 : 12,
       height: 14, "aria-hidden": "true" })
-    const ink = color ? paint(color) : "var(--st-text-color)"
+    const ink = paint(color) || "var(--st-text-color)"
     const stroked = STROKED.includes(symbol) || symbol in OUTLINED
     make(svg, "path", {
       d: OUTLINED[symbol] ?? (symbol === "band" ? "M0 3H18V11H0Z" : glyph(symbol, 6, 7, 4)),
@@ -173,10 +190,11 @@ const legend = (chart, panel, follow) => {
   for (const mark of heats) {
     const item = html(line, "span")
     const part = (color) => `color-mix(in srgb, ${color} ${100 * FULL}%, transparent)`
+    const wash = `rgba(${NULL.join()}, ${WASH})`
     const end = String(Number(mark.limit.toPrecision(2)))
     html(item, "span", "", `\u2212${end}`)
     html(item, "i").style.background =
-      `linear-gradient(to right, ${part(mark.low)}, transparent, ${part(mark.high)})`
+      `linear-gradient(to right, ${part(mark.low)}, ${wash}, ${part(mark.high)})`
     html(item, "span", "", end)
     follow(html(item, "span"), mark.label)
   }
@@ -212,13 +230,11 @@ const build = (chart, root) => {
     const plot = html(panel.node, "div", "plot")
     panel.under = html(plot, "div", "under")
     panel.svg = make(plot, "svg", { role: "img" })
-    const name = words(chart, panel.title) || panel.y.label
-    const moved = chart.sliders.find((slider) => slider.name === panel.click)
-    panel.svg.setAttribute("aria-label", moved ? `${name}. Press to set ${moved.label}.` : name)
     if (panel.caption) follow(html(panel.node, "figcaption"), panel.caption)
     panel.id = `clip${i}`
   })
   chart.panels.forEach((panel) => draw(chart, panel)) // only now have all of them their width
+  chart.panels.forEach((panel) => describe(chart, panel))
   say(chart)
 }
 

@@ -9,18 +9,17 @@ A payload is what `validation_core.figures.live` makes of a picture.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from contextlib import suppress
 from functools import cache
-from math import isfinite
 from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
+from pages.ui import address
 from validation_core.figures.live import Payload
 
 _HERE = Path(__file__).parent
-_SCRIPTS = ("live_marks.js", "live_controls.js", "live.js")
+_SCRIPTS = ("live_marks.js", "live_alt.js", "live_controls.js", "live.js")
 
 
 def once(key: tuple[Hashable, ...], make: Callable[[], Payload]) -> Payload:
@@ -70,13 +69,14 @@ def chart(
         default: where the sliders stand first; the payload's own start otherwise.
         url: names under which the address carries the values, so that a link shows the same.
     """
+    key = address.renewed(key)
     first = payload.nearest(payload.start if default is None else default)
     known: tuple[float, ...] | None = (st.session_state.get(key) or {}).get("value")
     fresh = known is None or len(known) != len(payload.sliders)
-    linked = _from_url(url, first) if fresh else ()
+    linked = _asked(url, first)
     chosen = payload.nearest(linked) if known is None or fresh else known
     if fresh:
-        st.session_state[f"{key}_off"] = chosen, _off_grid(url, linked, chosen)
+        st.session_state[f"{key}_off"] = chosen, _other(url, linked, chosen)
     # The position travels only with a new payload: otherwise each release would send all of it.
     sent = st.session_state.get(f"{key}_sent")
     if fresh or sent is None or sent[0] != payload.digest:
@@ -89,38 +89,41 @@ def chart(
     )
     value = result.get("value") or chosen
     value = payload.nearest(value if len(value) == len(payload.sliders) else chosen)
-    _to_url(url, value, first)
-    opened, off_grid = st.session_state.get(f"{key}_off", (None, ""))
-    if off_grid and value == opened:
-        st.caption(off_grid)
+    _say(url, value, first, payload.nearest(linked))
+    opened, words = st.session_state.get(f"{key}_off", (None, ""))
+    if words and value == opened:
+        st.caption(words)
     return value
 
 
-def _off_grid(names: Sequence[str], linked: Sequence[float], shown: Sequence[float]) -> str:
+def _other(names: Sequence[str], linked: Sequence[float], shown: Sequence[float]) -> str:
     """What a link asks for and the sliders have not, beside what is shown instead."""
-    return " ".join(
-        f"The link says {name} = {asked:g}, which is not on the slider: this is {near:g}."
-        for name, asked, near in zip(names, linked, shown, strict=False)
-        if abs(asked - near) > 1e-6 * max(1.0, abs(asked))
-    )
+    sentences = []
+    for name, asked, near in zip(names, linked, shown, strict=False):
+        text = "".join(address.asked(name)[-1:])
+        if text and address.number(text) is None:
+            sentences.append(address.unknown(name, text, f"{near:g}"))
+        elif abs(asked - near) > 1e-6 * max(1.0, abs(asked)):
+            sentences.append(
+                f"The link says {name} = {asked:g}, which is not on the slider: this is {near:g}."
+            )
+    return " ".join(sentences)
 
 
-def _from_url(names: Sequence[str], default: Sequence[float]) -> list[float]:
+def _asked(names: Sequence[str], default: Sequence[float]) -> list[float]:
+    """What the address says of each slider; what is no number is as good as absent."""
     values = list(default)
     for i, name in enumerate(names):
-        with suppress(ValueError):  # what is no number is as good as absent
-            number = float(st.query_params.get(name, values[i]))
-            values[i] = number if isfinite(number) else values[i]
+        asked = address.number("".join(address.asked(name)[-1:]))
+        values[i] = values[i] if asked is None else asked
     return values
 
 
-def _to_url(names: Sequence[str], values: Sequence[float], default: Sequence[float]) -> None:
-    for name, value, usual in zip(names, values, default, strict=False):
-        formatted = f"{value:.6g}"
-        if value == usual:
-            st.query_params.pop(name, None)
-        elif st.query_params.get(name) != formatted:
-            st.query_params[name] = formatted
+def _say(
+    names: Sequence[str], values: Sequence[float], usual: Sequence[float], linked: Sequence[float]
+) -> None:
+    for name, value, first, asked in zip(names, values, usual, linked, strict=False):
+        address.say(name, () if value == first else (f"{value:.6g}",), same=value == asked)
 
 
 def _noted() -> None:

@@ -15,7 +15,9 @@ const written = (v, axis, i) => {
 }
 
 const scales = (panel, width) => {
-  const left = panel.y.hidden ? 8 : 44, right = width - 8 - panel.margin
+  const longest = Math.max(0, ...(panel.y.shown ?? []).map((name) => name.length))
+  const left = panel.y.hidden ? 12 : Math.min(Math.max(48, 6.5 * longest + 12), 0.45 * width)
+  const right = width - Math.max(panel.y.hidden ? 12 : 16, 8 + panel.margin)
   const top = panel.y.label ? 26 : 18
   const foot = panel.x.hidden && !panel.x.label ? 4 : 38
   const height = panel.square ? top + right - left + foot : panel.height
@@ -37,6 +39,8 @@ const scales = (panel, width) => {
 
 // A little of the text's colour: brighter on a dark page, deeper on a light one.
 const paint = (color) => color ? `color-mix(in srgb, ${color} 86%, var(--st-text-color))` : ""
+// Words in a mark's colour are moved towards the text's own until they read well, as by plotly.
+const inked = (color) => color ? `color-mix(in srgb, ${color} 65%, var(--st-text-color))` : ""
 
 const f = (v) => v.toFixed(1)
 const polyline = (s, xs, ys, shift = 0) => {
@@ -116,14 +120,19 @@ const shapes = {
   note: () => "",
 }
 
-// The colour of each byte a heat map can hold: clear at 0, full at 127 either way.
-const FULL = 0.75
+// The colour of each byte a heat map can hold: a thin wash at 0, full at 127 either way, clear at
+// -128. style.py says how (`tint`).
+const NULL = [138, 143, 152], WASH = 0.06, FULL = 0.85
+const tint = (rgb, part) => {
+  const full = FULL * part, wash = WASH * (1 - full)
+  return [...rgb.map((v, i) => (full * v + wash * NULL[i]) / (full + wash)), 255 * (full + wash)]
+}
 const palette = (context, mark) => {
   const bytes = new Uint8ClampedArray(4 * 256)
   for (const [sign, color] of [[1, mark.high], [-1, mark.low]]) {
     context.fillStyle = color // the browser writes any colour as #rrggbb
     const rgb = [1, 3, 5].map((i) => parseInt(context.fillStyle.slice(i, i + 2), 16))
-    for (let v = 1; v <= 127; v++) bytes.set([...rgb, 255 * FULL * v / 127], 4 * (sign * v & 255))
+    for (let v = 0; v <= 127; v++) bytes.set(tint(rgb, v / 127), 4 * (sign * v & 255))
   }
   return new Uint32Array(bytes.buffer)
 }

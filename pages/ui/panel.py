@@ -1,4 +1,4 @@
-"""One question about a posterior on its page: the answer, figures, a table, how to read it."""
+"""One question about a posterior, opened: what else it says, figures, a table, how to read it."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -8,6 +8,7 @@ import streamlit as st
 from pages.ui import charts
 from pages.ui.jobs import plain, undisturbed
 from validation_core import Drawn
+from validation_core.glossary import in_markdown
 from validation_core.report import numbers
 from validation_core.report.sections import cell, slug
 
@@ -22,41 +23,43 @@ Row = Mapping[str, str | float | int]
 
 def panel(
     title: str,
-    said: Sequence[str],
+    sentences: Sequence[str],
+    *,
+    notes: Sequence[str],
     how: str,
     table: Sequence[Row],
     drawn: Sequence[Drawn],
     code: str,
     key: str,
-    heading: bool = True,
+    shown: bool = True,
 ) -> None:
-    """A heading, the answer, its figures side by side, its table, and a quiet row of the rest.
+    """What an answer says beyond its first sentence, its figures, and a quiet row of the rest.
 
     Args:
-        title: the question.
-        said: sentences; the first is the answer. They may hold what a user named.
+        title: the question, for the names of files.
+        sentences: in their order. They may hold what a user named.
+        notes: how it was got.
         how: how to read the panel.
         table: rows, the worst first.
         drawn: figures with their captions.
         code: the Python that reproduces the answer.
         key: of the panel, one for each on a page.
-        heading: False where what a reader chooses stands between heading and answer, which
-            whoever asks for it has put there.
+        shown: whether the figures show anything; those that do not wait until they are asked for.
     """
-    if heading:
-        st.header(title, anchor=key)
-    for sentence in said[:1]:
-        st.markdown(plain(sentence))
-    if len(said) > 1:
-        st.caption(plain(" ".join(said[1:])))
-    _figures(drawn, key)
+    if sentences:
+        st.markdown(in_markdown(plain(" ".join(sentences))))
+    if drawn and (shown or st.toggle("Figures all the same", key=f"figures-{key}")):
+        _figures(drawn, key)
     if table:
         rows = f"{len(table):,} rows, the worst first" if len(table) > 1 else "1 row"
         with st.expander(f"Numbers, {rows}", type="compact"):
             _table(table, key)
     with st.container(horizontal=True):
         with st.popover("How to read", type="tertiary", icon=":material/help:"):
-            st.markdown(plain(how))
+            st.markdown(in_markdown(plain(how)))
+        if notes:
+            with st.popover("Method", type="tertiary", icon=":material/science:"):
+                st.markdown(in_markdown(plain(" ".join(notes))))
         if table:
             st.download_button(
                 "Data (CSV)",

@@ -4,8 +4,11 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import streamlit as st
+
+from pages.ui import address
 
 _LOOK = """
 button { padding: 0.4rem 0.8rem; border-radius: 8px; background: none; cursor: pointer;
@@ -16,8 +19,8 @@ button:focus-visible { outline: 2px solid var(--st-primary-color); }
 
 
 def copy_link(key: str = "copy-link") -> None:
-    """Draw it."""
-    _component()(key=key)
+    """Draw it, below the settings: an old link is copied as the address says them today."""
+    _component()(key=key, data=urlencode(address.settings(), doseq=True))
 
 
 @cache

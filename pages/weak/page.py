@@ -3,7 +3,7 @@
 import pandas as pd
 import streamlit as st
 
-from pages.ui import live
+from pages.ui import address, forms, live
 from validation_core.figures import weak as figures
 from validation_core.figures.live import Payload
 from validation_core.sweep import weak_classifiers as toy
@@ -13,15 +13,15 @@ SIZES = (50, 100, 200, 500, 1000)
 DRAWS = (1, 2, 5, 10, 20, 50, 200)
 
 READING = (
-    "**What you see.** p is a standard normal, q the same shifted by half a standard deviation in "
-    "θ. A classifier with a straight boundary scores both; the sliders make it worse in two ways."
-    "\n\n**How to read it.** C2ST counts how often the *threshold* is right, so a misplaced one "
-    "silences it; and it compares with a fair coin, which a one-sided classifier is not, so even "
-    "its null has the wrong width (the dashed line mends that part). The conformal tests rank "
-    "scores of q among scores of p: a shift leaves every rank alone. A turn takes the signal out "
-    "of the score itself, and then all tests go blind together."
-    "\n\n**If q were correct,** the two clouds and the two histograms would lie over one another, "
-    "and every test would reject one sample in twenty, wherever the boundary stands."
+    "**What you see.** p is a standard normal, q the same shifted by half a standard "
+    "deviation in θ. A classifier with a straight boundary scores both; the sliders make it "
+    "worse in two ways.\n\n**How to read it.** C2ST counts how often the *threshold* is "
+    "right, so a misplaced one silences it. It also compares with a fair coin, which a "
+    "one-sided classifier is not, so its null has the wrong variance (the dashed line "
+    "corrects that part). Conformal tests rank scores of q among scores of p: a shift changes "
+    "no rank. A turn removes the signal from the score itself, so all tests lose power "
+    "together.\n\n**If q were correct,** the two clouds would coincide, and so would the two "
+    "histograms. Every test would reject one sample in twenty, whatever the boundary."
 )
 
 
@@ -52,7 +52,7 @@ def _chart(n: int, m: int, sample: int) -> Payload:
     )
 
 
-@st.fragment
+@address.fragment
 def _show(n: int, m: int, sample: int) -> None:
     """The chart, how to read it, and its numbers where the sliders were left."""
     c, degrees = live.chart(
@@ -78,11 +78,11 @@ def _numbers(n: int, m: int, c: float, degrees: float) -> pd.DataFrame:
 
 
 with st.sidebar:
-    n = st.select_slider("Sample size per class, n", SIZES, 100, key="n", bind="query-params")
-    m = st.select_slider(
-        "Calibration draws per test point, m", DRAWS, 50, key="m", bind="query-params"
+    n = forms.choice("Sample size per class, n", SIZES, "n", first=100, draw=st.select_slider)
+    m = forms.choice(
+        "Calibration draws per test point, m", DRAWS, "m", first=50, draw=st.select_slider
     )
-    sample = st.number_input("Sample number", 0, 9999, 0, key="sample", bind="query-params")
+    sample = forms.number("Sample number", 0, 9999, 0, "sample")
 
 st.title("Can a bad classifier still find a bad posterior?", anchor=False)
-_show(n, m, int(sample))
+_show(n, m, sample)

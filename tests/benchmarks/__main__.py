@@ -35,6 +35,7 @@ GROUPS = {
     "crowd_playground": "30 clients on the home page, and the server's memory",
     "playground": "the home page in Chromium: first picture, sliders, another benchmark",
     "browser": "sliders in Chromium, released and dragged",
+    "card": "My posterior in Chromium: verdict, whole card, every row, layout shift",
     "upload": "a table of 40 MB in Chromium, to what was read of it",
     "lensing": "lensing draws by the reverse diffusion, against the closed form",
     "features": "features of 10,000 images: seconds and memory",

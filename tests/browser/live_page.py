@@ -7,8 +7,12 @@ from pages.ui.live import chart
 from validation_core.figures import live, style
 from validation_core.figures.marks import (
     Axis,
+    Bars,
+    HBand,
     Heat,
+    HLine,
     Line,
+    Note,
     Panel,
     Points,
     Shades,
@@ -24,7 +28,7 @@ EDGES = np.linspace(0, 1, CELLS + 1)
 CENTRES = (EDGES[1:] + EDGES[:-1]) / 2
 
 
-def payload(title: str) -> live.Payload:
+def panels(title: str) -> list[Panel]:
     """A hot cell in the lowest row and a cold one above it run along with the slider."""
     heat = np.zeros((CELLS, CELLS, CELLS))
     heat[range(CELLS), 0, range(CELLS)] = 5
@@ -35,12 +39,12 @@ def payload(title: str) -> live.Payload:
     short = np.where(CENTRES <= 0.5, CENTRES, np.nan)
     gone = over(np.where(PLACES < 0.9, PLACES, np.nan), "x")
     unit = Axis((0, 1))
-    return live._payload(
-        sliders=[_Slider("x", PLACES, label="Place", play=True)],
-        panels=[
+    share = Axis((0, 1), "share", percent=True)
+    rows = Axis.of_rows(["mass", "spin"])
+    return [
             Panel(
                 [
-                    Heat(EDGES, EDGES, Shades(over(heat, "x"), limit=2, neutral="",
+                    Heat(EDGES, EDGES, Shades(over(heat, "x"), limit=2,
                                               label="p less q")),
                     Points(over(path[:, :1], "x"), over(path[:, 1:], "x"),
                                 color=style.P, symbol="ring"),
@@ -57,9 +61,30 @@ def payload(title: str) -> live.Payload:
                 ],
                 title=title, x=unit, y=unit, click="x",
             ),
-        ],
+            Panel(
+                [
+                    HBand(0.125, 0.375),
+                    Bars([0, 0.25, 0.5, 1], over(np.outer(PLACES, [1, 0.5, 0.25]), "x"),
+                         color=style.Q, label="counts"),
+                    Line([0, 1, 1, 0], [0, 0, 0.5, 0], color=style.P, fill=0.2),
+                    HLine(0.05, label="level"),
+                    Note(0.5, 0.5, over([f"{x:.2f}" for x in PLACES], "x")),
+                ],
+                title="Bars", x=share, y=share, legend=[("region", style.P, "band")],
+            ),
+            Panel(
+                [Points([0.3, 0.62], [0, 1], color="")], title="Rows", x=share, y=rows,
+            ),
+    ]  # fmt: skip
+
+
+def payload(title: str) -> live.Payload:
+    """All of them, and the slider."""
+    return live._payload(
+        sliders=[_Slider("x", PLACES, label="Place", play=True)],
+        panels=panels(title),
         headline=_text("At {x}.", x=over([f"{x:.2f}" for x in PLACES], "x")),
-    )  # fmt: skip
+    )
 
 
 if __name__ == "__main__":

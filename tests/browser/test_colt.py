@@ -28,7 +28,7 @@ def _button(page, name):
     return page.get_by_role("button", name=name)
 
 
-def _slider(page, name="Place x"):
+def _slider(page, name="Observation x"):
     return page.get_by_role("slider", name=name)
 
 

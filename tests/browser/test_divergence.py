@@ -49,7 +49,7 @@ def test_a_first_visit_has_every_figure(visit):
         expect(_chart(page).locator("figure")).to_have_count(5)
         expect(_chart(page)).not_to_contain_text(re.compile("to come|is there yet|stand-in"))
     expect(page.get_by_role("button", name=re.compile(r"Run \d+ runs|Run it"))).to_have_count(0)
-    expect(page.get_by_text("stands at its edge, with an arrow").first).to_be_visible()
+    expect(page.get_by_text("are drawn at its edge, with an arrow").first).to_be_visible()
     no_exception(page)
 
 

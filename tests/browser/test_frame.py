@@ -78,7 +78,8 @@ def test_a_link_is_the_first_request_of_a_fresh_server(listed_page, place, tmp_p
         _in_frame(page)
         expect(_here(page)).to_have_text(listed_page.title)
         if listed_page.path in ALIVE:  # on an empty cache
-            drawn = page.locator(".live .plot, .strip svg, [data-testid=stPlotlyChart] .main-svg")
+            alive = ".live .plot, .strip svg, .npt-card svg, [data-testid=stPlotlyChart] .main-svg"
+            drawn = page.locator(alive)
             expect(drawn.first).to_be_visible()
             in_the_way = page.get_by_role("button", name=re.compile("^(Train|Run|Start|Compute)"))
             expect(in_the_way).to_have_count(0)
@@ -99,3 +100,73 @@ def test_dark_and_narrow(listed_page, visit):
           return paper < 60 && light(of('[data-testid=stMain] h1').color) > 160
         }"""
     )
+
+
+def test_a_tab_is_called_as_its_page(visit):
+    page = visit()
+    for name, path in PAGES:
+        if path:
+            _menu(page).filter(has_text=name).click()
+        expect(page).to_have_title(f"{name} · NPT Lab")
+    expect(page.locator("link[rel*=icon]")).to_have_attribute("href", re.compile("svg"))
+    room = page.get_by_test_id("stMainBlockContainer").bounding_box()["width"]
+    assert room > 900  # a page's title leaves the frame's own settings alone
+
+
+def _number(page):
+    return page.get_by_label("Sample number")
+
+
+def test_back_undoes_one_setting_after_another(visit):
+    page = visit("weak-classifiers?n=200")
+    for sample in ("1", "2"):
+        page.get_by_test_id("stNumberInputStepUp").click()
+        expect(page).to_have_url(re.compile(rf"\?n=200&sample={sample}$"))
+        settled(page)
+    c = page.get_by_role("slider", name="Shift of the boundary, c")
+    before = c.get_attribute("aria-valuetext")
+    c.press("End")
+    expect(page).to_have_url(re.compile("&c="))
+    settled(page)
+    page.go_back()
+    expect(page).to_have_url(re.compile(r"\?n=200&sample=2$"))
+    settled(page)  # until then the chart of before stands beside the new one
+    expect(c).to_have_attribute("aria-valuetext", before)
+    page.go_back()
+    expect(_number(page)).to_have_value("1")
+    settled(page)
+    page.go_back()
+    expect(_number(page)).to_have_value("0")
+    expect(page).to_have_url(re.compile(r"\?n=200$"))
+    settled(page)
+    page.go_forward()
+    expect(_number(page)).to_have_value("1")
+    no_exception(settled(page))
+
+
+def test_settings_survive_another_page(visit):
+    page = visit("weak-classifiers")
+    page.get_by_test_id("stNumberInputStepUp").click()
+    expect(page).to_have_url(re.compile(r"\?sample=1$"))
+    settled(page)
+    _menu(page).filter(has_text="Methods and benchmarks").click()
+    expect(page).to_have_url(re.compile("/methods$"))
+    settled(page)
+    _menu(page).filter(has_text="Weak classifiers").click()
+    expect(page).to_have_url(re.compile(r"/weak-classifiers\?sample=1$"))
+    expect(_number(page)).to_have_value("1")
+    settled(page)
+    page.go_back()
+    page.go_back()
+    expect(page).to_have_url(re.compile("/methods$"))
+    no_exception(settled(page))
+
+
+def test_a_choice_stands_in_the_address_by_its_name(visit):
+    page = visit("diagnose?level=1%25")
+    page.get_by_text("Sample: too little trained").click()
+    expect(page).to_have_url(re.compile(r"/diagnose\?level=0.01&source=narrow$"))
+    page.go_back()
+    expect(page).to_have_url(re.compile(r"/diagnose\?level=1%25$"))
+    expect(page.get_by_text("Example:")).to_be_visible()
+    no_exception(settled(page))

@@ -11,14 +11,29 @@ from playwright.sync_api import expect
 
 from tests.browser import driving
 from tests.browser.driving import Lent, box, fits, settled, until
-from tests.browser.live_page import CELLS
+from tests.browser.live_page import CELLS, panels
 from tests.conftest import ROOT
 from tests.server import free_port, stop
+from validation_core.figures import style
+from validation_core.figures.alt import described
 
 # A loaded machine may look later than half a second after a step.
 BEGUN = re.compile(r"^At 0\.(17|25|33|42|50)\.$")
-COLORS = {"p": (0, 114, 178, 191), "q": (213, 94, 0, 191), "": (0, 0, 0, 0)}
-"""P and Q at three quarters."""
+
+
+def _rgba(color):
+    """What a canvas holds of a colour as style.py writes it."""
+    *channels, opacity = map(float, re.findall(r"[\d.]+", color))
+    return (*channels, 255 * opacity)
+
+
+COLORS = {
+    "p": _rgba(style.tint(style.P, 1)),
+    "q": _rgba(style.tint(style.Q, 1)),
+    "pale": _rgba(style.tint(style.P, 0)),
+    "": (0, 0, 0, 0),
+}
+"""Both ends of the scale, its middle, nothing."""
 DELAYS = """() => {
   window.delays = []
   const known = window.setInterval
@@ -113,8 +128,8 @@ def _heat(page):
 
 
 def _named(pixel):
-    """The colour's name; canvases keep colours that are seen through to a step or two."""
-    near = (name for name, color in COLORS.items() if pixel == pytest.approx(color, abs=2))
+    """The colour's name; canvases keep colours that are seen through to a few steps."""
+    near = (name for name, color in COLORS.items() if pixel == pytest.approx(color, abs=10))
     return next(near, str(pixel))
 
 
@@ -168,10 +183,27 @@ def test_heat_and_points_follow_the_slider(visit):
     assert _heard(page)[0] == runs
     page.mouse.up()
     _ends_at(page, "0.50", runs + 1)
+    assert set(heat[-1]) == {""}
     for visible, at in ((heat, 0), (moved, CELLS // 2)):
-        assert visible[0] == ["p" if j == at else "" for j in range(CELLS)]
-        assert visible[1] == ["q" if j == at else "" for j in range(CELLS)]
-        assert not any(name for row in visible[2:] for name in row)
+        assert visible[0] == ["p" if j == at else "pale" for j in range(CELLS)]
+        assert visible[1] == ["q" if j == at else "pale" for j in range(CELLS)]
+        assert {name for row in visible[2:-1] for name in row} == {"pale"}
+
+
+def test_pictures_are_said_in_words_as_core_says_them(visit):
+    page = visit()
+    svgs = page.locator(".live figure svg[role=img]")
+
+    def visible():
+        return [svg.get_attribute("aria-label") or "" for svg in svgs.all()]
+
+    def said(place):
+        press = " Press to set Place."
+        return [described(p, at={"x": place}) + press * bool(p.click) for p in panels("Line")]
+
+    assert until(lambda: visible() == said(0)), (visible(), said(0))
+    _slider(page).press("End")
+    assert until(lambda: visible() == said(CELLS - 1)), (visible(), said(CELLS - 1))
 
 
 def test_a_press_moves_the_slider_to_the_nearest_place(visit):
@@ -220,7 +252,7 @@ def test_a_finger_drags_sideways_and_scrolls_upright(handheld):
     runs, _ = _heard(page)
     _panel(page, "Map").locator(".hit").scroll_into_view_if_needed()
     places = [_on_diagonal(page, place) for place in (3, 4, 5, 6, 7, 8, 9)]
-    _swipe(page, [(places[0][0] + 5 * k, places[0][1]) for k in range(4)] + places)
+    _swipe(page, [(places[0][0] + 8 * k, places[0][1]) for k in range(4)] + places[2:])
     _ends_at(page, "0.75", runs + 1)
     top = page.locator("[data-testid=stMain]").evaluate("node => node.scrollTop")
     x, y = _place(page, "Map", 0.2, 0.5)
@@ -296,7 +328,7 @@ def test_words_and_what_has_no_place(visit):
     page = visit()
     legend = _panel(page, "Map").locator(".legend")
     expect(legend).to_contain_text(re.compile(r"here\s*the way\s*−2\s*2\s*p less q"))
-    picture = page.get_by_role("img", name="Map. Press to set Place.")
+    picture = page.get_by_role("img", name=re.compile(r"^Map\. .* Press to set Place\.$"))
     expect(picture).to_be_visible()
     labels = _panel(page, "Line").locator("text.mark")
     expect(labels).to_have_text(["short", "", "here"])

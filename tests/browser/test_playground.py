@@ -172,3 +172,24 @@ def test_reduced_motion_plays_calmly(home):
     page.locator(".live .play").first.click()
     page.wait_for_timeout(1200)
     assert _redraws(page) <= 4
+
+
+def test_back_returns_to_the_benchmark_and_the_strength_before(home):
+    page = home()
+    pressed = page.locator(".strip button[aria-pressed=true]")
+    first = pressed.inner_text()
+    page.locator(".strip button").filter(has_text="Tree").click()
+    expect(page).to_have_url(re.compile(r"\?benchmark=tree$"))
+    strength = _slider(settled(page), "Strength, gamma")
+    usual = strength.get_attribute("aria-valuetext")
+    strength.press("Home")
+    expect(page).to_have_url(re.compile(r"\?benchmark=tree&gamma=0$"))
+    settled(page)
+    page.go_back()
+    expect(page).to_have_url(re.compile(r"\?benchmark=tree$"))
+    settled(page)  # until then the chart of before stands beside the new one
+    expect(strength).to_have_attribute("aria-valuetext", str(usual))
+    page.go_back()
+    expect(page).to_have_url(re.compile(r"/$"))
+    no_exception(settled(page))
+    expect(pressed).to_have_text(first)

@@ -33,9 +33,11 @@ def written(upload, tmp_path_factory):
 
 
 def opened(page, path):
-    """The report, all its figures drawn."""
+    """The report, all that it folds opened, all its figures drawn."""
     page.goto(path.as_uri())
     page.locator("html[data-drawn]").wait_for()
+    page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true })")
+    expect(page.locator(".js-plotly-plot")).to_have_count(page.locator(".drawing").count())
     return page
 
 
@@ -86,7 +88,7 @@ def test_nothing_that_was_named_runs_or_is_an_element(offline):
 
 def test_figures_are_saved_as_pictures(offline):
     page = offline(color_scheme="dark")
-    first = page.locator("figure").first
+    first = page.locator("figure:has(.drawing)").first
     drawing = saved(page, first.get_by_role("button", name="Save as SVG"))
     assert drawing.suggested_filename.endswith(".svg")
     text = drawing.path().read_text()
@@ -153,7 +155,9 @@ def test_without_javascript_the_words_are_there(window, written):
     page = window("file://", offline=True, java_script_enabled=False)
     page.goto(written.as_uri())
     expect(page.get_by_text("Figures need JavaScript")).to_be_visible()
+    page.locator("summary").filter(has_text="More").first.click()
     expect(page.get_by_text("If q were correct, all would be 0.").first).to_be_visible()
+    expect(page.locator(".npt-card svg").first).to_be_visible()
 
 
 @pytest.fixture
@@ -165,23 +169,27 @@ def page(lent, visit):
 
 def test_a_report_is_taken_from_the_page_and_opened(page, server, window, wrong, tmp_path):
     page.locator("input[type=file]").set_input_files(npz(wrong))
-    take = page.get_by_role("button", name="Report (HTML)")
+    take = page.get_by_role("button", name="Report", exact=True)
+    shown(page.get_by_text("Loaded 100 simulations"))
     shown(take)
+    page.get_by_role("button", name="Notes").click()
     notes = page.get_by_role("textbox", name="Notes")
     notes.fill("Tried twice, still too narrow.")
     notes.blur()
     assert until(lambda: page.wait_for_timeout(100) or server.kept("notes"))
+    page.keyboard.press("Escape")
     settled(page)  # the run that kept the notes puts new buttons there
     path = tmp_path / "taken.html"
     saved(page, take).save_as(path)
     assert path.stat().st_size <= report.LIMIT
     alone = opened(window("file://", offline=True), path)
-    expect(alone.get_by_role("heading", level=1)).to_have_text("Problem found")
+    expect(alone.locator(".npt-card h2")).to_have_text("Problem found")
     expect(alone.get_by_text("Tried twice, still too narrow.")).to_be_visible()
     places = alone.locator(".drawing").count()
     assert places > 8
     expect(alone.locator(".js-plotly-plot")).to_have_count(places)
     page.reload()
+    page.get_by_role("button", name="Notes").click()
     expect(page.get_by_role("textbox", name="Notes")).to_have_value(
         "Tried twice, still too narrow.", timeout=LONG
     )

@@ -50,22 +50,23 @@ def _slow(route):
 
 @pytest.mark.timeout(400)  # it trains, and waits for every panel
 def test_from_sbi_to_a_report(lent, visit, server, window, exported, tmp_path):
-    take = lent.page.get_by_role("button", name="Report (HTML)")
+    take = lent.page.get_by_role("button", name="Report", exact=True)
     with unillustrated(lent.page):  # it would draw its charts again with each answer
         page = visit("diagnose")
         page.locator("input[type=file]").set_input_files(exported)
         expect(page.get_by_text(f"{ROWS} simulations with {DRAWS} draws each")).to_be_visible()
         shown(page.get_by_role("heading", name=FOUND))
-        for title in ("How wrong", re.compile("^Where"), "Likely cause"):
-            shown(page.get_by_role("heading", name=title).first)
+        card = page.locator(".npt-card")
+        shown(card.filter(has_not_text="Being worked out"))
+        for title in ("How wrong", "Where", "Likely cause", "Next"):
+            expect(card.locator("dt").filter(has_text=title).first).to_be_visible()
         shown(take)
         no_exception(settled(page))
     page.reload()
     shown(take)
     no_exception(settled(page))
-    where = page.get_by_role("heading", name=re.compile("^Where")).first
-    below = where.locator("xpath=following::*[contains(@class, 'js-plotly-plot')]")
-    shown(below.first)
+    page.locator("summary").filter(has_text="How wrong").click()
+    shown(page.locator(".js-plotly-plot").first)
     for name in NAMES:
         expect(page.get_by_text(name).first).to_be_visible()
     page.route("**/media/**", _slow)
@@ -76,9 +77,10 @@ def test_from_sbi_to_a_report(lent, visit, server, window, exported, tmp_path):
     alone = window("file://", offline=True)
     alone.goto(path.as_uri())
     alone.locator("html[data-drawn]").wait_for()
-    expect(alone.get_by_role("heading", level=1)).to_have_text("Problem found")
+    expect(alone.locator(".npt-card h2")).to_have_text("Problem found")
     for title in ("How wrong", re.compile("^Where"), "Likely cause"):
         expect(alone.get_by_role("heading", name=title).first).to_be_visible()
+    alone.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true })")
     places = alone.locator(".drawing").count()
     assert places > 4
     expect(alone.locator(".js-plotly-plot")).to_have_count(places)

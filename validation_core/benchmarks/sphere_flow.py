@@ -266,25 +266,15 @@ def _assembled(network: Mapping[str, NDArray[Any]] | None = None) -> RealNVP:
     return flow
 
 
-def _initial(rng: np.random.Generator) -> dict[str, NDArray[Any]]:
-    """PyTorch's default start by our own generator, U(-1, 1) / sqrt(fan in)."""
-    start = {name: part.numpy() for name, part in _assembled().state_dict().items()}
-    weights = [name for name in start if name.endswith("weight")]
-    for name in weights:
-        bias, bound = name.removesuffix("weight") + "bias", 1 / math.sqrt(start[name].shape[1])
-        for each in (name, bias):
-            start[each] = rng.uniform(-bound, bound, start[each].shape).astype(np.float32)
-    return start
-
-
 def _learn(data: Joint, recipe: _Flow, seed: int, report: Report | None = None) -> TrainedFlow:
     """Train on all of `data`; the seed fixes the start and the order of rows."""
-    from validation_core.learn import training
+    from validation_core.learn import nets, training
     from validation_core.learn.optim import Adam
 
     scale = float(data.theta.std())
     theta, x = _single(data.theta / scale), _single(data.x)
-    flow = _assembled(_initial(stream(seed, "initial")))
+    flow = _assembled()
+    nets.restart(flow, stream(seed, "initial"))
     adam = Adam([(list(flow.parameters()), recipe.lr)], over=recipe.epochs)
     rng = stream(seed, "order")
     parts = training.slices(len(x), max(1, round(len(x) / recipe.batch)))

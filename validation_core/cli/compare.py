@@ -6,10 +6,17 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from validation_core import Store, read
-from validation_core.cli.options import _Lines, _put, _writable, json_option, tell
-from validation_core.diagnosis.questions import posteriors
-from validation_core.diagnosis.questions.posteriors import Measure, number
+from validation_core import ComparisonResult, Store, read
+from validation_core.cli.options import (
+    _Lines,
+    _mapped,
+    _put,
+    _writable,
+    json_option,
+    table_options,
+    tell,
+)
+from validation_core.diagnosis.questions.posteriors import number
 from validation_core.front.compare import compared
 
 
@@ -18,7 +25,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     option = parser.add_argument
     option("files", type=Path, nargs="+", metavar="FILE", help="tables of the same simulations")
     option("--seed", type=int, default=0)
-    option("--order", choices=("NKD", "KND"), help="axes of theta_q, where N = K leaves it open")
+    table_options(parser)
     json_option(parser)
     parser.set_defaults(run=_run)
 
@@ -34,9 +41,9 @@ def _run(chosen: argparse.Namespace) -> None:
             f"A comparison needs at least two tables; got {len(chosen.files)}. Name another file."
         )
     _writable(chosen.json)
-    tables = [read(path, order=chosen.order) for path in chosen.files]
+    tables = [read(path, order=chosen.order, arrays=_mapped(chosen)) for path in chosen.files]
     result = compared(_labels(chosen.files), tables, 0, chosen.seed, Store.usual(), _Begun())
-    _put(result.to_json, chosen.json, lambda: _read_aloud(result.measures, result.labels))
+    _put(result.to_json, chosen.json, lambda: _read_aloud(result))
 
 
 class _Begun(_Lines):
@@ -52,11 +59,12 @@ def _labels(files: Sequence[Path]) -> list[str]:
     return names if len(set(names)) == len(names) else [str(path) for path in files]
 
 
-def _read_aloud(found: Sequence[Measure], labels: Sequence[str]) -> None:
-    for sentence in posteriors.describe(found, labels):
+def _read_aloud(result: ComparisonResult) -> None:
+    for sentence in result.sentences:
         print(sentence)
     print()
-    for measure in found:
+    labels = result.labels
+    for measure in result.measures:
         print(f"{measure.title}: {measure.about}")
         for i, label in enumerate(labels):
             less = f"   less {labels[0]}: {number(measure.differences[i])}" if i else ""

@@ -10,13 +10,16 @@ from validation_core import Record, Store, diagnosis, read, report
 from validation_core.cli.options import (
     _level,
     _Lines,
+    _mapped,
     _methods,
     _put,
     _writable,
     json_option,
+    table_options,
     tell,
 )
 from validation_core.diagnosis import Diagnosis, equals, findings
+from validation_core.diagnosis.card import card
 from validation_core.diagnosis.questions import QUESTIONS, Answers, AnyQuestion
 from validation_core.diagnosis.tasks import DiagnoseTask
 from validation_core.engine import Task
@@ -41,14 +44,14 @@ Nothing is ever unpickled, nothing is read before its declared size has been acc
   theta_names, x_names        (D,), (M,)     optional labels
 
 or two plain sample sets, p (n, d) and q (n', d), without conditioning. Names that sbi, BayesFlow
-and tarp use are understood. A long table has one row for each draw with sim, draw (-1 is the
-truth), theta_*, x_*; an ArviZ file has groups posterior, prior and observed_data or
-prior_predictive. Below N = 50 no classifier is trained, below K = 10 ranks are coarse; a thousand
-simulations with a hundred draws each make a good table.
+and tarp use are understood; --map theta=NAME --map x=NAME gives others. A long table has one row
+for each draw with sim, draw (-1 is the true value), theta_*, x_*; an ArviZ file has groups
+posterior, prior and observed_data or prior_predictive. Below N = 50 no classifier is trained,
+below K = 10 ranks are coarse; a thousand simulations with a hundred draws each make a good table.
 
-Truths and draws are brought to one float type, the narrowest they were saved in, so that equal
-numbers are equal. Rows must have draws of their own: where q was sampled once and pasted at
-several rows (a constant x, a few distinct x), they are not independent, and no test runs.
+True values and draws are converted to one float type, the narrowest they were saved in, so that
+equal numbers stay equal. Rows must have draws of their own: where q was sampled once and pasted
+at several rows (a constant x, a few distinct x), they are not independent, and no test runs.
 """
 
 
@@ -68,7 +71,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     option("--alpha", type=_level, default=0.05, help="level of the whole diagnosis")
     option("--seed", type=int, default=0)
     option("--budget", type=float, metavar="SECONDS", help="methods that take longer are not run")
-    option("--order", choices=("NKD", "KND"), help="axes of theta_q, where N = K leaves it open")
+    table_options(parser)
     option(
         "--answers",
         default="usual",
@@ -76,6 +79,7 @@ def add(parser: argparse.ArgumentParser) -> None:
         help=f"beyond the verdict: {', '.join(_names())}; usual: all, as far as they are quick",
     )
     option("--report", type=Path, metavar="PATH.html", help="write an HTML report")
+    option("--card", type=Path, metavar="PATH.png", help="write the verdict as an image")
     option("--datatree", type=Path, metavar="PATH.nc", help="write the ranks as ArviZ reads them")
     json_option(parser)
     parser.set_defaults(run=_run)
@@ -88,12 +92,12 @@ def _run(chosen: argparse.Namespace) -> None:
         ValueError: for a file or options that cannot be used.
     """
     wanted, questions = _wanted(chosen.method), _asked(chosen.answers)
-    table = read(chosen.file, order=chosen.order)
-    _writable(chosen.report, chosen.datatree, chosen.json)
+    table = read(chosen.file, order=chosen.order, arrays=_mapped(chosen))
+    _writable(chosen.report, chosen.card, chosen.datatree, chosen.json)
     if chosen.datatree and isinstance(table.upload.data, TwoSamples):
         raise ValueError(
-            "A DataTree holds ranks of the truth among q's draws at each x; got two samples p and "
-            "q, which have no x. Leave --datatree out."
+            "A DataTree holds ranks of true values among q's draws at each x; got two samples "
+            "p and q, which have no x. Leave --datatree out."
         )
     result = front.diagnose(
         table,
@@ -106,6 +110,8 @@ def _run(chosen: argparse.Namespace) -> None:
     )
     if chosen.report:
         chosen.report.write_text(result.document(), encoding="utf-8")
+    if chosen.card:
+        chosen.card.write_bytes(result.image())
     if chosen.datatree:
         chosen.datatree.write_bytes(result.datatree())
     asked = questions_of(questions)
@@ -166,14 +172,20 @@ def _claimed(found: Diagnosis, record: Record) -> Iterator[str]:
     for family in found.claims.families(found.upload.names, found.upload.x_names):
         if family["pvalue"] <= found.alpha:
             pvalue, claim = equals(family["pvalue"]), family["claim"]
-            yield f"{family['title']}: p {pvalue}; most of all {claim}."
+            yield f"{family['title']}: p {pvalue}; clearest: {claim}."
 
 
 def _read_aloud(found: Diagnosis, answers: Answers, asked: Sequence[AnyQuestion]) -> None:
     print(report.read_line(found))
     for text in (*found.upload.warnings, *found.upload.notes):
         print(f"  {text}")
-    print(f"\n{found.verdict.capitalize()}. {found.sentence}\n")
+    verdict = card(found, answers)
+    print(f"\n{verdict.title}. {verdict.sentence}")
+    for fact in verdict.facts:
+        print(f"  {fact.label}: {fact.text}")
+    for i, step in enumerate(verdict.next_steps, 1):
+        print(f"  {'Next:' if i == 1 else '     '} {i}. {step}")
+    print()
     for record in found.records:
         text = (
             f"p {equals(record.pvalue)}, adjusted {equals(found.adjusted[record.label])}; "

@@ -28,6 +28,35 @@ def json_option(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def table_options(parser: argparse.ArgumentParser) -> None:
+    """Add what says how a table's file is read: --order and --map."""
+    option = parser.add_argument
+    option("--order", choices=("NKD", "KND"), help="axes of theta_q, where N = K leaves it open")
+    option(
+        "--map",
+        action="append",
+        type=_pairs,
+        default=[],
+        metavar="theta=NAME[,x=NAME...]",
+        help="which array is which, where their names are not understood",
+    )
+
+
+def _pairs(text: str) -> dict[str, str]:
+    """ROLE=NAME with commas between, for argparse."""
+    pairs = [part.partition("=") for part in text.split(",")]
+    if not all(role and name for role, _, name in pairs):
+        raise argparse.ArgumentTypeError(
+            f"an array is named as ROLE=NAME; got {text!r}; try theta=params"
+        )
+    return {role: name for role, _, name in pairs}
+
+
+def _mapped(chosen: argparse.Namespace) -> dict[str, str]:
+    """What every --map of a command said, as one."""
+    return {role: name for pairs in chosen.map for role, name in pairs.items()}
+
+
 def _level(text: str) -> float:
     """A level in (0, 1), for argparse."""
     value = float(text)

@@ -18,7 +18,7 @@ from validation_core.diagnosis.records import (
     remark,
 )
 from validation_core.diagnosis.run import run_method
-from validation_core.diagnosis.verdict import ENOUGH, Diagnosis, Parameter, rejection, verdict
+from validation_core.diagnosis.verdict import ENOUGH, Diagnosis, Parameter, verdict
 
 __all__ = [
     "ENOUGH",
@@ -36,7 +36,6 @@ __all__ = [
     "obstacle",
     "pvalue_text",
     "recipe",
-    "rejection",
     "remark",
     "run_method",
     "training_set",

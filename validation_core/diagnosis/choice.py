@@ -14,8 +14,9 @@ from validation_core.tables.floats import Range
 from validation_core.types import TwoSamples
 
 WHY_NOT_ALL = (
-    "These stand beside the verdict, which already asks what they ask, and do not count in it. On "
-    "two samples they do: there Holm's correction charges for each test that runs."
+    "These are shown for comparison: the verdict already asks what they ask, and they do not "
+    "count in it. On two samples they do count, and Holm's correction grows with each test "
+    "that runs."
 )
 
 
@@ -50,8 +51,8 @@ def obstacle(method: Method, upload: Upload) -> str | None:
     """Why a method cannot run on this upload, known before anything is computed; or None."""
     if isinstance(upload.data, TwoSamples) and (method.layout == "table" or method.learns_anew):
         return (
-            "It compares the truth with q's draws at the same x; two samples p and q have no x. "
-            "Upload theta, x and theta_q to run it."
+            "It compares true values with q's draws at the same x; two samples p and q have "
+            "no x. Upload theta, x and theta_q to run it."
         )
     if not method.pools_groups and (reason := _dependent(upload)):
         return reason  # relabelling takes rows that share their draws for one pool

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -41,6 +41,15 @@ _KINDS = {
     "pair": "dependence",
     "score": "rank",
 }
+
+
+class ClearestClaim(NamedTuple):
+    """What stands out most of some families."""
+
+    family: Family
+    which: tuple[int, ...]
+    """Parameters; empty for all of them together."""
+    z: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,6 +156,14 @@ class Claims:
             )
         return rows
 
+    def clearest_of(self, *families: Family) -> ClearestClaim | None:
+        """The clearest claim of some families over all x; None where none may be made."""
+        at = self.result.first(lambda one: one.family in families and one.along is None)
+        if at is None or self._p(float(self.result.adjusted[at])) > self.alpha:
+            return None
+        claim = self.result.claims[at]
+        return ClearestClaim(claim.family, claim.which, abs(float(self.result.z[at])))
+
     def clearest(self, names: Sequence[str] = (), x_names: Sequence[str] = ()) -> str:
         """What stands out most, to read."""
         return _claim_text(
@@ -164,7 +181,7 @@ def _claim_text(claim: Claim, names: Sequence[str] = (), x_names: Sequence[str] 
     """What a claim is of: `width of theta_1, changing along x_2`."""
     parameters = [_called(names, index) for index in claim.which]
     if claim.of in _SCORES:
-        what = f"rank of the truth by {_SCORES[claim.of]}"
+        what = f"rank of the true value by {_SCORES[claim.of]}"
     elif claim.of == "norm":
         what = f"{_KINDS[claim.kind]} of the distance from q's centre"
     elif claim.kind == "pair":

@@ -173,8 +173,8 @@ def findings(record: Record, x_names: Sequence[str] = ()) -> tuple[str, ...]:
 def distances(records: Sequence[Record]) -> tuple[str, ...]:
     """How far q is from the truth by CoLT's measure, in a sentence; none where it did not run."""
     return tuple(
-        f"CoLT's d~, the largest difference between the truth's mass and q's over balls around "
-        f"the learned centre: {record.statistic:.3f} [{record.effect.numbers['low']:.3f}, "
+        "CoLT's d~, the largest difference between p's mass and q's over balls around the "
+        f"learned centre: {record.statistic:.3f} [{record.effect.numbers['low']:.3f}, "
         f"{record.effect.numbers['high']:.3f}]; 0 if q were correct."
         for record in records
         if record.kind.localizes and record.status == "ran"

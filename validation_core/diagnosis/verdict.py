@@ -108,7 +108,7 @@ class Diagnosis:
             if beside and not self.claims.found and not self.pending:
                 return (
                     f"{record.label} rejects by itself. The verdict, which is exact over "
-                    f"everything that is looked at, does not: take this for a hint."
+                    "everything that is looked at, does not: take this as a hint."
                 )
             tests = 1 if record.kind.decides else tests - 1
         return remark(record, tests=tests, alpha=self.alpha)
@@ -266,13 +266,16 @@ def _of_quantity(one: Parameter, at: int, claims: Claims) -> float:
 
 _SHIFTED = {
     "squared_norm": (
-        "the truth lies nearer to the centre than q's draws (under-confident)",
-        "the truth lies farther out than q's draws (over-confident)",
+        "true values lie nearer to the centre than q's draws (under-confident)",
+        "true values lie farther out than q's draws (over-confident)",
     ),
-    "products": ("lower at the truth than at q's draws", "higher at the truth than at q's draws"),
+    "products": (
+        "lower at true values than at q's draws",
+        ("higher at true values than at q's draws"),
+    ),
     LOG_Q: (
-        "q is less dense at the truth than at its own draws (over-confident)",
-        "q is denser at the truth than at its own draws (under-confident)",
+        "q is less dense at true values than at its own draws (over-confident)",
+        "q is denser at true values than at its own draws (under-confident)",
     ),
 }
 """By family of test quantities that are no parameters, what low and high ranks say."""
@@ -443,34 +446,34 @@ def _verdict_sentence(found: Diagnosis) -> str:
 def _problem(found: Diagnosis) -> str:
     readings = [f"{parameter.name}: {parameter.reading}" for parameter in found.flagged[:_NAMED]]
     return " ".join(
-        [rejection(found), *([f"By rank, {'; '.join(readings)}."] if readings else [])]
+        [_rejection(found), *([f"By rank, {'; '.join(readings)}."] if readings else [])]
     )
 
 
-def rejection(found: Diagnosis) -> str:
+def _rejection(found: Diagnosis) -> str:
     """What rejects q most clearly, in a sentence without what ranks look like."""
     if found.claims is not None:
         upload = found.upload
         return (
-            f"At level {100 * found.alpha:.3g}% the truth and q's draws differ "
-            f"(p {equals(found.claims.pvalue)}, exact over everything that was looked at). What "
-            f"stands out most: {found.claims.clearest(upload.names, upload.x_names)}."
+            f"At level {100 * found.alpha:.3g}% true values and q's draws differ (p "
+            f"{equals(found.claims.pvalue)}, exact over everything that was looked at). "
+            f"Clearest: {found.claims.clearest(upload.names, upload.x_names)}."
         )
     titles = {record.label: record.title for record in found.records}
     label = min(found.adjusted, key=lambda each: found.adjusted[each])
     tests = len(found.adjusted) + found.pending
     return (
-        f"At level {100 * found.alpha:.3g}% the truth and q's draws differ: {titles[label]} gives "
-        f"p {equals(found.adjusted[label])}"
-        f"{f', adjusted for {tests} tests' if tests > 1 else ''}."
+        f"At level {100 * found.alpha:.3g}% true values and q's draws differ: {titles[label]} "
+        "gives p "
+        f"{equals(found.adjusted[label])}{f', adjusted for {tests} tests' if tests > 1 else ''}."
     )
 
 
 def _silent(found: Diagnosis) -> str:
     if found.shift is None:
         return (
-            "No test rejects q. What shift these would have caught is not known: SBC or Multiple "
-            "beside them would tell."
+            "No test rejects q. What shift these would have caught is not known: run SBC or "
+            "Multiple as well to see."
         )
     best = ", with the best possible classifier," if found.shift.test == "multiple" else ""
     where = " in one parameter" if found.claims is not None else ""
@@ -484,11 +487,11 @@ def _silent(found: Diagnosis) -> str:
 
 def _too_little(found: Diagnosis) -> str:
     if found.shift is None:
-        return "No test could run on what was read."
+        return "No test could run on this table."
     # A detectable shift falls with the square root of the rows.
     rows = math.ceil(found.upload.n * (found.shift.size / ENOUGH) ** 2 / 10) * 10
     return (
-        f"No test rejects q, but one of this size catches with {found.shift.power:.0%} power only "
-        f"a shift of {found.shift.size:.2g} posterior sd or more. About {rows} rows would show "
-        f"one of {ENOUGH:g}."
+        f"No test rejects q, but a test of this size has {found.shift.power:.0%} power only "
+        f"for a shift of {found.shift.size:.2g} posterior sd or more. About {rows} rows would "
+        f"show one of {ENOUGH:g}."
     )

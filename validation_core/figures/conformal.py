@@ -126,7 +126,7 @@ def _headline(look: Look, seen: Conformal) -> Any:
         "says": _words(seen, seen.ks <= look.alpha, lambda low: _says(bool(low), look.alpha)),
         "p": _words(seen, seen.ks, equals),
     }
-    tested = f"{look.study.n} draws of q {{says}} (p {{p}})."
+    tested = f"{look.study.n} draws of q {{says}} (p-value {{p}})."
     if look.oracle:
         return _text(
             "Until the classifier has learnt, by the oracle score log p − log q: at gamma = "
@@ -175,8 +175,8 @@ def how_to_read(look: Look, pool: int) -> str:
     n, m = look.study.n, look.study.m
     if look.view == "Scores":
         return (
-            "Scores are in standard deviations from their common median: ranks see their order "
-            "only. If q were correct, both histograms would lie on each other and the oracle "
+            "Scores are in standard deviations from their common median: ranks see their "
+            "order only. If q were correct, both histograms would coincide and the oracle "
             "would be 0 everywhere."
         )
     if look.view == "Other tests":
@@ -279,8 +279,8 @@ def _difference(look: Look, seen: Conformal) -> Panel:
         y=Axis((-reach, reach), "share of ranks up to u, less u"),
         height=_HEIGHT,
         caption=_text(
-            "Uniform? Kolmogorov-Smirnov p {ks}, Anderson-Darling p {ad}, Cramér-von Mises p "
-            "{cvm}.",
+            "Uniform? p-values: Kolmogorov-Smirnov {ks}, Anderson-Darling {ad}, Cramér-von "
+            "Mises {cvm}.",
             ks=_words(seen, seen.ks, equals),
             ad=_words(seen, seen.anderson_darling, equals),
             cvm=_words(seen, seen.cramer_von_mises, equals),
@@ -349,13 +349,13 @@ def _against(look: Look, seen: Conformal) -> list[Panel]:
 def _others(look: Look, seen: Conformal) -> list[Panel]:
     critical, sd = float(ndtri(1 - look.alpha)), 1 / np.sqrt(8 * look.study.n)
     multiple = _text(
-        "T = {t}, p {p}.",
+        "T = {t}, p-value {p}.",
         t=_words(seen, seen.multiple, "{:.2f}".format),
         p=_words(seen, seen.multiple_p, equals),
     )
     c2st = _text(
-        "Accuracy {a}, p {p}; with each class's own variance {own}: once the threshold is off, "
-        "the nominal null is too wide.",
+        "Accuracy {a}, p-value {p}; with each class's own variance {own}. Once the threshold "
+        "is off, the nominal null is too wide.",
         a=_words(seen, seen.accuracy, "{:.3f}".format),
         p=_words(seen, seen.accuracy_p, equals),
         own=_words(seen, seen.accuracy_own_p, pvalue_text),
@@ -600,8 +600,10 @@ def _noise(look: Look, seen: Conformal) -> Panel:
             names=[f"{10.0**d:g}" for d in decades],
         ),
         height=_HEIGHT,
-        caption="Over calibration sets. It falls as 1/m, and with it what more calibration draws "
-        "can still win.",
+        caption=(
+            "Over calibration sets. It falls as 1/m, and with it what more calibration draws "
+            "can still gain."
+        ),
     )
 
 

@@ -8,7 +8,7 @@ from html import escape
 import numpy as np
 
 from validation_core.diagnosis import Record
-from validation_core.diagnosis.questions.posteriors import Measure
+from validation_core.diagnosis.questions.posteriors import Measure, Ranking
 from validation_core.figures import style
 from validation_core.figures.marks import Axis, Line, Panel, Points, VLine
 from validation_core.figures.outcome import Drawn
@@ -91,10 +91,12 @@ def _history(measure: Measure, labels: Sequence[str]) -> Drawn:
         height=style.HEIGHT,
     )
     better = (
-        "Higher is nearer the truth" if measure.higher_is_better else ("Lower is nearer the truth")
+        "Higher is nearer to the true posterior"
+        if measure.higher_is_better
+        else "Lower is nearer to the true posterior"
     )
     zero = (
-        "; a right posterior has 0, estimated from ranks that are never exactly uniform"
+        "; a correct one has 0, but ranks of a sample are never exactly uniform"
         if ends[0] == 0
         else ""
     )
@@ -103,6 +105,19 @@ def _history(measure: Measure, labels: Sequence[str]) -> Drawn:
         panel,
         f"{measure.about[0].upper()}{measure.about[1:]}. {better}{zero}. Bars are 95% intervals "
         "of each table by itself.",
+    )
+
+
+def behind(ranking: Ranking, labels: Sequence[str]) -> Drawn:
+    """How much higher each table's energy score is than the nearest one's, a row each."""
+    estimate, low, high = np.array([ranking.behind[i] for i in ranking.order]).T
+    names = [_short(labels[i]) for i in ranking.order]
+    return Drawn(
+        "How far behind the nearest is each?",
+        _forest(estimate, low, high, names, "energy score above the nearest, prior sd"),
+        f"Farther right is farther from the true posterior. A line that touches 0 cannot be told "
+        f"from {escape(names[0])}, the lowest. Lines are 95% intervals for all pairs of tables "
+        "together.",
     )
 
 
@@ -138,16 +153,15 @@ def differences(
         intervals[:, 0] / reach,
         intervals[:, 2] / reach,
         names,
-        "difference, in half-widths of its interval",
+        "difference, in half-widths",
     )
     return (
         Drawn(
             "All measures",
             figure,
-            f"Each measure less that of {escape(_short(labels[reference]))}, row by row. Left "
-            "of 0: nearer the truth than it; where the line touches 0, the two cannot be told "
-            "apart. Intervals are 95% for all tables together. Two posteriors that are both right "
-            "would touch 0 everywhere.",
+            f"Each measure less that of {escape(_short(labels[reference]))}, in half-widths of "
+            "its interval. Left of 0: nearer to the true posterior than it; a line that touches "
+            "0: the two cannot be told apart. Lines are 95% intervals for all tables together.",
         ),
     )
 
@@ -169,15 +183,14 @@ def parameter_differences(
             f"By parameter, {escape(_short(label))}",
             figure,
             f"Continuous ranked probability score of {escape(_short(label))} less that of "
-            f"{escape(_short(reference))}: left of 0, it foretells the parameter "
-            f"better.{more} Two "
-            "posteriors that are both right would touch 0.",
+            f"{escape(_short(reference))}. Left of 0, it predicts the parameter better.{more}",
         ),
     )
 
 
 def _forest(middle: Array, low: Array, high: Array, names: Sequence[str], label: str) -> Panel:
     far = 1.15 * float(np.max(np.abs([low, high])))
+    near = far if (middle < 0).any() else 0.1 * far + max(0.0, -1.15 * float(np.min(low)))
     hover = "%{x:.3f}"
     return Panel(
         [
@@ -192,7 +205,7 @@ def _forest(middle: Array, low: Array, high: Array, names: Sequence[str], label:
                 hover=hover,
             ),
         ],
-        x=Axis((-far, far), label),
+        x=Axis((-near, far), label),
         y=Axis.of_rows([escape(name) for name in names]),
         height=90 + _ROW * len(middle),
     )

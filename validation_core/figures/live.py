@@ -54,7 +54,7 @@ _KINDS: Mapping[type[Mark], tuple[str, Mapping[str, str]]] = {
     Bars: ("bars", {"x": "edges", "y": "heights", "shift": "shift", "color": "color",
                     "opacity": "opacity", "label": "label", "at": "label_at"}),
     Line: ("line", {name: name for name in
-                    ("x", "y", "shift", "color", "dash", "width", "label", "opacity")}),
+                    ("x", "y", "shift", "color", "dash", "width", "label", "opacity", "fill")}),
     Band: ("band", {"x": "x", "y": "low", "high": "high", "color": "color",
                     "opacity": "opacity", "label": "label"}),
     Points: ("points", {"x": "x", "y": "y", "low": "low", "high": "high", "color": "color",
@@ -207,12 +207,12 @@ def _described(mark: Mark, x: Axis) -> dict[str, Any]:
 
 
 def _heat(mark: Heat) -> dict[str, Any]:
-    """Values in bytes, in steps of limit / 127."""
+    """Values in bytes, in steps of limit / 127; −128 is NaN."""
     shades = mark.shades
-    _only_plotly("a heat map that is not clear at 0", bool(shades.middle or shades.neutral))
+    _only_plotly("a heat map whose middle is not 0", bool(shades.middle))
     grid, by = _unwrapped(shades.values)
     levels = np.round(127 * np.clip(grid.astype(float) / shades.limit, -1, 1))
-    levels = np.where(np.isnan(levels), 0, levels).astype(np.int8)
+    levels = np.where(np.isnan(levels), -128, levels).astype(np.int8)
     return {
         "kind": "heat",
         "x": np.asarray(mark.x_edges, dtype=float)[[0, -1]],

@@ -76,9 +76,8 @@ class Shades:
     Args:
         values: of points or bars (G,), of a heat map (H, W); possibly over sliders there.
         limit: from the middle to where a number has the full colour.
-        low: colour below the middle.
+        low: colour below the middle, which is the paper's own but for a breath of grey.
         high: colour above it.
-        neutral: colour of the middle; "" lets through what is behind.
         label: what the colours mean.
 
     Raises:
@@ -91,7 +90,6 @@ class Shades:
     middle: float = 0
     low: str = style.Q
     high: str = style.P
-    neutral: str = style.NULL
     label: Words = ""
 
     def __post_init__(self) -> None:
@@ -126,7 +124,8 @@ class Line:
     """A line (G,), with its label at its last point.
 
     Where a point is NaN the line is broken: contours are pieces with NaN between them, padded
-    with NaN at the end to a common length over a slider.
+    with NaN at the end to a common length over a slider. `fill` is how opaque what its closed
+    pieces enclose is; pieces within pieces are holes.
     """
 
     x: Number
@@ -138,6 +137,7 @@ class Line:
     label: Words = ""
     shift: Number | None = None
     opacity: float = 1
+    fill: float = 0
     hover: str = ""
 
 
@@ -345,8 +345,8 @@ class Panel:
             whose place is nearest; Python hears of it on release.
         at: those places, one for each of that slider's V values, in the panel's coordinates
             (V, 2), possibly over other sliders; the values themselves, along x, otherwise.
-        legend: (words, colour, symbol) for each, one quiet line under the title or, by plotly,
-            below; a press there hides the marks whose label these words are.
+        legend: (words, colour, symbol) for each, one quiet line under the title; drawn by
+            plotly, a press there hides the marks whose label these words are.
 
     Raises:
         ValueError: when `at` is given without `click`.
@@ -388,8 +388,35 @@ Picture = Panel | Grid
 def empty(words: str, *, height: int = style.HEIGHT) -> Panel:
     """What stands where there is nothing to draw yet: words, no axes."""
     unit = Axis((0, 1), hidden=True)
-    note = Note(0.5, 0.5, words, color=style.NULL, anchor="middle")
+    note = Note(0.5, 0.5, words, anchor="middle")
     return Panel([note], x=unit, y=unit, height=height)
+
+
+def standing(panel: Panel, at: Mapping[str, int] | None = None) -> Panel:
+    """A panel whose sliders stand still: what runs over them is what it is at one place of each.
+
+    Args:
+        at: the place (0, 1, ...) of each slider among its values; the first where none is given.
+    """
+    return cast("Panel", _still(panel, at or {}))
+
+
+def _still(value: Any, at: Mapping[str, int]) -> Any:
+    if isinstance(value, _Over):
+        return value.values[tuple(at.get(name, 0) for name in value.sliders)]
+    if isinstance(value, _Text):
+        return value.template.format_map({key: _still(v, at) for key, v in value.parts.items()})
+    if isinstance(value, Panel | Mark | Shades):
+        own = {each.name: getattr(value, each.name) for each in fields(value)}
+        moves = {name: _still(each, at) for name, each in own.items() if _may_move(each)}
+        return replace(value, **moves) if moves else value
+    if isinstance(value, list | tuple) and any(_may_move(one) for one in value):
+        return type(value)(_still(one, at) for one in value)
+    return str(value) if isinstance(value, np.str_) else value
+
+
+def _may_move(value: Any) -> bool:
+    return isinstance(value, _Over | _Text | Mark | Shades | list | tuple)
 
 
 def along(name: str, parts: Sequence[T]) -> T:

@@ -130,13 +130,13 @@ def rank_figures(arrays: Mapping[str, Array]) -> list[Drawn]:
             "Ranks",
             rank_histogram(u),
             "Each bar counts ranks; all bars together stay within the grey band in 95 of 100 "
-            "tables if q is right.",
+            "tables if q is correct.",
         ),
         Drawn(
             "Distance from uniform",
             ecdf_difference(u),
-            "The ECDF of the ranks less the diagonal; it stays within the grey band as a whole in "
-            "95 of 100 tables if q is right.",
+            "The ECDF of the ranks less the diagonal; it stays within the grey band as a "
+            "whole in 95 of 100 tables if q is correct.",
         ),
     ]
 

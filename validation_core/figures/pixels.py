@@ -110,5 +110,5 @@ def heat(values: Array, shape: Shape, limit: float, label: str) -> Heat:
     """Numbers (D,) at their pixels, blue below 0 and orange above; colours are averaged."""
     height, width, _ = shape
     grid = np.asarray(values, float).reshape(shape).mean(-1)[::-1]
-    shades = Shades(grid, limit=limit, low=style.P, high=style.Q, neutral="", label=label)
+    shades = Shades(grid, limit=limit, low=style.P, high=style.Q, label=label)
     return Heat(np.arange(width + 1.0), np.arange(height + 1.0), shades)

@@ -16,6 +16,7 @@ from validation_core.benchmarks.gaussian import Gaussian
 from validation_core.benchmarks.perturbations import PERTURBATIONS
 from validation_core.diagnosis import equals
 from validation_core.figures import live, style
+from validation_core.figures.colt.theta import _region
 from validation_core.figures.marks import (
     Axis,
     Band,
@@ -147,9 +148,9 @@ def _rates(seen: Playground) -> _Rates:
 def _headline(seen: Playground, rates: _Rates) -> Any:
     alarms = rates.of("uniform")
     return _text(
-        "At γ = {gamma} the ball that holds {mass} of q's draws holds {share} of the truth at "
-        f"this x. {POINTS} draws of q rank {{ranks}} among draws of the truth (p {{p}}); on fresh "
-        "draws this test would reject q {power} of the time.",
+        f"At γ = {{gamma}} the ball that holds {{mass}} of q's draws holds {{share}} of p's "
+        f"draws at this x. {POINTS} draws of q rank {{ranks}} among draws of p (p-value "
+        f"{{p}}); on fresh draws this test would reject q {{power}} of the time.",
         gamma=over([f"{gamma:g}" for gamma in seen.gammas], "gamma"),
         mass=f"{seen.where.u_star:.0%}",
         share=over(written(seen.where.inside_at, "{:.0%}".format), "gamma", "x"),
@@ -175,7 +176,7 @@ def _theta(where: Where) -> Panel:
     q = np.asarray(where.q, float)[..., :most, :]
     caption = _text(
         f"At one x. The outlined ball holds {where.u_star:.0%} of q's draws and {{share}} of "
-        "the truth's; over all x, {overall}.",
+        f"p's; over all x, {{overall}}.",
         share=over(written(where.inside_at, "{:.0%}".format), "gamma", "x"),
         overall=over(written(where.inside[:, 0], "{:.0%}".format), "gamma"),
     )
@@ -186,7 +187,7 @@ def _theta(where: Where) -> Panel:
         "legend": [
             ("truth p", style.P, "circle"),
             ("estimate q", style.Q, "circle"),
-            ("CoLT's ball", _COLT, "line"),
+            ("CoLT's region", _COLT, "line" if where.q.shape[-1] == 1 else "band"),
         ],
     }
     if q.shape[-1] == 1:
@@ -197,10 +198,11 @@ def _theta(where: Where) -> Panel:
     moved = " less its true mean" * bool(where.origin.any())
     everywhere = [] if moved else [_everywhere(p)]
     p, q = (_within(side, limits) for side in (p, q))
-    outline = _within(outline, limits)
+    rims = list(outline.reshape(-1, *outline.shape[2:]))
     return Panel(
         [
             *everywhere,
+            _region(rims, (limits[0], limits[1]), "gamma", "x", shape=outline.shape[:2]),
             *(
                 Points(
                     over(cloud[..., 0], *names, coarse=True),
@@ -211,12 +213,6 @@ def _theta(where: Where) -> Panel:
                 )
                 for cloud, names, color in (
                     (q, ("gamma", "x"), style.Q), (p, by, style.P))
-            ),
-            Line(
-                over(outline[..., 0], "gamma", "x", coarse=True),
-                over(outline[..., 1], "gamma", "x", coarse=True),
-                color=_COLT,
-                width=2.5,
             ),
         ],
         x=Axis(limits[0], f"θ₁{moved}"),
@@ -281,8 +277,7 @@ def _map(where: Where) -> Panel:
     """How much more or less of the truth than of q the ball holds, over x."""
     reach = float(np.ceil(20 * max(np.abs(where.difference).max(), 0.1)) / 20)
     caption = (
-        f"The truth's share in the ball less q's {where.u_star:.0%}. If q were correct, it would "
-        "be 0 "
+        f"p's share in the ball less q's {where.u_star:.0%}. If q were correct, it would be 0 "
         "everywhere, up to the noise of 400 draws a cell."
     )
     if len(where.x_edges) == 1:
@@ -311,7 +306,6 @@ def _map(where: Where) -> Panel:
                 Shades(
                     over(where.difference, "gamma"),
                     limit=reach,
-                    neutral="",
                     label="truth less q",
                 ),
             ),
@@ -369,8 +363,8 @@ def _difference(ranks: Ranks) -> Panel:
     band = (np.concatenate([[0], side, [0]]) for side in (low, high))
     reach = 1.08 * float(np.abs(difference).max())
     caption = _text(
-        "Kolmogorov-Smirnov p {p}. The line leaves the grey band anywhere in 5% of samples of a "
-        "right q.",
+        "Kolmogorov-Smirnov p-value {p}. If q were correct, the line would stay inside the "
+        "grey band in 95 of 100 samples.",
         p=over(written(ranks.pvalues, equals), "sample", "gamma", "beta"),
     )
     return Panel(
@@ -429,8 +423,10 @@ def _power_over_beta(seen: Playground, rates: _Rates) -> Panel:
         title="Power over beta",
         x=Axis((-0.02, 1.02), "beta: the network is moved back to its random start"),
         y=Axis((0, 1.02), "trials that reject q", percent=True),
-        caption=f"Counted at {len(POWER_BETAS)} values of beta, CoLT at {len(COLT_BETAS)}, "
-        "straight lines between. SBC learns nothing: no beta touches it.",
+        caption=(
+            f"Counted at {len(POWER_BETAS)} values of beta, CoLT at {len(COLT_BETAS)}, straight "
+            "lines between. SBC has no network: beta does not change it."
+        ),
         height=_HEIGHT,
         click="beta",
     )

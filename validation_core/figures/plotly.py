@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
-from typing import Any, TypeVar
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -24,44 +24,45 @@ from validation_core.figures.marks import (
     HLine,
     Image,
     Line,
-    Mark,
     Note,
     Panel,
     Picture,
     Points,
     Shades,
     VLine,
-    Words,
-    _Over,
-    _Text,
+    standing,
 )
 from validation_core.narrow import narrow
 from validation_core.types import Array
 
 _Json = dict[str, Any]
-_M = TypeVar("_M", bound=Mark | Shades)
 
-_SYMBOLS = {
-    "ring": "circle-open",
-    "triangle": "triangle-up",
-    "line": "line-ew-open",
-    "dash": "line-ew-open",
-    "band": "square",
-}
+_SYMBOLS = {"ring": "circle-open", "cross": "x-thin-open", "triangle": "triangle-up",
+            "band": "square"}  # fmt: skip
+_STROKED = ("ring", "cross")
+_STROKES = {"line": "solid", "dash": "dash"}
 _ANCHORS = {"start": "left", "middle": "center", "end": "right"}
-_TOP, _BOTTOM = 18, 44  # pixels above and below the axes of a panel
-_ABOVE = _TOP + _BOTTOM
-_LINE = 16  # pixels between the labels of two lines that end together, of a line of a title
-_UNTICKED = 12  # pixels below a panel whose ticks stand farther below
+# Pixels, here as in pages/ui/live_marks.js: one picture looks alike by both.
+_LEFT, _RIGHT, _BOTTOM = 48, 16, 38  # beside and below the axes of a panel
+_TOP, _NAMED = 18, 26  # above them, where the axis that goes up has no label, and where it has
+_SMALL, _LARGE = 12, 14  # letters: all, and titles
+_LINE = 16  # between the labels of two lines that end together
+_ROW = 22  # a line of a title, of a legend, a scale of colours
+_GRADIENT = 64  # how wide a scale of colours is
+_UNTICKED = 12  # below a panel whose ticks stand farther below
+_ABOVE = _NAMED + _BOTTOM  # of a panel's height, what is not its axes
 _BETWEEN = 0.06  # of the sheet's width, between panels
-_SCALE = 84  # pixels that the scale of colours takes
+_STOPS = 9  # of a scale, on either side
 _MANY = 1000  # points beyond which a canvas draws them
+_FADED, _GRID = style.rgba(style.NULL, 0.8), style.rgba(style.NULL, 0.22)
+_FILLED = ("circle", "square", "diamond", "triangle")
+_DOT, _EDGE = "#3A414B", "rgba(255,255,255,0.9)"  # of a map's dots: a colour, and all their edges
 
 
 def figure(picture: Picture, at: Mapping[str, int] | None = None) -> go.Figure:
     """A picture as it stands; the title and caption of a panel alone are its reader's to place.
 
-    The sheet is quiet: axes fixed, transparent.
+    The sheet is quiet: axes fixed, transparent. Words without a colour have the theme's.
 
     Args:
         picture: marks on fixed axes.
@@ -69,28 +70,35 @@ def figure(picture: Picture, at: Mapping[str, int] | None = None) -> go.Figure:
     """
     if isinstance(picture, Panel):
         return figure(Grid([replace(picture, title="")], columns=1), at)
-    sheets = [_Sheet(panel, at or {}, i) for i, panel in enumerate(picture.panels)]
+    grid = replace(picture, panels=[standing(panel, at) for panel in picture.panels])
+    sheets = [_Sheet(panel, i) for i, panel in enumerate(grid.panels)]
+    for i, sheet in enumerate(sheets):
+        beside = grid.panels[i - 1].y if i % grid.columns else None
+        sheet.draw(named=beside is None or beside.label != sheet.panel.y.label)
+    keys = {str(words): look for panel in grid.panels for words, *look in panel.legend}
+    height, margin, axes = _arranged(grid, keys)
     for sheet in sheets:
-        sheet.draw()
-    height, margin, axes = _arranged(picture)
-    keys = {sheet.words(words): look for sheet in sheets for words, *look in sheet.panel.legend}
+        sheet.explain(axes, height - margin["t"] - margin["b"])
     titles = [sheet.title() for sheet in sheets if sheet.panel.title]
     layout = {
         "height": height,
-        "margin": margin,
+        "margin": {**margin, "pad": 0},
+        "font": {"size": _SMALL},
         "showlegend": bool(keys),
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
         "barmode": "overlay",
         "hovermode": "closest",
         "dragmode": False,
+        "modebar": {"bgcolor": "rgba(0,0,0,0)", "color": _FADED, "activecolor": style.NULL},
         "annotations": [*titles, *(note for sheet in sheets for note in sheet.notes)],
         "shapes": [shape for sheet in sheets for shape in sheet.shapes],
         **axes,
     }
     if keys:
-        below = {"orientation": "h", "x": 0, "yref": "container", "y": 0, "yanchor": "bottom"}
-        layout["legend"] = {**below, "font": {"size": 12}}
+        above = {"xref": "container", "x": 0, "yref": "container", "y": 1, "yanchor": "top"}
+        font = {"font": {"size": _SMALL}, "itemwidth": 30}
+        layout["legend"] = {"orientation": "h", **above, **font}
     traces = [_known(trace, keys) for sheet in sheets for trace in sheet.traces]
     traces += [_key(words, *look) for words, look in keys.items()]
     # Plotly's validation costs three times the drawing; the tests validate every figure once.
@@ -102,7 +110,6 @@ class _Sheet:
     """What plotly calls the marks of a panel: traces, shapes, annotations on its pair of axes."""
 
     panel: Panel
-    at: Mapping[str, int]
     place: int
     traces: list[_Json] = field(default_factory=list)
     shapes: list[_Json] = field(default_factory=list)
@@ -110,31 +117,62 @@ class _Sheet:
     ends: list[tuple[float, float, str, str]] = field(default_factory=list)
     """Where lines end on the axes, and their labels: x, y, words, colour."""
 
-    def draw(self) -> None:
-        """All marks where the sliders stand, then the labels of their lines."""
+    def draw(self, named: bool) -> None:
+        """All marks, then the labels of their lines, of the axis up (if `named`), of colours."""
+        mapped = any(isinstance(mark, Heat | Image) for mark in self.panel.marks)
         for mark in self.panel.marks:
-            still = self._still(mark)
-            if isinstance(still, VLine | HLine):
-                self._across(still)
-            elif isinstance(still, HBand):
-                self._strip(still)
-            elif isinstance(still, Note):
-                self._note(still)
+            if isinstance(mark, VLine | HLine):
+                self._across(mark)
+            elif isinstance(mark, HBand):
+                self._strip(mark)
+            elif isinstance(mark, Note):
+                self._note(mark)
             else:
-                self.traces.append({**_trace(still), **_axes(self.place)})
-                self._label(still)
+                self.traces.append({**_trace(mark, mapped), **_axes(self.place)})
+                self._label(mark)
         self._spaced()
+        if named:
+            self._named()
+        for shades in _scales(self.panel)[:1]:
+            self._ends_of(shades)
 
-    def words(self, words: Words) -> str:
-        """Words where the sliders stand."""
-        if isinstance(words, _Text):
-            return words.template.format_map({k: self.words(v) for k, v in words.parts.items()})
-        return str(self._value(words))
+    def explain(self, axes: _Json, inside: int) -> None:
+        """Put the scale of its colours above the axes: so many pixels are all axes high."""
+        own = _axes(self.place)
+        (left, _), (_, top) = (
+            axes[own[side].replace(side[0], side)]["domain"] for side in ("xaxis", "yaxis")
+        )
+        colors = [trace if trace["type"] == "heatmap" else trace.get("marker", {})
+                  for trace in self.traces]  # fmt: skip
+        for i, color in enumerate(color for color in colors if "colorbar" in color):
+            up = top + (_top(self.panel) + _ROW / 2) / inside
+            color["colorbar"] |= {"x": left, "y": up}
+            color["showscale"] = i == 0
 
     def title(self) -> _Json:
         """The panel's own, above it."""
-        note = self._words(self.words(self.panel.title), 0.5, 1, "", "middle")
-        return {**note, **self._refs("x domain", "y domain"), "yanchor": "bottom", "yshift": 3}
+        above = _top(self.panel) + _ROW * len(_scales(self.panel)[:1])
+        note = self._words(str(self.panel.title), 0, 1, "", font=_LARGE)
+        place = {"xshift": -_left(self.panel), "yanchor": "bottom", "yshift": above}
+        return {**note, **self._refs("x domain", "y domain"), **place}
+
+    def _named(self) -> None:
+        """What the axis up shows, over its ticks: beside them it would lie on its side."""
+        if not self.panel.y.hidden and self.panel.y.label:
+            note = self._words(self.panel.y.label, 0, 1, "", bold=False)
+            place = {"xshift": -_left(self.panel), "yshift": _NAMED - _SMALL / 2}
+            self.notes.append({**note, **self._refs("x domain", "y domain"), **place})
+
+    def _ends_of(self, shades: Shades) -> None:
+        """The numbers at both ends of a scale of colours, and what they mean."""
+        up = {**self._refs("x domain", "y domain"), "yshift": _top(self.panel) + _ROW / 2}
+        low, high = (
+            f"{shades.middle + side * shades.limit:.2g}".replace("-", "−") for side in (-1, 1)
+        )
+        first = self._words(low, 0, 1, "", "end", bold=False)
+        last = self._words(f"{high}  {shades.label}".strip(), 0, 1, "", bold=False)
+        self.notes.append({**first, **up, "xshift": -4})
+        self.notes.append({**last, **up, "xshift": _GRADIENT + 4})
 
     def _spaced(self) -> None:
         """Labels beside the ends of their lines, moved up where two end together."""
@@ -145,39 +183,20 @@ class _Sheet:
             above = max(y, above + apart)
             self.notes.append({**self._words(words, x, above, color), "xshift": 4})
 
-    def _value(self, value: Any) -> Any:
-        if isinstance(value, Shades):
-            return self._still(value)
-        if isinstance(value, _Text):
-            return self.words(value)
-        if not isinstance(value, _Over):
-            return value
-        return value.values[tuple(self.at.get(name, 0) for name in value.sliders)]
-
-    def _still(self, mark: _M) -> _M:
-        values = {each.name: getattr(mark, each.name) for each in fields(mark)}
-        still: _Json = {
-            name: self._value(value)
-            for name, value in values.items()
-            if isinstance(value, _Over | _Text | Shades)
-        }
-        return replace(mark, **still)
-
     def _across(self, mark: VLine | HLine) -> None:
-        color, words = _color(mark.color), str(mark.label)
-        line = {"color": color, "dash": _dash(mark.dash), "width": mark.width}
+        words = "" if self._in_legend(str(mark.label)) else str(mark.label)
+        line = {"color": _color(mark.color), "dash": _dash(mark.dash), "width": mark.width}
         if isinstance(mark, VLine):
             x = _number(mark.x)
             along = {"x0": x, "x1": x, "y0": 0, "y1": 1, **self._refs("x", "y domain")}
-            if words:
-                top = self._words(words, _on(self.panel.x, x), 1.04, color, "middle")
-                self.notes.append({**top, **self._refs("x", "y domain")})
+            label = self._words(words, _on(self.panel.x, x), 1, mark.color, "middle")
+            label = {**label, **self._refs("x", "y domain"), "yshift": 9}
         else:
             y = _number(mark.y)
             along = {"x0": 0, "x1": 1, "y0": y, "y1": y, **self._refs("x domain", "y")}
-            if words:
-                end = _ends(self.panel.x)[1], _on(self.panel.y, y), words, color
-                self.ends.append(end)
+            label = self._words(words, 1, _on(self.panel.y, y), mark.color, "end")
+            label = {**label, **self._refs("x domain", "y"), "yshift": 9}
+        self.notes += [label] * bool(words)
         self.shapes.append({"type": "line", "line": line, **along})
 
     def _strip(self, mark: HBand) -> None:
@@ -201,8 +220,9 @@ class _Sheet:
     def _label(self, mark: Bars | Line | Band | Points | Heat | Image) -> None:
         if isinstance(mark, Heat | Band | Image) or not mark.label:
             return
-        words, color = str(mark.label), _color(mark.color)
-        if words in [self.words(key) for key, *_ in self.panel.legend]:
+        words = str(mark.label)
+        color = "" if isinstance(mark.color, Shades) else mark.color
+        if self._in_legend(words):
             return
         if isinstance(mark, Bars | Points):
             if mark.label_at is not None:
@@ -213,15 +233,31 @@ class _Sheet:
         if there.size:
             self.ends.append((float(x[there[-1]]), float(y[there[-1]]), words, color))
 
-    def _words(self, text: str, x: float, y: float, color: str, anchor: str = "start") -> _Json:
+    def _in_legend(self, words: str) -> bool:
+        return words in [str(key) for key, *_ in self.panel.legend]
+
+    def _words(
+        self,
+        text: str,
+        x: float,
+        y: float,
+        color: str,
+        anchor: str = "start",
+        *,
+        font: int = _SMALL,
+        bold: bool = True,
+    ) -> _Json:
         return {
-            "text": text,
+            "text": _inked(text, color),
             "x": x,
             "y": y,
             "xanchor": _ANCHORS[anchor],
             "yanchor": "middle",
+            "align": "left",
+            "borderpad": 0,
             "showarrow": False,
-            "font": {"size": 12, **({"color": _color(color)} if color else {})},
+            "font": {"size": font, **({"weight": 600} if bold else {})},
+            "opacity": 1 if bold else 0.8,
             **self._refs("x", "y"),
         }
 
@@ -231,13 +267,21 @@ class _Sheet:
         return {"xref": across, "yref": up}
 
 
+def _inked(text: str, color: str) -> str:
+    """Words in a mark's colour, moved towards the theme's own until they read well on both."""
+    if color in ("", "currentColor"):
+        return text
+    return f'<span style="color:color-mix(in srgb, {color} 65%, currentColor)">{text}</span>'
+
+
 def _axes(place: int) -> dict[str, str]:
     """What plotly calls the axes of a panel, from its place on the sheet."""
     number = str(place + 1) if place else ""
     return {"xaxis": f"x{number}", "yaxis": f"y{number}"}
 
 
-def _trace(mark: Bars | Line | Band | Points | Heat | Image) -> _Json:
+def _trace(mark: Bars | Line | Band | Points | Heat | Image, mapped: bool) -> _Json:
+    """What plotly calls a mark; on a map dots have an edge."""
     if isinstance(mark, Band):
         return _band(mark)
     if isinstance(mark, Image):
@@ -246,7 +290,7 @@ def _trace(mark: Bars | Line | Band | Points | Heat | Image) -> _Json:
     still = {"hoverinfo": "skip", **hover}
     if isinstance(mark, Heat):
         return {**_heat(mark), **still}
-    parts = _bars(mark) if isinstance(mark, Bars) else _scatter(mark)
+    parts = _bars(mark) if isinstance(mark, Bars) else _scatter(mark, mapped)
     return {**parts, "name": str(mark.label), **still}
 
 
@@ -259,8 +303,8 @@ def _bars(mark: Bars) -> _Json:
         "orientation": "v" if mark.upright else "h",
         "x": x,
         "y": y,
-        "width": np.diff(edges),
-        "marker": {"line": {"width": 0}, **_colored(mark.color)},
+        "width": 0.96 * np.diff(edges),  # a hair of paper between the bars
+        "marker": {"line": _edge(mark.color), **_colored(mark.color)},
         "opacity": mark.opacity,
     }
 
@@ -283,14 +327,26 @@ def _band(mark: Band) -> _Json:
     }
 
 
-def _scatter(mark: Line | Points) -> _Json:
+def _edge(color: str | Shades) -> _Json:
+    """Around a mark whose colour may be the paper's; none around the others."""
+    return {"width": 0.8, "color": _FADED} if isinstance(color, Shades) else {"width": 0}
+
+
+def _scatter(mark: Line | Points, mapped: bool) -> _Json:
     y = narrow(_array(mark.y))
     if isinstance(mark, Line):
         line = {"color": _color(mark.color), "dash": _dash(mark.dash), "width": mark.width}
         look = {"mode": "lines", "line": line, "opacity": mark.opacity}
         x = narrow(_array(mark.x) + _number(mark.shift or 0))
-        return {"type": "scatter", **look, "x": x, "y": y}
+        area = {"fill": "toself", "fillcolor": _rgba(mark.color, mark.fill)} if mark.fill else {}
+        return {"type": "scatter", **look, "x": x, "y": y, **area}
     x = narrow(_array(mark.x))
+    dots = {"size": mark.size, "line": _edge(mark.color), **_colored(mark.color)}
+    if mark.symbol in _STROKED:
+        dots["line"] = {"width": 1.6, "color": dots["color"]}
+    if mapped and mark.symbol in _FILLED and isinstance(mark.color, str):
+        edge = {"width": 1, "color": _EDGE}
+        dots = {"size": mark.size + 2, "line": edge, "color": mark.color or _DOT}
     intervals = {
         "error_x": _interval(mark, x, mark.left, mark.right),
         "error_y": _interval(mark, y, mark.low, mark.high),
@@ -301,12 +357,7 @@ def _scatter(mark: Line | Points) -> _Json:
         "mode": "markers",
         "x": x,
         "y": y,
-        "marker": {
-            "size": mark.size,
-            "opacity": mark.opacity,
-            "symbol": _symbol(mark.symbol),
-            **_colored(mark.color),
-        },
+        "marker": {"opacity": mark.opacity, "symbol": _symbol(mark.symbol), **dots},
         **({"text": np.asarray(mark.texts).tolist()} if np.size(mark.texts) else {}),
         **intervals,
     }
@@ -346,14 +397,20 @@ def _colored(color: str | Shades) -> _Json:
 
 
 def _scale(shades: Shades) -> _Json:
-    """Colours of numbers, with their bar."""
-    neutral = shades.neutral or _rgba(style.NULL, 0)
-    bar = {"title": {"text": str(shades.label)}, "thickness": 10, "outlinewidth": 0, "nticks": 5}
+    """Colours of numbers; their bar is put above the panel."""
+    half = np.linspace(0, 1, _STOPS)
+    low = [[(1 - t) / 2, style.tint(shades.low, t)] for t in half[::-1]]
+    high = [[(1 + t) / 2, style.tint(shades.high, t)] for t in half]
     return {
-        "colorscale": [[0, shades.low], [0.5, neutral], [1, shades.high]],
+        "colorscale": [*low, *high],
         "cmin": shades.middle - shades.limit,
         "cmax": shades.middle + shades.limit,
-        "colorbar": bar,
+        "colorbar": {
+            "orientation": "h",
+            **{"lenmode": "pixels", "len": _GRADIENT, "thickness": 9, "outlinewidth": 0},
+            **{"xref": "paper", "xanchor": "left", "xpad": 0, "yanchor": "middle", "ypad": 0},
+            **{"showticklabels": False, "ticks": ""},
+        },
     }
 
 
@@ -368,19 +425,25 @@ def _known(trace: _Json, keys: Mapping[str, Any]) -> _Json:
 def _key(words: str, color: str, symbol: str) -> _Json:
     """What a legend shows: a trace without points."""
     nowhere = np.full(1, np.nan, np.float32)
-    stroke = {"color": _color(color), "width": 2}
-    marker = {"color": _color(color), "symbol": _symbol(symbol), "size": 9, "line": stroke}
-    shape = {"type": "scatter", "mode": "markers", "x": nowhere, "y": nowhere, "marker": marker}
-    return {**shape, **_axes(0), "name": words, "legendgroup": words, "showlegend": True}
+    own = {"x": nowhere, "y": nowhere, "name": words, "legendgroup": words, "showlegend": True}
+    if symbol in _STROKES:
+        line = {"color": _color(color), "width": 2, "dash": _STROKES[symbol]}
+        return {"type": "scatter", "mode": "lines", "line": line, **_axes(0), **own}
+    stroke = {"color": _color(color), "width": 1.6 * (symbol in _STROKED)}
+    marker = {"color": _color(color), "symbol": _symbol(symbol), "size": 8, "line": stroke}
+    faint = {"opacity": 0.35, "size": 11} if symbol == "band" else {}
+    return {"type": "scatter", "mode": "markers", "marker": {**marker, **faint},
+            **_axes(0), **own}  # fmt: skip
 
 
-def _arranged(grid: Grid) -> tuple[int, dict[str, int], _Json]:
+def _arranged(grid: Grid, keys: Mapping[str, Any]) -> tuple[int, dict[str, int], _Json]:
     """Height, margins and axes of a sheet: each row as high as its panels, and no gap wasted.
 
     Ticks of equal axes stand at the left and at the bottom, and so do equal labels.
     """
     rows = [grid.panels[i : i + grid.columns] for i in range(0, len(grid.panels), grid.columns)]
-    heads = [_TOP + _LINE * max(map(_lines, row)) for row in rows]
+    heads = [max(map(_head, row)) for row in rows]
+    heads[0] += _legend_rows(keys, grid.columns) * _ROW + 4 * bool(keys)
     feet = [_foot(*pair) for pair in itertools.pairwise([*rows, ()])]
     inner = [max(panel.height for panel in row) - _ABOVE for row in rows]
     steps = [sum(parts) for parts in zip(inner, feet, heads[1:], strict=False)]
@@ -397,23 +460,51 @@ def _arranged(grid: Grid) -> tuple[int, dict[str, int], _Json]:
             **_axis(panel.x, *below),
             "nticks": 7 - min(grid.columns, 3),
             "showgrid": False,
+            **{"showline": True, "linewidth": 1, "linecolor": _FADED},
             "anchor": names["yaxis"],
             "domain": [left, min(left + wide, 1.0)],
         }
         axes[names["yaxis"].replace("y", "yaxis")] = {
             **_axis(panel.y, *beside),
-            "showgrid": panel.y.names is None,
+            **{"title": {"text": ""}, "nticks": 5, "ticklabelstandoff": 3, "showline": False},
             "anchor": names["xaxis"],
             "domain": [max(1 - (top + inner[row]) / inside, 0.0), 1 - top / inside],
             **({"scaleanchor": names["xaxis"]} if panel.equal else {}),
         }
-    height = heads[0] + inside + feet[-1]
-    return height, _margin(grid, heads[0], feet[-1]), axes
+    return heads[0] + inside + feet[-1], _margin(grid, heads[0], feet[-1]), axes
 
 
-def _lines(panel: Panel) -> int:
-    """Lines of its title."""
-    return len(str(panel.title).split("<br>")) if panel.title else 0
+def _scales(panel: Panel) -> list[Shades]:
+    """Those of its marks, each that a scale explains."""
+    colors = [mark.shades if isinstance(mark, Heat) else getattr(mark, "color", "")
+              for mark in panel.marks]  # fmt: skip
+    return [color for color in colors if isinstance(color, Shades)]
+
+
+def _top(panel: Panel) -> int:
+    """Pixels between its axes and what stands above: labels of lines, of the axis up."""
+    return _NAMED if panel.y.label and not panel.y.hidden else _TOP
+
+
+def _left(panel: Panel) -> int:
+    return _SMALL if panel.y.hidden else _LEFT
+
+
+def _head(panel: Panel) -> int:
+    """Pixels above its axes: all that, the scale of its colours, the lines of its title."""
+    lines = len(str(panel.title).split("<br>")) if panel.title else 0
+    return _top(panel) + _ROW * (len(_scales(panel)[:1]) + lines)
+
+
+def _legend_rows(keys: Mapping[str, Any], columns: int) -> int:
+    """Lines of a legend on a sheet that is at least as wide as a phone or, in columns, a page."""
+    room, rows, used = (800 if columns > 1 else 340), 0, 0
+    for words in keys:
+        wide = 52 + 6 * len(words)
+        if not rows or used + wide > room:
+            rows, used = rows + 1, 0
+        used += wide
+    return rows
 
 
 def _foot(row: Sequence[Panel], below: Sequence[Panel]) -> int:
@@ -423,15 +514,11 @@ def _foot(row: Sequence[Panel], below: Sequence[Panel]) -> int:
 
 
 def _margin(grid: Grid, top: int, bottom: int) -> dict[str, int]:
-    scaled = any(_shaded(mark) for panel in grid.panels for mark in panel.marks)
-    right = max(16, _SCALE * scaled, *(panel.margin for panel in grid.panels))
-    if all(panel.y.hidden for panel in grid.panels) and right == 16:
-        return {"l": 12, "r": 12, "t": top, "b": bottom}
-    return {"l": 56, "r": right, "t": top, "b": bottom}
-
-
-def _shaded(mark: Mark) -> bool:
-    return isinstance(mark, Heat) or isinstance(getattr(mark, "color", ""), Shades)
+    right = max(_RIGHT, *(panel.margin for panel in grid.panels))
+    left = _LEFT
+    if all(panel.y.hidden for panel in grid.panels) and right == _RIGHT:
+        left = right = _SMALL
+    return {"l": left, "r": right, "t": top, "b": bottom}
 
 
 def _equal(a: Axis, b: Axis) -> bool:
@@ -442,8 +529,10 @@ def _axis(axis: Axis, other: Axis | None = None) -> _Json:
     """Plotly's words for it; what an `other` axis says as well is left to that one."""
     label = "" if other and other.label == axis.label else axis.label
     layout: _Json = {
-        "title": {"text": label, "standoff": 8},
+        "title": {"text": label, "standoff": 4, "font": {"size": _SMALL}},
         "range": list(_ends(axis)),
+        "tickfont": {"size": _SMALL},
+        "gridcolor": _GRID,
         "type": "log" if axis.log else "linear",
         "gridwidth": 1,
         "zeroline": False,
@@ -451,6 +540,7 @@ def _axis(axis: Axis, other: Axis | None = None) -> _Json:
         "ticks": "",
         "nticks": 6,
         "visible": not axis.hidden,
+        "automargin": False,
         "showticklabels": other is None or not _equal(axis, other),
     }
     if axis.percent:
@@ -495,8 +585,7 @@ def _color(color: str | Shades) -> str:
 
 def _rgba(color: str, opacity: float) -> str:
     """A hexadecimal colour, seen through."""
-    red, green, blue = (int(_color(color)[i : i + 2], 16) for i in (1, 3, 5))
-    return f"rgba({red},{green},{blue},{opacity:g})"
+    return style.rgba(_color(color), opacity)
 
 
 def _dash(dash: str) -> str:

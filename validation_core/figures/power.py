@@ -99,7 +99,7 @@ def _power_panel(
         lines: of methods.
         along: what x is; m has a logarithmic axis.
         places: the axis, also where nothing has run yet.
-        alpha: the level, where every curve would lie were q correct.
+        alpha: the level, where every curve would lie if q were correct.
         at: a place to mark.
     """
     place: Callable[[ArrayLike], Array] = np.log10 if along == "m" else np.asarray
@@ -148,7 +148,7 @@ def power_figure(lines: Sequence[_PowerCurve], along: Along, fixed: str, alpha: 
         f"Power over {along}, {fixed}",
         replace(_power_panel(lines, along, places, alpha), margin=110),
         f"{count} trials a point. Bands are 95% Wilson intervals of these trials with this one "
-        "trained network. The dashed line is the level, where every curve would lie were q "
+        "trained network. The dashed line is the level, where every curve would lie if q were "
         "correct.",
     )
 
@@ -324,37 +324,53 @@ def _caption(sweep: Sweep, progress: Progress) -> str:
     count = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
     pooled = any(cell.method == "uniform" and cell.protocol == "pooled" for cell in progress.cells)
     law = (
-        " Uniform reads its calibration counts off one pooled law of p's scores, 100 for each "
-        "test point."
+        " Uniform draws its calibration counts from one pooled law of p's scores, 100 for "
+        "each test point."
         if pooled
         else ""
     )
     return (
         f"{count} trials a point; bands are 95% Wilson intervals with one trained network a "
-        f"point.{law} The dashed line is the level of {sweep.design.alpha:.0%}, where "
-        "every curve would lie were q correct."
+        f"point.{law} The dashed line is the level of {sweep.design.alpha:.0%}, where every "
+        "curve would lie if q were correct."
     )
+
+
+_NAMED = 4  # tests that tie, by name
 
 
 def answer(sweep: Sweep, progress: Progress) -> str:
-    """Who sees it, in one sentence with its numbers, at the middle of the grid."""
+    """Who sees it, in one sentence with its numbers, where the tests differ most.
+
+    Tests that reject in equally many trials stand side by side; of places where they differ
+    equally it is the one nearest to the middle of the grid.
+    """
     axis = along(sweep)
-    places = sorted({getattr(cell, axis) for cell in progress.cells})
-    if not places:
+    by_place: dict[float, list[PowerCell]] = {}
+    for cell in progress.cells:
+        by_place.setdefault(float(getattr(cell, axis)), []).append(cell)
+    if not by_place:
         return ""
-    at = places[len(places) // 2]
-    here = sorted(
-        (cell for cell in progress.cells if getattr(cell, axis) == at),
-        key=lambda cell: (-cell.rate, cell.label),
-    )
-    if not here:
-        return ""
+    middle = sorted(by_place)[len(by_place) // 2]
+
+    def differ(at: float) -> tuple[int, float, float]:
+        rates = [cell.rate for cell in by_place[at]]
+        return len(rates), max(rates) - min(rates), -abs(at - middle)
+
+    at = max(by_place, key=differ)
+    here = sorted(by_place[at], key=lambda cell: (-cell.rate, cell.label))
     best, last = here[0], here[-1]
     low, high = bounds(best)
     count = len(sweep.methods)
     far = "" if len(here) == count else f" so far, with {len(here)} of {count} tests run"
-    sentence = (
-        f"At {place(sweep, at)}{far}, {best.label} rejects q most often: in {best.rate:.0%} of "
-        f"{best.trials} trials (95% interval {low:.0%} to {high:.0%})"
-    )
-    return sentence + (f"; {last.label} in {last.rate:.0%}." if len(here) > 1 else ".")
+    share = f"in {best.rate:.0%} of {best.trials} trials (95% interval {low:.0%} to {high:.0%})"
+    ties = [cell.label for cell in here if cell.rate == best.rate]
+    if len(ties) == 1:
+        who = f"{best.label} rejects q most often: {share}"
+    else:
+        more = f" and {len(ties) - _NAMED} more" if len(ties) > _NAMED else ""
+        who = (
+            f"{len(ties)} tests reject q equally often, {share}: {', '.join(ties[:_NAMED])}{more}"
+        )
+    rest = f"; {last.label} in {last.rate:.0%}" if last.rate < best.rate else ""
+    return f"At {place(sweep, at)}{far}, {who}{rest}."

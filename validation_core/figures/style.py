@@ -22,6 +22,28 @@ OBSERVED = "#C0392B"
 HEIGHT = 260
 """Pixels; figures that stand beside one another share it."""
 
+_WASH, _FULL = 0.06, 0.85  # how opaque the middle and the ends of a scale of colours are
+
+
+def rgba(color: str, opacity: float) -> str:
+    """A hexadecimal colour, seen through."""
+    red, green, blue = (int(color[i : i + 2], 16) for i in (1, 3, 5))
+    return f"rgba({red},{green},{blue},{opacity:.3g})"
+
+
+def tint(color: str, part: float) -> str:
+    """A scale's colour so far (0 to 1) from its middle, which is the paper under a thin wash.
+
+    Light on white and dark on black, and nothing in between is grey; pages/ui/live_marks.js
+    does the same.
+    """
+    full, wash = _FULL * part, _WASH * (1 - _FULL * part)
+    over, under = (
+        np.array([int(each[i : i + 2], 16) for i in (1, 3, 5)]) for each in (color, NULL)
+    )
+    red, green, blue = np.round((full * over + wash * under) / (full + wash)).astype(int)
+    return f"rgba({red},{green},{blue},{full + wash:.3g})"
+
 
 def method_style(name: str) -> MethodStyle:
     """The look of a method, as it declares it; grey for one that is not there."""

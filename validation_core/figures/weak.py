@@ -92,7 +92,7 @@ def _headline(rates: toy.Rates) -> _Text:
 def _explanation(c2st: float, per_class: float, multiple: float) -> str:
     """Why the two powers differ: how much is the null of a fair coin, how much the threshold."""
     if multiple < 0.1:
-        return ": the score no longer sees the difference, so nothing that reads it can."
+        return ": the score no longer sees the difference, so no test of it can."
     if multiple - c2st < 0.1:
         return "."
     share = (per_class - c2st) / (multiple - c2st)

@@ -44,8 +44,8 @@ def _known(kind: type[Method] | type[Benchmark], options: Mapping[str, object]) 
     names = [field.name for field in fields(kind)]
     if unknown := [name for name in options if name not in names]:
         raise ValueError(
-            f"Options of {kind.name} are {', '.join(names) or 'none'}; got {', '.join(unknown)}. "
-            "Choose of them."
+            f"Options of {kind.name} are {', '.join(names) or 'none'}; got "
+            f"{', '.join(unknown)}. Choose among them."
         )
 
 

@@ -1,4 +1,4 @@
-"""`compare`: which of several posteriors of the same simulations is nearer the truth."""
+"""`compare`: which of several posteriors of the same simulations is nearest to the true one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from validation_core.diagnosis import tasks
 from validation_core.diagnosis.questions import posteriors
-from validation_core.diagnosis.questions.posteriors import Measure
+from validation_core.diagnosis.questions.posteriors import Measure, Ranking
 from validation_core.figures import diagnosis as draw
 from validation_core.figures.outcome import Drawn
 from validation_core.front.result import Result, Rows
@@ -37,18 +37,21 @@ class ComparisonResult(Result):
     """Of the parameters."""
     reference: int = 0
     """The table that differences are taken from."""
+    ranking: Ranking | None = None
+    """Which table is nearest to the true posterior; None where one has too few draws to say."""
 
     @property
     def title(self) -> str:
-        return "Which posterior is closer to the truth?"
+        return "Which posterior is nearest to the true one?"
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """For each other table, whether it is nearer, by every measure that can tell."""
-        return posteriors.describe(self.measures, self.labels, self.reference)
+        """Which is nearest; then each other table beside the reference, by every measure."""
+        first = posteriors.headline(self.ranking, self.labels) if self.ranking else ()
+        return (*first, *posteriors.describe(self.measures, self.labels, self.reference))
 
     def figures(self) -> tuple[Drawn, ...]:
-        """Differences, those of parameters for each table, and measures in the order given."""
+        """By how much the nearest leads, differences, and measures in the order given."""
         first = self.labels[self.reference]
         others = [i for i in range(len(self.labels)) if i != self.reference]
         by_parameter = [
@@ -59,7 +62,9 @@ class ComparisonResult(Result):
                 self.crps[i], self.names, self.labels[i], first
             )
         ]
+        nearest = (draw.behind(self.ranking, self.labels),) if self.ranking else ()
         return (
+            *nearest,
             *draw.differences(self.measures, self.labels, self.reference),
             *by_parameter,
             *draw.history(self.measures, self.labels),
@@ -85,6 +90,7 @@ class ComparisonResult(Result):
             "tables": list(self.labels),
             "reference": self.labels[self.reference],
             "sentences": list(self.sentences),
+            "ranking": self.ranking and _ranked(self.ranking, self.labels),
             "measures": [self._measure(measure) for measure in self.measures],
         }
         return json.dumps(document, indent=1, allow_nan=False)
@@ -173,7 +179,13 @@ def compared(
         np.asarray(posteriors.parameters(scores, reference)),
         uploads[reference].names,
         reference,
+        posteriors.ranking(scores),
     )
+
+
+def _ranked(ranking: Ranking, labels: Sequence[str]) -> list[dict[str, object]]:
+    """The tables, the nearest first, and how much higher each one's energy score is."""
+    return [{"table": labels[i], **ranking.behind[i]._asdict()} for i in ranking.order]
 
 
 def _named(tables: Mapping[str, Any] | Sequence[Any]) -> tuple[list[str], list[Table]]:

@@ -25,6 +25,8 @@ from numpy.typing import ArrayLike
 
 from validation_core import report
 from validation_core.diagnosis import Diagnosis, Record, tasks
+from validation_core.diagnosis.card import Card
+from validation_core.diagnosis.card import card as card_of
 from validation_core.diagnosis.claims import Claims
 from validation_core.diagnosis.questions import (
     QUESTIONS,
@@ -47,6 +49,7 @@ from validation_core.front.result import Result, Rows
 from validation_core.front.table import Table, table_of
 from validation_core.front.work import Watch, run_in_turn, watching
 from validation_core.methods.base import Method
+from validation_core.report import card as rendering
 from validation_core.report.numbers import dumps
 from validation_core.store import Store
 from validation_core.tables import Upload
@@ -81,6 +84,11 @@ class QuestionResult(Result):
         if self.diagnosis is None:
             return self.answer.question.describe(self.numbers, Names.of(self.upload))
         return self.answer.describe(self.diagnosis)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """How it was got: rows, networks, corrections."""
+        return self.answer.question.notes(self.numbers, Names.of(self.upload))
 
     @property
     def numbers(self) -> object:
@@ -169,10 +177,17 @@ class DiagnosisResult(Result):
         return tuple(question.name for question in QUESTIONS if question.name in self.answers)
 
     @property
+    def card(self) -> Card:
+        """The verdict at a glance: state, picture, how wrong, where, why, three next steps."""
+        return card_of(self.diagnosis, self.answers)
+
+    @property
     def sentences(self) -> tuple[str, ...]:
-        """The verdict in words, then the first sentence of each answer."""
+        """The card in words, then the first sentence of each answer."""
+        verdict = self.card
+        facts = (f"{fact.label}: {fact.text}" for fact in verdict.facts)
         firsts = (self[name].sentences[:1] for name in self.questions)
-        return (self.diagnosis.sentence, *(first for several in firsts for first in several))
+        return (verdict.sentence, *facts, *(first for several in firsts for first in several))
 
     def __getitem__(self, question: str) -> QuestionResult:
         """The answer to one question.
@@ -194,14 +209,16 @@ class DiagnosisResult(Result):
         return ALIASES.get(str(question), question) in self.answers
 
     def figures(self) -> tuple[Drawn, ...]:
-        """Of every test, then of every answer."""
+        """The card's own, then of every test, then of every answer."""
         found, names = self.diagnosis, self.diagnosis.upload.names
+        picture = self.card.picture
         tests = [
             drawing
             for record in found.records
             for drawing in pictures(record, alpha=found.alpha, names=names)
         ]
-        return (*tests, *(d for name in self.questions for d in self[name].figures()))
+        answers = (drawing for name in self.questions for drawing in self[name].figures())
+        return (*([picture] if picture else []), *tests, *answers)
 
     def rows(self) -> Rows:
         """A row for each test."""
@@ -227,6 +244,10 @@ class DiagnosisResult(Result):
         """The report: at most 5 MB of HTML, without the draws."""
         return report.html(self.diagnosis, self.answers, path=self.path)
 
+    def image(self) -> bytes:
+        """The card as PNG, 2,240 pixels across."""
+        return rendering.png(self.card, self.path)
+
     def datatree(self) -> bytes:
         """Ranks as ArviZ reads them: a netCDF file with the group `prior_sbc`.
 
@@ -237,13 +258,13 @@ class DiagnosisResult(Result):
 
         if isinstance(self.diagnosis.upload.data, TwoSamples):
             raise ValueError(
-                "A DataTree holds ranks of the truth among q's draws at each x; got two samples p "
-                "and q, which have no x. Save another kind of file."
+                "A DataTree holds ranks of true values among q's draws at each x; got two "
+                "samples p and q, which have no x. Save another kind of file."
             )
         return datatree(self.diagnosis, self.diagnosis.upload)
 
     def _writers(self) -> Mapping[str, Callable[[], bytes]]:
-        return {**super()._writers(), ".nc": self.datatree}
+        return {**super()._writers(), ".png": self.image, ".nc": self.datatree}
 
 
 def diagnose(

@@ -185,13 +185,13 @@ def plans(
     """
     if not set(numbers) <= set(FIGURES):
         raise ValueError(
-            f"Figures are 1, 2 and 3; got {', '.join(map(str, numbers))}. Choose of them."
+            f"Figures are 1, 2 and 3; got {', '.join(map(str, numbers))}. Choose among them."
         )
     ms = m or ()
     if set(ms) - set(MS) or len(set(ms)) < len(ms):
         raise ValueError(
-            f"M is some of {', '.join(map(str, MS))}, each once; got {', '.join(map(str, ms))}. "
-            f"Choose of them."
+            f"M is one or more of {', '.join(map(str, MS))}, each once; got "
+            f"{', '.join(map(str, ms))}. Choose among them."
         )
     for model in models:
         if lacking := [inference for inference in inferences if not possible(model, inference)]:

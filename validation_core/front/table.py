@@ -154,7 +154,9 @@ def _arrays(given: Mapping[str, ArrayLike | None]) -> dict[str, NDArray[np.gener
     return {name: np.asarray(value) for name, value in given.items() if value is not None}
 
 
-def read(file: File, *, order: Order | None = None) -> Table:
+def read(
+    file: File, *, order: Order | None = None, arrays: Mapping[str, str] | None = None
+) -> Table:
     """The table or the two samples in a file: .npz, .npy, HDF5, netCDF, .csv or .parquet.
 
     Nothing is ever unpickled, and nothing is read before its declared size has been accepted.
@@ -162,13 +164,15 @@ def read(file: File, *, order: Order | None = None) -> Table:
     Args:
         file: a path, the bytes of the file, or the file opened for reading.
         order: what the first axes of theta_q are, where N = K leaves it open: NKD or KND.
+        arrays: what its arrays are called, where that is not understood: {"theta": "params"}.
 
     Raises:
         AmbiguousOrder: when N = K and no order is given.
-        ValueError: for everything else that cannot be diagnosed.
+        ValueError: for everything else that cannot be diagnosed; where the names of the arrays
+            do not tell a table, with their names and shapes.
     """
     path = str(file) if isinstance(file, Path | str) else _UNNAMED
-    return Table.of(tables.read(file, order=order), path)
+    return Table.of(tables.read(file, order=order, arrays=arrays), path)
 
 
 def table_of(source: Table | Upload | File | Mapping[str, ArrayLike]) -> Table:

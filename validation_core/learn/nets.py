@@ -53,6 +53,16 @@ def layer(
     return weight, bias
 
 
+def restart(network: torch.nn.Module, rng: np.random.Generator) -> None:
+    """Start a module of another library anew by our own generator, as PyTorch's default does."""
+    state = network.state_dict()
+    for name in [name for name in state if name.endswith("weight")]:
+        bound = 1 / np.sqrt(state[name].shape[1])
+        for each in (name, name.removesuffix("weight") + "bias"):
+            values = rng.uniform(-bound, bound, state[each].shape).astype(np.float32)
+            state[each].copy_(torch.from_numpy(values))
+
+
 def silenced(parameters: Parameters) -> Parameters:
     """The same network with its last layer at 0: it adds nothing until it has learnt."""
     last = _depth(parameters) - 1

@@ -3,6 +3,7 @@
 from validation_core.localization.maps import Maps, MapTask, Spine, places_of
 from validation_core.localization.outline import (
     Projected,
+    areas,
     bend,
     contours,
     intervals,
@@ -24,6 +25,7 @@ __all__ = [
     "RateCurve",
     "RateHeat",
     "Spine",
+    "areas",
     "bend",
     "contours",
     "intervals",

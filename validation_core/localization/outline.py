@@ -122,6 +122,86 @@ def _without_padding(rim: Array) -> Array:
     return rim[: there[-1] + 1 if there.size else 0]
 
 
+def areas(rim: Array, x: tuple[float, float], y: tuple[float, float]) -> Array:
+    """What a rim encloses within a picture: loops (L, 2) with rows of nan between them.
+
+    A picture that shows a part of the rim has no inside to fill; what it shows is closed along
+    the picture's edge. Loops within loops are holes.
+
+    Args:
+        rim: polylines (L, 2) as `contours` makes them, what they enclose at their right.
+        x: left and right end of the picture.
+        y: lower and upper end.
+    """
+    low, high = np.array([x[0], y[0]]), np.array([x[1], y[1]])
+    loops: list[Array] = []
+    cut: list[Array] = []
+    for piece in np.split(rim, np.flatnonzero(np.isnan(rim[:, 0]))):
+        line = piece[~np.isnan(piece[:, 0])]
+        if len(line) < 2:
+            continue
+        parts = _clipped(line, low, high)
+        if np.array_equal(line[0], line[-1]):
+            if len(parts) == 1 and len(parts[0]) == len(line):
+                loops.append(line)
+                continue
+            if len(parts) > 1 and np.array_equal(parts[0][0], parts[-1][-1]):
+                parts = [np.concatenate([parts[-1], parts[0][1:]]), *parts[1:-1]]
+        cut += parts
+    loops += _along_edge(cut, low, high)
+    gap = np.full((1, 2), np.nan)
+    return np.concatenate([part for loop in loops for part in (gap, loop)][1:] or [gap[:0]])
+
+
+def _clipped(line: Array, low: Array, high: Array) -> list[Array]:
+    """The pieces of a polyline (L, 2) that lie in a rectangle, cut at its edge."""
+    a, step = line[:-1], np.diff(line, axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ends = np.stack([(low - a) / step, (high - a) / step])
+    beside = (step == 0) & ((a < low) | (a > high))
+    first = np.where(step == 0, np.where(beside, np.inf, -np.inf), ends.min(0)).max(1).clip(0)
+    last = np.where(step == 0, np.inf, ends.max(0)).min(1).clip(max=1)
+    pieces: list[list[Array]] = []
+    for i in np.flatnonzero(first < last):
+        if not (pieces and first[i] == 0 and last[i - 1] == 1 and first[i - 1] < 1):
+            pieces.append([a[i] + first[i] * step[i]])
+        pieces[-1].append(line[i + 1] if last[i] == 1 else a[i] + last[i] * step[i])
+    return [np.array(piece) for piece in pieces]
+
+
+_CORNERS = np.array([[0, 0], [0, 1], [1, 1], [1, 0]])
+
+
+def _along_edge(pieces: list[Array], low: Array, high: Array) -> list[Array]:
+    """Loops of what lies at the right of lines that end on the edge of a rectangle.
+
+    From the end of each one goes clockwise, the rectangle at one's right, to the next beginning.
+    """
+    loops, left = [], list(pieces)
+    while left:
+        begin = now = left.pop(0)
+        loop = [now]
+        while True:
+            end = _clockwise(now[-1], low, high)
+            ways = [(_clockwise(piece[0], low, high) - end) % 4 for piece in (begin, *left)]
+            nearest = int(np.argmin(ways))
+            turns = np.arange(np.floor(end) + 1, end + ways[nearest]).astype(int) % 4
+            loop.append(low + _CORNERS[turns] * (high - low))
+            if nearest == 0:
+                break
+            now = left.pop(nearest - 1)
+            loop.append(now)
+        loops.append(np.concatenate([*loop, begin[:1]]))
+    return loops
+
+
+def _clockwise(point: Array, low: Array, high: Array) -> float:
+    """How far along the edge of a rectangle a point is, from 0 at its lower left corner to 4."""
+    x, y = ((point - low) / (high - low)).clip(0, 1)
+    side = int(np.argmin([x, 1 - y, 1 - x, y]))
+    return side + float([y, x, 1 - y, 1 - x][side])
+
+
 class Projected(NamedTuple):
     """A map's points in two dimensions."""
 

@@ -260,7 +260,7 @@ class Method(Specification):
     def silent_because(cls, benchmark: Benchmark, cell: PowerCell) -> tuple[str, str]:
         """Why it misses there what another test finds, and the demonstration that shows it."""
         del benchmark, cell
-        return "what it looks at is little touched by this error at this number of draws.", ""
+        return "what it looks at is little changed by this error at this number of draws.", ""
 
     @classmethod
     def figures(cls, arrays: Mapping[str, Array], names: Sequence[str] = ()) -> list[Drawn]:

@@ -53,8 +53,7 @@ class C2ST(Method):
         if cell.beta > 0:
             return (
                 "the degraded network's threshold no longer lies between the samples, or its "
-                "order is turned round: accuracy is one half or less, and it looks to one side "
-                "only.",
+                "order is reversed: accuracy is one half or less, and the test is one-sided.",
                 "collapse",
             )
         return (

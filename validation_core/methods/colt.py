@@ -53,8 +53,8 @@ class CoLT(Method):
     style: ClassVar[MethodStyle] = MethodStyle("#6A5ACD", "solid", "star")
     turn: ClassVar[int] = 8
     meaning: ClassVar[str] = (
-        "A peak at the left: the truth lies nearer the centre than q's draws, so that "
-        "balls around it hold more truth than q gives them; on the right: less."
+        "A peak at the left: true values lie nearer the centre than q's draws, so that balls "
+        "around it hold more of them than of q's draws; on the right: fewer."
     )
     repeats_findings: ClassVar[bool] = True
     score_kind: ClassVar[ScoreKind] = "recipe"
@@ -124,8 +124,8 @@ class CoLT(Method):
         if not self.fresh:
             return None
         return (
-            "Fresh anchors at every step are drawn by a simulator, which an upload has not; got "
-            "fresh=true. Leave it out."
+            "Fresh anchors at every step are drawn by a simulator, which an uploaded table "
+            "does not have; got fresh=true. Leave it out."
         )
 
     @property
@@ -137,10 +137,9 @@ class CoLT(Method):
         del x_names
         effect, numbers = record.effect, record.effect.numbers
         return (
-            f"q puts {numbers['u_star']:.0%} of its mass into the ball around the learnt centre; "
-            f"the truth lies inside in {_interval(numbers, 'inside')} of the simulations that did "
-            "not choose "
-            f"it.",
+            f"q puts {numbers['u_star']:.0%} of its mass into the ball around the learnt "
+            f"centre; the true value lies inside in {_interval(numbers, 'inside')} of the "
+            "simulations that did not choose it.",
             f"Estimate of the Kolmogorov distance d~ for the learned ball: {record.statistic:.3f} "
             f"[{numbers['low']:.3f}, {numbers['high']:.3f}].",
             f"Centre and embedding were learnt on rows that no test reads, in "

@@ -59,7 +59,7 @@ class DC(Method):
         "classifier",
         "Algorithm 1",
     )
-    summary: ClassVar[str] = "Can a classifier tell the truth from q's own draws at the same x?"
+    summary: ClassVar[str] = "Can a classifier tell true values from q's own draws at the same x?"
     statistic: ClassVar[str] = "held-out divergence, in nats"
     style: ClassVar[MethodStyle] = MethodStyle("#A8791B", "dot", "hexagon")
     turn: ClassVar[int] = 20
@@ -68,12 +68,20 @@ class DC(Method):
         default="multiclass",
         metadata={
             "label": "Classes",
-            "help": "Which of the m + 1 slots is the truth, or truth against draw, balanced.",
+            "help": (
+                "Which of the m + 1 slots holds the true value, or true value against draw, "
+                "balanced."
+            ),
         },
     )
     m: int = field(
         default=10,
-        metadata={"label": "m", "min": 1, "max": 1000, "help": "Draws of q beside each truth."},
+        metadata={
+            "label": "m",
+            "min": 1,
+            "max": 1000,
+            "help": ("Draws of q beside each true value."),
+        },
     )
     permutations: int = field(
         default=999,
@@ -133,8 +141,8 @@ class DC(Method):
         if wanted <= upload.k:
             return None
         return (
-            f"It compares the truth with {wanted} draws of q at its x; got {upload.k}. Upload "
-            f"more draws or set m={upload.k}."
+            f"It compares the true value with {wanted} draws of q at its x; got {upload.k}. "
+            f"Upload more draws or set m={upload.k}."
         )
 
     @property
@@ -151,14 +159,16 @@ class DC(Method):
         wanted = self.budget(1, k - 1).q
         if wanted <= k - 1:
             return None
-        return f"it wants {wanted} draws beside the one that plays the truth; there are {k - 1}"
+        return (
+            f"it wants {wanted} draws beside the one in the true value's place; there are {k - 1}"
+        )
 
     @classmethod
     def further(cls) -> Further:
         return Further(
             cls(permutations=1999, net="within"),
             2,
-            "how far q is from the truth, as a divergence in nats with its interval",
+            "how far q is from p, as a divergence in nats with its interval",
         )
 
     def effects(self, outcome: Outcome) -> dict[str, Effect]:
@@ -175,7 +185,7 @@ class DC(Method):
         del x_names
         effect = record.effect.numbers
         return (
-            f"Divergence of q's draws from the truth, as far as this score tells them apart: "
+            "Divergence of q's draws from true values, as far as this score tells them apart: "
             f"{_interval(effect, 'divergence', '+.3f')} nats, a 95% interval; 0 is guessing, "
             f"{effect['divergence_most']:.2f} the most there can be.",
         )
@@ -191,12 +201,12 @@ class DC(Method):
             Drawn(
                 "The divergence against its null",
                 _null(permuted, estimate),
-                "Grey: the same scores, with the truth of every simulation put in a random slot "
-                "among q's draws at its x. If q were correct, the red line would fall anywhere "
-                "among them.",
+                "Grey: the same scores, with the true value of every simulation put in a "
+                "random slot among q's draws at its x. If q were correct, the red line would "
+                "fall anywhere among them.",
             ),
             Drawn(
-                "How far q is told from the truth",
+                "How far the score tells q's draws from true values",
                 _divergence(estimate, low, high, most),
                 "The bar is a 95% interval over the simulations of the test, for this score. If "
                 "q were correct, it would reach 0 or end below it: a score that learnt noise does "
@@ -205,8 +215,9 @@ class DC(Method):
             Drawn(
                 "Simulation by simulation",
                 _rows(each, most),
-                "Right of the dashed line the score leans to the truth, left of it to a draw. If "
-                "q were correct, the mean over all simulations would not lie right of it.",
+                "Right of the dashed line the score prefers the true value, left of it a draw "
+                "of q. If q were correct, the mean over all simulations would not lie right "
+                "of it.",
             ),
         ]
 
@@ -250,7 +261,7 @@ class DC(Method):
 
 def _null(permuted: Array, observed: float, *, height: int = style.HEIGHT) -> Panel:
     """Divergences (B,) of truths put in random slots in grey, what was seen in red."""
-    label, hover = "divergence, truths in random slots", "%{x:.3g} nats: %{y}"
+    label, hover = "divergence, true values in random slots", "%{x:.3g} nats: %{y}"
     return on_relabellings(permuted, observed, label, hover=hover, height=height)
 
 

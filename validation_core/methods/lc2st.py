@@ -52,7 +52,7 @@ _NUMBERED = 10  # observations whose every number stands on the axis
 _SHOWN = 1500  # draws on a map: more would hide one another
 _STRIPS = 5  # of each parameter, when asking how much d varies over a pair
 _PARAMETERS = 12  # from which pairs are chosen
-_LEAST_REACH = 0.05  # of the colours: a classifier that guesses leaves the map grey
+_LEAST_REACH = 0.05  # of the colours: a classifier that guesses leaves the map pale
 _GRID = np.linspace(0.0, 1.0, 201)
 
 
@@ -73,7 +73,9 @@ class LC2ST(Method):
         "L-C2ST: local diagnostics for posterior approximations in simulation-based inference",
         "Algorithms 1 and 2",
     )
-    summary: ClassVar[str] = "Does a classifier tell q's draws from the truth at one observation?"
+    summary: ClassVar[str] = (
+        "Does a classifier tell q's draws from true values at one observation?"
+    )
     statistic: ClassVar[str] = "mean squared distance of d from 1/2 at the worst x_o"
     style: ClassVar[MethodStyle] = MethodStyle("#5B7FA6", "dashdot", "triangle-down")
     turn: ClassVar[int] = 22
@@ -204,8 +206,8 @@ class LC2ST(Method):
         return (
             f"{where} row {effect.row}, counted from 0{f' ({values})' if values else ''}. "
             "There T, the mean squared distance from 1/2 of the learned chance that a draw is "
-            f"the truth, is {effect.numbers['T']:.3g}. Its classifiers learnt from the rows that "
-            "are not held out.",
+            f"the true value, is {effect.numbers['T']:.3g}. Its classifiers learnt from the "
+            "rows that are not held out.",
         )
 
     @classmethod
@@ -222,9 +224,9 @@ class LC2ST(Method):
                 f"How sure the classifier is{where}",
                 pp_plot(d, nulls),
                 "The share of q's draws whose d is at most this. Grey: 95% of the null "
-                "classifiers at each d by itself (pointwise). If q were correct here, the line "
-                "would stay near the dashed step at 1/2 and in the grey. Left of the step: q "
-                "puts too much mass there; right of it: too little.",
+                "classifiers at each d (pointwise). If q were correct here, the line would "
+                "stay near the dashed step at 1/2 and in the grey. Left of the step: q puts "
+                "too much mass there; right of it: too little.",
             ),
             Drawn(
                 f"The statistic on its null{where}",
@@ -236,11 +238,11 @@ class LC2ST(Method):
         if points > 1:
             pictures.append(
                 Drawn(
-                    "p at every observation",
+                    "p-value at every observation",
                     _over_x(pvalues, np.asarray(arrays["adjusted"])),
-                    "Open: p by itself; filled: by Holm over all observations. If q were correct "
-                    "at every one, filled points would lie above the dashed line in 95 of 100 "
-                    "tests.",
+                    "Open: each p-value by itself; filled: by Holm over all observations. If "
+                    "q were correct at every one, filled points would lie above the dashed "
+                    "line in 95 of 100 tests.",
                 )
             )
         return pictures
@@ -325,7 +327,7 @@ def pp_plot(d: Array, nulls: Array, *, height: int = style.HEIGHT) -> Panel:
     ]
     return Panel(
         marks,
-        x=Axis((0, 1), "d, the learned chance that a draw is the truth"),
+        x=Axis((0, 1), "d, the learned chance that a draw is the true value"),
         y=Axis((0, 1), "share of q's draws", percent=True),
         height=height,
     )
@@ -370,12 +372,7 @@ def map_of(theta: Array, d: Array, names: Sequence[str] = (), *, height: int = 3
     rows = np.linspace(0, len(d) - 1, min(len(d), _SHOWN)).astype(int)
     across, up = theta[rows, first], theta[rows, second]
     dots = Points(
-        across,
-        up,
-        color=_shades(d[rows], reach),
-        size=5,
-        opacity=0.75,
-        hover="d = %{marker.color:.2f}",
+        across, up, color=_shades(d[rows], reach), size=7, hover="d = %{marker.color:.2f}"
     )
     return Panel(
         [dots],
@@ -410,7 +407,9 @@ def _over_x(
     return Panel(
         [
             HLine(0.05, dash="dash", label="5%", color=style.NULL),
-            Points(place, pvalues, color=style.NULL, size=8, symbol="ring", hover="p %{y:.3f}"),
+            Points(
+                place, pvalues, color=style.NULL, size=8, symbol="ring", hover="p-value %{y:.3f}"
+            ),
             Points(place, adjusted, color=color, size=8, hover="p by Holm %{y:.3f}"),
         ],
         x=Axis(style.padded(place), name or "observation", ticks=whole),
@@ -438,9 +437,9 @@ def _maps(arrays: Mapping[str, Array], theta: Array, names: Sequence[str] = ()) 
         Drawn(
             f"Where q is off{_where(len(d), worst)}",
             figure,
-            "q's draws, coloured by d, the learned chance that a draw is the truth: orange where "
-            "q puts too much mass, blue where too little. If q were correct here, all would be "
-            "grey but for the classifier's noise, which its nulls show.",
+            "q's draws, coloured by d, the learned chance that a draw is the true value: "
+            "orange where q puts too much mass, blue where too little. If q were correct "
+            "here, all would be pale but for the classifier's noise, which its nulls show.",
         )
     ]
 

@@ -39,13 +39,14 @@ _SIDE_ROWS = 10  # of each sample of an upload: fewer have too few relabelings t
 _LEVEL = 0.05
 _FAMILIES = {"Laplace, L1": ("solid", "circle"), "Gaussian, L2": ("dash", "square")}
 _READ_NULL = (
-    "Grey is the statistic after rows were exchanged at random between p and q, dashed what 1 in "
-    "20 of those exceed, red what was seen; if q were correct, red would be anywhere in the grey."
+    "Grey: the statistic after rows were exchanged at random between p and q. Dashed: what 1 "
+    "in 20 of those exceed. Red: this table. If q were correct, red would be anywhere in the "
+    "grey."
 )
 _READ_KERNELS = (
-    "How far apart each kernel finds the two samples, from the finest to the coarsest scale, and "
-    "in grey what it alone exceeds by chance 1 time in 20; filled marks are beyond that, and if q "
-    "were correct few or none would be."
+    "How far apart each kernel finds the two samples, from the finest to the coarsest scale. "
+    "Grey: what it alone exceeds by chance 1 time in 20; filled marks are beyond that. If q "
+    "were correct, few or none would be."
 )
 
 
@@ -146,7 +147,7 @@ class MMDFuse(Method):
         if isinstance(upload.data, PosteriorTable):
             return (
                 2 * _SIDE_ROWS,
-                "takes the truth of half of the rows and a draw of q of the others",
+                "takes the true values of half of the rows and a draw of q at each of the others",
             )
         return _SIDE_ROWS, "compares two samples"
 

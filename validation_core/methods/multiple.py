@@ -51,7 +51,7 @@ class Multiple(Method):
     def silent_because(cls, benchmark: Benchmark, cell: PowerCell) -> tuple[str, str]:
         if cell.beta > 0:
             return (
-                "the degraded network's order is weak or turned round: it asks whether p's scores "
+                "the degraded network's order is weak or reversed: it asks whether p's scores "
                 "rank above q's, not whether the ranks are uniform.",
                 "collapse",
             )
@@ -72,7 +72,7 @@ class Multiple(Method):
             alpha,
             ("Standardised mean rank", "T"),
             "If q were correct, T would fall under the grey curve; far to the right, the "
-            "classifier's scores tell q's draws from the truth.",
+            "classifier's scores tell q's draws from true values.",
         )
 
     def test(self, scores: Scores, rng: np.random.Generator) -> Outcome:

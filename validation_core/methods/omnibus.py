@@ -46,13 +46,14 @@ _SHORT: Mapping[Family, str] = {
 }
 """Families beside an axis, that a phone has room for."""
 _READ_NULL = (
-    "Grey is the clearest of all claims, as −log p, when another of truth and draws plays the "
-    "truth at every x; dashed is what 1 in 20 of those exceed, red what was seen. If q were "
-    "correct, red would be anywhere in the grey."
+    "Grey: the clearest of all claims, as −log p, when true value and q's draws are "
+    "relabelled at random at every x. Dashed: what 1 in 20 of those exceed. Red: this table. "
+    "If q were correct, red would be anywhere in the grey."
 )
 _READ_FAMILIES = (
-    "p of each kind of claim, adjusted for all of them together: left of the dashed level it is "
-    "claimed. If q were correct, every mark would stay right of it in 95 of 100 tables."
+    "p-value of each kind of claim, adjusted for all of them together: left of the dashed "
+    "level it is claimed. If q were correct, every mark would stay right of it in 95 of 100 "
+    "tables."
 )
 
 
@@ -86,10 +87,12 @@ class Omnibus(Method):
     name: ClassVar[str] = "omnibus"
     title: ClassVar[str] = "Relabelling within x"
     paper: ClassVar[Paper] = Paper(
-        "NPT Lab", 2026, "Relabelling truth and draws within x, stepping down as Westfall, Young"
+        "NPT Lab",
+        2026,
+        ("Relabelling true value and draws within x, stepping down as Westfall, Young"),
     )
     summary: ClassVar[str] = (
-        "Does the truth stand out among q's draws in anything: place, width, tails, pairs, over x?"
+        "Do true values differ from q's draws in anything: place, width, tails, pairs, over x?"
     )
     statistic: ClassVar[str] = "evidence of the clearest claim, −log p"
     style: ClassVar[MethodStyle] = MethodStyle("#7B5EA7", "solid", "star-diamond")
@@ -100,7 +103,10 @@ class Omnibus(Method):
         default=RELABELINGS,
         metadata={
             "label": "Relabelings",
-            "help": "Labellings of which slot plays the truth; no p is below 1 / (1 + these).",
+            "help": (
+                "Random relabellings of true value and draws; no p-value is below 1 / (1 + "
+                "relabelings)."
+            ),
             "min": 19,
         },
     )

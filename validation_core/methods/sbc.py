@@ -62,7 +62,7 @@ class SBC(Method):
         2018,
         "Validating Bayesian inference algorithms with simulation-based calibration",
     )
-    summary: ClassVar[str] = "Does each true parameter rank anywhere among q's draws?"
+    summary: ClassVar[str] = "Do true values rank evenly among q's draws, parameter by parameter?"
     statistic: ClassVar[str] = "largest KS distance over parameters"
     style: ClassVar[MethodStyle] = MethodStyle("#117733", "longdash", "x")
     turn: ClassVar[int] = 1
@@ -125,7 +125,7 @@ class SBC(Method):
         del k
         if self.quantities == "marginals":
             return None
-        return "its test quantities are measured among the truth and the draws together"
+        return "its test quantities are measured among the true value and the draws together"
 
     @classmethod
     def silent_because(cls, benchmark: Benchmark, cell: PowerCell) -> tuple[str, str]:
@@ -158,7 +158,7 @@ class SBC(Method):
             Drawn(
                 "Ranks",
                 _rank_histograms(ranked, k),
-                f"If q were correct, all bars{several}{hidden} {expectation}. A heap in the "
+                f"If q were correct, all bars{several}{hidden} {expectation}. A peak in the "
                 "middle: q is too wide; at both ends: too narrow; at one end: "
                 f"shifted.{_cut(u.shape[-1], k)}",
             ),
@@ -241,7 +241,7 @@ def _with_log_q(upload: Upload, quantities: Sequence[str]) -> TableScores:
 
 def _no_density(upload: Upload) -> str | None:
     """Whether log q can be ranked: infinite values have a rank, a missing one has none."""
-    for name, where in ((LOG_Q, "truths (N,)"), (f"{LOG_Q}_draws", "draws (N, K)")):
+    for name, where in ((LOG_Q, "true values (N,)"), (f"{LOG_Q}_draws", "draws (N, K)")):
         if name not in upload.densities:
             return (
                 f"It ranks log q, which this table does not hold at the {where}; save it as "

@@ -50,19 +50,19 @@ _KEPT = 10_000
 _BINS = 40
 _Numbers = Mapping[str, float]
 TERMS = (
-    "Each simulation's log p / q at the truth less its mean over q's draws there; red: their "
-    "mean, the divergence, with its 95% interval. If q were correct, all of them would lie on the "
-    "dashed 0, as far as the log densities are exact."
+    "Each simulation's log p / q at the true value less its mean over q's draws there; red: "
+    "their mean, the divergence, with its 95% interval. If q were correct, all of them would "
+    "lie on the dashed 0, as far as the log densities are exact."
 )
 LEARNT = (
-    "Each simulation's log ratio by the classifier, calibrated, at the truth less its mean over "
-    "q's draws there; red: their mean with its 95% interval. If q were correct, the terms would "
-    "lie "
-    "about the dashed 0, and the red strip on it."
+    "Each simulation's log ratio by the classifier, calibrated, at the true value less its "
+    "mean over q's draws there; red: their mean with its 95% interval. If q were correct, the "
+    "terms would lie about the dashed 0, and the red strip on it."
 )
 NULLS = (
-    "Grey: the mean difference when any of the K + 1 values at an x, by chance, is taken for the "
-    "truth's. If q were correct, the red line would fall anywhere among them, all of them near 0."
+    "Grey: the mean difference when any of the K + 1 values at an x, by chance, is taken for "
+    "the true value's. If q were correct, the red line would fall anywhere among them, all of "
+    "them near 0."
 )
 WEIGHTED = (
     "An upper bound on the divergence left when M draws of q are weighed by p / q and one is "
@@ -248,14 +248,14 @@ def nats_in_words(effect: _Numbers) -> tuple[str, ...]:
         f"[{_ends(effect, 'ci')}], from {effect['k']:,} simulations with {draws} of q at each; "
         f"by the bootstrap [{_ends(effect, 'boot')}]; median of its terms "
         f"{_nats(effect['median'])}, largest {_nats(effect['largest'])}.",
-        f"log p / q is higher at the truth than at a draw of q in {_interval(effect, 'auc')} of "
-        f"pairs at the same x; 50% if q were correct.",
+        "log p / q is higher at the true value than at a draw of q in "
+        f"{_interval(effect, 'auc')} of pairs at the same x; 50% if q were correct.",
     ]
     if effect["skl"] + _SURE * (effect["ci_high"] - effect["skl"]) < -_SOME:
         sentences.append(
-            "No divergence is below 0, and this is, by more than chance: the log densities do not "
-            "belong together. Are log p and log q exchanged, in different coordinates, or off by "
-            "a constant at the truths that the draws lack?"
+            "No divergence is below 0, and this is, by more than chance: the log densities do "
+            "not belong together. Are log p and log q exchanged, in different coordinates, or "
+            "off by a constant at the true values but not at the draws?"
         )
     if effect["infinite"]:
         sentences.append(
@@ -307,7 +307,7 @@ def terms(
 
 def null(edges: Array, counts: Array, observed: float, *, height: int = style.HEIGHT) -> Panel:
     """Means of d with other truths in grey, what was seen in red."""
-    x = Axis((float(edges[0]), float(edges[-1])), "mean difference, any draw as the truth, nats")
+    x = Axis((float(edges[0]), float(edges[-1])), "mean difference, any draw as true value, nats")
     hover = "%{x:.3g} nats: %{y}"
     return null_histogram(edges, counts, observed, x, "relabelings", hover=hover, height=height)
 

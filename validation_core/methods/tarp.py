@@ -52,7 +52,9 @@ class TARP(Method):
         "Sampling-based accuracy testing of posterior estimators for general inference",
         "Section 3",
     )
-    summary: ClassVar[str] = "Do q's balls about a reference point cover the truth as they state?"
+    summary: ClassVar[str] = (
+        "Do q's balls about a reference point cover true values as often as they state?"
+    )
     statistic: ClassVar[str] = "KS distance of the coverage values"
     style: ClassVar[MethodStyle] = MethodStyle("#2D8FBF", "dash", "cross")
     turn: ClassVar[int] = 2
@@ -137,8 +139,8 @@ class TARP(Method):
         if cell.options.get("reference") == "random":
             return (
                 (
-                    "q ignores x, and so do its references: distances of truth and draws share "
-                    "one law."
+                    "q ignores x, and so do its references: distances of true values and "
+                    "draws share one law."
                     if getattr(benchmark, "perturbation", "") == "blind_prior"
                     else "its random references lie anywhere: most balls it asks about have "
                     "nothing "
@@ -161,17 +163,17 @@ class TARP(Method):
                 "Expected coverage",
                 _coverage_curve(u),
                 f"{_area(arrays)}The line says how often q's ball of each mass about the "
-                "reference covers the truth; if q were correct, all of it would stay in the grey "
-                "room in 95 of 100 tables. Coloured: its 95% bootstrap interval, at each level "
-                "by itself.",
+                "reference covers the true value. If q were correct, all of it would stay in "
+                "the grey band in 95 of 100 tables. Coloured: its 95% bootstrap interval, at "
+                "each level by itself.",
             ),
             Drawn(
                 "Coverage less level",
                 ecdf_difference(u),
-                "The same line less the diagonal; if q were correct, all of it would stay in the "
-                "grey band in 95 of 100 tables. About random references, below and then above 0: "
-                "q is too wide; above and then below: too narrow. About references that follow "
-                "x, above 0: the truth lies nearer to them than q's draws do.",
+                "The same line less the diagonal. If q were correct, all of it would stay in "
+                "the grey band in 95 of 100 tables. About random references, below and then "
+                "above 0: q is too wide; above and then below: too narrow. About references "
+                "that follow x, above 0: true values lie nearer to them than q's draws do.",
             ),
         ]
 

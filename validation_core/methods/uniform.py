@@ -39,7 +39,8 @@ class Uniform(Method):
     style: ClassVar[MethodStyle] = MethodStyle("#AA4499", "dot", "diamond")
     turn: ClassVar[int] = 7
     meaning: ClassVar[str] = (
-        "A peak at the left: q's draws score below the truth, so the classifier tells them apart."
+        "A peak at the left: q's draws score below true values, so the classifier tells them "
+        "apart."
     )
     layout: ClassVar[Layout] = "blocks"
     score_kind: ClassVar[ScoreKind] = "classifier"

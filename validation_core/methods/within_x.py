@@ -25,13 +25,13 @@ class WithinX(Method):
     paper: ClassVar[Paper] = Paper(
         "NPT Lab", 2026, "SBC with a learned test quantity, after Bansal, Chen, Scott"
     )
-    summary: ClassVar[str] = "Does the truth rank anywhere among q's draws at its own x?"
-    statistic: ClassVar[str] = "KS distance of the truth's ranks"
+    summary: ClassVar[str] = "Do true values rank evenly among q's draws at their own x?"
+    statistic: ClassVar[str] = "KS distance of true values' ranks"
     style: ClassVar[MethodStyle] = MethodStyle("#909029", "dashdot", "triangle-up")
     turn: ClassVar[int] = 4
     meaning: ClassVar[str] = (
-        "A peak at the right: the truth scores above q's draws, so the classifier tells "
-        "them apart."
+        "A peak at the right: true values score above q's draws, so the classifier tells them "
+        "apart."
     )
     score_kind: ClassVar[ScoreKind] = "classifier"
 

@@ -33,7 +33,7 @@ _SEPARATE = 200  # parameters that have a variable of their own
 def datatree(diagnosis: Diagnosis, upload: Upload) -> bytes:
     """A netCDF-4 file with one group, `prior_sbc`.
 
-    Its variables are the randomised ranks of the truth among q's draws, (rank + v (1 + ties)) /
+    Its variables are the randomised ranks of true values among q's draws, (rank + v (1 + ties)) /
     (K + 1): uniform on [0, 1] if q is right. One for each parameter, dimensions chain (1) and draw
     (N); variables are called after the parameters as far as a file allows, and `long_name` is what
     the user called them. More than 200 parameters are one variable, theta, with a third dimension,
@@ -67,7 +67,7 @@ def datatree(diagnosis: Diagnosis, upload: Upload) -> bytes:
         "digest": upload.digest,
         "verdict": diagnosis.verdict,
     }
-    kind = "randomised ranks of the truth among q's draws, divided by K + 1: PIT in [0, 1]"
+    kind = "randomised ranks of true values among q's draws, divided by K + 1: PIT in [0, 1]"
     group = xarray.Dataset(arrays, places, {**about, "values": kind})
     root = xarray.Dataset(attrs={**about, "diagnosis": _attribute(dumps(diagnosis.to_json()))})
     tree = xarray.DataTree.from_dict({"/": root, f"/{GROUP}": group})
@@ -85,8 +85,8 @@ def _pit(diagnosis: Diagnosis, upload: Upload) -> Array:
     """
     if not isinstance(upload.data, PosteriorTable):
         raise ValueError(
-            "Ranks need draws of q at each x; got two samples p and q, which have no x. Upload a "
-            "table of theta, x and theta_q."
+            "Ranks need draws of q at each x; got two samples p and q, which have no x. "
+            "Upload a table of theta, x and theta_q."
         )
     d = upload.dims[0]
     first = list(QUANTITIES).index("marginals")

@@ -21,7 +21,7 @@ from validation_core.diagnosis import Diagnosis
 from validation_core.diagnosis.questions import QUESTIONS, Answers, AnyQuestion
 from validation_core.figures.outcome import Drawn
 from validation_core.narrow import narrow
-from validation_core.report import drawings, sections
+from validation_core.report import card, drawings, sections
 from validation_core.report import numbers as noted
 from validation_core.report.numbers import _text, as_json, dumps, library_versions
 from validation_core.report.sections import _FigurePlaces, _Section, _table, _Told, read_line, slug
@@ -140,7 +140,7 @@ def _framed(
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<meta name="color-scheme" content="light dark">'
         f"<title>{escape(title)}</title>"
-        f"<style>{drawings._own('report.css')}</style></head><body>"
+        f"<style>{drawings._own('report.css')}{card.css()}</style></head><body>"
         f'<nav aria-label="Contents"><p>{escape(kind)}</p><ol>{contents}</ol></nav>'
         '<main><p class="aside" id="still">Figures need JavaScript, which has not run here. '
         "Words, tables and numbers are here without it.</p>"

@@ -22,6 +22,7 @@ import orjson
 
 from validation_core import __version__
 from validation_core.diagnosis import Diagnosis
+from validation_core.diagnosis.card import card
 from validation_core.diagnosis.questions import QUESTIONS, Answers
 
 if TYPE_CHECKING:
@@ -49,10 +50,15 @@ def as_json(found: Diagnosis, answers: Answers) -> str:
     return dumps(
         {
             **document,
+            "card": card(found, answers).to_json(),
             "names": list(found.upload.names),
             "x_names": list(found.upload.x_names),
             "answers": {
-                name: {"sentences": list(answer.describe(found)), **answer.to_json()}
+                name: {
+                    "sentences": list(answer.describe(found)),
+                    "notes": list(answer.notes(found)),
+                    **answer.to_json(),
+                }
                 for name, answer in answers.items()
             },
             "left_out": {

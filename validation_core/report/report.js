@@ -108,15 +108,21 @@
       script.textContent = await unpacked('plotly')
       document.head.append(script)
     }
-    for (const place of document.querySelectorAll('.drawing')) {
-      const figure = figures[Number(place.dataset.figure)]
-      if (figure) await draw(place, figure)
-      else place.closest('figure').hidden = true
+    // What is folded has no width to be drawn in: it is drawn when it is opened.
+    const drawIn = async (part) => {
+      for (const place of part.querySelectorAll('.drawing[data-figure]')) {
+        if (drawn.some((one) => one.place === place) || place.closest('details:not([open])')) continue
+        const figure = figures[Number(place.dataset.figure)]
+        if (figure) await draw(place, figure)
+        else place.closest('figure').hidden = true
+      }
+      document.documentElement.dataset.drawn = String(drawn.length)
     }
+    addEventListener('toggle', (event) => event.target.open && drawIn(event.target), true)
+    await drawIn(document)
     dark.addEventListener('change', () => recolour(colours()))
     addEventListener('beforeprint', () => recolour(LIGHT))
     addEventListener('afterprint', () => recolour(colours()))
-    document.documentElement.dataset.drawn = String(drawn.length)
   }
 
   start()

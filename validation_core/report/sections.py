@@ -13,12 +13,14 @@ import numpy as np
 import plotly.graph_objects as go
 
 from validation_core.diagnosis import Diagnosis, Record, findings, further_methods, pvalue_text
+from validation_core.diagnosis.card import card as card_of
 from validation_core.diagnosis.claims import Claims
-from validation_core.diagnosis.questions import Answers, AnyQuestion
+from validation_core.diagnosis.questions import Answers, AnyAnswer, AnyQuestion
+from validation_core.figures.alt import described
 from validation_core.figures.diagnosis import pictures
 from validation_core.figures.outcome import Drawn
 from validation_core.methods import METHODS
-from validation_core.report import numbers
+from validation_core.report import card, numbers
 from validation_core.report.numbers import _text
 
 _PATH = re.compile(r"""(["']?)\{path\}\1""")
@@ -93,7 +95,9 @@ def _cell(value: object, numeric: bool) -> str:
 
 
 _LISTED = 20  # warnings and notes of a file that are shown
-_METHOD_COLUMNS = ("Test", "Statistic", "Value", "p", "p, adjusted", "Draws of p", "Draws of q")
+_SHOWN = 2
+"""Figures of a question that stand open; the others are folded."""
+_METHOD_COLUMNS = ("Test", "Statistic", "Value", "p-value", "adjusted", "True values", "q's draws")
 
 
 class _Told(NamedTuple):
@@ -139,7 +143,7 @@ class _FigurePlaces:
         number = len(self.figures)
         self.figures.append(drawn.figure)
         wide = ' class="wide"' if drawn.wide else ""
-        name = slug(drawn.title)
+        name, alt = slug(drawn.title), described(drawn.picture, drawn.title)
         buttons = "".join(
             f'<button type="button" data-image="{kind}" aria-label="Save as {kind.upper()}: '
             f'{escape(drawn.title)}">{kind.upper()}</button>'
@@ -148,15 +152,14 @@ class _FigurePlaces:
         return (
             f'<figure{wide}><div class="head"><h4>{escape(drawn.title)}</h4><span>{buttons}</span>'
             f'</div><div class="scroll"><div class="drawing" data-figure="{number}" '
-            f'data-name="{name}" role="img" aria-label="{escape(drawn.title)}" '
+            f'data-name="{name}" role="img" aria-label="{escape(alt)}" '
             f'style="height:{drawn.figure.layout.height}px"></div></div>'
             f"<figcaption>{escape(drawn.caption)}</figcaption></figure>"
         )
 
 
 def _written(told: _Told) -> _Written:
-    """Verdict, notes, each panel in turn, each test, what was read, methods, what it was made
-    with."""
+    """The card, notes, each question in turn; each test, what was read and methods folded."""
     places = _FigurePlaces()
     sections = [_Section("verdict", "Verdict", "".join(_verdict(told)))]
     if told.notes:
@@ -166,12 +169,19 @@ def _written(told: _Told) -> _Written:
         body = "".join(_panel(told, panel, places))
         sections.append(_Section(f"panel-{slug(panel.name)}", panel.title, body))
     sections += [
-        _Section("tests", "Each test", "".join(_tests(told, places))),
+        _Section("tests", "Each test", _folded("Tests and figures", _tests(told, places))),
         _Section("table", "What was read", "".join(_read(told))),
-        _Section("methods", "Methods", "".join(_methods(told))),
-        _Section("made", "How this was made", _made(told)),
+        _Section("methods", "Methods", _folded("What the tests are", _methods(told))),
+        _Section("made", "How this was made", _folded("Versions and settings", [_made(told)])),
     ]
     return _Written(sections, places.figures)
+
+
+def _folded(title: str, parts: Iterable[str]) -> str:
+    """What a reader opens; nothing for nothing."""
+    inside = "".join(parts)
+    summary = f"<summary>{escape(title)}</summary>"
+    return f"<details>{summary}{inside}</details>" if inside else ""
 
 
 def _headline(found: Diagnosis) -> str:
@@ -196,22 +206,9 @@ def read_line(diagnosis: Diagnosis) -> str:
 
 def _verdict(told: _Told) -> Iterator[str]:
     diagnosis = told.found
-    state = slug(
-        diagnosis.verdict if _headline(diagnosis) == diagnosis.verdict.capitalize() else "pending"
-    )
-    yield f'<p class="eyebrow">Is this posterior right? · {escape(told.path)}</p>'
-    yield f'<h1 class="{state}">{escape(_headline(diagnosis))}</h1>'
-    yield f'<p class="lead">{escape(diagnosis.sentence)}</p><p>{escape(read_line(diagnosis))}</p>'
-    yield _table([_row(record, diagnosis) for record in diagnosis.records], told.rows)
-    if diagnosis.claims is not None:
-        yield "<h3>What is claimed</h3>"
-        yield _table(_claims(diagnosis.claims, diagnosis), told.rows)
-    for record in diagnosis.records:
-        if record.status == "not run":
-            sentence = f"{record.label} was not run. {record.reason}"
-            yield f'<p class="aside">{escape(sentence)}</p>'
-        elif weaker := diagnosis.remark(record):
-            yield f'<p class="aside">{escape(weaker)}</p>'
+    yield f'<h1 class="eyebrow">Is this posterior right? · {escape(told.path)}</h1>'
+    yield card.html(card_of(diagnosis, told.answers), words="")
+    yield f'<p class="eyebrow">{escape(read_line(diagnosis))}</p>'
 
 
 def _claims(claims: Claims, found: Diagnosis) -> list[dict[str, object]]:
@@ -219,8 +216,8 @@ def _claims(claims: Claims, found: Diagnosis) -> list[dict[str, object]]:
     return [
         {
             "Claims of": family["title"],
-            "p, adjusted": pvalue_text(family["pvalue"]),
-            "Most of all": family["claim"],
+            "adjusted p-value": pvalue_text(family["pvalue"]),
+            "Clearest claim": family["claim"],
             "|z|": f"{family['z']:.2f}",
             "Claims": family["claims"],
         }
@@ -247,21 +244,44 @@ def _panel(told: _Told, panel: AnyQuestion, places: _FigurePlaces) -> Iterator[s
     panel_answer = told.answers.get(panel.name)
     if panel_answer is None:
         why = panel.obstacle(told.found.upload)
-        sentence = why or "This had not been worked out when the report was made."
+        sentence = why or "This was not finished when the report was made."
         yield f'<p class="aside">{escape(sentence)}</p>'
         return
-    answer, *more = panel_answer.describe(told.found) or ("Nothing to tell.",)
-    yield f'<p class="lead">{escape(answer)}</p>'
-    yield "".join(f"<p>{escape(sentence)}</p>" for sentence in more)
-    yield places.of(panel_answer.figures(told.found))
+    first, *more = panel_answer.describe(told.found) or ("Nothing to report.",)
+    figures = panel_answer.figures(told.found)
+    shown = 0 if panel_answer.finds(told.found) is False else _SHOWN
+    yield f'<p class="lead">{escape(first)}</p>'
+    yield places.of(figures[:shown])
+    yield _folded("More", _more(told, panel, panel_answer, more, places.of(figures[shown:])))
+
+
+def _more(
+    told: _Told, panel: AnyQuestion, answer: AnyAnswer, sentences: Sequence[str], figures: str
+) -> Iterator[str]:
+    """All that a question has beyond its first sentence and its first figures."""
+    if sentences:
+        yield f"<p>{escape(' '.join(sentences))}</p>"
+    yield figures
     yield f'<p class="how"><b>How to read it.</b> {escape(panel.reading_guide)}</p>'
-    yield _table(panel_answer.rows(told.found), told.rows)
+    if notes := answer.notes(told.found):
+        yield f'<p class="how"><b>Method.</b> {escape(" ".join(notes))}</p>'
+    yield _table(answer.rows(told.found), told.rows)
     python = code(panel.code, path=told.path, seed=told.found.seed)
-    yield f"<details><summary>Code</summary><pre><code>{escape(python)}</code></pre></details>"
+    yield f"<pre><code>{escape(python)}</code></pre>"
 
 
 def _tests(told: _Told, places: _FigurePlaces) -> Iterator[str]:
     diagnosis = told.found
+    yield _table([_row(record, diagnosis) for record in diagnosis.records], told.rows)
+    if diagnosis.claims is not None:
+        yield "<h3>What is claimed</h3>"
+        yield _table(_claims(diagnosis.claims, diagnosis), told.rows)
+    for record in diagnosis.records:
+        if record.status == "not run":
+            sentence = f"{record.label} was not run. {record.reason}"
+            yield f'<p class="aside">{escape(sentence)}</p>'
+        elif weaker := diagnosis.remark(record):
+            yield f'<p class="aside">{escape(weaker)}</p>'
     for record in diagnosis.records:
         drawings = pictures(record, alpha=diagnosis.alpha, names=diagnosis.upload.names)
         paragraph = " ".join(findings(record, diagnosis.upload.x_names))
@@ -280,10 +300,10 @@ def _parameters(found: Diagnosis) -> list[dict[str, object]]:
         {
             "Parameter": parameter.name,
             "Distance from uniform": parameter.statistic,
-            "p": pvalue_text(parameter.pvalue),
-            "p, adjusted": pvalue_text(parameter.pvalue_adjusted),
+            "p-value": pvalue_text(parameter.pvalue),
+            "adjusted": pvalue_text(parameter.pvalue_adjusted),
             "Mean rank": parameter.mean_rank,
-            "Spread (1 if right)": parameter.spread,
+            "Spread (1 if correct)": parameter.spread,
             "Ranks": parameter.reading,
         }
         for parameter in sorted(found.parameters, key=lambda parameter: parameter.pvalue)
@@ -300,22 +320,24 @@ def _read(told: _Told) -> Iterator[str]:
     remarks = [*upload.warnings, *upload.notes]
     yield "".join(f'<p class="aside">{escape(remark)}</p>' for remark in remarks[:_LISTED])
     if len(remarks) > _LISTED:
-        yield f'<p class="aside">And {len(remarks) - _LISTED:,} remarks more, in the JSON.</p>'
+        yield f'<p class="aside">{len(remarks) - _LISTED:,} more remarks are in the JSON.</p>'
 
 
 def _methods(told: _Told) -> Iterator[str]:
     rests = (
         "p-values are adjusted by Holm over the tests that ran"
         if told.found.claims is None
-        else "The verdict is one exact test of everything that is looked at: which of the truth "
-        "and q's draws at each x plays the truth is drawn anew, and every claim is adjusted in "
-        "that one family. The tests of the papers stand beside it, adjusted by Holm among "
-        "themselves, and do not count"
+        else (
+            "The verdict is one exact test of everything that is looked at: at each x the true "
+            "value and q's draws are relabelled at random, and every claim is adjusted in that "
+            "one family. The papers' tests are shown for comparison, adjusted by Holm among "
+            "themselves, and do not count"
+        )
     )
     yield (
-        f"<p>{rests}: if q is right, a problem is found in at most "
-        f"{100 * told.found.alpha:.3g}% of tables. No answer says that a posterior is right: each "
-        "says what would have been seen.</p><dl>"
+        f"<p>{rests}: if q is correct, a problem is found in at most "
+        f"{100 * told.found.alpha:.3g}% of tables. No answer shows that a posterior is "
+        "correct: each says what would have been found.</p><dl>"
     )
     further = {name: test.method for name, test in further_methods().items()}
     for record in told.found.records:

@@ -54,8 +54,8 @@ class _SlotPoints:
         raw = self.parameters.astype(np.float64)
         if not np.isfinite(raw).all():
             raise ValueError(
-                "products and norms are measured from the mean of truth and draws; got infinite "
-                "or missing numbers; leave them out or rank marginals only"
+                "products and norms are measured from the mean of true value and draws; got "
+                "infinite or missing numbers; leave them out or rank marginals only"
             )
         # By its size first: squares of heavy tails overflow.
         raw /= np.abs(raw).max(axis=-1, keepdims=True, initial=np.finfo(np.float64).tiny)
@@ -165,8 +165,8 @@ class Quantities:
         """
         if tied := [name for name in self.names if not QUANTITIES[name].rows]:
             raise ValueError(
-                f"{tied[0]} is measured among the truth and q's draws at one x; got rows by "
-                "themselves; score a table (scores.apply)"
+                f"{tied[0]} is measured among the true value and q's draws at one x; got rows "
+                "by themselves; score a table (scores.apply)"
             )
         at = _SlotPoints(theta[:, None], x, self.log_q)
         return np.concatenate([QUANTITIES[name].of(at)[..., 0] for name in self.names])

@@ -63,19 +63,20 @@ def obstacle(upload: Upload) -> str | None:
         starts = tuple(f"{name} must " for name in lacking)
         unread = [warning for warning in upload.warnings if warning.startswith(starts)]
         return (
-            f"It needs log_joint, log_q (N,) and log_joint_draws, log_q_draws (N, K); this table "
-            f"lacks {', '.join(lacking)}. Save log p(theta, x) and log q(theta | x) at the truths "
-            f"and at q's draws to run it." + "".join(f" {warning}" for warning in unread)
+            "It needs log_joint, log_q (N,) and log_joint_draws, log_q_draws (N, K); this "
+            f"table lacks {', '.join(lacking)}. Save log p(theta, x) and log q(theta | x) at "
+            "the true values and at q's draws to run it."
+            + "".join(f" {warning}" for warning in unread)
         )
     lost = int((~finite(log_ratios)).sum())
     rows = log_ratios.truth.shape[-1]
     if rows - lost < 2 or lost > INFINITE * rows:
         return (
-            f"It is a mean over rows whose log densities are finite, and leaves out up to "
-            f"{INFINITE:.0%} of them; got {lost:,} of {rows:,} rows with NaN or infinite values "
-            f"({_told(densities)}). Where a draw of q lies outside the prior's support, or q "
-            "has no density at the truth, the divergence is infinite: that is a finding by "
-            "itself. Find out which, or keep q's draws within the support."
+            "It is a mean over rows whose log densities are finite, and leaves out up to "
+            f"{INFINITE:.0%} of them; got {lost:,} of {rows:,} rows with NaN or infinite "
+            f"values ({_told(densities)}). Where a draw of q lies outside the prior's support, "
+            "or q has no density at the true value, the divergence is infinite: that is a "
+            "finding by itself. Find out which, or keep q's draws within the support."
         )
     return None
 

@@ -205,7 +205,7 @@ def _differences(
     )
     if not n or not fits or draw_densities[0].shape != draw_densities[1].shape:
         raise ValueError(
-            f"log densities have shapes (N,) at the truths and (N, K) at the draws; got "
+            "log densities have shapes (N,) at the true values and (N, K) at the draws; got "
             f"{truth[0].shape}, {truth[1].shape}, {draw_densities[0].shape} and "
             f"{draw_densities[1].shape}; give them for the same rows and draws"
         )
@@ -232,8 +232,8 @@ def importance_weighted(truth: ArrayLike, draws: ArrayLike, ms: Sequence[int]) -
     shape = sides[0].shape
     if len(shape) < 2 or sides[1].shape != shape:
         raise ValueError(
-            f"log weights have one shape (..., N, M) at the truth's side and at the other; got "
-            f"{shape} and {sides[1].shape}; split q's draws into M - 1 and M"
+            "log weights have one shape (..., N, M) on the true value's side and on the "
+            f"other; got {shape} and {sides[1].shape}; split q's draws into M - 1 and M"
         )
     if not len(ms) or min(ms) < 1 or max(ms) > shape[-1]:
         raise ValueError(
@@ -258,8 +258,8 @@ def weighted(truth: ArrayLike, draws: ArrayLike, m: int) -> Float:
     each, k = 2 * m - 1, draw_weights.shape[-1]
     if m < 1 or k < each:
         raise ValueError(
-            f"M draws against the truth and M - 1 others take 2 M - 1 draws of q at each x; got "
-            f"M = {m} and {k}; lower M or bring more draws"
+            "M draws against the true value and M - 1 others take 2 M - 1 draws of q at each "
+            f"x; got M = {m} and {k}; lower M or bring more draws"
         )
     groups = draw_weights[..., : k // each * each].reshape(*draw_weights.shape[:-1], -1, each)
     beside = np.broadcast_to(own[..., None, None], (*groups.shape[:-1], 1))
@@ -428,7 +428,7 @@ def _table(truth: ArrayLike, draws: ArrayLike) -> Float:
     own, draw_ratios = np.asarray(truth, dtype=np.float64), np.asarray(draws, dtype=np.float64)
     if not own.ndim or draw_ratios.shape[:-1] != own.shape or not draw_ratios.size:
         raise ValueError(
-            f"log ratios have shapes (..., N) at the truths and (..., N, K) at the draws; got "
-            f"{own.shape} and {draw_ratios.shape}; give them for the same rows"
+            "log ratios have shapes (..., N) at the true values and (..., N, K) at the draws; "
+            f"got {own.shape} and {draw_ratios.shape}; give them for the same rows"
         )
     return np.concatenate([own[..., None], draw_ratios], axis=-1)

@@ -152,8 +152,8 @@ def _numbers(scores: ArrayLike) -> Float:
     g = np.asarray(scores, dtype=np.float64)
     if g.ndim < 2 or min(g.shape[-2:]) < 2:
         raise ValueError(
-            "the truth is told from at least one draw in each of at least two simulations; got "
-            f"scores of shape {g.shape}, simulations by slots last; bring more"
+            "the true value is compared with at least one draw in each of at least two "
+            f"simulations; got scores of shape {g.shape}, simulations by slots last; bring more"
         )
     if np.isinf(require_numbers(g)).any():
         raise ValueError(

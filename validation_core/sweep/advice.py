@@ -92,7 +92,7 @@ def _verdict(at: Situation) -> _Advice:
                 f"{at.more:,} further true pairs give each of the {at.pairs:,} test points m = "
                 f"{m} calibration draws of its own.",
                 "The rank's noise falls as 1/m"
-                + (f"; beyond {_MOST_M} little is won." if m == _MOST_M else "."),
+                + (f"; beyond {_MOST_M} little is gained." if m == _MOST_M else "."),
                 "It uses the order of the scores only, so that a weak classifier costs power, "
                 "never validity.",
             ),
@@ -104,11 +104,11 @@ def _verdict(at: Situation) -> _Advice:
         return _Advice(
             WithinX(),
             (
-                f"True pairs are few, draws of q are not: each truth is ranked among {at.draws} "
-                "draws at its own x.",
+                "True pairs are few, draws of q are not: each true value is ranked among "
+                f"{at.draws} draws at its own x.",
                 "Exact for any classifier, and no row is spent on a second block.",
             ),
-            "It needs its draws of q and its truth at the same x.",
+            "It needs the true value and the draws of q at the same x.",
             CoLT(),
             "It looks where the error is largest, and says where that is.",
         )
@@ -144,8 +144,8 @@ def _exact(at: Situation) -> _Advice:
         return _Advice(
             WithinX(),
             (
-                f"Given x, the truth and q's {at.draws} draws are exchangeable if q is right: the "
-                "rank is exactly uniform for any score learnt on other rows.",
+                f"Given x, the true value and q's {at.draws} draws are exchangeable if q is "
+                "correct: the rank is exactly uniform for any score learnt on other rows.",
                 "It needs no true pair beyond those that it tests.",
             ),
             "The score is learnt on half of the rows.",
@@ -185,9 +185,9 @@ def _observation(at: Situation) -> _Advice:
         LC2ST(points=1),
         (
             "It asks at your x alone, and needs no true parameter there.",
-            "Its null is learnt by swapping truth and draw within each pair.",
+            "Its null is learnt by swapping true value and draw within each pair.",
         ),
-        "Exact only where q is right at every x; at one x its law is asymptotic.",
+        "Exact only if q is correct at every x; at one x its law is asymptotic.",
         CoLT(),
         "Its map over x shows whether your x lies where q fails.",
     )

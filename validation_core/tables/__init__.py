@@ -7,7 +7,14 @@ unpickled, and nothing is unpacked before its header has been accepted.
 from __future__ import annotations
 
 from validation_core.tables.reading import Preview, preview, read, read_files
-from validation_core.tables.source import LIMIT, ORDERS, AmbiguousOrder, Order
+from validation_core.tables.source import (
+    LIMIT,
+    ORDERS,
+    AmbiguousOrder,
+    Order,
+    UnknownArrays,
+    guessed,
+)
 from validation_core.tables.table import Upload
 
 __all__ = [
@@ -16,7 +23,9 @@ __all__ = [
     "AmbiguousOrder",
     "Order",
     "Preview",
+    "UnknownArrays",
     "Upload",
+    "guessed",
     "preview",
     "read",
     "read_files",

@@ -66,8 +66,9 @@ def _table(data: PosteriorTable, names: Sequence[str]) -> Iterator[str]:
         )
     if k == 1:
         yield (
-            "K = 1 draw at each x: the rank of the truth among q's draws can be only 0 or 1, so "
-            "the rank tests are valid but nearly blind to a q that is too wide or too narrow."
+            "K = 1 draw at each x: the rank of the true value among q's draws can be only 0 "
+            "or 1. The rank tests are valid, but nearly blind to a q that is too wide or too "
+            "narrow."
         )
     elif k < FEW_DRAWS:
         yield (
@@ -207,9 +208,9 @@ def _leaks(data: PosteriorTable, seen: _Summary) -> Iterator[str]:
     n, k = seen.leaks.shape
     if seen.leaks.all(axis=1).mean() > 1 - _SHARE:
         raise ValueError(
-            f"theta_q must hold draws from q; got the truth itself as every draw in "
+            "theta_q must hold draws from q; got the true value itself as every draw in "
             f"{int(seen.leaks.all(axis=1).sum())} of {n} rows, which no test can tell from a "
-            f"perfect q. Save the draws that q gives at each x."
+            "perfect q. Save the draws that q gives at each x."
         )
     rows = seen.leaks.any(axis=1)
     if k > 1 and rows.sum() > max(1, _SHARE * n):
@@ -217,9 +218,9 @@ def _leaks(data: PosteriorTable, seen: _Summary) -> Iterator[str]:
         same = places.max() > (1 - _SHARE) * rows.sum()
         where = f" (draw {int(places.argmax()) + 1})" if same else ""
         yield (
-            f"The draws contain the truth: at {int(rows.sum()):,} of {n:,} rows theta is found "
-            f"exactly among its own draws of q{where}. That makes q look better than it is: leave "
-            f"the truth out of theta_q."
+            f"The draws contain the true value: at {int(rows.sum()):,} of {n:,} rows theta is "
+            f"found exactly among its own draws of q{where}. That makes q look better than it "
+            "is: leave it out of theta_q."
         )
 
 
@@ -248,8 +249,8 @@ def _collapsed(seen: _Summary, k: int, names: Sequence[str]) -> Iterator[str]:
     if len(collapsed):
         yield (
             f"All {k} draws are the same number at {share.max():.0%} of the x in "
-            f"{_shown(collapsed, names)}: q has no spread there, as when a network or a chain is "
-            f"stuck. A truth beside it is outside of every interval."
+            f"{_shown(collapsed, names)}: q has no spread there, as when a network or a chain "
+            "is stuck. A true value beside it is outside every interval."
         )
 
 
@@ -266,7 +267,7 @@ def _whole(
     if both:
         yield (
             f"{_shown(both, names)}: whole numbers in theta and in q's draws. Ties between a "
-            f"truth and draws are broken at random, so that p-values stay exact."
+            "true value and draws are broken at random, so that p-values stay exact."
         )
     if broken:
         yield (
@@ -378,10 +379,11 @@ def _mixed_orders(
     chance = np.sqrt(2 * np.log(2 * pairs)) + 1
     if along * np.sqrt(n) < chance and near * np.sqrt(min(n, _NEIGHBOUR_ROWS)) < _NOTHING:
         yield (
-            f"q's draws change from row to row, but nothing ties them to x: their means have rank "
-            f"correlations of at most {along:.2f} with x, and of {max(near, 0.0):.2f} between "
-            f"rows that are neighbours in x. Are the rows of x in the order of theta and theta_q? "
-            f"No comparison of a truth with the draws of its own row would show it."
+            "q's draws change from row to row, but nothing ties them to x: their means have "
+            f"rank correlations of at most {along:.2f} with x, and of {max(near, 0.0):.2f} "
+            "between rows that are neighbours in x. Are the rows of x in the order of theta "
+            "and theta_q? No comparison of a true value with the draws of its own row would "
+            "show it."
         )
 
 

@@ -3,7 +3,7 @@ libraries written in C that read them.
 
 Started as `python -m validation_core.tables.child`; it ends when its standard input does.
 
-    in:   {"open": path, "stem": name, "limit": bytes}   {"load": name}
+    in:   {"open": path, "stem": name, "limit": bytes, "chosen": {role: array}}   {"load": name}
     out:  {"ready": true}   {"headers": {name: [shape, dtype]}, "order": ..., "notes": [...]}
           {"shape": [...], "dtype": ...} and then the numbers   {"refused": text}
 """
@@ -60,7 +60,7 @@ def _main() -> None:
 
 def _open(request: Mapping[str, Any], held: ExitStack) -> tuple[_Source, dict[str, object]]:
     stream = held.enter_context(Path(request["open"]).open("rb"))  # noqa: SIM115 (it is held)
-    reader = _open_source(stream, request["stem"], request["limit"])
+    reader = _open_source(stream, request["stem"], request["limit"], request["chosen"])
     held.callback(reader.close)
     declared = source._accepted(reader.headers(), request["limit"])
     headers = {n: [[int(s) for s in h.shape], h.dtype.str] for n, h in declared.items()}
@@ -97,13 +97,16 @@ def _bound() -> None:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def _open_source(stream: BinaryIO, stem: str, limit: int) -> _Source:
+def _open_source(
+    stream: BinaryIO, stem: str, limit: int, chosen: Mapping[str, str] | None = None
+) -> _Source:
     """The source that a file is.
 
     Args:
         stream: the file, opened for reading.
         stem: what its array is called where the file has no name for it.
         limit: bytes that its arrays may take in memory.
+        chosen: role and array, as the user says.
 
     Raises:
         ValueError: for a file that cannot be read.
@@ -117,6 +120,8 @@ def _open_source(stream: BinaryIO, stem: str, limit: int) -> _Source:
     file = hdf._HdfFile(stream, limit)
     groups = file.members()
     ranks = "prior_sbc" in groups and not source._roles(groups).found
+    if chosen:
+        return hdf._HdfArrays(file, chosen)
     is_tree = "posterior" in groups and not hdf._is_dataset(groups["posterior"])
     return hdf._ArviZTree(file, groups) if is_tree or ranks else hdf._HdfArrays(file)
 

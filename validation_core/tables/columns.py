@@ -303,8 +303,8 @@ def _same_x(batch: Sequence[NDArray[np.generic]], sim: NDArray[np.intp]) -> None
         if (same & known & (column[1:] != column[:-1])).any():
             raise ValueError(
                 "x must be the same in all rows of a simulation; got rows of one sim with "
-                "different x. Repeat the truth's x in the rows of the draws, or leave it empty "
-                "there."
+                "different x. Repeat the true value's x in the rows of the draws, or leave it "
+                "empty there."
             )
 
 
@@ -318,12 +318,12 @@ def _places(sim: NDArray[np.float64], draw: NDArray[np.float64]) -> _Places:
     whole = np.isfinite(sim).all() and np.isfinite(draw).all()
     if not (whole and (sim == np.floor(sim)).all() and (draw == np.floor(draw)).all()):
         raise ValueError(
-            "The columns sim and draw must hold whole numbers; got others. Number the simulations "
-            "0, 1, ... and the draws 0, 1, ..., with -1 for the truth."
+            "The columns sim and draw must hold whole numbers; got others. Number the "
+            "simulations 0, 1, ... and the draws 0, 1, ..., with -1 for the true value."
         )
     if not len(sim) or draw.min() < -1:
         raise ValueError(
-            f"The column draw must hold -1 for the truth and 0, 1, ... for the draws; got "
+            "The column draw must hold -1 for the true value and 0, 1, ... for the draws; got "
             f"{f'{draw.min():g}' if len(sim) else 'no rows'}. Number them anew."
         )
     by_sim, place = np.unique(sim, return_inverse=True)
@@ -332,9 +332,9 @@ def _places(sim: NDArray[np.float64], draw: NDArray[np.float64]) -> _Places:
     if (truths != 1).any():
         odd = int(np.flatnonzero(truths != 1)[0])
         raise ValueError(
-            f"Every simulation must have one row with draw = -1, its truth; got {truths[odd]} for "
-            f"sim {by_sim[odd]:.0f}, and others than one for {int((truths != 1).sum()):,} of "
-            f"{n:,}. Add or remove rows."
+            "Every simulation must have one row with draw = -1, its true value; got "
+            f"{truths[odd]} for sim {by_sim[odd]:.0f}, and others than one for "
+            f"{int((truths != 1).sum()):,} of {n:,}. Add or remove rows."
         )
     counts = np.bincount(place[draw >= 0], minlength=n)
     k = int(counts[0])

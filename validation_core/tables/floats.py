@@ -123,18 +123,18 @@ def _types(kinds: Mapping[str, np.dtype[np.generic]]) -> str:
 
 def _told(changed: Sequence[str], kinds: Mapping[str, np.dtype[np.generic]], target: Sizes) -> str:
     return (
-        f"Truths and draws were saved in more than one float type ({_types(kinds)}): "
-        f"{' and '.join(changed)} rounded to {_NAMES[int(target.min())]}, so that equal numbers "
-        f"are equal."
+        f"True values and draws were saved in more than one float type ({_types(kinds)}): "
+        f"{' and '.join(changed)} rounded to {_NAMES[int(target.min())]}, so that equal "
+        "numbers are equal."
     )
 
 
 def _kept(beyond: Sequence[str], kinds: Mapping[str, np.dtype[np.generic]], target: Sizes) -> str:
     return (
-        f"Truths and draws must be saved in one float type; got {_types(kinds)}, with numbers in "
-        f"{' and '.join(beyond)} too large for {_NAMES[int(target.min())]}. Nothing was rounded: "
-        f"numbers on a grid or at a bound may differ by their type alone, and a right q be "
-        f"rejected. Save all of them as float64 from the start."
+        f"True values and draws must be saved in one float type; got {_types(kinds)}, with "
+        f"numbers in {' and '.join(beyond)} too large for {_NAMES[int(target.min())]}. Nothing "
+        "was rounded: numbers on a grid or at a bound may differ by their type alone, and a "
+        "correct q be rejected. Save all of them as float64 from the start."
     )
 
 

@@ -174,13 +174,21 @@ class _Guarded:
         ValueError: when the child refuses the file, or dies over it.
     """
 
-    def __init__(self, stream: BinaryIO, path: Path | None, stem: str, limit: int) -> None:
+    def __init__(
+        self,
+        stream: BinaryIO,
+        path: Path | None,
+        stem: str,
+        limit: int,
+        chosen: Mapping[str, str] | None = None,
+    ) -> None:
         self._copy = None if path else _copied(stream)
         self._child = _children.take()
         here = (path or Path(self._copy or "")).absolute()
         self._length = stream.seek(0, os.SEEK_END)
         try:
-            self._said = self._ask({"open": str(here), "stem": stem, "limit": limit})
+            request = {"open": str(here), "stem": stem, "limit": limit, "chosen": chosen or {}}
+            self._said = self._ask(request)
         except ValueError:
             self.close()
             raise

@@ -6,6 +6,7 @@ import io
 import math
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple, TypeAlias
 
 import numpy as np
@@ -333,12 +334,19 @@ _TEXT = 2**20  # bytes of names that are read
 class _HdfArrays:
     """The arrays at the root of an HDF5 file, or in its one group that holds arrays with roles.
 
+    Where these make no table, and where the user has chosen arrays, it is those of the root and
+    of every group: `group/array`.
+
+    Args:
+        file: it.
+        chosen: role and array, as the user says.
+
     Raises:
         ValueError: for a file that is damaged, or whose groups leave it open what is meant.
     """
 
-    def __init__(self, file: _HdfFile) -> None:
-        self._file = file
+    def __init__(self, file: _HdfFile, chosen: Mapping[str, str] | None = None) -> None:
+        self._file, self._chosen = file, chosen or {}
         self._found = self._place()
         self.order: Order | None = None
         self.notes: tuple[str, ...] = ()
@@ -348,26 +356,37 @@ class _HdfArrays:
         self._file.close()
 
     def _place(self) -> dict[str, h5py.Dataset]:
-        """The datasets of the root, or of the one group that holds some with roles."""
+        """The datasets of the root or of one group where they make a table, else all."""
         root = self._file.members()
         here = _datasets(root)
-        if source._roles(here).found:
+        if self._whole(here):
             return here
-        inside = {}
-        for name, group in list(root.items())[:64]:
-            if not _is_dataset(group):
-                inside[name] = _datasets(self._file.members(group))
+        inside = {
+            name: _datasets(self._file.members(group))
+            for name, group in list(root.items())[:64]
+            if not _is_dataset(group)
+        }
         fitting = [name for name, datasets in inside.items() if source._roles(datasets).found]
+        if source._roles(here).found or self._chosen:
+            fitting = []
         if len(fitting) > 1:
             raise ValueError(
                 f"An HDF5 file must hold its arrays at the root or in one group; got them in "
                 f"{source._listed(fitting)}. Save one table in a file."
             )
-        return inside[fitting[0]] if fitting else here
+        plain = inside.pop(fitting[0]) if fitting else here
+        return plain if self._whole(plain) else {**plain, **_by_path(inside)}
+
+    def _whole(self, datasets: Mapping[str, h5py.Dataset]) -> bool:
+        """Whether these make a table or two samples, and hold every array that was chosen."""
+        return set(self._chosen.values()) <= set(datasets) and source._complete(
+            source._roles(datasets, self._chosen).found
+        )
 
     def headers(self) -> Mapping[str, _Header]:
-        roles = source._roles(self._found).found
+        roles = source._roles(self._found, self._chosen).found
         used = set(roles.values())
+        listed = not source._complete(roles)  # the user is asked which of them is what
         declared: dict[str, _Header] = {}
         unread: list[str] = []
         for name, dataset in self._found.items():
@@ -381,6 +400,9 @@ class _HdfArrays:
         self.notes = (f"{source._listed(unread)}: left unread, no test knows these.",) * bool(
             unread
         )
+        for name in unread if listed else ():
+            with suppress(ValueError):  # one that cannot be read is none to choose
+                declared[name] = self._file.header(self._found[name], name)
         if "theta_q" in roles:
             self.order = _axis_order(self._file.dims(self._found[roles["theta_q"]]))
         return declared
@@ -420,6 +442,15 @@ class _HdfArrays:
 
 def _datasets(members: Mapping[str, _Member]) -> dict[str, h5py.Dataset]:
     return {name: member for name, member in members.items() if _is_dataset(member)}
+
+
+def _by_path(groups: Mapping[str, Mapping[str, h5py.Dataset]]) -> dict[str, h5py.Dataset]:
+    """Datasets of several groups as `group/array`."""
+    return {
+        f"{group}/{name}": dataset
+        for group, datasets in groups.items()
+        for name, dataset in datasets.items()
+    }
 
 
 def _axis_order(dims: tuple[str, ...]) -> Order | None:
@@ -498,7 +529,9 @@ class _ArviZTree:
         self._drawn = [v for v in posterior if v.name in self._truth]
         self._data = self._observations()
         unread = [v.name for v in posterior if v.name not in self._truth]
-        self.notes = (f"{source._listed(unread)}: left unread, without a truth.",) * bool(unread)
+        self.notes = ((f"{source._listed(unread)}: left unread, without true values."),) * bool(
+            unread
+        )
 
     def close(self) -> None:
         self._file.close()
@@ -540,9 +573,9 @@ class _ArviZTree:
             if truths:
                 return truths
         raise ValueError(
-            f"An ArviZ file must hold the truths that were simulated; missing: a group truth, "
-            f"true_parameters or prior with {source._listed(wanted)} for {self._sizes[0]:,} "
-            f"simulations; got: {source._listed(self._groups)}. {_HOW}"
+            "An ArviZ file must hold the true values that were simulated; missing: a group "
+            f"truth, true_parameters or prior with {source._listed(wanted)} for "
+            f"{self._sizes[0]:,} simulations; got: {source._listed(self._groups)}. {_HOW}"
         )
 
     def _observations(self) -> list[_Variable]:

@@ -33,31 +33,44 @@ _REFUSED = {
 }
 
 
-def read(file: File, *, order: Order | None = None, limit: int = LIMIT, name: str = "") -> Upload:
+def read(
+    file: File,
+    *,
+    order: Order | None = None,
+    arrays: Mapping[str, str] | None = None,
+    limit: int = LIMIT,
+    name: str = "",
+) -> Upload:
     """The table or the two samples in a file.
 
     Args:
         file: a path, the bytes of the file, or the file opened for reading.
         order: what the first axes of theta_q are; needed only when N = K.
+        arrays: what its arrays are called, where that is not understood: {"theta": "params"}.
         limit: bytes that its arrays may take in memory.
         name: what the file is called, where neither a path nor the opened file says so.
 
     Raises:
         AmbiguousOrder: when N = K and no order is given.
+        UnknownArrays: when the names of its arrays do not tell a table.
         ValueError: for everything else that cannot be diagnosed.
     """
-    with _opened(file, name, limit) as reader:
+    with _opened(file, name, limit, arrays) as reader:
         declared = source._accepted(reader.headers(), limit)
-        known = source._roles(declared)
-        table._require(known.found, tuple(declared))
-        arrays = {role: reader.load(name) for role, name in known.found.items()}
+        shapes = {array: header.shape for array, header in declared.items()}
+        source._check_chosen(arrays or {}, shapes)
+        known = source._roles(declared, arrays)
+        table._require(known.found, shapes)
+        numbers = {role: reader.load(array) for role, array in known.found.items()}
         notes = known.notes + reader.notes
         types = {role: declared[array].dtype for role, array in known.found.items()}
-        return table._assemble(arrays, notes, order or reader.order, types)
+        return table._assemble(numbers, notes, order or reader.order, types)
 
 
 @contextmanager
-def _opened(file: File, name: str = "", limit: int = LIMIT) -> Iterator[_Source]:
+def _opened(
+    file: File, name: str = "", limit: int = LIMIT, chosen: Mapping[str, str] | None = None
+) -> Iterator[_Source]:
     """The source that a file is; only what is opened here is closed.
 
     Raises:
@@ -65,7 +78,7 @@ def _opened(file: File, name: str = "", limit: int = LIMIT) -> Iterator[_Source]
     """
     with _stream(file) as stream:
         path = Path(file) if isinstance(file, Path | str) else None
-        reader = _source(stream, path, _stem(name or str(path or _called(stream))), limit)
+        reader = _source(stream, path, _stem(name or str(path or _called(stream))), limit, chosen)
         try:
             yield reader
         finally:
@@ -100,7 +113,9 @@ def _stream(file: File) -> Iterator[BinaryIO]:
         yield stream
 
 
-def _source(stream: BinaryIO, path: Path | None, stem: str, limit: int) -> _Source:
+def _source(
+    stream: BinaryIO, path: Path | None, stem: str, limit: int, chosen: Mapping[str, str] | None
+) -> _Source:
     stream.seek(0)
     first = stream.read(_FIRST)
     if first.startswith(b"PK"):
@@ -109,7 +124,7 @@ def _source(stream: BinaryIO, path: Path | None, stem: str, limit: int) -> _Sour
         return archive._Npy(stream, stem)
     text = not first.startswith(tuple(_REFUSED)) and _text(first)
     if text or first.startswith((source.HDF5, source.PARQUET)):
-        return guarded._Guarded(stream, path, stem, limit)
+        return guarded._Guarded(stream, path, stem, limit, chosen)
     raise ValueError(f"A file must be {_KNOWN}; got {_kind(first)}. {archive.SAVE}")
 
 
@@ -152,8 +167,7 @@ class _OpenFile:
     @property
     def whole(self) -> bool:
         """Whether it needs no other file."""
-        has = self.roles.keys()
-        return {"theta", "x", "theta_q"} <= has or ({"p", "q"} <= has and "theta_q" not in has)
+        return source._complete(self.roles)
 
     def load(self, role: str) -> NDArray[np.generic]:
         """The array of a role."""
@@ -163,7 +177,11 @@ class _OpenFile:
 
 
 def read_files(
-    files: Sequence[tuple[str, File]], *, order: Order | None = None, limit: int = LIMIT
+    files: Sequence[tuple[str, File]],
+    *,
+    order: Order | None = None,
+    arrays: Mapping[str, str] | None = None,
+    limit: int = LIMIT,
 ) -> list[tuple[str, Upload]]:
     """The tables in several files, each with a label made of its file's name.
 
@@ -174,16 +192,19 @@ def read_files(
     Args:
         files: name and file; a name gives a .npy array its role and a table its label.
         order: what the first axes of theta_q are; needed only when N = K.
+        arrays: what arrays are called, in every file that has one of that name.
         limit: bytes that the arrays of all files may take together.
 
     Raises:
         AmbiguousOrder: when N = K and no order is given.
+        UnknownArrays: when the names of their arrays do not tell tables.
         ValueError: for files that do not add up to tables, with what each holds.
     """
     if not 0 < len(files) <= FILES:
         raise ValueError(f"From 1 to {FILES} files can be read at once; got {len(files)}.")
     with ExitStack() as stack:
-        parts = [_part(name, file, stack, limit) for name, file in files]
+        parts = [_part(name, file, stack, limit, arrays) for name, file in files]
+        source._check_chosen(arrays or {}, _all_shapes(parts))
         source._together([part.headers for part in parts], limit)
         tables = [[part] for part in parts if part.whole]
         tables += _merged([part for part in parts if not part.whole], parts)
@@ -194,14 +215,16 @@ def read_files(
         return list(zip(labels, uploads, strict=True))
 
 
-def _part(name: str, file: File, held: ExitStack, limit: int) -> _OpenFile:
+def _part(
+    name: str, file: File, held: ExitStack, limit: int, chosen: Mapping[str, str] | None
+) -> _OpenFile:
     label = source.label(_stem(name)) or "table"
     try:
-        reader = held.enter_context(_opened(file, name, limit))
+        reader = held.enter_context(_opened(file, name, limit, chosen))
         declared = source._accepted(reader.headers(), limit)
     except ValueError as error:
         raise ValueError(f"In the file {label!r}: {error}") from None
-    known = source._roles(declared)
+    known = source._roles(declared, chosen)
     return _OpenFile(label, reader, declared, known.found, known.notes + reader.notes)
 
 
@@ -215,7 +238,7 @@ def _merged(parts: Sequence[_OpenFile], every: Sequence[_OpenFile]) -> list[list
     for members in tables:
         roles = [role for part in members for role in part.roles]
         try:
-            table._require(roles, roles)
+            table._require(roles, dict.fromkeys(roles, ()))
         except ValueError:
             raise _refusal(every, "files that do not make whole tables") from None
         if twice := sorted({r for r in roles if roles.count(r) > 1 and not r.endswith("_names")}):
@@ -224,13 +247,25 @@ def _merged(parts: Sequence[_OpenFile], every: Sequence[_OpenFile]) -> list[list
     return tables
 
 
-def _refusal(parts: Sequence[_OpenFile], what: str) -> ValueError:
-    holds = "; ".join(f"{part.label!r} holds {source._listed(part.headers)}" for part in parts[:9])
+def _all_shapes(parts: Sequence[_OpenFile]) -> dict[str, tuple[int, ...]]:
+    """Shapes of the arrays of several files by name; of one in several files, the first's."""
+    shapes: dict[str, tuple[int, ...]] = {}
+    for part in parts:
+        for name, header in part.headers.items():
+            shapes.setdefault(name, header.shape)
+    return shapes
+
+
+def _refusal(parts: Sequence[_OpenFile], what: str) -> source.UnknownArrays:
+    holds = "; ".join(
+        f"{part.label!r} holds {source._shaped(_all_shapes([part]))}" for part in parts[:9]
+    )
     more = f"; and {len(parts) - 9} more" * (len(parts) > 9)
-    return ValueError(
+    return source.UnknownArrays(
         f"Several files must be whole tables, or together make one of theta, x and theta_q (or p "
-        f"and q), each once; got {what}: {holds}{more}. Add what is missing or upload one table "
-        f"at a time."
+        f"and q), each once; got {what}: {holds}{more}. Add what is missing, or read one table "
+        f"at a time. {table.SAY}",
+        _all_shapes(parts),
     )
 
 
@@ -305,7 +340,7 @@ def preview(file: File, *, limit: int = LIMIT, name: str = "") -> Preview:
     problem = None
     try:
         source._accepted(declared, limit)
-        table._require(known, tuple(declared))
+        table._require(known, {array: header.shape for array, header in declared.items()})
     except ValueError as refusal:
         problem = str(refusal)
     return Preview(

@@ -137,8 +137,10 @@ def _draws(data: PosteriorTable, fine: NDArray[np.intp]) -> Iterator[str]:
         yield f"Consecutive draws of q at one x are correlated ({pattern.lag:.2f}): " + (
             "they are sorted. Shuffle them within each row, each draw as a whole."
             if pattern.sorted_
-            else "a chain that was not thinned? Ranks take them for independent draws, and may "
-            "reject a q that is right; thin them until the correlation is gone."
+            else (
+                "a chain that was not thinned? Ranks take them for independent draws, and may "
+                "reject a correct q; thin them until the correlation is gone."
+            )
         )
     if pattern.repeated:
         yield (

@@ -7,11 +7,12 @@ headers; sizes are added up from these, and nothing is unpacked before they have
 from __future__ import annotations
 
 import math
+import re
 import struct
 import unicodedata
 import zipfile
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple, Protocol, TypeGuard
 
 import numpy as np
@@ -28,6 +29,18 @@ class AmbiguousOrder(ValueError):
 
     A question to the user rather than a fault; pages ask it with a radio.
     """
+
+
+class UnknownArrays(ValueError):
+    """Arrays whose names do not tell a table: only the user can say which is which.
+
+    A question to the user rather than a fault; pages ask it with a form.
+    """
+
+    def __init__(self, message: str, shapes: Mapping[str, tuple[int, ...]]) -> None:
+        super().__init__(message)
+        self.shapes = dict(shapes)
+        """Of every array there is, by its name."""
 
 
 LIMIT = 512 * 2**20
@@ -213,18 +226,108 @@ class _Roles(NamedTuple):
     notes: tuple[str, ...]
 
 
-def _roles(arrays: Iterable[str]) -> _Roles:
-    """Which array plays which role; capitals do not matter, the first alias present wins."""
+def _roles(arrays: Iterable[str], chosen: Mapping[str, str] | None = None) -> _Roles:
+    """Which array plays which role; capitals do not matter, the first alias present wins.
+
+    Args:
+        arrays: their names.
+        chosen: role and array, as the user says; those that are not there are passed over.
+    """
+    by_role = {role: name for role, name in (chosen or {}).items() if name in set(arrays)}
     present: dict[str, str] = {}
     for name in arrays:
-        present.setdefault(name.lower(), name)
-    by_role: dict[str, str] = {}
+        if name not in by_role.values():
+            present.setdefault(name.lower(), name)
     for role, aliases in ROLES.items():
         names = [present[alias] for alias in aliases if alias in present]
         if names:
-            by_role[role] = names[0]
+            by_role.setdefault(role, names[0])
     used = set(by_role.values())
     return _Roles(by_role, tuple(_unread(name) for name in arrays if name not in used))
+
+
+def _complete(roles: Collection[str]) -> bool:
+    """Whether these roles make a table or, without draws at each x, two samples."""
+    return {"theta", "x", "theta_q"} <= {*roles} or (
+        {"p", "q"} <= {*roles} and "theta_q" not in roles
+    )
+
+
+def _check_chosen(chosen: Mapping[str, str], shapes: Mapping[str, tuple[int, ...]]) -> None:
+    """Refuse what a user says of arrays where it cannot be.
+
+    Args:
+        chosen: role and array.
+        shapes: of the arrays that there are.
+
+    Raises:
+        ValueError: for a role or an array that there is not, or an array of two roles.
+    """
+    if unknown := [role for role in chosen if role not in ROLES]:
+        raise ValueError(
+            f"An array is one of {', '.join(ROLES)}; got {_listed(unknown)}. Choose among those."
+        )
+    if lost := [name for name in chosen.values() if name not in shapes]:
+        raise ValueError(
+            f"Name arrays that the file holds; got {_listed(lost)}, and it holds "
+            f"{_shaped(shapes)}. Correct the name."
+        )
+    if len(set(chosen.values())) < len(chosen):
+        pairs = ", ".join(f"{role} = {label(name)}" for role, name in chosen.items())
+        raise ValueError(f"Each array is one thing; got {pairs}. Choose another array for one.")
+
+
+def guessed(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, str]:
+    """Which array is probably theta, x and theta_q, by names that are known and by shapes.
+
+    Draws have three axes, theta has as many columns as they and as many rows as one of their
+    first two axes is long, x as many rows. What cannot be guessed is left out.
+    """
+    roles = {r: a for r, a in _roles(shapes).found.items() if r in ("theta", "x", "theta_q")}
+    free = {name: shape for name, shape in shapes.items() if name not in roles.values()}
+
+    def choose(role: str, fits: Callable[[tuple[int, ...]], bool]) -> tuple[int, ...] | None:
+        names = [name for name, shape in free.items() if fits(shape)]
+        if role not in roles and names:
+            roles[role] = min(names, key=lambda name: not _HINTS[role] & _words(name))
+            free.pop(roles[role])
+        return shapes.get(roles.get(role, ""))
+
+    draws = choose("theta_q", lambda shape: len(shape) == 3)
+    if draws is None or len(draws) < 3:
+        return roles
+    theta = choose("theta", lambda shape: len(shape) == 2 and shape in _paired(draws))
+    if theta is not None:
+        choose("x", lambda shape: len(shape) > 1 and shape[0] == theta[0])
+    return roles
+
+
+_HINTS = {
+    "theta": frozenset({"theta", "parameters", "parameter", "params", "param", "true", "truth"}),
+    "x": frozenset({"x", "data", "obs", "observed", "observations", "summaries"}),
+    "theta_q": frozenset({"posterior", "samples", "draws"}),
+}
+"""Words in a name that decide between arrays of the same shape."""
+
+
+def _words(name: str) -> frozenset[str]:
+    return frozenset(re.split(r"[^a-z0-9]+", name.lower()))
+
+
+def _paired(draws: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
+    """Shapes that theta may have beside draws."""
+    return (draws[0], draws[2]), (draws[1], draws[2])
+
+
+def _shaped(shapes: Mapping[str, tuple[int, ...]]) -> str:
+    """Arrays with their shapes, fit to be shown; at most twenty of them."""
+    texts = [f"{label(name) or '(no name)'} {_shape(shape)}" for name, shape in shapes.items()]
+    more = f" and {len(texts) - 20} more" if len(texts) > 20 else ""
+    return ", ".join(texts[:20]) + more or "nothing"
+
+
+def _shape(shape: tuple[int, ...]) -> str:
+    return f"({', '.join(map(str, shape))})"
 
 
 def _unread(name: str) -> str:

@@ -98,33 +98,44 @@ class Upload:
             role: arrays[name].astype(source._working(arrays[name].dtype), copy=False)
             for role, name in known.found.items()
         }
-        _require(known.found, tuple(arrays))
+        _require(known.found, {name: array.shape for name, array in arrays.items()})
         declared = {role: arrays[name].dtype for role, name in known.found.items()}
         return _assemble(numbers, known.notes, order, declared)
 
 
-def _require(found: Collection[str], present: Collection[str]) -> None:
+SAY = (
+    "Where an array has another name, say so: --map theta=NAME on the command line, "
+    "arrays={'theta': 'NAME'} in Python."
+)
+
+
+def _require(found: Collection[str], present: Mapping[str, tuple[int, ...]]) -> None:
     """Refuse arrays that make neither a table nor two samples.
 
+    Args:
+        found: roles that arrays play.
+        present: shape of every array, by its name.
+
     Raises:
-        ValueError: with the arrays that are missing and those that are present.
+        UnknownArrays: with the arrays that are missing and those that are present.
     """
     table, pair = ("theta", "x", "theta_q"), ("p", "q")
     # Two samples are meant when only their names are there.
     wanted = pair if {*pair} & {*found} and not {"theta", "theta_q"} & {*found} else table
     missing = [name for name in wanted if name not in found]
     if missing:
-        listed = source._listed(present)
+        listed = source._shaped(present)
         if missing == ["theta_q"]:
-            raise ValueError(
+            raise source.UnknownArrays(
                 f"A file must hold draws of q at each x, theta_q (N, K, D); missing: theta_q; "
                 f"got: {listed}. Pairs of theta and x alone say nothing of q: draw from it at "
-                f"each x and save the draws beside them."
+                f"each x and save the draws beside them. {SAY}",
+                present,
             )
-        raise ValueError(
+        raise source.UnknownArrays(
             f"A file must hold theta (N, D), x (N, ...) and theta_q (N, K, D), or p (n, d) and "
-            f"q (n', d); missing: {', '.join(missing)}; got: {listed}. Add what is missing or "
-            f"rename the arrays."
+            f"q (n', d); missing: {', '.join(missing)}; got: {listed}. Add what is missing. {SAY}",
+            present,
         )
 
 

@@ -117,8 +117,8 @@ LEVEL = 0.05
 """Of a panel that has one of its own."""
 
 _HINT = (
-    "This panel has a level of its own. The verdict, which corrects for every test that "
-    "ran, finds no problem: take this for a hint, which more simulations would settle."
+    "This panel has a level of its own. The verdict, which corrects for every test that ran, "
+    "finds no problem. Take this as a hint, which more simulations would settle."
 )
 
 
@@ -130,6 +130,11 @@ print(*answer.sentences, sep="\\n")
 for row in answer.rows():
     print(row)
 """
+
+
+def _capital(text: str) -> str:
+    """A sentence's first letter; `q` stays small, as the density is written."""
+    return text if text.startswith("q ") else text[:1].upper() + text[1:]
 
 
 def short_name(name: str, letters: int, *, ends: bool = False) -> str:
@@ -146,7 +151,7 @@ def heat_map(
     reach: float,
     middle: float = 0.0,
     bar: str = "",
-    color: str = style.NULL,
+    color: str = "",
 ) -> Panel:
     """Numbers z (U, A) over two columns, blue above the middle and orange below, and rows as dots.
 
@@ -156,7 +161,7 @@ def heat_map(
         names: of the two columns, escaped.
         rows: dots (n, 2).
         reach: where the colours end, from the middle.
-        middle: what is grey.
+        middle: what is pale.
         bar: title of the colours.
         color: of the dots.
     """
@@ -267,10 +272,20 @@ class Question(Generic[R]):
         """Its figures with their captions."""
         raise NotImplementedError
 
-    def finds(self, result: R) -> bool:
-        """Whether it claims that q is wrong, at its own level."""
-        del result
-        return False
+    def notes(self, result: R, names: Names) -> tuple[str, ...]:
+        """How it was got: rows, networks, corrections; folded away under what it says."""
+        del result, names
+        return ()
+
+    def finds(self, result: R, claims: Claims | None = None) -> bool | None:
+        """Whether it claims that q is wrong; None for a question that asks something else.
+
+        Args:
+            result: what was worked out.
+            claims: what may be claimed; None leaves this question a level of its own.
+        """
+        del result, claims
+        return None
 
     def beside(self, diagnosis: Diagnosis) -> tuple[str, ...]:
         """Sentences that the verdict's own tests add to it."""
@@ -313,6 +328,14 @@ class Answer(Generic[R]):
         silent = diagnosis.verdict != "problem found" and not diagnosis.pending
         hint = claims is None and silent and self.question.finds(self.result)
         return (*sentences, _HINT) if hint else sentences
+
+    def notes(self, diagnosis: Diagnosis) -> tuple[str, ...]:
+        """How it was got."""
+        return self.question.notes(self.result, Names.of(diagnosis.upload))
+
+    def finds(self, diagnosis: Diagnosis) -> bool | None:
+        """Whether it claims an error of q; None for a question that asks something else."""
+        return self.question.finds(self.result, diagnosis.claims)
 
     def rows(self, diagnosis: Diagnosis) -> Rows:
         """Its table, the worst first."""

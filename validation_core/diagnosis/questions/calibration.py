@@ -77,19 +77,19 @@ class HowWrong(Question["_CalibrationErrors"]):
     name = "size"
     title = "How wrong"
     reading_guide = (
-        "Each number has a 95% interval beside it: coverage is how often a nominal interval of q "
-        "really holds the truth; bias is how far q sits too high, in q's own posterior sd; the "
-        "ratio of widths is q's width by the width it needs, below 1 over-confident, above 1 "
-        "under-confident; contraction is 1 - posterior variance / prior variance. If q were "
-        "correct, coverage would be nominal, bias 0 and the ratio 1, up to these intervals; p is "
-        "corrected over parameters, and the worst parameter stands first."
+        "Each number has a 95% interval. Coverage is how often a nominal interval of q really "
+        "holds the true value. Bias is how far q sits too high, in q's own posterior sd. The "
+        "ratio of widths is q's width by the width it needs: below 1 over-confident, above 1 "
+        "under-confident. Contraction is 1 - posterior variance / prior variance. If q were "
+        "correct, coverage would be nominal, bias 0 and the ratio 1, up to these intervals; p "
+        "is corrected over parameters, and the worst parameter stands first."
     )
 
     def obstacle(self, upload: Upload) -> str | None:
         if not isinstance(upload.data, PosteriorTable):
             return (
-                "Sizes of errors compare the truth with q's draws at the same x; two samples p "
-                "and q have no x. Upload theta, x and theta_q."
+                "Sizes of errors compare true values with q's draws at the same x; two "
+                "samples p and q have no x. Upload theta, x and theta_q."
             )
         if upload.n < LEAST_ROWS:
             return (
@@ -186,8 +186,9 @@ class HowWrong(Question["_CalibrationErrors"]):
             pictures += _whole(result.divergence, result.estimate)
         return tuple(pictures)
 
-    def finds(self, result: _CalibrationErrors) -> bool:
-        return any(errors.pvalue_adjusted <= LEVEL for errors in result.parameters)
+    def finds(self, result: _CalibrationErrors, claims: Claims | None = None) -> bool:
+        level = LEVEL if claims is None else claims.alpha
+        return any(_pvalue(errors, claims) <= level for errors in result.parameters)
 
     def beside(self, diagnosis: Diagnosis) -> tuple[str, ...]:
         return tuple(distances(diagnosis.records))
@@ -679,19 +680,19 @@ def _worst(errors: _ParameterErrors, names: Sequence[str], k: int) -> str:
         return sentence
     beyond = f"{100 * errors.outside:.0f}% of the true values lie outside all {k} draws of q"
     if errors.by == "moments":
-        return f"{sentence} {beyond}, so that its bias and width are told by q's mean and sd."
-    return f"{sentence} {beyond}, so that these are the least its errors can be."
+        return f"{sentence} {beyond}, so that its bias and width are measured by q's mean and sd."
+    return f"{sentence} {beyond}, so its errors are at least this large."
 
 
 def _covers(errors: _ParameterErrors) -> str:
     """The nominal rate that is farthest off; that of the 80% interval where none is."""
     rate, half = max(errors.coverage, key=lambda rate: rate.excess), errors.below_median
     if max(half.low - 0.5, 0.5 - half.high) > max(rate.excess, 0):
-        return f"{style.interval(half, '.1%')} of the true values lie below its median, not half"
+        return f"{style.interval(half, '.1%')} of true values lie below its median, not half"
     if rate.excess <= 0:
         rate = _middle(errors)
-    nominal = f"its nominal {100 * rate.level:g}% interval"
-    return f"{nominal} covers {style.interval(rate.covers, '.1%')} of the true values"
+    held = style.interval(rate.covers, ".1%")
+    return f"{100 * rate.level:g}% intervals hold {held} of true values"
 
 
 def _middle(errors: _ParameterErrors) -> _CoverageRate:
@@ -703,7 +704,7 @@ def _bias(errors: _ParameterErrors) -> str:
     bias, low, high = errors.bias
     least = "at least " * (errors.saturated and errors.by == "ranks")
     if not errors.bias.known:
-        return "its bias cannot be told"
+        return "its bias cannot be estimated"
     if low > 0:
         return f"q sits {least}{style.interval(errors.bias)} posterior sd too high"
     if high < 0:
@@ -758,9 +759,9 @@ def _bounded(parameters: Sequence[_ParameterErrors]) -> list[str]:
     bias = max(max(-errors.bias.low, errors.bias.high) for errors in parameters)
     widths = [errors.ratio for errors in parameters if errors.ratio.known]
     which = (
-        "The parameter is not found off: its nominal 80% interval covers"
+        "No error is found in the parameter: 80% intervals hold"
         if len(parameters) == 1
-        else "No parameter is found off: nominal 80% intervals cover"
+        else "No error is found in any parameter: 80% intervals hold"
     )
     open_ = (
         f"a bias up to {bias:.2f} posterior sd" if bias < 0.99 * WIDEST else "a bias of any size"
@@ -809,16 +810,18 @@ def _mass(mass: _DensityRegions, claims: Claims | None) -> str:
         f"p {equals(mass.pvalue)} by exact KS, which is not part of the verdict unless SBC is "
         "asked to rank log q"
         if claims is None
-        else f"p {equals(claims.densities())} for the truth's rank by log densities, adjusted in "
-        "the verdict's family"
+        else (
+            f"p {equals(claims.densities())} for the true values' ranks by log densities, "
+            "adjusted in the verdict's family"
+        )
     )
     rates = ", ".join(
         f"{100 * rate.level:g}%: {style.interval(rate.covers, '.1%')}" for rate in mass.coverage
     )
     left = f" {mass.nan_rows} rows without a log q are left out." if mass.nan_rows else ""
     return (
-        f"Highest-density regions of q hold the truth in (nominal: true) {rates}; area between "
-        f"coverage and level {style.interval(mass.area, '+.3f')}, {p}.{left}"
+        f"Highest-density regions of q hold the true value in (nominal: observed) {rates}; "
+        f"area between coverage and level {style.interval(mass.area, '+.3f')}, {p}.{left}"
     )
 
 
@@ -829,8 +832,8 @@ def _nats(nats: _DensityDivergence | _LearnedDivergence) -> list[str]:
     ends = {"skl": nats.estimate, "ci_low": nats.low, "ci_high": nats.high}
     sentences = [*nats_in_words({**fields, **ends})]
     sentences.append(
-        f"Against no divergence at all p {equals(nats.pvalue)}, by "
-        f"{nats.relabelings:,} relabelings within x."
+        f"Test of no divergence: p {equals(nats.pvalue)}, by {nats.relabelings:,} relabelings "
+        "within x."
     )
     if nats.weighted:
         left = ", ".join(
@@ -849,14 +852,15 @@ def _learned(nats: _LearnedDivergence) -> str:
     interval = f"{style.interval((nats.estimate, nats.boot_low, nats.boot_high), '.3f')} nats"
     if nats.slope <= 0:
         return (
-            f"Symmetric divergence: the shared classifier sees none. On held-out rows its score "
-            f"is no higher at the truth than at q's draws ({interval} after it was turned round)."
+            "Symmetric divergence: the shared classifier sees none. On held-out rows its "
+            f"score is no higher at true values than at q's draws ({interval} after its sign "
+            "was reversed)."
         )
     return (
         f"Symmetric divergence, as far as the shared classifier sees: {interval}, a lower "
-        f"estimate on {nats.rows} held-out rows: it misses what the classifier misses; its logits "
-        f"were multiplied by {nats.slope:.2f}, learnt on other rows, so that they are "
-        f"log ratios."
+        f"estimate on {nats.rows} held-out rows: it misses what the classifier misses. Its "
+        f"logits were multiplied by {nats.slope:.2f}, learnt on other rows, to make them log "
+        "ratios."
     )
 
 
@@ -884,14 +888,14 @@ def _coverage(worst: Sequence[_ParameterErrors], labels: Sequence[str], hidden: 
         ends = np.array([each[j].covers for each in rates])
         hover = f"nominal {100 * level:g}%: true %{{x:.1%}}"
         marks.append(_whiskers(ends, at, hover=hover, symbol=_MARKS[j % len(_MARKS)]))
-    axis = Axis((min(0.4, lowest - 0.04), 1.01), "share of truths covered", percent=True)
+    axis = Axis((min(0.4, lowest - 0.04), 1.01), "share of true values covered", percent=True)
     more = f" {hidden} more parameters are in the table." if hidden else ""
     return Drawn(
         "True coverage of nominal intervals",
         _rows(marks, axis, labels),
         "Diamond, circle and square: how often q's central 50, 80 and 95% intervals hold the "
-        "truth, with 95% intervals. If q were correct, each mark's whisker would meet its own "
-        f"dashed line in about 95 of 100 cases; left of it q is over-confident.{more}",
+        "true value, with 95% intervals. If q were correct, each mark's whisker would meet "
+        f"its own dashed line in about 95 of 100 cases; left of it q is over-confident.{more}",
     )
 
 
@@ -948,15 +952,16 @@ def _contraction(worst: Sequence[_ParameterErrors], labels: Sequence[str]) -> li
         texts=[name for _, name in contracted],
         hover="%{text}: contraction %{x:.2f}, mean z %{y:+.2f}",
     )
-    # Names stand where their dots are apart; those that would lie on another are left to hover.
+    # Names stand over their dots; where they would lie on one another, over the first of them.
     notes: list[Mark] = []
-    occupied: list[float] = []
-    by_place = sorted(zip(x, mean + sd, contracted, strict=True), key=lambda point: point[0])
-    for place, top, (_, name) in by_place:
-        if all(abs(place - other) > 0.2 * (1.05 - low) for other in occupied):
-            occupied.append(float(place))
-            edge: Anchor = "end" if place > 0.8 else "start" if place < low + 0.2 else "middle"
-            notes.append(Note(place, top, name, anchor=edge, rise=11))
+    order = np.argsort(x)
+    starts = np.flatnonzero(np.diff(x[order], prepend=-np.inf) > 0.2 * (1.05 - low))
+    for near in np.split(order, starts[1:]):
+        place, names = float(x[near[0]]), [contracted[i][1] for i in near]
+        edge: Anchor = "end" if place > 0.8 else "start" if place < low + 0.2 else "middle"
+        more = f" and {len(names) - 2} more" if len(names) > 2 else ""
+        words = ", ".join(names[:2]) + more
+        notes.append(Note(place, float((mean + sd)[near].max()), words, anchor=edge, rise=11))
     panel = Panel(
         [
             HBand(-1, 1, opacity=0.15),
@@ -974,10 +979,10 @@ def _contraction(worst: Sequence[_ParameterErrors], labels: Sequence[str]) -> li
         Drawn(
             "Contraction and z-score",
             panel,
-            "Dot and whisker: mean and sd over simulations of (q's mean − truth) / q's sd. If q "
-            "were correct and near normal, dots would lie on the dashed line and whiskers fill "
-            "the "
-            "grey band. Left of contraction 0, q is wider than the prior; at 1 it is a point.",
+            "Dot and whisker: mean and sd over simulations of (q's mean − true value) / q's "
+            "sd. If q were correct and near normal, dots would lie on the dashed line and "
+            "whiskers fill the grey band. Left of contraction 0, q is wider than the prior; "
+            "at 1 it is a point.",
         )
     ]
 
@@ -991,7 +996,7 @@ def _regions(curve: Array) -> Drawn:
             Line(levels, share, color=style.Q, hover="nominal %{x:.0%}: true %{y:.1%}"),
         ],
         x=Axis((0, 1), "nominal mass of the region", percent=True),
-        y=Axis((0, 1), "share of truths covered", percent=True),
+        y=Axis((0, 1), "share of true values covered", percent=True),
         height=style.HEIGHT,
     )
     return Drawn(

@@ -3,24 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import cache
 from typing import Any
+
+import numpy as np
 
 from validation_core.diagnosis import choice, tasks
 from validation_core.diagnosis.questions import QUESTIONS, posteriors
 from validation_core.diagnosis.questions import studies as of_questions
+from validation_core.diagnosis.questions.epidemic import DAYS, NAMES, EpidemicStudy
 from validation_core.models import TrainTask
+from validation_core.store import Store
 from validation_core.study import Study
 from validation_core.tables import Upload, local, read
 
 SEED = 0
+FEW, SOME, MANY = 200, 1_000, 20_000
+"""Simulations that the three flows learnt from."""
+
+ABOUT_EXACT = "The exact posterior of a straight line's intercept and slope."
+ABOUT_WRONG = (
+    f"A neural spline flow for the two rates of an epidemic, trained on {FEW} simulations: too "
+    "few."
+)
+ABOUT_FLOWS = (
+    "Three neural spline flows that learnt an epidemic's infection and recovery rate, from "
+    f"{FEW}, {SOME:,} and {MANY:,} simulations."
+)
+"""What the tables are, in a sentence for the page that shows them."""
 
 
-@cache
 def wrong() -> Upload:
-    """Draws of a posterior that is too narrow, and shifted."""
-    return read(local.sample_path("sample_undertrained"))
+    """Draws of a flow that was trained on too few simulations."""
+    return _drawn(FEW)
 
 
 @cache
@@ -29,27 +44,23 @@ def exact() -> Upload:
     return read(local.sample_path("sample_well_trained"))
 
 
-@cache
-def narrowed() -> Upload:
-    """The exact ones, drawn together to seven tenths of their spread about their mean."""
-    arrays = exact().arrays()
-    middle = arrays["theta_q"].mean(1, keepdims=True)
-    narrow = middle + 0.7 * (arrays["theta_q"] - middle)
-    return replace(Upload.of({**arrays, "theta_q": narrow}, order="NKD"), names=exact().names)
-
-
-def pair() -> list[tuple[str, Upload]]:
-    """Two tables of the same simulations, to be compared."""
-    return [("exact", exact()), ("too narrow", narrowed())]
+def flows() -> list[tuple[str, Upload]]:
+    """Tables of the same simulations to compare: flows trained on few, more and many."""
+    return [(f"{count:,} simulations", _drawn(count)) for count in (FEW, SOME, MANY)]
 
 
 def tables() -> tuple[Upload, ...]:
     """All of them."""
-    return wrong(), exact(), narrowed()
+    return exact(), *(upload for _, upload in flows())
+
+
+def draws() -> tuple[EpidemicStudy, ...]:
+    """What the flows' tables are read from."""
+    return tuple(EpidemicStudy(simulations=count) for count in (FEW, SOME, MANY))
 
 
 def studies() -> tuple[Study[Any], ...]:
-    """Every test and every answer of the first two, and what the pair is compared by."""
+    """Every test and answer of the wrong and the exact table, and what compares the flows."""
     return tuple(dict.fromkeys(work for work in _work() if isinstance(work, Study)))
 
 
@@ -58,11 +69,25 @@ def trainings() -> tuple[TrainTask, ...]:
     return tuple(dict.fromkeys(work for work in _work() if isinstance(work, TrainTask)))
 
 
+@cache
+def _drawn(simulations: int) -> Upload:
+    """The table of a flow; where it is not shipped it is trained first, which takes minutes."""
+    store, study = Store.usual(), EpidemicStudy(simulations=simulations)
+    if not study.done(store):
+        study.run(store, lambda fraction, live: None)
+    result = study.load(store)
+    assert result is not None, "it is done"
+    arrays = {"theta": result.theta, "x": result.x, "theta_q": result.q}
+    labels = {"theta_names": NAMES, "x_names": [f"infected on day {day}" for day in DAYS]}
+    named = {name: np.array(texts) for name, texts in labels.items()}
+    return Upload.of({**arrays, **named}, order="NKD")
+
+
 def _work() -> Iterator[Study[Any] | TrainTask]:
     usual = choice.with_further(())
     for upload in (wrong(), exact()):
         yield from tasks.tasks(upload, usual, SEED)
         yield from of_questions(QUESTIONS, upload, usual, SEED)
-    for _, upload in pair():
+    for _, upload in flows():
         yield from tasks.tasks(upload, posteriors.methods(), SEED)
         yield from posteriors.studies(upload, SEED)

@@ -49,23 +49,20 @@ class InTheta(Question["_MassInTheta"]):
     name = "in_theta"
     title = "Where in theta"
     reading_guide = (
-        "A score learnt, on other rows, how much more frequent the truth is than q's draws at "
-        "each theta and x: a classifier of theta and x, or trees and a network that see each "
-        "draw among the others at its x, whichever told truths better on rows held out of "
-        "learning. Maps average that ratio over q's draws in each cell, on a scale of "
-        "logarithms: blue where q puts too little mass, orange where too much. The learned ratio "
-        "is checked by counting held-out truths. If q were correct, every tenth of q's draws "
-        "would "
-        "hold a tenth of the true values within its interval; maps would be grey but for the "
-        "score's "
-        "noise."
+        "A score learns, on other rows, how much more frequent true values are than q's draws "
+        "at each theta and x. It is a classifier of theta and x, or trees and a network that "
+        "see each draw among the others at its x, whichever is better on held-out rows. Maps "
+        "average that ratio over q's draws in each cell, on a log scale: blue where q puts "
+        "too little mass, orange where too much. Counts of held-out true values check it. If "
+        "q were correct, every tenth of q's draws would hold a tenth of the true values "
+        "within its interval, and maps would be pale but for the score's noise."
     )
 
     def obstacle(self, upload: Upload) -> str | None:
         if isinstance(upload.data, TwoSamples):
             return (
-                "A map over theta compares the truth with q's draws at the same x; two samples p "
-                "and q have no x. Upload theta, x and theta_q."
+                "A map over theta compares true values with q's draws at the same x; two "
+                "samples p and q have no x. Upload theta, x and theta_q."
             )
         return choice.obstacle(WithinX(), upload) or choice._unusable(upload)
 
@@ -94,7 +91,7 @@ class InTheta(Question["_MassInTheta"]):
         """The answer first; then the strip of a parameter that is off most, and what was done."""
         off = result.off
         if claims is not None:
-            return (*_claimed(result, names.theta, claims), _tenths_text(result), _basis(result))
+            return (*_claimed(result, names.theta, claims), _tenths_text(result))
         if result.pvalue > LEVEL and off:
             first = (
                 "Strips of single parameters show a place in theta where q's mass is wrong, the "
@@ -102,17 +99,20 @@ class InTheta(Question["_MassInTheta"]):
             )
         elif result.pvalue > LEVEL:
             first = (
-                "No place in theta is found where q's mass is wrong: the truth's score ranks "
-                f"anywhere among q's draws' at the same x (p {equals(result.pvalue)}, exact, "
-                f"{result.rows} rows)."
+                "No place in theta is found where q's mass is wrong: the true values' scores "
+                "rank evenly among those of q's draws at the same x (p "
+                f"{equals(result.pvalue)}, exact, {result.rows} rows)."
             )
         else:
-            first = (
-                f"q's mass is wrong in theta (p {equals(result.pvalue)}, exact, on rows that the "
-                f"score has not seen). {_regions(result)}"
-            )
+            first = f"{_mass(result)} (p {equals(result.pvalue)})."
+            place = [_strip(off[0], names.theta)] if off else []
+            return (first, _regions(result), *place, _tenths_text(result))
         place = [_strip(off[0], names.theta)] if off else []
-        return (first, *place, _tenths_text(result), _basis(result))
+        return (first, *place, _tenths_text(result))
+
+    def notes(self, result: _MassInTheta, names: Names) -> tuple[str, ...]:
+        del names
+        return (_basis(result),)
 
     def rows(self, result: _MassInTheta, names: Names, claims: Claims | None = None) -> Rows:
         """A row for each tenth of q's draws and each strip of a parameter, the worst first."""
@@ -145,8 +145,11 @@ class InTheta(Question["_MassInTheta"]):
             *(_map(ratio_map, scored, names.theta) for ratio_map in result.maps[:_MOST]),
         )
 
-    def finds(self, result: _MassInTheta) -> bool:
-        return result.finds
+    def finds(self, result: _MassInTheta, claims: Claims | None = None) -> bool:
+        if claims is None:
+            return result.finds
+        strips = any(claims.parameter(strip.parameter) <= claims.alpha for strip in result.off)
+        return claims.score() <= claims.alpha or strips
 
     def to_json(self, result: _MassInTheta) -> Json:
         return result.to_json()
@@ -604,22 +607,31 @@ def _claimed(result: _MassInTheta, names: Sequence[str], claims: Claims) -> tupl
     place = [_strip(allowed[0], names)] if allowed else []
     p = claims.score()
     if p <= claims.alpha:
-        return (
-            f"q's mass is wrong in theta (p {equals(p)}, adjusted in the verdict's family, on "
-            f"rows that no score has seen). {_regions(result)}",
-            *place,
-        )
+        return (f"{_mass(result)} (p {equals(p)}).", _regions(result), *place)
     if place:
+        rest = f"No learned score finds a place (p {equals(p)}): single parameters show it."
+        return (*place, rest)
+    return (f"No place in theta is found where q's mass is wrong (p {equals(p)}).",)
+
+
+def _mass(result: _MassInTheta) -> str:
+    """Where q's mass is wrong, in shares as they are estimated."""
+    missing, excess = result.missing, result.excess
+    if missing.differs and missing.ratio is not None:
         return (
-            "Strips of single parameters show a place in theta where q's mass is wrong, no "
-            f"learned score does (p {equals(p)}).",
-            *place,
+            f"About {missing.truth:.0%} of true values fall in regions where q puts "
+            f"{_small(missing.q)} of its draws: about {missing.ratio:.1f} times too little"
         )
-    return (
-        "No place in theta is found where q's mass is wrong: the truth ranks anywhere among q's "
-        f"draws at the same x by every learned score (p {equals(p)}, adjusted in the verdict's "
-        "family).",
-    )
+    if excess.differs and excess.ratio is not None:
+        return (
+            f"About {_small(excess.q)} of q's draws lie in regions where {_small(excess.truth)} "
+            f"of true values fall: about {1 / max(excess.ratio, 1e-3):.1f} times too much"
+        )
+    return "q's mass is wrong in theta, but no region of the learned ratio stands out"
+
+
+def _small(share: float) -> str:
+    return f"{share:.0%}" if share >= 0.095 else f"{share:.1%}"
 
 
 def _strip_text(strip: _ThetaStrip, names: Sequence[str]) -> str:
@@ -649,18 +661,18 @@ def _interval(share: _Share) -> str:
 def _regions(result: _MassInTheta) -> str:
     sentences = []
     for share, claim in (
-        (result.missing, f"at least {FACTOR:g} times as frequent as q's draws"),
-        (result.excess, f"at most 1/{FACTOR:g} times as frequent"),
+        (result.missing, f"q too low by {FACTOR:g} times or more"),
+        (result.excess, f"q too high by {FACTOR:g} times or more"),
     ):
         if share.ratio is None:
-            sentences.append(f"Nowhere does the score hold the truth for {claim}.")
+            sentences.append(f"The score finds no place with {claim}.")
             continue
         comparison = (
             f"{_ratio_text(share)} times as many" if share.differs else "which may be as many"
         )
         sentences.append(
-            f"{share.q:.1%} of q's draws lie where the score holds the truth for {claim}: "
-            f"{_interval(share)} of the true values do, {comparison}."
+            f"Where the score says {claim}: {share.q:.1%} of q's draws, {_interval(share)} of "
+            f"true values, {comparison}."
         )
     tenths = [tenth.share for tenth in result.deciles]
     if not any(share.differs for share in (result.missing, result.excess, *tenths)):
@@ -682,10 +694,11 @@ def _tenths_text(result: _MassInTheta) -> str:
     more = sum(share.ratio_low is not None and share.ratio_low > 1 for share in shares)
     less = sum(share.ratio_high is not None and share.ratio_high < 1 for share in shares)
     return (
-        "Checked by held-out truths alone, in tenths of q's draws by the learned ratio: in "
-        f"{10 * more}% of q's draws the truth is more frequent, in {10 * less}% less, all "
-        f"intervals holding together. In the lowest tenth it is {_ratio_text(shares[0])} times as "
-        f"frequent, in the highest {_ratio_text(shares[-1])} times."
+        "Checked by held-out true values alone, in tenths of q's draws by the learned ratio: "
+        f"true values are more frequent in {10 * more}% of q's draws, less frequent in "
+        f"{10 * less}% (all intervals hold together). In the lowest tenth they are "
+        f"{_ratio_text(shares[0])} times as frequent, in the highest {_ratio_text(shares[-1])} "
+        "times."
     )
 
 
@@ -698,13 +711,14 @@ def _score(result: _MassInTheta) -> str:
     )
     if result.score == "within":
         return (
-            "The score sees each draw among the others at its x: on rows held out of learning it "
-            f"told the truth by {within} nats, the classifier that tests share by {classifier}. "
+            "The score sees each draw among the others at its x: on held-out rows it tells "
+            f"true values from draws by {within} nats, the classifier that tests share by "
+            f"{classifier}. "
         )
     return (
-        "The score is the classifier that tests share: on rows held out of learning it told the "
-        f"truth by {classifier} nats, one that sees each draw among the others at its x by "
-        f"{within}. "
+        "The score is the classifier that tests share: on held-out rows it tells true values "
+        f"from draws by {classifier} nats, one that sees each draw among the others at its x "
+        f"by {within}. "
     )
 
 
@@ -722,7 +736,7 @@ def _basis(result: _MassInTheta) -> str:
     )
 
 
-_LEAST_REACH = 0.2  # of the colours: a classifier that guesses leaves the map grey
+_LEAST_REACH = 0.2  # of the colours: a classifier that guesses leaves the map pale
 _MOST = 5  # maps
 _LONG = 32  # letters of a name on an axis
 _FRAMES = {"sd": "sd from q's mean", "own": "its own units"}
@@ -749,11 +763,10 @@ def _tenths_figure(result: _MassInTheta) -> Drawn:
     return Drawn(
         "Do true values fall where q expects them?",
         panel,
-        "Points: the share of held-out truths, with exact intervals that hold together. If q were "
-        "correct, all would lie at the dashed 10% within their intervals. On the right, above "
-        "it: q "
-        "puts too little mass there; on the left, below it: too much. Grey line: what the "
-        "score claims.",
+        "Points: the share of held-out true values, with exact intervals that hold together. "
+        "If q were correct, all would lie at the dashed 10% within their intervals. On the "
+        "right, above it: q puts too little mass there; on the left, below it: too much. Grey "
+        "line: what the score claims.",
     )
 
 
@@ -766,18 +779,18 @@ def _map(ratio_map: _RatioMap, scored: str, names: Sequence[str]) -> Drawn:
         return Drawn(
             f"Learned ratio over {labels[0]}, {where}",
             figure,
-            f"Logarithm of the truth's mass over q's, as learned, by {scored} draws of q; band: "
-            "95%, of this average alone. Above 0: q puts too little mass there; below 0: too "
-            "much. If q were correct, the line would stay near 0 but for the score's noise. "
-            "Ticks below: held-out truths.",
+            f"Learned log ratio of p's mass to q's, from {scored} draws of q; band: 95%, of "
+            "this average alone. Above 0: q puts too little mass there; below 0: too much. If "
+            "q were correct, the line would stay near 0 but for the score's noise. Ticks "
+            "below: held-out true values.",
         )
     figure = _plane_figure(ratio_map, [f"{short_name(name, _LONG)}, {frame}" for name in labels])
     return Drawn(
         f"Learned ratio over {labels[0]} and {labels[1]}, {where}",
         figure,
-        f"Colour: logarithm of the truth's mass over q's in each cell, as learned, by {scored} "
-        "draws of q; blank below ten. Blue: q puts too little mass there; orange: too much. If q "
-        "were correct, all would be grey but for the score's noise. Dots: held-out truths.",
+        f"Colour: learned log ratio of p's mass to q's in each cell, from {scored} draws of q; "
+        "blank below ten. Blue: q puts too little mass there; orange: too much. If q were "
+        "correct, all would be pale but for the score's noise. Dots: held-out true values.",
     )
 
 

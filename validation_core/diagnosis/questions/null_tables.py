@@ -258,13 +258,13 @@ def _needs_draws(upload: Upload) -> str | None:
     """Why no table can be made of an upload's own draws; None where it can."""
     if not isinstance(upload.data, PosteriorTable):
         return (
-            "A draw of q plays the truth among the others at its x; two samples p and q have no "
+            "A draw of q takes the true value's place at its x; two samples p and q have no "
             "x. Upload theta, x and theta_q."
         )
     if upload.k < 2:
         return (
-            f"A draw of q plays the truth, so that each row needs at least 2; got {upload.k}. "
-            "Upload more draws at each x."
+            "A draw of q takes the true value's place, so each row needs at least 2; got "
+            f"{upload.k}. Upload more draws at each x."
         )
     return obstacle(SBC(), upload) or _unusable(upload)
 

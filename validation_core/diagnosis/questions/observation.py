@@ -72,12 +72,12 @@ class Observation(Question["AtObservation"]):
     name = "observation"
     title = "At my observation"
     reading_guide = (
-        "L-C2ST asks a classifier, learnt on other rows, which of q's draws at this observation "
-        "look like the truth; colours show the learned chance that a draw is the truth. If q "
-        "were correct here, all draws would be grey near 1/2 but for noise, T would be one of the "
-        "grey nulls, and the truths of the nearest rows would have a shift of 0 and a width of 1 "
-        "within their intervals. q may be right on the whole and wrong here, or the other way "
-        "round."
+        "L-C2ST asks a classifier, trained on other rows, which of q's draws at this "
+        "observation look like true values. Colours show the learned chance that a draw is "
+        "the true value. If q were correct here, all draws would be pale near 1/2 but for "
+        "noise, and T would be one of the grey nulls. At the nearest rows q's bias would be 0 "
+        "and its width 1 times what it should be, within their intervals. q may be correct on "
+        "the whole and wrong here, or the other way round."
     )
 
     @property
@@ -138,22 +138,26 @@ class Observation(Question["AtObservation"]):
             local = result.local
             own = local.site.kind == "observed"
             if claims is None or (claims.observation() if own else claims.pvalue) <= claims.alpha:
-                sentences.append(_answer(local, theta))
+                sentences += _answer(local, theta)
             else:
-                sentences.append(_unclaimed(local, theta, claims, own=own))
+                sentences += _unclaimed(local, theta, claims, own=own)
             sentences += _where(local.site, x_names)
-            sentences.append(_basis(local.test, local.nearby))
         if result.ball is not None:
             sentences.append(_ball_text(result.ball))
         return tuple(sentences)
+
+    def notes(self, result: AtObservation, names: Names) -> tuple[str, ...]:
+        del names
+        local = result.local
+        return () if local is None else (_basis(local.test, local.nearby),)
 
     def rows(self, result: AtObservation, names: Names, claims: Claims | None = None) -> Rows:
         """A row for each parameter at the rows nearby, the worst first."""
         return [
             {
                 "parameter": _called(names.theta, ranks.parameter),
-                "shift nearby, posterior sd": style.interval(ranks.shift, "+"),
-                "spread of the truth / that of q": style.interval(ranks.width),
+                "bias nearby, posterior sd (+ is too high)": style.interval(ranks.shift, "+"),
+                "width / needed width": style.interval(ranks.width),
             }
             for ranks in (result.local.nearby.worst if result.local else ())
         ]
@@ -166,8 +170,11 @@ class Observation(Question["AtObservation"]):
         local = () if result.local is None else _local_figures(result.local.test, names.theta)
         return local if result.ball is None else (*local, _ball_drawn(result.ball, names.theta))
 
-    def finds(self, result: AtObservation) -> bool:
-        return result.finds
+    def finds(self, result: AtObservation, claims: Claims | None = None) -> bool:
+        if claims is None or result.local is None:
+            return result.finds
+        own = result.local.site.kind == "observed"
+        return (claims.observation() if own else claims.pvalue) <= claims.alpha and result.finds
 
     def to_json(self, result: AtObservation) -> Json:
         return result.to_json()
@@ -300,7 +307,7 @@ class _NearbyRanks:
     shift: Interval
     """In posterior sd; 0 if q is right."""
     width: Interval
-    """The truth's spread by that of q; 1 if q is right."""
+    """q's width by the width it needs; 1 if q is right."""
 
     @property
     def shifted(self) -> float:
@@ -399,7 +406,7 @@ class AtObservation:
 class _ObservationStudy(TableStudy[AtObservation], spec="observation"):
     """What q looks like at one observation, and the rows near it."""
 
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
     about: ClassVar[str] = "At one observation"
 
     part: Literal["local", "ball"] = "local"
@@ -734,25 +741,27 @@ def middle_in_words(x: Array) -> str:
     return ", ".join(f"{value:.3g}" for value in middle)
 
 
-def _answer(local: _LocalAnswer, names: Sequence[str]) -> str:
-    test = local.test
-    p = f"p {equals(test.pvalue)} from {test.nulls} null classifiers"
-    if test.pvalue <= LEVEL:
-        detail = (
-            f"by {_called(names, test.parameter)}, q puts too much mass between "
-            f"{_ends(test.much)} and too little between {_ends(test.little)}. The learned "
-            f"chance that a draw is the truth runs from {test.d_low:.2f} to "
-            f"{test.d_high:.2f} over the middle 90% of q's draws; 0.5 is guessing."
-            if test.draws >= _TOLD
-            else f"{test.draws} draw{'s' * (test.draws > 1)} of q there cannot say where."
-        )
-        first = f"Near this observation q looks wrong (L-C2ST, {p}): {detail}"
-    else:
-        first = f"L-C2ST finds nothing against q at this observation ({p})."
-    return f"{first} {_nearby_text(local.nearby, names)}"
+def _answer(local: _LocalAnswer, names: Sequence[str]) -> list[str]:
+    test, nearby = local.test, _nearby_text(local.nearby, names)
+    p = f"p {equals(test.pvalue)}"
+    if test.pvalue > LEVEL:
+        return [f"L-C2ST finds nothing against q at this observation ({p}).", nearby]
+    if test.draws < _TOLD:
+        few = f"Too few draws ({test.draws}) of q there to say where."
+        return [f"Near this observation q looks wrong (L-C2ST, {p}): {few}", nearby]
+    return [
+        f"Near this observation q looks wrong (L-C2ST, {p}): too much mass for "
+        f"{_called(names, test.parameter)} between {_ends(test.much)}, too little between "
+        f"{_ends(test.little)}.",
+        f"The learned chance that a draw is the true value runs from {test.d_low:.2f} to "
+        f"{test.d_high:.2f} over the middle 90% of q's draws; 0.5 is guessing.",
+        nearby,
+    ]
 
 
-def _unclaimed(local: _LocalAnswer, names: Sequence[str], claims: Claims, *, own: bool) -> str:
+def _unclaimed(
+    local: _LocalAnswer, names: Sequence[str], claims: Claims, *, own: bool
+) -> list[str]:
     """What the numbers here are where the verdict claims nothing."""
     nearby, worst = local.nearby, local.nearby.worst[0]
     why = (
@@ -761,13 +770,14 @@ def _unclaimed(local: _LocalAnswer, names: Sequence[str], claims: Claims, *, own
         if own
         else f"over everything that was looked at p {equals(claims.pvalue)}"
     )
-    return (
-        f"Nothing is claimed against q here: {why}. By themselves, L-C2ST gives "
-        f"p {equals(local.test.pvalue)} and the {nearby.rows} rows nearest in x "
-        f"p {equals(nearby.pvalue)}; among their parameters {_called(names, worst.parameter)} "
-        f"differs most: shift {style.interval(worst.shift, '+.2f')} posterior sd, width "
-        f"{style.interval(worst.width)}."
-    )
+    return [
+        f"Nothing is claimed against q here: {why}.",
+        f"By themselves, L-C2ST gives p {equals(local.test.pvalue)} and the {nearby.rows} rows "
+        f"nearest in x p {equals(nearby.pvalue)}; of their parameters "
+        f"{_called(names, worst.parameter)} differs most: bias "
+        f"{style.interval(worst.shift, '+.2f')} posterior sd, width "
+        f"{style.interval(worst.width)} times what it should be.",
+    ]
 
 
 def _ends(ends: Sequence[float]) -> str:
@@ -778,27 +788,27 @@ def _nearby_text(nearby: _Nearby, names: Sequence[str]) -> str:
     worst = nearby.worst[0]
     name = _called(names, worst.parameter)
     rows = f"At the {nearby.rows} rows nearest in x"
-    p = f"p {equals(nearby.pvalue)} against a q right at all of them, exact"
+    p = f"p {equals(nearby.pvalue)}, exact test that q is correct at all of them"
     detail = (
-        f"most off is {name}: shift {style.interval(worst.shift, '+.2f')} posterior sd, width "
-        f"{style.interval(worst.width)}"
+        f"most off is {name}: bias {style.interval(worst.shift, '+.2f')} posterior sd, width "
+        f"{style.interval(worst.width)} times what it should be"
     )
     if nearby.pvalue > LEVEL:
-        return f"{rows} the truth's ranks say nothing against q ({p}); {detail}."
+        return f"{rows} the true values' ranks show no error ({p}); {detail}."
     is_shift = worst.shifted >= worst.stretched
     number, null = (worst.shift, 0.0) if is_shift else (worst.width, 1.0)
     if number.low <= null <= number.high:
-        return f"{rows} the truth's ranks are not those of a right q ({p}); {detail}."
+        return f"{rows} the true values' ranks are not those of a correct q ({p}); {detail}."
     if is_shift:
-        side = "low" if number.estimate >= 0 else "high"
+        side = "high" if number.estimate >= 0 else "low"
         sign = 1 if number.estimate >= 0 else -1
         low, high = sorted((sign * number.low, sign * number.high))
         size = style.interval((abs(number.estimate), low, high))
         return f"{rows} ({p}), q's {name} sits {size} posterior sd too {side}."
-    side = "narrow" if number.estimate >= 1 else "wide"
+    side = "wide" if number.estimate >= 1 else "narrow"
     return (
-        f"{rows} ({p}), q's {name} is too {side}: the truth spreads {style.interval(number)} "
-        "times as wide as its draws."
+        f"{rows} ({p}), q's {name} is {style.interval(number)} times as wide as it should be (too "
+        f"{side})."
     )
 
 
@@ -841,23 +851,25 @@ def _where(site: _Site, x_names: Sequence[str]) -> list[str]:
 def _basis(test: _LocalTest, nearby: _Nearby) -> str:
     few = (
         f" Of {nearby.all:,} parameters, those {len(nearby.parameters)} over which the learned "
-        "chance varies most are told."
+        "chance varies most are shown."
         if nearby.all > len(nearby.parameters)
         else ""
     )
     draws = f"{test.draws:,} draw{'s' * (test.draws > 1)}"
     return (
-        f"L-C2ST learnt from {test.rows} rows other than this one and looks at "
-        f"{draws} of q; a test at one x_o spills over from its neighbours, so that "
-        f"an error elsewhere may show here. Nearby rows are weighted by distance (effective "
-        f"number: {nearby.worth:.0f}). p-values are valid only if you did not choose this "
-        f"observation because it looked bad.{few} Brackets are 95% intervals, each by itself."
+        f"L-C2ST learnt from {test.rows} rows other than this one, with {test.nulls} null "
+        f"classifiers, and looks at {draws} of q. A test at one x_o borrows from its "
+        "neighbours, so an error near it may show here. Nearby rows are weighted by distance "
+        f"(effective number: {nearby.worth:.0f}). p-values are valid only if you did not "
+        f"choose this observation because it looked bad.{few} Brackets are 95% intervals, each "
+        "by itself."
     )
 
 
 def _ball_text(ball: _LocalBall) -> str:
-    share = ball.u_star + ball.rate
-    low, high = (100 * (ball.u_star + end) for end in (ball.low, ball.high))
+    inside = style.interval(
+        (ball.u_star + ball.rate, ball.u_star + ball.low, ball.u_star + ball.high), ".1%"
+    )
     reads = (
         "more than q gives it"
         if ball.low > 0
@@ -866,8 +878,8 @@ def _ball_text(ball: _LocalBall) -> str:
         else "as much as q gives it, within its interval"
     )
     return (
-        f"CoLT's ball here holds {ball.u_star:.0%} of q's mass; near this x the truth lies in "
-        f"it in {100 * share:.1f}% [{low:.1f}, {high:.1f}] of the {ball.rows} nearest held-out "
+        f"CoLT's ball here holds {ball.u_star:.0%} of q's mass; near this x true values lie in "
+        f"it in {inside} of the {ball.rows} nearest held-out "
         f"rows, {reads}."
     )
 
@@ -884,9 +896,9 @@ def _local_figures(test: _LocalTest, names: Sequence[str]) -> tuple[Drawn, ...]:
         Drawn(
             "q's draws at this observation",
             lc2st.map_of(theta, d, labels),
-            "Coloured by d, the learned chance that a draw is the truth: orange where q puts "
-            "too much mass, blue where too little. If q were correct here, all would be grey "
-            "but for the classifier's noise.",
+            "Coloured by d, the learned chance that a draw is the true value: orange where q "
+            "puts too much mass, blue where too little. If q were correct here, all would be "
+            "pale but for the classifier's noise.",
         ),
         Drawn(
             "How sure the classifier is here",
@@ -910,9 +922,8 @@ def _ball_drawn(ball: _LocalBall, names: Sequence[str]) -> Drawn:
     return Drawn(
         "CoLT's ball at this observation",
         _ball_figure(theta, ball.inside, ball.centre, labels),
-        "q's draws, those in the ball in its colour, its centre a star. If q were correct near "
-        "this "
-        "x, the truth would lie in the ball as often as q's draws do.",
+        "q's draws, those in the ball in its colour, its centre a star. If q were correct "
+        "near this x, true values would lie in the ball as often as q's draws do.",
     )
 
 

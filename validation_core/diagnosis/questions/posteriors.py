@@ -32,18 +32,18 @@ if TYPE_CHECKING:
 _BOOTSTRAPS = 1000
 _CELLS = 2_000_000  # numbers of draws read at a time
 
-_FROM_UNIFORM = "Kolmogorov distance from uniform of"
+_FROM_UNIFORM = "distance from uniform (Kolmogorov) of"
 RANKED: Mapping[str, tuple[str, str]] = {
-    "colt": ("CoLT's d~", f"{_FROM_UNIFORM} the truth's ranks, by the learned ball"),
-    "within_x": ("distance within x", f"{_FROM_UNIFORM} the truth's ranks, by the classifier"),
+    "colt": ("CoLT's d~", f"{_FROM_UNIFORM} true values' ranks in CoLT's learned ball"),
+    "within_x": ("distance within x", f"{_FROM_UNIFORM} true values' ranks by the classifier"),
     "tarp": ("distance of coverage", f"{_FROM_UNIFORM} TARP's coverage values"),
     "sbc": ("distance of ranks", f"{_FROM_UNIFORM} the ranks of the worst parameter"),
 }
-"""Methods whose ranks are compared: name and what it is; 0 would be a right posterior."""
+"""Methods whose ranks are compared: name and what it is; a correct posterior has 0."""
 
 
 class RowScores(NamedTuple):
-    """Proper scores of each row: the less, the nearer to the truth."""
+    """Proper scores of each row: lower is nearer to the true posterior."""
 
     energy: Array
     """(N,)."""
@@ -53,7 +53,7 @@ class RowScores(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class _RowScoreStudy(TableStudy[RowScores], spec="posteriors"):
-    """How well q's draws foretell the truth of each row, by proper scores."""
+    """How well q's draws predict the true value of each row, by proper scores."""
 
     about: ClassVar[str] = "Scores of each row"
 
@@ -112,6 +112,27 @@ class Measure(NamedTuple):
         if difference.low <= 0 <= difference.high:
             return None
         return (difference.estimate > 0) == self.higher_is_better
+
+
+class Ranking(NamedTuple):
+    """Which table is nearest to the true posterior by the energy score, and by how much."""
+
+    order: tuple[int, ...]
+    """The tables, the one of the least score first."""
+    behind: tuple[Interval, ...]
+    """How much higher each table scores than the nearest (T), in standard deviations of the true
+    values. Intervals are 95% for every pair of tables together, so that they hold although the
+    nearest was picked by the same rows."""
+
+    @property
+    def tied(self) -> tuple[int, ...]:
+        """Tables that the data cannot tell from the nearest."""
+        return tuple(i for i in self.order[1:] if self.behind[i].low <= 0)
+
+    @property
+    def farther(self) -> tuple[int, ...]:
+        """Tables that are farther than the nearest, in order."""
+        return tuple(i for i in self.order[1:] if self.behind[i].low > 0)
 
 
 def unlike(first: Upload, other: Upload) -> str | None:
@@ -175,13 +196,13 @@ def measures(
                 reference,
                 "energy",
                 "energy score",
-                "how far q's draws lie from the truth, less half of how far from one another; the "
-                "true posterior has the least",
+                "mean distance of q's draws from the true value, less half of their distance from "
+                "one another; lowest for the true posterior",
             )
         )
     densities = [upload.densities["log_q"] for upload in uploads if "log_q" in upload.densities]
     if len(densities) == len(uploads):
-        about = "mean log density of the truth under q; the true posterior has the most"
+        about = "mean log density of the true values under q; highest for the true posterior"
         metrics.append(_mean(densities, reference, "log_q", "log score", about, higher=True))
     for name, (title, about) in RANKED.items():
         ranks = [_ranks(each, name) for each in records]
@@ -190,6 +211,24 @@ def measures(
                 _distance([u for u in ranks if u is not None], reference, name, title, about)
             )
     return tuple(metrics)
+
+
+def ranking(scores: Sequence[RowScores | None]) -> Ranking | None:
+    """The tables in the order of their energy scores; None while one has none.
+
+    Args:
+        scores: of the rows of each table, whose simulations are the same.
+    """
+    energies = [score.energy for score in scores if score is not None]
+    if len(energies) < max(len(scores), 2):
+        return None
+    rows = np.stack(energies).astype(np.float64)  # (T, N)
+    rows = rows[:, np.isfinite(rows).all(0)]
+    order = np.argsort(rows.mean(1), kind="stable")
+    above = rows - rows[order[0]]
+    pairs = len(rows) * (len(rows) - 1) // 2
+    behind = _values(above.mean(1), _two_sided(pairs) * _error(above, 1))
+    return Ranking(tuple(order.tolist()), behind)
 
 
 def parameters(scores: Sequence[RowScores | None], reference: int = 0) -> Array:
@@ -285,10 +324,40 @@ def _two_sided(count: int) -> float:
     return float(ndtri(1 - 0.025 / max(1, count)))
 
 
+_QUOTED = 3  # tables whose distance a sentence quotes
+
+
+def headline(ranking: Ranking, labels: Sequence[str]) -> tuple[str, str]:
+    """Which table is nearest, or that the data cannot tell; and by how much."""
+    nearest = labels[ranking.order[0]]
+    by = [f"{number(ranking.behind[i])} lower than that of {labels[i]}" for i in ranking.farther]
+    rest = len(by) - _QUOTED
+    quoted = _listed([*by[:_QUOTED], *[f"lower than those of {rest} more"] * (rest > 0)], "and")
+    sure = "(95% intervals, for all pairs together)"
+    if not ranking.tied:
+        return (
+            f"Nearest to the true posterior: {nearest}.",
+            f"Its energy score is {quoted} {sure}.",
+        )
+    tied = [nearest, *(labels[i] for i in ranking.tied)]
+    apart = number(ranking.behind[ranking.tied[0]])
+    behind = f"; that of {nearest} is {quoted}" if by else ""
+    return (
+        f"The data cannot tell which is nearest to the true posterior: {_listed(tied, 'or')}.",
+        f"The energy scores of {tied[0]} and {tied[1]} are {apart} apart{behind} {sure}.",
+    )
+
+
+def _listed(parts: Sequence[str], word: str) -> str:
+    """In a row, with a word before the last."""
+    *before, last = parts or ("",)
+    return f"{', '.join(before)} {word} {last}" if before else last
+
+
 def describe(
     measures: Sequence[Measure], labels: Sequence[str], reference: int = 0
 ) -> tuple[str, ...]:
-    """For each other table, whether it is closer to the truth, by every measure that can tell."""
+    """For each other table, whether it is nearer than the reference, by every measure."""
     others = (other for other in range(len(labels)) if other != reference)
     return tuple(_against_other(measures, labels, reference, other) for other in others)
 
@@ -305,10 +374,10 @@ def _against_other(
         return f"{b} and {a} cannot be told apart by these {len(measures)} measures{gap}."
     if better and worse:
         return (
-            f"{b} is closer than {a} by {_against(better[0], reference, other)}, but farther by "
+            f"{b} is nearer than {a} by {_against(better[0], reference, other)}, but farther by "
             f"{_against(worse[0], reference, other)}."
         )
-    word, of = ("closer", better) if better else ("farther off", worse)
+    word, of = ("nearer", better) if better else ("farther", worse)
     rest = len(measures) - len(of)
     unsure = f" {rest} of {len(measures)} measures cannot tell." if rest else ""
     first = next((m for m in of if kind_of(m.name).localizes), of[0])  # it looks for the worst

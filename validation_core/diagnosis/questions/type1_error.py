@@ -161,11 +161,11 @@ class CheckTheChecker(Question["_TypeIError"]):
     name = "checker"
     title = "Check the checker"
     reading_guide = (
-        "In each of these tables one draw of q, picked at random, plays the truth among the "
-        "others at its x, so that q is right whatever it is; the tests that judged the real "
-        "table judge them. A test that keeps its level rejects in about 5 of 100 and its "
-        "p-values are spread evenly; one that rejects more often would also cry wolf on the real "
-        "table."
+        "In each of these tables a draw of q, picked at random at each x, takes the true "
+        "value's place, so that q is correct by construction. The tests that judged your "
+        "table judge them. A test that keeps its level rejects in about 5 of 100, and its "
+        "p-values are spread evenly; one that rejects more often would give false alarms on "
+        "your table too."
     )
 
     def obstacle(self, upload: Upload) -> str | None:
@@ -196,8 +196,8 @@ class CheckTheChecker(Question["_TypeIError"]):
         """The level of the verdict first, then what is off, and what was not asked."""
         del names, claims
         sentences = [
-            f"On {result.trials} tables made of q's own draws, where q is right, a verdict at "
-            f"level {result.alpha:.3g} found a problem in {_percent(result.verdict)}."
+            f"On {result.trials} tables where q is correct (made of its own draws), the verdict "
+            f"found a problem in {_percent(result.verdict)}; its level is {result.alpha:.0%}."
         ]
         off = [test for test in result.tests if test.rejections.outside]
         sentences += map(_consequence, off)
@@ -210,11 +210,12 @@ class CheckTheChecker(Question["_TypeIError"]):
                 f"Each test by itself rejected as often as its level of {result.alpha:.3g} says, "
                 f"as far as {result.trials} tables can tell."
             )
-        if result.thinned:
-            sentences.append(
-                f"To save time, these tables have {result.draws} draws of q at each x."
-            )
-        return (*sentences, *map(str, result.left_out))
+        return tuple(sentences)
+
+    def notes(self, result: _TypeIError, names: Names) -> tuple[str, ...]:
+        del names
+        few = f"To save time, these tables have {result.draws} draws of q at each x."
+        return (*([few] if result.thinned else []), *map(str, result.left_out))
 
     def rows(self, result: _TypeIError, names: Names, claims: Claims | None = None) -> Rows:
         """One row for each test and one for the verdict, the highest rate first."""
@@ -255,7 +256,7 @@ def _consequence(test: _MethodLevel) -> str:
     consequence = (
         "do not rely on its p-value on a table of this shape"
         if test.rejections.outside == "too often"
-        else "it keeps its level, and sees less than it could"
+        else "it is conservative here and loses some power"
     )
     rate = test.rejections
     return f"{test.title} rejected {rate.outside}, in {_percent(rate)}: {consequence}."
@@ -294,7 +295,7 @@ def _rates(result: _TypeIError) -> Drawn:
         height=90 + _LINE * len(rows),
     )
     return Drawn(
-        "How often the tests reject a q that is right",
+        "How often the tests reject a correct q",
         panel,
         f"Dashed: the level, {result.alpha:.3g}. A test that keeps it has its bar across the "
         "dashed line or left of it, whatever q is; lines are 95% intervals.",
@@ -306,11 +307,11 @@ def _pvalues(test: _MethodLevel, pvalue: Array) -> Drawn:
     right = (
         "its peak at 1 comes from the Bonferroni correction"
         if kind_of(test.name).ranks_parameters
-        else "a heap on the right: it could see more than it does"
+        else "a peak on the right: it is conservative"
     )
     return Drawn(
         f"p-values of {test.title}",
         rank_histogram(pvalue, bins=_BINS, words=words, height=200),
-        "On tables in which q is right, all bars stay in the grey band in 95 of 100 cases. A heap "
-        f"on the left: the test rejects too often; {right}.",
+        "If the test keeps its level, all bars stay in the grey band in 95 of 100 cases. A "
+        f"peak on the left: the test rejects too often; {right}.",
     )

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from validation_core.figures import live, style
-from validation_core.figures.colt.theta import COLT, _padded, _split
+from validation_core.figures.colt.theta import COLT, _padded, _region, _split
 from validation_core.figures.marks import (
     Axis,
     Bars,
@@ -117,7 +117,7 @@ def _plane(maps: Maps, names: Sequence[str], sight: BallAxes) -> Panel:
     pair = [sight.across, sight.up]
     q, truth, centre = (part[..., pair] for part in (maps.q, maps.truth, maps.centre[:, None]))
     labels, rims = [names[i] for i in pair], outlines(maps)
-    ends = [_ends(np.concatenate([q[..., i].ravel(), truth[..., i].ravel()])) for i in (0, 1)]
+    ends = [_both_ends(q[..., i], truth[..., i]) for i in (0, 1)]
     if sight.around:
         middle, sd = _frame(q)
         if rims:
@@ -133,11 +133,10 @@ def _plane(maps: Maps, names: Sequence[str], sight: BallAxes) -> Panel:
     few = slice(_SHOWN)
     (in_x, in_y), (out_x, out_y) = _split(q[:, few], maps.q_inside[:, few], "x")
     outlined = any(map(len, rims))
-    rim = [Line(*(over(part, "x") for part in _padded(rims)), color=COLT, width=2.2)]
     marks: list[Mark] = [
+        *([_region(rims, (ends[0], ends[1]), "x")] if outlined else []),
         Points(out_x, out_y, color=style.Q, size=5, symbol="ring", opacity=0.7),
         Points(in_x, in_y, color=style.Q, size=5, opacity=0.85),
-        *(rim if outlined else []),
         Points(*_over(centre), color=COLT, size=11, symbol="diamond"),
         Points(*_over(truth), color=style.P, size=11, symbol="cross"),
     ]
@@ -154,7 +153,7 @@ def _plane(maps: Maps, names: Sequence[str], sight: BallAxes) -> Panel:
 def _line(maps: Maps, name: str) -> Panel:
     """One parameter: q's draws as bars, the ball as stretches of the axis."""
     q, inside = maps.q[..., 0], maps.q_inside > 0
-    ends = _ends(np.concatenate([q.ravel(), maps.truth.ravel()]))
+    ends = _both_ends(q, maps.truth)
     bins = np.linspace(*ends, _BINS + 1)
     heights = [
         np.stack(
@@ -186,7 +185,7 @@ def _line(maps: Maps, name: str) -> Panel:
         legend=[
             ("q inside", style.Q, "square"),
             ("q outside", style.Q, "band"),
-            ("ball", COLT, "line"),
+            ("region", COLT, "line"),
         ],
     )
 
@@ -197,13 +196,20 @@ def _legend(outlined: bool) -> list[tuple[str, str, str]]:
         ("q outside", style.Q, "ring"),
         ("truth", style.P, "cross"),
         ("centre", COLT, "diamond"),
-        *([("ball", COLT, "line")] if outlined else []),
+        *([("region", COLT, "band")] if outlined else []),
     ]
 
 
 def _over(points: Array) -> list[_Over]:
     """Points (V, T, 2) as x and y over the slider."""
     return [over(points[..., i], "x") for i in (0, 1)]
+
+
+def _both_ends(q: Array, truth: Array) -> tuple[float, float]:
+    """Where an axis begins and ends that holds q's draws but for the farthest, and all truths."""
+    low, high = _ends(q)
+    left, right = style.padded(truth)
+    return min(low, left), max(high, right)
 
 
 def _ends(values: Array) -> tuple[float, float]:
@@ -216,7 +222,7 @@ def _ends(values: Array) -> tuple[float, float]:
 def how_to_read(maps: Maps, sight: BallAxes) -> str:
     d = maps.q.shape[2]
     beyond = f" It lies in all {d} parameters, so that two of them cannot show its rim." * (d > 2)
-    edge = " A truth or centre beyond the picture is drawn at its edge." * sight.around
+    edge = " A true value or centre beyond the picture is drawn at its edge." * sight.around
     return (
         f"At each observation the ball is as large as it takes to hold {float(maps.u_star):.0%} "
         f"of q's draws there. If q were correct, over all observations the same share of the "

@@ -12,14 +12,15 @@ from validation_core.figures.colt import theta
 from validation_core.figures.colt.theta import (
     COLT,
     Q_SHOWN,
+    Limits,
     Sight,
     _about,
     _centre,
     _draws,
-    _padded,
     _pair,
     _path,
     _plane,
+    _region,
     _split,
 )
 from validation_core.figures.colt.theta import _panel as theta_panel
@@ -76,7 +77,7 @@ def payload(maps: Maps, sight: Sight, watched: int) -> live.Payload:
     places = np.unique([*evenly, begin]).astype(int)
     step = maps.film_step
     kept_frame, univariate = int(maps.kept), maps.q.shape[2] == 1
-    label = "x" if maps.x_at.shape[1] == 1 else "Place x"
+    label = "x" if maps.x_at.shape[1] == 1 else "Observation x"
     labels = _place_labels(maps.x_at)
     return live._payload(
         sliders=[
@@ -162,8 +163,8 @@ def _picture(maps: Maps, sight: Sight, places: Array) -> Panel:
     inside = maps.film_inside[:, places, few]  # (F, P, S)
     within, without = _split(projection.q[places][None, :, few], inside, "frame", "x")
     marks: list[Mark] = [
+        *_outlines(maps, sight, places, projection.limits),
         *_draws(within, without),
-        *_outlines(maps, sight, places),
         *([] if sight.around else _path(projection.film_centre, maps.x_at.shape[1], "frame")),
         _centre(_pair(projection.film_centre[:, places, None], "frame", "x")),
     ]
@@ -174,7 +175,9 @@ def _picture(maps: Maps, sight: Sight, places: Array) -> Panel:
     )
 
 
-def _outlines(maps: Maps, sight: Sight, places: Array) -> list[Mark]:
+def _outlines(
+    maps: Maps, sight: Sight, places: Array, limits: tuple[Limits, Limits]
+) -> list[Mark]:
     if not maps.grid_y.size:
         return []
     frames = len(maps.film_step)
@@ -186,5 +189,4 @@ def _outlines(maps: Maps, sight: Sight, places: Array) -> list[Mark]:
         lines = _about(
             lines, q.reshape(-1, *q.shape[2:]), float(max(map(np.ptp, axes))) / len(axes[0])
         )
-    x, y = (over(side.reshape(frames, len(places), -1), "frame", "x") for side in _padded(lines))
-    return [Line(x, y, color=COLT, width=2)]
+    return [_region(lines, limits, "frame", "x", shape=(frames, len(places)))]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -18,10 +18,8 @@ from validation_core.figures.marks import (
     Axis,
     Band,
     Bars,
-    HBand,
     Heat,
     HLine,
-    Image,
     Line,
     Mark,
     Note,
@@ -29,9 +27,9 @@ from validation_core.figures.marks import (
     Panel,
     Points,
     VLine,
-    _Over,
     along,
     over,
+    standing,
 )
 from validation_core.figures.power import _PowerCurve, curves
 from validation_core.localization import Maps
@@ -179,8 +177,8 @@ def _uniform(maps: Maps, alpha: float) -> str:
     p = equals(float(maps.pvalue))
     conclusion = "are not uniform" if maps.pvalue <= alpha else "give no evidence against q"
     return (
-        f"The truth's ranks {conclusion} at level {alpha:.0%} (KS p {p}): their distance from "
-        f"uniform is {at:.3f} [{low:.3f}, {high:.3f}]."
+        f"True values' ranks {conclusion} at level {alpha:.0%} (KS p-value {p}): their "
+        f"distance from uniform is {style.interval((at, low, high), '.3f')}."
     )
 
 
@@ -194,8 +192,8 @@ def _histogram(maps: Maps) -> Panel:
             Bars(edges, counts, color=_COLOR),
             HLine(n / BINS, label="if q = p"),
         ],
-        title="Ranks of the truth among q's draws",
-        x=Axis((0, 1), "rank U: low where the truth lies near the centre"),
+        title="Ranks of true values among q's draws",
+        x=Axis((0, 1), "rank U: low where the true value lies near the centre"),
         y=Axis((0, 1.12 * max(counts.max(), high)), "simulations"),
     )
 
@@ -225,7 +223,7 @@ def _difference(maps: Maps) -> Panel:
                 u - 0.015, -0.9 * reach, f"the ball, u = {u:.2f}", color=_COLOR, anchor="end"
             ),
         ],
-        title="The truth's mass less q's, ball by ball",
+        title="p's mass less q's, ball by ball",
         x=Axis((0, 1), "q's mass in the ball, u"),
         y=Axis((-reach, reach), "p's mass in it, less u"),
     )
@@ -343,24 +341,17 @@ def _leaf(alpha: float, tree: Maps) -> Panel:
     cloud = np.concatenate([tree.q[at], tree.truth[at]])
     low, high = np.quantile(cloud, [0.005, 0.995], axis=0) + np.array([[-0.06], [0.06]])
     share = float(tree.truth_inside[at].mean())
+    still = standing(panel, {"x": at})
     return replace(
-        panel,
-        marks=[_still(mark, at) for mark in panel.marks],
+        still,
+        marks=[
+            replace(mark, shades=replace(mark.shades, label=""))
+            if isinstance(mark, Heat)
+            else mark
+            for mark in still.marks
+        ],
         legend=(),
         x=Axis((low[0], high[0]), "θ₁"),
         y=Axis((low[1], high[1]), "θ₂"),
         title=f"alpha = {alpha:g}: q {float(tree.u_star):.0%}, truth {share:.0%}",
     )
-
-
-def _still(mark: Mark, at: int) -> Mark:
-    """A mark without its label, where the slider stood at one of its values."""
-    if isinstance(mark, Heat):
-        grid = mark.shades.values
-        now = grid.values[at] if isinstance(grid, _Over) else grid
-        return replace(mark, shades=replace(mark.shades, values=now, label=""))
-    values = {field.name: getattr(mark, field.name) for field in fields(mark)}
-    still = {name: v.values[at] for name, v in values.items() if isinstance(v, _Over)}
-    if isinstance(mark, HBand | Note | Image):
-        return replace(mark, **still)
-    return replace(mark, **still, label="")

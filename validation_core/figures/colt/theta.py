@@ -22,12 +22,13 @@ from validation_core.figures.marks import (
     along,
     over,
 )
-from validation_core.localization import Maps, bend, intervals, outlines, places_of, project
+from validation_core.localization import Maps, areas, bend, intervals, outlines, places_of, project
 from validation_core.types import Array, Benchmark
 
 COLT = style.method_style("colt").color
 Q_SHOWN, TRUTH_SHOWN = 180, 120
 """Points in a picture: more would hide one another."""
+_FILL = 0.14  # how opaque a region is
 _AROUND = 4.5
 """Half the width of a picture around q, in sds."""
 
@@ -75,18 +76,22 @@ def _plane(maps: Maps, sight: Sight, draws: Array | None = None) -> _Plane:
             ((-_AROUND, _AROUND), (-_AROUND, _AROUND)),
             labels,
         )
-    ends = (_span(maps.grid_x), _span(maps.grid_y)) if flat else _most(q, truth)
-    return _Plane(q, truth, centre, film_centre, ends, labels)
+    across, up = _most(q, truth)
+    if flat:
+        across, up = _span(maps.grid_x, across), _span(maps.grid_y, up)
+    return _Plane(q, truth, centre, film_centre, (across, up), labels)
 
 
-def _span(grid: Array) -> Limits:
-    return float(grid[0]), float(grid[-1])
+def _span(grid: Array, points: Limits) -> Limits:
+    """Ends of what is known on a grid, and of points beside it."""
+    return min(float(grid[0]), points[0]), max(float(grid[-1]), points[1])
 
 
 def _most(q: Array, truth: Array) -> tuple[Limits, Limits]:
-    """Limits that hold all but the farthest points."""
-    cloud = np.concatenate([q.reshape(-1, 2), truth.reshape(-1, 2)])
-    low, high = np.quantile(cloud, [0.003, 0.997], axis=0)
+    """Limits that hold all but the farthest points of either side, however few it has."""
+    ends = np.array([np.quantile(side.reshape(-1, 2), [0.003, 0.997], axis=0)
+                     for side in (q, truth)])  # fmt: skip
+    low, high = ends[:, 0].min(0), ends[:, 1].max(0)
     room = 0.08 * np.maximum(high - low, 1e-9)
     (left, below), (right, above) = (low - room).tolist(), (high + room).tolist()
     return (left, right), (below, above)
@@ -160,9 +165,9 @@ def _picture(maps: Maps, sight: Sight, projection: _Plane, above: bool) -> Panel
     crosses = Points(*_pair(truths, "x"), color=style.P, size=5, symbol="cross")
     marks: list[Mark] = [
         *([] if sight.around else [*_background(maps), *_spine(maps)]),
+        *_outline(maps, sight, projection.limits),
         *_draws(within, without),
         *([] if above else [crosses]),
-        *_outline(maps, sight),
         *(_path(projection.centre, 1) if trail else []),
         _centre(_pair(projection.centre[:, None], "x")),
         *([crosses] if above else []),
@@ -179,7 +184,7 @@ def _panel(
         ("q outside", style.Q, "ring"),
         *([("truth", style.P, "cross")] if truth else []),
         ("centre", COLT, "diamond"),
-        *([("ball", COLT, "line")] if ball else []),
+        *([("region", COLT, "band")] if ball else []),
         *([("centre at other x", COLT, "circle")] if trail else []),
     ]
     return Panel(
@@ -225,9 +230,7 @@ def _background(maps: Maps) -> list[Mark]:
         Heat(
             _edges(across),
             _edges(up),
-            Shades(
-                over(relative, "x"), limit=1, neutral="", label="p less q, of its largest here"
-            ),
+            Shades(over(relative, "x"), limit=1, label="density p − q, scaled"),
         )
     ]
 
@@ -240,14 +243,28 @@ def _spine(maps: Maps) -> list[Mark]:
     return [Line(*curve.points.T, color=style.NULL, dash="2 4", width=1.4, opacity=0.9)]
 
 
-def _outline(maps: Maps, sight: Sight) -> list[Mark]:
+def _outline(maps: Maps, sight: Sight, limits: tuple[Limits, Limits]) -> list[Mark]:
     if not maps.grid_y.size:
         return []
     lines = outlines(maps)
     if sight.around:
         lines = _about(lines, maps.q, float(max(np.ptp(maps.grid_x), np.ptp(maps.grid_y))) / 60)
-    x, y = _padded(lines)
-    return [Line(over(x, "x"), over(y, "x"), color=COLT, width=1.8)]
+    return [_region(lines, limits, "x")]
+
+
+def _region(
+    rims: Sequence[Array], limits: tuple[Limits, Limits], *sliders: str, shape: Sequence[int] = ()
+) -> Line:
+    """What the rims (L, 2) at the places of the sliders enclose, each filled.
+
+    Args:
+        shape: how many places each slider has, where there are several.
+    """
+    x, y = (
+        over(side.reshape(*(shape or side.shape[:1]), side.shape[-1]), *sliders, coarse=True)
+        for side in _padded([areas(np.asarray(rim, float), *limits) for rim in rims])
+    )
+    return Line(x, y, color=COLT, width=1.8, fill=_FILL)
 
 
 def _about(lines: Sequence[Array], q: Array, cell: float) -> list[Array]:
@@ -298,7 +315,7 @@ def _line_picture(maps: Maps) -> Panel:
             ("q inside", style.Q, "square"),
             ("q outside", style.Q, "band"),
             ("truth", style.P, "line"),
-            ("ball", COLT, "line"),
+            ("region", COLT, "line"),
             *known,
         ],
     )
@@ -334,7 +351,7 @@ def _line_frame(maps: Maps, places: Array) -> Panel:
         legend=[
             ("q inside", style.Q, "circle"),
             ("q outside", style.Q, "ring"),
-            ("ball", COLT, "line"),
+            ("region", COLT, "line"),
         ],
     )
 
@@ -356,7 +373,7 @@ def _line_path(maps: Maps, places: Array) -> Panel:
         ],
         title="The path of the centre as x moves",
         height=230,
-        x=Axis((across.min(), across.max()), "x" if number else "place x, in order"),
+        x=Axis((across.min(), across.max()), "x" if number else "observation x, in order"),
         y=Axis((both.min() - room, both.max() + room), "θ"),
         legend=[("centre", COLT, "line"), ("mean of q's draws", style.Q, "line")],
     )
@@ -409,7 +426,7 @@ def before(benchmark: Benchmark, gammas: Sequence[float], start: float) -> live.
     x = places[0].x
     number = x.shape[1] == 1
     names = [f"{row[0]:.2f}" if number else f"{i + 1}" for i, row in enumerate(x)]
-    label = "x" if number else "Place x, along the first principal component"
+    label = "x" if number else "Observation x, along the first principal component"
     slider = _Slider("x", range(_BEFORE), label=label, names=names, start=_BEFORE // 2)
     sides = [(each.q[:, :Q_SHOWN], each.truth[:, :TRUTH_SHOWN]) for each in places]
     draw = _draws_on_line if sides[0][0].shape[2] == 1 else _draws_in_plane

@@ -130,7 +130,7 @@ def _along(
         ]
         label, places = f"x{_subscript(which + 1)}", np.stack([at, rate], axis=1)
         most = ", on which it depends most" * (height > 230 and p <= 0.05)
-        title = f"Over {label}{most}: press a place"
+        title = f"Over {label}{most}: click to choose one"
     span = 0.03 * (curve.at[-1] - curve.at[0])
     low, high = min(curve.at[0], at.min()) - span, max(curve.at[-1], at.max()) + span
     return Panel(
@@ -140,8 +140,8 @@ def _along(
         click="x",
         at=places,
         x=Axis((low, high), label),
-        y=Axis(limits, "truth's share in the ball, less q's", percent=True),
-        caption=f"Does the error depend on x? Permutation p {equals(p)}"
+        y=Axis(limits, "p − q share in the ball", percent=True),
+        caption=f"Does the error depend on x? Permutation p-value {equals(p)}"
         + (f", adjusted for {maps.x_at.shape[1]} coordinates." if which is not None else "."),
     )
 
@@ -161,18 +161,18 @@ def _over_plane(maps: Maps, rate: LocalRate) -> Panel:
             Heat(
                 _edges(heat.grid_x),
                 _edges(heat.grid_y),
-                Shades(heat.rate, limit=limit, neutral="", label="truth's share less q's"),
+                Shades(heat.rate, limit=limit, label="p − q share in the ball"),
             ),
             Points(at[:, 0], at[:, 1], color="currentColor", size=4, opacity=0.55),
             Points(over(at[:, :1], "x"), over(at[:, 1:], "x"), color=COLT, size=13, symbol="ring"),
         ],
-        title="Over x: press a place",
+        title="Over x: click to choose one",
         square=True,
         click="x",
         at=at,
         x=Axis(ends[0], "x₁"),
         y=Axis(ends[1], "x₂"),
-        caption=f"Does the error depend on x? Permutation p {equals(rate.pvalue)}.",
+        caption=f"Does the error depend on x? Permutation p-value {equals(rate.pvalue)}.",
     )
 
 
@@ -215,8 +215,8 @@ def bend_text(maps: Maps, sight: Sight) -> str:
     if curve is None:
         return ""
     return (
-        " Dotted: the principal curve of the truth over all x (Hastie, Stuetzle 1989), of length "
-        f"{curve.length:.2g}, turning by {curve.turn:.2g} radians in all."
+        " Dotted: the principal curve of true values over all x (Hastie, Stuetzle 1989), of "
+        f"length {curve.length:.2g}, turning by {curve.turn:.2g} radians in all."
     )
 
 
@@ -226,7 +226,7 @@ def _slider(maps: Maps) -> _Slider:
     if x.shape[1] == 1:
         start = float(x[first, 0])
         return _Slider("x", x[:, 0], label="x", names=_place_labels(x), start=start)
-    label = "Place x, along the first principal component"
+    label = "Observation x, along the first principal component"
     return _Slider("x", np.arange(places), label=label, names=_place_labels(x), start=first)
 
 
@@ -258,7 +258,7 @@ def _place_labels(x: Array) -> list[str]:
 def _headline(maps: Maps, alpha: float) -> _Text:
     """The answer in one sentence: the ball over all x, and at the slider's x."""
     u, here = float(maps.u_star), _shares(maps)
-    p = f"KS p {equals(float(maps.pvalue))}"
+    p = f"KS p-value {equals(float(maps.pvalue))}"
     over_all = (
         f"CoLT's region holds {u:.0%} of q's draws and "
         f"{_interval(maps.inside, maps.inside_low, maps.inside_high)} of the true values"
@@ -266,7 +266,7 @@ def _headline(maps: Maps, alpha: float) -> _Text:
     verdict = f" ({p})." if maps.pvalue <= alpha else f": no evidence against q ({p})."
     name = "x = {x}" if maps.x_at.shape[1] <= 3 else "place {x}"
     several = maps.truth.shape[1] > 1
-    local = f" At {name} the truth puts {{share}} there{{says}}" if several else ""
+    local = f" At {name} {{share}} of true values fall there{{says}}" if several else ""
     sure = _shares(maps, 1 - 0.05 / len(maps.x_at))
     says = [_says(u, low, high) for low, high in zip(sure.low, sure.high, strict=True)]
     return _text(
@@ -281,7 +281,7 @@ def _headline(maps: Maps, alpha: float) -> _Text:
 
 def _interval(share: Array, low: Array, high: Array) -> str:
     """A share with its interval, in percent."""
-    return f"{100 * float(share):.0f}% [{100 * float(low):.0f}, {100 * float(high):.0f}]"
+    return style.interval((float(share), float(low), float(high)), ".0%")
 
 
 def _says(u: float, low: float, high: float) -> str:
@@ -305,15 +305,19 @@ def how_to_read(maps: Maps, sight: Sight) -> str:
     coloured = d == 2 and maps.difference.size > 0 and not sight.around
     background = "; blue where p is denser than q, orange where q is" * coloured
     beside = {
-        1: "the truth's share in the ball less q's along x, smoothed over "
-        f"{len(maps.u_quote)} simulations, with pointwise 95% intervals; the point is {truths} "
-        "true draws at this x",
-        2: f"the truth's share in the ball less q's, smoothed over {len(maps.u_quote)} "
-        "simulations; dots are the places of the slider",
+        1: (
+            "the share of true values in the ball less q's along x, smoothed over "
+            f"{len(maps.u_quote)} simulations, with pointwise 95% intervals; the point is "
+            f"{truths} true values at this x"
+        ),
+        2: (
+            f"the share of true values in the ball less q's, smoothed over {len(maps.u_quote)} "
+            "simulations; dots are the places of the slider"
+        ),
     }.get(m, "the same share along the coordinates of x that tell most")
     return (
-        f"{ball}{thin}{background}{edge}. Beside it: {beside}. Brackets are 95% intervals; what "
-        f"is said of one x holds for all {len(maps.x_at)} places at once. If q were correct, the "
-        "ball "
-        "would hold as large a share of the truth as of q at every x."
+        f"{ball}{thin}{background}{edge}. Beside it: {beside}. Brackets are 95% intervals; "
+        f"statements about single x hold for all {len(maps.x_at)} of them at once. If q were "
+        "correct, the ball would hold as large a share of true values as of q's draws at "
+        "every x."
     )

@@ -89,8 +89,8 @@ def _shift(q: NormalPair) -> list[str]:
 
 def _scale(narrow: NormalPair, wide: NormalPair) -> list[str]:
     return [
-        f"q has {narrow.sd[i]:.3g} of p's sd. {_tells(narrow, i)} Were q too wide by the same "
-        f"factor, {_share(float(wide.misses[i]))} would."
+        f"q has {narrow.sd[i]:.3g} of p's sd. {_tells(narrow, i)} If q were too wide by the "
+        f"same factor, {_share(float(wide.misses[i]))} would."
         for i in range(len(NATS))
     ]
 
@@ -103,7 +103,7 @@ def _tells(q: NormalPair, i: int) -> str:
     return (
         f"The best classifier has AUC {q.auc[i]:.3f} and is right {q.accuracy[i]:.1%} of the "
         f"time; total variation is {q.distance[i]:.3f}; {q.misses[i]:.1%} of q's 90% intervals "
-        "miss the truth."
+        "miss the true value."
     )
 
 
@@ -151,7 +151,7 @@ def augmented_payload() -> live.Payload:
 
 
 def _more(excess: float) -> str:
-    return f"{size(excess)} too many" if excess > 1e-9 else "no more, as r is right"
+    return f"{size(excess)} too many" if excess > 1e-9 else "no more, as r is q's own law"
 
 
 def _bounds(

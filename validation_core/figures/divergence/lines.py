@@ -26,8 +26,8 @@ LABEL = "nats"
 
 MARKS = (
     "Points are medians over the data sets of d, what each adds to the divergence, with 95% "
-    "intervals; rings are means of d, the divergence itself. What lies beyond an axis stands at "
-    "its edge, with an arrow. The axis is linear up to 0.1 nats and logarithmic beyond."
+    "intervals; rings are means of d, the divergence itself. Values beyond an axis are drawn "
+    "at its edge, with an arrow. The axis is linear up to 0.1 nats and logarithmic beyond."
 )
 """How to read every such panel."""
 

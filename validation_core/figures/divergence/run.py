@@ -78,7 +78,7 @@ def _evidence(terms: TermSpread, i: int) -> str:
         return "every term is 0 but for rounding, as where q is p."
     p = float(terms.pvalue[i])
     says = "evidence that q is not p" if p <= _LEVEL else "no evidence against q"
-    return f"flipping signs gives p {equals(p)}, {says}."
+    return f"flipping signs gives p-value {equals(p)}, {says}."
 
 
 def _histogram(terms: TermSpread) -> Panel:
@@ -150,8 +150,8 @@ def _spread_out(terms: TermSpread, i: int) -> str:
     )
     if terms.heavy[i]:
         summary += (
-            " The tail is heavy: a few terms make the mean, its variance may be infinite, and "
-            "the interval says too little. Read the median and the largest beside it."
+            " The tail is heavy: a few terms dominate the mean, its variance may be infinite, "
+            "and the interval is too narrow. Read the median and the largest beside it."
         )
     return summary
 
@@ -162,8 +162,8 @@ def _ruled(terms: TermSpread, i: int) -> str:
     if terms.none[i] or squares.max() < 0.8 * squares.sum():
         return ""
     return (
-        " One term outweighs all others, so that random signs fall into two groups by its sign: "
-        "beside it the others decide."
+        " One term outweighs all others, so random signs fall into two groups by its sign; "
+        "within each the other terms decide."
     )
 
 
@@ -175,10 +175,10 @@ def _null(terms: TermSpread) -> Panel:
     heights = np.stack([np.histogram(row, edges)[0] for row in terms.null])
     top = 1.15 * float(heights.max())
     captions = [
-        f"{round(terms.pvalue[i] * (FLIPS + 1)) - 1:,} of B = {FLIPS:,} random signs give a mean "
-        f"as large: p {equals(float(terms.pvalue[i]))}. Paired AUC "
-        f"{terms.auc[i]:.3f}: how often the truth weighs more than q's draw, one half if q "
-        f"were correct.{_ruled(terms, i)}"
+        f"{round(terms.pvalue[i] * (FLIPS + 1)) - 1:,} of B = {FLIPS:,} random signs give a "
+        f"mean as large: p-value {equals(float(terms.pvalue[i]))}. Paired AUC "
+        f"{terms.auc[i]:.3f}: how often the true value weighs more than q's draw, one half if "
+        f"q were correct.{_ruled(terms, i)}"
         for i in range(len(MS))
     ]
     limits = (-width, 1.05 * max(width, float(largest)))
@@ -466,8 +466,11 @@ def _numbers(values: np.ndarray, unit: str = "") -> list[str]:
 
 def _says(d: float) -> str:
     if abs(d) < 1e-9:
-        return "p / q is the same at the truth and at q's draw, as everywhere where q is p."
-    side, factor = ("at the truth", "at q's draw")[:: 1 if d > 0 else -1], np.exp(min(abs(d), 700))
+        return "p / q is the same at the true value and at q's draw, as everywhere if q is p."
+    side, factor = (
+        (("at the true value"), "at q's draw")[:: 1 if d > 0 else -1],
+        np.exp(min(abs(d), 700)),
+    )
     times = f"{factor:.3g}" if abs(d) < 9 else f"e^{size(abs(d))}"
     return f"p / q is {times} times as large {side[0]} as {side[1]}."
 

@@ -129,7 +129,7 @@ def _where(seen: Generated) -> Panel:
     label = "change of the logit"
     return Panel(
         [Heat(edges, edges, Shades(over(grid, "gamma"), limit=limit, low=style.Q, high=style.P,
-                                   neutral="", label=label))],
+                                   label=label))],
         x=Axis((0, _SIDE), hidden=True),
         y=Axis((0, _SIDE), hidden=True),
         title="Where it looks",

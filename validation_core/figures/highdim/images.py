@@ -166,7 +166,6 @@ class _ContactSheet:
                     limit=1,
                     low=Q,
                     high=P,
-                    neutral="",
                     label="of the largest change",
                 ),
             )

@@ -113,7 +113,7 @@ def _map(
     """A signed map: orange above 0, blue below."""
     left = place * _APART
     upright = values[..., ::-1, :].astype(float)  # a heat map's first row lies lowest
-    shades = Shades(over(upright, *sliders), limit=limit, low=style.P, high=style.Q, neutral="")
+    shades = Shades(over(upright, *sliders), limit=limit, low=style.P, high=style.Q)
     heat = Heat(np.linspace(left, left + 1, SIDE + 1), np.linspace(0, 1, SIDE + 1), shades)
     return [heat, *_framed(place, name)]
 
@@ -214,9 +214,10 @@ def _over_x(seen: LensingView) -> Panel:
         ],
         "Which pixels are wrong over all x?",
         _text(
-            f"Left: orange where q is too wide, full colour at a factor of {2**wide:.2f}. Right: "
-            "orange where true sources lie further from the ball's centre than q's draws. The "
-            "ball that holds half of q's draws holds {inside} of true sources (CoLT's p {p}).",
+            f"Left: orange where q is too wide, full colour at a factor of {2**wide:.2f}. "
+            "Right: orange where true sources lie further from the ball's centre than q's "
+            f"draws. The ball that holds half of q's draws holds {{inside}} of true sources "
+            f"(CoLT's p-value {{p}}).",
             inside=over(_shares(inside), "gamma"),
             p=over(written(np.asarray(seen.pvalue), equals), "gamma"),
         ),
@@ -225,7 +226,7 @@ def _over_x(seen: LensingView) -> Panel:
 
 def _shares(inside: NDArray[np.floating]) -> list[str]:
     """Shares (G, 3) with their intervals."""
-    return [f"{share:.0%} [{low:.0%}, {high:.0%}]" for share, low, high in inside]
+    return [style.interval(ends, ".0%") for ends in inside]
 
 
 # ---- Table 2 ----

@@ -24,6 +24,7 @@ from validation_core.diagnosis.questions.base import (
     Row,
     Rows,
     TableStudy,
+    _capital,
     as_numbers,
 )
 from validation_core.diagnosis.questions.cause import findings
@@ -33,6 +34,7 @@ from validation_core.diagnosis.questions.cause.findings import (
     _PreparedTable,
     _subsample,
 )
+from validation_core.diagnosis.questions.cause.modes import missed_mode
 from validation_core.diagnosis.questions.cause.reference_sets import (
     COUNTED,
     _classify,
@@ -65,19 +67,18 @@ class Cause(Question["_LikelyCause"]):
     name = "cause"
     title = "Likely cause"
     reading_guide = (
-        "Known defects of growing size were injected into this table's own draws, and the table "
-        "is compared with what came out: a weight is how like it each defect is, and all weights "
-        "sum to 1. If q were correct, the table would lie among those in which a draw of q plays "
-        "the truth, and no cause would be named in 99 of 100 such tables. Causes resemble one "
-        "another where they are weak; where several act at once none is named, and what was seen "
-        "is listed."
+        "Known defects of growing size were simulated with this table's own draws. A weight "
+        "says how similar your table is to those with one defect; all weights sum to 1. If q "
+        "were correct, your table would lie among the simulated tables with a correct q, and "
+        "no cause would be named in 99 of 100 such tables. Causes resemble one another where "
+        "they are weak; where several act at once none is named, and what was seen is listed."
     )
 
     def obstacle(self, upload: Upload) -> str | None:
         if not isinstance(upload.data, PosteriorTable):
             return (
-                "A cause is told from the truth's place among q's draws at the same x; two "
-                "samples p and q have no x. Upload theta, x and theta_q."
+                "A cause is inferred from the true values' places among q's draws at the same "
+                "x; two samples p and q have no x. Upload theta, x and theta_q."
             )
         if upload.n < _LEAST_ROWS or upload.k < _LEAST_DRAWS:
             return (
@@ -101,7 +102,7 @@ class Cause(Question["_LikelyCause"]):
     ) -> tuple[str, ...]:
         """The cause with its size, what it was told apart from, what speaks for it, what to do.
 
-        Where none is named the first sentence says what was seen instead: it may stand alone.
+        Where none is named the first sentence says so and why; what was seen comes after it.
         """
         if claims is not None and not claims.found:
             return (
@@ -109,27 +110,27 @@ class Cause(Question["_LikelyCause"]):
                 "everything that was looked at).",
             )
         if result.faults:
-            return (_open(result), _seen(result, names.theta, claims), *_part(result))
+            return _open(result), _seen(result, names.theta, claims)
         if result.cause == "none":
-            return (
-                f"No cause is named: {_stands(result)}. {_seen(result, names.theta, claims)}",
-                *_part(result),
-            )
+            return (f"No cause is named: {_stands(result)}.", _seen(result, names.theta, claims))
         if result.cause == "unclear":
             return (
-                f"No single cause stands out: {_stands(result)}, {_why(result)}. "
-                f"{_seen(result, names.theta, claims)}",
-                *_part(result),
+                f"No single cause stands out: your table {_why(result)}.",
+                f"{_capital(_stands(result))}.",
+                _seen(result, names.theta, claims),
                 *NEXT_STEPS["unclear"],
             )
         first = result.causes[0]
-        sentences = [
-            f"Most likely, {_title(first)}: {_strength(first.strength)}; {_stands(result)}.",
-            f"Similarity to simulated defects: {_weights(result)}. Of the {COUNTED} simulated "
-            f"tables most like it, {first.share:.0%} have this defect.",
-        ]
+        # What ranks measure stands in the evidence: a second number would be of another shape.
+        size = "" if first.cause in _MEASURED else f": {_strength(first)}"
+        sentences = [f"Most likely, {_title(first)}{size}; {_stands(result)}."]
+        if first.strength.shape != APART:
+            sentences.append(
+                f"Similarity to simulated defects: {_weights(result)}. Of the {COUNTED} simulated "
+                f"tables most like it, {first.share:.0%} have this defect."
+            )
         sentences += [_finding_text(finding, names.theta) for finding in first.evidence]
-        return (*sentences, f"Next: {result.next_steps[0]}", *_part(result))
+        return (*sentences, f"Next: {result.next_steps[0]}")
 
     def rows(self, result: _LikelyCause, names: Names, claims: Claims | None = None) -> Rows:
         """Causes, the likeliest first, each with its evidence: one row for each piece."""
@@ -147,12 +148,22 @@ class Cause(Question["_LikelyCause"]):
     def figures(
         self, result: _LikelyCause, names: Names, claims: Claims | None = None
     ) -> tuple[Drawn, ...]:
-        """Weights as bars, then the plane in which the likeliest causes lie apart."""
+        """Weights as bars, then the plane in which the likeliest causes lie apart.
+
+        A mode that q has no draws in is told by its gap: no bar speaks of it.
+        """
         del names, claims
+        if result.causes[0].strength.shape == APART:
+            return (_plane(result),)
         return _weights_figure(result), _plane(result)
 
-    def finds(self, result: _LikelyCause) -> bool:
-        return result.cause != "none"
+    def notes(self, result: _LikelyCause, names: Names) -> tuple[str, ...]:
+        del names
+        gap = result.cause == "missing_mode" and result.causes[0].strength.shape == APART
+        return (*((_GAP,) if gap else ()), *_part(result))
+
+    def finds(self, result: _LikelyCause, claims: Claims | None = None) -> bool:
+        return result.cause != "none" and (claims is None or claims.found)
 
     def to_json(self, result: _LikelyCause) -> Json:
         return result.to_json()
@@ -191,7 +202,14 @@ STRONG = 0.01
 """p-values up to which something is off at all, and up to which a cause is named."""
 _LEAST_WEIGHT, _CLEARLY = 0.45, 1.5  # a cause needs to be named, and times the next one's
 _FARTHEST = 3.5  # typical distances within a cause's injected tables beyond which it is not named
+_MEASURED = ("bias", "too_wide", "too_narrow")  # causes whose size the evidence has
 _DETAILED = 3  # causes whose evidence is worked out
+APART = "apart"
+"""The shape of a mode that q has no draws in: told by a gap, not by simulated defects."""
+_GAP = (
+    "The gap names the mode (Silverman's test of one mode, level 1% over all parameters), not "
+    "similarity: simulated defects are made of q's own draws and cannot show a mode that it lacks."
+)
 
 
 @dataclass(frozen=True)
@@ -293,7 +311,7 @@ class _LikelyCause:
 class _CauseStudy(TableStudy[_LikelyCause], spec="cause"):
     """A table beside injected ones."""
 
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
     about: ClassVar[str] = "Likely cause"
 
     def answer(self, upload: Upload, store: Store, report: Report) -> _LikelyCause:
@@ -316,22 +334,33 @@ def _cause_of(
     sets = _refined(coarse, injector, near, lambda done: report(0.7 + 0.25 * done, {}))
     likeness, p = _classify(sets, contraction), _null_pvalue(sets.null)
     faults = tuple(repeats.faults(table))
-    name, why = _verdict(likeness, p, faults)
-    order = list(likeness.weights)
+    mode = missed_mode(ready)
+    name, why = _verdict(likeness, p, faults, mode)
+    order = sorted(likeness.weights, key=lambda cause: not (mode and cause == "missing_mode"))
     causes = tuple(
         _Candidate(
             cause=cause,
             weight=float(likeness.weights[cause]),
             apart=float(likeness.apart[cause]),
             share=float(likeness.shares.get(cause, 0.0)),
-            strength=_Strength(
-                *likeness.strength[cause],
-                unit=sets.variants[likeness.variant[cause]].unit,
-                shape=sets.variants[likeness.variant[cause]].name,
+            strength=(
+                _Strength(mode.value, mode.low, mode.high, "share of the truth", APART)
+                if mode and cause == "missing_mode"
+                else _Strength(
+                    *likeness.strength[cause],
+                    unit=sets.variants[likeness.variant[cause]].unit,
+                    shape=sets.variants[likeness.variant[cause]].name,
+                )
             ),
             evidence=tuple(
                 _renamed(finding, columns)
-                for finding in (findings._evidence(cause, ready) if i < _DETAILED else ())
+                for finding in (
+                    (mode,)
+                    if mode and cause == "missing_mode"
+                    else findings._evidence(cause, ready)
+                    if i < _DETAILED
+                    else ()
+                )
             ),
         )
         for i, cause in enumerate(order)
@@ -360,12 +389,16 @@ def _cause_of(
     )
 
 
-def _verdict(likeness: _Likeness, p: float, faults: Sequence[repeats.Fault]) -> tuple[str, str]:
+def _verdict(
+    likeness: _Likeness, p: float, faults: Sequence[repeats.Fault], mode: _Finding | None
+) -> tuple[str, str]:
     """The cause, `unclear` or `none`; and why it is unclear, else an empty text."""
     if p > LEVEL:
         return "none", ""
     if faults:  # a chain is wider or narrower than its draws, whatever q is
         return "unclear", "draws"
+    if mode is not None:
+        return "missing_mode", ""
     (first, weight), (_, then) = list(likeness.weights.items())[:2]
     if p > STRONG:
         return "unclear", "weak"
@@ -399,9 +432,9 @@ TITLES: Mapping[str, str] = {
     "heavy_tails": "q's tails are too heavy",
     "light_tails": "q's tails are too light",
     "missing_mode": "q misses a mode",
-    "spurious_mode": "q has a spurious mode: mass where the truth never is",
+    "spurious_mode": "q has a spurious mode: mass where no true value lies",
     "ignores_x": "q ignores x, or part of what it says",
-    "support_leak": "q leaks out of the support of the truth",
+    "support_leak": "q leaks out of the support of the true posterior",
     "unclear": "unclear",
     "none": "none",
 }
@@ -442,7 +475,7 @@ NEXT_STEPS: Mapping[str, tuple[str, ...]] = {
     "missing_mode": (
         "Take a density that can be multimodal: a mixture, a spline flow or a diffusion model.",
         "If draws come from a chain, start it in several places.",
-        "Look at the truths that lie beyond all draws: which x do they share?",
+        "Look at the true values beyond all draws: which x do they share?",
     ),
     "spurious_mode": (
         "Train longer, or bring more simulations near the mode that should not be there.",
@@ -468,10 +501,10 @@ NEXT_STEPS: Mapping[str, tuple[str, ...]] = {
 
 SHAPES: Mapping[str, str] = {
     "unread": "q uses x only in part",
-    "shuffled": "q ignores x: its draws do not belong to the truth's rows",
-    "bridge": "q fills a gap where the truth never is, as between two modes",
-    "halfspace": "q has mass where the truth never is, on one side",
-    "blurred": "q is too wide (under-confident): it blurs what is fine",
+    "shuffled": "q ignores x: its draws belong to other rows",
+    "bridge": "q fills a gap where no true value lies, as between two modes",
+    "halfspace": "q has mass where no true value lies, on one side",
+    "blurred": "q is too wide (under-confident): it blurs fine structure",
     "misread": "q is biased, as if it misread x",
     "heavy_even": "q's tails are too heavy at the right width",
     "light_even": "q's tails are too light at the right width",
@@ -499,13 +532,13 @@ _MOST = 4  # departures that are told
 
 STRENGTHS: Mapping[str, Callable[[str], str]] = {
     "sd": lambda s: f"off by about {s} posterior sd",
-    "times": lambda s: f"about {s} times",
-    "along": lambda s: f"about {s} times too wide along one direction",
-    "across": lambda s: f"about {s} times too narrow along one direction",
+    "times": lambda s: f"about {s} times as wide as it should be",
+    "along": lambda s: f"about {s} times as wide as it should be along one direction",
+    "across": lambda s: f"about {s} times as wide as it should be along one direction",
     "correlation": lambda s: f"correlations changed by a share of about {s}",
     "degrees": lambda s: f"as Student's t with about {s} degrees of freedom beside a normal",
     "share of the mode": lambda s: f"a share of about {s} of the smaller mode's mass",
-    "share of the truth": lambda s: f"a share of about {s} of the truth's mass",
+    "share of the truth": lambda s: f"a share of about {s} of the true posterior's mass",
     "share of q": lambda s: f"a share of about {s} of q's mass",
     "share of the spread": lambda s: f"blurred by a share of about {s} of its local spread",
     "share of rows": lambda s: f"in a share of about {s} of the rows",
@@ -514,12 +547,14 @@ STRENGTHS: Mapping[str, Callable[[str], str]] = {
 """How large, by what the strength counts."""
 
 
-def _strength(strength: _Strength) -> str:
-    """`about 1.4 [1.2, 1.6] times`."""
+def _strength(candidate: _Candidate) -> str:
+    """`about 1.4 [1.2, 1.6] times as wide as it should be`."""
+    strength = candidate.strength
     value, low, high = strength.value, strength.low, strength.high
-    if strength.unit == "degrees":  # the strength is their inverse
+    narrow = candidate.cause == "too_narrow" or strength.unit == "across"
+    if strength.unit == "degrees" or narrow:  # the strength is their inverse
         value, low, high = 1 / value, 1 / high, 1 / low
-    return STRENGTHS[strength.unit](f"{value:.2g} [{low:.2g}, {high:.2g}]")
+    return STRENGTHS[strength.unit](style.interval((value, low, high), ".2g"))
 
 
 def _finding_text(finding: _Finding, names: Sequence[str]) -> str:
@@ -561,19 +596,19 @@ _FINDINGS: Mapping[str, Callable[[_Finding, list[str]], str]] = {
         f"q's centre for {n[0]} is off by {_numbers(e)} posterior sd; 0 if q were correct."
     ),
     "follows_x": lambda e, n: (
-        f"{n[0]}'s rank can be predicted from x and q's mean (correlation {_numbers(e)} on rows "
-        "not learnt from; about 0 if q were correct)."
+        f"{n[0]}'s rank can be predicted from x and q's mean (held-out correlation "
+        f"{_numbers(e)}; about 0 if q were correct)."
     ),
     "spread_x": lambda e, n: (
-        f"How far out true values lie can be predicted from x and q's mean (correlation "
-        f"{_numbers(e)} on rows not learnt from; about 0 if q were correct)."
+        "How far out true values lie can be predicted from x and q's mean (held-out "
+        f"correlation {_numbers(e)}; about 0 if q were correct)."
     ),
     "width": lambda e, n: (
         f"q's width for {n[0]} is {_numbers(e)} times the one it needs; 1 if q were correct."
     ),
     "covered": lambda e, n: (
-        f"q's central {e.level:.0%} interval of {n[0]} holds the truth in "
-        f"{_percent(e)} of simulations."
+        f"q's central {e.level:.0%} interval of {n[0]} holds the true value in {_percent(e)} "
+        "of simulations."
     ),
     "inner_half": lambda e, n: (
         f"{_percent(e)} of true values lie within the inner half of q's draws "
@@ -600,6 +635,11 @@ _FINDINGS: Mapping[str, Callable[[_Finding, list[str]], str]] = {
         f"In the {_rate(e.rows)} of simulations where q has two modes, the "
         f"smaller holds {_rate(e.right)} of its draws and {_percent(e)} of true values."
     ),
+    "apart": lambda e, n: (
+        f"{_percent(e)} of true values of {n[0]} lie apart from q's draws, with a gap between, "
+        f"about {abs(e.level or 0):.2g} posterior sd {'above' if (e.level or 0) > 0 else 'below'} "
+        f"q's centre; q puts {_rate(e.right)} of its draws there."
+    ),
     "outer_tenth": lambda e, n: (
         f"{_percent(e)} of true values lie in the outermost 10% of q on the "
         "side that they avoid most, chosen on other rows; 10% if q were correct."
@@ -612,34 +652,35 @@ _FINDINGS: Mapping[str, Callable[[_Finding, list[str]], str]] = {
         f"{_numbers(e)}; {e.right:.2f} if q were correct."
     ),
     "leak": lambda e, n: (
-        f"{_percent(e)} of q's draws of {n[0]} lie outside the truth's range; "
-        f"about {_rate(e.right)} if q were correct."
+        f"{_percent(e)} of q's draws of {n[0]} lie outside the range of true values; about "
+        f"{_rate(e.right)} if q were correct."
     ),
     "edge": lambda e, n: (
-        f"{_percent(e)} of true values of {n[0]} stand within the outermost "
-        f"{e.room:.0%} of their range at either end: it ends sharply."
+        f"{_percent(e)} of true values of {n[0]} lie within the outermost {e.room:.0%} of "
+        "their range at either end: it ends sharply."
     ),
 }
 
 
 KINDS: Mapping[str, str] = {
     "bias": "error of q's centre, posterior sd",
-    "follows_x": "correlation of ranks with what x foretells",
-    "spread_x": "correlation of the ranks of distances with what x foretells",
+    "follows_x": "held-out correlation of ranks with their prediction from x",
+    "spread_x": "held-out correlation of ranks of distances with their prediction from x",
     "width": "q's width by the width needed",
     "covered": "coverage of the central 80% interval",
-    "inner_half": "truths within the inner half of q",
+    "inner_half": "true values within the inner half of q",
     "pair": "correlation of errors (if q were correct: q's own)",
     "along": "q's width by the width needed, worst direction",
-    "tail": "truths in q's outermost draws",
-    "beyond_all": "truths beyond all draws",
+    "tail": "true values in q's outermost draws",
+    "beyond_all": "true values beyond all draws",
     "how_far": "how many times as far out as 95% of the draws",
-    "minor": "truths in q's smaller mode (if q were correct: q's draws there)",
-    "outer_tenth": "truths in the outermost 10% of q, worst side",
+    "minor": "true values in q's smaller mode (if q were correct: q's draws there)",
+    "apart": "true values beyond a gap (if q were correct: q's draws there)",
+    "outer_tenth": "true values in the outermost 10% of q, worst side",
     "contraction": "share of q's variance that x explains",
-    "agrees": "correlation of the truth with q's centre",
-    "leak": "q's draws outside the truth's range",
-    "edge": "truths within 2% of the ends of their range",
+    "agrees": "correlation of true values with q's centre",
+    "leak": "q's draws outside the range of true values",
+    "edge": "true values within 2% of the ends of their range",
 }
 
 
@@ -660,8 +701,8 @@ def _stands(result: _LikelyCause) -> str:
 def _open(result: _LikelyCause) -> str:
     faults = " and ".join(FAULTS[fault] for fault in result.faults)
     return (
-        f"The draws come first: {faults}. The cause is left open for that, since it can look like "
-        "a defect of q by itself: mend the draws and ask again."
+        f"The draws themselves are faulty: {faults}. That can look like a defect of q, so no "
+        "cause is named: mend the draws and ask again."
     )
 
 
@@ -700,7 +741,7 @@ def _candidate_cells(candidate: _Candidate) -> Row:
         "weight": round(candidate.weight, 3),
         "share of nearest injected tables": round(candidate.share, 3),
         "distance, in typical ones": round(candidate.apart, 2),
-        "size, if so": _strength(candidate.strength),
+        "size, if so": _strength(candidate),
     }
 
 
@@ -724,13 +765,13 @@ def _weights(result: _LikelyCause) -> str:
 
 def _why(result: _LikelyCause) -> str:
     if result.why == "weak":
-        return "which is too weak to name what is off"
+        return "is too weakly off to name what it is"
     if result.why == "far":
         return (
-            "and yours is far from all simulated defects; several may act together. Nearest: "
+            "is far from all simulated defects; several may act together. Nearest: "
             f"{_weights(result)}"
         )
-    return f"and yours looks like more than one defect: {_weights(result)}"
+    return f"looks like more than one defect: {_weights(result)}"
 
 
 def _part(result: _LikelyCause) -> tuple[str, ...]:
@@ -772,9 +813,9 @@ def _weights_figure(result: _LikelyCause) -> Drawn:
     return Drawn(
         "Which known defect does it resemble?",
         panel,
-        "Each bar: resemblance to tables with that defect; they sum to 1 whether or not anything "
-        "is off. If q were correct, no cause would be named (here p = "
-        f"{result.pvalue:.2g} for standing out at all).",
+        "Each bar: resemblance to tables with that defect; they sum to 1 whether or not "
+        "anything is off. If q were correct, no cause would be named (this table's p against "
+        f"a correct q: {result.pvalue:.2g}).",
     )
 
 

@@ -70,12 +70,11 @@ class OverX(Question["_ErrorsOverX"]):
     name = "over_x"
     title = "Where over x"
     reading_guide = (
-        "Each line is the local size of one error of q, smoothed over its nearest neighbours in "
-        "x: how far q sits from the truth, how much too narrow it is, or how well a classifier "
-        "tells them apart. If q were correct, it would stay near the grey line, inside the grey "
-        "room at 95 of 100 places, and both p-values would be anything from 0 to 1. Only the "
-        "p-values tell a bump from chance: they count every place and every error that was "
-        "looked at."
+        "Each line is the size of one error of q near each x, smoothed over neighbours: how far q "
+        "sits too high, its width by the width it needs, or how well a classifier tells true "
+        "values from q's draws. If q were correct, the line would stay inside the grey band at 95 "
+        "of 100 places. Only the p-values tell a bump from chance: they count every place and "
+        "every error that was looked at."
     )
 
     def obstacle(self, upload: Upload) -> str | None:
@@ -122,7 +121,7 @@ class OverX(Question["_ErrorsOverX"]):
         theta, x_names = names
         if claims is not None:
             claimed = _claimed(result, theta, x_names, claims)
-            return (*claimed, _basis(result, claims), *_notes(result))
+            return tuple(claimed)
         places = [place for place in result.worst if place.p_varies <= LEVEL]
         if places:
             first = (
@@ -131,10 +130,14 @@ class OverX(Question["_ErrorsOverX"]):
             )
             sentences = [first, *_next(places, theta, x_names)]
         elif result.p_right <= LEVEL:
-            sentences = [_alike(result, theta)]
+            sentences = [_alike(result)]
         else:
             sentences = [_silent(result)]
-        return (*sentences, _basis(result), *_notes(result))
+        return tuple(sentences)
+
+    def notes(self, result: _ErrorsOverX, names: Names) -> tuple[str, ...]:
+        del names
+        return (_basis(result), *_notes(result))
 
     def rows(self, result: _ErrorsOverX, names: Names, claims: Claims | None = None) -> Rows:
         """A row for each place, the smallest p first."""
@@ -160,8 +163,8 @@ class OverX(Question["_ErrorsOverX"]):
         places = [place for place in result.judged(claims).worst if place.picture is not None]
         return tuple(_figure(place, theta, x_names) for place in places[:_MOST])
 
-    def finds(self, result: _ErrorsOverX) -> bool:
-        return result.finds
+    def finds(self, result: _ErrorsOverX, claims: Claims | None = None) -> bool:
+        return result.finds if claims is None else bool(result.changing(claims))
 
     def to_json(self, result: _ErrorsOverX) -> Json:
         return result.to_json()
@@ -356,6 +359,22 @@ class _ErrorsOverX:
         """A row, counted from 0, in the middle of the worst place; None where none is found."""
         return next((place.row for place in self.worst if place.p_varies <= LEVEL), None)
 
+    def p_changes(self, claims: Claims | None) -> float:
+        """That the error is the same at every x.
+
+        The verdict's family asks whether q is right everywhere: an error that is the same at
+        every x can have a small p there. So that a change is claimed, its own test, which lets q
+        be wrong alike everywhere, must say so too.
+        """
+        return self.p_varies if claims is None else max(self.p_varies, claims.over_x())
+
+    def changing(self, claims: Claims | None) -> list[_OverXPlace]:
+        """Places where a change may be claimed, the clearest first."""
+        level = LEVEL if claims is None else claims.alpha
+        if self.p_changes(claims) > level:
+            return []
+        return [place for place in self.judged(claims).worst if place.p_varies <= level]
+
     def judged(self, claims: Claims | None) -> _ErrorsOverX:
         """With p-values of the verdict's family, where there is one."""
         if claims is None:
@@ -363,7 +382,7 @@ class _ErrorsOverX:
 
         def judged(place: _OverXPlace) -> _OverXPlace:
             p = claims.place(place.kind, place.parameter, place.along, place.which)
-            return replace(place, p_varies=p, p_right=claims.pvalue)
+            return replace(place, p_varies=max(p, place.p_varies), p_right=claims.pvalue)
 
         return _ErrorsOverX(
             tuple(replace(part, pairs=tuple(map(judged, part.pairs))) for part in self.parts)
@@ -392,7 +411,7 @@ class _OverXInputs(NamedTuple):
 class _OverXStudy(TableStudy[_ErrorsOverX], spec="over_x"):
     """Where over x the truth's ranks are off: by every parameter, or by a classifier's logit."""
 
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
     about: ClassVar[str] = "Where over x"
 
     learned: bool = False
@@ -609,25 +628,18 @@ def _claimed(
     result: _ErrorsOverX, names: Sequence[str], x_names: Sequence[str], claims: Claims
 ) -> list[str]:
     """What may be said under the verdict's error rate."""
-    places = [place for place in result.judged(claims).worst if place.p_varies <= claims.alpha]
-    if claims.over_x() <= claims.alpha:
-        p = f"p {equals(claims.over_x())}, adjusted in the verdict's family"
-        if places:
-            first = _place(places[0], names, x_names)
-            return [f"q's error changes over x ({p}). {first}", *_next(places, names, x_names)]
+    places = result.changing(claims)
+    p = result.p_changes(claims)
+    if places:
+        first = _place(places[0], names, x_names)
         return [
-            f"q's error changes over x ({p}), in how parameters depend on one another or in "
-            "places that no single coordinate shows."
+            f"q's error changes over x (p {equals(p)}). {first}",
+            *_next(places, names, x_names),
         ]
     if claims.found:
-        return [
-            f"q is wrong, but no sign that its error changes over x "
-            f"(p {equals(claims.over_x())}, adjusted in the verdict's family)."
-            f"{_overall_text(result, names)}"
-        ]
+        return [f"The error looks the same at every x (test for change: p {equals(p)})."]
     return [
-        f"No sign of an error at any place of x (p {equals(claims.over_x())} that something "
-        f"changes over x, adjusted in the verdict's family).{_caught(result)}"
+        f"No sign of an error at any place of x (p {equals(claims.over_x())}).{_caught(result)}"
     ]
 
 
@@ -646,8 +658,9 @@ def _coordinate_text(place: _OverXPlace, names: Sequence[str], x_names: Sequence
 def _feature_text(place: _OverXPlace, names: Sequence[str]) -> str:
     """What is off, to read."""
     if place.kind == "learned":
-        return "score of the truth"
-    return f"{place.kind} of {_called(names, place.parameter)}"
+        return "score of the true values"
+    kind = "bias" if place.kind == "shift" else place.kind
+    return f"{kind} of {_called(names, place.parameter)}"
 
 
 def _region_text(place: _OverXPlace, names: Sequence[str], x_names: Sequence[str] = ()) -> str:
@@ -665,8 +678,36 @@ def _region_text(place: _OverXPlace, names: Sequence[str], x_names: Sequence[str
     if high is None:
         return f"{what} ≥ {low:.3g}"
     if where.outside_of:
-        return f"{what} < {low:.3g} or ≥ {high:.3g}"
-    return f"{low:.3g} ≤ {what} < {high:.3g}"
+        return f"{what} is below {low:.3g} or from {high:.3g} on"
+    return f"{what} is from {low:.3g} to {high:.3g}"
+
+
+def _rows_in(upload: Upload, place: _OverXPlace) -> NDArray[np.intp]:
+    """Rows of the table that lie in a place's region, in their order."""
+    table = upload.data
+    assert isinstance(table, PosteriorTable)
+    region = place.region
+    if isinstance(region, _Disc):
+        off = (table.x - np.asarray(region.centre)) / np.asarray(region.radius)
+        inside = np.square(off).sum(1) <= 1
+    else:
+        values = _values_along(table, place)
+        low = -np.inf if region.low is None else region.low
+        high = np.inf if region.high is None else region.high
+        inside = (values >= low) & (values < high)
+    return np.flatnonzero(inside != region.outside_of)
+
+
+def _values_along(table: PosteriorTable, place: _OverXPlace) -> Array:
+    """What a place is along, at every row (n,)."""
+    if place.along == "x":
+        return np.asarray(table.x[:, place.which], np.float64)
+    kept_back = aside(table.q.shape[1], table.x.shape[1])
+    if place.along == "mean":  # by the draws that the scan kept from the ranks
+        return np.asarray(table.q[:, :kept_back, place.which].mean(1), np.float64)
+    at = coordinates(table.x, *moments(table.q[:, :kept_back]))
+    named = zip(at.kinds, at.which, strict=True)
+    return at.values[:, list(named).index((place.along, place.which))]
 
 
 def _size_text(kind: Kind, estimate: _FeatureSize) -> str:
@@ -694,23 +735,21 @@ def _or_more(beyond: _Beyond | None) -> str:
     return f" (or more: {beyond.share:.0%} of the true values there lie beyond all of q's draws)"
 
 
-def _off(what: _OverXPlace | _Overall, estimate: _FeatureSize, names: Sequence[str]) -> str:
+def _off(what: _OverXPlace, estimate: _FeatureSize, names: Sequence[str]) -> str:
     """How q is off in a region, by numbers that are not those of its choice."""
     if estimate.value is None or estimate.low is None:
         return f"too few rows ({estimate.n}) to say by how much"
     if what.kind == "learned":
         off = _size_text("learned", estimate)
-        return f"the truth's score lies {off} sd from where q's draws' lie"
+        return f"the true values' score lies {off} sd from that of q's draws"
     whose = f"q's {_called(names, what.parameter)}"
     if what.kind == "shift":
-        side = "low" if estimate.value >= 0 else "high"
+        side = "high" if estimate.value >= 0 else "low"
         return f"{whose} sits {_unsigned(estimate)} posterior sd too {side}"
     high = estimate.high
-    off = "narrow" if estimate.low > 1 else "wide" if high is not None and high < 1 else ""
-    spread = f"{_size_text('width', estimate)} times as wide as its draws"
-    return (
-        f"{whose} is {f'too {off}' if off else 'not told from right'}: the truth spreads {spread}"
-    )
+    narrow, wide = high is not None and high < 1, estimate.low > 1
+    off = " (too narrow)" if narrow else " (too wide)" if wide else ""
+    return f"{whose} is {_size_text('width', estimate)} times as wide as it should be{off}"
 
 
 def _unsigned(estimate: _FeatureSize) -> str:
@@ -735,34 +774,13 @@ def _next(
     return [f"{_place(second, names, x_names)}{more}"]
 
 
-def _alike(result: _ErrorsOverX, names: Sequence[str]) -> str:
+def _alike(result: _ErrorsOverX) -> str:
     """Wrong, but nowhere more than elsewhere."""
     rows = max(part.rows for part in result.parts)
     return (
         f"q is wrong (p {equals(result.p_right)}), and its error looks the same at every x on "
         f"{rows} rows (test for change: p {equals(result.p_varies)})."
-        f"{_overall_text(result, names)}"
     )
-
-
-def _overall_text(result: _ErrorsOverX, names: Sequence[str]) -> str:
-    """What is farthest from a right q over all x."""
-    overall = [_size_text for part in result.parts for _size_text in part.overall]
-    sizes = [_size_text for _size_text in overall if _size_text.size.value is not None]
-    most = max(sizes, key=_farthest, default=None)
-    return f" Over all x, {_off(most, most.size, names)}{_or_more(most.beyond)}." if most else ""
-
-
-def _farthest(overall: _Overall) -> tuple[int, float]:
-    """What orders sizes over all x: whether the interval leaves out a right q's value, first of a
-    parameter, then of the classifier's score; and how far off it is, in half widths of it."""
-    value, low, high = overall.size.value, overall.size.low, overall.size.high
-    assert value is not None
-    assert low is not None
-    middle = 1.0 if overall.kind == "width" else 0.0
-    off = low > middle or (high is not None and high < middle)
-    width = max((value if high is None else high) - low, 1e-12)
-    return off * (1 if overall.kind == "learned" else 2), abs(value - middle) / width
 
 
 def _caught(result: _ErrorsOverX) -> str:
@@ -778,30 +796,25 @@ def _caught(result: _ErrorsOverX) -> str:
 
 def _silent(result: _ErrorsOverX) -> str:
     return (
-        f"No sign of an error at any place of x: p {equals(result.p_right)} against a right q, "
-        f"p {equals(result.p_varies)} that something changes over x.{_caught(result)}"
+        f"No sign of an error at any place of x: p {equals(result.p_right)} for any error, p "
+        f"{equals(result.p_varies)} for a change over x.{_caught(result)}"
     )
 
 
-def _basis(result: _ErrorsOverX, claims: Claims | None = None) -> str:
+def _basis(result: _ErrorsOverX) -> str:
     pairs = sum(part.pairs_looked_at for part in result.parts)
     nulls = " and ".join(f"{part.nulls:,}" for part in result.parts)
     sources = {
-        "ranks": "the truth's rank in every parameter on {rows} rows",
-        "learned": "its rank under the classifier's score on {rows} rows that no network saw",
+        "ranks": "true values' ranks in every parameter on {rows} rows",
+        "learned": "their ranks under the classifier's score on {rows} rows that no network saw",
     }
     basis = " and ".join(sources[part.name].format(rows=part.rows) for part in result.parts)
-    adjusted = (
-        f"p is adjusted for all {pairs} pairs of an error and a coordinate, by {nulls} null "
-        "tables each"
-        if claims is None
-        else "p is adjusted for everything that the verdict looked at, these "
-        f"{pairs} pairs of an error and a coordinate among it"
-    )
     return (
-        f"Looked at {basis}, over every stretch of each coordinate; {adjusted}. Places were "
-        "chosen by half of the rows and are quoted by the other half, in normal scores: one is "
-        "one posterior sd where q is Gaussian. Brackets are 95% intervals."
+        f"Looked at {basis}, over every stretch of each coordinate. p is adjusted for all "
+        f"{pairs} pairs of an error and a coordinate, by {nulls} null tables each, and is "
+        "never below the verdict's. Regions were found on one half of the rows and measured "
+        "on the other, in normal scores: one is one posterior sd where q is Gaussian. "
+        "Brackets are 95% intervals."
     )
 
 
@@ -822,29 +835,29 @@ def _notes(result: _ErrorsOverX) -> list[str]:
         if 0 < part.looked_at < part.parameters:
             notes.append(
                 f"There are {part.parameters:,} parameters: half of the rows chose the "
-                f"{part.looked_at} whose ranks are farthest from uniform; the other half is "
-                "what is tested and quoted."
+                f"{part.looked_at} whose ranks are farthest from uniform; the other half tests "
+                "and measures them."
             )
     if first.aside:
-        notes.append(f"q's means are those of {first.aside} draws at each x, kept from the ranks.")
+        notes.append(
+            f"q's means come from {first.aside} draws at each x that the ranks do not use."
+        )
     if first.constant:
-        notes.append("x never varies, so that there is only one place to look at.")
+        notes.append("x never varies, so there is only one place to look at.")
     return notes
 
 
 _MOST = 6
 _LONG = 48  # letters of a name on an axis
 _AXES = {
-    "shift": "shift of the truth, posterior sd",
-    "width": "spread of the truth / that of q",
-    "learned": "truth's score less q's draws', sd",
+    "shift": "bias of q, posterior sd",
+    "width": "q's width / width needed",
+    "learned": "score: true values less q's draws, sd",
 }
 _MEANING = {
-    "shift": "Above 0: the truth lies above q's draws, so that q sits too low there; below 0: too "
-    "high.",
-    "width": "Above 1: the truth spreads wider than q's draws, so that q is too narrow there; "
-    "below 1: too wide.",
-    "learned": "Away from 0: there a classifier tells the truth from q's draws.",
+    "shift": "Above 0, q sits too high there; below 0, too low.",
+    "width": "Above 1, q is too wide there; below 1, too narrow.",
+    "learned": "Away from 0, a classifier tells true values from q's draws there.",
 }
 
 
@@ -865,7 +878,7 @@ def _figure(place: _OverXPlace, names: Sequence[str], x_names: Sequence[str]) ->
     figure = _heat(place.kind, place.picture, _columns(x_names))
     caption = (
         f"Colour: estimated error; dots: rows; blank where they are few. {_MEANING[place.kind]} "
-        f"If q were correct, all would be grey but for noise. {p}"
+        f"If q were correct, all would be pale but for noise. {p}"
     )
     return Drawn(title, figure, caption)
 

@@ -25,6 +25,7 @@ from validation_core import statistics
 from validation_core.localization import over_x as smoothing
 from validation_core.omnibus.battery import step_down
 from validation_core.rng import stream
+from validation_core.statistics.effects import WIDEST
 from validation_core.types import Array, PosteriorTable
 
 MOST = 50
@@ -156,10 +157,11 @@ def _ranks(table: PosteriorTable, stand_ins: int, rng: np.random.Generator) -> A
 
 
 def _estimate(kind: Kind, w: Array) -> _FeatureSize:
-    """Size of a feature among rows with scores w (m,).
+    """Size of a feature among rows with the truth's scores w (m,).
 
-    shift and learned: the mean, by Student's t. width: the sd, which is 1 if q is right; its
-    logarithm is about normal, with a variance by the fourth moment.
+    shift: q's bias, their mean with its sign turned, by Student's t; learned: their mean. width:
+    q's width by the width it needs, one over their sd; its logarithm is about normal, with a
+    variance by the fourth moment.
     """
     m = len(w)
     if m < FEWEST:
@@ -167,17 +169,19 @@ def _estimate(kind: Kind, w: Array) -> _FeatureSize:
     reach = float(stdtrit(m - 1, (1 + _LEVEL) / 2))
     mean, sd = float(w.mean()), float(w.std(ddof=1))
     if kind != "width":
-        half = reach * sd / m**0.5
-        return _FeatureSize(m, mean, mean - half, mean + half)
-    if sd == 0:
-        return _FeatureSize(m, 0.0, 0.0)
+        half, size = reach * sd / m**0.5, -mean if kind == "shift" else mean
+        return _FeatureSize(m, size, size - half, size + half)
+    if sd * WIDEST <= 1:
+        return _FeatureSize(m, WIDEST, WIDEST)
     fourth = float(((w - mean) ** 4).mean() / w.var() ** 2)
     half = reach * (max(fourth - 1, 2 / m) / (4 * m)) ** 0.5
-    return _FeatureSize(m, sd, sd / math.exp(half), sd * math.exp(half))
+    return _FeatureSize(m, 1 / sd, math.exp(-half) / sd, math.exp(half) / sd)
 
 
 def _smoothed(kind: Kind, w: Array, weights: Array) -> Array:
-    """Smoothed size of a feature (4, G): value, low, high, and half the room of a right q.
+    """Smoothed size of a feature (4, G): value, low, high, and half the room of a correct q.
+
+    Signs and ratios are those of `_estimate`: above 0 q sits too high, above 1 it is too wide.
 
     Intervals are pointwise, normal, by the effective number of neighbours; for width all are
     ratios, and the room is a factor's logarithm.
@@ -189,14 +193,14 @@ def _smoothed(kind: Kind, w: Array, weights: Array) -> Array:
     variance = np.maximum(shares @ w**2 - mean**2, 0.0)
     root = np.sqrt(np.maximum(effective, 1.0))
     if kind != "width":
-        half = 1.96 * np.sqrt(variance) / root
-        return np.stack([mean, mean - half, mean + half, 1.96 / root])
-    sd = np.sqrt(variance)
+        half, size = 1.96 * np.sqrt(variance) / root, -mean if kind == "shift" else mean
+        return np.stack([size, size - half, size + half, 1.96 / root])
+    ratio = 1 / np.maximum(np.sqrt(variance), 1 / WIDEST)
     fourth = shares @ w**4 - 4 * mean * (shares @ w**3) + 6 * mean**2 * (shares @ w**2)
     fourth = fourth - 3 * mean**4
     kurtosis = fourth / np.where(variance > 0, variance, 1.0) ** 2
     half = 1.96 * np.sqrt(np.maximum(kurtosis - 1, 0.1)) / (2 * root)
-    return np.stack([sd, sd * np.exp(-half), sd * np.exp(half), 1.96 / (root * 2**0.5)])
+    return np.stack([ratio, ratio * np.exp(-half), ratio * np.exp(half), 1.96 / (root * 2**0.5)])
 
 
 def _row_parts(n: int, each: int, most: int = _ROWS_AT_ONCE) -> Iterator[slice]:

@@ -26,6 +26,7 @@ from validation_core.diagnosis.questions.base import (
     Row,
     Rows,
     TableStudy,
+    _capital,
     as_numbers,
 )
 from validation_core.diagnosis.questions.injections import DEFECTS
@@ -78,14 +79,14 @@ class WhatWouldBeCaught(Question["_Sensitivity"]):
     name = "sensitivity"
     title = "What would these tests have caught?"
     reading_guide = (
-        "Each curve is the share of tables in which a defect of that strength is found: a draw "
-        "of q plays the truth and is moved, in one parameter or direction drawn at random or in "
-        "all parameters, so that q is wrong by just that much. Nats are the divergence KL of the "
-        "truth from q, worked out as if q were normal where the sentence says so. Where the "
-        "curve of the verdict passes 80%, a defect of that size would most likely not have "
-        "stayed unseen. Whether q is right or not, the curves begin at the level, about 5%, on "
-        "the left. Tests that were not asked at a strength count as silent there: the verdict's "
-        "power is then a lower bound."
+        "Each curve is the share of simulated tables in which a defect of that strength is "
+        "found. In them a draw of q takes the true value's place and is moved, in one "
+        "parameter or direction drawn at random or in all parameters, so that q is wrong by "
+        "just that much. Nats are the divergence KL(p‖q), computed as if q were normal where "
+        "the sentence says so. Where the verdict's curve passes 80%, a defect of that size "
+        "would most likely have been found. The curves begin at the level, about 5%, on the "
+        "left, whether q is correct or not. Tests not run at a strength count as silent "
+        "there: the verdict's power is then a lower bound."
     )
     long = True
 
@@ -146,7 +147,11 @@ class WhatWouldBeCaught(Question["_Sensitivity"]):
         del claims
         injections = result.injections
         sentences = [_sentence(injection, result, names.theta) for injection in injections]
-        return (*sentences, *_missed(injections), _how(result), *map(str, result.left_out))
+        return (*sentences, *_missed(injections))
+
+    def notes(self, result: _Sensitivity, names: Names) -> tuple[str, ...]:
+        del names
+        return (_how(result), *map(str, result.left_out))
 
     def rows(self, result: _Sensitivity, names: Names, claims: Claims | None = None) -> Rows:
         """One row for each defect, strength and test, the verdict first, the strongest first."""
@@ -473,17 +478,21 @@ def _evaluated(
 _PHRASES: Mapping[str, str] = {
     "bias": "a bias of {} posterior sd in {}",
     "bias_all": "a bias of {} posterior sd in {}",
-    "too_wide_one": "a q that is {} times too wide in {}",
-    "too_wide": "a q that is {} times too wide in {}",
-    "too_narrow_one": "a q that is {} times too narrow in {}",
-    "too_narrow": "a q that is {} times too narrow in {}",
-    "wrong_correlation": "a q that is {} times too wide along a direction that no parameter shows",
+    "too_wide_one": "a q {} times as wide as it should be in {}",
+    "too_wide": "a q {} times as wide as it should be in {}",
+    "too_narrow_one": "a q {} times as wide as it should be in {}",
+    "too_narrow": "a q {} times as wide as it should be in {}",
+    "wrong_correlation": "a q {} times as wide as it should be along a direction that no "
+    "parameter shows",
     "heavy_tails": "a q with tails of a Student's t of 1 / {} degrees of freedom in {}",
-    "light_tails": "a truth with tails of a Student's t of 1 / {} degrees of freedom in {}",
-    "missing_mode": "a missing mode with a share of {} of the truth's mass",
-    "spurious_mode": "a share of {} of q's mass where the truth never is",
-    "ignores_x": "a q blind to x, with a correlation of {} between the truth's residuals and x",
-    "support_leak": "a share of {} of q's mass outside the truth's support, over {}",
+    "light_tails": (
+        "a q with tails too light (true values have those of a Student's t of 1 / {} degrees "
+        "of freedom) in {}"
+    ),
+    "missing_mode": "a missing mode with a share of {} of the true posterior's mass",
+    "spurious_mode": "a share of {} of q's mass where no true value lies",
+    "ignores_x": "a q blind to x, with a correlation of {} between true values' residuals and x",
+    "support_leak": "a share of {} of q's mass outside the true posterior's support, over {}",
     "tilt_bias": "a defect of {} nats along {}",
     "tilt_narrow": "a defect of {} nats that draws q together in {}",
     "tilt_wide": "a defect of {} nats that spreads q out in {}",
@@ -499,7 +508,7 @@ _NOUNS: Mapping[str, str] = {
     "too_narrow_one": "too narrow a q in one parameter",
     "too_narrow": "too narrow a q in all parameters",
     "missing_mode": "a missing mode",
-    "spurious_mode": "mass where the truth never is",
+    "spurious_mode": "mass where no true value lies",
     "ignores_x": "blindness to x",
     "tilt_bias": "a tilt along one parameter",
     "tilt_correlation": "a wrong correlation",
@@ -531,7 +540,7 @@ def _where(injection: _InjectionPower, result: _Sensitivity, names: Sequence[str
 def _sentence(injection: _InjectionPower, result: _Sensitivity, names: Sequence[str]) -> str:
     power, where = f"{result.power:.0%} power", _where(injection, result, names)
     if not injection.strengths:
-        return f"What would be found of a q that is {injection.title} is still to be asked."
+        return f"Not computed yet: what would be found of a q that is {injection.title}."
     if not injection.smallest.known:
         last = injection.verdict[-1]
         assert last is not None
@@ -539,14 +548,17 @@ def _sentence(injection: _InjectionPower, result: _Sensitivity, names: Sequence[
         who = "these tests" if injection.networks else "the tests that train no network"
         return (
             f"{_capital(most)}, the strongest tried, would not be found with {power} by {who}: "
-            f"they found it in {100 * last.rate:.0f}% [{100 * last.low:.0f}, "
-            f"{100 * last.high:.0f}] of the tables."
+            f"they found it in {style.interval((last.rate, last.low, last.high), '.0%')} of the "
+            "tables."
         )
     estimate, *ends = injection.smallest
     low, high = (
         edge if math.isnan(end) else _shown(injection, end)
         for end, edge in zip(ends, ("below", "above"), strict=True)
     )
+    if _inverted(injection):
+        turned = {"below": "above", "above": "below"}
+        low, high = turned.get(high, high), turned.get(low, low)
     size = f"{_shown(injection, estimate)} [{low}, {high}]"
     _table = f"about {_rounded(injection.rows_for_half or 0):,} simulations"
     law = (
@@ -588,6 +600,8 @@ def _missed(injections: Sequence[_InjectionPower]) -> tuple[str, ...]:
 
 def _shown(injection: _InjectionPower, strength: float) -> str:
     """A strength in its unit; one that is shown in nats, in those."""
+    if _inverted(injection):  # all widths are told as q's by the width that it needs
+        return f"{1 / strength:.3g}"
     if injection.unit != "nats":
         return _number(strength, injection)
     nats = injection.nats
@@ -598,8 +612,9 @@ def _shown(injection: _InjectionPower, strength: float) -> str:
     return _two_digits(by_strength[strength])
 
 
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
+def _inverted(injection: _InjectionPower) -> bool:
+    """Whether its strength is how many times too narrow q is."""
+    return injection.injection.startswith("too_narrow")
 
 
 def _two_digits(value: float) -> str:
@@ -668,7 +683,7 @@ _CAPTION = (
 def _curves(injection: _InjectionPower, result: _Sensitivity) -> Drawn:
     title = f"If q were {injection.title}"
     if not injection.strengths:
-        return Drawn(title, empty("Nothing has been asked yet", height=_HEIGHT), _CAPTION)
+        return Drawn(title, empty("Nothing computed yet", height=_HEIGHT), _CAPTION)
     in_nats = injection.nats if injection.unit == "nats" else None
     strengths = injection.strengths if in_nats is None else in_nats.strengths
     size = (injection.smallest if in_nats is None else in_nats.smallest).estimate

@@ -1,0 +1,64 @@
+"""The verdict at a glance, and the look of the page around it."""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import streamlit as st
+
+from validation_core.diagnosis import Diagnosis
+from validation_core.diagnosis.card import Card, card
+from validation_core.diagnosis.questions import Answers
+from validation_core.report import card as rendering
+
+_LOOK = """
+.stMainBlockContainer { padding: 2rem 2.5rem 3rem; max-width: 76rem; }
+.stMainBlockContainer h1 { padding-bottom: 0.2rem; }
+.st-key-under-card { min-height: 5.4rem; }
+[class*="st-key-line-"] summary p { display: -webkit-box; -webkit-box-orient: vertical;
+  -webkit-line-clamp: 2; overflow: hidden; min-height: 2.7em; line-height: 1.35; }
+[class*="st-key-line-"] details[open] summary p { -webkit-line-clamp: none; }
+.npt-spark { display: block; width: 108px; height: 38px; margin-top: 0.5rem; }
+@media (max-width: 640px) {
+  .stMainBlockContainer { padding: 3.6rem 1rem 2rem; }
+  [class*="st-key-line-"] summary p { -webkit-line-clamp: 3; min-height: 4.05em; }
+  [class*="st-key-line-"] > div:has(.npt-spark) { display: none; }
+}
+"""
+_FILL = """
+export default function ({ data, parentElement }) {
+  const place = parentElement.querySelector(".npt-place")
+  if (place.dataset.shown !== data.html) {
+    place.dataset.shown = data.html
+    place.innerHTML = data.html
+  }
+}
+"""
+
+
+def style() -> str:
+    """The style sheet of the page, once."""
+    return f"<style>{_LOOK}</style>"
+
+
+def show(diagnosis: Diagnosis, answers: Answers) -> Card:
+    """The card with what has answered so far.
+
+    All that a user named in it is escaped where it is made; Streamlit's own markup would leave its
+    drawing out.
+    """
+    verdict = card(diagnosis, answers)
+    _component()(key="card", data={"html": rendering.html(verdict)})
+    return verdict
+
+
+@cache
+def _component() -> Callable[..., Any]:
+    paper = ".npt-card { --paper: var(--st-background-color); color: var(--st-text-color); }"
+    return st.components.v2.component(
+        "nptlab_card",
+        html='<div class="npt-place"></div>\n',
+        css=f"{rendering.css()}{paper} .npt-place {{ min-height: 30rem; }}",
+        js=_FILL,
+        isolate_styles=False,
+    )

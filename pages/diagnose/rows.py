@@ -1,0 +1,189 @@
+"""A row for each question: its answer in a sentence, a small picture, all of it on demand."""
+
+import base64
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import streamlit as st
+from streamlit.elements.lib.mutable_expander_container import ExpanderContainer
+
+from pages.diagnose import ball, observation
+from pages.ui import jobs, panel
+from pages.ui.jobs import plain
+from pages.ui.services import services
+from validation_core import Drawn, Record
+from validation_core.diagnosis import Diagnosis
+from validation_core.diagnosis.questions import (
+    QUESTIONS,
+    Answers,
+    AnyAnswer,
+    AnyQuestion,
+    AnyStudy,
+    answered,
+    studies,
+)
+from validation_core.engine import JobState
+from validation_core.figures import style, svg
+from validation_core.figures.marks import Grid
+from validation_core.localization import MapTask
+from validation_core.methods.base import Method
+from validation_core.report.sections import code
+from validation_core.tables import Upload
+
+_ICONS = {True: ":material/error:", False: ":material/check:", None: ":material/info:"}
+_WAITING = ":material/hourglass_empty:"
+_SPARK = (108, 38)  # pixels
+_BLANK = '<svg xmlns="http://www.w3.org/2000/svg" width="108" height="38"/>'
+
+
+def wanted(upload: Upload, methods: Sequence[Method], seed: int) -> list[AnyStudy]:
+    """What the questions that do not take long need worked out, the card's own first."""
+    quick = [question for question in QUESTIONS if not question.long]
+    order = sorted(quick, key=lambda question: question.name == "observation")
+    return studies(order, upload, methods, seed)
+
+
+def opened(name: str) -> bool:
+    """Whether a reader has opened this row."""
+    return bool(st.session_state.get(f"row-{name}"))
+
+
+def _long(
+    question: AnyQuestion, diagnosis: Diagnosis, methods: Sequence[Method]
+) -> list[AnyStudy]:
+    """Of a long question the first stage; all of them once its row has been opened."""
+    stages = studies([question], diagnosis.upload, methods, diagnosis.seed)
+    return [study for study in stages if opened(question.name) or not study.needs]
+
+
+@contextmanager
+def row(
+    name: str, title: str, answer: str, *, icon: str = ":material/info:", spark: str = ""
+) -> Iterator[ExpanderContainer]:
+    """A line that opens: what is drawn inside stands in it.
+
+    Args:
+        name: of the row, its key.
+        title: the question.
+        answer: in a sentence; it may hold what a user named.
+        icon: its state.
+        spark: a small picture as markup.
+    """
+    with st.container(key=f"line-{name}", horizontal=True, wrap=False, vertical_alignment="top"):
+        image = base64.b64encode((spark or _BLANK).encode()).decode()
+        picture = f'<img class="npt-spark" alt="" src="data:image/svg+xml;base64,{image}">'
+        st.html(picture, width=_SPARK[0])
+        label = f"**{plain(title)}** · {plain(answer)}"
+        with st.expander(label, icon=icon, key=f"row-{name}", on_change="rerun") as opened:
+            yield opened
+
+
+def show(
+    diagnosis: Diagnosis,
+    methods: Sequence[Method],
+    answers: Answers,
+    maps: Sequence[MapTask],
+    waiting: JobState | None,
+    label: str,
+) -> list[JobState]:
+    """Every question in its order: its answer, or that it is to come, or why there is none.
+
+    What long questions have begun is returned: its progress stands below all rows.
+
+    Args:
+        diagnosis: the verdict.
+        methods: that run.
+        answers: so far.
+        maps: of CoLT's ball.
+        waiting: the job that works out all but the long ones; these begin when it has ended.
+        label: what the table is called.
+    """
+    if not diagnosis.upload.k:
+        st.caption(
+            "How wrong, where and why cannot be answered without x: two samples p and q have "
+            "none. Upload theta, x and theta_q."
+        )
+        return []
+    begun: list[JobState] = []
+    for question in QUESTIONS:
+        state = waiting
+        if question.long and (waiting is None or waiting.state == "done"):
+            long = _long(question, diagnosis, methods)
+            state = jobs.ensure(long, question.title, start=True)
+            begun += [] if state is None else [state]
+        store = services().store
+        known = answers
+        if question.long:  # what it has begun meanwhile may be there already
+            known = answered(store, diagnosis.upload, methods, diagnosis.seed, [question])
+        answer = known.get(question.name)
+        sentence, icon = _answer(question, diagnosis, answer, state)
+        spark = _spark(answer, diagnosis)
+        with row(question.name, question.title, sentence, icon=icon, spark=spark) as line:
+            if not line.open:
+                continue
+            if question.name == "observation" and question.obstacle(diagnosis.upload) is None:
+                usual = None if answer is None else answer.result
+                observation.show(question.name, diagnosis, methods, usual, label)
+            elif answer is not None:
+                _opened(question, answer, diagnosis, label)
+            else:
+                st.caption(plain(sentence))
+            if question.name == "in_theta":
+                _ball(diagnosis, maps)
+    return begun
+
+
+def _answer(
+    question: AnyQuestion, diagnosis: Diagnosis, answer: AnyAnswer | None, state: JobState | None
+) -> tuple[str, str]:
+    """What a row says, and the icon of its state."""
+    reason = question.obstacle(diagnosis.upload)
+    if reason is not None:
+        return f"Not worked out. {reason}", _ICONS[None]
+    if answer is not None:
+        return answer.describe(diagnosis)[0], _ICONS[answer.finds(diagnosis)]
+    if state is None:
+        return "Not worked out: none of these tests can be run on such tables.", _ICONS[None]
+    if state.active:
+        return "Being worked out.", _WAITING
+    return "Not worked out: its job did not end.", _ICONS[None]
+
+
+def _spark(answer: AnyAnswer | None, diagnosis: Diagnosis) -> str:
+    """The question's first figure, as small as a word; room for it before it is there."""
+    width, height = _SPARK
+    drawn: Sequence[Drawn] = () if answer is None else answer.figures(diagnosis)[:1]
+    for drawing in drawn:
+        picture = drawing.picture
+        first = picture.panels[0] if isinstance(picture, Grid) else picture
+        try:
+            return svg.svg(first, width, height=height, bare=True, alone=True, ink=style.NULL)
+        except TypeError:  # coloured by numbers: too much for so small a picture
+            break
+    return ""
+
+
+def _opened(question: AnyQuestion, answer: AnyAnswer, diagnosis: Diagnosis, label: str) -> None:
+    panel.panel(
+        question.title,
+        answer.describe(diagnosis)[1:],
+        notes=answer.notes(diagnosis),
+        how=question.reading_guide,
+        table=answer.rows(diagnosis),
+        drawn=answer.figures(diagnosis),
+        shown=answer.finds(diagnosis) is not False,
+        code=code(question.code, path=label, seed=diagnosis.seed),
+        key=question.name,
+    )
+
+
+def _ball(diagnosis: Diagnosis, maps: Sequence[MapTask]) -> None:
+    """CoLT's own answer to where: its ball, at an observation that a user picks."""
+    for record in _localized(diagnosis.records):
+        st.subheader("The region that CoLT found", anchor=False)
+        ready = next((task for task in maps if task.done(services().store)), None)
+        ball.where(record, diagnosis, ready)
+
+
+def _localized(records: Sequence[Record]) -> list[Record]:
+    return [record for record in records if record.kind.localizes and record.status == "ran"]

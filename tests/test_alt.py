@@ -1,0 +1,103 @@
+"""Pictures in words: the numbers of every kind of mark, and never too many letters."""
+
+import numpy as np
+import pytest
+
+from validation_core.figures import style
+from validation_core.figures.alt import described
+from validation_core.figures.marks import (
+    Axis,
+    Band,
+    Bars,
+    Grid,
+    HBand,
+    Heat,
+    HLine,
+    Image,
+    Line,
+    Note,
+    Panel,
+    Points,
+    Shades,
+    VLine,
+    over,
+)
+
+UNIT = Axis((0, 1))
+EDGES = [0, 0.5, 1]
+
+
+def words(mark, x=UNIT, y=UNIT, **panel):
+    """What is said of one mark alone, without the axes."""
+    hidden = [Axis(a.limits, ticks=a.ticks, names=a.names, percent=a.percent, hidden=True)
+              for a in (x, y)]  # fmt: skip
+    return described(Panel([mark], x=hidden[0], y=hidden[1], **panel))
+
+
+ROWS = Axis.of_rows(["mass", "spin"])
+
+
+@pytest.mark.parametrize(("mark", "said"), [
+    (Bars(EDGES, [3, 7], color="red"), "bars: highest 7 at 0.75, lowest 3 at 0.25."),
+    (Bars(EDGES, [3, 7], color="red", shift=1), "bars: highest 7 at 1.75, lowest 3 at 1.25."),
+    (Bars(EDGES, [3, 7], color="red", upright=False),
+     "bars: highest 7 at 0.75, lowest 3 at 0.25."),
+    (Line([0, 0.5, 1, np.nan], [0.2, -0.4, 0.1234567, 1], color="red", label="rate"),
+     "rate: from 0.2 at 0 to 0.123 at 1, lowest −0.4, highest 0.2."),
+    (Line([0, 1, 1, 0], [0, 0, 2, 0], color="red", fill=0.2, label="region"),
+     "region, across 0 to 1, up 0 to 2."),
+    (Line([np.nan], [1], color="red"), ""),
+    (Band([0, 1], [1, 2], [3, 4]), "band: 1 to 4."),
+    (HBand(1, 4), "band: 1 to 4."),
+    (Points([0.5], [1e-9], color="red", label="here"), "here: 0 at 0.5."),
+    (Points([0, 1, np.nan], [2, 3, 4], color="red"),
+     "points: 2 points, across 0 to 1, up 2 to 3."),
+    (VLine(0.25, label="seen"), "seen at 0.25."),
+    (VLine(0.25), ""),
+    (VLine(0.25, label="0.25"), "line at 0.25."),
+    (HLine(np.nan, label="gone"), ""),
+    (Note(0, 0, "not <b>counted</b> yet"), "not  counted  yet."),
+    (Heat(EDGES, EDGES, Shades([[0, 1], [np.nan, -2]], limit=2, label="p less q")),
+     "p less q: highest 1 at (0.75, 0.25), lowest at most −2 at (0.75, 0.75)."),
+    (Image((0, 1), (0, 1), np.zeros((1, 1, 3), np.uint8)), ""),
+])  # fmt: skip
+def test_every_mark_is_said_in_numbers(mark, said):
+    assert words(mark) == said
+
+
+def test_rows_and_per_cent_are_said_as_they_are_drawn():
+    share = Axis((0, 1), percent=True)
+    assert words(Points([0.3, 0.62], [0, 1], color=""), share, ROWS) == (
+        "points: highest 62% at spin, lowest 30% at mass."
+    )
+
+
+def test_axes_are_said_before_marks_and_a_series_once():
+    rate = Axis((0, 1), "share", percent=True)
+    many = Axis((0, 9), "row", ticks=range(9), names=[f"r{i}" for i in range(9)])
+    marks = [Line([0, 1], [0, 1], color=style.Q), Points([0, 1], [0, 1], color=style.Q)]
+    panel = Panel(marks, x=many, y=rate, title="Power", legend=[("q", style.Q, "line")])
+    assert described(panel) == (
+        "Power. Across: row, r0 to r8, 9 in all. Up: share, 0% to 100%. "
+        "q: from 0% at r0 to 100% at r1, lowest 0%, highest 100%."
+    )
+    assert described(panel, "Another title").startswith("Another title. Across")
+
+
+def test_words_stand_where_the_sliders_do():
+    line = Line([0, 1], over([[0, 1], [5, 6]], "x"), color="red")
+    panel = Panel([line], x=UNIT, y=UNIT, title=over(["first", "second"], "x"))
+    assert "second." in described(panel, at={"x": 1})
+    assert "highest 6" in described(panel, at={"x": 1})
+    assert "highest 1." in described(panel)
+
+
+def test_what_does_not_fit_is_counted():
+    lines = [Line([0, 1], [i, i], color="red", label=f"line {i}") for i in range(40)]
+    panel = Panel(lines, x=UNIT, y=UNIT, title="Many")
+    for picture in (panel, Grid([panel] * 3, columns=2)):
+        text = described(picture)
+        assert 450 < len(text) <= 600
+        assert text.endswith(" more.")
+    said = described(panel).count("line ")
+    assert f"And {40 - said} more." in described(panel)

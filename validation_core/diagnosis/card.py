@@ -1,0 +1,670 @@
+"""The verdict at a glance: one state, one picture, how wrong, where, why, and what to do next.
+
+The page, the report, a notebook and a PNG show the same card. It is put together from what has
+answered so far: what is still to come is said to be, and nothing is claimed that the verdict does
+not claim.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from validation_core import statistics
+from validation_core.diagnosis.claims import _called
+from validation_core.diagnosis.questions import Answers, Names
+from validation_core.diagnosis.questions.base import Json, _capital
+from validation_core.diagnosis.questions.calibration import HowWrong, _ParameterErrors
+from validation_core.diagnosis.questions.cause import NEXT_STEPS, Cause, _cause_title
+from validation_core.diagnosis.questions.in_theta import InTheta
+from validation_core.diagnosis.questions.over_x import OverX, _OverXPlace, _region_text, _rows_in
+from validation_core.diagnosis.questions.sensitivity import WhatWouldBeCaught
+from validation_core.diagnosis.records import equals
+from validation_core.diagnosis.verdict import ENOUGH, Diagnosis
+from validation_core.figures import card as draw
+from validation_core.figures import style
+from validation_core.figures.outcome import Drawn
+from validation_core.statistics import effects
+from validation_core.types import Array, PosteriorTable
+
+if TYPE_CHECKING:
+    from validation_core.diagnosis.questions.base import Question
+
+R = TypeVar("R")
+State = Literal["problem", "silent", "too little", "testing"]
+Kind = Literal["bias", "width", "mode", "pair", "mass"]
+
+_TITLES = {
+    "problem": "Problem found",
+    "silent": "No problem found",
+    "too little": "Not enough data",
+    "testing": "Testing",
+}
+_WAITING = "Being worked out."
+_ROWS = 2_000  # of a table, the most that its picture shows
+_DRAWS = 200
+_PLAIN = 0.4  # posterior sd of bias from which on a histogram shows it
+_FACTOR = 1.25  # of width, likewise
+_CLEARER = 2.0  # times the z of single parameters: then two of them together are the finding
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One line of the card."""
+
+    label: str
+    text: str
+    """It may hold names that a user chose."""
+
+
+@dataclass(frozen=True, eq=False)
+class Card:
+    """A verdict that one can see."""
+
+    state: State
+    title: str
+    sentence: str
+    """How sure that is."""
+    facts: tuple[Fact, ...]
+    """How wrong, where, likely cause; or, beside silence, what could have been missed."""
+    next_steps: tuple[str, ...]
+    """Three, the most useful first."""
+    picture: Drawn | None
+    """None for two samples that nothing rejects."""
+    loaded: str
+    """What was read, in a line."""
+
+    def to_json(self) -> Json:
+        """Its words; the picture by its title."""
+        return {
+            "state": self.state,
+            "title": self.title,
+            "sentence": self.sentence,
+            "facts": [asdict(fact) for fact in self.facts],
+            "next_steps": list(self.next_steps),
+            "picture": None if self.picture is None else self.picture.title,
+        }
+
+
+def card(diagnosis: Diagnosis, answers: Answers) -> Card:
+    """The card of a diagnosis with the answers that there are so far."""
+    state = _state(diagnosis)
+    seen = _Seen(diagnosis, answers)
+    if state == "problem":
+        facts, steps, picture = _wrong(seen)
+    else:
+        facts, steps, picture = _unseen(seen, state)
+    return Card(
+        state, _TITLES[state], _sure(diagnosis, state), facts, steps, picture, _loaded(diagnosis)
+    )
+
+
+def _state(diagnosis: Diagnosis) -> State:
+    if diagnosis.verdict == "problem found":
+        return "problem"
+    if diagnosis.pending:
+        return "testing"
+    return "too little" if diagnosis.verdict == "not enough data" else "silent"
+
+
+def _sure(diagnosis: Diagnosis, state: State) -> str:
+    level, p = f"{100 * diagnosis.alpha:.3g}%", diagnosis.pvalue
+    if state == "testing":
+        return "Nothing speaks against q so far."
+    if p is None:
+        return "No test could run on this table."
+    if state == "problem":
+        share = _one_in(p)
+        return f"If q were correct, {share} would look this wrong (p {equals(p)}, level {level})."
+    return (
+        f"Tables like this are usual where q is correct (p {equals(p)}, level {level}). That does "
+        "not show that q is correct."
+    )
+
+
+def _one_in(p: float) -> str:
+    if p >= 0.2:
+        return f"{p:.0%} of tables"
+    times = 1 / max(p, 1e-12)
+    if times > 1e6:
+        return "fewer than one in a million tables"
+    rounded = float(f"{times:.2g}")
+    return f"at most 1 in {rounded:,.0f} tables"
+
+
+def _loaded(diagnosis: Diagnosis) -> str:
+    upload = diagnosis.upload
+    if not upload.k:
+        return f"Two samples, {upload.n:,} points in the smaller one"
+    d = upload.dims[0]
+    return f"{upload.n:,} simulations, {upload.k:,} draws each, {d} parameter{'s' * (d != 1)}"
+
+
+class _Problem(NamedTuple):
+    """What is wrong most plainly: in which parameters, and at which rows."""
+
+    kind: Kind
+    parameters: tuple[int, ...]
+    place: _OverXPlace | None = None
+    """Where over x, if it changes there."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Seen:
+    """A diagnosis beside the answers, each in its own type."""
+
+    diagnosis: Diagnosis
+    answers: Answers
+
+    def of(self, question: type[Question[R]]) -> R | None:
+        """The result of a question, where there is one."""
+        answer = self.answers.get(question.name)
+        known = answer is not None and isinstance(answer.question, question)
+        return cast("R", answer.result) if answer is not None and known else None
+
+    @property
+    def names(self) -> Names:
+        return Names.of(self.diagnosis.upload)
+
+    def called(self, parameter: int) -> str:
+        """A parameter's name."""
+        return _called(self.diagnosis.upload.names, parameter)
+
+    @cached_property
+    def place(self) -> _OverXPlace | None:
+        """The clearest place where a parameter's error changes over x, as far as is claimed."""
+        result = self.of(OverX)
+        if result is None:
+            return None
+        places = result.changing(self.diagnosis.claims)
+        return next((place for place in places if place.kind != "learned"), None)
+
+    @cached_property
+    def off(self) -> tuple[_ParameterErrors, ...]:
+        """Parameters that are off under the verdict's error rate, the worst first."""
+        result, claims = self.of(HowWrong), self.diagnosis.claims
+        if result is None:
+            return ()
+        return tuple(
+            errors
+            for errors in result.parameters
+            if (errors.pvalue_adjusted if claims is None else claims.parameter(errors.index))
+            <= self.diagnosis.alpha
+        )
+
+    @cached_property
+    def worst(self) -> _ParameterErrors | None:
+        """The errors of the problem's first parameter, where they are claimed."""
+        index = self.problem.parameters[0]
+        return next((errors for errors in self.off if errors.index == index), None)
+
+    @cached_property
+    def mode(self) -> int | None:
+        """The parameter in which q misses a mode, where the cause says so."""
+        result = self.of(Cause)
+        if result is None or result.cause != "missing_mode":
+            return None
+        at = [finding.at[0] for finding in result.causes[0].evidence if finding.at]
+        return at[0] if at else None
+
+    @cached_property
+    def problem(self) -> _Problem:
+        """What stands out most of all that is claimed."""
+        if self.mode is not None:
+            return _Problem("mode", (self.mode,))
+        if self.place is not None:
+            kind: Kind = "bias" if self.place.kind == "shift" else "width"
+            return _Problem(kind, (self.place.parameter,), self.place)
+        return self._clearest()
+
+    def _clearest(self) -> _Problem:
+        claims, d = self.diagnosis.claims, self.diagnosis.upload.dims[0]
+        if claims is None:
+            return self._of_parameters() or _Problem("mass", tuple(range(min(2, d))))
+        single = claims.clearest_of("means", "widths", "shapes")
+        pair = claims.clearest_of("pairs")
+        if pair is not None and (single is None or pair.z > _CLEARER * single.z):
+            return _Problem("pair", pair.which)
+        if single is None:
+            return _Problem("mass", self._mapped())
+        if (known := self._of_parameters()) is not None:
+            return known
+        if not single.which:
+            return _Problem("mass", self._mapped())
+        return _Problem("bias" if single.family == "means" else "width", single.which)
+
+    def _of_parameters(self) -> _Problem | None:
+        if not self.off:
+            return None
+        worst = self.off[0]
+        return _Problem("bias" if _shifted(worst) else "width", (worst.index,))
+
+    def _mapped(self) -> tuple[int, ...]:
+        """The two parameters over which learned scores vary most; the first two before that."""
+        result = self.of(InTheta)
+        if result is not None and result.maps:
+            return tuple(result.maps[0].of)
+        return tuple(range(min(2, self.diagnosis.upload.dims[0])))
+
+
+def _shifted(errors: _ParameterErrors) -> bool:
+    """Whether it is a parameter's centre that is off: a shift alone spoils coverage as well."""
+    half = max(errors.below_median.low - 0.5, 0.5 - errors.below_median.high)
+    return half > 0 and half > 0.4 * max(rate.excess for rate in errors.coverage)
+
+
+def _wrong(seen: _Seen) -> tuple[tuple[Fact, ...], tuple[str, ...], Drawn | None]:
+    if not isinstance(seen.diagnosis.upload.data, PosteriorTable):
+        differ = Fact("What differs", "The two samples differ.")
+        return (differ,), _STEPS_OF_SAMPLES, draw.samples(seen.diagnosis.upload.data)
+    size = _HOW_WRONG[seen.problem.kind](seen)
+    facts = (
+        Fact("How wrong", size),
+        Fact("Where", _where(seen)),
+        Fact("Likely cause", _cause(seen)),
+    )
+    return facts, _steps(seen), _picture(seen)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f}%" if 0.01 <= share <= 0.99 else f"{100 * share:.2g}%"
+
+
+def _to(low: float, high: float, form: str = ".2f") -> str:
+    return f"({low:{form}} to {high:{form}})".replace("-", "−")
+
+
+def _of_bias(seen: _Seen) -> str:
+    problem = seen.problem
+    name = seen.called(problem.parameters[0])
+    if problem.place is not None:
+        inside = problem.place.inside
+        if inside.value is None or inside.low is None or inside.high is None:
+            return f"{name}: q's centre is off there; too few rows to say by how much."
+        return f"{name}: q sits {_high_or_low(inside.value, inside.low, inside.high)} there."
+    worst = seen.worst
+    if worst is None or not worst.bias.known:
+        return f"{name}: q's centre is off."
+    below = worst.below_median
+    return (
+        f"{name}: q sits {_high_or_low(*worst.bias)}; {_percent(below.estimate)} of true values "
+        "lie below its median, not 50%."
+    )
+
+
+def _high_or_low(value: float, low: float, high: float) -> str:
+    side = "high" if value >= 0 else "low"
+    low, high = (low, high) if value >= 0 else (-high, -low)
+    return f"{abs(value):.2f} posterior sd too {side} {_to(low, high)}"
+
+
+def _of_width(seen: _Seen) -> str:
+    problem = seen.problem
+    name = seen.called(problem.parameters[0])
+    if problem.place is not None:
+        inside = problem.place.inside
+        if inside.value is None or inside.low is None:
+            return f"{name}: q's width is off there; too few rows to say by how much."
+        high = effects.WIDEST if inside.high is None else inside.high
+        return (
+            f"{name}: q is {inside.value:.2f} times as wide as it should be there "
+            f"{_to(inside.low, high)}."
+        )
+    worst = seen.worst
+    if worst is None:
+        return f"{name}: q has the wrong width or shape."
+    rate = max(worst.coverage, key=lambda rate: rate.excess)
+    covers = rate.covers
+    coverage = (
+        f"{name}: {rate.level:.0%} intervals hold {_percent(covers.estimate)} of true values "
+        f"({100 * covers.low:.0f} to {100 * covers.high:.0f}%)"
+    )
+    if not worst.ratio.known or worst.ratio.low <= 1 <= worst.ratio.high:
+        return f"{coverage}."
+    side = "narrow" if worst.ratio.estimate < 1 else "wide"
+    return f"{coverage}. q is too {side}: {worst.ratio.estimate:.2f} times the width it needs."
+
+
+def _of_mode(seen: _Seen) -> str:
+    result = seen.of(Cause)
+    assert result is not None, "a missed mode is the cause's own"
+    finding = result.causes[0].evidence[0]
+    name = seen.called(seen.problem.parameters[0])
+    theirs = "almost none" if (finding.right or 0) < 0.005 else _percent(finding.right or 0)
+    return (
+        f"{name}: {_percent(finding.value)} of true values lie in a group of their own "
+        f"({100 * finding.low:.0f} to {100 * finding.high:.0f}%), where q puts {theirs} of its "
+        "draws."
+    )
+
+
+def _of_pair(seen: _Seen) -> str:
+    names = [seen.called(which) for which in seen.problem.parameters]
+    errors, own = _correlations(seen)
+    return (
+        f"{names[0]} and {names[1]}: true values deviate from q's centre with correlation "
+        f"{errors:+.2f}, q's draws with {own:+.2f}.".replace("-", "−")
+    )
+
+
+def _of_mass(seen: _Seen) -> str:
+    result = seen.of(InTheta)
+    if result is not None and result.missing.ratio is not None and result.missing.differs:
+        share = result.missing
+        times = f"about {share.ratio:.1f} times too little"
+        return (
+            f"About {_percent(share.truth)} of true values fall in regions where q puts "
+            f"{_percent(share.q)} of its draws: {times}."
+        )
+    claims, upload = seen.diagnosis.claims, seen.diagnosis.upload
+    if claims is None:
+        return "No single parameter is off; q is wrong in how they go together."
+    return f"Clearest: {claims.clearest(upload.names, upload.x_names)}."
+
+
+_HOW_WRONG = {
+    "bias": _of_bias,
+    "width": _of_width,
+    "mode": _of_mode,
+    "pair": _of_pair,
+    "mass": _of_mass,
+}
+
+
+def _where(seen: _Seen) -> str:
+    result, problem = seen.of(OverX), seen.problem
+    if result is None:
+        question = OverX()
+        reason = question.obstacle(seen.diagnosis.upload)
+        return _WAITING if reason is None else reason
+    if problem.place is not None:
+        region = _region_text(problem.place, *seen.names)
+        elsewhere = _elsewhere(problem.place)
+        return f"Where {region}: {problem.place.share:.0%} of simulations.{elsewhere}"
+    p = result.p_changes(seen.diagnosis.claims)
+    if p <= seen.diagnosis.alpha:
+        return f"It changes over x (p {equals(p)}), in the learned score, not in one parameter."
+    return f"At every x alike: no sign that the error changes over x (p {equals(p)})."
+
+
+def _elsewhere(place: _OverXPlace) -> str:
+    outside = place.outside
+    if outside.value is None or outside.low is None or outside.high is None:
+        return ""
+    correct = 1.0 if place.kind == "width" else 0.0
+    if outside.low <= correct <= outside.high:
+        return " Elsewhere no error is seen."
+    if place.kind == "width":
+        return f" Elsewhere q is {outside.value:.2f} times as wide as it should be."
+    return f" Elsewhere q sits {_high_or_low(outside.value, outside.low, outside.high)}."
+
+
+def _cause(seen: _Seen) -> str:
+    result = seen.of(Cause)
+    if result is None:
+        reason = Cause().obstacle(seen.diagnosis.upload)
+        return _WAITING if reason is None else reason
+    if result.faults:
+        return "Left open: the draws themselves are faulty. See Likely cause."
+    first = result.causes[0]
+    title = _cause_title(first.cause, first.strength.shape)
+    if result.cause == first.cause:
+        return f"{_capital(title)}."
+    second = result.causes[1]
+    other = _cause_title(second.cause, second.strength.shape)
+    if result.cause == "none":
+        return "None of the known defects stands out."
+    return (
+        f"No single one. It looks most like: {title} ({first.weight:.0%}); {other} "
+        f"({second.weight:.0%})."
+    )
+
+
+_BY_KIND = {"mode": "missing_mode", "pair": "wrong_correlation", "mass": "unclear"}
+_MORE = (
+    "Train on more simulations and diagnose again; Compare posteriors shows what it gained.",
+    "Open At my observation: the error there may be larger or smaller than on average.",
+)
+_STEPS_OF_SAMPLES = (
+    "Upload theta, x and theta_q: with x, place and cause can be found too.",
+    "Open Each test to see which difference it found.",
+    "Draw more points of both samples to see whether it stays.",
+)
+
+
+def _steps(seen: _Seen) -> tuple[str, ...]:
+    """Three: where to simulate, if it is one place, then what helps against the cause."""
+    result, problem = seen.of(Cause), seen.problem
+    cause = "unclear" if result is None else result.cause
+    if result is not None and result.next_steps and cause not in ("unclear", "none"):
+        steps = list(result.next_steps)
+    else:
+        steps = list(NEXT_STEPS[_BY_KIND.get(problem.kind) or _provisional(seen)])
+    if problem.place is not None:
+        region = _region_text(problem.place, *seen.names)
+        steps.insert(0, f"Simulate more where {region}, and check how x is scaled there.")
+    return tuple(dict.fromkeys([*steps, *_MORE]))[:3]
+
+
+def _provisional(seen: _Seen) -> str:
+    """The cause that the size of the error suggests, before or beside the injected tables."""
+    problem = seen.problem
+    if problem.kind == "bias":
+        return "bias"
+    worst = seen.worst
+    ratio = None if worst is None else worst.ratio.estimate
+    if problem.place is not None:
+        ratio = problem.place.inside.value
+    if ratio is None or math.isnan(ratio):
+        return "unclear"
+    return "too_narrow" if ratio < 1 else "too_wide"
+
+
+def _unseen(seen: _Seen, state: State) -> tuple[tuple[Fact, ...], tuple[str, ...], Drawn | None]:
+    """What silence is worth."""
+    diagnosis = seen.diagnosis
+    upload, shift = diagnosis.upload, diagnosis.shift
+    quiet = _QUIET if upload.k else _QUIET_SAMPLES
+    if state == "testing" and shift is None:
+        labels = ("How wrong", "Where", "Likely cause")
+        return tuple(Fact(label, _WAITING) for label in labels), quiet, None
+    if shift is None:
+        unknown = Fact("Could be missed", "What error these tests would find is not known.")
+        return (unknown,), quiet, None
+    size, rows, simulated = _smallest(seen)
+    where = " in one parameter" if upload.k and upload.dims[0] > 1 else ""
+    by = "" if simulated else "about "
+    facts = (
+        Fact("Still possible", _possible(seen)),
+        Fact(
+            "Could be missed",
+            f"A bias of {by}{size:.2g} posterior sd{where} would be found in 80 of 100 such "
+            "tables; smaller ones more rarely.",
+        ),
+        Fact("Where", _nowhere(seen)),
+    )
+    if state == "too little":
+        need = math.ceil(upload.n * (size / ENOUGH) ** 2 / 10) * 10
+        steps: tuple[str, ...] = (
+            f"Bring about {need:,} simulations: then a bias of {ENOUGH:g} posterior sd would be "
+            "found.",
+            "Draw at least 100 times from q at each x.",
+            *quiet,
+        )
+    else:
+        steps = (
+            f"To find half of that bias, bring about {rows:,} simulations.",
+            _at_observation(upload.observed is not None),
+            *quiet,
+        )
+    curve = _power_curve(seen, size)
+    return facts, steps[:3], curve
+
+
+_QUIET = (
+    "Compare it with another network or checkpoint in Compare posteriors: row by row, smaller "
+    "differences show.",
+    "Run more tests (under Each test) for other kinds of error.",
+    "Open At my observation: the verdict is an average over x.",
+)
+_QUIET_SAMPLES = (
+    "Upload theta, x and theta_q for an answer parameter by parameter.",
+    "Draw more points of both samples.",
+    "Run more tests (under Each test) for other kinds of error.",
+)
+
+
+def _at_observation(own: bool) -> str:
+    if own:
+        return "Open At my observation: the verdict is an average over x, yours may differ."
+    return "Bring your own observation x_o: the verdict is an average over x, there it may differ."
+
+
+def _smallest(seen: _Seen) -> tuple[float, int, bool]:
+    """The bias in one parameter that is found with 80% power, the rows for half of it, and whether
+    simulated tables have told it."""
+    shift, n = seen.diagnosis.shift, seen.diagnosis.upload.n
+    assert shift is not None
+    result = seen.of(WhatWouldBeCaught)
+    for injection in () if result is None else result.injections:
+        if injection.injection == "bias" and injection.smallest.known:
+            rows = injection.rows_for_half or 4 * n
+            return injection.smallest.estimate, int(float(f"{rows:.2g}")), True
+    return shift.size, int(float(f"{4 * n:.2g}")), False
+
+
+def _possible(seen: _Seen) -> str:
+    result = seen.of(HowWrong)
+    if result is None:
+        if HowWrong().obstacle(seen.diagnosis.upload) is not None:
+            return "Two samples without x: bias and width of single parameters are not estimated."
+        return _WAITING
+    known = [errors for errors in result.parameters if errors.ratio.known]
+    if not known:
+        return "Too few rows to say how far q could be off."
+    bias = max(max(-errors.bias.low, errors.bias.high) for errors in known)
+    narrow = min(errors.ratio.low for errors in known)
+    wide = max(errors.ratio.high for errors in known)
+    return (
+        f"A bias up to {bias:.2f} posterior sd, and widths from {narrow:.2f} to {wide:.2f} times "
+        "what they should be (95% intervals)."
+    )
+
+
+def _nowhere(seen: _Seen) -> str:
+    result = seen.of(OverX)
+    if result is None:
+        reason = OverX().obstacle(seen.diagnosis.upload)
+        return _WAITING if reason is None else reason
+    sees = [part.sees for part in result.parts if part.sees is not None and not part.constant]
+    if not sees:
+        return "No place in x stands out."
+    return (
+        f"No place in x stands out. An error at a fifth of x would have to be about "
+        f"{max(sees):.2g} posterior sd to be found: fewer rows lie there."
+    )
+
+
+def _residuals(seen: _Seen, rows: NDArray[np.intp] | None) -> tuple[Array, Array]:
+    """Truth (n, P) and draws (n, K', P) of the problem's parameters, in q's sd from its mean."""
+    table = seen.diagnosis.upload.data
+    assert isinstance(table, PosteriorTable)
+    chosen = np.arange(len(table.theta)) if rows is None else rows
+    if len(chosen) > _ROWS:
+        chosen = chosen[np.linspace(0, len(chosen) - 1, _ROWS).astype(int)]
+    columns = list(seen.problem.parameters)
+    q = table.q[chosen][..., columns].astype(np.float64)
+    mean, sd = np.asarray(q.mean(1)), np.asarray(q.std(1, ddof=1))
+    safe = np.where(sd > 0, sd, 1.0)
+    truth = (table.theta[chosen][:, columns] - mean) / safe
+    draws = (q[:, :_DRAWS] - mean[:, None]) / safe[:, None]
+    return truth, draws
+
+
+def _correlations(seen: _Seen) -> tuple[float, float]:
+    """Of true values and of q's draws about q's centre, in the problem's two parameters."""
+    truth, draws = _residuals(seen, None)
+    return _pearson(truth), _pearson(draws.reshape(-1, 2))
+
+
+def _pearson(points: Array) -> float:
+    if not np.all(points.std(0) > 0):
+        return 0.0
+    return float(np.corrcoef(points[:, 0], points[:, 1])[0, 1])
+
+
+def _picture(seen: _Seen) -> Drawn:
+    """Truths over q's draws where that shows it, coverage where the error is small."""
+    problem, place = seen.problem, seen.problem.place
+    names = [seen.called(which) for which in problem.parameters]
+    table = seen.diagnosis.upload.data
+    assert isinstance(table, PosteriorTable)
+    rows: NDArray[np.intp] | None = None
+    where = ""
+    if place is not None:
+        rows = _rows_in(seen.diagnosis.upload, place)
+        where = f" where {_region_text(place, *seen.names)}"
+        if len(rows) < 10:
+            rows, where = None, ""
+    if table.q.shape[1] < 2:
+        return draw.coverage(_ranks(table, problem.parameters[0], rows), names[0], where)
+    if problem.kind in ("pair", "mass") and len(problem.parameters) > 1:
+        truth, draws = _residuals(seen, rows)
+        return draw.cloud(truth[:, :2], draws[..., :2], names[:2], where)
+    if problem.kind in ("mode", "mass") or _plain(seen):
+        truth, draws = _residuals(seen, rows)
+        return draw.overlay(truth[:, 0], draws[..., 0], names[0], where)
+    ranks = _ranks(table, problem.parameters[0], rows)
+    if problem.kind == "bias":
+        return draw.quantiles(ranks, names[0], where)
+    return draw.coverage(ranks, names[0], where)
+
+
+def _plain(seen: _Seen) -> bool:
+    """Whether histograms side by side show the error."""
+    problem = seen.problem
+    if problem.place is not None:
+        bias = ratio = problem.place.inside.value
+    else:
+        worst = seen.worst
+        if worst is None:
+            return True
+        bias, ratio = worst.bias.estimate, worst.ratio.estimate
+    if bias is None or ratio is None:
+        return False
+    if problem.kind == "bias":
+        return abs(bias) >= _PLAIN
+    return ratio > 0 and abs(math.log(ratio)) >= math.log(_FACTOR)
+
+
+def _ranks(table: PosteriorTable, parameter: int, rows: NDArray[np.intp] | None) -> Array:
+    """Mid-ranks of the true values among q's draws, within (0, 1)."""
+    chosen = slice(None) if rows is None else rows
+    below, equal = statistics.count(table.theta[chosen, parameter], table.q[chosen, :, parameter])
+    return np.asarray((below + 0.5 * equal + 0.5) / (table.q.shape[1] + 1))
+
+
+def _power_curve(seen: _Seen, size: float) -> Drawn | None:
+    """What would have been caught: the chance to find a bias in one parameter."""
+    result = seen.of(WhatWouldBeCaught)
+    injections = () if result is None else result.injections
+    simulated = next((one for one in injections if one.injection == "bias"), None)
+    powers = (
+        []
+        if simulated is None
+        else [
+            (strength, power.rate, power.low, power.high)
+            for strength, power in zip(simulated.strengths, simulated.verdict, strict=True)
+            if power is not None and not power.bound
+        ]
+    )
+    return draw.caught(size, seen.diagnosis.alpha, powers)
+
+
+COLORS = {"problem": style.OBSERVED, "silent": style.P, "too little": "#9A6700", "testing": ""}
+"""Of a state; its words say the same. Silence is not green: nothing shows that q is correct."""

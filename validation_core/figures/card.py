@@ -1,0 +1,256 @@
+"""The one picture of a verdict: true values over q's draws, coverage, or what would be found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from validation_core.figures import style
+from validation_core.figures.marks import (
+    Axis,
+    Band,
+    Bars,
+    Heat,
+    HLine,
+    Key,
+    Line,
+    Mark,
+    Note,
+    Panel,
+    Points,
+    Shades,
+    VLine,
+)
+from validation_core.figures.outcome import Drawn
+from validation_core.statistics import ecdf_band
+from validation_core.types import Array, TwoSamples
+
+HEIGHT = 290
+_BINS, _CELLS = 34, 30
+_TAIL = 0.005  # of true values, at most, beyond each end of an axis; of draws twice that
+_FARTHEST = 25.0  # sd: what lies farther stands at the edge
+_DOTS = 350
+_GRID = np.linspace(0, 1, 101)
+_KEYS: tuple[Key, ...] = (("true values", style.P, "circle"), ("q's draws", style.Q, "band"))
+_OVER = "If q were correct, both would look alike."
+
+
+def overlay(truth: Array, draws: Array, name: str, where: str = "") -> Drawn:
+    """True values (n,) as bars over q's draws (n, K) as an area, both as shares.
+
+    Args:
+        truth: in q's sd from its mean at their x.
+        draws: likewise.
+        name: of the parameter.
+        where: which rows, ` where x_1 > 0`; empty for all.
+    """
+    return _histograms(truth, draws.ravel(), f"{name}, in q's sd from its mean at each x", where)
+
+
+def _histograms(truth: Array, draws: Array, label: str, where: str) -> Drawn:
+    low, high = _limits(truth, draws)
+    edges = np.linspace(low, high, _BINS + 1)
+    bars, area = (
+        np.histogram(np.clip(values, low, high), edges)[0] / len(values)
+        for values in (truth, draws)
+    )
+    beyond = float(((truth < low) | (truth > high)).mean())
+    panel = Panel(
+        [
+            Band(edges, np.zeros(_BINS), area, color=style.Q, opacity=0.6),
+            Bars(edges, bars, color=style.P, opacity=0.72),
+        ],
+        x=Axis((low, high), label),
+        y=Axis((0, 1.08 * float(max(bars.max(), area.max()))), "share", percent=True),
+        height=HEIGHT,
+        legend=_KEYS,
+    )
+    more = f" {beyond:.1%} of true values lie beyond the axis, in the end bars." * (beyond > 0)
+    return Drawn(f"True values over q's draws{where}", panel, f"{_OVER}{more}")
+
+
+def cloud(truth: Array, draws: Array, names: Sequence[str], where: str = "") -> Drawn:
+    """True values (n, 2) as dots over the density of q's draws (n, K, 2).
+
+    Args:
+        truth: in q's sd from its mean at their x.
+        draws: likewise.
+        names: of the two parameters.
+        where: which rows; empty for all.
+    """
+    labels = [f"{name}, sd from q's mean" for name in names]
+    return _plane(truth, draws.reshape(-1, 2), labels, where)
+
+
+def _plane(truth: Array, draws: Array, labels: Sequence[str], where: str) -> Drawn:
+    sides = [_limits(truth[:, i], draws[:, i]) for i in range(2)]
+    edges = [np.linspace(*side, _CELLS + 1) for side in sides]
+    counts, _, _ = np.histogram2d(draws[:, 1], draws[:, 0], bins=[edges[1], edges[0]])
+    smooth = _smoothed(counts)
+    density = np.sqrt(smooth / smooth.max())
+    some = np.linspace(0, len(truth) - 1, min(_DOTS, len(truth))).astype(int)
+    dots = np.stack([np.clip(truth[some, i], *sides[i]) for i in range(2)])
+    shades = Shades(np.where(density < 0.06, np.nan, density), limit=1.15, high=style.Q)
+    panel = Panel(
+        [
+            Heat(edges[0], edges[1], shades),
+            Points(*dots, color="#FFFFFF", size=6.5, opacity=0.6),
+            Points(*dots, color=style.P, size=4.5, opacity=0.95),
+        ],
+        x=Axis(sides[0], labels[0]),
+        y=Axis(sides[1], labels[1]),
+        height=HEIGHT,
+        legend=_KEYS,
+    )
+    shown = f" {len(some):,} of {len(truth):,} true values are drawn." * (len(some) < len(truth))
+    return Drawn(f"True values over q's draws{where}", panel, f"{_OVER}{shown}")
+
+
+def _smoothed(counts: Array) -> Array:
+    """Counts, averaged over neighbours."""
+    kernel = np.array([0.25, 0.5, 0.25])
+    for axis in (0, 1):
+        counts = np.apply_along_axis(np.convolve, axis, counts, kernel, "same")
+    return counts
+
+
+def _limits(truth: Array, draws: Array) -> tuple[float, float]:
+    """An axis that holds both clouds, all but their outermost few."""
+    tails = (_TAIL, 2 * _TAIL)
+    ends = [
+        np.quantile(v, [tail, 1 - tail]) for v, tail in zip((truth, draws), tails, strict=True)
+    ]
+    low = max(min(float(end[0]) for end in ends), -_FARTHEST)
+    high = min(max(float(end[1]) for end in ends), _FARTHEST)
+    room = 0.06 * (high - low) or 0.5
+    return low - room, high + room
+
+
+def samples(data: object) -> Drawn | None:
+    """Two samples over one another, in the columns in which they differ most."""
+    if not isinstance(data, TwoSamples):
+        return None
+    p, q = np.asarray(data.p, np.float64), np.asarray(data.q, np.float64)
+    spread = np.maximum(q.std(0), 1e-300)
+    apart = np.abs(p.mean(0) - q.mean(0)) / spread + np.abs(np.log((p.std(0) + 1e-300) / spread))
+    worst = np.argsort(-apart, kind="stable")[:2]
+    if len(worst) == 1 or p.shape[1] == 1:
+        drawn = _histograms(p[:, worst[0]], q[:, worst[0]], f"column {worst[0] + 1}", "")
+    else:
+        labels = [f"column {column + 1}" for column in worst]
+        drawn = _plane(p[:, worst], q[:, worst], labels, "")
+    return Drawn(
+        "Sample p over sample q", drawn.picture, "If both had one law, they would look alike."
+    )
+
+
+def coverage(ranks: Array, name: str, where: str = "") -> Drawn:
+    """How often q's central intervals hold the true value, against what they promise.
+
+    Args:
+        ranks: of the true values among q's draws, in (0, 1): (n,).
+        name: of the parameter.
+        where: which rows; empty for all.
+    """
+    needed = 2 * np.abs(ranks - 0.5)
+    share = np.searchsorted(np.sort(needed), _GRID, side="right") / len(needed)
+    half = float(share[len(_GRID) // 2])
+    note = f"50% intervals hold {half:.0%}"
+    return _diagonal(
+        share, len(ranks), f"nominal intervals of {name}", "share of true values inside", note,
+        f"How often q's intervals of {name} hold the true value{where}",
+        "Below the dashed line q is too narrow, above it too wide.",
+    )  # fmt: skip
+
+
+def quantiles(ranks: Array, name: str, where: str = "") -> Drawn:
+    """The share of true values below each of q's quantiles.
+
+    Args:
+        ranks: of the true values among q's draws, in (0, 1): (n,).
+        name: of the parameter.
+        where: which rows; empty for all.
+    """
+    share = np.searchsorted(np.sort(ranks), _GRID, side="right") / len(ranks)
+    note = f"{share[len(_GRID) // 2]:.0%} lie below q's median"
+    return _diagonal(
+        share, len(ranks), f"quantile of q for {name}", "share of true values below", note,
+        f"True values below each quantile of q{where}",
+        "Above the dashed line q sits too high, below it too low.",
+    )  # fmt: skip
+
+
+def _diagonal(
+    share: Array, n: int, along: str, up: str, note: str, title: str, reading: str
+) -> Drawn:
+    low, high = ecdf_band(n, 0.95, _GRID)
+    middle = len(_GRID) // 2
+    above = share[middle] > 0.5
+    panel = Panel(
+        [
+            Band(_GRID, np.clip(_GRID + low, 0, 1), np.clip(_GRID + high, 0, 1), opacity=0.3),
+            Line([0, 1], [0, 1], color=style.NULL, dash="dash", width=1.2),
+            Line(_GRID, share, color=style.P, width=2.6),
+            Points([0.5], [share[middle]], color=style.P, size=8),
+            Note(
+                0.5,
+                float(share[middle]),
+                note,
+                color=style.P,
+                anchor="end" if above else "start",
+                shift=-10 if above else 10,
+                rise=4 if above else -12,
+            ),
+        ],
+        x=Axis((0, 1), along, percent=True),
+        y=Axis((0, 1), up, percent=True),
+        height=HEIGHT,
+    )
+    return Drawn(
+        title, panel, f"{reading} If q were correct: inside the grey band in 95 of 100 tables."
+    )
+
+
+def caught(
+    size: float, alpha: float, powers: Sequence[tuple[float, float, float, float]]
+) -> Drawn:
+    """The chance that a bias in one parameter is found, against its size.
+
+    Args:
+        size: of the bias that is found with 80% power, in posterior sd.
+        alpha: the level.
+        powers: strength, power and the ends of its interval, by simulated tables; none yet leaves
+            the curve of a normal statistic through `size`.
+    """
+    reach = 2.2 * size
+    x = np.linspace(0, reach, 80)
+    critical = ndtri(1 - alpha)
+    drift = (critical + ndtri(0.8)) / size
+    marks: list[Mark] = [
+        HLine(0.8, dash="dash"),
+        Line(x, ndtr(drift * x - critical), color=style.P, width=2.6),
+        VLine(size, color=style.P, dash="dash"),
+        Note(size, 0.12, f"{size:.2g} posterior sd", color=style.P, shift=8),
+    ]
+    if powers:
+        strength, rate, low, high = np.array(powers).T
+        inside = strength <= reach
+        marks = [
+            HLine(0.8, dash="dash"),
+            Band(strength[inside], low[inside], high[inside], color=style.P, opacity=0.2),
+            Line(strength[inside], rate[inside], color=style.P, width=2.6),
+            *marks[2:],
+        ]
+    panel = Panel(
+        marks,
+        x=Axis((0, reach), "bias of q in one parameter, posterior sd"),
+        y=Axis((0, 1.02), "chance to be found", percent=True),
+        height=HEIGHT,
+    )
+    return Drawn(
+        "What would have been found",
+        panel,
+        "Dashed: 80%. A smaller bias may well be there and stay unseen.",
+    )

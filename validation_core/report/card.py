@@ -1,0 +1,192 @@
+"""The card as it is shown: HTML for page, report and notebook, and a PNG for a slide."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from html import escape
+from importlib import resources
+
+from validation_core.diagnosis.card import COLORS, Card
+from validation_core.figures import svg
+from validation_core.figures.alt import described
+from validation_core.figures.marks import Panel
+from validation_core.glossary import linked
+from validation_core.report.numbers import _text
+
+_PICTURE = 430  # pixels wide on a page: its letters are then as large as others
+
+
+def html(card: Card, words: str = "glossary") -> str:
+    """The card as one element, without its style sheet; every name in it is escaped.
+
+    Args:
+        card: to show.
+        words: the address of the page of words, to which the first mention of each leads; without
+            one they are not linked.
+    """
+    known: set[str] = set()
+
+    def line(text: str) -> str:
+        escaped = _line(text)
+        if not words:
+            return escaped
+        return linked(
+            escaped,
+            lambda mention, term: (
+                f'<a href="{words}#{term.anchor}" target="_blank" '
+                f'title="{escape(term.meaning)}">{mention}</a>'
+            ),
+            known,
+        )
+
+    state = card.state.replace(" ", "-")
+    color = COLORS[card.state] or "#8A8F98"
+    facts = "".join(
+        f"<dt>{escape(fact.label)}</dt><dd>{line(fact.text)}</dd>" for fact in card.facts
+    )
+    steps = "".join(f"<li>{line(step)}</li>" for step in card.next_steps)
+    plain = "" if card.picture or card.state == "testing" else " plain"
+    return (
+        f'<section class="npt-card {state}{plain}" style="--state:{color}" '
+        f'aria-label="Verdict"><h2>{escape(card.title)}</h2>'
+        f"<p>{line(card.sentence)}</p>"
+        f'<div class="inside">{_figure(card)}<dl>{facts}<dt>Next</dt>'
+        f'<dd class="steps"><ol>{steps}</ol></dd></dl></div></section>'
+    )
+
+
+def _line(words: str) -> str:
+    """Words, escaped, in which no line ends within `p = 0.5`."""
+    return escape(re.sub(r"\bp ([=<]) ", "p\N{NO-BREAK SPACE}\\1\N{NO-BREAK SPACE}", _text(words)))
+
+
+def _figure(card: Card) -> str:
+    if card.picture is None:  # its place is kept while it may still come
+        waiting = '<figure><b></b><div class="picture"></div><figcaption></figcaption></figure>'
+        return waiting if card.state == "testing" else ""
+    panel = card.picture.picture
+    assert isinstance(panel, Panel), "a card has one panel"
+    drawing = svg.svg(panel, _PICTURE, title=described(panel, card.picture.title))
+    return (
+        f"<figure><b>{escape(_text(card.picture.title))}</b>"
+        f'<div class="picture">{drawing}</div>'
+        f"<figcaption>{escape(_text(card.picture.caption))}</figcaption></figure>"
+    )
+
+
+@cache
+def css() -> str:
+    """The style sheet of all cards."""
+    return resources.files(__package__).joinpath("card.css").read_text(encoding="utf-8")
+
+
+_WIDTH, _MARGIN, _GAP, _SCALE = 1120, 32, 34, 2
+_SHEET_PICTURE = (520, 330)  # pixels
+_INK, _SOFT, _PAPER = "#22272E", "#57606A", "#FFFFFF"
+_BODY, _LINE = 17, 24
+_FONTS = ("card-regular.ttf", "card-semibold.ttf")
+
+
+def png(card: Card, name: str = "") -> bytes:
+    """The card as an image of 2,240 pixels across, dark letters on white.
+
+    Args:
+        card: to draw.
+        name: of the table, in the last line.
+    """
+    import resvg_py  # here alone: only who saves an image needs it
+
+    whole = _sheet(card, name)
+    fonts = [resources.files(__package__).joinpath(font) for font in _FONTS]
+    with resources.as_file(fonts[0]) as regular, resources.as_file(fonts[1]) as semibold:
+        return bytes(
+            resvg_py.svg_to_bytes(
+                svg_string=whole,
+                zoom=_SCALE,
+                skip_system_fonts=True,
+                font_files=[str(regular), str(semibold)],
+                font_family="NPT Card",
+                sans_serif_family="NPT Card",
+            )
+        )
+
+
+def _sheet(card: Card, name: str) -> str:
+    """The card as one SVG: words at the right of its picture."""
+    color = COLORS[card.state] or "#8A8F98"
+    y = _MARGIN + 26.0
+    parts = [
+        f'<circle cx="{_MARGIN + 10}" cy="{y - 9}" r="9" fill="{color}"/>',
+        _words(_MARGIN + 30, y, card.title, 28, _INK, bold=True),
+    ]
+    y += 32
+    for line in _wrapped(card.sentence, _WIDTH - 2 * _MARGIN, _BODY):
+        parts.append(_words(_MARGIN, y, line, _BODY, _INK))
+        y += _LINE
+    top, left = y + 6, float(_MARGIN)
+    bottom = top
+    if card.picture is not None:
+        panel = card.picture.picture
+        assert isinstance(panel, Panel), "a card has one panel"
+        parts.append(_words(left, top + 14, card.picture.title, 16, _INK, bold=True))
+        drawing = svg.svg(
+            panel, _SHEET_PICTURE[0], height=_SHEET_PICTURE[1], ink=_INK, paper=_PAPER
+        )
+        parts.append(f'<g transform="translate({left} {top + 24})">{drawing}</g>')
+        bottom = top + 24 + _SHEET_PICTURE[1] + 20
+        for line in _wrapped(card.picture.caption, _SHEET_PICTURE[0], 14):
+            parts.append(_words(left, bottom, line, 14, _SOFT))
+            bottom += 19
+        left += _SHEET_PICTURE[0] + _GAP
+    wide, y = _WIDTH - _MARGIN - left, top + 14
+    for fact in card.facts:
+        parts.append(_words(left, y, fact.label, _BODY, _INK, bold=True))
+        y += _LINE - 2
+        for line in _wrapped(fact.text, wide, _BODY):
+            parts.append(_words(left, y, line, _BODY, _INK))
+            y += _LINE - 2
+        y += 8
+    parts.append(_words(left, y, "Next", _BODY, _INK, bold=True))
+    y += _LINE - 2
+    for i, step in enumerate(card.next_steps, 1):
+        for j, line in enumerate(_wrapped(step, wide - 22, _BODY)):
+            if j == 0:
+                parts.append(_words(left, y, f"{i}.", _BODY, _INK))
+            parts.append(_words(left + 22, y, line, _BODY, _INK))
+            y += _LINE - 2
+        y += 3
+    height = round(max(bottom, y) + 34)
+    last = f"{card.loaded}{f' · {name}' if name else ''} · NPT Lab"
+    parts.append(_words(_MARGIN, height - 16, last, 14, _SOFT))
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{height}" '
+        f'viewBox="0 0 {_WIDTH} {height}" font-family="NPT Card">'
+        f'<rect width="{_WIDTH}" height="{height}" fill="{_PAPER}"/>'
+        f'<rect width="8" height="{height}" fill="{color}"/>{"".join(parts)}</svg>'
+    )
+
+
+def _words(x: float, y: float, words: str, size: int, color: str, *, bold: bool = False) -> str:
+    weight = ' font-weight="600"' if bold else ""
+    return (
+        f'<text x="{x:g}" y="{y:g}" font-size="{size}" fill="{color}"{weight}>'
+        f"{escape(_text(words))}</text>"
+    )
+
+
+def _wrapped(words: str, width: float, size: int) -> list[str]:
+    """Lines that fit, by the widths of the card's own letters."""
+    from PIL import ImageFont
+
+    path = resources.files(__package__).joinpath(_FONTS[0])
+    with resources.as_file(path) as regular:
+        font = ImageFont.truetype(str(regular), size)
+    lines: list[str] = [""]
+    for word in _text(words).split():
+        longer = f"{lines[-1]} {word}".strip()
+        if font.getlength(longer) <= width or not lines[-1]:
+            lines[-1] = longer
+        else:
+            lines.append(word)
+    return lines
