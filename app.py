@@ -9,61 +9,54 @@ from __future__ import annotations
 import gc
 import importlib
 import inspect
+import os
+import sys
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import streamlit as st
-from starlette.datastructures import MutableHeaders
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from streamlit import config
+
+from pages.ui import gate, visitors
 
 _PAUSE = 1.0  # seconds before workers import torch: a first visitor's page goes first
 
-HEADERS = {
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "SAMEORIGIN",
-    "Referrer-Policy": "same-origin",
-    "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
-    # Streamlit's front end needs inline styles and modules made from text (components, charts).
-    "Content-Security-Policy": "; ".join([
-        "default-src 'self'",
-        "script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:",
-        "style-src 'self' 'unsafe-inline'",
-        "img-src 'self' data: blob:",
-        "font-src 'self' data:",
-        "connect-src 'self' ws: wss: data: blob:",
-        "worker-src 'self' blob:",
-        "object-src 'none'",
-        "base-uri 'self'",
-        "frame-ancestors 'self'",
-    ]),
-}  # fmt: skip
+_EVERYWHERE = "0.0.0.0"
 
 
-class SecurityHeaders:
-    """Adds the headers above to every HTTP response."""
+def check_settings() -> None:
+    """End with one line where the environment asks for what there is not."""
+    try:
+        gate.allowed_names()
+        visitors.limits()
+        if os.environ.get("NPTLAB_PUBLIC", "0") not in ("0", "1"):
+            value = os.environ["NPTLAB_PUBLIC"]
+            raise ValueError(f"NPTLAB_PUBLIC is 1 or not set; got {value!r}. Unset it.")
+    except ValueError as refusal:
+        raise SystemExit(f"error: {refusal}") from None
 
-    def __init__(self, app: ASGIApp) -> None:
-        self.app = app
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
+def open_to_others() -> None:
+    """With NPTLAB_PUBLIC=1, start once more, listening on every address.
 
-        async def with_headers(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                for name, value in HEADERS.items():
-                    headers.setdefault(name, value)
-            await send(message)
-
-        await self.app(scope, receive, with_headers)
+    Streamlit listens before it imports this file, where .streamlit/config.toml says; its own
+    settings, `--server.address` and STREAMLIT_SERVER_ADDRESS, go before.
+    """
+    own = config._server_mode == "starlette-app" and "STREAMLIT_SERVER_ADDRESS" not in os.environ
+    wanted = os.environ.get("NPTLAB_PUBLIC") == "1" and own
+    if not wanted or config.get_option("server.address") != "localhost":
+        return
+    if os.name == "nt":
+        raise SystemExit("On Windows write --server.address 0.0.0.0 instead of NPTLAB_PUBLIC=1.")
+    os.environ["STREAMLIT_SERVER_ADDRESS"] = _EVERYWHERE
+    os.closerange(3, 1024)  # the port, which is listened on again
+    os.execv(sys.executable, sys.orig_argv)
 
 
 def warm() -> None:
@@ -106,9 +99,11 @@ async def ready(request: Request) -> JSONResponse:
     return JSONResponse({"ready": True})
 
 
+check_settings()
+open_to_others()
 app = st.App(
     "pages/main.py",
     lifespan=lifespan,
     routes=[Route("/api/ready", ready)],
-    middleware=[Middleware(SecurityHeaders)],
+    middleware=[Middleware(gate.Gate)],
 )

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from pages.ui import address
+from pages.ui import address, visitors
 
 # A file of our own: Streamlit would fetch a Material icon's picture from outside.
 ICON = Path(__file__).parents[1] / "assets" / "icon.svg"
@@ -79,6 +79,7 @@ PAGES = {
     ],
 }
 
+visitors.visitor()  # whose session this is: the gate asks before it lets a file in
 # Before the menu, whose front end would else fetch the page's icon; later runs leave it as it is.
 if not st.session_state.setdefault("framed", False):
     st.set_page_config(page_icon=str(ICON), layout="wide")

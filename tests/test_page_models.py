@@ -250,17 +250,6 @@ def test_durations_are_said_as_a_person_does(duration, said):
     assert jobs.seconds(duration) == said
 
 
-def test_a_browser_keeps_its_name_when_its_cookie_is_masked_anew():
-    token = bytes(range(16))
-
-    def cookie(mask):
-        masked = bytes(byte ^ mask[i % 4] for i, byte in enumerate(token))
-        return f"2|{mask.hex()}|{masked.hex()}|1700000000"
-
-    assert shared._token(cookie(b"abcd")) == shared._token(cookie(b"wxyz")) == token
-    for other in ("", "2|zz|00|1", "2||00|1", "plain", "a|b|c|d|e"):
-        assert shared._token(other) == b""
-
 
 def test_stores_are_told_apart_by_the_environment(services, tmp_path):
     assert services.store.root == tmp_path / "cache"

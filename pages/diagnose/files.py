@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import streamlit as st
 
-from pages.ui import folder
+from pages.ui import folder, visitors
 from pages.ui.jobs import plain, undisturbed
 from validation_core import AmbiguousOrder, export
 from validation_core.tables import Order, UnknownArrays, Upload, guessed, read, read_files
@@ -81,6 +81,8 @@ def uploaded(removed: Callable[[], None] | None = None) -> Tables:
             )
         with st.popover("Save one from your model", icon=":material/code:", type="tertiary"):
             _snippets()
+    if refusal := visitors.refusal():
+        st.error(plain(refusal), icon=":material/error:")
     if not sent:
         return []
     return _read([(file.name, file) for file in sent], "+".join(file.file_id for file in sent))
@@ -132,7 +134,7 @@ def _read(sent: Sequence[tuple[str, File]], stamp: str) -> Tables:
     if asked not in known:
         known.clear()  # the tables of one choice at a time: they are large
         try:
-            known[asked] = _whole(sent, order, arrays)
+            known[asked] = _held(_whole(sent, order, arrays))
         except AmbiguousOrder as question:
             st.info(plain(str(question)))
     reading = known.get(asked, _Reading([]))
@@ -223,6 +225,16 @@ def _whole(
     if tables:
         return _Reading(tables, tuple(refusals))
     return _Reading([], together, unknown)
+
+
+def _held(reading: _Reading) -> _Reading:
+    """What was read, unless it is more than this visitor may have in memory."""
+    try:
+        for _, upload in reading.tables:
+            visitors.hold(upload)
+    except ValueError as refusal:
+        return _Reading([], (str(refusal),))
+    return reading
 
 
 def _tables(

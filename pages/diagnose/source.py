@@ -2,9 +2,9 @@
 
 import streamlit as st
 
-from pages.diagnose import files, recent
+from pages.diagnose import files
 from pages.diagnose.files import Tables
-from pages.ui import folder, forms
+from pages.ui import folder, forms, recent
 from pages.ui.jobs import plain
 from validation_core import Gaussian, sampling
 from validation_core.benchmarks.perturbations import PERTURBATIONS, Perturbation

@@ -3,8 +3,9 @@
 import streamlit as st
 
 from pages.models import stored
-from pages.ui import jobs
-from pages.ui.services import services, subscriber
+from pages.ui import jobs, recent, visitors
+from pages.ui.services import services
+from pages.ui.visitors import visitor
 from validation_core.engine import SelfCheck
 from validation_core.store import StoreEntry
 
@@ -30,9 +31,83 @@ def _check() -> None:
     for self_check in checks:
         store.delete("results", self_check.key)
     st.session_state["checks"] = checks
-    engine.submit(checks, subscriber(), "Check of the workers")
+    engine.submit(checks, visitor(), "Check of the workers")
 
 
+def _say_token() -> None:
+    """Take what was written for the token; it is never kept."""
+    text = st.session_state.pop("token", "")
+    st.session_state["wrong-token"] = bool(text) and not visitors.become_admin(text)
+
+
+def _log_in() -> None:
+    """Where whoever runs the server for others says that it is he."""
+    with st.popover("I run this server", icon=":material/key:", type="tertiary"):
+        st.text_input("Admin token", type="password", key="token", on_change=_say_token)
+        st.caption("The value of NPTLAB_ADMIN where the server was started.")
+    if st.session_state.get("wrong-token"):
+        st.error("This is not the admin token of this server.", icon=":material/error:")
+
+
+def _on_disk(entries: list[StoreEntry]) -> None:
+    """Every file, to be chosen and deleted, and the bound on all of them."""
+    own = [entry for entry in entries if not entry.shipped]
+    if own:
+        chosen = stored.table(own)
+        with st.container(horizontal=True):
+            st.button(
+                f"Delete chosen ({len(chosen)})",
+                on_click=_forget,
+                args=(chosen,),
+                disabled=not chosen,
+            )
+            with st.popover("Delete all", disabled=not own):
+                st.button(f"Delete all {len(own)} files", on_click=_forget, args=(own,))
+    else:
+        st.caption("Nothing is kept yet. What you train or compute on another page appears here.")
+    if len(own) < len(entries) and st.toggle("Show what came with NPT Lab", key="shipped"):
+        stored.table([entry for entry in entries if entry.shipped], key="shipped-files")
+    st.number_input(
+        "Bound on disk use (GiB)",
+        min_value=0.1,
+        value=store.limit / _GIB,
+        step=0.5,
+        key="bound",
+        on_change=_bound,
+        width=220,
+    )
+
+
+def _own_tables() -> None:
+    """The tables that this browser brought, each with a button to delete it."""
+    tables = recent.listed()
+    if not tables:
+        st.caption("This browser has brought no table. Networks and results are shared by all.")
+    for entry in tables:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.text(f"{entry['label']}, {entry['n']:,} rows")
+            key = f"delete-{entry['digest']}"
+            st.button("Delete", key=key, on_click=recent.delete, args=(entry["digest"],))
+
+
+def _workers() -> None:
+    """Whether workers compute what this process does, to the bit."""
+    st.button("Check the workers", on_click=_check)
+    checks = st.session_state.get("checks", [])
+    if not checks:
+        return
+    state = jobs.ensure(checks, "Check of the workers", start=False)
+    if state is not None and not state.active:  # while it runs it stands above
+        jobs.panel(state)
+    if state is None:
+        agree = sum(self_check.agrees(store) for self_check in checks)
+        st.write(
+            f"{agree} of {len(checks)} checks gave the same numbers in a worker as in this "
+            "process, to the bit."
+        )
+
+
+admin = visitors.is_admin()
 entries = store.entries()
 own = [entry for entry in entries if not entry.shipped]
 
@@ -49,46 +124,19 @@ st.subheader("Running", anchor=False)
 now = [state.key for state in jobs.active()]
 st.fragment(jobs.running, run_every=0.5 if now else 5.0)(now)
 
-left = engine.interrupted()
+left = [job for job in engine.interrupted() if admin or job.subscriber == visitor()]
 if left:
     st.subheader("Interrupted", anchor=False)
     st.caption("A server ended before these did. Resuming computes only what is missing.")
 for job in left:
     jobs.unfinished(job)
 
-st.subheader("On disk", anchor=False)
-if own:
-    chosen = stored.table(own)
-    with st.container(horizontal=True):
-        st.button(
-            f"Delete chosen ({len(chosen)})", on_click=_forget, args=(chosen,), disabled=not chosen
-        )
-        with st.popover("Delete all", disabled=not own):
-            st.button(f"Delete all {len(own)} files", on_click=_forget, args=(own,))
+if admin:
+    st.subheader("On disk", anchor=False)
+    _on_disk(entries)
+    st.subheader("Workers", anchor=False)
+    _workers()
 else:
-    st.caption("Nothing is kept yet. What you train or compute on another page appears here.")
-if len(own) < len(entries) and st.toggle("Show what came with NPT Lab", key="shipped"):
-    stored.table([entry for entry in entries if entry.shipped], key="shipped-files")
-st.number_input(
-    "Bound on disk use (GiB)",
-    min_value=0.1,
-    value=store.limit / _GIB,
-    step=0.5,
-    key="bound",
-    on_change=_bound,
-    width=220,
-)
-
-st.subheader("Workers", anchor=False)
-st.button("Check the workers", on_click=_check)
-checks = st.session_state.get("checks", [])
-if checks:
-    state = jobs.ensure(checks, "Check of the workers", start=False)
-    if state is not None and not state.active:  # while it runs it stands above
-        jobs.panel(state)
-    if state is None:
-        agree = sum(self_check.agrees(store) for self_check in checks)
-        st.write(
-            f"{agree} of {len(checks)} checks gave the same numbers in a worker as in this "
-            "process, to the bit."
-        )
+    st.subheader("Your tables", anchor=False)
+    _own_tables()
+    _log_in()

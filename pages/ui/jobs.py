@@ -15,7 +15,9 @@ from typing import TypeVar
 
 import streamlit as st
 
-from pages.ui.services import services, subscriber
+from pages.ui import visitors
+from pages.ui.services import services
+from pages.ui.visitors import visitor
 from validation_core.engine import Interrupted, JobState, Task, job_key
 from validation_core.models import TrainTask
 
@@ -43,8 +45,32 @@ def ensure(
     state = known.snapshot() if known else None
     given_up = state is not None and state.state in ("failed", "cancelled")
     if again or (start and not given_up):
-        return engine.submit(tasks, subscriber(), label).snapshot()
+        return _submit(tasks, label)
     return state
+
+
+def _submit(tasks: Sequence[Task], label: str) -> JobState:
+    """The job of these tasks, or one that could not begin: who has too many is told so."""
+    engine, key = services().engine, job_key(tasks)
+    under_way = {job.key: job for job in engine.jobs() if job.ended is None and job.key != key}
+    own = sum(visitor() in job.watchers for job in under_way.values())
+    why = "" if visitors.is_admin() else visitors.too_many_jobs(own, len(under_way))
+    if not why:
+        return engine.submit(tasks, visitor(), label).snapshot()
+    return JobState(
+        key=key,
+        label=label,
+        state="failed",
+        fraction=0.0,
+        done=0,
+        total=len(tasks),
+        message=why,
+        live={},
+        started=time.time(),
+        seconds=0.0,
+        subscribers=0,
+        failures={},
+    )
 
 
 def only(name: str, tasks: Sequence[Task], label: str) -> JobState | None:
@@ -61,7 +87,7 @@ def only(name: str, tasks: Sequence[Task], label: str) -> JobState | None:
     stopped = before == key and (stopped or cancelled)
     state = ensure(tasks, label, start=True, again=cancelled and not stopped)
     if before and before != key:  # only now: what both want goes on
-        services().engine.leave(before, subscriber())
+        services().engine.leave(before, visitor())
     st.session_state[f"only-{name}"] = (key, stopped)
     return state
 
@@ -143,12 +169,19 @@ def undisturbed(make: Callable[[], T]) -> Callable[[], T]:
 
 
 def notices() -> None:
-    """What the store has to say: a damaged file moved aside, a folder that cannot be written."""
+    """What the store has to say: a damaged file moved aside, a folder that cannot be written.
+
+    They name folders of the server, and are its operator's.
+    """
     store = services().store
+    if not store.notices:
+        return
+    if not visitors.is_admin():
+        st.caption("This server has a notice for whoever runs it.")
+        return
     for notice in store.notices:
         st.warning(plain(notice), icon=":material/warning:")
-    if store.notices:
-        st.button("Dismiss notices", on_click=store.notices.clear)
+    st.button("Dismiss notices", on_click=store.notices.clear)
 
 
 def plain(text: str) -> str:
@@ -166,15 +199,19 @@ def seconds(duration: float) -> str:
 
 
 def running(drawn: Sequence[str]) -> None:
-    """Every job under way, whoever asked for it; the page runs anew when one begins or ends."""
+    """Jobs under way: one's own, an admin's all; the page runs anew when one begins or ends."""
     engine = services().engine
     states = active()
     if [state.key for state in states] != list(drawn):
         st.rerun()
-    for state in states:
-        engine.touch(state.key, subscriber())
-        _show(state, everyone=True)
-    if not states:
+    admin = visitors.is_admin()
+    own = [state for state in states if admin or _is_mine(state.key)]
+    for state in own:
+        engine.touch(state.key, visitor())
+        _show(state, everyone=admin)
+    if others := len(states) - len(own):
+        st.caption(f"{others} job{'s' * (others > 1)} of other visitors under way.")
+    elif not states:
         st.caption("Nothing runs at the moment.")
 
 
@@ -184,12 +221,20 @@ def active() -> list[JobState]:
     return [state for state in states if state.active]
 
 
+def _is_mine(key: str) -> bool:
+    """Whether this visitor waits for a job."""
+    job = services().engine.find(key)
+    return job is not None and visitor() in job.watchers
+
+
 def _again(key: str) -> None:
-    services().engine.again(key, subscriber())
+    job = services().engine.find(key)
+    if job is not None:  # one that could not begin is asked for by the page, which runs now
+        _submit(job.tasks, job.label)
 
 
 def _resume(key: str) -> None:
-    services().engine.resume(key, subscriber())
+    services().engine.resume(key, visitor())
 
 
 def unfinished(job: Interrupted) -> None:
@@ -207,7 +252,7 @@ def _watch(drawn: JobState, follow: bool, draw: Callable[[JobState], None] | Non
     while time.monotonic() < st.session_state.get("pause", [-math.inf])[0]:
         time.sleep(0.05)
     engine = services().engine
-    engine.touch(drawn.key, subscriber())
+    engine.touch(drawn.key, visitor())
     job = engine.find(drawn.key)
     state = job.snapshot() if job else drawn
     if state.active != drawn.active or (follow and state.done > drawn.done):
@@ -232,7 +277,7 @@ def _show(state: JobState, *, everyone: bool = False) -> None:
             "Leave" if others > 0 else "Cancel",
             key=f"leave-{state.key}",
             on_click=engine.leave,
-            args=(state.key, subscriber()),
+            args=(state.key, visitor()),
             help=f"It goes on for {wait} who wait for it." if others > 0 else "Stops the work.",
         )
         if everyone:

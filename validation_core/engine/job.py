@@ -54,7 +54,10 @@ class JobState:
 
 
 class Interrupted(NamedTuple):
-    """A job that a server left unfinished; `problem` says why it cannot be resumed."""
+    """A job that a server left unfinished; `problem` says why it cannot be resumed.
+
+    `subscriber` is who asked for it first.
+    """
 
     key: str
     label: str
@@ -62,6 +65,7 @@ class Interrupted(NamedTuple):
     total: int
     created: float
     problem: str = ""
+    subscriber: str = ""
 
 
 def job_key(tasks: Sequence[Task]) -> str:

@@ -77,7 +77,7 @@ class Engine:
         with self._lock:
             job = self._jobs.get(job_key(tasks))
             if job is None or not job.snapshot().active:
-                job = self._new(tasks, label)
+                job = self._new(tasks, label, subscriber)
             job.watchers[subscriber] = time.monotonic()
         self._dispatch()
         return job
@@ -179,7 +179,7 @@ class Engine:
         self.executor.shutdown()
         self._alive.release()
 
-    def _new(self, tasks: Sequence[Task], label: str) -> Job:
+    def _new(self, tasks: Sequence[Task], label: str, subscriber: str) -> Job:
         key = job_key(tasks)
         job = Job(key, label or (tasks[0].label if tasks else ""), tuple(tasks), self._lock)
         different = {task.key: task for task in tasks}
@@ -192,7 +192,12 @@ class Engine:
         self._jobs[key] = job
         self._forget_old()
         if missing:
-            meta = {"label": job.label, "owner": self._name, "created": job.started}
+            meta = {
+                "label": job.label,
+                "owner": self._name,
+                "created": job.started,
+                "subscriber": subscriber,
+            }
             self.store.save("jobs", key, {}, spec=keys.text(tuple(tasks)), meta=meta)
         else:
             self._end(job)
@@ -315,12 +320,13 @@ class Engine:
     def _interrupted(self, key: str, spec: str, meta: Mapping[str, JSON]) -> Interrupted:
         label, since = str(meta.get("label", "")), meta.get("created")
         created = float(since) if isinstance(since, int | float) else 0.0
+        whose = str(meta.get("subscriber", ""))
         try:
             tasks = keys.read(spec)
             done = sum(task.done(self.store) for task in tasks)
-            return Interrupted(key, label, done, len(tasks), created)
+            return Interrupted(key, label, done, len(tasks), created, subscriber=whose)
         except (ValueError, TypeError, KeyError, AttributeError, ImportError) as error:
-            return Interrupted(key, label, 0, 0, created, _readable(error))
+            return Interrupted(key, label, 0, 0, created, _readable(error), whose)
 
     def _owner_lock(self, name: str) -> filelock.BaseFileLock:
         folder = self.store.root / "engines"

@@ -12,7 +12,8 @@ from typing import TypedDict, cast
 import streamlit as st
 
 from pages.ui import address
-from pages.ui.services import services, subscriber
+from pages.ui.services import services
+from pages.ui.visitors import visitor
 from validation_core.diagnosis import tasks
 from validation_core.tables import Upload
 
@@ -106,6 +107,12 @@ def again(entry: RecentTable) -> tuple[str, Upload] | None:
     return entry["label"], known[digest]
 
 
+def delete(digest: str) -> None:
+    """Let the store forget one of this browser's tables; results from it stay, under its hash."""
+    if any(entry["digest"] == digest for entry in listed()):
+        services().store.delete("tables", digest)
+
+
 def forget() -> None:
     """Take the table out of the address; it stays listed."""
     address.ask(_ADDRESS)
@@ -118,4 +125,4 @@ def _open(digest: str) -> None:
 
 
 def _key() -> str:
-    return hashlib.sha256(f"recent {subscriber()}".encode()).hexdigest()[:32]
+    return hashlib.sha256(f"recent {visitor()}".encode()).hexdigest()[:32]

@@ -1,0 +1,244 @@
+"""What every request passes before Streamlit sees it: hosts, origins, who a visitor is, bounds.
+
+A page of another site must not reach this server through a visitor's browser, whatever name it
+makes the browser believe in (DNS rebinding): only names that were allowed are answered, and
+numbers, which no name server can give to another. What a request from outside says of itself is
+never passed on where Streamlit would ask the network about it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+from collections.abc import Mapping
+from http.cookies import CookieError, SimpleCookie
+from ipaddress import ip_address
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from streamlit import config
+
+from pages.ui import visitors
+
+HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "SAMEORIGIN",
+    "Referrer-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    # Streamlit's front end needs inline styles and modules made from text (components, charts).
+    "Content-Security-Policy": "; ".join([
+        "default-src 'self'",
+        "script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:",
+        "style-src 'self' 'unsafe-inline'",
+        "img-src 'self' data: blob:",
+        "font-src 'self' data:",
+        "connect-src 'self'",
+        "worker-src 'self' blob:",
+        "object-src 'none'",
+        "base-uri 'self'",
+        "form-action 'self'",
+        "frame-ancestors 'self'",
+    ]),
+}  # fmt: skip
+
+_CLOSED = re.compile(r"/_stcore/(metrics|agent/)")
+_UPLOAD = re.compile(r"/_stcore/upload_file/([^/]+)/[^/]+$")
+_YEAR = 365 * 24 * 3600
+_FULL = """<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="20">
+<title>NPT Lab</title><body style="font:1.1rem/1.5 sans-serif;max-width:34rem;margin:4rem auto;\
+padding:0 1rem;color-scheme:light dark"><h1 style="font-size:1.5rem">No room just now</h1>
+<p>{why}</p><p>This page tries again by itself.</p>"""
+
+
+class Gate:
+    """Refuses what must not come in, gives each browser its cookie, bounds what visitors take."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+        self._names = allowed_names()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] not in ("http", "websocket"):
+            await self.app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        refusal = self._refusal(scope, headers)
+        if scope["type"] == "websocket":
+            await self._socket(scope, receive, send, headers, refused=refusal is not None)
+            return
+        token = _token(headers)
+        fresh = _fresh_token() if not token and _is_document(scope, headers) else ""
+        answer = refusal or self._no_room(scope, headers, token)
+        with_headers = _adding(send, fresh, secure=_is_secure(scope, headers))
+        if answer is not None:
+            await answer(scope, receive, with_headers)
+        elif upload := _UPLOAD.search(scope["path"]):
+            await self._upload(scope, receive, with_headers, headers, upload[1], token)
+        else:
+            await self.app(_own_origin(scope, headers), receive, with_headers)
+
+    def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
+        """Why a request is not answered, or None."""
+        host = visitors.hostname(headers.get("host", ""))
+        if not (visitors.is_loopback(host) or _is_address(host) or host in self._names):
+            return PlainTextResponse(
+                "A request must name a host that this server is known by. Whoever runs it allows "
+                "more names by NPTLAB_HOSTS.\n",
+                421,
+            )
+        if _CLOSED.search(scope["path"]):
+            return PlainTextResponse("This is not served here.\n", 404)
+        changes = scope["type"] == "websocket" or scope["method"] not in ("GET", "HEAD", "OPTIONS")
+        if changes and _is_foreign(headers):
+            return PlainTextResponse("A request must come from this server's own pages.\n", 403)
+        return None
+
+    def _no_room(self, scope: Scope, headers: Headers, token: str) -> Response | None:
+        """What a visitor is told instead of a page when there are too many open."""
+        why = _is_document(scope, headers) and visitors.full(visitors.name_of(token))
+        return HTMLResponse(_FULL.format(why=why), 503, {"Retry-After": "20"}) if why else None
+
+    async def _socket(
+        self, scope: Scope, receive: Receive, send: Send, headers: Headers, *, refused: bool
+    ) -> None:
+        """A page's own connection; another browser's session is not taken up again by it."""
+        name = visitors.name_of(_token(headers))
+        if refused or not visitors.enter(name):
+            await receive()
+            await send({"type": "websocket.close", "code": 1008 if refused else 1013})
+            return
+        try:
+            await self.app(_own_session(scope, headers, name), receive, send)
+        finally:
+            visitors.leave(name)
+
+    async def _upload(
+        self, scope: Scope, receive: Receive, send: Send, headers: Headers, session: str,
+        token: str,
+    ) -> None:  # fmt: skip
+        """A file, only from the browser whose session it goes to, and while there is room."""
+        if visitors.owner(session) not in ("", visitors.name_of(token)):
+            await PlainTextResponse("A file goes to a page of one's own.\n", 403)(
+                scope, receive, send
+            )
+            return
+        if scope["method"] != "PUT":
+            await self.app(scope, receive, send)
+            return
+        text = headers.get("content-length", "")
+        if not text.isdecimal():
+            await PlainTextResponse("A file must say its length.\n", 411)(scope, receive, send)
+            return
+        length = int(text)
+        if length > (config.get_option("server.maxUploadSize") + 1) * 2**20:
+            await PlainTextResponse("The file is too large.\n", 413)(scope, receive, send)
+            return
+        if not visitors.begin_upload(session, length):
+            # Let go unread, as if it had arrived: the page, which then runs, says why in words.
+            while (await receive()).get("more_body"):
+                pass
+            await Response(status_code=204)(scope, receive, send)
+            return
+        try:
+            await self.app(scope, receive, send)
+        finally:
+            visitors.end_upload(session, length)
+
+
+def allowed_names() -> frozenset[str]:
+    """Names that this server is known by, beside this machine's own.
+
+    Raises:
+        ValueError: where NPTLAB_HOSTS holds what is no name of a host.
+    """
+    texts = os.environ.get("NPTLAB_HOSTS", "").replace(",", " ").split()
+    for text in texts:
+        if visitors.hostname(text) != text.lower():
+            raise ValueError(
+                f"NPTLAB_HOSTS holds names such as lab.example.org, with commas between; got "
+                f"{text!r}. Leave out scheme, port and path."
+            )
+    own = config.get_option("browser.serverAddress"), *config.get_option("server.allowedHosts")
+    return frozenset(name.lower().rstrip(".") for name in (*texts, *own) if name)
+
+
+def _is_address(host: str) -> bool:
+    try:
+        return bool(ip_address(host))
+    except ValueError:
+        return False
+
+
+def _is_foreign(headers: Headers) -> bool:
+    """Whether a browser says that a page of another site asks."""
+    origin = headers.get("origin")
+    if origin is not None and urlsplit(origin).netloc.lower() != headers.get("host", "").lower():
+        return True
+    return headers.get("sec-fetch-site") == "cross-site"
+
+
+def _own_origin(scope: Scope, headers: Headers) -> Scope:
+    """The request, without another site's name: Streamlit would ask the network what it is."""
+    return _with(scope, {"origin": None}) if _is_foreign(headers) else scope
+
+
+def _own_session(scope: Scope, headers: Headers, name: str) -> Scope:
+    """The request, without a session that another browser began.
+
+    The third of its protocols is a session that is to be taken up again.
+    """
+    protocols = [one.strip() for one in headers.get("sec-websocket-protocol", "").split(",")]
+    if len(protocols) < 3 or visitors.owner(protocols[2]) in ("", name):
+        return scope
+    scope = _with(scope, {"sec-websocket-protocol": ", ".join(protocols[:2])})
+    return {**scope, "subprotocols": protocols[:2]}
+
+
+def _with(scope: Scope, headers: Mapping[str, str | None]) -> Scope:
+    """The request with other headers; None for one that it is not to have."""
+    kept = [pair for pair in scope["headers"] if pair[0].decode("latin-1") not in headers]
+    new = [(k.encode(), v.encode("latin-1")) for k, v in headers.items() if v is not None]
+    return {**scope, "headers": [*kept, *new]}
+
+
+def _is_document(scope: Scope, headers: Headers) -> bool:
+    """Whether a browser opens a page, rather than a file of it."""
+    asks = scope["type"] == "http" and scope["method"] == "GET"
+    return asks and "text/html" in headers.get("accept", "") and "/_stcore/" not in scope["path"]
+
+
+def _is_secure(scope: Scope, headers: Headers) -> bool:
+    return scope["scheme"] == "https" or headers.get("x-forwarded-proto") == "https"
+
+
+def _fresh_token() -> str:
+    return secrets.token_urlsafe(24)
+
+
+def _token(headers: Headers) -> str:
+    """The visitor's cookie, if it is one of ours."""
+    try:
+        morsel = SimpleCookie(headers.get("cookie", "")).get(visitors.COOKIE)
+    except CookieError:
+        return ""
+    return morsel.value if morsel is not None and visitors.name_of(morsel.value) else ""
+
+
+def _adding(send: Send, token: str, *, secure: bool) -> Send:
+    """Sends with the headers above, and the cookie where the browser has none."""
+
+    async def adding(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            for name, value in HEADERS.items():
+                headers.setdefault(name, value)
+            if token:
+                cookie = f"{visitors.COOKIE}={token}; Path=/; Max-Age={_YEAR}; HttpOnly"
+                headers.append("Set-Cookie", f"{cookie}; SameSite=Lax" + "; Secure" * secure)
+        await send(message)
+
+    return adding

@@ -1,0 +1,320 @@
+"""Who a visitor is, what is his, and how much of this server he may take.
+
+A visitor is a browser, known by a cookie of our own that no script can read; where it sends none
+(cookies off, tests) each session is a visitor of its own. What visitors share is bounded for each
+and in all by NPTLAB_LIMITS, and each bound is said in words where it is reached.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import re
+import threading
+import time
+import uuid
+import weakref
+from dataclasses import dataclass, field
+from functools import cache
+from ipaddress import ip_address
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+import streamlit as st
+from streamlit import config, runtime
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+from validation_core.tables import Upload
+
+COOKIE = "nptlab"
+_TOKEN = re.compile(r"[A-Za-z0-9_-]{32,64}")
+_MB = 10**6
+_KNOWN = 10_000  # sessions whose visitor is remembered, long after they ended
+_PAUSE = 1.0  # seconds that a wrong token costs
+
+
+class Share(NamedTuple):
+    """How much of something one visitor may have, and all of them together."""
+
+    own: int
+    all: int
+
+
+class Limits(NamedTuple):
+    """What visitors may take of this server."""
+
+    jobs: Share = Share(12, 120)
+    """Jobs under way."""
+    pages: Share = Share(30, 300)
+    """Pages open at once."""
+    uploads: Share = Share(600, 3000)
+    """MB of files that were sent and are still listed on a page."""
+    tables: Share = Share(1500, 6000)
+    """MB of tables in memory, read from such files."""
+
+
+@cache
+def limits() -> Limits:
+    """The limits of this server: NPTLAB_LIMITS, such as `jobs=4/40 pages=20/200`, or the usual.
+
+    Raises:
+        ValueError: for anything else.
+    """
+    text = os.environ.get("NPTLAB_LIMITS", "")
+    known = Limits._fields
+    chosen: dict[str, Share] = {}
+    for part in text.replace(",", " ").split():
+        match = re.fullmatch(r"([a-z]+)=([0-9]{1,9})/([0-9]{1,9})", part)
+        if match is None or match[1] not in known or not 0 < int(match[2]) <= int(match[3]):
+            raise ValueError(
+                f"NPTLAB_LIMITS says how much one visitor and all may have of "
+                f"{', '.join(sorted(known))}, such as jobs=4/40; got {part!r}. Correct it."
+            )
+        chosen[match[1]] = Share(int(match[2]), int(match[3]))
+    return Limits()._replace(**chosen)
+
+
+# ---- Who a visitor is ----
+
+
+def name_of(token: str) -> str:
+    """The visitor behind a cookie: a name that tells nobody the cookie; empty for what is none."""
+    return hashlib.sha256(token.encode()).hexdigest()[:16] if _TOKEN.fullmatch(token) else ""
+
+
+def visitor() -> str:
+    """Who looks at this page: one name per browser, so that a reload keeps it."""
+    if "visitor" not in st.session_state:
+        cookie = str(st.context.cookies.get(COOKIE, ""))
+        st.session_state["visitor"] = name_of(cookie) or f"session {uuid.uuid4().hex}"
+    name, session = str(st.session_state["visitor"]), _session()
+    with _state.lock:
+        _state.owners.pop(session, None)  # the latest stands last
+        _state.owners[session] = name
+        if len(_state.owners) > _KNOWN:
+            forgotten = next(iter(_state.owners))
+            del _state.owners[forgotten]
+            _state.refused.pop(forgotten, None)
+    return name
+
+
+def owner(session: str) -> str:
+    """Whose session this is; empty for one that has shown no page."""
+    with _state.lock:
+        return _state.owners.get(session, "")
+
+
+def is_admin() -> bool:
+    """Whether this visitor may stop and delete what is not his.
+
+    Whoever runs the server for himself may; where others come, whoever has given NPTLAB_ADMIN.
+    """
+    return bool(st.session_state.get("admin")) or (not operated() and _is_local())
+
+
+def operated() -> bool:
+    """Whether this server is run for others, as far as its settings tell."""
+    settings = ("NPTLAB_PUBLIC", "NPTLAB_HOSTS", "NPTLAB_ADMIN")
+    return any(os.environ.get(name) for name in settings) or not is_loopback(
+        config.get_option("server.address") or "0.0.0.0"
+    )
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host's name or address is this machine's own."""
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def become_admin(token: str) -> bool:
+    """Whether this is NPTLAB_ADMIN; a wrong one costs everybody a second."""
+    expected = os.environ.get("NPTLAB_ADMIN", "")
+    with _guessing:
+        right = bool(expected) and hmac.compare_digest(token.encode(), expected.encode())
+        if right:
+            st.session_state["admin"] = True
+        else:
+            time.sleep(_PAUSE)
+        return right
+
+
+_guessing = threading.Lock()
+
+
+def _is_local() -> bool:
+    """Whether this visitor sits at this machine, and no proxy has passed him on."""
+    headers = st.context.headers
+    passed = any(name in headers for name in ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host"))
+    return not passed and is_loopback(hostname(headers.get("Host", "localhost")))
+
+
+def hostname(host: str) -> str:
+    """The name of a Host header, without its port; empty for what is none."""
+    try:
+        parts = urlsplit(f"//{host}")
+        _ = parts.port  # which may be no number
+    except ValueError:
+        return ""
+    odd = parts.username or parts.password or parts.path or parts.query or parts.fragment
+    return "" if odd else (parts.hostname or "").rstrip(".")
+
+
+def _session() -> str:
+    context = get_script_run_ctx()
+    assert context is not None, "pages run in a session"
+    return context.session_id
+
+
+# ---- How much a visitor has ----
+
+
+@dataclass
+class _State:
+    """What this process knows of its visitors."""
+
+    lock: threading.RLock = field(default_factory=threading.RLock)
+    owners: dict[str, str] = field(default_factory=dict)
+    """Visitor by session."""
+    open: dict[str, int] = field(default_factory=dict)
+    """Pages by visitor."""
+    coming: dict[str, int] = field(default_factory=dict)
+    """Bytes by visitor of files that are being sent."""
+    refused: dict[str, str] = field(default_factory=dict)
+    """Why a file was refused, by session."""
+    tables: weakref.WeakKeyDictionary[Upload, str] = field(
+        default_factory=weakref.WeakKeyDictionary
+    )
+    """Visitor by table in memory: gone with the table."""
+
+
+_state = _State()
+
+
+def enter(name: str) -> bool:
+    """Count a page that is opened, unless that were one too many; `leave` it if not."""
+    with _state.lock:
+        if full(name):
+            return False
+        _state.open[name] = _state.open.get(name, 0) + 1
+        return True
+
+
+def leave(name: str) -> None:
+    """A page was closed."""
+    with _state.lock:
+        _state.open[name] -= 1
+        if not _state.open[name]:
+            del _state.open[name]
+
+
+def full(name: str) -> str:
+    """Why a visitor may open no more pages, in words; empty where he may."""
+    with _state.lock:
+        return _over(
+            "pages",
+            limits().pages,
+            _state.open.get(name, 0) + 1 if name else 0,  # without cookies nobody is told apart
+            sum(_state.open.values()) + 1,
+            "Close some of them, or come back later.",
+        )
+
+
+def begin_upload(session: str, length: int) -> bool:
+    """Count a file that is being sent, unless that were too much: why is then said on the page."""
+    with _state.lock:
+        name = _state.owners.get(session, "")
+        sent = _sent()
+        total = sum(sent.values()) + sum(_state.coming.values()) + length
+        own = sent.get(name, 0) + _state.coming.get(name, 0) + length
+        why = _over(
+            "MB of files",
+            limits().uploads,
+            -(-own // _MB),
+            -(-total // _MB),
+            "Take a file off the page, or ask for your table on the command line.",
+        )
+        if why:
+            _state.refused[session] = why
+            return False
+        _state.coming[name] = _state.coming.get(name, 0) + length
+        return True
+
+
+def end_upload(session: str, length: int) -> None:
+    """It has arrived, or not."""
+    with _state.lock:
+        name = _state.owners.get(session, "")
+        left = _state.coming.get(name, 0) - length
+        if left > 0:
+            _state.coming[name] = left
+        else:
+            _state.coming.pop(name, None)
+
+
+def refusal() -> str:
+    """Why a file that this session sent was refused, said once; empty where none was."""
+    with _state.lock:
+        return _state.refused.pop(_session(), "")
+
+
+def hold(upload: Upload) -> None:
+    """Count a table that this visitor has in memory.
+
+    Raises:
+        ValueError: where that is too much.
+    """
+    name = visitor()
+    with _state.lock:
+        sizes = {name: _bytes(upload)}
+        for other, whose in _state.tables.items():
+            if other is not upload:
+                sizes[whose] = sizes.get(whose, 0) + _bytes(other)
+        why = _over(
+            "MB of tables",
+            limits().tables,
+            -(-sizes[name] // _MB),
+            -(-sum(sizes.values()) // _MB),
+            "Close other pages with tables, keep fewer draws, or use the command line.",
+        )
+        if why:
+            raise ValueError(why)
+        _state.tables[upload] = name
+
+
+def too_many_jobs(own: int, total: int) -> str:
+    """Why a visitor may start no more jobs, in words; empty where he may.
+
+    Args:
+        own: jobs that he waits for.
+        total: all that are under way.
+    """
+    advice = "Wait until one ends, or stop one on the page Models and jobs."
+    return _over("jobs", limits().jobs, own + 1, total + 1, advice)
+
+
+def _bytes(upload: Upload) -> int:
+    return sum(array.nbytes for array in upload.arrays().values())
+
+
+def _over(things: str, share: Share, own: int, total: int, advice: str) -> str:
+    if own > share.own:
+        rule = f"A visitor may have {share.own:,} {things} at a time; got {own:,}."
+    elif total > share.all:
+        rule = f"This server takes {share.all:,} {things} at a time from all visitors; it is full."
+    else:
+        return ""
+    return f"{rule} {advice}"
+
+
+def _sent() -> dict[str, int]:
+    """Bytes of files that Streamlit holds, by visitor."""
+    sizes: dict[str, int] = {}
+    if runtime.exists():
+        storage = getattr(runtime.get_instance().uploaded_file_mgr, "file_storage", {})
+        for session, files in list(storage.items()):
+            name = _state.owners.get(session, "")
+            sizes[name] = sizes.get(name, 0) + sum(len(one.data) for one in list(files.values()))
+    return sizes
