@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from pages.ui import jobs
+from pages.ui import jobs, visitors
 from pages.ui import services as shared
 from tests.conftest import ROOT
 from validation_core import engine as engines
@@ -250,7 +250,86 @@ def test_durations_are_said_as_a_person_does(duration, said):
     assert jobs.seconds(duration) == said
 
 
-
 def test_stores_are_told_apart_by_the_environment(services, tmp_path):
     assert services.store.root == tmp_path / "cache"
     assert isinstance(services.store, Store)
+
+
+# ---- A server that is run for others ----
+
+
+@pytest.fixture
+def operated(monkeypatch):
+    monkeypatch.setenv("NPTLAB_ADMIN", "open sesame")
+    monkeypatch.setattr(visitors, "_PAUSE", 0.0)
+    visitors.limits.cache_clear()
+    yield
+    visitors.limits.cache_clear()
+
+
+@pytest.mark.usefixtures("operated")
+def test_a_visitor_sees_and_stops_only_what_is_his(held):
+    job = held.engine.submit([SelfCheck(rounds=1)], "someone", "A secret check")
+    fill(held.store)
+    held.store.note("The cache folder /srv/secret is full.")
+    page = opened()
+    assert job.snapshot().active
+    shown = " ".join([captions(page), *labels(page), *(item.value for item in page.markdown)])
+    assert "secret" not in shown
+    assert "1 job of other visitors under way." in captions(page)
+    assert not [label for label in labels(page) if "Stop" in label or "Delete" in label]
+    assert not page.dataframe
+    assert not page.number_input
+
+
+@pytest.mark.usefixtures("operated")
+def test_whoever_runs_the_server_says_so_by_a_token(held):
+    job = held.engine.submit([SelfCheck(rounds=1)], "someone", "A check")
+    page = opened().text_input(key="token").set_value("let me in").run()
+    assert "not the admin token" in page.error[0].value
+    page = page.text_input(key="token").set_value("open sesame").run()
+    assert not page.error
+    page = button(page, "Stop for everyone").click().run()
+    assert job.snapshot().state == "cancelled"
+    assert "token" not in page.session_state
+
+
+@pytest.mark.usefixtures("operated")
+def test_interrupted_jobs_are_their_visitor_s(services):
+    spec = keys.text((SelfCheck(seed=1, rounds=1),))
+    page = opened()
+    mine = page.session_state["visitor"]
+    for name, whose in (("k1", mine), ("k2", "someone")):
+        meta = {"label": name, "owner": "gone", "created": 1.0, "subscriber": whose}
+        services.store.save("jobs", name, {}, spec=spec, meta=meta)
+    page.run()
+    assert [item.value for item in page.text] == ["k1 · 0 of 1 done"]
+    assert [item.key for item in page.button if item.label == "Forget"] == ["forget-k1"]
+
+
+@pytest.mark.usefixtures("operated")
+def test_jobs_too_many_are_refused_in_words_and_begin_when_there_is_room(held, monkeypatch):
+    monkeypatch.setenv("NPTLAB_LIMITS", "jobs=1/2")
+    page = AppTest.from_function(limited_page).run()
+    first, second = (job.state for job in page.session_state["states"])
+    assert (first, second) == ("running", "failed")
+    assert "may have 1 jobs at a time; got 2" in page.error[0].value
+    held.engine.executor.go.set()
+    (job,) = held.engine.jobs()
+    wait_for(lambda: not job.snapshot().active)
+    page = button(page, "Start again").click().run()
+    assert page.session_state["states"][1] is None or not page.error
+
+
+def limited_page():
+    import streamlit as st
+
+    from pages.ui import jobs
+    from validation_core.engine import SelfCheck
+
+    st.session_state["states"] = [
+        jobs.ensure([SelfCheck(seed=seed, rounds=1)], f"Check {seed}", start=True)
+        for seed in (1, 2)
+    ]
+    for state in st.session_state["states"]:
+        jobs.panel(state)

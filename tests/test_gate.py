@@ -1,0 +1,451 @@
+"""The gate and a real server behind it: whom it answers, what it closes, who owns what."""
+
+import asyncio
+import contextlib
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from dataclasses import dataclass, field
+
+import pytest
+import websockets
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+
+from pages.ui import gate, visitors
+from tests.conftest import ROOT
+from tests.server import free_port, stop
+
+COOKIE = "nptlab=" + "a" * 32
+OTHER = "nptlab=" + "b" * 32
+
+
+@dataclass
+class Answers:
+    """An application behind the gate that answers everything, and what has reached it."""
+
+    scopes: list[dict] = field(default_factory=list)
+
+    async def __call__(self, scope, receive, send):
+        self.scopes.append(scope)
+        if scope["type"] == "http":
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+            await send({"type": "http.response.body", "body": b"ok"})
+
+
+def ask(path="/", method="GET", *, behind=None, kind="http", body=(b"",), **headers):
+    """Status and headers of one request through the gate; of a socket, what is sent."""
+    behind = behind or Answers()
+    given = {"host": "localhost:8501", **{k.replace("_", "-"): v for k, v in headers.items()}}
+    scope = {
+        "type": kind, "path": path, "scheme": "http", "method": method, "query_string": b"",
+        "headers": [(k.encode(), v.encode("latin-1")) for k, v in given.items()],
+    }  # fmt: skip
+    if kind == "websocket":
+        del scope["method"]
+    pieces = [
+        {"type": "http.request", "body": piece, "more_body": i + 1 < len(body)}
+        for i, piece in enumerate(body)
+    ]
+    sent = []
+
+    async def receive():
+        return pieces.pop(0) if kind == "http" else {"type": "websocket.connect"}
+
+    async def send(message):
+        sent.append(message)
+
+    asyncio.run(gate.Gate(behind)(scope, receive, send))
+    if kind == "websocket":
+        return sent, behind
+    heads = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
+    return sent[0]["status"], heads, b"".join(m.get("body", b"") for m in sent[1:])
+
+
+@pytest.fixture(autouse=True)
+def _fresh(monkeypatch):
+    monkeypatch.setattr(visitors, "_state", visitors._State())
+    visitors.limits.cache_clear()
+    yield
+    visitors.limits.cache_clear()
+
+
+@pytest.fixture
+def bounded(monkeypatch):
+    monkeypatch.setenv("NPTLAB_LIMITS", "pages=2/3 uploads=1/2")
+    visitors.limits.cache_clear()
+
+
+def test_every_answer_carries_the_security_headers():
+    _, headers, _ = ask()
+    for name, value in gate.HEADERS.items():
+        assert headers[name.lower()] == value
+    assert "connect-src 'self';" in headers["content-security-policy"]
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["localhost", "localhost:8501", "127.0.0.1:80", "[::1]:8501", "10.1.2.3", "LAB.example."],
+)
+def test_names_that_are_known_are_answered(monkeypatch, host):
+    monkeypatch.setenv("NPTLAB_HOSTS", "lab.example")
+    assert ask(host=host)[0] == 200
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["evil.example", "localhost.evil.example", "lab.example.evil", "", "a@localhost",
+     "localhost/x", "localhost:port", "evil.example#localhost", "127.0.0.1.evil.example"],
+)  # fmt: skip
+def test_other_names_are_not(monkeypatch, host):
+    """A name that leads here today led elsewhere when the visitor's browser asked for it."""
+    monkeypatch.setenv("NPTLAB_HOSTS", "lab.example")
+    behind = Answers()
+    status, _, text = ask(host=host, behind=behind)
+    assert (status, behind.scopes) == (421, [])
+    assert b"NPTLAB_HOSTS" in text
+    sent, behind = ask(host=host, kind="websocket")
+    assert (sent, behind.scopes) == ([{"type": "websocket.close", "code": 1008}], [])
+
+
+def test_another_site_opens_no_page_sends_no_file_and_is_never_named():
+    foreign = "https://evil.example"
+    sent, behind = ask(kind="websocket", path="/_stcore/stream", origin=foreign)
+    assert (sent[0]["code"], behind.scopes) == (1008, [])
+    assert ask(method="PUT", path="/_stcore/upload_file/s/f", origin=foreign)[0] == 403
+    assert ask(method="POST", sec_fetch_site="cross-site")[0] == 403
+    behind = Answers()
+    assert ask(origin=foreign, behind=behind)[0] == 200
+    assert "origin" not in dict(behind.scopes[0]["headers"])
+    assert b"origin" not in dict(behind.scopes[0]["headers"])
+
+
+@pytest.mark.parametrize(
+    "path", ["/_stcore/metrics", "/lab/_stcore/metrics", "/_stcore/agent/interact"]
+)
+def test_what_is_for_operators_is_closed(path):
+    assert ask(path)[0] == 404
+
+
+def test_a_browser_gets_one_cookie_that_no_script_reads():
+    _, headers, _ = ask(accept="text/html")
+    cookie = headers["set-cookie"]
+    for part in ("HttpOnly", "SameSite=Lax", "Path=/"):
+        assert part in cookie
+    assert "Secure" not in cookie
+    assert "Secure" in ask(accept="text/html", x_forwarded_proto="https")[1]["set-cookie"]
+    assert "set-cookie" not in ask(accept="text/html", cookie=COOKIE)[1]
+    assert "set-cookie" not in ask()[1]  # a file of a page
+    assert "set-cookie" in ask(accept="text/html", cookie="nptlab=<script>")[1]
+    again = ask(accept="text/html")[1]["set-cookie"]
+    assert re.match(r"nptlab=[\w-]{32};", cookie)
+    assert again.split(";")[0] != cookie.split(";")[0]
+
+
+def test_a_file_goes_only_to_a_page_of_one_s_own():
+    with visitors._state.lock:
+        visitors._state.owners["s"] = visitors.name_of("a" * 32)
+    path = "/_stcore/upload_file/s/f"
+    for method in ("PUT", "DELETE"):
+        assert ask(path, method, cookie=OTHER, content_length="3")[0] == 403
+        assert ask(path, method, content_length="3")[0] == 403
+        assert ask(path, method, cookie=COOKIE, content_length="3")[0] == 200
+    assert ask(path, "PUT", cookie=COOKIE)[0] == 411
+    assert ask(path, "PUT", cookie=COOKIE, content_length=str(10**12))[0] == 413
+
+
+@pytest.mark.usefixtures("bounded")
+def test_a_file_too_many_is_let_go_and_the_page_is_told_why(monkeypatch):
+    name = visitors.name_of("a" * 32)
+    visitors._state.owners.update(s=name, other="somebody")
+    monkeypatch.setattr(visitors, "_sent", lambda: {name: 700_000, "somebody": 1_000_000})
+    behind = Answers()
+    path = "/_stcore/upload_file/s/f"
+    status, *_ = ask(path, "PUT", cookie=COOKIE, content_length="300000", behind=behind)
+    assert (status, len(behind.scopes)) == (200, 1)
+    assert not visitors._state.coming
+    body = (b"x" * 200_000, b"x" * 200_000)
+    status, *_ = ask(path, "PUT", cookie=COOKIE, content_length="400000", body=body, behind=behind)
+    assert (status, len(behind.scopes)) == (204, 1)
+    assert visitors._state.refused["s"].startswith(
+        "A visitor may have 1 MB of files at a time; got 2."
+    )
+    visitors._state.refused.clear()
+    monkeypatch.setattr(visitors, "_sent", lambda: {"one": 1_000_000, "two": 1_000_000})
+    assert ask(path, "PUT", cookie=COOKIE, content_length="9", behind=behind)[0] == 204
+    assert (
+        "takes 2 MB of files at a time from all visitors; it is full"
+        in (visitors._state.refused["s"])
+    )
+
+
+@pytest.mark.usefixtures("bounded")
+def test_a_page_too_many_is_refused_in_words():
+    mine, his = visitors.name_of("a" * 32), visitors.name_of("b" * 32)
+    assert visitors.enter(mine)
+    assert visitors.enter(mine)
+    assert not visitors.enter(mine)
+    status, headers, text = ask(accept="text/html", cookie=COOKIE)
+    assert (status, headers["retry-after"]) == (503, "20")
+    assert b"A visitor may have 2 pages at a time; got 3." in text
+    assert ask(cookie=COOKIE)[0] == 200  # files of a page that is open
+    sent, _ = ask(kind="websocket", cookie=COOKIE)
+    assert sent == [{"type": "websocket.close", "code": 1013}]
+    assert ask(accept="text/html", cookie=OTHER)[0] == 200
+    assert visitors.enter(his)
+    assert b"This server takes 3 pages" in ask(accept="text/html", cookie=OTHER)[2]
+    visitors.leave(mine)
+    assert ask(accept="text/html", cookie=OTHER)[0] == 200
+
+
+def test_another_browser_s_session_is_not_taken_up():
+    visitors._state.owners["theirs"] = visitors.name_of("b" * 32)
+    protocols = "streamlit, token, theirs"
+    for cookie, last in ((OTHER, "theirs"), (COOKIE, "token")):
+        _, behind = ask(kind="websocket", cookie=cookie, sec_websocket_protocol=protocols)
+        heads = dict(behind.scopes[0]["headers"])
+        assert heads[b"sec-websocket-protocol"].decode().split(", ")[-1] == last
+
+
+@pytest.mark.parametrize(
+    "text", ["jobs=0/3", "jobs=4/3", "jobs=4", "cats=1/2", "jobs=-1/2", "jobs=1e3/2", "x"]
+)
+def test_limits_that_say_nothing_are_refused(monkeypatch, text):
+    monkeypatch.setenv("NPTLAB_LIMITS", text)
+    with pytest.raises(ValueError, match=r"NPTLAB_LIMITS says .* Correct it"):
+        visitors.limits()
+
+
+def test_tables_in_memory_are_counted_while_they_live(monkeypatch):
+    import numpy as np
+
+    from validation_core.tables import Upload
+
+    def table(seed):
+        rng = np.random.default_rng(seed)
+        arrays = {"theta": rng.random((500, 2)), "x": rng.random((500, 2)),
+                  "theta_q": rng.random((500, 50, 2))}  # fmt: skip
+        return Upload.of(arrays)  # 0.4 MB
+
+    monkeypatch.setenv("NPTLAB_LIMITS", "tables=1/2")
+    visitors.limits.cache_clear()
+    names = iter("aabbcc")
+    monkeypatch.setattr(visitors, "visitor", lambda: next(names))
+    kept = [table(seed) for seed in range(4)]
+    for upload in kept:
+        visitors.hold(upload)
+    with pytest.raises(ValueError, match=r"This server takes 2 MB of tables"):
+        visitors.hold(last := table(4))
+    del kept[:2], upload
+    visitors.hold(last)
+    assert sorted(visitors._state.tables.values()) == ["b", "b", "c"]
+
+
+# ---- A real server, as README starts it ----
+
+
+@dataclass
+class Served:
+    port: int
+    asked: list[str]
+    """What the server wanted of other hosts: its proxy heard it."""
+
+    def get(self, path="/", **headers):
+        url = f"http://127.0.0.1:{self.port}{path}"
+        request = urllib.request.Request(url, headers={"Accept": "text/html", **headers})
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        try:
+            with opener.open(request, timeout=30) as answer:
+                return answer.status, answer.headers, answer.read()
+        except urllib.error.HTTPError as error:
+            return error.code, error.headers, error.read()
+
+    def socket(self, *protocols, **headers):
+        return websockets.connect(
+            f"ws://127.0.0.1:{self.port}/_stcore/stream",
+            subprotocols=["streamlit", *protocols], additional_headers=headers, max_size=None,
+            proxy=None,
+        )  # fmt: skip
+
+
+@contextlib.contextmanager
+def served(cache, address="127.0.0.1", **settings):
+    port, heard, listener = free_port(), [], socket.create_server(("127.0.0.1", 0))
+
+    def hear():
+        with contextlib.suppress(OSError):
+            while True:
+                line, _ = listener.accept()
+                heard.append(line.recv(200).decode("latin-1"))
+                line.close()
+
+    threading.Thread(target=hear, daemon=True).start()
+    proxy = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    env = {**os.environ, "NPTLAB_CACHE": str(cache), "NPTLAB_ENGINE": "serial", **settings,
+           "http_proxy": proxy, "https_proxy": proxy, "HTTP_PROXY": proxy, "HTTPS_PROXY": proxy,
+           "no_proxy": "", "NO_PROXY": ""}  # fmt: skip
+    command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.headless", "true",
+               "--server.port", str(port)]  # fmt: skip
+    with (cache.parent / f"{port}.log").open("wb") as out:
+        process = subprocess.Popen(command, cwd=ROOT, env=env, stdout=out, stderr=out)
+        try:
+            _wait(port, address, process)
+            yield Served(port, heard)
+        finally:
+            stop(process)
+            listener.close()
+
+
+def _wait(port, address, process):
+    until = time.monotonic() + 120
+    while time.monotonic() < until and process.poll() is None:
+        with contextlib.suppress(OSError), socket.create_connection((address, port), 1):
+            request = urllib.request.Request(f"http://127.0.0.1:{port}/api/ready")
+            opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+            opener.open(request, timeout=60).close()
+            return
+        time.sleep(0.1)
+    raise AssertionError("the server did not start")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("served")
+    with served(folder / "cache", NPTLAB_LIMITS="pages=2/4", NPTLAB_ADMIN="open sesame") as it:
+        yield it
+
+
+async def _first_run(line):
+    """The session whose first run has ended."""
+    message = BackMsg()
+    message.rerun_script.query_string = ""
+    message.rerun_script.page_name = "methods"
+    await line.send(message.SerializeToString())
+    heard = []
+    while not heard or heard[-1].WhichOneof("type") != "script_finished":
+        heard.append(ForwardMsg.FromString(await asyncio.wait_for(line.recv(), 60)))
+    (new,) = [m.new_session for m in heard if m.WhichOneof("type") == "new_session"]
+    return new.initialize.session_id
+
+
+def _reachable(port, host):
+    try:
+        socket.create_connection((host, port), 2).close()
+    except OSError:
+        return False
+    return True
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="127.0.0.2 is this machine on Linux alone")
+def test_it_listens_on_this_machine_alone_unless_it_is_opened(server, tmp_path):
+    assert not _reachable(server.port, "127.0.0.2")
+    with served(tmp_path / "cache", address="127.0.0.2", NPTLAB_PUBLIC="1") as public:
+        assert public.get(Host="127.0.0.2")[0] == 200
+        assert public.get(Host="evil.example")[0] == 421
+        assert public.asked == []
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("NPTLAB_PUBLIC", "yes"), ("NPTLAB_LIMITS", "all"), ("NPTLAB_HOSTS", "http://lab.example")],
+)
+def test_a_setting_that_says_nothing_ends_the_start_in_one_line(name, value, tmp_path):
+    ended = subprocess.run(
+        [sys.executable, "-c", "import app"], cwd=ROOT, capture_output=True, text=True,
+        env={**os.environ, name: value}, check=False,
+    )  # fmt: skip
+    assert ended.returncode == 1
+    (line,) = [one for one in ended.stderr.splitlines() if "ScriptRunContext" not in one]
+    assert line.startswith(f"error: {name} ")
+    assert value in line
+
+
+def test_the_server_asks_no_other_host_for_anything(server):
+    """Streamlit would look for this machine's address outside, at the start and for an origin."""
+    assert server.get(Origin="https://evil.example")[0] == 200
+    assert server.get("/_stcore/host-config", Origin="https://evil.example")[0] == 200
+    with pytest.raises(websockets.InvalidStatus):
+        asyncio.run(_open(server, Origin="https://evil.example"))
+    assert server.asked == []
+
+
+async def _open(server, *protocols, **headers):
+    async with server.socket(*protocols, **headers) as line:
+        return await _first_run(line)
+
+
+def test_a_rebound_name_reaches_nothing(server):
+    for path in ("/", "/diagnose", "/_stcore/health", "/_stcore/host-config", "/api/ready"):
+        assert server.get(path, Host="evil.example")[0] == 421, path
+    assert server.get("/_stcore/metrics")[0] == 404
+
+
+def test_files_and_sessions_are_their_browser_s_own(server):
+    """By the upload route, by another's session, by another's cookie."""
+
+    async def both():
+        async with server.socket(Cookie=COOKIE) as line:
+            session = await _first_run(line)
+            path = f"/_stcore/upload_file/{session}/0"
+            strange = [await asyncio.to_thread(_put, server, path, c) for c in (OTHER, "")]
+            own = await asyncio.to_thread(_put, server, path, COOKIE)
+            async with server.socket("token", session, Cookie=OTHER) as other:
+                taken = await _first_run(other)
+        async with server.socket("token", session, Cookie=COOKIE) as line:
+            back = await _first_run(line)
+        return strange, own, taken != session, back == session
+
+    strange, own, kept, back = asyncio.run(both())
+    assert strange == [403, 403]
+    assert own == 403 or own == 204  # Streamlit's own token is checked behind the gate
+    assert (kept, back) == (True, True)
+
+
+def _put(server, path, cookie):
+    url = f"http://127.0.0.1:{server.port}{path}"
+    request = urllib.request.Request(url, b"x", {"Cookie": cookie}, method="PUT")
+    try:
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        return opener.open(request, timeout=30).status
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
+def test_pages_too_many_are_told_so_and_others_go_on(server):
+    async def crowd():
+        async with server.socket(Cookie=COOKIE) as one, server.socket(Cookie=COOKIE) as two:
+            await _first_run(one)
+            await _first_run(two)
+            status, _, text = await asyncio.to_thread(server.get, Cookie=COOKIE)
+            other = (await asyncio.to_thread(server.get, Cookie=OTHER))[0]
+        return status, text, other
+
+    status, text, other = asyncio.run(crowd())
+    assert (status, other) == (503, 200)
+    assert b"A visitor may have 2 pages at a time" in text
+    until = time.monotonic() + 10
+    while server.get(Cookie=COOKIE)[0] != 200 and time.monotonic() < until:
+        time.sleep(0.1)
+    assert server.get(Cookie=COOKIE)[0] == 200
+
+
+def test_nothing_unseemly_is_answered_to_odd_requests(server):
+    """Each is answered, and the server lives."""
+    for path in (
+        "/?seed=%ff%00",
+        "/%2e%2e/%2e%2e/etc/passwd",
+        "/" + "a" * 8000,
+        "/diagnose?" + "a=1&" * 2000,
+    ):
+        status, _, text = server.get(path)
+        assert status in (200, 400, 404, 414), path
+        assert b"Traceback" not in text
+        assert b"root:" not in text
+    assert json.loads(server.get("/api/ready")[2]) == {"ready": True}
