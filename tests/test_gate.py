@@ -18,6 +18,7 @@ import pytest
 import websockets
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from streamlit.proto.NewSession_pb2 import Config
 
 from pages.ui import gate, visitors
 from tests.conftest import ROOT
@@ -332,6 +333,8 @@ async def _first_run(line):
     while not heard or heard[-1].WhichOneof("type") != "script_finished":
         heard.append(ForwardMsg.FromString(await asyncio.wait_for(line.recv(), 60)))
     (new,) = [m.new_session for m in heard if m.WhichOneof("type") == "new_session"]
+    assert new.config.show_error_links == Config.SHOW_ERROR_LINKS_FALSE  # to no chat bot
+    assert not new.config.gather_usage_stats
     return new.initialize.session_id
 
 

@@ -42,6 +42,8 @@ def _say_token() -> None:
 
 def _log_in() -> None:
     """Where whoever runs the server for others says that it is he."""
+    if not visitors.has_token():
+        return
     with st.popover("I run this server", icon=":material/key:", type="tertiary"):
         st.text_input("Admin token", type="password", key="token", on_change=_say_token)
         st.caption("The value of NPTLAB_ADMIN where the server was started.")

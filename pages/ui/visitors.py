@@ -129,6 +129,11 @@ def is_loopback(host: str) -> bool:
         return False
 
 
+def has_token() -> bool:
+    """Whether a token can make a visitor an admin here."""
+    return bool(os.environ.get("NPTLAB_ADMIN"))
+
+
 def become_admin(token: str) -> bool:
     """Whether this is NPTLAB_ADMIN; a wrong one costs everybody a second."""
     expected = os.environ.get("NPTLAB_ADMIN", "")
