@@ -35,6 +35,7 @@ def check_settings() -> None:
     try:
         gate.allowed_names()
         visitors.limits()
+        visitors.admin_token()
         if os.environ.get("NPTLAB_PUBLIC", "0") not in ("0", "1"):
             value = os.environ["NPTLAB_PUBLIC"]
             raise ValueError(f"NPTLAB_PUBLIC is 1 or not set; got {value!r}. Unset it.")

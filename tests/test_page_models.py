@@ -260,8 +260,7 @@ def test_stores_are_told_apart_by_the_environment(services, tmp_path):
 
 @pytest.fixture
 def operated(monkeypatch):
-    monkeypatch.setenv("NPTLAB_ADMIN", "open sesame")
-    monkeypatch.setattr(visitors, "_PAUSE", 0.0)
+    monkeypatch.setenv("NPTLAB_ADMIN", "open sesame, please")
     visitors.limits.cache_clear()
     yield
     visitors.limits.cache_clear()
@@ -287,7 +286,7 @@ def test_whoever_runs_the_server_says_so_by_a_token(held):
     job = held.engine.submit([SelfCheck(rounds=1)], "someone", "A check")
     page = opened().text_input(key="token").set_value("let me in").run()
     assert "not the admin token" in page.error[0].value
-    page = page.text_input(key="token").set_value("open sesame").run()
+    page = page.text_input(key="token").set_value("open sesame, please").run()
     assert not page.error
     page = button(page, "Stop for everyone").click().run()
     assert job.snapshot().state == "cancelled"

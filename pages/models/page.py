@@ -42,7 +42,7 @@ def _say_token() -> None:
 
 def _log_in() -> None:
     """Where whoever runs the server for others says that it is he."""
-    if not visitors.has_token():
+    if not visitors.admin_token():
         return
     with st.popover("I run this server", icon=":material/key:", type="tertiary"):
         st.text_input("Admin token", type="password", key="token", on_change=_say_token)

@@ -12,7 +12,6 @@ import hmac
 import os
 import re
 import threading
-import time
 import uuid
 import weakref
 from dataclasses import dataclass, field
@@ -31,7 +30,7 @@ COOKIE = "nptlab"
 _TOKEN = re.compile(r"[A-Za-z0-9_-]{32,64}")
 _MB = 10**6
 _KNOWN = 10_000  # sessions whose visitor is remembered, long after they ended
-_PAUSE = 1.0  # seconds that a wrong token costs
+_LENGTH = 16  # characters of a token
 
 
 class Share(NamedTuple):
@@ -129,24 +128,26 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def has_token() -> bool:
-    """Whether a token can make a visitor an admin here."""
-    return bool(os.environ.get("NPTLAB_ADMIN"))
+def admin_token() -> str:
+    """NPTLAB_ADMIN; empty where nobody can become an admin.
+
+    Raises:
+        ValueError: for one that could be guessed.
+    """
+    token = os.environ.get("NPTLAB_ADMIN", "")
+    if token and len(token) < _LENGTH:
+        raise ValueError(
+            f"NPTLAB_ADMIN has at least {_LENGTH} characters, or it is guessed; got {len(token)}. "
+            "Take those of `openssl rand -hex 16`."
+        )
+    return token
 
 
 def become_admin(token: str) -> bool:
-    """Whether this is NPTLAB_ADMIN; a wrong one costs everybody a second."""
-    expected = os.environ.get("NPTLAB_ADMIN", "")
-    with _guessing:
-        right = bool(expected) and hmac.compare_digest(token.encode(), expected.encode())
-        if right:
-            st.session_state["admin"] = True
-        else:
-            time.sleep(_PAUSE)
-        return right
-
-
-_guessing = threading.Lock()
+    """Whether this is the admin's token: then this session is his."""
+    right = hmac.compare_digest(token.encode(), admin_token().encode()) and bool(token)
+    st.session_state["admin"] = right
+    return right
 
 
 def _is_local() -> bool:
