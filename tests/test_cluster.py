@@ -1,8 +1,6 @@
 """A Dask cluster: the same bits as here, cancelled, survived; and what is said without one."""
 
 import os
-import signal
-import subprocess
 import sys
 import time
 from concurrent.futures import CancelledError
@@ -10,7 +8,8 @@ from concurrent.futures import CancelledError
 import numpy as np
 import pytest
 
-from tests.test_engine import LONG, eventually
+from tests.cluster import Cluster
+from tests.test_engine import LONG, LONG_WAIT, eventually
 from validation_core import diagnosis, engine, keys
 from validation_core.__main__ import main
 from validation_core.bayes import Concrete, Hospitals
@@ -48,19 +47,31 @@ QUICK = Classifier(train=200, epochs=3, lr=2e-3, batch=64, hidden=16, layers=2)
 
 
 @pytest.fixture(scope="module")
-def cluster():
-    """A scheduler and two worker processes of one thread each."""
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50
-    ) as made:
-        yield made
+def both(tmp_path_factory):
+    """A scheduler and two workers for all tests of this file that want no other."""
+    with Cluster(tmp_path_factory.mktemp("dask")) as two:
+        yield two
+
+
+@pytest.fixture
+def cluster(both):
+    """Two workers, also where an earlier test ended one."""
+    both.keep(2)
+    return both
 
 
 @pytest.fixture(scope="module")
-def executor(cluster):
-    executor = DaskExecutor(cluster.scheduler_address)
+def connection(both):
+    executor = DaskExecutor(both.address)
     yield executor
     executor.shutdown()
+
+
+@pytest.fixture
+def executor(cluster, connection):
+    """Connected to two workers that have said who they are."""
+    eventually(lambda: connection.slots == 2 and connection.device == "cpu")
+    return connection
 
 
 @pytest.fixture
@@ -71,7 +82,6 @@ def store(tmp_path):
 @pytest.fixture
 def there(executor, store):
     """An engine whose tasks run on the cluster."""
-    eventually(lambda: executor.slots == 2 and executor.device == "cpu", 60)
     engine = Engine(store, executor)
     yield engine
     for job in engine.jobs():
@@ -109,6 +119,13 @@ def sweep(trials=12, gammas=(0.0, 0.3)):
     return made
 
 
+def finish(engine, job):
+    """How a job ended."""
+    state = engine.wait(job.key, "me", LONG_WAIT)
+    assert not state.active, "it does not end"
+    return state
+
+
 def bits(store, kind, key):
     return keys.digest(**store.load(kind, key).arrays)
 
@@ -125,7 +142,7 @@ def same(one, other, tasks):
 def test_workers_agree_with_this_process_to_the_bit(there, here):
     tasks = [*(SelfCheck(seed=seed, rounds=3) for seed in range(4)), *sweep()]
     job = there.submit(tasks, "me")
-    state = there.wait(job.key, "me")
+    state = finish(there, job)
     assert (state.state, state.done) == ("done", 8)
     assert here.submit(tasks, "me").snapshot().state == "done"
     assert same(there.store, here.store, tasks)
@@ -148,7 +165,7 @@ def test_a_worker_uses_the_network_that_is_sent(there, here):
         store.save("models", key, found.arrays, spec=found.spec, meta=found.meta)
     here.submit([power], "me")
     job = there.submit([power], "me")
-    assert there.wait(job.key, "me").state == "done"
+    assert finish(there, job).state == "done"
     assert same(there.store, here.store, [power])
 
 
@@ -159,13 +176,13 @@ def test_a_worker_asks_for_the_table_of_an_upload(there, here):
     upload = Upload.of(arrays, order="NKD")
     tasks = diagnosis.tasks.tasks(upload, [SBC()], seed=0)
     job = there.submit(tasks, "me")
-    state = there.wait(job.key, "me")
+    state = finish(there, job)
     assert "needs its table in the store" in state.message
     assert state.failures.keys() == {tasks[0].key}
     for store in (there.store, here.store):
         diagnoses.keep(store, upload)
     job = there.submit(tasks, "me")
-    assert there.wait(job.key, "me").state == "done"
+    assert finish(there, job).state == "done"
     here.submit(tasks, "me")
     assert same(there.store, here.store, tasks)
 
@@ -176,7 +193,7 @@ def test_workers_infer_with_the_same_covariates(there, here):
             for one in (False, True)]  # fmt: skip
     tasks = [*both, InferenceRun(model=Hospitals(), inference=Variational(), **few)]
     job = there.submit(tasks, "me")
-    state = there.wait(job.key, "me")
+    state = finish(there, job)
     assert state.state == "done", state.message
     here.submit(tasks, "me")
     for task in tasks:
@@ -189,7 +206,7 @@ def test_what_a_stopped_task_left_on_a_worker_is_brought_home(there, executor, t
     (train, _) = sweep(gammas=(0.1,))
     stores = [Store(tmp_path / name) for name in ("first", "second")]
     for store in stores:
-        executor.submit(perform, train, store, lambda fraction, live: None).result(60)
+        executor.submit(perform, train, store, lambda fraction, live: None).result(LONG_WAIT)
     (key,) = train.makes
     assert bits(stores[0], "models", key) == bits(stores[1], "models", key)
 
@@ -202,16 +219,16 @@ def test_progress_arrives_and_cancelling_stops(there, executor):
     there.leave(job.key, "me")
     assert job.snapshot().state == "cancelled"
     with pytest.raises(CancelledError):
-        job.runs[0].future.result(5)
+        job.runs[0].future.result(LONG_WAIT)
     client = executor._link.client()
     eventually(lambda: not any(client.processing().values()))
     after = there.submit([SelfCheck(seed=seed, rounds=1) for seed in (4, 5, 6)], "me")
-    assert there.wait(after.key, "me").state == "done"
+    assert finish(there, after).state == "done"
     assert not any(task.done(there.store) for task in tasks)
 
 
 def test_a_task_whose_program_has_gone_stops(cluster, there, executor, store):
-    own = DaskExecutor(cluster.scheduler_address)
+    own = DaskExecutor(cluster.address)
     reports = []
     own.submit(perform, SelfCheck(seed=70, rounds=LONG), store, lambda f, live: reports.append(f))
     eventually(lambda: reports)
@@ -223,7 +240,7 @@ def test_a_task_whose_program_has_gone_stops(cluster, there, executor, store):
 
 def test_an_error_in_a_worker_is_told_in_its_words(there):
     job = there.submit([SelfCheck(rounds=0), SelfCheck(seed=8, rounds=1)], "me")
-    state = there.wait(job.key, "me")
+    state = finish(there, job)
     assert (state.state, state.done) == ("failed", 1)
     (failure,) = state.failures.values()
     assert failure == "A check needs at least one round; got 0. Raise it."
@@ -238,10 +255,10 @@ def test_only_tasks_are_sent(executor, store):
 
 def test_a_worker_that_computes_otherwise_is_refused(cluster, store, monkeypatch):
     monkeypatch.setattr(dask_executor, "_wanted", lambda: {**remote._versions(), "numpy": "0.1"})
-    own = DaskExecutor(cluster.scheduler_address)
+    own = DaskExecutor(cluster.address)
     future = own.submit(perform, SelfCheck(rounds=1), store, print)
     with pytest.raises(TaskError, match=rf"numpy {np.__version__} instead of 0\.1"):
-        future.result(30)
+        future.result(LONG_WAIT)
     own.shutdown()
 
 
@@ -250,43 +267,33 @@ def test_a_worker_without_this_program_gets_no_task_but_is_named(cluster, there,
     hidden = tmp_path / "hidden" / "validation_core.py"  # before an installed one
     hidden.parent.mkdir()
     hidden.write_text("raise ModuleNotFoundError(name=__name__)")
-    env = {**os.environ, "PYTHONPATH": str(hidden.parent)}
-    command = [sys.executable, "-P", "-m", "distributed.cli.dask_worker"]
-    stranger = subprocess.Popen(
-        [*command, cluster.scheduler_address, "--nthreads", "1", "--name", "stranger",
-         "--dashboard-address", ":0", "--no-dashboard"],
-        cwd=tmp_path, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
+    stranger = cluster.start_worker(env={"PYTHONPATH": str(hidden.parent)})
     try:
-        info = cluster.scheduler.workers
-        eventually(lambda: len(info) == 3, 60)
+        eventually(lambda: len(there.executor._members._cluster.threads) == 3)
         tasks = [SelfCheck(seed=seed, rounds=2) for seed in range(50, 62)]
         job = there.submit(tasks, "me")
-        assert there.wait(job.key, "me").state == "done"
+        assert finish(there, job).state == "done"
         eventually(lambda: any("cannot import that" in note for note in _notes(there, store)))
         assert there.executor.slots == 2
     finally:
-        stranger.terminate()
-        stranger.wait()
-    eventually(lambda: len(info) == 2, 60)
+        cluster.dismiss(stranger)
+    eventually(lambda: len(there.executor._members._cluster.threads) == 2)
 
 
 def _notes(there, store):
     """What the store has been told; told with each task that is sent."""
     job = there.submit([SelfCheck(seed=int(time.time() * 1e6), rounds=1)], "me")
-    there.wait(job.key, "me")
+    finish(there, job)
     return store.notices
 
 
-# The last of those that use the two workers: one of them is ended.
 def test_a_sweep_survives_a_worker_that_dies(cluster, there, here):
     tasks = sweep(trials=100, gammas=(0.0, 0.1, 0.2, 0.3))
     job = there.submit(tasks, "me")
     eventually(lambda: job.snapshot().done >= 2)
     assert job.snapshot().active
-    victim = next(iter(cluster.workers.values())).pid
-    os.kill(victim, signal.SIGKILL)
-    state = there.wait(job.key, "me")
+    cluster.workers[0].kill()
+    state = finish(there, job)
     assert (state.state, state.done, state.failures) == ("done", 8, {})
     here.submit(tasks, "me")
     assert same(there.store, here.store, tasks)
@@ -295,36 +302,40 @@ def test_a_sweep_survives_a_worker_that_dies(cluster, there, here):
 # ---- without the two workers ----
 
 
-def test_a_scheduler_without_workers_says_so_and_one_that_is_lost_too(store, monkeypatch):
-    with distributed.LocalCluster(
-        n_workers=0, processes=False, protocol="tcp", dashboard_address=":0", silence_logs=50
-    ) as empty:
-        own = DaskExecutor(empty.scheduler_address)
+def restrictions(executor):
+    """What each task that the scheduler knows asks of a worker."""
+
+    def of(dask_scheduler):
+        return [task.resource_restrictions for task in dask_scheduler.tasks.values()]
+
+    return executor._link.client().run_on_scheduler(of)
+
+
+def test_a_scheduler_without_workers_says_so_and_one_that_is_lost_too(store, tmp_path):
+    with Cluster(tmp_path, workers=0) as empty:
+        own = DaskExecutor(empty.address)
         engine = Engine(store, own)
         job = engine.submit([SelfCheck(rounds=1)], "me")
         eventually(lambda: store.notices)
         assert "has no worker yet" in store.notices[0]
         assert own.slots == 1
-        eventually(lambda: empty.scheduler.tasks)
-        monkeypatch.setattr(dask_executor, "_PATIENCE", 0.3)
-    eventually(lambda: not job.snapshot().active)
-    assert "was lost while this ran" in job.snapshot().message
-    engine.close()
+        eventually(lambda: restrictions(own))
+        empty.end_scheduler()
+        eventually(lambda: not job.snapshot().active)
+        assert "was lost while this ran" in job.snapshot().message
+        engine.close()
 
 
-def test_tasks_that_run_networks_go_where_a_gpu_is_declared(store):
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=False, protocol="tcp",
-        dashboard_address=":0", silence_logs=50, resources={"GPU": 1},
-    ) as declared:  # fmt: skip
-        own = DaskExecutor(declared.scheduler_address)
-        own.connect()
-        assert (own.slots, own.gpus) == (2, 2)
+def test_tasks_that_run_networks_go_where_a_gpu_is_declared(store, tmp_path):
+    with Cluster(tmp_path, workers=0) as declared:
+        own = DaskExecutor(declared.address)
+        for amount in (1, 2):
+            declared.start_worker("--resources", f"GPU={amount}")
+        eventually(lambda: (own.slots, own.gpus) == (2, 3))
         future = own.submit(perform, sweep(gammas=(0.0,))[0], store, lambda f, live: None)
-        eventually(lambda: declared.scheduler.tasks or future.done())
-        needed = [task.resource_restrictions for task in declared.scheduler.tasks.values()]
-        assert needed == [{"GPU": 1}] or future.done()
-        future.result(60)
+        eventually(lambda: restrictions(own) or future.done())
+        assert restrictions(own) == [{"GPU": 1}] or future.done()
+        future.result(LONG_WAIT)
         own.shutdown()
 
 
@@ -370,11 +381,11 @@ def test_a_scheduler_that_does_not_answer_fails_jobs_and_no_server(
     for words in (NOBODY, "`dask scheduler --port 9`", "NPTLAB_FALLBACK=local"):
         assert words in state.message
     link_of = services.engine.executor._link
-    link_of.address = cluster.scheduler_address
+    link_of.address = cluster.address
     monkeypatch.setattr(dask_executor, "_REMEMBER", 0.0)
-    monkeypatch.setattr(dask_executor, "_PATIENCE", 10.0)
+    monkeypatch.setattr(dask_executor, "_PATIENCE", LONG_WAIT)
     again = services.engine.submit(tasks[:5], "me")
-    assert services.engine.wait(again.key, "me").state == "done"
+    assert finish(services.engine, again).state == "done"
     services.engine.close()
 
 
@@ -429,9 +440,7 @@ def test_an_engine_is_one_of_four(name, store):
 
 def test_the_command_line_runs_on_a_cluster(cluster, store, capsys):
     tasks = [SelfCheck(seed=seed, rounds=2) for seed in range(3)]
-    state = run_on_engine(
-        tasks, store, _Counted(), "Three checks", f"dask:{cluster.scheduler_address}"
-    )
+    state = run_on_engine(tasks, store, _Counted(), "Three checks", f"dask:{cluster.address}")
     assert (state.state, state.label) == ("done", "Three checks")
     assert "3 of 3 done" in capsys.readouterr().err
     assert all(task.agrees(store) for task in tasks)

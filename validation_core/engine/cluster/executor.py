@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 import json
 import logging
+import socket
 import threading
 import time
 import uuid
@@ -30,7 +31,8 @@ from validation_core.engine.cluster.remote import Name, _Answer, _Message, _Sent
 from validation_core.engine.job import Report, Stopped, Task, TaskError, _needs_gpu, perform
 from validation_core.store import Store
 
-_PATIENCE = 3.0  # seconds for a scheduler to answer
+_PATIENCE = 3.0  # seconds until somebody listens at a scheduler's address
+_ANSWER = 30.0  # seconds that one who listens may take to answer: the machine may be busy
 _REMEMBER = 30.0  # seconds that one that did not answer is not asked again
 _LARGE = "distributed.admin.large-graph-warning-threshold"
 _INSTEAD = (
@@ -138,8 +140,9 @@ class _SchedulerLink:
             ) from error
         importlib.import_module("dask").config.set({_LARGE: "1TB"})  # networks travel with tasks
         try:
+            _knock(self.address)
             client = distributed.Client(
-                self.address, timeout=_PATIENCE, set_as_default=False, name="nptlab"
+                self.address, timeout=_ANSWER, set_as_default=False, name="nptlab"
             )
         except Exception as error:  # of sockets, names, addresses and protocols
             port = self.address.rpartition(":")[2]
@@ -150,6 +153,25 @@ class _SchedulerLink:
             ) from error
         client.subscribe_topic(self._topic, lambda event: self._heard(event[1]))
         return client
+
+
+def _knock(address: str) -> None:
+    """Wait until somebody listens there; the system accepts for a process that has no time.
+
+    Raises:
+        OSError: when nobody does for seconds.
+    """
+    place, _, port = address.rpartition(":")
+    host = place.rpartition("/")[2].strip("[]")
+    until = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            socket.create_connection((host, int(port)), _PATIENCE).close()
+            return
+        except OSError:
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.1)
 
 
 def _wanted() -> dict[str, str]:
