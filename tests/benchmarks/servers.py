@@ -35,7 +35,7 @@ class Server(NamedTuple):
 
 @contextmanager
 def product(cache: Path, *options: str) -> Iterator[Server]:
-    """The dashboard on a cache folder, as README starts it; with options of Streamlit's, if any."""
+    """The dashboard on a cache folder, as README starts it, or with options of Streamlit's."""
     with _server(ROOT / "app.py", cache, "/api/ready", options) as server:
         yield server
 
