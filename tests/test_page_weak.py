@@ -10,6 +10,7 @@ from streamlit.testing.v1 import AppTest
 from validation_core.figures import live
 from validation_core.figures import weak as chart
 from validation_core.figures.marks import Axis, Line, Panel, VLine, _Slider, over
+from validation_core.store import SHIPPED, Store
 from validation_core.sweep import weak_classifiers as toy
 
 MAIN = Path(__file__).parents[1] / "pages" / "main.py"
@@ -135,3 +136,15 @@ def test_pvalues_and_shares_are_never_shown_as_nothing():
     assert list(chart._pvalues(np.array([0.0, 0.0312, 1.0]))) == ["< .001", ".031", ".999"]
     shares = chart._percents(np.array([0.001, 0.544, 0.999, 1.0]))
     assert list(shares) == ["under 1%", "54%", "over 99%", "100%"]
+
+
+def test_shipped_power_is_what_closed_forms_and_trials_give(tmp_path):
+    study, m = toy.BoundaryPowerStudy(n=50), 5
+    power = study.load(Store(tmp_path, gallery=SHIPPED))
+    multiple, uniform = toy.rank_trials(50, m, power.trials, seed=0)
+    nominal, per_class = toy.accuracy_trials(50, power.trials, seed=0)
+    computed = toy.Rates(nominal, per_class, multiple, uniform)
+    for shipped, anew in zip(power.rejections(m), computed, strict=True):
+        np.testing.assert_array_equal(shipped, anew)
+    for shipped, anew in zip(power.exact, toy.closed_forms(50), strict=True):
+        np.testing.assert_allclose(shipped, anew, rtol=1e-12)

@@ -29,7 +29,14 @@ from validation_core.methods import CoLT
 from validation_core.models import Training, TrainTask
 from validation_core.store import SHIPPED, Kind, Store
 from validation_core.study import Study
-from validation_core.sweep import conformal_explorer, plan, playground, presets, published
+from validation_core.sweep import (
+    conformal_explorer,
+    plan,
+    playground,
+    presets,
+    published,
+    weak_classifiers,
+)
 from validation_core.sweep.plan import Sweep
 from validation_core.tables import Upload
 from validation_core.types import Benchmark
@@ -115,6 +122,7 @@ def parts() -> tuple[Part, ...]:
             studies=shown,
             trainings=tuple(training for study in shown for training in study.trainings),
         ),
+        Part("weak", "Weak classifiers", studies=weak_classifiers.shipped()),
         Part(
             "conformal",
             "Conformal C2ST",

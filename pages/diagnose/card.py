@@ -6,9 +6,9 @@ from typing import Any
 
 import streamlit as st
 
-from validation_core.diagnosis import Diagnosis
-from validation_core.diagnosis.card import Card, card
-from validation_core.diagnosis.questions import Answers
+from pages.diagnose.known import Known
+from validation_core.diagnosis.card import card
+from validation_core.diagnosis.questions import QUESTIONS, Answers
 from validation_core.report import card as rendering
 
 _LOOK = """
@@ -41,15 +41,14 @@ def style() -> str:
     return f"<style>{_LOOK}</style>"
 
 
-def show(diagnosis: Diagnosis, answers: Answers) -> Card:
+def show(known: Known, answers: Answers) -> None:
     """The card with what has answered so far.
 
     All that a user named in it is escaped where it is made; Streamlit's own markup would leave its
     drawing out.
     """
-    verdict = card(diagnosis, answers)
-    _component()(key="card", data={"html": rendering.html(verdict)})
-    return verdict
+    html = known.once("card", lambda: rendering.html(card(known.diagnosis, answers)), QUESTIONS)
+    _component()(key="card", data={"html": html})
 
 
 @cache

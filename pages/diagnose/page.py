@@ -2,11 +2,10 @@
 
 import streamlit as st
 
-from pages.diagnose import card, pixels, rows, source, takeaway, view
+from pages.diagnose import card, known, pixels, rows, source, takeaway, view
 from pages.ui import jobs
 from pages.ui.services import services
-from validation_core import diagnosis
-from validation_core.diagnosis import questions, tasks
+from validation_core.diagnosis import tasks
 from validation_core.diagnosis.questions import example
 from validation_core.tables import Upload
 
@@ -36,21 +35,20 @@ def _diagnose(upload: Upload, label: str, alpha: float, seed: int) -> None:
         ),
     )
     state = jobs.ensure(wanted, f"Diagnose {upload.n:,} rows", start=True)
-    records, pending = tasks.records(store, upload, methods, seed)
-    verdict = diagnosis.verdict(records, upload, alpha=alpha, seed=seed, pending=pending)
-    answers = questions.answered(store, upload, methods, seed)
+    answered = known.diagnose(upload, methods, alpha, seed)
+    answers = answered.answers()
     with top:
-        card.show(verdict, answers)
+        card.show(answered, answers)
         with st.container(key="under-card"):
             jobs.panel(state, follow=True)
-            if not pending and (state is None or not state.active):
-                takeaway.section(verdict, answers, label)
+            if not answered.pending and (state is None or not state.active):
+                takeaway.section(answered.diagnosis, answers, label)
     with below:
-        begun = rows.show(verdict, methods, answers, maps, state, label)
+        begun = rows.show(answered, answers, maps, state, label)
         pixels.show(upload, alpha, maps)
     if row.open:
         with each_test:
-            view.each_test(verdict)
+            view.each_test(answered.diagnosis)
     for state in begun:
         jobs.panel(state, follow=True)
 

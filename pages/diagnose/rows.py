@@ -3,11 +3,13 @@
 import base64
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import NamedTuple
 
 import streamlit as st
 from streamlit.elements.lib.mutable_expander_container import ExpanderContainer
 
 from pages.diagnose import ball, observation
+from pages.diagnose.known import Known
 from pages.ui import jobs, panel
 from pages.ui.jobs import plain
 from pages.ui.services import services
@@ -19,9 +21,9 @@ from validation_core.diagnosis.questions import (
     AnyAnswer,
     AnyQuestion,
     AnyStudy,
-    answered,
     studies,
 )
+from validation_core.diagnosis.questions.base import Rows
 from validation_core.engine import JobState
 from validation_core.figures import style, svg
 from validation_core.figures.marks import Grid
@@ -79,25 +81,20 @@ def row(
 
 
 def show(
-    diagnosis: Diagnosis,
-    methods: Sequence[Method],
-    answers: Answers,
-    maps: Sequence[MapTask],
-    waiting: JobState | None,
-    label: str,
+    known: Known, answers: Answers, maps: Sequence[MapTask], waiting: JobState | None, label: str
 ) -> list[JobState]:
     """Every question in its order: its answer, or that it is to come, or why there is none.
 
     What long questions have begun is returned: its progress stands below all rows.
 
     Args:
-        diagnosis: the verdict.
-        methods: that run.
+        known: the diagnosis.
         answers: so far.
         maps: of CoLT's ball.
         waiting: the job that works out all but the long ones; these begin when it has ended.
         label: what the table is called.
     """
+    diagnosis, methods = known.diagnosis, known.methods
     if not diagnosis.upload.k:
         st.caption(
             "How wrong, where and why cannot be answered without x: two samples p and q have "
@@ -111,21 +108,21 @@ def show(
             long = _long(question, diagnosis, methods)
             state = jobs.ensure(long, question.title, start=True)
             begun += [] if state is None else [state]
-        store = services().store
-        known = answers
+        own = answers
         if question.long:  # what it has begun meanwhile may be there already
-            known = answered(store, diagnosis.upload, methods, diagnosis.seed, [question])
-        answer = known.get(question.name)
-        sentence, icon = _answer(question, diagnosis, answer, state)
-        spark = _spark(answer, diagnosis)
+            own = known.answers([question])
+        answer = own.get(question.name)
+        seen = None if answer is None else _seen(question, answer, known)
+        sentence, icon = _answer(question, diagnosis, seen, state)
+        spark = "" if seen is None else seen.spark
         with row(question.name, question.title, sentence, icon=icon, spark=spark) as line:
             if not line.open:
                 continue
             if question.name == "observation" and question.obstacle(diagnosis.upload) is None:
                 usual = None if answer is None else answer.result
                 observation.show(question.name, diagnosis, methods, usual, label)
-            elif answer is not None:
-                _opened(question, answer, diagnosis, label)
+            elif answer is not None and seen is not None:
+                _opened(question, answer, known, seen, label)
             else:
                 st.caption(plain(sentence))
             if question.name == "in_theta":
@@ -133,15 +130,34 @@ def show(
     return begun
 
 
+class _Seen(NamedTuple):
+    """What the page shows of an answer, opened or not."""
+
+    sentences: Sequence[str]
+    finds: bool | None
+    drawn: Sequence[Drawn]
+    spark: str
+
+
+def _seen(question: AnyQuestion, answer: AnyAnswer, known: Known) -> _Seen:
+    def make() -> _Seen:
+        diagnosis = known.diagnosis
+        drawn = answer.figures(diagnosis)
+        return _Seen(answer.describe(diagnosis), answer.finds(diagnosis), drawn, _spark(drawn))
+
+    seen: _Seen = known.once(f"row-{question.name}", make, [question])
+    return seen
+
+
 def _answer(
-    question: AnyQuestion, diagnosis: Diagnosis, answer: AnyAnswer | None, state: JobState | None
+    question: AnyQuestion, diagnosis: Diagnosis, seen: _Seen | None, state: JobState | None
 ) -> tuple[str, str]:
     """What a row says, and the icon of its state."""
     reason = question.obstacle(diagnosis.upload)
     if reason is not None:
         return f"Not worked out. {reason}", _ICONS[None]
-    if answer is not None:
-        return answer.describe(diagnosis)[0], _ICONS[answer.finds(diagnosis)]
+    if seen is not None:
+        return seen.sentences[0], _ICONS[seen.finds]
     if state is None:
         return "Not worked out: none of these tests can be run on such tables.", _ICONS[None]
     if state.active:
@@ -149,11 +165,10 @@ def _answer(
     return "Not worked out: its job did not end.", _ICONS[None]
 
 
-def _spark(answer: AnyAnswer | None, diagnosis: Diagnosis) -> str:
+def _spark(drawn: Sequence[Drawn]) -> str:
     """The question's first figure, as small as a word; room for it before it is there."""
     width, height = _SPARK
-    drawn: Sequence[Drawn] = () if answer is None else answer.figures(diagnosis)[:1]
-    for drawing in drawn:
+    for drawing in drawn[:1]:
         picture = drawing.picture
         first = picture.panels[0] if isinstance(picture, Grid) else picture
         try:
@@ -163,15 +178,19 @@ def _spark(answer: AnyAnswer | None, diagnosis: Diagnosis) -> str:
     return ""
 
 
-def _opened(question: AnyQuestion, answer: AnyAnswer, diagnosis: Diagnosis, label: str) -> None:
+def _opened(
+    question: AnyQuestion, answer: AnyAnswer, known: Known, seen: _Seen, label: str
+) -> None:
+    diagnosis = known.diagnosis
+    table: Rows = known.once(f"table-{question.name}", lambda: answer.rows(diagnosis), [question])
     panel.panel(
         question.title,
-        answer.describe(diagnosis)[1:],
+        seen.sentences[1:],
         notes=answer.notes(diagnosis),
         how=question.reading_guide,
-        table=answer.rows(diagnosis),
-        drawn=answer.figures(diagnosis),
-        shown=answer.finds(diagnosis) is not False,
+        table=table,
+        drawn=seen.drawn,
+        shown=seen.finds is not False,
         code=code(question.code, path=label, seed=diagnosis.seed),
         key=question.name,
     )

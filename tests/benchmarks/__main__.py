@@ -31,6 +31,7 @@ GROUPS = {
     "sensitivity": "what the tests would have caught on a table, and their level there",
     "cause": "the cause named for random defects, confusion table",
     "startup": "server start, first page",
+    "pages": "what each page costs the server for one interaction",
     "crowd": "20 clients on the workbench",
     "crowd_playground": "30 clients on the home page, and the server's memory",
     "playground": "the home page in Chromium: first picture, sliders, another benchmark",

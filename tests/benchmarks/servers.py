@@ -8,7 +8,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -17,6 +17,7 @@ from tests.benchmarks.lab import ROOT
 from tests.server import free_port, stop
 
 _PATIENCE = 120.0  # seconds until a server that does not answer is given up
+_SET_ELSEWHERE = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NPTLAB_ENGINE")
 
 
 class Server(NamedTuple):
@@ -33,9 +34,9 @@ class Server(NamedTuple):
 
 
 @contextmanager
-def product(cache: Path) -> Iterator[Server]:
-    """The dashboard on a cache folder, as README starts it."""
-    with _server(ROOT / "app.py", cache, "/api/ready") as server:
+def product(cache: Path, *options: str) -> Iterator[Server]:
+    """The dashboard on a cache folder, as README starts it, or with options of Streamlit's."""
+    with _server(ROOT / "app.py", cache, "/api/ready", options) as server:
         yield server
 
 
@@ -48,13 +49,16 @@ def floor(cache: Path) -> Iterator[Server]:
 
 
 @contextmanager
-def _server(script: Path, cache: Path, ready: str) -> Iterator[Server]:
+def _server(
+    script: Path, cache: Path, ready: str, options: Sequence[str] = ()
+) -> Iterator[Server]:
     port = free_port()
     cache.mkdir(parents=True, exist_ok=True)
     command = [sys.executable, "-m", "streamlit", "run", str(script), "--server.headless", "true"]
-    command += ["--server.port", str(port)]
-    env = {**os.environ, "NPTLAB_CACHE": str(cache), "OMP_NUM_THREADS": "1"}
-    env.pop("NPTLAB_ENGINE", None)
+    command += ["--server.port", str(port), *options]
+    # As README starts it: what a shell or a test run sets of threads is none of its business.
+    env = {name: value for name, value in os.environ.items() if name not in _SET_ELSEWHERE}
+    env["NPTLAB_CACHE"] = str(cache)
     log = cache / f"server-{port}.log"
     start = time.perf_counter()
     with log.open("wb") as out:

@@ -8,7 +8,8 @@ their counts below a test score are drawn as binomials from it, which is exact.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -20,7 +21,17 @@ from validation_core.methods.uniform import Uniform
 from validation_core.rng import stream
 from validation_core.scores import LinearBoundary, apply
 from validation_core.statistics import NormalLaw
+from validation_core.study import Report, Study
 from validation_core.types import Array, BlockScores, TwoSamples
+
+if TYPE_CHECKING:
+    from validation_core.store import Store
+
+SIZES = (50, 100, 200, 500, 1000)
+"""Draws of each class, n."""
+
+DRAWS = (1, 2, 5, 10, 20, 50, 200)
+"""Calibration draws of Uniform for each test point, m."""
 
 OFFSETS: Array = np.linspace(0, 2, 41).round(2)
 """Shifts c of the boundary along theta, in posterior standard deviations."""
@@ -43,6 +54,55 @@ class Rates(NamedTuple):
     per_class: Array
     multiple: Array
     uniform: Array
+
+
+class BoundaryPower(NamedTuple):
+    """Power of every test at one sample size, over the whole grid."""
+
+    exact: Rates
+    """Closed forms; NaN for Uniform, which has none."""
+    c2st: Array
+    """(offsets, angles) rejections among the trials."""
+    per_class: Array
+    """(offsets, angles)."""
+    multiple: Array
+    """(angles,)."""
+    uniform: Array
+    """(draws, angles) for each m."""
+    trials: int
+
+    def rejections(self, m: int) -> Rates:
+        """Of every test among the trials, with Uniform(m)."""
+        return Rates(self.c2st, self.per_class, self.multiple, self.uniform[DRAWS.index(m)])
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoundaryPowerStudy(Study[BoundaryPower], spec="boundary_power"):
+    """Closed forms and trials at one sample size: seconds, so that a page finds them shipped."""
+
+    gpu: ClassVar[bool] = False
+    n: int
+    seed: int = 0
+
+    @property
+    def label(self) -> str:
+        return f"Weak classifiers, n = {self.n}"
+
+    def compute(self, store: Store, report: Report) -> BoundaryPower:
+        del store
+        trials, uniform = trials_for(self.n), []
+        nominal, per_class = accuracy_trials(self.n, trials, self.seed)
+        for i, m in enumerate(DRAWS):
+            report((i + 1) / (len(DRAWS) + 1), {})
+            multiple, of_m = rank_trials(self.n, m, trials, self.seed)
+            uniform.append(of_m)
+        exact = closed_forms(self.n)
+        return BoundaryPower(exact, nominal, per_class, multiple, np.stack(uniform), trials)
+
+
+def shipped() -> tuple[BoundaryPowerStudy, ...]:
+    """Every sample size of the page."""
+    return tuple(BoundaryPowerStudy(n=n) for n in SIZES)
 
 
 def draw(n: int, seed: int) -> TwoSamples:
