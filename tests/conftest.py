@@ -32,6 +32,14 @@ settings.register_profile(
 settings.load_profile("hundreds")
 
 
+def pytest_collection_modifyitems(config, items):
+    """What takes an hour runs where it is asked for by name."""
+    if "soak" not in config.option.markexpr:
+        kept = [item for item in items if item.get_closest_marker("soak") is None]
+        config.hook.pytest_deselected(items=[item for item in items if item not in set(kept)])
+        items[:] = kept
+
+
 def pytest_collection_finish():
     """What is done once: modules are not looked through for garbage, nor for components.
 
