@@ -1,4 +1,4 @@
-"""What no browser sends: raw addresses, over HTTP and Streamlit's own websocket, to a real server."""
+"""What no browser sends: raw addresses to a real server, over HTTP and Streamlit's websocket."""
 
 import asyncio
 import socket
@@ -17,8 +17,9 @@ QUERIES = (
     "n=1e999&m=-1e999&c=inf&angle=nan&sample=1e400&gamma=inf&beta=-inf&level=inf&seed=inf",
 )  # fmt: skip
 PATHS = (
-    b"/weak-classifiers?%zz", b"/?\xff\xfe", b"/colt?seed=%00", b"/%00", b"/%FF", b"/..%2f..%2fapp.py",
-    b"/weak-classifiers?seed=" + b"9" * 30_000, b"/?" + b"9" * 100_000, b"//evil.example/%2e%2e",
+    b"/weak-classifiers?%zz", b"/?\xff\xfe", b"/colt?seed=%00", b"/%00", b"/%FF",
+    b"/..%2f..%2fapp.py", b"/weak-classifiers?seed=" + b"9" * 30_000, b"/?" + b"9" * 100_000,
+    b"//evil.example/%2e%2e",
 )  # fmt: skip
 
 
