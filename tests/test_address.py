@@ -26,6 +26,7 @@ def _page():
         "iterations": forms.choice("Up to", (300, 3000), "iterations", words="{:,}".format),
         "seed": forms.seed(),
         "gain": forms.number("Gain", 0.5, 5.0, 1.0, "gain", draw=st.slider, step=0.5),
+        "count": forms.number("Count", 1, None, 99, "count"),
         "more": forms.several("More", list(kinds), "more", words=kinds.__getitem__),
         "models": forms.several("Models", ("a", "b"), "models", first=("a", "b")),
         "curved": forms.flag("Curved", "curved"),
@@ -39,7 +40,7 @@ def _page():
 
 USUAL = {
     "source": "file", "kind": "file", "level": 0.05, "dims": (2, 2), "iterations": 300, "seed": 0,
-    "gain": 1.0, "more": [], "models": ["a", "b"], "curved": False, "shape": "",
+    "gain": 1.0, "count": 99, "more": [], "models": ["a", "b"], "curved": False, "shape": "",
 }  # fmt: skip
 
 
@@ -123,6 +124,8 @@ def test_old_links_hold_labels(name, label, value):
         ("source", "foo", "Upload files"), ("kind", "<b>*x*", "Upload files"),
         ("level", "2", "5%"),
         ("dims", "0x9", "(2, 2)"), ("seed", "-1", "0"), ("seed", "1.5", "0"), ("seed", "x", "0"),
+        ("seed", "1e999", "0"), ("seed", "inf", "0"), ("seed", "1_0", "0"), ("seed", "１２", "0"),
+        ("seed", "0x10", "0"), ("count", "9007199254740992", "99"), ("count", "1e300", "99"),
         ("gain", "nan", "1.0"), ("gain", "1e9", "1.0"), ("curved", "maybe", "no"),
         ("models", ["c"], "a, b"),
     ],
@@ -135,6 +138,18 @@ def test_what_a_page_does_not_know_falls_back_and_says_so(name, text, instead):
     assert notes(page) == [f"{said}instead."]
     page.selectbox(key="kind").set_value("exact").run()
     assert says(page) == {"kind": ["exact"]}, "what is on screen"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("x" * 100_000, "x" * 60 + "…"), ("\u202e5\x07\x00", "�5��"), ("\n\n# a", "��# a"),
+        (" ", "a blank"), ("<b>x", "<b>x"),
+    ],
+)  # fmt: skip
+def test_a_note_repeats_a_line_of_a_link_and_nothing_that_turns_it(text, shown):
+    said = f"The link says seed = {shown}, which this page does not have; it shows 0 instead."
+    assert notes(opened(seed=text)) == [said]
 
 
 def test_of_several_names_the_known_ones_stay():

@@ -21,7 +21,7 @@ URL = "benchmark"
 def choose() -> str:
     """The name of the chosen benchmark; the address carries it."""
     names = list(named())
-    linked = (address.asked(URL) or names)[0]
+    linked = "".join(address.asked(URL)[-1:]) or names[0]
     first = linked if linked in names else names[0]
     key = address.renewed(_KEY)
     chosen = (st.session_state.get(key) or {}).get("value") or first

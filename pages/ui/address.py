@@ -14,6 +14,7 @@ the end of a run, so that the browser's history has one entry for each change.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import wraps
@@ -27,6 +28,9 @@ from pages.ui.jobs import plain
 
 _T = TypeVar("_T")
 _Texts = Sequence[str]
+# Python's own float reads 1_0 and other scripts' digits too: nobody means those.
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
+_LINE = 60  # characters of a link that a note repeats
 
 
 @dataclass
@@ -160,17 +164,17 @@ def ask(name: str, *texts: str) -> None:
 
 def number(text: str) -> float | None:
     """The finite number that a text of the address is; None for what is none."""
-    try:
-        value = float(text)
-    except ValueError:
+    if not _NUMBER.fullmatch(text.strip()):
         return None
+    value = float(text)
     return value if isfinite(value) else None
 
 
 def unknown(name: str, text: str, instead: str = "") -> str:
     """What a page says of a link that asks for what it has not, in Markdown."""
     rest = f"it shows {plain(instead)} instead" if instead else "it is left out"
-    return f"The link says {name} = {plain(text)}, which this page does not have; {rest}."
+    said = plain(_legible(text)) or "a blank"
+    return f"The link says {name} = {said}, which this page does not have; {rest}."
 
 
 def owned(name: str, owner: str) -> None:
@@ -199,6 +203,12 @@ def settings() -> dict[str, _Texts]:
     if visit.changed and not _in_fragment():
         new = {name: texts for name, texts in new.items() if name not in visit.known}
     return _without_empty(new | visit.shown)
+
+
+def _legible(text: str) -> str:
+    """As much of a link's text as a line holds; what has no shape, or turns a line, is a sign."""
+    shown = "".join(sign if sign.isprintable() else "\ufffd" for sign in text[:_LINE])
+    return f"{shown}…" if len(text) > _LINE else shown
 
 
 def _without_empty(settings: Mapping[str, _Texts]) -> dict[str, _Texts]:

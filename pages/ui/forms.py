@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from math import isfinite
+from math import inf, isfinite
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import streamlit as st
@@ -18,6 +18,7 @@ _T = TypeVar("_T")
 _Name = TypeVar("_Name", bound=str)
 _Number = TypeVar("_Number", int, float)
 _Kind = TypeVar("_Kind", bound=Specification)
+_MOST_WHOLE = 2**53 - 1  # JavaScript's
 
 
 def choice(
@@ -122,15 +123,19 @@ def number(
 ) -> _Number:
     """A number between two bounds, of the kind of its usual value.
 
+    A whole number is one that the browser can hold, whatever its bounds.
+
     Args:
         draw: `st.number_input`, or `st.slider`.
         looks: for the widget: its step, help, width.
     """
     kind = type(first)
 
+    most = _MOST_WHOLE if kind is int else inf
+
     def allowed(value: float) -> bool:
-        return (
-            isfinite(value) and (low is None or value >= low) and (high is None or value <= high)
+        return isfinite(value) and (-most if low is None else low) <= value <= (
+            most if high is None else high
         )
 
     def read(texts: Sequence[str]) -> tuple[_Number, str]:
