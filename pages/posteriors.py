@@ -1,6 +1,6 @@
 """Compare posteriors: several tables of the same simulations, side by side and row by row."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
 import pandas as pd
 import streamlit as st
@@ -9,6 +9,7 @@ from pages.diagnose import files, view
 from pages.diagnose.files import Tables
 from pages.ui import charts, jobs
 from pages.ui.jobs import plain
+from pages.ui.once import once
 from pages.ui.services import services
 from validation_core import Drawn
 from validation_core.diagnosis import tasks
@@ -103,7 +104,7 @@ def _details(tables: Tables, scores: Sequence[RowScores | None], seed: int) -> N
     if not (every.open or order.open):
         return
     labels, uploads = [label for label, _ in tables], [upload for _, upload in tables]
-    records = [tasks.records(store, upload, METHODS, seed)[0] for upload in uploads]
+    known = _known(uploads, labels, seed)
     if every.open:
         with every:
             reference = st.selectbox(
@@ -113,19 +114,49 @@ def _details(tables: Tables, scores: Sequence[RowScores | None], seed: int) -> N
                 key="reference",
                 width=420,
             )
-            measures = posteriors.measures(uploads, records, scores, reference)
-            _measures(measures, labels, reference)
-            charts.side_by_side(
-                "differences",
-                [
-                    *draw.differences(measures, labels, reference),
-                    *_parameters(tables, scores, reference),
-                ],
+            measures, drawn = once(
+                ("measures", known, reference), lambda: _drawn(tables, scores, seed, reference)
             )
+            _measures(measures, labels, reference)
+            charts.side_by_side("differences", drawn)
     if order.open:
         with order:
-            measures = posteriors.measures(uploads, records, scores)
-            charts.side_by_side("history", draw.history(measures, labels))
+            drawn = once(("history", known), lambda: _history(tables, scores, seed))
+            charts.side_by_side("history", drawn)
+
+
+def _known(uploads: Sequence[Upload], labels: Sequence[str], seed: int) -> tuple[Hashable, ...]:
+    """A name for all that is known of these tables so far."""
+    wanted = [
+        task
+        for upload in uploads
+        for task in (*posteriors.studies(upload, seed), *tasks.tasks(upload, METHODS, seed))
+    ]
+    done = (task.key for task in wanted if task.done(store))
+    return (*labels, *(upload.digest for upload in uploads), *uploads[0].names, *done)
+
+
+def _asked(
+    tables: Tables, scores: Sequence[RowScores | None], seed: int, reference: int = 0
+) -> tuple[Measure, ...]:
+    uploads = [upload for _, upload in tables]
+    records = [tasks.records(store, upload, METHODS, seed)[0] for upload in uploads]
+    return posteriors.measures(uploads, records, scores, reference)
+
+
+def _drawn(
+    tables: Tables, scores: Sequence[RowScores | None], seed: int, reference: int
+) -> tuple[tuple[Measure, ...], list[Drawn]]:
+    """Every measure beside the reference, and pictures of them."""
+    labels = [label for label, _ in tables]
+    measures = _asked(tables, scores, seed, reference)
+    pictures = draw.differences(measures, labels, reference)
+    return measures, [*pictures, *_parameters(tables, scores, reference)]
+
+
+def _history(tables: Tables, scores: Sequence[RowScores | None], seed: int) -> tuple[Drawn, ...]:
+    labels = [label for label, _ in tables]
+    return draw.history(_asked(tables, scores, seed), labels)
 
 
 def _measures(measures: Sequence[Measure], labels: Sequence[str], reference: int) -> None:
@@ -149,7 +180,10 @@ def _measures(measures: Sequence[Measure], labels: Sequence[str], reference: int
 
 
 def _scores(upload: Upload, seed: int) -> RowScores | None:
-    return next((task.load(store) for task in posteriors.studies(upload, seed)), None)
+    study = next(iter(posteriors.studies(upload, seed)), None)
+    if study is None or not study.done(store):
+        return None
+    return once(("scores", study.key), lambda: study.load(store))
 
 
 def _parameters(tables: Tables, scores: Sequence[RowScores | None], reference: int) -> list[Drawn]:

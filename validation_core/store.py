@@ -171,6 +171,7 @@ _SUFFIX: Mapping[Kind, str] = {
 }
 _BOUNDED: tuple[Kind, ...] = ("models", "results", "tables")
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,80}")
+_ABOUTS = 20_000  # files whose description is remembered
 _STALE = 3600.0
 
 
@@ -211,6 +212,7 @@ class Store:
     ) -> None:
         self.notices: list[str] = []
         self.gallery = gallery
+        self._abouts: dict[Path, tuple[tuple[int, int], _About]] = {}
         self._default_limit = limit
         self.root = self._writable(Path(root or _default_root()).expanduser().absolute())
 
@@ -381,15 +383,28 @@ class Store:
                 yield status.st_mtime, status.st_size, path
 
     def _entry(self, path: Path) -> StoreEntry | None:
-        about = self._sound(_about, path)
-        if about is None:
-            return None
-        with suppress(FileNotFoundError):
+        with suppress(OSError):
             status = path.stat()
+            about = self._about(path, status)
+            if about is None:
+                return None
             kind: Kind = path.parent.name  # type: ignore[assignment]  # from _BOUNDED
             where = (status.st_size, about.created, status.st_mtime)
             return StoreEntry(kind, path.stem, about.spec, about.meta, *where)
         return None
+
+    def _about(self, path: Path, status: os.stat_result) -> _About | None:
+        """What a file says of itself, read once: files are replaced whole, never written anew."""
+        written = status.st_ino, status.st_size
+        known = self._abouts.get(path)
+        if known is not None and known[0] == written:
+            return known[1]
+        about = self._sound(_about, path)
+        if about is not None:
+            if len(self._abouts) >= _ABOUTS:
+                self._abouts.clear()
+            self._abouts[path] = written, about
+        return about
 
     def _sound(
         self,

@@ -4,17 +4,18 @@ Kept by the keys of all that it depends on; a table itself is never kept.
 """
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, NamedTuple
+from functools import partial
+from typing import NamedTuple, TypeVar
 
-import streamlit as st
-
+from pages.ui.once import once
 from pages.ui.services import services
-from validation_core import Record, keys
+from validation_core import keys
 from validation_core.diagnosis import Diagnosis, questions, tasks, verdict
 from validation_core.diagnosis.questions import QUESTIONS, Answers, AnyAnswer, AnyQuestion
 from validation_core.methods.base import Method
 from validation_core.tables import Upload
 
+_T = TypeVar("_T")
 _Key = tuple[Hashable, ...]
 
 
@@ -37,12 +38,19 @@ class Known(NamedTuple):
         for question in among:
             done = self._done(question)
             if done:
-                answers[question.name] = _answer(done, question, self)
+                answers[question.name] = once(
+                    ("answer", question.name, *done), partial(self._answer, question)
+                )
         return answers
 
-    def once(self, name: str, make: Callable[[], Any], among: Sequence[AnyQuestion]) -> Any:
+    def _answer(self, question: AnyQuestion) -> AnyAnswer:
+        upload, seed = self.diagnosis.upload, self.diagnosis.seed
+        store = services().store
+        return questions.answered(store, upload, self.methods, seed, [question])[question.name]
+
+    def once(self, name: str, make: Callable[[], _T], among: Sequence[AnyQuestion]) -> _T:
         """What is made of the diagnosis and of the answers to some questions."""
-        return _once((name, self.key, *map(self._done, among)), make)
+        return once((name, self.key, *map(self._done, among)), make)
 
     def _done(self, question: AnyQuestion) -> _Key:
         store, upload = services().store, self.diagnosis.upload
@@ -55,31 +63,6 @@ def diagnose(upload: Upload, methods: Sequence[Method], alpha: float, seed: int)
     store, methods = services().store, tuple(methods)
     done = tuple(task.key for task in tasks.tasks(upload, methods, seed) if task.done(store))
     key = (upload.digest, *upload.names, *upload.x_names, keys.key(methods), seed, *done)
-    records, pending = _records(key, upload, methods, seed)
+    records, pending = once(("records", *key), lambda: tasks.records(store, upload, methods, seed))
     diagnosis = verdict(records, upload, alpha=alpha, seed=seed, pending=pending)
     return Known(diagnosis, methods, (alpha, *key))
-
-
-# Of some tables all that there is: small beside the tables.
-@st.cache_resource(show_spinner=False, max_entries=32)
-def _records(
-    key: _Key, _upload: Upload, _methods: Sequence[Method], _seed: int
-) -> tuple[Sequence[Record], int]:
-    return tasks.records(services().store, _upload, _methods, _seed)
-
-
-@st.cache_resource(show_spinner=False, max_entries=16 * len(QUESTIONS))
-def _answer(done: _Key, _question: AnyQuestion, _known: Known) -> AnyAnswer:
-    answers = questions.answered(
-        services().store,
-        _known.diagnosis.upload,
-        _known.methods,
-        _known.diagnosis.seed,
-        [_question],
-    )
-    return answers[_question.name]
-
-
-@st.cache_resource(show_spinner=False, max_entries=32 * len(QUESTIONS))
-def _once(key: _Key, _make: Callable[[], Any]) -> Any:
-    return _make()

@@ -145,8 +145,7 @@ def _seen(question: AnyQuestion, answer: AnyAnswer, known: Known) -> _Seen:
         drawn = answer.figures(diagnosis)
         return _Seen(answer.describe(diagnosis), answer.finds(diagnosis), drawn, _spark(drawn))
 
-    seen: _Seen = known.once(f"row-{question.name}", make, [question])
-    return seen
+    return known.once(f"row-{question.name}", make, [question])
 
 
 def _answer(
