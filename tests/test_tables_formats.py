@@ -414,16 +414,16 @@ def test_a_reader_that_dies_or_hangs_costs_a_refusal(monkeypatch):
     guarded._children._idle[-1].abandon()
     assert tables.read(good).n == N  # another takes its place
     monkeypatch.setattr(guarded._Child, "ask", _dies(guarded._Child.ask))
-    assert "bounded time and memory" in refusal(good)
+    assert "at most 1.5 GB of memory" in refusal(good)
     monkeypatch.undo()
     assert tables.read(good).n == N
 
 
 def _dies(ask):
-    def asked(child, request, nbytes):
+    def asked(child, request):
         child._process.kill()
         child._process.wait()
-        return ask(child, request, nbytes)
+        return ask(child, request)
 
     return asked
 

@@ -1,11 +1,13 @@
 """What a user brings, read and checked: a table (theta, x, theta_q) or two samples (p, q).
 
 Every refusal is a ValueError that says the rule, what was got, and what to do. Nothing is ever
-unpickled, and nothing is unpacked before its header has been accepted.
+unpickled, nothing is unpacked before its header has been accepted, and a user's bytes are parsed
+in a process of bounded memory and time alone.
 """
 
 from __future__ import annotations
 
+from validation_core.tables.guarded import warm
 from validation_core.tables.reading import Preview, preview, read, read_files
 from validation_core.tables.source import (
     LIMIT,
@@ -29,4 +31,5 @@ __all__ = [
     "preview",
     "read",
     "read_files",
+    "warm",
 ]

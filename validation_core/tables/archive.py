@@ -23,6 +23,7 @@ from validation_core.tables.source import ARRAYS, BROKEN, Order, _Header, _worke
 
 SAVE = "Save it with numpy.savez(file, theta=..., x=..., theta_q=...)."
 
+_CONTENTS = 2**20  # bytes of an archive's table of contents; 64 arrays of usual names have 4 kB
 _HEADER = 2**16  # bytes of a member unpacked to read its header; NumPy writes 128
 _CHUNK = 2**22
 _TEXT = 10_000  # characters of a header that are parsed, as NumPy does
@@ -156,6 +157,39 @@ class _Npy:
         """Nothing was opened."""
 
 
+class _Contents(io.RawIOBase):
+    """A stream from which no table of contents is read that is longer than one may be.
+
+    `zipfile` asks for the whole table at once, before it looks at any of it.
+    """
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self.longest: float = _CONTENTS
+        """Bytes that may be asked for at once."""
+
+    def seekable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        if size > self.longest:
+            raise _TooLong(
+                f"The table of contents of an .npz archive must take at most {_CONTENTS:,} bytes; "
+                f"got {size:,}. {SAVE}"
+            )
+        return self._stream.read(size)
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        return self._stream.seek(offset, whence)
+
+    def tell(self) -> int:
+        return self._stream.tell()
+
+
+class _TooLong(Exception):
+    """A table of contents beyond its bound."""
+
+
 class _Npz:
     """An .npz archive.
 
@@ -168,7 +202,11 @@ class _Npz:
     def __init__(self, stream: BinaryIO) -> None:
         stream.seek(0)
         try:
-            self._zip = zipfile.ZipFile(stream)
+            contents = _Contents(stream)
+            self._zip = zipfile.ZipFile(contents)
+            contents.longest = math.inf
+        except _TooLong as error:
+            raise ValueError(str(error)) from None
         except BROKEN:
             raise ValueError(
                 "An .npz archive must be whole; got one that is truncated or damaged (its table "

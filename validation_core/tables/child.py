@@ -1,16 +1,20 @@
-"""The process that opens HDF5, netCDF, Parquet and CSV files for `guarded`: only it imports the
-libraries written in C that read them.
+"""The process that parses files for `guarded`: only it imports the libraries that read them.
 
 Started as `python -m validation_core.tables.child`; it ends when its standard input does.
 
-    in:   {"open": path, "stem": name, "limit": bytes, "chosen": {role: array}}   {"load": name}
+    in:   {"open": path, "kind": ..., "stem": name, "limit": bytes, "memory": bytes,
+           "chosen": {role: array}}   {"load": name}   {"close": true}
     out:  {"ready": true}   {"headers": {name: [shape, dtype]}, "order": ..., "notes": [...]}
-          {"shape": [...], "dtype": ...} and then the numbers   {"refused": text}
+          {"shape": [...], "dtype": ..., "notes": [...]} and then the numbers
+          {"resident": bytes, "peak": bytes}   {"refused": text}
 """
 
 from __future__ import annotations
 
+import ctypes
+import gc
 import json
+import math
 import os
 import signal
 import sys
@@ -22,49 +26,109 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from validation_core.tables import columns, hdf, source
+from validation_core.tables import archive, columns, hdf, source
 from validation_core.tables.source import _Source
 
-_MEMORY = 6 * 2**30  # bytes of addresses: the libraries reserve more than they use
+_LIBRARIES = 150e6  # bytes of code that are mapped, which no bound of the system counts
+_STANDARD_ERROR = 2
 _LONGEST = 600
+_LARGE = 100e6  # bytes from which on memory is given back to the system
 _WHOLE = "A file must be whole; got one that is truncated or damaged. Save or copy it again."
 
 
 def _main() -> None:
     """Serve requests until the standard input ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which ends us
-    _bound()
     out = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    with suppress(AttributeError, OSError):
+        os.set_blocking(_STANDARD_ERROR, False)  # nobody listens while we live
     _send(out, {"ready": True}, None)
-    with ExitStack() as stack:
-        opened: _Source | None = None
-        for line in sys.stdin.buffer:
-            request = json.loads(line)
-            numbers = None
-            _die_in(_LONGEST)
-            try:
+    opened: _Opened | None = None
+    memory = 0
+    for line in sys.stdin.buffer:
+        request = json.loads(line)
+        numbers = None
+        answer: dict[str, object]
+        _die_in(_LONGEST)
+        try:
+            if "load" in request:
+                assert opened is not None, "a file is opened before it is read"
+                numbers = np.asarray(opened.load(request["load"]), order="C")
+                answer = {"shape": numbers.shape, "dtype": numbers.dtype.str}
+                answer["notes"] = opened.source.notes
+            else:
+                if opened is not None:
+                    opened.close()
+                opened = None
                 if "open" in request:
-                    stack.close()
-                    opened, answer = _open(request, stack)
-                else:
-                    assert opened is not None, "a file is opened before it is read"
-                    numbers = np.ascontiguousarray(opened.load(request["load"]))
-                    answer = {"shape": numbers.shape, "dtype": numbers.dtype.str}
-            except Exception as error:
-                answer = {"refused": _reason(error)}
-            _die_in(0)
-            _send(out, answer, numbers)
-            del numbers
+                    memory = request["memory"]
+                    _bound(memory)
+                    opened = _Opened(request)
+                answer = opened.said if opened is not None else _held()
+        except MemoryError:
+            opened = numbers = None
+            answer = {"refused": source.memory_refusal(memory), "spent": True}
+        except Exception as error:
+            answer = {"refused": _reason(error)}
+        _die_in(0)
+        _send(out, answer, numbers)
 
 
-def _open(request: Mapping[str, Any], held: ExitStack) -> tuple[_Source, dict[str, object]]:
-    stream = held.enter_context(Path(request["open"]).open("rb"))  # noqa: SIM115 (it is held)
-    reader = _open_source(stream, request["stem"], request["limit"], request["chosen"])
-    held.callback(reader.close)
-    declared = source._accepted(reader.headers(), request["limit"])
-    headers = {n: [[int(s) for s in h.shape], h.dtype.str] for n, h in declared.items()}
-    return reader, {"headers": headers, "order": reader.order, "notes": reader.notes}
+class _Opened:
+    """A file, its arrays under plain names, and what is said of it.
+
+    Raises:
+        ValueError: for a file that cannot be read.
+    """
+
+    def __init__(self, request: Mapping[str, Any]) -> None:
+        with ExitStack() as stack:
+            stream = stack.enter_context(Path(request["open"]).open("rb"))  # noqa: SIM115
+            stem, limit, chosen = request["stem"], request["limit"], request["chosen"]
+            self.source = _open_source(stream, request["kind"], stem, limit, chosen)
+            stack.callback(self.source.close)
+            declared = source._accepted(self.source.headers(), math.inf)
+            self._held = stack.pop_all()
+        self._own = source._plain_names(declared)
+        self._types = {name: source._short_dtype(h.dtype) for name, h in declared.items()}
+        self.said: dict[str, object] = {
+            "headers": {
+                plain: [[int(s) for s in declared[own].shape], self._types[own].str]
+                for plain, own in self._own.items()
+            },
+            "order": self.source.order,
+            "notes": self.source.notes,
+        }
+
+    def load(self, name: str) -> NDArray[np.generic]:
+        """An array by its plain name, its text cut to what is looked at."""
+        own = self._own[name]
+        array = self.source.load(own)
+        if array.dtype.kind not in "US":
+            return array
+        return source._short_text(array.reshape(-1)).astype(self._types[own]).reshape(array.shape)
+
+    def close(self) -> None:
+        self._held.close()
+
+
+def _held() -> dict[str, object]:
+    """Bytes that this process holds, and has held at most; 0 where the system does not tell."""
+    resident = _resident("VmRSS")
+    if resident > _LARGE:
+        gc.collect()
+        with suppress(AttributeError, OSError, TypeError):
+            ctypes.CDLL(None).malloc_trim(0)
+        resident = _resident("VmRSS")
+    return {"resident": resident, "peak": _resident("VmHWM")}
+
+
+def _resident(line: str) -> int:
+    with suppress(OSError, ValueError):
+        status = Path("/proc/self/status").read_text()
+        return 1024 * int(status.partition(f"{line}:")[2].split()[0])
+    return 0
 
 
 def _send(
@@ -89,21 +153,31 @@ def _die_in(seconds: int) -> None:
         signal.alarm(seconds)
 
 
-def _bound() -> None:
+def _bound(memory: int) -> None:
+    """Hold at most so many bytes, where the system can be asked for that.
+
+    What is written to counts, not addresses: libraries set more of these aside than they use.
+    """
     with suppress(ImportError, OSError, ValueError):
         import resource
 
-        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+        _, most = resource.getrlimit(resource.RLIMIT_DATA)
+        resource.setrlimit(resource.RLIMIT_DATA, (int(memory - _LIBRARIES), most))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
 def _open_source(
-    stream: BinaryIO, stem: str, limit: int, chosen: Mapping[str, str] | None = None
+    stream: BinaryIO,
+    kind: str,
+    stem: str,
+    limit: int,
+    chosen: Mapping[str, str] | None = None,
 ) -> _Source:
     """The source that a file is.
 
     Args:
         stream: the file, opened for reading.
+        kind: npz, npy, csv, parquet or hdf5.
         stem: what its array is called where the file has no name for it.
         limit: bytes that its arrays may take in memory.
         chosen: role and array, as the user says.
@@ -111,11 +185,13 @@ def _open_source(
     Raises:
         ValueError: for a file that cannot be read.
     """
-    stream.seek(0)
-    first = stream.read(len(source.HDF5))
-    if first.startswith(source.PARQUET):
+    if kind == "npz":
+        return archive._Npz(stream)
+    if kind == "npy":
+        return archive._Npy(stream, stem)
+    if kind == "parquet":
         return columns._ColumnTable(columns._Parquet(stream, limit), stem, limit)
-    if first != source.HDF5:
+    if kind == "csv":
         return columns._ColumnTable(columns._Csv(stream), stem, limit)
     file = hdf._HdfFile(stream, limit)
     groups = file.members()

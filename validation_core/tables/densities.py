@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
+import scipy  # its parts load at first use: a child that reads files needs none
 from numpy.typing import NDArray
-from scipy.special import digamma, gammaln
 
 from validation_core.tables.source import Order, _is_real
 from validation_core.types import Array
@@ -248,7 +248,7 @@ class _Drawn(NamedTuple):
     def normal(self) -> Float:
         """Entropy (n,) of a normal of this covariance, unbiased for draws of a normal."""
         k, d = self.white.shape[1:]
-        short = d * np.log((k - 1) / 2) - digamma((k - 1 - np.arange(d)) / 2).sum()
+        short = d * np.log((k - 1) / 2) - scipy.special.digamma((k - 1 - np.arange(d)) / 2).sum()
         return np.asarray(d / 2 * np.log(2 * np.pi * math.e) + self.volume + short / 2)
 
     @property
@@ -261,9 +261,9 @@ class _Drawn(NamedTuple):
                 for points in self.white
             ]
         )
-        ball = d / 2 * np.log(np.pi) - gammaln(d / 2 + 1)
+        ball = d / 2 * np.log(np.pi) - scipy.special.gammaln(d / 2 + 1)
         mean = d / 2 * np.log(square).mean(1)
-        return np.asarray(mean + ball + digamma(k) - digamma(_NEIGHBOUR) + self.volume)
+        return np.asarray(mean + ball + scipy.special.digamma(k) - scipy.special.digamma(_NEIGHBOUR) + self.volume)
 
     def halved(self) -> _Drawn:
         """Every other draw of each row."""

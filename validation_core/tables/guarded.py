@@ -1,8 +1,8 @@
-"""Readers written in C run in a process of their own.
+"""Every byte that a user sends is parsed in a process of its own.
 
-A damaged HDF5 or Parquet file can make its library abort, hang, or ask for all memory. In a child
-process that costs a refusal and not the server: it has bounded memory and time, and what it finds
-comes back as plain headers and numbers.
+A damaged or hostile file can make a library abort, hang, or ask for all memory. In a child process
+that costs a refusal and not the server: it has bounded memory and time, at most two of them read
+at once, and what one finds comes back as plain headers and numbers.
 """
 
 from __future__ import annotations
@@ -10,31 +10,51 @@ from __future__ import annotations
 import atexit
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from shutil import copyfileobj
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.tables import source
 from validation_core.tables.archive import _read_into
-from validation_core.tables.source import Order, _Header
+from validation_core.tables.source import LIMIT, Order, _Header, _size
 
-SECONDS = 10.0
-"""How long a file may take to open, or one of its arrays to be read, beside its length."""
+Kind = Literal["npz", "npy", "csv", "parquet", "hdf5"]
 
+CHILDREN = 2
+"""Files that are read at once, whoever sent them."""
+
+PATIENCE = 60.0
+"""Seconds that a file waits for its turn."""
+
+SECONDS = 20.0
+"""How long a file may be read; longer only beyond `_LARGE` bytes."""
+
+MEMORY = 1_500_000_000
+"""Bytes that a child may hold; more only for arrays beyond the usual limit."""
+
+_LARGE = 200e6  # bytes that a browser may send
 _RATE = 4e6  # bytes read in a second by a slow machine
+_RESIDENT = 250e6  # bytes that a child may keep when a file is closed
+_ANSWER = 2**24  # bytes of a header
+_PIECE = 2**18
 
 _PACKAGE = Path(__file__).parents[1]
 _IDLE = 120.0  # seconds that a child without work is kept
-_ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "ARROW_NUM_THREADS")
+_ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "ARROW_NUM_THREADS",
+               "ARROW_IO_THREADS")  # fmt: skip
+# Arrow's other pools set a GB of addresses aside, which would count as memory.
+_SETTINGS = dict.fromkeys(_ONE_THREAD, "1") | {"ARROW_DEFAULT_MEMORY_POOL": "system"}
 
 
 class _Gone(Exception):
@@ -42,21 +62,31 @@ class _Gone(Exception):
 
 
 class _Child:
-    """A process that opens one file at a time."""
+    """A process that opens one file at a time.
+
+    Raises:
+        OSError: when the system starts none.
+    """
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(
             [sys.executable, "-m", f"{_PACKAGE.name}.tables.child"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
             cwd=_PACKAGE.parent,
-            env={**os.environ, **dict.fromkeys(_ONE_THREAD, "1")},
+            env={**os.environ, **_SETTINGS},
         )
         assert self._process.stdin is not None, "a pipe was asked for"
         assert self._process.stdout is not None, "a pipe was asked for"
+        assert self._process.stderr is not None, "a pipe was asked for"
         self._to, self._from = self._process.stdin, self._process.stdout
+        self._errors = self._process.stderr
         self.last_use: threading.Timer | None = None
+        self.peak = 0
+        """Bytes that it has held at most, as it said when it closed its last file."""
+        self._deadline = self._seconds = 0.0
+        self._late = False
         # A busy machine may take long to start it: that is not the file's fault.
         self._from.readline()
 
@@ -64,20 +94,28 @@ class _Child:
     def alive(self) -> bool:
         return self._process.poll() is None
 
-    def ask(self, request: Mapping[str, object], nbytes: int) -> dict[str, Any]:
-        """Its answer to a request that makes it read so many bytes.
+    def begin(self, nbytes: int) -> None:
+        """Its time for a file of so many bytes begins."""
+        self._seconds = SECONDS + max(0.0, nbytes - _LARGE) / _RATE
+        self._deadline = time.monotonic() + self._seconds
+        self._late = False
+
+    def ask(self, request: Mapping[str, object]) -> dict[str, Any]:
+        """Its answer to a request.
 
         Raises:
             _Gone: when it dies over it.
             ValueError: when it refuses.
         """
-        with self._in_time(nbytes):
+        with self._in_time():
             self._to.write(json.dumps(request).encode() + b"\n")
             self._to.flush()
-            answer = json.loads(self._from.readline() or b"null")
+            answer = json.loads(self._from.readline(_ANSWER) or b"null")
         if answer is None:
             self.abandon()
             raise _Gone
+        if answer.get("spent"):
+            self.abandon()
         if "refused" in answer:
             raise ValueError(answer["refused"])
         return answer
@@ -88,12 +126,12 @@ class _Child:
         Raises:
             _Gone: when they do not come.
         """
-        with self._in_time(array.nbytes):
+        with self._in_time():
             return _read_into(self._from, array)
 
     @contextmanager
-    def _in_time(self, nbytes: int) -> Iterator[None]:
-        alarm = threading.Timer(SECONDS + nbytes / _RATE, self._process.kill)
+    def _in_time(self) -> Iterator[None]:
+        alarm = threading.Timer(max(0.0, self._deadline - time.monotonic()), self._end_late)
         alarm.daemon = True
         alarm.start()
         try:
@@ -104,27 +142,84 @@ class _Child:
         finally:
             alarm.cancel()
 
+    def _end_late(self) -> None:
+        self._late = True
+        self._process.kill()
+
+    def why(self, memory: int) -> str:
+        """Which bound it died of, in words; it has been abandoned."""
+        if self._late:
+            return (
+                f"A file must be read in at most {self._seconds:.0f} s; got one that takes longer. "
+                f"{source.SMALLER}"
+            )
+        # Nobody here ended it: the system did, or a library that got no memory.
+        status, words = self._process.returncode, self._said()
+        if any(word in words for word in _OUT_OF_MEMORY) or status == -_KILLED:
+            return source.memory_refusal(memory)
+        return (
+            f"A file must be whole, and readable in at most {_size(memory)} of memory; got one "
+            f"over which its reader breaks down. It is damaged or too large: save it again, or "
+            f"save arrays with numpy.savez."
+        )
+
+    def _said(self) -> bytes:
+        """The last words of a process that is dead."""
+        with suppress(OSError, ValueError):
+            return self._errors.read()
+        return b""
+
     def abandon(self) -> None:
         """End a process whose answers can no longer be told apart."""
+        if self.alive:
+            # Its libraries may be about to say why they end it.
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(0 if self._late else 0.2)
         self._process.kill()
         self._process.wait()
 
     def end(self) -> None:
         """End it and let its pipes go."""
-        self.abandon()
-        for pipe in (self._to, self._from):
+        self._process.kill()
+        self._process.wait()
+        for pipe in (self._to, self._from, self._errors):
             with suppress(OSError):
                 pipe.close()
 
 
+_OUT_OF_MEMORY = (b"bad_alloc", b"MemoryError", b"out of memory", b"Cannot allocate memory")
+_KILLED = getattr(signal, "SIGKILL", 9)
+
+
 class _Children:
-    """Children without work, kept for the next file."""
+    """A bounded number of children; those without work are kept for the next file."""
 
     def __init__(self) -> None:
         self._idle: list[_Child] = []
         self._lock = threading.Lock()
+        self._turns = threading.Semaphore(CHILDREN)
 
     def take(self) -> _Child:
+        """A child, as soon as it is this file's turn.
+
+        Raises:
+            ValueError: when no turn comes, or no process can be started.
+        """
+        if not self._turns.acquire(timeout=PATIENCE):
+            raise ValueError(
+                f"At most {CHILDREN} files are read at once; got no turn within {PATIENCE:.0f} s. "
+                f"Try again when others have been read."
+            )
+        try:
+            return self._waiting() or _Child()
+        except OSError as error:
+            self._turns.release()
+            raise ValueError(
+                f"A file is read in a process of its own; got none from the system "
+                f"({error.strerror or 'not started'}). Try again later."
+            ) from None
+
+    def _waiting(self) -> _Child | None:
         with self._lock:
             while self._idle:
                 child = self._idle.pop()
@@ -133,18 +228,19 @@ class _Children:
                 if child.alive:
                     return child
                 child.end()
-        return _Child()
+        return None
 
     def give(self, child: _Child) -> None:
         """Keep a child for a while, if it lives."""
-        if not child.alive:
+        if child.alive:
+            child.last_use = threading.Timer(_IDLE, self._let_go, (child,))
+            child.last_use.daemon = True
+            with self._lock:
+                self._idle.append(child)
+                child.last_use.start()
+        else:
             child.end()
-            return
-        child.last_use = threading.Timer(_IDLE, self._let_go, (child,))
-        child.last_use.daemon = True
-        with self._lock:
-            self._idle.append(child)
-            child.last_use.start()
+        self._turns.release()
 
     def _let_go(self, child: _Child) -> None:
         with self._lock:
@@ -152,6 +248,12 @@ class _Children:
                 return
             self._idle.remove(child)
         child.end()
+
+    def warm(self) -> None:
+        """Have one wait."""
+        if not self._idle:
+            with suppress(ValueError):
+                self.give(self.take())
 
     def end(self) -> None:
         """Leave none behind."""
@@ -167,8 +269,22 @@ _children = _Children()
 atexit.register(_children.end)
 
 
+def warm() -> None:
+    """Start a child beside the work, unless one waits: the first file need not wait for it."""
+    if not _children._idle:
+        threading.Thread(target=_children.warm, daemon=True).start()
+
+
 class _Guarded:
     """A file that a child process reads for this one.
+
+    Args:
+        stream: the file, opened for reading.
+        path: where it lies, if a child can open it there too.
+        kind: its format.
+        stem: what its array is called where the file has no name for it.
+        limit: bytes that its arrays may take in memory.
+        chosen: role and array, as the user says.
 
     Raises:
         ValueError: when the child refuses the file, or dies over it.
@@ -178,18 +294,29 @@ class _Guarded:
         self,
         stream: BinaryIO,
         path: Path | None,
+        kind: Kind,
         stem: str,
         limit: int,
         chosen: Mapping[str, str] | None = None,
     ) -> None:
         self._copy = None if path else _copied(stream)
-        self._child = _children.take()
-        here = (path or Path(self._copy or "")).absolute()
-        self._length = stream.seek(0, os.SEEK_END)
+        self._memory = MEMORY + 2 * max(0, limit - LIMIT)
         try:
-            request = {"open": str(here), "stem": stem, "limit": limit, "chosen": chosen or {}}
-            self._said = self._ask(request)
+            self._child = _children.take()
         except ValueError:
+            self._forget()
+            raise
+        try:
+            self._child.begin(stream.seek(0, os.SEEK_END))
+            self._said = self._ask({
+                "open": str((path or Path(self._copy or "")).absolute()),
+                "kind": kind,
+                "stem": stem,
+                "limit": limit,
+                "memory": self._memory,
+                "chosen": chosen or {},
+            })
+        except BaseException:
             self.close()
             raise
         self.order: Order | None = self._said["order"]
@@ -205,38 +332,62 @@ class _Guarded:
         declared = self.headers()[name]
         answer = self._ask({"load": name})
         kind = np.dtype(answer["dtype"])
-        if tuple(answer["shape"]) != declared.shape or kind.hasobject:
+        if tuple(answer["shape"]) != declared.shape or kind != source._working(declared.dtype):
             self._child.abandon()
-            raise ValueError(_dead(f"{source.label(name)!r} as another array than declared"))
-        array = np.empty(declared.shape, kind)
+            raise ValueError(
+                f"An array must be what its header declares; got {source.label(name)!r} as "
+                f"another. The file is damaged: save it again."
+            )
+        self.notes = tuple(answer["notes"])
         try:
-            return self._child.numbers(array)
+            return self._child.numbers(np.empty(declared.shape, kind))
+        except MemoryError:  # the server's own
+            self._child.abandon()
+            raise
         except _Gone:
-            raise ValueError(_dead(f"{source.label(name)!r}, which cannot be read")) from None
+            raise ValueError(self._child.why(self._memory)) from None
 
     def _ask(self, request: Mapping[str, object]) -> dict[str, Any]:
         try:
-            return self._child.ask(request, self._length)
+            return self._child.ask(request)
         except _Gone:
-            raise ValueError(_dead("one that its reader cannot read")) from None
+            raise ValueError(self._child.why(self._memory)) from None
 
     def close(self) -> None:
+        if self._child.alive:
+            # A child that closes late, or that stays large, is not kept.
+            with suppress(_Gone, ValueError):
+                closed = self._child.ask({"close": True})
+                self._child.peak = closed["peak"]
+                if closed["resident"] > _RESIDENT:
+                    self._child.abandon()
         _children.give(self._child)
+        self._forget()
+
+    def _forget(self) -> None:
         if self._copy is not None:
             with suppress(OSError):
                 os.unlink(self._copy)
 
 
-def _dead(what: str) -> str:
-    return (
-        f"A file must be whole, and readable in bounded time and memory; got {what}. It is "
-        f"damaged or too large: save it again, or save arrays with numpy.savez."
-    )
-
-
 def _copied(stream: BinaryIO) -> str:
-    """A copy of what was uploaded, where the child can open it."""
+    """A copy of what was uploaded, where the child can open it.
+
+    Raises:
+        ValueError: when there is no space for it.
+    """
     stream.seek(0)
-    with tempfile.NamedTemporaryFile(prefix="nptlab-", delete=False) as file:
-        copyfileobj(stream, file, 2**20)
+    file = None
+    try:
+        with tempfile.NamedTemporaryFile(prefix="nptlab-", delete=False) as file:
+            copyfileobj(stream, file, _PIECE)
+    except OSError as error:
+        if file is not None:
+            with suppress(OSError):
+                os.unlink(file.name)
+        raise ValueError(
+            f"A file is copied before it is read; got no space for a copy in the folder of "
+            f"temporary files ({error.strerror or type(error).__name__}). Free some, or set "
+            f"TMPDIR."
+        ) from None
     return file.name

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import io
+import os
+import select
+import stat
+import tempfile
+import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -13,7 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.tables import archive, guarded, source, table
-from validation_core.tables.source import LIMIT, Order, _Header, _Source
+from validation_core.tables.source import (
+    LIMIT,
+    AmbiguousOrder,
+    Order,
+    UnknownArrays,
+    _Header,
+    _Source,
+)
 from validation_core.tables.table import Upload
 
 File = Path | str | bytes | BinaryIO
@@ -30,7 +42,11 @@ _REFUSED = {
     b"ARROW1": "an Arrow or Feather file (save it with to_parquet)",
     b"MATLAB": "a MATLAB file",
     b"\xff\xfe": "text in UTF-16 (save it in UTF-8)",
+    b"\xfe\xff": "text in UTF-16 (save it in UTF-8)",
 }
+_USER_BLOCKS = tuple(2**power for power in range(9, 24))  # where HDF5 may begin, beside 0
+_SILENCE = 20.0  # seconds that a pipe may send nothing
+_PIECE = 2**20
 
 
 def read(
@@ -55,7 +71,7 @@ def read(
         UnknownArrays: when the names of its arrays do not tell a table.
         ValueError: for everything else that cannot be diagnosed.
     """
-    with _opened(file, name, limit, arrays) as reader:
+    with _worded(), _opened(file, name, limit, arrays) as reader:
         declared = source._accepted(reader.headers(), limit)
         shapes = {array: header.shape for array, header in declared.items()}
         source._check_chosen(arrays or {}, shapes)
@@ -64,7 +80,29 @@ def read(
         numbers = {role: reader.load(array) for role, array in known.found.items()}
         notes = known.notes + reader.notes
         types = {role: declared[array].dtype for role, array in known.found.items()}
-        return table._assemble(numbers, notes, order or reader.order, types)
+        file_order = reader.order
+    with _worded():
+        return table._assemble(numbers, notes, order or file_order, types)
+
+
+@contextmanager
+def _worded() -> Iterator[None]:
+    """Whatever goes wrong over a file is one line.
+
+    Raises:
+        ValueError: in place of every other error.
+    """
+    try:
+        yield
+    except (AmbiguousOrder, UnknownArrays):
+        raise
+    except Exception as error:
+        if type(error) is ValueError and "\n" not in str(error):
+            raise
+        raise ValueError(
+            f"A file must hold a table that can be checked; got one over which that fails "
+            f"({type(error).__name__}). It is damaged or too large: save it again."
+        ) from error
 
 
 @contextmanager
@@ -76,9 +114,15 @@ def _opened(
     Raises:
         ValueError: for a file of no known kind, or one that cannot be opened.
     """
-    with _stream(file) as stream:
-        path = Path(file) if isinstance(file, Path | str) else None
-        reader = _source(stream, path, _stem(name or str(path or _called(stream))), limit, chosen)
+    if limit < 1:
+        raise ValueError(
+            f"The limit must be a number of bytes above zero; got {limit}. Give the bytes that "
+            f"the arrays of a file may take in memory."
+        )
+    called = str(file) if isinstance(file, Path | str) else _called(file)
+    with _stream(file, 2 * limit) as (stream, path):
+        kind = _kind(stream)
+        reader = guarded._Guarded(stream, path, kind, _stem(name or called), limit, chosen)
         try:
             yield reader
         finally:
@@ -91,54 +135,157 @@ def _stem(name: str) -> str:
     return last.rpartition(".")[0] or last or "array"
 
 
-def _called(stream: BinaryIO) -> str:
-    name = getattr(stream, "name", "")
+def _called(file: bytes | BinaryIO) -> str:
+    name = getattr(file, "name", "")
     return name if isinstance(name, str) else ""
 
 
 @contextmanager
-def _stream(file: File) -> Iterator[BinaryIO]:
-    if not isinstance(file, Path | str):
-        yield io.BytesIO(file) if isinstance(file, bytes) else file
-        return
+def _stream(file: File, most: int) -> Iterator[tuple[BinaryIO, Path | None]]:
+    """A file opened for reading, and where another process finds it; what cannot be read twice
+    is copied first.
+
+    Args:
+        file: a path, bytes, or an opened file.
+        most: bytes that are copied of a pipe.
+
+    Raises:
+        ValueError: for what cannot be read, or a pipe that sends more, or nothing.
+    """
+    if isinstance(file, bytes):
+        yield io.BytesIO(file), None
+    elif not isinstance(file, Path | str):
+        if file.seekable():
+            yield file, None
+            return
+        with _copied(iter(lambda: file.read(_PIECE), b""), most) as copy:
+            yield copy
+    else:
+        with _at(Path(file), most) as opened:
+            yield opened
+
+
+@contextmanager
+def _at(path: Path, most: int) -> Iterator[tuple[BinaryIO, Path | None]]:
+    """The file at a path; of a pipe, a copy."""
     try:
-        stream = Path(file).open("rb")  # noqa: SIM115 (closed below; only opening is caught here)
+        # A pipe to which nobody writes would never open.
+        raw = open(path, "rb", buffering=0, opener=lambda at, flags: os.open(at, flags | _NOW))  # noqa: SIM115
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "no file name"
-        raise ValueError(
-            f"The file must be there and readable; got {source.label(str(file))!r} ({reason}). "
-            f"Check the path."
-        ) from None
-    with stream:
-        yield stream
+        raise _unreadable(path, getattr(error, "strerror", None) or "no file name") from None
+    with raw:
+        descriptor = raw.fileno()
+        mode = os.fstat(descriptor).st_mode
+        if stat.S_ISREG(mode):
+            # /dev/stdin is another file in another process.
+            real = Path(os.path.realpath(path))
+            same = real.exists() and os.path.samestat(real.stat(), os.fstat(descriptor))
+            yield io.BufferedReader(raw), real if same else None
+        elif stat.S_ISFIFO(mode) or (stat.S_ISCHR(mode) and not raw.isatty()):
+            with _copied(_sent(raw), most) as copy:
+                yield copy
+        else:
+            raise _unreadable(path, "no file or pipe")
 
 
-def _source(
-    stream: BinaryIO, path: Path | None, stem: str, limit: int, chosen: Mapping[str, str] | None
-) -> _Source:
+_NOW = getattr(os, "O_NONBLOCK", 0)
+
+
+def _unreadable(path: Path, reason: str) -> ValueError:
+    return ValueError(
+        f"The file must be there and readable; got {source.label(str(path))!r} ({reason}). Check "
+        f"the path."
+    )
+
+
+def _sent(raw: io.FileIO) -> Iterator[bytes]:
+    """What a pipe sends, in pieces.
+
+    Raises:
+        ValueError: when it sends nothing for long.
+    """
+    until = time.monotonic() + _SILENCE
+    while True:
+        ready, _, _ = select.select([raw], [], [], max(0.0, until - time.monotonic()))
+        piece = raw.read(_PIECE) if ready else None
+        if piece == b"":
+            return
+        if piece:
+            until = time.monotonic() + _SILENCE
+            yield piece
+        elif time.monotonic() > until:
+            raise ValueError(
+                f"A pipe must send a file without long breaks; got nothing for {_SILENCE:.0f} s. "
+                f"Save it to a file and name that."
+            )
+
+
+@contextmanager
+def _copied(pieces: Iterator[bytes], most: int) -> Iterator[tuple[BinaryIO, Path | None]]:
+    """A copy of what comes in pieces; its first bytes must be those of a file that is read.
+
+    Raises:
+        ValueError: for bytes of no known kind, more than are copied, or no space for them.
+    """
+    with tempfile.TemporaryFile(prefix="nptlab-") as copy:
+        known = False
+        try:
+            for piece in pieces:
+                copy.write(piece)
+                if copy.tell() > most:
+                    raise ValueError(
+                        f"A file from a pipe must have at most {source._size(most)}; got more. "
+                        f"Save it to a file and name that."
+                    )
+                if not known and copy.tell() >= _FIRST:
+                    known = bool(_kind(copy))
+                    copy.seek(0, os.SEEK_END)
+        except OSError as error:
+            raise ValueError(
+                f"A file from a pipe is copied before it is read; got an error "
+                f"({error.strerror or type(error).__name__}). Save it to a file and name that."
+            ) from None
+        yield copy, None
+
+
+def _kind(stream: BinaryIO) -> guarded.Kind:
+    """The format of a file, from its first bytes.
+
+    Raises:
+        ValueError: for none that is read.
+    """
     stream.seek(0)
     first = stream.read(_FIRST)
     if first.startswith(b"PK"):
-        return archive._Npz(stream)
+        return "npz"
     if first.startswith(b"\x93NUMPY"):
-        return archive._Npy(stream, stem)
-    text = not first.startswith(tuple(_REFUSED)) and _text(first)
-    if text or first.startswith((source.HDF5, source.PARQUET)):
-        return guarded._Guarded(stream, path, stem, limit, chosen)
-    raise ValueError(f"A file must be {_KNOWN}; got {_kind(first)}. {archive.SAVE}")
+        return "npy"
+    if first.startswith(source.PARQUET):
+        return "parquet"
+    if _is_hdf5(stream):
+        return "hdf5"
+    if not first.startswith(tuple(_REFUSED)) and _text(first):
+        return "csv"
+    raise ValueError(f"A file must be {_KNOWN}; got {_what(first)}. {archive.SAVE}")
+
+
+def _is_hdf5(stream: BinaryIO) -> bool:
+    """Whether HDF5 begins in a file, perhaps after a block of the user's own."""
+    for place in (0, *_USER_BLOCKS):
+        stream.seek(place)
+        first = stream.read(len(source.HDF5))
+        if first == source.HDF5 or not first:
+            return bool(first)
+    return False
 
 
 def _text(first: bytes) -> bool:
-    """Whether the first bytes of a file read as text."""
-    try:
-        text = first.decode("utf-8")
-    except UnicodeDecodeError as error:
-        # The last character may be cut.
-        text = "" if error.start < len(first) - 4 or not error.start else "cut"
-    return bool(text.strip()) and b"\x00" not in first
+    """Whether the first bytes of a file read as text, in UTF-8 or an older code of one byte."""
+    controls = set(range(32)) - set(b"\t\n\v\f\r")
+    return bool(first.strip()) and not controls & set(first)
 
 
-def _kind(first: bytes) -> str:
+def _what(first: bytes) -> str:
     if not first:
         return "an empty file"
     known = (words for magic, words in _REFUSED.items() if first.startswith(magic))
@@ -153,27 +300,21 @@ FILES = 64
 
 
 @dataclass(frozen=True, eq=False)
-class _OpenFile:
-    """A file, open, with the roles that its arrays play."""
+class _Part:
+    """What a file holds, by the roles that its arrays play."""
 
     label: str
-    source: _Source
     headers: Mapping[str, _Header]
+    """Of every array, by its name."""
     roles: Mapping[str, str]
+    arrays: Mapping[str, NDArray[np.generic]]
+    order: Order | None
     notes: tuple[str, ...]
-    loaded: dict[str, NDArray[np.generic]] = field(default_factory=dict)
-    """What several tables share is read once."""
 
     @property
     def whole(self) -> bool:
         """Whether it needs no other file."""
         return source._complete(self.roles)
-
-    def load(self, role: str) -> NDArray[np.generic]:
-        """The array of a role."""
-        if role not in self.loaded:
-            self.loaded[role] = self.source.load(self.roles[role])
-        return self.loaded[role]
 
 
 def read_files(
@@ -202,33 +343,43 @@ def read_files(
     """
     if not 0 < len(files) <= FILES:
         raise ValueError(f"From 1 to {FILES} files can be read at once; got {len(files)}.")
-    with ExitStack() as stack:
-        parts = [_part(name, file, stack, limit, arrays) for name, file in files]
-        source._check_chosen(arrays or {}, _all_shapes(parts))
-        source._together([part.headers for part in parts], limit)
-        tables = [[part] for part in parts if part.whole]
-        tables += _merged([part for part in parts if not part.whole], parts)
-        # In the order in which the files came.
-        tables.sort(key=lambda members: parts.index(members[0]))
-        labels = _different([members[0].label for members in tables])
+    parts: list[_Part] = []
+    for name, file in files:
+        # One after the other: only so many are open at once, and each is loaded while it is.
+        parts.append(_part(name, file, limit, arrays, [part.headers for part in parts]))
+    source._check_chosen(arrays or {}, _all_shapes(parts))
+    tables = [[part] for part in parts if part.whole]
+    tables += _merged([part for part in parts if not part.whole], parts)
+    # In the order in which the files came.
+    tables.sort(key=lambda members: parts.index(members[0]))
+    labels = _different([members[0].label for members in tables])
+    with _worded():
         uploads = [_upload(members, order) for members in tables]
-        return list(zip(labels, uploads, strict=True))
+    return list(zip(labels, uploads, strict=True))
 
 
 def _part(
-    name: str, file: File, held: ExitStack, limit: int, chosen: Mapping[str, str] | None
-) -> _OpenFile:
+    name: str,
+    file: File,
+    limit: int,
+    chosen: Mapping[str, str] | None,
+    before: Sequence[Mapping[str, _Header]],
+) -> _Part:
     label = source.label(_stem(name)) or "table"
     try:
-        reader = held.enter_context(_opened(file, name, limit, chosen))
-        declared = source._accepted(reader.headers(), limit)
+        with _worded(), _opened(file, name, limit, chosen) as reader:
+            declared = source._accepted(reader.headers(), limit)
+            source._together([*before, declared], limit)
+            known = source._roles(declared, chosen)
+            arrays = {role: reader.load(array) for role, array in known.found.items()}
+            return _Part(
+                label, declared, known.found, arrays, reader.order, known.notes + reader.notes
+            )
     except ValueError as error:
         raise ValueError(f"In the file {label!r}: {error}") from None
-    known = source._roles(declared, chosen)
-    return _OpenFile(label, reader, declared, known.found, known.notes + reader.notes)
 
 
-def _merged(parts: Sequence[_OpenFile], every: Sequence[_OpenFile]) -> list[list[_OpenFile]]:
+def _merged(parts: Sequence[_Part], every: Sequence[_Part]) -> list[list[_Part]]:
     """Parts of tables put together, the one that gives the table its name first."""
     if not parts:
         return []
@@ -247,7 +398,7 @@ def _merged(parts: Sequence[_OpenFile], every: Sequence[_OpenFile]) -> list[list
     return tables
 
 
-def _all_shapes(parts: Sequence[_OpenFile]) -> dict[str, tuple[int, ...]]:
+def _all_shapes(parts: Sequence[_Part]) -> dict[str, tuple[int, ...]]:
     """Shapes of the arrays of several files by name; of one in several files, the first's."""
     shapes: dict[str, tuple[int, ...]] = {}
     for part in parts:
@@ -256,7 +407,7 @@ def _all_shapes(parts: Sequence[_OpenFile]) -> dict[str, tuple[int, ...]]:
     return shapes
 
 
-def _refusal(parts: Sequence[_OpenFile], what: str) -> source.UnknownArrays:
+def _refusal(parts: Sequence[_Part], what: str) -> source.UnknownArrays:
     holds = "; ".join(
         f"{part.label!r} holds {source._shaped(_all_shapes([part]))}" for part in parts[:9]
     )
@@ -269,10 +420,10 @@ def _refusal(parts: Sequence[_OpenFile], what: str) -> source.UnknownArrays:
     )
 
 
-def _upload(members: Sequence[_OpenFile], order: Order | None) -> Upload:
-    arrays = {role: part.load(role) for part in members for role in part.roles}
+def _upload(members: Sequence[_Part], order: Order | None) -> Upload:
+    arrays = {role: array for part in members for role, array in part.arrays.items()}
     # Labels are no reason for anything; an order is told by the file that holds the draws.
-    file_order = next((part.source.order for part in members if "theta_q" in part.roles), None)
+    file_order = next((part.order for part in members if "theta_q" in part.roles), None)
     notes = tuple(note for part in members for note in part.notes)
     types = {
         role: part.headers[name].dtype for part in members for role, name in part.roles.items()
@@ -333,7 +484,7 @@ def preview(file: File, *, limit: int = LIMIT, name: str = "") -> Preview:
     Raises:
         ValueError: for a file whose headers cannot be read.
     """
-    with _opened(file, name, limit) as reader:
+    with _worded(), _opened(file, name, limit) as reader:
         declared = reader.headers()
     known = source._roles(declared).found
     by_name = {array: role for role, array in known.items()}

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 import numpy as np
+import scipy  # its parts load at first use: a child that reads files needs none
 from numpy.typing import NDArray
-from scipy.special import bdtrc, gammaln
 
 from validation_core.hashing import hashed
 from validation_core.types import Array, PosteriorTable
@@ -225,7 +225,7 @@ def _shared(data: PosteriorTable) -> NDArray[np.int64] | None:
     if not len(several):
         return None
     chance = _chances(data.q[suspects[first[several]]])
-    pasted = several[bdtrc(count[several] - 1, n, chance) * n < _CHANCE]
+    pasted = several[scipy.special.bdtrc(count[several] - 1, n, chance) * n < _CHANCE]
     if not len(pasted):
         return None
     of_set = np.full(len(count), -1)
@@ -286,6 +286,6 @@ def _chances(q: Array) -> NDArray[np.float64]:
     new[:, 1:] = words[:, 1:] != words[:, :-1]
     starts = np.flatnonzero(new)
     counts = np.diff(np.append(starts, g * k)).astype(np.float64)
-    each = counts * np.log(counts / k) - gammaln(counts + 1)
-    log = gammaln(k + 1.0) + np.bincount(starts // k, weights=each, minlength=g)
+    each = counts * np.log(counts / k) - scipy.special.gammaln(counts + 1)
+    log = scipy.special.gammaln(k + 1.0) + np.bincount(starts // k, weights=each, minlength=g)
     return np.minimum(np.exp(log), 1.0)

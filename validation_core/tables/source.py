@@ -69,10 +69,21 @@ BROKEN = (
     LookupError,
     ArithmeticError,
     AssertionError,
-    MemoryError,
     Warning,
 )
-"""What libraries raise at a damaged file; a warning where warnings are errors."""
+"""What libraries raise at a damaged file; a warning where warnings are errors. Memory that is
+used up is no damage: `child` tells it as the bound that it is."""
+
+
+SMALLER = "Keep fewer draws at each x (50 to 200 are plenty), or save arrays with numpy.savez."
+
+
+def memory_refusal(memory: int) -> str:
+    """What is said of a file that needs more memory than a reader has."""
+    return (
+        f"A file must be read in at most {_size(memory)} of memory; got one that takes more. "
+        f"{SMALLER}"
+    )
 
 
 class _Header(NamedTuple):
@@ -135,8 +146,12 @@ def _worked(array: NDArray[np.generic]) -> NDArray[np.generic]:
         return array.astype(_working(array.dtype), copy=False)
 
 
-def _accepted(declared: Mapping[str, _Header], limit: int) -> Mapping[str, _Header]:
+def _accepted(declared: Mapping[str, _Header], limit: float) -> Mapping[str, _Header]:
     """The headers, if nothing in them is an object or more than memory is given for.
+
+    Args:
+        declared: by the name of each array.
+        limit: bytes that they may take together; `math.inf` where that is asked later.
 
     Raises:
         ValueError: for pickled objects, negative sizes, or more bytes than the limit.
@@ -187,13 +202,15 @@ def _together(several: Sequence[Mapping[str, _Header]], limit: int) -> None:
         )
 
 
-def _size(count: int) -> str:
+def _size(count: float) -> str:
     """A number of bytes, in words."""
-    for unit in ("bytes", "kB", "MB", "GB", "TB"):
-        if count < 1000:
+    if count >= 1e15:
+        return "more than 1000 TB"
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if count < 999.5:
             return f"{count:.3g} {unit}"
-        count //= 1000
-    return "more than 1000 TB"
+        count /= 1000
+    return f"{count:.3g} TB"
 
 
 # ---- Which array of a file is what: public names, other tools' names for them, and labels ----
@@ -217,6 +234,9 @@ ROLES: Mapping[str, tuple[str, ...]] = {
 """What each array is for: its own name first, then the names sbi, BayesFlow and tarp use."""
 
 _LABEL_LENGTH = 40
+_NAME_LENGTH = 120
+_READ_LENGTH = 1000  # characters of a name that are looked at
+_LAST_CODE, _REPLACEMENT = 0x10FFFF, 0xFFFD  # of Unicode
 
 
 class _Roles(NamedTuple):
@@ -339,9 +359,25 @@ def label(text: str, longest: int = _LABEL_LENGTH) -> str:
 
     Escaping for HTML or markdown is left to whatever draws it.
     """
+    text = text[:_READ_LENGTH]
     printable = "".join(c for c in text if not unicodedata.category(c).startswith("C"))
     printable = " ".join(printable.split())
     return printable if len(printable) <= longest else printable[: longest - 1] + "…"
+
+
+def _plain_names(names: Iterable[str]) -> dict[str, str]:
+    """Each array's own name by one of printable characters, of bounded length and its own."""
+    plain: dict[str, str] = {}
+    for name in names:
+        short = name[:_NAME_LENGTH]
+        if not short.isprintable():
+            short = short.encode("unicode_escape").decode("ascii")
+        stem, count = short or "(no name)", 1
+        while short in plain or not short:
+            count += bool(short)
+            short = f"{stem} ({count})" if count > 1 else stem
+        plain[short] = name
+    return plain
 
 
 def _listed(names: Iterable[str]) -> str:
@@ -361,12 +397,28 @@ def _labels_or_numbers(
     flat = given.reshape(-1)
     if given.dtype.kind not in "US" or len(flat) != count:
         return numbered, (
-            f"{stem}_names should be {count} strings; got {given.dtype} of shape {given.shape}, "
-            f"so numbers are shown instead."
+            f"{stem}_names should be {count} strings; got {label(str(given.dtype))} of shape "
+            f"{given.shape}, so numbers are shown instead."
         )
-    try:
-        texts: Sequence[bytes | str] = flat.tolist()
-    except ValueError:  # code points beyond Unicode
-        return numbered, f"{stem}_names should be text; got other bytes, so numbers are shown."
+    texts: Sequence[bytes | str] = _short_text(flat).tolist()
     decoded = [t.decode("utf-8", "replace") if isinstance(t, bytes) else t for t in texts]
     return tuple(label(t) or n for t, n in zip(decoded, numbered, strict=True)), None
+
+
+def _short_dtype(dtype: np.dtype[np.generic]) -> np.dtype[np.generic]:
+    """The type of text cut to the characters that are looked at; any other type as it is."""
+    if dtype.kind not in "US" or dtype.itemsize == 0:
+        return dtype
+    width = dtype.itemsize // np.dtype(f"{dtype.kind}1").itemsize
+    return np.dtype(f"{dtype.kind}{min(width, _READ_LENGTH)}")
+
+
+def _short_text(array: NDArray[np.generic]) -> NDArray[np.generic]:
+    """Text (n,) cut to the characters that are looked at; what is no character is replaced."""
+    short = _short_dtype(array.dtype)
+    if short.kind != "U" or not array.size or not short.itemsize:
+        return array.astype(short, copy=False)
+    order = np.dtype(np.uint32).newbyteorder(array.dtype.byteorder)
+    codes = np.ascontiguousarray(array).view(order).reshape(len(array), -1)
+    native = np.ascontiguousarray(codes[:, : short.itemsize // 4], np.uint32)
+    return np.where(native > _LAST_CODE, _REPLACEMENT, native).astype(np.uint32).view(short)[:, 0]
