@@ -10,9 +10,10 @@
     nptlab divergence --html figures.html         Domke's three figures
     nptlab methods                                with their options and papers
 
-Results go to standard output, progress to standard error. Exit codes: 0 ran; 2 bad input, with one
-line that says the rule, what was got, and what to do. Networks and results are kept in the user's
-cache folder, or in NPTLAB_CACHE: what was worked out once is there at once.
+Results go to standard output, progress to standard error. Exit codes: 0 ran; 1 `store verify`
+found damage; 2 bad input, with one line that says the rule, what was got, and what to do; 130
+stopped by Ctrl-C. Networks and results are kept in the user's cache folder, or in NPTLAB_CACHE:
+what was worked out once is there at once.
 """
 
 from __future__ import annotations
@@ -24,10 +25,21 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from validation_core.benchmarks import BENCHMARKS
-from validation_core.cli import compare, diagnose, divergence, gallery, listing, power
-from validation_core.cli.options import json_option, tell
-from validation_core.methods import METHODS
+from validation_core.cli import ending
+
+
+def _program() -> str:
+    """What was typed: the installed command, or this package."""
+    return "nptlab" if Path(sys.argv[0]).stem == "nptlab" else "python -m validation_core"
+
+
+if __name__ == "__main__" or _program() == "nptlab":
+    ending.prepare()  # before the imports below, which take a second
+
+from validation_core.benchmarks import BENCHMARKS  # noqa: E402
+from validation_core.cli import compare, diagnose, divergence, gallery, listing, power  # noqa: E402
+from validation_core.cli.options import json_option, tell  # noqa: E402
+from validation_core.methods import METHODS  # noqa: E402
 
 
 class _Parser(argparse.ArgumentParser):
@@ -42,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     chosen = parser().parse_args(arguments)
     try:
-        chosen.run(chosen)
+        code: int = chosen.run(chosen) or 0
         sys.stdout.flush()
     except BrokenPipeError:  # `nptlab methods | head`: who reads has read enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what is left to write
@@ -59,12 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         tell("stopped")
         return 130
-    return 0
-
-
-def _program() -> str:
-    """What was typed: the installed command, or this package."""
-    return "nptlab" if Path(sys.argv[0]).stem == "nptlab" else "python -m validation_core"
+    return code
 
 
 def parser() -> argparse.ArgumentParser:

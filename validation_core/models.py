@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-import filelock
 import numpy as np
 
 from validation_core import keys, sampling
@@ -150,11 +150,9 @@ def trained(store: Store, training: Training, report: Report | None = None) -> A
         return load(store, training) or train(store, [training], report)[0]
 
 
-def locked(store: Store, key: str) -> filelock.BaseFileLock:
+def locked(store: Store, key: str) -> AbstractContextManager[object]:
     """A lock on what is being made under a key: who asks for the same waits."""
-    locks = store.root / "locks"
-    locks.mkdir(parents=True, exist_ok=True)
-    return filelock.FileLock(locks / f"{key}.lock")
+    return store.locked("locks", key)
 
 
 def train(store: Store, trainings: Sequence[Training], report: Report | None = None) -> list[Any]:

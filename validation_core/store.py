@@ -5,13 +5,15 @@
 
 Files are written beside and renamed, so that a reader in any process sees a whole file or none. A
 damaged file is moved to `damaged/` and said; its key then holds nothing, so it is made again.
+Where the disk takes nothing (full, read-only, broken) that is said once, and what comes is kept in
+a bounded folder in memory, one for a server and its workers, until the disk takes it again.
 A file holds named arrays with the text they follow from, facts and a checksum, in two formats by
 suffix: safetensors for networks, npz for the rest. Neither is ever unpickled.
 """
 
 from __future__ import annotations
 
-import atexit
+import errno
 import hashlib
 import json
 import os
@@ -20,9 +22,10 @@ import shutil
 import tempfile
 import time
 import uuid
+import weakref
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import Literal, NamedTuple, TypedDict, TypeGuard, TypeVar, cast
 
@@ -32,10 +35,18 @@ import platformdirs
 import safetensors.numpy
 from numpy.typing import NDArray
 
-from validation_core import keys
+from validation_core import keys, scratch
 from validation_core.keys import JSON, Arrays
 
 _ABOUT = "__about__"
+
+
+class _Damaged(ValueError):
+    """What is wrong with a file."""
+
+
+class Unkept(OSError):
+    """Neither the disk nor memory takes a file: why, and what to do."""
 
 
 class _About(NamedTuple):
@@ -85,13 +96,13 @@ def _read_file(path: Path) -> Stored:
     """The whole file, held against its checksum.
 
     Raises:
-        ValueError: when the content is not what was written; and whatever a damaged file makes
+        _Damaged: when the content is not what was written; and whatever a damaged file makes
             its format's reader raise.
     """
     text, arrays = _READERS[path.suffix](path, whole=True)
     about = _parse(text)
     if _checksum(arrays, about) != about.checksum:
-        raise ValueError("its checksum does not match its content")
+        raise _Damaged("its checksum does not match its content")
     return Stored(arrays, about.meta, about.spec)
 
 
@@ -103,7 +114,7 @@ def _about(path: Path) -> _About:
 def _parse(text: str) -> _About:
     about = _About(**json.loads(text))
     if not (isinstance(about.spec, str) and isinstance(about.meta, dict)):
-        raise ValueError("its description is not one")
+        raise _Damaged("its description is not one")
     return about
 
 
@@ -137,7 +148,8 @@ def _read_npz(path: Path, *, whole: bool) -> tuple[str, dict[str, NDArray[np.gen
 
 
 def _write_safetensors(path: Path, arrays: Arrays, text: str) -> None:
-    safetensors.numpy.save_file(dict(arrays), str(path), {_ABOUT: text})
+    # its own writer tells a full disk by an error of its own
+    path.write_bytes(safetensors.numpy.save(dict(arrays), {_ABOUT: text}))
 
 
 def _read_safetensors(path: Path, *, whole: bool) -> tuple[str, dict[str, NDArray[np.generic]]]:
@@ -173,6 +185,12 @@ _BOUNDED: tuple[Kind, ...] = ("models", "results", "tables")
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,80}")
 _ABOUTS = 20_000  # files whose description is remembered
 _STALE = 3600.0
+_IN_MEMORY = 512 * 2**20  # bytes kept in memory while the disk takes none
+# What the system says of itself, not of a file that it was to read.
+_NOT_THE_FILE = {
+    errno.EACCES, errno.EPERM, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN,
+    errno.ETIMEDOUT, errno.ESTALE,
+}  # fmt: skip
 
 
 class StorePlace(TypedDict):
@@ -181,6 +199,7 @@ class StorePlace(TypedDict):
     root: str
     limit: int
     gallery: str | None
+    memory: str
 
 
 class StoreEntry(NamedTuple):
@@ -200,11 +219,13 @@ class Store:
     """A folder of results by key, safe with several processes.
 
     Args:
-        root: the folder; by default NPTLAB_CACHE, else the platform's user cache folder. Where
-            it cannot be written, a temporary folder in memory takes its place and `notices` says
-            so.
+        root: the folder; by default NPTLAB_CACHE, else the platform's user cache folder. While
+            it takes no files they are kept in memory, and `notices` says so.
         limit: bound in bytes on models, results and tables, until the folder itself keeps one.
         gallery: a second folder of the same layout, read after the first and never written.
+
+    Raises:
+        ValueError: for a bound that is not positive.
     """
 
     def __init__(
@@ -213,8 +234,16 @@ class Store:
         self.notices: list[str] = []
         self.gallery = gallery
         self._abouts: dict[Path, tuple[tuple[int, int], _About]] = {}
-        self._default_limit = limit
-        self.root = self._writable(Path(root or _default_root()).expanduser().absolute())
+        self.root = Path(root or _default_root()).expanduser().absolute()
+        name = hashlib.sha256(os.fsencode(self.root)).hexdigest()[:16]
+        self.memory = scratch.folder() / name
+        """Where files are kept while the folder takes none; there only then."""
+        self._default_limit = _positive(limit)
+        self._unwritten_limit: int | None = None
+        self._gone: set[Path] = set()  # what should be away and could not be deleted
+        scratch.ends_with(os.getpid(), end)
+        _OPEN.add(self)
+        self._try()
 
     @classmethod
     def usual(cls) -> Store:
@@ -231,19 +260,37 @@ class Store:
 
         Raises:
             ValueError: for a key that is no plain name, or arrays of Python objects.
-            OSError: when the disk does not take it.
+            Unkept: when neither the disk nor memory takes it.
         """
-        path = self._path(kind, key)
-        beside = self.root / "tmp" / f"{uuid.uuid4().hex}{path.suffix}"
-        for folder in (beside.parent, path.parent):
-            folder.mkdir(parents=True, exist_ok=True)
         try:
-            _write_file(beside, arrays, spec, meta)
-            os.replace(beside, path)
-        finally:
-            beside.unlink(missing_ok=True)
+            self._write(self.root, kind, key, arrays, spec, meta)
+        except OSError as error:
+            self._write_to_memory(error, kind, key, arrays, spec, meta)
+            return
+        self._gone.discard(self._path(kind, key))
+        if self.memory.is_dir():
+            self._path(kind, key, self.memory).unlink(missing_ok=True)
+            self.settle()
+        self._unsay()
         if kind in _BOUNDED and self.size() > self.limit:
-            self.prune()
+            with suppress(OSError):  # another process may be at it
+                self.prune()
+
+    def settle(self) -> None:
+        """Move what is kept in memory into the folder, as far as that takes it."""
+        for path in self._files(self.memory, tuple(_SUFFIX)):
+            beside = self._beside(self.root, path.suffix)
+            try:
+                for folder in (beside.parent, self.root / path.parent.name):
+                    folder.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(path, beside)
+                if path.exists():  # else a newer one is on the disk already
+                    os.replace(beside, self.root / path.parent.name / path.name)
+                    path.unlink(missing_ok=True)
+            except OSError:  # for the next time
+                return
+            finally:
+                _unlink(beside)
 
     def load(self, kind: Kind, key: str) -> Stored | None:
         """What a key holds, or None; reading it marks it as used."""
@@ -257,106 +304,218 @@ class Store:
 
     def has(self, kind: Kind, key: str) -> bool:
         """Whether a file of that key is there (its content is checked when it is loaded)."""
-        return any(path.exists() for path in self._places(kind, key))
+        return any(os.path.exists(path) for path in self._places(kind, key))
 
     def file(self, kind: Kind, key: str) -> Path | None:
-        """Where this folder, not its gallery, has a key; None where it has not."""
-        path = self._path(kind, key)
-        return path if path.exists() else None
+        """Where this store, not its gallery, has a key; None where it has not."""
+        own = (path for path in self._places(kind, key) if not self._is_shipped(path))
+        return next((path for path in own if os.path.exists(path)), None)
 
     def entries(self) -> list[StoreEntry]:
         """Every model, result and table, last used first; then what the gallery ships."""
-        own = [entry for path in self._files() if (entry := self._entry(path))]
+        own = [entry for path in self._own_files(_BOUNDED) if (entry := self._entry(path))]
         shipped = [entry for path in self._shipped() if (entry := self._entry(path))]
         own.sort(key=lambda entry: entry.used, reverse=True)
         return own + [entry._replace(shipped=True) for entry in shipped]
 
     def records(self) -> dict[str, Stored]:
         """The job records by key, as the engine wrote them."""
-        paths = sorted((self.root / "jobs").glob("*.npz"))
+        paths = sorted(self._own_files(("jobs",)))
         read = ((path.stem, self._sound(_read_file, path)) for path in paths)
         return {key: stored for key, stored in read if stored}
 
     def delete(self, kind: Kind, key: str) -> None:
-        """Forget a key of this folder; the gallery stays as it is."""
-        self._path(kind, key).unlink(missing_ok=True)
+        """Forget a key of this store; the gallery stays as it is.
+
+        What a folder that cannot be written keeps of it counts as deleted here, which is said.
+        """
+        for path in (self._path(kind, key, self.memory), self._path(kind, key)):
+            if not _unlink(path):
+                self._gone.add(path)
+                self._say(OSError(errno.EROFS, os.strerror(errno.EROFS)))
 
     def size(self) -> int:
         """Bytes that models, results and tables take in this folder."""
-        return sum(size for _, size, _ in self._sizes())
+        return sum(size for _, size, _ in self._sizes(self.root))
 
     @property
     def limit(self) -> int:
         """Bound in bytes, one for every process that uses this folder; setting it prunes."""
+        if self._unwritten_limit is not None:
+            return self._unwritten_limit
+        path = self.root / "limit"
         try:
-            return int((self.root / "limit").read_text())
-        except (OSError, ValueError):
+            return _positive(int(path.read_text()))
+        except (OSError, UnicodeError):
+            return self._default_limit
+        except ValueError:
+            self.note(
+                f"The file {path} must hold a positive number of bytes; got something else. "
+                f"The bound is {self._default_limit}; set another, or delete the file."
+            )
             return self._default_limit
 
     @limit.setter
     def limit(self, limit: int) -> None:
-        if limit <= 0:
-            raise ValueError(f"The bound on disk use must be positive; got {limit}. Raise it.")
-        beside = self.root / f"limit-{uuid.uuid4().hex}"
-        beside.write_text(str(int(limit)))
-        os.replace(beside, self.root / "limit")
+        beside = self.root / f"limit-{scratch.stamp()}"
+        try:
+            beside.write_text(str(_positive(limit)))
+            os.replace(beside, self.root / "limit")
+            self._unwritten_limit = None
+        except OSError as error:
+            self._unwritten_limit = limit
+            self._say(error)
+        finally:
+            _unlink(beside)
         self.prune()
 
     def prune(self) -> int:
         """Delete what was used longest ago until the bound holds; gives the bytes freed.
 
         The file used last stays, however large: otherwise its job would never end.
+
+        Raises:
+            TimeoutError: when another process is at it for half a minute.
         """
-        with filelock.FileLock(self.root / "prune.lock", timeout=30):
-            sizes = sorted(self._sizes())
-            excess = sum(size for _, size, _ in sizes) - self.limit
-            freed = 0
-            for _, size, path in sizes[:-1]:
-                if freed >= excess:
-                    break
-                path.unlink(missing_ok=True)
-                freed += size
+        with self.locked(".", "prune", timeout=30):
+            freed = self._prune(self.root, self.limit)
             self._drop_leftovers()
         return freed
+
+    def locked(
+        self, folder: str, name: str, timeout: float = -1
+    ) -> AbstractContextManager[object]:
+        """A lock among all processes that use this store; in memory where the disk takes none.
+
+        Two that cannot see each other's lock both do the same work, with the same result.
+        """
+        try:
+            return self.lock(folder, name, timeout)
+        except OSError:
+            return nullcontext()
+
+    def lock(self, folder: str, name: str, timeout: float = -1) -> filelock.BaseFileLock:
+        """As `locked`, to be held beyond a block.
+
+        Raises:
+            Unkept: when neither the disk nor memory takes one.
+        """
+        errors: list[OSError] = []
+        for root in (self.root, self.memory):
+            path = root / folder / f"{name}.lock"
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.touch()
+                return filelock.FileLock(path, timeout, thread_local=False)
+            except OSError as error:
+                errors.append(error)
+        raise self._unkept(*errors)
 
     def verify(self) -> list[str]:
         """Read every file against its checksum; says what was wrong and moved aside."""
         problems: list[str] = []
-        for path in [*self._files(), *self._shipped()]:
+        for path in [*self._own_files(tuple(_SUFFIX)), *self._shipped()]:
             self._sound(_read_file, path, problems.append)
         return problems
 
     def note(self, notice: str) -> None:
         """Remember something a user should be told: once, among the last fifty."""
+        if notice.startswith(self._blocked):  # whatever the reason was before
+            self._unsay()
         if notice not in self.notices:
             self.notices[:] = [*self.notices, notice][-50:]
 
     def place(self) -> StorePlace:
         """Where this store is, for another process: `Store.at(place)`."""
         gallery = None if self.gallery is None else str(self.gallery)
-        return {"root": str(self.root), "limit": self._default_limit, "gallery": gallery}
+        return {
+            "root": str(self.root),
+            "limit": self._unwritten_limit or self._default_limit,
+            "gallery": gallery,
+            "memory": str(self.memory),
+        }
 
     @classmethod
     def at(cls, place: StorePlace) -> Store:
         """The store that another process described by `place`."""
         gallery = place["gallery"]
-        return cls(Path(place["root"]), place["limit"], None if gallery is None else Path(gallery))
+        store = cls(
+            Path(place["root"]), place["limit"], None if gallery is None else Path(gallery)
+        )
+        store.memory = Path(place["memory"])
+        return store
 
-    def _writable(self, root: Path) -> Path:
+    def _try(self) -> None:
+        """Say at once where the folder cannot be written."""
         try:
-            root.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryFile(dir=root):
-                return root
+            self.root.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=self.root) as file:
+                file.write(b"n")
         except OSError as error:
-            memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-            instead = Path(tempfile.mkdtemp(prefix="nptlab-", dir=memory))
-            atexit.register(shutil.rmtree, instead, ignore_errors=True)
-            self.note(
-                f"The cache folder {root} must be writable; got: {error.strerror or error}. "
-                "Results are kept in memory and end with this program. Set NPTLAB_CACHE to "
-                "another folder to keep them."
-            )
-            return instead
+            self._say(error)
+
+    @property
+    def _blocked(self) -> str:
+        return f"The cache folder {self.root} must be writable; got: "
+
+    def _say(self, error: OSError) -> None:
+        self.note(
+            f"{self._blocked}{error.strerror or error}. Results are kept in memory, at most "
+            f"{_IN_MEMORY >> 20} MB, and end with this program. Make room there or set "
+            "NPTLAB_CACHE to another folder, to keep them."
+        )
+
+    def _unsay(self) -> None:
+        """The folder can be written again."""
+        if any(notice.startswith(self._blocked) for notice in self.notices):
+            kept = [notice for notice in self.notices if not notice.startswith(self._blocked)]
+            self.notices[:] = kept
+
+    def _unkept(self, disk: OSError, memory: OSError) -> Unkept:
+        return Unkept(
+            f"A result must be kept on disk or in memory; got: {disk.strerror or disk} at "
+            f"{self.root}, and: {memory.strerror or memory} at {self.memory.parent.parent}. Make "
+            "room, or set NPTLAB_CACHE to another folder."
+        )
+
+    def _write(
+        self,
+        root: Path,
+        kind: Kind,
+        key: str,
+        arrays: Arrays,
+        spec: str,
+        meta: Mapping[str, object],
+    ) -> None:
+        path = self._path(kind, key, root)
+        beside = self._beside(root, path.suffix)
+        try:
+            for folder in (beside.parent, path.parent):
+                folder.mkdir(parents=True, exist_ok=True)
+            _write_file(beside, arrays, spec, meta)
+            os.replace(beside, path)
+        finally:
+            _unlink(beside)
+
+    def _write_to_memory(
+        self,
+        error: OSError,
+        kind: Kind,
+        key: str,
+        arrays: Arrays,
+        spec: str,
+        meta: Mapping[str, object],
+    ) -> None:
+        self._say(error)
+        try:
+            self.memory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._write(self.memory, kind, key, arrays, spec, meta)
+        except OSError as other:
+            raise self._unkept(error, other) from other
+        self._prune(self.memory, _IN_MEMORY)
+
+    def _beside(self, root: Path, suffix: str) -> Path:
+        return root / "tmp" / f"{scratch.stamp()}-{uuid.uuid4().hex}{suffix}"
 
     def _path(self, kind: Kind, key: str, root: Path | None = None) -> Path:
         if not _NAME.fullmatch(key):
@@ -366,21 +525,43 @@ class Store:
         return (root or self.root) / kind / f"{key}{_SUFFIX[kind]}"
 
     def _places(self, kind: Kind, key: str) -> list[Path]:
-        roots = [self.root] if self.gallery is None else [self.root, self.gallery]
-        return [self._path(kind, key, root) for root in roots]
+        roots = (self.memory, self.root, self.gallery)
+        paths = [self._path(kind, key, root) for root in roots if root is not None]
+        return [path for path in paths if path not in self._gone]
 
-    def _files(self, root: Path | None = None) -> list[Path]:
-        root = root or self.root
-        return [path for kind in _BOUNDED for path in (root / kind).glob(f"*{_SUFFIX[kind]}")]
+    def _files(self, root: Path, kinds: Sequence[Kind]) -> list[Path]:
+        paths: list[Path] = []
+        for kind in kinds:
+            with suppress(OSError):
+                paths += (root / kind).glob(f"*{_SUFFIX[kind]}")
+        return [path for path in paths if path not in self._gone]
+
+    def _own_files(self, kinds: Sequence[Kind]) -> list[Path]:
+        """Of the folder and of memory, which is the newer where both have one."""
+        paths = [*self._files(self.root, kinds), *self._files(self.memory, kinds)]
+        return list({(path.parent.name, path.name): path for path in paths}.values())
 
     def _shipped(self) -> list[Path]:
-        return [] if self.gallery is None else sorted(self._files(self.gallery))
+        return [] if self.gallery is None else sorted(self._files(self.gallery, _BOUNDED))
 
-    def _sizes(self) -> Iterator[tuple[float, int, Path]]:
-        for path in self._files():
-            with suppress(FileNotFoundError):  # another process deleted it meanwhile
+    def _is_shipped(self, path: Path) -> bool:
+        return self.gallery is not None and path.is_relative_to(self.gallery)
+
+    def _sizes(self, root: Path) -> Iterator[tuple[float, int, Path]]:
+        for path in self._files(root, _BOUNDED):
+            with suppress(OSError):  # another process deleted it meanwhile
                 status = path.stat()
                 yield status.st_mtime, status.st_size, path
+
+    def _prune(self, root: Path, limit: int) -> int:
+        sizes = sorted(self._sizes(root))
+        excess = sum(size for _, size, _ in sizes) - limit
+        freed = 0
+        for _, size, path in sizes[:-1]:
+            if freed >= excess:
+                break
+            freed += size * _unlink(path)
+        return freed
 
     def _entry(self, path: Path) -> StoreEntry | None:
         with suppress(OSError):
@@ -419,30 +600,81 @@ class Store:
             return None
         except MemoryError:
             raise  # says nothing about the file
-        except PermissionError as error:
-            problem = f"{path.name} must be readable; got: {error.strerror}."
         except Exception as error:  # what a damaged file makes its reader raise
-            problem = self._aside(path, error)
+            if isinstance(error, OSError) and error.errno in _NOT_THE_FILE:
+                problem = f"{path.name} must be readable; got: {error.strerror}."
+            else:
+                problem = self._aside(path, error)
         self.note(problem)
         say(problem)
         return None
 
     def _aside(self, path: Path, error: Exception) -> str:
-        what = f"A file of the store was damaged ({path.parent.name}/{path.name}: {error})."
-        if path.is_relative_to(self.root):
-            damaged = self.root / "damaged"
+        # what a format's reader says is about files that a user would open with it
+        reason = error if isinstance(error, _Damaged) else "it is cut short or was overwritten"
+        what = f"A file of the store was damaged ({path.parent.name}/{path.name}: {reason})."
+        if self._is_shipped(path):
+            return f"{what} It belongs to the gallery and is passed over."
+        damaged = self.root / "damaged"
+        try:
             damaged.mkdir(exist_ok=True)
             with suppress(FileNotFoundError):  # another process moved it already
-                os.replace(path, damaged / f"{path.parent.name}-{path.name}")
-            return f"{what} It was moved to {damaged} and is made again when asked for."
-        return f"{what} It belongs to the gallery and is passed over."
+                shutil.move(path, damaged / f"{path.parent.name}-{path.name}")
+        except OSError:
+            if not _unlink(path):
+                self._gone.add(path)
+            return f"{what} It is passed over and made again when asked for."
+        return f"{what} It was moved to {damaged} and is made again when asked for."
 
     def _drop_leftovers(self) -> None:
-        """Remove what writers left that were ended while they wrote."""
+        """Remove what writers left that were ended while they wrote.
+
+        A writer of this machine is known by its stamp; others are given an hour.
+        """
         for path in (self.root / "tmp").glob("*"):
-            with suppress(FileNotFoundError):
-                if time.time() - path.stat().st_mtime > _STALE:
-                    path.unlink()
+            with suppress(OSError):
+                ours = scratch.stamped_here(path.name)
+                old = time.time() - path.stat().st_mtime > _STALE
+                if scratch.abandoned(path.name) if ours else old:
+                    _unlink(path)
+
+
+_OPEN: weakref.WeakSet[Store] = weakref.WeakSet()
+
+
+def end() -> None:
+    """Bring what is in memory to the disk, as far as that takes it, and forget the rest.
+
+    At the end of a process, however it is told to end.
+    """
+    for store in list(_OPEN):
+        with suppress(Exception):
+            store.settle()
+    scratch.clear()
+
+
+def _positive(limit: int) -> int:
+    """A bound on disk use.
+
+    Raises:
+        ValueError: for one that is not positive, or no number.
+    """
+    if isinstance(limit, bool) or not isinstance(limit, int | np.integer) or limit <= 0:
+        raise ValueError(
+            f"The bound on disk use must be a positive number of bytes; got {limit!r}. Raise it."
+        )
+    return int(limit)
+
+
+def _unlink(path: Path) -> bool:
+    """Delete a file; whether it is away."""
+    try:
+        path.unlink(missing_ok=True)
+    except NotADirectoryError:  # below a file nothing is
+        return True
+    except OSError:
+        return False
+    return True
 
 
 def _default_root() -> Path:

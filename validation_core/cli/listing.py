@@ -69,9 +69,14 @@ def _print_entries(entries: Sequence[Mapping[str, Any]]) -> None:
             print(f"{'':<12}   {option['name']} = {default}{values}  {about}")
 
 
-def store(chosen: argparse.Namespace) -> None:
-    """List or prune what is kept on disk, or verify it and what is shipped."""
+def store(chosen: argparse.Namespace) -> int:
+    """List or prune what is kept on disk, or verify it and what is shipped.
+
+    Returns:
+        1 where something was damaged.
+    """
     storage, listed = Store.usual(), []
+    problems: list[str] = []
     if chosen.action == "prune":
         summary: dict[str, object] = {
             "freed": storage.prune(),
@@ -79,7 +84,8 @@ def store(chosen: argparse.Namespace) -> None:
             "limit": storage.limit,
         }
     elif chosen.action == "verify":
-        summary = {"problems": storage.verify()}
+        problems = storage.verify()
+        summary = {"problems": problems}
     else:
         entries = storage.entries()
         listed = [entry for entry in entries if not entry.shipped]
@@ -100,3 +106,4 @@ def store(chosen: argparse.Namespace) -> None:
                 print(f"{name}: {value if value else 'none'}")
 
     _write(summary, chosen.json, aloud)
+    return 1 if problems else 0

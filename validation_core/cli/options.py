@@ -59,10 +59,28 @@ def _mapped(chosen: argparse.Namespace) -> dict[str, str]:
 
 def _level(text: str) -> float:
     """A level in (0, 1), for argparse."""
-    value = float(text)
+    value = _number(text)
     if not 0 < value < 1:
         raise argparse.ArgumentTypeError(f"a level lies between 0 and 1; got {text}; try 0.05")
     return value
+
+
+def _seconds(text: str) -> float:
+    """A time that something may take, for argparse."""
+    value = _number(text)
+    if not 0 <= value < math.inf:
+        raise argparse.ArgumentTypeError(
+            f"a time is a number of seconds, 0 or more; got {text!r}; try 60"
+        )
+    return value
+
+
+def _number(text: str) -> float:
+    """Any number; none is NaN, which no range holds."""
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
 
 
 def _numbers(text: str) -> tuple[float, ...]:

@@ -25,6 +25,7 @@ from validation_core.methods.base import Method
 from validation_core.models import Training, TrainTask
 from validation_core.scores import Recipe
 from validation_core.scores.localizer import Localizer
+from validation_core.store import Unkept
 from validation_core.study import Report, Study
 from validation_core.tables import Upload
 from validation_core.types import PosteriorTable
@@ -41,10 +42,13 @@ def hold(upload: Upload) -> None:
 
 
 def keep(store: Store, upload: Upload) -> None:
-    """Put an upload where worker processes find it."""
+    """Put an upload where worker processes find it; the store says where that is nowhere."""
     if not store.has("tables", upload.digest):
         meta = {"label": f"{upload.n} rows", "names": list(upload.names)}
-        store.save("tables", upload.digest, upload.arrays(), spec="upload", meta=meta)
+        try:
+            store.save("tables", upload.digest, upload.arrays(), spec="upload", meta=meta)
+        except Unkept as error:
+            store.note(str(error))
 
 
 def table(store: Store, digest: str) -> Upload:

@@ -16,7 +16,7 @@ import numpy as np
 from validation_core import keys
 from validation_core.keys import JSON, Arrays, Specification
 from validation_core.rng import stream
-from validation_core.store import Store, StorePlace
+from validation_core.store import Store, StorePlace, Unkept
 
 State = Literal["queued", "running", "done", "cancelled", "failed"]
 ACTIVE: tuple[State, ...] = ("queued", "running")
@@ -116,8 +116,9 @@ class Job:
         self.cancelled = False
         self.latest: _TaskRun | None = None
         self.served = 0  # when it last got a turn; never
-        self.ended: float | None = None
+        self.ended: float | None = None  # by the clock that nobody sets
         self.started = time.time()
+        self._began = time.monotonic()
         self._lock = lock
 
     @property
@@ -148,7 +149,7 @@ class Job:
                 message=self._message(done),
                 live=self.latest.live if self.latest else {},
                 started=self.started,
-                seconds=(self.ended or time.time()) - self.started,
+                seconds=(self.ended or time.monotonic()) - self._began,
                 subscribers=len(self.watchers),
                 failures={run.key: run.error for run in self.runs if run.state == "failed"},
             )
@@ -244,7 +245,7 @@ def perform(task: Task, store: Store, report: Report) -> None:
 def _readable(error: BaseException) -> str:
     """An exception in a line a user can act on."""
     text = str(error).strip()
-    if isinstance(error, ValueError | TaskError) and text:
+    if isinstance(error, ValueError | TaskError | Unkept) and text:
         return text
     if isinstance(error, MemoryError):
         return "Not enough memory for this; choose smaller sizes."

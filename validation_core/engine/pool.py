@@ -35,6 +35,7 @@ T = TypeVar("T")
 
 _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _MOST = 4
+_LARGEST = 256
 _TRIES = 3  # workers in a row that may end before they are ready
 _RUNS = 2  # of one task: once more after its worker ended unexpectedly
 
@@ -71,6 +72,8 @@ class _Worker:
             stdout=subprocess.PIPE,
             encoding="utf-8",
             cwd=package.parent,
+            # Ctrl-C and a terminal that closes are for this process, which ends its workers
+            process_group=0 if os.name == "posix" else None,
             env={**os.environ, **dict.fromkeys(_ONE_THREAD, "1")},
         )
         self.thread = threading.Thread(target=self._listen, args=(pool,), daemon=True)
@@ -111,8 +114,11 @@ class WorkerPool(Executor):
     """
 
     def __init__(self, size: int | None = None) -> None:
-        if size is not None and size < 1:
-            raise ValueError(f"A pool needs at least one worker; got {size}. Set NPTLAB_WORKERS.")
+        if size is not None and not 1 <= size <= _LARGEST:
+            raise ValueError(
+                f"A pool has at least one worker and at most {_LARGEST}; got {size}. Set "
+                "NPTLAB_WORKERS."
+            )
         self.slots = size or min(_MOST, os.cpu_count() or 1)
         self.device = ""
         self._lock = threading.RLock()

@@ -7,12 +7,14 @@ server submit what is missing.
 from __future__ import annotations
 
 import itertools
+import os
 import threading
 import time
 import uuid
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor, Future
 from contextlib import suppress
+from pathlib import Path
 
 import filelock
 
@@ -30,10 +32,11 @@ from validation_core.engine.job import (
     perform,
 )
 from validation_core.keys import JSON
-from validation_core.store import Store
+from validation_core.store import Store, Unkept
 
 _PATIENCE = 15 * 60.0  # seconds that a job goes on with nobody watching
 _KEPT = 50  # jobs remembered, ended ones included
+_OWNERS = "engines"  # folder of their locks
 
 
 class Engine:
@@ -57,10 +60,8 @@ class Engine:
         self._turns = itertools.count(1)
         self._local = threading.local()
         self._closing = False
-        # The system frees the lock however this process ends: then its jobs are interrupted.
         self._name = uuid.uuid4().hex
-        self._alive = self._owner_lock(self._name)
-        self._alive.acquire()
+        self._alive = self._live()
         if listen := getattr(executor, "listen", None):
             listen(self._dispatch)
 
@@ -177,31 +178,44 @@ class Engine:
         with self._lock:
             self._closing = True
         self.executor.shutdown()
-        self._alive.release()
+        if self._alive is not None:
+            self._alive.release()
+            with suppress(OSError):
+                Path(self._alive.lock_file).unlink()
 
     def _new(self, tasks: Sequence[Task], label: str, subscriber: str) -> Job:
         key = job_key(tasks)
         job = Job(key, label or (tasks[0].label if tasks else ""), tuple(tasks), self._lock)
         different = {task.key: task for task in tasks}
         missing = {name: task for name, task in different.items() if not task.done(self.store)}
+        problem = self._record(job, subscriber) if missing else ""
         for name, task in missing.items():
-            run = self._runs.get(name) or self._runs.setdefault(name, _TaskRun(task, name))
+            if problem:
+                run = _TaskRun(task, name, state="failed", error=problem)
+            else:
+                run = self._runs.get(name) or self._runs.setdefault(name, _TaskRun(task, name))
             run.jobs.append(job)
             job.runs.append(run)
         self._jobs.pop(key, None)  # the latest stands last
         self._jobs[key] = job
         self._forget_old()
-        if missing:
-            meta = {
-                "label": job.label,
-                "owner": self._name,
-                "created": job.started,
-                "subscriber": subscriber,
-            }
-            self.store.save("jobs", key, {}, spec=keys.text(tuple(tasks)), meta=meta)
-        else:
+        if problem or not missing:
             self._end(job)
         return job
+
+    def _record(self, job: Job, subscriber: str) -> str:
+        """Put a job on record, to be resumed; why it cannot be, where nothing can be kept."""
+        meta = {
+            "label": job.label,
+            "owner": self._name,
+            "created": job.started,
+            "subscriber": subscriber,
+        }
+        try:
+            self.store.save("jobs", job.key, {}, spec=keys.text(job.tasks), meta=meta)
+        except Unkept as error:
+            return str(error)
+        return ""
 
     def _dispatch(self) -> None:
         """Start what can start. A task that ends at once comes back here: the loop goes on."""
@@ -291,7 +305,7 @@ class Engine:
         self._dispatch()
 
     def _end(self, job: Job) -> None:
-        job.ended = time.time()
+        job.ended = time.monotonic()
         self.store.delete("jobs", job.key)
 
     def _wanted(self, run: _TaskRun) -> bool:
@@ -328,16 +342,37 @@ class Engine:
         except (ValueError, TypeError, KeyError, AttributeError, ImportError) as error:
             return Interrupted(key, label, 0, 0, created, _readable(error), whose)
 
-    def _owner_lock(self, name: str) -> filelock.BaseFileLock:
-        folder = self.store.root / "engines"
-        folder.mkdir(parents=True, exist_ok=True)
-        # hashed: a record may name anything
-        return filelock.FileLock(folder / f"{keys.key(name)}.lock", thread_local=False)
+    def _live(self) -> filelock.BaseFileLock | None:
+        """Hold a lock that the system frees however this process ends: its jobs are interrupted.
+
+        None where nothing can be kept: then no job is put on record either.
+        """
+        try:
+            lock = self.store.lock(_OWNERS, keys.key(self._name))
+            lock.acquire()
+        except OSError:
+            return None
+        for path in self.store.root.glob(f"{_OWNERS}/*.lock"):
+            if path != Path(lock.lock_file) and not _held(path):
+                with suppress(OSError):  # a server that was killed left it
+                    path.unlink()
+        return lock
 
     def _owner_lives(self, name: str) -> bool:
-        lock = self._owner_lock(name)
-        with suppress(filelock.Timeout):
-            lock.acquire(blocking=False)
-            lock.release()
-            return False
+        # hashed: a record may name anything
+        return _held(self.store.root / _OWNERS / f"{keys.key(name)}.lock")
+
+
+def _held(path: Path) -> bool:
+    """Whether a process has this lock."""
+    if not os.path.exists(path):
+        return False
+    lock = filelock.FileLock(path, thread_local=False)
+    try:
+        lock.acquire(blocking=False)
+        lock.release()
+    except filelock.Timeout:
         return True
+    except OSError:  # a folder that cannot be written has no server
+        return False
+    return False
