@@ -246,9 +246,14 @@ def lists(page):
 
 
 def settled(page, query):
-    """Name -> texts, of the address after a change: what is shown, and what is not the page's."""
+    """Name -> texts, of the address after a change: what is shown, and what is not the page's.
+
+    A gamma that no view has drawn yet may have gone with the benchmark that it was of.
+    """
     known = page.session_state["address"].known | said(page).keys()
     others = {name: texts for name, texts in query.items() if name not in known}
+    if "gamma" not in lists(page):
+        others.pop("gamma", None)
     return others | {name: list(texts) for name, texts in said(page).items() if texts}
 
 

@@ -233,6 +233,7 @@ def test_top_level_holds_what_it_should():
     top = {name.split("/")[0] for name in listed}
     code = {"app.py", "pages", "validation_core", "tests", "assets"}
     documents = {"README.md", "LICENSE"}
-    settings = {"requirements.txt", "pyproject.toml", ".gitignore"}
+    settings = {"requirements.txt", "pyproject.toml", ".gitignore", "Dockerfile", ".dockerignore"}
+    settings |= {"requirements.lock", "requirements-dev.lock"}
     assert top <= code | documents | settings | {".streamlit", ".ci"}
     assert code <= top
