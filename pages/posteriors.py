@@ -121,8 +121,8 @@ def _details(tables: Tables, scores: Sequence[RowScores | None], seed: int) -> N
             charts.side_by_side("differences", drawn)
     if order.open:
         with order:
-            drawn = once(("history", known), lambda: _history(tables, scores, seed))
-            charts.side_by_side("history", drawn)
+            history = once(("history", known), lambda: _history(tables, scores, seed))
+            charts.side_by_side("history", history)
 
 
 def _known(uploads: Sequence[Upload], labels: Sequence[str], seed: int) -> tuple[Hashable, ...]:
