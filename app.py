@@ -6,6 +6,7 @@ Streamlit open shared links outside their frame.
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import importlib
 import inspect
@@ -23,7 +24,13 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 from streamlit import config
 
-from pages.ui import gate, visitors
+from pages.ui import gate, memory, visitors
+
+# Before numpy is there. A script has one core's worth of time: more threads of one sum would only
+# take it from other visitors and from the workers.
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")
+memory.spare()
 
 _PAUSE = 1.0  # seconds before workers import torch: a first visitor's page goes first
 
@@ -90,9 +97,11 @@ def warm() -> None:
 
 @asynccontextmanager
 async def lifespan(app: st.App) -> AsyncIterator[None]:
-    """Warm up before the first request is taken."""
+    """Warm up before the first request is taken; then see that memory goes back."""
     warm()
+    watch = asyncio.create_task(memory.give_back())
     yield
+    watch.cancel()
 
 
 async def ready(request: Request) -> JSONResponse:

@@ -17,14 +17,15 @@ import weakref
 from dataclasses import dataclass, field
 from functools import cache
 from ipaddress import ip_address
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
 import streamlit as st
 from streamlit import config, runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-from validation_core.tables import Upload
+if TYPE_CHECKING:  # numpy reads how many threads it may use when it is imported: app.py says first
+    from validation_core.tables import Upload
 
 COOKIE = "nptlab"
 _TOKEN = re.compile(r"[A-Za-z0-9_-]{32,64}")

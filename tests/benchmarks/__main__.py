@@ -33,6 +33,8 @@ GROUPS = {
     "startup": "server start, first page",
     "pages": "what each page costs the server for one interaction",
     "crowd": "20 clients on the workbench",
+    "crowd_hard": "40 clients on all pages; 30 while one uploads and five train",
+    "sessions": "what a server gives back when its visitors have gone",
     "crowd_playground": "30 clients on the home page, and the server's memory",
     "playground": "the home page in Chromium: first picture, sliders, another benchmark",
     "browser": "sliders in Chromium, released and dragged",
@@ -60,6 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             kept=requests.cache,
             shared=requests.shared,
             seconds=requests.seconds,
+            minutes=requests.minutes,
         )
         for name in requests.names or GROUPS:
             say(f"{name}: {GROUPS[name]}")
@@ -85,13 +88,18 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--seconds", type=float, default=120.0, help="that crowd_playground lasts; 600 for memory"
     )
+    parser.add_argument(
+        "--minutes", type=float, default=20.0,
+        help="that crowd_hard's forty stay, and twice what its thirty do; 2 for a look",
+    )  # fmt: skip
     requests = parser.parse_args(arguments)
     if unknown := set(requests.names) - set(GROUPS):
         parser.error(f"a name is one of {', '.join(GROUPS)}; got {', '.join(sorted(unknown))}")
     if requests.shared is not None and requests.shared < 0:
         parser.error(f"--shared is 0 or a number of tables; got {requests.shared}")
-    if requests.seconds <= 0:
-        parser.error(f"--seconds is above 0; got {requests.seconds}")
+    for name in ("seconds", "minutes"):
+        if getattr(requests, name) <= 0:
+            parser.error(f"--{name} is above 0; got {getattr(requests, name)}")
     return requests
 
 

@@ -35,6 +35,7 @@ class Lab:
         shared: tables that one training serves where a level is measured; 0 trains for each,
             None leaves it to the benchmark.
         seconds: that visitors stay on the home page.
+        minutes: that the hard crowd stays.
     """
 
     folder: Path
@@ -42,6 +43,7 @@ class Lab:
     kept: Path | None = None
     shared: int | None = None
     seconds: float = 120.0
+    minutes: float = 20.0
 
     @cached_property
     def trained(self) -> Path:
