@@ -247,6 +247,7 @@ class Store:
         if error := self._refusal():
             self._say(error)
         self.settle()
+        self._drop_leftovers()
 
     @classmethod
     def usual(cls) -> Store:
@@ -650,7 +651,11 @@ class Store:
 
         A writer of this machine is known by its stamp; others are given an hour.
         """
-        for path in (self.root / "tmp").glob("*"):
+        try:
+            names = os.listdir(self.root / "tmp")
+        except OSError:
+            return
+        for path in (self.root / "tmp" / name for name in names):
             with suppress(OSError):
                 ours = scratch.stamped_here(path.name)
                 old = time.time() - path.stat().st_mtime > _STALE
