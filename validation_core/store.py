@@ -20,12 +20,13 @@ import os
 import re
 import shutil
 import tempfile
+import threading
 import time
 import uuid
 import weakref
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Literal, NamedTuple, TypedDict, TypeGuard, TypeVar, cast
 
@@ -185,6 +186,7 @@ _BOUNDED: tuple[Kind, ...] = ("models", "results", "tables")
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,80}")
 _ABOUTS = 20_000  # files whose description is remembered
 _STALE = 3600.0
+_AGAIN = 5.0  # seconds until a folder that took nothing is tried again
 _IN_MEMORY = 512 * 2**20  # bytes kept in memory while the disk takes none
 # What the system says of itself, not of a file that it was to read.
 _NOT_THE_FILE = {
@@ -241,9 +243,13 @@ class Store:
         self._default_limit = _positive(limit)
         self._unwritten_limit: int | None = None
         self._gone: set[Path] = set()  # what should be away and could not be deleted
+        self._waiting: threading.Thread | None = None
         scratch.ends_with(os.getpid(), end)
         _OPEN.add(self)
-        self._try()
+        if error := self._refusal():
+            self._say(error)
+        self.settle()
+        self._drop_leftovers()
 
     @classmethod
     def usual(cls) -> Store:
@@ -268,16 +274,16 @@ class Store:
             self._write_to_memory(error, kind, key, arrays, spec, meta)
             return
         self._gone.discard(self._path(kind, key))
-        if self.memory.is_dir():
-            self._path(kind, key, self.memory).unlink(missing_ok=True)
-            self.settle()
-        self._unsay()
+        _unlink(self._path(kind, key, self.memory))
+        self.settle()
         if kind in _BOUNDED and self.size() > self.limit:
             with suppress(OSError):  # another process may be at it
                 self.prune()
 
     def settle(self) -> None:
         """Move what is kept in memory into the folder, as far as that takes it."""
+        if not (self.memory.is_dir() or self._is_blocked):
+            return
         for path in self._files(self.memory, tuple(_SUFFIX)):
             beside = self._beside(self.root, path.suffix)
             try:
@@ -291,6 +297,10 @@ class Store:
                 return
             finally:
                 _unlink(beside)
+        if self._unwritten_limit is not None:
+            self.limit = self._unwritten_limit
+        if self._refusal() is None:
+            self._unsay()
 
     def load(self, kind: Kind, key: str) -> Stored | None:
         """What a key holds, or None; reading it marks it as used."""
@@ -382,17 +392,28 @@ class Store:
             self._drop_leftovers()
         return freed
 
-    def locked(
-        self, folder: str, name: str, timeout: float = -1
-    ) -> AbstractContextManager[object]:
+    @contextmanager
+    def locked(self, folder: str, name: str, timeout: float = -1) -> Iterator[None]:
         """A lock among all processes that use this store; in memory where the disk takes none.
 
         Two that cannot see each other's lock both do the same work, with the same result.
+
+        Raises:
+            TimeoutError: when another has it for so many seconds.
         """
+        lock: filelock.BaseFileLock | None = None
         try:
-            return self.lock(folder, name, timeout)
+            lock = self.lock(folder, name, timeout)
+            lock.acquire()
+        except filelock.Timeout:
+            raise
         except OSError:
-            return nullcontext()
+            lock = None
+        try:
+            yield
+        finally:
+            if lock is not None:
+                lock.release()
 
     def lock(self, folder: str, name: str, timeout: float = -1) -> filelock.BaseFileLock:
         """As `locked`, to be held beyond a block.
@@ -424,6 +445,8 @@ class Store:
             self._unsay()
         if notice not in self.notices:
             self.notices[:] = [*self.notices, notice][-50:]
+        if notice.startswith(self._blocked):
+            self._wait()
 
     def place(self) -> StorePlace:
         """Where this store is, for another process: `Store.at(place)`."""
@@ -445,14 +468,26 @@ class Store:
         store.memory = Path(place["memory"])
         return store
 
-    def _try(self) -> None:
-        """Say at once where the folder cannot be written."""
+    def _refusal(self) -> OSError | None:
+        """Why the folder cannot be written, if it cannot."""
         try:
             self.root.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=self.root) as file:
                 file.write(b"n")
         except OSError as error:
-            self._say(error)
+            return error
+        return None
+
+    def _wait(self) -> None:
+        """Try the folder now and again, until it takes files or nobody has this store."""
+        if self._waiting is None or not self._waiting.is_alive():
+            arguments = (weakref.ref(self),)
+            self._waiting = threading.Thread(target=_wait, args=arguments, daemon=True)
+            self._waiting.start()
+
+    @property
+    def _is_blocked(self) -> bool:
+        return any(notice.startswith(self._blocked) for notice in self.notices)
 
     @property
     def _blocked(self) -> str:
@@ -467,7 +502,7 @@ class Store:
 
     def _unsay(self) -> None:
         """The folder can be written again."""
-        if any(notice.startswith(self._blocked) for notice in self.notices):
+        if self._is_blocked:
             kept = [notice for notice in self.notices if not notice.startswith(self._blocked)]
             self.notices[:] = kept
 
@@ -631,7 +666,11 @@ class Store:
 
         A writer of this machine is known by its stamp; others are given an hour.
         """
-        for path in (self.root / "tmp").glob("*"):
+        try:
+            names = os.listdir(self.root / "tmp")
+        except OSError:
+            return
+        for path in (self.root / "tmp" / name for name in names):
             with suppress(OSError):
                 ours = scratch.stamped_here(path.name)
                 old = time.time() - path.stat().st_mtime > _STALE
@@ -651,6 +690,20 @@ def end() -> None:
         with suppress(Exception):
             store.settle()
     scratch.clear()
+
+
+def _wait(reference: weakref.ref[Store]) -> None:
+    while True:
+        time.sleep(_AGAIN)
+        store = reference()
+        if store is None:
+            return
+        store.settle()
+        if not (store.memory.is_dir() and store._files(store.memory, tuple(_SUFFIX))) and (
+            not store._is_blocked
+        ):
+            return
+        del store
 
 
 def _positive(limit: int) -> int:

@@ -71,7 +71,7 @@ def add(parser: argparse.ArgumentParser) -> None:
     )
     option("--alpha", type=_level, default=0.05, help="level of the whole diagnosis")
     option("--seed", type=int, default=0)
-    option("--budget", type=_seconds, metavar="SECONDS", help="methods that take longer are not run")
+    option("--budget", type=_seconds, metavar="SECONDS", help="what takes longer is not run")
     table_options(parser)
     option(
         "--answers",
