@@ -167,11 +167,7 @@ def _bound(memory: int) -> None:
 
 
 def _open_source(
-    stream: BinaryIO,
-    kind: str,
-    stem: str,
-    limit: int,
-    chosen: Mapping[str, str] | None = None,
+    stream: BinaryIO, kind: str, stem: str, limit: int, chosen: Mapping[str, str] | None = None
 ) -> _Source:
     """The source that a file is.
 

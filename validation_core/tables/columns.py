@@ -23,8 +23,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyarrow import parquet
 
-COLUMNS = 200_000
-"""Columns that one file may have."""
+COLUMNS = 20_000
+"""Columns that one file may have: their parsers take 10 kB for each."""
+
+_ROW = 50  # bytes of the limit for each row of a long table: its rows are sorted by simulation
 
 
 class _Column(NamedTuple):
@@ -32,6 +34,14 @@ class _Column(NamedTuple):
 
     name: str
     dtype: np.dtype[np.generic] | None
+
+
+class _Sides(NamedTuple):
+    """Which rows are points of p (n,) and of q (n,), and some of what others hold."""
+
+    p: NDArray[np.bool_]
+    q: NDArray[np.bool_]
+    others: tuple[str, ...]
 
 
 class _Columns(Protocol):
@@ -47,11 +57,24 @@ class _Columns(Protocol):
         """How many rows it has, or declares to have."""
         ...
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """How it was read, where that is not plain."""
+        ...
+
     def batches(self, wanted: Sequence[str]) -> Iterator[Sequence[NDArray[np.generic]]]:
-        """Some columns in pieces, from the first row to the last: numbers (n,), or text.
+        """Some columns of numbers in pieces (n,), from the first row to the last.
 
         Raises:
             ValueError: for text in a column of numbers, or damaged bytes.
+        """
+        ...
+
+    def sides(self, name: str) -> Iterator[_Sides]:
+        """A column of p and q in pieces.
+
+        Raises:
+            ValueError: for damaged bytes.
         """
         ...
 
@@ -78,15 +101,24 @@ class _Held(io.RawIOBase):
         return self._stream.tell()
 
 
-_HEADER = 2**24  # bytes of the line of names: 10^5 columns have 10^6
+_HEADER = 2**22  # bytes before the first row: 20,000 columns have 10^5
+_HEAD = 2**16  # of these, as many as usually do
 _CSV_BLOCK = 2**23
 _SAID = 160
+_SHOWN = 9
+_LOOKED_AT = 100  # rows that tell how a file writes its numbers
 _MARKS = ",;\t|"
 _FLOAT = np.dtype(np.float64)
+_BOM = b"\xef\xbb\xbf"
+_NOT_A_COMMENT = (b"#N/A", b"#NA")  # missing values of Excel
+_NUMBER_WITH_COMMA, _NUMBER_WITH_POINT = re.compile(rb"\d,\d"), re.compile(rb"\d\.\d")
 
 
 class _Csv:
     """A .csv file: names in its first line, or none if that line is numbers.
+
+    Lines of comment (#), blank ones and Excel's `sep=;` are passed over, quoted numbers and
+    decimal commas understood.
 
     Raises:
         ValueError: for a first line that cannot be one of names.
@@ -94,69 +126,140 @@ class _Csv:
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
-        stream.seek(0)
-        first = stream.readline(_HEADER)
-        try:
-            line = first.decode("utf-8-sig").strip("\r\n")
-        except UnicodeDecodeError:
-            line = ""
-        if not line.strip() or len(first) == _HEADER or "\r" in line:
+        lines = _first_lines(stream)
+        self._begin = len(_BOM) if lines and lines[0].startswith(_BOM) else 0
+        at, comment, mark = 0, b"", ""
+        if lines:
+            lines[0] = lines[0][self._begin :]
+            separator = re.fullmatch(rb'"?sep=(.)"?', lines[0].strip(b"\r\n"), re.IGNORECASE)
+            mark, at = (separator[1].decode("latin-1"), 1) if separator else ("", 0)
+        while at < len(lines) and _is_passed_over(lines[at]):
+            comment = lines[at] if lines[at].strip() else comment
+            at += 1
+        if at == len(lines):
             raise ValueError(
-                f"A .csv file must begin with a line of column names in UTF-8, at most "
-                f"{_HEADER // 2**20} MB long; got another first line. Save it again with a header."
+                f"A .csv file must begin with a line of column names, at most {_HEADER // 2**20} "
+                f"MB long; got another first line. Save it again with a header."
             )
-        self._mark = max(_MARKS, key=line.count)
+        line, self.notes = _decoded(lines[at])
+        self._mark = mark or max(_MARKS, key=line.count)
         fields = _fields(line, self._mark)
         if all(_is_number(field) for field in fields):
-            fields, self._skip = [f"column_{i + 1}" for i in range(len(fields))], 0
+            names = _fields(_decoded(comment)[0], self._mark)
+            if len(names) != len(fields) or all(_is_number(name) for name in names):
+                names = [f"column_{i + 1}" for i in range(len(fields))]
+            fields = names
         else:
-            self._skip = 1
-        self._names = [field.lstrip("# ").strip() for field in fields]
+            at += 1
+        rows = lines[at:]
+        self._names = _as_many([field.lstrip("# ").strip() for field in fields], rows, self._mark)
+        _check_names(self._names)
+        self._begin += sum(map(len, lines[:at]))
+        self._decimal = _decimal(rows, self._mark)
         self.columns = [_Column(n, None if n in ("", "sample") else _FLOAT) for n in self._names]
-        lines, regular = _lines(stream)
-        self.rows = lines - self._skip if regular else self._count()
+        count, self._quoted, plain, self._odd = _scanned(stream, self._begin, self._mark)
+        self.rows = count if plain else self._count()
 
     def _count(self) -> int:
         """Rows as the parser sees them, where lines do not tell."""
-        return sum(len(batch[0]) for batch in self.batches(self._names[:1], text=True))
+        return sum(batch.num_rows for batch in self._parsed(self._names[:1], text=True))
 
-    def batches(
-        self, wanted: Sequence[str], *, text: bool = False
-    ) -> Iterator[Sequence[NDArray[np.generic]]]:
+    def _parsed(self, wanted: Sequence[str], *, text: bool = False) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa
         from pyarrow import csv as arrow
 
-        kinds = {
-            name: pa.string() if text or name == "sample" else pa.float64() for name in wanted
-        }
-        self._stream.seek(0)
+        self._stream.seek(self._begin)
+        stream = _Cleaned(self._stream, self._mark) if self._odd else _Held(self._stream)
         try:
             with arrow.open_csv(
-                pa.PythonFile(_Held(self._stream), mode="r"),
+                pa.PythonFile(stream, mode="r"),
                 read_options=arrow.ReadOptions(
-                    column_names=self._names,
-                    skip_rows=self._skip,
-                    block_size=_block(self._names),
-                    use_threads=False,
+                    column_names=self._names, block_size=_block(self._names), use_threads=False
                 ),
-                parse_options=arrow.ParseOptions(delimiter=self._mark),
+                parse_options=arrow.ParseOptions(
+                    delimiter=self._mark, newlines_in_values=self._quoted
+                ),
                 convert_options=arrow.ConvertOptions(
-                    column_types=kinds, include_columns=list(wanted), strings_can_be_null=True
+                    column_types=dict.fromkeys(wanted, pa.binary() if text else pa.float64()),
+                    include_columns=list(wanted),
+                    strings_can_be_null=True,
+                    decimal_point=self._decimal,
+                    check_utf8=False,
                 ),
             ) as reader:
-                for batch in reader:
-                    yield [_csv_column(column) for column in batch.columns]
+                yield from reader
         except BROKEN as error:
+            if "Empty CSV" in str(error):
+                return
             raise ValueError(
                 f"Every row of a .csv file must have {len(self._names):,} values, numbers except "
                 f"in the column sample; got otherwise ({_reason(error)}). Correct the file or "
                 f"save it again."
             ) from None
 
+    def batches(self, wanted: Sequence[str]) -> Iterator[Sequence[NDArray[np.generic]]]:
+        for batch in self._parsed(wanted):
+            yield [column.to_numpy(zero_copy_only=False) for column in batch.columns]
 
-def _csv_column(column: pa.Array) -> NDArray[np.generic]:
-    array = column.to_numpy(zero_copy_only=False)
-    return array if array.dtype.kind == "f" else np.asarray(array, dtype=object)
+    def sides(self, name: str) -> Iterator[_Sides]:
+        for batch in self._parsed([name], text=True):
+            yield _sides_of(batch.column(0))
+
+
+def _first_lines(stream: BinaryIO) -> list[bytes]:
+    """Whole lines from the beginning of a file, with their ends; some hundred rows or the head."""
+    stream.seek(0)
+    head, size = b"", _HEAD
+    while True:
+        head += stream.read(size - len(head))
+        lines = head.splitlines(keepends=True)
+        if len(head) < size:
+            return lines
+        if sum(not _is_passed_over(line) for line in lines[:-1]) > 1 or size >= _HEADER:
+            # The last may be cut, and the one before may be half of a line's end.
+            return lines[:-1]
+        size *= 4
+
+
+def _is_passed_over(line: bytes) -> bool:
+    comment = line.startswith(b"#") and not line.startswith(_NOT_A_COMMENT)
+    return comment or not line.strip()
+
+
+def _decoded(line: bytes) -> tuple[str, tuple[str, ...]]:
+    """A line of names as text, and what is said where it is not UTF-8."""
+    line = line.strip(b"\r\n")
+    try:
+        return line.decode("utf-8"), ()
+    except UnicodeDecodeError:
+        note = "Names of columns are read as Windows-1252: they are not in UTF-8."
+        return line.decode("cp1252", "replace"), (note,)
+
+
+def _as_many(names: list[str], rows: Sequence[bytes], mark: str) -> list[str]:
+    """The names of columns, one more or one fewer where only one line ends in a mark."""
+    first = next((_fields(_decoded(row)[0], mark) for row in rows if row.strip()), None)
+    if first and len(first) == len(names) + 1 and not first[-1].strip() and names[-1]:
+        return [*names, ""]
+    if first and len(first) == len(names) - 1 and not names[-1]:
+        return names[:-1]
+    return names
+
+
+def _decimal(rows: Sequence[bytes], mark: str) -> str:
+    """The decimal sign of numbers: a comma only where that is no mark and no point is."""
+    some = b"\n".join(rows[:_LOOKED_AT])
+    comma = mark != "," and _NUMBER_WITH_COMMA.search(some)
+    return "," if comma and not _NUMBER_WITH_POINT.search(some) else "."
+
+
+def _check_names(names: Sequence[str]) -> None:
+    """Refuse columns that are too many, repeated, or none."""
+    if len(names) > COLUMNS or len({*names}) < len(names) or not names:
+        raise ValueError(
+            f"A table must have 1 to {COLUMNS:,} columns, each under its own name; got "
+            f"{len(names):,} under {len({*names}):,} names. Rename or leave out some."
+        )
 
 
 def _block(columns: Sequence[str]) -> int:
@@ -167,7 +270,7 @@ def _block(columns: Sequence[str]) -> int:
 def _fields(line: str, mark: str) -> list[str]:
     try:
         return next(csv.reader([line], delimiter=mark))
-    except (csv.Error, StopIteration):
+    except (csv.Error, StopIteration, TypeError, ValueError):
         return [line]
 
 
@@ -179,16 +282,79 @@ def _is_number(field: str) -> bool:
     return True
 
 
-def _lines(stream: BinaryIO) -> tuple[int, bool]:
-    """How many lines there are, and whether each is a row: none is empty, nothing is quoted."""
-    stream.seek(0)
-    count, last, regular = 0, b"\n", True
+class _Scan(NamedTuple):
+    """How the lines of a file look, from where its rows begin."""
+
+    rows: int
+    """Lines, which are rows where they are plain."""
+    quoted: bool
+    plain: bool
+    odd: bool
+    """Whether some may be comments or blank but for spaces."""
+
+
+def _scanned(stream: BinaryIO, begin: int, mark: str) -> _Scan:
+    stream.seek(begin)
+    count, last, quoted, plain, odd = 0, b"\n", False, True, False
+    blank = (b"\n#", b"\n ", b"\r#", b"\r ", *((b"\n\t", b"\r\t") if mark != "\t" else ()))
     while piece := stream.read(_CSV_BLOCK):
         count += piece.count(b"\n")
-        odd = (last + piece, b"\n\n"), (piece, b"\n\r"), (piece, b'"')
-        regular = regular and not any(mark in where for where, mark in odd)
+        joined = last + piece
+        quoted = quoted or b'"' in piece
+        odd = odd or any(begin in joined for begin in blank)
+        bare = joined.count(b"\r", 0, -1) != joined.count(b"\r\n")
+        plain = plain and not (bare or b"\n\n" in joined or b"\n\r" in joined)
         last = piece[-1:]
-    return count + (last != b"\n"), regular
+    return _Scan(count + (last != b"\n"), quoted, plain and not quoted and not odd, odd)
+
+
+class _Cleaned(io.RawIOBase):
+    """A stream of rows without lines of comment or of blanks, each ended alike."""
+
+    def __init__(self, stream: BinaryIO, mark: str) -> None:
+        self._stream = stream
+        self._rest = self._ready = b""
+        blank = rb"[ ]" if mark == "\t" else rb"[ \t]"
+        self._dropped = re.compile(
+            rb"^(?:#(?!N/?A)[^\n]*|" + blank + rb"*)(?:\n|\Z)", re.MULTILINE
+        )
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        while not self._ready:
+            new = self._stream.read(_CSV_BLOCK)
+            piece = self._rest + new
+            if not piece:
+                return b""
+            # A \r at the very end may be half of a line's end.
+            cut = max(piece.rfind(b"\n"), piece.rfind(b"\r", 0, -1)) + 1 if new else len(piece)
+            lines, self._rest = piece[:cut], piece[cut:]
+            lines = lines.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+            self._ready = self._dropped.sub(b"", lines)
+        size = len(self._ready) if size is None or size < 0 else size
+        piece, self._ready = self._ready[:size], self._ready[size:]
+        return piece
+
+
+def _sides_of(column: pa.Array) -> _Sides:
+    """Which rows of a column of text are p and q."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    # A word that is repeated is compared once, never written out.
+    words = column.dictionary if isinstance(column, pa.DictionaryArray) else column
+    kind = words.type
+    text = "pq" if pa.types.is_string(kind) or pa.types.is_large_string(kind) else (b"p", b"q")
+    p, q = (pc.equal(words, pa.scalar(side, kind)) for side in text)
+    if words is not column:
+        p, q = (side.take(column.indices) for side in (p, q))
+    p, q = (pc.fill_null(side, False).to_numpy(zero_copy_only=False) for side in (p, q))
+    rest = words.filter(pc.invert(pc.or_(*(pc.equal(words, pa.scalar(t, kind)) for t in text))))
+    shown = [rest[i].as_py() for i in range(min(len(rest), _SHOWN))] if not (p | q).all() else []
+    decoded = [w.decode("utf-8", "replace") if isinstance(w, bytes) else str(w) for w in shown]
+    return _Sides(p, q, tuple(map(source.label, decoded)))
 
 
 def _reason(error: BaseException) -> str:
@@ -199,7 +365,7 @@ def _reason(error: BaseException) -> str:
 
 
 _BATCH = 2**16
-_METADATA_BYTES = 2**26  # bytes that the metadata may take
+_METADATA_BYTES = 2**23  # bytes that the metadata may take
 _INDEX = re.compile(r"__index_level_\d+__")  # pandas keeps its row labels under this name
 _WHOLE = (
     "A .parquet file must be whole; got one that is truncated or damaged. Save or copy it again."
@@ -217,7 +383,15 @@ class _Parquet:
         import pyarrow as pa
         from pyarrow import parquet
 
+        self.notes: tuple[str, ...] = ()
         length = stream.seek(0, io.SEEK_END)
+        stream.seek(max(0, length - 8))
+        footer = int.from_bytes(stream.read(4), "little")
+        if _METADATA_BYTES < footer <= length:
+            raise ValueError(
+                f"The metadata of a .parquet file must take at most {_size(_METADATA_BYTES)}; got "
+                f"{_size(footer)}. Save fewer columns, in fewer row groups."
+            )
         stream.seek(0)
         try:
             self._file = parquet.ParquetFile(
@@ -226,11 +400,20 @@ class _Parquet:
                 thrift_string_size_limit=_METADATA_BYTES,
                 thrift_container_size_limit=4 * COLUMNS,
             )
-            self.columns = [_parquet_column(field) for field in self._file.schema_arrow]
+            schema = self._file.schema_arrow
+            if "sample" in schema.names:  # its words are not written out for each row
+                self._file = parquet.ParquetFile(
+                    pa.PythonFile(_Held(stream), mode="r"),
+                    metadata=self._file.metadata,
+                    read_dictionary=["sample"],
+                    page_checksum_verification=True,
+                )
+            self.columns = [_parquet_column(field) for field in schema]
             self.rows: int = self._file.metadata.num_rows
             chunks = list(_chunks(self._file.metadata))
         except source.BROKEN:
             raise ValueError(_WHOLE) from None
+        _check_names([column.name for column in self.columns])
         self.columns = [column for column in self.columns if not _INDEX.fullmatch(column.name)]
         largest = max((chunk.total_uncompressed_size for chunk in chunks), default=0)
         if largest > limit:
@@ -244,10 +427,17 @@ class _Parquet:
             raise ValueError(_WHOLE)
 
     def batches(self, wanted: Sequence[str]) -> Iterator[Sequence[NDArray[np.generic]]]:
+        for batch in self._decoded(wanted):
+            yield [_parquet_numbers(batch.column(name)) for name in wanted]
+
+    def sides(self, name: str) -> Iterator[_Sides]:
+        for batch in self._decoded([name]):
+            yield _sides_of(batch.column(name))
+
+    def _decoded(self, wanted: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Rows in pieces, of these columns alone."""
         try:
-            pieces = self._file.iter_batches(_BATCH, columns=list(wanted), use_threads=False)
-            for batch in pieces:
-                yield [_parquet_numbers(batch.column(name)) for name in wanted]
+            yield from self._file.iter_batches(_BATCH, columns=list(wanted), use_threads=False)
         except source.BROKEN:
             raise ValueError(_WHOLE) from None
 
@@ -276,10 +466,8 @@ def _parquet_numbers(column: pa.Array) -> NDArray[np.generic]:
 
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.uint8())
-    if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
-        numbers: NDArray[np.generic] = column.to_numpy(zero_copy_only=False)
-        return numbers
-    return np.asarray(column.cast(pa.string()).to_numpy(zero_copy_only=False), dtype=object)
+    numbers: NDArray[np.generic] = column.to_numpy(zero_copy_only=False)
+    return numbers
 
 
 # ---- Where each row of a long table goes: its simulation, and its place among the draws ----
@@ -376,16 +564,7 @@ class _ColumnTable:
     def __init__(self, columns: _Columns, stem: str, limit: int) -> None:
         self._file, self._stem = columns, stem
         column_names = [column.name for column in columns.columns]
-        if (
-            len(column_names) > COLUMNS
-            or len({*column_names}) < len(column_names)
-            or not column_names
-        ):
-            raise ValueError(
-                f"A table must have 1 to {COLUMNS:,} columns, each under its own name; got "
-                f"{len(column_names):,} under {len({*column_names}):,} names. Rename or leave out "
-                f"some."
-            )
+        _check_names(column_names)
         self._by_name = {column.name: column.dtype for column in columns.columns}
         declared = columns.rows * sum(c.dtype.itemsize for c in columns.columns if c.dtype)
         if declared > 4 * limit:
@@ -396,9 +575,14 @@ class _ColumnTable:
                 f"arrays with numpy.savez."
             )
         long = {"sim", "draw"} <= self._by_name.keys()
+        if long and columns.rows > limit // _ROW:
+            raise ValueError(
+                f"A long table must have at most {limit // _ROW:,} rows; got {columns.rows:,}. "
+                f"{source.SMALLER}"
+            )
         self._kind = "long" if long else "sample" if "sample" in self._by_name else "plain"
         self.order: Order | None = "NKD" if long else None
-        self.notes: tuple[str, ...] = ()
+        self.notes: tuple[str, ...] = columns.notes
         self._long: _Places | None = None
         self._points: NDArray[np.bool_] | None = None
 
@@ -437,9 +621,12 @@ class _ColumnTable:
             if rows.stop <= self._file.rows:
                 yield rows, batch
             done = rows.stop
-        if done != self._file.rows:
+        self._check_rows(done)
+
+    def _check_rows(self, count: int) -> None:
+        if count != self._file.rows:
             raise ValueError(
-                f"A table must hold as many rows as it declares; got {done:,} of "
+                f"A table must hold as many rows as it declares; got {count:,} of "
                 f"{self._file.rows:,}. The file is truncated or damaged: save it again."
             )
 
@@ -457,7 +644,8 @@ class _ColumnTable:
                 f"A table must have columns of real numbers; got {source._listed(self._by_name)}. "
                 f"Save numbers."
             )
-        self.notes = (f"{source._listed(others)}: left unread, no numbers.",) * bool(others)
+        unread = (f"{source._listed(others)}: left unread, no numbers.",) * bool(others)
+        self.notes = self._file.notes + unread
         return chosen
 
     def _common(self, chosen: Sequence[str]) -> np.dtype[np.generic]:
@@ -495,9 +683,8 @@ class _ColumnTable:
                     f"{source.label(name)!r}. Save numbers in it, or rename it to leave it out."
                 )
         others = [name for name in self._by_name if name not in used]
-        self.notes = (f"{source._listed(others)}: left unread, no test knows these.",) * bool(
-            others
-        )
+        unread = (f"{source._listed(others)}: left unread, no test knows these.",) * bool(others)
+        self.notes = self._file.notes + unread
         at = self._places()
         theta, x = (self._common(stems[stem]) for stem in ("theta", "x"))
         d, m = len(stems["theta"]), len(stems["x"])
@@ -542,13 +729,14 @@ class _ColumnTable:
     def _sides(self) -> NDArray[np.bool_]:
         """Which rows are points of p."""
         if self._points is None:
-            pieces = [batch[0] for _, batch in self._pieces(("sample",))]
-            sides = np.concatenate(pieces) if pieces else np.empty(0, "U1")
-            known = {str(side) for side in np.unique(sides[:100_000].astype(str))}
-            is_p = sides == "p"
-            if not (is_p | (sides == "q")).all():
+            pieces = list(self._file.sides("sample"))
+            self._check_rows(sum(len(piece.p) for piece in pieces))
+            is_p = np.concatenate([piece.p for piece in pieces] or [np.empty(0, bool)])
+            if others := {word for piece in pieces for word in piece.others}:
+                others |= {"p"} if is_p.any() else set()
+                others |= {"q"} if any(piece.q.any() for piece in pieces) else set()
                 raise ValueError(
-                    f"The column sample must hold p or q; got {source._listed(sorted(known))}. "
+                    f"The column sample must hold p or q; got {source._listed(sorted(others))}. "
                     f"Name the samples p and q."
                 )
             self._points = is_p

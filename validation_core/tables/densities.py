@@ -263,7 +263,13 @@ class _Drawn(NamedTuple):
         )
         ball = d / 2 * np.log(np.pi) - scipy.special.gammaln(d / 2 + 1)
         mean = d / 2 * np.log(square).mean(1)
-        return np.asarray(mean + ball + scipy.special.digamma(k) - scipy.special.digamma(_NEIGHBOUR) + self.volume)
+        return np.asarray(
+            mean
+            + ball
+            + scipy.special.digamma(k)
+            - scipy.special.digamma(_NEIGHBOUR)
+            + self.volume
+        )
 
     def halved(self) -> _Drawn:
         """Every other draw of each row."""

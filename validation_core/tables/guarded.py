@@ -308,14 +308,16 @@ class _Guarded:
             raise
         try:
             self._child.begin(stream.seek(0, os.SEEK_END))
-            self._said = self._ask({
-                "open": str((path or Path(self._copy or "")).absolute()),
-                "kind": kind,
-                "stem": stem,
-                "limit": limit,
-                "memory": self._memory,
-                "chosen": chosen or {},
-            })
+            self._said = self._ask(
+                {
+                    "open": str((path or Path(self._copy or "")).absolute()),
+                    "kind": kind,
+                    "stem": stem,
+                    "limit": limit,
+                    "memory": self._memory,
+                    "chosen": chosen or {},
+                }
+            )
         except BaseException:
             self.close()
             raise

@@ -7,7 +7,7 @@ import math
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,8 +28,11 @@ SIMULATIONS = frozenset(
 """What the axis of simulations is called, where axes have names."""
 DRAWS = frozenset({"draw", "draws", "sample", "samples"})
 
-_MEMBERS = 4096
+_MEMBERS = 4096  # of a group
+_OBJECTS = 10_000  # that are looked at in one file
+_LINKS = 20_000  # that are followed in one file
 _STEPS = 8  # soft links followed one after another
+_ATTRIBUTE = 4096  # bytes of one that is read
 WHOLE = "An HDF5 file must be whole; got one that is truncated or damaged. Save or copy it again."
 
 
@@ -46,6 +49,8 @@ class _HdfFile:
         self.limit = limit
         self._stream = stream
         self._length = stream.seek(0, io.SEEK_END)
+        self._objects = self._links = 0
+        self._notes: list[str] = []
         stream.seek(0)
         try:
             self._file = h5py.File(stream, "r", locking=False)
@@ -69,10 +74,16 @@ class _HdfFile:
             if len(group) > _MEMBERS:
                 count = len(group)
             else:
+                self._objects += len(group)
+                if self._objects > _OBJECTS:
+                    raise _NotFollowed(
+                        f"An HDF5 file must hold at most {_OBJECTS:,} arrays and groups; got "
+                        f"more. Save theta, x and theta_q alone."
+                    )
                 entries = {name: self._follow(group, name, _STEPS) for name in group}
                 count = 0
         except BROKEN as error:
-            raise ValueError(str(error) if isinstance(error, _Outside) else WHOLE) from None
+            raise ValueError(str(error) if isinstance(error, _NotFollowed) else WHOLE) from None
         if count:
             raise ValueError(
                 f"A group of an HDF5 file must hold at most {_MEMBERS:,} arrays; got {count:,}. "
@@ -91,9 +102,15 @@ class _HdfFile:
         for name in filter(None, path.split("/")):
             if name == ".":
                 continue
+            self._links += 1
+            if self._links > _LINKS:
+                raise _NotFollowed(
+                    f"The links of an HDF5 file must be followed in {_LINKS:,} steps; got more. "
+                    f"Save the arrays at the root."
+                )
             link = here.get(name, getlink=True) if isinstance(here, h5py.Group) else None
             if isinstance(link, h5py.ExternalLink):
-                raise _Outside(
+                raise _NotFollowed(
                     f"An HDF5 file must hold its arrays itself; got {source.label(name)!r}, a "
                     f"link to another file. Save the arrays in one file."
                 )
@@ -129,17 +146,54 @@ class _HdfFile:
             ValueError: when its bytes are missing or damaged.
         """
         try:
-            return _worked(_read_dataset(dataset, self._stream, self._length))
+            empty = 0 not in dataset.shape and _is_unwritten(dataset)
+        except BROKEN:
+            raise ValueError(WHOLE) from None
+        if empty:
+            raise ValueError(
+                f"An array must hold numbers; got {source.label(name)!r}, which was declared and "
+                f"never written. Save the file again when it is."
+            )
+        try:
+            numbers, unwritten = _read_dataset(dataset, self._stream, self._length)
+            missing = _missing_values(dataset)
+            fill = str(dataset.fillvalue) if unwritten else ""
         except BROKEN:
             raise ValueError(
                 f"The bytes of an array must be whole; got {source.label(name)!r} truncated or "
                 f"damaged. Save or copy the file again."
             ) from None
+        if unwritten:
+            self._notes.append(
+                f"{unwritten:,} values of {source.label(name)} were never written: the file's "
+                f"fill value {source.label(fill)} stands for them."
+            )
+        return self._without(missing, numbers, name)
+
+    def _without(
+        self, missing: Sequence[np.generic], numbers: NDArray[np.generic], name: str
+    ) -> NDArray[np.generic]:
+        """The numbers in their working type, NaN where they are one of those that mean none."""
+        worked = _worked(numbers)
+        for value in missing:
+            here = numbers == value
+            if count := int(np.count_nonzero(here)):
+                worked[here] = np.nan
+                self._notes.append(
+                    f"{count:,} values of {source.label(name)} are the file's missing value "
+                    f"{value:g}: treated as missing."
+                )
+        return worked
+
+    def new_notes(self) -> tuple[str, ...]:
+        """What is to be said of the arrays that were read since this was asked."""
+        notes, self._notes = tuple(self._notes), []
+        return notes
 
     def dims(self, dataset: h5py.Dataset) -> tuple[str, ...]:
         """What the axes of a dataset are called, as netCDF keeps it; empty where it is unknown."""
         try:
-            scales = [list(axis.keys()) and axis[0].name for axis in dataset.dims]
+            scales = [len(axis) and axis[0].name for axis in dataset.dims]
             if scales and all(scales):
                 return tuple(str(scale).rpartition("/")[2].lower() for scale in scales)
             if "_ARRAY_DIMENSIONS" in dataset.attrs and dataset.attrs.get_id(
@@ -169,8 +223,8 @@ def _has_type(dataset: h5py.Dataset) -> bool:
         return False
 
 
-class _Outside(ValueError):
-    """A link that leads out of the file."""
+class _NotFollowed(ValueError):
+    """A link that leads out of the file, or one too many."""
 
 
 def _no_array(name: str) -> str:
@@ -183,15 +237,48 @@ def _no_array(name: str) -> str:
 def _is_scale(dataset: h5py.Dataset) -> bool:
     """Whether a dataset only labels an axis."""
     try:
-        return bool(dataset.attrs.get("CLASS") == b"DIMENSION_SCALE")
+        return bool(_attribute(dataset, "CLASS") == b"DIMENSION_SCALE")
     except BROKEN:
         return False
+
+
+def _attribute(dataset: h5py.Dataset, name: str) -> Any:
+    """An attribute; None where there is none, or one that is longer than is read."""
+    if name not in dataset.attrs or dataset.attrs.get_id(name).get_storage_size() > _ATTRIBUTE:
+        return None
+    return dataset.attrs[name]
+
+
+def _missing_values(dataset: h5py.Dataset) -> list[np.generic]:
+    """The numbers by which a dataset says that there is none, in its own type (CF, section 2.5)."""
+    if dataset.dtype.kind not in "fiu":
+        return []
+    values: list[np.generic] = []
+    for name in ("_FillValue", "missing_value"):
+        for value in np.ravel(_attribute(dataset, name)):
+            own = _in_type(value, dataset.dtype)
+            if own is not None and own not in values:
+                values.append(own)
+    return values
+
+
+def _in_type(value: Any, dtype: np.dtype[np.generic]) -> np.generic | None:
+    """A number in another type; None where no number of that type equals it, as none does NaN."""
+    if not isinstance(value, np.number | np.bool_) or not np.isreal(value) or np.isnan(value):
+        return None
+    if dtype.kind in "iu":
+        bounds = np.iinfo(dtype.str)
+        if not (np.isfinite(value) and bounds.min <= value <= bounds.max and value == int(value)):
+            return None
+    with np.errstate(over="ignore"):
+        return dtype.type(value)
 
 
 # ---- The numbers of an HDF5 dataset, read from the file's own bytes ----
 
 
 _CHUNKS = 200_000
+_PACKINGS = ("scale_factor", "add_offset", "_Unsigned")  # attributes of netCDF
 _COMPACT = 2**16
 _WORDS = 2**20
 _DEFLATE, _SHUFFLE, _FLETCHER32 = 1, 2, 3  # the filters' numbers in the format
@@ -216,12 +303,23 @@ def _refusal(dataset: h5py.Dataset, name: str, limit: int) -> str | None:
             f"The numbers of an HDF5 file must be of a usual type; got another in {label!r}. Save "
             f"it as float32 or float64."
         )
-    if "scale_factor" in dataset.attrs or "add_offset" in dataset.attrs:
+    if packing := [name for name in _PACKINGS if name in dataset.attrs]:
         return (
-            f"Numbers must be saved as they are; got {label!r} packed with scale_factor or "
-            f"add_offset. Save it as float32 or float64."
+            f"Numbers must be saved as they are; got {label!r} packed with {packing[0]}. Save it "
+            f"as float32 or float64."
         )
     return _refused_chunks(dataset, plist, label, limit) if layout == h5d.CHUNKED else None
+
+
+def _is_unwritten(dataset: h5py.Dataset) -> bool:
+    """Whether nothing of a dataset was ever written; one in its own header always is."""
+    from h5py import h5d
+
+    layout = dataset.id.get_create_plist().get_layout()
+    if layout == h5d.CHUNKED:
+        return dataset.id.get_num_chunks() == 0
+    unallocated: bool = dataset.id.get_space_status() == h5d.SPACE_STATUS_NOT_ALLOCATED
+    return layout == h5d.CONTIGUOUS and unallocated
 
 
 def _refused_chunks(dataset: h5py.Dataset, plist: PropDCID, shown: str, limit: int) -> str | None:
@@ -242,8 +340,10 @@ def _refused_chunks(dataset: h5py.Dataset, plist: PropDCID, shown: str, limit: i
     return None
 
 
-def _read_dataset(dataset: h5py.Dataset, stream: BinaryIO, length: int) -> NDArray[np.generic]:
-    """The numbers of a dataset that was not refused.
+def _read_dataset(
+    dataset: h5py.Dataset, stream: BinaryIO, length: int
+) -> tuple[NDArray[np.generic], int]:
+    """The numbers of a dataset that was not refused, and how many of them were never written.
 
     Args:
         dataset: an h5py dataset.
@@ -262,21 +362,30 @@ def _read_dataset(dataset: h5py.Dataset, stream: BinaryIO, length: int) -> NDArr
         return _from_chunks(dataset, plist, array, length)
     if layout == h5d.COMPACT and array.nbytes <= _COMPACT:
         dataset.read_direct(array)
-        return array
+        return array, 0
     offset = dataset.id.get_offset()
     if array.nbytes and (offset is None or offset + array.nbytes > length):
         raise EOFError
     stream.seek(offset or 0)
-    return _read_into(stream, array)
+    return _read_into(stream, array), 0
 
 
 def _from_chunks(
     dataset: h5py.Dataset, plist: PropDCID, array: NDArray[np.generic], length: int
-) -> NDArray[np.generic]:
+) -> tuple[NDArray[np.generic], int]:
     filters = [plist.get_filter(i)[0] for i in range(plist.get_nfilters())]
     size = math.prod(dataset.chunks) * array.dtype.itemsize
+    unwritten = 0
     for at in _chunk_starts(array.shape, dataset.chunks):
+        inside = tuple(
+            slice(a, min(a + c, s))
+            for a, c, s in zip(at, dataset.chunks, array.shape, strict=True)
+        )
         info = dataset.id.get_chunk_info_by_coord(at)
+        if info.byte_offset is None and info.size == 0:
+            array[inside] = dataset.fillvalue
+            unwritten += array[inside].size
+            continue
         if info.byte_offset is None or not 0 < info.size <= length:
             raise EOFError
         skipped, raw = dataset.id.read_direct_chunk(at)
@@ -284,12 +393,8 @@ def _from_chunks(
             if not skipped >> i & 1:
                 raw = _unpacked(kind, raw, size, array.dtype.itemsize)
         whole = np.frombuffer(raw, array.dtype).reshape(dataset.chunks)
-        inside = tuple(
-            slice(a, min(a + c, s))
-            for a, c, s in zip(at, dataset.chunks, array.shape, strict=True)
-        )
         array[inside] = whole[tuple(slice(0, s.stop - s.start) for s in inside)]
-    return array
+    return array, unwritten
 
 
 def _chunk_starts(shape: tuple[int, ...], chunks: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
@@ -422,7 +527,9 @@ class _HdfArrays:
     def load(self, name: str) -> NDArray[np.generic]:
         if name in self._texts:
             return self._labels(self._texts[name])
-        return self._file.load(self._found[name], name)
+        array = self._file.load(self._found[name], name)
+        self.notes += self._file.new_notes()
+        return array
 
     def _labels(self, dataset: h5py.Dataset) -> NDArray[np.generic]:
         """Labels of no fixed length, one by one: a file may repeat a long one without end."""
@@ -628,7 +735,9 @@ class _ArviZTree:
 
     def _load(self, variable: _Variable) -> NDArray[np.generic]:
         """The numbers with simulations first, then chains, draws and the rest."""
-        return self._file.load(variable.dataset, variable.name).transpose(variable.axes)
+        array = self._file.load(variable.dataset, variable.name).transpose(variable.axes)
+        self.notes += self._file.new_notes()
+        return array
 
 
 def _with_axes(
