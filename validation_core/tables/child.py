@@ -32,7 +32,7 @@ from validation_core.tables.source import _Source
 _LIBRARIES = 150e6  # bytes of code that are mapped, which no bound of the system counts
 _STANDARD_ERROR = 2
 _LONGEST = 600
-_LARGE = 100e6  # bytes from which on memory is given back to the system
+_LARGE = 200e6  # bytes from which on memory is given back to the system
 _WHOLE = "A file must be whole; got one that is truncated or damaged. Save or copy it again."
 
 
@@ -84,7 +84,7 @@ class _Opened:
 
     def __init__(self, request: Mapping[str, Any]) -> None:
         with ExitStack() as stack:
-            stream = stack.enter_context(Path(request["open"]).open("rb"))  # noqa: SIM115
+            stream = stack.enter_context(Path(request["open"]).open("rb"))
             stem, limit, chosen = request["stem"], request["limit"], request["chosen"]
             self.source = _open_source(stream, request["kind"], stem, limit, chosen)
             stack.callback(self.source.close)

@@ -250,7 +250,7 @@ def _attribute(dataset: h5py.Dataset, name: str) -> Any:
 
 
 def _missing_values(dataset: h5py.Dataset) -> list[np.generic]:
-    """The numbers by which a dataset says that there is none, in its own type (CF, section 2.5)."""
+    """The numbers by which a dataset says that there is none, in its own type (CF, 2.5)."""
     if dataset.dtype.kind not in "fiu":
         return []
     values: list[np.generic] = []
