@@ -255,6 +255,8 @@ class Mutant(NamedTuple):
     name: str
     content: bytes
     changes: tuple[str, ...]
+    base: bytes
+    """The file that it was before."""
 
 
 @lru_cache(maxsize=6 * VARIANTS)
@@ -284,7 +286,7 @@ def mutant(number):
     kinds = tuple(FORMATS)
     kind = kinds[number % len(kinds)]
     rng = np.random.default_rng([18, number])
-    content = base(kind, int(rng.integers(VARIANTS)))
+    content = before = base(kind, int(rng.integers(VARIANTS)))
     usual = (_spots, _lengths, _pieces, _bytes, _lengths)
     own = {"npz": (_members, _header), "npy": (_header,), "csv": (_text, _text),
            "parquet": (_footer,), "hdf5": (_names,), "netcdf": (_attributes,)}  # fmt: skip
@@ -295,7 +297,7 @@ def mutant(number):
         content = way(content, kind, rng)
     changes = tuple(way.__name__.strip("_") for way in ways)
     stems = {"npy": ("theta", "theta_q", "p"), "csv": ("table", "p")}.get(kind, ("table",))
-    return Mutant(kind, f"{stems[int(rng.integers(len(stems)))]}.{kind}", content, changes)
+    return Mutant(kind, f"{stems[int(rng.integers(len(stems)))]}.{kind}", content, changes, before)
 
 
 def _any(options, rng):

@@ -66,11 +66,11 @@ def _main() -> None:
                     _bound(memory)
                     opened = _Opened(request)
                 answer = opened.said if opened is not None else _held()
-        except MemoryError:
-            opened = numbers = None
-            answer = {"refused": source.memory_refusal(memory), "spent": True}
         except Exception as error:
             answer = {"refused": _reason(error)}
+            if source._lacked_memory(error):
+                opened = numbers = None
+                answer = {"refused": source.memory_refusal(memory), "spent": True}
         _die_in(0)
         _send(out, answer, numbers)
 

@@ -150,7 +150,7 @@ class _Child:
         """Which bound it died of, in words; it has been abandoned."""
         if self._late:
             return (
-                f"A file must be read in at most {self._seconds:.0f} s; got one that takes "
+                f"A file must be read in at most {self._seconds:.3g} s; got one that takes "
                 f"longer. {source.SMALLER}"
             )
         # Nobody here ended it: the system did, or a library that got no memory.
@@ -207,7 +207,7 @@ class _Children:
         """
         if not self._turns.acquire(timeout=PATIENCE):
             raise ValueError(
-                f"At most {CHILDREN} files are read at once; got no turn within {PATIENCE:.0f} s. "
+                f"At most {CHILDREN} files are read at once; got no turn within {PATIENCE:.3g} s. "
                 f"Try again when others have been read."
             )
         try:

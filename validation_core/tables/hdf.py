@@ -80,7 +80,9 @@ class _HdfFile:
                         f"An HDF5 file must hold at most {_OBJECTS:,} arrays and groups; got "
                         f"more. Save theta, x and theta_q alone."
                     )
-                entries = {name: self._follow(group, name, _STEPS) for name in group}
+                entries = {
+                    name: self._follow(group, name, _STEPS) for name in map(_as_text, group)
+                }
                 count = 0
         except BROKEN as error:
             raise ValueError(str(error) if isinstance(error, _NotFollowed) else WHOLE) from None
@@ -108,16 +110,17 @@ class _HdfFile:
                     f"The links of an HDF5 file must be followed in {_LINKS:,} steps; got more. "
                     f"Save the arrays at the root."
                 )
-            link = here.get(name, getlink=True) if isinstance(here, h5py.Group) else None
+            stored = name.encode("utf-8", "surrogateescape")
+            link = here.get(stored, getlink=True) if isinstance(here, h5py.Group) else None
             if isinstance(link, h5py.ExternalLink):
                 raise _NotFollowed(
                     f"An HDF5 file must hold its arrays itself; got {source.label(name)!r}, a "
                     f"link to another file. Save the arrays in one file."
                 )
             if isinstance(link, h5py.SoftLink):
-                here = self._follow(here, link.path, steps - 1) if steps else None
+                here = self._follow(here, _as_text(link.path), steps - 1) if steps else None
             else:
-                here = here[name] if link is not None else None
+                here = here[stored] if link is not None else None
         return here
 
     def header(self, dataset: h5py.Dataset, name: str) -> _Header:
@@ -158,7 +161,9 @@ class _HdfFile:
             numbers, unwritten = _read_dataset(dataset, self._stream, self._length)
             missing = _missing_values(dataset)
             fill = str(dataset.fillvalue) if unwritten else ""
-        except BROKEN:
+        except BROKEN as error:
+            if source._lacked_memory(error):
+                raise
             raise ValueError(
                 f"The bytes of an array must be whole; got {source.label(name)!r} truncated or "
                 f"damaged. Save or copy the file again."
@@ -206,6 +211,11 @@ class _HdfFile:
         except BROKEN:
             return ()
         return ()
+
+
+def _as_text(name: str | bytes) -> str:
+    """A name of an HDF5 file; one that is no UTF-8 comes as bytes."""
+    return name if isinstance(name, str) else name.decode("utf-8", "surrogateescape")
 
 
 def _is_dataset(member: _Member) -> bool:
