@@ -232,8 +232,8 @@ NUMBERS = (
     b"NULL",
     b"#N/A",
 )
-LINES = (b"# note\n", b"\n", b"  \n", b"sep=;\n", b"\r", b"\xef\xbb\xbf", b"\x00", b'"', b"#N/A,1\n",
-         b"\t\n", b",,,\n")  # fmt: skip
+LINES = (b"# note\n", b"\n", b"  \n", b"sep=;\n", b"\r", b"\xef\xbb\xbf", b"\x00", b'"',
+         b"#N/A,1\n", b"\t\n", b",,,\n")  # fmt: skip
 EXTREMES = (0, 1, 2, 0x7F, 0x80, 0xFF, 0x7FFF, 0xFFFF, 0x10000, 0x7FFFFFFF, 0xFFFFFFFF,
             2**40, 2**62, 2**63 - 1, 2**64 - 1)  # fmt: skip
 MARKS = {

@@ -294,8 +294,17 @@ def test_a_good_file_beside_a_hostile_one_is_read():
     assert (label, upload.n) == ("good", N)
 
 
-@pytest.mark.parametrize("error", [UnicodeError("a\nb"), MemoryError(), RecursionError(),
-                                   OverflowError("x"), struct.error("y"), SystemError("z")])  # fmt: skip
+@pytest.mark.parametrize(
+    "error",
+    [
+        UnicodeError("a\nb"),
+        MemoryError(),
+        RecursionError(),
+        OverflowError("x"),
+        struct.error("y"),
+        SystemError("z"),
+    ],
+)
 def test_whatever_goes_wrong_is_one_line(error, monkeypatch):
     def fails(*_):
         raise error

@@ -171,7 +171,9 @@ class _Csv:
         from pyarrow import csv as arrow
 
         self._stream.seek(self._begin)
-        stream = _Cleaned(self._stream, self._mark) if self._odd else _Held(self._stream)
+        stream = (
+            _Cleaned(self._stream, self._mark, self._quoted) if self._odd else _Held(self._stream)
+        )
         try:
             with arrow.open_csv(
                 pa.PythonFile(stream, mode="r"),
@@ -311,15 +313,19 @@ def _scanned(stream: BinaryIO, begin: int, mark: str) -> _Scan:
 
 
 class _Cleaned(io.RawIOBase):
-    """A stream of rows without lines of comment or of blanks, each ended alike."""
+    """A stream of rows without lines of comment or of blanks, each ended alike.
 
-    def __init__(self, stream: BinaryIO, mark: str) -> None:
+    Where there are quotes, such a line may be part of a text: comments are then left for the
+    parser to refuse.
+    """
+
+    def __init__(self, stream: BinaryIO, mark: str, quoted: bool) -> None:
         self._stream = stream
         self._rest = self._ready = b""
+        comment = rb"" if quoted else rb"#(?!N/?A)[^\n]*|"
         blank = rb"[ ]" if mark == "\t" else rb"[ \t]"
-        self._dropped = re.compile(
-            rb"^(?:#(?!N/?A)[^\n]*|" + blank + rb"*)(?:\n|\Z)", re.MULTILINE
-        )
+        line = rb"^(?:" + comment + blank + rb"*)(?:\n|\Z)"
+        self._dropped = re.compile(line, re.MULTILINE)
 
     def readable(self) -> bool:
         return True

@@ -80,9 +80,9 @@ class _HdfFile:
                         f"An HDF5 file must hold at most {_OBJECTS:,} arrays and groups; got "
                         f"more. Save theta, x and theta_q alone."
                     )
-                entries = {
-                    name: self._follow(group, name, _STEPS) for name in map(_as_text, group)
-                }
+                # The library cannot follow a name that is no UTF-8, and gives it as bytes.
+                names = [name for name in group if isinstance(name, str)]
+                entries = {name: self._follow(group, name, _STEPS) for name in names}
                 count = 0
         except BROKEN as error:
             raise ValueError(str(error) if isinstance(error, _NotFollowed) else WHOLE) from None
@@ -110,17 +110,16 @@ class _HdfFile:
                     f"The links of an HDF5 file must be followed in {_LINKS:,} steps; got more. "
                     f"Save the arrays at the root."
                 )
-            stored = name.encode("utf-8", "surrogateescape")
-            link = here.get(stored, getlink=True) if isinstance(here, h5py.Group) else None
+            link = here.get(name, getlink=True) if isinstance(here, h5py.Group) else None
             if isinstance(link, h5py.ExternalLink):
                 raise _NotFollowed(
                     f"An HDF5 file must hold its arrays itself; got {source.label(name)!r}, a "
                     f"link to another file. Save the arrays in one file."
                 )
             if isinstance(link, h5py.SoftLink):
-                here = self._follow(here, _as_text(link.path), steps - 1) if steps else None
+                here = self._follow(here, str(link.path), steps - 1) if steps else None
             else:
-                here = here[stored] if link is not None else None
+                here = here[name] if link is not None else None
         return here
 
     def header(self, dataset: h5py.Dataset, name: str) -> _Header:
@@ -184,8 +183,9 @@ class _HdfFile:
             here = numbers == value
             if count := int(np.count_nonzero(here)):
                 worked[here] = np.nan
+                are = "value of {} is" if count == 1 else "values of {} are"
                 self._notes.append(
-                    f"{count:,} values of {source.label(name)} are the file's missing value "
+                    f"{count:,} {are.format(source.label(name))} the file's missing value "
                     f"{value:g}: treated as missing."
                 )
         return worked
@@ -211,11 +211,6 @@ class _HdfFile:
         except BROKEN:
             return ()
         return ()
-
-
-def _as_text(name: str | bytes) -> str:
-    """A name of an HDF5 file; one that is no UTF-8 comes as bytes."""
-    return name if isinstance(name, str) else name.decode("utf-8", "surrogateescape")
 
 
 def _is_dataset(member: _Member) -> bool:
