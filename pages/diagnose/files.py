@@ -10,7 +10,7 @@ import streamlit as st
 from pages.ui import folder, visitors
 from pages.ui.jobs import plain, undisturbed
 from validation_core import AmbiguousOrder, export
-from validation_core.tables import Order, UnknownArrays, Upload, guessed, read, read_files
+from validation_core.tables import Order, UnknownArrays, Upload, guessed, read, read_files, warm
 from validation_core.tables.reading import File
 from validation_core.tables.source import label
 
@@ -84,6 +84,7 @@ def uploaded(removed: Callable[[], None] | None = None) -> Tables:
     if refusal := visitors.refusal():
         st.error(plain(refusal), icon=":material/error:")
     if not sent:
+        warm()  # the process that reads starts while a file is chosen
         return []
     return _read([(file.name, file) for file in sent], "+".join(file.file_id for file in sent))
 

@@ -231,6 +231,12 @@ class _Npz:
         return {name: begun.header for name, (_, begun) in self._begun.items()}
 
     def _start(self, info: zipfile.ZipInfo) -> _NpyStart:
+        if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise ValueError(
+                f"The arrays of an .npz archive must be stored or deflated, as NumPy saves them; "
+                f"got {source.label(info.filename)!r} packed by method {info.compress_type}. "
+                f"{SAVE}"
+            )
         try:
             with self._zip.open(info) as member:
                 first = member.read(_HEADER)

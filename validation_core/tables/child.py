@@ -32,7 +32,7 @@ from validation_core.tables.source import _Source
 _LIBRARIES = 150e6  # bytes of code that are mapped, which no bound of the system counts
 _STANDARD_ERROR = 2
 _LONGEST = 600
-_LARGE = 100e6  # bytes from which on memory is given back to the system
+_LARGE = 200e6  # bytes from which on memory is given back to the system
 _WHOLE = "A file must be whole; got one that is truncated or damaged. Save or copy it again."
 
 
@@ -66,11 +66,11 @@ def _main() -> None:
                     _bound(memory)
                     opened = _Opened(request)
                 answer = opened.said if opened is not None else _held()
-        except MemoryError:
-            opened = numbers = None
-            answer = {"refused": source.memory_refusal(memory), "spent": True}
         except Exception as error:
             answer = {"refused": _reason(error)}
+            if source._lacked_memory(error):
+                opened = numbers = None
+                answer = {"refused": source.memory_refusal(memory), "spent": True}
         _die_in(0)
         _send(out, answer, numbers)
 
@@ -84,7 +84,7 @@ class _Opened:
 
     def __init__(self, request: Mapping[str, Any]) -> None:
         with ExitStack() as stack:
-            stream = stack.enter_context(Path(request["open"]).open("rb"))  # noqa: SIM115
+            stream = stack.enter_context(Path(request["open"]).open("rb"))
             stem, limit, chosen = request["stem"], request["limit"], request["chosen"]
             self.source = _open_source(stream, request["kind"], stem, limit, chosen)
             stack.callback(self.source.close)

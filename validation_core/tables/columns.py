@@ -111,7 +111,9 @@ _MARKS = ",;\t|"
 _FLOAT = np.dtype(np.float64)
 _BOM = b"\xef\xbb\xbf"
 _NOT_A_COMMENT = (b"#N/A", b"#NA")  # missing values of Excel
-_NUMBER_WITH_COMMA, _NUMBER_WITH_POINT = re.compile(rb"\d,\d"), re.compile(rb"\d\.\d")
+# A comma before exactly three digits may be of thousands.
+_NUMBER_WITH_COMMA = re.compile(rb"(?<![\d.,])(?:0,\d|\d{4,},\d|\d+,(?!\d{3}(?!\d))\d)")
+_NUMBER_WITH_POINT = re.compile(rb"\d\.\d")
 
 
 class _Csv:
@@ -169,7 +171,9 @@ class _Csv:
         from pyarrow import csv as arrow
 
         self._stream.seek(self._begin)
-        stream = _Cleaned(self._stream, self._mark) if self._odd else _Held(self._stream)
+        stream = (
+            _Cleaned(self._stream, self._mark, self._quoted) if self._odd else _Held(self._stream)
+        )
         try:
             with arrow.open_csv(
                 pa.PythonFile(stream, mode="r"),
@@ -309,15 +313,19 @@ def _scanned(stream: BinaryIO, begin: int, mark: str) -> _Scan:
 
 
 class _Cleaned(io.RawIOBase):
-    """A stream of rows without lines of comment or of blanks, each ended alike."""
+    """A stream of rows without lines of comment or of blanks, each ended alike.
 
-    def __init__(self, stream: BinaryIO, mark: str) -> None:
+    Where there are quotes, such a line may be part of a text: comments are then left for the
+    parser to refuse.
+    """
+
+    def __init__(self, stream: BinaryIO, mark: str, quoted: bool) -> None:
         self._stream = stream
         self._rest = self._ready = b""
+        comment = rb"" if quoted else rb"#(?!N/?A)[^\n]*|"
         blank = rb"[ ]" if mark == "\t" else rb"[ \t]"
-        self._dropped = re.compile(
-            rb"^(?:#(?!N/?A)[^\n]*|" + blank + rb"*)(?:\n|\Z)", re.MULTILINE
-        )
+        line = rb"^(?:" + comment + blank + rb"*)(?:\n|\Z)"
+        self._dropped = re.compile(line, re.MULTILINE)
 
     def readable(self) -> bool:
         return True
@@ -345,6 +353,8 @@ def _sides_of(column: pa.Array) -> _Sides:
 
     # A word that is repeated is compared once, never written out.
     words = column.dictionary if isinstance(column, pa.DictionaryArray) else column
+    if pa.types.is_string_view(words.type):
+        words = column = words.cast(pa.string())
     kind = words.type
     text = "pq" if pa.types.is_string(kind) or pa.types.is_large_string(kind) else (b"p", b"q")
     p, q = (pc.equal(words, pa.scalar(side, kind)) for side in text)
@@ -401,7 +411,7 @@ class _Parquet:
                 thrift_container_size_limit=4 * COLUMNS,
             )
             schema = self._file.schema_arrow
-            if "sample" in schema.names:  # its words are not written out for each row
+            if _is_dictionary(self._file, "sample"):  # its words are not written out in each row
                 self._file = parquet.ParquetFile(
                     pa.PythonFile(_Held(stream), mode="r"),
                     metadata=self._file.metadata,
@@ -438,8 +448,24 @@ class _Parquet:
         """Rows in pieces, of these columns alone."""
         try:
             yield from self._file.iter_batches(_BATCH, columns=list(wanted), use_threads=False)
-        except source.BROKEN:
+        except source.BROKEN as error:
+            if source._lacked_memory(error):
+                raise
             raise ValueError(_WHOLE) from None
+
+
+def _is_dictionary(file: parquet.ParquetFile, name: str) -> bool:
+    """Whether Arrow can leave the words of a column in their dictionary."""
+    encodings = {
+        encoding
+        for chunk in _chunks(file.metadata)
+        if chunk.path_in_schema == name
+        for encoding in chunk.encodings
+    }
+    return name in file.schema_arrow.names and encodings <= {"PLAIN", "RLE", *_DICTIONARY}
+
+
+_DICTIONARY = ("PLAIN_DICTIONARY", "RLE_DICTIONARY", "BIT_PACKED")
 
 
 def _chunks(metadata: parquet.FileMetaData) -> Iterator[parquet.ColumnChunkMetaData]:

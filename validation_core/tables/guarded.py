@@ -150,8 +150,8 @@ class _Child:
         """Which bound it died of, in words; it has been abandoned."""
         if self._late:
             return (
-                f"A file must be read in at most {self._seconds:.0f} s; got one that takes longer. "
-                f"{source.SMALLER}"
+                f"A file must be read in at most {self._seconds:.3g} s; got one that takes "
+                f"longer. {source.SMALLER}"
             )
         # Nobody here ended it: the system did, or a library that got no memory.
         status, words = self._process.returncode, self._said()
@@ -207,7 +207,7 @@ class _Children:
         """
         if not self._turns.acquire(timeout=PATIENCE):
             raise ValueError(
-                f"At most {CHILDREN} files are read at once; got no turn within {PATIENCE:.0f} s. "
+                f"At most {CHILDREN} files are read at once; got no turn within {PATIENCE:.3g} s. "
                 f"Try again when others have been read."
             )
         try:
@@ -358,6 +358,7 @@ class _Guarded:
     def close(self) -> None:
         if self._child.alive:
             # A child that closes late, or that stays large, is not kept.
+            self._child.begin(0)
             with suppress(_Gone, ValueError):
                 closed = self._child.ask({"close": True})
                 self._child.peak = closed["peak"]

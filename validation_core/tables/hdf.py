@@ -80,7 +80,9 @@ class _HdfFile:
                         f"An HDF5 file must hold at most {_OBJECTS:,} arrays and groups; got "
                         f"more. Save theta, x and theta_q alone."
                     )
-                entries = {name: self._follow(group, name, _STEPS) for name in group}
+                # The library cannot follow a name that is no UTF-8, and gives it as bytes.
+                names = [name for name in group if isinstance(name, str)]
+                entries = {name: self._follow(group, name, _STEPS) for name in names}
                 count = 0
         except BROKEN as error:
             raise ValueError(str(error) if isinstance(error, _NotFollowed) else WHOLE) from None
@@ -115,7 +117,7 @@ class _HdfFile:
                     f"link to another file. Save the arrays in one file."
                 )
             if isinstance(link, h5py.SoftLink):
-                here = self._follow(here, link.path, steps - 1) if steps else None
+                here = self._follow(here, str(link.path), steps - 1) if steps else None
             else:
                 here = here[name] if link is not None else None
         return here
@@ -158,7 +160,9 @@ class _HdfFile:
             numbers, unwritten = _read_dataset(dataset, self._stream, self._length)
             missing = _missing_values(dataset)
             fill = str(dataset.fillvalue) if unwritten else ""
-        except BROKEN:
+        except BROKEN as error:
+            if source._lacked_memory(error):
+                raise
             raise ValueError(
                 f"The bytes of an array must be whole; got {source.label(name)!r} truncated or "
                 f"damaged. Save or copy the file again."
@@ -179,8 +183,9 @@ class _HdfFile:
             here = numbers == value
             if count := int(np.count_nonzero(here)):
                 worked[here] = np.nan
+                are = "value of {} is" if count == 1 else "values of {} are"
                 self._notes.append(
-                    f"{count:,} values of {source.label(name)} are the file's missing value "
+                    f"{count:,} {are.format(source.label(name))} the file's missing value "
                     f"{value:g}: treated as missing."
                 )
         return worked
@@ -250,7 +255,7 @@ def _attribute(dataset: h5py.Dataset, name: str) -> Any:
 
 
 def _missing_values(dataset: h5py.Dataset) -> list[np.generic]:
-    """The numbers by which a dataset says that there is none, in its own type (CF, section 2.5)."""
+    """The numbers by which a dataset says that there is none, in its own type (CF, 2.5)."""
     if dataset.dtype.kind not in "fiu":
         return []
     values: list[np.generic] = []

@@ -215,7 +215,7 @@ def _sent(raw: io.FileIO) -> Iterator[bytes]:
             yield piece
         elif time.monotonic() > until:
             raise ValueError(
-                f"A pipe must send a file without long breaks; got nothing for {_SILENCE:.0f} s. "
+                f"A pipe must send a file without long breaks; got nothing for {_SILENCE:.3g} s. "
                 f"Save it to a file and name that."
             )
 

@@ -75,6 +75,14 @@ BROKEN = (
 used up is no damage: `child` tells it as the bound that it is."""
 
 
+_NO_MEMORY = ("alloc", "out of memory", "cannot contain more than")
+
+
+def _lacked_memory(error: Exception) -> bool:
+    """Whether an error of a library says that memory was what it lacked."""
+    return isinstance(error, MemoryError) or any(w in str(error).lower() for w in _NO_MEMORY)
+
+
 SMALLER = "Keep fewer draws at each x (50 to 200 are plenty), or save arrays with numpy.savez."
 
 
