@@ -437,6 +437,11 @@ class Store:
             self._sound(_read_file, path, problems.append)
         return problems
 
+    @staticmethod
+    def is_key(text: str) -> bool:
+        """Whether something may be kept under this name."""
+        return _NAME.fullmatch(text) is not None
+
     def note(self, notice: str) -> None:
         """Remember something a user should be told: once, among the last fifty."""
         if notice.startswith(self._blocked):  # whatever the reason was before
@@ -551,7 +556,7 @@ class Store:
         return root / "tmp" / f"{scratch.stamp()}-{uuid.uuid4().hex}{suffix}"
 
     def _path(self, kind: Kind, key: str, root: Path | None = None) -> Path:
-        if not _NAME.fullmatch(key):
+        if not self.is_key(key):
             raise ValueError(
                 f"A key has letters, digits, - and _ only; got {key!r}. Use keys.key."
             )
