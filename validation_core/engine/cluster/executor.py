@@ -183,6 +183,9 @@ def _cause(error: Exception) -> str:
     return (str(error) or type(error).__name__).rstrip(".").replace("\n", " ")
 
 
+_ASKED = 3  # times that a worker is asked who it is
+
+
 class _Members:
     """The workers of a scheduler, as they were seen last."""
 
@@ -192,6 +195,7 @@ class _Members:
         self._cluster = _ClusterState({}, {})
         self._met: set[str] = set()
         self._unfit: set[str] = set()
+        self._silent: dict[str, int] = {}
         self._notices: list[str] = []
 
     @property
@@ -232,7 +236,14 @@ class _Members:
         """Ask new ones who they are, which takes their first import of torch."""
         new = set(self._cluster.threads) - self._met
         self._met |= new
-        for worker, sent in (self._link.ask(new) if new else {}).items():
+        answers = self._link.ask(new) if new else {}
+        for worker in new - set(answers):  # it has gone, or fails at that
+            self._silent[worker] = self._silent.get(worker, 0) + 1
+            if self._silent[worker] < _ASKED:
+                self._met.discard(worker)
+            else:
+                self.refuse(worker, "it does not say who it is")
+        for worker, sent in answers.items():
             try:
                 answer = checks.answer_of(sent)
                 device = "" if "refused" in answer else answer["device"]
