@@ -354,7 +354,7 @@ class Store:
         path = self.root / "limit"
         try:
             return _positive(int(path.read_text()))
-        except (OSError, UnicodeError):
+        except OSError:
             return self._default_limit
         except ValueError:
             self.note(
