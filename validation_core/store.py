@@ -671,14 +671,16 @@ class Store:
 _OPEN: weakref.WeakSet[Store] = weakref.WeakSet()
 
 
-def end() -> None:
-    """Bring what is in memory to the disk, as far as that takes it, and forget the rest.
-
-    At the end of a process, however it is told to end.
-    """
+def settle() -> None:
+    """Bring to the disk what the stores of this process keep in memory, as far as it takes it."""
     for store in list(_OPEN):
         with suppress(Exception):
             store.settle()
+
+
+def end() -> None:
+    """The same, and forget the rest: at the end of a process, however it is told to end."""
+    settle()
     scratch.clear()
 
 
