@@ -46,6 +46,14 @@ NOBODY = "tcp://127.0.0.1:9"
 QUICK = Classifier(train=200, epochs=3, lr=2e-3, batch=64, hidden=16, layers=2)
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _believed():
+    """Nothing is done twice, but where that is what is tested."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("NPTLAB_RECHECK", "0")
+        yield
+
+
 @pytest.fixture(scope="module")
 def both(tmp_path_factory):
     """A scheduler and two workers for all tests of this file that want no other."""
@@ -297,6 +305,176 @@ def test_a_sweep_survives_a_worker_that_dies(cluster, there, here):
     assert (state.state, state.done, state.failures) == ("done", 8, {})
     here.submit(tasks, "me")
     assert same(there.store, here.store, tasks)
+
+
+# ---- workers that are broken ----
+
+
+BROKEN = """
+import os, sys
+import numpy as np
+from pathlib import Path
+from validation_core import keys
+from validation_core.engine import SelfCheck
+from validation_core.engine.cluster import remote
+
+# a preload may be loaded twice
+honest = remote._honest = getattr(remote, "_honest", remote._answer)
+
+
+def entries(answer, change):
+    sent = [remote._SentEntry.of(fields) for fields in answer["entries"]]
+    changed = [change(entry.name, entry.stored) for entry in sent]
+    return {**answer, "entries": [remote._SentEntry(*each).plain() for each in changed]}
+
+
+def arrays(answer, change):
+    def of(name, stored):
+        changed = {n: change(np.array(a)) for n, a in stored.arrays.items()}
+        return name, stored._replace(arrays=changed)
+    return entries(answer, of)
+
+
+def bit(array):
+    array.reshape(-1).view(np.uint8)[0] ^= 1
+    return array
+
+
+def on_the_way(answer):
+    for fields in answer["entries"]:
+        fields["arrays"] = {n: bit(np.array(a)) for n, a in fields["arrays"].items()}
+    return answer
+
+
+other = SelfCheck(seed=987, rounds=1)
+HOW = {
+    "no answer": lambda answer: None,
+    "text": lambda answer: "42",
+    "an answer to something else": lambda answer: {"worker": answer["worker"], "sum": 3},
+    "an answer without results": lambda answer: {**answer, "entries": []},
+    "results of another type": lambda answer: {**answer, "entries": "none"},
+    "entries without their parts": lambda answer: {**answer, "entries": [{"name": 3}]},
+    "a bit lost on the way": on_the_way,
+    "objects": lambda answer: arrays(answer, lambda a: a.astype(object)),
+    "a name outside": lambda answer: entries(
+        answer, lambda name, stored: (("results", "../../etc"), stored)),
+    "a table": lambda answer: entries(answer, lambda name, stored: (("tables", "k"), stored)),
+    "another name": lambda answer: entries(
+        answer, lambda name, stored: ((name[0], "k"), stored)),
+    "another task": lambda answer: entries(
+        answer, lambda name, stored: (
+            ("results", other.key), stored._replace(spec=keys.text(other)))),
+    "no numbers": lambda answer: arrays(
+        answer, lambda a: np.full_like(a, np.nan) if a.dtype.kind == "f" else a),
+    "results without their arrays": lambda answer: entries(
+        answer, lambda name, stored: (name, stored._replace(arrays={}))),
+    "one wrong bit": lambda answer: arrays(answer, bit),
+}
+
+
+def answer(message, worker):
+    sent = honest(message, worker)
+    how = Path(os.environ["BROKEN"]).read_text()
+    return HOW[how](sent) if sent.get("entries") and how else sent
+
+
+remote._answer = answer
+"""
+WAYS = [
+    line.split('"')[1] for line in BROKEN.splitlines() if line.startswith('    "') and ": " in line
+]
+
+
+@pytest.fixture(scope="module")
+def mixed(tmp_path_factory):
+    """A sound worker and one that is broken in the way that a file says, or not yet."""
+    folder = tmp_path_factory.mktemp("mixed")
+    preload, way = folder / "broken.py", folder / "way"
+    preload.write_text(BROKEN)
+    way.write_text("")
+    with Cluster(folder, workers=1) as cluster:
+        cluster.start_worker("--preload", str(preload), env={"BROKEN": str(way)})
+        yield cluster, way
+
+
+@pytest.fixture
+def broken(mixed, monkeypatch):
+    """A function: how the worker is broken -> an executor on it and a sound one."""
+    cluster, way = mixed
+    opened = []
+
+    def connect(how, recheck):
+        way.write_text(how)
+        monkeypatch.setenv("NPTLAB_RECHECK", str(recheck))
+        opened.append(DaskExecutor(cluster.address))
+        eventually(lambda: opened[-1].slots == 2 and opened[-1].device == "cpu")
+        return opened[-1]
+
+    yield connect
+    way.write_text("")
+    for executor in opened:
+        executor.shutdown()
+
+
+def test_there_are_many_ways_to_be_broken():
+    assert len(WAYS) == 15
+
+
+@pytest.mark.parametrize("how", WAYS)
+def test_what_a_broken_worker_sends_is_refused_and_done_elsewhere(broken, store, here, how):
+    own = broken(how, recheck=1 if how == "one wrong bit" else 0)
+    engine = Engine(store, own)
+    network = how in ("no numbers", "results without their arrays")
+    tasks = sweep() if network else [SelfCheck(seed=seed, rounds=20) for seed in range(8)]
+    job = engine.submit(tasks, "me")
+    state = finish(engine, job)
+    assert (state.state, state.failures) == ("done", {})
+    here.submit(tasks, "me")
+    assert same(store, here.store, tasks)
+    assert not SelfCheck(seed=987, rounds=1).done(store)
+    refused = [notice for notice in store.notices if "must compute as this program" in notice]
+    # whether it had its turn is the scheduler's to say
+    assert len(refused) <= 1
+    if not network:
+        finish(engine, engine.submit([SelfCheck(seed=99, rounds=1)], "me"))
+        eventually(lambda: own.slots == 1)
+    engine.close()
+
+
+def test_a_sound_worker_passes_every_check(broken, store, here):
+    own = broken("", recheck=1)
+    engine = Engine(store, own)
+    tasks = [*sweep(), *(SelfCheck(seed=seed, rounds=2) for seed in range(4))]
+    assert finish(engine, engine.submit(tasks, "me")).state == "done"
+    assert own.slots == 2
+    assert not [notice for notice in store.notices if "must compute" in notice]
+    here.submit(tasks, "me")
+    assert same(store, here.store, tasks)
+    engine.close()
+
+
+def test_one_that_sends_garbage_one_that_dies_and_one_that_comes_late(mixed, broken, store, here):
+    cluster, _ = mixed
+    own = broken("one wrong bit", recheck=1)
+    engine = Engine(store, own)
+    tasks = sweep(trials=60, gammas=(0.0, 0.1, 0.2, 0.3))
+    job = engine.submit(tasks, "me")
+    eventually(lambda: job.snapshot().done >= 1)
+    late = cluster.start_worker()
+    eventually(lambda: len(own._members._cluster.threads) == 3)
+    cluster.workers[0].kill()
+    state = finish(engine, job)
+    assert (state.state, state.done, state.failures) == ("done", 8, {})
+    here.submit(tasks, "me")
+    assert same(store, here.store, tasks)
+    engine.close()
+    cluster.workers[0] = late  # the sound one of those that come after
+
+
+def test_how_many_answers_are_checked_is_a_whole_number(monkeypatch):
+    monkeypatch.setenv("NPTLAB_RECHECK", "often")
+    with pytest.raises(ValueError, match="whole number, 0 for none; got 'often'"):
+        DaskExecutor(NOBODY)
 
 
 # ---- without the two workers ----

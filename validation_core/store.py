@@ -356,7 +356,7 @@ class Store:
         path = self.root / "limit"
         try:
             return _positive(int(path.read_text()))
-        except (OSError, UnicodeError):
+        except OSError:
             return self._default_limit
         except ValueError:
             self.note(
@@ -438,6 +438,11 @@ class Store:
         for path in [*self._own_files(tuple(_SUFFIX)), *self._shipped()]:
             self._sound(_read_file, path, problems.append)
         return problems
+
+    @staticmethod
+    def is_key(text: str) -> bool:
+        """Whether something may be kept under this name."""
+        return _NAME.fullmatch(text) is not None
 
     def note(self, notice: str) -> None:
         """Remember something a user should be told: once, among the last fifty."""
@@ -553,7 +558,7 @@ class Store:
         return root / "tmp" / f"{scratch.stamp()}-{uuid.uuid4().hex}{suffix}"
 
     def _path(self, kind: Kind, key: str, root: Path | None = None) -> Path:
-        if not _NAME.fullmatch(key):
+        if not self.is_key(key):
             raise ValueError(
                 f"A key has letters, digits, - and _ only; got {key!r}. Use keys.key."
             )
@@ -681,14 +686,16 @@ class Store:
 _OPEN: weakref.WeakSet[Store] = weakref.WeakSet()
 
 
-def end() -> None:
-    """Bring what is in memory to the disk, as far as that takes it, and forget the rest.
-
-    At the end of a process, however it is told to end.
-    """
+def settle() -> None:
+    """Bring to the disk what the stores of this process keep in memory, as far as it takes it."""
     for store in list(_OPEN):
         with suppress(Exception):
             store.settle()
+
+
+def end() -> None:
+    """The same, and forget the rest: at the end of a process, however it is told to end."""
+    settle()
     scratch.clear()
 
 

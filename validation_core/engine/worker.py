@@ -25,14 +25,15 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
-from validation_core import keys
+from validation_core import keys, scratch
 from validation_core.engine.job import Report, _as_json, _readable, _Reply, _Request, perform
 from validation_core.keys import JSON
-from validation_core.store import Store
+from validation_core.store import Store, settle
 
 Send = Callable[[_Reply], None]
 
 _EVERY = 0.05  # seconds between progress lines
+_DYING = 2.0  # seconds that a server takes to end once its pipes have closed
 _NICE = 5  # the server that draws pages goes first
 
 
@@ -66,9 +67,20 @@ def _sender() -> Send:
 
 
 def _read(lines: queue.SimpleQueue[str]) -> None:
+    server = os.getppid()
     for line in sys.stdin:
         lines.put(line)
+    _clear_up(server)
     os._exit(0)
+
+
+def _clear_up(server: int) -> None:
+    """Where the server was killed: what it kept in memory goes to the disk or away."""
+    until = time.monotonic() + _DYING
+    while os.getppid() == server and time.monotonic() < until:
+        time.sleep(0.01)
+    settle()
+    scratch.clear_abandoned()
 
 
 def _warm() -> str:

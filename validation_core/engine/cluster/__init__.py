@@ -19,8 +19,12 @@ are the same. Workers that come later join in. Start a worker that has a GPU wit
 
 Where the scheduler does not answer within seconds, jobs and the command fail and say what to do;
 they run on this machine instead with `NPTLAB_FALLBACK=local` or `--engine dask:ADDRESS,local`.
-Whoever reaches a Dask scheduler can run anything on its workers, and workers are believed: keep
-the cluster on a network that you trust.
+What workers send is checked before it is kept: checksums, names, types, and now and then (the
+first answer of each worker, then one in NPTLAB_RECHECK, 50 by default, 0 for none) the task is
+done once more on this machine and compared to the bit. A worker that fails gets no further task,
+and others do what it was given. This finds mistakes, not malice: whoever reaches a Dask scheduler
+can run anything on its workers, and they on this machine. Keep the cluster on a network that you
+trust.
 
 Where workers compute on a GPU, here or on a cluster, one task that runs a network has it at a time
 and the others queue for it; tasks that run none go on beside it on the other workers. A task whose

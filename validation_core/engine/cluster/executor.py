@@ -8,7 +8,6 @@ the task made, which are saved as if it had run here.
 from __future__ import annotations
 
 import importlib
-import json
 import logging
 import socket
 import threading
@@ -26,7 +25,8 @@ from contextlib import suppress
 from typing import Any, NamedTuple, TypeVar, cast
 
 from validation_core import keys
-from validation_core.engine.cluster import remote
+from validation_core.engine.cluster import checks, remote
+from validation_core.engine.cluster.checks import Garbage
 from validation_core.engine.cluster.remote import Name, _Answer, _Message, _SentEntry
 from validation_core.engine.job import Report, Stopped, Task, TaskError, _needs_gpu, perform
 from validation_core.store import Store
@@ -116,11 +116,11 @@ class _SchedulerLink:
             {name: float(amounts.get("GPU", 0)) for name, amounts in resources.items()},
         )
 
-    def ask(self, workers: Iterable[str]) -> dict[str, _Answer]:
+    def ask(self, workers: Iterable[str]) -> dict[str, object]:
         """Who these workers are: what each answers, by address; those that are gone do not."""
         message: _Message = {"versions": _wanted()}
         options = {"workers": sorted(workers), "on_error": "ignore"}
-        answers: dict[str, _Answer] = self.client().run(remote.call, message, **options)
+        answers: dict[str, object] = self.client().run(remote.call, message, **options)
         return answers
 
     def close(self) -> None:
@@ -183,6 +183,9 @@ def _cause(error: Exception) -> str:
     return (str(error) or type(error).__name__).rstrip(".").replace("\n", " ")
 
 
+_ASKED = 3  # times that a worker is asked who it is
+
+
 class _Members:
     """The workers of a scheduler, as they were seen last."""
 
@@ -192,6 +195,7 @@ class _Members:
         self._cluster = _ClusterState({}, {})
         self._met: set[str] = set()
         self._unfit: set[str] = set()
+        self._silent: dict[str, int] = {}
         self._notices: list[str] = []
 
     @property
@@ -232,11 +236,28 @@ class _Members:
         """Ask new ones who they are, which takes their first import of torch."""
         new = set(self._cluster.threads) - self._met
         self._met |= new
-        for worker, answer in (self._link.ask(new) if new else {}).items():
+        answers = self._link.ask(new) if new else {}
+        for worker in new - set(answers):  # it has gone, or fails at that
+            self._silent[worker] = self._silent.get(worker, 0) + 1
+            if self._silent[worker] < _ASKED:
+                self._met.discard(worker)
+            else:
+                self.refuse(worker, "it does not say who it is")
+        for worker, sent in answers.items():
+            try:
+                answer = checks.answer_of(sent)
+                device = "" if "refused" in answer else answer["device"]
+            except (Garbage, KeyError) as error:
+                self.refuse(worker, f"asked who it is, {error}")
+                continue
             if "refused" in answer:
                 self.refuse(worker, answer["refused"])
             elif self.device != "cuda":
-                self.device = answer["device"]
+                self.device = device
+
+    def is_refused(self, worker: str) -> bool:
+        """Whether this worker is to have no task."""
+        return worker in self._unfit
 
     def refuse(self, worker: str, reason: str) -> None:
         """Let this worker have no task while there are others."""
@@ -281,7 +302,10 @@ class _RemoteFuture(Future[None]):
     def __init__(self, executor: DaskExecutor, task: Task, store: Store, report: Report) -> None:
         super().__init__()
         self.id = uuid.uuid4().hex
+        self.plain_task = task
         self.task = keys.encode(task)
+        self.distrusted = 0
+        """Answers that were not believed."""
         self.gpu = _needs_gpu(task)
         self.store = store
         self.report = report
@@ -323,6 +347,7 @@ class _RemoteFuture(Future[None]):
 T = TypeVar("T")
 
 _EVERY = 2.0  # seconds between looks at who is there
+_DISTRUSTED = 5  # answers to one task that are not believed before it fails
 _log = logging.getLogger(__name__)
 
 
@@ -353,6 +378,8 @@ class DaskExecutor(Executor):
         self._listener = ThreadPoolExecutor(1, "nptlab-hear")
         self._link = _SchedulerLink(address, self._topic, self._hear)
         self._members = _Members(self._link)
+        self._sample = checks.Sample()
+        self._checker = ThreadPoolExecutor(1, "nptlab-check")
         self._sent: dict[str, _RemoteFuture] = {}
         self._lock = threading.Lock()
         self._closed = threading.Event()
@@ -418,7 +445,8 @@ class DaskExecutor(Executor):
             self._closed.set()
         for sent in list(self._sent.values()):
             sent.cancel()
-        for threads in (self._sender, self._listener):
+        self._sample.close()
+        for threads in (self._sender, self._listener, self._checker):
             threads.shutdown(wait=wait)
         self._link.close()
 
@@ -456,8 +484,11 @@ class DaskExecutor(Executor):
         """Something came of a task (called from Dask's thread for that)."""
         try:
             answer = ended.result()
+            try:
+                self._take(sent, checks.answer_of(answer))
+            except Garbage as error:
+                self._distrust(sent, self._who(ended, answer), str(error))
             ended.release()
-            self._take(sent, answer)
         except CancelledError:
             lost = f"The Dask scheduler at {self._link.address} was lost while this ran. "
             sent.settle(TaskError(lost + "Start it again, then this; what was done is kept."))
@@ -469,17 +500,51 @@ class DaskExecutor(Executor):
         if "refused" in answer:
             self._refused(sent, worker, answer["refused"])
             return
+        if self._members.is_refused(worker):
+            raise Garbage("what it sent before was not right")
         if answer["sources"] != remote._sources():
             self._members.mark_suspect(worker)
-        remote._put_entries(sent.store, map(_SentEntry.of, answer["entries"]))
-        for notice in answer["notices"]:
+        entries = checks.entries_of(answer, sent.plain_task, sent.store)
+        for notice in answer.get("notices", ()):
             sent.store.note(notice)
+        if entries and self._sample.wanted(worker, sent.plain_task, self._members.device):
+            self._checker.submit(self._check, sent, answer, entries)
+        else:
+            self._keep(sent, answer, entries)
+
+    def _check(self, sent: _RemoteFuture, answer: _Answer, entries: list[_SentEntry]) -> None:
+        """Do the task here as well before its results are kept."""
+        try:
+            if problem := self._sample.differs(sent.plain_task, sent.store, entries):
+                self._distrust(sent, answer["worker"], problem)
+            elif not sent.done():
+                self._keep(sent, answer, entries)
+        except Exception as error:
+            sent.settle(_readable(error))
+
+    def _keep(self, sent: _RemoteFuture, answer: _Answer, entries: list[_SentEntry]) -> None:
+        remote._put_entries(sent.store, entries)
         if "lacks" in answer:
-            self._lend(sent, {(kind, key) for kind, key in answer["lacks"]}, worker)
+            self._lend(sent, {(kind, key) for kind, key in answer["lacks"]}, answer["worker"])
         elif "error" in answer:
             sent.settle(TaskError(answer["error"]))
         else:
             sent.settle(CancelledError() if "stopped" in answer else None)
+
+    def _who(self, ended: Any, answer: object) -> str:
+        """Which worker an answer came from: what the scheduler says, not what is in it."""
+        with suppress(Exception):  # it has gone meanwhile
+            holders = self._link.client().who_has([ended])
+            return str(next(iter(next(iter(holders.values())))))
+        return str(answer.get("worker", "")) if isinstance(answer, dict) else ""
+
+    def _distrust(self, sent: _RemoteFuture, worker: str, problem: str) -> None:
+        """Let a worker have no more tasks, and another one do this."""
+        self._members.refuse(worker, problem)
+        sent.distrusted += 1
+        if sent.distrusted >= _DISTRUSTED or not self._members.fit:
+            raise TaskError(_unfit(worker, problem))
+        self._sender.submit(self._send, sent)
 
     def _refused(self, sent: _RemoteFuture, worker: str, reason: str) -> None:
         self._members.refuse(worker, reason)
@@ -506,7 +571,10 @@ class DaskExecutor(Executor):
             self._listener.submit(self._report, text)
 
     def _report(self, text: str) -> None:
-        name, fraction, live = json.loads(text)
+        report = checks.progress_of(text)
+        if report is None:
+            return
+        name, fraction, live = report
         sent = self._sent.get(name)
         if sent is not None and not sent.done():
             with suppress(Stopped):  # it has been cancelled

@@ -9,6 +9,7 @@ either, and the task begins again.
 from __future__ import annotations
 
 import functools
+import hashlib
 import importlib
 import importlib.metadata
 import json
@@ -43,6 +44,8 @@ class _EntryFields(TypedDict):
     arrays: dict[str, NDArray[np.generic]]
     meta: Mapping[str, JSON]
     spec: str
+    checksum: str
+    """Of all of it, made where it was made."""
 
 
 class _Message(TypedDict, total=False):
@@ -82,7 +85,20 @@ class _SentEntry(NamedTuple):
     def plain(self) -> _EntryFields:
         """What travels."""
         arrays, meta, spec = self.stored
-        return {"name": self.name, "arrays": arrays, "meta": meta, "spec": spec}
+        return {
+            "name": self.name,
+            "arrays": arrays,
+            "meta": meta,
+            "spec": spec,
+            "checksum": self.checksum,
+        }
+
+    @property
+    def checksum(self) -> str:
+        """A fingerprint of its name and all that it holds."""
+        arrays, meta, spec = self.stored
+        text = json.dumps([*self.name, keys.digest(**arrays), meta, spec], sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()
 
     @classmethod
     def of(cls, fields: _EntryFields) -> _SentEntry:
@@ -170,6 +186,11 @@ class _ProxyStore(Store):
         self.own = Store(root)
         """The same folder, without asking anybody."""
         entries = [_SentEntry.of(fields) for fields in message["given"]]
+        for entry, fields in zip(entries, message["given"], strict=True):
+            if entry.checksum != fields["checksum"]:
+                raise ValueError(
+                    f"What was sent must arrive; got another {entry.name}. Try again."
+                )
         _put_entries(self.own, entries)
         # as tuples again: what travels may have become lists
         self._held = {(kind, key) for kind, key in message["held"]}

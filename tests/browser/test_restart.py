@@ -1,0 +1,66 @@
+"""The server is killed under a page: the page goes on by itself once there is another."""
+
+import os
+import re
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.driving import LONG, serving
+from tests.server import free_port
+from validation_core import scratch
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_a_page_recovers_by_itself_when_its_server_is_killed(browser, tmp_path, number):
+    port, cache = free_port(), tmp_path / "cache"
+    context = browser.new_context()
+    page = context.new_page()
+    page.set_default_timeout(LONG)
+    app = page.locator("[data-testid=stApp]")
+    try:
+        with serving(cache, port) as server:
+            page.goto(f"{server.url}/models")
+            expect(page.get_by_role("heading", level=1)).to_be_visible(timeout=LONG)
+            title = page.get_by_role("heading", level=1).inner_text()
+            page.evaluate("window.sameDocument = true")
+            os.kill(server.process.pid, number)
+            server.process.wait(30)
+            expect(app).not_to_have_attribute(
+                "data-test-connection-state", "CONNECTED", timeout=LONG
+            )
+        with serving(cache, port) as server:
+            expect(app).to_have_attribute("data-test-connection-state", "CONNECTED", timeout=LONG)
+            expect(app).to_have_attribute("data-test-script-state", "notRunning", timeout=LONG)
+            expect(page.get_by_role("heading", level=1)).to_have_text(title, timeout=LONG)
+            expect(page.get_by_text(re.compile("Traceback|exception", re.I))).to_have_count(0)
+            assert page.evaluate("window.sameDocument"), "it was not loaded anew"
+    finally:
+        context.close()
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_a_server_that_is_told_to_end_or_killed_leaves_nothing_in_memory(tmp_path, number):
+    """Its workers see to that, whatever it has no time for."""
+    with serving(tmp_path / "cache") as server:
+        pid = server.process.pid
+        until = time.monotonic() + LONG / 1000
+        while not server.workers() and time.monotonic() < until:
+            time.sleep(0.1)
+        time.sleep(2)  # they have begun
+        folder = _in_memory(pid)
+        folder.mkdir()
+        (folder / "file").write_text("kept")
+        os.kill(pid, number)
+        server.process.wait(30)
+        while folder.exists() and time.monotonic() < until:
+            time.sleep(0.1)
+    assert not folder.exists()
+
+
+def _in_memory(pid):
+    """The folder of a process while its disk takes nothing."""
+    return Path("/dev/shm") / f"nptlab-{scratch._system()}-{pid}-{scratch._started(pid)}"
