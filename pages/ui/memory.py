@@ -18,6 +18,7 @@ from typing import Any
 from streamlit import config, runtime
 from streamlit.watcher.local_sources_watcher import LocalSourcesWatcher
 
+_DESCRIPTORS = 16_384
 _EVERY = 2.0
 _PAUSE = 5.0  # between two collections: one holds every session for a moment
 _M_ARENA_MAX, _ARENAS = -8, 2
@@ -25,17 +26,29 @@ _M_ARENA_MAX, _ARENAS = -8, 2
 
 
 def spare() -> None:
-    """Before anything else runs: one thread for sums, few heaps for many short threads, and
-    nobody who looks for changed files."""
+    """Before anything else runs: one thread for sums, few heaps for many short threads, room for
+    many sessions, and nobody who looks for changed files."""
     # Before numpy is there. More threads for one sum only take time from others and from workers.
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, "1")
-    with suppress(OSError, AttributeError):
+    with suppress(OSError, AttributeError):  # glibc alone has it
         ctypes.CDLL(None).mallopt(_M_ARENA_MAX, _ARENAS)
+    _more_descriptors()
     # Streamlit asks for the path of every module in each session, even where nothing is watched,
     # and again in all of them when one is imported: 0.15 s each, in which nobody is answered.
     if config.get_option("server.fileWatcherType") == "none":
         LocalSourcesWatcher.update_watched_modules = _nothing  # type: ignore[method-assign, assignment]
+
+
+def _more_descriptors() -> None:
+    """As many as this process may have: a session takes four, and many systems begin at 1024."""
+    with suppress(ImportError, ValueError, OSError):
+        import resource
+
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        most = _DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _DESCRIPTORS)
+        if soft != resource.RLIM_INFINITY and soft < most:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
 def _nothing(watcher: LocalSourcesWatcher) -> None:
