@@ -7,6 +7,7 @@ among them, nor anything that holds one. Payloads of live charts have a place of
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from functools import lru_cache
 from typing import Any, TypeVar
 
 import streamlit as st
@@ -38,6 +39,13 @@ def once(
     except _Passing as passing:
         made = passing.made
     return made
+
+
+@lru_cache(maxsize=128)
+def same(value: _T) -> _T:
+    """The equal value that was seen first: what it has worked out of itself, its key and its
+    tasks', is there. For frozen values that a page makes anew at every run."""
+    return value
 
 
 @st.cache_resource(show_spinner=False, max_entries=_MOST)
