@@ -26,10 +26,6 @@ from streamlit import config
 
 from pages.ui import gate, memory, visitors
 
-# Before numpy is there. A script has one core's worth of time: more threads of one sum would only
-# take it from other visitors and from the workers.
-for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(_name, "1")
 memory.spare()
 
 _PAUSE = 1.0  # seconds before workers import torch: a first visitor's page goes first

@@ -105,6 +105,10 @@ def _details(tables: Tables, scores: Sequence[RowScores | None], seed: int) -> N
         return
     labels, uploads = [label for label, _ in tables], [upload for _, upload in tables]
     known = _known(uploads, labels, seed)
+
+    def sound() -> bool:
+        return _known(uploads, labels, seed) == known
+
     if every.open:
         with every:
             reference = st.selectbox(
@@ -115,13 +119,15 @@ def _details(tables: Tables, scores: Sequence[RowScores | None], seed: int) -> N
                 width=420,
             )
             measures, drawn = once(
-                ("measures", known, reference), lambda: _drawn(tables, scores, seed, reference)
+                ("measures", known, reference),
+                lambda: _drawn(tables, scores, seed, reference),
+                sound,
             )
             _measures(measures, labels, reference)
             charts.side_by_side("differences", drawn)
     if order.open:
         with order:
-            history = once(("history", known), lambda: _history(tables, scores, seed))
+            history = once(("history", known), lambda: _history(tables, scores, seed), sound)
             charts.side_by_side("history", history)
 
 
@@ -183,7 +189,7 @@ def _scores(upload: Upload, seed: int) -> RowScores | None:
     study = next(iter(posteriors.studies(upload, seed)), None)
     if study is None or not study.done(store):
         return None
-    return once(("scores", study.key), lambda: study.load(store))
+    return once(("scores", study.key), lambda: study.load(store), lambda: study.done(store))
 
 
 def _parameters(tables: Tables, scores: Sequence[RowScores | None], reference: int) -> list[Drawn]:

@@ -27,6 +27,7 @@ import weakref
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import Literal, NamedTuple, TypedDict, TypeGuard, TypeVar, cast
 
@@ -749,6 +750,7 @@ _FIRST = ("training", "trainings", "source", "benchmark", "method", "gamma", "be
 _LAST = ("recipe", "seed")
 
 
+@lru_cache(maxsize=4096)  # a table of the store's files asks for each at every run
 def describe(spec: str) -> str:
     """One readable line for a specification's canonical text, whatever its types.
 

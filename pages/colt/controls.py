@@ -8,6 +8,7 @@ import streamlit as st
 
 from pages.ui import forms
 from pages.ui.forms import segmented
+from pages.ui.once import same
 from validation_core import CoLT, Gaussian, Spiral, Tree
 from validation_core.benchmarks.gaussian import DIMENSIONS
 from validation_core.benchmarks.tree import Noise
@@ -87,7 +88,8 @@ class ColtChoice:
         own, gammas = self.colt.embedding, self.benchmark.gammas
         order = sorted(papers.EMBEDDINGS, key=lambda embedding: embedding != own)
         near = sorted(gammas, key=lambda gamma: abs(gamma - self.start))
-        return papers.contest(self.benchmark, near, self.colt, design, self.seed, order)
+        contest = papers.contest(self.benchmark, near, self.colt, design, self.seed, order)
+        return [same(sweep) for sweep in contest]
 
 
 def choose() -> ColtChoice:

@@ -21,7 +21,13 @@ def power(chosen: ColtChoice) -> None:
     power_cells = [cell for sweep in sweeps for cell in cells(sweep)]
     if power_cells:
         design = TrialDesign(n=chosen.n, k=chosen.k, alpha=chosen.alpha)
-        payload = figures.power(power_cells, chosen.benchmark, design, chosen.start)
+        counted = tuple(
+            (cell.label, cell.gamma, cell.rejections, cell.trials) for cell in power_cells
+        )
+        payload = live.once(
+            ("colt power", *(sweep.key for sweep in sweeps), counted),
+            lambda: figures.power(power_cells, chosen.benchmark, design, chosen.start),
+        )
         key = f"colt-power-{owner(chosen.benchmark)}"
         live.chart(payload, key=key, url=slider(chosen.gammas))
         numbers = st.expander("The numbers", key="colt-numbers", on_change="rerun")

@@ -7,6 +7,7 @@ import streamlit as st
 from pages.compare import bayes
 from pages.ui import forms
 from pages.ui.forms import segmented
+from pages.ui.once import same
 from validation_core import BENCHMARKS, METHODS, BayesModel, Gaussian, models
 from validation_core.benchmarks.gaussian import DIMENSIONS
 from validation_core.figures import power as curves
@@ -80,7 +81,7 @@ def choose() -> CompareChoice:
         )
         alpha = forms.level(LEVELS)
     design = replace(sweep.design, trials=trials, alpha=alpha)
-    return CompareChoice(replace(sweep, design=design), comparison, tuple(problems))
+    return CompareChoice(same(replace(sweep, design=design)), comparison, tuple(problems))
 
 
 def take(name: str) -> None:

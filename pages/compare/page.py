@@ -6,6 +6,7 @@ from pages.compare import advice, explain, look, numbers, plan
 from pages.compare.controls import CompareChoice, choose
 from pages.ui import address, jobs, live
 from pages.ui.forms import segmented
+from pages.ui.once import once
 from pages.ui.services import services
 from validation_core.engine import JobState
 from validation_core.figures import power as curves
@@ -58,8 +59,15 @@ def _curves(chosen: CompareChoice) -> None:
 def _draw(chosen: CompareChoice, progress: Progress, view: str) -> None:
     """The curves, or power against what it costs."""
     if view == "power":
-        st.markdown(curves.answer(chosen.sweep, progress))
-        live.chart(curves.compare(chosen.sweep, progress), key="compare-power")
+        answer, payload = once(
+            ("compare", chosen.sweep.key, *progress.done.items()),
+            lambda: (
+                curves.answer(chosen.sweep, progress),
+                curves.compare(chosen.sweep, progress),
+            ),
+        )
+        st.markdown(answer)
+        live.chart(payload, key="compare-power")
     else:
         live.chart(curves.cost(chosen.sweep, progress, view), key=f"compare-{view}")
 

@@ -3,9 +3,12 @@
 Kept by the keys of all that it depends on; a table itself is never kept.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
 from functools import partial
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from pages.ui.once import once
 from pages.ui.services import services
@@ -19,13 +22,16 @@ _T = TypeVar("_T")
 _Key = tuple[Hashable, ...]
 
 
-class Known(NamedTuple):
-    """What one session asks of one table, and what has answered."""
+@dataclass(frozen=True, eq=False)
+class Known:
+    """What one session asks of one table, and what has answered: as long as a run of the page."""
 
     diagnosis: Diagnosis
     methods: tuple[Method, ...]
     key: _Key
     """Of the diagnosis: equal ones say the same."""
+    _done: dict[str, _Key] = field(default_factory=dict)
+    """By question, what the store had of it when it was last asked for its answer."""
 
     @property
     def pending(self) -> int:
@@ -36,33 +42,46 @@ class Known(NamedTuple):
         """The answers so far, by the question's name."""
         answers: dict[str, AnyAnswer] = {}
         for question in among:
-            done = self._done(question)
-            if done:
-                answers[question.name] = once(
-                    ("answer", question.name, *done), partial(self._answer, question)
-                )
+            done = self._done[question.name] = self._now(question)
+            unchanged = partial(self._unchanged, [question])
+            key = ("answer", question.name, *done)
+            if done and (answer := once(key, partial(self._read, question), unchanged)):
+                answers[question.name] = answer
         return answers
-
-    def _answer(self, question: AnyQuestion) -> AnyAnswer:
-        upload, seed = self.diagnosis.upload, self.diagnosis.seed
-        store = services().store
-        return questions.answered(store, upload, self.methods, seed, [question])[question.name]
 
     def once(self, name: str, make: Callable[[], _T], among: Sequence[AnyQuestion]) -> _T:
         """What is made of the diagnosis and of the answers to some questions."""
-        return once((name, self.key, *map(self._done, among)), make)
+        key = (name, self.key, *(self._done[question.name] for question in among))
+        return once(key, make, partial(self._unchanged, among))
 
-    def _done(self, question: AnyQuestion) -> _Key:
-        store, upload = services().store, self.diagnosis.upload
-        wanted = questions.studies([question], upload, self.methods, self.diagnosis.seed)
-        return tuple(study.key for study in wanted if study.done(store))
+    def _read(self, question: AnyQuestion) -> AnyAnswer | None:
+        upload, seed = self.diagnosis.upload, self.diagnosis.seed
+        store = services().store
+        return questions.answered(store, upload, self.methods, seed, [question]).get(question.name)
+
+    def _now(self, question: AnyQuestion) -> _Key:
+        upload, seed = self.diagnosis.upload, self.diagnosis.seed
+        return _done(questions.studies([question], upload, self.methods, seed))
+
+    def _unchanged(self, among: Sequence[AnyQuestion]) -> bool:
+        return all(self._now(question) == self._done[question.name] for question in among)
 
 
 def diagnose(upload: Upload, methods: Sequence[Method], alpha: float, seed: int) -> Known:
     """The verdict with what there is of every test."""
     store, methods = services().store, tuple(methods)
-    done = tuple(task.key for task in tasks.tasks(upload, methods, seed) if task.done(store))
+    wanted = tasks.tasks(upload, methods, seed)
+    done = _done(wanted)
     key = (upload.digest, *upload.names, *upload.x_names, keys.key(methods), seed, *done)
-    records, pending = once(("records", *key), lambda: tasks.records(store, upload, methods, seed))
+    records, pending = once(
+        ("records", *key),
+        lambda: tasks.records(store, upload, methods, seed),
+        lambda: _done(wanted) == done,
+    )
     diagnosis = verdict(records, upload, alpha=alpha, seed=seed, pending=pending)
     return Known(diagnosis, methods, (alpha, *key))
+
+
+def _done(wanted: Sequence[questions.AnyStudy | tasks.Work]) -> _Key:
+    store = services().store
+    return tuple(task.key for task in wanted if task.done(store))

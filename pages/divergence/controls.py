@@ -9,6 +9,7 @@ import streamlit as st
 
 from pages.ui import forms
 from pages.ui.forms import segmented
+from pages.ui.once import same
 from validation_core import ALGORITHMS, MODELS
 from validation_core.bayes import GLMBinomial, Model, designs
 from validation_core.bayes.inference import Inference, Variational
@@ -92,7 +93,7 @@ def choose() -> DivergenceChoice | None:
         models=models, inferences=inferences, iterations=grid, datasets=datasets, seed=seed
     )
     third = figure(3, models, iterations=grid, datasets=datasets, seed=seed)
-    return DivergenceChoice(plan, third)
+    return DivergenceChoice(same(plan), same(third))
 
 
 def unfinished(plan: Plan) -> str:

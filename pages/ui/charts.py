@@ -1,9 +1,11 @@
 """How every page puts a figure on screen."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import streamlit as st
+from plotly.graph_objects import Figure
 from streamlit.delta_generator import DeltaGenerator
 
 from validation_core import Drawn
@@ -22,19 +24,40 @@ def show(picture: Picture, key: str, *, title: str = "", save_as: str | None = N
         save_as: name of a file: a button that saves the figure as SVG then stands above it, in a
             strip of its own.
     """
-    figure = plotly.figure(picture)
+    figure, words = _figure(_Shown(picture), title, save_as is not None)
     config: dict[str, Any] = {"displayModeBar": False}
     if save_as is not None:
-        strip = _STRIP[bool(figure.layout.showlegend)]
-        figure.layout.height += strip
-        figure.layout.margin.t += strip
         config = {
             "displayModeBar": True,
             "displaylogo": False,
             "modeBarButtons": [["toImage"]],
             "toImageButtonOptions": {"format": "svg", "filename": save_as},
         }
-    st.plotly_chart(figure, key=key, alt=described(picture, title), config=config)
+    st.plotly_chart(figure, key=key, alt=words, config=config)
+
+
+class _Shown:
+    """A picture, known by being the same object: those that are kept are shown at every run."""
+
+    def __init__(self, picture: Picture) -> None:
+        self.picture = picture
+
+    def __hash__(self) -> int:
+        return id(self.picture)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Shown) and self.picture is other.picture
+
+
+@lru_cache(maxsize=128)
+def _figure(shown: _Shown, title: str, strip: bool) -> tuple[Figure, str]:
+    """Plotly's figure, with a strip above it for a button, and the picture in words."""
+    figure = plotly.figure(shown.picture)
+    if strip:
+        room = _STRIP[bool(figure.layout.showlegend)]
+        figure.layout.height += room
+        figure.layout.margin.t += room
+    return figure, described(shown.picture, title)
 
 
 def captioned(

@@ -1,4 +1,4 @@
-"""Memory and descriptors go back when visitors have gone, by themselves.
+"""What this server spares its machine: memory and descriptors go back when visitors have gone.
 
 Streamlit keeps a session for some minutes after its connection ends, so that a lost one finds its
 page again; then it forgets the session, but only when the next visitor comes, and its garbage,
@@ -10,12 +10,15 @@ from __future__ import annotations
 import asyncio
 import ctypes
 import gc
+import os
 import sys
 from contextlib import suppress
 from typing import Any
 
-from streamlit import runtime
+from streamlit import config, runtime
+from streamlit.watcher.local_sources_watcher import LocalSourcesWatcher
 
+_DESCRIPTORS = 16_384
 _EVERY = 2.0
 _PAUSE = 5.0  # between two collections: one holds every session for a moment
 _M_ARENA_MAX, _ARENAS = -8, 2
@@ -23,9 +26,33 @@ _M_ARENA_MAX, _ARENAS = -8, 2
 
 
 def spare() -> None:
-    """Let this process, which has many short threads, share few heaps; before they start."""
-    with suppress(OSError, AttributeError):
+    """Before anything else runs: one thread for sums, few heaps for many short threads, room for
+    many sessions, and nobody who looks for changed files."""
+    # Before numpy is there. More threads for one sum only take time from others and from workers.
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(name, "1")
+    with suppress(OSError, AttributeError):  # glibc alone has it
         ctypes.CDLL(None).mallopt(_M_ARENA_MAX, _ARENAS)
+    _more_descriptors()
+    # Streamlit asks for the path of every module in each session, even where nothing is watched,
+    # and again in all of them when one is imported: 0.15 s each, in which nobody is answered.
+    if config.get_option("server.fileWatcherType") == "none":
+        LocalSourcesWatcher.update_watched_modules = _nothing  # type: ignore[method-assign, assignment]
+
+
+def _more_descriptors() -> None:
+    """As many as this process may have: a session takes four, and many systems begin at 1024."""
+    with suppress(ImportError, ValueError, OSError):
+        import resource
+
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        most = _DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _DESCRIPTORS)
+        if soft != resource.RLIM_INFINITY and soft < most:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+
+
+def _nothing(watcher: LocalSourcesWatcher) -> None:
+    """No module is watched."""
 
 
 async def give_back() -> None:

@@ -4,7 +4,10 @@ For small things: words, tables of a few rows, pictures. A table that somebody u
 among them, nor anything that holds one. Payloads of live charts have a place of their own.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Hashable
+from functools import lru_cache
 from typing import Any, TypeVar
 
 import streamlit as st
@@ -13,16 +16,41 @@ _T = TypeVar("_T")
 _MOST = 512
 
 
-def once(key: tuple[Hashable, ...], make: Callable[[], _T]) -> _T:
+class _Passing(Exception):
+    """What was made of something that is no longer there: seen once, and not kept."""
+
+    def __init__(self, made: Any) -> None:
+        super().__init__()
+        self.made = made
+
+
+def once(
+    key: tuple[Hashable, ...], make: Callable[[], _T], sound: Callable[[], bool] = lambda: True
+) -> _T:
     """What is made, or what was made before under this key.
 
     Args:
         key: its name and all that it depends on: numbers, strings, tuples of them.
+        sound: asked when it has been made: whether files that it was read from are still there. A
+            damaged one is moved aside, and would leave a gap under the key of the whole.
     """
-    made: _T = _once(key, make)
+    try:
+        made: _T = _once(key, make, sound)
+    except _Passing as passing:
+        made = passing.made
     return made
 
 
+@lru_cache(maxsize=128)
+def same(value: _T) -> _T:
+    """The equal value that was seen first: what it has worked out of itself, its key and its
+    tasks', is there. For frozen values that a page makes anew at every run."""
+    return value
+
+
 @st.cache_resource(show_spinner=False, max_entries=_MOST)
-def _once(key: tuple[Hashable, ...], _make: Callable[[], Any]) -> Any:
-    return _make()
+def _once(key: tuple[Hashable, ...], _make: Callable[[], Any], _sound: Callable[[], bool]) -> Any:
+    made = _make()
+    if not _sound():
+        raise _Passing(made)
+    return made

@@ -161,9 +161,10 @@ def _drawn(n: int, trials: int, seed: int) -> TwoSamples:
 def _accuracy_pvalues(blocks: TwoSamples, trials: int) -> tuple[Array, Array]:
     shape = (len(OFFSETS), len(ANGLES), trials)
     nominal, per_class = np.empty(shape), np.empty(shape)
+    test, unused = C2ST(), stream(0, "unused")
     for column, angle in enumerate(ANGLES):
         for row, offset in enumerate(OFFSETS):
-            outcome = C2ST().test(_scores(blocks, angle, offset, trials), stream(0, "unused"))
+            outcome = test.test(_scores(blocks, angle, offset, trials), unused)
             nominal[row, column] = outcome.pvalue
             per_class[row, column] = outcome.arrays["pvalue_per_class"]
     return nominal, per_class

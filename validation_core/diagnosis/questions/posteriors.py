@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.special import ndtri
 
-from validation_core import statistics
+from validation_core import keys, statistics
 from validation_core.diagnosis import Record
 from validation_core.diagnosis.questions.base import Interval, TableStudy
 from validation_core.figures import style
@@ -281,14 +282,11 @@ def _distance(
     ranks: Sequence[Array], reference: int, name: str, title: str, about: str
 ) -> Measure:
     u = np.stack(ranks)  # (T, S, n)
-    n = u.shape[-1]
     worst = statistics.kolmogorov(u)
     at = worst.estimate.argmax(-1)[:, None]
     values = [np.take_along_axis(part, at, -1)[:, 0] for part in worst]
     estimate = values[0]
-    # One bootstrap of rows for all tables: what a row does to two of them it does at once.
-    rng = stream(0, "posteriors", name)
-    again = np.stack([_sup(u[..., rng.integers(n, size=n)]) for _ in range(_BOOTSTRAPS)])
+    again = _again(_Ranks(u, keys.digest(u=u)), name)
     off = again - again[:, [reference]]
     reach = _two_sided(len(u) - 1) * off.std(0, ddof=1)
     difference = estimate - estimate[reference]
@@ -299,6 +297,26 @@ def _distance(
         tuple(Interval(*map(float, distance)) for distance in zip(*values, strict=True)),
         _values(difference, reach),
     )
+
+
+class _Ranks(NamedTuple):
+    """Ranks (T, S, n) that are told from others by their digest."""
+
+    u: Array
+    digest: str
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Ranks) and self.digest == other.digest
+
+
+@lru_cache(maxsize=16)  # whichever table the others are compared with
+def _again(ranks: _Ranks, name: str) -> Array:
+    """One bootstrap of rows for all tables: what a row does to two of them it does at once."""
+    rng, n = stream(0, "posteriors", name), ranks.u.shape[-1]
+    return np.stack([_sup(ranks.u[..., rng.integers(n, size=n)]) for _ in range(_BOOTSTRAPS)])
 
 
 def _sup(u: Array) -> Array:
