@@ -281,7 +281,7 @@ class Server:
         self.log = (folder / "server.log").open("ab")
         self.process = subprocess.Popen(
             [*before, sys.executable, "-m", "tests.faulty"],
-            cwd=ROOT, env={**os.environ, **env, "NPTLAB_FAULTY": self.mark}, text=True,
+            cwd=ROOT, env={**os.environ, **env, "FAULTY_MARK": self.mark}, text=True,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log,
         )  # fmt: skip
         self.lines = queue.SimpleQueue()
@@ -327,7 +327,7 @@ class Server:
         found = []
         for entry in Path("/proc").glob("[0-9]*/environ"):
             try:
-                if f"NPTLAB_FAULTY={self.mark}\0".encode() in entry.read_bytes():
+                if f"FAULTY_MARK={self.mark}\0".encode() in entry.read_bytes():
                     found.append(int(entry.parent.name))
             except OSError:
                 continue

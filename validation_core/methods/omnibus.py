@@ -57,6 +57,9 @@ _READ_FAMILIES = (
 )
 
 
+_MOST = 100_000  # relabelings
+
+
 @dataclass(frozen=True)
 class WholeTable:
     """Every parameter by itself, and x beside them: what a labelling needs of a table."""
@@ -108,10 +111,16 @@ class Omnibus(Method):
                 "relabelings)."
             ),
             "min": 19,
+            "max": _MOST,
         },
     )
 
     def __post_init__(self) -> None:
+        if self.relabelings > _MOST:
+            raise ValueError(
+                f"relabelings are 19 to {_MOST:,}; got {self.relabelings:,}. The default is "
+                f"{RELABELINGS}."
+            )
         if self.relabelings < 19:
             raise ValueError(
                 f"Fewer than 19 relabelings can never reject at 5%; got {self.relabelings}. Take "
