@@ -36,7 +36,7 @@ def stopped(arguments, seconds, number, tmp_path, whole_group=True):
     env = {**os.environ, "NPTLAB_CACHE": str(tmp_path / "cache"), "TMPDIR": str(tmp_path)}
     process = subprocess.Popen(
         [*COMMAND, *arguments], cwd=ROOT, env=env, process_group=0,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=_listening,
     )  # fmt: skip
     time.sleep(seconds)
     if whole_group:  # as a terminal does
@@ -45,6 +45,12 @@ def stopped(arguments, seconds, number, tmp_path, whole_group=True):
         process.send_signal(number)
     out, err = process.communicate()
     return process.returncode, out.decode() + err.decode(), process.pid
+
+
+def _listening():
+    """Whoever runs these tests may be a job in the background, which Ctrl-C does not reach."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
 
 
 def check_stop(arguments, seconds, number, tmp_path):
