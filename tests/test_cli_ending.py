@@ -152,6 +152,25 @@ def test_verify_ends_with_one_where_something_is_damaged(tmp_path, monkeypatch, 
     assert main(["store", "verify"]) == 0
 
 
+def test_a_file_that_breaks_its_reader_is_refused_by_its_name(tmp_path, capsys):
+    """Names of characters that there are not, beside a sound file."""
+    rng = np.random.default_rng(0)
+    theta = rng.normal(size=(60, 2))
+    arrays = {"theta": theta, "x": theta, "theta_q": rng.normal(size=(60, 20, 2))}
+    names = np.zeros(2, "U4")
+    names.view(np.uint32)[:] = 0x110000
+    good, bad = str(tmp_path / "good.npz"), str(tmp_path / "bad.npz")
+    np.savez(good, **arrays)
+    np.savez(bad, **arrays, theta_names=names)
+    for arguments in (["diagnose", bad, "--method", "sbc"], ["compare", good, bad]):
+        assert main(arguments) in (0, 2)
+        heard = capsys.readouterr()
+        assert "Traceback" not in heard.err
+        if heard.err.startswith("error"):
+            assert len(heard.err.strip().splitlines()) == 1
+            assert bad in heard.err
+
+
 REFUSED = [
     (["diagnose", SAMPLE, "--budget", "-1"], "0 or more"),
     (["diagnose", SAMPLE, "--budget", "nan"], "0 or more"),
