@@ -36,7 +36,7 @@ def stopped(arguments, seconds, number, tmp_path, whole_group=True):
     env = {**os.environ, "NPTLAB_CACHE": str(tmp_path / "cache"), "TMPDIR": str(tmp_path)}
     process = subprocess.Popen(
         [*COMMAND, *arguments], cwd=ROOT, env=env, process_group=0,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=_listening,
     )  # fmt: skip
     time.sleep(seconds)
     if whole_group:  # as a terminal does
@@ -45,6 +45,12 @@ def stopped(arguments, seconds, number, tmp_path, whole_group=True):
         process.send_signal(number)
     out, err = process.communicate()
     return process.returncode, out.decode() + err.decode(), process.pid
+
+
+def _listening():
+    """Whoever runs these tests may be a job in the background, which Ctrl-C does not reach."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
 
 
 def check_stop(arguments, seconds, number, tmp_path):
@@ -144,6 +150,25 @@ def test_verify_ends_with_one_where_something_is_damaged(tmp_path, monkeypatch, 
         assert "cut short or was overwritten" in problem
         assert "pickle" not in problem
     assert main(["store", "verify"]) == 0
+
+
+def test_a_file_that_breaks_its_reader_is_refused_by_its_name(tmp_path, capsys):
+    """Names of characters that there are not, beside a sound file."""
+    rng = np.random.default_rng(0)
+    theta = rng.normal(size=(60, 2))
+    arrays = {"theta": theta, "x": theta, "theta_q": rng.normal(size=(60, 20, 2))}
+    names = np.zeros(2, "U4")
+    names.view(np.uint32)[:] = 0x110000
+    good, bad = str(tmp_path / "good.npz"), str(tmp_path / "bad.npz")
+    np.savez(good, **arrays)
+    np.savez(bad, **arrays, theta_names=names)
+    for arguments in (["diagnose", bad, "--method", "sbc"], ["compare", good, bad]):
+        assert main(arguments) in (0, 2)
+        heard = capsys.readouterr()
+        assert "Traceback" not in heard.err
+        if heard.err.startswith("error"):
+            assert len(heard.err.strip().splitlines()) == 1
+            assert bad in heard.err
 
 
 REFUSED = [

@@ -6,11 +6,11 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from validation_core import ComparisonResult, Store, read
+from validation_core import ComparisonResult, Store
 from validation_core.cli.options import (
     _Lines,
-    _mapped,
     _put,
+    _table,
     _writable,
     json_option,
     table_options,
@@ -41,7 +41,7 @@ def _run(chosen: argparse.Namespace) -> None:
             f"A comparison needs at least two tables; got {len(chosen.files)}. Name another file."
         )
     _writable(chosen.json)
-    tables = [read(path, order=chosen.order, arrays=_mapped(chosen)) for path in chosen.files]
+    tables = [_table(path, chosen) for path in chosen.files]
     result = compared(_labels(chosen.files), tables, 0, chosen.seed, Store.usual(), _Begun())
     _put(result.to_json, chosen.json, lambda: _read_aloud(result))
 

@@ -6,14 +6,14 @@ import argparse
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from validation_core import Record, Store, diagnosis, read, report
+from validation_core import Record, Store, diagnosis, report
 from validation_core.cli.options import (
     _level,
     _Lines,
-    _mapped,
     _methods,
     _put,
     _seconds,
+    _table,
     _writable,
     json_option,
     table_options,
@@ -93,7 +93,7 @@ def _run(chosen: argparse.Namespace) -> None:
         ValueError: for a file or options that cannot be used.
     """
     wanted, questions = _wanted(chosen.method), _asked(chosen.answers)
-    table = read(chosen.file, order=chosen.order, arrays=_mapped(chosen))
+    table = _table(chosen.file, chosen)
     _writable(chosen.report, chosen.card, chosen.datatree, chosen.json)
     if chosen.datatree and isinstance(table.upload.data, TwoSamples):
         raise ValueError(

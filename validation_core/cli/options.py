@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal, TypeVar, get_args, get_origin, get_type_hints
 
-from validation_core import BENCHMARKS, METHODS, Store
+from validation_core import BENCHMARKS, METHODS, Store, Table, read
 from validation_core.engine import Task
 from validation_core.front.choices import entry
 from validation_core.keys import Specification
@@ -50,6 +50,23 @@ def _pairs(text: str) -> dict[str, str]:
             f"an array is named as ROLE=NAME; got {text!r}; try theta=params"
         )
     return {role: name for role, _, name in pairs}
+
+
+def _table(path: Path, chosen: argparse.Namespace) -> Table:
+    """The table in a file that a command names.
+
+    Raises:
+        ValueError: for one that cannot be read, whatever that makes its reader raise.
+    """
+    try:
+        return read(path, order=chosen.order, arrays=_mapped(chosen))
+    except (ValueError, OSError, MemoryError):
+        raise  # says what is wrong
+    except Exception as error:
+        raise ValueError(
+            f"A table is read from its file's numbers and names; got {path}, where that fails "
+            f"({type(error).__name__}). Save it again, with names of plain characters."
+        ) from error
 
 
 def _mapped(chosen: argparse.Namespace) -> dict[str, str]:
