@@ -33,14 +33,30 @@ def test_thirty_sessions_and_a_large_upload_leave_no_memory_and_no_descriptor(tm
         assert back(server, before), f"{before} before, {Taken.now(server)} after"
 
 
-def test_the_server_sums_on_one_thread():
-    # As `streamlit run` does it: Streamlit first, then app.py.
-    code = (
-        "import streamlit.web.cli, app, numpy, scipy.linalg, threadpoolctl;"
-        "print({pool['num_threads'] for pool in threadpoolctl.threadpool_info()})"
-    )
+def started(code):
+    """What code prints in a process that has begun as `streamlit run app.py` does."""
     threads = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
     env = {name: value for name, value in os.environ.items() if name not in threads}
-    command = [sys.executable, "-c", code]
+    command = [sys.executable, "-c", f"import streamlit.web.cli, app; {code}"]
     run = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=120)
-    assert run.stdout.strip() == "{1}", run.stderr[-500:]
+    assert run.returncode == 0, run.stderr[-500:]
+    return run.stdout.strip()
+
+
+def test_the_server_sums_on_one_thread():
+    code = (
+        "import numpy, scipy.linalg, threadpoolctl;"
+        "print({pool['num_threads'] for pool in threadpoolctl.threadpool_info()})"
+    )
+    assert started(code) == "{1}"
+
+
+def test_no_session_asks_where_modules_lie():
+    code = (
+        "import pathlib; from streamlit.runtime.pages_manager import PagesManager;"
+        "from streamlit.watcher import local_sources_watcher as watcher;"
+        "watcher.get_module_paths = lambda module: print('asked') or set();"
+        "one = watcher.LocalSourcesWatcher(PagesManager('pages/main.py'));"
+        "one.update_watched_modules(); print('done')"
+    )
+    assert started(code) == "done"

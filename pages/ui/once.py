@@ -41,7 +41,7 @@ def once(
     return made
 
 
-@lru_cache(maxsize=128)
+@lru_cache(maxsize=32)  # a sweep with all its tasks takes 2 MB
 def same(value: _T) -> _T:
     """The equal value that was seen first: what it has worked out of itself, its key and its
     tasks', is there. For frozen values that a page makes anew at every run."""
