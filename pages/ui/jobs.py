@@ -22,7 +22,8 @@ from validation_core.engine import Interrupted, JobState, Task, job_key
 from validation_core.models import TrainTask
 
 T = TypeVar("T")
-_POLL = 0.3
+_POLL, _SLOW_POLL = 0.3, 1.0
+_LONG = 15.0  # seconds after which a job is looked at less often
 _FETCH = 3.0  # seconds that a browser may take to ask for a download that was made
 
 
@@ -144,10 +145,11 @@ def panel(
     Args:
         state: from `ensure`; nothing is shown for None.
         follow: run the page anew whenever one more task is done, for results that refine.
-        draw: draws the payload that the running task reports, three times a second.
+        draw: draws the payload that the running task reports, at each look.
     """
     if state is not None:
-        watched = st.fragment(_watch, run_every=_POLL if state.active else None)
+        every = _POLL if state.seconds < _LONG else _SLOW_POLL
+        watched = st.fragment(_watch, run_every=every if state.active else None)
         watched(state, follow, draw)
 
 
