@@ -16,6 +16,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
+from pages.diagnose import files as page_files
 from tests.files import columns, csv, hdf5, npy, npz, parquet_file, table
 from validation_core import tables
 from validation_core.tables import guarded, reading
@@ -292,6 +293,25 @@ def test_a_good_file_beside_a_hostile_one_is_read():
     assert str(caught.value).isprintable()
     ((label, upload),) = tables.read_files([good])
     assert (label, upload.n) == ("good", N)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        b"PK\3\4" + b"\xff" * 99,
+        b"\x89HDF\r\n\x1a\n" + bytes(900),
+        b"PAR1" + b"\xff" * 90 + b"PAR1",
+        b"a\n" + b"\xff\xfe" * 9,
+        named("\u202e\n" * 99, npz({"theta_q": np.zeros(3)})),
+    ],
+)
+def test_a_page_shows_the_good_table_and_one_line_for_the_other(bad):
+    sent = [("good.npz", io.BytesIO(npz(table()))), ("b\ud800\nd" * 99, io.BytesIO(bad))]
+    reading = page_files._whole(sent, None, {})
+    ((label, upload),) = reading.tables
+    assert (label, upload.n) == ("good", N)
+    (line,) = reading.refusals
+    assert line.isprintable()
 
 
 @pytest.mark.parametrize(

@@ -222,7 +222,7 @@ def _whole(
         except AmbiguousOrder:
             raise
         except ValueError as refusal:
-            refusals.append(f"{named_file[0]}: {refusal}")
+            refusals.append(f"{label(named_file[0])}: {refusal}")
     if tables:
         return _Reading(tables, tuple(refusals))
     return _Reading([], together, unknown)

@@ -50,13 +50,11 @@ def remember(label: str, upload: Upload) -> None:
     if known and known[0] == entry:
         return
     others = [other for other in known if other["digest"] != upload.digest]
-    services().store.save(
-        "results",
-        _key(),
-        {},
-        spec="recent",
-        meta={"label": "A browser's list of tables", "tables": [entry, *others][:_KEPT]},
-    )
+    about = {"label": "A browser's list of tables", "tables": [entry, *others][:_KEPT]}
+    try:
+        services().store.save("results", _key(), {}, spec="recent", meta=about)
+    except OSError as error:  # it is open, but will not be listed
+        services().store.note(str(error))
 
 
 def listed() -> Sequence[RecentTable]:
