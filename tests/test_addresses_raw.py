@@ -28,11 +28,11 @@ class Linked(Visitor):
 
     def __init__(self, server, page, query):
         super().__init__(server, page)
-        self.query = query
+        self.text = query
 
-    def _asking(self, fragment):
-        message = super()._asking(fragment)
-        message.rerun_script.query_string = self.query
+    def _asking(self, fragment, by_itself):
+        message = super()._asking(fragment, by_itself)
+        message.rerun_script.query_string = self.text
         return message
 
 
@@ -55,7 +55,7 @@ async def visited(server, page, query):
     """Open a page by an address, and go on in the same session without it."""
     async with Linked(server, page, query) as visitor:
         await visitor.open()
-        visitor.query = ""
+        visitor.text = ""
         await visitor.open()
 
 

@@ -37,6 +37,7 @@ _ROOMS = (
     "simulations.terms",
     "sweep.conformal_explorer",
     "sweep.playground",
+    "sweep.weak_classifiers",
     "highdim.lensing",
     "highdim.sphere_flow",
     "highdim.images",

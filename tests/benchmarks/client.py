@@ -82,11 +82,13 @@ class Visitor:
 
     async def connect(self) -> None:
         """Begin a session, or go on with the one that was left."""
+        if not self._cookie:
+            self._cookie = await asyncio.to_thread(self._cookies)
         protocols = ["streamlit", "PLACEHOLDER_AUTH_TOKEN", self._session]
         self._socket = await websockets.connect(
             f"ws://localhost:{self._server.port}/_stcore/stream",
             subprotocols=[websockets.Subprotocol(name) for name in protocols if name],
-            additional_headers={"Cookie": self._cookie} if self._cookie else None,
+            additional_headers={"Cookie": self._cookie},
             max_size=None,
         )
 
@@ -309,21 +311,21 @@ class Visitor:
             f"http://localhost:{self._server.port}{url}", data=body, method="PUT"
         )
         request.add_header("Content-Type", f"multipart/form-data; boundary={edge}")
-        token = self._token()
-        request.add_header("Cookie", f"{token}")
-        request.add_header("X-Xsrftoken", token.partition("=")[2])
+        tokens = dict(part.split("=", 1) for part in self._cookie.split("; "))
+        request.add_header("Cookie", self._cookie)
+        request.add_header("X-Xsrftoken", tokens["_streamlit_xsrf"])
         with urllib.request.urlopen(request, timeout=_PATIENCE) as answer:
             assert answer.status in (200, 204), answer.status
 
-    def _token(self) -> str:
-        """The cookie by which a server knows a browser."""
-        if not self._cookie:
-            with urllib.request.urlopen(f"{self._server.url}/_stcore/health") as answer:
-                cookies = answer.headers.get_all("Set-Cookie") or []
-            self._cookie = "; ".join(cookie.partition(";")[0] for cookie in cookies)
-        return next(
-            (part for part in self._cookie.split("; ") if part.startswith("_streamlit_xsrf=")), ""
-        )
+    def _cookies(self) -> str:
+        """What a server gives a browser that it does not know."""
+        cookies: list[str] = []
+        for path in ("/", "/_stcore/health"):
+            request = urllib.request.Request(f"{self._server.url}{path}")
+            request.add_header("Accept", "text/html")
+            with urllib.request.urlopen(request, timeout=_PATIENCE) as answer:
+                cookies += answer.headers.get_all("Set-Cookie") or []
+        return "; ".join(dict.fromkeys(cookie.partition(";")[0] for cookie in cookies))
 
 
 def _of_slider(element: Slider) -> tuple[str, Sequence[Any]]:
