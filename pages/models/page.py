@@ -124,7 +124,7 @@ jobs.notices()
 
 st.subheader("Running", anchor=False)
 now = [state.key for state in jobs.active()]
-st.fragment(jobs.running, run_every=0.5 if now else 5.0)(now)
+st.fragment(jobs.running, run_every=1.0 if now else 5.0)(now)
 
 left = [job for job in engine.interrupted() if admin or job.subscriber == visitor()]
 if left:

@@ -22,8 +22,8 @@ from validation_core.engine import Interrupted, JobState, Task, job_key
 from validation_core.models import TrainTask
 
 T = TypeVar("T")
-_POLL, _SLOW_POLL = 0.3, 1.0
-_LONG = 15.0  # seconds after which a job is looked at less often
+_POLLS = ((10.0, 0.3), (60.0, 1.0), (math.inf, 3.0))
+"""Up to what age of a job, in seconds, a page looks at it how often."""
 _FETCH = 3.0  # seconds that a browser may take to ask for a download that was made
 
 
@@ -148,9 +148,13 @@ def panel(
         draw: draws the payload that the running task reports, at each look.
     """
     if state is not None:
-        every = _POLL if state.seconds < _LONG else _SLOW_POLL
-        watched = st.fragment(_watch, run_every=every if state.active else None)
+        watched = st.fragment(_watch, run_every=_poll(state) if state.active else None)
         watched(state, follow, draw)
+
+
+def _poll(state: JobState) -> float:
+    """Seconds between two looks at a job: forty pages that wait for long ones cost little."""
+    return next(every for age, every in _POLLS if state.seconds < age)
 
 
 def undisturbed(make: Callable[[], T]) -> Callable[[], T]:
@@ -257,7 +261,8 @@ def _watch(drawn: JobState, follow: bool, draw: Callable[[JobState], None] | Non
     engine.touch(drawn.key, visitor())
     job = engine.find(drawn.key)
     state = job.snapshot() if job else drawn
-    if state.active != drawn.active or (follow and state.done > drawn.done):
+    older = state.active and _poll(state) != _poll(drawn)
+    if state.active != drawn.active or (follow and state.done > drawn.done) or older:
         st.rerun()
     if state.active:
         _show(state)

@@ -19,7 +19,7 @@ from tests.benchmarks.client import Visitor
 from tests.benchmarks.lab import Lab, say
 from tests.benchmarks.memory import family, resident
 from tests.benchmarks.rows import Row
-from tests.benchmarks.servers import Server, product
+from tests.benchmarks.servers import Server, operated
 from tests.benchmarks.visiting import PAGES, descriptors, interact, spent
 from validation_core.rng import stream
 
@@ -56,9 +56,9 @@ class Size(NamedTuple):
 def rows(lab: Lab) -> Iterator[Row]:
     """Both crowds, each on a server of its own; a row for each page beside the whole."""
     seconds = 60 * lab.minutes
-    with product(lab.folder / "crowd-hard") as server:
+    with operated(lab.folder / "crowd-hard") as server:
         yield from _forty(server, seconds)
-    with product(lab.folder / "crowd-beside") as server:
+    with operated(lab.folder / "crowd-beside") as server:
         file = _file(lab.folder / "crowd-hard.npz")
         yield from _beside(server, file, seconds / 2)
 

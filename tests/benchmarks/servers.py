@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import subprocess
 import sys
 import time
@@ -41,6 +42,13 @@ def product(cache: Path, *options: str) -> Iterator[Server]:
 
 
 @contextmanager
+def operated(cache: Path) -> Iterator[Server]:
+    """The dashboard as it is run for others: nobody is its admin."""
+    with _server(ROOT / "app.py", cache, "/api/ready", admin=secrets.token_hex()) as server:
+        yield server
+
+
+@contextmanager
 def floor(cache: Path) -> Iterator[Server]:
     """Streamlit with one slider and one small chart in a fragment: what no page can beat."""
     page = Path(__file__).with_name("floor_page.py")
@@ -50,7 +58,7 @@ def floor(cache: Path) -> Iterator[Server]:
 
 @contextmanager
 def _server(
-    script: Path, cache: Path, ready: str, options: Sequence[str] = ()
+    script: Path, cache: Path, ready: str, options: Sequence[str] = (), admin: str = ""
 ) -> Iterator[Server]:
     port = free_port()
     cache.mkdir(parents=True, exist_ok=True)
@@ -58,7 +66,7 @@ def _server(
     command += ["--server.port", str(port), *options]
     # As README starts it: what a shell or a test run sets of threads is none of its business.
     env = {name: value for name, value in os.environ.items() if name not in _SET_ELSEWHERE}
-    env["NPTLAB_CACHE"] = str(cache)
+    env |= {"NPTLAB_CACHE": str(cache), "NPTLAB_ADMIN": admin}
     log = cache / f"server-{port}.log"
     start = time.perf_counter()
     with log.open("wb") as out:
