@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from tests.conftest import ROOT
+from tests.test_cli import refused
 from validation_core import keys
 from validation_core.__main__ import main
 from validation_core.engine import SelfCheck
@@ -184,15 +185,7 @@ REFUSED = [
 
 @pytest.mark.parametrize(("arguments", "rule"), REFUSED)
 def test_nonsense_is_refused_in_one_line(arguments, rule, capsys):
-    try:
-        code = main(arguments)
-    except SystemExit as end:
-        code = end.code
-    heard = capsys.readouterr()
-    assert code == 2
-    assert heard.out == ""
-    assert len(heard.err.strip().splitlines()) == 1
-    assert rule in heard.err
+    assert rule in refused(capsys, *arguments)
 
 
 @pytest.mark.parametrize("workers", ["0", "-1", "two", "1.5", "99999999"])

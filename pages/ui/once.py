@@ -19,9 +19,9 @@ _MOST = 512
 class _Passing(Exception):
     """What was made of something that is no longer there: seen once, and not kept."""
 
-    def __init__(self, made: Any) -> None:
+    def __init__(self, value: Any) -> None:
         super().__init__()
-        self.made = made
+        self.value = value
 
 
 def once(
@@ -35,10 +35,10 @@ def once(
             damaged one is moved aside, and would leave a gap under the key of the whole.
     """
     try:
-        made: _T = _once(key, make, sound)
+        value: _T = _once(key, make, sound)
     except _Passing as passing:
-        made = passing.made
-    return made
+        value = passing.value
+    return value
 
 
 @lru_cache(maxsize=32)  # a sweep with all its tasks takes 2 MB
@@ -50,7 +50,7 @@ def same(value: _T) -> _T:
 
 @st.cache_resource(show_spinner=False, max_entries=_MOST)
 def _once(key: tuple[Hashable, ...], _make: Callable[[], Any], _sound: Callable[[], bool]) -> Any:
-    made = _make()
+    value = _make()
     if not _sound():
-        raise _Passing(made)
-    return made
+        raise _Passing(value)
+    return value
