@@ -20,7 +20,7 @@ from tests.benchmarks.lab import Lab, say
 from tests.benchmarks.memory import family, resident
 from tests.benchmarks.rows import Row
 from tests.benchmarks.servers import Server, operated
-from tests.benchmarks.visiting import PAGES, descriptors, interact, spent
+from tests.benchmarks.visiting import PAGES, descriptors, interact, spent, table_file
 from validation_core.rng import stream
 
 CROWD, BESIDE, TRAINING = 40, 30, 5
@@ -59,7 +59,7 @@ def rows(lab: Lab) -> Iterator[Row]:
     with operated(lab.folder / "crowd-hard") as server:
         yield from _forty(server, seconds)
     with operated(lab.folder / "crowd-beside") as server:
-        file = _file(lab.folder / "crowd-hard.npz")
+        file = table_file(lab.folder / "crowd-hard.npz", 1000, 5, _UPLOADED)
         yield from _beside(server, file, seconds / 2)
 
 
@@ -244,12 +244,3 @@ async def _train(server: Server, number: int, times: Times, end: float) -> None:
         except Exception as error:
             times.failures.append(f"training: {type(error).__name__} {error}"[:200])
             await asyncio.sleep(1.0)
-
-
-def _file(path: Path) -> Path:
-    k = int(_UPLOADED / 4 / 1000 / 10)
-    shapes = {"theta": (1000, 10), "x": (1000, 5), "theta_q": (1000, k, 10)}
-    rng = stream(0, "crowd-hard")
-    draws = {name: rng.standard_normal(shape, dtype=np.float32) for name, shape in shapes.items()}
-    np.savez(path, **draws)  # type: ignore[arg-type]
-    return path

@@ -8,16 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-
 from tests.benchmarks import rows as table
 from tests.benchmarks.client import Visitor
 from tests.benchmarks.lab import Lab
 from tests.benchmarks.memory import resident
 from tests.benchmarks.rows import Row
 from tests.benchmarks.servers import Server, product
-from tests.benchmarks.visiting import PAGES, descriptors
-from validation_core.rng import stream
+from tests.benchmarks.visiting import PAGES, descriptors, table_file
 
 SESSIONS = 30
 FORGOTTEN = ("--server.disconnectedSessionTTL", "2")
@@ -63,12 +60,7 @@ def rows(lab: Lab) -> Iterator[Row]:
 
 def large(path: Path) -> Path:
     """A table of 50 MB."""
-    k = int(_UPLOADED / 4 / 400 / 10)
-    shapes = {"theta": (400, 10), "x": (400, 3), "theta_q": (400, k, 10)}
-    rng = stream(0, "sessions")
-    draws = {name: rng.standard_normal(shape, dtype=np.float32) for name, shape in shapes.items()}
-    np.savez(path, **draws)  # type: ignore[arg-type]
-    return path
+    return table_file(path, 400, 3, _UPLOADED)
 
 
 def settled(server: Server) -> Taken:

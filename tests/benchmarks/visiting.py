@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from tests.benchmarks.client import Range, Visitor, Widget
+from validation_core.rng import stream
 
 PAGES = (
     "", "weak-classifiers", "glossary", "conformal-c2st", "colt", "symmetric-divergence",
@@ -78,3 +80,13 @@ def spent(pid: int) -> float:
 def descriptors(pid: int) -> int:
     """Open files, sockets and pipes of a process."""
     return len(os.listdir(f"/proc/{pid}/fd"))
+
+
+def table_file(path: Path, rows: int, columns: int, nbytes: float) -> Path:
+    """A table of so many rows and columns of x, of ten parameters and about so many bytes."""
+    k = int(nbytes / 4 / rows / 10)
+    shapes = {"theta": (rows, 10), "x": (rows, columns), "theta_q": (rows, k, 10)}
+    rng = stream(0, path.stem)
+    draws = {name: rng.standard_normal(shape, dtype=np.float32) for name, shape in shapes.items()}
+    np.savez(path, **draws)  # type: ignore[arg-type]
+    return path
