@@ -12,6 +12,7 @@ ICON = Path(__file__).parents[1] / "assets" / "icon.svg"
 PAGES = {
     "": [st.Page("playground/page.py", title="Playground", icon=":material/home:", default=True)],
     "Learn": [
+        st.Page("learn/page.py", title="Lessons", icon=":material/menu_book:", url_path="lessons"),
         st.Page(
             "weak/page.py",
             title="Weak classifiers",

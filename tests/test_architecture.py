@@ -29,6 +29,7 @@ LAYERS = (
      "sweep.weak_classifiers", "sweep.playground", "diagnosis.questions", "diagnosis.card",
      "glossary", "report", "highdim"},
     {"engine.worker", "front"},
+    {"lessons"},
     {"gallery"},
     {"cli"},
     {"__main__"},

@@ -21,8 +21,8 @@ from validation_core.figures.marks import (
     Points,
     Shades,
     VLine,
-    _text,
     over,
+    sentence,
 )
 from validation_core.methods import METHODS
 from validation_core.rng import stream
@@ -143,7 +143,7 @@ def test_every_mark_is_drawn_by_plotly_too():
         Points(x, x, low=x - 0.1, high=x + 0.1, color="", symbol="ring"),
         VLine(over([0.2, 0.8], "a"), label="here"),
         HLine(0.5, label="level"),
-        Note(0.5, 0.5, _text("at {a}", a=over(["one", "two"], "a")), anchor="middle"),
+        Note(0.5, 0.5, sentence("at {a}", a=over(["one", "two"], "a")), anchor="middle"),
         legend=[("p", style.P, "circle")],
     )  # fmt: skip
     go.Figure(figure.to_dict())  # validated

@@ -9,7 +9,7 @@ from validation_core import models, statistics
 from validation_core.benchmarks import Gaussian, Spiral, Tree
 from validation_core.figures.colt import power, where
 from validation_core.figures.colt.theta import Sight
-from validation_core.figures.marks import Axis, HLine, Line, Panel, Points, _text, along, over
+from validation_core.figures.marks import Axis, HLine, Line, Panel, Points, along, over, sentence
 from validation_core.localization import GammaMapsStudy, LocalRate, over_gamma
 from validation_core.rng import stream
 from validation_core.scores.localizer import Localizer
@@ -139,7 +139,7 @@ def _panel(height, *, label="y"):
         title=f"{height} high",
         x=Axis((0, 1)),
         y=Axis((-height, height), label),
-        caption=_text("{what} here", what=over([f"{height}a", "b"], "x")),
+        caption=sentence("{what} here", what=over([f"{height}a", "b"], "x")),
     )
 
 

@@ -16,7 +16,7 @@ from validation_core.figures.marks import (
     Panel,
     Points,
     Shades,
-    _Slider,
+    Slider,
     over,
 )
 
@@ -27,8 +27,8 @@ UNIT = Axis((0, 1))
 
 
 def made(*marks, sliders=None, **panel):
-    sliders = sliders or [_Slider("x", X, label="X")]
-    return live._payload(sliders=sliders, panels=[Panel(marks, x=UNIT, y=UNIT, **panel)])
+    sliders = sliders or [Slider("x", X, label="X")]
+    return live.payload(sliders=sliders, panels=[Panel(marks, x=UNIT, y=UNIT, **panel)])
 
 
 def unpacked(payload):
@@ -66,7 +66,7 @@ def test_heat_travels_as_bytes():
 
 
 def test_heat_over_sliders_is_off_by_half_a_step_at_most():
-    sliders = [_Slider("x", X, label="X"), _Slider("a", [1, 2], label="A")]
+    sliders = [Slider("x", X, label="X"), Slider("a", [1, 2], label="A")]
     values = np.random.default_rng(0).uniform(-2, 2, (2, 5, 2, 3))
     payload = made(heat(over(values, "a", "x")), sliders=sliders)
     head, numbers = unpacked(payload)
@@ -159,7 +159,7 @@ def test_what_only_plotly_draws_is_refused(mark):
 def test_logarithmic_axes_are_refused():
     panel = Panel([], x=Axis((1, 10), log=True), y=UNIT)
     with pytest.raises(ValueError, match="does not draw a logarithmic axis"):
-        live._payload(panels=[panel])
+        live.payload(panels=[panel])
 
 
 def test_places_of_a_press_are_packed():
@@ -173,7 +173,7 @@ def test_places_of_a_press_are_packed():
 
 
 def test_places_of_a_press_may_run_over_another_slider():
-    sliders = [_Slider("x", X, label="X"), _Slider("a", [1, 2], label="A")]
+    sliders = [Slider("x", X, label="X"), Slider("a", [1, 2], label="A")]
     head, _ = unpacked(made(sliders=sliders, click="x", at=over(np.ones((2, 5, 2)), "a")))
     packed = head["panels"][0]["at"]
     assert (packed["by"], packed["shape"]) == ([1], [2, 5, 2])
@@ -214,7 +214,7 @@ def test_nothing_new_unless_asked_for():
     (panel,) = head["panels"]
     assert (panel["square"], panel["click"], panel["legend"]) == (False, None, [])
     assert panel["height"] == 230
-    assert _Slider("x", X, label="X", play=True).play is True
+    assert Slider("x", X, label="X", play=True).play is True
 
 
 def test_int8_payloads_have_digests_of_their_own():

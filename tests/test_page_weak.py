@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from validation_core.figures import live
 from validation_core.figures import weak as chart
-from validation_core.figures.marks import Axis, Line, Panel, VLine, _Slider, over
+from validation_core.figures.marks import Axis, Line, Panel, Slider, VLine, over
 from validation_core.store import SHIPPED, Store
 from validation_core.sweep import weak_classifiers as toy
 
@@ -19,8 +19,8 @@ GRID = [0.0, 0.5, 1.0]
 
 def made(**panel):
     marks = [Line([0, 1], over(np.arange(6).reshape(3, 2), "a"), color="#000000")]
-    return live._payload(
-        sliders=[_Slider("a", GRID, label="A", start=0.5)],
+    return live.payload(
+        sliders=[Slider("a", GRID, label="A", start=0.5)],
         panels=[Panel(marks, x=Axis((0, 1)), y=Axis((0, 5)), **panel)],
     )
 
@@ -36,7 +36,8 @@ def shown(value, numbers, at):
         return value
     if "strings" in value:
         place = np.ravel_multi_index([at[s] for s in value["by"]], value["shape"])
-        return value["strings"][int(numbers[value["first"] + place])]
+        places = numbers.view("<i2") if value.get("bytes") == 2 else numbers
+        return value["strings"][int(places[value["first"] + place])]
     parts = {name: shown(part, numbers, at) for name, part in value["parts"].items()}
     return value["template"].format(**parts)
 
@@ -83,7 +84,7 @@ def test_values_must_fit_the_sliders():
     for values, name in (([1.0, 2.0], "a"), (GRID, "b")):
         mark = VLine(over(values, name))
         with pytest.raises(ValueError, match="sliders"):
-            live._payload(sliders=[_Slider("a", GRID, label="A")], panels=[Panel([mark], **axes)])
+            live.payload(sliders=[Slider("a", GRID, label="A")], panels=[Panel([mark], **axes)])
 
 
 def test_nearest_value_of_the_grid():

@@ -25,6 +25,7 @@ from validation_core.diagnosis.questions import example
 from validation_core.engine import Task
 from validation_core.front.work import Watch, run_on_engine
 from validation_core.highdim import digits, images, lensing, sphere_flow
+from validation_core.lessons import LESSONS
 from validation_core.methods import CoLT
 from validation_core.models import Training, TrainTask
 from validation_core.store import SHIPPED, Kind, Store
@@ -122,6 +123,7 @@ def parts() -> tuple[Part, ...]:
             studies=shown,
             trainings=tuple(training for study in shown for training in study.trainings),
         ),
+        Part("lessons", "Lessons", studies=tuple(kind.study for kind in LESSONS.values())),
         Part("weak", "Weak classifiers", studies=weak_classifiers.shipped()),
         Part(
             "conformal",

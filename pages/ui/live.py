@@ -10,16 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
 from pages.ui import address
+from validation_core.figures import live
 from validation_core.figures.live import Payload
-
-_HERE = Path(__file__).parent
-_SCRIPTS = ("live_marks.js", "live_alt.js", "live_controls.js", "live.js")
 
 
 def once(key: tuple[Hashable, ...], make: Callable[[], Payload]) -> Payload:
@@ -39,10 +36,7 @@ def _once(key: tuple[Hashable, ...], _make: Callable[[], Payload]) -> Payload:
 @cache
 def _component() -> Callable[..., Any]:
     return st.components.v2.component(
-        "nptlab_live",
-        html='<div class="live"></div>\n',
-        css=(_HERE / "live.css").read_text(),
-        js="\n".join((_HERE / name).read_text() for name in _SCRIPTS),
+        "nptlab_live", html='<div class="live"></div>\n', css=live.style(), js=live.script()
     )
 
 

@@ -16,10 +16,10 @@ from validation_core.figures.marks import (
     Panel,
     Points,
     Shades,
+    Slider,
     VLine,
-    _Slider,
-    _text,
     over,
+    sentence,
 )
 
 CELLS = 13
@@ -80,10 +80,10 @@ def panels(title: str) -> list[Panel]:
 
 def payload(title: str) -> live.Payload:
     """All of them, and the slider."""
-    return live._payload(
-        sliders=[_Slider("x", PLACES, label="Place", play=True)],
+    return live.payload(
+        sliders=[Slider("x", PLACES, label="Place", play=True)],
         panels=panels(title),
-        headline=_text("At {x}.", x=over([f"{x:.2f}" for x in PLACES], "x")),
+        headline=sentence("At {x}.", x=over([f"{x:.2f}" for x in PLACES], "x")),
     )
 
 

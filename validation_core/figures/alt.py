@@ -1,6 +1,6 @@
 """A picture in words, for those who do not see it: its axes, and the numbers of its marks.
 
-The browser says the same of what follows a slider (`described` in pages/ui/live_alt.js).
+The browser says the same of what follows a slider (`described` in browser/live_alt.js).
 """
 
 from __future__ import annotations

@@ -24,10 +24,10 @@ from validation_core.figures.marks import (
     Note,
     Panel,
     Points,
+    Slider,
     VLine,
-    _Slider,
-    _text,
     over,
+    sentence,
     written,
 )
 from validation_core.methods.base import Method
@@ -89,9 +89,9 @@ def payload(look: Look, seen: Conformal, counted: Counted | None) -> live.Payloa
         "Other tests": lambda: _others(look, seen),
     }
     powers = _over_m(look, counted) if look.over_m else _over_both(look, counted)
-    return live._payload(
+    return live.payload(
         sliders=[
-            _Slider(
+            Slider(
                 "gamma",
                 gammas,
                 names=[f"{gamma:g}" for gamma in gammas],
@@ -100,7 +100,7 @@ def payload(look: Look, seen: Conformal, counted: Counted | None) -> live.Payloa
                 ends=("q = p" if gammas[0] == 0 else "", "q far off"),
                 play=True,
             ),
-            _Slider(
+            Slider(
                 "beta",
                 BETAS,
                 label="Degradation, beta",
@@ -128,13 +128,13 @@ def _headline(look: Look, seen: Conformal) -> Any:
     }
     tested = f"{look.study.n} draws of q {{says}} (p-value {{p}})."
     if look.oracle:
-        return _text(
+        return sentence(
             "Until the classifier has learnt, by the oracle score log p − log q: at gamma = "
             f"{{gamma}} its AUC is {{auc}}, and {tested}",
             **parts,
         )
     beta = over([f"{beta:g}" for beta in BETAS], "beta")
-    return _text(
+    return sentence(
         "At gamma = {gamma} and beta = {beta} the classifier's AUC is {auc}: " + tested,
         beta=beta,
         **parts,
@@ -254,7 +254,7 @@ def _histogram(look: Look, seen: Conformal) -> Panel:
         x=Axis((0, 1), "rank U: low where q's draw looks unlike p"),
         y=Axis((0, 1.1 * max(float(np.quantile(seen.counts.max(-1), 0.9)), high)), "draws of q"),
         height=_HEIGHT,
-        caption=_text(
+        caption=sentence(
             "Mean rank {mean}, beside 1 − AUC = {miss}. An AUC this far from one half means a "
             "total variation between p and q of at least {tv}.",
             mean=_words(seen, seen.mean, "{:.3f}".format),
@@ -278,7 +278,7 @@ def _difference(look: Look, seen: Conformal) -> Panel:
         x=Axis((0, 1), "u"),
         y=Axis((-reach, reach), "share of ranks up to u, less u"),
         height=_HEIGHT,
-        caption=_text(
+        caption=sentence(
             "Uniform? p-values: Kolmogorov-Smirnov {ks}, Anderson-Darling {ad}, Cramér-von "
             "Mises {cvm}.",
             ks=_words(seen, seen.ks, equals),
@@ -306,7 +306,7 @@ def _spread(seen: Conformal) -> Panel:
         y=Axis((0, top), "density"),
         height=_HEIGHT,
         legend=[("p", style.P, "circle"), ("q", style.Q, "circle")],
-        caption=_text(
+        caption=sentence(
             "AUC {auc}: how often a draw of p scores above one of q. Upright: where C2ST cuts.",
             auc=_words(seen, seen.auc, "{:.3f}".format),
         ),
@@ -334,7 +334,7 @@ def _against(look: Look, seen: Conformal) -> list[Panel]:
             x=Axis((float(ends[0] - margin), float(ends[1] + margin)), "oracle log p − log q"),
             y=Axis((-reach, reach), "learned score, standardised"),
             height=_HEIGHT,
-            caption=_text(
+            caption=sentence(
                 "Line: median; band: the middle 80% of draws. Any rising curve ranks as well as "
                 "the oracle, whose AUC is {auc}; a flat one has learnt nothing.",
                 auc=over([f"{auc:.3f}" for auc in seen.oracle_auc], "gamma"),
@@ -348,12 +348,12 @@ def _against(look: Look, seen: Conformal) -> list[Panel]:
 
 def _others(look: Look, seen: Conformal) -> list[Panel]:
     critical, sd = float(ndtri(1 - look.alpha)), 1 / np.sqrt(8 * look.study.n)
-    multiple = _text(
+    multiple = sentence(
         "T = {t}, p-value {p}.",
         t=_words(seen, seen.multiple, "{:.2f}".format),
         p=_words(seen, seen.multiple_p, equals),
     )
-    c2st = _text(
+    c2st = sentence(
         "Accuracy {a}, p-value {p}; with each class's own variance {own}. Once the threshold "
         "is off, the nominal null is too wide.",
         a=_words(seen, seen.accuracy, "{:.3f}".format),

@@ -1,4 +1,4 @@
-"""A picture as it travels to the browser component that follows sliders (`pages/ui/live.py`).
+"""A picture as it travels to the browser, where `browser/` draws it and follows sliders.
 
 Every grid value is shipped once: a description in JSON and one block of numbers. Numbers are
 float32; those of heat maps and pixels bytes, a quarter of that; coarse ones 16 bits, half of it.
@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property, partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -32,14 +33,31 @@ from validation_core.figures.marks import (
     Panel,
     Points,
     Shades,
+    Slider,
     VLine,
     Words,
     _Over,
-    _Slider,
     _Text,
     _unwrapped,
 )
 from validation_core.types import MethodStyle
+
+_BROWSER = Path(__file__).parent / "browser"
+_SCRIPTS = (
+    "live_marks.js", "live_alt.js", "live_controls.js", "lesson_story.js", "lesson.js", "live.js",
+)  # fmt: skip
+_STYLES = ("live.css", "lesson.css")
+
+
+def script() -> str:
+    """One JavaScript module that draws payloads; its default export takes a component."""
+    return "\n".join((_BROWSER / name).read_text(encoding="utf-8") for name in _SCRIPTS)
+
+
+def style() -> str:
+    """What goes with it, in colours of the variables that Streamlit sets (--st-...)."""
+    return "\n".join((_BROWSER / name).read_text(encoding="utf-8") for name in _STYLES)
+
 
 DASHES = {"solid": "", "dash": "7 5", "dot": "2 3", "longdash": "10 4", "dashdot": "8 3 2 3"}
 """Plotly's names of dashes, as lengths in SVG."""
@@ -97,12 +115,13 @@ def _apart(a: float, b: float) -> float:
     return abs(a - b)
 
 
-def _payload(
+def payload(
     *,
-    sliders: Sequence[_Slider] = (),
+    sliders: Sequence[Slider] = (),
     panels: Sequence[Panel],
     headline: Words = "",
     columns: int = 2,
+    lesson: Callable[[Callable[[Any], Any]], Mapping[str, Any]] | None = None,
 ) -> Payload:
     """Everything the browser draws, in one frozen value: build it once, cache it, send it often.
 
@@ -110,6 +129,8 @@ def _payload(
         sliders: any number; those of one value and those that are buttons have no rail.
         panels: any number; they wrap, at most `columns` beside one another.
         headline: one sentence above the sliders, following them.
+        lesson: what stands around the panels, as JSON; it packs its words and numbers, which may
+            follow sliders, by the function that it is given.
 
     Raises:
         ValueError: when values or presses name an unknown slider, or do not fit its grid.
@@ -124,6 +145,8 @@ def _payload(
         "columns": columns,
         "headline": packer.pack(headline),
     }
+    if lesson is not None:
+        head["lesson"] = lesson(packer.pack)
     grids = tuple(slider.grid for slider in sliders)
     start = tuple(_start(slider) for slider in sliders)
     return Payload(json.dumps(head, separators=(",", ":")), packer.body, grids, start)
@@ -136,18 +159,20 @@ def _look(style: MethodStyle) -> tuple[str, str, str]:
     return style.color, style.dash if style.dash in DASHES else "", shape
 
 
-def _start(slider: _Slider) -> float:
+def _start(slider: Slider) -> float:
     return float(slider.grid[0] if slider.start is None else slider.start)
 
 
-def _slider(slider: _Slider) -> dict[str, Any]:
+def _slider(slider: Slider) -> dict[str, Any]:
     return {
         "name": slider.name,
         "label": slider.label,
         "values": slider.grid,
         "ends": slider.ends,
         "play": slider.play,
+        "rate": slider.rate,
         "button": slider.button,
+        "hidden": slider.hidden,
         "shown": list(slider.names) if slider.names else [f"{v:.2f}" for v in slider.grid],
         "start": _start(slider),
     }
@@ -324,4 +349,5 @@ class _Packer:
     def _strings(self, values: NDArray[Any], by: list[int]) -> dict[str, Any]:
         # Captions repeat: each different one travels once, the grid as places among them.
         kinds, index = np.unique(values.astype(str), return_inverse=True)
-        return {"strings": kinds.tolist(), **self._block(index.reshape(values.shape), by)}
+        places = index.reshape(values.shape).astype(np.int16 if len(kinds) < 2**15 else np.float32)
+        return {"strings": kinds.tolist(), **self._block(places, by)}

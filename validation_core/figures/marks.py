@@ -64,7 +64,7 @@ def written(values: ArrayLike, write: Callable[[float], str]) -> NDArray[np.str_
     return np.array([write(float(kind)) for kind in kinds])[index].reshape(np.shape(values))
 
 
-def _text(template: str, **parts: str | _Over) -> _Text:
+def sentence(template: str, **parts: str | _Over) -> _Text:
     """A sentence with {named} parts."""
     return _Text(template, parts)
 
@@ -490,7 +490,7 @@ def _same(one: NDArray[Any], other: NDArray[Any]) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class _Slider:
+class Slider:
     """A slider over a grid of values.
 
     Args:
@@ -498,10 +498,11 @@ class _Slider:
         start: where it stands first; the first value otherwise.
         ends: words under its two ends.
         play: a button before it steps through its values up to the last, from the first where
-            it stands at the last: 12 a second, 2 where the reader asks for less motion. Python
+            it stands at the last: `rate` a second, 2 where the reader asks for less motion. Python
             hears of it once, when it stops.
         button: words of a button that is drawn in its place and steps to the next value, after
             the last to the first. A slider of one value is not drawn at all.
+        hidden: it has no rail: a press in a panel, or what a lesson draws for it, moves it.
     """
 
     name: str
@@ -512,7 +513,9 @@ class _Slider:
     start: float | None = None
     ends: tuple[str, str] = ("", "")
     play: bool = False
+    rate: float = 12
     button: str = ""
+    hidden: bool = False
 
     @property
     def grid(self) -> tuple[float, ...]:

@@ -16,8 +16,8 @@ from validation_core.figures.marks import (
     Mark,
     Panel,
     Shades,
+    Slider,
     Words,
-    _Slider,
     over,
 )
 from validation_core.types import Array
@@ -65,13 +65,13 @@ def payload(
         _picture("q's mean", maps.mean, shape, limits),
         _picture("One draw of q", maps.draw, shape, limits),
     ]
-    slider = _Slider(
+    slider = Slider(
         "row",
         np.arange(count),
         names=[f"{i + 1} of {count}" for i in range(count)],
         label="Simulation shown",
     )
-    return live._payload(sliders=[slider], panels=panels, columns=4)
+    return live.payload(sliders=[slider], panels=panels, columns=4)
 
 
 def _limits(parts: Sequence[Array]) -> tuple[float, float]:

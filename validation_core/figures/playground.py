@@ -28,10 +28,10 @@ from validation_core.figures.marks import (
     Panel,
     Points,
     Shades,
+    Slider,
     VLine,
-    _Slider,
-    _text,
     over,
+    sentence,
     written,
 )
 from validation_core.methods.base import Method
@@ -65,11 +65,11 @@ def payload(study: PlaygroundStudy, seen: Playground) -> live.Payload:
     places = [", ".join(f"{value:.2f}" for value in x) for x in seen.where.x_at]
     middle = int(np.abs(seen.where.x_at - seen.where.x_at.mean(0)).sum(1).argmin())
     rates = _rates(seen)
-    return live._payload(
+    return live.payload(
         sliders=[
             _gamma_slider(seen),
             _beta_slider(BETAS),
-            _Slider(
+            Slider(
                 "x",
                 range(len(places)),
                 names=[
@@ -79,7 +79,7 @@ def payload(study: PlaygroundStudy, seen: Playground) -> live.Payload:
                 label="Observation x",
                 ends=("or press the map", ""),
             ),
-            _Slider("sample", range(len(seen.ranks.counts)), label="Sample", button="New sample"),
+            Slider("sample", range(len(seen.ranks.counts)), label="Sample", button="New sample"),
         ],
         panels=[
             _theta(seen.where),
@@ -94,8 +94,8 @@ def payload(study: PlaygroundStudy, seen: Playground) -> live.Payload:
     )
 
 
-def _gamma_slider(seen: Playground) -> _Slider:
-    return _Slider(
+def _gamma_slider(seen: Playground) -> Slider:
+    return Slider(
         "gamma",
         seen.gammas,
         names=[f"{gamma:g}" for gamma in seen.gammas],
@@ -106,9 +106,9 @@ def _gamma_slider(seen: Playground) -> _Slider:
     )
 
 
-def _beta_slider(betas: Sequence[float]) -> _Slider:
+def _beta_slider(betas: Sequence[float]) -> Slider:
     ends = ("trained", "random network")
-    return _Slider("beta", betas, label="Degradation, beta", ends=ends)
+    return Slider("beta", betas, label="Degradation, beta", ends=ends)
 
 
 def opening(seen: Playground) -> float:
@@ -147,7 +147,7 @@ def _rates(seen: Playground) -> _Rates:
 
 def _headline(seen: Playground, rates: _Rates) -> Any:
     alarms = rates.of("uniform")
-    return _text(
+    return sentence(
         f"At γ = {{gamma}} the ball that holds {{mass}} of q's draws holds {{share}} of p's "
         f"draws at this x. {POINTS} draws of q rank {{ranks}} among draws of p (p-value "
         f"{{p}}); on fresh draws this test would reject q {{power}} of the time.",
@@ -174,7 +174,7 @@ def _theta(where: Where) -> Panel:
     most = None if where.q.shape[-1] == 1 else _DRAWN
     p = np.asarray(where.p[0] if still else where.p, float)[..., :most, :]
     q = np.asarray(where.q, float)[..., :most, :]
-    caption = _text(
+    caption = sentence(
         f"At one x. The outlined ball holds {where.u_star:.0%} of q's draws and {{share}} of "
         f"p's; over all x, {{overall}}.",
         share=over(written(where.inside_at, "{:.0%}".format), "gamma", "x"),
@@ -362,7 +362,7 @@ def _difference(ranks: Ranks) -> Panel:
     low, high = statistics.ecdf_band(POINTS, 0.95, grid[1:-1])
     band = (np.concatenate([[0], side, [0]]) for side in (low, high))
     reach = 1.08 * float(np.abs(difference).max())
-    caption = _text(
+    caption = sentence(
         "Kolmogorov-Smirnov p-value {p}. If q were correct, the line would stay inside the "
         "grey band in 95 of 100 samples.",
         p=over(written(ranks.pvalues, equals), "sample", "gamma", "beta"),
@@ -513,11 +513,11 @@ def bricks(seen: Playground, method: Method, betas: Sequence[float]) -> live.Pay
     at = over(np.moveaxis(x, -1, 0)[..., None], "trial", *by, coarse=True)
     up = over(np.moveaxis(y, -1, 0)[..., None], "trial", *by, coarse=True)
     even = trials / _COLUMNS / _ABREAST
-    return live._payload(
+    return live.payload(
         sliders=[
             _gamma_slider(seen),
             _beta_slider(betas),
-            _Slider(
+            Slider(
                 "trial", numbers, names=[str(i + 1) for i in numbers], label="Opened trial",
                 ends=("or press a brick", ""),
             ),
@@ -541,7 +541,7 @@ def bricks(seen: Playground, method: Method, betas: Sequence[float]) -> live.Pay
                 at=here,
             )
         ],
-        headline=_text(
+        headline=sentence(
             f"At γ = {{gamma}} {label} rejects q in {{share}} of {trials} trials at level "
             f"{LEVEL:.0%}.",
             gamma=over([f"{gamma:g}" for gamma in seen.gammas], "gamma"),
@@ -599,7 +599,7 @@ def opened(trial: PlaygroundTrial, method: Method) -> live.Payload:
             )
         )
     verdict = "rejects" if trial.pvalue <= LEVEL else "does not reject"
-    return live._payload(
+    return live.payload(
         panels=panels,
         headline=f"This trial {verdict} q: {method.statistic} {trial.statistic:.3f}, p "
         f"{equals(trial.pvalue)}.",

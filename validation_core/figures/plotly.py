@@ -42,7 +42,7 @@ _SYMBOLS = {"ring": "circle-open", "cross": "x-thin-open", "triangle": "triangle
 _STROKED = ("ring", "cross")
 _STROKES = {"line": "solid", "dash": "dash"}
 _ANCHORS = {"start": "left", "middle": "center", "end": "right"}
-# Pixels, here as in pages/ui/live_marks.js: one picture looks alike by both.
+# Pixels, here as in browser/live_marks.js: one picture looks alike by both.
 _LEFT, _RIGHT, _BOTTOM = 48, 16, 38  # beside and below the axes of a panel
 _TOP, _NAMED = 18, 26  # above them, where the axis that goes up has no label, and where it has
 _SMALL, _LARGE = 12, 14  # letters: all, and titles

@@ -21,8 +21,8 @@ from validation_core.figures.marks import (
     Mark,
     Panel,
     Points,
+    Slider,
     VLine,
-    _Slider,
     over,
 )
 from validation_core.figures.outcome import Drawn
@@ -216,7 +216,7 @@ def compare(sweep: Sweep, progress: Progress) -> live.Payload:
         y=Axis((-0.03, 1.04), "share of trials rejected", percent=True),
         caption=_caption(sweep, progress),
     )
-    return live._payload(panels=[panel], columns=1)
+    return live.payload(panels=[panel], columns=1)
 
 
 def _scale(sweep: Sweep, places: Sequence[float]) -> Callable[[ArrayLike], Array]:
@@ -273,14 +273,14 @@ def cost(sweep: Sweep, progress: Progress, view: str) -> live.Payload:
         "intervals. Training comes on top, once for all trials: the table below has it. If q "
         "were correct, every point would lie at the level.",
     )
-    slider = _Slider(
+    slider = Slider(
         axis,
         places,
         label=axis_label(sweep).capitalize(),
         names=[f"{p:g}" for p in places],
         start=start,
     )
-    return live._payload(sliders=[slider], panels=[panel], columns=1)
+    return live.payload(sliders=[slider], panels=[panel], columns=1)
 
 
 def _spent(sweep: Sweep, cell: PowerCell, view: str) -> float:

@@ -34,7 +34,7 @@ def rgba(color: str, opacity: float) -> str:
 def tint(color: str, part: float) -> str:
     """A scale's colour so far (0 to 1) from its middle, which is the paper under a thin wash.
 
-    Light on white and dark on black, and nothing in between is grey; pages/ui/live_marks.js
+    Light on white and dark on black, and nothing in between is grey; browser/live_marks.js
     does the same.
     """
     full, wash = _FULL * part, _WASH * (1 - _FULL * part)

@@ -17,11 +17,11 @@ from validation_core.figures.marks import (
     Note,
     Panel,
     Points,
+    Slider,
     VLine,
-    _Slider,
     _Text,
-    _text,
     over,
+    sentence,
 )
 from validation_core.figures.style import NULL, P, Q, method_style
 from validation_core.scores import LinearBoundary
@@ -48,16 +48,16 @@ def payload(
         counts: rejections among the trials, in the axes of `toy.Rates`.
     """
     rates = exact._replace(uniform=counts.uniform / trials)
-    return live._payload(
+    return live.payload(
         sliders=[
-            _Slider(
+            Slider(
                 "c",
                 OFFSETS,
                 label="Shift of the boundary, c",
                 start=1.0,
                 ends=("best place", "far off"),
             ),
-            _Slider(
+            Slider(
                 "angle",
                 DEGREES,
                 label="Turn of the boundary",
@@ -80,7 +80,7 @@ def _headline(rates: toy.Rates) -> _Text:
     power = {"c2st": rates.c2st, "multiple": np.broadcast_to(rates.multiple, rates.c2st.shape)}
     percents = {name: over(_percents(values), "c", "angle") for name, values in power.items()}
     words = np.vectorize(_explanation)(rates.c2st, rates.per_class, power["multiple"])
-    return _text(
+    return sentence(
         "At c = {c} and {angle}, C2ST catches q in {c2st} of samples, Multiple in {multiple}{why}",
         c=over([f"{c:g}" for c in OFFSETS], "c"),
         angle=over([f"{d:.0f}°" for d in DEGREES], "angle"),
@@ -169,7 +169,7 @@ def _histograms(blocks: TwoSamples, pvalues: toy.Rates, m: int) -> Panel:
         height=270,
         x=Axis((-4.2, 5.2), "score (high looks like p)"),
         y=Axis((0, top), "density"),
-        caption=_text(
+        caption=sentence(
             "Shifting moves both past the threshold and changes no ranking; turning slides them "
             "together. p-values of this sample: C2ST {c2st} (per-class variance {per_class}), "
             f"Multiple {{multiple}}, Uniform({m}) {{uniform}}.",

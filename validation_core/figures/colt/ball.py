@@ -16,9 +16,9 @@ from validation_core.figures.marks import (
     Mark,
     Panel,
     Points,
+    Slider,
     VLine,
     _Over,
-    _Slider,
     over,
 )
 from validation_core.localization import Maps, outlines
@@ -70,10 +70,10 @@ def payload(
     univariate = maps.q.shape[2] == 1
     panel = _line(maps, names[0]) if univariate else _plane(maps, names, sight)
     panels = [panel, *_observations(maps.x_at, x_names)]
-    return live._payload(sliders=[_slider(maps.x_at, x_names)], panels=panels)
+    return live.payload(sliders=[_slider(maps.x_at, x_names)], panels=panels)
 
 
-def _slider(x: Array, names: Sequence[str]) -> _Slider:
+def _slider(x: Array, names: Sequence[str]) -> Slider:
     """Over some of the table's observations, in the order of x; it begins in the middle."""
     places, m = len(x), x.shape[1]
     labels = [f"{i + 1} of {places}" for i in range(places)]
@@ -82,7 +82,7 @@ def _slider(x: Array, names: Sequence[str]) -> _Slider:
         rows = [", ".join(f"{value:.3g}" for value in row).replace("-", "−") for row in x]
         labels = rows if m == 1 else [f"({row})" for row in rows]
         label = f"Observation: {', '.join(names)}"
-    return _Slider("x", np.arange(places), label=label, names=labels, start=places // 2)
+    return Slider("x", np.arange(places), label=label, names=labels, start=places // 2)
 
 
 def _observations(x: Array, names: Sequence[str]) -> list[Panel]:

@@ -33,10 +33,10 @@ from validation_core.figures.marks import (
     Note,
     Panel,
     Points,
+    Slider,
     VLine,
-    _Slider,
-    _text,
     over,
+    sentence,
 )
 from validation_core.localization import Maps, contours
 from validation_core.types import Array
@@ -58,7 +58,7 @@ def course(history: Mapping[str, Sequence[float]]) -> live.Payload:
         x=Axis((0, max(float(curves["step"][-1]), 1)), "step"),
         y=Axis((0, top), "KS distance of the ranks"),
     )
-    return live._payload(panels=[panel], columns=1)
+    return live.payload(panels=[panel], columns=1)
 
 
 def _curves(step: Array, train: Array, held: Array) -> tuple[list[Mark], float]:
@@ -79,9 +79,9 @@ def payload(maps: Maps, sight: Sight, watched: int) -> live.Payload:
     kept_frame, univariate = int(maps.kept), maps.q.shape[2] == 1
     label = "x" if maps.x_at.shape[1] == 1 else "Observation x"
     labels = _place_labels(maps.x_at)
-    return live._payload(
+    return live.payload(
         sliders=[
-            _Slider(
+            Slider(
                 "frame",
                 np.arange(len(step)),
                 label="Step",
@@ -90,14 +90,14 @@ def payload(maps: Maps, sight: Sight, watched: int) -> live.Payload:
                 ends=("start", "end"),
                 start=kept_frame,
             ),
-            _Slider("x", places, label=label, names=[labels[i] for i in places], start=begin),
+            Slider("x", places, label=label, names=[labels[i] for i in places], start=begin),
         ],
         panels=[
             theta._line_frame(maps, places) if univariate else _picture(maps, sight, places),
             _course(maps, watched, theta.LINE_HEIGHT if univariate else 460),
             *([theta._line_path(maps, places)] if univariate else []),
         ],
-        headline=_text(
+        headline=sentence(
             f"{_kept(maps, kept_frame)} At step {{step}} the ranks are {{train}} from uniform on "
             "the training anchors, {held} on held-out ones.",
             step=over([f"{s:.0f}" for s in step], "frame"),

@@ -88,7 +88,7 @@ def power(
         "learnt. Bands are 95% Wilson intervals with one trained network a point. If q "
         "were correct, every curve would lie at the dashed level.",
     )
-    return live._payload(
+    return live.payload(
         sliders=gamma_slider(gammas, start),
         panels=[panel],
         columns=1,
@@ -160,7 +160,7 @@ def ranks(
         start: where it stands first.
     """
     several = len(gammas) > 1
-    return live._payload(
+    return live.payload(
         sliders=gamma_slider(gammas, start),
         headline=along("gamma", [_uniform(each, alpha) for each in maps]),
         panels=[
@@ -286,7 +286,7 @@ def distances(
         "would "
         "lie in the grey band in 19 of 20 samples.",
     )
-    return live._payload(panels=[panel], columns=1)
+    return live.payload(panels=[panel], columns=1)
 
 
 def _distance_panel(
@@ -331,7 +331,7 @@ def _distance_panel(
 
 def gallery(trees: Sequence[tuple[float, Maps]]) -> live.Payload:
     """The ball on the tree at each alpha."""
-    return live._payload(panels=[_leaf(alpha, tree) for alpha, tree in trees])
+    return live.payload(panels=[_leaf(alpha, tree) for alpha, tree in trees])
 
 
 def _leaf(alpha: float, tree: Maps) -> Panel:

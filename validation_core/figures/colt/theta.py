@@ -16,9 +16,9 @@ from validation_core.figures.marks import (
     Panel,
     Points,
     Shades,
+    Slider,
     VLine,
     _Over,
-    _Slider,
     along,
     over,
 )
@@ -398,11 +398,11 @@ _BEFORE = 15
 """Places x at which draws are shown while a localizer learns."""
 
 
-def gamma_slider(gammas: Sequence[float], start: float) -> list[_Slider]:
+def gamma_slider(gammas: Sequence[float], start: float) -> list[Slider]:
     """The strength, as all views of CoLT have it; none for one gamma."""
     if len(gammas) == 1:
         return []
-    slider = _Slider(
+    slider = Slider(
         "gamma",
         gammas,
         names=[f"{gamma:g}" for gamma in gammas],
@@ -427,10 +427,10 @@ def before(benchmark: Benchmark, gammas: Sequence[float], start: float) -> live.
     number = x.shape[1] == 1
     names = [f"{row[0]:.2f}" if number else f"{i + 1}" for i, row in enumerate(x)]
     label = "x" if number else "Observation x, along the first principal component"
-    slider = _Slider("x", range(_BEFORE), label=label, names=names, start=_BEFORE // 2)
+    slider = Slider("x", range(_BEFORE), label=label, names=names, start=_BEFORE // 2)
     sides = [(each.q[:, :Q_SHOWN], each.truth[:, :TRUTH_SHOWN]) for each in places]
     draw = _draws_on_line if sides[0][0].shape[2] == 1 else _draws_in_plane
-    return live._payload(
+    return live.payload(
         sliders=[*gamma_slider(gammas, start), slider],
         panels=[along("gamma", [draw(q, truth) for q, truth in sides])],
     )

@@ -22,12 +22,12 @@ from validation_core.figures.marks import (
     Panel,
     Points,
     Shades,
+    Slider,
     VLine,
-    _Slider,
     _Text,
-    _text,
     along,
     over,
+    sentence,
 )
 from validation_core.localization import LocalRate, Maps, RateCurve, bend, local_rate
 from validation_core.types import Array
@@ -199,7 +199,7 @@ def payload(
     """
     height = theta.LINE_HEIGHT if maps[0].q.shape[2] == 1 else 460
     beside = zip(*(_over_x(*each, height) for each in zip(maps, rates, strict=True)), strict=True)
-    return live._payload(
+    return live.payload(
         sliders=[*gamma_slider(gammas, start), _slider(maps[list(gammas).index(start)])],
         panels=[
             along("gamma", theta._pictures(maps, sight)),
@@ -220,14 +220,14 @@ def bend_text(maps: Maps, sight: Sight) -> str:
     )
 
 
-def _slider(maps: Maps) -> _Slider:
+def _slider(maps: Maps) -> Slider:
     """Over x itself where it is a number, over places elsewhere."""
     x, places, first = maps.x_at, len(maps.x_at), _telling(maps)
     if x.shape[1] == 1:
         start = float(x[first, 0])
-        return _Slider("x", x[:, 0], label="x", names=_place_labels(x), start=start)
+        return Slider("x", x[:, 0], label="x", names=_place_labels(x), start=start)
     label = "Observation x, along the first principal component"
-    return _Slider("x", np.arange(places), label=label, names=_place_labels(x), start=first)
+    return Slider("x", np.arange(places), label=label, names=_place_labels(x), start=first)
 
 
 def _telling(maps: Maps) -> int:
@@ -269,7 +269,7 @@ def _headline(maps: Maps, alpha: float) -> _Text:
     local = f" At {name} {{share}} of true values fall there{{says}}" if several else ""
     sure = _shares(maps, 1 - 0.05 / len(maps.x_at))
     says = [_says(u, low, high) for low, high in zip(sure.low, sure.high, strict=True)]
-    return _text(
+    return sentence(
         "{overall}{verdict}" + local,
         overall=over_all,
         verdict=verdict,

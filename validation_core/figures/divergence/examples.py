@@ -16,10 +16,10 @@ from validation_core.figures.marks import (
     Note,
     Panel,
     Points,
+    Slider,
     VLine,
-    _Slider,
-    _text,
     over,
+    sentence,
 )
 from validation_core.figures.style import NULL, P, Q, method_style
 from validation_core.rng import stream
@@ -37,9 +37,9 @@ def meaning_payload() -> live.Payload:
     """Both pairs of normals over nats."""
     shifted, narrow, wide = (terms.shifted(NATS), terms.scaled(NATS), terms.scaled(NATS, "wide"))
     labels = [size(float(nats)) for nats in NATS]
-    return live._payload(
+    return live.payload(
         sliders=[
-            _Slider(
+            Slider(
                 "nats",
                 NATS,
                 label="Symmetric divergence in nats",
@@ -51,7 +51,7 @@ def meaning_payload() -> live.Payload:
             _pair_panel(shifted, "Same width, the mean off", _shift(shifted), 6),
             _pair_panel(narrow, "Same mean, q too narrow", _scale(narrow, wide), 4),
         ],
-        headline=_text(
+        headline=sentence(
             "{nats} nats are a mean that is {delta} sd off, or a width that is wrong by a factor "
             "of {ratio}.",
             nats=over(labels, "nats"),
@@ -132,14 +132,14 @@ def augmented_payload() -> live.Payload:
         for estimate, low, high in zip(*estimates, strict=True)
     ]
     labels = [f"{off:+.1f} sd".replace("-", "−") if off else "right" for off in OFF]
-    return live._payload(
+    return live.payload(
         sliders=[
-            _Slider(
+            Slider(
                 "off", OFF, label="r moved from q's own law of h given z", names=labels, start=0.8
             )
         ],
         panels=[_bounds(exact, bound, estimates, marginal), _conditionals()],
-        headline=_text(
+        headline=sentence(
             "SKL(z) is {exact} nats; with this r, SKL(z, h) is {bound} nats, {more}. Algorithm 3 "
             "estimates {said}.",
             exact=size(exact),
@@ -227,7 +227,7 @@ def learned_payload(comparison: DivergenceComparison) -> live.Payload:
     """Both divergences with their intervals, and their terms."""
     both = np.stack([comparison.d_estimate, comparison.d_exact])
     both = both[:, np.isfinite(both).all(0)].astype(float)
-    return live._payload(panels=[_divergences(comparison), _scatter(both)])
+    return live.payload(panels=[_divergences(comparison), _scatter(both)])
 
 
 def _divergences(comparison: DivergenceComparison) -> Panel:

@@ -22,11 +22,11 @@ from validation_core.figures.marks import (
     Note,
     Panel,
     Points,
+    Slider,
     VLine,
     _Over,
-    _Slider,
-    _text,
     over,
+    sentence,
 )
 from validation_core.figures.style import NULL, OBSERVED, P, Q, method_style
 from validation_core.rng import stream
@@ -50,9 +50,9 @@ _LEVEL = 0.05
 def terms_payload(terms: TermSpread) -> live.Payload:
     """Histogram of d, and its null, over M."""
     sentences = ["; ".join((_mean(terms, i), _evidence(terms, i))) for i in range(len(MS))]
-    return live._payload(
+    return live.payload(
         sliders=[
-            _Slider(
+            Slider(
                 "m",
                 MS,
                 label="Draws of q to a side, M",
@@ -61,7 +61,7 @@ def terms_payload(terms: TermSpread) -> live.Payload:
             )
         ],
         panels=[_histogram(terms), _null(terms)],
-        headline=_text(
+        headline=sentence(
             "At M = {m}, {said}", m=over(list(map(str, MS)), "m"), said=over(sentences, "m")
         ),
     )
@@ -225,9 +225,9 @@ def datasets_payload(
         pair: the two coordinates of the picture.
     """
     labels = [f"no. {k + 1}, d = {size(float(numbers.d[k]))}" for k in numbers.places]
-    return live._payload(
+    return live.payload(
         sliders=[
-            _Slider(
+            Slider(
                 "k",
                 np.arange(len(numbers.places)),
                 label="Data set, in order of d",

@@ -13,7 +13,7 @@ from validation_core.figures import live, style
 from validation_core.figures.divergence.lines import DrawnLine, Look, NatsAxis, along, beside
 from validation_core.figures.divergence.lines import marks as line_marks
 from validation_core.figures.divergence.nats import size
-from validation_core.figures.marks import HLine, Mark, Panel, _Slider, _text, over
+from validation_core.figures.marks import HLine, Mark, Panel, Slider, over, sentence
 from validation_core.simulations import MS, Plan, Summary, Terms, summary, tested
 from validation_core.types import Array
 
@@ -284,13 +284,13 @@ def _draw(view: str, plan: Plan, panels: Panels) -> live.Payload:
     answers = [[_answer(titles, panels, (i, j, ends[i])) for j in range(p)] for i in range(a)]
     here = [f"{places[end]:,}" for end in ends]
     names = first.name, "k"
-    return live._payload(
+    return live.payload(
         sliders=[first, second],
         panels=[
             _panel(title, lines, places, unit, names)
             for title, lines in zip(titles, panels, strict=True)
         ],
-        headline=_text(
+        headline=sentence(
             "After {iterations} iterations, over {k} data sets and with M = {m}: {answer}",
             iterations=over(here if unit == "iterations" else at_first, names[0]),
             k=over(at_second, "k"),
@@ -307,16 +307,16 @@ def _ms(view: str, plan: Plan) -> tuple[int, ...]:
     return MS
 
 
-def _slider(view: str, plan: Plan) -> _Slider:
+def _slider(view: str, plan: Plan) -> Slider:
     if view == "iterations":
-        return _Slider(
+        return Slider(
             "m",
             MS,
             label="Draws weighed, M",
             names=[f"{m}" for m in MS],
             ends=("q as it is", "importance sampling"),
         )
-    return _Slider(
+    return Slider(
         "iterations",
         plan.iterations,
         label="Iterations of inference",
@@ -326,9 +326,9 @@ def _slider(view: str, plan: Plan) -> _Slider:
     )
 
 
-def _data_sets(plan: Plan) -> _Slider:
+def _data_sets(plan: Plan) -> Slider:
     first = _prefixes(plan.datasets)
-    return _Slider(
+    return Slider(
         "k",
         first,
         label="Data sets averaged, K",

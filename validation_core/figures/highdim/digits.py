@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.figures import live, style
-from validation_core.figures.highdim.rates import curves, sentence
+from validation_core.figures.highdim.rates import curves, rates_said
 from validation_core.figures.marks import (
     Axis,
     Heat,
@@ -17,13 +17,13 @@ from validation_core.figures.marks import (
     Mark,
     Panel,
     Shades,
+    Slider,
     VLine,
     Words,
     _Over,
-    _Slider,
     _Text,
-    _text,
     over,
+    sentence,
     written,
 )
 from validation_core.figures.pixels import sheet
@@ -47,9 +47,9 @@ _NOTES = {"handwritten": "What p draws: handwritten", "generated": "What p draws
 def payload(study: DigitsStudy, seen: Generated) -> live.Payload:
     """Every view at each gamma and beta, for the browser to switch between."""
     gammas = seen.gammas
-    return live._payload(
+    return live.payload(
         sliders=[
-            _Slider(
+            Slider(
                 "gamma",
                 gammas,
                 names=[f"{gamma:g}" for gamma in gammas],
@@ -58,7 +58,7 @@ def payload(study: DigitsStudy, seen: Generated) -> live.Payload:
                 ends=("all 20 taken", "stops at 15"),
                 play=True,
             ),
-            _Slider(
+            Slider(
                 "beta",
                 BETAS,
                 names=[f"{beta:g}" for beta in BETAS],
@@ -81,8 +81,8 @@ def payload(study: DigitsStudy, seen: Generated) -> live.Payload:
 
 def _headline(seen: Generated) -> _Text:
     rates = seen.rejections / seen.trials  # (methods, B, G)
-    rejected, parts = sentence(METHODS, rates.swapaxes(1, 2), "gamma", "beta")
-    return _text(
+    rejected, parts = rates_said(METHODS, rates.swapaxes(1, 2), "gamma", "beta")
+    return sentence(
         f"With {{gamma}} of 20 steps left out the classifier's AUC is {{auc}}: {rejected} of "
         f"{seen.trials} trials.",
         gamma=over([f"{gamma:g}" for gamma in seen.gammas], "gamma"),
@@ -112,7 +112,7 @@ def _surest(seen: Generated) -> Panel:
     return _sheet(
         "Surest of q (above) and of p (below)",
         over(_contact(rows), "gamma"),
-        _text(
+        sentence(
             f"Of {SUREST} each, {{q}} above are q's and {{p}} below p's.",
             q=over([f"{count}" for count in right[:, 0]], "gamma"),
             p=over([f"{count}" for count in right[:, 1]], "gamma"),

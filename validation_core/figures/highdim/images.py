@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from validation_core import statistics
 from validation_core.benchmarks.images.sources import SIDE
 from validation_core.figures import live
-from validation_core.figures.highdim.rates import sentence
+from validation_core.figures.highdim.rates import rates_said
 from validation_core.figures.marks import (
     Axis,
     Band,
@@ -24,11 +24,11 @@ from validation_core.figures.marks import (
     Panel,
     Points,
     Shades,
+    Slider,
     VLine,
-    _Slider,
     _Text,
-    _text,
     over,
+    sentence,
 )
 from validation_core.figures.style import NULL, P, Q, method_style, padded
 from validation_core.highdim.images import (
@@ -62,7 +62,7 @@ def payload(study: ImagesStudy, scored: Scored, *, conditional: bool) -> live.Pa
         conditional: show the power of the networks that see the label, else of those that do not.
     """
     c = 0 if conditional else 1
-    return live._payload(
+    return live.payload(
         sliders=[_gammas(study, scored.pictures)],
         panels=[
             _examples(scored.pictures, scored),
@@ -79,14 +79,14 @@ def payload(study: ImagesStudy, scored: Scored, *, conditional: bool) -> live.Pa
 
 def meanwhile(study: ImagesStudy, pictures: Pictures) -> live.Payload:
     """What needs no network: the examples."""
-    return live._payload(
+    return live.payload(
         sliders=[_gammas(study, pictures)], panels=[_examples(pictures, None)], columns=1
     )
 
 
-def _gammas(study: ImagesStudy, pictures: Pictures) -> _Slider:
+def _gammas(study: ImagesStudy, pictures: Pictures) -> Slider:
     gammas = pictures.gammas
-    return _Slider(
+    return Slider(
         "gamma",
         gammas,
         names=[f"{gamma:g}" for gamma in gammas],
@@ -100,9 +100,9 @@ def _gammas(study: ImagesStudy, pictures: Pictures) -> _Slider:
 def _headline(scored: Scored, c: int) -> _Text:
     hits, trials = pooled(scored)
     weak = hits[c, :, 1] / trials  # (methods, G)
-    rejected, parts = sentence(METHODS, weak, "gamma")
+    rejected, parts = rates_said(METHODS, weak, "gamma")
     auc = scored.auc[c].mean(-1)
-    return _text(
+    return sentence(
         f"At gamma = {{gamma}} the trained classifier's AUC is {{auc}}. Weakened to beta = "
         f"{BETAS[1]:g} it is {{weak}}, and q is rejected by {rejected} of {trials} trials.",
         gamma=over([f"{gamma:g}" for gamma in scored.pictures.gammas], "gamma"),
@@ -257,7 +257,7 @@ def _surest(scored: Scored) -> Panel:
     return sheet.panel(
         title="What the classifier is surest about",
         height=250,
-        caption=_text(
+        caption=sentence(
             f"Of {scored.looked:,} images, half from each: {{words}}. Below each: where it came "
             "from.",
             words=over(words, "gamma"),
@@ -288,7 +288,7 @@ def _map(values: Array, title: str, words: str) -> Panel:
     sheet = _ContactSheet(1)
     sheet.heat(values[:, None])
     largest = np.abs(np.asarray(values, float)).reshape(len(values), -1).max(1)
-    caption = _text(words, largest=over([f"{value:.2g}" for value in largest], "gamma"))
+    caption = sentence(words, largest=over([f"{value:.2g}" for value in largest], "gamma"))
     return sheet.panel(title=title, caption=caption, height=230)
 
 

@@ -21,11 +21,11 @@ from validation_core.figures.marks import (
     Note,
     Panel,
     Shades,
+    Slider,
     VLine,
     Words,
-    _Slider,
-    _text,
     over,
+    sentence,
     written,
 )
 from validation_core.highdim.lensing import DEGRADED_AT, PUBLISHED, LensingStudy, LensingView
@@ -53,9 +53,9 @@ def payload(seen: LensingView) -> live.Payload:
     """Galaxies and maps, under gamma and the galaxy."""
     gammas = [float(gamma) for gamma in seen.gammas]
     count = len(seen.source)
-    return live._payload(
+    return live.payload(
         sliders=[
-            _Slider(
+            Slider(
                 "gamma",
                 gammas,
                 names=[f"{gamma:g}" for gamma in gammas],
@@ -64,7 +64,7 @@ def payload(seen: LensingView) -> live.Payload:
                 ends=("q = p", "biased score alone"),
                 play=True,
             ),
-            _Slider(
+            Slider(
                 "galaxy",
                 np.arange(1, count + 1),
                 names=[f"{i + 1} of {count}" for i in range(count)],
@@ -79,7 +79,7 @@ def payload(seen: LensingView) -> live.Payload:
 
 
 def _headline(seen: LensingView) -> Words:
-    return _text(
+    return sentence(
         "At gamma = {gamma} the classifier tells draws of q from true sources with an AUC of "
         "{auc}; the best possible is {best} (0.5 = guessing).",
         gamma=over([f"{gamma:g}" for gamma in seen.gammas], "gamma"),
@@ -171,7 +171,7 @@ def _draws(seen: LensingView) -> Panel:
             _map(residual, 2, "residual", _SDS, "gamma", "galaxy"),
         ],
         "Draws of q",
-        _text(
+        sentence(
             "Residual: the image less the first draw's, full colour at 4 sds of the noise. Its "
             "root mean square is {size} sds; about 1 fits the data.",
             size=over(written(size, "{:.2f}".format), "gamma", "galaxy"),
@@ -187,7 +187,7 @@ def _at_x(seen: LensingView) -> Panel:
             _map(seen.classifier, 1, "classifier's map", correlation, "gamma", "galaxy"),
         ],
         "Which pixels are wrong at this x?",
-        _text(
+        sentence(
             f"Orange: q too bright. Left, in posterior sds: full colour at {sds:.2f}. Right: how "
             "each pixel of q's draws correlates with minus the logit, full colour at "
             f"{correlation:.2f}. {{agree}}",
@@ -213,7 +213,7 @@ def _over_x(seen: LensingView) -> Panel:
             _map(seen.colt, 1, "CoLT's map", part, "gamma"),
         ],
         "Which pixels are wrong over all x?",
-        _text(
+        sentence(
             f"Left: orange where q is too wide, full colour at a factor of {2**wide:.2f}. "
             "Right: orange where true sources lie further from the ball's centre than q's "
             f"draws. The ball that holds half of q's draws holds {{inside}} of true sources "
@@ -246,7 +246,7 @@ def rates(
         _rates(sweep, one, looks, at if power.along(sweep) == "gamma" else None)
         for sweep, one in zip(sweeps, progress, strict=True)
     ]
-    return live._payload(panels=panels, columns=2)
+    return live.payload(panels=panels, columns=2)
 
 
 def _rates(

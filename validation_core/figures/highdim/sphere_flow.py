@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 from scipy.stats import norm
 
 from validation_core.figures import live
-from validation_core.figures.highdim.rates import curves, sentence
+from validation_core.figures.highdim.rates import curves, rates_said
 from validation_core.figures.marks import (
     Axis,
     Bars,
@@ -16,12 +16,12 @@ from validation_core.figures.marks import (
     Mark,
     Panel,
     Points,
+    Slider,
     VLine,
     _Over,
-    _Slider,
     _Text,
-    _text,
     over,
+    sentence,
     written,
 )
 from validation_core.figures.style import NULL, P, Q, padded
@@ -43,9 +43,9 @@ _FINE = np.linspace(-4, 4, 121)
 def payload(study: SphereStudy, sphere: Sphere) -> live.Payload:
     """Every view at each gamma and beta, for the browser to switch between."""
     gammas, betas = sphere.gammas, sphere.betas
-    return live._payload(
+    return live.payload(
         sliders=[
-            _Slider(
+            Slider(
                 "gamma",
                 gammas,
                 names=[f"{gamma:g}" for gamma in gammas],
@@ -54,7 +54,7 @@ def payload(study: SphereStudy, sphere: Sphere) -> live.Payload:
                 ends=("q = p", "q far off"),
                 play=True,
             ),
-            _Slider(
+            Slider(
                 "beta",
                 betas,
                 names=[f"{beta:g}" for beta in betas],
@@ -78,8 +78,8 @@ def payload(study: SphereStudy, sphere: Sphere) -> live.Payload:
 
 def _headline(sphere: Sphere) -> _Text:
     rates = sphere.rejections / sphere.trials  # (methods, B, G)
-    rejected, parts = sentence(METHODS, rates.swapaxes(1, 2), "gamma", "beta")
-    return _text(
+    rejected, parts = rates_said(METHODS, rates.swapaxes(1, 2), "gamma", "beta")
+    return sentence(
         "At gamma = {gamma} and beta = {beta} the score's AUC is {auc} ({exact} exactly): "
         f"{rejected} of {sphere.trials} trials.",
         gamma=_names(sphere.gammas, "gamma"),

@@ -1,6 +1,6 @@
 // Draws the payload of live.py: every mark is one SVG path whose `d` is set anew when one of its
-// sliders moves. Python hears of a value on release only. live_marks.js, live_alt.js and
-// live_controls.js are parts of the same module.
+// sliders moves. Python hears of a value on release only. The other files here are parts of the
+// same module; lesson.js stands around a chart where its payload is a lesson.
 const NS = "http://www.w3.org/2000/svg"
 const charts = new WeakMap()
 
@@ -139,6 +139,7 @@ const say = (chart) => {
     slider.input.setAttribute("aria-valuetext", shown)
   })
   for (const item of chart.texts) item.node.textContent = words(chart, item.value)
+  if (chart.lesson) speak(chart)
 }
 // What a picture shows, for those who do not see it.
 const describe = (chart, panel) => {
@@ -153,6 +154,7 @@ const describeSoon = (chart, panel) => {
 }
 const redraw = (chart) => {
   for (const panel of chart.panels) {
+    if (panel.node.hidden) continue
     let any = false
     for (const item of panel.drawn) {
       if (![...item.by].some((index) => chart.moved.has(index))) continue
@@ -215,16 +217,17 @@ const build = (chart, root) => {
     chart.said = node
     follow(node, chart.headline)
   }
-  const controls = html(root, "div", "sliders")
+  const { controls, panels } = chart.lesson ? frameLesson(chart, root)
+    : { controls: html(root, "div", "sliders"), panels: html(root, "div", "panels") }
   chart.sliders.forEach((slider, i) => {
-    if (slider.values.length < 2) return
+    if (slider.values.length < 2 || slider.hidden) return
     if (slider.button) stepper(chart, controls, slider, i)
     else control(chart, controls, slider, i)
   })
-  const panels = html(root, "div", "panels")
   panels.style.setProperty("--columns", chart.columns)
   chart.panels.forEach((panel, i) => {
-    panel.node = html(panels, "figure", panel.square ? "square" : "")
+    const card = chart.lesson && pictureCard(chart, i)
+    panel.node = html(card || panels, "figure", panel.square ? "square" : "")
     if (panel.title) follow(html(panel.node, "h4"), panel.title)
     legend(chart, panel, follow)
     const plot = html(panel.node, "div", "plot")
@@ -233,8 +236,14 @@ const build = (chart, root) => {
     if (panel.caption) follow(html(panel.node, "figcaption"), panel.caption)
     panel.id = `clip${i}`
   })
-  chart.panels.forEach((panel) => draw(chart, panel)) // only now have all of them their width
-  chart.panels.forEach((panel) => describe(chart, panel))
+  if (chart.lesson) {
+    for (const panel of chart.panels) panel.node.hidden = true
+    dress(chart)
+    listen(chart)
+  } else {
+    chart.panels.forEach((panel) => draw(chart, panel)) // only now have all of them their width
+    chart.panels.forEach((panel) => describe(chart, panel))
+  }
   say(chart)
 }
 
@@ -242,6 +251,7 @@ const leave = (chart) => {
   halt(chart)
   clearTimeout(chart.waiting)
   cancelAnimationFrame(chart.frame)
+  if (chart.lesson) { endStory(chart); chart.deaf() }
   chart.observer.disconnect()
 }
 
@@ -268,11 +278,14 @@ export default function (component) {
     const built = chart
     // What was moving when the payload came has no release of its own any more.
     chart.waiting = setTimeout(() => release(built))
+    if (chart.lesson && untouched(chart) && !calm()) {
+      chart.begin = setTimeout(() => tellStory(built), 1500)
+    }
     let width = root.clientWidth
     chart.observer = new ResizeObserver(() => {
       if (root.clientWidth === width) return
       width = root.clientWidth
-      built.panels.forEach((panel) => draw(built, panel))
+      for (const panel of built.panels) if (!panel.node.hidden) draw(built, panel)
     })
     chart.observer.observe(root)
     charts.set(parentElement, chart)

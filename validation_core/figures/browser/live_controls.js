@@ -16,6 +16,7 @@ const release = (chart) => {
   chart.tell(chart.sliders.map((slider, i) => slider.values[chart.at[i]]))
 }
 
+const calm = () => matchMedia("(prefers-reduced-motion: reduce)").matches
 const FACES = { Play: "M4 2.5L13.5 8L4 13.5Z", Pause: "M4 3h3v10h-3zM9.5 3h3v10h-3z" }
 const face = (button, name) => {
   button.setAttribute("aria-label", name)
@@ -37,8 +38,8 @@ const play = (chart, index, button) => {
     halt(chart)
     release(chart)
   }
-  const calm = matchMedia("(prefers-reduced-motion: reduce)").matches
-  chart.playing = { index, button, timer: setInterval(step, calm ? 500 : 1000 / 12) }
+  const every = calm() ? 500 : 1000 / chart.sliders[index].rate
+  chart.playing = { index, button, timer: setInterval(step, every) }
   face(button, "Pause")
   chart.said?.setAttribute("aria-live", "off") // twelve sentences a second help nobody
 }
@@ -55,7 +56,7 @@ const player = (chart, parent, index) => {
 }
 
 const control = (chart, parent, slider, index) => {
-  const box = html(parent, "div")
+  const box = slider.box = html(parent, "div")
   const id = `s${index}`
   const label = html(box, "label")
   label.htmlFor = id
@@ -86,7 +87,7 @@ const control = (chart, parent, slider, index) => {
 
 // A slider that is a button: each press takes the next value.
 const stepper = (chart, parent, slider, index) => {
-  const button = html(parent, "button", "stepper", slider.button)
+  const button = slider.box = html(parent, "button", "stepper", slider.button)
   button.type = "button"
   button.onclick = () => {
     move(chart, index, (chart.at[index] + 1) % slider.values.length)

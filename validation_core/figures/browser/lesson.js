@@ -1,0 +1,201 @@
+// A lesson around its chart: its question, its stages, what the student predicts, what is said, a
+// formula with its values lit. Stage and prediction are sliders without a rail (live_controls.js).
+// lesson_story.js tells a lesson by itself.
+const STAGE = 0 // the first slider
+const stageOf = (chart) => chart.lesson.stages[chart.at[STAGE]]
+const valueOf = (chart, index) => chart.sliders[index].values[chart.at[index]]
+const presenting = () => new URLSearchParams(location.search).has("present")
+
+// All that stands around the panels; gives where sliders and panels go.
+const frameLesson = (chart, root) => {
+  const { lesson } = chart
+  root.classList.add("lesson")
+  root.classList.toggle("present", presenting())
+  const head = html(root, "header")
+  html(head, "p", "kicker", `${lesson.title} \u00b7 ${lesson.minutes} minutes`)
+  html(head, "h2", "", lesson.question)
+  const steps = html(head, "nav", "stages")
+  steps.setAttribute("aria-label", "Steps of the lesson")
+  lesson.tabs = lesson.stages.map((stage, i) => {
+    const button = html(steps, "button", "", stage.title)
+    button.type = "button"
+    button.onclick = () => { endStory(chart); enter(chart, i); release(chart) }
+    return button
+  })
+  lesson.watch = html(steps, "button", "watch")
+  lesson.watch.type = "button"
+  lesson.watch.onclick = (event) => {
+    event.stopPropagation()
+    lesson.story ? endStory(chart) : tellStory(chart)
+  }
+  const body = html(root, "div", "body")
+  const side = html(body, "div", "side")
+  chart.said = html(side, "div", "words")
+  chart.said.setAttribute("aria-live", "polite")
+  lesson.answered = html(chart.said, "p", "answer")
+  lesson.spoken = html(chart.said, "p", "spoken")
+  lesson.formula = html(side, "div", "formula")
+  const asked = html(side, "div", "asked")
+  const controls = html(side, "div", "sliders")
+  const foot = html(side, "div", "turn")
+  for (const [name, by] of [["back", -1], ["next", 1]]) {
+    const button = lesson[name] = html(foot, "button", name)
+    button.type = "button"
+    button.onclick = () => { endStory(chart); turn(chart, by) }
+  }
+  const panels = html(body, "div", "panels")
+  lesson.asked = asked
+  lesson.pictures = html(panels, "div", "pictures")
+  predictions(chart, asked)
+  return { controls, panels }
+}
+
+// One stage further, or back.
+const turn = (chart, by) => {
+  const to = chart.at[STAGE] + by
+  if (to < 0 || to >= chart.lesson.stages.length) return
+  enter(chart, to)
+  release(chart)
+}
+// Open a stage: its sliders go where it wants them.
+const enter = (chart, index) => {
+  halt(chart)
+  const stage = chart.lesson.stages[index]
+  move(chart, STAGE, index)
+  for (const [slider, value] of Object.entries(stage.at)) {
+    move(chart, Number(slider), nearest(chart.sliders[slider].values, value))
+  }
+  dress(chart)
+}
+// Show what the open stage shows: its panels, its rails, the prediction.
+const dress = (chart) => {
+  const { lesson } = chart, index = chart.at[STAGE], stage = lesson.stages[index]
+  const only = chart.root.classList.contains("present")
+  const seen = only ? stage.panels.slice(0, 1) : stage.panels
+  const pictures = index === 0 ? lesson.prediction.pick?.panels ?? [] : []
+  const lineup = lesson.prediction.pick?.panels ?? []
+  lesson.pictures.hidden = !pictures.length && !seen.some((i) => lineup.includes(i))
+  chart.panels.forEach((panel, i) => {
+    const shown = seen.includes(i) || pictures.includes(i)
+    const late = shown && panel.node.hidden
+    panel.node.hidden = !shown
+    if (late) { draw(chart, panel); describe(chart, panel) }
+    panel.node.style.order = seen.indexOf(i)
+  })
+  chart.sliders.forEach((slider, i) => { if (slider.box) slider.box.hidden = !stage.sliders.includes(i) })
+  lesson.tabs.forEach((tab, i) => {
+    i === index ? tab.setAttribute("aria-current", "step") : tab.removeAttribute("aria-current")
+  })
+  lesson.asked.hidden = !lesson.prediction.bars || index > 1
+  chart.root.classList.toggle("revealed", index > 0)
+  lesson.back.textContent = "Back"
+  lesson.back.hidden = index === 0
+  lesson.next.textContent = index === 0 ? "Show me" : lesson.stages[index + 1]?.title ?? ""
+  lesson.next.hidden = index === lesson.stages.length - 1
+  const { formula } = stage
+  lesson.formula.hidden = !formula
+  lesson.formula.innerHTML = formula ? formula.mathml : "" // made by the core, never a user's
+  if (formula) html(lesson.formula, "small", "", formula.source)
+  speak(chart)
+}
+// What is said follows the sliders; so do the formula's values.
+const speak = (chart) => {
+  const { lesson } = chart, stage = stageOf(chart), { formula } = stage
+  const beat = lesson.story?.beat
+  set(lesson.spoken, words(chart, beat?.words) || words(chart, stage.words))
+  const answer = chart.at[STAGE] === 1 && predicted(chart) && !lesson.story
+  set(lesson.answered, answer ? words(chart, lesson.prediction.answer) : "")
+  lesson.answered.hidden = !lesson.answered.textContent
+  for (const node of lesson.formula.querySelectorAll("[data-value]")) {
+    set(node, words(chart, formula.values[node.dataset.value]))
+  }
+  lesson.watch.textContent = lesson.story ? "Pause" : "Watch"
+  marksOf(chart)
+}
+const set = (node, text) => { if (node.textContent !== text) node.textContent = text }
+
+// ---- What the student predicts ----
+
+const predicted = (chart) => {
+  const { bars, pick: one } = chart.lesson.prediction
+  return one ? valueOf(chart, one.slider) > 0 : bars.some((bar) => bar.moved
+    || chart.at[bar.slider] !== nearest(chart.sliders[bar.slider].values, chart.sliders[bar.slider].start))
+}
+const predictions = (chart, parent) => {
+  const { bars, pick: one } = chart.lesson.prediction
+  for (const bar of bars ?? []) {
+    const slider = chart.sliders[bar.slider]
+    const box = html(parent, "div", "bar")
+    const label = html(box, "label")
+    label.htmlFor = `bar${bar.slider}`
+    html(label, "span", "", bar.label)
+    slider.output = html(label, "output")
+    const track = html(box, "div", "track")
+    bar.fill = html(track, "div", "fill")
+    bar.mark = html(track, "div", "truth")
+    const input = slider.input = track.appendChild(document.createElement("input"))
+    Object.assign(input, { type: "range", id: label.htmlFor, min: 0, step: 1,
+      max: slider.values.length - 1 })
+    input.value = chart.at[bar.slider]
+    input.setAttribute("aria-label", bar.label)
+    input.oninput = () => { bar.moved = true; move(chart, bar.slider, Number(input.value)) }
+    input.onchange = () => { chart.told = []; release(chart) }
+  }
+  if (one) one.cards = one.panels.map((_, i) => {
+    const card = html(chart.lesson.pictures, "button", "picture")
+    card.type = "button"
+    card.onclick = () => {
+      if (chart.at[STAGE] > 0) return
+      move(chart, one.slider, chart.sliders[one.slider].values.indexOf(i + 1))
+      release(chart)
+    }
+    return card
+  })
+}
+const pictureCard = (chart, panel) => {
+  const { pick: one } = chart.lesson.prediction
+  return one?.cards[one.panels.indexOf(panel)]
+}
+// How far along its bar a value lies, in percent.
+const along = (slider, value) => {
+  const low = slider.values[0], high = slider.values[slider.values.length - 1]
+  return Math.max(0, Math.min(100, 100 * (value - low) / (high - low)))
+}
+const marksOf = (chart) => {
+  const { bars, pick: one } = chart.lesson.prediction
+  for (const bar of bars ?? []) {
+    const slider = chart.sliders[bar.slider]
+    bar.fill.style.width = `${along(slider, valueOf(chart, bar.slider))}%`
+    bar.mark.style.left = `${along(slider, number(chart, bar.truth))}%`
+    bar.mark.hidden = chart.at[STAGE] === 0
+    slider.input.disabled = chart.at[STAGE] > 0
+  }
+  one?.cards.forEach((card, i) => {
+    card.setAttribute("aria-pressed", String(valueOf(chart, one.slider) === i + 1))
+    card.classList.toggle("right", chart.at[STAGE] > 0 && number(chart, one.right) === i + 1)
+  })
+}
+
+// ---- Keys of a room ----
+
+// Arrows and the keys of a presenter's remote turn stages; on a slider, arrows are the slider's.
+const listen = (chart) => {
+  const onkey = (event) => {
+    const path = event.composedPath()[0]
+    const onSlider = path instanceof HTMLInputElement
+    const by = { PageDown: 1, PageUp: -1, ArrowRight: onSlider ? 0 : 1, ArrowLeft: onSlider ? 0 : -1 }
+    if (!presenting() || !by[event.key] || event.altKey || event.ctrlKey || event.metaKey) return
+    event.preventDefault()
+    endStory(chart)
+    turn(chart, by[event.key])
+  }
+  document.addEventListener("keydown", onkey)
+  const touched = (event) => {
+    if (event.isTrusted && !event.composedPath().includes(chart.lesson.watch)) endStory(chart)
+  }
+  for (const kind of ["pointerdown", "keydown"]) chart.root.addEventListener(kind, touched)
+  chart.deaf = () => {
+    document.removeEventListener("keydown", onkey)
+    for (const kind of ["pointerdown", "keydown"]) chart.root.removeEventListener(kind, touched)
+  }
+}

@@ -1,0 +1,37 @@
+"""Lessons: each a study whose result is shipped, and what is drawn of it.
+
+kind = LESSONS["same-or-different"]
+kind.lesson(kind.study.load(store)).payload
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from validation_core.lessons import same_or_different
+from validation_core.lessons.lesson import Lesson
+from validation_core.study import Study
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A lesson before its numbers are there."""
+
+    name: str
+    title: str
+    study: Study[Any]
+    lesson: Callable[[Any], Lesson]
+
+
+KINDS = (
+    Kind(
+        "same-or-different",
+        "Same or different?",
+        same_or_different.SameOrDifferent(),
+        same_or_different.lesson,
+    ),
+)
+
+LESSONS: Mapping[str, Kind] = {kind.name: kind for kind in KINDS}

@@ -1,0 +1,283 @@
+"""A lesson: a question, what the student thinks, what is computed, and how to break it.
+
+All of a lesson is one payload for the browser (`figures.live`): its panels, its sliders, and what
+stands around them. The stage that is open and the student's prediction are sliders too, without a
+rail, so that words follow them and the address carries them as it does any other.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from latex2mathml.converter import convert
+
+from validation_core.figures import live
+from validation_core.figures.marks import Number, Panel, Slider, Words
+from validation_core.types import Paper
+
+_Pack = Callable[[Any], Any]
+
+STAGE = "stage"
+"""The slider that says which stage is open."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Beat:
+    """A moment of the story that a lesson tells by itself.
+
+    Args:
+        at: where sliders glide to, by their names.
+        words: what is said meanwhile; the stage's own words otherwise.
+        seconds: how long it takes, gliding and a rest after it.
+    """
+
+    at: Mapping[str, float] = field(default_factory=dict)
+    words: Words = ""
+    seconds: float = 4.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Formula:
+    """The formula behind a lesson, with the sliders' values lit in it.
+
+    Args:
+        latex: with \\text{@name} where the value of that name stands.
+        values: those values, in words that follow sliders.
+        source: paper, section, equation.
+    """
+
+    latex: str
+    values: Mapping[str, Words] = field(default_factory=dict)
+    source: str
+
+    @property
+    def mathml(self) -> str:
+        """What a browser draws, with an empty <mn data-value="name"> for each value.
+
+        Raises:
+            ValueError: when a value has no place in the formula, or a place no value.
+        """
+        markup = re.sub(
+            r"<mtext>@([\w-]+)</mtext>",
+            r'<mn class="lit" data-value="\1"></mn>',
+            _mathml(self.latex),
+        )
+        places = set(re.findall(r'data-value="([\w-]+)"', markup))
+        if places != set(self.values):
+            raise ValueError(
+                f"Each value of a formula has its place \\text{{@name}}, and each place a value; "
+                f"got places {sorted(places)} and values {sorted(self.values)}."
+            )
+        return markup
+
+
+@cache
+def _mathml(latex: str) -> str:
+    return convert(latex, display="block")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stage:
+    """One step of a lesson.
+
+    Args:
+        title: on its button, a word or two.
+        words: what is said; Markdown it is not.
+        panels: which of the lesson's panels are seen; of these, the first alone where it is shown
+            to a room.
+        sliders: which sliders have a rail.
+        at: where sliders stand when the stage is entered; the others stay.
+        beats: the story of this stage.
+        formula: below the words.
+    """
+
+    title: str
+    words: Words
+    panels: Sequence[int] = ()
+    sliders: Sequence[str] = ()
+    at: Mapping[str, float] = field(default_factory=dict)
+    beats: Sequence[Beat] = ()
+    formula: Formula | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bar:
+    """A number that the student guesses by dragging a bar; then the computed one beside it.
+
+    Args:
+        slider: its slider, hidden; the bar is as long as its values.
+        label: what is guessed.
+        truth: the computed number, in the slider's units; it may follow sliders.
+    """
+
+    slider: str
+    label: str
+    truth: Number
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pick:
+    """A picture that the student picks.
+
+    Args:
+        slider: its slider, hidden, over 0 (none yet), 1, ..., one for each picture.
+        panels: which panels of the lesson are the pictures, drawn small, in the order 1, 2, ...
+        right: the number of the right one, as computed; it may follow sliders.
+    """
+
+    slider: str
+    panels: Sequence[int]
+    right: Number
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prediction:
+    """What the student is asked before anything is revealed.
+
+    Args:
+        asked: bars, or pictures.
+        answer: what was said beside what is so, in words that follow the prediction's sliders;
+            said first in the reveal, once something was predicted.
+    """
+
+    asked: Sequence[Bar] | Pick
+    answer: Words
+
+    @property
+    def sliders(self) -> tuple[str, ...]:
+        """The sliders that hold it."""
+        if isinstance(self.asked, Pick):
+            return (self.asked.slider,)
+        return tuple(bar.slider for bar in self.asked)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Onwards:
+    """Where the same question is asked of the reader's own table, or of a benchmark.
+
+    Args:
+        page: as pages/main.py names its file.
+        query: settings of its address.
+    """
+
+    page: str
+    label: str
+    query: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lesson:
+    """What is drawn of a lesson; `payload` is all of it.
+
+    Args:
+        sliders: of the panels and of the prediction; the stage's is added.
+        stages: the first asks for the prediction, the second reveals.
+        papers: what it is from.
+        url: names of sliders that the address carries.
+    """
+
+    name: str
+    title: str
+    question: str
+    minutes: int
+    prediction: Prediction
+    stages: Sequence[Stage]
+    sliders: Sequence[Slider]
+    panels: Sequence[Panel]
+    papers: Sequence[Paper] = ()
+    onwards: Onwards
+
+    @property
+    def all_sliders(self) -> tuple[Slider, ...]:
+        """The stage's, then the others."""
+        titles = [stage.title for stage in self.stages]
+        stage = Slider(STAGE, range(len(titles)), names=titles, label="Stage", hidden=True)
+        return (stage, *self.sliders)
+
+    @property
+    def url(self) -> tuple[str, ...]:
+        """What the address calls the sliders."""
+        return tuple(slider.name for slider in self.all_sliders)
+
+    @property
+    def payload(self) -> live.Payload:
+        """All of it, for the browser.
+
+        Raises:
+            ValueError: when a stage names a panel or a slider that there is not.
+        """
+        self._check()
+        return live.payload(
+            sliders=self.all_sliders, panels=self.panels, columns=2, lesson=self._described
+        )
+
+    def _described(self, pack: _Pack) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "title": self.title,
+            "question": self.question,
+            "minutes": self.minutes,
+            "prediction": self._predicted(pack),
+            "stages": [self._staged(stage, pack) for stage in self.stages],
+        }
+
+    def _predicted(self, pack: _Pack) -> dict[str, Any]:
+        asked, answer = self.prediction.asked, pack(self.prediction.answer)
+        if isinstance(asked, Pick):
+            pick = {"slider": self._index(asked.slider), "right": pack(asked.right)}
+            return {"pick": pick | {"panels": list(asked.panels)}, "answer": answer}
+        bars = [
+            {"slider": self._index(bar.slider), "label": bar.label, "truth": pack(bar.truth)}
+            for bar in asked
+        ]
+        return {"bars": bars, "answer": answer}
+
+    def _staged(self, stage: Stage, pack: _Pack) -> dict[str, Any]:
+        described = {
+            "title": stage.title,
+            "words": pack(stage.words),
+            "panels": list(stage.panels),
+            "sliders": [self._index(name) for name in stage.sliders],
+            "at": self._at(stage.at),
+            "beats": [
+                {"at": self._at(beat.at), "words": pack(beat.words), "seconds": beat.seconds}
+                for beat in stage.beats
+            ],
+        }
+        if formula := stage.formula:
+            described["formula"] = {
+                "mathml": formula.mathml,
+                "values": {name: pack(value) for name, value in formula.values.items()},
+                "source": formula.source,
+            }
+        return described
+
+    def _at(self, at: Mapping[str, float]) -> dict[str, float]:
+        return {str(self._index(name)): float(value) for name, value in at.items()}
+
+    def _index(self, name: str) -> int:
+        return self.url.index(name)
+
+    def _check(self) -> None:
+        names = {slider.name for slider in self.sliders}
+        asked = {
+            name
+            for stage in self.stages
+            for name in (*stage.sliders, *stage.at, *(n for b in stage.beats for n in b.at))
+        }
+        if unknown := (asked | set(self.prediction.sliders)) - names:
+            raise ValueError(
+                f"Stages move the lesson's sliders, {sorted(names)}; got {sorted(unknown)}."
+            )
+        pictures = self.prediction.asked
+        shown = {i for stage in self.stages for i in stage.panels}
+        shown |= set(pictures.panels) if isinstance(pictures, Pick) else set()
+        if shown != set(range(len(self.panels))):
+            raise ValueError(
+                f"Every panel is seen in a stage; got stages with {sorted(shown)} of "
+                f"{len(self.panels)} panels."
+            )

@@ -1,0 +1,293 @@
+"""Lesson 1: a classifier's accuracy on two samples, and its null, built sample by sample."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from validation_core import sampling, statistics
+from validation_core.benchmarks import Boundary
+from validation_core.benchmarks.boundary import GAMMA
+from validation_core.diagnosis import equals
+from validation_core.figures import style
+from validation_core.figures.marks import (
+    Axis,
+    Bars,
+    Panel,
+    Points,
+    Slider,
+    VLine,
+    over,
+    sentence,
+    written,
+)
+from validation_core.lessons.lesson import Bar, Beat, Formula, Lesson, Onwards, Prediction, Stage
+from validation_core.methods import C2ST
+from validation_core.rng import common
+from validation_core.scores import LinearBoundary
+from validation_core.store import Store
+from validation_core.study import Report, Study
+from validation_core.types import Array, TwoSamples
+
+SIZES = (20, 50, 100, 200, 500)
+"""Points of each sample."""
+GAMMAS = tuple(round(0.05 * step, 2) for step in range(21))
+SAMPLES = 400
+"""Pairs of equal samples that make the null."""
+_MANY = 50_000  # of each side, for the accuracy that samples scatter about
+_BINS = 40
+_SHOWN = 100  # points of each sample in the picture
+_N = SIZES.index(100)
+
+
+class Accuracies(NamedTuple):
+    """Accuracies of one boundary, fixed beforehand, on N sizes, G gammas and T null samples."""
+
+    p: Array
+    """(_SHOWN, 2) theta and x of the sample from p that is drawn."""
+    q: Array
+    """(G, _SHOWN, 2) of q."""
+    observed: Array
+    """(N, G) on one pair of samples."""
+    expected: Array
+    """(G,) on many draws."""
+    null: Array
+    """(N, T) on pairs of samples that are both from p."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SameOrDifferent(Study[Accuracies], spec="lesson_same_or_different"):
+    """Samples of p and q, and of p and p, before the boundary that is best at gamma = 1/2."""
+
+    seed: int = 0
+
+    @property
+    def label(self) -> str:
+        return "Lesson: same or different?"
+
+    def compute(self, store: Store, report: Report) -> Accuracies:
+        """Draws at neighbouring gammas share their random numbers, so that points glide."""
+        benchmark, score = Boundary(), LinearBoundary()
+        observed = np.empty((len(SIZES), len(GAMMAS)))
+        shown, expected = [], np.empty(len(GAMMAS))
+        for g, gamma in enumerate(GAMMAS):
+            for i, n in enumerate(SIZES):
+                drawn = sampling.blocks(benchmark, gamma, n, n, common(self.seed, "observed", n))
+                observed[i, g] = _accuracy(score, drawn)
+                if i == _N:
+                    shown.append([np.c_[side.theta, side.x] for side in (drawn.p, drawn.q)])
+            many = sampling.blocks(benchmark, gamma, _MANY, _MANY, common(self.seed, "expected"))
+            expected[g] = _accuracy(score, many)
+        null = np.empty((len(SIZES), SAMPLES))
+        for i, n in enumerate(SIZES):
+            rng = common(self.seed, "null", n)
+            drawn = sampling.blocks(benchmark, 0.0, n * SAMPLES, n * SAMPLES, rng)
+            p, q = (score(side.theta, side.x).reshape(SAMPLES, n) for side in (drawn.p, drawn.q))
+            null[i] = statistics.c2st(p, q).accuracy
+        p, q = (np.stack([pair[side] for pair in shown]) for side in (0, 1))
+        return Accuracies(p[0], q, observed, expected, null)
+
+
+def _accuracy(score: LinearBoundary, drawn: TwoSamples) -> float:
+    p, q = (score(side.theta, side.x) for side in (drawn.p, drawn.q))
+    return float(statistics.c2st(p, q).accuracy)
+
+
+def lesson(seen: Accuracies) -> Lesson:
+    """What is drawn of it."""
+    counts, edges = _counted(seen.null)
+    pvalues = _pvalues(seen)
+    truth = seen.expected[GAMMAS.index(GAMMA)]
+    said = 100 * np.linspace(0, 1, 101)
+    away = said - 100 * truth
+    size = over([str(n) for n in SIZES], "n")
+    percents = over(written(seen.observed, "{:.1%}".format), "n", "gamma")
+    verdict = over(
+        np.where(pvalues <= 0.05, "rejects", "does not reject"), "samples", "n", "gamma"
+    )
+    p = over(written(pvalues, equals), "samples", "n", "gamma")
+    return Lesson(
+        name="same-or-different",
+        title="1. Same or different?",
+        question="Two samples lie on the table. Are they from the same distribution?",
+        minutes=6,
+        prediction=Prediction(
+            asked=[
+                Bar(
+                    slider="guess",
+                    label="Share of points the best classifier gets right",
+                    truth=100 * truth,
+                )
+            ],
+            answer=sentence(
+                f"You said {{said}}; it is {truth:.0%}. {{comment}}",
+                said=over([f"{value:.0f}%" for value in said], "guess"),
+                comment=over(
+                    np.select(
+                        [away > 5, away < -5],
+                        [
+                            "Half a standard deviation looks like more than it is: the clouds "
+                            "overlap almost everywhere.",
+                            "A guess gets 50% right, and the boundary is better than that.",
+                        ],
+                        "Close: the clouds overlap almost everywhere.",
+                    ),
+                    "guess",
+                ),
+            ),
+        ),
+        stages=[
+            Stage(
+                title="Predict",
+                words="Blue is a sample of the true posterior p, orange one of an estimate "
+                "q whose mean is off by half a standard deviation. A classifier draws the best "
+                "straight line between them. How often is it right? Drag the bar.",
+                panels=[0],
+                at={"gamma": GAMMA, "samples": 0},
+                beats=[Beat(at={"gamma": 1.0}), Beat(at={"gamma": GAMMA})],
+            ),
+            Stage(
+                title="Reveal",
+                words=sentence(
+                    "Here it gets {observed} right. Is that more than chance? Draw both samples "
+                    "from p, and look again: {count} such pairs. Their accuracies are the null. "
+                    "C2ST compares: p-value {p}, so it {verdict} q.",
+                    observed=percents,
+                    count=over([str(t) for t in range(SAMPLES + 1)], "samples"),
+                    p=p,
+                    verdict=verdict,
+                ),
+                panels=[1, 0],
+                sliders=["samples", "gamma"],
+                at={"samples": SAMPLES},
+                beats=[
+                    Beat(at={"samples": 0}, seconds=1.0),
+                    Beat(at={"samples": SAMPLES}, seconds=9.0),
+                ],
+            ),
+            Stage(
+                title="Break it",
+                words=sentence(
+                    "With {n} points a sample the null is {width} wide either way. Take fewer "
+                    "points, or a smaller gamma, until C2ST no longer sees that q is wrong. "
+                    "Now {observed}, p-value {p}.",
+                    n=size,
+                    width=over(written(seen.null.std(-1) * 1.96, "{:.1%}".format), "n"),
+                    observed=percents,
+                    p=p,
+                ),
+                panels=[1, 0],
+                sliders=["n", "gamma"],
+                at={"samples": SAMPLES},
+                beats=[
+                    Beat(at={"n": 20}, seconds=3.0),
+                    Beat(at={"n": 500}, seconds=4.0),
+                    Beat(at={"gamma": 0.0}, seconds=4.0),
+                ],
+            ),
+            Stage(
+                title="Why",
+                words="If p and q were the same, every label would be a fair coin, so the "
+                "accuracy of n + n points scatters about one half. An accuracy far beyond that "
+                "scatter is hardly luck.",
+                panels=[1],
+                sliders=["n", "gamma"],
+                at={"samples": SAMPLES},
+                formula=Formula(
+                    latex=r"z = \frac{\text{@accuracy} - \frac{1}{2}}"
+                    r"{\sqrt{1 / (4 \cdot 2 \cdot \text{@n})}} = \text{@z}",
+                    values={
+                        "accuracy": over(written(seen.observed, "{:.3f}".format), "n", "gamma"),
+                        "n": size,
+                        "z": over(written(_z(seen), "{:.2f}".format), "n", "gamma"),
+                    },
+                    source="Lopez-Paz, Oquab (2017), Section 3",
+                ),
+                beats=[Beat(at={"gamma": 1.0}), Beat(at={"gamma": 0.3})],
+            ),
+            Stage(
+                title="What it does not tell",
+                words="A p-value is not the size of the error: with enough points any gamma "
+                "above 0 is found. And a classifier that looks in the wrong place finds nothing, "
+                "however wrong q is: the next lesson breaks the boundary.",
+                panels=[0],
+                sliders=["gamma"],
+            ),
+        ],
+        sliders=[
+            Slider(
+                "guess", said, label="Prediction", names=[f"{v:.0f}%" for v in said],
+                start=90, hidden=True,
+            ),
+            Slider(
+                "samples", range(SAMPLES + 1), names=[str(t) for t in range(SAMPLES + 1)],
+                label="Null samples", play=True, rate=40,
+            ),
+            Slider(
+                "n", SIZES, names=[str(n) for n in SIZES], start=100, label="Points a sample, n"
+            ),
+            Slider(
+                "gamma", GAMMAS, start=GAMMA, names=[f"{g:g}" for g in GAMMAS],
+                label="Strength, gamma", ends=("q = p", "1 sd off"), play=True,
+            ),
+        ],
+        panels=[_scatter(seen), _null(seen, counts, edges)],
+        papers=(C2ST.paper,),
+        onwards=Onwards(page="diagnose/page.py", label="Ask it of my own table"),
+    )  # fmt: skip
+
+
+def _z(seen: Accuracies) -> Array:
+    return np.asarray((seen.observed - 0.5) * np.sqrt(8 * np.array(SIZES)[:, None]))
+
+
+def _pvalues(seen: Accuracies) -> Array:
+    """(T + 1, N, G) of the null so far, by the + 1 rule."""
+    above = seen.null.T[:, :, None] >= seen.observed - 1e-12  # (T, N, G)
+    so_far = np.concatenate([np.zeros((1, *above.shape[1:])), np.cumsum(above, axis=0)])
+    return (1 + so_far) / (1 + np.arange(len(so_far)))[:, None, None]
+
+
+def _counted(null: Array) -> tuple[NDArray[np.int16], Array]:
+    """Counts (T + 1, N, bins) of the null so far, and edges."""
+    edges = np.linspace(0.25, 0.85, _BINS + 1)
+    places = np.clip(np.digitize(null, edges) - 1, 0, _BINS - 1)  # (N, T)
+    ones = places.T[..., None] == np.arange(_BINS)  # (T, N, bins)
+    counts = np.concatenate([np.zeros((1, *ones.shape[1:])), np.cumsum(ones, axis=0)])
+    return counts.astype(np.int16), edges
+
+
+def _scatter(seen: Accuracies) -> Panel:
+    return Panel(
+        [
+            Points(
+                over(seen.q[..., 0], "gamma", coarse=True),
+                over(seen.q[..., 1], "gamma", coarse=True),
+                color=style.Q, symbol="diamond", opacity=0.8,
+            ),
+            Points(seen.p[:, 0], seen.p[:, 1], color=style.P, opacity=0.8),
+            VLine(0.25, label="boundary", width=2),
+        ],
+        title="Two samples of 100",
+        x=Axis((-3.2, 4.2), "θ"),
+        y=Axis((-3.2, 3.2), "x"),
+        height=330,
+        legend=[("truth p", style.P, "circle"), ("estimate q", style.Q, "diamond")],
+    )  # fmt: skip
+
+
+def _null(seen: Accuracies, counts: NDArray[np.int16], edges: Array) -> Panel:
+    return Panel(
+        [
+            Bars(edges, over(counts, "samples", "n"), color=style.NULL),
+            VLine(over(seen.observed, "n", "gamma"), color=style.OBSERVED, width=2.5,
+                  label="observed"),
+        ],
+        title="Accuracy where both samples are from p",
+        x=Axis((0.25, 0.85), "share of points called right", percent=True),
+        y=Axis((0, 1.05 * float(counts[-1, _N:].max())), "pairs of samples"),
+        height=330,
+    )  # fmt: skip
