@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from validation_core.figures import live, style
-from validation_core.figures.highdim.rates import curves, rates_said
+from validation_core.figures.highdim.rates import curves, rejections
 from validation_core.figures.marks import (
     Axis,
     Heat,
@@ -81,7 +81,7 @@ def payload(study: DigitsStudy, seen: Generated) -> live.Payload:
 
 def _headline(seen: Generated) -> _Text:
     rates = seen.rejections / seen.trials  # (methods, B, G)
-    rejected, parts = rates_said(METHODS, rates.swapaxes(1, 2), "gamma", "beta")
+    rejected, parts = rejections(METHODS, rates.swapaxes(1, 2), "gamma", "beta")
     return sentence(
         f"With {{gamma}} of 20 steps left out the classifier's AUC is {{auc}}: {rejected} of "
         f"{seen.trials} trials.",

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from validation_core import statistics
 from validation_core.benchmarks.images.sources import SIDE
 from validation_core.figures import live
-from validation_core.figures.highdim.rates import rates_said
+from validation_core.figures.highdim.rates import rejections
 from validation_core.figures.marks import (
     Axis,
     Band,
@@ -100,7 +100,7 @@ def _gammas(study: ImagesStudy, pictures: Pictures) -> Slider:
 def _headline(scored: Scored, c: int) -> _Text:
     hits, trials = pooled(scored)
     weak = hits[c, :, 1] / trials  # (methods, G)
-    rejected, parts = rates_said(METHODS, weak, "gamma")
+    rejected, parts = rejections(METHODS, weak, "gamma")
     auc = scored.auc[c].mean(-1)
     return sentence(
         f"At gamma = {{gamma}} the trained classifier's AUC is {{auc}}. Weakened to beta = "

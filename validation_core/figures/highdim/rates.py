@@ -15,7 +15,7 @@ from validation_core.methods.base import Method
 from validation_core.types import Array
 
 
-def rates_said(
+def rejections(
     methods: Sequence[Method], rates: Array, *sliders: str
 ) -> tuple[str, dict[str, _Over]]:
     """A part of a sentence that names each method's rate, and its {parts} over the sliders.

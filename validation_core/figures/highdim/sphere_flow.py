@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 from scipy.stats import norm
 
 from validation_core.figures import live
-from validation_core.figures.highdim.rates import curves, rates_said
+from validation_core.figures.highdim.rates import curves, rejections
 from validation_core.figures.marks import (
     Axis,
     Bars,
@@ -78,7 +78,7 @@ def payload(study: SphereStudy, sphere: Sphere) -> live.Payload:
 
 def _headline(sphere: Sphere) -> _Text:
     rates = sphere.rejections / sphere.trials  # (methods, B, G)
-    rejected, parts = rates_said(METHODS, rates.swapaxes(1, 2), "gamma", "beta")
+    rejected, parts = rejections(METHODS, rates.swapaxes(1, 2), "gamma", "beta")
     return sentence(
         "At gamma = {gamma} and beta = {beta} the score's AUC is {auc} ({exact} exactly): "
         f"{rejected} of {sphere.trials} trials.",
