@@ -329,11 +329,14 @@ class Store:
         own.sort(key=lambda entry: entry.used, reverse=True)
         return own + [entry._replace(shipped=True) for entry in shipped]
 
-    def records(self) -> dict[str, Stored]:
-        """The job records by key, as the engine wrote them."""
+    def counts(self) -> tuple[int, int]:
+        """How many files are this store's own, and how many its gallery ships."""
+        return len(self._own_files(_BOUNDED)), len(self._shipped())
+
+    def records(self) -> dict[str, StoreEntry]:
+        """What the job records say, by key, each read once."""
         paths = sorted(self._own_files(("jobs",)))
-        read = ((path.stem, self._sound(_read_file, path)) for path in paths)
-        return {key: stored for key, stored in read if stored}
+        return {path.stem: entry for path in paths if (entry := self._entry(path))}
 
     def delete(self, kind: Kind, key: str) -> None:
         """Forget a key of this store; the gallery stays as it is.

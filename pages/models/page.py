@@ -110,16 +110,15 @@ def _workers() -> None:
 
 
 admin = visitors.is_admin()
-entries = store.entries()
-own = [entry for entry in entries if not entry.shipped]
+own, shipped = store.counts()
 
 st.title("Models and jobs", anchor=False)
 st.write(
-    f"{len(own)} files take {store.size() / _MIB:,.1f} of {store.limit / _MIB:,.0f} MiB. "
+    f"{own} files take {store.size() / _MIB:,.1f} of {store.limit / _MIB:,.0f} MiB. "
     "When full, the least recently used files are deleted."
 )
-if len(own) < len(entries):
-    st.caption(f"{len(entries) - len(own)} shipped results are not counted.")
+if shipped:
+    st.caption(f"{shipped} shipped results are not counted.")
 jobs.notices()
 
 st.subheader("Running", anchor=False)
@@ -135,7 +134,7 @@ for job in left:
 
 if admin:
     st.subheader("On disk", anchor=False)
-    _on_disk(entries)
+    _on_disk(store.entries())
     st.subheader("Workers", anchor=False)
     _workers()
 else:

@@ -31,8 +31,9 @@ export default function (component) {
       button.setAttribute("aria-pressed", String(button.dataset.name === name))
     }
   }
-  if (root.children.length !== data.items.length) {
-    root.replaceChildren(...data.items.map((item) => {
+  const items = JSON.parse(root.dataset.items)
+  if (root.children.length !== items.length) {
+    root.replaceChildren(...items.map((item) => {
       const button = card(item)
       button.dataset.name = item.name
       return button

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from functools import cache
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +28,7 @@ def choose() -> str:
     key = address.renewed(_KEY)
     chosen = (st.session_state.get(key) or {}).get("value") or first
     result = _component()(
-        key=key,
-        data={"items": _items(), "chosen": chosen},
-        default={"value": chosen},
-        on_value_change=_changed,
+        key=key, data={"chosen": chosen}, default={"value": chosen}, on_value_change=_changed
     )
     name = str(result.get("value") or chosen)
     address.say(URL, () if name == names[0] else (name,), same=name == first)
@@ -44,16 +43,14 @@ def _changed() -> None:
         address.ask(name)
 
 
-@st.cache_data(show_spinner=False)
-def _items() -> list[dict[str, Any]]:
-    return [figures.thumbnail(name, benchmark) for name, benchmark in named().items()]
-
-
 @cache
 def _component() -> Callable[..., Any]:
+    # The pictures are part of the component: as its data each run would write them anew.
+    items = [figures.thumbnail(name, benchmark) for name, benchmark in named().items()]
     return st.components.v2.component(
         "nptlab_strip",
-        html='<div class="strip" role="group" aria-label="Benchmark"></div>\n',
+        html='<div class="strip" role="group" aria-label="Benchmark" '
+        f'data-items="{escape(json.dumps(items))}"></div>\n',
         css=(_HERE / "strip.css").read_text(),
         js=(_HERE / "strip.js").read_text(),
     )

@@ -20,7 +20,7 @@ from streamlit.watcher.local_sources_watcher import LocalSourcesWatcher
 
 _DESCRIPTORS = 16_384
 _EVERY = 2.0
-_PAUSE = 5.0  # between two collections: one holds every session for a moment
+_PAUSE = 20.0  # between two collections: one holds every session for a moment
 _M_ARENA_MAX, _ARENAS = -8, 2
 """Of glibc: by default there are eight heaps for each core, and each keeps what it once needed."""
 

@@ -8,7 +8,7 @@ import time
 import urllib.request
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple
@@ -23,6 +23,7 @@ from streamlit.proto.Slider_pb2 import Slider
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 
 from tests.benchmarks.servers import Server
+from validation_core.sweep.playground import named
 
 _PATIENCE = 60.0  # seconds for one message
 _REMEMBERED = 2  # runs for which a browser keeps large messages, so that a hash stands for them
@@ -345,13 +346,8 @@ def _of_number(element: Any) -> tuple[str, Sequence[float]]:
 
 def _of_component(digest: str, element: BidiComponent) -> tuple[str, Sequence[Any]]:
     if element.component_name == "nptlab_strip":
-        return "json_value", _strip(element.json or element.mixed.json)
+        return "json_value", tuple(named())
     return "json_value", _grids(digest, element.bytes) if element.bytes else ()
-
-
-@lru_cache(maxsize=64)
-def _strip(items: str) -> tuple[str, ...]:
-    return tuple(item["name"] for item in json.loads(items)["items"])
 
 
 _GRIDS: dict[str, tuple[tuple[float, ...], ...]] = {}
