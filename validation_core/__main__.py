@@ -8,6 +8,7 @@
     nptlab power --comparison colt_tree           a paper's figure, made anew
     nptlab power --benchmark gaussian --set perturbation=heavy_tail --method c2st --gamma 0,0.1
     nptlab divergence --html figures.html         Domke's three figures
+    nptlab lessons --html folder                  each lesson as a file that needs no server
     nptlab methods                                with their options and papers
 
 Results go to standard output, progress to standard error. Exit codes: 0 ran; 1 `store verify`
@@ -37,7 +38,7 @@ if __name__ == "__main__" or _program() == "nptlab":
     ending.prepare()  # before the imports below, which take a second
 
 from validation_core.benchmarks import BENCHMARKS  # noqa: E402
-from validation_core.cli import compare, diagnose, divergence, gallery, listing, power  # noqa: E402
+from validation_core.cli import compare, diagnose, divergence, gallery, lessons, listing, power  # noqa: E402
 from validation_core.cli.options import json_option, tell  # noqa: E402
 from validation_core.methods import METHODS  # noqa: E402
 
@@ -92,6 +93,7 @@ def parser() -> argparse.ArgumentParser:
         command = commands.add_parser(name, help=f"the {name}, with options and papers")
         json_option(command)
         command.set_defaults(run=listing.lister(registry))
+    lessons.add(commands.add_parser("lessons", help="each as an HTML file that needs no server"))
     gallery.add(commands.add_parser("gallery", help="what the package ships, and how it is made"))
     store = commands.add_parser("store", help="what is kept on disk")
     store.add_argument("action", choices=("ls", "prune", "verify"))

@@ -51,12 +51,17 @@ _STYLES = ("live.css", "lesson.css")
 
 def script() -> str:
     """One JavaScript module that draws payloads; its default export takes a component."""
-    return "\n".join((_BROWSER / name).read_text(encoding="utf-8") for name in _SCRIPTS)
+    return "\n".join(map(browser_file, _SCRIPTS))
 
 
 def style() -> str:
     """What goes with it, in colours of the variables that Streamlit sets (--st-...)."""
-    return "\n".join((_BROWSER / name).read_text(encoding="utf-8") for name in _STYLES)
+    return "\n".join(map(browser_file, _STYLES))
+
+
+def browser_file(name: str) -> str:
+    """What a file of `browser/` holds."""
+    return (_BROWSER / name).read_text(encoding="utf-8")
 
 
 DASHES = {"solid": "", "dash": "7 5", "dot": "2 3", "longdash": "10 4", "dashdot": "8 3 2 3"}

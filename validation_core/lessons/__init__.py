@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from validation_core.figures import standalone
+from validation_core.figures.standalone import Scene
 from validation_core.lessons import same_or_different
 from validation_core.lessons.lesson import Lesson
 from validation_core.study import Study
@@ -33,5 +35,15 @@ KINDS = (
         same_or_different.lesson,
     ),
 )
+
+
+def html(lesson: Lesson) -> str:
+    """A lesson as one HTML file that runs without a server or a network."""
+    papers = "; ".join(str(paper) for paper in lesson.papers)
+    foot = f"NPT Lab. {papers}. In NPT Lab the same is asked of your own table."
+    return standalone.html(
+        f"{lesson.title} · NPT Lab", [Scene(lesson.title, lesson.payload)], foot
+    )
+
 
 LESSONS: Mapping[str, Kind] = {kind.name: kind for kind in KINDS}

@@ -77,11 +77,15 @@ const dress = (chart) => {
   lesson.pictures.hidden = !pictures.length && !seen.some((i) => lineup.includes(i))
   chart.panels.forEach((panel, i) => {
     const shown = seen.includes(i) || pictures.includes(i)
-    const late = shown && panel.node.hidden
+    panel.late = shown && panel.node.hidden
     panel.node.hidden = !shown
-    if (late) { draw(chart, panel); describe(chart, panel) }
     panel.node.style.order = seen.indexOf(i)
   })
+  for (const panel of chart.panels) { // only now have they their width
+    if (panel.node.hidden || !(panel.late || panel.width !== panel.node.clientWidth)) continue
+    draw(chart, panel)
+    describe(chart, panel)
+  }
   chart.sliders.forEach((slider, i) => { if (slider.box) slider.box.hidden = !stage.sliders.includes(i) })
   lesson.tabs.forEach((tab, i) => {
     i === index ? tab.setAttribute("aria-current", "step") : tab.removeAttribute("aria-current")

@@ -59,7 +59,8 @@ const sliders = (value, found = new Set()) => {
 
 // One panel's nodes, made for a width; returns what redraws the marks of some sliders.
 const draw = (chart, panel) => {
-  const width = Math.max(200, panel.node.clientWidth)
+  panel.width = panel.node.clientWidth
+  const width = Math.max(200, panel.width)
   const s = scales(panel, width)
   panel.svg.setAttribute("viewBox", `0 0 ${width} ${s.height}`)
   panel.svg.setAttribute("height", s.height)
@@ -261,6 +262,7 @@ export default function (component) {
   const tell = (values) => setStateValue("value", values)
   let chart = charts.get(parentElement)
   const sent = read(data)
+  sent.at = component.at?.length === sent.at.length ? component.at : sent.at // of a file, not Streamlit
   const asked = sent.digest + sent.at.join()
   if (chart && chart.asked === asked && chart.root === root) {
     chart.tell = tell
