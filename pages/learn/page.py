@@ -5,6 +5,7 @@ import streamlit as st
 from pages.ui import address, jobs, live, share
 from pages.ui.forms import choice
 from pages.ui.services import services, stored
+from validation_core import lessons
 from validation_core.lessons import LESSONS, Kind
 from validation_core.lessons.lesson import Lesson
 
@@ -22,6 +23,15 @@ def _show(kind: Kind) -> None:
             icon=":material/arrow_forward:",
             query_params=dict(onwards.query),
         )
+        st.download_button(
+            "Save as a file",
+            data=lambda: lessons.html(lesson),
+            file_name=f"{kind.name}.html",
+            mime="text/html",
+            on_click="ignore",
+            icon=":material/download:",
+            help="One HTML file that runs without a server or a network.",
+        )
         share.copy_link()
 
 
@@ -35,14 +45,16 @@ def _lesson(kind: Kind) -> Lesson:
 
 
 live.one_screen(1.2)
-name = choice(
-    "Lesson",
-    list(LESSONS),
-    "lesson",
-    words=lambda name: LESSONS[name].title,
-    draw=st.pills,
-    label_visibility="collapsed",
-)
+with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
+    st.title("Lessons", anchor=False, width="content")
+    name = choice(
+        "Lesson",
+        list(LESSONS),
+        "lesson",
+        words=lambda name: LESSONS[name].title,
+        draw=st.pills,
+        label_visibility="collapsed",
+    )
 jobs.notices()
 kind = LESSONS[name]
 if kind.study.done(services().store):

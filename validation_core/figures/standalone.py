@@ -87,7 +87,7 @@ def _variables() -> str:
     """Streamlit's, in the colours of .streamlit/config.toml."""
     light, dark = _declared(_LIGHT), _declared(_DARK)
     return (
-        f":root {{ color-scheme: light; --st-font: {_FONT}; {light} }}\n"
+        f":root {{ color-scheme: light; --top: 0; --st-font: {_FONT}; {light} }}\n"
         "@media (prefers-color-scheme: dark) { :root:not([data-theme=light]) "
         f"{{ color-scheme: dark; {dark} }} }}\n"
         f":root[data-theme=dark] {{ color-scheme: dark; {dark} }}"

@@ -1,0 +1,209 @@
+"""Every lesson in a browser: its file offline, its page, its story, its keys, and axe-core."""
+
+import re
+import time
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
+
+from tests.browser.driving import SIZE, settled, until
+from validation_core import lessons
+from validation_core.lessons import LESSONS
+from validation_core.store import Store
+
+NAMES = list(LESSONS)
+PHONE = {"width": 400, "height": 800}
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """The path of each lesson's file."""
+    folder = tmp_path_factory.mktemp("lessons")
+    paths = {}
+    for name, kind in LESSONS.items():
+        paths[name] = folder / f"{name}.html"
+        numbers = kind.study.load(Store.usual())
+        paths[name].write_text(lessons.html(kind.lesson(numbers)), encoding="utf-8")
+    return paths
+
+
+@pytest.fixture
+def offline(browser):
+    """Opens a file without a network; whatever it asks for or complains of fails the test."""
+    contexts, wrong = [], []
+
+    def go(path, anchor="", **options):
+        options = {"viewport": SIZE, "reduced_motion": "reduce", **options}
+        context = browser.new_context(offline=True, **options)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: wrong.append(message.text))
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("request", lambda asked: asked.url.startswith("file:") or wrong.append(asked.url))
+        page.goto(f"{path.as_uri()}{anchor}")
+        expect(page.locator(".lesson h2")).to_be_visible()
+        return page
+
+    yield go
+    for context in contexts:
+        context.close()
+    assert not wrong
+
+
+def _tabs(page):
+    return page.locator(".lesson .stages button:not(.watch)")
+
+
+def _rails(page):
+    """Sliders that a reader can move now."""
+    return page.locator(".lesson .sliders input:visible").all()
+
+
+def _redraws(page):
+    return int(page.locator(".live").first.get_attribute("data-redraws") or 0)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_file_opens_within_a_second_and_all_its_controls_work(offline, files, name):
+    page = offline(files[name])
+    loaded = page.evaluate("performance.getEntriesByType('navigation')[0].domComplete")
+    assert loaded < 1000
+    for tab in _tabs(page).all():
+        tab.click()
+        expect(tab).to_have_attribute("aria-current", "step")
+        expect(page.locator(".lesson .spoken")).not_to_be_empty()
+        assert page.locator(".lesson figure:visible svg path").count() > 0
+        for rail in _rails(page):
+            before = _redraws(page)
+            key = "ArrowLeft" if rail.evaluate("it => it.value === it.max") else "ArrowRight"
+            rail.press(key)
+            assert until(lambda before=before: _redraws(page) > before)
+        words = page.locator(".lesson").inner_text()
+        assert not re.search(r"\bNaN\b|undefined|\{\w+\}|Infinity", words), words
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_file_restores_what_its_address_says(offline, files, name):
+    page = offline(files[name])
+    _tabs(page).nth(2).click()
+    for rail in _rails(page)[:2]:
+        rail.press("Home")
+    page.wait_for_timeout(300)
+    address, words = page.url, page.locator(".lesson .spoken").inner_text()
+    again = offline(files[name], "#" + address.partition("#")[2])
+    expect(_tabs(again).nth(2)).to_have_attribute("aria-current", "step")
+    expect(again.locator(".lesson .spoken")).to_have_text(words)
+
+
+@pytest.mark.parametrize("anchor", ["#9:1", "#0:x", "#0:1,2", "#", "#0:" + "9" * 400, "#-1:0"])
+def test_a_file_survives_any_address(offline, files, anchor):
+    page = offline(files[NAMES[0]], anchor)
+    expect(_tabs(page).first).to_have_attribute("aria-current", "step")
+
+
+def test_a_file_changes_its_theme(offline, files):
+    page = offline(files[NAMES[0]], color_scheme="light")
+    paper = "getComputedStyle(document.body).backgroundColor"
+    light = page.evaluate(paper)
+    page.get_by_role("button", name="Dark").click()
+    assert page.evaluate(paper) != light
+    page.get_by_role("button", name="Light").click()
+    assert page.evaluate(paper) == light
+
+
+def test_a_lesson_tells_its_story_until_it_is_touched(offline, files):
+    page = offline(files[NAMES[0]], reduced_motion="no-preference")
+    expect(page.locator(".lesson.told")).to_be_visible()
+    assert until(lambda: _redraws(page) > 10)
+    expect(_tabs(page).nth(1)).to_have_attribute("aria-current", "step", timeout=20_000)
+    page.locator(".lesson h2").click()
+    expect(page.locator(".lesson.told")).to_have_count(0)
+    still = _redraws(page)
+    time.sleep(0.5)
+    assert _redraws(page) == still
+
+
+def test_a_reader_who_asks_for_less_motion_starts_it_by_hand(offline, files):
+    page = offline(files[NAMES[0]])
+    page.wait_for_timeout(2500)
+    expect(page.locator(".lesson.told")).to_have_count(0)
+    page.get_by_role("button", name="Watch").click()
+    expect(page.locator(".lesson.told")).to_be_visible()
+    page.get_by_role("button", name="Pause").click()
+    expect(page.locator(".lesson.told")).to_have_count(0)
+
+
+def test_a_prediction_is_answered(visit):
+    page = visit("lessons", reduced_motion="reduce")
+    expect(page.locator(".lesson h2")).to_be_visible()
+    settled(page)
+    bar = page.get_by_role("slider", name=re.compile("best classifier"))
+    bar.press("ArrowLeft")
+    page.get_by_role("button", name="Show me").click()
+    expect(page.locator(".lesson .answer")).to_contain_text("You said 89%; it is 60%.")
+    expect(bar).to_be_disabled()
+    page.wait_for_url(re.compile("guess=89.*stage=1"))
+    page.reload()
+    expect(page.locator(".lesson .answer")).to_contain_text("You said 89%", timeout=30_000)
+
+
+def test_sliders_move_pictures_without_a_message(visit):
+    page = visit("lessons?stage=1", reduced_motion="reduce")
+    gamma = page.get_by_role("slider", name="Strength, gamma")
+    expect(gamma).to_be_visible()
+    settled(page)
+    page.evaluate(
+        """() => { window.sentNow = 0; const send = WebSocket.prototype.send
+          WebSocket.prototype.send = function (...all) {
+            window.sentNow += 1; send.apply(this, all) } }"""
+    )
+    before = _redraws(page)
+    place = gamma.bounding_box()
+    assert place is not None
+    page.mouse.move(place["x"] + 20, place["y"] + place["height"] / 2)
+    page.mouse.down()
+    for step in range(30):
+        page.mouse.move(place["x"] + 20 + 5 * step, place["y"] + place["height"] / 2)
+    assert until(lambda: _redraws(page) > before + 5)
+    assert page.evaluate("window.sentNow") == 0
+    page.mouse.up()
+    assert until(lambda: page.evaluate("window.sentNow") == 1)
+
+
+@pytest.mark.parametrize("theme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", NAMES)
+def test_no_lesson_has_what_is_serious(offline, files, name, theme):
+    page = offline(files[name], color_scheme=theme)
+    for tab in _tabs(page).all():
+        tab.click()
+        page.wait_for_timeout(100)
+        problems = [
+            f"{rule['id']} at {node['target']}: {node['failureSummary']}"
+            for rule in Axe()
+            .run(page, options={"resultTypes": ["violations"]})
+            .response["violations"]
+            for node in rule["nodes"]
+            if rule["impact"] in ("serious", "critical")
+        ]
+        assert not problems, "\n".join(problems)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_phone_sees_sliders_and_picture_together(offline, files, name):
+    page = offline(files[name], viewport=PHONE)
+    _tabs(page).nth(2).click()
+    page.wait_for_timeout(200)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    rail = page.locator(".lesson .sliders").first
+    page.locator(".lesson .panels figure:visible .plot").first.scroll_into_view_if_needed()
+    box, plot = (
+        rail.bounding_box(),
+        page.locator(".lesson .panels figure:visible .plot").first.bounding_box(),
+    )
+    assert box is not None
+    assert plot is not None
+    assert box["y"] + 20 < PHONE["height"]
+    assert box["y"] + box["height"] > 0, "the rails stay in sight"
+    assert plot["y"] + min(plot["height"], 150) <= PHONE["height"]
+    assert box["y"] + box["height"] <= plot["y"] + 5 or box["y"] >= plot["y"] + plot["height"] - 5

@@ -1,0 +1,253 @@
+"""Every lesson: its shape, its links, and the file that runs without a server."""
+
+import base64
+import gzip
+import json
+import re
+import tomllib
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as some
+from streamlit.testing.v1 import AppTest
+
+from tests.conftest import ROOT
+from validation_core import lessons
+from validation_core.__main__ import main
+from validation_core.figures import live, standalone
+from validation_core.figures.marks import Axis, Line, Panel, Slider, over
+from validation_core.lessons import LESSONS
+from validation_core.lessons.lesson import (
+    STAGE,
+    Bar,
+    Formula,
+    Lesson,
+    Onwards,
+    Pick,
+    Prediction,
+    Stage,
+)
+from validation_core.store import Store
+
+MAIN = ROOT / "pages" / "main.py"
+NAMES = list(LESSONS)
+
+
+def drawn(name):
+    kind = LESSONS[name]
+    numbers = kind.study.load(Store.usual())
+    assert numbers is not None, f"the numbers of {name} are shipped"
+    return kind.lesson(numbers)
+
+
+@pytest.fixture(scope="module", params=NAMES)
+def lesson(request):
+    return drawn(request.param)
+
+
+def head(payload):
+    return json.loads(payload.head)
+
+
+def opened(query):
+    page = AppTest.from_file(str(MAIN), default_timeout=120)
+    page.query_params.update(query)
+    page.run().switch_page("learn/page.py").run()
+    assert not page.exception
+    return page
+
+
+def state(page):
+    """Where the sliders of the page's lesson stand, by their names."""
+    (message,) = (node.proto.bytes for node in page.get("bidi_component") if node.proto.bytes)
+    size = int.from_bytes(message[:4], "little")
+    described = json.loads(message[4 : 4 + size])
+    names = [slider["name"] for slider in described["sliders"]]
+    return described["lesson"]["name"], dict(zip(names, described["at"], strict=True))
+
+
+# ---- Of every lesson ----
+
+
+def test_a_lesson_goes_from_a_prediction_to_what_it_does_not_tell(lesson):
+    titles = [stage.title for stage in lesson.stages]
+    assert titles[:2] == ["Predict", "Reveal"]
+    assert titles[-2:] == ["Why", "What it does not tell"]
+    assert any(title.startswith("Break") for title in titles)
+    assert lesson.question.endswith("?")
+    assert 5 <= lesson.minutes <= 10
+
+
+def test_why_is_a_formula_with_its_source_and_the_sliders_lit_in_it(lesson):
+    (why,) = (stage for stage in lesson.stages if stage.title == "Why")
+    assert why.formula is not None
+    assert why.formula.values
+    assert why.formula.source
+    assert "<math" in why.formula.mathml
+    followed = {name for value in why.formula.values.values() for name in _sliders(value)}
+    assert followed & set(why.sliders), "the reader can move what is lit"
+
+
+def _sliders(words):
+    if hasattr(words, "parts"):
+        return {name for part in words.parts.values() for name in _sliders(part)}
+    return set(getattr(words, "sliders", ()))
+
+
+def test_the_story_tells_itself_in_about_a_minute(lesson):
+    seconds = sum(beat.seconds for stage in lesson.stages for beat in stage.beats)
+    assert 20 <= seconds <= 100
+    assert all(stage.beats for stage in lesson.stages[:3])
+
+
+def test_the_answer_follows_what_was_predicted(lesson):
+    assert set(lesson.prediction.sliders) <= _sliders(lesson.prediction.answer)
+
+
+def test_numbers_are_computed_and_none_is_missing(lesson):
+    described = lesson.payload.head
+    assert "NaN" not in described
+    assert "Infinity" not in described
+    assert not re.search(r"\bnan\b", described)
+
+
+def test_a_lesson_is_a_file_of_at_most_a_megabyte_that_asks_for_nothing(lesson):
+    text = lessons.html(lesson)
+    assert len(text.encode()) <= standalone.LIMIT
+    assert "default-src 'none'" in text
+    assert not re.search(r"""(src|href)=["']?https?:|url\((?!#)|@import|fetch\(|import\(""", text)
+
+
+def test_the_file_holds_the_whole_payload(lesson):
+    text = lessons.html(lesson)
+    (scenes,) = re.findall(r'id="scenes">(.*?)</script>', text, re.DOTALL)
+    message = gzip.decompress(base64.b64decode(json.loads(scenes)[0]["message"]))
+    assert message == lesson.payload.message(lesson.payload.start)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_link_restores_every_slider(name):
+    lesson = drawn(name)
+    rng = np.random.default_rng(len(name))
+    asked = {s.name: s.grid[rng.integers(len(s.grid))] for s in lesson.all_sliders}
+    query = {slider: f"{value:.6g}" for slider, value in asked.items()}
+    shown, at = state(opened({"lesson": name, **query}))
+    assert shown == name
+    assert at == pytest.approx(asked)
+
+
+def test_the_first_lesson_is_alive_without_a_button():
+    name, at = state(opened({}))
+    assert name == NAMES[0]
+    assert at[STAGE] == 0
+
+
+_TEXTS = some.one_of(
+    some.sampled_from(
+        ["", "nan", "inf", "-1", "1e999", "9" * 400, "<b>x", "\x00", "½", "x" * 999]
+    ),
+    some.floats().map(str),
+    some.text(max_size=20),
+)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@given(some.sampled_from(NAMES), some.dictionaries(some.sampled_from(
+    ["lesson", "stage", "gamma", "beta", "n", "m", "k", "guess", "trials", "samples"]), _TEXTS,
+    max_size=4))  # fmt: skip
+def test_no_address_breaks_the_page(name, query):
+    shown, at = state(opened({"lesson": name, **query}))
+    grids = {slider.name: slider.grid for slider in drawn(shown).all_sliders}
+    for slider, value in at.items():
+        assert min(abs(value - near) for near in grids[slider]) < 1e-6
+
+
+# ---- Its parts ----
+
+
+def made(**changes):
+    x = Slider("x", [0, 1, 2], label="X")
+    guess = Slider("guess", range(11), label="Guess", start=5, hidden=True)
+    panel = Panel([Line([0, 1], over([[0, 1], [1, 0], [1, 1]], "x"), color="")],
+                  x=Axis((0, 1)), y=Axis((0, 1)))  # fmt: skip
+    bar = Bar(slider="guess", label="How many?", truth=over([1, 2, 3], "x"))
+    options = {
+        "name": "one", "title": "One", "question": "What?", "minutes": 5,
+        "prediction": Prediction(asked=[bar], answer="So."), "sliders": [x, guess],
+        "stages": [Stage(title="Predict", words="Look.", panels=[0], at={"x": 1})],
+        "panels": [panel], "onwards": Onwards(page="diagnose/page.py", label="Mine"),
+    }  # fmt: skip
+    return Lesson(**(options | changes))
+
+
+def test_a_lesson_travels_with_the_stage_as_its_first_slider():
+    described = head(made().payload)
+    assert [slider["name"] for slider in described["sliders"]] == [STAGE, "x", "guess"]
+    assert [slider["hidden"] for slider in described["sliders"]] == [True, False, True]
+    assert described["lesson"]["stages"][0]["at"] == {"1": 1.0}
+    assert described["lesson"]["prediction"]["bars"][0]["truth"]["by"] == [1]
+
+
+def test_a_picture_may_be_picked():
+    pick = Pick(slider="guess", panels=[0], right=over([1, 1, 1], "x"))
+    described = head(made(prediction=Prediction(asked=pick, answer="So.")).payload)
+    assert described["lesson"]["prediction"]["pick"]["panels"] == [0]
+
+
+@pytest.mark.parametrize("stage", [
+    Stage(title="A", words="", panels=[0], at={"y": 1}),
+    Stage(title="A", words="", panels=[0], sliders=["y"]),
+    Stage(title="A", words="", panels=[0, 1]),
+    Stage(title="A", words="", panels=[]),
+])  # fmt: skip
+def test_a_stage_names_what_there_is(stage):
+    with pytest.raises(ValueError, match=r"Stages move|Every panel"):
+        _ = made(stages=[stage]).payload
+
+
+def test_values_of_a_formula_have_their_places():
+    formula = Formula(latex=r"a = \frac{\text{@b}}{2}", values={"b": "4"}, source="us")
+    assert formula.mathml.count('data-value="b"') == 1
+    for wrong in (Formula(latex="a", values={"b": "4"}, source="us"),
+                  Formula(latex=r"\text{@c}", values={"b": "4"}, source="us")):  # fmt: skip
+        with pytest.raises(ValueError, match="each place a value"):
+            _ = wrong.mathml
+
+
+def test_a_file_without_a_scene_is_refused():
+    with pytest.raises(ValueError, match="at least one scene"):
+        standalone.html("nothing", [])
+
+
+def test_names_in_a_file_are_escaped():
+    scene = standalone.Scene("</script><b>", made().payload)
+    text = standalone.html("<b>", [scene, scene], "<i>")
+    assert "<b>" not in text
+    assert "<i>" not in text
+
+
+def test_a_file_has_the_colours_of_the_pages():
+    theme = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text())["theme"]
+    text = standalone.html("", [standalone.Scene("", made().payload)])
+    for side in ("light", "dark"):
+        for name in ("primary", "background", "text"):
+            assert f"--st-{name}-color: {theme[side][f'{name}Color']};" in text
+
+
+def test_the_module_has_one_export():
+    assert live.script().count("export ") == 1
+
+
+def test_the_command_writes_every_lesson(tmp_path):
+    assert main(["lessons", "--html", str(tmp_path / "all")]) == 0
+    assert {path.stem for path in (tmp_path / "all").iterdir()} == set(NAMES)
+
+
+def test_the_command_writes_the_one_that_is_named(tmp_path):
+    folder = tmp_path / "one"
+    assert main(["lessons", "--html", str(folder), "--only", NAMES[0]]) == 0
+    assert [path.name for path in folder.iterdir()] == [f"{NAMES[0]}.html"]
+    with pytest.raises(SystemExit) as ended:
+        main(["lessons", "--html", str(tmp_path), "--only", "none"])
+    assert ended.value.code == 2
