@@ -34,6 +34,7 @@ GROUPS = {
     "pages": "what each page costs the server for one interaction",
     "crowd": "20 clients on the workbench",
     "crowd_hard": "40 clients on all pages; 30 while one uploads and five train",
+    "lessons": "lessons in Chromium: redraws, frames, files; 30 clients on them",
     "sessions": "what a server gives back when its visitors have gone",
     "crowd_playground": "30 clients on the home page, and the server's memory",
     "playground": "the home page in Chromium: first picture, sliders, another benchmark",

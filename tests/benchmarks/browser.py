@@ -21,7 +21,7 @@ from validation_core.store import Store
 from validation_core.sweep.conformal_explorer import BETAS, PAPER_M
 
 CHROMIUM = "/usr/bin/chromium"
-_FLAGS = [
+FLAGS = [
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
 ]  # fmt: skip
@@ -116,7 +116,7 @@ def _page(url: str) -> Iterator[tuple[Page, list[float]]]:
         socket.on("framesent", lambda frame: sent.append(time.perf_counter()))
 
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=_FLAGS)
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         page = browser.new_page(viewport={"width": 1400, "height": 1200})
         page.set_default_timeout(60_000)
         page.add_init_script(path=Path(__file__).with_name("browser.js"))

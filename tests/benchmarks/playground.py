@@ -9,7 +9,7 @@ import numpy as np
 from playwright.sync_api import Page, sync_playwright
 
 from tests.benchmarks import rows as table
-from tests.benchmarks.browser import _FLAGS, CHROMIUM, _page
+from tests.benchmarks.browser import CHROMIUM, FLAGS, _page
 from tests.benchmarks.lab import Lab
 from tests.benchmarks.rows import Row
 from tests.benchmarks.servers import product
@@ -113,7 +113,7 @@ def _first(url: str) -> tuple[float, int]:
     """Seconds from the address to a drawn picture in a fresh browser, and its largest message."""
     sizes: list[int] = []
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=_FLAGS)
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         page = browser.new_page(viewport={"width": 1280, "height": 720})
         page.on(
             "websocket",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
@@ -20,6 +20,8 @@ from validation_core.figures.marks import Number, Panel, Slider, Words
 from validation_core.types import Paper
 
 _Pack = Callable[[Any], Any]
+
+_RATE = 24.0  # values a second that a lesson's sliders play at the least
 
 STAGE = "stage"
 """The slider that says which stage is open."""
@@ -196,7 +198,7 @@ class Lesson:
         """The stage's, then the others."""
         titles = [stage.title for stage in self.stages]
         stage = Slider(STAGE, range(len(titles)), names=titles, label="Stage", hidden=True)
-        return (stage, *self.sliders)
+        return (stage, *(replace(slider, rate=max(slider.rate, _RATE)) for slider in self.sliders))
 
     @property
     def url(self) -> tuple[str, ...]:
