@@ -1,0 +1,580 @@
+"""Lesson 2: the classifier trains, power grows, and the null of Uniform stays flat."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import ndtri
+from scipy.stats import norm
+
+from validation_core import sampling, statistics
+from validation_core.benchmarks import Boundary
+from validation_core.benchmarks.boundary import GAMMA
+from validation_core.diagnosis import pvalue_text
+from validation_core.figures import style
+from validation_core.figures.marks import (
+    Axis,
+    Bars,
+    Heat,
+    HLine,
+    Line,
+    Panel,
+    Points,
+    Shades,
+    Slider,
+    VLine,
+    over,
+    sentence,
+    written,
+)
+from validation_core.lessons.lesson import Bar, Beat, Formula, Lesson, Onwards, Prediction, Stage
+from validation_core.methods import Uniform
+from validation_core.rng import common, stream
+from validation_core.store import Store
+from validation_core.study import Report, Study
+from validation_core.types import Array, Joint
+
+STEPS = tuple(range(0, 301, 10))
+"""Steps of training after which the network is looked at."""
+SHIFTS = (1.0, 2.0)
+"""What is added to the trained score, in its standard deviations under p."""
+SCORES = ("trained", "shifted by 1 sd", "shifted by 2 sd", "constant", "random network")
+SOURCES = ("q", "p")
+"""Where the test points are from."""
+N, M, TRIALS = 100, 50, 1000
+"""Test points of a trial, calibration points of each, trials."""
+ALPHA = 0.05
+BEADS, ROUNDED = 12, 0.1
+"""Calibration points on the score line, and what their scores are rounded to, so that some tie."""
+_ROWS, _RATE, _WIDTHS = 500, 5e-4, (2, 16, 16, 1)  # of training: each side, Adam's, layers
+_CHUNK = 1 << 17
+_BINS = np.linspace(0, 1, 11)
+_SIDE = np.linspace(-3.2, 3.2, 31)  # edges of the picture of the score
+
+
+class Look(NamedTuple):
+    """A score on T trials; 2 sources of test points: q, then p. With leading axes, many looks."""
+
+    heat: Array
+    """(H, W) the score over the plane, rows along x, in its standard deviations under p."""
+    ranks: Array
+    """(2, N) of the first trial's test points."""
+    counts: Array
+    """(2, bins) ranks of all trials."""
+    uniform: Array
+    """(2,) trials that Uniform rejects."""
+    c2st: Array
+    """(2,) trials that C2ST rejects."""
+    flat: Array
+    """() p-value of KS on all ranks of all trials, where test points are from p."""
+    null: Array
+    """(2 N + 1,) trials of each number of points called right, both sides from p."""
+    above: Array
+    """() share of p's points that C2ST calls p."""
+    auc: Array
+    """() of p's points against q's."""
+
+
+class Trained(NamedTuple):
+    """C scores at S steps of training."""
+
+    points: Array
+    """(2, N, 2) theta and x of the first trial's test points."""
+    looks: Look
+    """(C, S, ...)."""
+    beads: Array
+    """(BEADS,) calibration scores of the last network, rounded."""
+    xi: Array
+    """(20,) uniform numbers that break ties."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TenMoreSteps(Study[Trained], spec="lesson_ten_more_steps"):
+    """A small network learns to tell p from q, which is off by half a standard deviation."""
+
+    seed: int = 12  # its start ranks points no better than chance, so that all is to be learnt
+
+    @property
+    def label(self) -> str:
+        return "Lesson: ten more steps"
+
+    def compute(self, store: Store, report: Report) -> Trained:
+        """All scores look at the same draws, so that what differs is the score alone."""
+        draws = _Draws.of(self.seed)
+        rows = []
+        for s, network in enumerate(networks(self.seed)):
+            scored = draws.scored(network)
+            rows.append([self._look(scored.shifted(by)) for by in (0.0, *SHIFTS)])
+            report((s + 1) / (len(STEPS) + 1), {})
+        constant = self._look(scored.constant())
+        random = self._look(draws.scored(start(self.seed, "random network")))
+        looks = [[*row, constant, random] for row in rows]
+        fields = (
+            np.array([[row[c][f] for row in looks] for c in range(len(SCORES))])
+            for f in range(len(Look._fields))
+        )
+        beads = np.round(scored.p[0, 0, :BEADS] / ROUNDED) * ROUNDED
+        return Trained(
+            np.stack([each[:N] for each in draws.test]),
+            Look(*fields),
+            np.sort(beads).astype(float),
+            stream(self.seed, "xi").random(20),
+        )
+
+    def _look(self, scored: _Scored) -> Look:
+        # The same numbers break ties in every look: ranks glide from step to step.
+        rng = stream(self.seed, "ties")
+        ranks = np.stack([statistics.conformal_ranks(test, scored.p, rng) for test in scored.test])
+        one = scored.p[..., 0]  # (T, N): of each row one point, for tests that ask for no more
+        plain = [statistics.c2st(one, test) for test in scored.test]
+        right = (plain[1].p_hits + plain[1].q_hits).astype(int)
+        return Look(
+            scored.plane,
+            ranks[:, 0],
+            np.stack([np.histogram(each, _BINS)[0] for each in ranks]),
+            (statistics.ks(ranks).pvalue <= ALPHA).sum(-1),
+            np.stack([(each.pvalue <= ALPHA).sum() for each in plain]),
+            statistics.ks(ranks[1].ravel()).pvalue,
+            np.bincount(right, minlength=2 * N + 1).astype(float),
+            np.asarray((scored.p > 0).mean()),
+            statistics.auc(one.ravel(), scored.test[0].ravel()),
+        )
+
+
+class _Scored(NamedTuple):
+    """Scores of p (T, N, M), of test points (2, T, N) and of the plane (H, W), their sd at p 1."""
+
+    p: Array
+    test: Array
+    plane: Array
+
+    def shifted(self, by: float) -> _Scored:
+        return _Scored(*(scores + np.float32(by) for scores in self))
+
+    def constant(self) -> _Scored:
+        return _Scored(*map(np.zeros_like, self))
+
+
+class _Draws(NamedTuple):
+    """Rows (theta, x) of p (T N M, 2), of test points (2, T N, 2), and of the plane."""
+
+    p: Array
+    test: Array
+    plane: Array
+
+    @classmethod
+    def of(cls, seed: int) -> _Draws:
+        """Test points from p are those from q before their shift."""
+        size = TRIALS * N
+        from_q, from_p = (
+            sampling.blocks(Boundary(), gamma, size * M, size, common(seed, "test"))
+            for gamma in (GAMMA, 0.0)
+        )
+        middle = (_SIDE[1:] + _SIDE[:-1]) / 2
+        plane = np.stack(np.meshgrid(middle, middle), -1).reshape(-1, 2)
+        test = np.stack([_rows(from_q.q), _rows(from_p.q)])
+        return cls(_rows(from_q.p), test, plane.astype(np.float32))
+
+    def scored(self, network: Mapping[str, Array]) -> _Scored:
+        p, test, plane = (_scores(network, rows) for rows in self)
+        shape = len(_SIDE) - 1, len(_SIDE) - 1
+        scored = p.reshape(TRIALS, N, M), test.reshape(2, TRIALS, N), plane.reshape(shape)
+        return _Scored(*(scores / p.std() for scores in scored))
+
+
+def networks(seed: int) -> Iterator[Mapping[str, Array]]:
+    """The network before its first step and after every ten: logits of p against q."""
+    from torch.nn.functional import softplus
+
+    from validation_core.learn import nets, optim
+
+    learn = sampling.blocks(Boundary(), GAMMA, _ROWS, _ROWS, stream(seed, "training rows"))
+    rows = nets.tensors({"p": _rows(learn.p), "q": _rows(learn.q)}, "cpu")
+    network = nets.learnable(start(seed, "initial network"), "cpu")
+    adam = optim.Adam([(network.values(), _RATE)])
+    for step in range(STEPS[-1] + 1):
+        if step in STEPS:
+            yield nets.arrays(network)
+        adam.zero_grad()
+        p, q = (nets.forward(network, rows[side]) for side in ("p", "q"))
+        loss = softplus(-p).mean() + softplus(q).mean()
+        loss.backward()  # type: ignore[no-untyped-call]
+        adam.step()
+
+
+def start(seed: int, name: str) -> Mapping[str, Array]:
+    """A network that has learnt nothing."""
+    from validation_core.learn import nets
+
+    return nets.perceptron(stream(seed, name), _WIDTHS)
+
+
+def _rows(joint: Joint) -> Array:
+    return np.concatenate([joint.theta, joint.x], axis=1).astype(np.float32)
+
+
+def _scores(network: Mapping[str, Array], rows: Array) -> Array:
+    """(..., 2) to (...,), in pieces that stay in the cache."""
+    import torch
+
+    from validation_core.learn import nets
+
+    tensors, flat = nets.tensors(network, "cpu"), torch.from_numpy(rows.reshape(-1, 2))
+    with torch.no_grad():
+        pieces = [nets.forward(tensors, piece) for piece in torch.split(flat, _CHUNK)]
+    return np.asarray(torch.cat(pieces).numpy().reshape(rows.shape[:-1]))
+
+
+def lesson(seen: Trained) -> Lesson:
+    """What is drawn of it."""
+    looks = seen.looks
+    said = np.arange(0, 101)
+    untrained, trained = looks.uniform[0, 0, 1], looks.uniform[0, -1, 0]
+    false, true = (100 * float(hits) / TRIALS for hits in (untrained, trained))
+    steps = over([str(s) for s in STEPS], "steps")
+    rates = {
+        name: over(written(hits / TRIALS, "{:.1%}".format), "score", "steps", "source")
+        for name, hits in (("uniform", looks.uniform), ("c2st", looks.c2st))
+    }
+    low, high = map(float, statistics.wilson(untrained, TRIALS))
+    source = over(SOURCES, "source")
+    score = over(SCORES, "score")
+    return Lesson(
+        name="ten-more-steps",
+        title="2. Ten more steps",
+        question="A classifier that has not learned yet: can its p-values be trusted?",
+        minutes=7,
+        prediction=Prediction(
+            asked=[
+                Bar(
+                    slider="guess_false",
+                    label="q correct, untrained network: rejected at the 5% level",
+                    truth=false,
+                ),
+                Bar(
+                    slider="guess_true",
+                    label=f"q wrong, {STEPS[-1]} steps of training: rejected",
+                    truth=true,
+                ),
+            ],
+            answer=sentence(
+                f"You said {{false}} and {{true}}. The untrained network rejects a correct q in "
+                f"{false:.1f}% of {TRIALS} batches (95% interval {low:.1%} to {high:.1%}); the "
+                f"trained one rejects the wrong q in {true:.1f}%. {{comment}}",
+                false=over([f"{v}%" for v in said], "guess_false"),
+                true=over([f"{v}%" for v in said], "guess_true"),
+                comment=over(
+                    np.where(
+                        abs(said - false) > 3,
+                        "A classifier that knows nothing loses power. It raises no extra false "
+                        "alarms.",
+                        "Close: 5% stays 5%, whatever the classifier knows.",
+                    ),
+                    "guess_false",
+                ),
+            ),
+        ),
+        stages=[
+            Stage(
+                title="Predict",
+                words=f"Colour is the score of a small network with random weights: blue where "
+                f"it says p. It ranks {N} test points, each among {M} points from p, and Uniform "
+                "tests these ranks at the 5% level. First let q be correct. Then let q be half "
+                "a standard deviation off, and train. How often does the test reject?",
+                panels=[1],
+                at={"steps": 0, "score": 0, "source": 1},
+                beats=[Beat(seconds=6.0)],
+            ),
+            Stage(
+                title="Reveal",
+                words=sentence(
+                    "After {steps} steps, test points from {source}: Uniform rejects {rate} of "
+                    f"{TRIALS} batches. Train: more p-values of q's draws are small, and power "
+                    "grows. Take test points from p: the p-values stay flat at every step.",
+                    steps=steps,
+                    source=source,
+                    rate=rates["uniform"],
+                ),
+                panels=[0, 1, 2],
+                sliders=["steps", "source"],
+                at={"score": 0, "source": 0, "steps": STEPS[-1]},
+                beats=[
+                    Beat(at={"steps": 0}, seconds=1.5),
+                    Beat(at={"steps": STEPS[-1]}, seconds=10.0),
+                    Beat(at={"source": 1, "steps": 0}, seconds=3.0),
+                    Beat(at={"steps": STEPS[-1]}, seconds=7.0),
+                ],
+            ),
+            Stage(
+                title="Break it",
+                words=sentence(
+                    "Score: {score}. Test points from {source}: Uniform rejects {uniform}, C2ST "
+                    "{c2st}. If q were correct, all p-values together are flat (KS p-value "
+                    "{flat}). C2ST's null has {sd} times the sd that its test assumes: it calls "
+                    "{above} of p's points p.",
+                    score=score,
+                    source=source,
+                    uniform=rates["uniform"],
+                    c2st=rates["c2st"],
+                    flat=over(written(looks.flat, pvalue_text), "score", "steps"),
+                    sd=over(written(null_sd(looks.null), "{:.2f}".format), "score", "steps"),
+                    above=over(written(looks.above, "{:.0%}".format), "score", "steps"),
+                ),
+                panels=[0, 3, 1],
+                sliders=["score", "steps", "source"],
+                at={"score": 0, "source": 1, "steps": STEPS[-1]},
+                beats=[
+                    *(Beat(at={"score": c}, seconds=4.0) for c in range(1, len(SCORES))),
+                    Beat(at={"score": 2}, seconds=2.0),
+                    Beat(at={"source": 0}, seconds=4.0),
+                ],
+            ),
+            Stage(
+                title="Why",
+                words="If q is correct, a test point and its calibration points are drawn alike, "
+                "so every place among them is equally likely, whatever the score. A bad score "
+                "orders them badly, which costs power and never the level.",
+                panels=[4, 5],
+                sliders=["xi"],
+                formula=_formula(seen),
+                beats=[
+                    Beat(at={"place": -2.5}, seconds=2.0),
+                    Beat(
+                        at={"place": 2.5},
+                        words="Drag the test point past the calibration points: its p-value "
+                        "counts up. Where scores tie, chance decides.",
+                        seconds=9.0,
+                    ),
+                    Beat(at={"place": 0.7, "xi": 9}, seconds=4.0),
+                ],
+            ),
+            Stage(
+                title="What it does not tell",
+                words=f"Flat p-values say that the test keeps its level, not that q is correct: "
+                f"before training the wrong q passes too, in "
+                f"{1 - looks.uniform[0, 0, 0] / TRIALS:.0%} of batches. Train the classifier on "
+                "other simulations than those you test.",
+                panels=[2, 0],
+                sliders=["steps", "source"],
+                at={"score": 0, "source": 0, "steps": 0},
+            ),
+        ],
+        sliders=[
+            *(
+                Slider(name, said, label="Prediction", names=[f"{v}%" for v in said], start=50,
+                       hidden=True)
+                for name in ("guess_false", "guess_true")
+            ),
+            Slider("steps", STEPS, label="Training steps", names=[str(s) for s in STEPS],
+                   play=True, rate=5, ends=("random", "trained")),
+            Slider("score", range(len(SCORES)), label="Score", names=SCORES),
+            Slider("source", range(2), label="Test points from", names=SOURCES, start=1,
+                   ends=("q, which is wrong", "p: q correct")),
+            Slider("place", _places(), label="Score of the test point",
+                   names=[f"{v:.1f}" for v in _places()], start=-0.3, hidden=True),
+            Slider("xi", range(len(seen.xi)), label="Chance", button="Draw ξ again"),
+        ],
+        panels=[
+            _ordered(looks), _plane(seen), _rates(looks), _null(looks), _line(seen),
+            _places_of(seen),
+        ],
+        papers=(Uniform.paper,),
+        onwards=Onwards(
+            page="conformal/page.py", label="Train a classifier, and weaken it"
+        ),
+    )  # fmt: skip
+
+
+def null_sd(null: Array) -> Array:
+    """Sd of an accuracy whose hits are counted (..., 2 N + 1), in that of 2 N fair coins."""
+    hits, trials = np.arange(2 * N + 1), null.sum(-1)
+    mean = (null @ hits) / trials
+    return np.sqrt(((null @ hits**2) / trials - mean**2) / (2 * N / 4))
+
+
+def _places() -> Array:
+    return np.round(np.arange(-26, 27) * ROUNDED, 1)
+
+
+def placed(seen: Trained) -> tuple[Array, Array, Array]:
+    """Beads below and equal at each place (V,), and p-values (xi, V)."""
+    at = _places()
+    below, equal = statistics.count(at, np.broadcast_to(np.round(seen.beads, 1), (len(at), BEADS)))
+    u = (below + seen.xi[:, None] * (1 + equal)) / (BEADS + 1)
+    return below, equal, u
+
+
+def _formula(seen: Trained) -> Formula:
+    below, equal, u = placed(seen)
+    return Formula(
+        latex=r"U = \frac{\text{@below} + \text{@xi}\,(1 + \text{@equal})}{\text{@m} + 1}"
+        r" = \text{@u}",
+        values={
+            "below": over(written(below, "{:.0f}".format), "place"),
+            "equal": over(written(equal, "{:.0f}".format), "place"),
+            "xi": over(written(seen.xi, "{:.2f}".format), "xi"),
+            "m": str(BEADS),
+            "u": over(written(u, "{:.3f}".format), "xi", "place"),
+        },
+        source="Bansal, Chen, Scott (2025), Equation 1, with the test point's tie with itself",
+    )
+
+
+def _ordered(looks: Look) -> Panel:
+    """The hundred test points, lowest p-value first; below, how many are in each tenth."""
+    counts = np.apply_along_axis(lambda u: np.histogram(u, _BINS)[0], -1, looks.ranks)
+    top = 1.1 * counts.max()
+    middle = (_BINS[1:] + _BINS[:-1]) / 2
+    return Panel(
+        [
+            Bars(
+                _BINS,
+                over(counts.astype(np.int16), "score", "steps", "source"),
+                color=style.NULL,
+            ),
+            HLine(N / len(middle), color=style.NULL),
+            Points(
+                middle,
+                over(looks.counts / TRIALS, "score", "steps", "source"),
+                color=style.OBSERVED, symbol="ring", size=6,
+            ),
+            Line([0, 1], [top, 2 * top], color=style.NULL, dash="4 3", width=1),
+            Points(
+                over(np.sort(looks.ranks, -1), "score", "steps", "source", coarse=True),
+                top * (1 + (np.arange(N) + 0.5) / N),
+                size=2.5, color="",
+            ),
+        ],
+        title=f"{N} test points by their p-value; how many in each tenth",
+        x=Axis((0, 1), "conformal p-value of a test point"),
+        y=Axis((0, 2.04 * top), "test points", ticks=np.arange(0, top, 10),
+               names=[f"{v:.0f}" for v in np.arange(0, top, 10)]),
+        height=240,
+        legend=[
+            ("this batch", style.NULL, "square"),
+            (f"mean of {TRIALS}", style.OBSERVED, "ring"),
+        ],
+    )  # fmt: skip
+
+
+def _plane(seen: Trained) -> Panel:
+    looks = seen.looks
+    lowest = np.where(looks.ranks <= _BINS[1], seen.points[..., 1], np.nan)
+    return Panel(
+        [
+            Heat(_SIDE, _SIDE, Shades(over(looks.heat, "score", "steps"), limit=4.0)),
+            Points(over(seen.points[..., 0], "source"), over(seen.points[..., 1], "source"),
+                   color="", size=3.5),
+            Points(over(seen.points[..., 0], "source"),
+                   over(lowest, "score", "steps", "source", coarse=True),
+                   color=style.OBSERVED, symbol="ring", size=8),
+        ],
+        title="The score, and the test points",
+        x=Axis((-3.2, 3.2), "θ"),
+        y=Axis((-3.2, 3.2), "x"),
+        height=240,
+        legend=[
+            ("looks like p", style.P, "square"),
+            ("like q", style.Q, "square"),
+            ("p-value in the first tenth", style.OBSERVED, "ring"),
+        ],
+    )  # fmt: skip
+
+
+def _rates(looks: Look) -> Panel:
+    colors = {name: style.method_style(name).color for name in ("uniform", "c2st")}
+    hits = {"uniform": looks.uniform, "c2st": looks.c2st}
+    return Panel(
+        [
+            HLine(ALPHA, color=style.NULL),
+            *(
+                Line(STEPS, over(hits[name][..., i] / TRIALS, "score"), color=color,
+                     dash="" if i == 0 else "2 3")
+                for name, color in colors.items()
+                for i in range(2)
+            ),
+            VLine(over(np.array(STEPS, float), "steps"), color=style.OBSERVED, width=2),
+        ],
+        title=f"Share of {TRIALS} batches that are rejected",
+        x=Axis((0, STEPS[-1]), "training steps"),
+        y=Axis((0, 1), percent=True),
+        height=250,
+        legend=[
+            ("Uniform, q wrong", colors["uniform"], "line"),
+            ("C2ST, q wrong", colors["c2st"], "line"),
+            ("q correct", style.NULL, "dash"),
+        ],
+    )  # fmt: skip
+
+
+def _null(looks: Look) -> Panel:
+    pairs = looks.null[..., :-1].reshape(*looks.null.shape[:-1], N, 2).sum(-1)
+    middle = (2 * np.arange(N) + 0.5) / (2 * N)
+    edges = (2 * np.arange(N + 1) - 0.5) / (2 * N)
+    kept = (edges[:-1] > 0.3) & (edges[1:] < 0.7)
+    sd = 1 / np.sqrt(8 * N)
+    top = 2.2 * TRIALS * norm.pdf(0) / sd / N
+    shown = np.minimum(pairs[..., kept], top).astype(np.int16)
+    return Panel(
+        [
+            Bars(np.append(edges[:-1][kept], edges[1:][kept][-1]),
+                 over(shown, "score", "steps"), color=style.NULL),
+            Line(middle[kept], TRIALS * norm.pdf(middle[kept], 0.5, sd) / N,
+                 color=style.method_style("c2st").color),
+            VLine(0.5 + ndtri(1 - ALPHA) * sd, dash="4 3", label="rejects from here"),
+        ],
+        title="C2ST: accuracy if q were correct",
+        caption=f"{TRIALS} pairs of samples of {N}. Bars higher than the panel are cut.",
+        x=Axis((0.3, 0.7), "share of points called right", percent=True),
+        y=Axis((0, top), "pairs of samples"),
+        height=240,
+        legend=[
+            ("measured", style.NULL, "square"),
+            ("assumed", style.method_style("c2st").color, "line"),
+        ],
+    )  # fmt: skip
+
+
+def _line(seen: Trained) -> Panel:
+    beads = np.round(seen.beads, 1)
+    height = np.array([np.count_nonzero(beads[:i] == bead) for i, bead in enumerate(beads)])
+    _, equal, _ = placed(seen)
+    return Panel(
+        [
+            Points(beads, height, color=style.P, size=11),
+            Points(over(_places()[:, None], "place"), over(equal[:, None], "place"),
+                   color=style.OBSERVED, symbol="diamond", size=12),
+            VLine(over(_places(), "place"), color=style.OBSERVED),
+        ],
+        title="The line of scores: drag the test point",
+        caption=f"Calibration points of one test point, {BEADS} of the {M}. Scores are rounded "
+        f"to {ROUNDED:g} here, so that some tie.",
+        x=Axis((-2.7, 2.7), "score: high looks like p"),
+        y=Axis((-0.7, 3.2), hidden=True),
+        height=220,
+        click="place",
+        legend=[
+            ("calibration point, from p", style.P, "circle"),
+            ("test point", style.OBSERVED, "diamond"),
+        ],
+    )  # fmt: skip
+
+
+def _places_of(seen: Trained) -> Panel:
+    below, equal, u = placed(seen)
+    return Panel(
+        [
+            *(VLine(k / (BEADS + 1), color=style.NULL, width=1) for k in range(BEADS + 2)),
+            Bars(over(np.stack([below, below + 1 + equal], -1) / (BEADS + 1), "place"), [1],
+                 color=style.OBSERVED),
+            VLine(over(u, "xi", "place"), color=style.OBSERVED, width=2.5, label="U"),
+        ],
+        title=f"{BEADS + 1} places, all equally likely if q is correct",
+        caption="Lit: the places the test point can have; ξ draws one point of them.",
+        x=Axis((0, 1), "p-value U"),
+        y=Axis((0, 1), hidden=True),
+        height=150,
+    )  # fmt: skip
