@@ -296,6 +296,8 @@ class _Packer:
     names: tuple[str, ...]
     blocks: list[bytes] = field(default_factory=list)
     used: int = 0
+    packed: dict[int, tuple[_Over, dict[str, Any]]] = field(default_factory=dict)
+    """By identity, which holds while the values are held here."""
 
     @property
     def body(self) -> bytes:
@@ -303,13 +305,14 @@ class _Packer:
         return b"".join(self.blocks)
 
     def pack(self, value: Any) -> Any:
-        """The description, each array replaced by where it lies and which sliders it follows."""
+        """The description, each array replaced by where it lies and which sliders it follows.
+
+        Values that stand in several places travel once.
+        """
         if isinstance(value, _Over):
-            self._check(value)
-            by = [self.names.index(name) for name in value.sliders]
-            if value.values.dtype.kind in "UO":
-                return self._strings(value.values, by)
-            return (self._steps if value.coarse else self._block)(value.values, by)
+            if id(value) not in self.packed:
+                self.packed[id(value)] = value, self._over(value)
+            return self.packed[id(value)][1]
         if isinstance(value, _Text):
             return {"template": value.template, "parts": self.pack(dict(value.parts))}
         if isinstance(value, Mapping):
@@ -317,6 +320,13 @@ class _Packer:
         if isinstance(value, np.ndarray | list | tuple):
             return self._block(np.asarray(value), [])
         return value.item() if isinstance(value, np.generic) else value
+
+    def _over(self, value: _Over) -> dict[str, Any]:
+        self._check(value)
+        by = [self.names.index(name) for name in value.sliders]
+        if value.values.dtype.kind in "UO":
+            return self._strings(value.values, by)
+        return (self._steps if value.coarse else self._block)(value.values, by)
 
     def _check(self, value: _Over) -> None:
         if unknown := set(value.sliders) - set(self.names):

@@ -1,0 +1,390 @@
+"""Lesson 3: why ranks are flat, and what makes them flat again: weights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.integrate import quad_vec
+from scipy.stats import binom, norm
+
+from validation_core import statistics
+from validation_core.diagnosis import equals
+from validation_core.figures import style
+from validation_core.figures.marks import (
+    Axis,
+    Band,
+    Bars,
+    HLine,
+    Number,
+    Panel,
+    Points,
+    Slider,
+    over,
+    sentence,
+    written,
+)
+from validation_core.lessons.lesson import Beat, Formula, Lesson, Onwards, Pick, Prediction, Stage
+from validation_core.methods import SBC
+from validation_core.rng import stream
+from validation_core.store import Store
+from validation_core.study import Report, Study
+from validation_core.types import Array
+
+DRAWS = 9
+"""Draws of q in a bag, beside the true value."""
+BALLS = DRAWS + 1
+BIASES = (-1.0, -0.5, 0.0, 0.5, 1.0)
+"""Of q's mean, in posterior standard deviations."""
+WIDTHS = (0.5, 0.7, 1.0, 1.4, 2.0)
+"""Of q, times the posterior's."""
+TRIALS = 200
+PICTURES = ((0.0, 2.0), (0.0, 1.0), (0.0, 0.5), (1.0, 1.0))
+"""Bias and width of q behind the four pictures that the student picks from."""
+_ALPHA = 0.05
+
+
+class Bags(NamedTuple):
+    """T bags at B biases and W widths of q; each holds the true value and DRAWS draws of q."""
+
+    truth: Array
+    """(T,) true values, standard normal: the posterior's mean is 0 and its sd 1 at every x."""
+    draws: Array
+    """(T, B, W, DRAWS) draws of q."""
+    chances: Array
+    """(T, B, W, BALLS) of being the true one, given the bag; the true value first."""
+    ranks: Array
+    """(T, B, W) the truth's: draws of q below it, 0 to DRAWS."""
+    weighted: Array
+    """(T, B, W) its weighted rank in (0, 1)."""
+    pvalues: Array
+    """(2, B, W) of the exact KS test on all T: of ranks spread over their cells, of weighted."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BagLottery(Study[Bags], spec="lesson_bag_lottery"):
+    """True values and draws of a normal q; all settings of q share their random numbers."""
+
+    seed: int = 0
+
+    @property
+    def label(self) -> str:
+        return "Lesson: a bag lottery"
+
+    def compute(self, store: Store, report: Report) -> Bags:
+        """Given the balls, each is the true one with a chance of p / q there."""
+        rng = stream(self.seed, "bags")
+        truth, noise = rng.standard_normal(TRIALS), rng.standard_normal((TRIALS, DRAWS))
+        xi = rng.random(TRIALS)[:, None, None]
+        bias, width = np.array(BIASES)[:, None, None], np.array(WIDTHS)[:, None]
+        draws = bias + width * noise[:, None, None, :]
+        balls = np.concatenate(
+            [np.broadcast_to(truth[:, None, None, None], (*draws.shape[:-1], 1)), draws], axis=-1
+        )
+        chances = weights(balls, bias, width)
+        below = draws < truth[:, None, None, None]
+        ranks = below.sum(-1)
+        weighted = (chances[..., 1:] * below).sum(-1) + xi * chances[..., 0]
+        spread = (ranks + xi) / BALLS
+        pvalues = [statistics.ks(np.moveaxis(u, 0, -1)).pvalue for u in (spread, weighted)]
+        return Bags(truth, draws, chances, ranks, weighted, np.stack(pvalues))
+
+
+def weights(balls: Array, bias: Array, width: Array) -> Array:
+    """p / q at each ball, normalised over the last axis: its chance of being the true one."""
+    log = norm.logpdf(balls) - norm.logpdf(balls, bias, width)
+    ratio = np.exp(log - log.max(-1, keepdims=True))
+    return np.asarray(ratio / ratio.sum(-1, keepdims=True))
+
+
+def law(bias: float, width: float) -> Array:
+    """Chances (BALLS,) of the truth's rank, where q is normal and p standard normal."""
+    k = np.arange(BALLS)
+
+    def at(theta: float) -> Array:
+        below = norm.cdf((theta - bias) / width)
+        return np.asarray(norm.pdf(theta) * binom.pmf(k, DRAWS, below))
+
+    return np.asarray(quad_vec(at, -8, 8)[0])
+
+
+def lesson(seen: Bags) -> Lesson:
+    """What is drawn of it."""
+    laws = [law(*picture) for picture in PICTURES]
+    right = 1 + int(np.argmin([np.ptp(chances) for chances in laws]))
+    counted = over([str(t) for t in range(TRIALS + 1)], "trials")
+    bias = over([f"{b:g}" for b in BIASES], "bias")
+    width = over([f"{w:g}" for w in WIDTHS], "width")
+    plain, weighted = (over(written(p, equals), "bias", "width") for p in seen.pvalues)
+    last = np.r_[0, np.arange(TRIALS)]  # the bag that is open after so many
+    draws = over(seen.draws[last], "trials", "bias", "width", coarse=True)
+    chance = written(seen.chances[last, :, :, 0], "{:.3f}".format)
+    return Lesson(
+        name="bag-lottery",
+        title="3. A bag lottery",
+        question="The true value hides among nine draws of q. Where does it rank?",
+        minutes=7,
+        prediction=Prediction(
+            asked=Pick(slider="guess", panels=[0, 1, 2, 3], right=right),
+            answer=sentence(
+                "{comment}",
+                comment=over(
+                    [
+                        "",
+                        *(
+                            "Right: if q is correct, every ball is equally likely to be the true "
+                            "one, the outermost too."
+                            if i == right
+                            else f"That is q with bias {b:g} and {w:g} times the right width. If "
+                            "q is correct, every ball is equally likely to be the true one: flat."
+                            for i, (b, w) in enumerate(PICTURES, 1)
+                        ),
+                    ],
+                    "guess",
+                ),
+            ),
+        ),
+        stages=[
+            Stage(
+                title="Predict",
+                words=f"Put the true value and {DRAWS} draws of a correct q into a bag. Line them "
+                "up and note the rank of the true one: 0 is the smallest. Do it for many "
+                "simulations. Which picture of the ranks do you expect?",
+                panels=[4],
+                at={"trials": 1, "bias": 0, "width": 1},
+                beats=[Beat(at={"trials": 12}, seconds=5.0), Beat(at={"trials": 1}, seconds=3.0)],
+            ),
+            Stage(
+                title="Reveal",
+                words=sentence(
+                    "After {trials} bags the ranks are level, up to the grey band. From inside "
+                    "the bag nobody could tell which ball is true: that is what a correct q "
+                    f"means, and it is why SBC looks at ranks. All {TRIALS}: p-value {{p}}.",
+                    trials=counted,
+                    p=plain,
+                ),
+                panels=[5, 4],
+                sliders=["trials"],
+                at={"trials": TRIALS, "bias": 0, "width": 1},
+                beats=[
+                    Beat(at={"trials": 0}, seconds=1.0),
+                    Beat(at={"trials": TRIALS}, seconds=9.0),
+                ],
+            ),
+            Stage(
+                title="Break it",
+                words=sentence(
+                    "q has bias {bias} and {width} times the right width. Too narrow, and the "
+                    "true ball is often the outermost: a valley. Too wide: a hill. A bias: a "
+                    f"slope. All {TRIALS} bags: p-value {{p}}.",
+                    bias=bias,
+                    width=width,
+                    p=plain,
+                ),
+                panels=[5, 4],
+                sliders=["width", "bias", "trials"],
+                at={"trials": TRIALS, "width": 0.5},
+                beats=[
+                    Beat(at={"width": 0.5}, seconds=3.0),
+                    Beat(at={"width": 2.0}, seconds=4.0),
+                    Beat(at={"width": 1.0, "bias": 1.0}, seconds=4.0),
+                ],
+            ),
+            Stage(
+                title="Break the weights",
+                words=sentence(
+                    "Now the lottery is fair again: each ball has a ticket of weight p / q, its "
+                    "chance of being the true one. Add up the weights below the true value: this "
+                    "weighted rank is level for every q (p-value {weighted}), the plain rank not "
+                    "(p-value {plain}).",
+                    weighted=weighted,
+                    plain=plain,
+                ),
+                panels=[6, 7, 5],
+                sliders=["width", "bias", "trials"],
+                at={"trials": TRIALS, "width": 0.5, "bias": 0.5},
+                beats=[
+                    Beat(at={"trials": TRIALS - 8}, seconds=4.0),
+                    Beat(at={"width": 2.0, "bias": -0.5}, seconds=4.0),
+                ],
+            ),
+            Stage(
+                title="Why",
+                words="Given the balls in the bag, the i-th is the true one with a chance in "
+                "proportion to r, which is p / q at its place. Where q = p all chances are equal, "
+                "so every rank is as likely as any other.",
+                panels=[6],
+                sliders=["width", "bias", "trials"],
+                at={"trials": TRIALS},
+                formula=Formula(
+                    latex=r"P_i = \frac{r_i}{\sum_{j=0}^{\text{@last}} r_j}, \quad "
+                    r"r_i = \frac{p(\theta_i | x)}{q(\theta_i | x)}, \quad "
+                    r"P_0 = \text{@chance}",
+                    values={
+                        "last": str(DRAWS),
+                        "chance": over(chance, "trials", "bias", "width"),
+                    },
+                    source="Talts et al. (2018), Theorem 1, for q = p; the weights by Bayes' rule",
+                ),
+                beats=[
+                    Beat(at={"bias": 0, "width": 1}, seconds=4.0),
+                    Beat(at={"width": 0.5}, seconds=4.0),
+                ],
+            ),
+            Stage(
+                title="What it does not tell",
+                words="Level ranks do not prove q right. A q that ignores x and always draws from "
+                "the prior has level ranks too: lesson 7. And ranks of one parameter say nothing "
+                "about how parameters hang together.",
+                panels=[5],
+                sliders=["width", "bias"],
+                at={"trials": TRIALS, "width": 1, "bias": 0},
+            ),
+        ],
+        sliders=[
+            Slider("guess", range(len(PICTURES) + 1), label="Your picture", hidden=True),
+            Slider(
+                "trials", range(TRIALS + 1), names=[str(t) for t in range(TRIALS + 1)], start=1,
+                label="Bags", play=True, rate=30,
+            ),
+            Slider(
+                "bias", BIASES, names=[f"{b:g} sd" for b in BIASES], start=0,
+                label="Bias of q", ends=("low", "high"),
+            ),
+            Slider(
+                "width", WIDTHS, names=[f"{w:g}" for w in WIDTHS], start=1,
+                label="Width of q", ends=("too narrow", "too wide"),
+            ),
+        ],
+        panels=[
+            *(_picture(chances, i) for i, chances in enumerate(laws, 1)),
+            _bag(seen, last, draws),
+            _ranks(seen),
+            _tickets(seen, last, draws),
+            _weighted(seen),
+        ],
+        papers=(SBC.paper,),
+        onwards=Onwards(page="diagnose/page.py", label="Ranks of my own table"),
+    )  # fmt: skip
+
+
+_EDGES = np.arange(BALLS + 1) - 0.5
+
+
+def _picture(chances: Array, number: int) -> Panel:
+    return Panel(
+        [Bars(_EDGES, chances, color=style.Q)],
+        title=f"Picture {number}",
+        x=Axis((-0.5, BALLS - 0.5), "rank", ticks=[0, DRAWS]),
+        y=Axis((0, 0.42), hidden=True),
+        height=110,
+    )
+
+
+def _limits(seen: Bags) -> tuple[float, float]:
+    reach = float(np.ceil(np.quantile(np.abs(seen.draws), 0.999)))
+    return -reach, reach
+
+
+def _bag(seen: Bags, last: NDArray[np.int64], draws: Number) -> Panel:
+    return Panel(
+        [
+            Points(
+                draws,
+                np.zeros(DRAWS), color=style.Q, size=13, opacity=0.8,
+            ),
+            Points(
+                over(seen.truth[last][:, None], "trials"), [0], color=style.P, size=15,
+                symbol="diamond",
+            ),
+        ],
+        title=sentence(
+            "The bag: the true one ranks {rank}",
+            rank=over(seen.ranks[last].astype(str), "trials", "bias", "width"),
+        ),
+        x=Axis(_limits(seen), "θ"),
+        y=Axis((-1, 1), hidden=True),
+        height=150,
+        legend=[("true value", style.P, "diamond"), ("draws of q", style.Q, "circle")],
+    )  # fmt: skip
+
+
+def _so_far(cells: Array, count: int) -> NDArray[np.int16]:
+    """Counts (T + 1, B, W, count) of cells (T, B, W) after so many bags."""
+    ones = cells[..., None] == np.arange(count)
+    return np.concatenate([np.zeros((1, *ones.shape[1:])), np.cumsum(ones, axis=0)]).astype(
+        np.int16
+    )
+
+
+def _banded() -> tuple[Band, HLine]:
+    """What holds all counts of level ranks in 95% of samples, after so many bags."""
+    bands = np.array([(0, 0)] + [statistics.histogram_band(t, BALLS) for t in _AFTER])
+    low, high = (over(np.repeat(side[:, None], 2, axis=1), "trials") for side in bands.T)
+    level = over(np.arange(TRIALS + 1) / BALLS, "trials")
+    return Band([-0.5, BALLS - 0.5], low, high), HLine(level, label="if q = p")
+
+
+_AFTER = range(1, TRIALS + 1)
+
+
+def _ranks(seen: Bags) -> Panel:
+    counts = _so_far(seen.ranks, BALLS)
+    band, level = _banded()
+    return Panel(
+        [band, Bars(_EDGES, over(counts, "trials", "bias", "width"), color=style.Q), level],
+        title="Ranks of the true values",
+        x=Axis((-0.5, BALLS - 0.5), f"rank among {DRAWS} draws of q", ticks=range(BALLS)),
+        y=Axis((0, 0.4 * TRIALS), "bags"),
+        caption="Grey: if q were correct, all bars would end in it in 95 of 100 samples. Taller "
+        "ones are cut.",
+        height=300,
+    )
+
+
+def _tickets(seen: Bags, last: NDArray[np.int64], draws: Number) -> Panel:
+    chances = seen.chances[last]
+    floor = np.zeros(DRAWS)
+    drawn = over(chances[..., 1:], "trials", "bias", "width", coarse=True)
+    truth = over(chances[..., :1], "trials", "bias", "width", coarse=True)
+    return Panel(
+        [
+            HLine(1 / BALLS, label="equal chances"),
+            Points(
+                draws, drawn,
+                low=floor, high=drawn, color=style.Q, size=11, opacity=0.85,
+            ),
+            Points(
+                over(seen.truth[last][:, None], "trials"), truth,
+                low=[0], high=truth, color=style.P, size=13, symbol="diamond",
+            ),
+        ],
+        title="Each ball's chance of being the true one",
+        x=Axis(_limits(seen), "θ"),
+        y=Axis((0, 1), "weight p / q, normalised", percent=True),
+        height=260,
+        legend=[("true value", style.P, "diamond"), ("draws of q", style.Q, "circle")],
+    )  # fmt: skip
+
+
+def _weighted(seen: Bags) -> Panel:
+    cells = np.minimum((BALLS * seen.weighted).astype(int), BALLS - 1)
+    band, level = _banded()
+    return Panel(
+        [
+            band,
+            Bars(_EDGES, over(_so_far(cells, BALLS), "trials", "bias", "width"), color=style.P),
+            level,
+        ],
+        title="Weighted ranks",
+        x=Axis(
+            (-0.5, BALLS - 0.5),
+            "weight below the true value",
+            ticks=[-0.5, DRAWS / 2, DRAWS + 0.5],
+            names=["0", "0.5", "1"],
+        ),
+        y=Axis((0, 0.4 * TRIALS), "bags"),
+        height=260,
+    )  # fmt: skip
