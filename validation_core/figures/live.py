@@ -32,6 +32,7 @@ from validation_core.figures.marks import (
     Number,
     Panel,
     Points,
+    Rain,
     Shades,
     Slider,
     VLine,
@@ -44,7 +45,8 @@ from validation_core.types import MethodStyle
 
 _BROWSER = Path(__file__).parent / "browser"
 _SCRIPTS = (
-    "live_marks.js", "live_alt.js", "live_controls.js", "lesson_story.js", "lesson.js", "live.js",
+    "live_marks.js", "live_rain.js", "live_alt.js", "live_controls.js", "lesson_story.js",
+    "lesson.js", "live.js",
 )  # fmt: skip
 _STYLES = ("live.css", "lesson.css")
 
@@ -198,7 +200,7 @@ def _axis(axis: Axis) -> dict[str, Any]:
 def _panel(panel: Panel, packer: _Packer) -> dict[str, Any]:
     # Numbers lie in the order in which they are packed here.
     title, caption, at = (packer.pack(part) for part in (panel.title, panel.caption, panel.at))
-    marks = [packer.pack(_described(mark, panel.x)) for mark in panel.marks]
+    marks = [packer.pack(_described(mark, panel.x, packer.names)) for mark in panel.marks]
     legend = [packer.pack(_key(*key)) for key in panel.legend]
     return {
         "marks": marks,
@@ -216,7 +218,9 @@ def _panel(panel: Panel, packer: _Packer) -> dict[str, Any]:
     }
 
 
-def _described(mark: Mark, x: Axis) -> dict[str, Any]:
+def _described(mark: Mark, x: Axis, sliders: Sequence[str]) -> dict[str, Any]:
+    if isinstance(mark, Rain):
+        return _rain(mark, sliders)
     if isinstance(mark, Heat):
         return _heat(mark)
     if isinstance(mark, Image):
@@ -234,6 +238,25 @@ def _described(mark: Mark, x: Axis) -> dict[str, Any]:
     if "dash" in values:
         values["dash"] = DASHES.get(values["dash"], values["dash"])
     return {"kind": kind, **values}
+
+
+def _rain(mark: Rain, sliders: Sequence[str]) -> dict[str, Any]:
+    """Values in bytes: their bins."""
+    values = np.asarray(mark.values, dtype=float)
+    bins = np.minimum((mark.bins * values).astype(int), mark.bins - 1)
+    first, second = (sliders.index(name) for name in mark.opens)
+    return {
+        "kind": "rain",
+        "cells": bins.astype(np.int8),
+        "bins": mark.bins,
+        "follows": sliders.index(mark.follows),
+        "clock": sliders.index(mark.clock),
+        "opens": first,
+        "opensAt": second,
+        "only": mark.only,
+        "color": mark.color,
+        "opacity": mark.opacity,
+    }
 
 
 def _heat(mark: Heat) -> dict[str, Any]:

@@ -303,7 +303,34 @@ class Image:
             )
 
 
-Mark = Bars | Line | Band | Points | VLine | HLine | HBand | Note | Heat | Image
+@dataclass(frozen=True, eq=False)
+class Rain:
+    """Bricks that fall into bins, one for each trial; for the browser alone.
+
+    A brick keeps the value that its trial had when it fell: what the other slider is moved to
+    later holds for later ones.
+
+    Args:
+        values: in [0, 1], (V, T) over the values of `follows` and the T trials.
+        follows: the slider that values depend on.
+        clock: the slider over 0 to T that counts how many have fallen.
+        opens: two sliders, hidden: a press on a brick moves the first to its trial and the
+            second to where `follows` stood when it fell; the panel's `click` names the first.
+        only: that one brick alone, to stand out over the others.
+    """
+
+    values: ArrayLike
+    _: KW_ONLY
+    bins: int
+    follows: str
+    clock: str
+    opens: tuple[str, str]
+    color: str
+    only: bool = False
+    opacity: float = 0.7
+
+
+Mark = Bars | Line | Band | Points | VLine | HLine | HBand | Note | Heat | Image | Rain
 
 
 @dataclass(frozen=True, eq=False)

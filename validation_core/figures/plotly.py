@@ -28,6 +28,7 @@ from validation_core.figures.marks import (
     Panel,
     Picture,
     Points,
+    Rain,
     Shades,
     VLine,
     standing,
@@ -127,6 +128,8 @@ class _Sheet:
                 self._strip(mark)
             elif isinstance(mark, Note):
                 self._note(mark)
+            elif isinstance(mark, Rain):
+                raise ValueError("Rain falls in the browser alone; plotly draws it as Bars.")
             else:
                 self.traces.append({**_trace(mark, mapped), **_axes(self.place)})
                 self._label(mark)

@@ -71,9 +71,10 @@ const enter = (chart, index) => {
 const dress = (chart) => {
   const { lesson } = chart, index = chart.at[STAGE], stage = lesson.stages[index]
   const only = chart.root.classList.contains("present")
-  const seen = only ? stage.panels.slice(0, 1) : stage.panels
-  const pictures = index === 0 ? lesson.prediction.pick?.panels ?? [] : []
   const lineup = lesson.prediction.pick?.panels ?? []
+  const first = stage.panels.find((i) => !lineup.includes(i))
+  const seen = stage.panels.filter((i) => !only || i === first || lineup.includes(i))
+  const pictures = index === 0 ? lesson.prediction.pick?.panels ?? [] : []
   lesson.pictures.hidden = !pictures.length && !seen.some((i) => lineup.includes(i))
   chart.panels.forEach((panel, i) => {
     const shown = seen.includes(i) || pictures.includes(i)

@@ -77,14 +77,14 @@ const draw = (chart, panel) => {
   const labels = make(panel.svg, "g")
   const colored = panel.marks.some((mark) => ["heat", "image"].includes(mark.kind))
   panel.drawn = panel.marks.map((mark) => {
-    const by = sliders(mark)
+    const by = mark.kind === "rain" ? rainSliders(mark) : sliders(mark)
     const under = { heat, image: photograph }[mark.kind]
     if (under) {
       const set = under(chart, panel, s, mark)
       set()
       return { by, set, mark }
     }
-    const filled = ["bars", "band", "points"].includes(mark.kind) && !STROKED.includes(mark.symbol)
+    const filled = ["bars", "band", "points", "rain"].includes(mark.kind) && !STROKED.includes(mark.symbol)
     const own = mark.color ? `stroke:${paint(mark.color)};` : ""
     const look = filled ? { style: `fill:${paint(mark.color) || "currentColor"}`, "fill-opacity": mark.opacity }
       : { "stroke-width": mark.width ?? 1.6, "stroke-dasharray": mark.dash || "none",

@@ -37,6 +37,11 @@ const inWords = {
     const at = middles([...pick(chart, mark.x)], number(chart, mark.shift))
     return extremes(at, [...pick(chart, mark.y)], panel.x, panel.y, name || "bars")
   },
+  rain(chart, panel, mark) {
+    if (mark.only) return ""
+    const low = mark.fell.filter((brick) => brick.cell === 0).length
+    return `${mark.fell.length} bricks, ${low} of them in the first of ${mark.bins} bins`
+  },
   heat(chart, panel, mark, name) {
     const [rows, columns] = mark.values.shape.slice(-2)
     const values = [...pick(chart, mark.values)].map((v) => (v === -128 ? NaN : v))

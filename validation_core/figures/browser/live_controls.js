@@ -78,9 +78,11 @@ const control = (chart, parent, slider, index) => {
     clearTimeout(chart.waiting)
     chart.waiting = setTimeout(() => release(chart), keyed ? 150 : 0)
   }
-  input.oninput = () => { halt(chart); move(chart, index, Number(input.value)) }
+  // In a lesson one slider may be moved while another plays: gamma in mid-rain.
+  const stop = () => { if (!chart.lesson || chart.playing?.index === index) halt(chart) }
+  input.oninput = () => { stop(); move(chart, index, Number(input.value)) }
   input.onkeydown = () => { keyed = true }
-  input.onpointerdown = () => { keyed = false; stopped = Boolean(chart.playing); halt(chart) }
+  input.onpointerdown = () => { keyed = false; stopped = Boolean(chart.playing); stop() }
   input.onpointerup = input.onpointercancel = () => { if (stopped) rest() }
   input.onchange = () => { chart.told = []; rest() }
 }
@@ -103,7 +105,9 @@ const pressable = (chart, panel, s) => {
   const hit = make(panel.svg, "rect", { x: s.left, y: s.top, class: "hit",
     width: Math.max(0, s.right - s.left), height: s.bottom - s.top })
   const go = (event) => {
-    const box = panel.svg.getBoundingClientRect(), places = pick(chart, panel.at)
+    const box = panel.svg.getBoundingClientRect()
+    const rain = panel.marks.find((mark) => mark.kind === "rain")
+    const places = rain ? lying(rain) : pick(chart, panel.at)
     const x = (event.clientX - box.left) * s.width / box.width
     const y = (event.clientY - box.top) * s.height / box.height
     let best = chart.at[index], least = Infinity
@@ -112,7 +116,9 @@ const pressable = (chart, panel, s) => {
         : Math.abs(s.x(value) - x)
       if (away < least) { least = away; best = i }
     })
+    if (rain && !rain.fell.length) return
     if (best !== chart.at[index]) move(chart, index, best)
+    if (rain) move(chart, rain.opensAt, rain.fell[best].place)
   }
   let before = null, begun = null, dragged = false
   hit.onpointerdown = (event) => {

@@ -118,6 +118,7 @@ const shapes = {
     return Number.isNaN(y) ? "" : `M${s.left} ${f(s.y(y))}H${s.right}`
   },
   note: () => "",
+  rain: (chart, s, mark) => rained(chart, s, mark),
 }
 
 // The colour of each byte a heat map can hold: a thin wash at 0, full at 127 either way, clear at

@@ -1,0 +1,288 @@
+"""Lesson 4: p-values as rain, trial by trial, and a line-up of nulls with one that is none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from validation_core import sampling, statistics
+from validation_core.benchmarks import Boundary
+from validation_core.diagnosis import equals
+from validation_core.figures import style
+from validation_core.figures.marks import (
+    Axis,
+    Band,
+    Bars,
+    HLine,
+    Panel,
+    Rain,
+    Slider,
+    VLine,
+    over,
+    sentence,
+    written,
+)
+from validation_core.lessons.lesson import Beat, Formula, Lesson, Onwards, Pick, Prediction, Stage
+from validation_core.methods import Uniform
+from validation_core.rng import common, stream
+from validation_core.scores import LinearBoundary
+from validation_core.store import Store
+from validation_core.study import Report, Study
+from validation_core.types import Array
+
+GAMMAS = tuple(round(0.05 * step, 2) for step in range(13))
+"""Of q's bias, in standard deviations."""
+N, M, TRIALS = 60, 20, 400
+"""Test points of a trial, calibration points of each, trials."""
+LINEUPS, SUSPECTS, RAINED, GUILTY = 6, 20, 100, 0.15
+"""Line-ups, rains in each, trials in a rain, and the gamma of the one that is no null."""
+_BINS = 20
+_ALPHA = 0.05
+_RANKS = 10  # bins of an opened trial's ranks
+
+
+class Rained(NamedTuple):
+    """P-values of Uniform(M) at G gammas on T trials, and line-ups of them."""
+
+    pvalues: Array
+    """(G, T) of the exact KS test on N conformal ranks."""
+    ranks: NDArray[np.int8]
+    """(G, T, 10) counts of the ranks that each is the p-value of."""
+    suspects: Array
+    """(LINEUPS, SUSPECTS, RAINED) p-values; all at gamma 0 but for one rain."""
+    guilty: NDArray[np.int64]
+    """(LINEUPS,) which one, from 1."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RainOfPvalues(Study[Rained], spec="lesson_rain"):
+    """Trials of Uniform on two normals; trials at neighbouring gammas share their noise."""
+
+    seed: int = 0
+
+    @property
+    def label(self) -> str:
+        return "Lesson: a rain of p-values"
+
+    def compute(self, store: Store, report: Report) -> Rained:
+        """Every trial, those of the line-ups too, has draws of its own."""
+        u = np.stack(
+            [ranks(gamma, TRIALS, common(self.seed, "rain"), self.seed) for gamma in GAMMAS]
+        )
+        report(0.5, {})
+        rng = stream(self.seed, "line-up")
+        guilty = rng.integers(SUSPECTS, size=LINEUPS)
+        suspects = np.empty((LINEUPS, SUSPECTS, RAINED))
+        for i in range(LINEUPS):
+            for j in range(SUSPECTS):
+                gamma = GUILTY if j == guilty[i] else 0.0
+                drawn = ranks(gamma, RAINED, stream(self.seed, "suspect", i, j), self.seed)
+                suspects[i, j] = statistics.ks(drawn).pvalue
+        bins = np.minimum((_RANKS * u).astype(int), _RANKS - 1)
+        counts = (bins[..., None] == np.arange(_RANKS)).sum(-2)
+        return Rained(statistics.ks(u).pvalue, counts.astype(np.int8), suspects, guilty + 1)
+
+
+def ranks(gamma: float, trials: int, rng: np.random.Generator, seed: int) -> Array:
+    """Conformal ranks (trials, N) of draws of q among M draws of p each, by the best boundary."""
+    drawn = sampling.blocks(Boundary(), gamma, trials * N * M, trials * N, rng)
+    score = LinearBoundary()
+    p, q = (score(side.theta, side.x) for side in (drawn.p, drawn.q))
+    ties = stream(seed, "ties", trials)
+    u = statistics.conformal_ranks(q.reshape(trials, N), p.reshape(trials, N, M), ties)
+    return np.asarray(u)
+
+
+def lesson(seen: Rained) -> Lesson:
+    """What is drawn of it."""
+    power = (seen.pvalues <= _ALPHA).mean(-1)
+    below = np.cumsum(seen.pvalues <= _ALPHA, axis=-1)  # (G, T)
+    hits = np.concatenate([np.zeros((len(GAMMAS), 1), int), below], axis=-1)
+    count = over([str(t) for t in range(TRIALS + 1)], "trials")
+    gamma = over([f"{g:g}" for g in GAMMAS], "gamma")
+    guilt = statistics.ks(seen.suspects).pvalue  # (LINEUPS, SUSPECTS)
+    theirs = np.take_along_axis(guilt, seen.guilty[:, None] - 1, axis=1)[:, 0]
+    rain, opened = SUSPECTS, SUSPECTS + 1
+    return Lesson(
+        name="rain",
+        title="4. A rain of p-values",
+        question="Twenty rains of p-values. In one of them q is wrong: which?",
+        minutes=7,
+        prediction=Prediction(
+            asked=Pick(
+                slider="guess", panels=range(SUSPECTS), right=over(seen.guilty, "lineup")
+            ),
+            answer=sentence(
+                "{verdict} Rain {guilty} is the one with gamma "
+                f"{GUILTY:g}: a KS test on its {RAINED} p-values gives {{p}}. The others are "
+                "nulls, lumpy as they look.",
+                verdict=over(
+                    [
+                        ["Right." if g == guilty else f"Rain {g} is a null." if g else ""
+                         for g in range(SUSPECTS + 1)]
+                        for guilty in seen.guilty
+                    ],
+                    "lineup", "guess",
+                ),
+                guilty=over([str(g) for g in seen.guilty], "lineup"),
+                p=over(written(theirs, equals), "lineup"),
+            ),
+        ),
+        stages=[
+            Stage(
+                title="Predict",
+                words=f"Each picture is a rain of {RAINED} p-values of Uniform. In nineteen of "
+                "them q is correct. In one, q is a little off. Pick it.",
+                sliders=["lineup"],
+                panels=[],
+                beats=[Beat(seconds=5.0), Beat(at={"lineup": 1}, seconds=3.0)],
+            ),
+            Stage(
+                title="Reveal",
+                words=sentence(
+                    "Chance is lumpy: a level rain has peaks and gaps. The grey band of the rain "
+                    "below says how lumpy. {count} trials have fallen with a correct q.",
+                    count=count,
+                ),
+                panels=[*range(SUSPECTS), rain],
+                sliders=["trials"],
+                at={"gamma": 0, "trials": TRIALS},
+                beats=[
+                    Beat(at={"trials": 0}, seconds=1.0),
+                    Beat(at={"trials": TRIALS}, seconds=12.0),
+                ],
+            ),
+            Stage(
+                title="Break it",
+                words=sentence(
+                    "Let it rain, and move gamma in mid-rain: bricks that lie stay, new ones fall "
+                    "with the new gamma. With gamma = {gamma} throughout, {hits} of these {count} "
+                    "trials would have p at most 5%. Press a brick to open its trial.",
+                    gamma=gamma,
+                    hits=over(hits.T.astype(str), "trials", "gamma"),
+                    count=count,
+                ),
+                panels=[rain, opened],
+                sliders=["trials", "gamma"],
+                at={"trials": 0, "gamma": 0},
+                beats=[
+                    Beat(at={"trials": 150}, seconds=8.0),
+                    Beat(at={"gamma": 0.4}, seconds=2.0),
+                    Beat(at={"trials": TRIALS}, seconds=9.0),
+                    Beat(at={"open": 3}, seconds=3.0),
+                ],
+            ),
+            Stage(
+                title="Why",
+                words="If q is correct, a p-value is as likely to lie in one stretch of 0 to 1 as "
+                "in any other of that length. If q is wrong, small ones fall more often: their "
+                "share is the power.",
+                panels=[rain],
+                sliders=["gamma", "trials"],
+                at={"trials": 0, "gamma": 0.3},
+                formula=Formula(
+                    latex=r"P(p \le 0.05) = 0.05 \;\text{ if } q = p, \qquad "
+                    r"\text{@power} \;\text{ at } \gamma = \text{@gamma}",
+                    values={
+                        "power": over(written(power, "{:.3f}".format), "gamma"),
+                        "gamma": gamma,
+                    },
+                    source=f"Bansal, Chen, Scott (2025), the uniform test; power: {TRIALS} trials",
+                ),
+                beats=[Beat(at={"trials": TRIALS}, seconds=8.0)],
+            ),
+            Stage(
+                title="What it does not tell",
+                words="One p-value is one brick: a small one falls now and then for a correct q, "
+                "and a wrong q drops large ones too. A rain needs many data sets; your own table "
+                "gives one p-value a test.",
+                panels=[rain, opened],
+                sliders=["trials", "gamma"],
+                at={"trials": 60},
+            ),
+        ],
+        sliders=[
+            Slider("guess", range(SUSPECTS + 1), label="Your rain", hidden=True),
+            Slider("lineup", range(LINEUPS), label="Line-up", button="New line-up"),
+            Slider(
+                "trials", range(TRIALS + 1), names=[str(t) for t in range(TRIALS + 1)],
+                label="Trials", play=True, rate=30,
+            ),
+            Slider(
+                "gamma", GAMMAS, names=[f"{g:g}" for g in GAMMAS], label="Strength, gamma",
+                ends=("q = p", "0.6 sd off"),
+            ),
+            Slider("open", range(TRIALS), label="Opened trial", hidden=True),
+            Slider("at", range(len(GAMMAS)), label="Its gamma", hidden=True),
+        ],
+        panels=[*(_suspect(seen, j) for j in range(SUSPECTS)), _rain(seen), _opened(seen)],
+        papers=(Uniform.paper,),
+        onwards=Onwards(page="diagnose/page.py", label="The p-values of my own table"),
+    )  # fmt: skip
+
+
+def _suspect(seen: Rained, which: int) -> Panel:
+    edges = np.linspace(0, 1, _RANKS + 1)
+    counts = np.stack([np.histogram(one, edges)[0] for one in seen.suspects[:, which]])
+    return Panel(
+        [Bars(edges, over(counts.astype(np.int8), "lineup"), color=style.Q)],
+        title=f"Rain {which + 1}",
+        x=Axis((0, 1), hidden=True),
+        y=Axis((0, 28), hidden=True),
+        height=64,
+    )
+
+
+def _rain(seen: Rained) -> Panel:
+    bands = np.array([(0, 0)] + [statistics.histogram_band(t, _BINS) for t in _AFTER])
+    low, high = (over(np.repeat(side[:, None], 2, axis=1), "trials") for side in bands.T)
+    bricks = Rain(
+        seen.pvalues,
+        bins=_BINS, follows="gamma", clock="trials", opens=("open", "at"), color=style.Q,
+    )  # fmt: skip
+    return Panel(
+        [
+            Band([0, 1], low, high),
+            bricks,
+            replace(bricks, color=style.OBSERVED, only=True, opacity=1),
+            HLine(over(np.arange(TRIALS + 1) / _BINS, "trials"), label="if q = p"),
+            VLine(_ALPHA, label="5%"),
+        ],
+        title="P-values, a brick for each trial",
+        x=Axis((0, 1), "p-value"),
+        y=Axis((0, 70), "trials"),
+        caption="Grey: if q were correct, all columns would end in it in 95 of 100 rains.",
+        height=330,
+        click="open",
+    )
+
+
+_AFTER = range(1, TRIALS + 1)
+
+
+def _opened(seen: Rained) -> Panel:
+    low, high = statistics.histogram_band(N, _RANKS)
+    p = over(written(seen.pvalues.T, equals), "open", "at")
+    return Panel(
+        [
+            Band([0, 1], [low, low], [high, high]),
+            Bars(
+                np.linspace(0, 1, _RANKS + 1),
+                over(seen.ranks.swapaxes(0, 1), "open", "at"), color=style.Q,
+            ),
+            HLine(N / _RANKS, label="if q = p"),
+        ],
+        title=sentence(
+            "Trial {trial}, gamma {gamma}: p {p}",
+            trial=over([str(t + 1) for t in range(TRIALS)], "open"),
+            gamma=over([f"{g:g}" for g in GAMMAS], "at"),
+            p=p,
+        ),
+        x=Axis((0, 1), f"conformal rank among {M} draws of p"),
+        y=Axis((0, 30), "draws of q"),
+        caption=f"The {N} ranks that this p-value comes from.",
+        height=240,
+    )  # fmt: skip
