@@ -363,7 +363,7 @@ def lesson(seen: FourWays) -> Lesson:
                 for name in _GUESSES
             ),
             Slider("trials", SEEN, label="Trials", names=[str(t) for t in SEEN], play=True,
-                   rate=10, start=TRIALS),
+                   rate=10),
             *(
                 Slider(way.slider, way.settings, label=way.label, start=way.start,
                        names=[f"{v:g}" for v in way.settings])
@@ -469,7 +469,7 @@ def _pvalues(pvalues: Array, way: Way) -> Panel:
             Line([0, 1], over(np.repeat(np.array(SEEN)[:, None] / len(middle), 2, 1), "trials"),
                  color=style.NULL, dash="4 3", width=1.5),
         ],
-        title=f"p-values: {way.wrong}, and {way.right}",
+        title="p-values so far",
         caption="Flat if the test is valid. The first bar is what a 5% test rejects; "
         "bars higher than the panel are cut.",
         x=Axis((0, 1), "p-value"),
@@ -485,7 +485,7 @@ def _rates(counts: Array, way: Way) -> Panel:
     return Panel(
         [
             HLine(ALPHA, label="5%"),
-            VLine(over(place.astype(float), way.slider), color=style.NULL, width=14),
+            VLine(over(place * 1.0, way.slider), color=style.rgba(style.NULL, 0.3), width=14),
             *(
                 _dots(place + by, counts[i].T, look, "trials")
                 for i, (by, look) in enumerate(((-0.1, _WRONG), (0.1, _RIGHT)))
