@@ -164,7 +164,8 @@ class Way:
         slider: its setting.
         label: the setting in words.
         start: the setting that is shown first.
-        title: on its stage.
+        title: its name.
+        short: a word of it.
         wrong: what is done wrong, in a few words.
         right: and right.
         words: why.
@@ -175,6 +176,7 @@ class Way:
     settings: tuple[float, ...]
     start: float
     title: str
+    short: str
     wrong: str
     right: str
     words: str
@@ -192,6 +194,7 @@ WAYS = (
         settings=KS,
         start=100,
         title="R/K ranks",
+        short="ranks",
         wrong="KS on R/K",
         right="KS on randomised ranks",
         words=f"The rank R of a true value among K draws has K + 1 values, so R/K is never "
@@ -204,6 +207,7 @@ WAYS = (
         settings=SHARES,
         start=0.75,
         title="Same x twice",
+        short="same x",
         wrong="Multiple, same x",
         right="Multiple, own x",
         words="p's sample and q's have the same x. What x adds to the scores then cancels, and "
@@ -216,6 +220,7 @@ WAYS = (
         settings=FOLDS,
         start=5,
         title="Dependent folds",
+        short="folds",
         wrong="C2ST over folds",
         right="C2ST, one half held out",
         words=f"Cross-validation of {_NEIGHBOURS} nearest neighbours calls each of {2 * _N} "
@@ -229,6 +234,7 @@ WAYS = (
         settings=SIZES,
         start=50,
         title="One calibration set",
+        short="calibration",
         wrong="KS, shared calibration",
         right="Multiple, same points",
         words=f"All {_TEST} test points are ranked among the same m points. An unlucky set "
@@ -251,7 +257,7 @@ def lesson(seen: FourWays) -> Lesson:
     counts = rejected(seen)
     sizes = [100 * counts[w, 0, way.at, -1] / TRIALS for w, way in enumerate(WAYS)]
     said = np.arange(0, 101)
-    story = [Beat(at={"trials": 0}, seconds=1.0), Beat(at={"trials": TRIALS}, seconds=5.0)]
+    story = [Beat(at={"trials": 0}, seconds=0.5), Beat(at={"trials": TRIALS}, seconds=3.5)]
     return Lesson(
         name="four-ways",
         title="5. Four ways to fool yourself",
@@ -284,16 +290,12 @@ def lesson(seen: FourWays) -> Lesson:
             Stage(
                 title="Reveal",
                 words=sentence(
-                    "After {trials} trials: "
+                    "After {trials} trials, done wrong and right on the same draws: "
                     + "; ".join(f"{way.title} {{{way.slider}}}" for way in WAYS)
-                    + ". On the same draws, the right way stays near 5% in all four.",
+                    + ". Each should be 5%.",
                     trials=over([str(t) for t in SEEN], "trials"),
                     **{
-                        way.slider: over(
-                            [_counted(count, t) for count, t in
-                             zip(counts[w, 0, way.at], SEEN, strict=True)],
-                            "trials",
-                        )
+                        way.slider: over(_both(counts[w, :, way.at]), "trials")
                         for w, way in enumerate(WAYS)
                     },
                 ),
@@ -307,7 +309,7 @@ def lesson(seen: FourWays) -> Lesson:
             ),
             *(
                 Stage(
-                    title=way.title,
+                    title=f"Break {w + 1}: {way.short}",
                     words=sentence(
                         f"{way.words} {way.wrong}: {{wrong}}. {way.right}: {{right}}.",
                         wrong=over(_sizes(counts[w, 0]), way.slider, "trials"),
@@ -319,7 +321,7 @@ def lesson(seen: FourWays) -> Lesson:
                     beats=[
                         *story,
                         Beat(at={way.slider: way.settings[0]}, seconds=2.0),
-                        Beat(at={way.slider: way.settings[-1]}, seconds=4.0),
+                        Beat(at={way.slider: way.settings[-1]}, seconds=3.0),
                     ],
                 )
                 for w, way in enumerate(WAYS)
@@ -396,8 +398,12 @@ def _setting(way: Way, value: float) -> str:
     return words[way.slider].format(value)
 
 
-def _counted(count: int, trials: int) -> str:
-    return f"{count / trials:.1%}" if trials else "no trial yet"
+def _both(counts: Array) -> list[str]:
+    """Shares (2, V) rejected by the wrong test and by the right one."""
+    return [
+        f"{wrong / t:.1%} and {right / t:.1%}" if t else "no trial yet"
+        for wrong, right, t in zip(*counts, SEEN, strict=True)
+    ]
 
 
 def _sizes(counts: Array) -> list[list[str]]:
@@ -444,7 +450,7 @@ def _overview(counts: Array) -> Panel:
         ],
         title="Rejected although q is correct",
         caption="Lines: 95% intervals.",
-        x=Axis((-0.5, 3.5), ticks=place, names=[way.title for way in WAYS]),
+        x=Axis((-0.5, 3.5), ticks=place, names=[way.short for way in WAYS]),
         y=Axis((0, 0.6), "share of trials", percent=True),
         height=330,
         legend=_KEYS,
