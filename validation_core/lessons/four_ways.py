@@ -1,0 +1,549 @@
+"""Lesson 5: four tests that reject a correct q too often or too seldom, and each done right."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial import cKDTree
+from scipy.special import ndtr, ndtri
+from scipy.stats import norm
+
+from validation_core import sampling, statistics
+from validation_core.benchmarks import Boundary
+from validation_core.benchmarks.boundary import MIDPOINT
+from validation_core.figures import style
+from validation_core.figures.marks import (
+    Axis,
+    Bars,
+    HLine,
+    Key,
+    Line,
+    Panel,
+    Points,
+    Slider,
+    VLine,
+    over,
+    sentence,
+    written,
+)
+from validation_core.lessons.lesson import Bar, Beat, Formula, Lesson, Onwards, Prediction, Stage
+from validation_core.methods import C2ST
+from validation_core.rng import stream
+from validation_core.scores import LinearBoundary
+from validation_core.statistics import NormalLaw
+from validation_core.store import Store
+from validation_core.study import Report, Study
+from validation_core.types import Array
+
+TRIALS = 1000
+ALPHA = 0.05
+SEEN = (*range(20), *range(20, TRIALS + 1, 20))
+"""Trials after which the counts are looked at."""
+KS = (20, 50, 100, 200, 500)
+"""q's draws at each of _SIMULATIONS simulations."""
+SHARES = (0.0, 0.25, 0.5, 0.75, 0.9)
+"""Share of a score's variance that is x's: the correlation of two scores at one x."""
+FOLDS = (2, 5, 10, 20, 50)
+SIZES = (10, 20, 50, 200, 1000)
+"""Calibration points."""
+_SIMULATIONS = 1000
+_N = 200  # points of each side, for C2ST and Multiple
+_TEST = 100  # test points of Uniform
+_NEIGHBOURS = 5
+_BINS = np.linspace(0, 1, 21)
+_SIGMAS = np.round(np.arange(0.2, 2.01, 0.05), 2)
+
+
+class FourWays(NamedTuple):
+    """A correct q, tested the wrong way and the right one on the same draws."""
+
+    pvalues: Array
+    """(4 ways, 2, 5 settings, TRIALS) of the wrong test, then of the right one."""
+    spread: Array
+    """(2, 5) sd of the statistic of the second and the third way, in those that are assumed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FourWaysStudy(Study[FourWays], spec="lesson_four_ways"):
+    """Two-dimensional normals, nothing trained but the neighbours of the third way."""
+
+    seed: int = 0
+
+    @property
+    def label(self) -> str:
+        return "Lesson: four ways to fool yourself"
+
+    def compute(self, store: Store, report: Report) -> FourWays:
+        """Every way draws from a stream of its own."""
+        ranks = _ranks(stream(self.seed, "ranks"))
+        report(0.1, {})
+        same_x, of_x = _same_x(stream(self.seed, "same x"))
+        report(0.2, {})
+        calibration = _calibration(stream(self.seed, "calibration"))
+        report(0.4, {})
+        folds, of_folds = _folds(stream(self.seed, "folds"))
+        pvalues = np.stack([ranks, same_x, folds, calibration])
+        return FourWays(pvalues.astype(np.float32), np.stack([of_x, of_folds]))
+
+
+def _ranks(rng: np.random.Generator) -> Array:
+    """(2, 5, T): KS on R / K, and on the randomised rank, of theta among K draws of its law."""
+    out = np.empty((2, len(KS), TRIALS))
+    for i, k in enumerate(KS):
+        theta = rng.standard_normal((TRIALS, _SIMULATIONS))
+        below, equal = NormalLaw(0.0).counts(theta, k, rng)
+        out[0, i] = statistics.ks(below / k).pvalue
+        out[1, i] = statistics.ks(statistics.randomised_ranks(below, equal, k, rng)).pvalue
+    return out
+
+
+def _same_x(rng: np.random.Generator) -> tuple[Array, Array]:
+    """(2, 5, T): Multiple where q's points have p's x, and x of their own; sd of its T (5,)."""
+    out, spread = np.empty((2, len(SHARES), TRIALS)), np.empty(len(SHARES))
+    drawn = sampling.blocks(Boundary(), 0.0, TRIALS * _N, TRIALS * _N, rng)
+    for i, share in enumerate(SHARES):
+        score = LinearBoundary(offset=-MIDPOINT, angle=np.arcsin(np.sqrt(share)))
+        p, shared, fresh = (
+            score(theta, x).reshape(TRIALS, _N)
+            for theta, x in (
+                (drawn.p.theta, drawn.p.x), (drawn.q.theta, drawn.p.x), (drawn.q.theta, drawn.q.x)
+            )
+        )  # fmt: skip
+        wrong, right = (statistics.multiple(p, q, rng) for q in (shared, fresh))
+        out[:, i] = wrong.pvalue, right.pvalue
+        spread[i] = wrong.statistic.std()
+    return out, spread
+
+
+def _folds(rng: np.random.Generator) -> tuple[Array, Array]:
+    """(2, 5, T): C2ST on the accuracy over all folds, and on one half held out; sd of its z."""
+    points = rng.standard_normal((TRIALS, 2 * _N, 2))  # the first _N are p's
+    place = np.arange(2 * _N)
+    votes, held = np.empty((len(FOLDS), TRIALS, 2 * _N)), place % _N >= _N // 2
+    half = np.empty((TRIALS, _N))
+    for t, rows in enumerate(points):
+        for i, folds in enumerate(FOLDS):
+            for fold in range(folds):
+                votes[i, t, place % folds == fold] = _votes(rows, place % folds == fold)
+        half[t] = _votes(rows, held)
+    naive, right = (
+        statistics.c2st(each[..., :n], each[..., n:]) for each, n in ((votes, _N), (half, _N // 2))
+    )
+    spread = (naive.accuracy - 0.5).std(-1) * np.sqrt(8 * _N)
+    return np.stack([naive.pvalue, np.broadcast_to(right.pvalue, naive.pvalue.shape)]), spread
+
+
+def _votes(rows: Array, held: NDArray[np.bool_]) -> Array:
+    """Share of p among the nearest neighbours of each held-out row, less one half."""
+    is_p = (np.arange(2 * _N) < _N)[~held]
+    _, nearest = cKDTree(rows[~held]).query(rows[held], k=_NEIGHBOURS)
+    return np.asarray(is_p[nearest].mean(-1) - 0.5)
+
+
+def _calibration(rng: np.random.Generator) -> Array:
+    """(2, 5, T): KS on ranks among one calibration set, and Multiple on the same points."""
+    test = rng.standard_normal((TRIALS, _TEST))
+    all_calibration = rng.standard_normal((TRIALS, max(SIZES)))
+    out = np.empty((2, len(SIZES), TRIALS))
+    for i, m in enumerate(SIZES):
+        calibration = all_calibration[:, :m]
+        shared = np.broadcast_to(calibration[:, None], (TRIALS, _TEST, m))
+        out[0, i] = statistics.ks(statistics.conformal_ranks(test, shared, rng)).pvalue
+        out[1, i] = statistics.multiple(calibration, test, rng).pvalue
+    return out
+
+
+@dataclass(frozen=True, kw_only=True)
+class Way:
+    """One way to fool yourself.
+
+    Args:
+        slider: its setting.
+        label: the setting in words.
+        start: the setting that is shown first.
+        title: its name.
+        short: a word of it.
+        wrong: what is done wrong, in a few words.
+        right: and right.
+        words: why.
+    """
+
+    slider: str
+    label: str
+    settings: tuple[float, ...]
+    start: float
+    title: str
+    short: str
+    wrong: str
+    right: str
+    words: str
+
+    @property
+    def at(self) -> int:
+        """The place of the first setting."""
+        return self.settings.index(self.start)
+
+
+WAYS = (
+    Way(
+        slider="k",
+        label="Draws of q at each x, K",
+        settings=KS,
+        start=100,
+        title="R/K ranks",
+        short="ranks",
+        wrong="KS on R/K",
+        right="KS on randomised ranks",
+        words=f"The rank R of a true value among K draws has K + 1 values, so R/K is never "
+        f"uniform. With {_SIMULATIONS} simulations KS sees the steps. Spread each rank over its "
+        "own step by chance, and the p-values are valid.",
+    ),
+    Way(
+        slider="share",
+        label="Correlation of two scores at one x",
+        settings=SHARES,
+        start=0.75,
+        title="Same x twice",
+        short="same x",
+        wrong="Multiple, same x",
+        right="Multiple, own x",
+        words="p's sample and q's have the same x. What x adds to the scores then cancels, and "
+        "the null is narrower than Multiple assumes: it rejects too seldom, and misses small "
+        "errors of q. Give each side x of its own.",
+    ),
+    Way(
+        slider="folds",
+        label="Folds",
+        settings=FOLDS,
+        start=5,
+        title="Dependent folds",
+        short="folds",
+        wrong="C2ST over folds",
+        right="C2ST, one half held out",
+        words=f"Cross-validation of {_NEIGHBOURS} nearest neighbours calls each of {2 * _N} "
+        "points right or wrong. The calls depend on one another, as each point also trains. "
+        "The binomial cut-off counts them as independent. More folds do not help; a held-out "
+        "half does.",
+    ),
+    Way(
+        slider="m",
+        label="Calibration points, m",
+        settings=SIZES,
+        start=50,
+        title="One calibration set",
+        short="calibration",
+        wrong="KS, shared calibration",
+        right="Multiple, same points",
+        words=f"All {_TEST} test points are ranked among the same m points. An unlucky set "
+        "moves all ranks together, and KS takes that for an error of q. The variance of "
+        "Multiple knows of the shared set; Uniform needs a fresh set for each test point.",
+    ),
+)
+_GUESSES = tuple(f"guess_{way.slider}" for way in WAYS)
+
+
+def rejected(seen: FourWays) -> Array:
+    """(4, 2, 5, V) rejections at the 5% level after each number of trials in `SEEN`."""
+    so_far = np.cumsum(seen.pvalues <= ALPHA, axis=-1)
+    zero = np.zeros((*so_far.shape[:-1], 1), so_far.dtype)
+    return np.asarray(np.concatenate([zero, so_far], axis=-1)[..., list(SEEN)])
+
+
+def lesson(seen: FourWays) -> Lesson:
+    """What is drawn of it."""
+    counts = rejected(seen)
+    sizes = [100 * counts[w, 0, way.at, -1] / TRIALS for w, way in enumerate(WAYS)]
+    said = np.arange(0, 101)
+    story = [Beat(at={"trials": 0}, seconds=0.5), Beat(at={"trials": TRIALS}, seconds=3.5)]
+    return Lesson(
+        name="four-ways",
+        title="5. Four ways to fool yourself",
+        question="q is correct. How often does a test at the 5% level say it is wrong?",
+        minutes=8,
+        prediction=Prediction(
+            asked=[
+                Bar(slider=name, label=f"{way.title} ({_setting(way, way.start)})", truth=size)
+                for name, way, size in zip(_GUESSES, WAYS, sizes, strict=True)
+            ],
+            answer=sentence(
+                "You said "
+                + ", ".join(f"{{{name}}}" for name in _GUESSES)
+                + f"; measured on {TRIALS} trials: "
+                + ", ".join(f"{size:.1f}%" for size in sizes)
+                + ". Each would be 5% if the test were valid.",
+                **{name: over([f"{v}%" for v in said], name) for name in _GUESSES},
+            ),
+        ),
+        stages=[
+            Stage(
+                title="Predict",
+                words="Four habits, each common in papers and in code. In all of them q is "
+                "correct, so a 5% test should reject in 5 of 100 trials. Drag each bar to the "
+                "share that you expect.",
+                panels=[0],
+                at={"trials": 0, **{way.slider: way.start for way in WAYS}},
+                beats=[Beat(seconds=5.0)],
+            ),
+            Stage(
+                title="Reveal",
+                words=sentence(
+                    "After {trials} trials, done wrong and right on the same draws: "
+                    + "; ".join(f"{way.title} {{{way.slider}}}" for way in WAYS)
+                    + ". Each should be 5%.",
+                    trials=over([str(t) for t in SEEN], "trials"),
+                    **{
+                        way.slider: over(_both(counts[w, :, way.at]), "trials")
+                        for w, way in enumerate(WAYS)
+                    },
+                ),
+                panels=[0],
+                sliders=["trials"],
+                at={"trials": TRIALS, **{way.slider: way.start for way in WAYS}},
+                beats=[
+                    Beat(at={"trials": 0}, seconds=1.0),
+                    Beat(at={"trials": TRIALS}, seconds=8.0),
+                ],
+            ),
+            *(
+                Stage(
+                    title=f"Break {w + 1}: {way.short}",
+                    words=sentence(
+                        f"{way.words} {way.wrong}: {{wrong}}. {way.right}: {{right}}.",
+                        wrong=over(_sizes(counts[w, 0]), way.slider, "trials"),
+                        right=over(_sizes(counts[w, 1]), way.slider, "trials"),
+                    ),
+                    panels=[2 * w + 1, 2 * w + 2],
+                    sliders=[way.slider, "trials"],
+                    at={"trials": TRIALS},
+                    beats=[
+                        *story,
+                        Beat(at={way.slider: way.settings[0]}, seconds=2.0),
+                        Beat(at={way.slider: way.settings[-1]}, seconds=3.0),
+                    ],
+                )
+                for w, way in enumerate(WAYS)
+            ),
+            Stage(
+                title="Why",
+                words="Each test compares a statistic with the null of another one. Where the "
+                "true null is wider than the assumed one, a correct q is rejected too often; "
+                "where it is narrower, too seldom.",
+                panels=[9, 10],
+                sliders=["sigma"],
+                formula=Formula(
+                    latex=r"\text{size} = 1 - \Phi\left(\frac{1.645}{\text{@sigma}}\right)"
+                    r" = \text{@size}",
+                    values={
+                        "sigma": over([f"{v:.2f}" for v in _SIGMAS], "sigma"),
+                        "size": over(written(size(_SIGMAS), "{:.1%}".format), "sigma"),
+                    },
+                    source="normal limit of C2ST: Lopez-Paz, Oquab (2017), Section 3; of "
+                    "Multiple: Bansal, Chen, Scott (2025), Section 4",
+                ),
+                beats=[
+                    Beat(at={"sigma": 0.35}),
+                    Beat(at={"sigma": 1.3}, seconds=5.0),
+                ],
+            ),
+            Stage(
+                title="What it does not tell",
+                words="The size says nothing about power: a valid test may still see little. "
+                "And a size near 5% here is no promise for another n, K or classifier: measure "
+                "it again where you work, with draws for which q is correct.",
+                panels=[0],
+                sliders=["trials"],
+                at={"trials": TRIALS},
+            ),
+        ],
+        sliders=[
+            *(
+                Slider(name, said, label="Prediction", names=[f"{v}%" for v in said], start=5,
+                       hidden=True)
+                for name in _GUESSES
+            ),
+            Slider("trials", SEEN, label="Trials", names=[str(t) for t in SEEN], play=True,
+                   rate=10),
+            *(
+                Slider(way.slider, way.settings, label=way.label, start=way.start,
+                       names=[f"{v:g}" for v in way.settings])
+                for way in WAYS
+            ),
+            Slider("sigma", _SIGMAS, label="True sd of the null, in assumed ones", start=1.0,
+                   names=[f"{v:.2f}" for v in _SIGMAS], ends=("narrower", "wider"), play=True),
+        ],
+        panels=[
+            _overview(counts),
+            *(
+                panel
+                for w, way in enumerate(WAYS)
+                for panel in (_pvalues(seen.pvalues[w], way), _rates(counts[w], way))
+            ),
+            _curves(), _spreads(seen, counts),
+        ],
+        papers=(C2ST.paper,),
+        onwards=Onwards(page="diagnose/page.py", label="Valid tests of my own table"),
+    )  # fmt: skip
+
+
+def size(sigma: Array) -> Array:
+    """Chance that a normal of this sd passes the one-sided 5% cut-off of a standard one."""
+    return np.asarray(ndtr(-ndtri(1 - ALPHA) / sigma))
+
+
+def _setting(way: Way, value: float) -> str:
+    words = {"k": "K = {:g}", "share": "correlation {:g}", "folds": "{:g} folds", "m": "m = {:g}"}
+    return words[way.slider].format(value)
+
+
+def _both(counts: Array) -> list[str]:
+    """Shares (2, V) rejected by the wrong test and by the right one."""
+    return [
+        f"{wrong / t:.1%} and {right / t:.1%}" if t else "no trial yet"
+        for wrong, right, t in zip(*counts, SEEN, strict=True)
+    ]
+
+
+def _sizes(counts: Array) -> list[list[str]]:
+    """Sizes with their 95% intervals: (5, V)."""
+    return [[_written(int(c), t) for c, t in zip(row, SEEN, strict=True)] for row in counts]
+
+
+def _written(count: int, trials: int) -> str:
+    if not trials:
+        return "no trial yet"
+    low, high = map(float, statistics.wilson(count, trials))
+    return f"{count} of {trials} rejected, {style.interval((count / trials, low, high), '.1%')}"
+
+
+def _intervals(counts: Array) -> tuple[Array, Array, Array]:
+    """Rate, low and high of counts (..., V); nothing before the first trial."""
+    trials = np.array(SEEN)
+    low, high = statistics.wilson(counts, np.maximum(trials, 1))
+    none = np.where(trials > 0, 0.0, np.nan)
+    return counts / np.maximum(trials, 1) + none, low + none, high + none
+
+
+def _dots(x: Array, counts: Array, look: tuple[str, str], *sliders: str) -> Points:
+    """Rates with their intervals; counts (..., V, points)."""
+    rates = [np.moveaxis(each, -1, -2) for each in _intervals(np.moveaxis(counts, -1, -2))]
+    rate, low, high = (over(each, *sliders) for each in rates)
+    return Points(x, rate, low=low, high=high, color=look[0], symbol=look[1], size=8)
+
+
+_WRONG, _RIGHT = (style.OBSERVED, "square"), (style.P, "circle")
+_KEYS: tuple[Key, ...] = (("done wrong", *_WRONG), ("done right, on the same draws", *_RIGHT))
+
+
+def _overview(counts: Array) -> Panel:
+    at = np.array([counts[w, :, way.at] for w, way in enumerate(WAYS)])  # (4, 2, V)
+    place = np.arange(len(WAYS))
+    return Panel(
+        [
+            HLine(ALPHA, label="5%"),
+            *(
+                _dots(place + by, at[:, i].T, look, "trials")
+                for i, (by, look) in enumerate(((-0.12, _WRONG), (0.12, _RIGHT)))
+            ),
+        ],
+        title="Rejected although q is correct",
+        caption="Lines: 95% intervals.",
+        x=Axis((-0.5, 3.5), ticks=place, names=[way.short for way in WAYS]),
+        y=Axis((0, 0.6), "share of trials", percent=True),
+        height=330,
+        legend=_KEYS,
+    )  # fmt: skip
+
+
+def _pvalues(pvalues: Array, way: Way) -> Panel:
+    """Histogram of the p-values so far: (2, 5, T)."""
+    places = np.minimum((pvalues * (len(_BINS) - 1)).astype(int), len(_BINS) - 2)
+    ones = places[..., None] == np.arange(len(_BINS) - 1)
+    so_far = np.cumsum(ones, axis=2, dtype=np.int16)
+    zero = np.zeros_like(so_far[:, :, :1])
+    counts = np.concatenate([zero, so_far], axis=2)[:, :, list(SEEN)]  # (2, 5, V, bins)
+    fair = TRIALS / (len(_BINS) - 1)
+    top = min(6 * fair, 1.05 * float(counts.max()))
+    middle = (_BINS[1:] + _BINS[:-1]) / 2
+    return Panel(
+        [
+            Bars(_BINS, over(np.minimum(counts[0], int(top)), way.slider, "trials"),
+                 color=style.OBSERVED),
+            Points(middle, over(counts[1], way.slider, "trials"), color=style.P, size=5),
+            Line([0, 1], over(np.repeat(np.array(SEEN)[:, None] / len(middle), 2, 1), "trials"),
+                 color=style.NULL, dash="4 3", width=1.5),
+        ],
+        title="p-values so far",
+        caption="Flat if the test is valid. The first bar is what a 5% test rejects; "
+        "bars higher than the panel are cut.",
+        x=Axis((0, 1), "p-value"),
+        y=Axis((0, top), "trials"),
+        height=260,
+        legend=((way.wrong, style.OBSERVED, "square"), (way.right, style.P, "circle")),
+    )  # fmt: skip
+
+
+def _rates(counts: Array, way: Way) -> Panel:
+    """Sizes of all settings: (2, 5, V)."""
+    place = np.arange(len(way.settings))
+    return Panel(
+        [
+            HLine(ALPHA, label="5%"),
+            VLine(over(place * 1.0, way.slider), color=style.rgba(style.NULL, 0.3), width=14),
+            *(
+                _dots(place + by, counts[i].T, look, "trials")
+                for i, (by, look) in enumerate(((-0.1, _WRONG), (0.1, _RIGHT)))
+            ),
+        ],
+        title="Share rejected, with 95% intervals",
+        x=Axis((-0.5, 4.5), way.label, ticks=place, names=[f"{v:g}" for v in way.settings]),
+        y=Axis((0, max(0.15, 1.1 * float(counts[0, :, -1].max() / TRIALS))), percent=True),
+        height=240,
+        legend=_KEYS,
+    )  # fmt: skip
+
+
+def _curves() -> Panel:
+    z = np.linspace(-4, 4, 161)
+    true = norm.pdf(z / _SIGMAS[:, None]) / _SIGMAS[:, None]
+    beyond = np.where(z >= ndtri(1 - ALPHA), true, 0)
+    return Panel(
+        [
+            Line(z, over(beyond, "sigma", coarse=True), color=style.OBSERVED, width=0, fill=0.5),
+            Line(z, norm.pdf(z), color=style.NULL, dash="4 3"),
+            Line(z, over(true, "sigma", coarse=True), color=style.OBSERVED),
+            VLine(ndtri(1 - ALPHA), label="rejects from here"),
+        ],
+        title="The assumed null and the true one",
+        x=Axis((-4, 4), "statistic, in assumed sds"),
+        y=Axis((0, 1.0), hidden=True),
+        height=250,
+        legend=[("assumed", style.NULL, "dash"), ("true", style.OBSERVED, "line")],
+    )  # fmt: skip
+
+
+def _spreads(seen: FourWays, counts: Array) -> Panel:
+    points = [
+        Points(spread, counts[w, 0, :, -1] / TRIALS, color=color, symbol=symbol, size=8)
+        for w, spread, color, symbol in zip(
+            (1, 2), seen.spread, (style.P, style.Q), ("circle", "diamond"), strict=True
+        )
+    ]
+    return Panel(
+        [
+            HLine(ALPHA, label="5%"),
+            Line(_SIGMAS, size(_SIGMAS), color=style.NULL),
+            *points,
+            VLine(over(_SIGMAS, "sigma"), color=style.OBSERVED),
+        ],
+        title="Size by the spread of the null",
+        caption=f"Points: measured in {TRIALS} trials. Line: the formula.",
+        x=Axis((0.2, 2.0), "sd of the true null, in assumed ones"),
+        y=Axis((0, 0.22), percent=True),
+        height=240,
+        legend=[
+            ("same x twice", style.P, "circle"), ("dependent folds", style.Q, "diamond"),
+        ],
+    )  # fmt: skip
